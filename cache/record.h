@@ -1,0 +1,59 @@
+/* record: one measured or modelled fact about one config, one JSON line in an append-only file per chip and problem. */
+#ifndef FA_CACHE_RECORD_H
+#define FA_CACHE_RECORD_H
+#include "gen/arch.h"
+#include "gen/config.h"
+#include "store.h"
+
+typedef enum fa_outcome {
+    FA_RAN = 0,          /* verified (unless the source is the model) and has a time */
+    FA_BAD_CONSTRAINT,   /* pruned by a hard constraint after rendering: registers, spills */
+    FA_BAD_COMPILE,
+    FA_BAD_LAUNCH,
+    FA_BAD_RESULT,       /* ran, and failed verification */
+    FA_BAD_TIMEOUT
+} fa_outcome;
+const char *fa_outcome_name(fa_outcome o); /* "ok" "constraint" "compile" "launch" "wrong" "timeout" */
+
+typedef enum fa_how { FA_MODELLED = 0, FA_MEASURED = 1 } fa_how; /* "model" "measured" */
+
+typedef struct fa_record {
+    fa_problem problem;      /* with its shape */
+    char chip[48];           /* a measured record: the device's name; a modelled one: the arch */
+    char arch[12];
+    fa_config config;
+    fa_outcome outcome;
+    fa_how how;
+    double seconds;          /* median of one launch, or the model's time */
+    double spread;           /* median absolute deviation of the samples, relative */
+    int32_t count;           /* samples */
+    int32_t regs, spills, smem; /* of the compiled kernel; spills in bytes */
+    char why[120];           /* of a failure: its message */
+    char version[16];        /* fagen's */
+    char compiler[24];       /* "nvrtc 13.0" */
+    char driver[24];         /* "cuda 13.0", "sim" */
+    char date[24];           /* UTC, 2026-11-21T04:31:00Z */
+    uint64_t source[2];      /* hash of the rendered text: a record of another text is stale */
+} fa_record;
+
+/* Appends one line with a single write() under O_APPEND and the file's lock. False when it could not be kept. */
+bool fa_record_append(fa_store *s, const fa_record *r);
+
+typedef struct fa_records {
+    fa_record *r;
+    size_t n;
+} fa_records;
+
+/* Every record of the chip whose problem has the key (fa_problem_print_key) of p, oldest first, all roots; p NULL = of all
+ * problems; chip NULL = of all chips. Lines that do not parse are skipped. Never fails: no file is no record. */
+fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p);
+void fa_records_free(fa_records *rs);
+
+/* The winner for p among rs, or NULL: records that ran, measured before modelled, same bucket first, else the nearest bucket
+ * of the same key; within it, for each config its newest record, and of those the fastest. */
+const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
+
+/* JSON of one record, one line without newline, and back. */
+bool fa_record_to_json(const fa_record *r, fa_text *out);
+bool fa_record_from_json(fa_record *out, const char *line);
+#endif

@@ -1,0 +1,18 @@
+# cmake -DOUT=templates_data.c -DDIR=templates -DNAMES="a.cu;b.lua" -P embed.cmake
+# Writes the named files of DIR as one C table, sorted as given: {name, bytes, size}, each NUL-terminated past its size.
+set(text "/* Made by cmake/embed.cmake from templates/. */\n#include \"templates.h\"\n\n")
+set(table "")
+foreach(name ${NAMES})
+  file(READ ${DIR}/${name} hex HEX)
+  string(LENGTH "${hex}" digits)
+  math(EXPR size "${digits} / 2")
+  string(REGEX REPLACE "(................................)" "\\1\n" hex "${hex}")
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," hex "${hex}")
+  string(MAKE_C_IDENTIFIER "${name}" id)
+  string(APPEND text "static const unsigned char ${id}[] = {\n${hex}0};\n\n")
+  string(APPEND table "    {\"${name}\", (const char *)${id}, ${size}},\n")
+endforeach()
+string(APPEND text "const fa_template_file fa_template_files[] = {\n${table}    {0, 0, 0},\n};\n")
+file(WRITE ${OUT}.new "${text}")
+execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different ${OUT}.new ${OUT})
+file(TOUCH ${OUT})

@@ -1,0 +1,40 @@
+/* arch: what a chip offers, one table row per sm_XX; the device refines it at run time. */
+#ifndef FA_GEN_ARCH_H
+#define FA_GEN_ARCH_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct fa_arch {
+    char name[12];           /* "sm_80": the real architecture NVRTC compiles for, features included (sm_90a) */
+    char chip[48];           /* the product the row describes, or the device's own name */
+    int32_t cc;              /* compute capability * 10: 80, 90, ... */
+    int32_t smem_block;      /* shared memory a block may opt in to, bytes */
+    int32_t smem_sm;         /* shared memory of an SM, bytes */
+    int32_t smem_reserved;   /* taken by the system for each block, bytes */
+    int32_t regs_sm;         /* 32-bit registers of an SM */
+    int32_t regs_thread;     /* most registers of one thread */
+    int32_t threads_sm, warps_sm, blocks_sm;
+    int32_t sm_count;
+    int64_t l2_bytes;
+    double clock_ghz;        /* sustained under matrix load, the clock that the rates below are scaled by */
+    double mma16_flop;       /* per clock and SM: fp16/bf16 with fp32 accumulation through mma.sync */
+    double mma_tf32_flop;    /* the same for TF32 */
+    double wgmma16_flop;     /* through wgmma or its successors; 0 where there is none that fagen uses */
+    double ffma_flop;        /* per clock and SM: fp32 FMA, 2 each */
+    double exp_rate;         /* ex2 per clock and SM */
+    double issue_rate;       /* instructions (of 32 lanes) per clock and SM */
+    double smem_bytes_clk;   /* shared memory bytes per clock and SM */
+    double l2_gbs, hbm_gbs;  /* bytes / 1e9 per second */
+    const char *source;      /* where the numbers come from; a literal */
+} fa_arch;
+
+size_t fa_arch_count(void);
+const fa_arch *fa_arch_at(size_t i);
+/* "sm_80", "80", "sm_90" (finds sm_90a), "h200", "a100" ...; NULL when unknown. */
+const fa_arch *fa_arch_find(const char *name);
+/* The names, comma separated, for messages. */
+const char *fa_arch_names(void);
+/* The row of the compute capability major.minor, NULL when unknown. */
+const fa_arch *fa_arch_of_cc(int major, int minor);
+#endif

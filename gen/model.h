@@ -1,0 +1,61 @@
+/* model: bytes, operations and time of attention, as pure functions of (problem, config, arch). */
+#ifndef FA_GEN_MODEL_H
+#define FA_GEN_MODEL_H
+#include "gen.h"
+
+/* Global-memory traffic of one algorithm, in bytes; reads and writes apart, by tensor. */
+typedef struct fa_traffic {
+    double read_q, read_k, read_v, read_sp; /* sp: scores and probabilities that travel through memory */
+    double write_o, write_lse, write_sp;
+    double held;                            /* memory held beside Q, K, V, O: S, P, LSE */
+} fa_traffic;
+double fa_traffic_read(const fa_traffic *t);
+double fa_traffic_write(const fa_traffic *t);
+double fa_traffic_total(const fa_traffic *t);
+
+/* The mask's diagonals as a launch uses them: key j is visible to query i when i + lo <= j <= i + hi. */
+typedef struct fa_band {
+    int64_t lo, hi;
+} fa_band;
+/* Bottom-right diagonal; left/right as in fa_args (only read for FA_MASK_WINDOW). */
+fa_band fa_band_of(const fa_problem *p, int diagonal, int64_t offset, int64_t left, int64_t right);
+
+/* Pairs (query, key) that the mask lets through, per head: exact. */
+double fa_model_visible(const fa_problem *p, fa_band band);
+/* FLOPs of the two products over visible pairs, 2 * pairs * (d + dv), and of the rest, 5 per pair (scale, max, subtract and
+ * exponentiate, sum, divide), over all heads and batches. */
+double fa_model_matrix_flops(const fa_problem *p, fa_band band);
+double fa_model_other_flops(const fa_problem *p, fa_band band);
+
+/* Traffic of the algorithms of the literature. Shapes from p (b, hq, hkv, sq, sk, d, dv, dtype). lse: count its write. */
+fa_traffic fa_model_naive(const fa_problem *p);                     /* three passes, S and P through memory */
+fa_traffic fa_model_tiled2d(const fa_problem *p, int tile);         /* two-dimensional tiles without online softmax */
+fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc);    /* K/V outer loop: O, m, l re-read for each */
+/* Q outer loop. rows = br of the tile; pack as in fa_step; K and V rows are read once per tile, exactly those that some
+ * row of the tile sees: what the kernels do and what the simulator counts. */
+fa_traffic fa_model_flash2(const fa_problem *p, int br, int pack, fa_band band, int lse);
+/* SRAM of one tile with Q, K, V and S resident, in bytes, fp32 or 2-byte elements as the dtype says. */
+double fa_model_tile_sram(const fa_problem *p, int br, int bc);
+
+/* What one config costs on one chip. */
+typedef struct fa_cost {
+    double seconds;                     /* the model's time of one launch */
+    double t_matrix, t_exp, t_issue, t_smem, t_l2, t_hbm; /* seconds each unit is busy; the largest is the bound */
+    const char *bound;                  /* "matrix" "exp" "issue" "smem" "l2" "hbm" */
+    double flops, bytes, intensity;     /* matrix + other FLOPs; global bytes; FLOP per byte */
+    int32_t blocks_sm;                  /* resident blocks per SM */
+    const char *limiter;                /* what limits them: "smem" "regs" "threads" "blocks" */
+    double occupancy;                   /* resident warps over the SM's warps */
+    int64_t grid;                       /* blocks of the launch */
+    double waves;                       /* grid / (SMs * blocks_sm) */
+    fa_traffic traffic;
+} fa_cost;
+
+/* regs > 0: the compiler's count replaces the family's estimate. */
+fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out);
+
+/* Fills a launch's grid for a step; the runtime and the model share it. Returns 0 when the grid exceeds 2^31 - 1. */
+int64_t fa_step_grid(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk);
+/* Heads of one L2 section: as many KV heads (times the group where rows are not packed) as fit half the L2. At least 1. */
+int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes);
+#endif

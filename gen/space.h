@@ -1,0 +1,29 @@
+/* space: every config of a problem's families under an arch and a shared-memory budget, each rejection with its reason. */
+#ifndef FA_GEN_SPACE_H
+#define FA_GEN_SPACE_H
+#include "gen.h"
+
+typedef struct fa_point {
+    fa_config config;
+    bool fits;
+    int32_t smem;         /* dynamic shared memory the layout needs; 0 where a constraint failed before the layout */
+    int32_t regs;         /* the family's estimate per thread */
+    int32_t threads;
+    char constraint[24];  /* the first hard constraint that failed, "" if none */
+    char why[104];        /* its numbers: "181248 > 166912 bytes" */
+} fa_point;
+
+typedef struct fa_space {
+    fa_point *points;     /* in the order of the declaration of the tunables, first tunable slowest */
+    size_t n;             /* all of them */
+    size_t fitting;
+    int32_t smallest;     /* shared memory of the smallest point that fails only for its size; 0 = none */
+} fa_space;
+
+/* family NULL = the families that serve the problem by default (not `naive`). budget 0 = a->smem_block. FA_UNSUPPORTED when no
+ * family computes the problem. An empty fit is not an error here: fa_space_check turns it into FA_NO_FIT and names the
+ * smallest tile. */
+fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *out);
+fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *a, int32_t budget);
+void fa_space_free(fa_space *s);
+#endif

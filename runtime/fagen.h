@@ -1,0 +1,212 @@
+/* fagen.h: exact attention on NVIDIA GPUs, compiled for your chip and shape class at run time.
+ *
+ *     O = softmax(scale * Q K^T, masked) V          LSE = log(sum(exp(scores)))   (natural logarithm)
+ *
+ * fagen expands a kernel template for the problem, compiles it in the process with NVRTC, keeps the result on disk and
+ * launches it on your stream. It needs an NVIDIA driver and libnvrtc at run time, both opened with dlopen; the library
+ * itself loads anywhere. This header is the manual: C99 and C++11, no other header of CUDA or fagen needed.
+ *
+ * The three phases
+ *     fa_supported()   is there a kernel for this problem on this device?      no compilation
+ *     fa_prepare()     compile it (or load it from the cache) now              milliseconds to a second
+ *     fa_launch()      run it on real tensors                                  under a microsecond on top of the driver's
+ * fa_launch() prepares on a miss, so the first two are optional, except under CUDA-graph capture, where a miss is
+ * FA_CAPTURE and changes nothing.
+ *
+ * Tensors (row-major names, any strides; the last dimension has unit stride)
+ *     Q [b, sq, hq, d]   K [b, sk, hkv, d]   V [b, sk, hkv, dv]   O [b, sq, hq, dv]   LSE [b, hq, sq], fp32, packed
+ * hq must be a multiple of hkv (GQA, MQA): query head h reads key/value head h / (hq / hkv).
+ *
+ * Masks: key j is visible to query i when   -left <= j - (i + off) <= right,   left, right >= 0, or -1 for unbounded.
+ * off = sk - sq (bottom-right, default), 0 (top-left), or a value of yours (a shard of a longer sequence).
+ * A row that sees no key gives O = 0 and LSE = -inf. NaN or Inf in keys that no row may see never reaches O.
+ *
+ * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
+ * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
+ * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
+ */
+#ifndef FAGEN_H
+#define FAGEN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define FA_API __attribute__((visibility("default")))
+#else
+#define FA_API
+#endif
+
+#define FA_VERSION_MAJOR 0
+#define FA_VERSION_MINOR 1
+#define FA_VERSION_PATCH 0
+
+typedef enum fa_status {
+    FA_OK = 0,
+    FA_INVALID = -1,      /* an argument is wrong: the message names the field, its value and what is accepted */
+    FA_UNSUPPORTED = -2,  /* well-formed, but no kernel family computes it */
+    FA_NO_DRIVER = -3,    /* libcuda.so.1 or a device is missing */
+    FA_NO_NVRTC = -4,     /* libnvrtc is missing or too old (12.4 is the oldest accepted) */
+    FA_COMPILE = -5,      /* NVRTC refused the kernel; the message holds its first errors */
+    FA_DEVICE = -6,       /* the driver reported an error */
+    FA_NO_FIT = -7,       /* no tile fits the shared-memory or register budget; the message names the smallest that would */
+    FA_NO_KERNEL = -8,    /* nothing prepared, and compiling was ruled out */
+    FA_IO = -9,           /* a file named by the caller could not be read or written (cache trouble is never an error) */
+    FA_NOMEM = -10,       /* host or device memory ran out */
+    FA_INTERNAL = -11,    /* a defect of fagen: please report it */
+    FA_CAPTURE = -12,     /* the kernel is not prepared and the stream is being captured */
+    FA_TEMPLATE = -13,    /* a template or its .lua failed; the message has file, line and text */
+    FA_WRONG = -14,       /* verification failed */
+    FA_INTERRUPTED = -15  /* stopped by the caller; partial results were kept */
+} fa_status;
+
+typedef enum fa_dtype {
+    FA_F16 = 1,  /* IEEE half, fp32 accumulation */
+    FA_BF16 = 2, /* bfloat16, fp32 accumulation */
+    FA_TF32 = 3, /* fp32 in memory, multiplied as TF32 on the matrix units */
+    FA_F32 = 4   /* fp32 in memory, multiplied as fp32 on the FMA units */
+} fa_dtype;
+
+typedef enum fa_mask {
+    FA_MASK_NONE = 0,   /* every key is visible */
+    FA_MASK_CAUSAL = 1, /* left unbounded, right = 0 */
+    FA_MASK_WINDOW = 2  /* window_left and window_right */
+} fa_mask;
+
+typedef enum fa_diagonal {
+    FA_BOTTOM_RIGHT = 0, /* off = sk - sq: the last query sees the last key */
+    FA_TOP_LEFT = 1,     /* off = 0 */
+    FA_OFFSET = 2        /* off = the field `offset` */
+} fa_diagonal;
+
+/* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned
+ * config runs, and may be left 0 ("typical"). Plain data: compare and copy by value. */
+typedef struct fa_problem {
+    uint32_t size;    /* sizeof(fa_problem): FA_PROBLEM_INIT sets it */
+    int32_t dtype;    /* fa_dtype of Q, K, V */
+    int32_t d;        /* head_dim of Q and K, 1..256 */
+    int32_t dv;       /* head_dim of V and O, 1..256; 0 = d */
+    int32_t mask;     /* fa_mask */
+    int32_t o_dtype;  /* fa_dtype of O: 0 = as the input, or FA_F32 */
+    int32_t align;    /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
+    int32_t b;        /* batch */
+    int32_t hq;       /* query heads */
+    int32_t hkv;      /* key/value heads; divides hq */
+    int32_t sq;       /* query length */
+    int32_t sk;       /* key length */
+} fa_problem;
+#define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+
+/* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
+ * means packed [b, s, h, d]. Strides may be 0 (broadcast) or negative; the stride of a dimension of length 1 is ignored. */
+typedef struct fa_tensor {
+    void *ptr;      /* device address */
+    int64_t sb;     /* stride of the batch index */
+    int64_t ss;     /* stride of the sequence index */
+    int64_t sh;     /* stride of the head index */
+} fa_tensor;
+
+/* One launch. */
+typedef struct fa_args {
+    uint32_t size;         /* sizeof(fa_args): FA_ARGS_INIT sets it */
+    int32_t dtype;         /* fa_dtype of Q, K, V */
+    int32_t o_dtype;       /* 0 = as the input, or FA_F32 */
+    int32_t d, dv;         /* head_dim of Q and K; of V and O (0 = d) */
+    int32_t b, hq, hkv;    /* batch, query heads, key/value heads */
+    int32_t sq, sk;        /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
+    int32_t mask;          /* fa_mask */
+    int32_t window_left;   /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
+    int32_t window_right;  /* likewise */
+    int32_t diagonal;      /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
+    int32_t offset;        /* FA_OFFSET: off, any sign */
+    float scale;           /* > 0 and finite; 0 = 1/sqrt(d) */
+    fa_tensor q, k, v, o;  /* o must not overlap q, k, v or lse */
+    float *lse;            /* device address of [b, hq, sq] fp32, or NULL */
+    void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
+    size_t workspace_size; /* bytes at workspace */
+} fa_args;
+#define FA_ARGS_INIT { sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0, 0 }
+
+typedef struct fa_context fa_context;    /* device, compiler, cache and the table of prepared kernels */
+typedef struct CUstream_st *fa_stream;   /* = CUstream and cudaStream_t; NULL is the legacy default stream */
+
+typedef enum fa_log_level { FA_LOG_ERROR = 0, FA_LOG_WARN = 1, FA_LOG_INFO = 2, FA_LOG_DEBUG = 3 } fa_log_level;
+typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called from any thread; must not call fagen */
+
+/* How a context is made. Every pointer may be NULL; strings are copied. */
+typedef struct fa_options {
+    uint32_t size;            /* sizeof(fa_options): FA_OPTIONS_INIT sets it */
+    const char *device;       /* NULL: FAGEN_DEVICE, else the current CUDA device; "cuda:N"; "sim:sm_80": the CPU simulator */
+    const char *cache_dir;    /* NULL: FAGEN_CACHE_DIR, else $XDG_CACHE_HOME/fagen, else ~/.cache/fagen; "" = no disk cache */
+    const char *template_dir; /* NULL: FAGEN_TEMPLATE_DIR, else the templates in the library; overrides file by file */
+    const char *nvrtc;        /* NULL: FAGEN_NVRTC, else searched; path of libnvrtc.so */
+    fa_log_fn log;            /* NULL: silent, or standard error where FAGEN_LOG names a level */
+    void *log_user;           /* handed to log */
+    int32_t log_level;        /* most verbose level handed to log */
+    int32_t sram_budget;      /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
+} fa_options;
+#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0 }
+
+/* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
+ * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
+ * compiled. *out is NULL on failure. */
+FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
+
+/* Frees everything the context holds. NULL is fine. No launch of it may still be running in another thread's call;
+ * kernels already on a stream are waited for by the caller. */
+FA_API void fa_destroy(fa_context *ctx);
+
+/* FA_OK when a kernel family computes the problem on this device; else FA_UNSUPPORTED, FA_INVALID or FA_NO_FIT with the
+ * reason. Compiles nothing. */
+FA_API fa_status fa_supported(fa_context *ctx, const fa_problem *p);
+
+/* Compiles, or loads from the cache, the kernel that fa_launch() would use, and keeps it. Idempotent. Afterwards launches
+ * of the same problem and shape bucket are legal under graph capture. */
+FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
+
+/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. */
+FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
+
+/* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
+ * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured. */
+FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream);
+
+/* Which kernel fa_launch() would run for args (or for the problem, if args is NULL), where it comes from and why: written
+ * to buf as text lines, cut at n - 1 bytes. Compiles nothing. */
+FA_API fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n);
+
+/* How fa_tune() searches. */
+typedef struct fa_tune_options {
+    uint32_t size;        /* sizeof(fa_tune_options): FA_TUNE_OPTIONS_INIT sets it */
+    int32_t limit;        /* candidates kept after the model's ranking; 0 = 48; -1 = every config that fits */
+    double seconds;       /* time budget; 0 = none */
+    int32_t threads;      /* compile threads; 0 = one per core, at most 8 */
+    int32_t reserved;
+    int (*progress)(void *user, const char *line, double done); /* non-zero return stops the search; NULL = none */
+    void *user;
+} fa_tune_options;
+#define FA_TUNE_OPTIONS_INIT { sizeof(fa_tune_options), 0, 0, 0, 0, 0, 0 }
+
+/* Searches the configs for the problem: compiles, verifies, times on the device, and records every outcome on disk, so
+ * that it resumes where it was stopped and fa_launch() uses the winner from now on. On the simulator nothing is timed: the
+ * model ranks. Blocks; needs device memory for the problem's tensors, several times over. FA_INTERRUPTED keeps results. */
+FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
+
+/* The last failure of this thread: "" if none; valid until this thread's next failing call. */
+FA_API const char *fa_last_error(void);
+
+/* "FA_INVALID" and so on; never NULL. */
+FA_API const char *fa_status_name(fa_status s);
+
+/* major * 10000 + minor * 100 + patch of the library that runs. */
+FA_API uint32_t fa_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,60 @@
+/* sim: a CUDA driver that runs on the CPU. It takes PTX text, executes it warp by warp, checks what it does and counts it.
+ * It knows nothing of who calls it. One simulator per process: sim_open() fills the driver table for a list of devices. */
+#ifndef SIM_H
+#define SIM_H
+#include "driver.h"
+#include <stdint.h>
+
+/* When an asynchronous copy (cp.async, later TMA) takes place: at issue, or at the last legal moment with the destination
+ * poisoned until then. A program that waits correctly cannot tell them apart. */
+typedef enum sim_async { SIM_EAGER = 0, SIM_LAZY = 1 } sim_async;
+
+/* In which order the warps of a block run between barriers. */
+typedef enum sim_schedule {
+    SIM_IN_ORDER = 0, /* warp 0 until it blocks, then warp 1, ... */
+    SIM_REVERSED = 1,
+    SIM_RANDOM = 2    /* seeded; also preempts a warp in the middle */
+} sim_schedule;
+
+typedef struct sim_options {
+    sim_async async;
+    sim_schedule schedule;
+    uint64_t seed;       /* of SIM_RANDOM */
+    int unchecked;       /* 1: no race, uninitialised-read or bank-conflict bookkeeping (bounds stay): faster */
+    int threads;         /* host threads that run blocks side by side; 0 or 1 = the calling thread alone */
+    int64_t max_steps;   /* warp instructions per launch before it is called a hang; 0 = 4e9 */
+} sim_options;
+
+/* What launches did since sim_counters_reset(). Bytes are those the kernel asked for: one per active lane and byte. */
+#define SIM_TENSORS 16
+typedef struct sim_counters {
+    uint64_t launches, blocks, warps;
+    uint64_t instructions;        /* warp instructions */
+    uint64_t matrix, shuffle, special, memory, control, other; /* the same by class; special = ex2, lg2, rcp, ... */
+    uint64_t barriers;
+    uint64_t global_read, global_write; /* bytes */
+    uint64_t shared_read, shared_write; /* bytes */
+    uint64_t shared_wavefronts;   /* passes the 32 banks needed */
+    uint64_t shared_ideal;        /* passes a conflict-free layout would need: conflicts = wavefronts - ideal */
+    uint64_t shared_peak;         /* highest shared-memory byte touched + 1, of any block */
+    struct {
+        uint64_t base, size, read, write; /* one row per allocation touched, by first touch; the last row gathers the rest */
+    } tensor[SIM_TENSORS];
+    int tensors;
+} sim_counters;
+
+/* archs: "sm_80" or a list, "sm_80,sm_90a": one device each. Unknown archs: NULL. Idempotent for the same list; the table
+ * lives for ever. Each device has 80 GB of sparse memory: only touched pages cost. Thread-safe. */
+const cu_driver *sim_open(const char *archs);
+
+/* Options of later launches of the process. NULL = all zero. Thread-safe. */
+void sim_set_options(const sim_options *o);
+void sim_get_options(sim_options *o);
+
+void sim_counters_reset(void);
+void sim_counters_get(sim_counters *out);
+
+/* The first defect that a check found in this thread's last failed launch: one line per fact (what, PTX line and text,
+ * template line through .loc, block, warp, lane, address); "" if none. This is the table's detail(). */
+const char *sim_report(void);
+#endif
