@@ -29,8 +29,8 @@ void fa_entry_free(fa_entry *e);
  * removed so that the next put repairs it. Takes no lock. Thread-safe. */
 bool fa_entry_get(fa_store *s, fa_key k, const char *arch, fa_entry *out);
 
-/* Publishes: temporary file in the same directory, write, fsync, rename, fsync of the directory. False when that was not
- * possible (the caller goes on with its own bytes). Thread-safe, and safe against other processes. */
+/* Publishes: temporary file in kernels/, write, fsync, rename, fsync of the directory; an entry that is there is replaced.
+ * False when that was not possible (the caller goes on with its own bytes). Thread-safe, and safe against other processes. */
 bool fa_entry_put(fa_store *s, const fa_entry *e);
 
 /* Calls f for each entry of every root, unordered; the image is not loaded (image == NULL, image_size set). Damaged files

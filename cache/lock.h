@@ -5,11 +5,13 @@
 #include "entry.h"
 
 typedef struct fa_lock {
-    int fd; /* -1: not held */
+    int fd;          /* -1: no file lock is held */
+    fa_store *store; /* NULL: other threads are not kept out */
+    fa_key key;
 } fa_lock;
 
-/* Waits for the lock. After it returns look in the cache once more: the holder before may have put what you want. Excludes
+/* Waits for the lock; always returns something to drop. After it returns look in the cache once more: the holder before may have put what you want. Excludes
  * other threads of this process too. */
 fa_lock fa_lock_take(fa_store *s, fa_key k);
-void fa_lock_drop(fa_lock *l);
+void fa_lock_drop(fa_lock *l); /* once is enough, twice is harmless */
 #endif

@@ -3,6 +3,7 @@
 #define FA_CACHE_RECORD_H
 #include "gen/arch.h"
 #include "gen/config.h"
+#include "gen/text.h"
 #include "store.h"
 
 typedef enum fa_outcome {

@@ -1,0 +1,32 @@
+/* place: directories and files reached by descriptor, trusted only when nobody else could have written them. */
+#ifndef FA_CACHE_PLACE_H
+#define FA_CACHE_PLACE_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+typedef enum fa_place {
+    FA_PLACE_OK = 0,
+    FA_PLACE_ABSENT,  /* no such file */
+    FA_PLACE_TROUBLE, /* the system refused (EIO, EACCES, ESTALE, memory): says nothing about the file */
+    FA_PLACE_BAD      /* there, and not to be trusted: a link, a FIFO, foreign, too large, cut short */
+} fa_place;
+
+/* NULL when only the effective user or root can write what st describes; else the reason, a literal. */
+struct stat;
+const char *fa_place_foreign(const struct stat *st);
+
+/* Opens directory `name` below `at`. It must be trusted, and not be a link unless at is AT_FDCWD. make: made 0700 when
+ * missing. Returns a descriptor, or -1 with *trouble (a literal, or strerror's text of this thread). */
+int fa_place_dir(int at, const char *name, bool make, const char **trouble);
+
+/* Opens a regular, trusted file of at most cap bytes below `at` and reads all of it. *bytes is heap, NUL-terminated past
+ * *size. */
+fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_t *size, const char **trouble);
+
+/* Writes all n bytes, through short writes and signals. */
+bool fa_place_write(int fd, const void *bytes, size_t n);
+
+/* Turns any text into a file name of at most n - 1 bytes: letters, digits and ",=+-_." stay, all else becomes '_'. */
+void fa_place_name(char *out, size_t n, const char *text, const char *suffix);
+#endif

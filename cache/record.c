@@ -1,0 +1,309 @@
+/* record: append-only files of facts, and the winner that follows from them. */
+#include "record.h"
+#include "gen/problem.h"
+#include "place.h"
+#include "root.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void names(char chip_dir[64], char file[160], const char *chip, const fa_problem *p)
+{
+    char key[160];
+    fa_place_name(chip_dir, 64, chip, "");
+    if (p) {
+        fa_problem_print_key(key, sizeof key, p);
+        fa_place_name(file, 160, key, ".jsonl");
+    }
+}
+
+static int records_dir(const fa_root *r)
+{
+    const char *trouble;
+    return r->v1 < 0 ? -1 : fa_place_dir(r->v1, "records", false, &trouble);
+}
+
+/* Whether the file ends inside a line: a writer was killed, or the disk was full. */
+static bool torn(int fd)
+{
+    struct stat st;
+    char last;
+    return fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
+}
+
+bool fa_record_append(fa_store *s, const fa_record *r)
+{
+    if (s->writer < 0)
+        return false;
+    const fa_root *root = &s->root[s->writer];
+    char chip[64], file[160];
+    const char *trouble = "out of memory";
+    bool ok = false;
+    int dir = -1, fd = -1, records = -1;
+    struct stat st;
+    fa_text line = {0};
+    fa_text_str(&line, "\n");
+    if (!fa_record_to_json(r, &line))
+        goto done;
+    fa_text_str(&line, "\n");
+    if (line.oom)
+        goto done;
+    names(chip, file, r->chip, &r->problem);
+    records = records_dir(root);
+    dir = records < 0 ? -1 : fa_place_dir(records, chip, true, &trouble);
+    if (dir < 0)
+        goto done;
+    fd = openat(dir, file, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        trouble = strerror(errno);
+        goto done;
+    }
+    trouble = S_ISREG(st.st_mode) ? fa_place_foreign(&st) : "not a regular file";
+    if (trouble)
+        goto done;
+    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
+        ;
+    /* one write, so that even writers without a lock do not mix; the leading newline closes a torn line */
+    size_t skip = torn(fd) ? 0 : 1, want = line.n - skip;
+    ssize_t wrote;
+    do
+        wrote = write(fd, line.s + skip, want);
+    while (wrote < 0 && errno == EINTR);
+    ok = wrote == (ssize_t)want;
+    if (!ok)
+        trouble = wrote < 0 ? strerror(errno) : "the disk is full";
+    flock(fd, LOCK_UN);
+done:
+    if (!ok)
+        fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: %s", root->path, trouble);
+    if (fd >= 0)
+        close(fd);
+    if (dir >= 0)
+        close(dir);
+    if (records >= 0)
+        close(records);
+    fa_text_free(&line);
+    return ok;
+}
+
+typedef struct reader {
+    fa_records out;
+    size_t cap;
+    const char *chip; /* NULL = all */
+    const fa_problem *problem;
+} reader;
+
+static bool same_key(const fa_problem *a, const fa_problem *b)
+{
+    return a->dtype == b->dtype && a->d == b->d && a->dv == b->dv && a->mask == b->mask && a->o_dtype == b->o_dtype &&
+           a->align == b->align;
+}
+
+static void keep(reader *rd, const char *line)
+{
+    fa_record r;
+    if (!fa_record_from_json(&r, line) || (rd->chip && strcmp(rd->chip, r.chip) != 0) ||
+        (rd->problem && !same_key(rd->problem, &r.problem)))
+        return;
+    if (rd->out.n == rd->cap) {
+        size_t cap = rd->cap ? 2 * rd->cap : 64;
+        fa_record *grown = realloc(rd->out.r, cap * sizeof *grown);
+        if (!grown)
+            return;
+        rd->out.r = grown;
+        rd->cap = cap;
+    }
+    rd->out.r[rd->out.n++] = r;
+}
+
+static void read_file(reader *rd, int dir, const char *name)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    const char *trouble;
+    if (fa_place_read(dir, name, FA_FILE_CAP, &bytes, &size, &trouble) != FA_PLACE_OK)
+        return;
+    for (char *p = bytes, *end = bytes + size; p < end;) {
+        char *nl = memchr(p, '\n', (size_t)(end - p));
+        if (nl)
+            *nl = 0;
+        if (*p)
+            keep(rd, p);
+        p = nl ? nl + 1 : end;
+    }
+    free(bytes);
+}
+
+static bool is_records(const char *name)
+{
+    size_t n = strlen(name);
+    return name[0] != '.' && n > 6 && strcmp(name + n - 6, ".jsonl") == 0;
+}
+
+/* f for each name in the directory that pick accepts. Closes dir. */
+static void each_name(int dir, bool (*pick)(const char *), void (*f)(reader *, int dir, const char *name), reader *rd)
+{
+    DIR *d = fdopendir(dir);
+    if (!d) {
+        close(dir);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(d));)
+        if (pick(e->d_name))
+            f(rd, dirfd(d), e->d_name);
+    closedir(d);
+}
+
+static void read_chip(reader *rd, int records, const char *chip)
+{
+    const char *trouble;
+    int dir = fa_place_dir(records, chip, false, &trouble);
+    if (dir < 0)
+        return;
+    if (rd->problem) {
+        char chip_dir[64], file[160];
+        names(chip_dir, file, "", rd->problem);
+        read_file(rd, dir, file);
+        close(dir);
+    } else
+        each_name(dir, is_records, read_file, rd);
+}
+
+static bool is_chip(const char *name)
+{
+    return name[0] != '.';
+}
+
+typedef struct dated {
+    const char *date;
+    size_t at;
+} dated;
+
+static int by_date(const void *a, const void *b)
+{
+    const dated *x = a, *y = b;
+    int c = strcmp(x->date, y->date);
+    return c ? c : (x->at > y->at) - (x->at < y->at);
+}
+
+/* Files of several roots come one after the other: put them in order of time, equal times as they were read. */
+static void sort_by_date(fa_records *rs)
+{
+    dated *order = malloc(rs->n * sizeof *order + 1);
+    fa_record *sorted = malloc(rs->n * sizeof *sorted + 1);
+    if (order && sorted) {
+        for (size_t i = 0; i < rs->n; i++)
+            order[i] = (dated){rs->r[i].date, i};
+        qsort(order, rs->n, sizeof *order, by_date);
+        for (size_t i = 0; i < rs->n; i++)
+            sorted[i] = rs->r[order[i].at];
+        free(rs->r);
+        rs->r = sorted;
+        sorted = NULL;
+    }
+    free(sorted);
+    free(order);
+}
+
+fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p)
+{
+    reader rd = {.chip = chip, .problem = p};
+    for (size_t i = s->n; i-- > 0;) {
+        int records = records_dir(&s->root[i]);
+        if (records < 0)
+            continue;
+        if (chip) {
+            char chip_dir[64];
+            names(chip_dir, NULL, chip, NULL);
+            read_chip(&rd, records, chip_dir);
+            close(records);
+        } else
+            each_name(records, is_chip, read_chip, &rd);
+    }
+    sort_by_date(&rd.out);
+    return rd.out;
+}
+
+void fa_records_free(fa_records *rs)
+{
+    free(rs->r);
+    *rs = (fa_records){NULL, 0};
+}
+
+static bool ran(const fa_record *r)
+{
+    return r->outcome == FA_RAN && isfinite(r->seconds) && r->seconds > 0;
+}
+
+/* Doublings between two lengths. */
+static double doublings(double a, double b)
+{
+    return fabs(log2(fmax(a, 1) / fmax(b, 1)));
+}
+
+static double distance(const fa_problem *a, const fa_problem *b)
+{
+    fa_problem x = *a, y = *b;
+    fa_problem_fill_shape(&x);
+    fa_problem_fill_shape(&y);
+    return doublings(x.sq, y.sq) + doublings(x.sk, y.sk) + doublings((double)x.b * x.hq, (double)y.b * y.hq) +
+           0.5 * doublings((double)x.hq / x.hkv, (double)y.hq / y.hkv);
+}
+
+/* The fastest of the configs whose newest record in the bucket ran. */
+static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_how how, uint32_t bucket)
+{
+    const fa_record *best = NULL;
+    for (size_t i = 0; i < rs->n; i++) {
+        const fa_record *r = &rs->r[i];
+        if (!ran(r) || r->how != how || !same_key(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
+            (best && r->seconds >= best->seconds))
+            continue;
+        bool newest = true;
+        for (size_t j = i + 1; j < rs->n && newest; j++)
+            newest = !(rs->r[j].how == how && fa_config_equal(&rs->r[j].config, &r->config) &&
+                       same_key(&rs->r[j].problem, p) && fa_problem_bucket(&rs->r[j].problem) == bucket);
+        if (newest)
+            best = r;
+    }
+    return best;
+}
+
+/* Tries the buckets from the nearest outwards: the nearest may hold nothing but overtaken records. */
+static const fa_record *best_of(const fa_records *rs, const fa_problem *p, fa_how how)
+{
+    double done = -1;
+    uint32_t own = fa_problem_bucket(p);
+    const fa_record *best = fastest(rs, p, how, own);
+    while (!best) {
+        const fa_record *next = NULL;
+        double near = INFINITY;
+        for (size_t i = 0; i < rs->n; i++) {
+            const fa_record *r = &rs->r[i];
+            if (!ran(r) || r->how != how || !same_key(&r->problem, p))
+                continue;
+            double far = distance(&r->problem, p);
+            if (far > done && far < near) {
+                near = far;
+                next = r;
+            }
+        }
+        if (!next)
+            return NULL;
+        done = near;
+        best = fastest(rs, p, how, fa_problem_bucket(&next->problem));
+    }
+    return best;
+}
+
+const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p)
+{
+    const fa_record *r = best_of(rs, p, FA_MEASURED);
+    return r ? r : best_of(rs, p, FA_MODELLED);
+}

@@ -1,0 +1,36 @@
+/* root: one directory of a store's search path, and the inside of fa_store, shared by the files of cache/ only. */
+#ifndef FA_CACHE_ROOT_H
+#define FA_CACHE_ROOT_H
+#include "entry.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define FA_FORMAT_VERSION 1
+#define FA_FORMAT_DIR "v1" /* of FA_FORMAT_VERSION */
+#define FA_FILE_CAP ((size_t)64 << 20)
+
+typedef struct fa_root {
+    char *path;
+    bool writable;
+    int v1;              /* descriptor of <path>/v1, or -1 */
+    char trouble[128];   /* "" = in use */
+} fa_root;
+
+/* The causes of advice: each is told once per store. */
+typedef enum fa_cause { FA_CAUSE_PUT = 1, FA_CAUSE_DAMAGE = 2, FA_CAUSE_LOCK = 4, FA_CAUSE_RECORD = 8 } fa_cause;
+
+struct fa_store {
+    fa_root *root;
+    size_t n;
+    ptrdiff_t writer;    /* index of the root that takes new files; -1 = none */
+    fa_store_warn warn;
+    void *user;
+    atomic_uint told;    /* causes */
+    pthread_mutex_t mutex;
+    pthread_cond_t freed;
+    fa_key *held;        /* keys locked by threads of this process; guarded by mutex */
+    size_t n_held, cap_held;
+};
+
+void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+#endif

@@ -1,0 +1,230 @@
+/* Records: appended whole, read with forgiveness, and the winner that follows. */
+#include "cache/record.h"
+#include "gen/problem.h"
+#include "test_cache_scratch.h"
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <math.h>
+#include <sys/wait.h>
+
+TestSuite(cache_record, .init = scratch_make, .fini = scratch_remove, .timeout = 60);
+
+static fa_problem problem_of(int sq)
+{
+    fa_problem p = FA_PROBLEM_INIT, out;
+    p.dtype = FA_BF16;
+    p.d = 128;
+    p.b = 1;
+    p.hq = p.hkv = 16;
+    p.sq = p.sk = sq;
+    cr_assert_eq(fa_problem_normalize(&out, &p), FA_OK, "%s", fa_last_error());
+    return out;
+}
+
+static fa_record record_of(int sq, int br, double seconds, fa_how how)
+{
+    fa_record r;
+    memset(&r, 0, sizeof r);
+    r.problem = problem_of(sq);
+    strcpy(r.chip, "NVIDIA H200");
+    strcpy(r.arch, "sm_90a");
+    char config[64];
+    snprintf(config, sizeof config, "flash_fwd_mma:br=%d,bc=64,warps=4", br);
+    cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
+    r.how = how;
+    r.seconds = seconds;
+    r.count = 10;
+    r.regs = 128;
+    r.smem = 65536;
+    strcpy(r.date, "2026-11-21T04:31:00Z");
+    r.source[0] = 1;
+    r.source[1] = UINT64_MAX;
+    return r;
+}
+
+static const char *file_of(void)
+{
+    char key[160];
+    fa_problem p = problem_of(1024);
+    fa_problem_print_key(key, sizeof key, &p);
+    return below("v1/records/NVIDIA_H200/%s.jsonl", key);
+}
+
+static void append(const char *text)
+{
+    FILE *f = fopen(file_of(), "a");
+    cr_assert_not_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+Test(cache_record, json_round_trip)
+{
+    fa_record r = record_of(1024, 64, 1.25e-4, FA_MEASURED), back;
+    strcpy(r.why, "a \"quoted\" reason\n\xff");
+    fa_text t = {0};
+    cr_assert(fa_record_to_json(&r, &t));
+    cr_assert_null(strchr(t.s, '\n'));
+    cr_assert(fa_record_from_json(&back, t.s));
+    strcpy(r.why, "a \"quoted\" reason\n?");
+    cr_assert_eq(memcmp(&back.problem, &r.problem, sizeof r.problem), 0);
+    cr_assert(fa_config_equal(&back.config, &r.config));
+    cr_assert_str_eq(back.why, r.why);
+    cr_assert_str_eq(back.chip, r.chip);
+    cr_assert_str_eq(back.date, r.date);
+    cr_assert(back.seconds == r.seconds && back.count == 10 && back.regs == 128 && back.smem == 65536);
+    cr_assert(back.source[0] == 1 && back.source[1] == UINT64_MAX);
+    cr_assert(back.outcome == r.outcome && back.how == r.how);
+    r.seconds = NAN;
+    fa_text u = {0};
+    cr_assert(fa_record_to_json(&r, &u) && fa_record_from_json(&back, u.s) && back.seconds == 0);
+    fa_text_free(&t);
+    fa_text_free(&u);
+}
+
+Test(cache_record, append_and_load_in_order)
+{
+    fa_store *s = fa_store_open(scratch, NULL, NULL);
+    fa_problem p = problem_of(1024), other = problem_of(1024);
+    other.mask = FA_MASK_CAUSAL;
+    for (int i = 1; i <= 5; i++) {
+        fa_record r = record_of(1024, 16 * i, i, FA_MEASURED);
+        cr_assert(fa_record_append(s, &r));
+    }
+    fa_records rs = fa_records_load(s, "NVIDIA H200", &p);
+    cr_assert_eq(rs.n, 5);
+    for (int i = 0; i < 5; i++)
+        cr_assert_eq(rs.r[i].seconds, i + 1);
+    fa_records_free(&rs);
+    const char *chips[] = {"NVIDIA H200", NULL, "NVIDIA_H200", "other"};
+    const fa_problem *problems[] = {&p, NULL, &other};
+    for (int c = 0; c < 4; c++)
+        for (int q = 0; q < 3; q++) {
+            rs = fa_records_load(s, chips[c], problems[q]);
+            cr_assert_eq(rs.n, c < 2 && q < 2 ? 5 : 0, "%d %d", c, q);
+            fa_records_free(&rs);
+        }
+    fa_store_close(s);
+}
+
+Test(cache_record, torn_and_garbage_lines_are_skipped_and_mended)
+{
+    fa_store *s = fa_store_open(scratch, NULL, NULL);
+    fa_record r = record_of(1024, 64, 1, FA_MEASURED);
+    fa_problem p = problem_of(1024);
+    cr_assert(fa_record_append(s, &r));
+    size_t n;
+    char *line = slurp(file_of(), &n);
+    append("\n\n{}\nnonsense\n{\"problem\": 3}\n[1,2]\n");
+    for (size_t cut = 1; cut + 1 < n; cut += 7) {
+        char *part = strndup(line, cut);
+        append(part);
+        free(part);
+        cr_assert(fa_record_append(s, &r));
+    }
+    size_t expect = 1;
+    for (size_t cut = 1; cut + 1 < n; cut += 7)
+        expect++;
+    fa_records rs = fa_records_load(s, "NVIDIA H200", &p);
+    cr_assert_eq(rs.n, expect, "%zu %zu", rs.n, expect);
+    fa_records_free(&rs);
+    free(line);
+    fa_store_close(s);
+}
+
+Test(cache_record, links_and_foreign_modes_are_not_used)
+{
+    fa_store *s = fa_store_open(scratch, NULL, NULL);
+    fa_record r = record_of(1024, 64, 1, FA_MEASURED);
+    fa_problem p = problem_of(1024);
+    cr_assert(fa_record_append(s, &r));
+    chmod(file_of(), 0666);
+    cr_assert_not(fa_record_append(s, &r));
+    fa_records rs = fa_records_load(s, NULL, &p);
+    cr_assert_eq(rs.n, 0);
+    chmod(file_of(), 0600);
+    cr_assert_eq(rename(file_of(), below("moved")), 0);
+    cr_assert_eq(symlink(below("moved"), file_of()), 0);
+    cr_assert_not(fa_record_append(s, &r));
+    rs = fa_records_load(s, NULL, &p);
+    cr_assert_eq(rs.n, 0);
+    fa_store_close(s);
+}
+
+static fa_records list(fa_record *r, size_t n)
+{
+    return (fa_records){r, n};
+}
+
+Test(cache_record, measured_beats_modelled)
+{
+    fa_record r[] = {record_of(1024, 64, 1e-3, FA_MEASURED), record_of(1024, 128, 1e-6, FA_MODELLED)};
+    fa_records rs = list(r, 2);
+    fa_problem p = problem_of(1024), far = problem_of(16384);
+    cr_assert_eq(fa_records_best(&rs, &p), &r[0]);
+    cr_assert_eq(fa_records_best(&rs, &far), &r[0]);
+    rs.r++, rs.n--;
+    cr_assert_eq(fa_records_best(&rs, &p), &r[1]);
+    rs.n = 0;
+    cr_assert_null(fa_records_best(&rs, &p));
+}
+
+Test(cache_record, newest_of_a_config_and_fastest_of_those)
+{
+    fa_record r[] = {record_of(1024, 64, 1, FA_MEASURED), record_of(1024, 128, 2, FA_MEASURED), record_of(1024, 64, 3, FA_MEASURED)};
+    fa_records rs = list(r, 3);
+    fa_problem p = problem_of(1024);
+    cr_assert_eq(fa_records_best(&rs, &p), &r[1]);
+    r[2].outcome = FA_BAD_RESULT;
+    cr_assert_eq(fa_records_best(&rs, &p), &r[1]);
+    r[1].outcome = FA_BAD_COMPILE;
+    cr_assert_null(fa_records_best(&rs, &p), "a config that was found wrong is not brought back");
+    r[2].outcome = FA_RAN;
+    cr_assert_eq(fa_records_best(&rs, &p), &r[2]);
+    r[2].seconds = INFINITY;
+    cr_assert_null(fa_records_best(&rs, &p));
+}
+
+Test(cache_record, nearest_bucket)
+{
+    fa_record r[] = {record_of(512, 64, 1, FA_MEASURED), record_of(4096, 128, 2, FA_MEASURED), record_of(32768, 256, 3, FA_MEASURED)};
+    fa_records rs = list(r, 3);
+    const struct {
+        int sq, at;
+    } rows[] = {{256, 0}, {512, 0}, {600, 0}, {4096, 1}, {8192, 1}, {65536, 2}, {32768, 2}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_problem p = problem_of(rows[i].sq);
+        cr_assert_eq(fa_records_best(&rs, &p), &r[rows[i].at], "sq=%d", rows[i].sq);
+    }
+    r[1].problem.mask = FA_MASK_CAUSAL;
+    fa_problem p = problem_of(4096);
+    cr_assert_neq(fa_records_best(&rs, &p), &r[1]);
+}
+
+Test(cache_record, processes_append_whole_lines)
+{
+    enum { PROCESSES = 8, LINES = 50 };
+    const char *root = below("root");
+    for (int i = 0; i < PROCESSES; i++)
+        if (fork() == 0) {
+            fa_store *s = fa_store_open(root, NULL, NULL);
+            for (int j = 0; j < LINES; j++) {
+                fa_record r = record_of(1024, 16 * (i + 1), j + 1, FA_MEASURED);
+                if (!fa_record_append(s, &r))
+                    _exit(1);
+            }
+            fa_store_close(s);
+            _exit(0);
+        }
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+        wait(&status);
+        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    fa_store *s = fa_store_open(root, NULL, NULL);
+    fa_problem p = problem_of(1024);
+    fa_records rs = fa_records_load(s, "NVIDIA H200", &p);
+    cr_assert_eq(rs.n, PROCESSES * LINES);
+    fa_records_free(&rs);
+    fa_store_close(s);
+}
