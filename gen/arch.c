@@ -1,0 +1,123 @@
+/* arch: one row per architecture that NVRTC compiles for and fagen knows.
+ *
+ * Limits per SM and block are those of the compute-capability table in the CUDA C++ Programming Guide. Rates marked as
+ * derived are the data sheet's TFLOP/s over SMs and clock. "estimate" marks what no sheet states. */
+#include "arch.h"
+#include <string.h>
+#include <strings.h>
+
+#define KIB 1024
+#define MIB (1024 * 1024)
+
+static const fa_arch rows[] = {
+    { .name = "sm_80", .chip = "A100 SXM 80GB", .cc = 80,
+      .smem_block = 163 * KIB, .smem_sm = 164 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 108, .l2_bytes = 40 * MIB, .clock_ghz = 1.41,
+      .mma16_flop = 2048, .mma_tf32_flop = 1024, .wgmma16_flop = 0, .ffma_flop = 128, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 4800, .hbm_gbs = 2039,
+      .source = "programming guide; A100 data sheet (312 TFLOP/s, 2039 GB/s; 80 GB part, 40 MB L2); l2_gbs: estimate" },
+    { .name = "sm_86", .chip = "GeForce RTX 3090", .cc = 86,
+      .smem_block = 99 * KIB, .smem_sm = 100 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 1536, .warps_sm = 48, .blocks_sm = 16, .sm_count = 82, .l2_bytes = 6 * MIB, .clock_ghz = 1.695,
+      .mma16_flop = 512, .mma_tf32_flop = 256, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 2000, .hbm_gbs = 936,
+      .source = "programming guide; GA102 white paper (71 TFLOP/s fp16 with fp32 accumulation, 936 GB/s); l2_gbs: estimate" },
+    { .name = "sm_87", .chip = "Jetson AGX Orin 64GB", .cc = 87,
+      .smem_block = 163 * KIB, .smem_sm = 164 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 1536, .warps_sm = 48, .blocks_sm = 16, .sm_count = 16, .l2_bytes = 4 * MIB, .clock_ghz = 1.3,
+      .mma16_flop = 2048, .mma_tf32_flop = 1024, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 600, .hbm_gbs = 204.8,
+      .source = "programming guide; Jetson Orin data sheet (5.3 TFLOP/s fp32, 204.8 GB/s); matrix rates, l2_gbs: estimate" },
+    { .name = "sm_89", .chip = "GeForce RTX 4090", .cc = 89,
+      .smem_block = 99 * KIB, .smem_sm = 100 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 1536, .warps_sm = 48, .blocks_sm = 24, .sm_count = 128, .l2_bytes = 72 * MIB, .clock_ghz = 2.52,
+      .mma16_flop = 512, .mma_tf32_flop = 256, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 4500, .hbm_gbs = 1008,
+      .source = "programming guide; Ada white paper (165 TFLOP/s fp16 with fp32 accumulation, 1008 GB/s); l2_gbs: estimate" },
+    { .name = "sm_90a", .chip = "H200 SXM", .cc = 90,
+      .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 132, .l2_bytes = 60 * MIB, .clock_ghz = 1.755,
+      .mma16_flop = 2590, .mma_tf32_flop = 1295, .wgmma16_flop = 4096, .ffma_flop = 250, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 4560,
+      .source = "programming guide; measured on an H200: mma.sync 600 TFLOP/s, FFMA 125 and ex2 16 per clock and SM, read "
+                "4560 GB/s; wgmma: Hopper white paper; mma_tf32 (half of mma16), l2_gbs: estimate" },
+    { .name = "sm_100a", .chip = "B200", .cc = 100,
+      .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 148, .l2_bytes = 126 * MIB, .clock_ghz = 1.85,
+      .mma16_flop = 2048, .mma_tf32_flop = 1024, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 9000, .hbm_gbs = 7400,
+      .source = "programming guide; B200 data sheet (8 TB/s, taken at 0.93); mma.sync rates, clock, l2_gbs: estimate" },
+    { .name = "sm_103a", .chip = "B300", .cc = 103,
+      .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 148, .l2_bytes = 126 * MIB, .clock_ghz = 1.92,
+      .mma16_flop = 2048, .mma_tf32_flop = 1024, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 32, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 9000, .hbm_gbs = 7400,
+      .source = "programming guide; B300 announcement (8 TB/s, taken at 0.93; twice the exp rate); mma.sync rates, clock, "
+                "l2_gbs: estimate" },
+    { .name = "sm_120a", .chip = "GeForce RTX 5090", .cc = 120,
+      .smem_block = 99 * KIB, .smem_sm = 100 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 1536, .warps_sm = 48, .blocks_sm = 24, .sm_count = 170, .l2_bytes = 96 * MIB, .clock_ghz = 2.407,
+      .mma16_flop = 512, .mma_tf32_flop = 256, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 6000, .hbm_gbs = 1792,
+      .source = "programming guide; RTX Blackwell white paper (209.5 TFLOP/s fp16 with fp32 accumulation, 1792 GB/s); "
+                "l2_gbs: estimate" },
+    { .name = "sm_121a", .chip = "GB10", .cc = 121,
+      .smem_block = 99 * KIB, .smem_sm = 100 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 1536, .warps_sm = 48, .blocks_sm = 24, .sm_count = 48, .l2_bytes = 24 * MIB, .clock_ghz = 2.4,
+      .mma16_flop = 512, .mma_tf32_flop = 256, .wgmma16_flop = 0, .ffma_flop = 256, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 1200, .hbm_gbs = 273,
+      .source = "programming guide; DGX Spark data sheet (273 GB/s); matrix rates as sm_120a, clock, L2: estimate" },
+};
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+/* Products a person may name; the row describes the chip in its `chip` field, its siblings differ in SMs and clocks. */
+static const struct {
+    const char *alias, *name;
+} aliases[] = {
+    { "a100", "sm_80" },   { "rtx3090", "sm_86" }, { "3090", "sm_86" },    { "orin", "sm_87" },
+    { "rtx4090", "sm_89" }, { "4090", "sm_89" },   { "l40s", "sm_89" },    { "h100", "sm_90a" },
+    { "h200", "sm_90a" },  { "b200", "sm_100a" },  { "b300", "sm_103a" },  { "rtx5090", "sm_120a" },
+    { "5090", "sm_120a" }, { "gb10", "sm_121a" },
+};
+
+size_t fa_arch_count(void)
+{
+    return COUNT(rows);
+}
+
+const fa_arch *fa_arch_at(size_t i)
+{
+    return i < COUNT(rows) ? &rows[i] : NULL;
+}
+
+const fa_arch *fa_arch_find(const char *name)
+{
+    if (!name)
+        return NULL;
+    for (size_t i = 0; i < COUNT(aliases); i++)
+        if (!strcasecmp(name, aliases[i].alias))
+            name = aliases[i].name;
+    if (!strncasecmp(name, "sm_", 3))
+        name += 3;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        const char *own = rows[i].name + 3;
+        size_t digits = strspn(own, "0123456789");
+        if (!strcasecmp(name, own) || (strlen(name) == digits && !strncmp(name, own, digits)))
+            return &rows[i];
+    }
+    return NULL;
+}
+
+const char *fa_arch_names(void)
+{
+    return "sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_120a, sm_121a";
+}
+
+const fa_arch *fa_arch_of_cc(int major, int minor)
+{
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (rows[i].cc == major * 10 + minor)
+            return &rows[i];
+    return NULL;
+}

@@ -1,0 +1,90 @@
+/* config: a template family and its tunables. */
+#include "config.h"
+#include "error.h"
+#include "fields.h"
+#include <stdio.h>
+#include <string.h>
+
+bool fa_config_equal(const fa_config *a, const fa_config *b)
+{
+    if (a->n != b->n || strcmp(a->family, b->family))
+        return false;
+    for (int i = 0; i < a->n; i++)
+        if (a->tunable[i].value != b->tunable[i].value || strcmp(a->tunable[i].name, b->tunable[i].name))
+            return false;
+    return true;
+}
+
+static int find(const fa_config *c, const char *name)
+{
+    for (int i = 0; i < c->n; i++)
+        if (!strcmp(c->tunable[i].name, name))
+            return i;
+    return -1;
+}
+
+int fa_config_get(const fa_config *c, const char *name, int fallback)
+{
+    int i = find(c, name);
+    return i < 0 ? fallback : c->tunable[i].value;
+}
+
+bool fa_config_set(fa_config *c, const char *name, int value)
+{
+    int i = find(c, name);
+    if (i < 0) {
+        size_t len = strlen(name);
+        if (c->n >= FA_CONFIG_MAX || !len || len >= sizeof c->tunable[0].name)
+            return false;
+        i = c->n++;
+        memset(&c->tunable[i], 0, sizeof c->tunable[i]);
+        memcpy(c->tunable[i].name, name, len);
+    }
+    c->tunable[i].value = value;
+    return true;
+}
+
+int fa_config_print(char *buf, size_t n, const fa_config *c)
+{
+    int len = snprintf(buf, n, "%s", c->family);
+    for (int i = 0; i < c->n; i++)
+        len += snprintf((size_t)len < n ? buf + len : NULL, (size_t)len < n ? n - (size_t)len : 0, "%c%s=%d", i ? ',' : ':',
+                        c->tunable[i].name, c->tunable[i].value);
+    return len;
+}
+
+/* A letter or '_', then letters, digits, '_'. */
+static bool is_name(const char *s, size_t n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    return n && strspn(s, letters) >= n && !(*s >= '0' && *s <= '9');
+}
+
+fa_status fa_config_parse(fa_config *out, const char *s)
+{
+    fa_config c = { .n = 0 };
+    size_t len = strcspn(s, ":");
+    if (len >= sizeof c.family || !is_name(s, len))
+        return fa_fail(FA_INVALID, "config: the family \"%.*s\" is not a name of 1 to %zu letters; accepted: family:name=value,...",
+                       (int)(len < 60 ? len : 60), s, sizeof c.family - 1);
+    memcpy(c.family, s, len);
+    s += len + (s[len] == ':');
+    fa_field f;
+    fa_status st;
+    while (fa_field_next(&s, &f, "config", &st)) {
+        int v;
+        if (!is_name(f.name, strlen(f.name)))
+            return fa_fail(FA_INVALID, "config: the field \"%s%s%s\" is not name=value", f.name, f.name[0] ? "=" : "", f.value);
+        if ((st = fa_field_int(&v, &f, "config")) != FA_OK)
+            return st;
+        if (find(&c, f.name) >= 0)
+            return fa_fail(FA_INVALID, "config: %s is given twice (%d and %d)", f.name, fa_config_get(&c, f.name, 0), v);
+        if (!fa_config_set(&c, f.name, v))
+            return fa_fail(FA_INVALID, "config: %s is one tunable too many or its name is too long; accepted: %d, of at most %zu letters",
+                           f.name, FA_CONFIG_MAX, sizeof c.tunable[0].name - 1);
+    }
+    if (st != FA_OK)
+        return st;
+    *out = c;
+    return FA_OK;
+}

@@ -1,0 +1,67 @@
+/* error: one message per thread, formatted once, never allocated. */
+#include "error.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local char message[2048];
+
+/* The arguments may point into the message itself, so a line is finished elsewhere before it is kept. */
+static void keep(const char *s)
+{
+    size_t n = strnlen(s, sizeof message - 1);
+    memcpy(message, s, n);
+    message[n] = 0;
+}
+
+fa_status fa_fail(fa_status st, const char *fmt, ...)
+{
+    char line[sizeof message];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    keep(line);
+    return st;
+}
+
+fa_status fa_wrap(fa_status st, const char *fmt, ...)
+{
+    char line[sizeof message];
+    va_list ap;
+    if (st == FA_OK)
+        return st;
+    va_start(ap, fmt);
+    int n = vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    size_t at = n < 0 ? 0 : (size_t)n < sizeof line - 3 ? (size_t)n : sizeof line - 3;
+    size_t rest = strnlen(message, sizeof line - 3 - at);
+    memcpy(line + at, ": ", 2);
+    memcpy(line + at + 2, message, rest);
+    line[at + 2 + rest] = 0;
+    keep(line);
+    return st;
+}
+
+const char *fa_last_error(void)
+{
+    return message;
+}
+
+const char *fa_status_name(fa_status s)
+{
+    static const struct {
+        fa_status status;
+        const char *name;
+    } names[] = {
+#define ROW(x) { x, #x }
+        ROW(FA_OK),     ROW(FA_INVALID), ROW(FA_UNSUPPORTED), ROW(FA_NO_DRIVER), ROW(FA_NO_NVRTC), ROW(FA_COMPILE),
+        ROW(FA_DEVICE), ROW(FA_NO_FIT),  ROW(FA_NO_KERNEL),   ROW(FA_IO),        ROW(FA_NOMEM),    ROW(FA_INTERNAL),
+        ROW(FA_CAPTURE), ROW(FA_TEMPLATE), ROW(FA_WRONG),     ROW(FA_INTERRUPTED),
+#undef ROW
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (names[i].status == s)
+            return names[i].name;
+    return "FA_UNKNOWN";
+}

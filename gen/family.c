@@ -1,0 +1,428 @@
+/* family: what a NAME.lua declares, read once, and its functions called. */
+#include "family.h"
+#include "error.h"
+#include "problem.h"
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define THREADS_MAX 1024
+
+/* --- reading the declaration; the table is at the top of the stack --- */
+
+static int function_ref(lua_State *L, const fa_family *f, const char *field, bool required)
+{
+    int type = lua_getfield(L, -1, field);
+    if (type == LUA_TNIL && !required) {
+        lua_pop(L, 1);
+        return LUA_NOREF;
+    }
+    if (type != LUA_TFUNCTION)
+        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: a function", f->name, field, luaL_typename(L, -1));
+    return luaL_ref(L, LUA_REGISTRYINDEX);
+}
+
+static char *copy(lua_State *L, const char *s)
+{
+    char *p = strdup(s);
+    if (!p)
+        luaL_error(L, "no memory for \"%s\"", s);
+    return p;
+}
+
+/* The tunable at the top of the stack: { name, { values }, doc }. */
+static void read_tunable(lua_State *L, fa_family *f)
+{
+    fa_tunable *t = &f->tunable[f->n_tunables];
+    const char *name = NULL, *doc = NULL;
+    if (lua_istable(L, -1)) {
+        lua_rawgeti(L, -1, 1);
+        lua_rawgeti(L, -2, 2);
+        lua_rawgeti(L, -3, 3);
+        name = lua_type(L, -3) == LUA_TSTRING ? lua_tostring(L, -3) : NULL;
+        doc = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+        lua_pop(L, 1);
+    }
+    size_t len = name ? strlen(name) : 0, most = sizeof((fa_config *)0)->tunable[0].name - 1;
+    if (!len || len > most || !doc || !lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
+        luaL_error(L, "templates/%s.lua: tunable %d is not { name of at most %d letters, { values }, doc }", f->name,
+                   f->n_tunables + 1, (int)most);
+    for (int i = 0; i < f->n_tunables; i++)
+        if (!strcmp(f->tunable[i].name, name))
+            luaL_error(L, "templates/%s.lua: tunable %s is declared twice", f->name, name);
+    f->n_tunables++; /* from here on fa_family_free frees what is there */
+    t->n = lua_rawlen(L, -1);
+    t->name = copy(L, name);
+    t->doc = copy(L, doc);
+    int32_t *values = calloc(t->n, sizeof *values);
+    t->values = values;
+    for (size_t i = 0; i < t->n; i++) {
+        int ok = 0;
+        if (!values)
+            luaL_error(L, "no memory for the values of %s", name);
+        lua_rawgeti(L, -1, (lua_Integer)i + 1);
+        lua_Integer v = lua_tointegerx(L, -1, &ok);
+        if (!ok || v < INT32_MIN || v > INT32_MAX)
+            luaL_error(L, "templates/%s.lua: value %d of tunable %s is not an integer of 32 bits", f->name, (int)i + 1, name);
+        values[i] = (int32_t)v;
+        for (size_t j = 0; j < i; j++)
+            if (values[j] == values[i])
+                luaL_error(L, "templates/%s.lua: tunable %s lists %d twice", f->name, name, (int)v);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 2);
+}
+
+/* The constraint at the top of the stack: { name, function }. */
+static void read_constraint(lua_State *L, fa_family *f)
+{
+    const char *name = NULL;
+    if (lua_istable(L, -1)) {
+        lua_rawgeti(L, -1, 1);
+        name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+        lua_rawgeti(L, -2, 2);
+    }
+    if (!name || !*name || strlen(name) >= sizeof f->constraint[0].name || !lua_isfunction(L, -1))
+        luaL_error(L, "templates/%s.lua: constraint %d is not { name of at most %d letters, function }", f->name,
+                   f->n_constraints + 1, (int)sizeof f->constraint[0].name - 1);
+    strcpy(f->constraint[f->n_constraints].name, name);
+    f->constraint[f->n_constraints++].ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pop(L, 1);
+}
+
+static void read_list(lua_State *L, fa_family *f, const char *field, int most, void (*read)(lua_State *, fa_family *))
+{
+    if (lua_getfield(L, -1, field) != LUA_TTABLE || (int)lua_rawlen(L, -1) > most)
+        luaL_error(L, "templates/%s.lua: %s is not an array of at most %d entries", f->name, field, most);
+    int n = (int)lua_rawlen(L, -1);
+    for (int i = 1; i <= n; i++) {
+        lua_rawgeti(L, -1, i);
+        read(L, f);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+}
+
+void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
+{
+    char file[sizeof f->name + 8];
+    strcpy(file, f->name);
+    strcat(file, ".lua");
+    luaL_checkstack(L, 16, NULL);
+    fa_sandbox_env(L);
+    g->none = (fa_output){ .files = &g->files };
+    fa_template_provide(L, -1, &g->none);
+    fa_template_include(L, -1, &g->none, file);
+    if (!lua_istable(L, -1))
+        luaL_error(L, "templates/%s returns a %s; accepted: the table of a family", file, luaL_typename(L, -1));
+    if (lua_getfield(L, -1, "doc") != LUA_TSTRING)
+        luaL_error(L, "templates/%s: doc is a %s; accepted: a string of one line", file, luaL_typename(L, -1));
+    f->doc = copy(L, lua_tostring(L, -1));
+    lua_getfield(L, -2, "default");
+    f->is_default = lua_isnil(L, -1) || lua_toboolean(L, -1);
+    lua_pop(L, 2);
+    read_list(L, f, "tunables", FA_CONFIG_MAX, read_tunable);
+    read_list(L, f, "constraints", FA_CONSTRAINTS_MAX, read_constraint);
+    f->supports = function_ref(L, f, "supports", true);
+    f->layout = function_ref(L, f, "layout", true);
+    f->steps = function_ref(L, f, "steps", true);
+    f->work = function_ref(L, f, "work", false);
+    f->score = LUA_NOREF;
+    int ok = 1;
+    switch (lua_getfield(L, -1, "score_bytes")) {
+    case LUA_TFUNCTION:
+        lua_pushvalue(L, -1);
+        f->score = luaL_ref(L, LUA_REGISTRYINDEX);
+        break;
+    case LUA_TNIL:
+        break;
+    default:
+        f->score_bytes = (int32_t)lua_tointegerx(L, -1, &ok);
+        if (!ok || f->score_bytes < 0)
+            luaL_error(L, "templates/%s: score_bytes is not a number of bytes, nor a function", file);
+    }
+    lua_pop(L, 3); /* it, the family's table, the environment */
+}
+
+void fa_family_free(fa_family *f)
+{
+    for (int i = 0; i < f->n_tunables; i++) {
+        free((void *)(uintptr_t)f->tunable[i].name);
+        free((void *)(uintptr_t)f->tunable[i].doc);
+        free((void *)(uintptr_t)f->tunable[i].values);
+    }
+    free(f->doc);
+    *f = (fa_family){ .n_tunables = 0 };
+}
+
+const fa_family *fa_family_find(const fa_gen *g, const char *name)
+{
+    char names[512] = "none";
+    size_t at = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        if (!strcmp(g->family[i].name, name))
+            return &g->family[i];
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", g->family[i].name);
+        at = at < sizeof names ? at : sizeof names - 1;
+    }
+    fa_fail(FA_INVALID, "family is \"%.60s\"; accepted: %s", name, names);
+    return NULL;
+}
+
+/* --- the tables p, c and a --- */
+
+static void set_int(lua_State *L, const char *name, int64_t v)
+{
+    lua_pushinteger(L, v);
+    lua_setfield(L, -2, name);
+}
+
+static void set_number(lua_State *L, const char *name, double v)
+{
+    lua_pushnumber(L, v);
+    lua_setfield(L, -2, name);
+}
+
+static void set_text(lua_State *L, const char *name, const char *v)
+{
+    lua_pushstring(L, v);
+    lua_setfield(L, -2, name);
+}
+
+static void set_flag(lua_State *L, const char *name, bool v)
+{
+    lua_pushboolean(L, v);
+    lua_setfield(L, -2, name);
+}
+
+static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
+{
+    lua_createtable(L, 0, 13);
+    set_text(L, "dtype", fa_dtype_name(p->dtype));
+    set_text(L, "o", fa_dtype_name(p->o_dtype));
+    set_text(L, "mask", fa_mask_name(p->mask));
+    set_int(L, "bytes", fa_dtype_bytes(p->dtype));
+    set_int(L, "o_bytes", fa_dtype_bytes(p->o_dtype));
+    set_int(L, "d", p->d);
+    set_int(L, "dv", p->dv);
+    set_int(L, "align", p->align);
+    set_int(L, "b", shaped ? p->b : 0);
+    set_int(L, "hq", shaped ? p->hq : 0);
+    set_int(L, "hkv", shaped ? p->hkv : 0);
+    set_int(L, "sq", shaped ? p->sq : 0);
+    set_int(L, "sk", shaped ? p->sk : 0);
+    fa_sandbox_strict(L, -1, "the problem");
+}
+
+static void push_arch(lua_State *L, const fa_arch *a)
+{
+    lua_createtable(L, 0, 32);
+    set_text(L, "name", a->name);
+    set_int(L, "cc", a->cc);
+#define INT(x) set_int(L, #x, a->x)
+    INT(smem_block), INT(smem_sm), INT(smem_reserved), INT(regs_sm), INT(regs_thread), INT(threads_sm), INT(warps_sm);
+    INT(blocks_sm), INT(sm_count), INT(l2_bytes);
+#undef INT
+#define NUMBER(x) set_number(L, #x, a->x)
+    NUMBER(clock_ghz), NUMBER(mma16_flop), NUMBER(mma_tf32_flop), NUMBER(wgmma16_flop), NUMBER(ffma_flop), NUMBER(exp_rate);
+    NUMBER(issue_rate), NUMBER(smem_bytes_clk), NUMBER(l2_gbs), NUMBER(hbm_gbs);
+#undef NUMBER
+    set_flag(L, "has_cp_async", a->cc >= 80);
+    set_flag(L, "has_bf16", a->cc >= 80);
+    set_flag(L, "has_mbarrier", a->cc >= 80);
+    set_flag(L, "has_tma", a->cc >= 90);
+    set_flag(L, "has_cluster", a->cc >= 90);
+    set_flag(L, "has_wgmma", a->wgmma16_flop > 0);
+    fa_sandbox_strict(L, -1, "the arch");
+}
+
+int32_t fa_budget(const fa_arch *a, int32_t budget)
+{
+    return budget > 0 && budget < a->smem_block ? budget : a->smem_block;
+}
+
+void fa_frame_push(lua_State *L, fa_frame *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
+                   bool shaped)
+{
+    luaL_checkstack(L, 16, NULL);
+    push_problem(L, p, shaped);
+    fr->p = lua_gettop(L);
+    lua_createtable(L, 0, FA_CONFIG_MAX + 1);
+    set_text(L, "family", f->name);
+    fr->c = lua_gettop(L);
+    push_arch(L, a);
+    fr->a = lua_gettop(L);
+    fr->arch = a;
+    fr->budget = fa_budget(a, budget);
+}
+
+void fa_frame_set(lua_State *L, const fa_frame *fr, const char *tunable, int32_t value)
+{
+    lua_pushinteger(L, value);
+    lua_setfield(L, fr->c, tunable);
+}
+
+/* --- calling the family's functions --- */
+
+/* Calls a function that answers true, or false and a reason. */
+static bool ask(lua_State *L, const fa_frame *fr, const fa_family *f, int ref, const char *name, bool with_config, char *why,
+                size_t n)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
+    lua_pushvalue(L, fr->p);
+    if (with_config)
+        lua_pushvalue(L, fr->c);
+    lua_pushvalue(L, fr->a);
+    lua_call(L, with_config ? 3 : 2, 2);
+    if (!lua_isboolean(L, -2))
+        luaL_error(L, "templates/%s.lua: %s returned a %s; accepted: true, or false and a reason", f->name, name,
+                   luaL_typename(L, -2));
+    bool yes = lua_toboolean(L, -2);
+    if (!yes) {
+        const char *s = lua_tostring(L, -1);
+        snprintf(why, n, "%s", s ? s : "");
+    }
+    lua_pop(L, 2);
+    return yes;
+}
+
+bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, char *why, size_t n)
+{
+    return ask(L, fr, f, f->supports, "supports", false, why, n);
+}
+
+/* An integer field of the table at the top; floats without a fraction count. Absent: fallback, or an error when that is
+ * negative. */
+static int32_t integer(lua_State *L, const fa_family *f, const char *of, const char *field, int32_t fallback)
+{
+    int ok = 1;
+    lua_Integer v = fallback;
+    if (lua_getfield(L, -1, field) == LUA_TBOOLEAN)
+        v = lua_toboolean(L, -1);
+    else if (!lua_isnil(L, -1))
+        v = lua_tointegerx(L, -1, &ok);
+    if (!ok || v < 0 || v > INT32_MAX)
+        luaL_error(L, "templates/%s.lua: %s of %s is not an integer from 0 to 2^31 - 1", f->name, field, of);
+    lua_pop(L, 1);
+    return (int32_t)v;
+}
+
+static bool reject(fa_point *out, const char *constraint)
+{
+    if (!out->constraint[0])
+        snprintf(out->constraint, sizeof out->constraint, "%s", constraint);
+    return false;
+}
+
+/* The three constraints that every family shares. */
+static void judge_layout(const fa_frame *fr, int ctas, fa_point *out, bool *size_only)
+{
+    const fa_arch *a = fr->arch;
+    bool size = out->smem <= fr->budget, threads = out->threads <= THREADS_MAX;
+    int64_t regs = (int64_t)out->regs * out->threads * (ctas > 1 ? ctas : 1);
+    bool registers = out->regs <= a->regs_thread && regs <= a->regs_sm;
+    *size_only = !size && threads && registers;
+    out->fits = size && threads && registers;
+    if (!size) {
+        reject(out, "smem");
+        snprintf(out->why, sizeof out->why, "%d > %d bytes", out->smem, fr->budget);
+    } else if (!threads) {
+        reject(out, "threads");
+        snprintf(out->why, sizeof out->why, "%d > %d threads", out->threads, THREADS_MAX);
+    } else if (out->regs > a->regs_thread) {
+        reject(out, "registers");
+        snprintf(out->why, sizeof out->why, "%d > %d per thread", out->regs, a->regs_thread);
+    } else if (!registers) {
+        reject(out, "registers");
+        snprintf(out->why, sizeof out->why, "%lld > %d per SM", (long long)regs, a->regs_sm);
+    }
+}
+
+void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out, bool *size_only)
+{
+    out->fits = *size_only = false;
+    out->smem = out->regs = out->threads = 0;
+    out->constraint[0] = out->why[0] = 0;
+    for (int i = 0; i < f->n_constraints; i++)
+        if (!ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why)) {
+            reject(out, f->constraint[i].name);
+            lua_pushnil(L);
+            return;
+        }
+    lua_rawgeti(L, LUA_REGISTRYINDEX, f->layout);
+    lua_pushvalue(L, fr->p);
+    lua_pushvalue(L, fr->c);
+    lua_pushvalue(L, fr->a);
+    lua_call(L, 3, 1);
+    if (!lua_istable(L, -1))
+        luaL_error(L, "templates/%s.lua: layout returned a %s; accepted: a table", f->name, luaL_typename(L, -1));
+    out->smem = integer(L, f, "layout", "bytes", -1);
+    out->threads = integer(L, f, "layout", "threads", -1);
+    out->regs = integer(L, f, "layout", "regs", 0);
+    if (!out->threads)
+        luaL_error(L, "templates/%s.lua: threads of layout is 0", f->name);
+    lua_getfield(L, fr->c, "ctas");
+    int ctas = (int)lua_tointeger(L, -1);
+    lua_pop(L, 1);
+    judge_layout(fr, ctas, out, size_only);
+}
+
+static void read_step(lua_State *L, const fa_family *f, const fa_point *defaults, fa_step *s)
+{
+    if (!lua_istable(L, -1) || lua_getfield(L, -1, "entry") != LUA_TSTRING)
+        luaL_error(L, "templates/%s.lua: a step is not a table with an entry", f->name);
+    size_t n;
+    const char *entry = lua_tolstring(L, -1, &n);
+    if (!n || n >= sizeof s->entry)
+        luaL_error(L, "templates/%s.lua: entry \"%s\" is not a name of 1 to %d letters", f->name, entry, (int)sizeof s->entry - 1);
+    memcpy(s->entry, entry, n + 1);
+    lua_pop(L, 1);
+    s->threads = integer(L, f, "a step", "threads", defaults->threads);
+    s->smem = integer(L, f, "a step", "smem", defaults->smem);
+    s->br = integer(L, f, "a step", "br", 0);
+    s->bc = integer(L, f, "a step", "bc", 0);
+    s->pack = integer(L, f, "a step", "pack", 0) != 0;
+    if (s->threads < 1 || s->threads > THREADS_MAX)
+        luaL_error(L, "templates/%s.lua: step %s has %d threads; accepted: 1 to %d", f->name, s->entry, s->threads, THREADS_MAX);
+}
+
+void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+{
+    fa_point defaults = { .fits = true };
+    layout = lua_absindex(L, layout);
+    lua_pushvalue(L, layout);
+    defaults.threads = integer(L, f, "layout", "threads", 0);
+    defaults.smem = integer(L, f, "layout", "bytes", 0);
+    out->min_regs = integer(L, f, "layout", "regs", 0);
+    lua_pop(L, 1);
+    lua_rawgeti(L, LUA_REGISTRYINDEX, f->steps);
+    lua_pushvalue(L, fr->p);
+    lua_pushvalue(L, fr->c);
+    lua_pushvalue(L, fr->a);
+    lua_pushvalue(L, layout);
+    lua_call(L, 4, 1);
+    lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
+    if (n < 1 || n > FA_SOURCE_STEPS)
+        luaL_error(L, "templates/%s.lua: steps returned no array of 1 to %d steps", f->name, FA_SOURCE_STEPS);
+    out->steps = (int32_t)n;
+    for (int i = 0; i < out->steps; i++) {
+        lua_rawgeti(L, -1, i + 1);
+        read_step(L, f, &defaults, &out->step[i]);
+        lua_pop(L, 1);
+    }
+    lua_pop(L, 1);
+    out->score_bytes = f->score_bytes;
+    if (f->score == LUA_NOREF)
+        return;
+    lua_rawgeti(L, LUA_REGISTRYINDEX, f->score);
+    lua_pushvalue(L, fr->p);
+    lua_pushvalue(L, fr->c);
+    lua_pushvalue(L, fr->a);
+    lua_call(L, 3, 1);
+    int ok;
+    lua_Integer v = lua_tointegerx(L, -1, &ok);
+    if (!ok || v < 0 || v > 64)
+        luaL_error(L, "templates/%s.lua: score_bytes returned no integer from 0 to 64", f->name);
+    out->score_bytes = (int32_t)v;
+    lua_pop(L, 1);
+}

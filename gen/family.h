@@ -1,0 +1,61 @@
+/* family: one kernel family, a NAME.lua with its tunables, constraints, layout, steps and work, and a NAME.cu. The contract
+ * of the .lua is in docs/templates.md. */
+#ifndef FA_GEN_FAMILY_H
+#define FA_GEN_FAMILY_H
+#include "gen.h"
+#include "space.h"
+#include "template.h"
+
+#define FA_CONSTRAINTS_MAX 24
+
+typedef struct fa_family {
+    char name[24];
+    char *doc;
+    bool is_default;  /* listed without being named */
+    int n_tunables, n_constraints;
+    fa_tunable tunable[FA_CONFIG_MAX];
+    struct {
+        char name[24];
+        int ref;
+    } constraint[FA_CONSTRAINTS_MAX];
+    int supports, layout, steps, work, score; /* references in Lua's registry; work, score: LUA_NOREF where absent */
+    int32_t score_bytes;                      /* where score is absent */
+} fa_family;
+
+struct fa_gen {
+    fa_sandbox *sb;
+    fa_files files;
+    fa_output none;    /* what a .lua may include with; takes no text */
+    fa_family *family;
+    size_t n;
+};
+
+/* Inside a run. Executes NAME.lua and fills f; raises what is wrong with it. f->name is set by the caller. */
+void fa_family_load(lua_State *L, fa_gen *g, fa_family *f);
+void fa_family_free(fa_family *f);
+/* NULL when there is none of that name; the message lists the names. */
+const fa_family *fa_family_find(const fa_gen *g, const char *name);
+
+/* The tables that a family's functions get, at these stack indexes. */
+typedef struct fa_frame {
+    int p, c, a;
+    const fa_arch *arch;
+    int32_t budget; /* effective, bytes */
+} fa_frame;
+
+/* Inside a run. Pushes p (without its shape unless shaped), c (empty but for the family's name) and a. */
+void fa_frame_push(lua_State *L, fa_frame *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
+                   bool shaped);
+void fa_frame_set(lua_State *L, const fa_frame *fr, const char *tunable, int32_t value);
+
+/* Inside a run. Does the family compute the problem? why gets its reason. */
+bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, char *why, size_t n);
+/* Inside a run. Judges the config in fr->c: fills all of out but its config, and size_only: it fails for its shared memory
+ * and nothing else. Leaves the layout, or nil, on the stack. */
+void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out, bool *size_only);
+/* Inside a run. The kernels and the workspace of the config in fr->c with the layout at index layout. */
+void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
+
+/* The budget a block really has: the caller's, or the chip's where that is 0 or smaller. */
+int32_t fa_budget(const fa_arch *a, int32_t budget);
+#endif

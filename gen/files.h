@@ -1,0 +1,40 @@
+/* files: where templates come from: a folder of the user's, file by file, else the table in the library. A file is read once
+ * and stays as it was for the life of the object. */
+#ifndef FA_GEN_FILES_H
+#define FA_GEN_FILES_H
+#include "text.h"
+#include <fagen.h>
+#include <stdbool.h>
+
+#define FA_FILES_MAX 64
+#define FA_FILE_BYTES (1 << 20) /* the largest file of a user's folder */
+
+typedef struct fa_file {
+    char name[40];      /* "softmax.cu" */
+    char *path;         /* what messages call it: "templates/softmax.cu", or the override's own path */
+    const char *bytes;
+    size_t size;
+    char *owned;        /* bytes, where they were read from disk */
+    fa_text code;       /* the Lua of a .cu file, once it was wanted */
+} fa_file;
+
+typedef struct fa_files {
+    char *dir; /* NULL = none */
+    fa_file file[FA_FILES_MAX];
+    int n;
+} fa_files;
+
+/* dir NULL or "" = the library's own. FA_IO when it is not a folder. */
+fa_status fa_files_open(fa_files *fs, const char *dir);
+void fa_files_close(fa_files *fs);
+
+/* The index of a file in fs->file. FA_TEMPLATE when there is none of that name; FA_IO when it cannot be read. */
+fa_status fa_files_get(fa_files *fs, int *out, const char *name);
+
+/* The names that end in suffix, of the folder and the library together, sorted, each once. Free with fa_files_free_names. */
+fa_status fa_files_names(const fa_files *fs, const char *suffix, char ***out, size_t *n);
+void fa_files_free_names(char **names, size_t n);
+
+/* Line `line` (from 1) of a file: its start and length. False past the end. */
+bool fa_file_line(const fa_file *f, int line, const char **s, size_t *n);
+#endif

@@ -1,0 +1,214 @@
+/* render: a config becomes text. */
+#include "error.h"
+#include "family.h"
+#include "params.h"
+#include "problem.h"
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+typedef struct job {
+    fa_gen *g;
+    const fa_family *family;
+    const fa_problem *p;
+    const fa_config *c;
+    const fa_arch *a;
+    int32_t budget;
+    fa_point point;
+    bool supported;
+    fa_source source;
+    fa_output output;
+} job;
+
+/* The parameter struct as the templates print it. */
+static void push_params(lua_State *L)
+{
+    static const struct {
+        const char *type, *name, *comment;
+    } rows[] = {
+#define X(c, cuda, name, comment) { #cuda, #name, comment },
+        FA_PARAMS(X)
+#undef X
+    };
+    lua_createtable(L, (int)(sizeof rows / sizeof *rows), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, rows[i].type);
+        lua_setfield(L, -2, "type");
+        lua_pushstring(L, rows[i].name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, rows[i].comment);
+        lua_setfield(L, -2, "comment");
+        lua_rawseti(L, -2, (lua_Integer)i + 1);
+    }
+}
+
+static void set_global(lua_State *L, int env, int index, const char *name, const char *other)
+{
+    lua_pushvalue(L, index);
+    lua_setfield(L, env, name);
+    if (other) {
+        lua_pushvalue(L, index);
+        lua_setfield(L, env, other);
+    }
+}
+
+static void set_texts(lua_State *L, int env, const job *j)
+{
+    char problem[160], config[512];
+    fa_problem_print_key(problem, sizeof problem, j->p);
+    fa_config_print(config, sizeof config, j->c);
+    lua_pushstring(L, FA_VERSION_STRING);
+    lua_setfield(L, env, "version");
+    lua_pushstring(L, problem);
+    lua_setfield(L, env, "problem_text");
+    lua_pushstring(L, config);
+    lua_setfield(L, env, "config_text");
+    lua_pushfstring(L, "fagen emit --arch %s --problem '%s' --config '%s'", j->a->name, problem, config);
+    lua_setfield(L, env, "command");
+}
+
+static int run(lua_State *L)
+{
+    job *j = lua_touserdata(L, 1);
+    fa_frame fr;
+    bool size_only;
+    char file[sizeof j->family->name + 4];
+    fa_frame_push(L, &fr, j->family, j->p, j->a, j->budget, false);
+    j->supported = fa_family_supports(L, &fr, j->family, j->point.why, sizeof j->point.why);
+    if (!j->supported)
+        return 0;
+    for (int i = 0; i < j->c->n; i++)
+        fa_frame_set(L, &fr, j->c->tunable[i].name, j->c->tunable[i].value);
+    fa_family_judge(L, &fr, j->family, &j->point, &size_only);
+    if (!j->point.fits)
+        return 0;
+    int layout = lua_gettop(L);
+    fa_family_steps(L, &fr, j->family, layout, &j->source);
+    fa_sandbox_env(L);
+    int env = lua_gettop(L);
+    set_global(L, env, fr.p, "p", "prob");
+    set_global(L, env, fr.c, "c", "cfg");
+    set_global(L, env, fr.a, "a", "arch");
+    set_global(L, env, layout, "l", "layout");
+    push_params(L);
+    lua_setfield(L, env, "params");
+    set_texts(L, env, j);
+    fa_template_provide(L, env, &j->output);
+    strcpy(file, j->family->name);
+    strcat(file, ".cu");
+    fa_template_include(L, env, &j->output, file);
+    return 0;
+}
+
+/* Puts the tunables in the declared order and checks their values; what a person wrote is answered in full. */
+static fa_status check(fa_config *out, const fa_family *f, const fa_config *c)
+{
+    *out = (fa_config){ .n = 0 };
+    strcpy(out->family, f->name);
+    for (int i = 0; i < c->n; i++) {
+        int k = 0;
+        fa_text names = { 0 };
+        while (k < f->n_tunables && strcmp(f->tunable[k].name, c->tunable[i].name)) {
+            fa_text_fmt(&names, "%s%s", k ? ", " : "", f->tunable[k].name);
+            k++;
+        }
+        if (k == f->n_tunables)
+            fa_fail(FA_INVALID, "config: %s has no tunable \"%s\"; accepted: %s", f->name, c->tunable[i].name,
+                    names.n ? names.s : "none");
+        fa_text_free(&names);
+        if (k == f->n_tunables)
+            return FA_INVALID;
+    }
+    for (int k = 0; k < f->n_tunables; k++) {
+        const fa_tunable *t = &f->tunable[k];
+        fa_text values = { 0 };
+        int at = 0;
+        size_t v = 0;
+        while (at < c->n && strcmp(c->tunable[at].name, t->name))
+            at++;
+        while (at < c->n && v < t->n && t->values[v] != c->tunable[at].value)
+            v++;
+        if (at < c->n && v < t->n) {
+            fa_config_set(out, t->name, t->values[v]);
+            continue;
+        }
+        for (size_t i = 0; i < t->n; i++)
+            fa_text_fmt(&values, "%s%d", i ? ", " : "", t->values[i]);
+        if (at < c->n)
+            fa_fail(FA_INVALID, "config: %s of %s is %d; accepted: %s", t->name, f->name, c->tunable[at].value,
+                    fa_text_cstr(&values));
+        else
+            fa_fail(FA_INVALID, "config: %s of %s is missing; accepted: %s", t->name, f->name, fa_text_cstr(&values));
+        fa_text_free(&values);
+        return FA_INVALID;
+    }
+    return FA_OK;
+}
+
+static fa_status rejected(const job *j, const char *config)
+{
+    const fa_point *pt = &j->point;
+    bool room = !strcmp(pt->constraint, "smem") || !strcmp(pt->constraint, "registers");
+    char problem[160];
+    fa_problem_print_key(problem, sizeof problem, j->p);
+    if (!j->supported)
+        return fa_fail(FA_UNSUPPORTED, "%s does not compute %s on %s: %s", j->family->name, problem, j->a->name, pt->why);
+    return fa_fail(room ? FA_NO_FIT : FA_UNSUPPORTED, "%s on %s for %s: constraint %s: %s", config, j->a->name, problem,
+                   pt->constraint, pt->why);
+}
+
+fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int32_t budget, fa_source *out)
+{
+    fa_problem norm;
+    fa_config config;
+    char name[512];
+    const char *error;
+    *out = (fa_source){ 0 };
+    if (budget < 0)
+        return fa_fail(FA_INVALID, "budget is %d; accepted: bytes of shared memory, or 0 for what the chip offers", budget);
+    fa_status st = fa_problem_normalize(&norm, p);
+    const fa_family *f = st == FA_OK ? fa_family_find(g, c->family) : NULL;
+    if (st == FA_OK)
+        st = f ? check(&config, f, c) : FA_INVALID;
+    if (st != FA_OK)
+        return st;
+    job j = { .g = g, .family = f, .p = &norm, .c = &config, .a = a, .budget = budget, .output = { .files = &g->files } };
+    fa_config_print(name, sizeof name, &config);
+    st = fa_sandbox_run(g->sb, run, &j, &error);
+    if (st != FA_OK)
+        fa_template_fail(&g->files, st, name, error);
+    else if (!j.point.fits)
+        st = rejected(&j, name);
+    if (st != FA_OK) {
+        fa_output_free(&j.output);
+        return st;
+    }
+    *out = j.source;
+    fa_text_add(&j.output.text, "", 0);
+    fa_text_add(&j.output.lined, "", 0);
+    if (j.output.text.oom || j.output.lined.oom) {
+        fa_output_free(&j.output);
+        *out = (fa_source){ 0 };
+        return fa_fail(FA_NOMEM, "no memory for the text of %s", name);
+    }
+    out->text = j.output.text.s;
+    out->text_size = j.output.text.n;
+    out->lined = j.output.lined.s;
+    out->lined_size = j.output.lined.n;
+    XXH128_hash_t h = XXH3_128bits(out->text, out->text_size);
+    out->hash[0] = h.low64;
+    out->hash[1] = h.high64;
+    snprintf(out->name, sizeof out->name, "%s.cu", f->name);
+    return FA_OK;
+}
+
+void fa_source_free(fa_source *s)
+{
+    if (!s)
+        return;
+    free(s->text);
+    free(s->lined);
+    *s = (fa_source){ 0 };
+}

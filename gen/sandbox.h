@@ -1,0 +1,30 @@
+/* sandbox: one Lua state in which templates run, with what they may call, how much memory and how many steps.
+ *
+ * Lua is no security boundary: templates are trusted as code is. The limits are there so that a faulty template ends in a
+ * message, and the missing functions so that rendering is deterministic. Text chunks only; no pairs, no addresses in
+ * strings, no random numbers, no I/O, and nothing that could swallow the error of a limit. */
+#ifndef FA_GEN_SANDBOX_H
+#define FA_GEN_SANDBOX_H
+#include <fagen.h>
+#include <lua.h>
+
+#define FA_SANDBOX_BYTES (64 << 20)    /* memory held at one time */
+#define FA_SANDBOX_STEPS 200000000     /* Lua instructions of one call; library calls are charged by their work */
+
+typedef struct fa_sandbox fa_sandbox;
+
+fa_status fa_sandbox_open(fa_sandbox **out);
+void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
+
+/* Runs fn(L) with job as its only argument, a light userdata, under fresh limits. Everything that touches the state goes
+ * through here. On failure the result is what Lua raised, in *error until the next run ("templates/x.cu:3: ..."); the
+ * status is FA_TEMPLATE, or FA_NOMEM where the host, not the limit, ran out. Sets no message of its own. */
+fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char **error);
+
+/* Inside a run. Pushes a new environment: the allowed names, fresh copies, strict about undefined ones. */
+void fa_sandbox_env(lua_State *L);
+/* Pushes the chunk compiled from text with the environment at index env. Raises Lua's syntax error. */
+void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname);
+/* Makes reading an absent field of the table at index an error: "<what> has no field 'x'". */
+void fa_sandbox_strict(lua_State *L, int index, const char *what);
+#endif

@@ -1,0 +1,144 @@
+/* space: every config of a problem's families, each rejection with its reason. */
+#include "space.h"
+#include "error.h"
+#include "family.h"
+#include "problem.h"
+#include <lauxlib.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define POINTS_MAX 1000000 /* of one family */
+
+typedef struct job {
+    fa_gen *g;
+    const fa_problem *p;
+    const fa_arch *a;
+    int32_t budget;
+    const fa_family *only; /* NULL = the defaults */
+    fa_space *out;
+    size_t cap;
+    int serving;           /* families that compute the problem */
+    char why[512];         /* reasons of those that do not */
+} job;
+
+static fa_point *append(lua_State *L, job *j, size_t n)
+{
+    fa_space *s = j->out;
+    if (s->n + n > j->cap) {
+        fa_point *p = realloc(s->points, (s->n + n) * sizeof *p);
+        if (!p)
+            luaL_error(L, "no memory for %d configs", (int)(s->n + n));
+        s->points = p;
+        j->cap = s->n + n;
+    }
+    return s->points + s->n;
+}
+
+/* All combinations, the last tunable fastest. Only what changes is written to Lua's table. */
+static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_family *f)
+{
+    size_t digit[FA_CONFIG_MAX] = { 0 }, total = 1;
+    fa_config c = { .n = 0 };
+    strcpy(c.family, f->name);
+    for (int i = 0; i < f->n_tunables; i++) {
+        total = total <= POINTS_MAX ? total * f->tunable[i].n : total;
+        fa_config_set(&c, f->tunable[i].name, f->tunable[i].values[0]);
+        fa_frame_set(L, fr, f->tunable[i].name, f->tunable[i].values[0]);
+    }
+    if (total > POINTS_MAX)
+        luaL_error(L, "templates/%s.lua: more than %d configs", f->name, POINTS_MAX);
+    fa_point *pt = append(L, j, total);
+    for (size_t k = 0; k < total; k++, pt++) {
+        bool size_only;
+        pt->config = c;
+        fa_family_judge(L, fr, f, pt, &size_only);
+        lua_pop(L, 1);
+        j->out->n++;
+        j->out->fitting += pt->fits;
+        if (size_only && (!j->out->smallest || pt->smem < j->out->smallest))
+            j->out->smallest = pt->smem;
+        for (int i = f->n_tunables; i-- > 0;) {
+            digit[i] = (digit[i] + 1) % f->tunable[i].n;
+            c.tunable[i].value = f->tunable[i].values[digit[i]];
+            fa_frame_set(L, fr, f->tunable[i].name, c.tunable[i].value);
+            if (digit[i])
+                break;
+        }
+    }
+}
+
+static int run(lua_State *L)
+{
+    job *j = lua_touserdata(L, 1);
+    size_t at = 0;
+    for (size_t i = 0; i < j->g->n; i++) {
+        const fa_family *f = &j->g->family[i];
+        char why[104] = "";
+        fa_frame fr;
+        if (j->only ? j->only != f : !f->is_default)
+            continue;
+        fa_frame_push(L, &fr, f, j->p, j->a, j->budget, false);
+        if (fa_family_supports(L, &fr, f, why, sizeof why)) {
+            j->serving++;
+            list_family(L, j, &fr, f);
+        } else if (at < sizeof j->why) {
+            at += (size_t)snprintf(j->why + at, sizeof j->why - at, "%s%s: %s", at ? "; " : "", f->name, why);
+        }
+        lua_settop(L, 1);
+    }
+    return 0;
+}
+
+fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *out)
+{
+    fa_problem norm;
+    char text[160];
+    const char *error;
+    *out = (fa_space){ 0 };
+    if (budget < 0)
+        return fa_fail(FA_INVALID, "budget is %d; accepted: bytes of shared memory, or 0 for what the chip offers", budget);
+    fa_status st = fa_problem_normalize(&norm, p);
+    if (st != FA_OK)
+        return st;
+    job j = { .g = g, .p = &norm, .a = a, .budget = budget, .out = out };
+    if (family && !(j.only = fa_family_find(g, family)))
+        return FA_INVALID;
+    st = fa_sandbox_run(g->sb, run, &j, &error);
+    fa_problem_print_key(text, sizeof text, &norm);
+    if (st != FA_OK)
+        fa_template_fail(&g->files, st, "listing the configs", error);
+    else if (!j.serving)
+        st = fa_fail(FA_UNSUPPORTED, "no kernel family computes %s on %s: %s", text, a->name, j.why[0] ? j.why : "there is none");
+    if (st != FA_OK)
+        fa_space_free(out);
+    return st;
+}
+
+fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *a, int32_t budget)
+{
+    char text[160], config[512];
+    if (s->fitting)
+        return FA_OK;
+    fa_problem_print_key(text, sizeof text, p);
+    for (size_t i = 0; s->smallest && i < s->n; i++) {
+        const fa_point *pt = &s->points[i];
+        if (pt->smem != s->smallest || strcmp(pt->constraint, "smem"))
+            continue;
+        fa_config_print(config, sizeof config, &pt->config);
+        return fa_fail(FA_NO_FIT, "no tile of %s fits %d bytes of shared memory on %s; the smallest needs %d (%s)", text,
+                       fa_budget(a, budget), a->name, s->smallest, config);
+    }
+    if (!s->n)
+        return fa_fail(FA_NO_FIT, "%s has no config on %s", text, a->name);
+    fa_config_print(config, sizeof config, &s->points[0].config);
+    return fa_fail(FA_NO_FIT, "none of the %zu configs of %s fits %s; the first, %s, fails %s: %s", s->n, text, a->name, config,
+                   s->points[0].constraint, s->points[0].why);
+}
+
+void fa_space_free(fa_space *s)
+{
+    if (!s)
+        return;
+    free(s->points);
+    *s = (fa_space){ 0 };
+}

@@ -1,0 +1,294 @@
+/* template: two constructs, `//|` lines and $(values); all else is verbatim. */
+#include "template.h"
+#include "error.h"
+#include <lauxlib.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEPTH 16                 /* of includes */
+#define OUTPUT_BYTES (16 << 20)  /* of one rendered text */
+
+/* --- from template to Lua, line by line --- */
+
+static void quote(fa_text *out, const char *s, size_t n)
+{
+    fa_text_str(out, "\"");
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c == '"' || c == '\\')
+            fa_text_fmt(out, "\\%c", c);
+        else if (c < 32 || c > 126)
+            fa_text_fmt(out, "\\%03u", c);
+        else
+            fa_text_add(out, s + i, 1);
+    }
+    fa_text_str(out, "\"");
+}
+
+/* The end of the expression that begins at s, its closing parenthesis; NULL where the line ends first or a Lua comment
+ * begins. Strings are stepped over. */
+static const char *closing(const char *s, const char *end)
+{
+    int depth = 1;
+    for (; s < end; s++) {
+        if (*s == '"' || *s == '\'') {
+            char q = *s++;
+            while (s < end && *s != q)
+                s += 1 + (*s == '\\');
+            if (s >= end)
+                return NULL;
+        } else if (*s == '-' && s + 1 < end && s[1] == '-') {
+            return NULL;
+        } else if (*s == '(') {
+            depth++;
+        } else if (*s == ')' && !--depth) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+static fa_status text_line(fa_text *out, const fa_file *f, int index, int line, const char *s, const char *end)
+{
+    fa_text_fmt(out, ";__line(%d,%d", line, index);
+    const char *from = s;
+    while (s < end) {
+        const char *dollar = memchr(s, '$', (size_t)(end - s));
+        if (!dollar || dollar + 1 >= end) {
+            s = end;
+        } else if (dollar[1] == '$' && dollar + 2 < end && dollar[2] == '(') {
+            fa_text_str(out, ",");
+            quote(out, from, (size_t)(dollar - from));
+            from = dollar + 1;
+            s = dollar + 3;
+        } else if (dollar[1] == '(') {
+            const char *expr = dollar + 2, *close = closing(expr, end);
+            if (!close)
+                return fa_fail(FA_TEMPLATE, "templates/%s:%d: '$(' is not closed on its line", f->name, line);
+            if (dollar > from) {
+                fa_text_str(out, ",");
+                quote(out, from, (size_t)(dollar - from));
+            }
+            fa_text_str(out, ",__value((");
+            fa_text_add(out, expr, (size_t)(close - expr));
+            fa_text_str(out, "),");
+            quote(out, expr, (size_t)(close - expr));
+            fa_text_str(out, ")");
+            from = s = close + 1;
+        } else {
+            s = dollar + 1;
+        }
+    }
+    if (from < end) {
+        fa_text_str(out, ",");
+        quote(out, from, (size_t)(end - from));
+    }
+    fa_text_str(out, ")");
+    return FA_OK;
+}
+
+fa_status fa_template_translate(fa_text *out, const fa_file *f, int index)
+{
+    const char *s = f->bytes, *end = f->bytes + f->size;
+    for (int line = 1; s < end; line++) {
+        const char *nl = memchr(s, '\n', (size_t)(end - s)), *stop = nl ? nl : end, *word = s;
+        if (line > 1)
+            fa_text_str(out, "\n");
+        if (stop > s && stop[-1] == '\r')
+            stop--;
+        while (word < stop && (*word == ' ' || *word == '\t'))
+            word++;
+        if (stop - word >= 3 && !memcmp(word, "//|", 3)) {
+            fa_text_add(out, word + 3, (size_t)(stop - word - 3));
+        } else {
+            fa_status st = text_line(out, f, index, line, s, stop);
+            if (st != FA_OK)
+                return st;
+        }
+        s = nl ? nl + 1 : end;
+    }
+    return out->oom ? fa_fail(FA_NOMEM, "no memory to translate %s", f->path) : FA_OK;
+}
+
+/* --- what the translated chunk calls --- */
+
+/* __value(v, expression): the text of a value, or an error that names the expression. */
+static int value(lua_State *L)
+{
+    const char *expr = lua_tostring(L, 2);
+    lua_Number x;
+    switch (lua_type(L, 1)) {
+    case LUA_TSTRING:
+        lua_settop(L, 1);
+        return 1;
+    case LUA_TBOOLEAN:
+        lua_pushstring(L, lua_toboolean(L, 1) ? "true" : "false");
+        return 1;
+    case LUA_TNUMBER:
+        if (lua_isinteger(L, 1)) {
+            lua_pushfstring(L, "%I", (LUAI_UACINT)lua_tointeger(L, 1));
+            return 1;
+        }
+        x = lua_tonumber(L, 1);
+        if (floor(x) != x || fabs(x) >= 0x1p63)
+            return luaL_error(L, "$(%s) is %f, a float with a fraction; write f32(%s) for a literal", expr, x, expr);
+        lua_pushfstring(L, "%I", (LUAI_UACINT)x);
+        return 1;
+    case LUA_TNIL:
+        return luaL_error(L, "$(%s) is nil", expr);
+    default:
+        return luaL_error(L, "$(%s) is a %s; accepted: number, string, boolean", expr, luaL_typename(L, 1));
+    }
+}
+
+static bool is_blank(const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (s[i] != ' ' && s[i] != '\t' && s[i] != '\n')
+            return false;
+    return true;
+}
+
+/* Follows comments, strings and continued lines through one written line, for the places where #line must not stand. */
+static void follow(fa_output *o, const char *s, size_t n)
+{
+    bool quoted = false;
+    char q = 0;
+    for (size_t i = 0; i < n; i++) {
+        char next = i + 1 < n ? s[i + 1] : 0;
+        if (o->comment) {
+            o->comment = !(s[i] == '*' && next == '/');
+            i += !o->comment;
+        } else if (quoted) {
+            i += s[i] == '\\';
+            quoted = s[i < n ? i : n - 1] != q && s[i < n ? i : n - 1] != '\n';
+        } else if (s[i] == '/' && next == '/') {
+            const char *nl = memchr(s + i, '\n', n - i);
+            i = nl ? (size_t)(nl - s) : n;
+        } else if (s[i] == '/' && next == '*') {
+            o->comment = true;
+            i++;
+        } else if (s[i] == '"' || s[i] == '\'') {
+            quoted = true;
+            q = s[i];
+        }
+    }
+    o->continued = n >= 2 && s[n - 2] == '\\';
+}
+
+/* __line(line, file, piece...): writes one line. */
+static int put_line(lua_State *L)
+{
+    fa_output *o = lua_touserdata(L, lua_upvalueindex(1));
+    int line = (int)lua_tointeger(L, 1), file = (int)lua_tointeger(L, 2), top = lua_gettop(L);
+    size_t start = o->text.n, n;
+    for (int i = 3; i <= top; i++) {
+        const char *s = lua_tolstring(L, i, &n);
+        fa_text_add(&o->text, s, n);
+    }
+    fa_text_add(&o->text, "\n", 1);
+    if (o->text.oom || o->lined.oom)
+        return luaL_error(L, "no memory for the text");
+    if (o->text.n > OUTPUT_BYTES)
+        return luaL_error(L, "the text is longer than %d bytes", OUTPUT_BYTES);
+    const char *s = o->text.s + start;
+    n = o->text.n - start;
+    bool blank = is_blank(s, n), adjacent = o->at_file == file && o->at_line + 1 == line;
+    o->at_file = file;
+    o->at_line = line;
+    if (blank && (!start || (o->blank && !adjacent))) {
+        o->text.n = start; /* a blank line that only a skipped stretch of the template leaves beside another */
+        o->text.s[start] = 0;
+        return 0;
+    }
+    if ((o->view_file != file || o->view_line != line) && !o->continued && !o->comment) {
+        fa_text_fmt(&o->lined, "#line %d \"templates/%s\"\n", line, o->files->file[file].name);
+        o->view_file = file;
+        o->view_line = line;
+    }
+    fa_text_add(&o->lined, s, n);
+    for (size_t i = 0; i < n; i++)
+        o->view_line += s[i] == '\n';
+    follow(o, s, n);
+    o->blank = blank;
+    return 0;
+}
+
+void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
+{
+    size_t len = strlen(name);
+    bool lua = len > 4 && !strcmp(name + len - 4, ".lua");
+    int index;
+    char chunk[64];
+    luaL_checkstack(L, 8, NULL);
+    env = lua_absindex(L, env);
+    if (fa_files_get(o->files, &index, name) != FA_OK)
+        luaL_error(L, "%s", fa_last_error());
+    fa_file *f = &o->files->file[index];
+    if (o->depth >= DEPTH)
+        luaL_error(L, "include \"%s\": more than %d deep", name, DEPTH);
+    snprintf(chunk, sizeof chunk, "@templates/%s", f->name);
+    if (!lua && !f->code.s && fa_template_translate(&f->code, f, index) != FA_OK) {
+        fa_text_free(&f->code);
+        lua_pushstring(L, fa_last_error());
+        lua_error(L);
+    }
+    if (lua)
+        fa_sandbox_load(L, env, f->bytes, f->size, chunk);
+    else
+        fa_sandbox_load(L, env, fa_text_cstr(&f->code), f->code.n, chunk);
+    o->depth++;
+    lua_call(L, 0, 1);
+    o->depth--;
+}
+
+static int include(lua_State *L)
+{
+    fa_output *o = lua_touserdata(L, lua_upvalueindex(1));
+    fa_template_include(L, lua_upvalueindex(2), o, luaL_checkstring(L, 1));
+    return 1;
+}
+
+void fa_template_provide(lua_State *L, int env, fa_output *o)
+{
+    env = lua_absindex(L, env);
+    lua_pushlightuserdata(L, o);
+    lua_pushvalue(L, env);
+    lua_pushcclosure(L, include, 2);
+    lua_setfield(L, env, "include");
+    lua_pushlightuserdata(L, o);
+    lua_pushcclosure(L, put_line, 1);
+    lua_setfield(L, env, "__line");
+    lua_pushcfunction(L, value);
+    lua_setfield(L, env, "__value");
+}
+
+void fa_output_free(fa_output *o)
+{
+    fa_text_free(&o->text);
+    fa_text_free(&o->lined);
+}
+
+fa_status fa_template_fail(const fa_files *fs, fa_status st, const char *what, const char *error)
+{
+    static const char prefix[] = "templates/";
+    const char *name = error + sizeof prefix - 1, *colon = NULL, *s;
+    size_t n;
+    if (!strncmp(error, prefix, sizeof prefix - 1))
+        colon = strchr(name, ':');
+    for (int i = 0; colon && i < fs->n; i++) {
+        const fa_file *f = &fs->file[i];
+        if (strlen(f->name) != (size_t)(colon - name) || strncmp(f->name, name, (size_t)(colon - name)))
+            continue;
+        char *rest;
+        long line = strtol(colon + 1, &rest, 10);
+        if (rest == colon + 1 || *rest != ':' || line < 1)
+            break;
+        if (!fa_file_line(f, (int)line, &s, &n))
+            return fa_fail(st, "%s:%ld%s", f->path, line, rest);
+        return fa_fail(st, "%s:%ld%s\n  %ld | %.*s", f->path, line, rest, line, (int)(n < 200 ? n : 200), s);
+    }
+    return fa_fail(st, "%s: %s", what, error);
+}
