@@ -1,0 +1,64 @@
+// ---- how the rows of a tile go back to memory ----
+
+//| local staged = p.o_bytes == 2 and p.align >= 16
+// O / l to memory, LSE = scale m + log(l). A row that saw no key has l = 0: O = 0, LSE = -inf.
+//| if staged then
+// The 16-bit tile is put together in shared memory, which nobody else uses any more, and leaves in 16-byte pieces.
+//| end
+__device__ __forceinline__ void store_output(const Params &p, const Place &w, float (&o)[MB][VB][4], RowState (&state)[MB][2],
+                                             u32 smem, int g, int t) {
+  const int warp_row = threadIdx.x / 32 * (16 * MB);
+//| if staged then
+  __syncthreads();
+//| end
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const float l = quad_sum(state[m][h].l);
+      const float inverse = reciprocal(l);
+      const int tile_row = warp_row + m * 16 + h * 8 + g;
+      const int row = w.row + tile_row;
+      const bool real = row < row_count(p);
+      const Row at = row_of(p, w, row);
+      if (p.lse != nullptr && t == 0 && real)
+        p.lse[(w.batch * p.hq + at.head) * p.sq + at.query] = log_sum_exp(state[m][h], l, p.scale);
+//| if staged then
+#pragma unroll
+      for (int v = 0; v < VB; v++)
+        store_shared(smem + tile_offset<CHUNKS_V>(tile_row, v) + t * 4,
+                     pack2(o[m][v][2 * h] * inverse, o[m][v][2 * h + 1] * inverse));
+//| else
+      output *const to = (output *)p.o + w.batch * p.o_sb + at.query * p.o_ss + at.head * p.o_sh;
+#pragma unroll
+      for (int v = 0; v < VB; v++) {
+        const int col = v * 8 + 2 * t;
+        const float x0 = o[m][v][2 * h] * inverse, x1 = o[m][v][2 * h + 1] * inverse;
+//|   if p.o_bytes == 4 and p.align >= 8 then
+        if (real && col < DV) *(float2 *)(to + col) = make_float2(x0, x1);
+//|   elseif p.o_bytes == 4 then
+        if (real && col < DV) to[col] = x0;
+        if (real && col + 1 < DV) to[col + 1] = x1;
+//|   elseif p.align >= 4 then
+        if (real && col < DV) *(u32 *)(to + col) = pack2(x0, x1);
+//|   else
+        const u32 pair = pack2(x0, x1);
+        if (real && col < DV) to[col] = (u16)pair;
+        if (real && col + 1 < DV) to[col + 1] = (u16)(pair >> 16);
+//|   end
+      }
+//| end
+    }
+//| if staged then
+  __syncwarp();
+  // Each warp stores the rows that it wrote.
+  for (int i = threadIdx.x % 32; i < 16 * MB * CHUNKS_V; i += 32) {
+    const int tile_row = warp_row + i / CHUNKS_V, chunk = i % CHUNKS_V;
+    const int row = w.row + tile_row;
+    if (row >= row_count(p)) continue;
+    const Row at = row_of(p, w, row);
+    u16 *const to = (u16 *)p.o + w.batch * p.o_sb + at.query * p.o_ss + at.head * p.o_sh + chunk * 8;
+    *(uint4 *)to = load_shared_x4(smem + tile_offset<CHUNKS_V>(tile_row, chunk));
+  }
+//| end
+}

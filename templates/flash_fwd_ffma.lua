@@ -1,0 +1,58 @@
+-- flash_fwd_ffma: flash attention forward in exact fp32 on the FMA units, for sm_80 and later.
+-- Half a warp (16 lanes) shares RI rows: lane x holds columns x, x + 16, ... of S and every 16th float4 of O.
+
+return {
+  doc = "flash attention forward in exact fp32 on the FMA units",
+
+  tunables = {
+    { "br", { 16, 32, 64, 128 }, "B_r: rows of Q per block" },
+    { "bc", { 32, 64, 96, 128 }, "B_c: keys per iteration" },
+    { "warps", { 1, 2, 4, 8 }, "warps per block, each with B_r / warps rows" },
+    { "pack", { 0, 1 }, "GQA packing: 1 = the query heads of a group share the rows of a tile" },
+  },
+
+  supports = function(p, a)
+    if p.dtype ~= "fp32" then return false, p.dtype .. " runs on the matrix units: flash_fwd_mma" end
+    return true
+  end,
+
+  constraints = {
+    { "rows", function(p, c)
+      local rows = c.br // c.warps
+      if rows == 8 or rows == 16 or rows == 32 then return true end
+      return false, "B_r / warps = " .. rows .. ", not 8, 16 or 32"
+    end },
+  },
+
+  layout = function(p, c, a)
+    local l = { threads = c.warps * 32 }
+    l.chunks, l.chunks_v = (p.d + 3) // 4, (p.dv + 3) // 4
+    l.ri = c.br // c.warps // 2
+    l.vj = (l.chunks_v + 15) // 16
+    l.q = 0
+    l.k = c.br * l.chunks * 16
+    l.v = l.k + c.bc * l.chunks * 16
+    l.p = l.v + c.bc * l.chunks_v * 16
+    l.bytes = l.p + c.br * c.bc * 4
+    l.regs = l.ri * (c.bc // 16 + 4 * l.vj + 6) + c.bc // 4 + 40
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br, bc = 0, pack = c.pack } }
+  end,
+
+  work = function(p, c, a, l)
+    local elements = c.br * c.bc // 32
+    -- 16-byte loads: for S, RI + BC/16 per chunk of the head_dim; for P V, RI + 4 VJ per four keys.
+    local loads = c.warps * (l.chunks * (l.ri + c.bc // 16) + c.bc // 4 * (l.ri + 4 * l.vj))
+    return {
+      rows = c.br, cols = c.bc,
+      matrix_flops = 2 * 4 * (l.chunks + 16 * l.vj),
+      unit = "ffma",
+      exps = 1,
+      issue = elements * (4 * l.chunks + 64 * l.vj + 8) + loads,
+      smem_bytes = loads * 512,
+    }
+  end,
+}

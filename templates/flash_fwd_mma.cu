@@ -1,0 +1,438 @@
+// fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
+//   problem  $(problem_text)
+//   config   $(config_text)
+//   again    $(command)
+//| has_mma = true
+//| mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
+
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+//| if p.bytes == 2 then
+typedef unsigned short element;  // $(p.dtype)
+//| else
+typedef float element;  // multiplied as TF32
+//| end
+//| if p.o == "fp32" then
+typedef float output;
+//| else
+typedef unsigned short output;  // $(p.o)
+//| end
+
+// ---- the config ----
+constexpr int BR = $(c.br);        // rows of Q per block
+constexpr int BC = $(c.bc);        // keys per iteration
+constexpr int WARPS = $(c.warps);  // each owns BR / WARPS rows
+constexpr int THREADS = WARPS * 32;
+constexpr int STAGES_K = $(c.stages_k);  // buffers of K
+constexpr int STAGES_V = $(c.stages_v);  // buffers of V
+//| if c.lag > 0 then
+// A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
+// no rescaling until some row of the warp exceeds it. The result is the same softmax.
+constexpr float LAG = $(c.lag);
+//| end
+
+// ---- what follows from them ----
+constexpr int MB = BR / WARPS / 16;  // blocks of 16 rows per warp
+constexpr int NB = BC / 8;           // blocks of 8 keys
+constexpr int CHUNKS = $(l.chunks);     // 16-byte chunks of a row of Q and K
+constexpr int CHUNKS_V = $(l.chunks_v);   // 16-byte chunks of a row of V
+constexpr int VB = $(l.vb);         // blocks of 8 columns of O
+constexpr int K_TILE = BC * CHUNKS * 16, V_TILE = BC * CHUNKS_V * 16;
+constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in dynamic shared memory, $(l.bytes) bytes in all
+
+//| include "prelude.cu"
+
+//| include "tile.cu"
+
+//| include "mask.cu"
+
+//| include "place.cu"
+
+//| include "softmax.cu"
+
+//| include "epilogue.cu"
+
+//| if p.dtype == "tf32" then
+// The key of column x of an 8-column block of scores. Columns 2t and 2t + 1 hold keys t and t + 4, so that the accumulators of
+// S are at once the A fragment of P.
+__device__ __forceinline__ int key_of_column(int x) { return (x >> 1) + (x & 1) * 4; }
+constexpr bool PAIRS_V = true;
+//| else
+__device__ __forceinline__ int key_of_column(int x) { return x; }
+constexpr bool PAIRS_V = false;
+//| end
+
+// What a lane needs to find its part of a fragment: its row g and column t of the accumulators, and its offsets in the tiles.
+struct Lane {
+  int g, t;
+  u32 q, k, v;
+//| if l.chunks % 2 == 1 then
+  u32 last;  // the row of Q or K whose last chunk it reads for the step of k = 8
+//| end
+//| if l.vb % 2 == 1 then
+  u32 last_v;  // the row of V whose last chunk it reads
+//| end
+};
+__device__ __forceinline__ Lane make_lane() {
+  const int lane = threadIdx.x % 32, matrix = lane / 8, row = lane % 8;
+  Lane at;
+  at.g = lane / 4;
+  at.t = lane % 4;
+  at.q = tile_offset<CHUNKS>(lane % 16, lane / 16);                                          // A: rows 0..15, two chunks
+  at.k = tile_offset<CHUNKS>(key_of_column(row) + matrix / 2 * 8, matrix % 2);               // B: two chunks, keys 0..15
+//| if p.dtype == "tf32" then
+  at.v = tile_offset<CHUNKS_V, true>(at.t, at.g / 4) + at.g % 4 * 4;                         // B: word g of key t
+//| else
+  at.v = tile_offset<CHUNKS_V>(lane % 16, lane / 16);                                        // B: keys 0..15, two chunks, transposed
+//| end
+//| if l.chunks % 2 == 1 then
+  at.last = lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16;
+//| end
+//| if l.vb % 2 == 1 then
+  at.last_v = lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16;
+//| end
+  return at;
+}
+
+// Fragment of Q for 16 rows from `row` and k-step ks.
+__device__ __forceinline__ void load_q(u32 (&a)[4], u32 q_tile, const Lane &at, int row, int ks) {
+  ldmatrix_x4(a, q_tile + further<CHUNKS>(at.q, row, 2 * ks));
+//| if p.dtype == "tf32" then
+#pragma unroll
+  for (int i = 0; i < 4; i++) a[i] = to_tf32(__uint_as_float(a[i]));
+//| end
+}
+
+constexpr int K_STEPS = CHUNKS / 2;  // of two chunks each
+//| if l.chunks % 2 == 1 then
+// D is an odd multiple of 8: the last chunk is one step of k = 8.
+//| end
+//| if c.q_regs == 1 then
+struct QFragments {
+  u32 full[MB][K_STEPS > 0 ? K_STEPS : 1][4];
+//|   if l.chunks % 2 == 1 then
+  u32 half[MB][2];
+//|   end
+};
+__device__ __forceinline__ void load_q(QFragments &q, u32 q_rows, const Lane &at) {
+#pragma unroll
+  for (int m = 0; m < MB; m++) {
+#pragma unroll
+    for (int ks = 0; ks < K_STEPS; ks++) load_q(q.full[m][ks], q_rows, at, m * 16, ks);
+//|   if l.chunks % 2 == 1 then
+    ldmatrix_x2(q.half[m][0], q.half[m][1], q_rows + at.last + m * 16 * CHUNKS * 16);
+//|   end
+  }
+}
+//| end
+
+// S = Q K^T for the warp's rows and the BC keys of one tile.
+//| local q_type = c.q_regs == 1 and "const QFragments &q" or "u32 q_rows"
+__device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_tile, const Lane &at) {
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int n = 0; n < NB; n++) s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f;
+#pragma unroll
+  for (int ks = 0; ks < K_STEPS; ks++) {
+//| if c.q_regs == 0 then
+    u32 a[MB][4];
+#pragma unroll
+    for (int m = 0; m < MB; m++) load_q(a[m], q_rows, at, m * 16, ks);
+//| end
+#pragma unroll
+    for (int n = 0; n < NB; n += 2) {
+      u32 b[4];
+      ldmatrix_x4(b, k_tile + further<CHUNKS>(at.k, n * 8, 2 * ks));
+//| if p.dtype == "tf32" then
+#pragma unroll
+      for (int i = 0; i < 4; i++) b[i] = to_tf32(__uint_as_float(b[i]));
+//| end
+//| local a = c.q_regs == 1 and "q.full[m][ks]" or "a[m]"
+#pragma unroll
+      for (int m = 0; m < MB; m++) {
+        mma_full(s[m][n], $(a), b[0], b[1]);
+        mma_full(s[m][n + 1], $(a), b[2], b[3]);
+      }
+    }
+  }
+//| if l.chunks % 2 == 1 then
+//|   if c.q_regs == 0 then
+  u32 a[MB][2];
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+    ldmatrix_x2(a[m][0], a[m][1], q_rows + at.last + m * 16 * CHUNKS * 16);
+//|   end
+#pragma unroll
+  for (int n = 0; n < NB; n += 2) {
+    u32 b0, b1;
+    ldmatrix_x2(b0, b1, k_tile + at.last + n * 8 * CHUNKS * 16);
+//|   local a = c.q_regs == 1 and "q.half[m]" or "a[m]"
+#pragma unroll
+    for (int m = 0; m < MB; m++) {
+      mma_half(s[m][n], $(a)[0], $(a)[1], b0);
+      mma_half(s[m][n + 1], $(a)[0], $(a)[1], b1);
+    }
+  }
+//| end
+}
+
+// P as A fragments, straight from the accumulators of S.
+//| local p_steps = p.dtype == "tf32" and "NB" or "NB / 2"
+__device__ __forceinline__ void to_fragments(u32 (&a)[MB][$(p_steps)][4], const float (&s)[MB][NB][4]) {
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+//| if p.dtype == "tf32" then
+    for (int n = 0; n < NB; n++) {
+      a[m][n][0] = to_tf32(s[m][n][0]);
+      a[m][n][1] = to_tf32(s[m][n][2]);
+      a[m][n][2] = to_tf32(s[m][n][1]);
+      a[m][n][3] = to_tf32(s[m][n][3]);
+    }
+//| else
+    for (int n = 0; n < NB; n += 2) {
+      a[m][n / 2][0] = pack2(s[m][n][0], s[m][n][1]);
+      a[m][n / 2][1] = pack2(s[m][n][2], s[m][n][3]);
+      a[m][n / 2][2] = pack2(s[m][n + 1][0], s[m][n + 1][1]);
+      a[m][n / 2][3] = pack2(s[m][n + 1][2], s[m][n + 1][3]);
+    }
+//| end
+}
+
+// O += P V.
+__device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], const u32 (&a)[MB][$(p_steps)][4], u32 v_tile, const Lane &at) {
+//| if p.dtype == "tf32" then
+#pragma unroll
+  for (int n = 0; n < NB; n++) {
+#pragma unroll
+    for (int v = 0; v < VB; v++) {
+      u32 b[2];
+#pragma unroll
+      for (int i = 0; i < 2; i++)
+        b[i] = to_tf32(__uint_as_float(load_shared(v_tile + further<CHUNKS_V>(at.v, n * 8 + 4 * i, 2 * v))));
+#pragma unroll
+      for (int m = 0; m < MB; m++) mma_full(o[m][v], a[m][n], b[0], b[1]);
+    }
+  }
+//| else
+#pragma unroll
+  for (int kk = 0; kk < NB / 2; kk++) {
+#pragma unroll
+    for (int v = 0; v + 1 < VB; v += 2) {
+      u32 b[4];
+      ldmatrix_x4_trans(b, v_tile + further<CHUNKS_V>(at.v, kk * 16, v));
+#pragma unroll
+      for (int m = 0; m < MB; m++) {
+        mma_full(o[m][v], a[m][kk], b[0], b[1]);
+        mma_full(o[m][v + 1], a[m][kk], b[2], b[3]);
+      }
+    }
+//|   if l.vb % 2 == 1 then
+    u32 b0, b1;
+    ldmatrix_x2_trans(b0, b1, v_tile + at.last_v + kk * 16 * CHUNKS_V * 16);
+#pragma unroll
+    for (int m = 0; m < MB; m++) mma_full(o[m][VB - 1], a[m][kk], b0, b1);
+//|   end
+  }
+//| end
+}
+
+// One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
+// g + 8h, elements 2h and 2h + 1 of each block of eight columns.
+template <bool MASKED>
+__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB][4], RowState (&state)[MB][2], float scale_log2) {
+  float top[MB][2];
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      top[m][h] = state[m][h].m;
+#pragma unroll
+      for (int n = 0; n < NB; n++) top[m][h] = fmaxf(top[m][h], fmaxf(s[m][n][2 * h], s[m][n][2 * h + 1]));
+      top[m][h] = quad_max(top[m][h]);
+    }
+//| if c.lag > 0 then
+  bool moved = false;
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) moved = moved || (top[m][h] - state[m][h].m) * scale_log2 > LAG;
+  if (__any_sync(~0u, moved))
+//| end
+#pragma unroll
+    for (int m = 0; m < MB; m++)
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const float keep = raise<MASKED>(state[m][h], top[m][h], scale_log2);
+#pragma unroll
+        for (int v = 0; v < VB; v++) {
+          o[m][v][2 * h] *= keep;
+          o[m][v][2 * h + 1] *= keep;
+        }
+      }
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const float shift = shift_of<MASKED>(state[m][h].m, scale_log2);
+#pragma unroll
+      for (int n = 0; n < NB; n++) {
+        s[m][n][2 * h] = probability(s[m][n][2 * h], scale_log2, shift);
+        s[m][n][2 * h + 1] = probability(s[m][n][2 * h + 1], scale_log2, shift);
+        state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];
+      }
+    }
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char smem[];
+  const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
+  const Lane at = make_lane();
+  const Place where = place_of_block(p);
+  const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
+  const u32 q_rows = q_tile + warp_row * CHUNKS * 16;
+  const Range range = key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
+
+  const element *const q = (const element *)p.q + where.batch * p.q_sb;
+  const char *const k = (const char *)((const element *)p.k + where.batch * p.k_sb + where.kv_head * p.k_sh);
+  const char *const v = (const char *)((const element *)p.v + where.batch * p.v_sb + where.kv_head * p.v_sh);
+  const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride = p.v_ss * (long long)sizeof(element);
+
+  auto load_k = [&](int block, int stage) {
+    if (block < range.block_lo) return;
+    const int key = block * BC;
+    load_tile<BC, CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k + key * k_stride, k_stride,
+                                                           range.key_lo - key, range.key_hi - key);
+  };
+  auto load_v = [&](int block, int stage) {
+    if (block < range.block_lo) return;
+    const int key = block * BC;
+    load_tile<BC, CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v + key * v_stride, v_stride,
+                                                                range.key_lo - key, range.key_hi - key);
+  };
+
+  float o[MB][VB][4];
+  RowState state[MB][2];
+#pragma unroll
+  for (int m = 0; m < MB; m++) {
+    state[m][0] = state[m][1] = {-infinity(), 0.f};
+#pragma unroll
+    for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
+  }
+
+  int block = range.block_hi;
+  if (block >= range.block_lo) {
+//| if c.pack == 1 then
+    if (Share<CHUNKS>::row() < Share<CHUNKS>::STEP)
+      for (int r = Share<CHUNKS>::row(); r < BR; r += Share<CHUNKS>::STEP) {
+        const Row at = row_of(p, where, where.row + r);
+        load_row<CHUNKS, false, D * (int)sizeof(element)>(q_tile, r, (const char *)(q + at.query * p.q_ss + at.head * p.q_sh),
+                                                          where.row + r < row_count(p));
+      }
+//| else
+    load_tile<BR, CHUNKS, false, D * (int)sizeof(element)>(
+        q_tile, (const char *)(q + where.head * p.q_sh + where.row * p.q_ss), p.q_ss * (long long)sizeof(element), 0,
+        row_count(p) - 1 - where.row);
+//| end
+
+    // Copies go in groups, in the order in which they are waited for; the constants below count the newer groups that may
+    // still be under way.
+//| local SK, SV = c.stages_k, c.stages_v
+//| local wait_k, wait_v
+//| if c.order == 2 then
+//|   wait_k = SK - 2
+//|   for i = 0, SK - 2 do
+    load_k(block - $(i), $(i));
+    load_v(block - $(i), $(i));
+    cp_async_commit();
+//|   end
+//| else
+//|   wait_k, wait_v = 2 * (SK - 1), 2 * (SV - 1)
+//|   for i = -math.max(SK, SV - 1), -1 do
+//|     if i + SV - 1 >= 0 then
+    load_v(block - $(i + SV - 1), $(i + SV - 1));
+//|     end
+//|     if i > -math.max(SK, SV - 1) then
+    cp_async_commit();
+//|     end
+//|     if i + SK >= 0 then
+    load_k(block - $(i + SK), $(i + SK));
+    cp_async_commit();
+//|     end
+//|   end
+//| end
+
+    int stage_k = 0, stage_v = 0;  // of the block at hand
+//| if c.q_regs == 1 then
+    QFragments q_fragments;
+    cp_async_wait<$(wait_k)>();
+    __syncthreads();
+    load_q(q_fragments, q_rows, at);
+//| end
+
+    // One block of keys. The barrier at its head tells that K has arrived for everyone and that everyone is through with the
+    // buffers of the block before.
+    auto step = [&](auto masked) {
+      constexpr bool MASKED = decltype(masked)::value;
+      cp_async_wait<$(wait_k)>();
+      __syncthreads();
+//| if c.order == 2 then
+      load_k(block - (STAGES_K - 1), stage_k == 0 ? STAGES_K - 1 : stage_k - 1);
+      load_v(block - (STAGES_V - 1), stage_v == 0 ? STAGES_V - 1 : stage_v - 1);
+      cp_async_commit();
+//| else
+      load_v(block - (STAGES_V - 1), stage_v == 0 ? STAGES_V - 1 : stage_v - 1);
+      cp_async_commit();
+//| end
+      float s[MB][NB][4];
+      scores(s, $(c.q_regs == 1 and "q_fragments" or "q_rows"), k_tiles + stage_k * K_TILE, at);
+//| if c.order == 0 then
+      cp_async_wait<$(wait_v)>();
+      __syncthreads();  // V has arrived, K is free
+      load_k(block - STAGES_K, stage_k);
+      cp_async_commit();
+//| end
+      if constexpr (MASKED) {
+#pragma unroll
+        for (int m = 0; m < MB; m++)
+#pragma unroll
+          for (int h = 0; h < 2; h++) {
+            const int i = query_of(p, where.row + warp_row + m * 16 + h * 8 + at.g);
+            const int lo = first_key(p, i) - block * BC, hi = last_key(p, i) - block * BC;
+#pragma unroll
+            for (int n = 0; n < NB; n++)
+#pragma unroll
+              for (int e = 0; e < 2; e++) {
+                const int key = n * 8 + key_of_column(2 * at.t + e);
+                if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();
+              }
+          }
+      }
+      softmax<MASKED>(s, o, state, p.scale_log2);
+      u32 probabilities[MB][$(p_steps)][4];
+      to_fragments(probabilities, s);
+//| if c.order == 1 then
+      cp_async_wait<$(wait_v)>();
+      __syncthreads();  // V has arrived, K is free
+      load_k(block - STAGES_K, stage_k);
+      cp_async_commit();
+//| end
+      accumulate(o, probabilities, v_tiles + stage_v * V_TILE, at);
+//| if SK > 1 then
+      stage_k = stage_k == STAGES_K - 1 ? 0 : stage_k + 1;
+//| end
+//| if SV > 1 then
+      stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;
+//| end
+    };
+    for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
+    for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
+//| if p.mask == "window" then
+    for (; block >= range.block_lo; block--) step(Constant<true>{});
+//| end
+    cp_async_wait<0>();
+  }
+  store_output(p, where, o, state, shared_address(smem), at.g, at.t);
+}

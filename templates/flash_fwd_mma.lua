@@ -1,0 +1,94 @@
+-- flash_fwd_mma: flash attention forward with mma.sync, ldmatrix and cp.async, for sm_80 and later.
+-- Each warp owns 16 or 32 rows of a tile of B_r rows and walks the keys in blocks of B_c (FlashAttention-2, Dao 2023).
+
+local function round_up(x, to) return (x + to - 1) // to * to end
+
+return {
+  doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
+
+  tunables = {
+    { "br", { 16, 32, 64, 128, 256 }, "B_r: rows of Q per block" },
+    { "bc", { 16, 32, 48, 64, 80, 96, 112, 128 }, "B_c: keys per iteration" },
+    { "warps", { 1, 2, 4, 8 }, "warps per block, each with B_r / warps rows" },
+    { "stages_k", { 1, 2 }, "buffers of K in shared memory" },
+    { "stages_v", { 1, 2 }, "buffers of V in shared memory" },
+    { "order", { 0, 1, 2 }, "when copies are awaited and issued: 0 = V before the softmax, 1 = V after it, 2 = K and V together, one barrier" },
+    { "q_regs", { 0, 1 }, "Q fragments: 0 = read from shared memory each time, 1 = held in registers" },
+    { "pack", { 0, 1 }, "GQA packing: 1 = the query heads of a group share the rows of a tile" },
+    { "lag", { 0, 8 }, "how far, in log2 units, a row's maximum may lag behind before O is rescaled" },
+    { "ctas", { 1, 2, 3 }, "blocks per SM that registers are limited for" },
+  },
+
+  supports = function(p, a)
+    if p.dtype == "fp32" then return false, "fp32 needs FMA units: flash_fwd_ffma" end
+    return true
+  end,
+
+  constraints = {
+    { "rows", function(p, c)
+      local rows = c.br // c.warps
+      if rows == 16 or rows == 32 then return true end
+      return false, "B_r / warps = " .. rows .. ", not 16 or 32"
+    end },
+    { "order", function(p, c)
+      if c.order ~= 2 or (c.stages_k == 2 and c.stages_v == 2) then return true end
+      return false, "order 2 needs two stages of K and of V"
+    end },
+    { "ctas", function(p, c, a)
+      if c.ctas * c.warps <= a.warps_sm and c.ctas * c.warps <= 16 then return true end
+      return false, c.ctas .. " blocks of " .. c.warps .. " warps: more than 16 warps leave too few registers"
+    end },
+  },
+
+  -- Shared memory, in bytes from its start. With Q in registers its tile lies over the last buffer of V, which is first filled
+  -- when everyone has read Q.
+  layout = function(p, c, a)
+    local l = { threads = c.warps * 32 }
+    l.chunks = round_up(p.d, 8) * p.bytes // 16
+    l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
+    l.vb = round_up(p.dv, 8) // 8
+    local q, k, v = c.br * l.chunks * 16, c.bc * l.chunks * 16, c.bc * l.chunks_v * 16
+    if c.q_regs == 1 then
+      l.k = 0
+      l.v = c.stages_k * k
+      l.q = l.v + (c.stages_v - 1) * v
+      l.bytes = l.q + math.max(q, v)
+    else
+      l.q = 0
+      l.k = q
+      l.v = q + c.stages_k * k
+      l.bytes = l.v + c.stages_v * v
+    end
+    if p.o_bytes == 2 and p.align >= 16 then l.bytes = math.max(l.bytes, c.br * l.chunks_v * 16) end
+    -- Registers: accumulators of O and S, fragments in flight, row states, addresses.
+    local mb = c.br // c.warps // 16
+    l.regs = mb * l.vb * 4 + mb * (c.bc // 8) * 4 + mb * 8 + 40
+    if c.q_regs == 1 then l.regs = l.regs + mb * (l.chunks // 2) * 4 end
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br, bc = 0, pack = c.pack } }
+  end,
+
+  -- What one block of B_r x B_c scores costs.
+  work = function(p, c, a, l)
+    local mb = c.br // c.warps // 16
+    local k_chunks, v_chunks = l.chunks, l.chunks_v
+    local n_mma = (c.br // 16) * ((c.bc // 8) * k_chunks // 2 + (c.bc * p.bytes // 32) * l.vb)
+    -- Fragments of K and V are read once per warp, those of Q once per warp unless they stay in registers.
+    local fragments = c.warps * c.bc * 16 * (k_chunks + v_chunks)
+    if c.q_regs == 0 then fragments = fragments + c.br * k_chunks * 16 end
+    local copies = c.bc * 16 * (k_chunks + v_chunks)
+    local elements = c.br * c.bc // 32
+    local rescale = c.lag > 0 and 0 or c.br * l.vb * 8 // 32
+    return {
+      rows = c.br, cols = c.bc,
+      matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8,
+      unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
+      exps = 1,
+      issue = n_mma * 2 + elements * 6 + rescale + fragments // 512 + copies // 512 * 3,
+      smem_bytes = fragments + copies,
+    }
+  end,
+}

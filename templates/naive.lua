@@ -1,0 +1,41 @@
+-- naive: attention in three passes through memory, the baseline of the literature and the oracle of the tuner: S = scale Q K^T
+-- is written, each row of S becomes P in place, O = P V. Exact fp32 arithmetic for every input type.
+
+return {
+  doc = "attention in three passes, S and P through memory, fp32 arithmetic",
+  default = false,
+
+  tunables = {
+    { "tile", { 64 }, "rows and columns of a tile of S" },
+  },
+
+  supports = function(p, a) return true end,
+
+  constraints = {},
+
+  layout = function(p, c, a)
+    return { bytes = 2 * 16 * (c.tile + 4) * 4, threads = 256, regs = 64 }
+  end,
+
+  steps = function(p, c, a, l)
+    return {
+      { entry = "fa_scores", threads = 256, smem = l.bytes, br = c.tile, bc = c.tile, pack = 0 },
+      { entry = "fa_rows", threads = 256, smem = 0, br = 8, bc = 0, pack = 0 },
+      { entry = "fa_output", threads = 256, smem = l.bytes, br = c.tile, bc = 0, pack = 0 },
+    }
+  end,
+
+  score_bytes = 4,
+
+  work = function(p, c, a, l)
+    local tile = c.tile
+    return {
+      rows = tile, cols = tile,
+      matrix_flops = 2 * (p.d + p.dv),
+      unit = "ffma",
+      exps = 1,
+      issue = tile * tile // 32 * (p.d + p.dv + 16),
+      smem_bytes = tile * tile * (p.d + p.dv) // 2,
+    }
+  end,
+}

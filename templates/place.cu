@@ -1,0 +1,47 @@
+// ---- which tile a block owns ----
+
+// Blocks are numbered so that heads of one section run side by side and share the L2, longest tiles first.
+struct Place {
+  int row;                         // first row of the tile
+  int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
+  long long batch;
+};
+__device__ __forceinline__ Place place_of_block(const Params &p) {
+//| if c.pack == 1 then
+  const int heads = p.hkv;
+//| else
+  const int heads = p.hq;
+//| end
+  const int total = heads * p.b;                           // heads of all batches
+  const int per_section = p.tiles * p.section;
+  const int section = blockIdx.x / per_section, rest = blockIdx.x % per_section;
+  const int width = min(p.section, total - section * p.section);  // the last section may be narrower
+  const int tile = rest / width, at = section * p.section + rest % width;
+  Place w;
+//| if p.mask == "none" then
+  w.row = tile * BR;
+//| else
+  w.row = (p.tiles - 1 - tile) * BR;
+//| end
+  w.batch = at / heads;
+//| if c.pack == 1 then
+  w.kv_head = at % heads;
+  w.head = w.kv_head * p.group;
+//| else
+  w.head = at % heads;
+  w.kv_head = w.head / p.group;
+//| end
+  return w;
+}
+
+// The query and the head of a row.
+struct Row {
+  long long query, head;
+};
+__device__ __forceinline__ Row row_of(const Params &p, const Place &w, int row) {
+//| if c.pack == 1 then
+  return {row / p.group, w.head + row % p.group};
+//| else
+  return {row, w.head};
+//| end
+}
