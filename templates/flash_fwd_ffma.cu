@@ -74,11 +74,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
   auto load_k = [&](int block) {
     if (block < range.block_lo) return;
     const long long key = block * BC;
-    load_tile<BC, CHUNKS, false, D * 4>(k_tile, thread, k + key * p.k_ss * 4, p.k_ss * 4, range.key_lo - key, range.key_hi - key);
+    load_tile<BC, CHUNKS, false, D * 4>(k_tile, k + key * p.k_ss * 4, p.k_ss * 4, range.key_lo - key, range.key_hi - key);
   };
   auto load_v = [&](int block) {
     const long long key = block * BC;
-    load_tile<BC, CHUNKS_V, false, DV * 4>(v_tile, thread, v + key * p.v_ss * 4, p.v_ss * 4, range.key_lo - key,
+    load_tile<BC, CHUNKS_V, false, DV * 4>(v_tile, v + key * p.v_ss * 4, p.v_ss * 4, range.key_lo - key,
                                            range.key_hi - key);
   };
 
@@ -94,14 +94,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
-    if (Share<CHUNKS>::row(thread) < Share<CHUNKS>::STEP)
-      for (int r = Share<CHUNKS>::row(thread); r < BR; r += Share<CHUNKS>::STEP) {
+    if (Share<CHUNKS>::row() < Share<CHUNKS>::STEP)
+      for (int r = Share<CHUNKS>::row(); r < BR; r += Share<CHUNKS>::STEP) {
         const Row at = row_of(p, where, where.row + r);
-        load_row<CHUNKS, false, D * 4>(q_tile, thread, r, (const char *)(q + at.query * p.q_ss + at.head * p.q_sh),
+        load_row<CHUNKS, false, D * 4>(q_tile, r, (const char *)(q + at.query * p.q_ss + at.head * p.q_sh),
                                        where.row + r < row_count(p));
       }
 //| else
-    load_tile<BR, CHUNKS, false, D * 4>(q_tile, thread, (const char *)(q + where.head * p.q_sh + where.row * p.q_ss), p.q_ss * 4, 0,
+    load_tile<BR, CHUNKS, false, D * 4>(q_tile, (const char *)(q + where.head * p.q_sh + where.row * p.q_ss), p.q_ss * 4, 0,
                                         row_count(p) - 1 - where.row);
 //| end
     load_k(block);
