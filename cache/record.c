@@ -195,8 +195,8 @@ static int by_date(const void *a, const void *b)
 /* Files of several roots come one after the other: put them in order of time, equal times as they were read. */
 static void sort_by_date(fa_records *rs)
 {
-    dated *order = malloc(rs->n * sizeof *order + 1);
-    fa_record *sorted = malloc(rs->n * sizeof *sorted + 1);
+    dated *order = malloc(rs->n * sizeof *order);
+    fa_record *sorted = malloc(rs->n * sizeof *sorted);
     if (order && sorted) {
         for (size_t i = 0; i < rs->n; i++)
             order[i] = (dated){rs->r[i].date, i};
@@ -226,7 +226,8 @@ fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p)
         } else
             each_name(records, is_chip, read_chip, &rd);
     }
-    sort_by_date(&rd.out);
+    if (rd.out.n > 1)
+        sort_by_date(&rd.out);
     return rd.out;
 }
 
