@@ -36,6 +36,12 @@ void fa_family_free(fa_family *f);
 /* NULL when there is none of that name; the message lists the names. */
 const fa_family *fa_family_find(const fa_gen *g, const char *name);
 
+/* The tunables in the declared order, each with a declared value; FA_INVALID names what else is accepted. */
+fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *c);
+/* The failure that a judged point means: FA_NO_FIT for shared memory and registers, else FA_UNSUPPORTED. */
+fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arch *a, const fa_config *c, const fa_point *pt,
+                           bool supported);
+
 /* The tables that a family's functions get, at these stack indexes. */
 typedef struct fa_frame {
     int p, c, a;

@@ -5,13 +5,15 @@
 
 /* Global-memory traffic of one algorithm, in bytes; reads and writes apart, by tensor. */
 typedef struct fa_traffic {
-    double read_q, read_k, read_v, read_sp; /* sp: scores and probabilities that travel through memory */
+    double read_q, read_k, read_v, read_sp; /* sp: intermediates that travel through memory: S, P; FlashAttention-1: O, m, l */
     double write_o, write_lse, write_sp;
     double held;                            /* memory held beside Q, K, V, O: S, P, LSE */
 } fa_traffic;
 double fa_traffic_read(const fa_traffic *t);
 double fa_traffic_write(const fa_traffic *t);
 double fa_traffic_total(const fa_traffic *t);
+/* The total less the write of O: how the literature counts the three-pass algorithm, 12 N d + 16 N^2 bytes in fp32. */
+double fa_traffic_without_output(const fa_traffic *t);
 
 /* The mask's diagonals as a launch uses them: key j is visible to query i when i + lo <= j <= i + hi. */
 typedef struct fa_band {
@@ -50,6 +52,9 @@ typedef struct fa_cost {
     double waves;                       /* grid / (SMs * blocks_sm) */
     fa_traffic traffic;
 } fa_cost;
+
+/* The window that FA_MASK_WINDOW is modelled with, a problem having no sizes: this many keys to the left, none to the right. */
+#define FA_MODEL_WINDOW 1024
 
 /* regs > 0: the compiler's count replaces the family's estimate. */
 fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out);

@@ -102,63 +102,6 @@ static int run(lua_State *L)
     return 0;
 }
 
-/* Puts the tunables in the declared order and checks their values; what a person wrote is answered in full. */
-static fa_status check(fa_config *out, const fa_family *f, const fa_config *c)
-{
-    *out = (fa_config){ .n = 0 };
-    strcpy(out->family, f->name);
-    for (int i = 0; i < c->n; i++) {
-        int k = 0;
-        fa_text names = { 0 };
-        while (k < f->n_tunables && strcmp(f->tunable[k].name, c->tunable[i].name)) {
-            fa_text_fmt(&names, "%s%s", k ? ", " : "", f->tunable[k].name);
-            k++;
-        }
-        if (k == f->n_tunables)
-            fa_fail(FA_INVALID, "config: %s has no tunable \"%s\"; accepted: %s", f->name, c->tunable[i].name,
-                    names.n ? names.s : "none");
-        fa_text_free(&names);
-        if (k == f->n_tunables)
-            return FA_INVALID;
-    }
-    for (int k = 0; k < f->n_tunables; k++) {
-        const fa_tunable *t = &f->tunable[k];
-        fa_text values = { 0 };
-        int at = 0;
-        size_t v = 0;
-        while (at < c->n && strcmp(c->tunable[at].name, t->name))
-            at++;
-        while (at < c->n && v < t->n && t->values[v] != c->tunable[at].value)
-            v++;
-        if (at < c->n && v < t->n) {
-            fa_config_set(out, t->name, t->values[v]);
-            continue;
-        }
-        for (size_t i = 0; i < t->n; i++)
-            fa_text_fmt(&values, "%s%d", i ? ", " : "", t->values[i]);
-        if (at < c->n)
-            fa_fail(FA_INVALID, "config: %s of %s is %d; accepted: %s", t->name, f->name, c->tunable[at].value,
-                    fa_text_cstr(&values));
-        else
-            fa_fail(FA_INVALID, "config: %s of %s is missing; accepted: %s", t->name, f->name, fa_text_cstr(&values));
-        fa_text_free(&values);
-        return FA_INVALID;
-    }
-    return FA_OK;
-}
-
-static fa_status rejected(const job *j, const char *config)
-{
-    const fa_point *pt = &j->point;
-    bool room = !strcmp(pt->constraint, "smem") || !strcmp(pt->constraint, "registers");
-    char problem[160];
-    fa_problem_print_key(problem, sizeof problem, j->p);
-    if (!j->supported)
-        return fa_fail(FA_UNSUPPORTED, "%s does not compute %s on %s: %s", j->family->name, problem, j->a->name, pt->why);
-    return fa_fail(room ? FA_NO_FIT : FA_UNSUPPORTED, "%s on %s for %s: constraint %s: %s", config, j->a->name, problem,
-                   pt->constraint, pt->why);
-}
-
 fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int32_t budget, fa_source *out)
 {
     fa_problem norm;
@@ -171,7 +114,7 @@ fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa
     fa_status st = fa_problem_normalize(&norm, p);
     const fa_family *f = st == FA_OK ? fa_family_find(g, c->family) : NULL;
     if (st == FA_OK)
-        st = f ? check(&config, f, c) : FA_INVALID;
+        st = f ? fa_family_config(&config, f, c) : FA_INVALID;
     if (st != FA_OK)
         return st;
     job j = { .g = g, .family = f, .p = &norm, .c = &config, .a = a, .budget = budget, .output = { .files = &g->files } };
@@ -180,7 +123,7 @@ fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa
     if (st != FA_OK)
         fa_template_fail(&g->files, st, name, error);
     else if (!j.point.fits)
-        st = rejected(&j, name);
+        st = fa_family_reject(f, &norm, a, &config, &j.point, j.supported);
     if (st != FA_OK) {
         fa_output_free(&j.output);
         return st;

@@ -1,0 +1,27 @@
+/* step: the launch geometry that the runtime and the model share. */
+#include "model.h"
+#include "problem.h"
+
+int64_t fa_step_grid(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk)
+{
+    int64_t rows = sq, grid;
+    if (s->pack && (hkv <= 0 || __builtin_mul_overflow(sq, hq / hkv, &rows)))
+        return 0;
+    int64_t tiles_r = s->br ? rows / s->br + (rows % s->br != 0) : 1;
+    int64_t tiles_c = s->bc ? sk / s->bc + (sk % s->bc != 0) : 1;
+    if (__builtin_mul_overflow(tiles_r, tiles_c, &grid) || __builtin_mul_overflow(grid, s->pack ? hkv : hq, &grid) ||
+        __builtin_mul_overflow(grid, b, &grid) || grid < 0 || grid > INT32_MAX)
+        return 0;
+    return grid;
+}
+
+int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes)
+{
+    int64_t head = (int64_t)p->sk * (p->d + p->dv) * fa_dtype_bytes(p->dtype), all = (int64_t)p->b * p->hkv;
+    int64_t n = head > 0 ? l2_bytes / 2 / head : all;
+    n = n < all ? n : all;
+    n = n > 1 ? n : 1;
+    if (!s->pack && p->hkv > 0)
+        n *= p->hq / p->hkv > 1 ? p->hq / p->hkv : 1;
+    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
