@@ -1,0 +1,363 @@
+/* The template engine: what is printed, where errors point, what a script cannot do. */
+#include "gen/text.h"
+#include "test_gen_toy.h"
+#include <sys/stat.h>
+#include <time.h>
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+static void renders(const char *cu, const char *text)
+{
+    char dir[64];
+    fa_source s;
+    toy_dir(dir, cu);
+    fa_status st = toy_render(dir, &s);
+    toy_remove(dir, NULL);
+    cr_expect_eq(st, FA_OK, "\"%s\": %s", cu, fa_last_error());
+    if (st == FA_OK)
+        cr_expect_str_eq(s.text, text, "\"%s\" gave \"%s\"", cu, s.text);
+    fa_source_free(&s);
+}
+
+/* The message must contain `part` with %s standing for the folder. */
+static void fails(const char *cu, const char *part)
+{
+    char dir[64], want[512];
+    fa_source s;
+    toy_dir(dir, cu);
+    fa_status st = toy_render(dir, &s);
+    toy_remove(dir, NULL);
+    const char *hole = strstr(part, "@");
+    snprintf(want, sizeof want, "%.*s%s%s", hole ? (int)(hole - part) : 0, part, hole ? dir : "", hole ? hole + 1 : part);
+    cr_expect_eq(st, FA_TEMPLATE, "\"%s\" gave %s", cu, fa_status_name(st));
+    cr_expect(strstr(fa_last_error(), want), "\"%s\" gave \"%s\", not \"%s\"", cu, fa_last_error(), want);
+    cr_expect(!s.text && !s.lined);
+    fa_source_free(&s);
+}
+
+Test(engine, values)
+{
+    renders("plain { %0, %1 } # $ $$ $x\n", "plain { %0, %1 } # $ $$ $x\n");
+    renders("int x = $(c.br), y = $(p.d / 2);\n", "int x = 16, y = 32;\n");
+    renders("$(1 == 1) $(1 == 2) $(\"a)b\") $('(') $((\"x\"):rep(3))\n", "true false a)b ( xxx\n");
+    renders("$$(x) $$$(c.bc) $ $(c.bc)\n", "$(x) $$(c.bc) $ 8\n"); /* $$( anywhere is a literal $( */
+    renders("no newline at the end $(c.bc)", "no newline at the end 8\n");
+    renders("$(f32(0.1)) $(f32(1)) $(f32(1e-30)) $(f32(16777217))\n", "0.1f 1.0f 1e-30f 16777216.0f\n");
+    renders("$(0x7fffffffffffffff) $(-1) $(2.0^40) $(-0.0)\n", "9223372036854775807 -1 1099511627776 0\n");
+    renders("quotes \" ' \\ \t \x01 \xc3\xa9 \\n\r\n", "quotes \" ' \\ \t \x01 \xc3\xa9 \\n\n");
+    renders("", "");
+}
+
+Test(engine, control_lines)
+{
+    renders("a\n  //| if c.br == 16 then\nb\n  //| else\nc\n//|end\nd\n", "a\nb\nd\n");
+    renders("//| for i = 1, 3 do\nx$(i)\n//| end\n", "x1\nx2\nx3\n");
+    renders("//| local function twice(x)\n[$(x)]\n[$(x)]\n//| end\n//| twice(1)\n//| twice(\"b\")\n", "[1]\n[1]\n[b]\n[b]\n");
+    renders("//| local t = {\n//|   1, 2,\n//| }\n$(#t)\n", "2\n");
+    renders("a\n\n//| if false then\nx\n//| end\n\nb\n\n\nc\n", "a\n\nb\n\n\nc\n");
+    renders("//| local x = 1\n\na\n", "a\n");
+    renders("int a; //| is a comment here\n", "int a; //| is a comment here\n");
+}
+
+Test(engine, globals)
+{
+    renders("$(p.d) $(prob.d) $(c.br) $(cfg.br) $(a.cc) $(arch.name) $(l.bytes) $(layout.threads)\n",
+            "64 64 16 16 80 sm_80 3072 32\n");
+    renders("$(command)\n", "fagen emit --arch sm_80 --problem 'bf16,d=64,dv=64,mask=none,o=bf16,align=16' --config 'toy:br=16,bc=8'\n");
+    renders("$(config_text) | $(problem_text)\n", "toy:br=16,bc=8 | bf16,d=64,dv=64,mask=none,o=bf16,align=16\n");
+    renders("//| for i, x in ipairs(params) do\n//| if i == 1 or i == #params then\n$(x.type) $(x.name);\n//| end\n//| end\n",
+            "const void * q;\nint section;\n");
+    renders("//| local t = { b = 1, a = 2, [3] = 0, [1] = 0 }\n//| for _, k in ipairs(sorted(t)) do\n$(k)\n//| end\n",
+            "1\n3\na\nb\n");
+    renders("$(p.b) $(p.sq) $(max(1, 2)) $(min(1, 2))\n", "0 0 2 1\n");
+}
+
+Test(engine, errors_point_at_the_line)
+{
+    fails("a\nb $(nothing)\n", "@/toy.cu:2: undefined name 'nothing'\n  2 | b $(nothing)");
+    fails("a\n\n$(c.nope)\n", "@/toy.cu:3: $(c.nope) is nil\n  3 | $(c.nope)");
+    fails("$(p.nope)\n", "@/toy.cu:1: the problem has no field 'nope'");
+    fails("a\nx = $(c.br / 3) y\n", "@/toy.cu:2: $(c.br / 3) is 5.333");
+    fails("$({})\n", "@/toy.cu:1: $({}) is a table");
+    fails("$(0/0)\n", "@/toy.cu:1: $(0/0)");
+    fails("$(1e300)\n", "@/toy.cu:1: $(1e300)");
+    fails("$()\n", "@/toy.cu:1: ");
+    fails("a\n//| if c.br then\nb\n", "@/toy.cu:3: 'end' expected");
+    fails("a\nb\n//| x = = 2\nc\n", "@/toy.cu:3: unexpected symbol near '='\n  3 | //| x = = 2");
+    fails("a\n$(c.br\n", "@/toy.cu:2: '$(' is not closed on its line\n  2 | $(c.br");
+    fails("a\n$(c.br -- rows)\n", "@/toy.cu:2: '$(' is not closed");
+    fails("a\n$(\"x)\n", "@/toy.cu:2: '$(' is not closed");
+    fails("//| local x = nil\n//| local y = x.z\n", "@/toy.cu:2: attempt to index a nil value (local 'x')");
+    fails("a\n//| fail(\"rows must divide\")\n", "@/toy.cu:2: rows must divide\n  2 | //| fail");
+    fails("a\n//| error(\"hm\")\n", "@/toy.cu:2: hm");
+    fails("//| include \"none.cu\"\n", "@/toy.cu:1: there is no template \"none.cu\"");
+    fails("\n//| include \"../toy.cu\"\n", "@/toy.cu:2: \"../toy.cu\" is not the name of a template");
+    fails("//| include \"toy.cu\"\n", "more than 16 deep");
+    fails("//| local function f()\nx\n$(zz)\n//| end\na\n//| f()\n", "@/toy.cu:3: undefined name 'zz'");
+    fails("//| local x =\ntext\n", "@/toy.cu:2: unexpected symbol");
+}
+
+Test(engine, includes)
+{
+    static const char *const more[] = { "piece.cu", "shared.lua", "bad.cu", NULL };
+    char dir[64], want[256];
+    fa_source s;
+    toy_dir(dir, "a\n//| n = 5\n//| include \"piece.cu\"\nb $(g(2))\n//| local m = include \"shared.lua\"\n$(m.seven)\n");
+    toy_write(dir, "piece.cu", "//| function g(x) return x + n end\npiece $(n)\n");
+    toy_write(dir, "shared.lua", "return { seven = 7 }\n");
+    cr_assert_eq(toy_render(dir, &s), FA_OK, "%s", fa_last_error());
+    cr_expect_str_eq(s.text, "a\npiece 5\nb 7\n7\n");
+    cr_expect_str_eq(s.lined, "#line 1 \"templates/toy.cu\"\na\n#line 2 \"templates/piece.cu\"\npiece 5\n"
+                              "#line 4 \"templates/toy.cu\"\nb 7\n#line 6 \"templates/toy.cu\"\n7\n");
+    fa_source_free(&s);
+    toy_write(dir, "bad.cu", "fine\n$(oops)\n");
+    toy_write(dir, "toy.cu", "a\n//| include \"bad.cu\"\n");
+    cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
+    snprintf(want, sizeof want, "%s/bad.cu:2: undefined name 'oops'\n  2 | $(oops)", dir);
+    cr_expect_str_eq(fa_last_error(), want);
+    toy_write(dir, "bad.cu", "fine\n$(oops\n");
+    cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
+    snprintf(want, sizeof want, "%s/bad.cu:2: '$(' is not closed on its line\n  2 | $(oops", dir);
+    cr_expect_str_eq(fa_last_error(), want);
+    toy_remove(dir, more);
+}
+
+static void lines(const char *cu, const char *lined)
+{
+    char dir[64];
+    fa_source s;
+    toy_dir(dir, cu);
+    cr_assert_eq(toy_render(dir, &s), FA_OK, "%s", fa_last_error());
+    cr_expect_str_eq(s.lined, lined);
+    toy_remove(dir, NULL);
+    fa_source_free(&s);
+}
+
+Test(engine, line_directives)
+{
+#define L(n) "#line " #n " \"templates/toy.cu\"\n"
+    lines("a\nb\nc\n", L(1) "a\nb\nc\n");
+    lines("a\n//| local x = 1\nb\nc\n", L(1) "a\n" L(3) "b\nc\n");
+    lines("#define M(x) \\\n//| local x = 1\n  f(x) \\\n  g(x)\nb\n", L(1) "#define M(x) \\\n  f(x) \\\n  g(x)\n" L(5) "b\n");
+    lines("/* a\n//| local x = 1\n b\n*/ c\nd\n", L(1) "/* a\n b\n*/ c\n" L(5) "d\n");
+    lines("s = \"/*\"; '\"' // /*\n//| local x = 1\nb\n", L(1) "s = \"/*\"; '\"' // /*\n" L(3) "b\n");
+    lines("$(\"two\\nlines\")\nb\n", L(1) "two\nlines\n" L(2) "b\n");
+    lines("//| for i = 1, 2 do\nx$(i)\n//| end\n", L(2) "x1\n" L(2) "x2\n");
+#undef L
+}
+
+Test(engine, text_is_lined_without_its_directives)
+{
+    char dir[64];
+    fa_source s;
+    fa_text back = { 0 };
+    toy_dir(dir, "//| for i = 1, 3 do\na$(i)\n\n//| if i == 2 then\n/* x\n//| local y = 1\n*/ y\n//| end\n//| end\nz\n");
+    cr_assert_eq(toy_render(dir, &s), FA_OK, "%s", fa_last_error());
+    for (const char *at = s.lined; *at;) {
+        const char *nl = strchr(at, '\n') + 1;
+        if (strncmp(at, "#line", 5))
+            fa_text_add(&back, at, (size_t)(nl - at));
+        at = nl;
+    }
+    cr_expect_str_eq(fa_text_cstr(&back), s.text);
+    cr_expect(s.text_size == strlen(s.text) && s.lined_size == strlen(s.lined));
+    fa_text_free(&back);
+    fa_source_free(&s);
+    toy_remove(dir, NULL);
+}
+
+Test(engine, same_bytes_every_time)
+{
+    char dir[64];
+    fa_source a, b;
+    toy_dir(dir, "//| t = { x = 1, y = 2, z = 3, w = 4 }\n//| for _, k in ipairs(sorted(t)) do\n$(k)\n//| end\n");
+    cr_assert_eq(toy_render(dir, &a), FA_OK);
+    for (int i = 0; i < 20; i++) {
+        cr_assert_eq(toy_render(dir, &b), FA_OK);
+        cr_expect(!strcmp(a.text, b.text) && !strcmp(a.lined, b.lined) && a.hash[0] == b.hash[0] && a.hash[1] == b.hash[1]);
+        fa_source_free(&b);
+    }
+    fa_source_free(&a);
+    toy_remove(dir, NULL);
+}
+
+Test(engine, one_render_leaves_nothing_for_the_next)
+{
+    char dir[64];
+    fa_gen *g;
+    fa_source s;
+    fa_problem p;
+    fa_config c;
+    toy_dir(dir, "//| if c.br == 16 then left = 1 string.format = nil p.d = 99 end\n$(left)\n");
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    fa_problem_parse(&p, "bf16,d=64");
+    fa_config_parse(&c, "toy:br=16,bc=8");
+    cr_expect_eq(fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s), FA_OK, "%s", fa_last_error());
+    fa_source_free(&s);
+    fa_config_parse(&c, "toy:br=64,bc=8");
+    cr_expect_eq(fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "undefined name 'left'"), "%s", fa_last_error());
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* Scripts that must end in an error, soon. */
+static const char *const attacks[] = {
+    "while true do end",
+    "repeat until false",
+    "::a:: goto a",
+    "local function f() return f() end f()",
+    "local function f() return 1 + f() end f()",
+    "local s = ('x'):rep(1 << 40)",
+    "local s = 'x' for i = 1, 100 do s = s .. s end",
+    "local t = {} for i = 1, 1 << 40 do t[i] = i end",
+    "for i = 1, 1 << 40 do local s = ('x'):rep(1 << 24) end",
+    "local s = ('a'):rep(40) local n = s:find(('a*'):rep(40) .. 'b')",
+    "local s = ('a'):rep(1 << 20) for i = 1, 1 << 30 do local n = s:find('b', 1, true) end",
+    "local s = ('('):rep(1 << 20):match(('.-'):rep(20) .. 'x')",
+    "local t = {} for i = 1, 200000 do t[i] = i % 7 end for i = 1, 1 << 20 do table.sort(t) end",
+    "local t = {} for i = 1, 1 << 20 do table.insert(t, 1, i) end",
+    "local t = table.unpack({}, 1, 1 << 30)",
+    "local t = {} table.concat(t, ('x'):rep(1 << 20), 1, 1 << 40)",
+    "string.format('%p', {})",
+    "tostring({})",
+    "tostring(error)",
+    "string.format('%s', {})",
+    "load('return 1')()",
+    "loadstring('return 1')",
+    "dofile('/etc/passwd')",
+    "require 'os'",
+    "os.exit(1)",
+    "io.open('/etc/passwd')",
+    "debug.getregistry()",
+    "package.loadlib('x', 'y')",
+    "collectgarbage()",
+    "for k in pairs({}) do end",
+    "for k in next, {} do end",
+    "print('x')",
+    "math.random()",
+    "math.randomseed(1)",
+    "string.dump(function() end)",
+    "setmetatable({}, {})",
+    "getmetatable('').__index = nil",
+    "rawset(_G, 'x', 1)",
+    "rawget({}, 1)",
+    "pcall(error)",
+    "xpcall(error, error)",
+    "coroutine.wrap(function() end)()",
+    "table.move({}, 1, 1 << 50, 2)",
+    "utf8.char(1)",
+    "string.pack('i', 1)",
+    "os.time()",
+    "_G.x = 1",
+    "sorted({ [{}] = 1 })",
+    "include 'toy.lua\0x'",
+    "include(('x'):rep(1 << 20))",
+    "error({})",
+    "error()",
+    "('x').y.z = 1",
+    "return (('x'):rep(1 << 25):gsub('x', 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'))",
+    "\x1bLua",
+};
+
+Test(engine, attacks, .timeout = 300)
+{
+    char dir[64];
+    toy_dir(dir, "");
+    for (size_t i = 0; i < COUNT(attacks); i++) {
+        char cu[512];
+        struct timespec t0, t1;
+        fa_source s;
+        snprintf(cu, sizeof cu, "ok\n//| %s\nafter\n", attacks[i]);
+        toy_write(dir, "toy.cu", cu);
+        clock_gettime(CLOCK_MONOTONIC, &t0);
+        fa_status st = toy_render(dir, &s);
+        clock_gettime(CLOCK_MONOTONIC, &t1);
+        cr_expect_eq(st, FA_TEMPLATE, "\"%s\" gave %s: %s", attacks[i], fa_status_name(st), s.text ? s.text : fa_last_error());
+        cr_expect_leq(t1.tv_sec - t0.tv_sec, 30, "\"%s\" took %ld s", attacks[i], (long)(t1.tv_sec - t0.tv_sec));
+        fa_source_free(&s);
+    }
+    toy_remove(dir, NULL);
+}
+
+Test(engine, a_failed_render_does_not_harm_the_next)
+{
+    char dir[64];
+    fa_gen *g;
+    fa_source s;
+    fa_problem p;
+    fa_config c, d;
+    toy_dir(dir, "//| if c.br == 16 then local t = {} for i = 1, 1 << 40 do t[i] = { i } end end\nfine\n");
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK);
+    fa_problem_parse(&p, "bf16,d=64");
+    fa_config_parse(&c, "toy:br=16,bc=8");
+    fa_config_parse(&d, "toy:br=64,bc=8");
+    for (int i = 0; i < 3; i++) {
+        cr_expect_eq(fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s), FA_TEMPLATE);
+        cr_expect(strstr(fa_last_error(), "limit"), "%s", fa_last_error());
+        cr_assert_eq(fa_render(g, &p, &d, fa_arch_find("sm_80"), 0, &s), FA_OK, "%s", fa_last_error());
+        cr_expect_str_eq(s.text, "fine\n");
+        fa_source_free(&s);
+    }
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+Test(engine, the_folder_of_templates)
+{
+    char dir[64], path[128];
+    fa_gen *g;
+    fa_source s;
+    cr_expect_eq(fa_gen_open(&g, "/nowhere/at/all"), FA_IO);
+    cr_expect(!g && strstr(fa_last_error(), "/nowhere/at/all"), "%s", fa_last_error());
+    cr_expect_eq(fa_gen_open(&g, "/dev/null"), FA_IO);
+    cr_expect_eq(fa_gen_open(&g, ""), FA_OK, "%s", fa_last_error());
+    fa_gen_close(g);
+    fa_gen_close(NULL);
+
+    toy_dir(dir, "x\n");
+    snprintf(path, sizeof path, "%s/toy.cu", dir);
+    unlink(path);
+    mkdir(path, 0700);
+    cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "toy.cu is not a regular file"), "%s", fa_last_error());
+    rmdir(path);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "toy.cu is not a regular file"), "%s", fa_last_error());
+    unlink(path);
+    FILE *f = fopen(path, "wb");
+    cr_assert_eq(ftruncate(fileno(f), (1 << 20) + 1), 0);
+    fclose(f);
+    cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "1048577 bytes; accepted: at most 1048576"), "%s", fa_last_error());
+    toy_remove(dir, NULL);
+}
+
+Test(engine, a_wrong_family_is_named)
+{
+    static const struct {
+        const char *lua, *part;
+    } rows[] = {
+        { "return 1", "returns a number; accepted: the table of a family" },
+        { "return {}", "doc is a nil" },
+        { "return { doc = 'x' }", "tunables is not an array" },
+        { "return { doc = 'x', tunables = { { 'br' } } }", "tunable 1 is not" },
+        { "return { doc = 'x', tunables = { { 'br', { 1.5 }, 'r' } } }", "value 1 of tunable br" },
+        { "return { doc = 'x', tunables = { { 'br', { 1, 1 }, 'r' } } }", "tunable br lists 1 twice" },
+        { "return { doc = 'x', tunables = { { 'a', { 1 }, 'r' }, { 'a', { 1 }, 'r' } } }", "tunable a is declared twice" },
+        { "return { doc = 'x', tunables = {}, constraints = { { 'c' } } }", "constraint 1 is not" },
+        { "return { doc = 'x', tunables = {}, constraints = {} }", "supports is a nil" },
+        { "return {", "toy.lua:1: unexpected symbol" },
+        { "\n\nlocal x = nope", "toy.lua:3: undefined name 'nope'\n  3 | local x = nope" },
+    };
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        toy_write(dir, "toy.lua", rows[i].lua);
+        cr_expect_eq(fa_gen_open(&g, dir), FA_TEMPLATE, "%s", rows[i].lua);
+        cr_expect(strstr(fa_last_error(), rows[i].part), "\"%s\" gave \"%s\"", rows[i].lua, fa_last_error());
+    }
+    toy_remove(dir, NULL);
+}
