@@ -1,0 +1,290 @@
+/* check: fa_args row by row, in 64 bits and with every overflow looked for. */
+#include "check.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG2E 1.4426950408889634
+
+fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
+{
+    if (size < least)
+        return fa_fail(FA_INVALID, "%s: size is %u; accepted: sizeof(fa_%s) = %zu, set by its INIT macro", name, size, name, known);
+    for (size_t i = known; i < size; i++)
+        if (((const char *)s)[i])
+            return fa_fail(FA_INVALID, "%s: size is %u and byte %zu is set; this library knows %zu bytes: it is older than the header",
+                           name, size, i, known);
+    return FA_OK;
+}
+
+fa_status fa_check_problem(fa_problem *out, const fa_problem *p)
+{
+    if (!p)
+        return fa_fail(FA_INVALID, "problem: NULL");
+    fa_status st = fa_check_size(p, p->size, offsetof(fa_problem, dv), sizeof *p, "problem");
+    return st == FA_OK ? fa_problem_normalize(out, p) : st;
+}
+
+fa_status fa_check_options(fa_options *out, const fa_options *opt)
+{
+    fa_options o = FA_OPTIONS_INIT;
+    if (opt) {
+        fa_status st = fa_check_size(opt, opt->size, offsetof(fa_options, cache_dir), sizeof o, "options");
+        if (st != FA_OK)
+            return st;
+        memcpy(&o, opt, opt->size < sizeof o ? opt->size : sizeof o);
+        o.size = sizeof o;
+    }
+    if (o.log_level < FA_LOG_ERROR || o.log_level > FA_LOG_DEBUG)
+        return fa_fail(FA_INVALID, "options: log_level is %d; accepted: 0 (error) to 3 (debug)", o.log_level);
+    if (o.sram_budget < 0)
+        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted: bytes, or 0 for all that the chip offers", o.sram_budget);
+    *out = o;
+    return FA_OK;
+}
+
+/* The scalars: those of the problem go to *p, in the form fa_problem_normalize leaves. */
+static fa_status check_scalars(fa_problem *p, const fa_args *a)
+{
+    const struct {
+        const char *name;
+        int64_t v, least, most;
+    } rows[] = {
+        {"b", a->b, 0, INT32_MAX},
+        {"hq", a->hq, 1, 1 << 16},
+        {"hkv", a->hkv, 1, 1 << 16},
+        {"sq", a->sq, 0, FA_MAX_LENGTH},
+        {"sk", a->sk, 0, FA_MAX_LENGTH},
+        {"diagonal", a->diagonal, FA_BOTTOM_RIGHT, FA_OFFSET},
+        {"window_left", a->mask == FA_MASK_WINDOW ? a->window_left : -1, -1, INT32_MAX},
+        {"window_right", a->mask == FA_MASK_WINDOW ? a->window_right : -1, -1, INT32_MAX},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].v < rows[i].least || rows[i].v > rows[i].most)
+            return fa_fail(FA_INVALID, "args: %s is %lld; accepted: %lld to %lld", rows[i].name, (long long)rows[i].v,
+                           (long long)rows[i].least, (long long)rows[i].most);
+    if (a->hq % a->hkv)
+        return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, a->hkv);
+    if (!(a->scale >= 0) || isinf(a->scale))
+        return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
+    fa_problem q = {.size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype};
+    fa_status st = fa_problem_normalize(p, &q);
+    if (st != FA_OK)
+        return fa_wrap(st, "args");
+    p->b = a->b;
+    p->hq = a->hq;
+    p->hkv = a->hkv;
+    p->sq = a->sq;
+    p->sk = a->sk;
+    return FA_OK;
+}
+
+/* A tensor's geometry: strides in elements with those of dimensions of length 1 at 0, and the bytes it spans. */
+typedef struct span {
+    const char *name;
+    int64_t stride[3], size[3]; /* batch, sequence, head */
+    int64_t row;                /* bytes of a row */
+    uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element */
+    unsigned bits;              /* all that must be aligned, or-ed together */
+} span;
+
+/* Packed strides where all are 0. False on overflow. */
+static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
+{
+    stride[2] = d;
+    return !__builtin_mul_overflow(size[2], d, &stride[1]) && !__builtin_mul_overflow(size[1], stride[1], &stride[0]);
+}
+
+static fa_status span_of(span *s, const char *name, const fa_tensor *t, const int64_t size[3], int d, int bytes, bool tensors)
+{
+    static const char *const field[3] = {"sb", "ss", "sh"};
+    int64_t low = 0, high = 0;
+    memset(s, 0, sizeof *s);
+    s->name = name;
+    s->row = (int64_t)d * bytes;
+    memcpy(s->size, size, sizeof s->size);
+    s->stride[0] = t->sb;
+    s->stride[1] = t->ss;
+    s->stride[2] = t->sh;
+    if (!t->sb && !t->ss && !t->sh && !packed(s->stride, size, d))
+        return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
+    s->bits = (unsigned)s->row;
+    for (int i = 0; i < 3; i++) {
+        int64_t reach;
+        if (size[i] <= 1)
+            s->stride[i] = 0;
+        if (__builtin_mul_overflow(s->stride[i], bytes, &reach) || __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
+            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
+            return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: offsets below 2^63 bytes", name, field[i],
+                           (long long)s->stride[i]);
+        s->bits |= (unsigned)(s->stride[i] * bytes);
+    }
+    if (!size[0] || !size[1] || !size[2] || !tensors)
+        return FA_OK;
+    uint64_t at = (uint64_t)(uintptr_t)t->ptr;
+    if (!at)
+        return fa_fail(FA_INVALID, "args: %s.ptr is NULL; accepted: a device address", name);
+    if (at % (unsigned)bytes)
+        return fa_fail(FA_INVALID, "args: %s.ptr is %p; accepted: a multiple of the element's %d bytes", name, t->ptr, bytes);
+    if (__builtin_add_overflow(at, low, &s->lo) || __builtin_add_overflow(at, high, &s->hi) ||
+        __builtin_add_overflow(s->hi, s->row, &s->hi))
+        return fa_fail(FA_INVALID, "args: %s: its strides lead outside the address space", name);
+    s->bits |= (unsigned)at;
+    return FA_OK;
+}
+
+/* Rows of o must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */
+static fa_status check_output(const span *o, int bytes)
+{
+    static const char *const field[3] = {"sb", "ss", "sh"};
+    int order[3] = {0, 1, 2};
+    int64_t extent = o->row;
+    for (int i = 1; i < 3; i++)
+        for (int j = i; j > 0 && llabs(o->stride[order[j]]) < llabs(o->stride[order[j - 1]]); j--) {
+            int swap = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = swap;
+        }
+    for (int i = 0; i < 3; i++) {
+        int dim = order[i];
+        int64_t step = llabs(o->stride[dim]) * bytes;
+        if (o->size[dim] <= 1)
+            continue;
+        if (step < extent)
+            return fa_fail(FA_INVALID, "args: o.%s is %lld; accepted: a stride of at least %lld elements, so that rows of o do not overlap",
+                           field[dim], (long long)o->stride[dim], (long long)(extent / bytes));
+        extent += step * (o->size[dim] - 1);
+    }
+    return FA_OK;
+}
+
+static bool meet(uint64_t lo, uint64_t hi, const span *s)
+{
+    return lo < s->hi && s->lo < hi && lo < hi && s->lo < s->hi;
+}
+
+static fa_status check_overlap(const span t[4], uint64_t lse, uint64_t lse_end)
+{
+    const span *o = &t[3];
+    for (int i = 0; i < 3; i++) {
+        if (meet(o->lo, o->hi, &t[i]))
+            return fa_fail(FA_INVALID, "args: o overlaps %s; accepted: bytes of its own", t[i].name);
+        if (meet(lse, lse_end, &t[i]))
+            return fa_fail(FA_INVALID, "args: lse overlaps %s; accepted: bytes of its own", t[i].name);
+    }
+    if (meet(lse, lse_end, o))
+        return fa_fail(FA_INVALID, "args: o overlaps lse; accepted: bytes of its own");
+    return FA_OK;
+}
+
+/* The mask as two diagonals, clamped so that the kernel's 32-bit arithmetic cannot wrap. */
+static int32_t diagonal(int64_t x, const fa_args *a)
+{
+    return (int32_t)(x < -(int64_t)a->sq ? -(int64_t)a->sq : x > a->sk ? a->sk : x);
+}
+
+static void fill_mask(fa_params *p, const fa_args *a)
+{
+    int64_t off = a->diagonal == FA_TOP_LEFT ? 0 : a->diagonal == FA_OFFSET ? a->offset : (int64_t)a->sk - a->sq;
+    bool window = a->mask == FA_MASK_WINDOW;
+    bool left = window && a->window_left >= 0;
+    bool right = a->mask == FA_MASK_CAUSAL || (window && a->window_right >= 0);
+    p->diag_lo = left ? diagonal(off - a->window_left, a) : -a->sq;
+    p->diag_hi = right ? diagonal(off + (window ? a->window_right : 0), a) : a->sk;
+}
+
+static void fill(fa_call *c, const fa_args *a, const span t[4])
+{
+    float scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)a->d));
+    c->params = (fa_params){
+        .q = (uint64_t)(uintptr_t)a->q.ptr, .k = (uint64_t)(uintptr_t)a->k.ptr, .v = (uint64_t)(uintptr_t)a->v.ptr,
+        .o = (uint64_t)(uintptr_t)a->o.ptr, .lse = (uint64_t)(uintptr_t)a->lse, .workspace = (uint64_t)(uintptr_t)a->workspace,
+        .q_sb = t[0].stride[0], .q_ss = t[0].stride[1], .q_sh = t[0].stride[2],
+        .k_sb = t[1].stride[0], .k_ss = t[1].stride[1], .k_sh = t[1].stride[2],
+        .v_sb = t[2].stride[0], .v_ss = t[2].stride[1], .v_sh = t[2].stride[2],
+        .o_sb = t[3].stride[0], .o_ss = t[3].stride[1], .o_sh = t[3].stride[2],
+        .scale = scale, .scale_log2 = (float)(scale * LOG2E),
+        .b = a->b, .hq = a->hq, .hkv = a->hkv, .group = a->hq / a->hkv, .sq = a->sq, .sk = a->sk,
+    };
+    fill_mask(&c->params, a);
+    c->workspace_size = a->workspace_size;
+}
+
+static fa_status check_tensors(fa_call *out, const fa_args *a, bool tensors)
+{
+    fa_problem *p = &out->problem;
+    int in = fa_dtype_bytes(p->dtype), wide = fa_dtype_bytes(p->o_dtype);
+    const int64_t qo[3] = {a->b, a->sq, a->hq}, kv[3] = {a->b, a->sk, a->hkv};
+    span t[4];
+    fa_status st = span_of(&t[0], "q", &a->q, qo, p->d, in, tensors);
+    st = st == FA_OK ? span_of(&t[1], "k", &a->k, kv, p->d, in, tensors) : st;
+    st = st == FA_OK ? span_of(&t[2], "v", &a->v, kv, p->dv, in, tensors) : st;
+    st = st == FA_OK ? span_of(&t[3], "o", &a->o, qo, p->dv, wide, tensors) : st;
+    if (st != FA_OK)
+        return st;
+    st = check_output(&t[3], wide);
+    if (st != FA_OK)
+        return st;
+    uint64_t lse = (uint64_t)(uintptr_t)a->lse, lse_end = lse, rows;
+    if (lse && tensors) {
+        if (lse % 4)
+            return fa_fail(FA_INVALID, "args: lse is %p; accepted: a multiple of 4 bytes, or NULL", (void *)a->lse);
+        if (__builtin_mul_overflow((uint64_t)a->b * (uint64_t)a->hq, (uint64_t)a->sq * 4, &rows) ||
+            __builtin_add_overflow(lse, rows, &lse_end))
+            return fa_fail(FA_INVALID, "args: lse: b * hq * sq values lead outside the address space");
+    }
+    if (tensors) {
+        st = check_overlap(t, lse, lse_end);
+        if (st != FA_OK)
+            return st;
+    }
+    unsigned bits = t[0].bits | t[1].bits | t[2].bits | t[3].bits | 16;
+    p->align = (int32_t)(bits & -bits);
+    fill(out, a, t);
+    return FA_OK;
+}
+
+fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
+{
+    fa_args copy;
+    if (!args)
+        return fa_fail(FA_INVALID, "args: NULL");
+    if (args->size != sizeof *args) {
+        fa_status st = fa_check_size(args, args->size, offsetof(fa_args, workspace), sizeof *args, "args");
+        if (st != FA_OK)
+            return st;
+        memset(&copy, 0, sizeof copy);
+        memcpy(&copy, args, args->size < sizeof copy ? args->size : sizeof copy);
+        args = &copy;
+    }
+    fa_status st = check_scalars(&out->problem, args);
+    if (st != FA_OK)
+        return st;
+    out->empty = args->b == 0 || args->sq == 0;
+    if (out->empty) {
+        memset(&out->params, 0, sizeof out->params);
+        out->workspace_size = 0;
+        return FA_OK;
+    }
+    out->problem.sk = args->sk ? args->sk : 1;
+    return check_tensors(out, args, tensors);
+}
+
+fa_status fa_check_workspace(const fa_call *call, size_t need)
+{
+    uint64_t at = call->params.workspace, end;
+    if (need == 0)
+        return FA_OK;
+    if (call->workspace_size < need)
+        return fa_fail(FA_INVALID, "args: workspace_size is %zu; accepted: at least %zu, as fa_workspace_size() tells", call->workspace_size,
+                       need);
+    if (!at || at % 256)
+        return fa_fail(FA_INVALID, "args: workspace is %#llx; accepted: a device address that is a multiple of 256",
+                       (unsigned long long)at);
+    if (__builtin_add_overflow(at, (uint64_t)need, &end))
+        return fa_fail(FA_INVALID, "args: workspace: its %zu bytes lead outside the address space", need);
+    return FA_OK;
+}

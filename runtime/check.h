@@ -1,0 +1,30 @@
+/* check: every argument of the public functions, looked at once; what passes is in the form that launches use. */
+#ifndef FA_RUNTIME_CHECK_H
+#define FA_RUNTIME_CHECK_H
+#include "gen/params.h"
+#include <fagen.h>
+#include <stdbool.h>
+
+/* A launch's arguments, checked. */
+typedef struct fa_call {
+    fa_problem problem;    /* normalized, shape set (sk 0 counts as 1), align as the addresses and strides allow */
+    fa_params params;      /* all but tiles and section */
+    size_t workspace_size;
+    bool empty;            /* b or sq is 0: nothing to launch */
+} fa_call;
+
+/* tensors false: only the shapes matter (fa_workspace_size, fa_explain): addresses may be NULL and are not looked at. */
+fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
+
+/* The workspace of out->params holds `need` bytes. */
+fa_status fa_check_workspace(const fa_call *call, size_t need);
+
+/* Defaults where opt is NULL; checks sizes and ranges that need no device. */
+fa_status fa_check_options(fa_options *out, const fa_options *opt);
+
+/* fa_problem_normalize, and no unknown field may be set in a larger struct. */
+fa_status fa_check_problem(fa_problem *out, const fa_problem *p);
+
+/* Bytes [known, size) of a struct from a newer header are zero, and size is at least `least`. */
+fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name);
+#endif

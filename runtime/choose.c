@@ -1,0 +1,197 @@
+/* choose: records, defaults, the model: in this order, the first that still renders. */
+#include "choose.h"
+#include "cache/record.h"
+#include "context.h"
+#include "gen/error.h"
+#include "gen/model.h"
+#include "gen/problem.h"
+#include "gen/space.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+static fa_status open_gen(fa_context *ctx)
+{
+    return ctx->gen ? FA_OK : fa_gen_open(&ctx->gen, ctx->template_dir);
+}
+
+fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c, fa_source *out)
+{
+    memset(out, 0, sizeof *out);
+    pthread_mutex_lock(&ctx->gen_mutex);
+    fa_status st = open_gen(ctx);
+    if (st == FA_OK)
+        st = fa_render(ctx->gen, p, c, &ctx->device.arch, ctx->budget, out);
+    pthread_mutex_unlock(&ctx->gen_mutex);
+    return st;
+}
+
+/* Whether the choice still renders under the budget; its text stays in *source. A record of a config that the templates no
+ * longer have, or of a larger budget, is passed over. */
+static bool renders(fa_context *ctx, const fa_problem *p, const fa_choice *c, fa_source *source)
+{
+    fa_status st = fa_render_in(ctx, p, &c->config, source);
+    if (st != FA_OK)
+        fa_log_say(&ctx->log, FA_LOG_DEBUG, "a config out of the %s is passed over: %s", c->where, fa_last_error());
+    return st == FA_OK;
+}
+
+/* Only records of one kind that may run here; the array is the caller's. */
+static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_how how)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < rs->n; i++) {
+        const fa_record *r = &rs->r[i];
+        /* the model is asked again for each bucket, and by each version of the library */
+        bool fresh = how == FA_MEASURED ||
+                     (fa_problem_bucket(&r->problem) == fa_problem_bucket(p) && strcmp(r->version, FA_VERSION_STRING) == 0);
+        if (r->how == how && r->smem <= ctx->budget && fresh)
+            rs->r[n++] = *r;
+    }
+    rs->n = n;
+}
+
+static void forget(fa_records *rs, const fa_config *c)
+{
+    fa_config drop = *c;
+    size_t n = 0;
+    for (size_t i = 0; i < rs->n; i++)
+        if (!fa_config_equal(&rs->r[i].config, &drop))
+            rs->r[n++] = rs->r[i];
+    rs->n = n;
+}
+
+static bool same_text(const fa_record *r, const fa_source *s)
+{
+    return r->source[0] == s->hash[0] && r->source[1] == s->hash[1];
+}
+
+static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, fa_choice *out, fa_source *source)
+{
+    const char *chip = how == FA_MEASURED ? ctx->device.arch.chip : ctx->device.arch.name;
+    fa_records rs = fa_records_load(ctx->store, chip, p);
+    bool found = false;
+    sift(&rs, ctx, p, how);
+    for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL; ) {
+        char line[256];
+        *out = (fa_choice){.config = r->config, .seconds = r->seconds};
+        snprintf(out->where, sizeof out->where, "%s record", how == FA_MEASURED ? "measured" : "modelled");
+        found = renders(ctx, p, out, source);
+        /* a measured time of an older text still tells which config is good; the model's guess is made anew */
+        bool older = found && !same_text(r, source);
+        if (older && how == FA_MODELLED) {
+            fa_source_free(source);
+            found = false;
+        }
+        if (!found) {
+            forget(&rs, &out->config);
+            continue;
+        }
+        fa_problem_print(line, sizeof line, &r->problem);
+        snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s", how == FA_MEASURED ? "measured" : "modelled",
+                 r->seconds * 1e6, r->chip, line, r->date, older ? ", with an older text of the kernel" : "");
+    }
+    fa_records_free(&rs);
+    return found;
+}
+
+static bool from_defaults(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+{
+    char where[64] = "";
+    *out = (fa_choice){.where = "default table"};
+    if (!fa_default_config(&ctx->device.arch, p, &out->config, where, sizeof where))
+        return false;
+    snprintf(out->why, sizeof out->why, "shipped winner of %s; not measured here", where);
+    return renders(ctx, p, out, source);
+}
+
+/* The point of the space that the model thinks fastest; gen_mutex is held. Points the model cannot price are passed over. */
+static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, fa_choice *out, size_t *priced)
+{
+    const fa_arch *a = &ctx->device.arch;
+    fa_cost cost, best = {.seconds = 0};
+    fa_status st = FA_OK;
+    *priced = 0;
+    for (size_t i = 0; i < space->n; i++) {
+        const fa_point *pt = &space->points[i];
+        if (!pt->fits)
+            continue;
+        fa_status priced_st = fa_model_cost(ctx->gen, shape, &pt->config, a, 0, &cost);
+        if (priced_st != FA_OK) {
+            st = priced_st;
+            continue;
+        }
+        if (!*priced || cost.seconds < best.seconds) {
+            best = cost;
+            out->config = pt->config;
+        }
+        ++*priced;
+    }
+    if (!*priced)
+        return st != FA_OK ? st : fa_fail(FA_NO_FIT, "no config could be priced");
+    out->seconds = best.seconds;
+    snprintf(out->why, sizeof out->why, "the model's best of %zu configs: %.3g us, bound by %s; never measured here", *priced,
+             best.seconds * 1e6, best.bound);
+    return FA_OK;
+}
+
+static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+{
+    fa_space space = {0};
+    fa_problem shape = *p;
+    size_t priced = 0;
+    fa_problem_fill_shape(&shape);
+    *out = (fa_choice){.where = "model"};
+    pthread_mutex_lock(&ctx->gen_mutex);
+    fa_status st = open_gen(ctx);
+    if (st == FA_OK)
+        st = fa_space_list(ctx->gen, &shape, &ctx->device.arch, ctx->budget, NULL, &space);
+    if (st == FA_OK)
+        st = fa_space_check(&space, &shape, &ctx->device.arch, ctx->budget);
+    if (st == FA_OK)
+        st = best_point(ctx, &shape, &space, out, &priced);
+    pthread_mutex_unlock(&ctx->gen_mutex);
+    fa_space_free(&space);
+    return st == FA_OK ? fa_render_in(ctx, p, &out->config, source) : st;
+}
+
+/* The model prices thousands of configs: what it said is worth a line on disk for the next process. */
+static void remember(fa_context *ctx, const fa_problem *p, const fa_choice *c, const fa_source *s)
+{
+    fa_record r;
+    struct tm tm;
+    time_t now = time(NULL);
+    memset(&r, 0, sizeof r);
+    r.problem = *p;
+    fa_problem_fill_shape(&r.problem);
+    snprintf(r.chip, sizeof r.chip, "%s", ctx->device.arch.name);
+    snprintf(r.arch, sizeof r.arch, "%s", ctx->device.arch.name);
+    r.config = c->config;
+    r.how = FA_MODELLED;
+    r.seconds = c->seconds;
+    for (int i = 0; i < s->steps; i++)
+        r.smem = s->step[i].smem > r.smem ? s->step[i].smem : r.smem;
+    snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
+    if (gmtime_r(&now, &tm))
+        strftime(r.date, sizeof r.date, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    r.source[0] = s->hash[0];
+    r.source[1] = s->hash[1];
+    fa_record_append(ctx->store, &r);
+}
+
+fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+{
+    fa_source s = {0};
+    fa_status st = FA_OK;
+    if (!from_records(ctx, p, FA_MEASURED, out, &s) && !from_defaults(ctx, p, out, &s) && !from_records(ctx, p, FA_MODELLED, out, &s)) {
+        st = from_model(ctx, p, out, &s);
+        if (st == FA_OK)
+            remember(ctx, p, out, &s);
+    }
+    if (source)
+        *source = s;
+    else
+        fa_source_free(&s);
+    return st;
+}

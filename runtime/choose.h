@@ -1,0 +1,25 @@
+/* choose: which config runs a problem, and why. */
+#ifndef FA_RUNTIME_CHOOSE_H
+#define FA_RUNTIME_CHOOSE_H
+#include "gen/arch.h"
+#include "gen/config.h"
+#include "gen/source.h"
+
+typedef struct fa_choice {
+    fa_config config;
+    char where[24];   /* "measured record", "default table", "modelled record", "model" */
+    char why[256];    /* a sentence for people */
+    double seconds;   /* of the record or the model; 0 = not known */
+} fa_choice;
+
+/* The best known config that renders within the context's budget: the best measured record of this chip, else the table of
+ * defaults, else the best modelled record of the arch, else the model's best of the whole space. p is normalized. With the
+ * choice comes its text in *source (may be NULL; fa_source_free it). FA_NO_FIT names the smallest tile. Thread-safe. */
+fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
+
+/* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch. False if none. */
+bool fa_default_config(const fa_arch *a, const fa_problem *p, fa_config *out, char *where, size_t n);
+
+/* fa_render with the context's generator. Thread-safe. */
+fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c, fa_source *out);
+#endif

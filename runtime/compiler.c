@@ -1,0 +1,161 @@
+/* compiler: one NVRTC program per call. */
+#include "compiler.h"
+#include "environment.h"
+#include "gen/error.h"
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ERROR_LINES 6
+
+struct fa_compiler {
+    char *path; /* NULL = search */
+    pthread_mutex_t mutex;
+    atomic_bool open;
+    fa_nvrtc nvrtc;
+};
+
+fa_compiler *fa_compiler_open(const char *nvrtc)
+{
+    fa_compiler *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    if (nvrtc && !(c->path = strdup(nvrtc))) {
+        free(c);
+        return NULL;
+    }
+    pthread_mutex_init(&c->mutex, NULL);
+    return c;
+}
+
+void fa_compiler_close(fa_compiler *c)
+{
+    if (!c)
+        return;
+    pthread_mutex_destroy(&c->mutex);
+    free(c->path);
+    free(c);
+}
+
+fa_status fa_compiler_nvrtc(fa_compiler *c, const fa_nvrtc **out)
+{
+    fa_status st = FA_OK;
+    if (!atomic_load(&c->open)) {
+        pthread_mutex_lock(&c->mutex);
+        if (!atomic_load(&c->open)) {
+            st = fa_nvrtc_open(&c->nvrtc, c->path, NULL);
+            atomic_store(&c->open, st == FA_OK);
+        }
+        pthread_mutex_unlock(&c->mutex);
+    }
+    *out = st == FA_OK ? &c->nvrtc : NULL;
+    return st;
+}
+
+void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int ptx)
+{
+    memset(out, 0, sizeof *out);
+    /* "sm_90a": the real architecture gives a cubin, the virtual one of the same features PTX */
+    snprintf(out->arch, sizeof out->arch, "--gpu-architecture=%s_%s", ptx ? "compute" : "sm",
+             strncmp(arch, "sm_", 3) == 0 ? arch + 3 : arch);
+    out->list[out->n++] = out->arch;
+    out->list[out->n++] = "--std=c++17";
+    out->list[out->n++] = "-default-device";
+    out->list[out->n++] = "--generate-line-info"; /* #line reaches profilers and the simulator's reports; changes no code */
+    if (!ptx)
+        out->list[out->n++] = "--ptxas-options=-v"; /* registers and spills in the log, without a device */
+    if (nvrtc->major >= 13)
+        out->list[out->n++] = "--no-cache"; /* NVRTC's own cache would be a second one that nobody checks */
+}
+
+static fa_key key_of(const fa_nvrtc *n, const fa_compile_options *o, const fa_source *s, const char *arch)
+{
+    fa_environment env = fa_environment_read();
+    const char *all[FA_COMPILER_OPTIONS + 2];
+    int count = o->n;
+    memcpy(all, o->list, sizeof o->list);
+    /* NVRTC puts these around its options by itself */
+    all[count++] = env.prepend_flags ? env.prepend_flags : "";
+    all[count++] = env.append_flags ? env.append_flags : "";
+    return fa_key_make(s->hash, all, count, arch, n->identity);
+}
+
+fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_key *out)
+{
+    const fa_nvrtc *n;
+    fa_compile_options o;
+    fa_status st = fa_compiler_nvrtc(c, &n);
+    if (st != FA_OK)
+        return st;
+    fa_compile_options_make(&o, n, arch, ptx);
+    *out = key_of(n, &o, s, arch);
+    return FA_OK;
+}
+
+/* The lines that say "error", as many as a message holds. */
+static void first_errors(fa_text *out, const char *log)
+{
+    int lines = 0;
+    for (const char *p = log; *p && lines < ERROR_LINES;) {
+        size_t n = strcspn(p, "\n");
+        if (memmem(p, n, "error", 5) && !memmem(p, n, "errors detected", 15) && !memmem(p, n, "error detected", 14)) {
+            fa_text_str(out, lines++ ? "\n" : "");
+            fa_text_add(out, p, n < 300 ? n : 300);
+        }
+        p += n + (p[n] == '\n');
+    }
+    if (!lines)
+        fa_text_add(out, log, strnlen(log, 600));
+}
+
+typedef nvrtcResult (*size_fn)(nvrtcProgram, size_t *);
+typedef nvrtcResult (*bytes_fn)(nvrtcProgram, char *);
+
+/* One result of a program, NUL-terminated past its size. */
+static nvrtcResult fetch(nvrtcProgram p, size_fn size, bytes_fn bytes, char **out, size_t *n)
+{
+    nvrtcResult r = size(p, n);
+    if (r != NVRTC_SUCCESS)
+        return r;
+    *out = calloc(1, *n + 1);
+    return *out ? bytes(p, *out) : NVRTC_ERROR_OUT_OF_MEMORY;
+}
+
+fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_entry *out)
+{
+    const fa_nvrtc *n;
+    fa_compile_options o;
+    nvrtcProgram program = NULL;
+    fa_text errors = {0};
+    memset(out, 0, sizeof *out);
+    fa_status st = fa_compiler_nvrtc(c, &n);
+    if (st != FA_OK)
+        return st;
+    fa_compile_options_make(&o, n, arch, ptx);
+    out->key = key_of(n, &o, s, arch);
+    snprintf(out->arch, sizeof out->arch, "%s", arch);
+    out->ptx = ptx ? 1 : 0;
+    nvrtcResult r = n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
+    if (r == NVRTC_SUCCESS) {
+        r = n->nvrtcCompileProgram(program, o.n, o.list);
+        nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
+        if (l == NVRTC_SUCCESS && out->log_size)
+            out->log_size = strnlen(out->log, out->log_size); /* its NUL is not counted here */
+        if (r == NVRTC_SUCCESS)
+            r = ptx ? fetch(program, n->nvrtcGetPTXSize, n->nvrtcGetPTX, &out->image, &out->image_size)
+                    : fetch(program, n->nvrtcGetCUBINSize, n->nvrtcGetCUBIN, &out->image, &out->image_size);
+        n->nvrtcDestroyProgram(&program);
+    }
+    if (r == NVRTC_ERROR_OUT_OF_MEMORY)
+        st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
+    else if (r != NVRTC_SUCCESS) {
+        first_errors(&errors, out->log ? out->log : "");
+        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s", s->name, arch, n->name, n->nvrtcGetErrorString(r), fa_text_cstr(&errors));
+    }
+    fa_text_free(&errors);
+    if (st != FA_OK)
+        fa_entry_free(out);
+    return st;
+}

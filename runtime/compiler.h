@@ -1,0 +1,33 @@
+/* compiler: rendered text in, a cubin or PTX out. Needs no device and no driver; thread-safe. */
+#ifndef FA_RUNTIME_COMPILER_H
+#define FA_RUNTIME_COMPILER_H
+#include "cache/entry.h"
+#include "gen/source.h"
+#include "nvrtc.h"
+
+typedef struct fa_compiler fa_compiler;
+
+/* nvrtc: path of the library, NULL = searched for. Opens nothing yet. NULL only when memory runs out. */
+fa_compiler *fa_compiler_open(const char *nvrtc);
+void fa_compiler_close(fa_compiler *c); /* NULL is fine */
+
+/* The library, opened by the first call that needs it; a failure is tried again by the next. */
+fa_status fa_compiler_nvrtc(fa_compiler *c, const fa_nvrtc **out);
+
+/* What the text is compiled with. */
+#define FA_COMPILER_OPTIONS 8
+typedef struct fa_compile_options {
+    const char *list[FA_COMPILER_OPTIONS];
+    int n;
+    char arch[40];
+} fa_compile_options;
+/* arch: "sm_90a". ptx: 1 = stop at PTX, for a driver that takes it; ptxas is not run. */
+void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int ptx);
+
+/* The key of what compiling would give: no compilation. */
+fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_key *out);
+
+/* Runs NVRTC. Fills key, arch, ptx, image and log of *out (fa_entry_free it); `about` stays NULL. FA_COMPILE carries the
+ * first error lines, which name templates/FILE:LINE; FA_NO_NVRTC. */
+fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_entry *out);
+#endif

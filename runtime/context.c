@@ -1,0 +1,201 @@
+/* context: made from options, undone in reverse. */
+#include "context.h"
+#include "check.h"
+#include "driver_cuda.h"
+#include "environment.h"
+#include "gen/error.h"
+#include "runtime.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void store_warns(void *user, const char *message)
+{
+    const fa_context *ctx = user;
+    fa_log_say(&ctx->log, FA_LOG_WARN, "%s", message);
+}
+
+/* Fills the parts that do not depend on the driver; device is set. */
+static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environment *env)
+{
+    const char *cache = o->cache_dir ? o->cache_dir : env->cache_dir;
+    const char *templates = o->template_dir ? o->template_dir : env->template_dir;
+    int32_t most = ctx->device.arch.smem_block;
+    if (o->sram_budget < 0 || o->sram_budget > most)
+        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it", o->sram_budget,
+                       ctx->device.arch.chip, most);
+    ctx->budget = o->sram_budget ? o->sram_budget : most;
+    if (!fa_table_open(&ctx->table))
+        return fa_fail(FA_NOMEM, "context: host memory");
+    ctx->store = fa_store_open(cache, store_warns, ctx);
+    ctx->compiler = fa_compiler_open(o->nvrtc ? o->nvrtc : env->nvrtc);
+    if (templates && templates[0])
+        ctx->template_dir = strdup(templates);
+    if (!ctx->store || !ctx->compiler || (templates && templates[0] && !ctx->template_dir))
+        return fa_fail(FA_NOMEM, "context: host memory");
+    return FA_OK;
+}
+
+static fa_status create(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal)
+{
+    fa_environment env = fa_environment_read();
+    fa_options o;
+    fa_entered in;
+    fa_context *ctx = NULL;
+    if (!out)
+        return fa_fail(FA_INVALID, "out: NULL; accepted: the address of a fa_context pointer");
+    *out = NULL;
+    fa_status st = fa_check_options(&o, opt);
+    if (st != FA_OK)
+        return st;
+    ctx = calloc(1, sizeof *ctx);
+    if (!ctx)
+        return fa_fail(FA_NOMEM, "context: %zu bytes of host memory", sizeof *ctx);
+    pthread_mutex_init(&ctx->mutex, NULL);
+    pthread_mutex_init(&ctx->gen_mutex, NULL);
+    pthread_cond_init(&ctx->prepared, NULL);
+    if (!fa_log_open(&ctx->log, o.log, o.log_user, o.log_level, env.log))
+        st = fa_fail(FA_INVALID, "FAGEN_LOG: \"%s\"; accepted: error, warn, info, debug, or 0 to 3", env.log);
+    if (st == FA_OK && driver)
+        st = fa_device_open_on(&ctx->device, driver, ordinal);
+    else if (st == FA_OK)
+        st = fa_device_open(&ctx->device, o.device ? o.device : env.device);
+    if (st == FA_OK)
+        st = furnish(ctx, &o, &env);
+    /* finds out now that a device cannot be used, and pays for the primary context outside any launch */
+    if (st == FA_OK)
+        st = fa_context_enter(ctx, &in);
+    if (st == FA_OK)
+        fa_context_leave(ctx, &in);
+    if (st != FA_OK) {
+        fa_destroy(ctx);
+        return st;
+    }
+    fa_log_say(&ctx->log, FA_LOG_INFO, "device %s %d: %s (%s)", ctx->device.driver->name, ctx->device.ordinal,
+               ctx->device.arch.chip, ctx->device.arch.name);
+    *out = ctx;
+    return FA_OK;
+}
+
+fa_status fa_create(fa_context **out, const fa_options *opt)
+{
+    return create(out, opt, NULL, -1);
+}
+
+fa_status fa_create_on(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal)
+{
+    return create(out, opt, driver, ordinal);
+}
+
+void fa_destroy(fa_context *ctx)
+{
+    fa_entered in = {false};
+    if (!ctx)
+        return;
+    const cu_driver *d = ctx->device.driver;
+    if (ctx->kernels && fa_context_enter(ctx, &in) == FA_OK) {
+        for (fa_kernel *k = ctx->kernels, *next; k; k = next) {
+            next = k->next;
+            fa_kernel_unload(&ctx->device, k);
+        }
+        fa_context_leave(ctx, &in);
+    }
+    for (fa_plan *p = ctx->plans, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
+    if (atomic_load(&ctx->primary))
+        d->cuDevicePrimaryCtxRelease(ctx->device.handle);
+    fa_gen_close(ctx->gen);
+    if (atomic_load(&ctx->table.slots))
+        fa_table_close(&ctx->table);
+    fa_compiler_close(ctx->compiler);
+    fa_store_close(ctx->store);
+    free(ctx->template_dir);
+    pthread_cond_destroy(&ctx->prepared);
+    pthread_mutex_destroy(&ctx->gen_mutex);
+    pthread_mutex_destroy(&ctx->mutex);
+    free(ctx);
+}
+
+/* Retains the primary context once. */
+static fa_status primary(fa_context *ctx, CUcontext *out)
+{
+    fa_status st = FA_OK;
+    CUcontext c = atomic_load(&ctx->primary);
+    if (!c) {
+        pthread_mutex_lock(&ctx->mutex);
+        c = atomic_load(&ctx->primary);
+        if (!c) {
+            st = fa_driver_check(ctx->device.driver, ctx->device.driver->cuDevicePrimaryCtxRetain(&c, ctx->device.handle),
+                                 "cuDevicePrimaryCtxRetain");
+            if (st == FA_OK)
+                atomic_store(&ctx->primary, c);
+        }
+        pthread_mutex_unlock(&ctx->mutex);
+    }
+    *out = c;
+    return st;
+}
+
+fa_status fa_context_enter(fa_context *ctx, fa_entered *in)
+{
+    const cu_driver *d = ctx->device.driver;
+    CUcontext current = NULL;
+    CUdevice device;
+    in->pushed = false;
+    if (d->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && d->cuCtxGetDevice(&device) == CUDA_SUCCESS &&
+        device == ctx->device.handle)
+        return FA_OK;
+    fa_status st = primary(ctx, &current);
+    if (st == FA_OK)
+        st = fa_driver_check(d, d->cuCtxPushCurrent(current), "cuCtxPushCurrent");
+    in->pushed = st == FA_OK;
+    return st;
+}
+
+void fa_context_leave(fa_context *ctx, const fa_entered *in)
+{
+    CUcontext popped;
+    if (in->pushed)
+        ctx->device.driver->cuCtxPopCurrent(&popped);
+}
+
+const cu_driver *fa_context_driver(const fa_context *ctx)
+{
+    return ctx->device.driver;
+}
+
+const fa_device *fa_context_device(const fa_context *ctx)
+{
+    return &ctx->device;
+}
+
+const fa_arch *fa_context_arch(const fa_context *ctx)
+{
+    return &ctx->device.arch;
+}
+
+fa_store *fa_context_store(const fa_context *ctx)
+{
+    return ctx->store;
+}
+
+fa_compiler *fa_context_compiler(const fa_context *ctx)
+{
+    return ctx->compiler;
+}
+
+const char *fa_context_template_dir(const fa_context *ctx)
+{
+    return ctx->template_dir;
+}
+
+int32_t fa_context_budget(const fa_context *ctx)
+{
+    return ctx->budget;
+}
+
+const fa_log *fa_context_log(const fa_context *ctx)
+{
+    return &ctx->log;
+}

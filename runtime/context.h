@@ -1,0 +1,35 @@
+/* context: the inside of fa_context, and entering its device. */
+#ifndef FA_RUNTIME_CONTEXT_H
+#define FA_RUNTIME_CONTEXT_H
+#include "build.h"
+#include "gen/gen.h"
+#include "log.h"
+#include "table.h"
+
+struct fa_context {
+    fa_device device;
+    fa_store *store;
+    fa_compiler *compiler;
+    fa_log log;
+    char *template_dir;      /* NULL = the embedded templates */
+    int32_t budget;          /* shared memory per block, bytes */
+    fa_table table;
+    pthread_mutex_t mutex;   /* of kernels, plans, and retaining primary */
+    fa_kernel *kernels;
+    fa_plan *plans;
+    _Atomic(CUcontext) primary; /* retained when first needed, or NULL */
+    struct fa_pending *pending; /* classes that threads are preparing; guarded by mutex */
+    pthread_cond_t prepared;
+    pthread_mutex_t gen_mutex;
+    fa_gen *gen;             /* used under gen_mutex */
+};
+
+/* Whether the device's primary context was pushed. */
+typedef struct fa_entered {
+    bool pushed;
+} fa_entered;
+
+/* Makes a context of the device current: the caller's own, if it has one, else the primary one. Leave when done. */
+fa_status fa_context_enter(fa_context *ctx, fa_entered *in);
+void fa_context_leave(fa_context *ctx, const fa_entered *in);
+#endif

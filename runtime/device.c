@@ -1,0 +1,103 @@
+/* device: a device's name, its ordinal, and its numbers. */
+#include "device.h"
+#include "driver_cuda.h"
+#include "gen/error.h"
+#include "sim/sim.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The numbers of an arch that a device knows better than the table. */
+static const struct {
+    CUdevice_attribute attribute;
+    size_t at;
+} refined[] = {
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, offsetof(fa_arch, smem_block)},
+    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, offsetof(fa_arch, smem_sm)},
+    {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, offsetof(fa_arch, smem_reserved)},
+    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, offsetof(fa_arch, regs_sm)},
+    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, offsetof(fa_arch, threads_sm)},
+    {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, offsetof(fa_arch, blocks_sm)},
+    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, offsetof(fa_arch, sm_count)},
+};
+
+static void refine(fa_device *d)
+{
+    int v;
+    for (size_t i = 0; i < sizeof refined / sizeof *refined; i++)
+        if (d->driver->cuDeviceGetAttribute(&v, refined[i].attribute, d->handle) == CUDA_SUCCESS && v > 0) {
+            int32_t w = v;
+            memcpy((char *)&d->arch + refined[i].at, &w, sizeof w);
+        }
+    if (d->driver->cuDeviceGetAttribute(&v, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, d->handle) == CUDA_SUCCESS && v > 0)
+        d->arch.l2_bytes = v;
+    char name[sizeof d->arch.chip] = "";
+    if (d->driver->cuDeviceGetName(name, sizeof name, d->handle) == CUDA_SUCCESS && name[0]) {
+        name[sizeof name - 1] = 0;
+        memcpy(d->arch.chip, name, sizeof name);
+    }
+}
+
+fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal)
+{
+    fa_device d = {.driver = driver, .ordinal = ordinal};
+    int count = 0, major = 0, minor = 0;
+    CUcontext current = NULL;
+    fa_status st = fa_driver_check(driver, driver->cuInit(0), "cuInit");
+    if (st == FA_OK)
+        st = fa_driver_check(driver, driver->cuDeviceGetCount(&count), "cuDeviceGetCount");
+    if (st != FA_OK || count < 1)
+        return fa_fail(FA_NO_DRIVER, "%s: %s", driver->name, st != FA_OK ? fa_last_error() : "no device");
+    if (ordinal < 0 && driver->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current) {
+        st = fa_driver_check(driver, driver->cuCtxGetDevice(&d.handle), "cuCtxGetDevice");
+        /* the ordinal is only for messages: a handle does not tell it */
+        for (int i = 0; st == FA_OK && i < count; i++) {
+            CUdevice h;
+            if (driver->cuDeviceGet(&h, i) == CUDA_SUCCESS && h == d.handle)
+                d.ordinal = i;
+        }
+    } else {
+        d.ordinal = ordinal < 0 ? 0 : ordinal;
+        if (d.ordinal >= count)
+            return fa_fail(FA_NO_DRIVER, "device: cuda:%d; accepted: 0 to %d", d.ordinal, count - 1);
+        st = fa_driver_check(driver, driver->cuDeviceGet(&d.handle, d.ordinal), "cuDeviceGet");
+    }
+    if (st == FA_OK)
+        st = fa_driver_check(driver, driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d.handle),
+                             "cuDeviceGetAttribute");
+    if (st == FA_OK)
+        st = fa_driver_check(driver, driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d.handle),
+                             "cuDeviceGetAttribute");
+    if (st != FA_OK)
+        return st;
+    const fa_arch *row = fa_arch_of_cc(major, minor);
+    if (!row)
+        return fa_fail(FA_UNSUPPORTED, "device: %s %d has compute capability %d.%d; accepted: %s", driver->name, d.ordinal, major,
+                       minor, fa_arch_names());
+    d.arch = *row;
+    refine(&d);
+    *out = d;
+    return FA_OK;
+}
+
+fa_status fa_device_open(fa_device *out, const char *name)
+{
+    const cu_driver *driver = NULL;
+    int ordinal = -1;
+    if (name && strncmp(name, "sim:", 4) == 0) {
+        driver = sim_open(name + 4);
+        if (!driver)
+            return fa_fail(FA_INVALID, "device: \"%s\"; accepted after sim: are %s, or a list of them", name, fa_arch_names());
+        return fa_device_open_on(out, driver, -1);
+    }
+    if (name && strncmp(name, "cuda:", 5) == 0) {
+        char *end;
+        long n = strtol(name + 5, &end, 10);
+        ordinal = name[5] >= '0' && name[5] <= '9' && !*end && n <= INT_MAX ? (int)n : -1;
+    }
+    if (name && name[0] && strcmp(name, "cuda") != 0 && ordinal < 0)
+        return fa_fail(FA_INVALID, "device: \"%s\"; accepted: cuda, cuda:N, sim:ARCH", name);
+    fa_status st = fa_driver_cuda(&driver);
+    return st == FA_OK ? fa_device_open_on(out, driver, ordinal) : st;
+}

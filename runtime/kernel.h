@@ -1,0 +1,26 @@
+/* kernel: a loaded library of one source's kernels with what they use. */
+#ifndef FA_RUNTIME_KERNEL_H
+#define FA_RUNTIME_KERNEL_H
+#include "cache/entry.h"
+#include "device.h"
+#include "gen/source.h"
+#include "resources.h"
+
+typedef struct fa_kernel {
+    fa_key key;
+    uint64_t source[2];      /* hash of the rendered text */
+    CUlibrary library;
+    int32_t steps;
+    CUkernel fn[FA_SOURCE_STEPS];
+    fa_step step[FA_SOURCE_STEPS];
+    fa_resources resources[FA_SOURCE_STEPS];
+    int32_t score_bytes;     /* as in fa_source */
+    char from[16];           /* "disk cache" or "compiler" */
+    struct fa_kernel *next;  /* of the list of its context */
+} fa_kernel;
+
+/* Loads the image of e into the driver and readies every step for its shared memory on the device. The device's context is
+ * current. FA_DEVICE when the driver refuses. *out is heap. */
+fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e, const fa_source *s);
+void fa_kernel_unload(const fa_device *d, fa_kernel *k); /* NULL is fine */
+#endif

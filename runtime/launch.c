@@ -1,0 +1,162 @@
+/* launch: fa_launch(), and all that happens between the table and the driver. */
+#include "check.h"
+#include "choose.h"
+#include "context.h"
+#include "driver_cuda.h"
+#include "gen/error.h"
+#include "gen/model.h"
+#include "prepare.h"
+
+/* Bytes of workspace; false on overflow. */
+static bool workspace_of(const fa_kernel *k, const fa_params *p, size_t *need)
+{
+    *need = 0;
+    return !k->score_bytes || (!__builtin_mul_overflow((size_t)k->score_bytes * (size_t)p->hq, (size_t)p->b, need) &&
+                               !__builtin_mul_overflow(*need, (size_t)p->sq, need) &&
+                               !__builtin_mul_overflow(*need, (size_t)p->sk, need));
+}
+
+static int32_t row_tiles(const fa_step *s, const fa_params *p)
+{
+    int64_t rows = s->pack ? (int64_t)p->sq * p->group : p->sq;
+    return s->br ? (int32_t)((rows + s->br - 1) / s->br) : 1;
+}
+
+/* One step. A step over no columns has nothing to do: the others still write O = 0 and LSE = -inf. */
+static fa_status launch_step(const fa_context *ctx, const fa_kernel *k, int i, fa_call *c, CUstream stream)
+{
+    const fa_step *s = &k->step[i];
+    fa_params *p = &c->params;
+    if (s->bc && p->sk == 0)
+        return FA_OK;
+    int64_t grid = fa_step_grid(s, p->b, p->hq, p->hkv, p->sq, p->sk);
+    if (grid <= 0)
+        return fa_fail(FA_INVALID, "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches",
+                       p->b, p->hq, p->sq, p->sk, s->entry);
+    p->tiles = row_tiles(s, p);
+    p->section = fa_step_section(s, &c->problem, ctx->device.arch.l2_bytes);
+    void *arguments[] = {p};
+    const cu_driver *d = ctx->device.driver;
+    /* a CUkernel serves whatever context is current; the driver takes it in a CUfunction's place */
+    CUresult r = d->cuLaunchKernel((CUfunction)k->fn[i], (unsigned)grid, 1, 1, (unsigned)s->threads, 1, 1, (unsigned)s->smem, stream,
+                                   arguments, NULL);
+    return r == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, r, "cuLaunchKernel"), "%s", s->entry);
+}
+
+/* A context of the device is current. */
+static fa_status run(const fa_context *ctx, const fa_plan *plan, fa_call *c, fa_stream stream)
+{
+    const fa_kernel *k = plan->kernel;
+    size_t need;
+    if (!workspace_of(k, &c->params, &need))
+        return fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", c->params.b, c->params.hq,
+                       c->params.sq, c->params.sk);
+    fa_status st = fa_check_workspace(c, need);
+    for (int i = 0; st == FA_OK && i < k->steps; i++)
+        st = launch_step(ctx, k, i, c, (CUstream)stream);
+    return st;
+}
+
+/* Compiling and loading are not legal while the stream, or for the legacy stream any other, is captured. */
+static fa_status check_capture(const fa_context *ctx, fa_stream stream)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    const cu_driver *d = ctx->device.driver;
+    CUresult r = d->cuStreamIsCapturing((CUstream)stream, &capture);
+    bool implicit = r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || r == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (r != CUDA_SUCCESS && !implicit)
+        return fa_driver_check(d, r, "cuStreamIsCapturing");
+    if (implicit || capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return fa_fail(FA_CAPTURE, "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
+                                   "this problem class before the capture");
+    return FA_OK;
+}
+
+fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
+{
+    fa_call call;
+    fa_entered in;
+    if (!ctx)
+        return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
+    fa_status st = fa_check_args(&call, args, true);
+    if (st != FA_OK || call.empty)
+        return st;
+    const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(&call.problem));
+    st = fa_context_enter(ctx, &in);
+    if (st != FA_OK)
+        return st;
+    if (!plan) {
+        st = check_capture(ctx, stream);
+        if (st == FA_OK)
+            st = fa_prepare_plan(ctx, &call.problem, &plan);
+    }
+    if (st == FA_OK)
+        st = run(ctx, plan, &call, stream);
+    fa_context_leave(ctx, &in);
+    return st;
+}
+
+static fa_status check_class(const fa_problem *plan, const fa_problem *call)
+{
+    const struct {
+        const char *name;
+        int plan, call;
+    } rows[] = {{"dtype", plan->dtype, call->dtype}, {"d", plan->d, call->d}, {"dv", plan->dv, call->dv},
+                {"mask", plan->mask, call->mask}, {"o_dtype", plan->o_dtype, call->o_dtype}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].plan != rows[i].call)
+            return fa_fail(FA_INVALID, "args: %s is %d; accepted by this plan: %d", rows[i].name, rows[i].call, rows[i].plan);
+    if (call->align < plan->align)
+        return fa_fail(FA_INVALID, "args: rows start at multiples of %d bytes; accepted by this plan: %d", call->align, plan->align);
+    return FA_OK;
+}
+
+fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *args, fa_stream stream)
+{
+    fa_call call;
+    fa_entered in;
+    fa_status st = fa_check_args(&call, args, true);
+    if (st != FA_OK || call.empty)
+        return st;
+    st = check_class(&plan->problem, &call.problem);
+    if (st == FA_OK)
+        st = fa_context_enter(ctx, &in);
+    if (st != FA_OK)
+        return st;
+    st = run(ctx, plan, &call, stream);
+    fa_context_leave(ctx, &in);
+    return st;
+}
+
+fa_status fa_plan_workspace(const fa_plan *plan, const fa_args *args, size_t *bytes)
+{
+    fa_call call;
+    fa_status st = fa_check_args(&call, args, false);
+    *bytes = 0;
+    if (st == FA_OK && !call.empty && !workspace_of(plan->kernel, &call.params, bytes))
+        st = fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
+    return st;
+}
+
+fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
+{
+    fa_call call;
+    fa_choice choice;
+    fa_source source = {0};
+    if (!ctx)
+        return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
+    if (!bytes)
+        return fa_fail(FA_INVALID, "bytes: NULL; accepted: where to write the size");
+    *bytes = 0;
+    fa_status st = fa_check_args(&call, args, false);
+    if (st != FA_OK || call.empty)
+        return st;
+    const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(&call.problem));
+    if (plan)
+        return workspace_of(plan->kernel, &call.params, bytes) ? FA_OK : fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
+    st = fa_choose(ctx, &call.problem, &choice, &source);
+    if (st == FA_OK && !workspace_of(&(fa_kernel){.score_bytes = source.score_bytes}, &call.params, bytes))
+        st = fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
+    fa_source_free(&source);
+    return st;
+}

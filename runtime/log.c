@@ -1,0 +1,38 @@
+/* log: a callback, or standard error when FAGEN_LOG asks for it. */
+#include "log.h"
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[] = {"error", "warn", "info", "debug"};
+
+static void to_stderr(void *user, int level, const char *message)
+{
+    (void)user;
+    fprintf(stderr, "fagen: %s: %s\n", names[level], message);
+}
+
+bool fa_log_open(fa_log *out, fa_log_fn f, void *user, int level, const char *env)
+{
+    *out = (fa_log){f, user, level};
+    if (f || !env || !env[0])
+        return true;
+    for (int i = 0; i < 4; i++)
+        if (strcmp(env, names[i]) == 0 || (env[0] == '0' + i && !env[1])) {
+            *out = (fa_log){to_stderr, NULL, i};
+            return true;
+        }
+    return false;
+}
+
+void fa_log_say(const fa_log *l, int level, const char *fmt, ...)
+{
+    if (!l->f || level > l->level)
+        return;
+    char message[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof message, fmt, ap);
+    va_end(ap);
+    l->f(l->user, level, message);
+}

@@ -1,0 +1,58 @@
+/* plan: made once per problem class, kept until the context goes. */
+#include "plan.h"
+#include "choose.h"
+#include "context.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+fa_plan_key fa_plan_key_of(const fa_problem *p)
+{
+    return (fa_plan_key){(uint64_t)(uint8_t)p->dtype | (uint64_t)(uint16_t)p->d << 8 | (uint64_t)(uint16_t)p->dv << 24 |
+                             (uint64_t)(uint8_t)p->mask << 40 | (uint64_t)(uint8_t)p->o_dtype << 48 | (uint64_t)(uint8_t)p->align << 56,
+                         fa_problem_bucket(p)};
+}
+
+static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k, const fa_plan **out)
+{
+    fa_plan *plan = calloc(1, sizeof *plan);
+    if (!plan)
+        return fa_fail(FA_NOMEM, "plan: %zu bytes of host memory", sizeof *plan);
+    plan->key = fa_plan_key_of(p);
+    plan->problem = *p;
+    plan->config = *c;
+    plan->kernel = k;
+    snprintf(plan->why, sizeof plan->why, "%s", why ? why : "named by the caller");
+    pthread_mutex_lock(&ctx->mutex);
+    plan->next = ctx->plans;
+    ctx->plans = plan;
+    pthread_mutex_unlock(&ctx->mutex);
+    *out = plan;
+    return FA_OK;
+}
+
+fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
+                            const fa_plan **out)
+{
+    const fa_kernel *k;
+    *out = NULL;
+    fa_status st = fa_build(ctx, s, (fa_subject){p, c}, &k);
+    return st == FA_OK ? keep(ctx, p, c, why, k, out) : st;
+}
+
+fa_status fa_plan_make(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_plan **out)
+{
+    fa_source s = {0};
+    *out = NULL;
+    fa_status st = fa_render_in(ctx, p, c, &s);
+    if (st == FA_OK)
+        st = fa_plan_of_source(ctx, p, c, why, &s, out);
+    fa_source_free(&s);
+    return st;
+}
+
+bool fa_plan_use(fa_context *ctx, const fa_plan *plan)
+{
+    return fa_table_put(&ctx->table, plan);
+}

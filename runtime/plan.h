@@ -1,0 +1,39 @@
+/* plan: everything a launch of one problem class needs, decided beforehand; read by launches without a lock. */
+#ifndef FA_RUNTIME_PLAN_H
+#define FA_RUNTIME_PLAN_H
+#include "gen/config.h"
+#include "gen/source.h"
+#include "kernel.h"
+
+/* What selects a plan: the compile-time part of a problem and its shape bucket, packed so that equality is two compares. */
+typedef struct fa_plan_key {
+    uint64_t kernel, bucket;
+} fa_plan_key;
+fa_plan_key fa_plan_key_of(const fa_problem *p); /* p is normalized */
+
+typedef struct fa_plan {
+    fa_plan_key key;
+    fa_problem problem;
+    fa_config config;
+    const fa_kernel *kernel;
+    char why[256];           /* where the config comes from, a sentence */
+    struct fa_plan *next;    /* of the list of its context */
+} fa_plan;
+
+/* Renders and builds the config for the problem. The plan belongs to the context and lives until fa_destroy(). It is not in
+ * the table: fa_plan_use puts it there. Thread-safe. */
+fa_status fa_plan_make(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_plan **out);
+
+/* The same for text that was rendered already. */
+fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
+                            const fa_plan **out);
+
+/* From now on launches of the plan's class run it. False when memory ran out. */
+bool fa_plan_use(fa_context *ctx, const fa_plan *plan);
+
+/* Launches the plan for args of its class, whatever the table says: how a candidate is verified and timed. No allocation,
+ * no synchronisation. FA_INVALID when args are of another class (dtype, d, dv, mask, o_dtype), or aligned to less. */
+fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *args, fa_stream stream);
+/* Workspace that args need with the plan, in bytes. */
+fa_status fa_plan_workspace(const fa_plan *plan, const fa_args *args, size_t *bytes);
+#endif

@@ -1,0 +1,96 @@
+/* prepare: fa_supported(), fa_prepare(), and the miss path of fa_launch(). */
+#include "prepare.h"
+#include "check.h"
+#include "choose.h"
+#include "context.h"
+#include "gen/error.h"
+#include <stdio.h>
+
+/* One class that a thread is preparing; lives on that thread's stack. */
+typedef struct fa_pending {
+    fa_plan_key key;
+    struct fa_pending *next;
+} fa_pending;
+
+static bool is_pending(const fa_context *ctx, fa_plan_key k)
+{
+    for (const fa_pending *i = ctx->pending; i; i = i->next)
+        if (i->key.kernel == k.kernel && i->key.bucket == k.bucket)
+            return true;
+    return false;
+}
+
+static void begin(fa_context *ctx, fa_pending *me)
+{
+    pthread_mutex_lock(&ctx->mutex);
+    while (is_pending(ctx, me->key))
+        pthread_cond_wait(&ctx->prepared, &ctx->mutex);
+    me->next = ctx->pending;
+    ctx->pending = me;
+    pthread_mutex_unlock(&ctx->mutex);
+}
+
+static void end(fa_context *ctx, fa_pending *me)
+{
+    pthread_mutex_lock(&ctx->mutex);
+    for (fa_pending **i = &ctx->pending; *i; i = &(*i)->next)
+        if (*i == me) {
+            *i = me->next;
+            break;
+        }
+    pthread_cond_broadcast(&ctx->prepared);
+    pthread_mutex_unlock(&ctx->mutex);
+}
+
+static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
+{
+    fa_choice choice;
+    fa_source source = {0};
+    fa_status st = fa_choose(ctx, p, &choice, &source);
+    if (st == FA_OK) {
+        char why[sizeof choice.where + sizeof choice.why + 2];
+        snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
+        st = fa_plan_of_source(ctx, p, &choice.config, why, &source, out);
+    }
+    if (st == FA_OK && !fa_plan_use(ctx, *out))
+        st = fa_fail(FA_NOMEM, "table: host memory");
+    fa_source_free(&source);
+    return st;
+}
+
+fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out)
+{
+    fa_pending me = {.key = fa_plan_key_of(p)};
+    fa_status st = FA_OK;
+    *out = fa_table_find(&ctx->table, me.key);
+    if (*out)
+        return FA_OK;
+    begin(ctx, &me);
+    *out = fa_table_find(&ctx->table, me.key);
+    if (!*out)
+        st = make(ctx, p, out);
+    end(ctx, &me);
+    return st;
+}
+
+static fa_status check(fa_context *ctx, fa_problem *out, const fa_problem *p)
+{
+    return ctx ? fa_check_problem(out, p) : fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
+}
+
+fa_status fa_prepare(fa_context *ctx, const fa_problem *p)
+{
+    fa_problem q;
+    const fa_plan *plan;
+    fa_status st = check(ctx, &q, p);
+    return st == FA_OK ? fa_prepare_plan(ctx, &q, &plan) : st;
+}
+
+fa_status fa_supported(fa_context *ctx, const fa_problem *p)
+{
+    fa_problem q;
+    fa_status st = check(ctx, &q, p);
+    if (st != FA_OK || fa_table_find(&ctx->table, fa_plan_key_of(&q)))
+        return st;
+    return fa_choose(ctx, &q, &(fa_choice){.seconds = 0}, NULL);
+}

@@ -1,0 +1,9 @@
+/* prepare: from a problem to the plan in the table. */
+#ifndef FA_RUNTIME_PREPARE_H
+#define FA_RUNTIME_PREPARE_H
+#include "plan.h"
+
+/* The plan of the table for p (normalized), made when it is not there. Of several threads that ask for one class, one makes
+ * it and the others wait. */
+fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out);
+#endif

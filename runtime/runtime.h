@@ -1,0 +1,23 @@
+/* runtime: what the rooms above (autotune, cli) and the tests may use of this one beside fagen.h. */
+#ifndef FA_RUNTIME_RUNTIME_H
+#define FA_RUNTIME_RUNTIME_H
+#include "build.h"
+#include "choose.h"
+#include "compiler.h"
+#include "context.h"
+#include "driver_cuda.h"
+#include "plan.h"
+
+/* fa_create() on a given driver table; opt->device and FAGEN_DEVICE are not read. ordinal -1: as for "cuda". */
+fa_status fa_create_on(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal);
+
+/* All borrowed, valid until fa_destroy(). */
+const cu_driver *fa_context_driver(const fa_context *ctx);
+const fa_device *fa_context_device(const fa_context *ctx);
+const fa_arch *fa_context_arch(const fa_context *ctx); /* refined: chip is the device's name */
+fa_store *fa_context_store(const fa_context *ctx);
+fa_compiler *fa_context_compiler(const fa_context *ctx);
+const char *fa_context_template_dir(const fa_context *ctx); /* NULL = the embedded ones */
+int32_t fa_context_budget(const fa_context *ctx);           /* shared memory per block, bytes */
+const fa_log *fa_context_log(const fa_context *ctx);
+#endif
