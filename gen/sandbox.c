@@ -83,7 +83,8 @@ static void on_count(lua_State *L, lua_Debug *ar)
     if (!limit)
         return;
     lua_getinfo(L, "Sl", ar);
-    luaL_error(L, "%s:%d: %s", ar->short_src, ar->currentline, limit);
+    lua_pushfstring(L, "%s:%d: %s", ar->short_src, ar->currentline, limit);
+    lua_error(L);
 }
 
 /* Work of a library call that runs no Lua instruction, from its arguments. */
@@ -370,6 +371,22 @@ void fa_sandbox_close(fa_sandbox *sb)
     free(sb);
 }
 
+/* Gives a message without a place that of the innermost line of Lua: a charged library call hides it. */
+static int locate(lua_State *L)
+{
+    lua_Debug ar;
+    const char *s = lua_type(L, 1) == LUA_TSTRING ? lua_tostring(L, 1) : "an error that is not a string";
+    if (!strncmp(s, "templates/", 10))
+        return 1;
+    for (int level = 0; lua_getstack(L, level, &ar); level++)
+        if (lua_getinfo(L, "Sl", &ar) && ar.currentline > 0) {
+            lua_pushfstring(L, "%s:%d: %s", ar.short_src, ar.currentline, s);
+            return 1;
+        }
+    lua_pushstring(L, s);
+    return 1;
+}
+
 fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char **error)
 {
     lua_State *L = sb->L;
@@ -382,9 +399,10 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     sb->deadline = now() + SECONDS;
     sb->host_oom = false;
     lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
+    lua_pushcfunction(L, locate);
     lua_pushcfunction(L, fn);
     lua_pushlightuserdata(L, job);
-    int rc = lua_pcall(L, 1, 0, 0);
+    int rc = lua_pcall(L, 1, 0, 1);
     lua_sethook(L, NULL, 0, 0);
     fa_status st = rc == LUA_OK ? FA_OK : sb->host_oom ? FA_NOMEM : FA_TEMPLATE;
     if (rc == LUA_ERRMEM && !sb->host_oom)

@@ -85,7 +85,7 @@ static fa_status text_line(fa_text *out, const fa_file *f, int index, int line, 
         fa_text_str(out, ",");
         quote(out, from, (size_t)(end - from));
     }
-    fa_text_str(out, ")");
+    fa_text_str(out, ");"); /* closed on both sides: neither a line before nor one that begins with '(' can run into it */
     return FA_OK;
 }
 

@@ -256,7 +256,7 @@ static const char *const attacks[] = {
     "error({})",
     "error()",
     "('x').y.z = 1",
-    "return (('x'):rep(1 << 25):gsub('x', 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'))",
+    "local s = (('x'):rep(1 << 25):gsub('x', 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'))",
     "\x1bLua",
 };
 

@@ -1,0 +1,294 @@
+/* The space: laws that hold for every family, chip and budget. */
+#include "test_gen_toy.h"
+
+static const char *const problems[] = {
+    "bf16,d=128,mask=causal", "fp16,d=64", "tf32,d=64", "fp32,d=32", "bf16,d=40,dv=72,o=fp32,mask=window", "fp16,d=7", "bf16,d=256",
+    NULL,
+};
+
+static fa_gen *open_gen(const char *dir)
+{
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    return g;
+}
+
+static fa_problem parse(const char *s)
+{
+    fa_problem p;
+    cr_assert_eq(fa_problem_parse(&p, s), FA_OK, "%s: %s", s, fa_last_error());
+    return p;
+}
+
+static void check_points(const fa_space *s, const fa_arch *a, int32_t budget)
+{
+    size_t fitting = 0;
+    int32_t smallest = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const fa_point *pt = &s->points[i];
+        fitting += pt->fits;
+        cr_expect_eq(pt->fits, !pt->constraint[0], "a point fits, or says why not");
+        cr_expect_eq(pt->fits, !pt->why[0], "%s has its numbers", pt->constraint);
+        if (pt->fits) {
+            cr_expect(pt->smem <= budget && pt->threads >= 1 && pt->threads <= 1024 && pt->regs <= a->regs_thread);
+            cr_expect(pt->regs * pt->threads <= a->regs_sm);
+        }
+        if (!strcmp(pt->constraint, "smem")) {
+            char why[104];
+            snprintf(why, sizeof why, "%d > %d bytes", pt->smem, budget);
+            cr_expect_str_eq(pt->why, why);
+            if (pt->regs * pt->threads <= a->regs_sm && pt->threads <= 1024 && pt->regs <= a->regs_thread &&
+                fa_config_get(&pt->config, "ctas", 1) == 1)
+                cr_expect(s->smallest && s->smallest <= pt->smem);
+            smallest = smallest && smallest < pt->smem ? smallest : pt->smem;
+        }
+    }
+    cr_expect_eq(fitting, s->fitting);
+    cr_expect(s->smallest == 0 || s->smallest >= smallest);
+}
+
+/* Every family of the library, every problem, two chips and three budgets. */
+Test(space, laws, .timeout = 300)
+{
+    static const char *const chips[] = { "sm_80", "sm_86", "sm_90a" };
+    static const int32_t budgets[] = { 8192, 65536, 0 };
+    fa_gen *g = open_gen(NULL);
+    for (size_t f = 0; f < fa_gen_families(g); f++)
+        for (size_t k = 0; problems[k]; k++)
+            for (size_t c = 0; c < sizeof chips / sizeof *chips; c++) {
+                fa_problem p = parse(problems[k]);
+                const fa_arch *a = fa_arch_find(chips[c]);
+                fa_space s[3];
+                fa_status st = FA_OK;
+                for (int b = 0; b < 3; b++) {
+                    st = fa_space_list(g, &p, a, budgets[b], fa_gen_family(g, f), &s[b]);
+                    cr_expect(st == FA_OK || st == FA_UNSUPPORTED, "%s: %s", problems[k], fa_last_error());
+                    if (st != FA_OK)
+                        break;
+                    check_points(&s[b], a, budgets[b] ? budgets[b] : a->smem_block);
+                }
+                if (st != FA_OK)
+                    continue;
+                cr_assert(s[0].n == s[1].n && s[1].n == s[2].n, "the budget changes no config");
+                for (size_t i = 0; i < s[0].n; i++) {
+                    cr_expect(fa_config_equal(&s[0].points[i].config, &s[2].points[i].config));
+                    cr_expect(!(s[0].points[i].fits && !s[1].points[i].fits) && !(s[1].points[i].fits && !s[2].points[i].fits),
+                              "a larger budget removes a point");
+                }
+                for (int b = 0; b < 3; b++)
+                    fa_space_free(&s[b]);
+            }
+    fa_gen_close(g);
+}
+
+/* A spread of fitting points of every family renders, twice to the same bytes, and whatever the shape. */
+Test(space, fitting_points_render, .timeout = 300)
+{
+    fa_gen *g = open_gen(NULL), *h = open_gen(NULL);
+    const fa_arch *a = fa_arch_find("sm_80");
+    for (size_t f = 0; f < fa_gen_families(g); f++)
+        for (size_t k = 0; problems[k]; k++) {
+            fa_problem p = parse(problems[k]), q = p;
+            fa_space s;
+            q.b = 3, q.hq = 8, q.hkv = 2, q.sq = 100, q.sk = 1000;
+            if (fa_space_list(g, &p, a, 0, fa_gen_family(g, f), &s) != FA_OK)
+                continue;
+            size_t step = s.n / 40 + 1;
+            for (size_t i = 0; i < s.n; i += step) {
+                fa_source x, y;
+                fa_status st = fa_render(g, &p, &s.points[i].config, a, 0, &x);
+                if (!s.points[i].fits) {
+                    cr_expect(st == FA_NO_FIT || st == FA_UNSUPPORTED);
+                    cr_expect(strstr(fa_last_error(), s.points[i].constraint) && strstr(fa_last_error(), s.points[i].why));
+                    continue;
+                }
+                cr_assert_eq(st, FA_OK, "%s", fa_last_error());
+                cr_assert_eq(fa_render(h, &q, &s.points[i].config, a, 0, &y), FA_OK, "%s", fa_last_error());
+                cr_expect_str_eq(x.text, y.text);
+                cr_expect_str_eq(x.lined, y.lined);
+                cr_expect(x.hash[0] == y.hash[0] && x.hash[1] == y.hash[1] && x.steps == y.steps);
+                cr_expect(x.steps >= 1 && x.step[0].smem <= s.points[i].smem && x.step[0].threads <= 1024);
+                for (int e = 0; e < x.steps; e++)
+                    cr_expect(strstr(x.text, x.step[e].entry), "the text defines %s", x.step[e].entry);
+                cr_expect_not(strstr(x.text, "//|"));
+                cr_expect_not(strstr(x.text, "$("));
+                fa_source_free(&x);
+                fa_source_free(&y);
+            }
+            fa_space_free(&s);
+        }
+    fa_gen_close(g);
+    fa_gen_close(h);
+}
+
+Test(space, families_of_the_library)
+{
+    fa_gen *g = open_gen(NULL);
+    cr_assert(fa_gen_families(g) >= 1);
+    cr_expect_str_eq(fa_gen_family(g, 0), "flash_fwd_mma");
+    cr_expect_null(fa_gen_family(g, fa_gen_families(g)));
+    for (size_t f = 0; f < fa_gen_families(g); f++) {
+        fa_tunable t;
+        size_t i = 0;
+        for (; fa_gen_tunable(g, fa_gen_family(g, f), i, &t); i++)
+            cr_expect(t.n >= 1 && t.name[0] && t.doc[0]);
+        cr_expect_leq(i, FA_CONFIG_MAX);
+    }
+    fa_gen_close(g);
+}
+
+Test(space, the_toy)
+{
+    char dir[64];
+    toy_dir(dir, "x $(c.br) $(c.bc)\n");
+    fa_gen *g = open_gen(dir);
+    fa_problem p = parse("bf16,d=64"), wide = parse("bf16,d=256");
+    const fa_arch *a = fa_arch_find("sm_80");
+    fa_space s;
+    cr_assert_eq(fa_space_list(g, &p, a, 0, "toy", &s), FA_OK, "%s", fa_last_error());
+    static const int want[6][3] = { { 16, 8, 1 }, { 16, 24, 1 }, { 32, 8, 1 }, { 32, 24, 0 }, { 64, 8, 1 }, { 64, 24, 1 } };
+    cr_assert_eq(s.n, 6);
+    cr_expect(s.fitting == 5 && s.smallest == 0);
+    for (int i = 0; i < 6; i++)
+        cr_expect(fa_config_get(&s.points[i].config, "br", 0) == want[i][0] &&
+                  fa_config_get(&s.points[i].config, "bc", 0) == want[i][1] && s.points[i].fits == want[i][2]);
+    cr_expect_str_eq(s.points[3].constraint, "square");
+    cr_expect_str_eq(s.points[3].why, "32 x 24");
+    cr_expect_eq(s.points[3].smem, 0);
+    cr_expect_eq(s.points[0].smem, (16 + 8) * 128);
+    cr_expect_eq(fa_space_check(&s, &p, a, 0), FA_OK);
+    fa_space_free(&s);
+
+    cr_assert_eq(fa_space_list(g, &p, a, 1000, "toy", &s), FA_OK);
+    cr_expect(s.fitting == 0 && s.smallest == 3072);
+    cr_expect_str_eq(s.points[0].why, "3072 > 1000 bytes");
+    cr_expect_eq(fa_space_check(&s, &p, a, 1000), FA_NO_FIT);
+    cr_expect(strstr(fa_last_error(), "1000 bytes") && strstr(fa_last_error(), "3072 (toy:br=16,bc=8)"), "%s", fa_last_error());
+    fa_space_free(&s);
+
+    cr_expect_eq(fa_space_list(g, &wide, a, 0, "toy", &s), FA_UNSUPPORTED);
+    cr_expect(strstr(fa_last_error(), "toy: d > 200"), "%s", fa_last_error());
+    cr_expect_eq(fa_space_list(g, &p, a, 0, "flash_fwd_abacus", &s), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "flash_fwd_abacus") && strstr(fa_last_error(), "toy"), "%s", fa_last_error());
+    cr_expect_eq(fa_space_list(g, &p, a, -1, "toy", &s), FA_INVALID);
+    cr_assert_eq(fa_space_list(g, &p, a, 0, NULL, &s), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < s.n; i++)
+        cr_assert_str_neq(s.points[i].config.family, "toy", "a family that is no default is listed only when named");
+    fa_space_free(&s);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+Test(space, render_names_what_is_wrong_with_a_config)
+{
+    static const struct {
+        const char *config, *part;
+        fa_status st;
+    } rows[] = {
+        { "toy:br=16", "bc of toy is missing; accepted: 8, 24", FA_INVALID },
+        { "toy:br=16,bc=9", "bc of toy is 9; accepted: 8, 24", FA_INVALID },
+        { "toy:br=16,bc=8,warps=4", "toy has no tunable \"warps\"; accepted: br, bc", FA_INVALID },
+        { "toys:br=16", "family is \"toys\"", FA_INVALID },
+        { "toy:br=32,bc=24", "constraint square: 32 x 24", FA_UNSUPPORTED },
+        { "toy:br=64,bc=24", "constraint smem: 11264 > 9000 bytes", FA_NO_FIT },
+        { "toy:bc=24,br=16", "", FA_OK },
+    };
+    char dir[64];
+    toy_dir(dir, "x $(config_text)\n");
+    fa_gen *g = open_gen(dir);
+    fa_problem p = parse("bf16,d=64");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_config c;
+        fa_source s;
+        cr_assert_eq(fa_config_parse(&c, rows[i].config), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(fa_render(g, &p, &c, fa_arch_find("sm_80"), 9000, &s), rows[i].st, "%s: %s", rows[i].config, fa_last_error());
+        if (rows[i].st == FA_OK)
+            cr_expect_str_eq(s.text, "x toy:br=16,bc=24\n", "in the declared order: %s", s.text);
+        else
+            cr_expect(strstr(fa_last_error(), rows[i].part), "%s gave \"%s\"", rows[i].config, fa_last_error());
+        fa_source_free(&s);
+    }
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* What the engine checks by itself: threads and registers, after the layout. */
+Test(space, common_constraints)
+{
+    static const char lua[] =
+        "return { doc = 'x', default = false, tunables = { { 't', { 32, 1024, 2048 }, 'threads' }, { 'r', { 64, 65, 300 }, 'registers' },\n"
+        "  { 'ctas', { 1, 2 }, 'blocks per SM' } },\n"
+        "  supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 0, threads = c.t, regs = c.r } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x' } } end }\n";
+    static const struct {
+        int t, r, ctas;
+        const char *constraint, *why;
+    } rows[] = {
+        { 32, 64, 1, "", "" },
+        { 32, 300, 1, "registers", "300 > 255 per thread" },
+        { 1024, 64, 1, "", "" },
+        { 1024, 64, 2, "registers", "131072 > 65536 per SM" },
+        { 1024, 65, 1, "registers", "66560 > 65536 per SM" },
+        { 2048, 64, 1, "threads", "2048 > 1024 threads" },
+    };
+    char dir[64];
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", lua);
+    fa_gen *g = open_gen(dir);
+    fa_problem p = parse("bf16,d=64");
+    fa_space s;
+    cr_assert_eq(fa_space_list(g, &p, fa_arch_find("sm_80"), 0, "toy", &s), FA_OK, "%s", fa_last_error());
+    cr_expect_eq(s.n, 18);
+    size_t seen = 0;
+    for (size_t i = 0; i < s.n; i++)
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            const fa_config *c = &s.points[i].config;
+            if (fa_config_get(c, "t", 0) != rows[k].t || fa_config_get(c, "r", 0) != rows[k].r ||
+                fa_config_get(c, "ctas", 0) != rows[k].ctas)
+                continue;
+            seen++;
+            cr_expect_str_eq(s.points[i].constraint, rows[k].constraint);
+            cr_expect_str_eq(s.points[i].why, rows[k].why);
+        }
+    cr_expect_eq(seen, sizeof rows / sizeof *rows);
+    fa_space_free(&s);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* A fault in a family's function is a fault of the template, with its line. */
+Test(space, faults_of_a_family)
+{
+    static const struct {
+        const char *layout, *part;
+    } rows[] = {
+        { "return nil", "layout returned a nil" },
+        { "return {}", "bytes of layout is not an integer" },
+        { "return { bytes = 1.5, threads = 32 }", "bytes of layout is not an integer" },
+        { "return { bytes = -1, threads = 32 }", "bytes of layout is not an integer" },
+        { "return { bytes = 0, threads = 0 }", "threads of layout is 0" },
+        { "return { bytes = p.dd, threads = 32 }", "toy.lua:3: the problem has no field 'dd'" },
+        { "return { bytes = c.zz + 1, threads = 32 }", "toy.lua:3: attempt to perform arithmetic on a nil value (field 'zz')" },
+        { "while true do end", "toy.lua:3: the step limit is used up" },
+    };
+    char dir[64];
+    toy_dir(dir, "x\n");
+    fa_problem p = parse("bf16,d=64");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char lua[1024];
+        snprintf(lua, sizeof lua,
+                 "return { doc = 'x', tunables = { { 't', { 1 }, 't' } }, constraints = {},\n"
+                 "  supports = function() return true end, layout = function(p, c, a)\n%s end,\n"
+                 "  steps = function() return {} end }",
+                 rows[i].layout);
+        toy_write(dir, "toy.lua", lua);
+        fa_gen *g = open_gen(dir);
+        fa_space s;
+        cr_expect_eq(fa_space_list(g, &p, fa_arch_find("sm_80"), 0, "toy", &s), FA_TEMPLATE, "%s", rows[i].layout);
+        cr_expect(strstr(fa_last_error(), rows[i].part), "\"%s\" gave \"%s\"", rows[i].layout, fa_last_error());
+        cr_expect(!s.points && !s.n);
+        fa_gen_close(g);
+    }
+    toy_remove(dir, NULL);
+}
