@@ -106,8 +106,19 @@ static bool from_defaults(fa_context *ctx, const fa_problem *p, fa_choice *out, 
     return renders(ctx, p, out, source);
 }
 
-/* The point of the space that the model thinks fastest; gen_mutex is held. Points the model cannot price are passed over. */
-static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, fa_choice *out, size_t *priced)
+/* Whether the newest record of the config tells of a failure, by this version of the library. */
+static bool failed(const fa_records *rs, const fa_config *c)
+{
+    for (size_t i = rs->n; i-- > 0;)
+        if (fa_config_equal(&rs->r[i].config, c))
+            return rs->r[i].outcome != FA_RAN && strcmp(rs->r[i].version, FA_VERSION_STRING) == 0;
+    return false;
+}
+
+/* The point of the space that the model thinks fastest; gen_mutex is held. Points the model cannot price, and configs that are
+ * known to fail, are passed over. */
+static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_choice *out,
+                            size_t *priced)
 {
     const fa_arch *a = &ctx->device.arch;
     fa_cost cost, best = {.seconds = 0};
@@ -115,7 +126,7 @@ static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_s
     *priced = 0;
     for (size_t i = 0; i < space->n; i++) {
         const fa_point *pt = &space->points[i];
-        if (!pt->fits)
+        if (!pt->fits || failed(&known[0], &pt->config) || failed(&known[1], &pt->config))
             continue;
         fa_status priced_st = fa_model_cost(ctx->gen, shape, &pt->config, a, 0, &cost);
         if (priced_st != FA_OK) {
@@ -142,6 +153,7 @@ static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out
     fa_problem shape = *p;
     size_t priced = 0;
     fa_problem_fill_shape(&shape);
+    fa_records known[2] = {fa_records_load(ctx->store, ctx->device.arch.chip, p), fa_records_load(ctx->store, ctx->device.arch.name, p)};
     *out = (fa_choice){.where = "model"};
     pthread_mutex_lock(&ctx->gen_mutex);
     fa_status st = open_gen(ctx);
@@ -150,9 +162,11 @@ static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out
     if (st == FA_OK)
         st = fa_space_check(&space, &shape, &ctx->device.arch, ctx->budget);
     if (st == FA_OK)
-        st = best_point(ctx, &shape, &space, out, &priced);
+        st = best_point(ctx, &shape, &space, known, out, &priced);
     pthread_mutex_unlock(&ctx->gen_mutex);
     fa_space_free(&space);
+    fa_records_free(&known[0]);
+    fa_records_free(&known[1]);
     return st == FA_OK ? fa_render_in(ctx, p, &out->config, source) : st;
 }
 

@@ -1,0 +1,323 @@
+/* fake_driver: see the header. */
+#include "fake_driver.h"
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT(f) #f,
+static const char *const names[] = {CU_DRIVER_FUNCTIONS(TEXT)};
+#undef TEXT
+#define ID(f) id_##f,
+enum { CU_DRIVER_FUNCTIONS(ID) id_count };
+#undef ID
+
+static atomic_long calls[id_count];
+static atomic_int fail_id, fail_after, fail_result; /* fail_after 0 = never */
+static atomic_int devices, major_cc, minor_cc, capturing, retained[8];
+static atomic_long libraries, kernels;
+static cu_driver table;
+static _Thread_local CUcontext stack[8];
+static _Thread_local int depth; /* stack[depth] is current */
+static _Thread_local fake_launch last;
+static struct { int device; } contexts[8];
+
+static CUresult note(int id)
+{
+    atomic_fetch_add(&calls[id], 1);
+    int which = atomic_load(&fail_id);
+    if (atomic_load(&fail_after) > 0 && (which < 0 || which == id) && atomic_fetch_sub(&fail_after, 1) == 1)
+        return (CUresult)atomic_load(&fail_result);
+    return CUDA_SUCCESS;
+}
+#define NOTE(f)                       \
+    do {                              \
+        CUresult noted = note(id_##f);\
+        if (noted != CUDA_SUCCESS)    \
+            return noted;             \
+    } while (0)
+
+static CUresult f_init(unsigned flags)
+{
+    (void)flags;
+    NOTE(cuInit);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_version(int *v)
+{
+    NOTE(cuDriverGetVersion);
+    *v = 13000;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_error_name(CUresult r, const char **s)
+{
+    *s = r == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_error_string(CUresult r, const char **s)
+{
+    (void)r;
+    *s = "as the test asked";
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_device_count(int *n)
+{
+    NOTE(cuDeviceGetCount);
+    *n = devices;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_device_get(CUdevice *d, int i)
+{
+    NOTE(cuDeviceGet);
+    *d = i;
+    return i < devices ? CUDA_SUCCESS : CUDA_ERROR_INVALID_DEVICE;
+}
+
+static CUresult f_device_name(char *s, int n, CUdevice d)
+{
+    NOTE(cuDeviceGetName);
+    snprintf(s, (size_t)n, "Fake %d", d);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_device_attribute(int *v, CUdevice_attribute a, CUdevice d)
+{
+    (void)d;
+    NOTE(cuDeviceGetAttribute);
+    *v = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR               ? major_cc
+         : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? minor_cc
+         : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? 166912
+         : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                 ? 100
+                                                                         : 0;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_retain(CUcontext *c, CUdevice d)
+{
+    NOTE(cuDevicePrimaryCtxRetain);
+    retained[d]++;
+    *c = fake_context(d);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_release(CUdevice d)
+{
+    NOTE(cuDevicePrimaryCtxRelease);
+    retained[d]--;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_get_current(CUcontext *c)
+{
+    NOTE(cuCtxGetCurrent);
+    *c = stack[depth];
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_set_current(CUcontext c)
+{
+    NOTE(cuCtxSetCurrent);
+    stack[depth] = c;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_push(CUcontext c)
+{
+    NOTE(cuCtxPushCurrent);
+    stack[++depth] = c;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_pop(CUcontext *c)
+{
+    NOTE(cuCtxPopCurrent);
+    *c = stack[depth--];
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_ctx_device(CUdevice *d)
+{
+    NOTE(cuCtxGetDevice);
+    if (!stack[depth])
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *d = (int)((size_t)((char *)stack[depth] - (char *)contexts) / sizeof contexts[0]);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_load(CUlibrary *l, const void *code, CUjit_option *jo, void **jv, unsigned jn, CUlibraryOption *lo, void **lv, unsigned ln)
+{
+    (void)jo, (void)jv, (void)jn, (void)lo, (void)lv, (void)ln;
+    NOTE(cuLibraryLoadData);
+    if (!code || !stack[depth])
+        return CUDA_ERROR_INVALID_VALUE;
+    *l = malloc(1);
+    atomic_fetch_add(&libraries, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_unload(CUlibrary l)
+{
+    NOTE(cuLibraryUnload);
+    free(l);
+    atomic_fetch_sub(&libraries, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_get_kernel(CUkernel *k, CUlibrary l, const char *name)
+{
+    (void)l, (void)name;
+    NOTE(cuLibraryGetKernel);
+    *k = (CUkernel)(uintptr_t)(0x1000 + 16 * atomic_fetch_add(&kernels, 1));
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_get_function(CUfunction *f, CUkernel k)
+{
+    NOTE(cuKernelGetFunction);
+    *f = (CUfunction)k;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_kernel_attribute(int *v, CUfunction_attribute a, CUkernel k, CUdevice d)
+{
+    (void)a, (void)k, (void)d;
+    NOTE(cuKernelGetAttribute);
+    *v = 32;
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_kernel_set(CUfunction_attribute a, int v, CUkernel k, CUdevice d)
+{
+    (void)a, (void)v, (void)k, (void)d;
+    NOTE(cuKernelSetAttribute);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream s,
+                         void **params, void **extra)
+{
+    (void)gy, (void)gz, (void)by, (void)bz, (void)extra;
+    NOTE(cuLaunchKernel);
+    last = (fake_launch){f, gx, bx, smem, s, stack[depth], *(fa_params *)params[0]};
+    return stack[depth] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult f_is_capturing(CUstream s, CUstreamCaptureStatus *c)
+{
+    (void)s;
+    NOTE(cuStreamIsCapturing);
+    *c = capturing ? CU_STREAM_CAPTURE_STATUS_ACTIVE : CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+}
+
+const cu_driver *fake_driver(void)
+{
+    memset(&table, 0, sizeof table); /* what is not faked is not called */
+    table.cuInit = f_init;
+    table.cuDriverGetVersion = f_version;
+    table.cuGetErrorName = f_error_name;
+    table.cuGetErrorString = f_error_string;
+    table.cuDeviceGetCount = f_device_count;
+    table.cuDeviceGet = f_device_get;
+    table.cuDeviceGetName = f_device_name;
+    table.cuDeviceGetAttribute = f_device_attribute;
+    table.cuDevicePrimaryCtxRetain = f_retain;
+    table.cuDevicePrimaryCtxRelease = f_release;
+    table.cuCtxGetCurrent = f_get_current;
+    table.cuCtxSetCurrent = f_set_current;
+    table.cuCtxPushCurrent = f_push;
+    table.cuCtxPopCurrent = f_pop;
+    table.cuCtxGetDevice = f_ctx_device;
+    table.cuLibraryLoadData = f_load;
+    table.cuLibraryUnload = f_unload;
+    table.cuLibraryGetKernel = f_get_kernel;
+    table.cuKernelGetFunction = f_get_function;
+    table.cuKernelGetAttribute = f_kernel_attribute;
+    table.cuKernelSetAttribute = f_kernel_set;
+    table.cuLaunchKernel = f_launch;
+    table.cuStreamIsCapturing = f_is_capturing;
+    table.name = "fake";
+    table.takes_ptx = 1;
+    for (int i = 0; i < id_count; i++)
+        atomic_store(&calls[i], 0);
+    atomic_store(&fail_after, 0);
+    devices = 2;
+    major_cc = 8;
+    minor_cc = 0;
+    capturing = 0;
+    libraries = 0;
+    depth = 0;
+    memset(stack, 0, sizeof stack);
+    for (int i = 0; i < 8; i++)
+        retained[i] = 0;
+    return &table;
+}
+
+void fake_devices(int count, int major_, int minor_)
+{
+    devices = count;
+    major_cc = major_;
+    minor_cc = minor_;
+}
+
+void fake_ptx(bool takes_ptx)
+{
+    table.takes_ptx = takes_ptx;
+}
+
+void fake_capturing(bool on)
+{
+    capturing = on;
+}
+
+static int id_of(const char *name)
+{
+    for (int i = 0; name && i < id_count; i++)
+        if (strcmp(names[i], name) == 0)
+            return i;
+    if (name)
+        abort();
+    return -1;
+}
+
+void fake_fail(const char *name, int nth, CUresult r)
+{
+    atomic_store(&fail_after, 0);
+    atomic_store(&fail_id, id_of(name));
+    atomic_store(&fail_result, (int)r);
+    atomic_store(&fail_after, nth);
+}
+
+long fake_calls(const char *name)
+{
+    long sum = 0;
+    for (int i = 0; i < id_count; i++)
+        if (!name || i == id_of(name))
+            sum += atomic_load(&calls[i]);
+    return sum;
+}
+
+CUcontext fake_context(int device)
+{
+    return (CUcontext)&contexts[device];
+}
+
+long fake_live_libraries(void)
+{
+    return atomic_load(&libraries);
+}
+
+int fake_retained(int device)
+{
+    return atomic_load(&retained[device]);
+}
+
+fake_launch fake_last(void)
+{
+    return last;
+}

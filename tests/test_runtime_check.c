@@ -1,0 +1,368 @@
+/* Every field of the public structs, wrong in every way: the status and the field's name in the message. */
+#include "fake_driver.h"
+#include "gen/problem.h"
+#include "runtime/check.h"
+#include "runtime/runtime.h"
+#include <criterion/criterion.h>
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+static fa_context *ctx;
+
+static void open_context(void)
+{
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = "";
+    cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK, "%s", fa_last_error());
+}
+
+static void close_context(void)
+{
+    fa_destroy(ctx);
+}
+TestSuite(runtime_check, .init = open_context, .fini = close_context, .timeout = 120);
+
+#define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
+
+static fa_args good(void)
+{
+    fa_args a = FA_ARGS_INIT;
+    a.dtype = FA_BF16;
+    a.d = 64;
+    a.b = 2;
+    a.hq = 8;
+    a.hkv = 4;
+    a.sq = 128;
+    a.sk = 256;
+    a.q.ptr = AT(1);
+    a.k.ptr = AT(2);
+    a.v.ptr = AT(3);
+    a.o.ptr = AT(4);
+    a.lse = AT(5);
+    return a;
+}
+
+typedef struct row {
+    fa_args args;
+    fa_status status;
+    const char *field, *text;
+} row;
+
+/* One good call with one thing changed. */
+#define ROW(change, st, name)            \
+    do {                                 \
+        fa_args a = good();              \
+        change;                          \
+        rows[n++] = (row){a, st, name, #change}; \
+    } while (0)
+
+static int bad_args(row *rows)
+{
+    int n = 0;
+    ROW(a.size = 0, FA_INVALID, "size");
+    ROW(a.size = 4, FA_INVALID, "size");
+    ROW(a.size = 100, FA_INVALID, "size");
+    ROW(a.dtype = 0, FA_INVALID, "dtype");
+    ROW(a.dtype = 5, FA_INVALID, "dtype");
+    ROW(a.dtype = -1, FA_INVALID, "dtype");
+    ROW(a.dtype = INT_MAX, FA_INVALID, "dtype");
+    ROW(a.dtype = INT_MIN, FA_INVALID, "dtype");
+    ROW(a.o_dtype = 7, FA_INVALID, "o_dtype");
+    ROW(a.o_dtype = -1, FA_INVALID, "o_dtype");
+    ROW(a.o_dtype = FA_F16, FA_UNSUPPORTED, "o_dtype");
+    ROW(a.o_dtype = FA_TF32, FA_UNSUPPORTED, "o_dtype");
+    ROW((a.dtype = FA_F16, a.o_dtype = FA_BF16), FA_UNSUPPORTED, "o_dtype");
+    ROW((a.dtype = FA_F32, a.o_dtype = FA_F16), FA_UNSUPPORTED, "o_dtype");
+    ROW(a.d = 0, FA_INVALID, "d is");
+    ROW(a.d = -8, FA_INVALID, "d is");
+    ROW(a.d = INT_MIN, FA_INVALID, "d is");
+    ROW(a.d = 257, FA_UNSUPPORTED, "d is");
+    ROW(a.d = INT_MAX, FA_UNSUPPORTED, "d is");
+    ROW(a.dv = -1, FA_INVALID, "dv");
+    ROW(a.dv = 257, FA_UNSUPPORTED, "dv");
+    ROW(a.dv = INT_MIN, FA_INVALID, "dv");
+    ROW(a.b = -1, FA_INVALID, "b is");
+    ROW(a.b = INT_MIN, FA_INVALID, "b is");
+    ROW(a.hq = 0, FA_INVALID, "hq");
+    ROW(a.hq = -8, FA_INVALID, "hq");
+    ROW(a.hq = 65537, FA_INVALID, "hq");
+    ROW(a.hkv = 0, FA_INVALID, "hkv");
+    ROW(a.hkv = -4, FA_INVALID, "hkv");
+    ROW(a.hkv = 3, FA_INVALID, "hq");
+    ROW(a.hkv = 16, FA_INVALID, "hq");
+    ROW(a.hkv = INT_MAX, FA_INVALID, "hkv");
+    ROW(a.sq = -1, FA_INVALID, "sq");
+    ROW(a.sq = INT_MIN, FA_INVALID, "sq");
+    ROW(a.sq = FA_MAX_LENGTH + 1, FA_INVALID, "sq");
+    ROW(a.sq = INT_MAX, FA_INVALID, "sq");
+    ROW(a.sk = -1, FA_INVALID, "sk");
+    ROW(a.sk = FA_MAX_LENGTH + 1, FA_INVALID, "sk");
+    ROW(a.sk = INT_MAX, FA_INVALID, "sk");
+    ROW(a.mask = -1, FA_INVALID, "mask");
+    ROW(a.mask = 3, FA_INVALID, "mask");
+    ROW(a.mask = INT_MAX, FA_INVALID, "mask");
+    ROW((a.mask = FA_MASK_WINDOW, a.window_left = -2), FA_INVALID, "window_left");
+    ROW((a.mask = FA_MASK_WINDOW, a.window_left = INT_MIN), FA_INVALID, "window_left");
+    ROW((a.mask = FA_MASK_WINDOW, a.window_right = -2), FA_INVALID, "window_right");
+    ROW((a.mask = FA_MASK_WINDOW, a.window_right = INT_MIN), FA_INVALID, "window_right");
+    ROW(a.diagonal = -1, FA_INVALID, "diagonal");
+    ROW(a.diagonal = 3, FA_INVALID, "diagonal");
+    ROW(a.diagonal = INT_MAX, FA_INVALID, "diagonal");
+    ROW(a.scale = -1, FA_INVALID, "scale");
+    ROW(a.scale = NAN, FA_INVALID, "scale");
+    ROW(a.scale = INFINITY, FA_INVALID, "scale");
+    ROW(a.scale = -INFINITY, FA_INVALID, "scale");
+    ROW(a.scale = -1e-30f, FA_INVALID, "scale");
+    ROW(a.q.ptr = NULL, FA_INVALID, "q.ptr");
+    ROW(a.k.ptr = NULL, FA_INVALID, "k.ptr");
+    ROW(a.v.ptr = NULL, FA_INVALID, "v.ptr");
+    ROW(a.o.ptr = NULL, FA_INVALID, "o.ptr");
+    ROW(a.q.ptr = (char *)AT(1) + 1, FA_INVALID, "q.ptr");
+    ROW(a.k.ptr = (char *)AT(2) + 1, FA_INVALID, "k.ptr");
+    ROW(a.v.ptr = (char *)AT(3) + 3, FA_INVALID, "v.ptr");
+    ROW(a.o.ptr = (char *)AT(4) + 1, FA_INVALID, "o.ptr");
+    ROW((a.dtype = FA_F32, a.q.ptr = (char *)AT(1) + 2), FA_INVALID, "q.ptr");
+    ROW((a.dtype = FA_TF32, a.k.ptr = (char *)AT(2) + 2), FA_INVALID, "k.ptr");
+    ROW((a.o_dtype = FA_F32, a.o.ptr = (char *)AT(4) + 2), FA_INVALID, "o.ptr");
+    ROW(a.lse = (float *)((char *)AT(5) + 2), FA_INVALID, "lse");
+    ROW(a.lse = (float *)((char *)AT(5) + 1), FA_INVALID, "lse");
+    ROW(a.lse = (float *)(UINTPTR_MAX - 3), FA_INVALID, "lse");
+    ROW(a.q.sb = INT64_MAX, FA_INVALID, "q.sb");
+    ROW(a.q.sb = INT64_MIN, FA_INVALID, "q.sb");
+    ROW(a.q.ss = INT64_MAX, FA_INVALID, "q.ss");
+    ROW(a.q.ss = INT64_MIN / 2, FA_INVALID, "q.ss");
+    ROW(a.q.sh = INT64_MAX / 2, FA_INVALID, "q.sh");
+    ROW(a.k.sb = INT64_MAX, FA_INVALID, "k.sb");
+    ROW(a.k.ss = INT64_MAX / 2, FA_INVALID, "k.ss");
+    ROW(a.k.sh = INT64_MIN, FA_INVALID, "k.sh");
+    ROW(a.v.sb = INT64_MIN, FA_INVALID, "v.sb");
+    ROW(a.v.ss = INT64_MAX / 2, FA_INVALID, "v.ss");
+    ROW(a.v.sh = INT64_MAX, FA_INVALID, "v.sh");
+    ROW((a.o.sb = INT64_MAX, a.o.ss = 512, a.o.sh = 64), FA_INVALID, "o.sb");
+    ROW(a.q.sb = -((int64_t)1 << 40), FA_INVALID, "q:");
+    ROW(a.k.ss = -((int64_t)1 << 40), FA_INVALID, "k:");
+    ROW((a.v.sh = (int64_t)1 << 60, a.v.ptr = (void *)(UINTPTR_MAX & ~(uintptr_t)0xfff)), FA_INVALID, "v:");
+    ROW(a.q.ptr = (void *)(UINTPTR_MAX & ~(uintptr_t)0xff), FA_INVALID, "q:");
+    ROW((a.o.sb = 0, a.o.ss = 512, a.o.sh = 64), FA_INVALID, "o.sb");
+    ROW((a.o.sb = 65536, a.o.ss = 0, a.o.sh = 64), FA_INVALID, "o.ss");
+    ROW((a.o.sb = 65536, a.o.ss = 512, a.o.sh = 0), FA_INVALID, "o.sh");
+    ROW((a.o.sb = 65536, a.o.ss = 512, a.o.sh = 63), FA_INVALID, "o.sh");
+    ROW((a.o.sb = 65536, a.o.ss = 511, a.o.sh = 64), FA_INVALID, "o.ss");
+    ROW((a.o.sb = 65535, a.o.ss = 512, a.o.sh = 64), FA_INVALID, "o.sb");
+    ROW((a.o.sb = 65536, a.o.ss = -64, a.o.sh = 64), FA_INVALID, "o.s");
+    ROW(a.o.ptr = a.q.ptr, FA_INVALID, "o overlaps q");
+    ROW(a.o.ptr = a.k.ptr, FA_INVALID, "o overlaps k");
+    ROW(a.o.ptr = a.v.ptr, FA_INVALID, "o overlaps v");
+    ROW(a.o.ptr = (char *)a.q.ptr + 2 * 128 * 8 * 64 * 2 - 2, FA_INVALID, "o overlaps q");
+    ROW(a.o.ptr = (char *)a.k.ptr - 2, FA_INVALID, "o overlaps k");
+    ROW(a.lse = a.o.ptr, FA_INVALID, "lse");
+    ROW(a.lse = a.q.ptr, FA_INVALID, "lse overlaps q");
+    ROW(a.lse = (float *)((char *)a.v.ptr + 4), FA_INVALID, "lse overlaps v");
+    ROW(a.lse = (float *)((char *)a.o.ptr - 4), FA_INVALID, "lse");
+    ROW((a.q.sb = 0, a.q.ss = -512, a.q.sh = 64, a.o.ptr = (char *)a.q.ptr - 4096), FA_INVALID, "o overlaps q");
+    ROW((a.sq = FA_MAX_LENGTH, a.b = INT_MAX, a.hq = 65536, a.hkv = 65536), FA_INVALID, "q");
+    ROW((a.sq = 1, a.b = INT_MAX, a.hq = 65536, a.hkv = 1, a.sk = 1), FA_INVALID, "q");
+    return n;
+}
+
+Test(runtime_check, bad_args_name_their_field)
+{
+    static row rows[160];
+    int n = bad_args(rows);
+    cr_assert_geq(n, 100, "%d rows", n);
+    for (int i = 0; i < n; i++) {
+        fa_status st = fa_launch(ctx, &rows[i].args, NULL);
+        cr_expect_eq(st, rows[i].status, "%s: %s: %s", rows[i].text, fa_status_name(st), fa_last_error());
+        cr_expect(strstr(fa_last_error(), rows[i].field), "%s: \"%s\" does not name %s", rows[i].text, fa_last_error(), rows[i].field);
+    }
+    cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
+    cr_assert_eq(fake_calls("cuLibraryLoadData"), 0);
+}
+
+Test(runtime_check, null_pointers_are_told)
+{
+    fa_args a = good();
+    fa_problem p = FA_PROBLEM_INIT;
+    size_t bytes;
+    char buf[8];
+    const struct {
+        fa_status status;
+        const char *name;
+    } rows[] = {
+        {fa_launch(NULL, &a, NULL), "ctx"},           {fa_launch(ctx, NULL, NULL), "args"},
+        {fa_prepare(NULL, &p), "ctx"},                {fa_prepare(ctx, NULL), "problem"},
+        {fa_supported(NULL, &p), "ctx"},              {fa_supported(ctx, NULL), "problem"},
+        {fa_workspace_size(NULL, &a, &bytes), "ctx"}, {fa_workspace_size(ctx, &a, NULL), "bytes"},
+        {fa_workspace_size(ctx, NULL, &bytes), "args"}, {fa_explain(ctx, NULL, NULL, buf, 8), "problem"},
+        {fa_explain(NULL, &p, NULL, buf, 8), "ctx"},  {fa_explain(ctx, &p, NULL, NULL, 8), "buf"},
+        {fa_explain(ctx, &p, NULL, buf, 0), "buf"},   {fa_create(NULL, NULL), "out"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(rows[i].status, FA_INVALID, "%zu: %s", i, rows[i].name);
+    fa_destroy(NULL);
+}
+
+Test(runtime_check, bad_problems)
+{
+    const struct {
+        fa_problem p;
+        fa_status status;
+        const char *field;
+    } rows[] = {
+        {{.size = 0}, FA_INVALID, "size"},
+        {{.size = sizeof(fa_problem)}, FA_INVALID, "dtype"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16}, FA_INVALID, "d is"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 300}, FA_UNSUPPORTED, "d is"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .dv = -2}, FA_INVALID, "dv"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .mask = 9}, FA_INVALID, "mask"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .o_dtype = FA_BF16}, FA_UNSUPPORTED, "o_dtype"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .align = 3}, FA_INVALID, "align"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .align = 32}, FA_INVALID, "align"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .b = -1}, FA_INVALID, "b is"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .hq = 8, .hkv = 3}, FA_INVALID, "hq"},
+        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .sk = -5}, FA_INVALID, "sk"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        cr_expect_eq(fa_prepare(ctx, &rows[i].p), rows[i].status, "%zu: %s", i, fa_last_error());
+        cr_expect(strstr(fa_last_error(), rows[i].field), "%zu: %s", i, fa_last_error());
+        cr_expect_eq(fa_supported(ctx, &rows[i].p), rows[i].status);
+    }
+}
+
+Test(runtime_check, structs_of_newer_headers)
+{
+    struct {
+        fa_args a;
+        char more[16];
+    } wide = {.a = good()};
+    fa_call call;
+    wide.a.size = sizeof wide;
+    cr_assert_eq(fa_check_args(&call, &wide.a, true), FA_OK, "%s", fa_last_error());
+    wide.more[7] = 1;
+    cr_assert_eq(fa_check_args(&call, &wide.a, true), FA_INVALID);
+    cr_assert(strstr(fa_last_error(), "size"));
+    struct {
+        fa_problem p;
+        char more[8];
+    } p = {.p = {.size = sizeof p, .dtype = FA_F16, .d = 64}, .more = {1}};
+    cr_assert_eq(fa_prepare(ctx, &p.p), FA_INVALID);
+    fa_args old = good(); /* a header that ended before the workspace */
+    old.size = offsetof(fa_args, workspace);
+    old.workspace = AT(9);
+    cr_assert_eq(fa_check_args(&call, &old, true), FA_OK);
+    cr_assert_eq(call.params.workspace, 0);
+}
+
+Test(runtime_check, nothing_to_do_is_ok_and_touches_nothing)
+{
+    fa_args a = good();
+    a.q.ptr = a.k.ptr = a.v.ptr = a.o.ptr = NULL;
+    a.sq = 0;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
+    a.sq = 5;
+    a.b = 0;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK);
+    cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
+    a.b = -1;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_INVALID, "an empty call is still checked");
+}
+
+Test(runtime_check, strides_and_defaults)
+{
+    fa_args a = good();
+    fa_call c;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+    cr_assert(c.params.q_sh == 64 && c.params.q_ss == 8 * 64 && c.params.q_sb == 128 * 8 * 64);
+    cr_assert(c.params.k_sh == 64 && c.params.k_ss == 4 * 64 && c.params.k_sb == 256 * 4 * 64);
+    cr_assert_float_eq(c.params.scale, 0.125f, 0);
+    cr_assert_float_eq(c.params.scale_log2, 0.125f * 1.44269504f, 1e-7);
+    cr_assert(c.params.group == 2 && c.problem.align == 16 && c.problem.dv == 64 && c.problem.o_dtype == FA_BF16);
+    a.b = 1; /* the stride of a dimension of length 1 is ignored, whatever it is */
+    a.q.sb = 99990001;
+    a.q.ss = 8 * 64;
+    a.q.sh = 64;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+    cr_assert(c.params.q_sb == 0 && c.problem.align == 16);
+    a.k.sh = 64, a.k.ss = -256, a.k.sb = 0; /* backwards */
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+    a.v.sh = 64; /* one key for all: a broadcast input */
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(c.params.v_ss, 0);
+}
+
+Test(runtime_check, alignment_is_the_least_of_all_rows)
+{
+    const struct {
+        int dtype, d, dv, shift;
+        int64_t q_ss;
+        int align;
+    } rows[] = {{FA_F16, 64, 64, 0, 0, 16}, {FA_F16, 64, 64, 8, 0, 8}, {FA_F16, 64, 64, 4, 0, 4},   {FA_F16, 64, 64, 2, 0, 2},
+                {FA_F16, 60, 64, 0, 0, 8},  {FA_F16, 64, 62, 0, 0, 4}, {FA_F16, 63, 63, 0, 0, 2},   {FA_F16, 64, 64, 0, 513, 2},
+                {FA_F16, 64, 64, 0, 516, 8}, {FA_F32, 64, 64, 4, 0, 4}, {FA_F32, 63, 64, 0, 0, 4}, {FA_TF32, 62, 64, 0, 0, 8}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fa_call c;
+        a.dtype = rows[i].dtype;
+        a.d = rows[i].d;
+        a.dv = rows[i].dv;
+        a.q.ptr = (char *)a.q.ptr + rows[i].shift;
+        if (rows[i].q_ss) {
+            a.q.ss = rows[i].q_ss;
+            a.q.sh = 64;
+            a.q.sb = 128 * 1024;
+        }
+        cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(c.problem.align, rows[i].align, "row %zu: %d", i, c.problem.align);
+    }
+}
+
+Test(runtime_check, diagonals)
+{
+    const struct {
+        int mask, left, right, diagonal, offset, lo, hi;
+    } rows[] = { /* sq = 128, sk = 256 */
+        {FA_MASK_NONE, 5, 5, FA_OFFSET, 7, -128, 256},      {FA_MASK_CAUSAL, 5, 5, 0, 0, -128, 128},
+        {FA_MASK_CAUSAL, 0, 0, FA_TOP_LEFT, 9, -128, 0},    {FA_MASK_CAUSAL, 0, 0, FA_OFFSET, -3, -128, -3},
+        {FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MAX, -128, 256}, {FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MIN, -128, -128},
+        {FA_MASK_WINDOW, 10, 20, 0, 0, 118, 148},           {FA_MASK_WINDOW, -1, 20, 0, 0, -128, 148},
+        {FA_MASK_WINDOW, 10, -1, 0, 0, 118, 256},           {FA_MASK_WINDOW, -1, -1, 0, 0, -128, 256},
+        {FA_MASK_WINDOW, INT_MAX, INT_MAX, 0, 0, -128, 256}, {FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MAX, 256, 256},
+        {FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MIN, -128, -128}, {FA_MASK_WINDOW, 3, 4, FA_TOP_LEFT, 0, -3, 4},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fa_call c;
+        a.mask = rows[i].mask;
+        a.window_left = rows[i].left;
+        a.window_right = rows[i].right;
+        a.diagonal = rows[i].diagonal;
+        a.offset = rows[i].offset;
+        cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+        cr_expect(c.params.diag_lo == rows[i].lo && c.params.diag_hi == rows[i].hi, "row %zu: %d %d", i, c.params.diag_lo, c.params.diag_hi);
+    }
+}
+
+Test(runtime_check, workspace)
+{
+    fa_args a = good();
+    fa_call c;
+    const struct {
+        void *at;
+        size_t size;
+        const char *field;
+    } rows[] = {{NULL, 1000, "workspace is"}, {AT(6), 999, "workspace_size"}, {(char *)AT(6) + 128, 1000, "workspace is"},
+                {(void *)(UINTPTR_MAX - 255), 1000, "workspace"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        a.workspace = rows[i].at;
+        a.workspace_size = rows[i].size;
+        cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+        cr_expect_eq(fa_check_workspace(&c, 0), FA_OK);
+        cr_expect_eq(fa_check_workspace(&c, 1000), FA_INVALID);
+        cr_expect(strstr(fa_last_error(), rows[i].field), "%zu: %s", i, fa_last_error());
+    }
+    a.workspace = AT(6);
+    a.workspace_size = 1000;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+    cr_assert_eq(fa_check_workspace(&c, 1000), FA_OK);
+}

@@ -1,0 +1,436 @@
+/* fa_launch on a driver that only remembers: what reaches it, and what a hit costs. */
+#include "fake_driver.h"
+#include "gen/problem.h"
+#include "runtime/runtime.h"
+#include "test_cache_scratch.h"
+#include <criterion/criterion.h>
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+
+/* Counting stand-ins for what a hit must not do. */
+static _Thread_local long allocations, locks, lookups;
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(SANITIZED)
+#define COUNTED 1
+void *__libc_malloc(size_t n);
+void *__libc_calloc(size_t n, size_t m);
+void *__libc_realloc(void *p, size_t n);
+
+void *malloc(size_t n)
+{
+    allocations++;
+    return __libc_malloc(n);
+}
+
+void *calloc(size_t n, size_t m)
+{
+    allocations++;
+    return __libc_calloc(n, m);
+}
+
+void *realloc(void *p, size_t n)
+{
+    allocations++;
+    return __libc_realloc(p, n);
+}
+
+int pthread_mutex_lock(pthread_mutex_t *m)
+{
+    static int (*next)(pthread_mutex_t *);
+    locks++;
+    if (!next)
+        next = (int (*)(pthread_mutex_t *))dlsym(RTLD_NEXT, "pthread_mutex_lock");
+    return next(m);
+}
+
+char *secure_getenv(const char *name)
+{
+    lookups++;
+    return getenv(name);
+}
+#endif
+
+static fa_context *ctx;
+static atomic_int compiled;
+
+static void count_compiled(void *user, int level, const char *message)
+{
+    (void)user, (void)level;
+    if (strstr(message, "from the compiler"))
+        atomic_fetch_add(&compiled, 1);
+}
+
+static void open_context(void)
+{
+    fa_options o = FA_OPTIONS_INIT;
+    scratch_make();
+    o.cache_dir = scratch;
+    o.log = count_compiled;
+    o.log_level = FA_LOG_INFO;
+    cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK, "%s", fa_last_error());
+}
+
+static void close_context(void)
+{
+    fa_destroy(ctx);
+    cr_assert_eq(fake_live_libraries(), 0);
+    cr_assert_eq(fake_retained(0) + fake_retained(1), 0);
+    scratch_remove();
+}
+TestSuite(runtime_launch, .init = open_context, .fini = close_context, .timeout = 300);
+
+#define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
+
+static fa_args good(void)
+{
+    fa_args a = FA_ARGS_INIT;
+    a.dtype = FA_BF16;
+    a.d = 64;
+    a.b = 2;
+    a.hq = 8;
+    a.hkv = 4;
+    a.sq = 128;
+    a.sk = 256;
+    a.q.ptr = AT(1);
+    a.k.ptr = AT(2);
+    a.v.ptr = AT(3);
+    a.o.ptr = AT(4);
+    a.lse = AT(5);
+    return a;
+}
+
+#define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
+
+Test(runtime_launch, what_reaches_the_driver)
+{
+    fa_args a = good();
+    CUstream stream = (CUstream)(uintptr_t)0x77;
+    OK(fa_launch(ctx, &a, (fa_stream)stream));
+    fake_launch l = fake_last();
+    cr_assert_eq(l.stream, stream);
+    cr_assert_eq(l.context, fake_context(0));
+    cr_assert(l.params.q == (uint64_t)(uintptr_t)AT(1) && l.params.lse == (uint64_t)(uintptr_t)AT(5));
+    cr_assert(l.params.b == 2 && l.params.hq == 8 && l.params.hkv == 4 && l.params.group == 2);
+    cr_assert(l.params.sq == 128 && l.params.sk == 256 && l.params.diag_lo == -128 && l.params.diag_hi == 256);
+    cr_assert(l.params.tiles > 0 && l.params.section > 0);
+    cr_assert_eq(l.grid % (unsigned)l.params.tiles, 0);
+    cr_assert(l.block > 0 && l.smem > 0);
+    a.sk = 0;
+    OK(fa_launch(ctx, &a, NULL));
+    cr_assert_eq(fake_last().params.sk, 0, "rows that see no key are still written");
+}
+
+Test(runtime_launch, a_hit_costs_one_driver_launch)
+{
+    fa_args a = good();
+    OK(fa_launch(ctx, &a, NULL));
+    for (int current = 0; current < 2; current++) {
+        fa_context_driver(ctx)->cuCtxSetCurrent(current ? fake_context(0) : NULL);
+        long before = fake_calls(NULL), launches = fake_calls("cuLaunchKernel");
+        allocations = locks = lookups = 0;
+        struct timespec t0, t1;
+        clock_gettime(CLOCK_MONOTONIC, &t0);
+        for (int i = 0; i < 10000; i++)
+            if (fa_launch(ctx, &a, NULL) != FA_OK)
+                abort();
+        clock_gettime(CLOCK_MONOTONIC, &t1);
+        long a0 = allocations, l0 = locks, e0 = lookups;
+        cr_assert_eq(fake_calls("cuLaunchKernel") - launches, 10000);
+        cr_assert_leq(fake_calls(NULL) - before, 50000, "current, device, push, launch, pop");
+        cr_assert(a0 == 0 && l0 == 0 && e0 == 0, "%ld allocations, %ld locks, %ld look-ups", a0, l0, e0);
+        double ns = ((double)(t1.tv_sec - t0.tv_sec) * 1e9 + (double)(t1.tv_nsec - t0.tv_nsec)) / 10000;
+        cr_log_info("a hit takes %.0f ns on the host", ns);
+        cr_assert_lt(ns, 20000);
+    }
+    fa_context_driver(ctx)->cuCtxSetCurrent(NULL);
+#ifdef COUNTED
+    void *volatile counted = malloc(1);
+    free(counted);
+    cr_assert_eq(allocations, 1, "the counter counts");
+#endif
+}
+
+Test(runtime_launch, one_kernel_serves_all_run_time_values)
+{
+    fa_args a = good();
+    a.mask = FA_MASK_WINDOW;
+    a.window_left = 4;
+    OK(fa_launch(ctx, &a, NULL));
+    long loads = fake_calls("cuLibraryLoadData");
+    for (int i = 1; i < 20; i++) {
+        a.b = 1 + i % 2;
+        a.sq = 128 + i;
+        a.sk = 256 + 3 * i;
+        a.window_left = i;
+        a.window_right = 20 - i;
+        a.scale = 0.1f * (float)i;
+        a.diagonal = i % 3;
+        a.offset = -i;
+        OK(fa_launch(ctx, &a, NULL));
+    }
+    cr_assert_leq(fake_calls("cuLibraryLoadData"), loads + 1, "at most one more tile for a neighbouring bucket");
+}
+
+Test(runtime_launch, capture)
+{
+    fa_args a = good(), b = good();
+    fa_problem p = FA_PROBLEM_INIT;
+    b.mask = FA_MASK_CAUSAL;
+    OK(fa_launch(ctx, &a, NULL));
+    fake_capturing(true);
+    long loads = fake_calls("cuLibraryLoadData"), launches = fake_calls("cuLaunchKernel");
+    OK(fa_launch(ctx, &a, NULL));
+    cr_assert_eq(fa_launch(ctx, &b, NULL), FA_CAPTURE);
+    cr_assert(strstr(fa_last_error(), "fa_prepare"), "%s", fa_last_error());
+    cr_assert_eq(fake_calls("cuLibraryLoadData"), loads);
+    cr_assert_eq(fake_calls("cuLaunchKernel"), launches + 1);
+    fake_capturing(false);
+    p.dtype = b.dtype;
+    p.d = b.d;
+    p.mask = b.mask;
+    p.b = b.b, p.hq = b.hq, p.hkv = b.hkv, p.sq = b.sq, p.sk = b.sk;
+    OK(fa_prepare(ctx, &p));
+    OK(fa_prepare(ctx, &p));
+    fake_capturing(true);
+    OK(fa_launch(ctx, &b, NULL));
+    fake_fail("cuStreamIsCapturing", 1, CUDA_ERROR_STREAM_CAPTURE_IMPLICIT);
+    a.d = 32;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_CAPTURE, "the legacy stream while another is captured");
+}
+
+Test(runtime_launch, contexts_are_the_callers)
+{
+    const cu_driver *d = fa_context_driver(ctx);
+    fa_args a = good();
+    CUcontext now;
+    OK(fa_launch(ctx, &a, NULL));
+    d->cuCtxGetCurrent(&now);
+    cr_assert_null(now, "what was current is current again");
+    d->cuCtxSetCurrent(fake_context(1)); /* another device: ours is pushed for the call */
+    OK(fa_launch(ctx, &a, NULL));
+    cr_assert_eq(fake_last().context, fake_context(0));
+    d->cuCtxGetCurrent(&now);
+    cr_assert_eq(now, fake_context(1));
+    d->cuCtxSetCurrent(fake_context(0));
+    long pushes = fake_calls("cuCtxPushCurrent");
+    OK(fa_launch(ctx, &a, NULL));
+    cr_assert_eq(fake_calls("cuCtxPushCurrent"), pushes);
+    d->cuCtxSetCurrent(NULL);
+    cr_assert_eq(fake_calls("cuDevicePrimaryCtxRetain"), 1);
+}
+
+Test(runtime_launch, a_current_context_is_not_retained_again)
+{
+    fa_context *second;
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = "";
+    fa_context_driver(ctx)->cuCtxSetCurrent(fake_context(1));
+    OK(fa_create_on(&second, &o, fa_context_driver(ctx), -1));
+    cr_assert_str_eq(fa_context_arch(second)->chip, "Fake 1");
+    cr_assert_eq(fake_retained(1), 0);
+    fa_destroy(second);
+    fa_context_driver(ctx)->cuCtxSetCurrent(NULL);
+}
+
+Test(runtime_launch, driver_errors_are_told_and_leave_no_trace)
+{
+    static const char *const points[] = {"cuCtxPushCurrent", "cuStreamIsCapturing", "cuLibraryLoadData", "cuLibraryGetKernel",
+                                         "cuKernelSetAttribute", "cuKernelGetFunction", "cuLaunchKernel"};
+    fa_args a = good();
+    CUcontext now;
+    fa_context *suite = ctx;
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = ""; /* with one, an image that is refused is compiled once more */
+    OK(fa_create_on(&ctx, &o, fa_context_driver(suite), 0));
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        fake_fail(points[i], 1, CUDA_ERROR_UNKNOWN);
+        cr_expect_eq(fa_launch(ctx, &a, NULL), FA_DEVICE, "%s", points[i]);
+        cr_expect(strstr(fa_last_error(), points[i]), "%s: %s", points[i], fa_last_error());
+        fa_context_driver(ctx)->cuCtxGetCurrent(&now);
+        cr_expect_null(now, "%s", points[i]);
+    }
+    fake_fail("cuLaunchKernel", 1, CUDA_ERROR_OUT_OF_MEMORY);
+    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_NOMEM);
+    OK(fa_launch(ctx, &a, NULL));
+    fa_destroy(ctx);
+    ctx = suite;
+}
+
+Test(runtime_launch, the_nth_call_fails_for_every_n)
+{
+    fa_args a = good();
+    const fa_status fine[] = {FA_OK, FA_DEVICE, FA_NOMEM, FA_NO_DRIVER};
+    for (int n = 1; n < 60; n++) {
+        fa_options o = FA_OPTIONS_INIT;
+        fa_context *c;
+        const cu_driver *d = fa_context_driver(ctx);
+        o.cache_dir = scratch;
+        fake_fail(NULL, n, CUDA_ERROR_UNKNOWN);
+        fa_status st = fa_create_on(&c, &o, d, 0);
+        if (st == FA_OK)
+            st = fa_launch(c, &a, NULL);
+        bool known = false;
+        for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
+            known = known || st == fine[i];
+        cr_expect(known, "call %d: %s %s", n, fa_status_name(st), fa_last_error());
+        fake_fail(NULL, 0, CUDA_SUCCESS);
+        fa_destroy(c);
+    }
+    cr_assert_eq(fake_live_libraries(), 0);
+    cr_assert_eq(fake_retained(0), 1, "that of the suite's own context");
+}
+
+Test(runtime_launch, grids_too_large_are_refused)
+{
+    fa_args a = good();
+    a.hq = a.hkv = 65536;
+    a.sq = 1 << 20;
+    a.sk = 1;
+    a.b = 1;
+    a.d = 8;
+    a.q.sh = a.q.ss = 0, a.q.sb = 1;
+    a.o.ptr = (void *)(uintptr_t)0x1000000000000;
+    a.lse = NULL;
+    cr_assert_neq(fa_launch(ctx, &a, NULL), FA_OK);
+    cr_assert(strstr(fa_last_error(), "blocks"), "%s", fa_last_error());
+    cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
+}
+
+Test(runtime_launch, named_configs_and_winners)
+{
+    fa_args a = good();
+    fa_problem p;
+    fa_problem raw = FA_PROBLEM_INIT;
+    raw.dtype = a.dtype, raw.d = a.d, raw.b = a.b, raw.hq = a.hq, raw.hkv = a.hkv, raw.sq = a.sq, raw.sk = a.sk;
+    OK(fa_problem_normalize(&p, &raw));
+    fa_choice first;
+    OK(fa_choose(ctx, &p, &first, NULL));
+    fa_config other = first.config;
+    cr_assert(fa_config_set(&other, "lag", fa_config_get(&other, "lag", 0) ? 0 : 8));
+    const fa_plan *plan;
+    OK(fa_plan_make(ctx, &p, &other, NULL, &plan));
+    OK(fa_plan_launch(ctx, plan, &a, NULL));
+    CUfunction f = fake_last().f;
+    OK(fa_launch(ctx, &a, NULL));
+    cr_assert_neq(fake_last().f, f, "a plan is not used before it is told");
+    cr_assert(fa_plan_use(ctx, plan));
+    OK(fa_launch(ctx, &a, NULL));
+    cr_assert_eq(fake_last().f, f);
+    a.d = 32;
+    cr_assert_eq(fa_plan_launch(ctx, plan, &a, NULL), FA_INVALID);
+    a.d = 64;
+    a.q.ptr = (char *)a.q.ptr + 2;
+    cr_assert_eq(fa_plan_launch(ctx, plan, &a, NULL), FA_INVALID);
+    cr_assert(strstr(fa_last_error(), "multiples of 2 bytes"), "%s", fa_last_error());
+}
+
+Test(runtime_launch, workspace_of_the_naive_family)
+{
+    fa_args a = good();
+    fa_problem p, raw = FA_PROBLEM_INIT;
+    fa_config c;
+    const fa_plan *plan;
+    size_t bytes = 1;
+    raw.dtype = a.dtype, raw.d = a.d;
+    OK(fa_problem_normalize(&p, &raw));
+    OK(fa_config_parse(&c, "naive:tile=64"));
+    OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
+    OK(fa_plan_workspace(plan, &a, &bytes));
+    cr_assert_eq(bytes, 4u * 2 * 8 * 128 * 256);
+    cr_assert_eq(fa_plan_launch(ctx, plan, &a, NULL), FA_INVALID);
+    cr_assert(strstr(fa_last_error(), "workspace_size"));
+    a.workspace = AT(6);
+    a.workspace_size = bytes;
+    long before = fake_calls("cuLaunchKernel");
+    OK(fa_plan_launch(ctx, plan, &a, NULL));
+    cr_assert_eq(fake_calls("cuLaunchKernel") - before, 3);
+    a.sk = 0;
+    OK(fa_plan_launch(ctx, plan, &a, NULL));
+    cr_assert_eq(fake_calls("cuLaunchKernel") - before, 5, "no scores to compute");
+    OK(fa_workspace_size(ctx, &a, &bytes));
+    cr_assert_eq(bytes, 0);
+}
+
+static void *launch_some(void *arg)
+{
+    int me = *(int *)arg;
+    static const int masks[] = {FA_MASK_NONE, FA_MASK_CAUSAL, FA_MASK_WINDOW};
+    for (int i = 0; i < 60; i++) {
+        fa_args a = good();
+        a.mask = masks[(i + me) % 3];
+        if (fa_launch(ctx, &a, NULL) != FA_OK || fake_last().params.b != 2)
+            abort();
+        a.d = -me - 1;
+        if (fa_launch(ctx, &a, NULL) != FA_INVALID)
+            abort();
+        char expect[32];
+        snprintf(expect, sizeof expect, "d is %d;", -me - 1);
+        if (!strstr(fa_last_error(), expect))
+            abort();
+    }
+    return NULL;
+}
+
+Test(runtime_launch, eight_threads_build_each_kernel_once)
+{
+    pthread_t t[8];
+    int id[8];
+    for (int i = 0; i < 8; i++) {
+        id[i] = i;
+        pthread_create(&t[i], NULL, launch_some, &id[i]);
+    }
+    for (int i = 0; i < 8; i++)
+        pthread_join(t[i], NULL);
+    cr_assert_eq(atomic_load(&compiled), 3);
+    cr_assert_eq(fake_calls("cuLibraryLoadData"), 3);
+    cr_assert_eq(fake_calls("cuLaunchKernel"), 8 * 60);
+}
+
+Test(runtime_launch, the_table_holds_many_plans)
+{
+    fa_problem p, raw = FA_PROBLEM_INIT;
+    fa_args a = good();
+    fa_choice c;
+    raw.dtype = a.dtype, raw.d = a.d;
+    OK(fa_problem_normalize(&p, &raw));
+    OK(fa_choose(ctx, &p, &c, NULL));
+    const fa_plan *plan[300];
+    for (int i = 0; i < 300; i++) {
+        p.sq = 1 << i % 20;
+        p.sk = 1 << i / 20;
+        p.b = p.hq = p.hkv = 1;
+        OK(fa_plan_make(ctx, &p, &c.config, "test", &plan[i]));
+        cr_assert(fa_plan_use(ctx, plan[i]));
+    }
+    for (int i = 0; i < 300; i++)
+        cr_assert_eq(fa_table_find(&ctx->table, plan[i]->key), plan[i]);
+    cr_assert_eq(fake_live_libraries(), 1);
+}
+
+Test(runtime_launch, explain)
+{
+    fa_args a = good();
+    char before[2048], after[2048], cut[20];
+    OK(fa_explain(ctx, NULL, &a, before, sizeof before));
+    cr_assert_eq(fake_calls("cuLibraryLoadData"), 0);
+    cr_assert(strstr(before, "model") && strstr(before, "not compiled yet") && strstr(before, "Fake 0"), "%s", before);
+    OK(fa_launch(ctx, &a, NULL));
+    OK(fa_explain(ctx, NULL, &a, after, sizeof after));
+    cr_assert(strstr(after, "loaded, from the compiler"), "%s", after);
+    char *config = strstr(before, "config"), *end = strchr(config, '\n');
+    *end = 0;
+    cr_assert(strstr(after, config), "%s is not what ran: %s", config, after);
+    OK(fa_explain(ctx, NULL, &a, cut, sizeof cut));
+    cr_assert_eq(strlen(cut), sizeof cut - 1);
+    a.b = 0;
+    OK(fa_explain(ctx, NULL, &a, cut, sizeof cut));
+    cr_assert(strstr(cut, "nothing"));
+}
