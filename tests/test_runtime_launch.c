@@ -292,7 +292,7 @@ Test(runtime_launch, grids_too_large_are_refused)
 {
     fa_args a = good();
     a.hq = a.hkv = 65536;
-    a.sq = 1 << 20;
+    a.sq = 1 << 26;
     a.sk = 1;
     a.b = 1;
     a.d = 8;

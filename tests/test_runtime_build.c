@@ -1,0 +1,287 @@
+/* From text to a kernel: the compiler, the cache in front of it, and what happens when either is not as it should be. */
+#include "fake_driver.h"
+#include "runtime/runtime.h"
+#include "test_cache_scratch.h"
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <xxhash.h>
+
+TestSuite(runtime_build, .init = scratch_make, .fini = scratch_remove, .timeout = 300);
+
+static fa_source source_of(const char *text)
+{
+    fa_source s;
+    memset(&s, 0, sizeof s);
+    XXH128_hash_t h = XXH3_128bits(text, strlen(text));
+    s.text = s.lined = (char *)text;
+    s.text_size = s.lined_size = strlen(text);
+    s.hash[0] = h.low64;
+    s.hash[1] = h.high64;
+    strcpy(s.name, "test.cu");
+    s.steps = 1;
+    strcpy(s.step[0].entry, "k");
+    s.step[0].threads = 32;
+    return s;
+}
+
+static const char *const kernel = "extern \"C\" __global__ void k(float *p) { p[threadIdx.x] = 1.f; }\n";
+
+static int compiles;
+
+static void count(void *user, int level, const char *message)
+{
+    (void)user, (void)level;
+    compiles += strstr(message, "from the compiler") != NULL;
+}
+
+static fa_context *open_in(const char *cache)
+{
+    fa_context *ctx;
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = cache;
+    o.log = count;
+    o.log_level = FA_LOG_INFO;
+    cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK, "%s", fa_last_error());
+    return ctx;
+}
+
+static const char *entry_path(fa_key k)
+{
+    char hex[33];
+    fa_key_print(hex, k);
+    return below("v1/kernels/%.2s/%s.fak", hex, hex);
+}
+
+Test(runtime_build, cubin_with_resources_and_ptx_without)
+{
+    fa_compiler *c = fa_compiler_open(NULL);
+    fa_source s = source_of(kernel);
+    fa_entry e;
+    cr_assert_eq(fa_compile(c, &s, "sm_90a", 0, &e), FA_OK, "%s", fa_last_error());
+    cr_assert(e.image_size > 64 && memcmp(e.image, "\177ELF", 4) == 0 && !e.ptx);
+    fa_resources r = fa_resources_parse(e.log, "k");
+    cr_assert(r.known && r.registers > 0 && r.spill_stores == 0 && r.stack == 0, "%s", e.log);
+    cr_assert_not(fa_resources_parse(e.log, "other").known);
+    fa_key cubin = e.key;
+    fa_entry_free(&e);
+    cr_assert_eq(fa_compile(c, &s, "sm_90a", 1, &e), FA_OK, "%s", fa_last_error());
+    cr_assert(strstr(e.image, ".target sm_90a") && e.ptx && e.image[e.image_size - 1] == 0);
+    cr_assert(e.key.lo != cubin.lo);
+    fa_entry_free(&e);
+    fa_compiler_close(c);
+}
+
+Test(runtime_build, resources_are_read_per_entry)
+{
+    const char *log = "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\nptxas info    : Function properties for k2\n"
+                      "ptxas         .     400 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
+                      "ptxas info    : Used 30 registers, used 0 barriers, 400 bytes cumulative stack size\n"
+                      "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x in function 'k'\n"
+                      "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
+                      "ptxas info    : Used 255 registers, used 1 barriers, 1024 bytes smem\n";
+    fa_resources a = fa_resources_parse(log, "k2"), b = fa_resources_parse(log, "k");
+    cr_assert(a.known && a.registers == 30 && a.stack == 400 && a.spill_stores == 12 && a.spill_loads == 16 && a.smem == 0 && !a.serialized);
+    cr_assert(b.known && b.registers == 255 && b.stack == 0 && b.spill_stores == 0 && b.smem == 1024 && b.serialized);
+    cr_assert_not(fa_resources_parse("", "k").known);
+    cr_assert_not(fa_resources_parse(NULL, "k").known);
+}
+
+Test(runtime_build, compile_errors_carry_the_template_line)
+{
+    fa_compiler *c = fa_compiler_open(NULL);
+    fa_source s = source_of("int fine;\n#line 41 \"templates/some.cu\"\nextern \"C\" __global__ void k() { int x = missing; }\n");
+    fa_entry e;
+    cr_assert_eq(fa_compile(c, &s, "sm_80", 0, &e), FA_COMPILE);
+    cr_assert(strstr(fa_last_error(), "templates/some.cu(41)") && strstr(fa_last_error(), "missing"), "%s", fa_last_error());
+    cr_assert_null(e.image);
+    cr_assert_eq(fa_compile(c, &s, "sm_1", 0, &e), FA_COMPILE);
+    fa_compiler_close(c);
+}
+
+Test(runtime_build, built_once_then_cached_then_kept)
+{
+    fa_source s = source_of(kernel);
+    const fa_kernel *a, *b;
+    fa_context *ctx = open_in(scratch);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &a), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &b), FA_OK);
+    cr_assert(a == b && compiles == 1);
+    cr_assert_str_eq(a->from, "compiler");
+    fa_destroy(ctx);
+    ctx = open_in(scratch);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &a), FA_OK);
+    cr_assert_str_eq(a->from, "disk cache");
+    cr_assert_eq(compiles, 1);
+    fa_entry e;
+    cr_assert(fa_entry_get(fa_context_store(ctx), a->key, "sm_80", &e));
+    cr_assert(e.about && strstr(e.about, "\"source\":\"test.cu\"") && strstr(e.about, "\"compiler\":\"nvrtc "), "%s", e.about);
+    fa_entry_free(&e);
+    fa_destroy(ctx);
+    cr_assert_eq(fake_live_libraries(), 0);
+}
+
+Test(runtime_build, a_corrupt_entry_is_compiled_anew)
+{
+    fa_source s = source_of(kernel);
+    const fa_kernel *k;
+    fa_context *ctx = open_in(scratch);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK);
+    const char *path = entry_path(k->key);
+    fa_destroy(ctx);
+    cr_assert_eq(truncate(path, 100), 0);
+    ctx = open_in(scratch);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(compiles, 2);
+    fa_destroy(ctx);
+    ctx = open_in(scratch);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK);
+    cr_assert_eq(compiles, 2, "the entry was repaired");
+    fa_destroy(ctx);
+}
+
+Test(runtime_build, a_refused_image_is_compiled_once_more)
+{
+    fa_source s = source_of(kernel);
+    const fa_kernel *k;
+    fa_context *ctx = open_in(scratch);
+    fake_fail("cuLibraryLoadData", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_DEVICE, "fresh out of the compiler: no second try");
+    fa_destroy(ctx);
+    ctx = open_in(scratch);
+    fake_fail("cuLibraryLoadData", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_str_eq(k->from, "compiler");
+    fa_destroy(ctx);
+}
+
+Test(runtime_build, without_a_disk)
+{
+    fa_source s = source_of(kernel);
+    const fa_kernel *k;
+    fa_context *ctx = open_in("");
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    fa_destroy(ctx);
+}
+
+Test(runtime_build, processes_share_one_compilation)
+{
+    fa_source s = source_of(kernel);
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0) {
+            fa_compiler *c = fa_compiler_open(NULL);
+            fa_store *store = fa_store_open(scratch, NULL, NULL);
+            fa_entry e;
+            bool cached;
+            fa_status st = fa_build_image(store, c, &s, "sm_80", 0, (fa_subject){NULL, NULL}, false, &e, &cached);
+            fa_entry_free(&e);
+            fa_store_close(store);
+            fa_compiler_close(c);
+            _exit(st != FA_OK ? 2 : cached ? 0 : 1);
+        }
+    int fresh = 0;
+    for (int i = 0; i < 4; i++) {
+        int status;
+        wait(&status);
+        cr_assert(WIFEXITED(status) && WEXITSTATUS(status) < 2);
+        fresh += WEXITSTATUS(status);
+    }
+    cr_assert_eq(fresh, 1);
+}
+
+Test(runtime_build, options_and_compiler_are_in_the_key)
+{
+    fa_compiler *c = fa_compiler_open(NULL);
+    fa_source s = source_of(kernel);
+    fa_key a, b;
+    cr_assert_eq(fa_compiler_key(c, &s, "sm_80", 0, &a), FA_OK);
+    setenv("NVRTC_APPEND_FLAGS", "-G", 1);
+    cr_assert_eq(fa_compiler_key(c, &s, "sm_80", 0, &b), FA_OK);
+    unsetenv("NVRTC_APPEND_FLAGS");
+    cr_assert(a.lo != b.lo);
+    const fa_nvrtc *n;
+    cr_assert_eq(fa_compiler_nvrtc(c, &n), FA_OK);
+    cr_assert(strncmp(n->identity, n->name, strlen(n->name)) == 0 && strlen(n->identity) > strlen(n->name) + 16, "%s", n->identity);
+    fa_compiler_close(c);
+}
+
+/* A library that only answers for its version. */
+static bool make_nvrtc(const char *path, int major, int minor, const char *functions)
+{
+    char command[2048];
+    FILE *f = fopen(below("nvrtc.c"), "w");
+    fprintf(f, "int nvrtcVersion(int *a, int *b) { *a = %d; *b = %d; return 0; }\n%s", major, minor, functions);
+    fclose(f);
+    snprintf(command, sizeof command, "cc -shared -fPIC -o %s %s 2>/dev/null", path, below("nvrtc.c"));
+    return system(command) == 0;
+}
+
+static const char *const rest = "void nvrtcGetErrorString(void){} void nvrtcCreateProgram(void){} void nvrtcCompileProgram(void){}\n"
+                                "void nvrtcDestroyProgram(void){} void nvrtcGetPTXSize(void){} void nvrtcGetPTX(void){}\n"
+                                "void nvrtcGetCUBINSize(void){} void nvrtcGetCUBIN(void){} void nvrtcGetProgramLogSize(void){}\n"
+                                "void nvrtcGetProgramLog(void){}\n";
+
+Test(runtime_build, nvrtc_missing_broken_or_too_old)
+{
+    fa_nvrtc n;
+    const char *path = below("libnvrtc.so.12");
+    cr_assert_eq(fa_nvrtc_open(&n, below("absent.so"), NULL), FA_NO_NVRTC);
+    cr_assert(strstr(fa_last_error(), "absent.so: no such file"), "%s", fa_last_error());
+    spill(path, "not a library", 13);
+    cr_assert_eq(fa_nvrtc_open(&n, path, NULL), FA_NO_NVRTC);
+    unlink(path);
+    if (!make_nvrtc(path, 12, 3, rest))
+        cr_skip_test("no C compiler named cc");
+    cr_assert_eq(fa_nvrtc_open(&n, path, NULL), FA_NO_NVRTC);
+    cr_assert(strstr(fa_last_error(), "12.3") && strstr(fa_last_error(), path) && strstr(fa_last_error(), "12.4"), "%s", fa_last_error());
+    const char *bare = below("bare.so"), *newer = below("newer.so");
+    make_nvrtc(bare, 12, 4, "");
+    cr_assert_eq(fa_nvrtc_open(&n, bare, NULL), FA_NO_NVRTC);
+    cr_assert(strstr(fa_last_error(), "nvrtcGetErrorString"), "%s", fa_last_error());
+    make_nvrtc(newer, 99, 1, rest);
+    setenv("FAGEN_NVRTC", newer, 1);
+    fa_text looked = {0};
+    cr_assert_eq(fa_nvrtc_open(&n, NULL, &looked), FA_OK, "%s", fa_last_error());
+    unsetenv("FAGEN_NVRTC");
+    cr_assert(n.major == 99 && strcmp(n.path, newer) == 0 && strstr(fa_text_cstr(&looked), "version 99.1, used"));
+    fa_text_free(&looked);
+}
+
+Test(runtime_build, no_nvrtc_is_told_when_a_kernel_is_needed_and_not_before)
+{
+    fa_context *ctx;
+    fa_options o = FA_OPTIONS_INIT;
+    fa_problem p = FA_PROBLEM_INIT;
+    char buf[1024];
+    o.cache_dir = "";
+    o.nvrtc = "/nowhere/libnvrtc.so";
+    cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK);
+    p.dtype = FA_F16;
+    p.d = 64;
+    cr_assert_eq(fa_supported(ctx, &p), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_explain(ctx, &p, NULL, buf, sizeof buf), FA_OK);
+    cr_assert(strstr(buf, "no compiler"), "%s", buf);
+    cr_assert_eq(fa_prepare(ctx, &p), FA_NO_NVRTC);
+    cr_assert(strstr(fa_last_error(), "/nowhere/libnvrtc.so"), "%s", fa_last_error());
+    fa_destroy(ctx);
+}
+
+static void *fail_in_thread(void *arg)
+{
+    (void)arg;
+    cr_expect_str_empty(fa_last_error());
+    fa_prepare(NULL, NULL);
+    return NULL;
+}
+
+Test(runtime_build, the_last_error_belongs_to_its_thread)
+{
+    pthread_t t;
+    fa_context *ctx;
+    fa_options o = FA_OPTIONS_INIT;
+    o.log_level = 77;
+    cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_INVALID);
+    pthread_create(&t, NULL, fail_in_thread, NULL);
+    pthread_join(t, NULL);
+    cr_assert(strstr(fa_last_error(), "log_level"), "%s", fa_last_error());
+}
