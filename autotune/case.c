@@ -1,0 +1,258 @@
+/* case: one launch in full, decided by one integer. */
+#include "case.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "number.h"
+#include "random.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define WORK_MOST 3e6  /* multiply-adds of one product, so that a case is quick on the simulator */
+#define DRAWS 4000     /* of a config before giving up */
+
+#define PICK(r, table) ((table)[fa_random_below(r, (int)(sizeof(table) / sizeof *(table)))])
+
+/* ---- the compile-time part ---- */
+
+static int32_t pick_d(fa_random *r)
+{
+    static const int32_t common[] = { 64, 64, 128, 128, 96, 32, 256, 192 }, eights[] = { 8, 16, 24, 40, 48, 56, 72, 80, 88, 104, 120, 160, 200 },
+                         any[] = { 1, 2, 3, 5, 7, 12, 17, 20, 33, 36, 65, 77, 100, 127, 130, 255 };
+    int32_t kind = fa_random_below(r, 10);
+    return kind < 4 ? PICK(r, common) : kind < 7 ? PICK(r, eights) : kind < 9 ? PICK(r, any) : fa_random_within(r, 1, 256);
+}
+
+static void make_kernel(fa_case *c, uint64_t number)
+{
+    static const int32_t dtypes[] = { FA_F16, FA_BF16, FA_TF32, FA_F16, FA_BF16, FA_F32, FA_TF32 };
+    static const int32_t aligns[] = { 0, 0, 0, 0, 8, 4, 2 };
+    fa_random r = { fa_random_mix(number ^ 0x6b65726e656c) };
+    fa_problem p = FA_PROBLEM_INIT, *out = &c->problem;
+    p.dtype = dtypes[number % (sizeof dtypes / sizeof *dtypes)];
+    p.mask = (int32_t)(number % 3);
+    p.d = pick_d(&r);
+    p.dv = fa_random_below(&r, 4) ? p.d : pick_d(&r);
+    p.o_dtype = fa_random_below(&r, 4) ? 0 : FA_F32;
+    int32_t align = PICK(&r, aligns);
+    c->choice = (uint32_t)fa_random_next(&r);
+    fa_problem_normalize(out, &p);
+    if (align && align >= fa_dtype_bytes(p.dtype) && align < out->align)
+        out->align = align;
+}
+
+/* ---- the run-time part ---- */
+
+static int32_t pick_length(fa_random *r)
+{
+    int32_t kind = fa_random_below(r, 20);
+    return kind < 2 ? 1 : kind < 6 ? fa_random_within(r, 2, 20) : kind < 18 ? fa_random_within(r, 21, 160) : fa_random_within(r, 161, 400);
+}
+
+static double work(const fa_problem *p)
+{
+    return (double)p->b * p->hq * fmax(p->sq, 16) * fmax(p->sk, 16) * (p->d + p->dv) / 2;
+}
+
+static void make_shape(fa_problem *p, fa_random *r)
+{
+    static const int32_t ratios[] = { 1, 1, 2, 3, 4, 7, 8 };
+    int32_t ratio = PICK(r, ratios);
+    p->b = fa_random_within(r, 1, 3);
+    p->hkv = fa_random_within(r, 1, 3);
+    p->sq = pick_length(r);
+    p->sk = fa_random_below(r, 3) ? pick_length(r) : p->sq;
+    if (fa_random_below(r, 40) == 0)
+        p->sk = 0;
+    p->hq = p->hkv * ratio;
+    while (work(p) > WORK_MOST) {
+        if (p->b > 1)
+            p->b--;
+        else if (p->hkv > 1)
+            p->hkv--;
+        else if (ratio > 1 && ratio != 7)
+            ratio--;
+        else if (p->sq > p->sk)
+            p->sq -= p->sq / 4 + 1;
+        else
+            p->sk -= p->sk / 4 + 1;
+        p->hq = p->hkv * ratio;
+    }
+}
+
+static int32_t pick_window(fa_random *r, int32_t sk)
+{
+    int32_t kind = fa_random_below(r, 6);
+    return kind == 0 ? -1 : kind == 1 ? 0 : kind < 4 ? fa_random_below(r, 33) : fa_random_below(r, sk + 20);
+}
+
+static void make_layouts(fa_case *c, fa_random *r)
+{
+    static const int32_t kinds[] = { FA_LAYOUT_PACKED, FA_LAYOUT_PACKED, FA_LAYOUT_PADDED, FA_LAYOUT_HEADS, FA_LAYOUT_REVERSED },
+                         same[] = { FA_LAYOUT_SAME_BATCH, FA_LAYOUT_SAME_HEAD, FA_LAYOUT_SAME };
+    for (int i = 0; i < FA_TENSORS; i++) {
+        c->layout[i] = PICK(r, kinds);
+        if ((i == FA_K || i == FA_V) && fa_random_below(r, 6) == 0)
+            c->layout[i] = PICK(r, same);
+    }
+    if (fa_random_below(r, 25) == 0)
+        c->layout[fa_random_below(r, FA_TENSORS)] = FA_LAYOUT_FAR;
+}
+
+void fa_case_make(fa_case *c, uint64_t seed)
+{
+    fa_random r = { fa_random_mix(seed) };
+    *c = (fa_case){ .seed = seed, .same_b = 1, .same_kv = 1, .same_q = 1, .gap = 255 };
+    uint64_t number = seed < FA_CASE_FREE ? fa_random_next(&r) % FA_CASE_KERNELS : fa_random_next(&r);
+    c->kernel = (uint32_t)number;
+    make_kernel(c, number);
+    make_shape(&c->problem, &r);
+    c->window_left = pick_window(&r, c->problem.sk);
+    c->window_right = pick_window(&r, c->problem.sk);
+    int32_t diagonal = fa_random_below(&r, 10);
+    c->diagonal = diagonal < 7 ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
+    c->offset = fa_random_within(&r, -c->problem.sq - 5, c->problem.sk + 5);
+    c->scale = fa_random_below(&r, 4) ? 0 : (float)(fa_random_unit(&r) / sqrt(c->problem.d));
+    make_layouts(c, &r);
+    c->odd = fa_random_below(&r, 2);
+    c->lse = fa_random_below(&r, 4) != 0;
+    c->values = fa_random_below(&r, 3) ? FA_VALUES_NORMAL : FA_VALUES_HEAVY;
+    c->hidden = fa_random_below(&r, FA_HIDDEN_KINDS);
+}
+
+fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
+{
+    *out = (fa_case){ .seed = seed, .window_left = -1, .window_right = -1, .lse = 1, .gap = 255, .same_b = 1, .same_kv = 1, .same_q = 1 };
+    fa_status st = fa_problem_normalize(&out->problem, p);
+    fa_problem *q = &out->problem;
+    q->b = q->b ? q->b : 1;
+    q->hkv = q->hkv ? q->hkv : 1;
+    q->hq = q->hq ? q->hq : q->hkv;
+    return st;
+}
+
+/* ---- its config ---- */
+
+static bool draw_config(fa_gen *g, const char *family, fa_random *r, fa_config *out)
+{
+    fa_tunable t;
+    *out = (fa_config){ .n = 0 };
+    strncpy(out->family, family, sizeof out->family - 1);
+    for (size_t i = 0; fa_gen_tunable(g, family, i, &t); i++)
+        if (!fa_config_set(out, t.name, t.values[fa_random_below(r, (int32_t)t.n)]))
+            return false;
+    return true;
+}
+
+fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, fa_config *out)
+{
+    fa_random r = { fa_random_mix(c->choice ^ 0x636f6e666967) };
+    fa_status st = FA_UNSUPPORTED;
+    for (int i = 0; i < DRAWS; i++) {
+        fa_source s;
+        const char *family = fa_gen_family(g, (size_t)fa_random_below(&r, (int32_t)fa_gen_families(g)));
+        if (!strcmp(family, "naive") || !draw_config(g, family, &r, out))
+            continue;
+        st = fa_render(g, &c->problem, out, a, budget, &s);
+        fa_source_free(&s);
+        if (st != FA_NO_FIT && st != FA_UNSUPPORTED)
+            return st;
+    }
+    return fa_wrap(st, "none of %d configs drawn at random fits", DRAWS);
+}
+
+/* ---- what it says ---- */
+
+int fa_case_print(char *buf, size_t n, const fa_case *c)
+{
+    static const char *const diagonals[] = { "bottom-right", "top-left", "offset" }, *const values[] = { "normal", "heavy", "steep", "tiny" },
+                      *const hidden[] = { "values", "nan", "inf" };
+    char problem[160], window[48] = "", offset[24] = "", same[80] = "";
+    const fa_problem *p = &c->problem;
+    fa_problem_print_key(problem, sizeof problem, p);
+    if (p->mask == FA_MASK_WINDOW)
+        snprintf(window, sizeof window, " window=%d:%d", c->window_left, c->window_right);
+    if (c->diagonal == FA_OFFSET)
+        snprintf(offset, sizeof offset, ":%d", c->offset);
+    if (c->same_b != 1 || c->same_kv != 1 || c->same_q != 1)
+        snprintf(same, sizeof same, " same=%d:%d:%d", c->same_b, c->same_kv, c->same_q);
+    return snprintf(buf, n,
+                    "seed=%llu %s,b=%d,hq=%d,hkv=%d,sq=%d,sk=%d%s diagonal=%s%s scale=%.9g q=%s k=%s v=%s o=%s%s lse=%d values=%s hidden=%s "
+                    "gap=%d%s",
+                    (unsigned long long)c->seed, problem, p->b, p->hq, p->hkv, p->sq, p->sk, window, diagonals[c->diagonal], offset,
+                    (double)fa_case_scale(c), fa_layout_name(c->layout[FA_Q]), fa_layout_name(c->layout[FA_K]),
+                    fa_layout_name(c->layout[FA_V]), fa_layout_name(c->layout[FA_O]), c->odd ? " odd" : "", c->lse, values[c->values],
+                    hidden[c->hidden], c->gap, same);
+}
+
+fa_band fa_case_band(const fa_case *c)
+{
+    return fa_band_of(&c->problem, c->diagonal, c->offset, c->window_left, c->window_right);
+}
+
+float fa_case_scale(const fa_case *c)
+{
+    return c->scale > 0 ? c->scale : (float)(1 / sqrt((double)c->problem.d));
+}
+
+bool fa_case_seen(const fa_case *c, int32_t key)
+{
+    fa_band band = fa_case_band(c);
+    int64_t first = key - band.hi, last = key - band.lo; /* queries that see it */
+    first = first > 0 ? first : 0;
+    last = last < c->problem.sq - 1 ? last : c->problem.sq - 1;
+    return first <= last;
+}
+
+int fa_case_dtype(const fa_case *c, int tensor)
+{
+    return tensor == FA_O ? c->problem.o_dtype : c->problem.dtype;
+}
+
+fa_layout fa_case_layout(const fa_case *c, int tensor)
+{
+    const fa_problem *p = &c->problem;
+    bool kv = tensor == FA_K || tensor == FA_V;
+    int32_t unit = p->align / fa_dtype_bytes(fa_case_dtype(c, tensor));
+    return fa_layout_make(c->layout[tensor], p->b, kv ? p->sk : p->sq, kv ? p->hkv : p->hq, tensor == FA_V || tensor == FA_O ? p->dv : p->d,
+                          unit > 0 ? unit : 1, c->odd);
+}
+
+/* ---- its data ---- */
+
+static uint64_t row_seed(const fa_case *c, int tensor, int32_t b, int32_t s, int32_t h)
+{
+    int kind = c->layout[tensor];
+    bool same_b = kind == FA_LAYOUT_SAME_BATCH || kind == FA_LAYOUT_SAME, same_h = kind == FA_LAYOUT_SAME_HEAD || kind == FA_LAYOUT_SAME;
+    b = same_b ? 0 : b / c->same_b;
+    h = same_h ? 0 : h / (tensor == FA_Q ? c->same_q : c->same_kv);
+    uint64_t x = fa_random_mix(c->seed + 0x9e3779b97f4a7c15u * (uint64_t)(tensor + 1));
+    x = fa_random_mix(x ^ (uint64_t)b << 32 ^ (uint32_t)s);
+    return fa_random_mix(x + (uint64_t)h);
+}
+
+/* Q is constant, K the same constant or its opposite: scores are the scale times d times their product, 5e5. */
+static float steep(const fa_case *c, int tensor, fa_random *r)
+{
+    float m = (float)sqrt(5e5 / (fa_case_scale(c) * c->problem.d));
+    return tensor == FA_K && fa_random_next(r) & 1 ? -m : m;
+}
+
+void fa_case_row(const fa_case *c, int tensor, int32_t b, int32_t s, int32_t h, float *row)
+{
+    fa_random r = { row_seed(c, tensor, b, s, h) };
+    int32_t width = tensor == FA_V ? c->problem.dv : c->problem.d, dtype = c->problem.dtype;
+    bool kv = tensor == FA_K || tensor == FA_V, hide = kv && c->hidden && !fa_case_seen(c, s);
+    float constant = c->values == FA_VALUES_STEEP && tensor != FA_V ? steep(c, tensor, &r) : 0;
+    float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;
+    for (int32_t i = 0; i < width; i++) {
+        float x = constant != 0 ? constant : fa_random_normal(&r);
+        if (c->values == FA_VALUES_HEAVY && fa_random_below(&r, 50) == 0)
+            x *= 16;
+        if (c->values == FA_VALUES_TINY && kv)
+            x *= tensor == FA_K ? least : least * 16;
+        if (hide)
+            x = c->hidden == FA_HIDDEN_NAN ? NAN : i & 1 ? -INFINITY : INFINITY;
+        row[i] = dtype == FA_TF32 ? x : fa_number_round(x, dtype);
+    }
+}

@@ -1,0 +1,64 @@
+/* case: one launch in full, data included, decided by one integer: what verification runs and what a failure is replayed by. */
+#ifndef FA_AUTOTUNE_CASE_H
+#define FA_AUTOTUNE_CASE_H
+#include "gen/config.h"
+#include "gen/gen.h"
+#include "gen/model.h"
+#include "layout.h"
+
+enum { FA_Q, FA_K, FA_V, FA_O, FA_TENSORS };
+
+typedef enum fa_values {
+    FA_VALUES_NORMAL = 0, /* N(0, 1) */
+    FA_VALUES_HEAVY,      /* N(0, 1), one in 50 sixteen times as large */
+    FA_VALUES_STEEP,      /* scores near -5e5 or +5e5, by key */
+    FA_VALUES_TINY,       /* subnormal numbers of the type in K, tiny ones in V */
+    FA_VALUES_KINDS
+} fa_values;
+
+typedef enum fa_hidden {  /* what lies in keys that no query sees */
+    FA_HIDDEN_VALUES = 0, FA_HIDDEN_NAN, FA_HIDDEN_INF, FA_HIDDEN_KINDS
+} fa_hidden;
+
+typedef struct fa_case {
+    uint64_t seed;        /* of the data, and of all below where fa_case_make made it */
+    uint32_t kernel;      /* number of the compile-time part: cases that share it share a problem key and a config */
+    uint32_t choice;      /* which config: see fa_case_config */
+    fa_problem problem;   /* normalized; sq and sk may be 0 */
+    int32_t window_left, window_right, diagonal, offset;
+    float scale;          /* 0 = 1/sqrt(d) */
+    int32_t layout[FA_TENSORS]; /* fa_layout_kind */
+    int32_t odd;          /* 1: strides that must be ignored are absurd */
+    int32_t lse;          /* 1: LSE is asked for */
+    int32_t values;       /* fa_values */
+    int32_t hidden;       /* fa_hidden */
+    int32_t gap;          /* the byte that fills gaps of inputs, 0 to 255; 255 makes NaN of every type */
+    int32_t same_b;       /* this many batches in a row hold the same data; at least 1 */
+    int32_t same_kv;      /* this many KV heads in a row hold the same data; at least 1 */
+    int32_t same_q;       /* this many query heads in a row hold the same data; at least 1 */
+} fa_case;
+
+/* Seeds below FA_CASE_FREE draw one of FA_CASE_KERNELS compile-time parts, so that a campaign compiles little; from there on each
+ * draws its own. */
+#define FA_CASE_KERNELS 84
+#define FA_CASE_FREE ((uint64_t)1 << 32)
+void fa_case_make(fa_case *out, uint64_t seed);
+
+/* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. */
+fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed);
+
+/* The config that c->choice stands for among those of the default families that fit. */
+fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, fa_config *out);
+
+/* One line: "seed=17 bf16,d=64,... window=3:5 diagonal=top-left q=padded ...". Returns the length as snprintf does. */
+int fa_case_print(char *buf, size_t n, const fa_case *c);
+
+fa_band fa_case_band(const fa_case *c);       /* visible: i + lo <= j <= i + hi */
+float fa_case_scale(const fa_case *c);        /* as the kernel gets it */
+bool fa_case_seen(const fa_case *c, int32_t key); /* by some query */
+fa_layout fa_case_layout(const fa_case *c, int tensor);
+int fa_case_dtype(const fa_case *c, int tensor);
+
+/* The width values of row (b, s, h) of Q, K or V, rounded to the type. The same for every layout of the tensor. */
+void fa_case_row(const fa_case *c, int tensor, int32_t b, int32_t s, int32_t h, float *row);
+#endif

@@ -1,0 +1,145 @@
+/* oracle: attention on the CPU. */
+#include "oracle.h"
+#include "gen/error.h"
+#include "number.h"
+#include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define THREADS_MOST 8
+#define WORK_OF_A_THREAD 2e6 /* multiply-adds worth starting one for */
+
+typedef struct job {
+    const fa_attention *a;
+    double *o, *lse; /* exact */
+    float *naive;
+    int dtype, o_dtype;
+    int64_t rows;    /* b * hq * sq */
+    _Atomic int64_t next;
+    atomic_bool oom;
+} job;
+
+/* One row of queries: where its operands lie. */
+typedef struct place {
+    const float *q, *k, *v;
+    int64_t step_k, step_v, out, lse, first, last; /* last < first: sees nothing */
+} place;
+
+static place place_of(const fa_attention *a, int64_t row)
+{
+    int64_t i = row % a->sq, h = row / a->sq % a->hq, b = row / a->sq / a->hq, kv = h / (a->hq / a->hkv);
+    int64_t first = i + a->lo, last = i + a->hi;
+    return (place){
+        .q = a->q + ((b * a->sq + i) * a->hq + h) * a->d,
+        .k = a->k + (b * a->sk * a->hkv + kv) * a->d,
+        .v = a->v + (b * a->sk * a->hkv + kv) * a->dv,
+        .step_k = (int64_t)a->hkv * a->d,
+        .step_v = (int64_t)a->hkv * a->dv,
+        .out = ((b * a->sq + i) * a->hq + h) * a->dv,
+        .lse = row,
+        .first = first > 0 ? first : 0,
+        .last = last < a->sk ? last : a->sk - 1,
+    };
+}
+
+static void exact_row(job *j, const place *at, double *s)
+{
+    const fa_attention *a = j->a;
+    double m = -INFINITY, l = 0, *o = j->o + at->out;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *k = at->k + key * at->step_k;
+        double x = 0;
+        for (int32_t i = 0; i < a->d; i++)
+            x += (double)at->q[i] * k[i];
+        s[key] = x * (double)a->scale;
+        m = fmax(m, s[key]);
+    }
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = 0;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *v = at->v + key * at->step_v;
+        double p = exp(s[key] - m);
+        l += p;
+        for (int32_t i = 0; i < a->dv; i++)
+            o[i] += p * v[i];
+    }
+    for (int32_t i = 0; i < a->dv && l > 0; i++)
+        o[i] /= l;
+    j->lse[at->lse] = l > 0 ? m + log(l) : -INFINITY;
+}
+
+static void naive_row(job *j, const place *at, float *s)
+{
+    const fa_attention *a = j->a;
+    bool inputs = j->dtype == FA_TF32; /* the others come rounded */
+    float m = -INFINITY, l = 0, *o = j->naive + at->out;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *k = at->k + key * at->step_k;
+        float x = 0;
+        for (int32_t i = 0; i < a->d; i++)
+            x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
+        s[key] = j->dtype == FA_TF32 ? x * a->scale : fa_number_round_finite(x * a->scale, j->dtype);
+        m = fmaxf(m, s[key]);
+    }
+    for (int64_t key = at->first; key <= at->last; key++)
+        l += s[key] = expf(s[key] - m);
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = 0;
+    for (int64_t key = at->first; key <= at->last; key++) {
+        const float *v = at->v + key * at->step_v;
+        float p = fa_number_round(s[key] / l, j->dtype);
+        for (int32_t i = 0; i < a->dv; i++)
+            o[i] += p * (inputs ? fa_number_to_tf32(v[i]) : v[i]);
+    }
+    for (int32_t i = 0; i < a->dv; i++)
+        o[i] = fa_number_round(o[i], j->o_dtype);
+}
+
+static void *work(void *user)
+{
+    job *j = user;
+    void *s = malloc(((size_t)j->a->sk + 1) * sizeof(double));
+    if (!s)
+        atomic_store(&j->oom, true);
+    for (int64_t row; s && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
+        place at = place_of(j->a, row);
+        if (j->naive)
+            naive_row(j, &at, s);
+        else
+            exact_row(j, &at, s);
+    }
+    free(s);
+    return NULL;
+}
+
+static fa_status run(job *j)
+{
+    const fa_attention *a = j->a;
+    pthread_t thread[THREADS_MOST];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    j->rows = (int64_t)a->b * a->hq * a->sq;
+    double most = (double)j->rows * a->sk * (a->d + a->dv) / WORK_OF_A_THREAD;
+    int n = (int)fmin(fmin((double)cores, THREADS_MOST), most), started = 0;
+    for (; started < n - 1; started++)
+        if (pthread_create(&thread[started], NULL, work, j))
+            break;
+    work(j);
+    for (int i = 0; i < started; i++)
+        pthread_join(thread[i], NULL);
+    return atomic_load(&j->oom) ? fa_fail(FA_NOMEM, "no memory for %d scores of the oracle", a->sk) : FA_OK;
+}
+
+fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)
+{
+    job j = { .a = a, .o = o, .lse = lse };
+    return run(&j);
+}
+
+fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o)
+{
+    job j = { .a = a, .naive = o, .dtype = dtype, .o_dtype = o_dtype };
+    return run(&j);
+}

@@ -1,0 +1,23 @@
+/* oracle: attention on the CPU: in fp64, and as the naive algorithm computes it in the type of the inputs. */
+#ifndef FA_AUTOTUNE_ORACLE_H
+#define FA_AUTOTUNE_ORACLE_H
+#include <fagen.h>
+
+/* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
+ * what is not visible is not read. */
+typedef struct fa_attention {
+    int32_t b, hq, hkv, sq, sk, d, dv;
+    int64_t lo, hi;
+    float scale;
+    const float *q, *k, *v;
+} fa_attention;
+
+/* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf. Rows are shared among at most
+ * eight threads. */
+fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse);
+
+/* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the
+ * type (beyond its largest value it stays there), P = exp(S - max) / sum in fp32 rounded to the type, O accumulated in fp32 and
+ * rounded to o_dtype. FA_TF32: inputs and P rounded to TF32, S kept. FA_F32: nothing rounded beyond fp32. */
+fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o);
+#endif

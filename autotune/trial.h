@@ -1,0 +1,32 @@
+/* trial: a case's tensors on a device with what should come out: any number of configs are run on it and judged. */
+#ifndef FA_AUTOTUNE_TRIAL_H
+#define FA_AUTOTUNE_TRIAL_H
+#include "case.h"
+#include "runtime/runtime.h"
+#include "verify.h"
+
+typedef enum fa_reference {
+    FA_REFERENCE_ORACLE = 0, /* fp64 on the CPU */
+    FA_REFERENCE_DEVICE      /* the family `naive`, fp32 on the device, itself held against nothing: for lengths the CPU is slow at */
+} fa_reference;
+
+typedef struct fa_trial fa_trial;
+
+/* Allocates, fills, uploads and computes the reference and the naive algorithm's error. *out is NULL on failure. */
+fa_status fa_trial_open(fa_trial **out, fa_context *ctx, const fa_case *c, fa_reference reference);
+void fa_trial_close(fa_trial *t); /* NULL is fine */
+
+/* Poisons the outputs, launches (plan NULL: what fa_launch chooses), waits and judges: values, unwritten elements, bytes changed
+ * that are not outputs (gaps, canaries around every buffer, inputs). FA_WRONG with the case's line when the rule is broken,
+ * v->text tells how; FA_DEVICE and others when it did not run. */
+fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v);
+
+/* As handed to fa_launch, but for the workspace. Borrowed. */
+const fa_args *fa_trial_args(const fa_trial *t);
+/* What the last run left: O's bits, dense [b, sq, hq, dv] of o_dtype, and LSE [b, hq, sq]. Borrowed. */
+const void *fa_trial_output(const fa_trial *t, size_t *bytes);
+const float *fa_trial_lse(const fa_trial *t);
+
+/* Open, run, close. config NULL: what fa_launch chooses. */
+fa_status fa_verify_case(fa_context *ctx, const fa_case *c, const fa_config *config, fa_verdict *v);
+#endif

@@ -1,0 +1,79 @@
+/* verify: the rule that an output of attention must pass. */
+#include "verify.h"
+#include "number.h"
+#include <math.h>
+#include <stdio.h>
+
+#define LSE_RELATIVE 1e-5
+#define CHANCE 0.25 /* ulp, of the mean */
+
+static bool same_kind(double x, double reference)
+{
+    if (isfinite(reference))
+        return isfinite(x);
+    return isnan(reference) ? isnan(x) : x == reference;
+}
+
+fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, bool relative)
+{
+    fa_errors e = { .at = -1, .odd = -1 };
+    double sum = 0;
+    int64_t finite = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double r = reference[i];
+        if (!same_kind(x[i], r)) {
+            if (e.odd < 0) {
+                e.odd = i;
+                e.odd_x = x[i];
+                e.odd_reference = r;
+            }
+            continue;
+        }
+        if (!isfinite(r))
+            continue;
+        double error = fabs(x[i] - r) / (relative ? fmax(1, fabs(r)) : 1);
+        sum += error;
+        finite++;
+        if (e.at < 0 || error > e.most) {
+            e.most = error;
+            e.at = i;
+            e.x = x[i];
+            e.reference = r;
+        }
+    }
+    e.mean = finite ? sum / (double)finite : 0;
+    return e;
+}
+
+double fa_verify_largest(const double *x, int64_t n)
+{
+    double m = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(x[i]) && fabs(x[i]) > m)
+            m = fabs(x[i]);
+    return m;
+}
+
+void fa_verify_judge(fa_verdict *v, int64_t n, int o_dtype, double largest, bool lse_asked)
+{
+    double ulp = fa_number_ulp(largest, o_dtype);
+    v->most = 2 * v->naive.most + ulp;
+    v->mean = 1.1 * v->naive.mean + (n > 0 ? CHANCE * ulp / sqrt((double)n) : 0);
+    v->ok = false;
+    if (v->o.odd >= 0)
+        snprintf(v->text, sizeof v->text, "O[%lld] is %g, should be %g", (long long)v->o.odd, v->o.odd_x, v->o.odd_reference);
+    else if (!(v->o.most <= v->most))
+        snprintf(v->text, sizeof v->text, "O[%lld] is %.9g, should be %.9g: error %.3g, allowed %.3g (naive %.3g)", (long long)v->o.at,
+                 v->o.x, v->o.reference, v->o.most, v->most, v->naive.most);
+    else if (!(v->o.mean <= v->mean))
+        snprintf(v->text, sizeof v->text, "mean error of O %.4g, allowed %.4g (naive %.4g)", v->o.mean, v->mean, v->naive.mean);
+    else if (lse_asked && v->lse.odd >= 0)
+        snprintf(v->text, sizeof v->text, "LSE[%lld] is %g, should be %g", (long long)v->lse.odd, v->lse.odd_x, v->lse.odd_reference);
+    else if (lse_asked && !(v->lse.most <= LSE_RELATIVE))
+        snprintf(v->text, sizeof v->text, "LSE[%lld] is %.9g, should be %.9g", (long long)v->lse.at, v->lse.x, v->lse.reference);
+    else {
+        v->ok = true;
+        snprintf(v->text, sizeof v->text, "error %.3g (naive %.3g), mean %.3g (naive %.3g)", v->o.most, v->naive.most, v->o.mean,
+                 v->naive.mean);
+    }
+}

@@ -1,0 +1,356 @@
+/* The rule, the oracle and the number formats that verification rests on. */
+#include "autotune/case.h"
+#include "autotune/number.h"
+#include "autotune/oracle.h"
+#include "autotune/random.h"
+#include "autotune/verify.h"
+#include "gen/gen.h"
+#include "gen/problem.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- numbers ---- */
+
+/* From the definitions of the formats, in fp64. */
+static double slow_value(uint16_t h, int exponent_bits, int fraction_bits)
+{
+    int bias = (1 << (exponent_bits - 1)) - 1, e = h >> fraction_bits & ((1 << exponent_bits) - 1), f = h & ((1 << fraction_bits) - 1);
+    double sign = h >> 15 ? -1 : 1;
+    if (e == (1 << exponent_bits) - 1)
+        return f ? NAN : sign * INFINITY;
+    return e ? sign * ldexp(1 + ldexp(f, -fraction_bits), e - bias) : sign * ldexp(f, 1 - bias - fraction_bits);
+}
+
+static void check_format(int exponent_bits, int fraction_bits, float (*from)(uint16_t), uint16_t (*to)(float))
+{
+    for (uint32_t h = 0; h < 65536; h++) {
+        double want = slow_value((uint16_t)h, exponent_bits, fraction_bits);
+        float got = from((uint16_t)h);
+        if (isnan(want)) {
+            cr_assert(isnan(got) && to(got) == 0x7fff, "%04x", h);
+            continue;
+        }
+        cr_assert_eq((double)got, want, "%04x is %g, not %g", h, (double)got, want);
+        cr_assert_eq(to(got), h, "%04x comes back as %04x", h, to(got));
+        if (isinf(want) || (h & 0x7fff) == ((1u << 15) - (1u << fraction_bits)) - 1)
+            continue;
+        /* Between h and its successor away from zero: below, at and above the middle. */
+        float next = from((uint16_t)(h + 1)), middle = (float)(((double)got + next) / 2);
+        uint16_t even = (uint16_t)(h & 1 ? h + 1 : h);
+        cr_assert_eq(to(middle), even, "the tie above %04x", h);
+        cr_assert_eq(to(nextafterf(middle, got)), h, "below the tie above %04x", h);
+        cr_assert_eq(to(nextafterf(middle, next)), h + 1, "above the tie above %04x", h);
+    }
+}
+
+Test(verify_rule, every_fp16_value)
+{
+    check_format(5, 10, fa_number_from_f16, fa_number_to_f16);
+    cr_assert_eq(fa_number_to_f16(65519.99f), 0x7bff);
+    cr_assert_eq(fa_number_to_f16(65520.f), 0x7c00);
+    cr_assert_eq(fa_number_to_f16(-1e30f), 0xfc00);
+}
+
+Test(verify_rule, every_bf16_value)
+{
+    check_format(8, 7, fa_number_from_bf16, fa_number_to_bf16);
+    cr_assert_eq(fa_number_to_bf16(0x1.fffffep127f), 0x7f80);
+}
+
+Test(verify_rule, tf32_rounds_ties_away)
+{
+    cr_assert_eq(fa_number_to_tf32(1 + 0x1p-11f), 1 + 0x1p-10f);
+    cr_assert_eq(fa_number_to_tf32(-1 - 0x1p-11f), -1 - 0x1p-10f);
+    cr_assert_eq(fa_number_to_tf32(1 + 0x1.ffep-12f), 1.f);
+    cr_assert_eq(fa_number_to_tf32(0x1.fffffep0f), 2.f);
+    cr_assert(isnan(fa_number_to_tf32(NAN)));
+    cr_assert_eq(fa_number_to_tf32(INFINITY), INFINITY);
+}
+
+Test(verify_rule, ulp_is_the_distance_to_the_next_value)
+{
+    for (uint32_t h = 0; h < 0x7bff; h++)
+        cr_assert_eq(fa_number_ulp(fa_number_from_f16((uint16_t)h), FA_F16),
+                     (double)fa_number_from_f16((uint16_t)(h + 1)) - fa_number_from_f16((uint16_t)h), "%04x", h);
+    for (uint32_t h = 0; h < 0x7f7f; h++)
+        cr_assert_eq(fa_number_ulp(-fa_number_from_bf16((uint16_t)h), FA_BF16),
+                     (double)fa_number_from_bf16((uint16_t)(h + 1)) - fa_number_from_bf16((uint16_t)h), "%04x", h);
+    cr_assert_eq(fa_number_ulp(3.f, FA_F32), (double)nextafterf(3.f, 4.f) - 3);
+}
+
+/* ---- the oracle ---- */
+
+typedef struct sample {
+    fa_attention a;
+    float *q, *k, *v, *naive;
+    double *o, *lse;
+    int64_t n, rows;
+} sample;
+
+static float *random_values(fa_random *r, int64_t n, int dtype)
+{
+    float *x = malloc((size_t)(n + 1) * sizeof *x);
+    for (int64_t i = 0; i < n; i++)
+        x[i] = fa_number_round(fa_random_normal(r), dtype);
+    return x;
+}
+
+static sample make(int dtype, int sq, int sk, int d, int dv, int64_t lo, int64_t hi)
+{
+    fa_random r = { 99 };
+    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL } };
+    s.a.q = s.q = random_values(&r, 2 * 6 * (int64_t)sq * d, dtype);
+    s.a.k = s.k = random_values(&r, 2 * 2 * (int64_t)sk * d, dtype);
+    s.a.v = s.v = random_values(&r, 2 * 2 * (int64_t)sk * dv, dtype);
+    s.rows = 2 * 6 * (int64_t)sq;
+    s.n = s.rows * dv;
+    s.o = malloc((size_t)s.n * sizeof *s.o);
+    s.naive = malloc((size_t)s.n * sizeof *s.naive);
+    s.lse = malloc((size_t)s.rows * sizeof *s.lse);
+    cr_assert_eq(fa_oracle_exact(&s.a, s.o, s.lse), FA_OK);
+    cr_assert_eq(fa_oracle_naive(&s.a, dtype, dtype == FA_TF32 ? FA_F32 : dtype, s.naive), FA_OK);
+    return s;
+}
+
+static void drop(sample *s)
+{
+    free(s->q);
+    free(s->k);
+    free(s->v);
+    free(s->o);
+    free(s->naive);
+    free(s->lse);
+}
+
+/* Written from the formula, one output element at a time, with no maximum subtracted. */
+static double element(const fa_attention *a, int b, int i, int h, int c, double *lse)
+{
+    double sum = 0, top = 0;
+    int kv = h / (a->hq / a->hkv);
+    for (int j = 0; j < a->sk; j++) {
+        double s = 0;
+        if (j < i + a->lo || j > i + a->hi)
+            continue;
+        for (int x = 0; x < a->d; x++)
+            s += (double)a->q[((b * a->sq + i) * a->hq + h) * a->d + x] * a->k[((b * a->sk + j) * a->hkv + kv) * a->d + x];
+        sum += exp(s * (double)a->scale);
+        top += exp(s * (double)a->scale) * a->v[((b * a->sk + j) * a->hkv + kv) * a->dv + c];
+    }
+    *lse = log(sum);
+    return sum > 0 ? top / sum : 0;
+}
+
+Test(verify_rule, oracle_is_the_formula)
+{
+    static const struct { int sq, sk, lo, hi; } rows[] = { { 7, 9, -7, 9 }, { 9, 7, -9, -2 }, { 12, 30, 3, 8 }, { 5, 5, -9, 9 }, { 3, 1, 0, 0 } };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        sample s = make(FA_F32, rows[r].sq, rows[r].sk, 8, 5, rows[r].lo, rows[r].hi);
+        for (int b = 0; b < 2; b++)
+            for (int i = 0; i < s.a.sq; i++)
+                for (int h = 0; h < 6; h++)
+                    for (int c = 0; c < 5; c++) {
+                        double lse, want = element(&s.a, b, i, h, c, &lse), got = s.o[((b * s.a.sq + i) * 6 + h) * 5 + c];
+                        double got_lse = s.lse[(b * 6 + h) * s.a.sq + i];
+                        cr_assert(fabs(got - want) <= 1e-12 * fmax(1, fabs(want)), "row %zu: %.17g, not %.17g", r, got, want);
+                        cr_assert(got_lse == lse || fabs(got_lse - lse) <= 1e-12 * fmax(1, fabs(lse)), "row %zu: LSE %.17g, not %.17g", r, got_lse, lse);
+                    }
+        drop(&s);
+    }
+}
+
+Test(verify_rule, oracle_reads_nothing_that_is_not_visible)
+{
+    sample s = make(FA_BF16, 6, 40, 8, 8, 4, 9);
+    double *o = malloc((size_t)s.n * sizeof *o);
+    memcpy(o, s.o, (size_t)s.n * sizeof *o);
+    for (int b = 0; b < 2; b++)
+        for (int j = 0; j < 40; j++)
+            for (int x = 0; x < 16 && (j < 4 || j > 14); x++)
+                s.k[(b * 40 + j) * 16 + x] = s.v[(b * 40 + j) * 16 + x] = NAN;
+    cr_assert_eq(fa_oracle_exact(&s.a, s.o, s.lse), FA_OK);
+    cr_assert(!memcmp(o, s.o, (size_t)s.n * sizeof *o));
+    cr_assert_eq(fa_oracle_naive(&s.a, FA_BF16, FA_BF16, s.naive), FA_OK);
+    for (int64_t i = 0; i < s.n; i++)
+        cr_assert(isfinite(s.naive[i]));
+    free(o);
+    drop(&s);
+}
+
+/* ---- the rule ---- */
+
+static fa_verdict judge(const sample *s, const float *x, const float *lse, int dtype)
+{
+    fa_verdict v = { .ok = false };
+    v.naive = fa_verify_errors(s->naive, s->o, s->n, false);
+    v.o = fa_verify_errors(x, s->o, s->n, false);
+    v.lse = fa_verify_errors(lse, s->lse, s->rows, true);
+    fa_verify_judge(&v, s->n, dtype == FA_TF32 ? FA_F32 : dtype, fa_verify_largest(s->o, s->n), true);
+    return v;
+}
+
+typedef enum error { E_NONE, E_ULPS, E_NAN, E_ZERO, E_DOUBLE, E_NEGATED, E_SHIFTED_ROW, E_BIASED, E_LSE, E_LSE_BASE2, E_LSE_NAN, E_INF, ERRORS } error;
+
+static void plant(error e, sample *s, float *x, float *lse, double ulp)
+{
+    int64_t big = 0;
+    for (int64_t i = 0; i < s->n; i++)
+        big = fabs(s->o[i]) > fabs(s->o[big]) ? i : big;
+    switch (e) {
+    case E_ULPS: x[s->n / 2] += (float)(40 * ulp); break;
+    case E_NAN: x[s->n - 1] = NAN; break;
+    case E_INF: x[3] = INFINITY; break;
+    case E_ZERO: x[big] = 0; break;
+    case E_DOUBLE: for (int i = 0; i < s->a.dv; i++) x[i] *= 2; break;
+    case E_NEGATED: x[big] = -x[big]; break;
+    case E_SHIFTED_ROW: memmove(x, x + s->a.dv, (size_t)s->a.dv * sizeof *x); break;
+    case E_BIASED: for (int64_t i = 0; i < s->n; i++) x[i] *= 1 + 0x1p-6f; break;
+    case E_LSE: lse[1] += 1e-3f; break;
+    case E_LSE_BASE2: for (int64_t i = 0; i < s->rows; i++) lse[i] *= 1.442695f; break;
+    case E_LSE_NAN: lse[s->rows - 1] = NAN; break;
+    default: break;
+    }
+}
+
+Test(verify_rule, accepts_naive_and_the_rounded_truth_and_rejects_planted_errors)
+{
+    static const int dtypes[] = { FA_F16, FA_BF16, FA_TF32, FA_F32 };
+    for (int t = 0; t < 4; t++) {
+        sample s = make(dtypes[t], 33, 65, 32, 24, -33, 32);
+        int stored = dtypes[t] == FA_TF32 ? FA_F32 : dtypes[t];
+        float *x = malloc((size_t)s.n * sizeof *x), *lse = malloc((size_t)s.rows * sizeof *lse);
+        for (int e = 0; e < ERRORS; e++)
+            for (int naive = 0; naive < 2; naive++) {
+                for (int64_t i = 0; i < s.n; i++)
+                    x[i] = naive ? s.naive[i] : fa_number_round((float)s.o[i], stored);
+                for (int64_t i = 0; i < s.rows; i++)
+                    lse[i] = (float)s.lse[i];
+                fa_errors base = fa_verify_errors(s.naive, s.o, s.n, false);
+                plant((error)e, &s, x, lse, fmax(base.most, fa_number_ulp(fa_verify_largest(s.o, s.n), stored)));
+                fa_verdict v = judge(&s, x, lse, dtypes[t]);
+                cr_assert_eq(v.ok, e == E_NONE, "%s, error %d: %s", fa_dtype_name(dtypes[t]), e, v.text);
+            }
+        free(x);
+        free(lse);
+        drop(&s);
+    }
+}
+
+Test(verify_rule, ten_values_do_not_fail_by_chance)
+{
+    int failed = 0;
+    for (int i = 0; i < 2000; i++) { /* outputs that differ from the truth by their own rounding, and naive by another one */
+        double o[10];
+        float x[10], y[10];
+        fa_random r = { fa_random_mix((uint64_t)i) };
+        for (int n = 0; n < 10; n++) {
+            o[n] = fa_random_normal(&r);
+            x[n] = fa_number_round((float)(o[n] * (1 + 0x1p-9 * (fa_random_unit(&r) - 0.5))), FA_BF16);
+            y[n] = fa_number_round((float)(o[n] * (1 + 0x1p-9 * (fa_random_unit(&r) - 0.5))), FA_BF16);
+        }
+        fa_verdict v = { .o = fa_verify_errors(x, o, 10, false), .naive = fa_verify_errors(y, o, 10, false) };
+        fa_verify_judge(&v, 10, FA_BF16, fa_verify_largest(o, 10), false);
+        failed += !v.ok;
+    }
+    cr_assert_lt(failed, 5, "%d of 2000", failed);
+}
+
+/* ---- cases ---- */
+
+Test(verify_rule, a_seed_is_a_case_and_the_draw_is_wide)
+{
+    int dtypes[5] = { 0 }, masks[3] = { 0 }, kernels[FA_CASE_KERNELS] = { 0 }, layouts[FA_LAYOUT_KINDS] = { 0 };
+    int odd_d = 0, wide_v = 0, longer = 0, shorter = 0, single = 0, seven = 0, empty = 0, blind = 0, narrow = 0;
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        fa_case a, b;
+        char x[640], y[640];
+        fa_problem norm;
+        fa_case_make(&a, seed);
+        fa_case_make(&b, seed);
+        fa_case_print(x, sizeof x, &a);
+        fa_case_print(y, sizeof y, &b);
+        cr_assert_str_eq(x, y);
+        const fa_problem *p = &a.problem;
+        cr_assert_eq(fa_problem_normalize(&norm, p), FA_OK, "%s: %s", x, fa_last_error());
+        cr_assert(p->b > 0 && p->sq > 0 && p->sk >= 0 && p->hq % p->hkv == 0, "%s", x);
+        dtypes[p->dtype]++;
+        masks[p->mask]++;
+        kernels[a.kernel]++;
+        for (int i = 0; i < FA_TENSORS; i++)
+            layouts[a.layout[i]]++;
+        fa_band band = fa_case_band(&a);
+        odd_d += p->d % 8 != 0;
+        wide_v += p->dv != p->d;
+        longer += p->sq > p->sk;
+        shorter += p->sq < p->sk;
+        single += p->sq == 1;
+        seven += p->hq / p->hkv == 7;
+        empty += p->sk == 0;
+        blind += p->sk > 0 && (band.hi < 0 || p->sq - 1 + band.lo >= p->sk);
+        narrow += p->align < 16;
+    }
+    const struct { const char *name; int n; } rows[] = {
+        { "fp16", dtypes[FA_F16] }, { "bf16", dtypes[FA_BF16] }, { "tf32", dtypes[FA_TF32] }, { "fp32", dtypes[FA_F32] },
+        { "no mask", masks[0] }, { "causal", masks[1] }, { "window", masks[2] }, { "d not of 8", odd_d }, { "dv", wide_v }, { "sq > sk", longer },
+        { "sq < sk", shorter }, { "one query", single }, { "seven heads share", seven }, { "no key", empty }, { "rows that see no key", blind },
+        { "align below 16", narrow },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_assert_geq(rows[i].n, 20, "%s: %d of 3000", rows[i].name, rows[i].n);
+    for (int i = 0; i < FA_LAYOUT_KINDS; i++)
+        cr_assert_geq(layouts[i], 20, "layout %s: %d of 3000", fa_layout_name(i), layouts[i]);
+    for (int i = 0; i < FA_CASE_KERNELS; i++)
+        cr_assert_geq(kernels[i], 5, "kernel %d: %d of 3000", i, kernels[i]);
+}
+
+Test(verify_rule, cases_share_configs_by_kernel_and_configs_are_many)
+{
+    fa_gen *g;
+    fa_config configs[FA_CASE_KERNELS];
+    bool known[FA_CASE_KERNELS] = { false };
+    int distinct = 0;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    for (uint64_t seed = 0; seed < 400; seed++) {
+        fa_case c;
+        fa_config config;
+        fa_case_make(&c, seed);
+        cr_assert_eq(fa_case_config(g, &c, fa_arch_find("sm_80"), 0, &config), FA_OK, "%s", fa_last_error());
+        if (known[c.kernel])
+            cr_assert(fa_config_equal(&configs[c.kernel], &config));
+        known[c.kernel] = true;
+        configs[c.kernel] = config;
+    }
+    for (int i = 0; i < FA_CASE_KERNELS; i++) {
+        bool first = known[i];
+        for (int j = 0; j < i && first; j++)
+            first = !known[j] || !fa_config_equal(&configs[i], &configs[j]);
+        distinct += first;
+    }
+    cr_assert_geq(distinct, 40, "%d", distinct);
+    fa_gen_close(g);
+}
+
+Test(verify_rule, a_row_is_the_same_in_every_layout)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    p.dtype = FA_BF16;
+    p.d = 64;
+    p.b = 2;
+    p.hq = p.hkv = 2;
+    p.sq = p.sk = 4;
+    fa_case a, b;
+    float x[64], y[64];
+    cr_assert_eq(fa_case_of(&a, &p, 5), FA_OK);
+    b = a;
+    b.layout[FA_K] = FA_LAYOUT_FAR;
+    fa_case_row(&a, FA_K, 1, 2, 1, x);
+    fa_case_row(&b, FA_K, 1, 2, 1, y);
+    cr_assert(!memcmp(x, y, sizeof x));
+    fa_case_row(&a, FA_K, 0, 2, 1, y);
+    cr_assert(memcmp(x, y, sizeof x));
+    b.layout[FA_K] = FA_LAYOUT_SAME_BATCH;
+    fa_case_row(&b, FA_K, 1, 2, 1, x);
+    fa_case_row(&b, FA_K, 0, 2, 1, y);
+    cr_assert(!memcmp(x, y, sizeof x));
+}
