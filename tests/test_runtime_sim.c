@@ -1,0 +1,122 @@
+/* From fa_create() to numbers, on the simulator: the public calls only, judged against fp64. */
+#include "runtime/runtime.h"
+#include "test_cache_scratch.h"
+#include <criterion/criterion.h>
+#include <math.h>
+
+TestSuite(runtime_sim, .init = scratch_make, .fini = scratch_remove, .timeout = 600);
+
+enum { B = 1, HQ = 2, HKV = 1, SQ = 37, SK = 53, D = 64 };
+
+static uint16_t bf16(float f)
+{
+    uint32_t u;
+    memcpy(&u, &f, 4);
+    return (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+static float from_bf16(uint16_t h)
+{
+    uint32_t u = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &u, 4);
+    return f;
+}
+
+static void fill(uint16_t *x, size_t n, uint64_t seed)
+{
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        x[i] = bf16((float)(int32_t)(seed >> 32) * 0x1p-30f);
+    }
+}
+
+static uint16_t q[B * SQ * HQ * D], k[B * SK * HKV * D], v[B * SK * HKV * D], o[B * SQ * HQ * D];
+static float lse[B * HQ * SQ];
+
+/* Largest error of O and of LSE; off as in fagen.h. */
+static void judge(const fa_args *a, double worst[2])
+{
+    worst[0] = worst[1] = 0;
+    for (int h = 0; h < HQ; h++)
+        for (int i = 0; i < SQ; i++) {
+            double s[SK], m = -INFINITY, sum = 0;
+            for (int j = 0; j < a->sk; j++) {
+                int off = a->sk - SQ, at = j - (i + off);
+                bool seen = a->mask == FA_MASK_NONE || (a->mask == FA_MASK_CAUSAL && at <= 0) ||
+                            (a->mask == FA_MASK_WINDOW && at >= -a->window_left && at <= a->window_right);
+                s[j] = 0;
+                for (int e = 0; e < D; e++)
+                    s[j] += (double)from_bf16(q[(i * HQ + h) * D + e]) * from_bf16(k[j * D + e]);
+                s[j] = seen ? s[j] / 8 : -INFINITY;
+                m = fmax(m, s[j]);
+            }
+            for (int j = 0; j < a->sk; j++)
+                sum += s[j] = m == -INFINITY ? 0 : exp(s[j] - m);
+            for (int e = 0; e < D; e++) {
+                double x = 0;
+                for (int j = 0; j < a->sk; j++)
+                    x += s[j] * from_bf16(v[j * D + e]);
+                double err = fabs((sum > 0 ? x / sum : 0) - from_bf16(o[(i * HQ + h) * D + e]));
+                worst[0] = err <= worst[0] ? worst[0] : err;
+            }
+            double expect = sum > 0 ? m + log(sum) : -INFINITY, got = lse[h * SQ + i];
+            double err = expect == got ? 0 : fabs(expect - got);
+            worst[1] = err <= worst[1] ? worst[1] : err;
+        }
+}
+
+#define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
+
+Test(runtime_sim, launches_compute_attention)
+{
+    fa_context *ctx;
+    fa_options opt = FA_OPTIONS_INIT;
+    fa_entered in;
+    CUdeviceptr at[5];
+    void *host[5] = {q, k, v, o, lse};
+    const size_t size[5] = {sizeof q, sizeof k, sizeof v, sizeof o, sizeof lse};
+    opt.device = "sim:sm_80";
+    opt.cache_dir = scratch;
+    OK(fa_create(&ctx, &opt));
+    const cu_driver *d = fa_context_driver(ctx);
+    OK(fa_context_enter(ctx, &in));
+    fill(q, sizeof q / 2, 1);
+    fill(k, sizeof k / 2, 2);
+    fill(v, sizeof v / 2, 3);
+    for (int i = 0; i < 5; i++) {
+        OK(fa_driver_check(d, d->cuMemAlloc(&at[i], size[i]), "cuMemAlloc"));
+        OK(fa_driver_check(d, d->cuMemcpyHtoD(at[i], host[i], size[i]), "cuMemcpyHtoD"));
+    }
+    for (int mask = FA_MASK_NONE; mask <= FA_MASK_WINDOW + 1; mask++) {
+        fa_args a = FA_ARGS_INIT;
+        double worst[2];
+        a.dtype = FA_BF16;
+        a.d = D;
+        a.b = B;
+        a.hq = HQ;
+        a.hkv = HKV;
+        a.sq = SQ;
+        a.sk = mask > FA_MASK_WINDOW ? 0 : SK; /* the last round: rows that see no key */
+        a.mask = mask % (FA_MASK_WINDOW + 1);
+        a.window_left = 9;
+        a.window_right = 2;
+        a.q.ptr = (void *)(uintptr_t)at[0];
+        a.k.ptr = (void *)(uintptr_t)at[1];
+        a.v.ptr = (void *)(uintptr_t)at[2];
+        a.o.ptr = (void *)(uintptr_t)at[3];
+        a.lse = (float *)(uintptr_t)at[4];
+        d->cuMemsetD8Async(at[3], 0xff, sizeof o, NULL); /* NaN wherever nothing is written */
+        d->cuMemsetD8Async(at[4], 0xff, sizeof lse, NULL);
+        OK(fa_launch(ctx, &a, NULL));
+        OK(fa_driver_check(d, d->cuCtxSynchronize(), "cuCtxSynchronize"));
+        d->cuMemcpyDtoH(o, at[3], sizeof o);
+        d->cuMemcpyDtoH(lse, at[4], sizeof lse);
+        judge(&a, worst);
+        cr_expect(worst[0] < 0.02 && worst[1] < 1e-4, "mask %d, sk %d: O is off by %g, LSE by %g", a.mask, a.sk, worst[0], worst[1]);
+    }
+    for (int i = 0; i < 5; i++)
+        d->cuMemFree(at[i]);
+    fa_context_leave(ctx, &in);
+    fa_destroy(ctx);
+}
