@@ -102,8 +102,8 @@ static const char *unpack(fa_entry *out, const char *bytes, size_t size, bool wi
 /* A bad file of our own root goes away, so that it is looked at once and the next put finds room. */
 static void discard(fa_store *s, const fa_root *r, int dir, const char *name, const char *why)
 {
-    fa_store_advise(s, FA_CAUSE_DAMAGE, "cache entry %s/%s/kernels/%.2s/%s is compiled anew: %s", r->path, FA_FORMAT_DIR, name, name,
-                    why);
+    fa_store_advise(s, FA_CAUSE_DAMAGE, "cache entry %s/%s/kernels/%.2s/%s is compiled anew: %s", r->path, FA_FORMAT_DIR,
+                    name, name, why);
     if (r->writable && unlinkat(dir, name, 0) != 0)
         unlinkat(dir, name, AT_REMOVEDIR);
 }

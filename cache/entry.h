@@ -9,8 +9,8 @@ typedef struct fa_key {
     uint64_t lo, hi;
 } fa_key;
 
-/* source_hash: the hash of the rendered text; options: as handed to NVRTC, in order; arch: "sm_90a"; compiler: its version and
- * the identity (digest) of its library. Takes in the format version as well. */
+/* source_hash: the hash of the rendered text; options: as handed to NVRTC, in order; arch: "sm_90a"; compiler: its version
+ * and the identity (digest) of its library. Takes in the format version as well. */
 fa_key fa_key_make(const uint64_t source_hash[2], const char *const *options, int n_options, const char *arch,
                    const char *compiler);
 void fa_key_print(char out[33], fa_key k);

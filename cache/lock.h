@@ -10,8 +10,8 @@ typedef struct fa_lock {
     fa_key key;
 } fa_lock;
 
-/* Waits for the lock; always returns something to drop. After it returns look in the cache once more: the holder before may have put what you want. Excludes
- * other threads of this process too. */
+/* Waits for the lock; always returns something to drop. After it returns look in the cache once more: the holder before may
+ * have put what you want. Excludes other threads of this process too. */
 fa_lock fa_lock_take(fa_store *s, fa_key k);
 void fa_lock_drop(fa_lock *l); /* once is enough, twice is harmless */
 #endif

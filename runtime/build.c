@@ -52,8 +52,8 @@ static void describe(fa_entry *e, const fa_nvrtc *n, const fa_source *s, fa_subj
     e->about_size = t.n;
 }
 
-fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_subject about, bool fresh,
-                         fa_entry *out, bool *cached)
+fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_subject about,
+                         bool fresh, fa_entry *out, bool *cached)
 {
     fa_key k;
     const fa_nvrtc *n;
@@ -142,8 +142,8 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     fa_context_leave(ctx, &in);
     if (st == FA_OK) {
         snprintf(k->from, sizeof k->from, "%s", cached ? "disk cache" : "compiler");
-        fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the %s: %d registers, %d bytes spilled", s->name, arch, k->from,
-                   k->resources[0].registers, k->resources[0].spill_stores);
+        fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the %s: %d registers, %d bytes spilled", s->name, arch,
+                   k->from, k->resources[0].registers, k->resources[0].spill_stores);
         *out = keep(ctx, k);
     }
     fa_entry_free(&e);

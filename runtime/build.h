@@ -13,8 +13,8 @@ typedef struct fa_subject {
 
 /* cache get -> lock -> get again -> NVRTC -> put. Needs no device: this is all of `fagen tune --arch`. fresh: skip the
  * look in the cache (its image was refused). *cached (may be NULL) tells whether it came from the cache. Thread-safe. */
-fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_subject about, bool fresh,
-                         fa_entry *out, bool *cached);
+fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_subject about,
+                         bool fresh, fa_entry *out, bool *cached);
 
 /* As above, for the context's device, and loaded. The kernel belongs to the context, which keeps one per key. An image out
  * of the cache that the driver refuses is compiled once more. Thread-safe. */

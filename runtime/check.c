@@ -12,10 +12,12 @@
 fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
 {
     if (size < least)
-        return fa_fail(FA_INVALID, "%s: size is %u; accepted: sizeof(fa_%s) = %zu, set by its INIT macro", name, size, name, known);
+        return fa_fail(FA_INVALID, "%s: size is %u; accepted: sizeof(fa_%s) = %zu, set by its INIT macro", name, size, name,
+                       known);
     for (size_t i = known; i < size; i++)
         if (((const char *)s)[i])
-            return fa_fail(FA_INVALID, "%s: size is %u and byte %zu is set; this library knows %zu bytes: it is older than the header",
+            return fa_fail(FA_INVALID,
+                           "%s: size is %u and byte %zu is set; this library knows %zu bytes: it is older than the header",
                            name, size, i, known);
     return FA_OK;
 }
@@ -41,7 +43,8 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     if (o.log_level < FA_LOG_ERROR || o.log_level > FA_LOG_DEBUG)
         return fa_fail(FA_INVALID, "options: log_level is %d; accepted: 0 (error) to 3 (debug)", o.log_level);
     if (o.sram_budget < 0)
-        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted: bytes, or 0 for all that the chip offers", o.sram_budget);
+        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted: bytes, or 0 for all that the chip offers",
+                       o.sram_budget);
     *out = o;
     return FA_OK;
 }
@@ -116,7 +119,8 @@ static fa_status span_of(span *s, const char *name, const fa_tensor *t, const in
         int64_t reach;
         if (size[i] <= 1)
             s->stride[i] = 0;
-        if (__builtin_mul_overflow(s->stride[i], bytes, &reach) || __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
+        if (__builtin_mul_overflow(s->stride[i], bytes, &reach) ||
+            __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
             return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: offsets below 2^63 bytes", name, field[i],
                            (long long)s->stride[i]);
@@ -141,7 +145,7 @@ static fa_status check_output(const span *o, int bytes)
 {
     static const char *const field[3] = {"sb", "ss", "sh"};
     int order[3] = {0, 1, 2};
-    int64_t extent = o->row;
+    uint64_t extent = (uint64_t)o->row; /* unsigned: strides of both signs may add up to 2^64 */
     for (int i = 1; i < 3; i++)
         for (int j = i; j > 0 && llabs(o->stride[order[j]]) < llabs(o->stride[order[j - 1]]); j--) {
             int swap = order[j];
@@ -150,13 +154,15 @@ static fa_status check_output(const span *o, int bytes)
         }
     for (int i = 0; i < 3; i++) {
         int dim = order[i];
-        int64_t step = llabs(o->stride[dim]) * bytes;
+        uint64_t step = (uint64_t)llabs(o->stride[dim]) * (unsigned)bytes;
         if (o->size[dim] <= 1)
             continue;
         if (step < extent)
-            return fa_fail(FA_INVALID, "args: o.%s is %lld; accepted: a stride of at least %lld elements, so that rows of o do not overlap",
-                           field[dim], (long long)o->stride[dim], (long long)(extent / bytes));
-        extent += step * (o->size[dim] - 1);
+            return fa_fail(
+                FA_INVALID,
+                "args: o.%s is %lld; accepted: a stride of at least %lld elements, so that rows of o do not overlap",
+                field[dim], (long long)o->stride[dim], (long long)(extent / (unsigned)bytes));
+        extent += step * (uint64_t)(o->size[dim] - 1);
     }
     return FA_OK;
 }
@@ -200,14 +206,32 @@ static void fill(fa_call *c, const fa_args *a, const span t[4])
 {
     float scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)a->d));
     c->params = (fa_params){
-        .q = (uint64_t)(uintptr_t)a->q.ptr, .k = (uint64_t)(uintptr_t)a->k.ptr, .v = (uint64_t)(uintptr_t)a->v.ptr,
-        .o = (uint64_t)(uintptr_t)a->o.ptr, .lse = (uint64_t)(uintptr_t)a->lse, .workspace = (uint64_t)(uintptr_t)a->workspace,
-        .q_sb = t[0].stride[0], .q_ss = t[0].stride[1], .q_sh = t[0].stride[2],
-        .k_sb = t[1].stride[0], .k_ss = t[1].stride[1], .k_sh = t[1].stride[2],
-        .v_sb = t[2].stride[0], .v_ss = t[2].stride[1], .v_sh = t[2].stride[2],
-        .o_sb = t[3].stride[0], .o_ss = t[3].stride[1], .o_sh = t[3].stride[2],
-        .scale = scale, .scale_log2 = (float)(scale * LOG2E),
-        .b = a->b, .hq = a->hq, .hkv = a->hkv, .group = a->hq / a->hkv, .sq = a->sq, .sk = a->sk,
+        .q = (uint64_t)(uintptr_t)a->q.ptr,
+        .k = (uint64_t)(uintptr_t)a->k.ptr,
+        .v = (uint64_t)(uintptr_t)a->v.ptr,
+        .o = (uint64_t)(uintptr_t)a->o.ptr,
+        .lse = (uint64_t)(uintptr_t)a->lse,
+        .workspace = (uint64_t)(uintptr_t)a->workspace,
+        .q_sb = t[0].stride[0],
+        .q_ss = t[0].stride[1],
+        .q_sh = t[0].stride[2],
+        .k_sb = t[1].stride[0],
+        .k_ss = t[1].stride[1],
+        .k_sh = t[1].stride[2],
+        .v_sb = t[2].stride[0],
+        .v_ss = t[2].stride[1],
+        .v_sh = t[2].stride[2],
+        .o_sb = t[3].stride[0],
+        .o_ss = t[3].stride[1],
+        .o_sh = t[3].stride[2],
+        .scale = scale,
+        .scale_log2 = (float)(scale * LOG2E),
+        .b = a->b,
+        .hq = a->hq,
+        .hkv = a->hkv,
+        .group = a->hq / a->hkv,
+        .sq = a->sq,
+        .sk = a->sk,
     };
     fill_mask(&c->params, a);
     c->workspace_size = a->workspace_size;
@@ -279,8 +303,8 @@ fa_status fa_check_workspace(const fa_call *call, size_t need)
     if (need == 0)
         return FA_OK;
     if (call->workspace_size < need)
-        return fa_fail(FA_INVALID, "args: workspace_size is %zu; accepted: at least %zu, as fa_workspace_size() tells", call->workspace_size,
-                       need);
+        return fa_fail(FA_INVALID, "args: workspace_size is %zu; accepted: at least %zu, as fa_workspace_size() tells",
+                       call->workspace_size, need);
     if (!at || at % 256)
         return fa_fail(FA_INVALID, "args: workspace is %#llx; accepted: a device address that is a multiple of 256",
                        (unsigned long long)at);

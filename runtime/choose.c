@@ -89,8 +89,9 @@ static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, fa_ch
             continue;
         }
         fa_problem_print(line, sizeof line, &r->problem);
-        snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s", how == FA_MEASURED ? "measured" : "modelled",
-                 r->seconds * 1e6, r->chip, line, r->date, older ? ", with an older text of the kernel" : "");
+        snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s",
+                 how == FA_MEASURED ? "measured" : "modelled", r->seconds * 1e6, r->chip, line, r->date,
+                 older ? ", with an older text of the kernel" : "");
     }
     fa_records_free(&rs);
     return found;
@@ -115,10 +116,10 @@ static bool failed(const fa_records *rs, const fa_config *c)
     return false;
 }
 
-/* The point of the space that the model thinks fastest; gen_mutex is held. Points the model cannot price, and configs that are
- * known to fail, are passed over. */
-static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_choice *out,
-                            size_t *priced)
+/* The point of the space that the model thinks fastest; gen_mutex is held. Points the model cannot price, and configs that
+ * are known to fail, are passed over. */
+static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2],
+                            fa_choice *out, size_t *priced)
 {
     const fa_arch *a = &ctx->device.arch;
     fa_cost cost, best = {.seconds = 0};
@@ -153,7 +154,8 @@ static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out
     fa_problem shape = *p;
     size_t priced = 0;
     fa_problem_fill_shape(&shape);
-    fa_records known[2] = {fa_records_load(ctx->store, ctx->device.arch.chip, p), fa_records_load(ctx->store, ctx->device.arch.name, p)};
+    fa_records known[2] = {fa_records_load(ctx->store, ctx->device.arch.chip, p),
+                           fa_records_load(ctx->store, ctx->device.arch.name, p)};
     *out = (fa_choice){.where = "model"};
     pthread_mutex_lock(&ctx->gen_mutex);
     fa_status st = open_gen(ctx);
@@ -198,7 +200,8 @@ fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_sou
 {
     fa_source s = {0};
     fa_status st = FA_OK;
-    if (!from_records(ctx, p, FA_MEASURED, out, &s) && !from_defaults(ctx, p, out, &s) && !from_records(ctx, p, FA_MODELLED, out, &s)) {
+    if (!from_records(ctx, p, FA_MEASURED, out, &s) && !from_defaults(ctx, p, out, &s) &&
+        !from_records(ctx, p, FA_MODELLED, out, &s)) {
         st = from_model(ctx, p, out, &s);
         if (st == FA_OK)
             remember(ctx, p, out, &s);

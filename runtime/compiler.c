@@ -137,7 +137,8 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int p
     out->key = key_of(n, &o, s, arch);
     snprintf(out->arch, sizeof out->arch, "%s", arch);
     out->ptx = ptx ? 1 : 0;
-    nvrtcResult r = n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
+    nvrtcResult r =
+        n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
     if (r == NVRTC_SUCCESS) {
         r = n->nvrtcCompileProgram(program, o.n, o.list);
         nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
@@ -152,7 +153,8 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int p
         st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
     else if (r != NVRTC_SUCCESS) {
         first_errors(&errors, out->log ? out->log : "");
-        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s", s->name, arch, n->name, n->nvrtcGetErrorString(r), fa_text_cstr(&errors));
+        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s", s->name, arch, n->name, n->nvrtcGetErrorString(r),
+                     fa_text_cstr(&errors));
     }
     fa_text_free(&errors);
     if (st != FA_OK)

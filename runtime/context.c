@@ -21,8 +21,8 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     const char *templates = o->template_dir ? o->template_dir : env->template_dir;
     int32_t most = ctx->device.arch.smem_block;
     if (o->sram_budget < 0 || o->sram_budget > most)
-        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it", o->sram_budget,
-                       ctx->device.arch.chip, most);
+        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it",
+                       o->sram_budget, ctx->device.arch.chip, most);
     ctx->budget = o->sram_budget ? o->sram_budget : most;
     if (!fa_table_open(&ctx->table))
         return fa_fail(FA_NOMEM, "context: host memory");

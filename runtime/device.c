@@ -64,17 +64,19 @@ fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal
         st = fa_driver_check(driver, driver->cuDeviceGet(&d.handle, d.ordinal), "cuDeviceGet");
     }
     if (st == FA_OK)
-        st = fa_driver_check(driver, driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d.handle),
+        st = fa_driver_check(driver,
+                             driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d.handle),
                              "cuDeviceGetAttribute");
     if (st == FA_OK)
-        st = fa_driver_check(driver, driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d.handle),
+        st = fa_driver_check(driver,
+                             driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d.handle),
                              "cuDeviceGetAttribute");
     if (st != FA_OK)
         return st;
     const fa_arch *row = fa_arch_of_cc(major, minor);
     if (!row)
-        return fa_fail(FA_UNSUPPORTED, "device: %s %d has compute capability %d.%d; accepted: %s", driver->name, d.ordinal, major,
-                       minor, fa_arch_names());
+        return fa_fail(FA_UNSUPPORTED, "device: %s %d has compute capability %d.%d; accepted: %s", driver->name, d.ordinal,
+                       major, minor, fa_arch_names());
     d.arch = *row;
     refine(&d);
     *out = d;
@@ -88,7 +90,8 @@ fa_status fa_device_open(fa_device *out, const char *name)
     if (name && strncmp(name, "sim:", 4) == 0) {
         driver = sim_open(name + 4);
         if (!driver)
-            return fa_fail(FA_INVALID, "device: \"%s\"; accepted after sim: are %s, or a list of them", name, fa_arch_names());
+            return fa_fail(FA_INVALID, "device: \"%s\"; accepted after sim: are %s, or a list of them", name,
+                           fa_arch_names());
         return fa_device_open_on(out, driver, -1);
     }
     if (name && strncmp(name, "cuda:", 5) == 0) {

@@ -60,7 +60,8 @@ static fa_status fill(void)
         return fa_fail(FA_NO_DRIVER, "cuInit: %s; the driver is there, but no device can be used", name ? name : "error");
     }
     if (version < FA_DRIVER_OLDEST)
-        return fa_fail(FA_NO_DRIVER, "libcuda.so.1: CUDA %d.%d; accepted: 12.4 or newer", version / 1000, version % 1000 / 10);
+        return fa_fail(FA_NO_DRIVER, "libcuda.so.1: CUDA %d.%d; accepted: 12.4 or newer", version / 1000,
+                       version % 1000 / 10);
     ready = 1;
     return FA_OK;
 }
@@ -83,6 +84,7 @@ fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call)
         name = NULL;
     if (d->cuGetErrorString(r, &text) != CUDA_SUCCESS)
         text = NULL;
-    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : FA_DEVICE, "%s: %s (%d): %s%s%s", call, name ? name : "unknown error",
-                   (int)r, text ? text : "", detail && detail[0] ? "\n" : "", detail ? detail : "");
+    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : FA_DEVICE, "%s: %s (%d): %s%s%s", call,
+                   name ? name : "unknown error", (int)r, text ? text : "", detail && detail[0] ? "\n" : "",
+                   detail ? detail : "");
 }

@@ -12,8 +12,8 @@ static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
     char line[256];
     fa_problem_print(line, sizeof line, p);
     fa_text_fmt(t, "problem    %s\n", line);
-    fa_text_fmt(t, "device     %s (%s through %s), %d bytes of shared memory per block\n", ctx->device.arch.chip, ctx->device.arch.name,
-                ctx->device.driver->name, ctx->budget);
+    fa_text_fmt(t, "device     %s (%s through %s), %d bytes of shared memory per block\n", ctx->device.arch.chip,
+                ctx->device.arch.name, ctx->device.driver->name, ctx->budget);
 }
 
 static void tell_config(fa_text *t, const fa_config *c, const char *why)
@@ -41,8 +41,9 @@ static void tell_plan(fa_text *t, const fa_plan *plan, const fa_problem *p)
     fa_text_fmt(t, "kernel     loaded, from the %s, key %s\n", k->from, key);
     for (int i = 0; i < k->steps; i++)
         if (k->resources[i].known)
-            fa_text_fmt(t, "resources  %s: %d registers, %d + %d bytes spilled, %d bytes of local memory\n", k->step[i].entry,
-                        k->resources[i].registers, k->resources[i].spill_stores, k->resources[i].spill_loads, k->resources[i].stack);
+            fa_text_fmt(t, "resources  %s: %d registers, %d + %d bytes spilled, %d bytes of local memory\n",
+                        k->step[i].entry, k->resources[i].registers, k->resources[i].spill_stores,
+                        k->resources[i].spill_loads, k->resources[i].stack);
     tell_steps(t, k->step, k->steps, p);
 }
 

@@ -92,7 +92,8 @@ typedef struct fa_problem {
     int32_t dv;       /* head_dim of V and O, 1..256; 0 = d */
     int32_t mask;     /* fa_mask */
     int32_t o_dtype;  /* fa_dtype of O: 0 = as the input, or FA_F32 */
-    int32_t align;    /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
+    int32_t
+        align; /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
     int32_t b;        /* batch */
     int32_t hq;       /* query heads */
     int32_t hkv;      /* key/value heads; divides hq */

@@ -9,7 +9,8 @@
 static void ask(const fa_device *d, CUkernel f, fa_resources *r)
 {
     int regs = 0, local = 0, shared = 0;
-    if (r->known || d->driver->cuKernelGetAttribute(&regs, CU_FUNC_ATTRIBUTE_NUM_REGS, f, d->handle) != CUDA_SUCCESS || regs <= 0)
+    if (r->known || d->driver->cuKernelGetAttribute(&regs, CU_FUNC_ATTRIBUTE_NUM_REGS, f, d->handle) != CUDA_SUCCESS ||
+        regs <= 0)
         return;
     if (d->driver->cuKernelGetAttribute(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f, d->handle) == CUDA_SUCCESS)
         r->stack = local;
@@ -25,10 +26,10 @@ static fa_status ready_step(const fa_device *d, fa_kernel *k, int i, const char 
     CUfunction touched;
     fa_status st = fa_driver_check(dr, dr->cuLibraryGetKernel(&k->fn[i], k->library, k->step[i].entry), "cuLibraryGetKernel");
     if (st == FA_OK && k->step[i].smem > 0)
-        st = fa_driver_check(dr,
-                             dr->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, k->step[i].smem, k->fn[i],
-                                                      d->handle),
-                             "cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
+        st = fa_driver_check(
+            dr,
+            dr->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, k->step[i].smem, k->fn[i], d->handle),
+            "cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
     /* ends lazy loading now: it would not be legal under capture */
     if (st == FA_OK)
         st = fa_driver_check(dr, dr->cuKernelGetFunction(&touched, k->fn[i]), "cuKernelGetFunction");

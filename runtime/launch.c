@@ -31,15 +31,17 @@ static fa_status launch_step(const fa_context *ctx, const fa_kernel *k, int i, f
         return FA_OK;
     int64_t grid = fa_step_grid(s, p->b, p->hq, p->hkv, p->sq, p->sk);
     if (grid <= 0)
-        return fa_fail(FA_INVALID, "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches",
-                       p->b, p->hq, p->sq, p->sk, s->entry);
+        return fa_fail(
+            FA_INVALID,
+            "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches", p->b,
+            p->hq, p->sq, p->sk, s->entry);
     p->tiles = row_tiles(s, p);
     p->section = fa_step_section(s, &c->problem, ctx->device.arch.l2_bytes);
     void *arguments[] = {p};
     const cu_driver *d = ctx->device.driver;
     /* a CUkernel serves whatever context is current; the driver takes it in a CUfunction's place */
-    CUresult r = d->cuLaunchKernel((CUfunction)k->fn[i], (unsigned)grid, 1, 1, (unsigned)s->threads, 1, 1, (unsigned)s->smem, stream,
-                                   arguments, NULL);
+    CUresult r = d->cuLaunchKernel((CUfunction)k->fn[i], (unsigned)grid, 1, 1, (unsigned)s->threads, 1, 1,
+                                   (unsigned)s->smem, stream, arguments, NULL);
     return r == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, r, "cuLaunchKernel"), "%s", s->entry);
 }
 
@@ -49,8 +51,8 @@ static fa_status run(const fa_context *ctx, const fa_plan *plan, fa_call *c, fa_
     const fa_kernel *k = plan->kernel;
     size_t need;
     if (!workspace_of(k, &c->params, &need))
-        return fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", c->params.b, c->params.hq,
-                       c->params.sq, c->params.sk);
+        return fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space",
+                       c->params.b, c->params.hq, c->params.sq, c->params.sk);
     fa_status st = fa_check_workspace(c, need);
     for (int i = 0; st == FA_OK && i < k->steps; i++)
         st = launch_step(ctx, k, i, c, (CUstream)stream);
@@ -67,8 +69,9 @@ static fa_status check_capture(const fa_context *ctx, fa_stream stream)
     if (r != CUDA_SUCCESS && !implicit)
         return fa_driver_check(d, r, "cuStreamIsCapturing");
     if (implicit || capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        return fa_fail(FA_CAPTURE, "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
-                                   "this problem class before the capture");
+        return fa_fail(FA_CAPTURE,
+                       "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
+                       "this problem class before the capture");
     return FA_OK;
 }
 
@@ -107,7 +110,8 @@ static fa_status check_class(const fa_problem *plan, const fa_problem *call)
         if (rows[i].plan != rows[i].call)
             return fa_fail(FA_INVALID, "args: %s is %d; accepted by this plan: %d", rows[i].name, rows[i].call, rows[i].plan);
     if (call->align < plan->align)
-        return fa_fail(FA_INVALID, "args: rows start at multiples of %d bytes; accepted by this plan: %d", call->align, plan->align);
+        return fa_fail(FA_INVALID, "args: rows start at multiples of %d bytes; accepted by this plan: %d", call->align,
+                       plan->align);
     return FA_OK;
 }
 
@@ -153,7 +157,9 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
         return st;
     const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(&call.problem));
     if (plan)
-        return workspace_of(plan->kernel, &call.params, bytes) ? FA_OK : fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
+        return workspace_of(plan->kernel, &call.params, bytes)
+                   ? FA_OK
+                   : fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
     st = fa_choose(ctx, &call.problem, &choice, &source);
     if (st == FA_OK && !workspace_of(&(fa_kernel){.score_bytes = source.score_bytes}, &call.params, bytes))
         st = fa_fail(FA_INVALID, "args: the workspace exceeds the address space");

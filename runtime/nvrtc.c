@@ -144,8 +144,8 @@ static bool try_pattern(fa_nvrtc *out, const char *pattern, fa_text *looked)
 static bool try_below(fa_nvrtc *out, const char *prefix, const char *rest, fa_text *looked)
 {
     char pattern[1024];
-    return prefix && prefix[0] == '/' &&
-           snprintf(pattern, sizeof pattern, "%s/%s", prefix, rest) < (int)sizeof pattern && try_pattern(out, pattern, looked);
+    return prefix && prefix[0] == '/' && snprintf(pattern, sizeof pattern, "%s/%s", prefix, rest) < (int)sizeof pattern &&
+           try_pattern(out, pattern, looked);
 }
 
 static bool search(fa_nvrtc *out, const fa_environment *env, fa_text *looked)
@@ -182,8 +182,9 @@ fa_status fa_nvrtc_open(fa_nvrtc *out, const char *path, fa_text *looked)
     const char *only = path ? path : env.nvrtc;
     memset(out, 0, sizeof *out);
     if (only ? !try_one(out, only, seen) : !search(out, &env, seen))
-        st = fa_fail(FA_NO_NVRTC, "libnvrtc: none is usable; accepted: %d.%d or newer, named by the option nvrtc or FAGEN_NVRTC, or in "
-                                  "the loader's path. Looked at:\n%s",
+        st = fa_fail(FA_NO_NVRTC,
+                     "libnvrtc: none is usable; accepted: %d.%d or newer, named by the option nvrtc or FAGEN_NVRTC, or in "
+                     "the loader's path. Looked at:\n%s",
                      OLDEST_MAJOR, OLDEST_MINOR, fa_text_cstr(seen));
     fa_text_free(&own);
     return st;

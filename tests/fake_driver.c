@@ -149,7 +149,8 @@ static CUresult f_ctx_device(CUdevice *d)
     return CUDA_SUCCESS;
 }
 
-static CUresult f_load(CUlibrary *l, const void *code, CUjit_option *jo, void **jv, unsigned jn, CUlibraryOption *lo, void **lv, unsigned ln)
+static CUresult f_load(CUlibrary *l, const void *code, CUjit_option *jo, void **jv, unsigned jn, CUlibraryOption *lo,
+                       void **lv, unsigned ln)
 {
     (void)jo, (void)jv, (void)jn, (void)lo, (void)lv, (void)ln;
     NOTE(cuLibraryLoadData);
@@ -198,8 +199,8 @@ static CUresult f_kernel_set(CUfunction_attribute a, int v, CUkernel k, CUdevice
     return CUDA_SUCCESS;
 }
 
-static CUresult f_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream s,
-                         void **params, void **extra)
+static CUresult f_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                         unsigned smem, CUstream s, void **params, void **extra)
 {
     (void)gy, (void)gz, (void)by, (void)bz, (void)extra;
     NOTE(cuLaunchKernel);

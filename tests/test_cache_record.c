@@ -171,7 +171,8 @@ Test(cache_record, measured_beats_modelled)
 
 Test(cache_record, newest_of_a_config_and_fastest_of_those)
 {
-    fa_record r[] = {record_of(1024, 64, 1, FA_MEASURED), record_of(1024, 128, 2, FA_MEASURED), record_of(1024, 64, 3, FA_MEASURED)};
+    fa_record r[] = {record_of(1024, 64, 1, FA_MEASURED), record_of(1024, 128, 2, FA_MEASURED),
+                     record_of(1024, 64, 3, FA_MEASURED)};
     fa_records rs = list(r, 3);
     fa_problem p = problem_of(1024);
     cr_assert_eq(fa_records_best(&rs, &p), &r[1]);
@@ -187,7 +188,8 @@ Test(cache_record, newest_of_a_config_and_fastest_of_those)
 
 Test(cache_record, nearest_bucket)
 {
-    fa_record r[] = {record_of(512, 64, 1, FA_MEASURED), record_of(4096, 128, 2, FA_MEASURED), record_of(32768, 256, 3, FA_MEASURED)};
+    fa_record r[] = {record_of(512, 64, 1, FA_MEASURED), record_of(4096, 128, 2, FA_MEASURED),
+                     record_of(32768, 256, 3, FA_MEASURED)};
     fa_records rs = list(r, 3);
     const struct {
         int sq, at;

@@ -174,7 +174,8 @@ Test(runtime_check, bad_args_name_their_field)
     for (int i = 0; i < n; i++) {
         fa_status st = fa_launch(ctx, &rows[i].args, NULL);
         cr_expect_eq(st, rows[i].status, "%s: %s: %s", rows[i].text, fa_status_name(st), fa_last_error());
-        cr_expect(strstr(fa_last_error(), rows[i].field), "%s: \"%s\" does not name %s", rows[i].text, fa_last_error(), rows[i].field);
+        cr_expect(strstr(fa_last_error(), rows[i].field), "%s: \"%s\" does not name %s", rows[i].text, fa_last_error(),
+                  rows[i].field);
     }
     cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
     cr_assert_eq(fake_calls("cuLibraryLoadData"), 0);
@@ -297,9 +298,10 @@ Test(runtime_check, alignment_is_the_least_of_all_rows)
         int dtype, d, dv, shift;
         int64_t q_ss;
         int align;
-    } rows[] = {{FA_F16, 64, 64, 0, 0, 16}, {FA_F16, 64, 64, 8, 0, 8}, {FA_F16, 64, 64, 4, 0, 4},   {FA_F16, 64, 64, 2, 0, 2},
-                {FA_F16, 60, 64, 0, 0, 8},  {FA_F16, 64, 62, 0, 0, 4}, {FA_F16, 63, 63, 0, 0, 2},   {FA_F16, 64, 64, 0, 513, 2},
-                {FA_F16, 64, 64, 0, 516, 8}, {FA_F32, 64, 64, 4, 0, 4}, {FA_F32, 63, 64, 0, 0, 4}, {FA_TF32, 62, 64, 0, 0, 8}};
+    } rows[] = {{FA_F16, 64, 64, 0, 0, 16}, {FA_F16, 64, 64, 8, 0, 8},   {FA_F16, 64, 64, 4, 0, 4},
+                {FA_F16, 64, 64, 2, 0, 2},  {FA_F16, 60, 64, 0, 0, 8},   {FA_F16, 64, 62, 0, 0, 4},
+                {FA_F16, 63, 63, 0, 0, 2},  {FA_F16, 64, 64, 0, 513, 2}, {FA_F16, 64, 64, 0, 516, 8},
+                {FA_F32, 64, 64, 4, 0, 4},  {FA_F32, 63, 64, 0, 0, 4},   {FA_TF32, 62, 64, 0, 0, 8}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_args a = good();
         fa_call c;
@@ -339,7 +341,8 @@ Test(runtime_check, diagonals)
         a.diagonal = rows[i].diagonal;
         a.offset = rows[i].offset;
         cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
-        cr_expect(c.params.diag_lo == rows[i].lo && c.params.diag_hi == rows[i].hi, "row %zu: %d %d", i, c.params.diag_lo, c.params.diag_hi);
+        cr_expect(c.params.diag_lo == rows[i].lo && c.params.diag_hi == rows[i].hi, "row %zu: %d %d", i, c.params.diag_lo,
+                  c.params.diag_hi);
     }
 }
 

@@ -19,8 +19,19 @@ TestSuite(runtime_context, .init = clean, .fini = scratch_remove, .timeout = 120
 
 Test(runtime_context, device_names_that_are_none)
 {
-    static const char *const names[] = {"gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:99999999999", "cuda0", "sim", "sim:", "sim:sm_1",
-                                        "sim:sm_80,nonsense", "CUDA:0", " cuda"};
+    static const char *const names[] = {"gpu",
+                                        "cuda:",
+                                        "cuda:x",
+                                        "cuda:-1",
+                                        "cuda:1x",
+                                        "cuda:99999999999",
+                                        "cuda0",
+                                        "sim",
+                                        "sim:",
+                                        "sim:sm_1",
+                                        "sim:sm_80,nonsense",
+                                        "CUDA:0",
+                                        " cuda"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         fa_options o = FA_OPTIONS_INIT;
         fa_context *ctx = (fa_context *)&o;

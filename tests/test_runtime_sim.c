@@ -113,7 +113,8 @@ Test(runtime_sim, launches_compute_attention)
         d->cuMemcpyDtoH(o, at[3], sizeof o);
         d->cuMemcpyDtoH(lse, at[4], sizeof lse);
         judge(&a, worst);
-        cr_expect(worst[0] < 0.02 && worst[1] < 1e-4, "mask %d, sk %d: O is off by %g, LSE by %g", a.mask, a.sk, worst[0], worst[1]);
+        cr_expect(worst[0] < 0.02 && worst[1] < 1e-4, "mask %d, sk %d: O is off by %g, LSE by %g", a.mask, a.sk, worst[0],
+                  worst[1]);
     }
     for (int i = 0; i < 5; i++)
         d->cuMemFree(at[i]);
