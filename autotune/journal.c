@@ -1,0 +1,69 @@
+/* journal: the records of one search. */
+#include "journal.h"
+#include "gen/problem.h"
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+fa_status fa_journal_open(fa_journal *j, const fa_site *site, const fa_problem *p, fa_how how)
+{
+    const fa_nvrtc *nvrtc;
+    int version = 0;
+    *j = (fa_journal){ .site = site, .problem = *p, .how = how, .driver = "none" };
+    fa_status st = fa_compiler_nvrtc(site->compiler, &nvrtc);
+    if (st != FA_OK)
+        return st;
+    snprintf(j->compiler, sizeof j->compiler, "%s", nvrtc->name);
+    if (site->timed && fa_context_driver(site->ctx)->cuDriverGetVersion(&version) == CUDA_SUCCESS)
+        snprintf(j->driver, sizeof j->driver, "cuda %d.%d", version / 1000, version % 1000 / 10);
+    else if (site->ctx)
+        snprintf(j->driver, sizeof j->driver, "sim");
+    j->old = fa_records_load(site->store, how == FA_MEASURED ? site->arch->chip : site->arch->name, p);
+    return FA_OK;
+}
+
+void fa_journal_close(fa_journal *j)
+{
+    fa_records_free(&j->old);
+}
+
+bool fa_journal_recall(const fa_journal *j, fa_candidate *c)
+{
+    uint32_t bucket = fa_problem_bucket(&j->problem);
+    for (size_t i = j->old.n; i-- > 0;) {
+        const fa_record *r = &j->old.r[i];
+        if (r->how != j->how || r->source[0] != c->source[0] || r->source[1] != c->source[1] || strcmp(r->compiler, j->compiler) ||
+            fa_problem_bucket(&r->problem) != bucket || !fa_config_equal(&r->config, &c->config))
+            continue;
+        c->outcome = r->outcome;
+        c->how = r->how;
+        c->seconds = r->seconds;
+        c->spread = r->spread;
+        c->count = r->count;
+        c->regs = r->regs;
+        c->spills = r->spills;
+        snprintf(c->why, sizeof c->why, "%s", r->why);
+        c->resumed = c->decided = true;
+        return true;
+    }
+    return false;
+}
+
+void fa_journal_note(const fa_journal *j, const fa_candidate *c)
+{
+    fa_record r = {
+        .problem = j->problem, .config = c->config, .outcome = c->outcome, .how = c->how, .seconds = c->seconds, .spread = c->spread,
+        .count = c->count, .regs = c->regs, .spills = c->spills, .smem = c->smem, .source = { c->source[0], c->source[1] },
+        .version = FA_VERSION_STRING,
+    };
+    time_t now = time(NULL);
+    struct tm utc;
+    snprintf(r.chip, sizeof r.chip, "%s", j->how == FA_MEASURED ? j->site->arch->chip : j->site->arch->name);
+    snprintf(r.arch, sizeof r.arch, "%s", j->site->arch->name);
+    snprintf(r.why, sizeof r.why, "%s", c->outcome == FA_RAN ? "" : c->why);
+    snprintf(r.compiler, sizeof r.compiler, "%s", j->compiler);
+    snprintf(r.driver, sizeof r.driver, "%s", j->driver);
+    gmtime_r(&now, &utc);
+    strftime(r.date, sizeof r.date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    fa_record_append(j->site->store, &r);
+}

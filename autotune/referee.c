@@ -1,0 +1,62 @@
+/* referee: verifies the candidates of one problem before they are timed. */
+#include "referee.h"
+
+/* Odd lengths, so that tails of tiles are met. */
+#define MEDIUM_SQ 509
+#define MEDIUM_SK 1021
+#define SMALL_SQ 75
+#define SMALL_SK 139
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static fa_status make_case(fa_case *c, const fa_problem *p, int32_t sq, int32_t sk)
+{
+    fa_problem cut = *p;
+    int32_t group = least(p->hq / p->hkv, 4);
+    cut.b = least(p->b, 2);
+    cut.hkv = least(p->hkv, group > 1 ? 1 : 2);
+    cut.hq = cut.hkv * group;
+    cut.sq = least(p->sq, sq);
+    cut.sk = least(p->sk, sk);
+    fa_status st = fa_case_of(c, &cut, 0x7265666572656575);
+    c->window_left = sk / 5;
+    c->window_right = 0;
+    return st;
+}
+
+fa_status fa_referee_open(fa_referee *r, fa_context *ctx, const fa_problem *p, bool medium)
+{
+    fa_case c;
+    *r = (fa_referee){ NULL, NULL };
+    fa_status st = make_case(&c, p, SMALL_SQ, SMALL_SK);
+    c.values = FA_VALUES_HEAVY;
+    c.hidden = FA_HIDDEN_NAN;
+    for (int i = 0; i < FA_TENSORS; i++)
+        c.layout[i] = FA_LAYOUT_PADDED;
+    if (st == FA_OK)
+        st = fa_trial_open(&r->small, ctx, &c, FA_REFERENCE_ORACLE);
+    if (st == FA_OK && medium)
+        st = make_case(&c, p, MEDIUM_SQ, MEDIUM_SK);
+    if (st == FA_OK && medium)
+        st = fa_trial_open(&r->medium, ctx, &c, FA_REFERENCE_DEVICE);
+    if (st != FA_OK)
+        fa_referee_close(r);
+    return st;
+}
+
+void fa_referee_close(fa_referee *r)
+{
+    fa_trial_close(r->small);
+    fa_trial_close(r->medium);
+    *r = (fa_referee){ NULL, NULL };
+}
+
+fa_status fa_referee_judge(fa_referee *r, const fa_plan *plan)
+{
+    fa_verdict v;
+    fa_status st = fa_trial_run(r->small, plan, &v);
+    return st == FA_OK && r->medium ? fa_trial_run(r->medium, plan, &v) : st;
+}

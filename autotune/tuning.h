@@ -1,0 +1,57 @@
+/* tuning: a search and what it found: the candidates in the order of the model, each with its outcome. */
+#ifndef FA_AUTOTUNE_TUNING_H
+#define FA_AUTOTUNE_TUNING_H
+#include "cache/record.h"
+#include "gen/model.h"
+#include "runtime/runtime.h"
+#include "samples.h"
+
+typedef struct fa_candidate {
+    fa_config config;
+    fa_cost cost;            /* the model's, with the compiler's registers once they are known */
+    int32_t smem, threads;
+    int32_t regs, spills;    /* of the compiled kernel; the family's estimate and 0 before */
+    bool decided;            /* outcome and why hold */
+    fa_outcome outcome;
+    fa_how how;
+    bool resumed;            /* the outcome is an earlier record's */
+    double seconds, spread;  /* of one launch, where outcome is FA_RAN */
+    int32_t count;           /* samples */
+    double tflops;           /* of the matrix products over visible pairs, 1e12 per second */
+    char why[120];           /* of a failure */
+    uint64_t source[2];      /* hash of the text, once rendered */
+    const fa_plan *plan;     /* where it was loaded */
+    bool verified;
+    fa_samples samples;
+    int launches;            /* of one sample */
+} fa_candidate;
+
+typedef struct fa_tuning {
+    fa_problem problem;      /* normalized, with its shape */
+    fa_how how;              /* FA_MEASURED: on a device; FA_MODELLED: the model ranked */
+    fa_candidate *candidate; /* best by the model first */
+    size_t n;
+    fa_candidate *winner;    /* NULL = none */
+    struct {
+        size_t space;        /* configs of the families */
+        size_t fits;         /* that pass the hard constraints */
+        size_t kept;         /* after the model: n */
+        size_t compiled, verified, timed, resumed, failed;
+    } counts;
+    bool out_of_time;        /* the time budget ended it */
+    double elapsed;          /* seconds */
+} fa_tuning;
+void fa_tuning_free(fa_tuning *t);
+
+/* Where a search takes place. */
+typedef struct fa_site {
+    fa_context *ctx;            /* NULL = no device */
+    const fa_arch *arch;
+    int32_t budget;             /* shared memory per block, bytes; 0 = what the chip offers */
+    const char *template_dir;   /* NULL = the embedded templates */
+    fa_store *store;
+    fa_compiler *compiler;
+    bool timed;                 /* ctx drives a real device */
+} fa_site;
+fa_site fa_site_of(fa_context *ctx);
+#endif

@@ -1,0 +1,150 @@
+/* Statistics of samples, and the rounds that find a winner, on a clock of our own. */
+#include "autotune/contest.h"
+#include "autotune/random.h"
+#include "gen/error.h"
+#include <criterion/criterion.h>
+#include <math.h>
+
+Test(tune_contest, median_and_spread)
+{
+    fa_samples t = { 0 };
+    cr_assert_eq(fa_samples_median(&t), 0);
+    const double s[] = { 5, 1, 4, 2, 100 };
+    for (int i = 0; i < 5; i++)
+        fa_samples_add(&t, s[i]);
+    cr_assert_eq(fa_samples_median(&t), 4);
+    cr_assert_float_eq(fa_samples_spread(&t), 2.0 / 4, 1e-12);
+    fa_samples_add(&t, 4);
+    cr_assert_eq(fa_samples_median(&t), 4);
+    for (int i = 0; i < 3 * FA_SAMPLES_MAX; i++)
+        fa_samples_add(&t, 7);
+    cr_assert_eq(t.n, FA_SAMPLES_MAX);
+    cr_assert_eq(fa_samples_median(&t), 7);
+}
+
+Test(tune_contest, the_interval_covers_the_true_ratio_19_times_in_20)
+{
+    int covered = 0;
+    for (int trial = 0; trial < 2000; trial++) {
+        double a[10], b[10];
+        fa_random r = { fa_random_mix((uint64_t)trial) };
+        for (int i = 0; i < 10; i++) {
+            double drift = exp(0.05 * fa_random_normal(&r)); /* shared by the pair, as clocks are */
+            a[i] = 1.02 * drift * exp(0.01 * fa_random_normal(&r));
+            b[i] = drift * exp(0.01 * fa_random_normal(&r));
+        }
+        fa_ratio q = fa_samples_ratio(a, b, 10);
+        covered += fabs(log(q.mean) - log(1.02)) <= q.half;
+    }
+    cr_assert(covered > 1860 && covered < 1940, "%d of 2000", covered);
+    cr_assert(isinf(fa_samples_ratio((double[]){ 1 }, (double[]){ 2 }, 1).half));
+}
+
+typedef struct world {
+    fa_random r;
+    double noise;
+    long samples;
+    long stop_at;
+    const fa_candidate *broken;
+} world;
+
+/* The true time of a candidate is its model's. */
+static fa_status sample(fa_contest *c, fa_candidate *k)
+{
+    world *w = c->user;
+    if (k == w->broken)
+        return fa_fail(FA_DEVICE, "broken");
+    w->samples++;
+    fa_samples_add(&k->samples, k->cost.seconds * exp(w->noise * fa_random_normal(&w->r)));
+    return FA_OK;
+}
+
+static bool stop(fa_contest *c)
+{
+    const world *w = c->user;
+    return w->stop_at && w->samples >= w->stop_at;
+}
+
+enum { MANY = 30 };
+static fa_status race(world *w, fa_candidate k[MANY], const double *times, fa_candidate **winner)
+{
+    fa_contest c = { .sample = sample, .stop = stop, .user = w };
+    fa_candidate *e[MANY];
+    for (int i = 0; i < MANY; i++) {
+        k[i] = (fa_candidate){ .cost.seconds = times[i], .smem = 1000 + i, .regs = 100 };
+        e[i] = &k[i];
+        cr_assert_eq(fa_contest_time(&c, &k[i], 3), FA_OK);
+        cr_assert_eq(k[i].count, 3);
+    }
+    return fa_contest_run(&c, e, MANY, winner);
+}
+
+Test(tune_contest, the_fastest_wins_through_noise)
+{
+    static fa_candidate k[MANY];
+    double times[MANY];
+    int right = 0;
+    for (int trial = 0; trial < 50; trial++) {
+        world w = { .r = { (uint64_t)trial }, .noise = 0.01 };
+        fa_candidate *winner;
+        for (int i = 0; i < MANY; i++)
+            times[i] = 1e-3 * (1 + 0.03 * ((i + trial) % MANY)); /* the best is ahead by 3 % */
+        cr_assert_eq(race(&w, k, times, &winner), FA_OK);
+        right += winner->cost.seconds == 1e-3;
+        for (int i = 0; i < MANY; i++)
+            cr_assert_geq(k[i].seconds, winner->seconds * 0.97);
+    }
+    cr_assert_geq(right, 48, "%d of 50", right);
+}
+
+Test(tune_contest, a_tie_goes_to_the_smaller_footprint_and_is_recorded_as_a_tie)
+{
+    static fa_candidate k[MANY];
+    double times[MANY];
+    for (int i = 0; i < MANY; i++)
+        times[i] = i == 4 || i == 9 ? 1e-3 : 2e-3;
+    for (int trial = 0; trial < 20; trial++) {
+        world w = { .r = { (uint64_t)trial }, .noise = 0.002 };
+        fa_candidate *winner;
+        cr_assert_eq(race(&w, k, times, &winner), FA_OK);
+        if (k[4].seconds == k[9].seconds)
+            cr_assert_eq(winner, &k[4]);
+        cr_assert(winner->seconds <= k[4].seconds && winner->seconds <= k[9].seconds);
+    }
+}
+
+Test(tune_contest, slow_ones_are_sampled_least)
+{
+    static fa_candidate k[MANY];
+    double times[MANY];
+    world w = { .r = { 1 }, .noise = 0.01 };
+    fa_candidate *winner;
+    for (int i = 0; i < MANY; i++)
+        times[i] = i < 3 ? 1e-3 + 1e-5 * i : 2e-3;
+    cr_assert_eq(race(&w, k, times, &winner), FA_OK);
+    for (int i = 3; i < MANY; i++)
+        cr_assert_eq(k[i].count, 3, "%d", k[i].count);
+    cr_assert_gt(winner->count, 5);
+}
+
+Test(tune_contest, it_ends_when_told_and_when_the_device_fails)
+{
+    static fa_candidate k[MANY];
+    double times[MANY];
+    fa_candidate *winner;
+    for (int i = 0; i < MANY; i++)
+        times[i] = 1e-3 + 1e-6 * i;
+    world w = { .r = { 1 }, .noise = 0.001, .stop_at = 3 * MANY };
+    cr_assert_eq(race(&w, k, times, &winner), FA_OK);
+    cr_assert_not_null(winner);
+    cr_assert_eq(w.samples, 3 * MANY);
+    for (int i = 0; i < MANY; i++)
+        cr_assert_gt(k[i].seconds, 0);
+
+    fa_contest c = { .sample = sample, .user = &w };
+    fa_candidate *e[2] = { &k[0], &k[1] };
+    w = (world){ .r = { 1 }, .broken = &k[1] };
+    cr_assert_eq(fa_contest_run(&c, e, 2, &winner), FA_DEVICE);
+    cr_assert_eq(fa_contest_run(&c, e, 0, &winner), FA_OK);
+    cr_assert_null(winner);
+}
