@@ -14,16 +14,20 @@
 #define LAUNCH_SECONDS 3e-6 /* of each step: driver, block scheduling, the last block's drain */
 #define SCHEDULERS 4        /* of an SM */
 /* With one warp per scheduler the matrix unit idles while that warp takes exponentials, and the other way round; with two
- * or more they alternate, and about a quarter of the shorter phase still shows. Linear in between. */
+ * or more they alternate, and this share of the shorter phase still shows. Linear in between. */
 #define SHOWS_ALONE 1.0
-#define SHOWS_SHARED 0.25
+#define SHOWS_SHARED 0.77
+/* What an SM could do if it never waited, and what its thread blocks take one by one, shared by those that reside: neither is
+ * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to 2,300 timings
+ * of 396 configs on an H200 (docs/performance.md): 9 % rms. */
+#define CORNER 4.0
 
 /* What the family's work() says of one block of rows x cols scores. */
 typedef struct work {
     double rows, cols;
     double matrix_flops, exps;         /* per pair */
     double issue, smem_bytes, latency; /* per block of scores; latency: clocks in which its thread block only waits */
-    double tile_issue;                 /* per row tile: prologue and epilogue */
+    double tile_issue, tile_latency;   /* per row tile: prologue and epilogue; instructions, and clocks of waiting */
     double efficiency;                 /* of the matrix unit's rate */
     double rate;                       /* of the unit, FLOP per clock and SM */
     char unit[12];
@@ -84,6 +88,7 @@ static void read_work(lua_State *L, job *j)
     w->smem_bytes = number(L, j, "smem_bytes", 0);
     w->latency = number(L, j, "latency", 0);
     w->tile_issue = number(L, j, "tile_issue", 0);
+    w->tile_latency = number(L, j, "tile_latency", 0);
     w->efficiency = number(L, j, "efficiency", 1);
     text(L, j, "unit", "mma16", w->unit, sizeof w->unit);
     text(L, j, "algorithm", "flash2", algorithm, sizeof algorithm);
@@ -211,9 +216,10 @@ static void estimate(fa_cost *out, const job *j, fa_band band)
     double warps = sharing * s->threads / 32 / SCHEDULERS;
     double shows = SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
     double other = fmax(exps, issue);
-    double block = fmax(fmax(matrix, other) + shows * fmin(matrix, other), smem);
-    block = fmax(block, (block + w->latency) / sharing);
-    double tile = w->tile_issue / a->issue_rate;
+    double busy = fmax(fmax(matrix, other) + shows * fmin(matrix, other), smem);
+    double alone = (fmax(matrix + other, smem) + w->latency) / sharing;
+    double block = pow(pow(busy, CORNER) + pow(alone, CORNER), 1 / CORNER);
+    double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
 
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. */
     double mean = heads * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;

@@ -82,13 +82,21 @@ return {
     local copies = c.bc * 16 * (k_chunks + v_chunks)
     local elements = c.br * c.bc // 32
     local rescale = c.lag > 0 and 0 or c.br * l.vb * 8 // 32
+    -- Waiting per block of keys: two barriers with the copy of V or of K behind them, or one barrier. Fitted, see gen/cost.c.
+    local latency = ({ [0] = 630, 1100, 240 })[c.order]
+    if c.order < 2 then latency = latency - 60 * (c.stages_k - 1) - 60 * (c.stages_v - 1) end
+    -- However short the block, the copy that it waits for was issued one block earlier and takes about 1000 clocks.
+    latency = math.max(latency, 1000 - c.br * c.bc * (p.d + p.dv) // 1000)
     return {
       rows = c.br, cols = c.bc,
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1,
-      issue = n_mma * 2 + elements * 6 + rescale + fragments // 512 + copies // 512 * 3,
-      smem_bytes = fragments + copies,
+      issue = n_mma + elements * 3 + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb),
+      smem_bytes = (fragments + copies) * 1.2,
+      latency = latency,
+      tile_latency = 5500,
+      efficiency = 0.83,
     }
   end,
 }
