@@ -1,0 +1,93 @@
+/* twin: one case, two devices, bit by bit. */
+#include "twin.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "number.h"
+#include <math.h>
+#include <string.h>
+
+const char *fa_twin_name(int kind)
+{
+    static const char *const names[FA_TWIN_KINDS] = { "scores", "sums", "whole" };
+    return kind >= 0 && kind < FA_TWIN_KINDS ? names[kind] : "?";
+}
+
+void fa_twin_bend(fa_case *c, int kind)
+{
+    if (c->values >= FA_VALUES_STEEP) /* overflowing and vanishing scores say nothing about bits */
+        c->values = FA_VALUES_HEAVY;
+    c->lse = 1;
+    if (kind == FA_TWIN_SCORES) {
+        c->problem.mask = FA_MASK_WINDOW;
+        c->window_left = c->window_right = 0;
+        c->diagonal = FA_TOP_LEFT;
+        c->scale = 1.0f;
+    } else if (kind == FA_TWIN_SUMS) {
+        c->scale = 1e-38f;
+    }
+}
+
+/* How far apart, in ulp; equal bits and two NaN are 0, a NaN beside a number is infinite. */
+static double ulps(float x, float y, int dtype)
+{
+    if (x == y || (isnan(x) && isnan(y)))
+        return 0;
+    if (!isfinite(x) || !isfinite(y))
+        return INFINITY;
+    return fabs((double)x - (double)y) / fa_number_ulp(fmax(fabs((double)x), fabs((double)y)), dtype);
+}
+
+static void compare_output(fa_twin *t, const void *x, const void *y, size_t bytes, int dtype)
+{
+    size_t width = (size_t)fa_dtype_bytes(dtype);
+    for (size_t i = 0; i < bytes; i += width) {
+        const char *p = (const char *)x + i, *q = (const char *)y + i;
+        t->o++;
+        if (memcmp(p, q, width) == 0)
+            continue;
+        t->differ_o++;
+        t->ulps_o = fmax(t->ulps_o, ulps(fa_number_load(p, dtype), fa_number_load(q, dtype), dtype));
+    }
+}
+
+static void compare_lse(fa_twin *t, const float *x, const float *y, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        t->lse++;
+        if (memcmp(&x[i], &y[i], sizeof x[i]) == 0)
+            continue;
+        t->differ_lse++;
+        t->ulps_lse = fmax(t->ulps_lse, ulps(x[i], y[i], FA_F32));
+    }
+}
+
+static fa_status run_on(fa_trial **out, fa_context *ctx, const fa_case *c, const fa_config *config)
+{
+    fa_verdict v;
+    const fa_plan *plan;
+    fa_status st = fa_plan_make(ctx, &c->problem, config, "compared with another device", &plan);
+    if (st == FA_OK)
+        st = fa_trial_open(out, ctx, c, FA_REFERENCE_ORACLE);
+    if (st == FA_OK)
+        st = fa_trial_run(*out, plan, &v);
+    return fa_wrap(st, "on %s", fa_context_driver(ctx)->name);
+}
+
+fa_status fa_twin_run(fa_context *a, fa_context *b, const fa_case *c, const fa_config *config, int kind, fa_twin *out)
+{
+    fa_trial *x = NULL, *y = NULL;
+    memset(out, 0, sizeof *out);
+    fa_status st = run_on(&x, a, c, config);
+    if (st == FA_OK)
+        st = run_on(&y, b, c, config);
+    if (st == FA_OK) {
+        size_t bytes;
+        const void *xo = fa_trial_output(x, &bytes), *yo = fa_trial_output(y, &bytes);
+        compare_output(out, xo, yo, bytes, c->problem.o_dtype);
+        if (kind != FA_TWIN_SUMS)
+            compare_lse(out, fa_trial_lse(x), fa_trial_lse(y), (int64_t)c->problem.b * c->problem.hq * c->problem.sq);
+    }
+    fa_trial_close(x);
+    fa_trial_close(y);
+    return st;
+}
