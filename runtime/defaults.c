@@ -1,4 +1,5 @@
 /* defaults: the small table of winners that ships with the library. */
+#include "cache/record.h"
 #include "choose.h"
 #include "gen/problem.h"
 #include <stdio.h>
@@ -23,19 +24,40 @@ static int distance(const char *chip, const fa_arch *a)
     return !other ? -1 : 1 + abs(other->cc - a->cc);
 }
 
+/* The row as a measured record, if it is of the problem's class. */
+static bool record_of(const struct row *row, const char *key, fa_record *out)
+{
+    char own[160];
+    memset(out, 0, sizeof *out);
+    if (fa_problem_parse(&out->problem, row->problem) != FA_OK || fa_config_parse(&out->config, row->config) != FA_OK)
+        return false;
+    fa_problem_print_key(own, sizeof own, &out->problem);
+    out->how = FA_MEASURED;
+    out->seconds = 1;
+    return strcmp(own, key) == 0;
+}
+
 bool fa_default_config(const fa_arch *a, const fa_problem *p, fa_config *out, char *where, size_t n)
 {
     char key[160];
-    int best = -1;
+    int nearest = -1;
+    fa_records known = {calloc(sizeof rows / sizeof *rows, sizeof *known.r), 0};
     fa_problem_print_key(key, sizeof key, p);
-    for (const struct row *r = rows; r->chip; r++) {
-        int far = strcmp(key, r->problem) == 0 ? distance(r->chip, a) : -1;
-        fa_config c;
-        if (far < 0 || (best >= 0 && far >= best) || fa_config_parse(&c, r->config) != FA_OK)
+    for (const struct row *row = rows; known.r && row->chip; row++) {
+        int far = distance(row->chip, a);
+        if (far < 0 || (nearest >= 0 && far > nearest) || !record_of(row, key, &known.r[known.n]))
             continue;
-        best = far;
-        *out = c;
-        snprintf(where, n, "%s", r->chip);
+        if (nearest < 0 || far < nearest) { /* rows of farther chips no longer count */
+            known.r[0] = known.r[known.n];
+            known.n = 0;
+            nearest = far;
+            snprintf(where, n, "%s", row->chip);
+        }
+        known.n++;
     }
-    return best >= 0;
+    const fa_record *best = known.r ? fa_records_best(&known, p) : NULL;
+    if (best)
+        *out = best->config;
+    free(known.r);
+    return best != NULL;
 }
