@@ -45,8 +45,8 @@ static void use_resources(fa_candidate *c, const fa_resources *r, int steps)
         c->spills = spills > c->spills ? spills : c->spills;
         serialized = serialized || r[i].serialized;
     }
-    snprintf(why, sizeof why, "spills: %d bytes", c->spills);
-    if (c->spills > 0)
+    snprintf(why, sizeof why, "spills: %d > %d bytes", c->spills, FA_SPILLS_ACCEPTED);
+    if (c->spills > FA_SPILLS_ACCEPTED)
         reject(c, FA_BAD_CONSTRAINT, why);
     else if (serialized)
         reject(c, FA_BAD_CONSTRAINT, "wgmma is serialized");
