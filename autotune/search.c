@@ -14,6 +14,8 @@
 
 #define LIMIT 48
 #define FIRST_SAMPLES 3
+#define SAME 1e-3       /* modelled times this close are the same */
+#define ECHO 0.02
 #define MEET_AGAIN 1.1 /* candidates known from records are timed again when they are within this of the best */
 
 typedef struct search {
@@ -52,7 +54,26 @@ fa_site fa_site_of(fa_context *ctx)
 static int cheaper(const void *a, const void *b)
 {
     const fa_candidate *x = a, *y = b;
-    return (x->cost.seconds > y->cost.seconds) - (x->cost.seconds < y->cost.seconds);
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The model gives many variations of one tile the same time. Each further one counts as ECHO slower than the one before, so that a
+ * limit leaves more than one tile. */
+static void rank_candidates(fa_tuning *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        t->candidate[i].rank = t->candidate[i].cost.seconds;
+    qsort(t->candidate, t->n, sizeof *t->candidate, cheaper);
+    for (size_t i = 0; i < t->n; i++) {
+        fa_candidate *c = &t->candidate[i];
+        int echoes = 0;
+        for (size_t j = i; j-- > 0 && t->candidate[j].cost.seconds >= c->cost.seconds * (1 - SAME);)
+            echoes += !strcmp(t->candidate[j].config.family, c->config.family) && t->candidate[j].threads == c->threads &&
+                      fa_config_get(&t->candidate[j].config, "br", 0) == fa_config_get(&c->config, "br", 0) &&
+                      fa_config_get(&t->candidate[j].config, "bc", 0) == fa_config_get(&c->config, "bc", 0);
+        c->rank *= 1 + ECHO * echoes;
+    }
+    qsort(t->candidate, t->n, sizeof *t->candidate, cheaper);
 }
 
 static fa_status list_candidates(search *s)
@@ -90,7 +111,7 @@ static fa_status list_candidates(search *s)
         st = fa_wrap(FA_UNSUPPORTED, "no config has a model");
     if (st != FA_OK)
         return st;
-    qsort(t->candidate, t->n, sizeof *t->candidate, cheaper);
+    rank_candidates(t);
     size_t limit = s->opt.limit == 0 ? LIMIT : (size_t)s->opt.limit;
     t->n = s->opt.limit < 0 || t->n < limit ? t->n : limit;
     t->counts.kept = t->n;

@@ -22,7 +22,7 @@ struct fa_trial {
     uint8_t *o_bits;            /* of the last run, dense */
     float *o, *lse_out;
     int64_t n_o, n_lse;
-    double largest;             /* of |o_reference| */
+    fa_scale scale;
     fa_errors naive;
     CUdeviceptr workspace;
     size_t workspace_size;
@@ -134,9 +134,26 @@ static fa_status launch(fa_trial *t, const fa_plan *plan, const fa_args *args)
 
 /* ---- what should come out ---- */
 
-static fa_status oracle(fa_trial *t, const fa_attention *a)
+/* LSE of what the matrix units are given: TF32 rounds Q and K before anything is added up. */
+static fa_status lse_of_rounded(fa_trial *t, const fa_attention *a)
 {
-    return fa_oracle_exact(a, t->o_reference, t->lse_reference);
+    size_t n_q = (size_t)a->b * (size_t)a->sq * (size_t)a->hq * (size_t)a->d, n_k = (size_t)a->b * (size_t)a->sk * (size_t)a->hkv * (size_t)a->d;
+    float *q = malloc((n_q + 1) * sizeof *q), *k = malloc((n_k + 1) * sizeof *k);
+    double *o = malloc(((size_t)t->n_o + 1) * sizeof *o);
+    fa_attention rounded = *a;
+    fa_status st = q && k && o ? FA_OK : fa_fail(FA_NOMEM, "no memory for %zu rounded values", n_q + n_k);
+    for (size_t i = 0; i < n_q && st == FA_OK; i++)
+        q[i] = fa_number_to_tf32(a->q[i]);
+    for (size_t i = 0; i < n_k && st == FA_OK; i++)
+        k[i] = fa_number_to_tf32(a->k[i]);
+    rounded.q = q;
+    rounded.k = k;
+    if (st == FA_OK)
+        st = fa_oracle_exact(&rounded, o, t->lse_reference);
+    free(q);
+    free(k);
+    free(o);
+    return st;
 }
 
 /* The family `naive` on the same inputs, O packed in fp32. */
@@ -194,12 +211,14 @@ static fa_status reference(fa_trial *t, fa_reference how)
     t->lse_out = malloc(((size_t)t->n_lse + 1) * sizeof *t->lse_out);
     if (!t->o_reference || !t->lse_reference || !t->o_bits || !t->o || !t->lse_out)
         return fa_fail(FA_NOMEM, "no memory for %lld reference values", (long long)t->n_o);
-    fa_status st = how == FA_REFERENCE_DEVICE ? device_reference(t) : oracle(t, &a);
+    fa_status st = how == FA_REFERENCE_DEVICE ? device_reference(t) : fa_oracle_exact(&a, t->o_reference, t->lse_reference);
+    if (st == FA_OK && p->dtype == FA_TF32)
+        st = lse_of_rounded(t, &a);
     if (st == FA_OK)
         st = fa_oracle_naive(&a, p->dtype, p->o_dtype, t->o);
     if (st == FA_OK)
         t->naive = fa_verify_errors(t->o, t->o_reference, t->n_o, false);
-    t->largest = fa_verify_largest(t->o_reference, t->n_o);
+    t->scale = fa_verify_scale(t->o_reference, t->n_o, t->lse_reference, t->n_lse, p->o_dtype, t->c.lse);
     return st;
 }
 
@@ -344,7 +363,7 @@ static bool judge(fa_trial *t, fa_verdict *v)
     v->o = fa_verify_errors(t->o, t->o_reference, t->n_o, false);
     if (t->c.lse)
         v->lse = fa_verify_errors(t->lse_out, t->lse_reference, t->n_lse, true);
-    fa_verify_judge(v, t->n_o, p->o_dtype, t->largest, t->c.lse);
+    fa_verify_judge(v, &t->scale);
     if (!v->ok && (v->o.odd >= 0 || !(v->o.most <= v->most)))
         where(t, v->o.odd >= 0 ? v->o.odd : v->o.at, v);
     return v->ok;

@@ -6,6 +6,7 @@
 
 #define LSE_RELATIVE 1e-5
 #define CHANCE 0.25 /* ulp, of the mean */
+#define SCORE 0x1p-23
 
 static bool same_kind(double x, double reference)
 {
@@ -45,20 +46,27 @@ fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, b
     return e;
 }
 
-double fa_verify_largest(const double *x, int64_t n)
+fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked)
 {
-    double m = 0;
+    fa_scale s = { .n = n, .rows = rows, .o_dtype = o_dtype, .lse = lse_asked };
     for (int64_t i = 0; i < n; i++)
-        if (isfinite(x[i]) && fabs(x[i]) > m)
-            m = fabs(x[i]);
-    return m;
+        if (isfinite(o[i])) {
+            s.most = fmax(s.most, fabs(o[i]));
+            s.mean += fabs(o[i]) / (double)n;
+        }
+    for (int64_t i = 0; i < rows; i++)
+        if (isfinite(lse[i]))
+            s.score = fmax(s.score, fabs(lse[i]));
+    return s;
 }
 
-void fa_verify_judge(fa_verdict *v, int64_t n, int o_dtype, double largest, bool lse_asked)
+void fa_verify_judge(fa_verdict *v, const fa_scale *s)
 {
-    double ulp = fa_number_ulp(largest, o_dtype);
-    v->most = 2 * v->naive.most + ulp;
-    v->mean = 1.1 * v->naive.mean + (n > 0 ? CHANCE * ulp / sqrt((double)n) : 0);
+    double ulp = fa_number_ulp(s->most, s->o_dtype), score = fmax(1, s->score) * SCORE;
+    v->most = 2 * v->naive.most + ulp + s->most * score;
+    v->mean = 0;
+    if (s->n > 0)
+        v->mean = v->naive.mean * (1.1 + 2 / sqrt((double)s->rows)) + CHANCE * ulp / sqrt((double)s->n) + s->mean * score;
     v->ok = false;
     if (v->o.odd >= 0)
         snprintf(v->text, sizeof v->text, "O[%lld] is %g, should be %g", (long long)v->o.odd, v->o.odd_x, v->o.odd_reference);
@@ -67,9 +75,9 @@ void fa_verify_judge(fa_verdict *v, int64_t n, int o_dtype, double largest, bool
                  v->o.x, v->o.reference, v->o.most, v->most, v->naive.most);
     else if (!(v->o.mean <= v->mean))
         snprintf(v->text, sizeof v->text, "mean error of O %.4g, allowed %.4g (naive %.4g)", v->o.mean, v->mean, v->naive.mean);
-    else if (lse_asked && v->lse.odd >= 0)
+    else if (s->lse && v->lse.odd >= 0)
         snprintf(v->text, sizeof v->text, "LSE[%lld] is %g, should be %g", (long long)v->lse.odd, v->lse.odd_x, v->lse.odd_reference);
-    else if (lse_asked && !(v->lse.most <= LSE_RELATIVE))
+    else if (s->lse && !(v->lse.most <= LSE_RELATIVE))
         snprintf(v->text, sizeof v->text, "LSE[%lld] is %.9g, should be %.9g", (long long)v->lse.at, v->lse.x, v->lse.reference);
     else {
         v->ok = true;

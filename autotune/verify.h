@@ -1,10 +1,14 @@
 /* verify: the rule that an output of attention must pass.
  *
- *   largest error  <= 2 x that of the naive algorithm of the same precision + 1 ulp of the output type at the largest |reference|
- *   mean error     <= 1.1 x naive's + a quarter ulp / sqrt(n): two roundings of n values differ by that much by chance
- *   LSE            within 1e-5 * max(1, |LSE|)
+ *   largest error  <= 2  that of the naive algorithm of the same precision + 1 ulp of the output type at the largest |reference|
+ *                     + the score term
+ *   mean error     <= naive's x (1.1 + 2 / sqrt(rows)) + a quarter ulp / sqrt(n) + the score term of the mean: few rows, and few
+ *                     values, differ by that much by chance
+ *   LSE            within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded)
  *   infinities and NaN exactly where the reference has them
- */
+ *
+ * The score term is |reference| * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size, exp2 on the special-function
+ * unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1 there. */
 #ifndef FA_AUTOTUNE_VERIFY_H
 #define FA_AUTOTUNE_VERIFY_H
 #include <fagen.h>
@@ -29,8 +33,18 @@ typedef struct fa_verdict {
 /* n values against the reference. relative: errors are divided by max(1, |reference|). */
 fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, bool relative);
 
-/* Fills most, mean, ok and text from o, naive, lse (lse_asked) for n elements of O of type o_dtype; largest: of |reference|. */
-void fa_verify_judge(fa_verdict *v, int64_t n, int o_dtype, double largest, bool lse_asked);
+/* What the outputs are and the size of what they should be. */
+typedef struct fa_scale {
+    int64_t n, rows;      /* values of O, and rows of dv of them */
+    int o_dtype;
+    bool lse;             /* LSE is judged, too */
+    double most, mean;    /* of |reference|, finite ones */
+    double score;         /* largest finite |LSE| */
+} fa_scale;
+fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);
+
+/* Fills most, mean, ok and text from o, naive and lse. */
+void fa_verify_judge(fa_verdict *v, const fa_scale *s);
 /* The largest finite |x|. */
 double fa_verify_largest(const double *x, int64_t n);
 #endif

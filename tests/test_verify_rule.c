@@ -186,7 +186,8 @@ static fa_verdict judge(const sample *s, const float *x, const float *lse, int d
     v.naive = fa_verify_errors(s->naive, s->o, s->n, false);
     v.o = fa_verify_errors(x, s->o, s->n, false);
     v.lse = fa_verify_errors(lse, s->lse, s->rows, true);
-    fa_verify_judge(&v, s->n, dtype == FA_TF32 ? FA_F32 : dtype, fa_verify_largest(s->o, s->n), true);
+    fa_scale scale = fa_verify_scale(s->o, s->n, s->lse, s->rows, dtype == FA_TF32 ? FA_F32 : dtype, true);
+    fa_verify_judge(&v, &scale);
     return v;
 }
 
@@ -227,7 +228,7 @@ Test(verify_rule, accepts_naive_and_the_rounded_truth_and_rejects_planted_errors
                 for (int64_t i = 0; i < s.rows; i++)
                     lse[i] = (float)s.lse[i];
                 fa_errors base = fa_verify_errors(s.naive, s.o, s.n, false);
-                plant((error)e, &s, x, lse, fmax(base.most, fa_number_ulp(fa_verify_largest(s.o, s.n), stored)));
+                plant((error)e, &s, x, lse, fmax(base.most, fa_number_ulp(fa_verify_scale(s.o, s.n, s.lse, s.rows, stored, true).most, stored)));
                 fa_verdict v = judge(&s, x, lse, dtypes[t]);
                 cr_assert_eq(v.ok, e == E_NONE, "%s, error %d: %s", fa_dtype_name(dtypes[t]), e, v.text);
             }
@@ -250,7 +251,9 @@ Test(verify_rule, ten_values_do_not_fail_by_chance)
             y[n] = fa_number_round((float)(o[n] * (1 + 0x1p-9 * (fa_random_unit(&r) - 0.5))), FA_BF16);
         }
         fa_verdict v = { .o = fa_verify_errors(x, o, 10, false), .naive = fa_verify_errors(y, o, 10, false) };
-        fa_verify_judge(&v, 10, FA_BF16, fa_verify_largest(o, 10), false);
+        fa_scale scale = fa_verify_scale(o, 10, NULL, 0, FA_BF16, false);
+        scale.rows = 1;
+        fa_verify_judge(&v, &scale);
         failed += !v.ok;
     }
     cr_assert_lt(failed, 5, "%d of 2000", failed);
