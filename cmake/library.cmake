@@ -1,15 +1,59 @@
-# libfagen, static and shared, from the rooms' objects; and what `cmake --install` puts in place.
+# libfagen, and what `cmake --install` puts in place.
+#
+# fagen_static is for this tree: the rooms' objects with every symbol, for the command and the tests.
+#
+# What is installed comes from one relocatable object, fagen.o: the rooms together with what they use of Lua, jansson and xxHash,
+# and every name made local but the FA_API ones of fagen.h. libfagen.a is that object, so that users link no other archive and
+# meet no foreign symbol; libfagen.so is linked from it. (Debian builds those archives for executables, not for shared objects:
+# what keeps them out of one are the references to stdin, stdout and stderr, which merge.cmake turns to cmake/streams.c.)
 set(fa_rooms gen cache sim runtime autotune)
-set(fa_links fagen::lua fagen::jansson fagen::xxhash m ${CMAKE_DL_LIBS} pthread)
-foreach(kind static shared)
-  string(TOUPPER ${kind} KIND)
-  add_library(fagen_${kind} ${KIND})
-  foreach(room ${fa_rooms})
-    target_sources(fagen_${kind} PRIVATE $<TARGET_OBJECTS:fagen_${room}>)
-  endforeach()
-  set_target_properties(fagen_${kind} PROPERTIES OUTPUT_NAME fagen EXPORT_NAME ${kind} LINKER_LANGUAGE C)
-  target_link_libraries(fagen_${kind} PRIVATE ${fa_links} $<BUILD_INTERFACE:fagen_flags>)
-  target_include_directories(fagen_${kind} INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-  add_library(fagen::${kind} ALIAS fagen_${kind})
+set(fa_system m ${CMAKE_DL_LIBS} pthread)
+set(fa_objects "")
+foreach(room ${fa_rooms})
+  list(APPEND fa_objects $<TARGET_OBJECTS:fagen_${room}>)
 endforeach()
+
+add_library(fagen_static STATIC ${fa_objects})
+set_target_properties(fagen_static PROPERTIES OUTPUT_NAME fagen_rooms LINKER_LANGUAGE C)
+target_link_libraries(fagen_static PUBLIC fagen::lua fagen::jansson fagen::xxhash ${fa_system})
+
+add_library(fagen_streams OBJECT ${CMAKE_CURRENT_LIST_DIR}/streams.c)
+target_link_libraries(fagen_streams PRIVATE fagen_flags)
+
+set(fa_merged ${CMAKE_BINARY_DIR}/fagen.o)
+add_custom_command(
+  OUTPUT ${fa_merged}
+  COMMAND ${CMAKE_COMMAND} -DOUT=${fa_merged} -DLD=${CMAKE_LINKER} -DOBJCOPY=${CMAKE_OBJCOPY} -DHEADER=${CMAKE_SOURCE_DIR}/runtime/fagen.h
+          "-DOBJECTS=${fa_objects}" "-DARCHIVES=${fa_lua_library};${fa_jansson_library};${fa_xxhash_library}"
+          -DSTREAMS=$<TARGET_OBJECTS:fagen_streams> -P ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
+  DEPENDS ${fa_objects} $<TARGET_OBJECTS:fagen_streams> ${CMAKE_SOURCE_DIR}/runtime/fagen.h ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
+  VERBATIM)
+
+foreach(kind archive shared)
+  string(REPLACE archive STATIC type ${kind})
+  string(TOUPPER ${type} type)
+  add_library(fagen_${kind} ${type} ${fa_merged})
+  set_target_properties(fagen_${kind} PROPERTIES OUTPUT_NAME fagen LINKER_LANGUAGE C)
+endforeach()
+set_source_files_properties(${fa_merged} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 set_target_properties(fagen_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+target_link_libraries(fagen_shared PRIVATE ${fa_system} fagen_flags)
+target_link_options(fagen_shared PRIVATE -Wl,-z,defs,-z,now,-z,relro)
+if(FAGEN_SANITIZE) # its runtime is the executable's
+  target_link_options(fagen_shared PRIVATE -Wl,-z,undefs)
+endif()
+add_dependencies(fagen_archive fagen_shared) # one of them makes fagen.o
+
+# The package: find_package(fagen) gives fagen::fagen (shared) and fagen::static; pkg-config knows fagen.
+include(CMakePackageConfigHelpers)
+set(fa_package ${CMAKE_INSTALL_LIBDIR}/cmake/fagen)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fagenConfig.cmake.in ${CMAKE_BINARY_DIR}/package/fagenConfig.cmake
+  INSTALL_DESTINATION ${fa_package} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/fagenConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+file(RELATIVE_PATH fa_pc_root /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen.pc.in ${CMAKE_BINARY_DIR}/package/fagen.pc @ONLY)
+install(FILES runtime/fagen.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(TARGETS fagen_archive fagen_shared ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${CMAKE_BINARY_DIR}/package/fagenConfig.cmake ${CMAKE_BINARY_DIR}/package/fagenConfigVersion.cmake DESTINATION ${fa_package})
+install(FILES ${CMAKE_BINARY_DIR}/package/fagen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

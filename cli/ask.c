@@ -1,0 +1,96 @@
+/* ask: one table of the problem's fields, one of the chip's. */
+#include "ask.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "runtime/environment.h"
+
+const cli_word cli_dtypes[] = { { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { "tf32", FA_TF32 }, { "fp32", FA_F32 }, { NULL, 0 } };
+const cli_word cli_masks[] = { { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 },
+                               { NULL, 0 } };
+
+#define FIELD(f) .at = offsetof(cli_ask, f)
+#define LENGTH .min = 1, .max = FA_MAX_LENGTH
+const cli_option cli_ask_options[] = {
+    { .name = "head-dim", .letter = 'd', .kind = &cli_int, FIELD(d), .value = "D", .help = "head_dim of Q and K (default 128)", .min = 1,
+      .max = FA_MAX_HEAD_DIM },
+    { .name = "dv", .kind = &cli_int, FIELD(dv), .value = "D", .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
+    { .name = "dtype", .letter = 't', .kind = &cli_choice, FIELD(dtype), .value = "TYPE", .help = "of Q, K, V (default bf16)",
+      .words = cli_dtypes },
+    { .name = "o-dtype", .kind = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "of O (default: as Q)", .words = cli_dtypes },
+    { .name = "mask", .kind = &cli_choice, FIELD(mask), .value = "MASK", .help = "which keys are visible (default none)", .words = cli_masks },
+    { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
+    { .name = "batch", .letter = 'b', .kind = &cli_int, FIELD(b), .value = "B", .help = "batch", LENGTH },
+    { .name = "heads", .letter = 'H', .kind = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .min = 1, .max = 1 << 16 },
+    { .name = "kv-heads", .kind = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1,
+      .max = 1 << 16 },
+    { .name = "n", .letter = 'n', .kind = &cli_int, FIELD(n), .value = "N", .help = "sequence length of queries and keys", LENGTH },
+    { .name = "sq", .kind = &cli_int, FIELD(sq), .value = "N", .help = "query length", LENGTH },
+    { .name = "sk", .kind = &cli_int, FIELD(sk), .value = "N", .help = "key length", LENGTH },
+    { .name = "align", .kind = &cli_int, FIELD(align), .value = "BYTES", .help = "rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
+      .max = 16 },
+    { .name = "problem", .kind = &cli_text, FIELD(problem), .value = "TEXT",
+      .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'" },
+    { .name = NULL },
+};
+
+fa_status cli_ask_problem(const cli_ask *a, fa_problem *out)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    fa_status st = FA_OK;
+    if (a->problem) {
+        st = fa_problem_parse(&p, a->problem);
+        if (st != FA_OK)
+            return fa_wrap(st, "--problem");
+        if (a->d || a->dtype || a->dv || a->o_dtype)
+            p.align = 0;
+        if (a->d && p.dv == p.d)
+            p.dv = 0;
+        if (a->dtype && p.o_dtype != FA_F32)
+            p.o_dtype = 0;
+    } else {
+        p.d = 128;
+        p.dtype = FA_BF16;
+    }
+    if (a->causal && a->mask && a->mask != FA_MASK_CAUSAL + 1)
+        return fa_fail(FA_INVALID, "--causal and --mask %s contradict each other", fa_mask_name(a->mask - 1));
+    if (a->mask || a->causal)
+        p.mask = a->causal ? FA_MASK_CAUSAL : a->mask - 1;
+    const struct {
+        int32_t given, *to;
+    } fields[] = {
+        { a->d, &p.d }, { a->dv, &p.dv }, { a->dtype, &p.dtype }, { a->o_dtype, &p.o_dtype }, { a->align, &p.align }, { a->b, &p.b },
+        { a->hq, &p.hq }, { a->hkv, &p.hkv }, { a->n, &p.sq }, { a->n, &p.sk }, { a->sq, &p.sq }, { a->sk, &p.sk },
+    };
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+        if (fields[i].given)
+            *fields[i].to = fields[i].given;
+    return fa_problem_normalize(out, &p);
+}
+
+const cli_option cli_chip_options[] = {
+    { .name = "arch", .kind = &cli_text, .at = offsetof(cli_chip, arch), .value = "ARCH",
+      .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default sm_80)" },
+    { .name = "sram", .kind = &cli_bytes, .at = offsetof(cli_chip, sram), .value = "BYTES",
+      .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
+    { .name = NULL },
+};
+
+fa_status cli_chip_arch(const cli_chip *c, const fa_arch **out)
+{
+    *out = fa_arch_find(c->arch ? c->arch : "sm_80");
+    if (!*out)
+        return fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", c->arch, fa_arch_names());
+    if (c->sram > (*out)->smem_block)
+        return fa_fail(FA_INVALID, "--sram is %d; accepted on %s: 1 to %d bytes", c->sram, (*out)->name, (*out)->smem_block);
+    return FA_OK;
+}
+
+int32_t cli_chip_budget(const cli_chip *c, const fa_arch *a)
+{
+    return c->sram ? c->sram : a->smem_block;
+}
+
+fa_status cli_gen_open(fa_gen **out)
+{
+    return fa_gen_open(out, fa_environment_read().template_dir);
+}

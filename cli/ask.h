@@ -1,0 +1,36 @@
+/* ask: the problem, the chip and the budget, as the command line asks for them; the options that subcommands share. */
+#ifndef FA_CLI_ASK_H
+#define FA_CLI_ASK_H
+#include "args.h"
+#include "gen/arch.h"
+#include "gen/gen.h"
+
+typedef struct cli_ask {
+    const char *problem;       /* text as problems are printed; what else is set overrides its fields */
+    int32_t d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; mask: + 1 */
+    bool causal;
+} cli_ask;
+extern const cli_option cli_ask_options[];
+#define CLI_ASK(type) { "The problem", cli_ask_options, offsetof(type, ask) }
+
+extern const cli_word cli_dtypes[], cli_masks[]; /* of cli_masks the values are fa_mask + 1, so that 0 is "not given" */
+
+/* The problem, normalized; bf16 and d = 128 where nothing is said. The shape stays as given. */
+fa_status cli_ask_problem(const cli_ask *a, fa_problem *out);
+
+typedef struct cli_chip {
+    const char *arch;  /* NULL = sm_80 */
+    int32_t sram;      /* 0 = what the chip offers */
+} cli_chip;
+extern const cli_option cli_chip_options[];
+#define CLI_CHIP(type) { "The chip", cli_chip_options, offsetof(type, chip) }
+
+/* FA_INVALID for an unknown arch and for a budget beyond what it has. */
+fa_status cli_chip_arch(const cli_chip *c, const fa_arch **out);
+
+/* Shared memory per block that is allowed for, in bytes. */
+int32_t cli_chip_budget(const cli_chip *c, const fa_arch *a);
+
+/* The generator with FAGEN_TEMPLATE_DIR's files. */
+fa_status cli_gen_open(fa_gen **out);
+#endif

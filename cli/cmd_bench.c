@@ -1,0 +1,290 @@
+/* bench: times on the device, of fagen's kernel and of naive attention; or of the host's part of a launch. */
+#include "ask.h"
+#include "autotune/measure.h"
+#include "command.h"
+#include "gen/error.h"
+#include "gen/model.h"
+#include "gen/problem.h"
+#include "progress.h"
+#include "ranking.h"
+#include "session.h"
+#include "table.h"
+#include "tensors.h"
+#include <ftw.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef struct bench_args {
+    cli_common common;
+    cli_where where;
+    cli_list d, dtype, mask, n;
+    int32_t b, hq, hkv, samples;
+    bool host, no_naive;
+} bench_args;
+
+#define FIELD(f) .at = offsetof(bench_args, f)
+static const cli_option options[] = {
+    { .name = "head-dim", .letter = 'd', .kind = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dims (default 128)", .min = 1, .max = FA_MAX_HEAD_DIM },
+    { .name = "dtype", .letter = 't', .kind = &cli_choices, FIELD(dtype), .value = "LIST", .help = "types (default bf16)", .words = cli_dtypes },
+    { .name = "mask", .kind = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
+    { .name = "n", .letter = 'n', .kind = &cli_ints, FIELD(n), .value = "LIST", .help = "lengths (default 1024,4096)", .min = 1, .max = FA_MAX_LENGTH },
+    { .name = "batch", .letter = 'b', .kind = &cli_int, FIELD(b), .value = "B", .help = "batch", .preset = "1", .min = 1, .max = 1 << 20 },
+    { .name = "heads", .letter = 'H', .kind = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .preset = "16", .min = 1, .max = 1 << 16 },
+    { .name = "kv-heads", .kind = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
+    { .name = "samples", .kind = &cli_int, FIELD(samples), .value = "N", .help = "samples of each time, at least 200 us each", .preset = "20", .min = 3,
+      .max = FA_SAMPLES_MAX },
+    { .name = "no-naive", FIELD(no_naive), .help = "leave naive attention out" },
+    { .name = "host", FIELD(host), .help = "the host's time: a first launch cold and warm, and a launch that hits" },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, CLI_WHERE(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
+
+static fa_problem problem_of(const bench_args *a, int32_t d, int32_t dtype, int32_t mask, int32_t n)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    p.d = d;
+    p.dtype = dtype;
+    p.mask = mask;
+    p.b = a->b;
+    p.hq = a->hq;
+    p.hkv = a->hkv ? a->hkv : a->hq;
+    p.sq = p.sk = n;
+    return p;
+}
+
+/* Naive attention's time; false when it has no memory or no kernel: that is part of the answer. */
+static bool time_naive(fa_context *ctx, const fa_problem *p, int samples, fa_samples *t)
+{
+    fa_gen *g = NULL;
+    cli_ranking r;
+    const fa_plan *plan = NULL;
+    *t = (fa_samples){ .n = 0 };
+    fa_status st = fa_gen_open(&g, fa_context_template_dir(ctx));
+    if (st == FA_OK)
+        st = cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), "naive", &r);
+    if (st == FA_OK) {
+        st = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "naive", &plan);
+        cli_ranking_free(&r);
+    }
+    if (st == FA_OK)
+        st = fa_measure(ctx, p, plan, samples, t);
+    fa_gen_close(g);
+    return st == FA_OK;
+}
+
+typedef struct bench {
+    cli *c;
+    const bench_args *a;
+    cli_session *s;
+    cli_table table;
+    json_t *list;
+} bench;
+
+static fa_status time_one(bench *b, const fa_problem *in)
+{
+    fa_problem p;
+    fa_samples ours = { .n = 0 }, naive = { .n = 0 };
+    char text[256];
+    fa_status st = fa_problem_normalize(&p, in);
+    if (st == FA_OK)
+        st = fa_measure(b->s->ctx, &p, NULL, b->a->samples, &ours);
+    if (st != FA_OK)
+        return st;
+    bool has = !b->a->no_naive && time_naive(b->s->ctx, &p, b->a->samples, &naive);
+    double flops = fa_model_matrix_flops(&p, fa_band_of(&p, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0));
+    double t = fa_samples_median(&ours), tn = has ? fa_samples_median(&naive) : 0;
+    fa_problem_print(text, sizeof text, &p);
+    json_array_append_new(b->list, json_pack("{s:s,s:o,s:o,s:i,s:o,s:o,s:o}", "problem", text, "seconds", cli_json_number(t), "spread",
+                                             cli_json_number(fa_samples_spread(&ours)), "samples", ours.n, "tflops", cli_json_number(flops / t / 1e12),
+                                             "naive_seconds", has ? cli_json_number(tn) : json_null(), "speedup",
+                                             has ? cli_json_number(tn / t) : json_null()));
+    cli_table_cell(&b->table, "%s", cli_show_seconds(t));
+    cli_table_cell(&b->table, "%.1f %%", 100 * fa_samples_spread(&ours));
+    cli_table_cell(&b->table, "%.1f", flops / t / 1e12);
+    cli_table_cell(&b->table, "%s", has ? cli_show_seconds(tn) : "-");
+    if (has)
+        cli_table_cell(&b->table, "%.1fx", tn / t);
+    else
+        cli_table_cell(&b->table, "-");
+    cli_table_cell(&b->table, "%s", text);
+    return FA_OK;
+}
+
+static fa_status time_all(bench *b)
+{
+    const bench_args *a = b->a;
+    const cli_list one_d = { 1, { 128 } }, one_type = { 1, { FA_BF16 } }, one_mask = { 1, { FA_MASK_NONE + 1 } }, two_n = { 2, { 1024, 4096 } };
+    const cli_list *d = a->d.n ? &a->d : &one_d, *t = a->dtype.n ? &a->dtype : &one_type, *m = a->mask.n ? &a->mask : &one_mask,
+                   *n = a->n.n ? &a->n : &two_n;
+    int32_t total = d->n * t->n * m->n * n->n;
+    cli_progress bar = { .c = b->c };
+    fa_status st = FA_OK;
+    for (int32_t i = 0; i < total && st == FA_OK && !cli_interrupted(); i++) {
+        char line[64];
+        fa_problem p = problem_of(a, d->v[i / n->n / m->n / t->n], t->v[i / n->n / m->n % t->n], m->v[i / n->n % m->n] - 1, n->v[i % n->n]);
+        snprintf(line, sizeof line, "bench d=%d n=%d", p.d, p.sq);
+        cli_progress_tell(&bar, line, (double)i / total);
+        st = time_one(b, &p);
+    }
+    cli_progress_end(&bar);
+    return st;
+}
+
+static int bench_device(cli *c, const bench_args *a, cli_session *s)
+{
+    bench b = { .c = c, .a = a, .s = s, .list = json_array() };
+    char chip[80];
+    if (s->simulated) {
+        json_decref(b.list);
+        return cli_fail(c, fa_fail(FA_NO_DRIVER, "a simulator has no times; accepted: a GPU, or --host for the host's part"));
+    }
+    cli_table_open(&b.table, ">time >spread >TFLOP/s >naive >speed-up problem");
+    cli_interrupt_watch();
+    fa_status st = time_all(&b);
+    int code = st != FA_OK ? cli_fail(c, st) : cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+    if (c->json && st == FA_OK)
+        return cli_answer(c, json_pack("{s:o,s:b,s:o}", "device", cli_session_json(s), "interrupted", cli_interrupted(), "times", b.list), code);
+    if (!c->json && b.table.rows) {
+        printf("%s, median of %d samples, inputs cold in L2\n", cli_session_chip(s, chip, sizeof chip), a->samples);
+        cli_table_print(&b.table, c);
+    } else {
+        fa_text_free(&b.table.cells);
+    }
+    json_decref(b.list);
+    return code;
+}
+
+/* The driver's launch, taken out: what is left of fa_launch is fagen's own time. */
+static CUresult CUDAAPI no_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream stream,
+                                  void **args, void **extra)
+{
+    (void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem, (void)stream, (void)args, (void)extra;
+    return CUDA_SUCCESS;
+}
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+#define HOST_REPEATS 5     /* of the cold and warm first launches */
+#define HOT_BATCH 1000     /* launches of one sample */
+
+typedef struct host_times {
+    fa_samples cold, warm, hot;
+} host_times;
+
+/* A first launch in a fresh context on a cache directory that is empty (cold) or filled (warm), up to the driver's launch. */
+static fa_status first_launch(const cli_session *s, const cli_where *w, const char *cache, const cu_driver *driver, const fa_args *args, fa_samples *t,
+                              fa_context **keep)
+{
+    fa_context *ctx = NULL;
+    fa_status st = cli_session_again(&ctx, s, w, cache, driver);
+    double start = cli_clock();
+    if (st == FA_OK)
+        st = fa_launch(ctx, args, NULL);
+    if (st == FA_OK)
+        fa_samples_add(t, cli_clock() - start);
+    if (keep && st == FA_OK)
+        *keep = ctx;
+    else
+        fa_destroy(ctx);
+    return st;
+}
+
+static fa_status time_host(const cli_session *s, const bench_args *a, const cli_tensors *t, host_times *out)
+{
+    cu_driver driver = *fa_context_driver(s->ctx);
+    fa_context *hot = NULL;
+    fa_status st = FA_OK;
+    driver.cuLaunchKernel = no_launch;
+    for (int i = 0; i < HOST_REPEATS && st == FA_OK && !cli_interrupted(); i++) {
+        char dir[] = "/tmp/fagen-bench-XXXXXX";
+        if (!mkdtemp(dir))
+            return fa_fail(FA_IO, "/tmp: no directory can be made there");
+        st = first_launch(s, &a->where, dir, &driver, &t->args, &out->cold, NULL);
+        if (st == FA_OK)
+            st = first_launch(s, &a->where, dir, &driver, &t->args, &out->warm, i == HOST_REPEATS - 1 ? &hot : NULL);
+        nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    }
+    for (int i = 0; i < 50 && st == FA_OK && hot; i++) {
+        double start = cli_clock();
+        for (int k = 0; k < HOT_BATCH && st == FA_OK; k++)
+            st = fa_launch(hot, &t->args, NULL);
+        if (i >= 5) /* the first batches warm the host's caches */
+            fa_samples_add(&out->hot, (cli_clock() - start) / HOT_BATCH);
+    }
+    fa_destroy(hot);
+    return st;
+}
+
+static int bench_host(cli *c, const bench_args *a, cli_session *s)
+{
+    fa_problem p, in = problem_of(a, a->d.n ? a->d.v[0] : 128, a->dtype.n ? a->dtype.v[0] : FA_BF16, a->mask.n ? a->mask.v[0] - 1 : FA_MASK_NONE,
+                                  a->n.n ? a->n.v[0] : 1024);
+    cli_tensors t = { .ctx = NULL };
+    host_times h = { .cold = { .n = 0 } };
+    char text[256], chip[80];
+    cli_interrupt_watch();
+    fa_status st = fa_problem_normalize(&p, &in);
+    if (st == FA_OK)
+        st = cli_tensors_open(&t, s->ctx, &p);
+    if (st == FA_OK)
+        st = time_host(s, a, &t, &h);
+    cli_tensors_close(&t);
+    if (st == FA_OK && cli_interrupted())
+        st = fa_fail(FA_INTERRUPTED, "interrupted");
+    if (st != FA_OK)
+        return cli_fail(c, st);
+    const struct {
+        const char *key, *title;
+        const fa_samples *t;
+    } rows[] = { { "cold", "first launch, cold: choose, render, compile, store, load", &h.cold },
+                 { "warm", "first launch, warm: choose, render, disk cache, load", &h.warm },
+                 { "hot", "a launch that hits, without the driver's own launch", &h.hot } };
+    fa_problem_print(text, sizeof text, &p);
+    json_t *doc = json_pack("{s:o,s:s}", "device", cli_session_json(s), "problem", text);
+    cli_table table;
+    cli_table_open(&table, ">median >spread >samples what");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_object_set_new(doc, rows[i].key, json_pack("{s:o,s:o,s:i}", "seconds", cli_json_number(fa_samples_median(rows[i].t)), "spread",
+                                                        cli_json_number(fa_samples_spread(rows[i].t)), "samples", rows[i].t->n));
+        cli_table_cell(&table, "%s", cli_show_seconds(fa_samples_median(rows[i].t)));
+        cli_table_cell(&table, "%.1f %%", 100 * fa_samples_spread(rows[i].t));
+        cli_table_cell(&table, "%d", rows[i].t->n);
+        cli_table_cell(&table, "%s", rows[i].title);
+    }
+    if (c->json) {
+        fa_text_free(&table.cells);
+        return cli_answer(c, doc, CLI_EXIT_OK);
+    }
+    printf("%s\nthe host's time before the driver's launch, beside %s\n", text, cli_session_chip(s, chip, sizeof chip));
+    cli_table_print(&table, c);
+    json_decref(doc);
+    return CLI_EXIT_OK;
+}
+
+static int run(cli *c, const void *args, int n, char **words)
+{
+    const bench_args *a = args;
+    cli_session s;
+    (void)n, (void)words;
+    fa_status st = cli_session_open(&s, c, &a->where);
+    if (st != FA_OK)
+        return cli_fail(c, st);
+    int code = a->host ? bench_host(c, a, &s) : bench_device(c, a, &s);
+    cli_session_close(&s);
+    return code;
+}
+
+const cli_command cli_bench = {
+    .name = "bench", .summary = "times of fagen's kernel and of naive attention, or of the host's part of a launch",
+    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] | --host",
+    .about = "On a GPU: medians over events, what fa_launch chooses against naive attention on the same device. With --host: how long a first "
+             "launch takes with an empty cache and with a filled one, and what fa_launch itself costs on a hit: the driver's launch is replaced by "
+             "one that returns at once, so that only fagen's time is left; this runs without a GPU too.",
+    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench -d 128 --json",
+    .groups = groups, .size = sizeof(bench_args), .run = run,
+};

@@ -1,0 +1,233 @@
+/* verify: cases, random or of a grid, run and held against attention in fp64. */
+#include "ask.h"
+#include "autotune/trial.h"
+#include "command.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "progress.h"
+#include "session.h"
+#include "sim/sim.h"
+#include "table.h"
+#include <string.h>
+
+typedef struct verify_args {
+    cli_common common;
+    cli_where where;
+    uint64_t seed, schedule_seed;
+    int32_t count, async, schedule;
+    cli_list d, dtype, mask, n;
+    int32_t b, hq, hkv;
+    const char *config;
+    bool verbose;
+} verify_args;
+
+#define FIELD(f) .at = offsetof(verify_args, f)
+static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
+static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
+static const cli_option random_options[] = {
+    { .name = "seed", .letter = 's', .kind = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
+    { .name = "count", .letter = 'N', .kind = &cli_int, FIELD(count), .value = "M", .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
+    { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
+    { .name = NULL },
+};
+static const cli_option grid_options[] = {
+    { .name = "head-dim", .letter = 'd', .kind = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dims, as 64,128", .min = 1, .max = FA_MAX_HEAD_DIM },
+    { .name = "dtype", .letter = 't', .kind = &cli_choices, FIELD(dtype), .value = "LIST", .help = "types (default bf16)", .words = cli_dtypes },
+    { .name = "mask", .kind = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
+    { .name = "n", .letter = 'n', .kind = &cli_ints, FIELD(n), .value = "LIST", .help = "lengths (default 128)", .min = 1, .max = 1 << 16 },
+    { .name = "batch", .letter = 'b', .kind = &cli_int, FIELD(b), .value = "B", .help = "batch", .preset = "1", .min = 1, .max = 4096 },
+    { .name = "heads", .letter = 'H', .kind = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .preset = "2", .min = 1, .max = 4096 },
+    { .name = "kv-heads", .kind = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1, .max = 4096 },
+    { .name = "config", .letter = 'c', .kind = &cli_text, FIELD(config), .value = "CONFIG", .help = "run this config (default: what fa_launch chooses)" },
+    { .name = NULL },
+};
+static const cli_option sim_options_table[] = {
+    { .name = "sim-async", .kind = &cli_choice, FIELD(async), .value = "WHEN", .help = "when asynchronous copies take place", .preset = "eager",
+      .words = asyncs },
+    { .name = "schedule", .kind = &cli_choice, FIELD(schedule), .value = "ORDER", .help = "in which order the warps of a block run",
+      .preset = "in-order", .words = schedules },
+    { .name = "schedule-seed", .kind = &cli_seed, FIELD(schedule_seed), .value = "N", .help = "of --schedule random", .preset = "1" },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "Random cases", random_options, 0 },
+                                    { "A grid instead: every combination of these lists", grid_options, 0 },
+                                    CLI_WHERE(verify_args),
+                                    { "The simulator", sim_options_table, 0 },
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
+
+/* The verdicts so far. */
+typedef struct tally {
+    cli *c;
+    cli_table table;
+    json_t *list;
+    int32_t ran, failed, skipped;
+    fa_status first; /* of the failures that are no verdict */
+    char message[2048];
+} tally;
+
+/* config NULL: what fa_launch chooses. False when going on makes no sense. */
+static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *config, bool verbose)
+{
+    fa_verdict v = { .ok = false };
+    char text[512];
+    fa_status st = fa_verify_case(ctx, k, config, &v);
+    t->ran++;
+    t->failed += st != FA_OK;
+    if (st != FA_OK && t->first == FA_OK) {
+        t->first = st;
+        snprintf(t->message, sizeof t->message, "%s", fa_last_error());
+    }
+    fa_case_print(text, sizeof text, k);
+    if (t->c->json) {
+        json_array_append_new(t->list, json_pack("{s:s,s:b,s:s,s:o,s:o,s:o,s:s}", "case", text, "ok", st == FA_OK, "status", fa_status_name(st), "max_error",
+                                                 cli_json_number(v.o.most), "allowed", cli_json_number(v.most), "naive_error",
+                                                 cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
+    } else if (st != FA_OK || verbose) {
+        cli_table_cell(&t->table, "%s", st == FA_OK ? "ok" : "FAIL");
+        cli_table_cell(&t->table, "%.2e", v.o.most);
+        cli_table_cell(&t->table, "%.2e", v.most);
+        cli_table_cell(&t->table, "%.2e", v.naive.most);
+        cli_table_cell(&t->table, "%s", st == FA_OK ? text : fa_last_error());
+    }
+    return st != FA_NO_NVRTC && st != FA_NOMEM && st != FA_TEMPLATE && !cli_interrupted();
+}
+
+static bool has_grid(const verify_args *a)
+{
+    return a->d.n || a->dtype.n || a->mask.n || a->n.n || a->config;
+}
+
+static int32_t at(const cli_list *l, int32_t i, int32_t fallback)
+{
+    return l->n ? l->v[i] : fallback;
+}
+
+static int32_t length(const cli_list *l)
+{
+    return l->n ? l->n : 1;
+}
+
+/* Case i of the grid: the last list changes fastest. */
+static fa_status grid_case(fa_case *out, const verify_args *a, int32_t i)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    int32_t n = i % length(&a->n), mask = i / length(&a->n) % length(&a->mask);
+    int32_t dtype = i / length(&a->n) / length(&a->mask) % length(&a->dtype), d = i / length(&a->n) / length(&a->mask) / length(&a->dtype);
+    p.d = at(&a->d, d, 64);
+    p.dtype = at(&a->dtype, dtype, FA_BF16);
+    p.mask = at(&a->mask, mask, FA_MASK_NONE + 1) - 1;
+    p.sq = p.sk = at(&a->n, n, 128);
+    p.b = a->b;
+    p.hq = a->hq;
+    p.hkv = a->hkv ? a->hkv : a->hq;
+    fa_status st = fa_case_of(out, &p, a->seed);
+    if (p.mask == FA_MASK_WINDOW && st == FA_OK) {
+        out->window_left = p.sk / 4;
+        out->window_right = 0;
+    }
+    return st;
+}
+
+static fa_status all(tally *t, const verify_args *a, fa_context *ctx)
+{
+    bool grid = has_grid(a);
+    int32_t total = grid ? length(&a->d) * length(&a->dtype) * length(&a->mask) * length(&a->n) : a->count;
+    cli_progress bar = { .c = t->c };
+    fa_config config, named;
+    fa_gen *g = NULL;
+    fa_status st = a->config ? fa_wrap(fa_config_parse(&named, a->config), "--config") : FA_OK;
+    if (st == FA_OK && !grid)
+        st = cli_gen_open(&g);
+    for (int32_t i = 0; i < total && st == FA_OK; i++) {
+        fa_case k;
+        char line[600] = "verify ";
+        if (grid)
+            st = grid_case(&k, a, i);
+        else
+            fa_case_make(&k, a->seed + (uint64_t)i);
+        if (st == FA_OK && !grid) {
+            fa_status fits = fa_case_config(g, &k, fa_context_arch(ctx), fa_context_budget(ctx), &config);
+            if (fits == FA_NO_FIT || fits == FA_UNSUPPORTED) { /* the case names a class that this chip has no config for */
+                t->skipped++;
+                continue;
+            }
+            st = fits;
+        }
+        if (st != FA_OK)
+            break;
+        fa_case_print(line + 7, sizeof line - 7, &k);
+        cli_progress_tell(&bar, line, (double)i / total);
+        if (!judge(t, ctx, &k, grid ? (a->config ? &named : NULL) : &config, a->verbose))
+            break;
+    }
+    cli_progress_end(&bar);
+    fa_gen_close(g);
+    return st;
+}
+
+static int summarize(tally *t, const cli_session *s, double seconds)
+{
+    bool stopped = cli_interrupted();
+    int code = stopped ? CLI_EXIT_INTERRUPTED : t->failed ? cli_exit_of(t->first) : CLI_EXIT_OK;
+    char chip[80];
+    if (t->c->json)
+        return cli_answer(t->c, json_pack("{s:o,s:i,s:i,s:i,s:b,s:o,s:o}", "device", cli_session_json(s), "ran", t->ran, "failed", t->failed,
+                                          "skipped", t->skipped, "interrupted", stopped, "seconds", cli_json_number(seconds), "cases", t->list),
+                          code);
+    if (t->table.rows)
+        cli_table_print(&t->table, t->c);
+    printf("%d of %d cases are right on %s", t->ran - t->failed, t->ran, cli_session_chip(s, chip, sizeof chip));
+    printf("%s in %s", s->simulated ? ", simulated," : "", cli_show_seconds(seconds));
+    if (t->skipped)
+        printf("; %d skipped: no config fits", t->skipped);
+    printf("%s\n", stopped ? "; interrupted" : "");
+    if (t->failed)
+        fprintf(stderr, "fagen verify: %d failed; the first: %s\n", t->failed, t->message);
+    return code;
+}
+
+static int run(cli *c, const void *args, int n, char **words)
+{
+    const verify_args *a = args;
+    cli_session s;
+    sim_options o = { .async = (sim_async)a->async, .schedule = (sim_schedule)a->schedule, .seed = a->schedule_seed };
+    tally t = { .c = c };
+    (void)n, (void)words;
+    fa_status st = cli_session_open(&s, c, &a->where);
+    if (st == FA_OK && !s.simulated && (a->async != SIM_EAGER || a->schedule != SIM_IN_ORDER)) {
+        cli_session_close(&s);
+        st = fa_fail(FA_INVALID, "--sim-async and --schedule are of the simulator; accepted with them: --device sim:ARCH");
+    }
+    if (st != FA_OK)
+        return cli_fail(c, st);
+    sim_set_options(&o);
+    t.list = json_array();
+    cli_table_open(&t.table, "verdict >max_error >allowed >naive case");
+    cli_interrupt_watch();
+    double start = cli_clock();
+    st = all(&t, a, s.ctx);
+    int code;
+    if (st == FA_OK) {
+        code = summarize(&t, &s, cli_clock() - start);
+    } else {
+        code = cli_fail(c, st);
+        json_decref(t.list);
+        fa_text_free(&t.table.cells);
+    }
+    if (st == FA_OK && !c->json)
+        json_decref(t.list);
+    cli_session_close(&s);
+    return code;
+}
+
+const cli_command cli_verify = {
+    .name = "verify", .summary = "runs many cases and holds each against attention in fp64",
+    .usage = "[--seed N --count M | -d LIST --dtype LIST --mask LIST -n LIST]",
+    .about = "Without a grid, cases are drawn by number: shapes, strides, masks, layouts, values and the config all follow from it, so that a "
+             "failure is replayed by --seed N --count 1. The rule: at most twice the error of the naive algorithm of the same precision, no "
+             "byte changed outside the outputs. Exits 4 when a result is wrong.",
+    .examples = "fagen verify --count 100\nfagen verify --seed 17 --count 1 -v --device sim:sm_80 --sim-async lazy --schedule reversed\n"
+                "fagen verify -d 64,128 --dtype fp16,bf16 --mask none,causal -n 128,333 -v",
+    .groups = groups, .size = sizeof(verify_args), .run = run,
+};

@@ -1,0 +1,60 @@
+/* command: what a subcommand is, and what every one of them gets. */
+#ifndef FA_CLI_COMMAND_H
+#define FA_CLI_COMMAND_H
+#include "args.h"
+#include <jansson.h>
+
+/* The first member of every command's struct of options. */
+typedef struct cli_common {
+    bool json, quiet, help;
+    int32_t color; /* 0 never, 1 auto, 2 always */
+} cli_common;
+extern const cli_option cli_common_options[];
+#define CLI_COMMON { "Everywhere", cli_common_options, 0 }
+
+typedef struct cli {
+    const char *command;
+    bool json, quiet;
+    bool color;     /* of standard output */
+    bool tty;       /* standard error is a terminal */
+    int columns;    /* COLUMNS, else the terminal's, else 100 */
+    bool wide;      /* neither is known: nothing is cut */
+    bool answered;  /* the one JSON document was printed */
+} cli;
+
+typedef struct cli_command {
+    const char *name, *summary;
+    const char *usage;    /* what follows the name */
+    const char *about;
+    const char *examples; /* one command a line */
+    const cli_group *groups;
+    size_t size;          /* of the struct of options */
+    int words;            /* most words that are no options */
+    int (*run)(cli *c, const void *args, int n, char **words);
+} cli_command;
+
+extern const cli_command cli_attend, cli_bench, cli_cache, cli_doctor, cli_emit, cli_model, cli_run, cli_show, cli_space, cli_tune,
+    cli_verify;
+
+/* Exit codes, as documented by `fagen help exit-codes`. */
+enum {
+    CLI_EXIT_OK = 0, CLI_EXIT_USAGE = 1, CLI_EXIT_MISSING = 2, CLI_EXIT_NO_FIT = 3, CLI_EXIT_WRONG = 4, CLI_EXIT_COMPILE = 5,
+    CLI_EXIT_DEVICE = 6, CLI_EXIT_FILE = 7, CLI_EXIT_INTERRUPTED = 130
+};
+int cli_exit_of(fa_status st);
+void cli_exit_help(FILE *f);
+
+/* Tells the thread's last message on standard error, and with --json as the document; returns the exit code of st. */
+int cli_fail(cli *c, fa_status st);
+/* One line on standard error, "fagen: ...", unless --quiet. */
+void cli_note(const cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Prints the document, which it takes, and returns `code`; a document that could not be made is FA_NOMEM. */
+int cli_answer(cli *c, json_t *doc, int code);
+/* A whole number where x is one, null where it is not finite. */
+json_t *cli_json_number(double x);
+
+/* "1.50 KiB"; "12.3 us"; both in the thread's own storage, four at a time. */
+const char *cli_show_bytes(double bytes);
+const char *cli_show_seconds(double s);
+#endif

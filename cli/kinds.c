@@ -1,0 +1,251 @@
+/* kinds: the forms that values of options take. */
+#include "args.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* All of text[0..n) as a decimal integer from lo to hi. */
+static bool integer(int64_t *out, const char *text, size_t n, int64_t lo, int64_t hi)
+{
+    char copy[24], *end;
+    if (!n || n >= sizeof copy || !strchr("-0123456789", text[0]))
+        return false;
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    errno = 0;
+    long long v = strtoll(copy, &end, 10);
+    if (end == copy || *end || errno || v < lo || v > hi)
+        return false;
+    *out = v;
+    return true;
+}
+
+static bool read_int(void *to, const char *text, const cli_option *o)
+{
+    int64_t v;
+    if (!integer(&v, text, strlen(text), o->min, o->max))
+        return false;
+    *(int32_t *)to = (int32_t)v;
+    return true;
+}
+
+static void accepts_int(char *buf, size_t n, const cli_option *o)
+{
+    snprintf(buf, n, "%lld to %lld", (long long)o->min, (long long)o->max);
+}
+
+static bool find_word(int32_t *out, const char *text, size_t n, const cli_word *words)
+{
+    for (; words->name; words++)
+        if (strlen(words->name) == n && !strncasecmp(words->name, text, n)) {
+            *out = words->value;
+            return true;
+        }
+    return false;
+}
+
+/* A list of what `one` reads. */
+static bool read_list(cli_list *to, const char *text, const cli_option *o, bool words)
+{
+    cli_list l = { 0 };
+    for (;;) {
+        size_t n = strcspn(text, ",");
+        int64_t v;
+        int32_t w;
+        if (l.n == CLI_LIST_MAX)
+            return false;
+        if (words ? !find_word(&w, text, n, o->words) : !integer(&v, text, n, o->min, o->max))
+            return false;
+        l.v[l.n++] = words ? w : (int32_t)v;
+        text += n;
+        if (!*text)
+            break;
+        text++;
+    }
+    *to = l;
+    return true;
+}
+
+static bool read_ints(void *to, const char *text, const cli_option *o)
+{
+    return read_list(to, text, o, false);
+}
+
+static void accepts_ints(char *buf, size_t n, const cli_option *o)
+{
+    snprintf(buf, n, "%lld to %lld, or a list such as %lld,%lld", (long long)o->min, (long long)o->max, (long long)o->min,
+             (long long)o->max);
+}
+
+static bool read_seed(void *to, const char *text, const cli_option *o)
+{
+    char *end;
+    (void)o;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 0);
+    if (*text < '0' || *text > '9' || *end || errno)
+        return false;
+    *(uint64_t *)to = v;
+    return true;
+}
+
+static void accepts_seed(char *buf, size_t n, const cli_option *o)
+{
+    (void)o;
+    snprintf(buf, n, "a whole number, 0 to 2^64 - 1");
+}
+
+/* A number >= 0 and the unit behind it. */
+static bool number(double *out, const char **unit, const char *text)
+{
+    char *end;
+    if ((*text < '0' || *text > '9') && *text != '.')
+        return false;
+    if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
+        return false;
+    errno = 0;
+    *out = strtod(text, &end);
+    *unit = end;
+    return end != text && !errno && isfinite(*out);
+}
+
+typedef struct unit {
+    const char *name;
+    double factor;
+} unit;
+
+static bool scaled(double *out, const char *text, const unit *units, double most)
+{
+    const char *name;
+    double v;
+    if (!number(&v, &name, text))
+        return false;
+    for (; units->name; units++)
+        if (!strcasecmp(units->name, name)) {
+            *out = v * units->factor;
+            return *out <= most;
+        }
+    return false;
+}
+
+static bool read_bytes(void *to, const char *text, const cli_option *o)
+{
+    static const unit units[] = { { "", 1 }, { "B", 1 }, { "K", 1024 }, { "KiB", 1024 }, { "M", 1 << 20 }, { "MiB", 1 << 20 },
+                                  { NULL, 0 } };
+    double v;
+    if (!scaled(&v, text, units, (double)o->max) || v < (double)o->min || v != floor(v))
+        return false;
+    *(int32_t *)to = (int32_t)v;
+    return true;
+}
+
+static void accepts_bytes(char *buf, size_t n, const cli_option *o)
+{
+    snprintf(buf, n, "%lld to %lld bytes, as 65536 or 64KiB", (long long)o->min, (long long)o->max);
+}
+
+static bool read_seconds(void *to, const char *text, const cli_option *o)
+{
+    static const unit units[] = { { "", 1 }, { "s", 1 }, { "ms", 1e-3 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { NULL, 0 } };
+    double v;
+    (void)o;
+    if (!scaled(&v, text, units, 1e7) || v <= 0)
+        return false;
+    *(double *)to = v;
+    return true;
+}
+
+static void accepts_seconds(char *buf, size_t n, const cli_option *o)
+{
+    (void)o;
+    snprintf(buf, n, "a time above 0 such as 60s, 2m or 1h");
+}
+
+static bool read_real(void *to, const char *text, const cli_option *o)
+{
+    const char *rest;
+    double v;
+    (void)o;
+    if (!number(&v, &rest, text) || *rest || !(v > 0) || !(v < 1e30))
+        return false;
+    *(float *)to = (float)v;
+    return *(float *)to > 0;
+}
+
+static void accepts_real(char *buf, size_t n, const cli_option *o)
+{
+    (void)o;
+    snprintf(buf, n, "a number above 0");
+}
+
+static bool read_text(void *to, const char *text, const cli_option *o)
+{
+    (void)o;
+    *(const char **)to = text;
+    return text[0];
+}
+
+static void accepts_text(char *buf, size_t n, const cli_option *o)
+{
+    snprintf(buf, n, "%s, not empty", o->value);
+}
+
+static bool read_choice(void *to, const char *text, const cli_option *o)
+{
+    int32_t v;
+    if (!find_word(&v, text, strlen(text), o->words))
+        return false;
+    *(int32_t *)to = v;
+    return true;
+}
+
+static void accepts_choice(char *buf, size_t n, const cli_option *o)
+{
+    size_t at = 0;
+    *buf = 0;
+    for (const cli_word *w = o->words; w->name && at < n; w++)
+        at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? ", " : "", w->name);
+}
+
+static bool read_choices(void *to, const char *text, const cli_option *o)
+{
+    return read_list(to, text, o, true);
+}
+
+static void accepts_choices(char *buf, size_t n, const cli_option *o)
+{
+    accepts_choice(buf, n, o);
+    size_t at = strlen(buf);
+    snprintf(buf + at, n - at, ", or a list of them");
+}
+
+static bool read_window(void *to, const char *text, const cli_option *o)
+{
+    const char *comma = strchr(text, ',');
+    int64_t l, r;
+    (void)o;
+    if (!comma || !integer(&l, text, (size_t)(comma - text), -1, INT32_MAX) || !integer(&r, comma + 1, strlen(comma + 1), -1, INT32_MAX))
+        return false;
+    ((int32_t *)to)[0] = (int32_t)l;
+    ((int32_t *)to)[1] = (int32_t)r;
+    return true;
+}
+
+static void accepts_window(char *buf, size_t n, const cli_option *o)
+{
+    (void)o;
+    snprintf(buf, n, "LEFT,RIGHT in keys, each 0 or more, or -1 for unbounded");
+}
+
+const cli_kind cli_int = { read_int, accepts_int };
+const cli_kind cli_ints = { read_ints, accepts_ints };
+const cli_kind cli_seed = { read_seed, accepts_seed };
+const cli_kind cli_bytes = { read_bytes, accepts_bytes };
+const cli_kind cli_seconds = { read_seconds, accepts_seconds };
+const cli_kind cli_real = { read_real, accepts_real };
+const cli_kind cli_text = { read_text, accepts_text };
+const cli_kind cli_choice = { read_choice, accepts_choice };
+const cli_kind cli_choices = { read_choices, accepts_choices };
+const cli_kind cli_window = { read_window, accepts_window };

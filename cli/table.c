@@ -1,0 +1,98 @@
+/* table: measured first, printed in one go. */
+#include "table.h"
+#include <stdarg.h>
+#include <string.h>
+
+void cli_table_open(cli_table *t, const char *heads)
+{
+    *t = (cli_table){ .n = 0 };
+    for (const char *s = heads; *s && t->n < CLI_TABLE_COLUMNS; s += strspn(s, " ")) {
+        size_t n = strcspn(s, " ");
+        t->head[t->n] = s;
+        t->width[t->n++] = n - (*s == '>');
+        s += n;
+    }
+}
+
+void cli_table_cell(cli_table *t, const char *fmt, ...)
+{
+    char cell[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(cell, sizeof cell, fmt, ap);
+    va_end(ap);
+    size_t n = strlen(cell);
+    fa_text_add(&t->cells, cell, n + 1);
+    t->width[t->at] = n > t->width[t->at] ? n : t->width[t->at];
+    t->at = (t->at + 1) % (size_t)t->n;
+    t->rows += t->at == 0;
+}
+
+static const struct {
+    const char *word, *code;
+} paints[] = { { "OK", "32" },    { "ok", "32" },   { "WARN", "33" }, { "FAIL", "31" }, { "wrong", "31" }, { "compile", "31" },
+               { "launch", "31" }, { "fits", "32" }, { "timeout", "31" } };
+
+void cli_paint(const cli *c, const char *word, int width)
+{
+    for (size_t i = 0; c->color && i < sizeof paints / sizeof *paints; i++)
+        if (!strcmp(paints[i].word, word)) {
+            printf("\033[%sm%-*s\033[0m", paints[i].code, width, word);
+            return;
+        }
+    printf("%-*s", width, word);
+}
+
+void cli_heading(const cli *c, const char *text)
+{
+    printf(c->color ? "\033[1m%s\033[0m\n" : "%s\n", text);
+}
+
+static void print_row(const cli_table *t, const cli *c, const char *const *cell, bool head)
+{
+    int at = 0;
+    if (head && c->color)
+        printf("\033[1m");
+    for (int i = 0; i < t->n; i++) {
+        int width = (int)t->width[i], n = (int)strcspn(cell[i], head ? " " : "");
+        const char *s = cell[i];
+        if (head && *s == '>') {
+            s++;
+            n--;
+        }
+        if (t->head[i][0] == '>') {
+            printf("%*s", width - n, "");
+            at += width - n;
+        }
+        if (i == t->n - 1 && !c->wide && !head && at + n > c->columns)
+            n = c->columns - at > 10 ? c->columns - at : 10;
+        if (head)
+            for (int k = 0; k < n; k++)
+                putchar(s[k] == '_' ? ' ' : s[k]);
+        else if (n == (int)strlen(s))
+            cli_paint(c, s, n);
+        else
+            printf("%.*s", n, s);
+        at += n;
+        if (i < t->n - 1) {
+            int pad = (t->head[i][0] == '>' ? 0 : width - n) + 2;
+            printf("%*s", pad, "");
+            at += pad;
+        }
+    }
+    printf(head && c->color ? "\033[0m\n" : "\n");
+}
+
+void cli_table_print(cli_table *t, const cli *c)
+{
+    const char *cell[CLI_TABLE_COLUMNS], *s = t->cells.s;
+    print_row(t, c, t->head, true);
+    for (size_t r = 0; r < t->rows && !t->cells.oom; r++) {
+        for (int i = 0; i < t->n; i++) {
+            cell[i] = s;
+            s += strlen(s) + 1;
+        }
+        print_row(t, c, cell, false);
+    }
+    fa_text_free(&t->cells);
+}
