@@ -1,0 +1,35 @@
+# cmake -DBUILD=build/release -DWORK=scratch -DVERSION=0.1.0 -P run.cmake
+# Installs, moves the installed tree, and builds and runs the consumer by find_package and by pkg-config, static and shared.
+function(fa_run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(failed)
+    message(FATAL_ERROR "${ARGN}\n${text}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+fa_run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed)
+file(RENAME ${WORK}/installed ${WORK}/prefix) # the package must not remember where it was put
+set(source ${CMAKE_CURRENT_LIST_DIR})
+
+fa_run(${CMAKE_COMMAND} -S ${source} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+fa_run(${CMAKE_COMMAND} --build ${WORK}/build)
+foreach(kind fagen static)
+  fa_run(${WORK}/build/consumer_${kind})
+endforeach()
+fa_run(${WORK}/prefix/bin/fagen --version)
+
+file(GLOB_RECURSE pc ${WORK}/prefix/fagen.pc)
+get_filename_component(dir ${pc} DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${dir})
+execute_process(COMMAND pkg-config --modversion fagen OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+if(NOT version STREQUAL VERSION)
+  message(FATAL_ERROR "fagen.pc says ${version}; the project is ${VERSION}")
+endif()
+set(warnings "-Wall -Wextra -Wpedantic -Werror")
+fa_run(sh -c "cc -std=c99 ${warnings} -c ${source}/consumer.c -o ${WORK}/consumer.o $(pkg-config --cflags fagen)")
+fa_run(sh -c "c++ -std=c++11 ${warnings} -c ${source}/cxx.cpp -o ${WORK}/cxx.o $(pkg-config --cflags fagen)")
+fa_run(sh -c "c++ -o ${WORK}/shared ${WORK}/consumer.o ${WORK}/cxx.o $(pkg-config --libs fagen)")
+fa_run(sh -c "c++ -o ${WORK}/static ${WORK}/consumer.o ${WORK}/cxx.o -Wl,-Bstatic $(pkg-config --libs fagen) -Wl,-Bdynamic $(pkg-config --libs --static fagen | sed s/-lfagen//)")
+fa_run(sh -c "LD_LIBRARY_PATH=$(pkg-config --variable=libdir fagen) ${WORK}/shared")
+fa_run(${WORK}/static)
