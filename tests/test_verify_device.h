@@ -1,0 +1,89 @@
+/* A context on the simulator, and cases run on it. */
+#ifndef TEST_VERIFY_DEVICE_H
+#define TEST_VERIFY_DEVICE_H
+#include "autotune/trial.h"
+#include "gen/problem.h"
+#include "sim/sim.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define TEST_DEVICE "sim:sm_80"
+
+static inline void test_mode(sim_async async, sim_schedule schedule, uint64_t seed)
+{
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    sim_set_options(&(sim_options){ .async = async, .schedule = schedule, .seed = seed, .threads = cores > 1 ? 2 : 1 });
+}
+
+static inline fa_context *test_context(const char *template_dir, const char *cache_dir)
+{
+    fa_options o = FA_OPTIONS_INIT;
+    fa_context *ctx;
+    o.device = TEST_DEVICE;
+    o.template_dir = template_dir;
+    o.cache_dir = cache_dir;
+    cr_assert_eq(fa_create(&ctx, &o), FA_OK, "%s", fa_last_error());
+    return ctx;
+}
+
+static inline fa_config test_config(const char *text)
+{
+    fa_config c;
+    cr_assert_eq(fa_config_parse(&c, text), FA_OK, "%s", fa_last_error());
+    return c;
+}
+
+/* Of the problem's text, with LSE and seed 7. A shape field of 0 is meant so. */
+static inline fa_case test_case(const char *problem, int sq, int sk)
+{
+    fa_problem p;
+    fa_case c;
+    cr_assert_eq(fa_problem_parse(&p, problem), FA_OK, "%s: %s", problem, fa_last_error());
+    p.sq = sq;
+    p.sk = sk;
+    cr_assert_eq(fa_case_of(&c, &p, 7), FA_OK, "%s", fa_last_error());
+    return c;
+}
+
+typedef struct test_output {
+    uint8_t *o;
+    size_t bytes;
+    float *lse; /* NULL where not asked for */
+    size_t rows;
+    fa_verdict verdict;
+} test_output;
+
+/* Runs, demands that the rule is kept, and returns what came out. */
+static inline test_output test_run(fa_context *ctx, const fa_case *c, const char *config)
+{
+    test_output r = { 0 };
+    fa_trial *t;
+    const fa_plan *plan = NULL;
+    fa_config k;
+    char line[700];
+    fa_case_print(line, sizeof line, c);
+    if (config) {
+        k = test_config(config);
+        cr_assert_eq(fa_plan_make(ctx, &c->problem, &k, NULL, &plan), FA_OK, "%s", fa_last_error());
+    }
+    cr_assert_eq(fa_trial_open(&t, ctx, c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", line, fa_last_error());
+    cr_assert_eq(fa_trial_run(t, plan, &r.verdict), FA_OK, "%s\n%s\n%s", line, config ? config : "", fa_last_error());
+    const void *o = fa_trial_output(t, &r.bytes);
+    r.o = malloc(r.bytes + 1);
+    memcpy(r.o, o, r.bytes);
+    r.rows = (size_t)c->problem.b * (size_t)c->problem.hq * (size_t)c->problem.sq;
+    r.lse = malloc(r.rows * sizeof *r.lse + 1);
+    if (c->lse)
+        memcpy(r.lse, fa_trial_lse(t), r.rows * sizeof *r.lse);
+    fa_trial_close(t);
+    return r;
+}
+
+static inline void test_drop(test_output *r)
+{
+    free(r->o);
+    free(r->lse);
+}
+#endif

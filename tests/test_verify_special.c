@@ -1,0 +1,290 @@
+/* Problems at the edges, and what must not change a single bit. */
+#include "autotune/number.h"
+#include "test_verify_device.h"
+#include <math.h>
+
+typedef struct kind {
+    const char *dtype, *small, *deep; /* two configs */
+} kind;
+static const kind kinds[] = {
+    { "bf16", "flash_fwd_mma:br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1",
+      "flash_fwd_mma:br=64,bc=48,warps=2,stages_k=2,stages_v=2,order=2,q_regs=1,pack=0,lag=8,ctas=1" },
+    { "fp16", "flash_fwd_mma:br=16,bc=16,warps=1,stages_k=2,stages_v=1,order=1,q_regs=1,pack=0,lag=0,ctas=1",
+      "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1" },
+    { "tf32", "flash_fwd_mma:br=32,bc=16,warps=1,stages_k=1,stages_v=2,order=0,q_regs=0,pack=0,lag=0,ctas=1",
+      "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=2,stages_v=2,order=1,q_regs=1,pack=0,lag=8,ctas=1" },
+    { "fp32", "flash_fwd_ffma:br=16,bc=32,warps=2,pack=0", "flash_fwd_ffma:br=64,bc=64,warps=4,pack=0" },
+};
+#define KINDS (sizeof kinds / sizeof *kinds)
+
+static fa_case make(const kind *k, const char *mask, int sq, int sk)
+{
+    char text[96];
+    snprintf(text, sizeof text, "%s,d=40,dv=24,mask=%s,b=2,hq=4,hkv=2", k->dtype, mask);
+    return test_case(text, sq, sk);
+}
+
+/* ---- edges ---- */
+
+typedef struct edge {
+    const char *name, *mask;
+    int sq, sk, left, right, diagonal, offset, values, hidden;
+} edge;
+static const edge edges[] = {
+    { "one query", "none", 1, 77, -1, -1, 0, 0, 0, 0 },
+    { "one key", "none", 33, 1, -1, -1, 0, 0, 0, 0 },
+    { "one of each", "causal", 1, 1, -1, -1, 0, 0, 0, 0 },
+    { "no key", "none", 5, 0, -1, -1, 0, 0, 0, 0 },
+    { "no key, causal", "causal", 5, 0, -1, -1, 0, 0, 0, 0 },
+    { "no query", "none", 0, 9, -1, -1, 0, 0, 0, 0 },
+    { "top-left, fewer keys", "causal", 90, 20, -1, -1, FA_TOP_LEFT, 0, 0, 1 },
+    { "top-left, more keys", "causal", 20, 90, -1, -1, FA_TOP_LEFT, 0, 0, 1 },
+    { "bottom-right, blind rows first", "causal", 90, 20, -1, -1, 0, 0, 0, 1 },
+    { "everything masked", "window", 40, 40, 3, 3, FA_OFFSET, 200, 0, 1 },
+    { "everything masked, to the left", "window", 40, 40, 3, 3, FA_OFFSET, -200, 0, 2 },
+    { "window of one key", "window", 50, 50, 0, 0, 0, 0, 0, 0 },
+    { "left only", "window", 60, 75, 5, -1, 0, 0, 0, 1 },
+    { "right only", "window", 60, 75, -1, 5, 0, 0, 0, 1 },
+    { "far to the right", "window", 10, 150, 8, 0, FA_OFFSET, 100, 0, 1 },
+    { "tiles of no key between", "window", 150, 150, 2, 2, FA_OFFSET, 60, 0, 1 },
+    { "steep scores", "none", 33, 70, -1, -1, 0, 0, FA_VALUES_STEEP, 0 },
+    { "steep scores, causal", "causal", 70, 70, -1, -1, 0, 0, FA_VALUES_STEEP, 0 },
+    { "one steep key", "none", 20, 1, -1, -1, 0, 0, FA_VALUES_STEEP, 0 },
+    { "subnormal keys", "none", 33, 70, -1, -1, 0, 0, FA_VALUES_TINY, 0 },
+    { "heavy tails", "causal", 70, 130, -1, -1, 0, 0, FA_VALUES_HEAVY, 0 },
+};
+
+Test(verify_special, edges, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_LAZY, SIM_REVERSED, 1);
+    for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
+        for (size_t k = 0; k < KINDS; k++) {
+            const edge *e = &edges[i];
+            fa_case c = make(&kinds[k], e->mask, e->sq, e->sk);
+            c.window_left = e->left;
+            c.window_right = e->right;
+            c.diagonal = e->diagonal;
+            c.offset = e->offset;
+            c.values = e->values;
+            c.hidden = e->hidden;
+            test_output a = test_run(ctx, &c, kinds[k].small), b = test_run(ctx, &c, kinds[k].deep);
+            if (!strncmp(e->name, "everything masked", 17) || !strncmp(e->name, "no key", 6)) {
+                for (size_t x = 0; x < a.bytes; x++)
+                    cr_assert(a.o[x] == 0 && b.o[x] == 0, "%s, %s: O is not 0", e->name, kinds[k].dtype);
+                for (size_t x = 0; x < a.rows; x++)
+                    cr_assert(a.lse[x] == -INFINITY && b.lse[x] == -INFINITY, "%s, %s: LSE %g", e->name, kinds[k].dtype, (double)a.lse[x]);
+            }
+            test_drop(&a);
+            test_drop(&b);
+        }
+    fa_destroy(ctx);
+}
+
+/* O is the key's V exactly, whatever the score: all of a row's weight is on it. */
+Test(verify_special, one_key_gives_its_value, .timeout = 120)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    for (size_t k = 0; k < 2; k++) {
+        fa_case c = make(&kinds[k], "window", 40, 40);
+        c.window_left = c.window_right = 0;
+        test_output r = test_run(ctx, &c, kinds[k].small);
+        for (int b = 0; b < 2; b++)
+            for (int i = 0; i < 40; i++)
+                for (int h = 0; h < 4; h++) {
+                    float v[24];
+                    fa_case_row(&c, FA_V, b, i, h / 2, v);
+                    for (int x = 0; x < 24; x++)
+                        cr_assert_eq(fa_number_load(r.o + 2 * (((b * 40 + i) * 4 + h) * 24 + x), c.problem.dtype), v[x]);
+                }
+        test_drop(&r);
+    }
+    fa_destroy(ctx);
+}
+
+/* ---- offsets beyond 2^32 elements, and long sequences ---- */
+
+Test(verify_special, offsets_beyond_32_bits, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    for (size_t k = 0; k < KINDS; k++)
+        for (int which = 0; which < FA_TENSORS; which++) {
+            fa_case c = make(&kinds[k], "causal", 40, 70);
+            c.layout[which] = FA_LAYOUT_FAR;
+            test_output r = test_run(ctx, &c, kinds[k].small);
+            test_drop(&r);
+            c.problem.b = 3;
+            c.problem.sq = 1; /* the heads are far apart */
+            r = test_run(ctx, &c, kinds[k].deep);
+            test_drop(&r);
+        }
+    fa_case c = make(&kinds[0], "none", 20, 40);
+    for (int i = 0; i < FA_TENSORS; i++)
+        c.layout[i] = FA_LAYOUT_FAR;
+    test_output r = test_run(ctx, &c, kinds[0].small);
+    test_drop(&r);
+    fa_destroy(ctx);
+}
+
+Test(verify_special, long_sequences, .timeout = 300)
+{
+    static const int lengths[][2] = { { 32767, 32767 }, { 65537, 65537 }, { 3, 65537 }, { 65537, 100 } };
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
+        fa_case c = test_case("bf16,d=16,dv=8,mask=window,b=1,hq=1,hkv=1", lengths[i][0], lengths[i][1]);
+        c.window_left = 9;
+        c.window_right = 2;
+        c.hidden = FA_HIDDEN_NAN;
+        test_output r = test_run(ctx, &c, "flash_fwd_mma:br=128,bc=16,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1");
+        test_drop(&r);
+    }
+    fa_destroy(ctx);
+}
+
+/* ---- bit for bit ---- */
+
+static void same_bits(const test_output *a, const test_output *b, const kind *k, const char *what)
+{
+    cr_assert_eq(a->bytes, b->bytes);
+    cr_assert(!memcmp(a->o, b->o, a->bytes), "%s, %s: O differs", k->dtype, what);
+    cr_assert(!memcmp(a->lse, b->lse, a->rows * sizeof *a->lse), "%s, %s: LSE differs", k->dtype, what);
+}
+
+static void compare(fa_context *ctx, const kind *k, const fa_case *a, const fa_case *b, const char *what)
+{
+    const char *configs[] = { k->small, k->deep };
+    for (int i = 0; i < 2; i++) {
+        test_output x = test_run(ctx, a, configs[i]), y = test_run(ctx, b, configs[i]);
+        same_bits(&x, &y, k, what);
+        test_drop(&x);
+        test_drop(&y);
+    }
+}
+
+Test(verify_special, strides_and_padding_change_no_bit, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
+    for (size_t k = 0; k < KINDS; k++) {
+        fa_case plain = make(&kinds[k], "causal", 50, 70), c;
+        for (int layout = FA_LAYOUT_PADDED; layout <= FA_LAYOUT_REVERSED; layout++) {
+            c = plain;
+            c.odd = 1;
+            for (int i = 0; i < FA_TENSORS; i++)
+                c.layout[i] = layout;
+            compare(ctx, &kinds[k], &plain, &c, fa_layout_name(layout));
+            fa_case zeros = c;
+            zeros.gap = 0;
+            compare(ctx, &kinds[k], &c, &zeros, "the content of gaps");
+        }
+        c = plain;
+        c.layout[FA_K] = c.layout[FA_V] = FA_LAYOUT_SAME;
+        c.same_b = 2; /* of Q */
+        fa_case dense = plain; /* the same values, really there */
+        dense.same_b = dense.same_kv = 2;
+        test_output x = test_run(ctx, &c, kinds[k].small), y = test_run(ctx, &dense, kinds[k].small);
+        same_bits(&x, &y, &kinds[k], "stride 0");
+        test_drop(&x);
+        test_drop(&y);
+    }
+    fa_destroy(ctx);
+}
+
+Test(verify_special, batch_position_changes_no_bit, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_EAGER, SIM_RANDOM, 5);
+    for (size_t k = 0; k < KINDS; k++) {
+        fa_case c = make(&kinds[k], "causal", 50, 70);
+        c.problem.b = 5;
+        c.same_b = 5;
+        test_output r = test_run(ctx, &c, kinds[k].deep);
+        for (size_t b = 1; b < 5; b++) {
+            cr_assert(!memcmp(r.o, r.o + b * r.bytes / 5, r.bytes / 5), "%s: batch %zu", kinds[k].dtype, b);
+            cr_assert(!memcmp(r.lse, r.lse + b * r.rows / 5, r.rows / 5 * sizeof *r.lse), "%s: LSE of batch %zu", kinds[k].dtype, b);
+        }
+        test_drop(&r);
+    }
+    fa_destroy(ctx);
+}
+
+Test(verify_special, groups_are_expanded_heads, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_EAGER, SIM_REVERSED, 1);
+    for (size_t k = 0; k < KINDS; k++)
+        for (int group = 2; group <= 7; group += 5) {
+            fa_case grouped = make(&kinds[k], "causal", 30, 50), expanded;
+            grouped.problem.hkv = 2;
+            grouped.problem.hq = 2 * group;
+            expanded = grouped;
+            expanded.problem.hkv = 2 * group;
+            expanded.same_kv = group;
+            compare(ctx, &kinds[k], &grouped, &expanded, "GQA");
+        }
+    fa_destroy(ctx);
+}
+
+Test(verify_special, hidden_keys_change_no_bit, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
+    for (size_t k = 0; k < KINDS; k++)
+        for (int hidden = FA_HIDDEN_NAN; hidden < FA_HIDDEN_KINDS; hidden++) {
+            fa_case a = make(&kinds[k], "window", 30, 130), b;
+            a.window_left = 11;
+            a.window_right = 4;
+            a.diagonal = FA_OFFSET;
+            a.offset = 60;
+            b = a;
+            b.hidden = hidden;
+            cr_assert(!fa_case_seen(&a, 0) && !fa_case_seen(&a, 129) && fa_case_seen(&a, 70));
+            compare(ctx, &kinds[k], &a, &b, "what hidden keys hold");
+        }
+    fa_destroy(ctx);
+}
+
+Test(verify_special, a_wide_window_is_no_window, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    for (size_t k = 0; k < KINDS; k++) {
+        fa_case none = make(&kinds[k], "none", 50, 90), causal = make(&kinds[k], "causal", 50, 90), wide = make(&kinds[k], "window", 50, 90);
+        wide.window_left = wide.window_right = 90;
+        compare(ctx, &kinds[k], &none, &wide, "window beyond both ends");
+        wide.window_left = wide.window_right = -1;
+        compare(ctx, &kinds[k], &none, &wide, "window without bounds");
+        wide.window_left = 2000000000;
+        wide.window_right = 0;
+        compare(ctx, &kinds[k], &causal, &wide, "window beyond the left end");
+    }
+    fa_destroy(ctx);
+}
+
+Test(verify_special, a_second_run_changes_no_bit, .timeout = 120)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_EAGER, SIM_RANDOM, 1);
+    for (size_t k = 0; k < KINDS; k++) {
+        fa_case c = make(&kinds[k], "causal", 50, 90);
+        compare(ctx, &kinds[k], &c, &c, "a second run");
+    }
+    fa_destroy(ctx);
+}
+
+/* ---- what fa_launch chooses by itself ---- */
+
+Test(verify_special, the_chosen_kernel_is_right, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
+    for (size_t k = 0; k < KINDS; k++) {
+        fa_case c = make(&kinds[k], "causal", 100, 150);
+        test_output r = test_run(ctx, &c, NULL);
+        test_drop(&r);
+    }
+    fa_destroy(ctx);
+}
