@@ -1,0 +1,162 @@
+/* twin: the same cases on two devices, compared bit by bit. */
+#include "autotune/twin.h"
+#include "ask.h"
+#include "command.h"
+#include "gen/error.h"
+#include "progress.h"
+#include "session.h"
+#include "table.h"
+#include <math.h>
+
+typedef struct twin_args {
+    cli_common common;
+    cli_where where;
+    uint64_t seed;
+    int32_t count;
+    const char *with;
+} twin_args;
+
+#define FIELD(f) .at = offsetof(twin_args, f)
+static const cli_option options[] = {
+    { .name = "with", .letter = 'w', .kind = &cli_text, FIELD(with), .value = "DEVICE", .help = "the other device (default: the simulator of the first one's arch)" },
+    { .name = "seed", .letter = 's', .kind = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
+    { .name = "count", .letter = 'N', .kind = &cli_int, FIELD(count), .value = "M", .help = "cases; each is run in three ways", .preset = "12", .min = 1,
+      .max = 1000000 },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "The cases", options, 0 }, CLI_WHERE(twin_args), CLI_COMMON, { NULL, NULL, 0 } };
+
+typedef struct tally {
+    fa_twin sum[FA_TWIN_KINDS];
+    int32_t cases, failed;
+    char message[2048]; /* of the first failure */
+} tally;
+
+static void add(fa_twin *sum, const fa_twin *t)
+{
+    sum->o += t->o;
+    sum->lse += t->lse;
+    sum->differ_o += t->differ_o;
+    sum->differ_lse += t->differ_lse;
+    sum->ulps_o = fmax(sum->ulps_o, t->ulps_o);
+    sum->ulps_lse = fmax(sum->ulps_lse, t->ulps_lse);
+}
+
+/* One case in its three ways. FA_NO_FIT and FA_UNSUPPORTED pass it over. */
+static fa_status one(tally *t, const cli *c, const cli_session *s, fa_context *other, fa_gen *g, uint64_t seed)
+{
+    for (int kind = 0; kind < FA_TWIN_KINDS; kind++) {
+        fa_case k;
+        fa_config config;
+        fa_twin twin;
+        char line[512];
+        fa_case_make(&k, seed);
+        fa_twin_bend(&k, kind);
+        fa_status st = fa_case_config(g, &k, fa_context_arch(s->ctx), fa_context_budget(s->ctx), &config);
+        if (st == FA_NO_FIT || st == FA_UNSUPPORTED)
+            return FA_OK;
+        if (st == FA_OK)
+            st = fa_twin_run(s->ctx, other, &k, &config, kind, &twin);
+        if (st == FA_WRONG || st == FA_DEVICE) {
+            fa_case_print(line, sizeof line, &k);
+            if (!t->failed++)
+                snprintf(t->message, sizeof t->message, "%s: %.1000s", fa_twin_name(kind), fa_last_error());
+            cli_note(c, "%s: %s: %s", fa_twin_name(kind), line, fa_last_error());
+            continue;
+        }
+        if (st != FA_OK)
+            return st;
+        add(&t->sum[kind], &twin);
+    }
+    t->cases++;
+    return FA_OK;
+}
+
+/* Matrix products alone must give equal bits; where 2^x is involved the difference is told, not judged. */
+static int answer(cli *c, const tally *t, const char *chip, const char *with)
+{
+    bool same = true;
+    json_t *doc = json_object();
+    cli_table table;
+    cli_table_open(&table, "what >O >differ >ulp >LSE >differ >ulp");
+    for (int kind = 0; kind < FA_TWIN_KINDS; kind++) {
+        const fa_twin *s = &t->sum[kind];
+        same = same && (kind == FA_TWIN_WHOLE || (s->differ_o == 0 && s->differ_lse == 0));
+        json_object_set_new(doc, fa_twin_name(kind),
+                            json_pack("{s:I,s:I,s:o,s:I,s:I,s:o}", "o", (json_int_t)s->o, "differ_o", (json_int_t)s->differ_o, "ulps_o",
+                                      cli_json_number(s->ulps_o), "lse", (json_int_t)s->lse, "differ_lse", (json_int_t)s->differ_lse, "ulps_lse",
+                                      cli_json_number(s->ulps_lse)));
+        cli_table_cell(&table, "%s", fa_twin_name(kind));
+        cli_table_cell(&table, "%lld", (long long)s->o);
+        cli_table_cell(&table, "%lld", (long long)s->differ_o);
+        cli_table_cell(&table, "%.3g", s->ulps_o);
+        cli_table_cell(&table, "%lld", (long long)s->lse);
+        cli_table_cell(&table, "%lld", (long long)s->differ_lse);
+        cli_table_cell(&table, "%.3g", s->ulps_lse);
+    }
+    int code = t->failed || !same ? CLI_EXIT_WRONG : CLI_EXIT_OK;
+    if (c->json) {
+        json_object_set_new(doc, "cases", json_integer(t->cases));
+        json_object_set_new(doc, "failed", json_integer(t->failed));
+        json_object_set_new(doc, "same_matrix_bits", json_boolean(same));
+        json_object_set_new(doc, "device", json_string(chip));
+        json_object_set_new(doc, "with", json_string(with));
+        fa_text_free(&table.cells);
+        return cli_answer(c, doc, code);
+    }
+    json_decref(doc);
+    cli_table_print(&table, c);
+    printf("%d cases on %s and on %s: matrix products %s\n", t->cases, chip, with, same ? "give the same bits" : "DIFFER");
+    if (t->failed)
+        fprintf(stderr, "fagen twin: %d runs failed; the first: %s\n", t->failed, t->message);
+    return code;
+}
+
+static int run(cli *c, const void *args, int n, char **words)
+{
+    const twin_args *a = args;
+    cli_session s;
+    fa_context *other = NULL;
+    fa_gen *g = NULL;
+    tally t = { .cases = 0 };
+    cli_progress bar = { .c = c };
+    char chip[80], with[64] = "";
+    (void)n, (void)words;
+    fa_status st = cli_session_open(&s, c, &a->where);
+    if (st != FA_OK)
+        return cli_fail(c, st);
+    snprintf(with, sizeof with, "%s", a->with ? a->with : "sim:");
+    if (!a->with)
+        snprintf(with, sizeof with, "sim:%s", fa_context_arch(s.ctx)->name);
+    fa_options o = FA_OPTIONS_INIT;
+    o.device = with;
+    st = fa_wrap(fa_create(&other, &o), "--with %s", with);
+    if (st == FA_OK)
+        st = cli_gen_open(&g);
+    cli_interrupt_watch();
+    for (int32_t i = 0; i < a->count && st == FA_OK && !cli_interrupted(); i++) {
+        char line[64];
+        snprintf(line, sizeof line, "twin case %llu", (unsigned long long)(a->seed + (uint64_t)i));
+        cli_progress_tell(&bar, line, (double)i / a->count);
+        st = one(&t, c, &s, other, g, a->seed + (uint64_t)i);
+    }
+    cli_progress_end(&bar);
+    int code = st == FA_OK ? answer(c, &t, cli_session_chip(&s, chip, sizeof chip), with) : cli_fail(c, st);
+    if (st == FA_OK && cli_interrupted())
+        code = CLI_EXIT_INTERRUPTED;
+    fa_gen_close(g);
+    fa_destroy(other);
+    cli_session_close(&s);
+    return code;
+}
+
+const cli_command cli_twin = {
+    .name = "twin", .summary = "runs cases on two devices and compares the bits",
+    .usage = "[--with DEVICE] [--seed N --count M]",
+    .about = "How the simulator is held against a GPU. Each case is run in three ways: 'scores' shows every row one key, so that LSE is the bare "
+             "bits of Q K^T and O a row of V; 'sums' makes every probability 1, so that O is the bare sum of V; 'whole' is the case as it is. "
+             "Matrix products must agree bit for bit, or it exits 4; 2^x and log2, which hardware approximates, may differ, and by how "
+             "many ulp is told.",
+    .examples = "fagen twin --device cuda:0 --count 60\nfagen twin --device sim:sm_90a --with sim:sm_80",
+    .groups = groups, .size = sizeof(twin_args), .run = run,
+};
