@@ -1,0 +1,288 @@
+/* Everything a person can get wrong on the command line: the exit code, what the message says, and that nothing half-made is left. */
+#include "test_cli_run.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Files that the rows name. */
+static void fixtures(void)
+{
+    static const char head[] = "\x93NUMPY\x01\x00";
+    static const struct {
+        const char *name, *dictionary;
+        size_t data;
+    } npy[] = {
+        { "q.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 2, 8), }", 256 },
+        { "half.npy", "{'descr': '<f2', 'fortran_order': False, 'shape': (1, 4, 2, 8), }", 128 },
+        { "flat.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (64,), }", 256 },
+        { "empty_dim.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 0, 2, 8), }", 0 },
+        { "d300.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1, 1, 300), }", 1200 },
+        { "d16.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 2, 16), }", 512 },
+        { "h3.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 3, 8), }", 384 },
+        { "b2.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 4, 2, 8), }", 512 },
+        { "s5.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 5, 2, 8), }", 320 },
+        { "short.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 2, 8), }", 255 },
+        { "long.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 2, 8), }", 257 },
+        { "big_endian.npy", "{'descr': '>f4', 'fortran_order': False, 'shape': (1, 4, 2, 8), }", 256 },
+        { "double.npy", "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 4, 2, 8), }", 512 },
+        { "fortran.npy", "{'descr': '<f4', 'fortran_order': True, 'shape': (1, 4, 2, 8), }", 256 },
+        { "unclosed.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 4, 2, 8", 256 },
+        { "negative.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (1, -4, 2, 8), }", 256 },
+        { "huge.npy", "{'descr': '<f4', 'fortran_order': False, 'shape': (400000000000000000, 400000000000000000, 2, 8), }", 256 },
+    };
+    for (size_t i = 0; i < sizeof npy / sizeof *npy; i++) {
+        char file[2048] = { 0 };
+        size_t n = strlen(npy[i].dictionary);
+        memcpy(file, head, 8);
+        file[8] = (char)n;
+        memcpy(file + 10, npy[i].dictionary, n);
+        cli_scratch_write(npy[i].name, file, 10 + n + npy[i].data);
+    }
+    cli_scratch_write("nothing.npy", "", 0);
+    cli_scratch_write("text.npy", "1 2 3\n", 6);
+    cli_scratch_write("version9.npy", "\x93NUMPY\x09\x00\x00\x00 ", 11);
+    cli_scratch_write("header_only.npy", "\x93NUMPY\x01\x00\xff\x00{", 11);
+    mkdir("dir", 0755);
+    mkdir("templates", 0755);
+    cli_scratch_write("templates/naive.lua", "return {", 8);
+    mkdir("broken", 0755);
+    cli_scratch_write("broken/mask.cu", "$(no_such_name)\n", 16);
+    mkdir("syntax", 0755);
+    cli_scratch_write("syntax/mask.cu", "this is not CUDA\n", 17);
+    cli_scratch_write("file", "x", 1);
+    mkdir("open", 0777);
+    chmod("open", 0777);
+}
+
+#define ATTEND "attend --device sim:sm_80 -o o.npy "
+static const struct {
+    const char *words;
+    int code;
+    const char *says; /* on standard error; '|' separates words that must all be there */
+} rows[] = {
+    /* commands and words */
+    { "", 1, "usage: fagen COMMAND|space" },
+    { "spcae", 1, "unknown command|spcae|did you mean space" },
+    { "xyzzy", 1, "unknown command|fagen help" },
+    { "--bogus", 1, "unknown option|--bogus" },
+    { "help tnue", 1, "did you mean tune" },
+    { "help ''", 1, "unknown command" },
+    { "space extra", 1, "unexpected word|extra|usage" },
+    { "cache", 1, "accepted: ls" },
+    { "cache sl", 1, "sl|accepted: ls" },
+    { "cache ls more", 1, "unexpected word|more" },
+    /* options */
+    { "space --csual", 1, "--csual|did you mean --causal" },
+    { "space --zzzzzz", 1, "--zzzzzz|--help" },
+    { "space -Z", 1, "unknown option|-Z" },
+    { "space --dty", 1, "needs a value|fp16" },
+    { "space --json=yes", 1, "--json takes no value" },
+    { "space --d 64", 1, "ambiguous|--dv|--dtype" },
+    { "space -d", 1, "--head-dim needs a value|1 to 256" },
+    { "space -d 64 --dtype", 1, "--dtype needs a value|fp16, bf16" },
+    { "space -d ''", 1, "--head-dim is \"\"|1 to 256" },
+    { "space -d x", 1, "--head-dim|x|1 to 256" },
+    { "space -d 64.5", 1, "--head-dim|64.5|1 to 256" },
+    { "space -d 0x40", 1, "--head-dim|0x40" },
+    { "space -d 0", 1, "--head-dim|0|1 to 256" },
+    { "space -d -8", 1, "--head-dim|-8|1 to 256" },
+    { "space -d 257", 1, "--head-dim|257|1 to 256" },
+    { "space -d 99999999999999999999", 1, "--head-dim|1 to 256" },
+    { "space --dv 300", 1, "--dv|300|1 to 256" },
+    { "space --dtype fp64", 1, "--dtype|fp64|fp16, bf16, tf32, fp32" },
+    { "space --dtype fp16,bf16", 1, "--dtype|accepted" },
+    { "space --mask diagonal", 1, "--mask|diagonal|none, causal, window" },
+    { "space --causal --mask window", 1, "--causal|window|contradict" },
+    { "space --dtype fp16 --o-dtype bf16", 1, "o_dtype|accepted" },
+    { "space --align 3", 1, "align|3|power of two" },
+    { "space --align 16 -d 3", 1, "align|16" },
+    { "space --heads 7 --kv-heads 2", 1, "hq|7|multiple" },
+    { "space --heads 0", 1, "--heads|0|accepted" },
+    { "space -n 0", 1, "--n|0|accepted" },
+    { "space --arch sm_70", 1, "--arch|sm_70|sm_80, sm_86" },
+    { "space --arch ''", 1, "--arch|not empty" },
+    { "space --family flash", 1, "flash|flash_fwd_mma" },
+    { "space --color sometimes", 1, "--color|sometimes|never, auto, always" },
+    { "space --limit 0", 1, "--limit|0|1 to" },
+    /* budgets */
+    { "space -d 64 --sram 1000", 3, "1000 bytes|the smallest needs" },
+    { "space -d 256 --sram 4KiB", 3, "4096 bytes|the smallest needs" },
+    { "emit -d 128 --sram 2000", 3, "the smallest needs" },
+    { "space --sram 0", 1, "--sram|0|accepted" },
+    { "space --sram 64KB", 1, "--sram|64KB|64KiB" },
+    { "space --sram 1.5", 1, "--sram|1.5" },
+    { "space --sram 300000", 1, "--sram|300000|166912" },
+    { "space --sram 999999999999", 1, "--sram" },
+    { "emit -d 64 --sram 20000 --config flash_fwd_mma:br=64,bc=64,warps=4", 3, "smem" },
+    /* problems and configs as text */
+    { "emit --problem ''", 1, "--problem|not empty" },
+    { "emit --problem 'd=64'", 1, "--problem|dtype is missing" },
+    { "emit --problem 'bf16,d=64,d=128'", 1, "--problem|given twice" },
+    { "emit --problem 'bf16,d=64,color=red'", 1, "--problem|color|accepted" },
+    { "emit --problem 'bf16,d=64,'", 1, "--problem|accepted" },
+    { "emit --problem 'bf16,d=6x4'", 1, "--problem|6x4" },
+    { "emit --config ''", 1, "--config|not empty" },
+    { "emit --config flash", 1, "flash|flash_fwd_mma" },
+    { "emit --config flash_fwd_mma:br=63", 1, "br|63|accepted" },
+    { "emit --config flash_fwd_mma:rows=64", 1, "rows" },
+    { "emit --config flash_fwd_mma:br=64,br=64", 1, "--config|given twice" },
+    { "emit --config flash_fwd_mma:br", 1, "--config|name=value" },
+    { "emit --config 64x64", 1, "--config|64x64" },
+    { "space --why flash_fwd_mma:br=63", 1, "--why|br|63|16, 32, 64" },
+    { "space --why flash_fwd_mma:rows=4", 1, "--why|no tunable|rows|br" },
+    { "space --why nonsense:br=64", 1, "nonsense" },
+    { "model --br 0 --bc 64", 1, "--br|0" },
+    { "model --config flash_fwd_mma:br=63", 1, "br|63" },
+    { "model --left -2", 1, "--left|-2" },
+    /* output files */
+    { "emit --format exe", 1, "--format|exe|cu, ptx, cubin" },
+    { "emit --format cubin", 1, "--output FILE" },
+    { "emit --json -o -", 1, "standard output" },
+    { "emit -o no/such/dir/k.cu", 7, "no/such/dir/k.cu|cannot be written" },
+    { "emit -o dir", 7, "dir|is a directory" },
+    { "emit -o file/k.cu", 7, "file/k.cu" },
+    { "emit -o /proc/k.cu", 7, "/proc/k.cu|cannot be written" },
+    { "sample -d 8 -n 4 --directory nowhere", 7, "nowhere/q.npy" },
+    { "sample -d 8 -n 1000000000 --heads 60000 --batch 1000000000", 6, "q.npy|memory" },
+    /* attend */
+    { "attend", 1, "--q is missing" },
+    { "attend --q q.npy --k q.npy --v q.npy", 1, "--output is missing" },
+    { ATTEND "--q none.npy --k q.npy --v q.npy", 7, "none.npy|cannot be read" },
+    { ATTEND "--q dir --k q.npy --v q.npy", 7, "dir|not a regular file" },
+    { ATTEND "--q nothing.npy --k q.npy --v q.npy", 1, "nothing.npy|not a .npy file" },
+    { ATTEND "--q text.npy --k q.npy --v q.npy", 1, "text.npy|not a .npy file" },
+    { ATTEND "--q version9.npy --k q.npy --v q.npy", 1, "version9.npy|version 9.0" },
+    { ATTEND "--q header_only.npy --k q.npy --v q.npy", 1, "ends within its header" },
+    { ATTEND "--q q.npy --k short.npy --v q.npy", 1, "short.npy|255 bytes" },
+    { ATTEND "--q q.npy --k long.npy --v q.npy", 1, "long.npy|257 bytes" },
+    { ATTEND "--q big_endian.npy --k q.npy --v q.npy", 1, "little-endian" },
+    { ATTEND "--q double.npy --k q.npy --v q.npy", 1, "<f8|accepted" },
+    { ATTEND "--q fortran.npy --k q.npy --v q.npy", 1, "Fortran" },
+    { ATTEND "--q unclosed.npy --k q.npy --v q.npy", 1, "unclosed.npy|malformed" },
+    { ATTEND "--q negative.npy --k q.npy --v q.npy", 1, "negative.npy|dimension" },
+    { ATTEND "--q huge.npy --k q.npy --v q.npy", 1, "huge.npy|address space" },
+    { ATTEND "--q flat.npy --k q.npy --v q.npy", 1, "flat.npy|1 dimensions|[b, s, h, d]" },
+    { ATTEND "--q empty_dim.npy --k q.npy --v q.npy", 1, "empty_dim.npy|dimension 1 is 0" },
+    { ATTEND "--q half.npy --k q.npy --v q.npy", 1, "differ in type" },
+    { ATTEND "--q q.npy --k d16.npy --v q.npy", 1, "d16.npy|head_dim|16" },
+    { ATTEND "--q q.npy --k b2.npy --v b2.npy", 1, "b2.npy|batch" },
+    { ATTEND "--q q.npy --k q.npy --v s5.npy", 1, "s5.npy|key length|5" },
+    { ATTEND "--q q.npy --k q.npy --v h3.npy", 1, "h3.npy|heads" },
+    { ATTEND "--q h3.npy --k q.npy --v q.npy", 1, "hq is 3|multiple" },
+    { ATTEND "--q d300.npy --k d300.npy --v d300.npy", 1, "d is 300|1 to 256" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --window 3", 1, "--window|LEFT,RIGHT" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --window -2,0", 1, "--window|-2,0" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --causal --window 3,3", 1, "contradict" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --scale 0", 1, "--scale|0|above 0" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --scale nan", 1, "--scale|nan" },
+    { ATTEND "--q q.npy --k q.npy --v q.npy --diagonal left", 1, "--diagonal|bottom-right" },
+    { "attend --q q.npy --k q.npy --v q.npy -o no/dir/o.npy --device sim:sm_80", 7, "no/dir/o.npy" },
+    /* devices and the rest */
+    { "run --device tpu", 1, "--device|tpu|accepted" },
+    { "run --device sim:sm_1", 1, "sim:sm_1|sm_80" },
+    { "run --device sim:", 1, "sim:" },
+    { "run --device cuda:x", 1, "cuda:x" },
+    { "FAGEN_DEVICE=abacus run", 1, "abacus" },
+    { "run --sram 17 --device sim:sm_80", 3, "the smallest needs" },
+    { "run --sram 600000 --device sim:sm_80", 1, "sram|600000" },
+    { "run --seed -1", 1, "--seed|-1" },
+    { "run --config flash_fwd_mma:br=63", 1, "br|63" },
+    { "verify --count 0", 1, "--count|0" },
+    { "verify --sim-async sometimes", 1, "--sim-async|eager, lazy" },
+    { "verify --schedule backwards", 1, "--schedule|in-order, reversed, random" },
+    { "verify -d 64,,128", 1, "--head-dim|list" },
+    { "verify -d 64,", 1, "--head-dim|list" },
+    { "verify --heads 3 --kv-heads 2 -d 64", 1, "hq|multiple" },
+    { "bench --device sim:sm_80", 2, "a simulator has no times|--host" },
+    { "bench --samples 1", 1, "--samples|1|3 to" },
+    { "tune --arch sm_999", 1, "--arch|sm_999|sm_80" },
+    { "tune --budget 0s", 1, "--budget|0s|60s" },
+    { "tune --budget soon", 1, "--budget|soon" },
+    { "tune --budget -5", 1, "--budget|-5" },
+    { "tune --causal --mask none", 1, "--causal|--mask" },
+    { "tune -d 64 --dv 999", 1, "--dv|999" },
+    { "tune --arch sm_80 --sram 900KiB", 1, "--sram|accepted on sm_80" },
+    { "tune --arch sm_90a --device sim:sm_80", 1, "--arch|--device|contradict" },
+    { "tune --problem 'bf16'", 1, "d is 0" },
+    { "show --device sim:sm_80 --problem 'x'", 1, "--problem" },
+    /* what is around it */
+    { "FAGEN_TEMPLATE_DIR=/nonexistent emit", 7, "/nonexistent" },
+    { "FAGEN_TEMPLATE_DIR=templates emit -d 64", 5, "templates/naive.lua" },
+    { "FAGEN_TEMPLATE_DIR=broken emit -d 64", 5, "broken/mask.cu|no_such_name" },
+    { "FAGEN_TEMPLATE_DIR=syntax emit -d 64 --format ptx -o k.ptx", 5, "mask.cu" },
+    { "FAGEN_TEMPLATE_DIR=syntax run -d 64 -n 16", 5, "mask.cu" },
+    { "FAGEN_NVRTC=/nonexistent emit -d 64 --format ptx", 2, "/nonexistent|libnvrtc|doctor" },
+    { "FAGEN_NVRTC=/nonexistent emit -d 64 --format cubin -o k.cubin", 2, "/nonexistent" },
+    { "FAGEN_NVRTC=file run -d 64 -n 16", 2, "libnvrtc" },
+    { "FAGEN_NVRTC=/nonexistent tune -d 64 --arch sm_80 --limit 1", 2, "libnvrtc" },
+    { "FAGEN_LOG=loudly run -d 64 -n 16", 1, "FAGEN_LOG|loudly|debug" },
+};
+
+/* Nothing said "ERROR: AddressSanitizer" or "runtime error", and no signal ended it. */
+static void sound(const char *words, const cli_result *r)
+{
+    cr_expect_lt(r->code, 1000, "fagen %s: signal %d: %s", words, r->code - 1000, r->err);
+    cr_expect(!strstr(r->err, "Sanitizer") && !strstr(r->err, "runtime error:"), "fagen %s: %s", words, r->err);
+}
+
+TestSuite(cli_bad_input, .init = cli_scratch_make, .fini = cli_scratch_remove, .timeout = 800);
+
+Test(cli_bad_input, table)
+{
+    setenv("FAGEN_CACHE_DIR", "", 1); /* so that files are counted */
+    fixtures();
+    size_t before = cli_scratch_files();
+    cr_assert_geq(sizeof rows / sizeof *rows, 80);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *words = rows[i].words;
+        char says[256];
+        cli_result r = cli_run(words);
+        sound(words, &r);
+        cr_expect_eq(r.code, rows[i].code, "fagen %s: exit %d, not %d: %s", words, r.code, rows[i].code, r.err);
+        snprintf(says, sizeof says, "%s", rows[i].says);
+        for (char *save, *w = strtok_r(says, "|", &save); w; w = strtok_r(NULL, "|", &save))
+            cr_expect(strstr(r.err, w), "fagen %s: does not say \"%s\": %s", words, w, r.err);
+        cr_expect_eq(r.out_size, 0, "fagen %s: wrote to standard output: %.80s", words, r.out);
+        cr_expect_eq(cli_scratch_files(), before, "fagen %s: left a file", words);
+        cli_result_free(&r);
+    }
+}
+
+/* A cache that is damaged, unsafe or not writable is never an error. */
+Test(cli_bad_input, cache)
+{
+    fixtures();
+    static const char *const roots[] = { "file", "/proc/nowhere", "open", "/dev/null", "a:b:c", "::" };
+    for (size_t i = 0; i < sizeof roots / sizeof *roots; i++) {
+        char words[256];
+        snprintf(words, sizeof words, "FAGEN_CACHE_DIR=%s emit -d 64 --format ptx -o k.ptx", roots[i]);
+        cli_result r = cli_run(words);
+        sound(words, &r);
+        cr_expect_eq(r.code, 0, "%s: %s", words, r.err);
+        cli_result_free(&r);
+        snprintf(words, sizeof words, "FAGEN_CACHE_DIR=%s cache ls", roots[i]);
+        r = cli_run(words);
+        sound(words, &r);
+        cr_expect_eq(r.code, 0, "%s: %s", words, r.err);
+        cli_result_free(&r);
+    }
+}
+
+Test(cli_bad_input, damaged_kernels)
+{
+    setenv("FAGEN_CACHE_DIR", "kept", 1);
+    cli_result r = cli_run("run -d 64 -n 32 --heads 1");
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    cli_result_free(&r);
+    cr_assert_eq(system("for f in $(find kept -name '*.fak'); do printf xyz | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; done"), 0);
+    cr_assert_eq(system("for f in $(find kept -name '*.jsonl'); do printf '{\"broken' >> $f; done"), 0);
+    static const char *const after[] = { "cache ls", "cache ls --json", "show -d 64", "run -d 64 -n 32 --heads 1", "run -d 64 -n 32 --heads 1" };
+    for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
+        r = cli_run(after[i]);
+        sound(after[i], &r);
+        cr_expect_eq(r.code, 0, "%s: %s", after[i], r.err);
+        cli_result_free(&r);
+    }
+}

@@ -1,0 +1,130 @@
+/* What the command answers: documents with the promised fields, numbers of the literature, the same bytes twice, real tensors. */
+#include "test_cli_run.h"
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+TestSuite(cli_output, .init = cli_scratch_make, .fini = cli_scratch_remove, .timeout = 600);
+
+/* The value at a path such as "traffic.naive.total". */
+static json_t *at(json_t *j, const char *path)
+{
+    while (*path && j) {
+        char name[64];
+        size_t n = strcspn(path, ".");
+        snprintf(name, sizeof name, "%.*s", (int)n, path);
+        j = json_is_array(j) ? json_array_get(j, (size_t)atoi(name)) : json_object_get(j, name);
+        path += n + (path[n] == '.');
+    }
+    return j;
+}
+
+static const struct {
+    const char *words;
+    const char *fields; /* blank-separated paths that are there */
+} documents[] = {
+    { "space -d 64 --causal --json", "problem arch budget total fitting smallest_rejected rejected.0.constraint rejected.0.count configs.0.config configs.0.seconds configs.0.smem" },
+    { "space -d 64 --json --limit 1 --family naive", "configs.0.config" },
+    { "space -d 64 --json --why flash_fwd_mma:br=64,bc=64,warps=2", "config fits smem regs constraint why" },
+    { "model -d 64 --json", "problem arch tile.sram flops.matrix traffic.naive.total traffic.tiled2d.total traffic.flash1.total traffic.flash2.total cost.seconds cost.bound" },
+    { "emit -d 64 --json", "problem config arch source bytes kernels.0.entry kernels.0.smem text" },
+    { "emit -d 64 --format ptx --json", "kernels.0.threads text format" },
+    { "emit -d 64 --format cubin -o k.cubin --json", "kernels.0.registers output" },
+    { "cache ls --json", "roots.0.path kernels records.measured damaged bytes" },
+    { "doctor --json", "fagen state checks.0.check checks.0.state" },
+    { "show -d 64 -n 128 --json", "device.simulated problem config where why explain alternatives.0.config records model_records" },
+    { "run -d 64 -n 64 --heads 1 --counters --check --json", "device.arch explain seconds counters.instructions counters.global_read counters.tensors.0.tensor check.ok" },
+    { "verify --count 2 --json", "device ran failed skipped cases.0.case cases.0.ok" },
+    { "verify -d 64 -n 48 --json", "ran cases.0.max_error" },
+    { "tune -d 64 --arch sm_80 --limit 2 --json -q", "arch timed status problems.0.winner.config problems.0.candidates.0.outcome problems.0.kept" },
+    { "sample -d 8 -n 4 --json -q", "files.2 dtype" },
+    { "space --nonsense --json", NULL },
+};
+
+Test(cli_output, documents)
+{
+    for (size_t i = 0; i < sizeof documents / sizeof *documents; i++) {
+        json_t *j = cli_json(documents[i].words, documents[i].fields ? 0 : 1);
+        char fields[512];
+        snprintf(fields, sizeof fields, "%s", documents[i].fields ? documents[i].fields : "error.status error.message error.exit");
+        for (char *save, *f = strtok_r(fields, " ", &save); f; f = strtok_r(NULL, " ", &save))
+            cr_expect(at(j, f), "%s: no %s", documents[i].words, f);
+        json_decref(j);
+    }
+}
+
+Test(cli_output, literature)
+{
+    json_t *j = cli_json("model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --json", 0);
+    cr_expect_eq(json_integer_value(at(j, "traffic.naive.without_output")), 68681728);
+    cr_expect_eq(json_integer_value(at(j, "traffic.flash2.total")), 34603008);
+    cr_expect_eq(json_integer_value(at(j, "tile.sram")), 65536);
+    cr_expect_eq(json_integer_value(at(j, "flops.total")), 4ll * 2048 * 2048 * 64 + 5ll * 2048 * 2048);
+    json_decref(j);
+    j = cli_json("model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --sram 64KiB --json", 0);
+    cr_expect(json_is_true(at(j, "tile.fits")));
+    json_decref(j);
+}
+
+Test(cli_output, emit_twice)
+{
+    cli_result a = cli_run("emit -d 128 --causal --arch sm_90a"), b = cli_run("emit -d 128 --causal --arch sm_90a");
+    cr_assert_eq(a.code, 0, "%s", a.err);
+    cr_assert_eq(a.out_size, b.out_size);
+    cr_assert_arr_eq(a.out, b.out, a.out_size);
+    char *again = strstr(a.out, "fagen emit "), words[2048];
+    cr_assert(again);
+    snprintf(words, sizeof words, "%.*s", (int)strcspn(again, "\n") - 6, again + 6);
+    cli_result c = cli_run(words); /* the command in the header makes the same text */
+    cr_assert_eq(c.code, 0, "%s: %s", words, c.err);
+    cr_expect_str_eq(c.out, a.out);
+    cli_result_free(&a);
+    cli_result_free(&b);
+    cli_result_free(&c);
+}
+
+static const char *const attends[] = {
+    "--causal",
+    "--dtype bf16",
+    "--dtype fp16 --o-dtype fp32",
+    "--dtype tf32 --window 9,3",
+    "--dtype fp16 --causal --diagonal top-left --scale 0.5",
+    "--dtype bf16 --window 5,-1 --diagonal offset --offset -3",
+};
+
+Test(cli_output, attend_against_fp64)
+{
+    cli_result r = cli_run("sample -d 64 --dv 32 --dtype fp32 --sq 37 --sk 53 --heads 4 --kv-heads 2");
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    cli_result_free(&r);
+    for (size_t i = 0; i < sizeof attends / sizeof *attends; i++) {
+        char words[256];
+        snprintf(words, sizeof words, "attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --check --json %s", attends[i]);
+        json_t *j = cli_json(words, 0);
+        cr_expect(json_is_true(at(j, "check.ok")), "%s", words);
+        json_decref(j);
+    }
+    cr_expect_eq(cli_scratch_files() >= 5, 1);
+}
+
+Test(cli_output, help_for_everything)
+{
+    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "model", "run", "sample", "show", "space", "tune", "verify" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char words[64];
+        snprintf(words, sizeof words, "help %s", names[i]);
+        cli_result a = cli_run(words);
+        snprintf(words, sizeof words, "%s --help", names[i]);
+        cli_result b = cli_run(words);
+        cr_expect(a.code == 0 && b.code == 0 && strstr(a.out, "Examples") && strstr(a.out, "--json"), "%s", names[i]);
+        cr_expect_str_eq(a.out, b.out);
+        cli_result_free(&a);
+        cli_result_free(&b);
+    }
+    cli_result r = cli_run("help exit-codes");
+    cr_expect(r.code == 0 && strstr(r.out, "130"));
+    cli_result_free(&r);
+    r = cli_run("--version");
+    cr_expect(r.code == 0 && !strncmp(r.out, "fagen 0.", 8));
+    cli_result_free(&r);
+}
