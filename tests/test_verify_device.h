@@ -5,6 +5,7 @@
 #include "gen/problem.h"
 #include "sim/sim.h"
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

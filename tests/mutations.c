@@ -1,0 +1,148 @@
+/* mutations: faults to put into the templates, each with the scenes that must notice it. */
+#include "mutations.h"
+#include "autotune/case.h"
+#include <stddef.h>
+
+#define MMA "flash_fwd_mma:"
+#define FFMA "flash_fwd_ffma:"
+#define NONE -1, -1, 0, 0
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0
+#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0
+
+const scene scenes[] = {
+    { "plain", "bf16,d=64,mask=none,b=3,hq=4,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
+    { "causal", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
+    { "blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 40, NONE, HIDDEN },
+    { "topleft", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 40, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 100, 20, 5, 0, 0, PLAIN },
+    { "left", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=16,bc=32,warps=1,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 30, 130, 10, 5, 0, 0, HIDDEN },
+    { "away", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 50, 50, 3, 3, FA_OFFSET, -20, HIDDEN },
+    { "pack", "bf16,d=64,mask=causal,b=1,hq=6,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=1,lag=0,ctas=1", 37, 50, NONE, PLAIN },
+    { "group", "bf16,d=64,mask=none,b=2,hq=6,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 37, 50, NONE, PLAIN },
+    { "odd", "bf16,d=24,dv=40,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
+    { "odd_regs", "bf16,d=24,dv=40,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
+    { "narrow", "bf16,d=20,dv=20,o=fp32,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
+    { "two", "bf16,d=33,dv=33,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
+    { "stages", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=4,stages_k=2,stages_v=2,order=2,q_regs=1,pack=0,lag=8,ctas=1", 70, 130, NONE, PLAIN },
+    { "deep0", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=4,stages_k=2,stages_v=2,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 130, NONE, PLAIN },
+    { "order1", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=32,warps=4,stages_k=2,stages_v=1,order=1,q_regs=0,pack=0,lag=0,ctas=1", 70, 130, NONE, PLAIN },
+    { "tf32", "tf32,d=32,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 50, 70, NONE, PLAIN },
+    { "fp32", "fp32,d=40,mask=causal,b=1,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=0", 50, 70, NONE, PLAIN },
+    { "fp32_blind", "fp32,d=40,mask=causal,b=1,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=1", 70, 30, NONE, HIDDEN },
+    { "fp32_odd", "fp32,d=5,dv=6,mask=none,b=1,hq=2,hkv=2", FFMA "br=16,bc=32,warps=2,pack=0", 40, 70, NONE, PLAIN },
+    { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=2,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1", 64, 130, NONE,
+      FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1 },
+    { "far", "bf16,d=16,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE,
+      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_FAR, 0 },
+    { "wide", "bf16,d=64,o=fp32,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
+    { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
+};
+
+#define P "prelude.cu"
+#define S "softmax.cu"
+#define M "mask.cu"
+#define T "tile.cu"
+#define E "epilogue.cu"
+#define L "place.cu"
+#define F "flash_fwd_mma.cu"
+#define X "flash_fwd_ffma.cu"
+
+const mutation mutations[] = {
+    { "halves of a pair swapped", P, "\"f\"(hi), \"f\"(lo)", "\"f\"(lo), \"f\"(hi)", 0, "plain" },
+    { "copies are never cut to zeros", P, "const int n = valid ? BYTES : 0;", "const int n = BYTES; (void)valid;", 0, "left" },
+    { "maximum over two of four lanes", P, "return fmaxf(x, __shfl_xor_sync(~0u, x, 2));", "return x;", 0, "plain" },
+    { "sum over two of four lanes", P, "return x + __shfl_xor_sync(~0u, x, 2);", "return x;", 0, "plain" },
+    { "waits for one copy group less", P, "::\"n\"(N) : \"memory\"", "::\"n\"(N + 1) : \"memory\"", 0, "plain" },
+    { "V is not transposed", P, "m8n8.x4.trans.shared", "m8n8.x4.shared", 0, "plain" },
+    { "last V block is not transposed", P, "m8n8.x2.trans.shared", "m8n8.x2.shared", 0, "odd" },
+    { "A fragment in another order", P, "\"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2])", "\"r\"(a[0]), \"r\"(a[2]), \"r\"(a[1])", 0, "plain" },
+    { "half A fragment in another order", P, "\"r\"(a0), \"r\"(a1), \"r\"(b0)", "\"r\"(a1), \"r\"(a0), \"r\"(b0)", 0, "odd" },
+    { "commit dropped", P, "asm volatile(\"cp.async.commit_group;\" ::: \"memory\");", "", 0, "plain stages" },
+
+    { "LSE in base 2", S, "* 0.693147180559945309f", "", 0, "plain" },
+    { "LSE without the maximum", S, "fmaf(row.m, scale,", "fmaf(0.f, scale,", 0, "plain" },
+    { "sum is not rescaled", S, "  row.l *= keep;\n", "", 0, "plain" },
+    { "maximum is not kept", S, "  row.m = m;\n", "", 0, "plain" },
+    { "division by an empty sum", S, "l == 0.f ? 0.f : 1.f / l", "1.f / l", 0, "blind" },
+    { "infinity minus infinity", S, "MASKED && m == -infinity() ? 0.f : m * scale_log2", "m * scale_log2", 0, "blind" },
+    { "shift with the wrong sign", S, "fmaf(score, scale_log2, -shift)", "fmaf(score, scale_log2, shift)", 0, "plain" },
+    { "probabilities not scaled", S, "fmaf(score, scale_log2, -shift)", "(score - shift / scale_log2)", 0, "plain" },
+
+    { "causal sees one key too many", M, "min(p.sk - 1, i + p.diag_hi)", "min(p.sk - 1, i + p.diag_hi + 1)", 0, "causal" },
+    { "causal sees one key too few", M, "min(p.sk - 1, i + p.diag_hi)", "min(p.sk - 1, i + p.diag_hi - 1)", 0, "causal" },
+    { "keys beyond the end", M, "min(p.sk - 1, i + p.diag_hi)", "i + p.diag_hi", 0, "topleft" },
+    { "one key beyond the end", M, "int) { return p.sk - 1; }", "int) { return p.sk; }", 0, "plain" },
+    { "window one key short on the left", M, "max(0, i + p.diag_lo)", "max(0, i + p.diag_lo + 1)", 0, "window" },
+    { "window one key wide on the left", M, "max(0, i + p.diag_lo)", "max(0, i + p.diag_lo - 1)", 0, "window" },
+    { "keys before the first", M, "max(0, i + p.diag_lo)", "i + p.diag_lo", 0, "window away" },
+    { "diagonal blocks taken as full", M, "(last_key(p, i0) + 1) / BC", "(last_key(p, i1) + 1) / BC", 0, "causal" },
+    { "the last full block by one off", M, "(last_key(p, i0) + 1) / BC", "(last_key(p, i0) + BC) / BC", 0, "causal" },
+    { "left blocks taken as full", M, "(first_key(p, i1) + BC - 1) / BC - 1", "(first_key(p, i0) + BC - 1) / BC - 1", 0, "window" },
+    { "left keys of the tile left out", M, "r.key_lo = first_key(p, i0)", "r.key_lo = first_key(p, i1)", 0, "window" },
+    { "right keys of the tile left out", M, "r.key_hi = last_key(p, i1)", "r.key_hi = last_key(p, i0)", 0, "causal" },
+    { "an empty range has a block", M, "r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC", "r.key_hi / BC", 0, "blind away" },
+    { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
+    { "packed rows: one head's count", M, "return p.sq * p.group;", "return p.sq;", 0, "pack" },
+
+    { "KV head by remainder", L, "w.head / p.group", "w.head % p.hkv", 0, "group" },
+    { "batch by the wrong divisor", L, "w.batch = at / heads", "w.batch = at / p.b", 0, "plain" },
+    { "tiles one too far", L, "(p.tiles - 1 - tile) * BR", "(p.tiles - tile) * BR", 0, "causal" },
+    { "packed rows: head by quotient", L, "w.head + row % p.group", "w.head + row / p.group", 0, "pack" },
+    { "packed rows: the group's first head only", L, "w.head = w.kv_head * p.group;", "w.head = w.kv_head;", 0, "pack" },
+
+    { "swizzle added, not exclusive-ored", T, "(lane ^ (u32)(chunk % PERIOD * 16))", "(lane + (u32)(chunk % PERIOD * 16))", 0, "plain" },
+    { "swizzle of stores by another row", T, "(chunk ^ swizzle<CHUNKS, PAIRS>(row))", "(chunk ^ swizzle<CHUNKS, PAIRS>(row + 1))", 0, "plain" },
+    { "pairs swizzle of TF32 dropped", T, "  if constexpr (PAIRS)\n", "  if constexpr (PAIRS && CHUNKS < 0)\n", 0, "tf32" },
+    { "rows in front of the first are read", T, "(u32)(row - first) <= (u32)(last - first)", "row <= last", 0, "left" },
+    { "rows after the last are read", T, "(u32)(row - first) <= (u32)(last - first)", "row >= first", 0, "plain" },
+    { "source does not advance", T, "    from += S::STEP * stride;\n", "", 0, "plain" },
+    { "bytes after a short row are read", T, "read && byte < ROW_BYTES", "read", 0, "narrow" },
+    { "no zeros after a row of single elements", T, "store_shared(to, inside ? *(const u16 *)(from + byte) : (u16)0);",
+      "if (inside) store_shared(to, *(const u16 *)(from + byte));", 0, "two" },
+
+    { "rows past the last are stored", E, "const bool real = row < row_count(p);", "const bool real = true;", 0, "wide" },
+    { "staged rows past the last are stored", E, "if (row >= row_count(p)) continue;", "", 0, "plain" },
+    { "LSE with the key count as pitch", E, "(w.batch * p.hq + at.head) * p.sq", "(w.batch * p.hq + at.head) * p.sk", 0, "plain" },
+    { "LSE by KV heads", E, "(w.batch * p.hq + at.head) * p.sq", "(w.batch * p.hkv + at.head) * p.sq", 0, "group" },
+    { "half of O not divided", E, "o[m][v][2 * h + 1] * inverse)", "o[m][v][2 * h + 1])", 0, "plain" },
+    { "columns past dv are stored", E, "if (real && col < DV) *(float2", "if (real) *(float2", 0, "narrow" },
+    { "an odd last column is stored twice", E, "if (real && col + 1 < DV) to[col + 1] = (u16)", "if (real) to[col + 1] = (u16)", 0, "two" },
+    { "O with the strides of Q", E, "at.query * p.o_ss + at.head * p.o_sh + chunk", "at.query * p.q_ss + at.head * p.q_sh + chunk", 0, "plain" },
+    { "O is staged over tiles in use", E, "  __syncthreads();\n", "", 0, "plain odd" },
+
+    { "K is not waited for", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2", "      __syncthreads();\n//| if c.order == 2", 0, "plain stages" },
+    { "no barrier at the head of a block", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2", "      cp_async_wait<$(wait_k)>();\n//| if c.order == 2", 0, "stages plain" },
+    { "V is not waited for", F, "      cp_async_wait<$(wait_v)>();\n", "", 0, "plain" },
+    { "V is not waited for, after the softmax", F, "      cp_async_wait<$(wait_v)>();\n", "", 1, "order1" },
+    { "no barrier before V", F, "      __syncthreads();  // V has arrived, K is free\n", "", 0, "plain" },
+    { "no barrier before V, after the softmax", F, "      __syncthreads();  // V has arrived, K is free\n", "", 1, "order1" },
+    { "Q fragments before their barrier", F, "    cp_async_wait<$(wait_k)>();\n    __syncthreads();\n    load_q(", "    cp_async_wait<$(wait_k)>();\n    load_q(", 0, "odd_regs" },
+    { "K into the first buffer", F, "load_k(block - STAGES_K, stage_k);", "load_k(block - STAGES_K, 0);", 0, "deep0" },
+    { "K buffer does not advance", F, "      stage_k = stage_k == STAGES_K - 1 ? 0 : stage_k + 1;\n", "", 0, "deep0 stages" },
+    { "V buffer does not advance", F, "      stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;\n", "", 0, "deep0 stages" },
+    { "half of O not rescaled", F, "          o[m][v][2 * h + 1] *= keep;\n", "", 0, "plain" },
+    { "only the last row asks for rescaling", F, "moved = moved || (", "moved = (", 0, "steep" },
+    { "a late maximum is forgotten", F, "> LAG;", "> 1000.f * LAG;", 0, "steep" },
+    { "left mask forgotten", F, "if (key > hi || key < lo)", "if (key > hi)", 0, "window" },
+    { "right mask one off", F, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
+    { "columns of TF32 scores in order", F, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
+    { "Q rows past the last are read", F, "0,\n        row_count(p) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
+    { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)", "block >= max(range.full_lo, range.block_lo - 1)", 0, "window" },
+    { "left blocks are left out", F, "    for (; block >= range.block_lo; block--) step(Constant<true>{});\n", "", 0, "window" },
+    { "odd chunk of K from its neighbour", F, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16", 0, "odd" },
+    { "odd chunk of V from its neighbour", F, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16", "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 2) * 16", 0, "odd" },
+    { "half of the sum", F, "state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];", "state[m][h].l += s[m][n][2 * h];", 0, "plain" },
+    { "V with the stride of K", F, "v_stride = p.v_ss *", "v_stride = p.k_ss *", 0, "odd" },
+    { "K of the query head", F, "where.kv_head * p.k_sh", "where.head * p.k_sh", 0, "group" },
+    { "32-bit stride of K", F, "const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride",
+      "const int k_stride = (int)p.k_ss * (int)sizeof(element);\n  const long long v_stride", 0, "far" },
+
+    { "FMA: K and V are not waited for", X, "      cp_async_wait<0>();\n      __syncthreads();  // K has arrived", "      __syncthreads();  // K has arrived", 0, "fp32" },
+    { "FMA: V is not waited for", X, "      cp_async_wait<0>();\n      __syncthreads();  // V has arrived", "      __syncthreads();  // V has arrived", 0, "fp32" },
+    { "FMA: no barrier before V", X, "      __syncthreads();  // V has arrived, K is free\n", "", 0, "fp32" },
+    { "FMA: mask one off", X, "x + 16 * j > hi", "x + 16 * j >= hi", 0, "fp32" },
+    { "FMA: a quarter of O not rescaled", X, "          o[i][j].w *= keep;\n", "", 0, "fp32" },
+    { "FMA: a column past dv is stored", X, "if (col + 3 < DV) to[col + 3] = y.w;", "to[col + 3] = y.w;", 0, "fp32_odd" },
+    { "FMA: LSE of the wrong head", X, "p.hq + at.head) * p.sq", "p.hkv + at.head) * p.sq", 0, "fp32" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};

@@ -1,0 +1,183 @@
+/* Does verification notice? Each row of mutations.c is put into a template, and one of its scenes must fail: in its values, in the
+ * bytes around them, in a check of the simulator, or by bits that depend on the timing of copies or the schedule of warps. The
+ * same scenes pass with the templates as they are. */
+#include "mutations.h"
+#include "gen/templates.h"
+#include "test_verify_device.h"
+#include <criterion/parameterized.h>
+#include <ftw.h>
+
+#define CHUNKS 8
+
+static const struct {
+    const char *name;
+    sim_async async;
+    sim_schedule schedule;
+    uint64_t seed;
+} modes[] = {
+    { "eager", SIM_EAGER, SIM_IN_ORDER, 0 },
+    { "lazy, reversed", SIM_LAZY, SIM_REVERSED, 0 },
+    { "lazy, in order", SIM_LAZY, SIM_IN_ORDER, 0 },
+    { "eager, random", SIM_EAGER, SIM_RANDOM, 1 },
+    { "lazy, random", SIM_LAZY, SIM_RANDOM, 2 },
+};
+
+static fa_case case_of(const scene *s)
+{
+    static const int layouts[FA_TENSORS] = { FA_LAYOUT_HEADS, FA_LAYOUT_PACKED, FA_LAYOUT_REVERSED, FA_LAYOUT_PADDED };
+    fa_case c = test_case(s->problem, s->sq, s->sk);
+    c.window_left = s->left;
+    c.window_right = s->right;
+    c.diagonal = s->diagonal;
+    c.offset = s->offset;
+    c.values = s->values;
+    c.hidden = s->hidden;
+    c.scale = s->scale;
+    for (int i = 0; i < FA_TENSORS; i++)
+        c.layout[i] = layouts[i];
+    c.layout[FA_K] = s->layout;
+    return c;
+}
+
+/* True when something is wrong; how says what. */
+static bool fails(fa_context *ctx, const scene *s, char *how, size_t n)
+{
+    fa_case c = case_of(s);
+    fa_config k = test_config(s->config);
+    const fa_plan *plan;
+    fa_trial *t;
+    uint64_t bits = 0;
+    bool bad = false;
+    fa_status st = fa_plan_make(ctx, &c.problem, &k, NULL, &plan);
+    if (st == FA_COMPILE || st == FA_TEMPLATE) { /* that would be no fault of the kernel's: the row is to be written better */
+        cr_expect_fail("%s: the mutated template does not compile: %s", s->name, fa_last_error());
+        snprintf(how, n, "compiler");
+        return true;
+    }
+    cr_assert_eq(st, FA_OK, "%s: %s", s->name, fa_last_error());
+    cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", s->name, fa_last_error());
+    for (size_t m = 0; m < sizeof modes / sizeof *modes && !bad; m++) {
+        fa_verdict v;
+        sim_set_options(&(sim_options){ .async = modes[m].async, .schedule = modes[m].schedule, .seed = modes[m].seed, .max_steps = 20000000 });
+        st = fa_trial_run(t, plan, &v);
+        bad = st != FA_OK || (m > 0 && v.bits != bits);
+        if (st != FA_OK)
+            snprintf(how, n, "%s, %s: %.*s", s->name, modes[m].name, (int)(n < 110 ? n : 110), v.text);
+        else if (bad)
+            snprintf(how, n, "%s, %s: other bits", s->name, modes[m].name);
+        bits = v.bits;
+    }
+    fa_trial_close(t);
+    return bad;
+}
+
+static const scene *scene_of(const char *name, size_t length)
+{
+    for (const scene *s = scenes; s->name; s++)
+        if (strlen(s->name) == length && !strncmp(s->name, name, length))
+            return s;
+    return NULL;
+}
+
+/* ---- the templates as they are ---- */
+
+Test(mutation, without_any_the_scenes_pass, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    for (const scene *s = scenes; s->name; s++) {
+        char how[512];
+        cr_expect(!fails(ctx, s, how, sizeof how), "%s", how);
+    }
+    fa_destroy(ctx);
+}
+
+/* ---- mutated ---- */
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st, (void)type, (void)ftw;
+    return remove(path);
+}
+
+static const fa_template_file *template_of(const char *name)
+{
+    for (const fa_template_file *f = fa_template_files; f->name; f++)
+        if (!strcmp(f->name, name))
+            return f;
+    return NULL;
+}
+
+/* The file with the nth occurrence replaced, in a folder of its own. False when the text is not there. */
+static bool write_mutant(char dir[64], const mutation *m)
+{
+    const fa_template_file *f = template_of(m->file);
+    char path[160];
+    const char *at = f ? strstr(f->bytes, m->find) : NULL;
+    for (int i = 0; i < m->nth && at; i++)
+        at = strstr(at + 1, m->find);
+    if (!at)
+        return false;
+    strcpy(dir, "/tmp/fagen-mutant-XXXXXX");
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/%s", dir, m->file);
+    FILE *out = fopen(path, "w");
+    cr_assert_not_null(out);
+    fwrite(f->bytes, 1, (size_t)(at - f->bytes), out);
+    fputs(m->replace, out);
+    fputs(at + strlen(m->find), out);
+    fclose(out);
+    return true;
+}
+
+static void run_mutation(const mutation *m)
+{
+    char dir[64], how[512] = "";
+    bool caught = false;
+    if (!write_mutant(dir, m)) {
+        cr_expect_fail("%s: the text is not in %s any more: %s", m->name, m->file, m->find);
+        return;
+    }
+    fa_context *ctx = test_context(dir, "");
+    for (const char *at = m->scenes; *at && !caught;) {
+        size_t length = strcspn(at, " ");
+        const scene *s = scene_of(at, length);
+        cr_assert_not_null(s, "%s: there is no scene %s", m->name, at);
+        caught = fails(ctx, s, how, sizeof how);
+        at += length + strspn(at + length, " ");
+    }
+    printf("%-44s %s\n", m->name, caught ? how : "NOT NOTICED");
+    fflush(stdout);
+    cr_expect(caught, "%s (%s): nothing noticed it in: %s", m->name, m->file, m->scenes);
+    fa_destroy(ctx);
+    nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static int count(void)
+{
+    int n = 0;
+    while (mutations[n].name)
+        n++;
+    return n;
+}
+
+Test(mutation, there_are_many)
+{
+    cr_assert_geq(count(), 40);
+}
+
+ParameterizedTestParameters(mutation, is_noticed)
+{
+    static int first[CHUNKS + 1];
+    for (int i = 0; i < CHUNKS; i++)
+        first[i] = i * count() / CHUNKS;
+    return cr_make_param_array(int, first, CHUNKS);
+}
+
+ParameterizedTest(int *first, mutation, is_noticed, .timeout = 300)
+{
+    int chunk = 0;
+    while (chunk * count() / CHUNKS != *first)
+        chunk++;
+    for (int i = *first; i < (chunk + 1) * count() / CHUNKS; i++)
+        run_mutation(&mutations[i]);
+}
