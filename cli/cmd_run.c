@@ -146,8 +146,6 @@ static int run(cli *c, const void *args, int n, char **words)
     char why[4096] = "";
     (void)n, (void)words;
     fa_status st = cli_ask_problem(&a->ask, &p);
-    if (st == FA_OK && a->config)
-        st = fa_wrap(fa_config_parse(&config, a->config), "--config");
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK && a->counters && !s.simulated)
@@ -161,8 +159,10 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_problem_fill_shape(&p);
     sim_set_options(&o);
     if (a->config)
+        st = cli_session_config(&s, &p, a->config, &config);
+    if (st == FA_OK && a->config)
         st = fa_plan_make(s.ctx, &p, &config, "named on the command line", &plan);
-    else
+    else if (st == FA_OK)
         st = fa_prepare(s.ctx, &p);
     if (st == FA_OK && plan && !fa_plan_use(s.ctx, plan))
         st = fa_fail(FA_NOMEM, "no memory for a plan");

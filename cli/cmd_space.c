@@ -152,39 +152,6 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
     cli_table_print(&t, c);
 }
 
-/* Every tunable of c is one of its family, with a declared value. */
-static fa_status check_tunables(const fa_gen *g, const fa_config *c)
-{
-    for (int k = 0; k < c->n; k++) {
-        char names_of[256] = "", values[256] = "";
-        size_t at = 0, vat = 0, i = 0;
-        bool known = false, declared = false;
-        fa_tunable t;
-        for (; !known && fa_gen_tunable(g, c->family, i, &t); i++) {
-            at += (size_t)snprintf(names_of + at, at < sizeof names_of ? sizeof names_of - at : 0, "%s%s", i ? ", " : "", t.name);
-            known = !strcmp(t.name, c->tunable[k].name);
-        }
-        if (!known)
-            return fa_fail(FA_INVALID, "%s has no tunable \"%s\"; accepted: %s", c->family, c->tunable[k].name, names_of);
-        for (size_t v = 0; v < t.n; v++) {
-            vat += (size_t)snprintf(values + vat, vat < sizeof values ? sizeof values - vat : 0, "%s%d", v ? ", " : "", t.values[v]);
-            declared = declared || t.values[v] == c->tunable[k].value;
-        }
-        if (!declared)
-            return fa_fail(FA_INVALID, "%s: %s is %d; accepted: %s", c->family, t.name, c->tunable[k].value, values);
-    }
-    return FA_OK;
-}
-
-/* Whether c, which may leave tunables out, can mean `whole`. */
-static bool names(const fa_config *c, const fa_config *whole)
-{
-    for (int i = 0; i < c->n; i++)
-        if (fa_config_get(whole, c->tunable[i].name, c->tunable[i].value + 1) != c->tunable[i].value)
-            return false;
-    return true;
-}
-
 /* One config, judged; of several that the text can mean, the first that fits. */
 static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p, const fa_arch *arch)
 {
@@ -197,9 +164,9 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
         return cli_fail(c, fa_wrap(st, "--why"));
     st = fa_space_list(g, p, arch, a->chip.sram, config.family, &s);
     if (st == FA_OK)
-        st = check_tunables(g, &config);
+        st = cli_check_tunables(g, &config);
     for (size_t i = 0; st == FA_OK && i < s.n; i++)
-        if (names(&config, &s.points[i].config) && (!pt || (s.points[i].fits && !pt->fits)))
+        if (cli_config_names(&config, &s.points[i].config) && (!pt || (s.points[i].fits && !pt->fits)))
             pt = &s.points[i];
     if (st != FA_OK || !pt) {
         fa_space_free(&s);

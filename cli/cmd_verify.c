@@ -129,15 +129,16 @@ static fa_status grid_case(fa_case *out, const verify_args *a, int32_t i)
     return st;
 }
 
-static fa_status all(tally *t, const verify_args *a, fa_context *ctx)
+static fa_status all(tally *t, const verify_args *a, const cli_session *s)
 {
+    fa_context *ctx = s->ctx;
     bool grid = has_grid(a);
     int32_t total = grid ? length(&a->d) * length(&a->dtype) * length(&a->mask) * length(&a->n) : a->count;
     cli_progress bar = { .c = t->c };
-    fa_config config, named;
+    fa_config config;
     fa_gen *g = NULL;
-    fa_status st = a->config ? fa_wrap(fa_config_parse(&named, a->config), "--config") : FA_OK;
-    if (st == FA_OK && !grid)
+    fa_status st = FA_OK;
+    if (!grid)
         st = cli_gen_open(&g);
     for (int32_t i = 0; i < total && st == FA_OK; i++) {
         fa_case k;
@@ -154,11 +155,13 @@ static fa_status all(tally *t, const verify_args *a, fa_context *ctx)
             }
             st = fits;
         }
+        if (st == FA_OK && a->config)
+            st = cli_session_config(s, &k.problem, a->config, &config);
         if (st != FA_OK)
             break;
         fa_case_print(line + 7, sizeof line - 7, &k);
         cli_progress_tell(&bar, line, (double)i / total);
-        if (!judge(t, ctx, &k, grid ? (a->config ? &named : NULL) : &config, a->verbose))
+        if (!judge(t, ctx, &k, grid && !a->config ? NULL : &config, a->verbose))
             break;
     }
     cli_progress_end(&bar);
@@ -206,7 +209,7 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_table_open(&t.table, "verdict >max_error >allowed >naive case");
     cli_interrupt_watch();
     double start = cli_clock();
-    st = all(&t, a, s.ctx);
+    st = all(&t, a, &s);
     int code;
     if (st == FA_OK) {
         code = summarize(&t, &s, cli_clock() - start);

@@ -2,7 +2,9 @@
 #include "ranking.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static int by_time(const void *a, const void *b)
 {
@@ -45,15 +47,69 @@ void cli_ranking_free(cli_ranking *r)
     r->n = 0;
 }
 
+fa_status cli_check_tunables(const fa_gen *g, const fa_config *c)
+{
+    for (int k = 0; k < c->n; k++) {
+        char names[256] = "", values[256] = "";
+        size_t at = 0, vat = 0;
+        bool known = false, declared = false;
+        fa_tunable t;
+        for (size_t i = 0; !known && fa_gen_tunable(g, c->family, i, &t); i++) {
+            at += (size_t)snprintf(names + at, at < sizeof names ? sizeof names - at : 0, "%s%s", i ? ", " : "", t.name);
+            known = !strcmp(t.name, c->tunable[k].name);
+        }
+        if (!known)
+            return fa_fail(FA_INVALID, "%s has no tunable \"%s\"; accepted: %s", c->family, c->tunable[k].name, names);
+        for (size_t v = 0; v < t.n; v++) {
+            vat += (size_t)snprintf(values + vat, vat < sizeof values ? sizeof values - vat : 0, "%s%d", v ? ", " : "", t.values[v]);
+            declared = declared || t.values[v] == c->tunable[k].value;
+        }
+        if (!declared)
+            return fa_fail(FA_INVALID, "%s: %s is %d; accepted: %s", c->family, t.name, c->tunable[k].value, values);
+    }
+    return FA_OK;
+}
+
+bool cli_config_names(const fa_config *c, const fa_config *whole)
+{
+    for (int i = 0; i < c->n; i++)
+        if (fa_config_get(whole, c->tunable[i].name, c->tunable[i].value + 1) != c->tunable[i].value)
+            return false;
+    return true;
+}
+
+/* The first of the space that `part` can mean says why none of them fits. */
+static fa_status reject(const fa_space *s, const fa_config *part, const char *text)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (cli_config_names(part, &s->points[i].config))
+            return fa_fail(FA_NO_FIT, "--config: none that %s can mean fits; the first fails %s: %s", text, s->points[i].constraint, s->points[i].why);
+    return fa_fail(FA_INVALID, "--config: the space has no %s", text);
+}
+
 fa_status cli_pick(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *text, fa_config *out)
 {
-    cli_ranking r;
-    if (text)
-        return fa_wrap(fa_config_parse(out, text), "--config");
-    fa_status st = cli_rank(g, p, a, budget, NULL, &r);
+    cli_ranking r = { .n = 0 };
+    fa_config part = { .n = 0 };
+    fa_tunable t;
+    size_t i = 0;
+    fa_status st = text ? fa_wrap(fa_config_parse(&part, text), "--config") : FA_OK;
+    if (st == FA_OK && text && fa_gen_tunable(g, part.family, 0, &t))
+        st = fa_wrap(cli_check_tunables(g, &part), "--config");
+    if (st == FA_OK && text && part.n && !fa_gen_tunable(g, part.family, (size_t)part.n, &t) && fa_gen_tunable(g, part.family, 0, &t)) {
+        *out = part; /* all tunables are named */
+        return FA_OK;
+    }
     if (st == FA_OK)
-        *out = r.space.points[r.r[0].point].config;
-    if (st == FA_OK)
-        cli_ranking_free(&r);
+        st = cli_rank(g, p, a, budget, text ? part.family : NULL, &r);
+    if (st != FA_OK)
+        return st;
+    while (i < r.n && !cli_config_names(&part, &r.space.points[r.r[i].point].config))
+        i++;
+    if (i < r.n)
+        *out = r.space.points[r.r[i].point].config;
+    else
+        st = reject(&r.space, &part, text);
+    cli_ranking_free(&r);
     return st;
 }

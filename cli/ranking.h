@@ -20,6 +20,11 @@ typedef struct cli_ranking {
 fa_status cli_rank(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, cli_ranking *out);
 void cli_ranking_free(cli_ranking *r);
 
-/* The config that text names, or, where text is NULL, the model's best. */
+/* Every tunable of c is one of its family, with a declared value; FA_INVALID says what is accepted. */
+fa_status cli_check_tunables(const fa_gen *g, const fa_config *c);
+/* Whether c, which may leave tunables out, can mean `whole`. */
+bool cli_config_names(const fa_config *c, const fa_config *whole);
+
+/* The config that text names; of those that it can mean, as it may leave tunables out, the model's best; NULL = of all. */
 fa_status cli_pick(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *text, fa_config *out);
 #endif

@@ -1,6 +1,7 @@
 /* session: which device, and a context on it. */
 #include "session.h"
 #include "gen/error.h"
+#include "ranking.h"
 #include "runtime/environment.h"
 #include <string.h>
 
@@ -62,6 +63,16 @@ fa_status cli_session_again(fa_context **out, const cli_session *s, const cli_wh
     o.cache_dir = cache_dir;
     o.sram_budget = w->sram;
     return fa_create_on(out, &o, driver ? driver : d->driver, d->ordinal);
+}
+
+fa_status cli_session_config(const cli_session *s, const fa_problem *p, const char *text, fa_config *out)
+{
+    fa_gen *g;
+    fa_status st = fa_gen_open(&g, fa_context_template_dir(s->ctx));
+    if (st == FA_OK)
+        st = cli_pick(g, p, fa_context_arch(s->ctx), fa_context_budget(s->ctx), text, out);
+    fa_gen_close(g);
+    return st;
 }
 
 const char *cli_session_chip(const cli_session *s, char *buf, size_t n)

@@ -25,6 +25,9 @@ void cli_session_close(cli_session *s); /* zeros are fine */
 /* A context like the session's over another driver table: its device, its budget. */
 fa_status cli_session_again(fa_context **out, const cli_session *s, const cli_where *w, const char *cache_dir, const cu_driver *driver);
 
+/* What --config names for the problem on the session's device; see cli_pick. */
+fa_status cli_session_config(const cli_session *s, const fa_problem *p, const char *text, fa_config *out);
+
 /* "NVIDIA H200 (sm_90a)" */
 const char *cli_session_chip(const cli_session *s, char *buf, size_t n);
 /* {"device", "chip", "arch", "simulated"} */

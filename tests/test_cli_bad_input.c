@@ -115,7 +115,7 @@ static const struct {
     { "space --sram 1.5", 1, "--sram|1.5" },
     { "space --sram 300000", 1, "--sram|300000|166912" },
     { "space --sram 999999999999", 1, "--sram" },
-    { "emit -d 64 --sram 20000 --config flash_fwd_mma:br=64,bc=64,warps=4", 3, "smem" },
+    { "emit -d 64 --sram 8000 --config flash_fwd_mma:br=64,bc=64,warps=4", 3, "smem" },
     /* problems and configs as text */
     { "emit --problem ''", 1, "--problem|not empty" },
     { "emit --problem 'd=64'", 1, "--problem|dtype is missing" },
@@ -145,7 +145,7 @@ static const struct {
     { "emit -o file/k.cu", 7, "file/k.cu" },
     { "emit -o /proc/k.cu", 7, "/proc/k.cu|cannot be written" },
     { "sample -d 8 -n 4 --directory nowhere", 7, "nowhere/q.npy" },
-    { "sample -d 8 -n 1000000000 --heads 60000 --batch 1000000000", 6, "q.npy|memory" },
+    { "sample -d 8 -n 1000000000 --heads 60000 --batch 1000000000", 6, "q.npy|address space" },
     /* attend */
     { "attend", 1, "--q is missing" },
     { "attend --q q.npy --k q.npy --v q.npy", 1, "--output is missing" },
@@ -244,7 +244,7 @@ Test(cli_bad_input, table)
         snprintf(says, sizeof says, "%s", rows[i].says);
         for (char *save, *w = strtok_r(says, "|", &save); w; w = strtok_r(NULL, "|", &save))
             cr_expect(strstr(r.err, w), "fagen %s: does not say \"%s\": %s", words, w, r.err);
-        cr_expect_eq(r.out_size, 0, "fagen %s: wrote to standard output: %.80s", words, r.out);
+        cr_expect(r.out_size == 0 || strstr(words, "--json"), "fagen %s: wrote to standard output: %.80s", words, r.out);
         cr_expect_eq(cli_scratch_files(), before, "fagen %s: left a file", words);
         cli_result_free(&r);
     }
