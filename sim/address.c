@@ -1,0 +1,134 @@
+/* address: one lane's read or write anywhere: bounds, alignment, what was written, what is counted. */
+#include "exec.h"
+#include <stdio.h>
+#include <string.h>
+
+static int row_of(sim_block *b, const sim_alloc *a)
+{
+    sim_tally *t = &b->tally;
+    for (int k = 0; k < t->c.tensors; k++) if (t->row[k] == a) return k;
+    if (t->c.tensors == SIM_TENSORS) {
+        t->row[SIM_TENSORS - 1] = NULL; /* the rest */
+        t->c.tensor[SIM_TENSORS - 1].base = t->c.tensor[SIM_TENSORS - 1].size = 0;
+        return SIM_TENSORS - 1;
+    }
+    int k = t->c.tensors++;
+    t->row[k] = a;
+    t->c.tensor[k].base = a->base, t->c.tensor[k].size = a->size;
+    return k;
+}
+
+void sim_count_global(sim_block *b, const sim_alloc *a, uint64_t read, uint64_t write)
+{
+    if (a != b->cached || b->cached_row < 0) {
+        b->cached = (sim_alloc *)(uintptr_t)a;
+        b->cached_row = row_of(b, a);
+    }
+    b->tally.c.global_read += read, b->tally.c.global_write += write;
+    b->tally.c.tensor[b->cached_row].read += read, b->tally.c.tensor[b->cached_row].write += write;
+}
+
+uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size, sim_alloc **which)
+{
+    sim_block *b = w->block;
+    sim_alloc *a = b->cached;
+    if (!a || address - a->base >= a->size) {
+        a = sim_memory_find(b->launch->memory, address);
+        if (!a) a = sim_memory_find(b->launch->variables, address);
+        if (a) b->cached = a, b->cached_row = -1;
+    }
+    if (!a || size > a->size - (address - a->base)) {
+        char where[256];
+        sim_report_address(b, address, where, sizeof where);
+        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "global memory accessed out of bounds: %u bytes at %s", size, where);
+        return NULL;
+    }
+    if (size > 1 && address & (size - 1)) {
+        char where[256];
+        sim_report_address(b, address, where, sizeof where);
+        sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned access to global memory: %u bytes at %s", size, where);
+        return NULL;
+    }
+    *which = a;
+    return a->data + (address - a->base);
+}
+
+static uint8_t *local(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
+{
+    uint32_t bytes = w->block->program->local_bytes;
+    uint64_t at = address - SIM_LOCAL_BASE;
+    if (at >= bytes || size > bytes - at) {
+        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "local memory accessed out of bounds: %u bytes at offset %lld of %u", size, (long long)at, bytes);
+        return NULL;
+    }
+    if (at & (size - 1)) {
+        sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned access to local memory: %u bytes at offset %llu", size, (unsigned long long)at);
+        return NULL;
+    }
+    return w->local + (size_t)lane * bytes + at;
+}
+
+bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, void *to, uint32_t size)
+{
+    sim_block *b = w->block;
+    sim_alloc *a;
+    const uint8_t *p;
+    switch (sim_space_of(space, &address)) {
+    case SP_SHARED:
+        if (!(p = sim_shared(w, i, lane, address, size))) return false;
+        if (b->checked && !(i->flags & F_VOLATILE) && !sim_shared_read(w, i, lane, (uint32_t)(p - b->shared), size)) return false;
+        b->tally.c.shared_read += size;
+        break;
+    case SP_LOCAL:
+        if (!(p = local(w, i, lane, address, size))) return false;
+        break;
+    case SP_PARAM:
+        if (address >= b->program->param_bytes || size > b->program->param_bytes - address) {
+            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "parameters accessed out of bounds: %u bytes at offset %llu of %u", size, (unsigned long long)address, b->program->param_bytes);
+            return false;
+        }
+        p = b->launch->params + address;
+        break;
+    default:
+        if (!(p = sim_global(w, i, lane, address, size, &a))) return false;
+        if (b->checked && sim_memory_unwritten(a, address - a->base, size) >= 0) {
+            char where[256];
+            sim_report_address(b, a->base + (uint64_t)sim_memory_unwritten(a, address - a->base, size), where, sizeof where);
+            sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: %s", where);
+            return false;
+        }
+        sim_count_global(b, a, size, 0);
+    }
+    memcpy(to, p, size);
+    return true;
+}
+
+bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, const void *from, uint32_t size)
+{
+    sim_block *b = w->block;
+    sim_alloc *a;
+    uint8_t *p;
+    switch (sim_space_of(space, &address)) {
+    case SP_SHARED:
+        if (!(p = sim_shared(w, i, lane, address, size))) return false;
+        if (b->checked) {
+            if (i->flags & F_VOLATILE) for (uint32_t k = 0; k < size; k++) b->state[(p - b->shared + k) >> 2] |= (uint8_t)(1u << ((p - b->shared + k) & 3));
+            else if (!sim_shared_write(w, i, lane, (uint32_t)(p - b->shared), size)) return false;
+        }
+        b->tally.c.shared_write += size;
+        break;
+    case SP_LOCAL:
+        if (!(p = local(w, i, lane, address, size))) return false;
+        break;
+    case SP_PARAM:
+    case SP_CONST:
+        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "a parameter or constant is written");
+        return false;
+    default:
+        if (!(p = sim_global(w, i, lane, address, size, &a))) return false;
+        sim_memory_mark(a, address - a->base, size);
+        sim_count_global(b, a, 0, size);
+    }
+    memcpy(p, from, size);
+    return true;
+}

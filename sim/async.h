@@ -1,0 +1,13 @@
+/* async: what cp.async and mbarriers need from each other. */
+#ifndef SIM_ASYNC_H
+#define SIM_ASYNC_H
+#include "exec.h"
+
+/* Ends the lanes' copies whose group is below before[lane]. false: reported. */
+bool sim_async_finish(sim_warp *w, uint32_t lanes, const uint32_t *before);
+/* Performs the arrivals that cp.async.mbarrier.arrive has promised to this barrier. */
+bool sim_async_arrive(sim_block *b, sim_mbarrier *at);
+
+sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg); /* NULL: reported */
+bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier *b, uint32_t count);
+#endif

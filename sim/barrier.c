@@ -1,0 +1,61 @@
+/* barrier: bar.sync, bar.arrive, bar.red and fences. A warp counts for 32 threads, and comes as a whole. */
+#include "exec.h"
+#include "run.h"
+#include <string.h>
+
+static void reduce(sim_warp *w, const sim_barrier *b)
+{
+    const sim_insn *i = &w->block->program->code[w->waiting_at];
+    if (i->sub < BAR_AND || i->arg[0] == SIM_NO_ARG) return;
+    uint32_t m = w->lanes & ~w->left;
+    if (i->sub == BAR_POPC) {
+        sim_vec *d = sim_arg(w, i, 0);
+        FOR_LANES(l, m) d->u[l] = b->sum;
+    } else {
+        sim_set_pred(w, i, 0, (i->sub == BAR_AND ? b->all : b->any) ? SIM_ALL : 0, m);
+    }
+}
+
+sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    sim_block *k = w->block;
+    int base = i->sub >= BAR_AND ? 1 : 0;
+    uint32_t first = (uint32_t)__builtin_ctz(m), id = sim_arg(w, i, base)->u[first], count = k->warps * 32, here = w->lanes & ~w->left;
+    if (m != here)
+        return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "divergence at a barrier: only lanes 0x%08x of 0x%08x came", m, here);
+    if (i->arg[base + 1] != SIM_NO_ARG) count = sim_arg(w, i, base + 1)->u[first];
+    FOR_LANES(l, m)
+        if (sim_arg(w, i, base)->u[l] != id) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "lanes of one warp name different barriers: %u and %u", id, sim_arg(w, i, base)->u[l]);
+    if (id >= SIM_BARRIERS) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "there is no barrier %u", id);
+    if (!count || count & 31 || count > k->warps * 32)
+        return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "barrier %u waits for %u threads: not a multiple of 32, or more than the block's %u", id, count, k->warps * 32);
+    sim_barrier *b = &k->barrier[id];
+    uint32_t bit = 1u << w->index;
+    if (!b->seen) *b = (sim_barrier){.count = count, .line = i->line, .all = 1};
+    if (b->count != count)
+        return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "barrier %u is asked to wait for %u threads, but for %u at PTX line %u", id, count, b->count, b->line);
+    if (b->seen & bit) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "warp %u comes to barrier %u twice before it completes", w->index, id);
+    k->tally.c.barriers++;
+    if (base) {
+        uint32_t p = sim_pred(w, i, 3) & m;
+        b->all &= p == m, b->any |= p != 0, b->sum += (uint32_t)__builtin_popcount(p);
+    }
+    b->seen |= bit;
+    b->arrived += 32;
+    sim_clock_release(w, b->clock);
+    w->waiting_at = w->pc;
+    if (i->sub != BAR_ARRIVE) b->sleepers |= bit, w->barrier = (int)id;
+    k->progress++;
+    if (b->arrived < count) return i->sub == BAR_ARRIVE ? STEP_NEXT : STEP_WAIT;
+    FOR_LANES(x, b->sleepers) {
+        sim_warp *s = &k->warp[x];
+        sim_clock_acquire(s, b->clock);
+        reduce(s, b);
+        if (s != w) s->state = W_READY;
+    }
+    b->seen = b->sleepers = 0;
+    return STEP_NEXT;
+}
+
+/* Memory here is always in order. */
+sim_step sim_run_fence(sim_warp *w, const sim_insn *i, uint32_t m) { return sim_run_nothing(w, i, m); }

@@ -1,0 +1,191 @@
+/* exec: a launch under way: its blocks, their warps, and what the parts of the executor offer each other. One host thread runs
+ * one block at a time; nothing here is shared between blocks but global memory and the launch. */
+#ifndef SIM_EXEC_H
+#define SIM_EXEC_H
+#include "memory.h"
+#include "program.h"
+#include "sim.h"
+
+enum { SIM_WARPS = 32, SIM_STACK = 96, SIM_BARRIERS = 16, SIM_REPORT = 4096 };
+
+typedef struct sim_arch {
+    const char *name;
+    int major, minor;
+    char suffix;
+    int sms;
+    int shared_per_block, shared_per_sm; /* bytes; the first is the opt-in limit */
+    int threads_per_sm, blocks_per_sm;
+    int l2;                              /* bytes */
+    int clock_khz, memory_khz, bus_bits;
+    /* Matrix arithmetic: products per block for 16-bit inputs and tf32, fraction bits kept, smallest alignment exponent. */
+    int block16, block_tf32, fraction, floor;
+} sim_arch;
+const sim_arch *sim_arch_find(const char *name);
+
+typedef struct sim_tally {
+    sim_counters c;
+    const sim_alloc *row[SIM_TENSORS];
+} sim_tally;
+
+typedef struct sim_launch {
+    const sim_program *program;
+    const sim_arch *arch;
+    sim_memory *memory, *variables;
+    uint32_t grid[3], block[3], dynamic_shared;
+    const uint8_t *params;
+    sim_options options;
+    int64_t max_steps;
+    uint64_t total, next;  /* blocks; next is taken atomically */
+    int64_t steps;         /* of finished time slices, all threads */
+    int stop;              /* a thread found a defect */
+    uint64_t failed_block;
+    CUresult result;
+    char report[SIM_REPORT];
+    sim_tally tally;
+} sim_launch;
+
+typedef struct sim_copy {  /* a cp.async of one lane that nobody has waited for */
+    const sim_insn *insn;
+    uint64_t source;
+    uint32_t to, group;
+    uint8_t lane, size, from_size, done;
+} sim_copy;
+
+typedef struct sim_entry { uint32_t pc, mask, join; } sim_entry;
+typedef enum sim_activity { W_READY, W_BARRIER, W_SPIN, W_DONE } sim_activity;
+
+struct sim_warp {
+    struct sim_block *block;
+    uint8_t *file;
+    uint32_t *pred;
+    uint32_t *defined;        /* lanes, per tracked register */
+    uint32_t pc, active, join;
+    uint32_t lanes, carry;    /* lanes: those that exist; carry: CC.CF */
+    uint32_t left;            /* lanes that have exited */
+    sim_entry stack[SIM_STACK];
+    int depth;
+    sim_activity state;
+    uint32_t index;
+    uint32_t waiting_at;      /* pc of the instruction it sleeps at */
+    int barrier;
+    uint64_t spun;            /* the block's progress when it last yielded in vain */
+    uint32_t clock[SIM_WARPS]; /* what this warp knows of each warp's time: see check in shared.c */
+    sim_copy *copies;
+    size_t ncopies, copy_cap;
+    uint32_t group[SIM_LANES]; /* groups each lane has committed */
+    uint8_t *local;            /* lane-major */
+};
+
+typedef struct sim_barrier {
+    uint32_t count, arrived;   /* threads */
+    uint32_t sleepers, seen;   /* warps */
+    uint32_t clock[SIM_WARPS];
+    uint32_t line;
+    uint8_t reduce;
+    uint32_t all, any, sum;
+} sim_barrier;
+
+typedef struct sim_mbarrier {
+    uint32_t address;
+    uint32_t expected, pending;
+    int64_t tx;
+    uint64_t phase;
+    uint32_t clock[SIM_WARPS], open[SIM_WARPS]; /* of the last completed phase, and of the one under way */
+} sim_mbarrier;
+
+typedef struct sim_block {
+    sim_launch *launch;
+    const sim_program *program;
+    uint64_t linear;
+    uint32_t id[3];
+    sim_warp *warp;
+    uint32_t warps, threads;
+    uint8_t *shared;
+    uint32_t shared_size;      /* bytes, static and dynamic */
+    uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
+    uint32_t *wrote;           /* per 4 bytes: last writer: clock << 9 | bytes << 5 | warp */
+    uint32_t *read;            /* per warp, per 4 bytes: clock << 4 | bytes */
+    uint32_t words, epoch;     /* epoch: clock at which this block began */
+    uint32_t sync[SIM_WARPS];  /* clocks released through atomics and volatile stores */
+    sim_barrier barrier[SIM_BARRIERS];
+    sim_mbarrier *mbarrier;
+    uint32_t mbarriers, mbarrier_cap;
+    uint64_t progress;
+    uint64_t random;
+    bool checked, lazy;
+    sim_alloc *cached;
+    int cached_row;
+    int64_t steps, step_limit;
+    uint64_t by_class[C_COUNT];
+    sim_tally tally;
+    void *arena;
+    size_t arena_bytes;
+} sim_block;
+
+/* report.c. Both return STEP_FAULT; the first report of a launch wins. lane < 0: the whole warp. */
+sim_step sim_fault(sim_warp *w, const sim_insn *i, int lane, CUresult code, const char *format, ...) __attribute__((format(printf, 5, 6)));
+void sim_report_block(sim_block *b, CUresult code, const char *text);
+int sim_report_where(const sim_program *p, const sim_insn *i, char *to, size_t room); /* template line */
+int sim_report_address(sim_block *b, uint64_t address, char *to, size_t room);
+
+/* warp.c */
+sim_step sim_warp_run(sim_warp *w, int64_t slice);
+sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m);
+
+/* block.c */
+int sim_block_run(sim_launch *l, sim_block *b, uint64_t linear); /* 0 = fine */
+void sim_block_free(sim_block *b);
+CUresult sim_launch_run(sim_launch *l);
+
+/* address.c: where lanes' addresses lead. */
+uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size, sim_alloc **a); /* NULL: reported */
+void sim_count_global(sim_block *b, const sim_alloc *a, uint64_t read, uint64_t write);
+/* Reads or writes `size` bytes of one lane anywhere; checks everything. false: reported. */
+bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, void *to, uint32_t size);
+bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, const void *from, uint32_t size);
+static inline sim_space sim_space_of(sim_space s, uint64_t *address)
+{
+    if (s != SP_GENERIC) return s;
+    uint64_t window = *address & SIM_WINDOW_MASK;
+    if (window == SIM_WINDOW_SHARED) return *address &= ~SIM_WINDOW_MASK, SP_SHARED;
+    if (window == SIM_WINDOW_LOCAL) return *address &= ~SIM_WINDOW_MASK, SP_LOCAL;
+    if (window == SIM_WINDOW_PARAM) return *address &= ~SIM_WINDOW_MASK, SP_PARAM;
+    return SP_GLOBAL;
+}
+
+/* shared.c: bounds, alignment, the shadow. Addresses include SIM_SHARED_BASE. */
+uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size); /* bounds and alignment only */
+bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);     /* at: offset in the arena */
+bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);
+bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);    /* in flight from now on */
+void sim_shared_land(sim_warp *w, uint32_t at, uint32_t size);                                   /* arrived */
+void sim_shared_sync(sim_warp *w, bool release, bool acquire);
+void sim_clock_release(sim_warp *w, uint32_t *into);
+void sim_clock_acquire(sim_warp *w, const uint32_t *from);
+void sim_count_banks(sim_block *b, const uint32_t *address, uint32_t m, uint32_t size);
+
+/* Offsets of the instruction's arguments in the warp. */
+static inline sim_vec *sim_arg(const sim_warp *w, const sim_insn *i, int n)
+{
+    int32_t a = i->arg[n];
+    return (sim_vec *)(void *)(a >= 0 ? w->file + a : (uint8_t *)w->block->program->pool + ~a);
+}
+static inline uint32_t sim_pred(const sim_warp *w, const sim_insn *i, int n)
+{
+    int32_t a = i->arg[n];
+    uint32_t v = a == SIM_NO_ARG ? SIM_ALL : a < 0 ? (uint32_t)(((const sim_vec *)(const void *)((const uint8_t *)w->block->program->pool + ~a))->u[0] ? SIM_ALL : 0) : w->pred[a];
+    return i->negated >> n & 1 ? ~v : v;
+}
+static inline void sim_set_pred(sim_warp *w, const sim_insn *i, int n, uint32_t v, uint32_t m)
+{
+    int32_t a = i->arg[n];
+    if (a >= 0) w->pred[a] = (w->pred[a] & ~m) | (v & m);
+}
+/* The address of a lane: register (32 or 64 bits wide) plus offset. */
+static inline uint64_t sim_address(const sim_warp *w, const sim_insn *i, int n, bool wide, uint32_t l)
+{
+    if (i->arg[n] == SIM_NO_ARG) return (uint64_t)i->imm;
+    const sim_vec *v = sim_arg(w, i, n);
+    return wide ? v->q[l] + (uint64_t)i->imm : (uint32_t)(v->u[l] + (uint32_t)i->imm);
+}
+#endif

@@ -1,0 +1,123 @@
+/* mbarrier: barriers in shared memory that count arrivals and bytes. The 8 bytes in memory only mark the place; the state is
+ * kept beside it. Phase p completes when nothing is pending and no byte is awaited; a wait for parity P ends once the phase
+ * under way has the other parity. */
+#include "async.h"
+#include "run.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint8_t *place(sim_warp *w, const sim_insn *i, int lane, int arg, uint32_t *at)
+{
+    uint64_t a = sim_address(w, i, arg, i->flags & F_WIDE, (uint32_t)lane);
+    if (sim_space_of((sim_space)i->space, &a) != SP_SHARED) {
+        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "an mbarrier outside of shared memory");
+        return NULL;
+    }
+    uint8_t *p = sim_shared(w, i, lane, a, 8);
+    if (p) *at = (uint32_t)(p - w->block->shared);
+    return p;
+}
+
+sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
+{
+    sim_block *b = w->block;
+    uint32_t at;
+    if (!place(w, i, lane, arg, &at)) return NULL;
+    for (uint32_t k = 0; k < b->mbarriers; k++) {
+        if (b->mbarrier[k].address != at) continue;
+        if (b->checked && !sim_shared_read(w, i, lane, at, 8)) return NULL; /* against an init without a barrier after it */
+        return &b->mbarrier[k];
+    }
+    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "no mbarrier was initialised at shared offset %u", at);
+    return NULL;
+}
+
+static void complete(sim_warp *w, sim_mbarrier *b)
+{
+    if (b->pending || b->tx) return;
+    b->phase++;
+    b->pending = b->expected;
+    memcpy(b->clock, b->open, sizeof b->clock);
+    memset(b->open, 0, sizeof b->open);
+    w->block->progress++;
+}
+
+bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier *b, uint32_t count)
+{
+    if (count > b->pending) {
+        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "too many arrivals at the mbarrier at shared offset %u: phase %llu expects %u, %u were left, %u more came", b->address,
+                  (unsigned long long)b->phase, b->expected, b->pending, count);
+        return false;
+    }
+    sim_clock_release(w, b->open);
+    b->pending -= count;
+    w->block->progress++;
+    complete(w, b);
+    return true;
+}
+
+sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    sim_block *b = w->block;
+    FOR_LANES(l, m) {
+        uint32_t at, count = sim_arg(w, i, 1)->u[l];
+        uint8_t *p = place(w, i, (int)l, 0, &at);
+        if (!p) return STEP_FAULT;
+        if (!count || count >= 1u << 20) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "an mbarrier cannot expect %u arrivals", count);
+        if (b->checked && !sim_shared_write(w, i, (int)l, at, 8)) return STEP_FAULT;
+        uint32_t k = 0;
+        while (k < b->mbarriers && b->mbarrier[k].address != at) k++;
+        if (k == b->mbarrier_cap) {
+            uint32_t cap = b->mbarrier_cap ? b->mbarrier_cap * 2 : 16;
+            sim_mbarrier *grown = realloc(b->mbarrier, cap * sizeof *grown);
+            if (!grown) return sim_fault(w, i, (int)l, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
+            b->mbarrier = grown, b->mbarrier_cap = cap;
+        }
+        if (k == b->mbarriers) b->mbarriers++;
+        b->mbarrier[k] = (sim_mbarrier){.address = at, .expected = count, .pending = count};
+        memset(p, 0xA5, 8);
+    }
+    return STEP_NEXT;
+}
+
+sim_step sim_run_mbarrier_inval(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    sim_block *b = w->block;
+    FOR_LANES(l, m) {
+        sim_mbarrier *x = sim_mbarrier_at(w, i, (int)l, 0);
+        if (!x || (b->checked && !sim_shared_write(w, i, (int)l, x->address, 8))) return STEP_FAULT;
+        *x = b->mbarrier[--b->mbarriers];
+    }
+    return STEP_NEXT;
+}
+
+/* Arguments: state, address, count or bytes. */
+sim_step sim_run_mbarrier_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    FOR_LANES(l, m) {
+        sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 1);
+        if (!b) return STEP_FAULT;
+        uint32_t n = i->arg[2] == SIM_NO_ARG ? 1 : sim_arg(w, i, 2)->u[l];
+        if (i->arg[0] != SIM_NO_ARG) sim_arg(w, i, 0)->q[l] = b->phase;
+        if (i->flags & F_EXPECT) b->tx += n, n = 1;
+        if (!sim_mbarrier_arrive(w, i, (int)l, b, n)) return STEP_FAULT;
+    }
+    return STEP_NEXT;
+}
+
+/* Arguments: predicate, address, state or parity. */
+sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    uint32_t done = 0;
+    FOR_LANES(l, m) {
+        sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 1);
+        if (!b || !sim_async_arrive(w->block, b)) return STEP_FAULT;
+        const sim_vec *v = sim_arg(w, i, 2);
+        bool ok = i->flags & F_PARITY ? (b->phase & 1) != (v->u[l] & 1) : b->phase != v->q[l];
+        done |= (uint32_t)ok << l;
+        if (ok) sim_clock_acquire(w, b->clock);
+    }
+    sim_set_pred(w, i, 0, done, m);
+    return done == m ? STEP_NEXT : STEP_YIELD;
+}

@@ -1,0 +1,144 @@
+/* program: one kernel, decoded for execution, and the module it came in. Built from PTX text by ptx_parse.c, decode.c and
+ * flow.c; immutable afterwards. */
+#ifndef SIM_PROGRAM_H
+#define SIM_PROGRAM_H
+#include "lanes.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef enum sim_type {
+    T_NONE, T_PRED, T_B8, T_B16, T_B32, T_B64, T_B128, T_U8, T_U16, T_U32, T_U64, T_S8, T_S16, T_S32, T_S64,
+    T_F16, T_F16X2, T_BF16, T_BF16X2, T_TF32, T_F32, T_F64, T_U16X2, T_S16X2, T_COUNT
+} sim_type;
+sim_type sim_type_of(const char *word);   /* "s32" -> T_S32; T_NONE if it is no type */
+int sim_type_bytes(sim_type t);
+const char *sim_type_name(sim_type t);
+static inline bool sim_type_signed(sim_type t) { return t == T_S8 || t == T_S16 || t == T_S32 || t == T_S64; }
+static inline bool sim_type_float(sim_type t) { return (t >= T_F16 && t <= T_F64); }
+
+typedef enum sim_space { SP_GENERIC, SP_GLOBAL, SP_SHARED, SP_LOCAL, SP_PARAM, SP_CONST } sim_space;
+
+/* Addresses. Global ones are allocations (memory.h); the windows are where generic pointers to the rest live. Their low 32
+ * bits are the address inside the space, so truncating a generic pointer gives the shared address as on hardware. */
+#define SIM_WINDOW_SHARED 0x1000000000000000ull
+#define SIM_WINDOW_LOCAL 0x1100000000000000ull
+#define SIM_WINDOW_PARAM 0x1200000000000000ull
+#define SIM_WINDOW_MASK 0xFF00000000000000ull
+#define SIM_SHARED_BASE 1024u /* first shared byte a kernel owns; the first KiB is the system's, as on sm_80 and later */
+#define SIM_LOCAL_BASE 64u
+
+/* Classes of the counters in sim.h. */
+typedef enum sim_class { C_OTHER, C_MATRIX, C_SHUFFLE, C_SPECIAL, C_MEMORY, C_CONTROL, C_COUNT } sim_class;
+
+typedef struct sim_warp sim_warp;
+typedef struct sim_insn sim_insn;
+
+typedef enum sim_step {
+    STEP_NEXT,   /* done; the next instruction follows */
+    STEP_JUMP,   /* done; the warp's pc is already right */
+    STEP_WAIT,   /* done, but the warp sleeps until someone wakes it */
+    STEP_YIELD,  /* done, and it waits for others: let them run */
+    STEP_DONE,   /* every lane has left */
+    STEP_FAULT   /* a report was made */
+} sim_step;
+
+typedef sim_step sim_run(sim_warp *w, const sim_insn *i, uint32_t m);
+typedef void sim_alu(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, const sim_vec *c, const sim_vec *e);
+typedef uint32_t sim_compare(const sim_vec *a, const sim_vec *b);
+
+enum { K_RUN, K_ALU };
+/* What an undefined register means to an instruction. */
+enum { U_PROPAGATE, U_DECIDE, U_SELECT };
+
+enum {
+    F_SAT = 1,      /* clamp an f32 result to [0,1] */
+    F_TRACK = 2,    /* touches a register that may be undefined */
+    F_TRANS = 4, F_VOLATILE = 8, F_NOINC = 16, F_PARITY = 32, F_HAS_MASK = 64, F_EXPECT = 128, F_LEADER = 256, F_ALIGNED = 512,
+    F_WRITES = 1024, F_SIZE = 2048, F_IGNORE = 4096, F_WIDE = 8192 /* 64-bit address */, F_ROUND = 16384
+};
+
+#define SIM_NO_ARG INT32_MIN
+
+/* An argument: a byte offset in the warp's register file; a negative one is ~offset in the program's pool of constants; for a
+ * predicate, its index. The first `defs` arguments are written. */
+struct sim_insn {
+    sim_run *run;
+    union { sim_alu *alu; sim_compare *cmp; const void *data; } fn;
+    const int32_t *arg;
+    int64_t imm;        /* offset of an address, count, ... */
+    uint32_t target;    /* of a branch */
+    uint32_t join;      /* where the lanes of a branch meet again; UINT32_MAX: at exit */
+    int32_t guard;      /* predicate index, or -1 */
+    uint32_t line;      /* of the PTX text, from 1 */
+    uint32_t loc;       /* index + 1 in the module's locs, 0 = none */
+    uint16_t flags, negated; /* negated: bit n = predicate argument n is inverted */
+    uint8_t kind, args, defs, wide; /* wide: the result is 64 bits */
+    uint8_t cls, space, type, type2, count, sub, round, unknown, guard_negated, defined_arg;
+    const uint16_t *tracked; /* per argument, then the guard: 1 + index of its tracked register, 0 = none */
+    const char *text;
+};
+
+typedef struct sim_loc { const char *file; uint32_t line, at; } sim_loc; /* at: the line it was inlined at, or 0 */
+
+typedef struct sim_param { uint32_t offset, size; } sim_param;
+
+typedef struct sim_program {
+    char *name;
+    sim_insn *code;
+    uint32_t insns;
+    int32_t *args;
+    uint16_t *track;
+    sim_vec *pool;           /* constants, 32 lanes each (as 256-byte rows) */
+    uint32_t pool_rows;
+    uint32_t file_bytes;     /* of a warp's register file */
+    uint32_t preds, tracked;
+    char **tracked_names;
+    uint32_t special[32];    /* file offset of each special register + 1, 0 = unused */
+    sim_param *params;
+    uint32_t nparams, param_bytes;
+    uint32_t shared_bytes;   /* static */
+    uint32_t local_bytes;
+    int max_threads, required[3];
+    struct sim_module *module;
+} sim_program;
+
+typedef struct sim_variable {
+    char *name;
+    sim_space space;
+    uint32_t size, align;
+    uint64_t address;    /* shared: offset from SIM_SHARED_BASE; global and const: where memory.c placed it */
+    uint8_t *initial;    /* size bytes, or NULL */
+    bool dynamic;        /* extern shared of no size */
+} sim_variable;
+
+typedef struct sim_module {
+    char *text;
+    int target;          /* 80, 90, ... */
+    char target_suffix;  /* 'a', 'f' or 0 */
+    char **files;
+    uint32_t nfiles;
+    sim_loc *locs;
+    uint32_t nlocs;
+    sim_variable *vars;
+    uint32_t nvars;
+    sim_program *kernels;
+    uint32_t nkernels;
+    void **blocks;       /* everything allocated for this module */
+    uint32_t nblocks;
+    char error[1024];
+} sim_module;
+
+/* Parses and decodes. On failure returns NULL with the reason, its PTX line and text in error[1024]. place() gives each
+ * .global and .const variable its address; it may be NULL where there are none. */
+sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *, const sim_variable *), void *arg, char error[1024]);
+void sim_module_free(sim_module *m);
+void *sim_module_alloc(sim_module *m, size_t n); /* zeroed; freed with the module; NULL when out of memory */
+
+/* Special registers: what a program may read by name. */
+typedef enum sim_special {
+    SR_TID_X, SR_TID_Y, SR_TID_Z, SR_NTID_X, SR_NTID_Y, SR_NTID_Z, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z, SR_NCTAID_X, SR_NCTAID_Y,
+    SR_NCTAID_Z, SR_LANEID, SR_WARPID, SR_NWARPID, SR_SMID, SR_NSMID, SR_ZERO, SR_ONE, SR_LANEMASK_EQ, SR_LANEMASK_LE, SR_LANEMASK_LT,
+    SR_LANEMASK_GE, SR_LANEMASK_GT, SR_DYNAMIC_SMEM, SR_TOTAL_SMEM, SR_STATIC_COUNT, SR_CLOCK = SR_STATIC_COUNT, SR_CLOCK_HI,
+    SR_CLOCK64, SR_GLOBALTIMER, SR_COUNT
+} sim_special;
+#endif

@@ -1,0 +1,76 @@
+/* ptx: the raw form of a kernel, between ptx_parse.c (text to operands), decode.c (operands to instructions) and flow.c
+ * (control flow, registers). Errors leave through sim_ptx_fail(). */
+#ifndef SIM_PTX_H
+#define SIM_PTX_H
+#include "program.h"
+#include <setjmp.h>
+
+typedef enum ptx_kind { O_REG, O_IMM, O_FLOAT, O_SYMBOL, O_SPECIAL, O_SINK, O_VECTOR, O_MEMORY } ptx_kind;
+
+typedef struct ptx_operand {
+    ptx_kind kind;
+    bool negated;               /* !p, and -r of an immediate is folded */
+    int reg, pair;              /* pair: the second of d|p, or -1 */
+    uint64_t imm;               /* O_IMM, O_FLOAT (bits of a double, or of a float when single) and the offset of O_MEMORY */
+    bool single;
+    const char *name;
+    int n;
+    struct ptx_operand *elem;   /* O_VECTOR: its members; O_MEMORY: [0] the base, further ones after commas */
+} ptx_operand;
+
+enum { PTX_WORDS = 16, PTX_OPERANDS = 12 };
+typedef struct ptx_insn {
+    char *word[PTX_WORDS];      /* "ld", "global", "u32" */
+    int words;
+    uint32_t used;              /* bit per word that decode.c has understood */
+    ptx_operand op[PTX_OPERANDS];
+    int ops;
+    int guard;                  /* register or -1 */
+    bool guard_negated;
+    uint32_t line, loc;
+    const char *text;
+} ptx_insn;
+
+typedef struct ptx_register { const char *name; sim_type type; int number; bool hidden; } ptx_register; /* number: how many share the prefix; -1 = the name is whole */
+typedef struct ptx_label { const char *name; uint32_t at, first, last; const char *targets; } ptx_label; /* first, last: its scope */
+
+typedef struct ptx_function {
+    sim_program *program;
+    ptx_insn *insn;   size_t insns, insn_cap;
+    ptx_register *reg; size_t regs, reg_cap;
+    ptx_label *label; size_t labels, label_cap;
+    int special[SR_COUNT];      /* the register that stands for it, or 0 */
+    struct { uint64_t value; bool wide; } *constant; size_t constants, constant_cap;
+    int32_t *chunk; size_t chunk_left; /* of kept arguments */
+    const char **param_name; size_t param_names, param_cap;
+    sim_variable *local; size_t locals, local_cap; /* .local and function-scope .shared */
+} ptx_function;
+
+typedef struct ptx_parser {
+    sim_module *module, *scratch; /* scratch: gone when the module is loaded */
+    const char *at, *end;
+    uint32_t line;
+    uint64_t (*place)(void *, const sim_variable *);
+    void *place_arg;
+    char *error;
+    size_t var_cap, kernel_cap, loc_cap, block_cap;
+    jmp_buf fail;
+} ptx_parser;
+
+_Noreturn void sim_ptx_fail(ptx_parser *p, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void *sim_ptx_alloc(ptx_parser *p, size_t n);                                     /* zeroed; until the module is loaded */
+void *sim_ptx_keep(ptx_parser *p, size_t n);                                      /* zeroed; lives with the module */
+void *sim_ptx_grow(ptx_parser *p, void *array, size_t *cap, size_t n, size_t size); /* room for one more than n */
+void *sim_ptx_grow_kept(ptx_parser *p, void *array, size_t *cap, size_t n, size_t size);
+char *sim_ptx_copy(ptx_parser *p, const char *s, size_t n);
+const sim_variable *sim_ptx_variable(ptx_parser *p, ptx_function *f, const char *name);
+int sim_ptx_param(const ptx_function *f, const char *name);
+int sim_ptx_label(const ptx_function *f, const char *name, uint32_t from); /* as seen by instruction `from` */
+
+/* decode.c: raw instructions to sim_insn, whose arguments are still registers (see flow.c). */
+void sim_decode(ptx_parser *p, ptx_function *f);
+/* flow.c: joins, liveness, register slots, tracking of undefined registers. */
+void sim_flow(ptx_parser *p, ptx_function *f);
+
+/* Arguments before flow.c: a register's number, or ~row of the pool. Row r starts at byte r * 256. */
+#endif

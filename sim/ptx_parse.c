@@ -1,0 +1,699 @@
+/* ptx_parse: PTX text to modules, variables and raw instructions. Statements are read character by character: an opcode is
+ * one run of letters, digits, dots and colons; what follows are operands up to the semicolon. */
+#include "ptx.h"
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *sim_module_alloc(sim_module *m, size_t n)
+{
+    if ((m->nblocks & (m->nblocks + 1)) == 0) { /* 0, 1, 3, 7, ...: the array is full */
+        void **grown = realloc(m->blocks, ((size_t)m->nblocks * 2 + 1) * sizeof *grown);
+        if (!grown) return NULL;
+        m->blocks = grown;
+    }
+    void *p = aligned_alloc(64, (n + 64) & ~(size_t)63);
+    if (!p) return NULL;
+    memset(p, 0, (n + 64) & ~(size_t)63);
+    m->blocks[m->nblocks++] = p;
+    return p;
+}
+
+void sim_module_free(sim_module *m)
+{
+    if (!m) return;
+    for (uint32_t i = 0; i < m->nblocks; i++) free(m->blocks[i]);
+    free(m->blocks);
+    free(m);
+}
+
+_Noreturn void sim_ptx_fail(ptx_parser *p, uint32_t line, const char *format, ...)
+{
+    va_list v;
+    va_start(v, format);
+    int n = snprintf(p->error, 1024, "PTX line %u: ", line);
+    vsnprintf(p->error + n, 1024 - (size_t)n, format, v);
+    va_end(v);
+    longjmp(p->fail, 1);
+}
+
+static void *take_from(ptx_parser *p, sim_module *m, size_t n)
+{
+    void *r = sim_module_alloc(m, n);
+    if (!r) sim_ptx_fail(p, p->line, "out of memory");
+    return r;
+}
+void *sim_ptx_alloc(ptx_parser *p, size_t n) { return take_from(p, p->scratch, n); }
+void *sim_ptx_keep(ptx_parser *p, size_t n) { return take_from(p, p->module, n); }
+
+static void *grow_in(ptx_parser *p, sim_module *m, void *array, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap) return array;
+    size_t room = *cap ? *cap * 2 : 16;
+    void *grown = take_from(p, m, room * size);
+    if (n) memcpy(grown, array, n * size);
+    *cap = room;
+    return grown;
+}
+void *sim_ptx_grow(ptx_parser *p, void *array, size_t *cap, size_t n, size_t size) { return grow_in(p, p->scratch, array, cap, n, size); }
+void *sim_ptx_grow_kept(ptx_parser *p, void *array, size_t *cap, size_t n, size_t size) { return grow_in(p, p->module, array, cap, n, size); }
+
+char *sim_ptx_copy(ptx_parser *p, const char *s, size_t n)
+{
+    char *r = sim_ptx_keep(p, n + 1);
+    memcpy(r, s, n);
+    return r;
+}
+
+/* ---- characters ---- */
+
+static void blank(ptx_parser *p)
+{
+    while (p->at < p->end) {
+        char c = *p->at;
+        if (c == '\n') p->line++, p->at++;
+        else if (isspace((unsigned char)c)) p->at++;
+        else if (c == '/' && p->at + 1 < p->end && p->at[1] == '/') while (p->at < p->end && *p->at != '\n') p->at++;
+        else if (c == '/' && p->at + 1 < p->end && p->at[1] == '*') {
+            for (p->at += 2; p->at + 1 < p->end && !(p->at[0] == '*' && p->at[1] == '/'); p->at++) p->line += *p->at == '\n';
+            if (p->at + 1 >= p->end) sim_ptx_fail(p, p->line, "a comment is not closed");
+            p->at += 2;
+        } else return;
+    }
+}
+static char peek(ptx_parser *p)
+{
+    blank(p);
+    return p->at < p->end ? *p->at : 0;
+}
+static bool take(ptx_parser *p, char c)
+{
+    if (peek(p) != c) return false;
+    p->at++;
+    return true;
+}
+static void need(ptx_parser *p, char c)
+{
+    if (!take(p, c)) sim_ptx_fail(p, p->line, "expected '%c' before \"%.20s\"", c, p->at);
+}
+static bool in_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%'; }
+
+/* A name; with dots, an opcode, a directive or a special register. */
+static char *name(ptx_parser *p, bool dots)
+{
+    blank(p);
+    const char *s = p->at;
+    while (p->at < p->end && (in_name(*p->at) || (dots && *p->at == '.') ||
+                              (dots && *p->at == ':' && p->at + 1 < p->end && (p->at[1] == ':' || p->at[-1] == ':'))))
+        p->at++;
+    if (s == p->at) sim_ptx_fail(p, p->line, "expected a name before \"%.20s\"", s);
+    return sim_ptx_copy(p, s, (size_t)(p->at - s));
+}
+static bool word(ptx_parser *p, const char *w) /* consumes w if it stands here as a whole */
+{
+    blank(p);
+    size_t n = strlen(w);
+    if ((size_t)(p->end - p->at) < n || memcmp(p->at, w, n) || (p->at + n < p->end && in_name(p->at[n]))) return false;
+    p->at += n;
+    return true;
+}
+static char *string(ptx_parser *p)
+{
+    need(p, '"');
+    const char *s = p->at;
+    while (p->at < p->end && *p->at != '"' && *p->at != '\n') p->at += *p->at == '\\' && p->at + 1 < p->end ? 2 : 1;
+    if (p->at >= p->end || *p->at != '"') sim_ptx_fail(p, p->line, "a string is not closed");
+    return sim_ptx_copy(p, s, (size_t)(p->at++ - s));
+}
+
+/* A number: decimal, 0x, 0, 0b, with an optional U; 0f and 0d float bits; a decimal point or exponent makes a double. */
+static void number(ptx_parser *p, ptx_operand *o)
+{
+    blank(p);
+    bool minus = false;
+    while (p->at < p->end && (*p->at == '-' || *p->at == '+')) minus ^= *p->at++ == '-', blank(p);
+    const char *s = p->at, *e = s;
+    if (s >= p->end || !isdigit((unsigned char)*s)) sim_ptx_fail(p, p->line, "expected a number before \"%.20s\"", s);
+    char kind = s + 1 < p->end && *s == '0' ? (char)tolower((unsigned char)s[1]) : 0;
+    if (kind == 'f' || kind == 'd') {
+        uint64_t bits = 0;
+        for (e += 2; e < p->end && isxdigit((unsigned char)*e); e++) bits = bits << 4 | (uint64_t)(isdigit((unsigned char)*e) ? *e - '0' : tolower(*e) - 'a' + 10);
+        o->kind = O_FLOAT, o->single = kind == 'f';
+        o->imm = bits ^ (minus ? o->single ? 1ull << 31 : 1ull << 63 : 0);
+    } else {
+        while (e < p->end && (isalnum((unsigned char)*e) || *e == '.')) e++;
+        bool real = memchr(s, '.', (size_t)(e - s)) || (kind != 'x' && (memchr(s, 'e', (size_t)(e - s)) || memchr(s, 'E', (size_t)(e - s))));
+        if (real && e < p->end && (*e == '-' || *e == '+')) for (e++; e < p->end && isdigit((unsigned char)*e); e++) {}
+        char text[64], *stop;
+        size_t n = (size_t)(e - s) < 63 ? (size_t)(e - s) : 63;
+        memcpy(text, s, n), text[n] = 0;
+        if (real) {
+            union { double d; uint64_t q; } x = {.d = strtod(text, &stop)};
+            o->kind = O_FLOAT, o->imm = x.q ^ (minus ? 1ull << 63 : 0);
+        } else {
+            uint64_t v = kind == 'b' ? strtoull(text + 2, &stop, 2) : strtoull(text, &stop, 0);
+            if (*stop == 'U' || *stop == 'u') stop++;
+            o->kind = O_IMM, o->imm = minus ? 0 - v : v;
+        }
+        if (*stop) sim_ptx_fail(p, p->line, "\"%s\" is no number", text);
+    }
+    p->at = e;
+}
+
+/* ---- names ---- */
+
+static int find_register(const ptx_function *f, const char *s)
+{
+    size_t n = strlen(s), digits = n;
+    while (digits && isdigit((unsigned char)s[digits - 1])) digits--;
+    long number_of = digits < n && n - digits < 9 ? strtol(s + digits, NULL, 10) : -1;
+    for (size_t i = f->regs; i-- > 0;) {
+        const ptx_register *r = &f->reg[i];
+        if (!r->name || r->hidden) continue;
+        if (r->number < 0 ? !strcmp(r->name, s) : (number_of >= 0 && number_of < r->number && strlen(r->name) == digits && !memcmp(r->name, s, digits)))
+            return (int)i + (r->number < 0 ? 0 : (int)number_of);
+    }
+    return -1;
+}
+
+const sim_variable *sim_ptx_variable(ptx_parser *p, ptx_function *f, const char *s)
+{
+    for (size_t i = f ? f->locals : 0; i-- > 0;) if (!strcmp(f->local[i].name, s)) return &f->local[i];
+    for (uint32_t i = p->module->nvars; i-- > 0;) if (!strcmp(p->module->vars[i].name, s)) return &p->module->vars[i];
+    return NULL;
+}
+int sim_ptx_param(const ptx_function *f, const char *s)
+{
+    for (size_t i = 0; i < f->param_names; i++) if (!strcmp(f->param_name[i], s)) return (int)i;
+    return -1;
+}
+int sim_ptx_label(const ptx_function *f, const char *s, uint32_t from)
+{
+    int best = -1;
+    for (size_t i = 0; i < f->labels; i++) {
+        const ptx_label *l = &f->label[i];
+        if (strcmp(l->name, s) || from < l->first || from > l->last) continue;
+        if (best < 0 || l->last - l->first < f->label[best].last - f->label[best].first) best = (int)i;
+    }
+    return best;
+}
+
+/* ---- operands ---- */
+
+static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o);
+
+static void list(ptx_parser *p, ptx_function *f, ptx_operand *o, char close)
+{
+    size_t cap = 0;
+    if (take(p, close)) return;
+    do {
+        o->elem = sim_ptx_grow(p, o->elem, &cap, (size_t)o->n, sizeof *o->elem);
+        operand(p, f, &o->elem[o->n++]);
+    } while (take(p, ','));
+    need(p, close);
+}
+
+static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o)
+{
+    *o = (ptx_operand){.reg = -1, .pair = -1};
+    char c = peek(p);
+    if (c == '{') {
+        p->at++;
+        o->kind = O_VECTOR;
+        list(p, f, o, '}');
+    } else if (c == '[') {
+        p->at++;
+        list(p, f, o, ']');
+        if (!o->n) sim_ptx_fail(p, p->line, "an address is empty");
+        o->kind = O_MEMORY;
+        o->imm = o->elem[0].kind == O_IMM ? 0 : o->elem[0].imm;
+    } else if (c == '!') {
+        p->at++;
+        operand(p, f, o);
+        o->negated = true;
+    } else if (isdigit((unsigned char)c) || c == '-' || c == '+') {
+        number(p, o);
+    } else {
+        char *s = name(p, false);
+        if (!strcmp(s, "_")) {
+            o->kind = O_SINK;
+        } else if ((o->reg = find_register(f, s)) >= 0) {
+            o->kind = O_REG;
+        } else if (*s == '%') {
+            while (p->at < p->end && *p->at == '.') {
+                p->at++;
+                char *member = name(p, false), *whole = sim_ptx_alloc(p, strlen(s) + strlen(member) + 2);
+                sprintf(whole, "%s.%s", s, member);
+                s = whole;
+            }
+            o->kind = O_SPECIAL;
+        } else {
+            o->kind = O_SYMBOL;
+        }
+        o->name = s;
+        if (!strcmp(s, "WARP_SZ")) o->kind = O_IMM, o->imm = 32;
+        if (peek(p) == '|') {
+            p->at++;
+            char *second = name(p, false);
+            if (strcmp(second, "_") && (o->pair = find_register(f, second)) < 0) sim_ptx_fail(p, p->line, "register %s is not declared", second);
+        }
+        if (peek(p) == '+' || (peek(p) == '-')) {
+            ptx_operand off = {0};
+            number(p, &off);
+            if (off.kind != O_IMM) sim_ptx_fail(p, p->line, "an offset must be an integer");
+            o->imm = off.imm;
+        }
+    }
+}
+
+/* ---- declarations ---- */
+
+static sim_type type(ptx_parser *p)
+{
+    need(p, '.');
+    char *s = name(p, false);
+    sim_type t = sim_type_of(s);
+    if (t == T_NONE) sim_ptx_fail(p, p->line, "unknown type .%s", s);
+    return t;
+}
+
+static void registers(ptx_parser *p, ptx_function *f)
+{
+    sim_type t = type(p);
+    do {
+        char *s = name(p, false);
+        ptx_operand count = {.imm = 1};
+        bool many = take(p, '<');
+        if (many) {
+            number(p, &count);
+            need(p, '>');
+        }
+        if (count.imm > 1u << 20 || f->regs + count.imm > 1u << 22) sim_ptx_fail(p, p->line, "too many registers");
+        for (uint64_t k = 0; k < count.imm; k++) {
+            f->reg = sim_ptx_grow(p, f->reg, &f->reg_cap, f->regs, sizeof *f->reg);
+            f->reg[f->regs++] = (ptx_register){k ? NULL : s, t, many ? (int)count.imm : -1, false};
+        }
+    } while (take(p, ','));
+    need(p, ';');
+}
+
+static void initial(ptx_parser *p, sim_variable *v, uint32_t element, uint32_t *at)
+{
+    if (take(p, '{')) {
+        if (take(p, '}')) return;
+        do initial(p, v, element, at);
+        while (take(p, ','));
+        need(p, '}');
+        return;
+    }
+    ptx_operand o = {0};
+    char c = peek(p);
+    if (!isdigit((unsigned char)c) && c != '-') sim_ptx_fail(p, p->line, "initialiser of %s: addresses are not simulated", v->name);
+    number(p, &o);
+    if (o.kind == O_FLOAT && !o.single && element == 4) {
+        union { uint64_t q; double d; } x = {.q = o.imm};
+        o.imm = sim_bits((float)x.d);
+    }
+    if (*at + element > v->size) sim_ptx_fail(p, p->line, "too many initialisers for %s", v->name);
+    memcpy(v->initial + *at, &o.imm, element);
+    *at += element;
+}
+
+/* After the space: [.align n] [.v2] .type name[n][m] [= ...]. */
+static sim_variable variable(ptx_parser *p, sim_space space)
+{
+    sim_variable v = {.space = space};
+    uint32_t vector = 1;
+    sim_type t = T_NONE;
+    while (peek(p) == '.') {
+        p->at++;
+        char *s = name(p, false);
+        ptx_operand o = {0};
+        if (!strcmp(s, "align")) number(p, &o), v.align = (uint32_t)o.imm;
+        else if (!strcmp(s, "ptr") || !strcmp(s, "global") || !strcmp(s, "shared") || !strcmp(s, "const") || !strcmp(s, "managed")) continue;
+        else if (!strcmp(s, "v2")) vector = 2;
+        else if (!strcmp(s, "v4")) vector = 4;
+        else if ((t = sim_type_of(s)) == T_NONE) sim_ptx_fail(p, p->line, "unknown attribute .%s of a variable", s);
+    }
+    if (t == T_NONE) sim_ptx_fail(p, p->line, "a variable has no type");
+    uint32_t element = (uint32_t)sim_type_bytes(t);
+    uint64_t size = (uint64_t)element * vector;
+    v.name = name(p, false);
+    while (take(p, '[')) {
+        ptx_operand o = {0};
+        if (peek(p) != ']') number(p, &o);
+        else v.dynamic = space == SP_SHARED;
+        need(p, ']');
+        if (o.imm > 1u << 30 || (size *= o.imm) > 1u << 30) sim_ptx_fail(p, p->line, "%s is too large", v.name);
+    }
+    v.size = (uint32_t)size;
+    if (!v.align) v.align = element * vector;
+    if (v.align & (v.align - 1)) sim_ptx_fail(p, p->line, "alignment %u of %s is no power of two", v.align, v.name);
+    if (take(p, '=')) {
+        uint32_t at = 0;
+        v.initial = sim_ptx_keep(p, v.size + 8);
+        initial(p, &v, element, &at);
+    }
+    return v;
+}
+
+static void add_variable(ptx_parser *p, sim_variable v)
+{
+    if (v.space == SP_GLOBAL || v.space == SP_CONST) {
+        v.address = p->place ? p->place(p->place_arg, &v) : 0;
+        if (!v.address) sim_ptx_fail(p, p->line, "no memory for %s", v.name);
+    }
+    p->module->vars = sim_ptx_grow_kept(p, p->module->vars, &p->var_cap, p->module->nvars, sizeof v);
+    p->module->vars[p->module->nvars++] = v;
+}
+
+static void loc(ptx_parser *p, uint32_t *current)
+{
+    ptx_operand n[3] = {0};
+    uint32_t line = p->line, inlined = 0;
+    for (int i = 0; i < 3; i++) number(p, &n[i]);
+    if (take(p, ',')) { /* function_name label[+offset], inlined_at file line column */
+        if (!word(p, "function_name")) sim_ptx_fail(p, line, "unknown attribute of .loc");
+        name(p, false);
+        ptx_operand o = {0};
+        if (take(p, '+')) number(p, &o);
+        need(p, ',');
+        if (!word(p, "inlined_at")) sim_ptx_fail(p, line, "unknown attribute of .loc");
+        for (int i = 0; i < 3; i++) {
+            number(p, &o);
+            if (i == 1) inlined = (uint32_t)o.imm;
+        }
+    }
+    p->module->locs = sim_ptx_grow_kept(p, p->module->locs, &p->loc_cap, p->module->nlocs, sizeof *p->module->locs);
+    p->module->locs[p->module->nlocs++] = (sim_loc){(const char *)(uintptr_t)n[0].imm, (uint32_t)n[1].imm, inlined};
+    *current = p->module->nlocs;
+}
+
+/* ---- functions ---- */
+
+static void parameters(ptx_parser *p, ptx_function *f)
+{
+    uint32_t at = 0;
+    if (!take(p, '(') || take(p, ')')) return;
+    size_t cap = 0;
+    do {
+        if (!word(p, ".param")) sim_ptx_fail(p, p->line, "expected .param");
+        sim_variable v = variable(p, SP_PARAM);
+        at = (at + v.align - 1) & ~(v.align - 1);
+        f->param_name = sim_ptx_grow(p, f->param_name, &f->param_cap, f->param_names, sizeof *f->param_name);
+        f->param_name[f->param_names] = v.name;
+        f->program->params = sim_ptx_grow_kept(p, f->program->params, &cap, f->param_names, sizeof *f->program->params);
+        f->program->params[f->param_names++] = (sim_param){at, v.size};
+        at += v.size;
+        if (at > 32764) sim_ptx_fail(p, p->line, "more than 32764 bytes of parameters");
+    } while (take(p, ','));
+    need(p, ')');
+    f->program->nparams = (uint32_t)f->param_names, f->program->param_bytes = at;
+}
+
+static void instruction(ptx_parser *p, ptx_function *f, uint32_t at_loc)
+{
+    f->insn = sim_ptx_grow(p, f->insn, &f->insn_cap, f->insns, sizeof *f->insn);
+    ptx_insn *i = &f->insn[f->insns];
+    *i = (ptx_insn){.guard = -1, .line = p->line, .loc = at_loc};
+    const char *start = p->at;
+    if (take(p, '@')) {
+        i->guard_negated = take(p, '!');
+        char *s = name(p, false);
+        if ((i->guard = find_register(f, s)) < 0) sim_ptx_fail(p, i->line, "register %s is not declared", s);
+    }
+    blank(p);
+    char *opcode = name(p, true);
+    const char *opcode_at = p->at;
+    for (char *s = opcode, *dot; s; s = dot) {
+        dot = strchr(s, '.');
+        if (dot) *dot++ = 0;
+        if (i->words == PTX_WORDS) sim_ptx_fail(p, i->line, "too many modifiers");
+        i->word[i->words++] = s;
+    }
+    i->used = 1;
+    (void)opcode_at;
+    while (peek(p) && peek(p) != ';') {
+        if (i->ops == PTX_OPERANDS) sim_ptx_fail(p, i->line, "too many operands");
+        if (peek(p) == '(') sim_ptx_fail(p, i->line, "calls are not simulated; mark the function __forceinline__: %.*s", (int)(p->at - start), start);
+        operand(p, f, &i->op[i->ops++]);
+        if (!take(p, ',') && peek(p) != ';') sim_ptx_fail(p, i->line, "expected ',' or ';' before \"%.20s\"", p->at);
+    }
+    char *text = sim_ptx_copy(p, start, (size_t)(p->at - start)), *to = text;
+    for (const char *s = text; *s; s++) if (!isspace((unsigned char)*s) || (to > text && to[-1] != ' ')) *to++ = isspace((unsigned char)*s) ? ' ' : *s;
+    *to = 0;
+    i->text = text;
+    need(p, ';');
+    f->insns++;
+}
+
+static void skip_braces(ptx_parser *p)
+{
+    need(p, '{');
+    for (int depth = 1; depth;) {
+        char c = peek(p);
+        if (!c) sim_ptx_fail(p, p->line, "a '{' is not closed");
+        if (c == '"') { string(p); continue; }
+        depth += (c == '{') - (c == '}');
+        p->at++;
+    }
+}
+
+static void place_shared(ptx_parser *p, ptx_function *f)
+{
+    uint32_t at = 0;
+    sim_variable *all[2] = {p->module->vars, f->local};
+    size_t n[2] = {p->module->nvars, f->locals};
+    uint32_t align = 16;
+    for (int pass = 0; pass < 2; pass++)
+        for (int k = 0; k < 2; k++)
+            for (size_t j = 0; j < n[k]; j++) {
+                sim_variable *v = &all[k][j];
+                if (v->space != SP_SHARED || v->dynamic != (pass == 1)) continue;
+                if (pass == 1) { /* every extern array starts where the static ones end */
+                    if (v->align > align) align = v->align;
+                    continue;
+                }
+                at = (at + v->align - 1) & ~(v->align - 1);
+                v->address = at;
+                at += v->size;
+            }
+    at = (at + align - 1) & ~(align - 1);
+    bool dynamic = false;
+    for (int k = 0; k < 2; k++)
+        for (size_t j = 0; j < n[k]; j++) if (all[k][j].space == SP_SHARED && all[k][j].dynamic) all[k][j].address = at, dynamic = true;
+    uint32_t used = 0;
+    for (int k = 0; k < 2; k++)
+        for (size_t j = 0; j < n[k]; j++) {
+            const sim_variable *v = &all[k][j];
+            if (v->space == SP_SHARED && !v->dynamic && v->address + v->size > used) used = (uint32_t)v->address + v->size;
+        }
+    f->program->shared_bytes = dynamic && used ? at : used;
+}
+
+static void body(ptx_parser *p, ptx_function *f)
+{
+    struct { size_t regs, labels; uint32_t insn; } scope[64];
+    int depth = 0;
+    uint32_t at_loc = 0;
+    need(p, '{');
+    for (;;) {
+        char c = peek(p);
+        if (!c) sim_ptx_fail(p, p->line, "the body of %s is not closed", f->program->name);
+        if (c == '{') {
+            if (depth == 64) sim_ptx_fail(p, p->line, "scopes are nested too deeply");
+            scope[depth].regs = f->regs, scope[depth].labels = f->labels, scope[depth].insn = (uint32_t)f->insns;
+            depth++;
+            p->at++;
+        } else if (c == '}') {
+            p->at++;
+            if (!depth--) break;
+            for (size_t k = scope[depth].regs; k < f->regs; k++) if (f->reg[k].name) f->reg[k].hidden = true;
+            for (size_t k = scope[depth].labels; k < f->labels; k++) {
+                ptx_label *l = &f->label[k];
+                if (l->last == UINT32_MAX) l->first = scope[depth].insn, l->last = (uint32_t)f->insns;
+            }
+        } else if (c == ';') {
+            p->at++;
+        } else if (c == '.') {
+            uint32_t line = p->line;
+            p->at++;
+            char *s = name(p, false);
+            if (!strcmp(s, "reg")) registers(p, f);
+            else if (!strcmp(s, "loc")) loc(p, &at_loc);
+            else if (!strcmp(s, "pragma")) string(p), need(p, ';');
+            else if (!strcmp(s, "local") || !strcmp(s, "shared")) {
+                sim_variable v = variable(p, *s == 'l' ? SP_LOCAL : SP_SHARED);
+                need(p, ';');
+                if (v.space == SP_LOCAL) {
+                    uint32_t a = (f->program->local_bytes + v.align - 1) & ~(v.align - 1);
+                    v.address = a;
+                    f->program->local_bytes = a + v.size;
+                }
+                f->local = sim_ptx_grow(p, f->local, &f->local_cap, f->locals, sizeof *f->local);
+                f->local[f->locals++] = v;
+            } else if (!strcmp(s, "global") || !strcmp(s, "const")) {
+                add_variable(p, variable(p, *s == 'g' ? SP_GLOBAL : SP_CONST));
+                need(p, ';');
+            } else if (!strcmp(s, "param")) {
+                sim_ptx_fail(p, line, "calls are not simulated; mark the called function __forceinline__");
+            } else {
+                sim_ptx_fail(p, line, "unknown directive .%s", s);
+            }
+        } else {
+            if (in_name(c) && c != '@') { /* a label? */
+                const char *at = p->at;
+                uint32_t line = p->line;
+                char *s = name(p, false);
+                if (peek(p) == ':') {
+                    p->at++;
+                    f->label = sim_ptx_grow(p, f->label, &f->label_cap, f->labels, sizeof *f->label);
+                    f->label[f->labels] = (ptx_label){.name = s, .at = (uint32_t)f->insns, .last = UINT32_MAX};
+                    if (word(p, ".branchtargets")) {
+                        blank(p);
+                        const char *t = p->at;
+                        while (p->at < p->end && *p->at != ';') p->line += *p->at++ == '\n';
+                        f->label[f->labels].targets = sim_ptx_copy(p, t, (size_t)(p->at - t));
+                        need(p, ';');
+                    }
+                    f->labels++;
+                    continue;
+                }
+                p->at = at, p->line = line;
+            }
+            instruction(p, f, at_loc);
+        }
+    }
+}
+
+static void function(ptx_parser *p, bool entry)
+{
+    ptx_function f = {0};
+    sim_program prog = {.module = p->module, .max_threads = 1024};
+    f.program = &prog;
+    if (!entry) { /* (return) name (parameters): skipped; a kernel that calls it is refused */
+        while (peek(p) && peek(p) != '{' && peek(p) != ';') {
+            if (*p->at == '"') string(p);
+            else p->at++;
+        }
+        if (peek(p) == '{') skip_braces(p);
+        else need(p, ';');
+        return;
+    }
+    prog.name = name(p, false);
+    parameters(p, &f);
+    while (peek(p) == '.') {
+        p->at++;
+        uint32_t line = p->line;
+        char *s = name(p, false);
+        if (!strcmp(s, "noreturn") || !strcmp(s, "explicitcluster")) continue;
+        if (!strcmp(s, "pragma")) { string(p), need(p, ';'); continue; }
+        ptx_operand o[3] = {{.imm = 1}, {.imm = 1}, {.imm = 1}};
+        int n = 0;
+        do number(p, &o[n++]);
+        while (n < 3 && take(p, ','));
+        uint64_t threads = o[0].imm * o[1].imm * o[2].imm;
+        if (!strcmp(s, "maxntid")) prog.max_threads = threads && threads < 1024 ? (int)threads : 1024;
+        else if (!strcmp(s, "reqntid")) for (int k = 0; k < 3; k++) prog.required[k] = (int)o[k].imm;
+        else if (!strcmp(s, "reqnctapercluster")) {
+            if (threads != 1) sim_ptx_fail(p, line, "clusters of more than one block are not simulated");
+        } else if (strcmp(s, "minnctapersm") && strcmp(s, "maxnreg") && strcmp(s, "maxnctapersm") && strcmp(s, "maxclusterrank"))
+            sim_ptx_fail(p, line, "unknown directive .%s", s);
+    }
+    if (take(p, ';')) return; /* a declaration */
+    body(p, &f);
+    place_shared(p, &f);
+    sim_decode(p, &f);
+    sim_flow(p, &f);
+    p->module->kernels = sim_ptx_grow_kept(p, p->module->kernels, &p->kernel_cap, p->module->nkernels, sizeof prog);
+    p->module->kernels[p->module->nkernels++] = prog;
+}
+
+static void target(ptx_parser *p)
+{
+    char *s = name(p, false);
+    char *stop = s;
+    if (strncmp(s, "sm_", 3)) sim_ptx_fail(p, p->line, "unknown target %s", s);
+    p->module->target = (int)strtol(s + 3, &stop, 10);
+    p->module->target_suffix = *stop;
+    while (take(p, ',')) name(p, false);
+}
+
+static void files(ptx_parser *p)
+{
+    /* .file may follow the .loc that uses it: numbers become names at the end */
+    sim_module *m = p->module;
+    for (uint32_t i = 0; i < m->nlocs; i++) {
+        uintptr_t k = (uintptr_t)m->locs[i].file;
+        m->locs[i].file = k < m->nfiles && m->files[k] ? m->files[k] : "?";
+    }
+}
+
+static void module(ptx_parser *p)
+{
+    size_t file_cap = 0;
+    bool versioned = false;
+    while (peek(p)) {
+        uint32_t line = p->line;
+        if (!take(p, '.')) sim_ptx_fail(p, line, "expected a directive before \"%.20s\"", p->at);
+        char *s = name(p, false);
+        ptx_operand o = {0};
+        if (!strcmp(s, "version")) number(p, &o), versioned = true;
+        else if (!versioned) sim_ptx_fail(p, line, "the text does not start with .version");
+        else if (!strcmp(s, "target")) target(p);
+        else if (!strcmp(s, "address_size")) {
+            number(p, &o);
+            if (o.imm != 64) sim_ptx_fail(p, line, "only 64-bit addresses are simulated");
+        } else if (!strcmp(s, "visible") || !strcmp(s, "extern") || !strcmp(s, "weak") || !strcmp(s, "common")) continue;
+        else if (!strcmp(s, "entry")) function(p, true);
+        else if (!strcmp(s, "func")) function(p, false);
+        else if (!strcmp(s, "global") || !strcmp(s, "const") || !strcmp(s, "shared")) {
+            sim_variable v = variable(p, *s == 'g' ? SP_GLOBAL : *s == 'c' ? SP_CONST : SP_SHARED);
+            need(p, ';');
+            add_variable(p, v);
+        } else if (!strcmp(s, "file")) {
+            number(p, &o);
+            char *path = string(p);
+            while (take(p, ',')) number(p, &(ptx_operand){0});
+            if (o.imm > 65535) sim_ptx_fail(p, line, "file number %llu is too large", (unsigned long long)o.imm);
+            while (p->module->nfiles <= o.imm) {
+                p->module->files = sim_ptx_grow_kept(p, p->module->files, &file_cap, p->module->nfiles, sizeof *p->module->files);
+                p->module->files[p->module->nfiles++] = NULL;
+            }
+            p->module->files[o.imm] = path;
+        } else if (!strcmp(s, "section")) {
+            take(p, '.');
+            name(p, true);
+            skip_braces(p);
+        } else if (!strcmp(s, "pragma")) string(p), need(p, ';');
+        else if (!strcmp(s, "alias")) {
+            while (peek(p) && peek(p) != ';') p->at++;
+            need(p, ';');
+        } else sim_ptx_fail(p, line, "unknown directive .%s", s);
+    }
+    if (!versioned) sim_ptx_fail(p, p->line, "the text does not start with .version");
+    files(p);
+}
+
+sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *, const sim_variable *), void *arg, char error[1024])
+{
+    ptx_parser p = {.at = ptx, .end = ptx + n, .line = 1, .place = place, .place_arg = arg, .error = error};
+    error[0] = 0;
+    p.module = calloc(1, sizeof *p.module);
+    p.scratch = calloc(1, sizeof *p.scratch);
+    if (!p.module || !p.scratch) {
+        snprintf(error, 1024, "out of memory");
+        free(p.module), free(p.scratch);
+        return NULL;
+    }
+    if (setjmp(p.fail)) {
+        sim_module_free(p.module);
+        sim_module_free(p.scratch);
+        return NULL;
+    }
+    module(&p);
+    sim_module_free(p.scratch);
+    return p.module;
+}

@@ -1,0 +1,35 @@
+/* run: the instructions that are more than a lane-by-lane formula. decode.c names them, one file per family has them. */
+#ifndef SIM_RUN_H
+#define SIM_RUN_H
+#include "program.h"
+
+#define SIM_RUNS(X)                                                                                                       \
+    /* move.c */                                                                                                          \
+    X(pack) X(unpack) X(setp) X(set) X(selp) X(pred_logic) X(pred_move) X(testp) X(carry) X(clock) X(nothing) X(isspace)  \
+    /* flow of control: warp.c */                                                                                         \
+    X(branch) X(branch_index) X(exit) X(trap)                                                                             \
+    /* access.c */                                                                                                        \
+    X(load) X(store) X(atom) X(prefetch)                                                                                  \
+    /* exchange.c */                                                                                                      \
+    X(shuffle) X(vote) X(match) X(active) X(redux) X(elect) X(warp_barrier)                                               \
+    /* matrix.c, mma.c */                                                                                                 \
+    X(ldmatrix) X(stmatrix) X(mma)                                                                                        \
+    /* async.c, mbarrier.c, barrier.c */                                                                                  \
+    X(copy) X(commit) X(wait) X(mbarrier_init) X(mbarrier_inval) X(mbarrier_arrive) X(mbarrier_test) X(copy_arrive)       \
+    X(barrier) X(fence)
+#define X(name) sim_run sim_run_##name;
+SIM_RUNS(X)
+#undef X
+
+/* sub of the instructions above */
+enum { LOGIC_AND, LOGIC_OR, LOGIC_XOR, LOGIC_NOT, LOGIC_NONE };
+enum { CARRY_ADD = 1, CARRY_SUB = 2, CARRY_IN = 4, CARRY_OUT = 8 };
+enum { TEST_FINITE, TEST_INFINITE, TEST_NUMBER, TEST_NAN, TEST_NORMAL, TEST_SUBNORMAL };
+enum { SHFL_UP, SHFL_DOWN, SHFL_BFLY, SHFL_IDX };
+enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
+enum { ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_INC, ATOM_DEC };
+enum { BAR_SYNC, BAR_ARRIVE, BAR_AND, BAR_OR, BAR_POPC };
+enum { WAIT_GROUP, WAIT_ALL };
+
+typedef struct sim_targets { uint32_t n, at[]; } sim_targets; /* of brx.idx */
+#endif

@@ -1,0 +1,172 @@
+/* shared: a block's shared memory and what is known of every byte of it: written or not, in flight or not, and who touched it
+ * last. Order between warps is kept as vector clocks: warp w's own time is clock[w]; whoever passes a barrier learns the times
+ * of all who came. An access is a race if the other one's time is not yet known and one of the two writes. Nothing else
+ * orders: lanes of one warp run in step here, so races inside a warp are not seen. */
+#include "exec.h"
+#include <stdio.h>
+#include <string.h>
+
+enum { LAST_CLOCK = (1 << 23) - 2 }; /* beyond it time stands still: races are missed, none is made up */
+
+uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
+{
+    sim_block *b = w->block;
+    uint64_t at = address - SIM_SHARED_BASE;
+    if (at >= b->shared_size || size > b->shared_size - at) {
+        if (address < SIM_SHARED_BASE)
+            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %u bytes at 0x%llx, below the first byte of the block's (0x%x); is a base address missing?",
+                      size, (unsigned long long)address, SIM_SHARED_BASE);
+        else
+            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %u bytes at offset %llu; the block has %u (%u static, %u dynamic)", size,
+                      (unsigned long long)at, b->shared_size, b->program->shared_bytes, b->launch->dynamic_shared);
+        return NULL;
+    }
+    if (size > 1 && at & (size - 1)) {
+        sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned access to shared memory: %u bytes at offset %llu", size, (unsigned long long)at);
+        return NULL;
+    }
+    if (at + size > b->tally.c.shared_peak) b->tally.c.shared_peak = at + size;
+    return b->shared + at;
+}
+
+static bool conflict(sim_warp *w, const sim_insn *i, int lane, uint32_t word, uint32_t other, bool writes, bool wrote)
+{
+    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED,
+              "race in shared memory: warp %u %s offset %u, which warp %u %s with no barrier between the two", w->index, writes ? "writes" : "reads", word * 4, other,
+              wrote ? "has written" : "has read");
+    return false;
+}
+static bool flying(sim_warp *w, const sim_insn *i, int lane, uint32_t word, bool writes)
+{
+    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "shared memory is %s while an asynchronous copy to it is in flight: offset %u; a wait is missing", writes ? "written" : "read", word * 4);
+    return false;
+}
+
+static inline uint32_t bytes_of(uint32_t word, uint32_t at, uint32_t end)
+{
+    uint32_t from = at > word * 4 ? at - word * 4 : 0, to = end < word * 4 + 4 ? end - word * 4 : 4;
+    return (0xFu >> (4 - (to - from))) << from;
+}
+
+bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
+{
+    sim_block *b = w->block;
+    uint32_t me = w->index, now = w->clock[me], seen = UINT32_MAX, *mine = b->read + (size_t)me * b->words;
+    for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
+        uint32_t bytes = bytes_of(k, at, at + size), state = b->state[k];
+        if (state >> 4 & bytes) return flying(w, i, lane, k, false);
+        if ((state & bytes) != bytes) {
+            sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset %u", k * 4 + (uint32_t)__builtin_ctz(bytes & ~state));
+            return false;
+        }
+        uint32_t wrote = b->wrote[k];
+        if (wrote != seen) {
+            uint32_t other = wrote & 31;
+            if (other != me && wrote >> 9 > w->clock[other]) {
+                if (wrote >> 5 & bytes) return conflict(w, i, lane, k, other, false, true);
+            } else seen = wrote;
+        }
+        mine[k] = mine[k] >> 4 == now ? mine[k] | bytes : now << 4 | bytes;
+    }
+    return true;
+}
+
+/* Checks a write; the caller records it. */
+static bool may_write(sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint32_t bytes)
+{
+    sim_block *b = w->block;
+    uint32_t me = w->index, wrote = b->wrote[k], other = wrote & 31;
+    if (b->state[k] >> 4 & bytes) return flying(w, i, lane, k, true);
+    if (other != me && wrote >> 9 > w->clock[other] && wrote >> 5 & bytes) return conflict(w, i, lane, k, other, true, true);
+    for (uint32_t x = 0; x < b->warps; x++) {
+        uint32_t r = b->read[(size_t)x * b->words + k];
+        if (x != me && r >> 4 > w->clock[x] && r & bytes) return conflict(w, i, lane, k, x, true, false);
+    }
+    return true;
+}
+
+static void record(sim_warp *w, uint32_t k, uint32_t bytes)
+{
+    sim_block *b = w->block;
+    uint32_t now = w->clock[w->index], old = b->wrote[k];
+    if ((old & 31) == w->index && old >> 9 == now) bytes |= old >> 5;
+    b->wrote[k] = now << 9 | (bytes & 15) << 5 | w->index;
+}
+
+bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
+{
+    for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
+        uint32_t bytes = bytes_of(k, at, at + size);
+        if (!may_write(w, i, lane, k, bytes)) return false;
+        w->block->state[k] |= (uint8_t)bytes;
+        record(w, k, bytes);
+    }
+    return true;
+}
+
+bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
+{
+    for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
+        uint32_t bytes = bytes_of(k, at, at + size);
+        if (!may_write(w, i, lane, k, bytes)) return false;
+        w->block->state[k] |= (uint8_t)(bytes << 4);
+        record(w, k, bytes);
+    }
+    return true;
+}
+
+void sim_shared_land(sim_warp *w, uint32_t at, uint32_t size)
+{
+    for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
+        uint32_t bytes = bytes_of(k, at, at + size);
+        w->block->state[k] = (uint8_t)((w->block->state[k] & ~(bytes << 4)) | bytes);
+        record(w, k, bytes);
+    }
+}
+
+void sim_clock_release(sim_warp *w, uint32_t *into)
+{
+    for (uint32_t x = 0; x < w->block->warps; x++) if (w->clock[x] > into[x]) into[x] = w->clock[x];
+    if (w->clock[w->index] < LAST_CLOCK) w->clock[w->index]++;
+}
+void sim_clock_acquire(sim_warp *w, const uint32_t *from)
+{
+    for (uint32_t x = 0; x < w->block->warps; x++) if (from[x] > w->clock[x]) w->clock[x] = from[x];
+}
+/* Atomics and volatile accesses: they order everything before with everything after, which may hide a race, never invent one. */
+void sim_shared_sync(sim_warp *w, bool release, bool acquire)
+{
+    if (acquire) sim_clock_acquire(w, w->block->sync);
+    if (release) sim_clock_release(w, w->block->sync);
+}
+
+/* Passes over the 32 banks: accesses of 4 bytes or less in one group of 32 lanes, of 8 in halves, of 16 in quarters; per group
+ * as many passes as some bank has different words. */
+void sim_count_banks(sim_block *b, const uint32_t *address, uint32_t m, uint32_t size)
+{
+    uint32_t unit = size <= 4 ? 2 : size == 8 ? 3 : 4, lanes = 128u >> unit, groups = lanes;
+    if (size > 16) lanes = 8;
+    for (uint32_t first = 0; first < 32; first += lanes) {
+        uint32_t part = lanes == 32 ? m : m & ((1u << lanes) - 1) << first;
+        if (!part) continue;
+        uint32_t seen = 0, word[32], worst = 1;
+        bool clash = false;
+        FOR_LANES(l, part) {
+            uint32_t u = address[l] >> unit, g = u & (groups - 1);
+            if (seen >> g & 1) clash |= word[g] != u;
+            else seen |= 1u << g, word[g] = u;
+        }
+        if (clash) {
+            uint32_t count[32] = {0}, list[32], n = 0;
+            FOR_LANES(l, part) {
+                uint32_t u = address[l] >> unit, known = 0;
+                for (uint32_t k = 0; k < n && !known; k++) known = list[k] == u;
+                if (known) continue;
+                list[n++] = u;
+                if (++count[u & (groups - 1)] > worst) worst = count[u & (groups - 1)];
+            }
+        }
+        b->tally.c.shared_wavefronts += worst;
+        b->tally.c.shared_ideal++;
+    }
+}

@@ -1,0 +1,76 @@
+/* state: what the driver's functions share: devices, live handles, the lock, and what each thread was last told. */
+#ifndef SIM_STATE_H
+#define SIM_STATE_H
+#include "exec.h"
+#include <pthread.h>
+
+enum { SIM_DEVICES = 8, SIM_DETAIL = SIM_REPORT };
+#define SIM_MEMORY_BYTES (80ull << 30)
+
+typedef enum sim_kind { H_CONTEXT, H_LIBRARY, H_KERNEL, H_STREAM, H_EVENT, H_GRAPH, H_GRAPH_EXEC } sim_kind;
+
+typedef struct sim_device {
+    const sim_arch *arch;
+    int ordinal, retained;
+    sim_memory memory;
+} sim_device; /* also its own primary context */
+
+typedef struct sim_node { /* one recorded piece of work */
+    enum { N_LAUNCH, N_MEMSET8, N_MEMSET32, N_TO_DEVICE, N_TO_HOST, N_INSIDE } what;
+    struct sim_kernel *kernel;
+    sim_device *device;
+    uint32_t grid[3], block[3], dynamic;
+    uint8_t *params; /* owned */
+    CUdeviceptr to, from;
+    void *host;
+    size_t n;
+    uint32_t value;
+} sim_node;
+
+typedef struct sim_graph { sim_node *node; size_t n, cap; } sim_graph;
+typedef struct sim_stream { sim_device *device; CUstreamCaptureStatus capture; sim_graph *graph; } sim_stream;
+typedef struct sim_event { double at; bool recorded; } sim_event; /* at: host seconds */
+typedef struct sim_kernel { struct sim_library *library; const sim_program *program; int max_dynamic[SIM_DEVICES]; } sim_kernel;
+typedef struct sim_library { sim_module *module; sim_kernel *kernel; uint64_t *variable; size_t variables; } sim_library;
+
+typedef struct sim_state {
+    pthread_mutex_t lock;
+    bool opened, initialised;
+    char archs[256], name[272];
+    int devices;
+    sim_device device[SIM_DEVICES];
+    sim_memory variables;
+    sim_options options;
+    sim_counters counters;
+    struct { const void *p; sim_kind kind; } *handle;
+    size_t handles, handle_cap;
+} sim_state;
+extern sim_state sim_the;
+
+/* Every entry of the driver takes the lock; these expect it held. */
+bool sim_live(const void *p, sim_kind kind);
+bool sim_register(const void *p, sim_kind kind); /* false: out of memory */
+void sim_forget(const void *p);
+CUresult sim_current(sim_device **d);            /* of the calling thread's context */
+CUresult sim_tell(CUresult r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *sim_detail(void);                          /* SIM_DETAIL bytes of this thread */
+sim_alloc *sim_range(CUdeviceptr at, size_t n);  /* in any device, or among variables; NULL if not wholly inside */
+
+CUresult sim_node_run(const sim_node *n);
+void sim_node_drop(sim_node *n);
+/* On a capturing stream the node is recorded, else it runs now. The node is taken over. */
+CUresult sim_submit(CUstream stream, sim_node *n);
+CUresult sim_launch_node(const sim_node *n);     /* launch.c */
+void sim_counters_add(const sim_counters *c);
+
+/* At the start of an entry: holds the lock until the function returns. */
+static inline int sim_lock(void) { return pthread_mutex_lock(&sim_the.lock); }
+static inline void sim_unlock(const int *held) { (void)held, pthread_mutex_unlock(&sim_the.lock); }
+#define SIM_LOCKED __attribute__((cleanup(sim_unlock), unused)) int sim_held = sim_lock()
+#define SIM_NEED(condition) do { if (!(condition)) return CUDA_ERROR_INVALID_VALUE; } while (0)
+
+/* The driver's functions. */
+#define X(f) __typeof__(f) sim_##f;
+CU_DRIVER_FUNCTIONS(X)
+#undef X
+#endif

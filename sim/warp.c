@@ -1,0 +1,163 @@
+/* warp: the loop that executes a warp, and how its lanes part and meet. The lanes that run are `active` at `pc`; others wait
+ * on the stack. Lanes of a branch that went different ways meet again at its immediate post-dominator, `join`. */
+#include "exec.h"
+#include "run.h"
+#include <fenv.h>
+#include <string.h>
+
+/* The next group of lanes on the stack that has not left. false: none. */
+static bool pop(sim_warp *w)
+{
+    while (w->depth) {
+        sim_entry e = w->stack[--w->depth];
+        w->pc = e.pc, w->active = e.mask & ~w->left, w->join = e.join;
+        if (w->active) return true;
+    }
+    return false;
+}
+static void push(sim_warp *w, uint32_t pc, uint32_t mask, uint32_t join) { w->stack[w->depth++] = (sim_entry){pc, mask, join}; }
+
+static bool leaves(const sim_warp *w, uint32_t pc)
+{
+    const sim_insn *i = &w->block->program->code[pc];
+    return i->kind == K_RUN && i->run == sim_run_exit && i->guard < 0;
+}
+
+/* Lanes `go` continue at pc instead of the others' path: straight to an exit they leave, else they join as the branch says. */
+static sim_step part(sim_warp *w, const sim_insn *i, uint32_t go, uint32_t pc, uint32_t stay, uint32_t next)
+{
+    uint32_t join = i->join == UINT32_MAX ? w->join : i->join;
+    if (leaves(w, pc)) return w->left |= go, w->active = stay, w->pc = next, STEP_JUMP;
+    if (leaves(w, next)) return w->left |= stay, w->active = go, w->pc = pc, STEP_JUMP;
+    if (w->depth > SIM_STACK - 3) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the lanes of a warp diverge too often: %d levels", w->depth);
+    if (join != w->join) push(w, join, go | stay, w->join);
+    if (next != join) push(w, next, stay, join);
+    w->pc = pc, w->active = go, w->join = join;
+    return STEP_JUMP;
+}
+
+sim_step sim_run_branch(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    uint32_t stay = w->active & ~m;
+    if (!stay) return w->pc = i->target, STEP_JUMP;
+    return part(w, i, m, i->target, stay, w->pc + 1);
+}
+
+sim_step sim_run_branch_index(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    const sim_targets *t = i->fn.data;
+    const sim_vec *v = sim_arg(w, i, 0);
+    uint32_t join = i->join == UINT32_MAX ? w->join : i->join, stay = w->active & ~m, rest = m, outer = w->join;
+    FOR_LANES(l, m) if (v->u[l] >= t->n) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "brx.idx: index %u of %u targets", v->u[l], t->n);
+    uint32_t one = t->at[v->u[__builtin_ctz(m)]];
+    bool uniform = !stay;
+    FOR_LANES(l, m) uniform &= t->at[v->u[l]] == one;
+    if (uniform) return w->pc = one, STEP_JUMP;
+    if (w->depth > SIM_STACK - 36) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the lanes of a warp diverge too often: %d levels", w->depth);
+    if (join != outer) push(w, join, w->active, outer);
+    if (stay) push(w, w->pc + 1, stay, join);
+    while (rest) {
+        uint32_t to = t->at[v->u[__builtin_ctz(rest)]], who = 0;
+        FOR_LANES(l, rest) if (t->at[v->u[l]] == to) who |= 1u << l;
+        rest &= ~who;
+        push(w, to, who, join);
+    }
+    pop(w);
+    return STEP_JUMP;
+}
+
+sim_step sim_run_exit(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    (void)i;
+    w->left |= m;
+    w->active &= ~m;
+    if (w->active) return STEP_NEXT;
+    return pop(w) ? STEP_JUMP : STEP_DONE;
+}
+
+sim_step sim_run_trap(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    return sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED, "the kernel has trapped");
+}
+
+/* Keeps track of registers that nobody may have written. They may be copied around; to decide anything is a defect. */
+sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    const uint16_t *t = i->tracked;
+    uint32_t guard = t[i->args] ? w->active & ~w->defined[t[i->args] - 1] : 0, bad[SIM_LANES] = {0}, any = 0;
+    const char *const *names = (const char *const *)w->block->program->tracked_names;
+    if (guard) return sim_fault(w, i, __builtin_ctz(guard), CUDA_ERROR_LAUNCH_FAILED, "predicate %s decides, but it was never written", names[t[i->args] - 1]);
+    for (int a = i->defs; a < i->args; a++) {
+        if (!t[a]) continue;
+        uint32_t b = m & ~w->defined[t[a] - 1];
+        if (a < SIM_LANES) bad[a] = b;
+        any |= b;
+        if (b && i->unknown == U_DECIDE) return sim_fault(w, i, __builtin_ctz(b), CUDA_ERROR_LAUNCH_FAILED, "register %s is used, but it was never written", names[t[a] - 1]);
+    }
+    if (i->unknown == U_SELECT) {
+        uint32_t p = sim_pred(w, i, 3);
+        any = bad[3] | (p & bad[1]) | (~p & bad[2]);
+    } else if (i->kind == K_RUN && i->run == sim_run_pred_logic && i->sub <= LOGIC_OR) {
+        uint32_t flip = i->sub == LOGIC_AND ? SIM_ALL : 0, x = sim_pred(w, i, 1) ^ flip, y = sim_pred(w, i, 2) ^ flip;
+        any &= ~((x & ~bad[1]) | (y & ~bad[2])); /* a false operand of an and, a true one of an or settles it */
+    }
+    for (int a = 0; a < i->defs; a++)
+        if (t[a]) w->defined[t[a] - 1] = (w->defined[t[a] - 1] & ~m) | (m & ~any);
+    return STEP_NEXT;
+}
+
+static inline void compute(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
+    sim_vec r;
+    const sim_vec *a = sim_arg(w, i, 1), *b = i->args > 2 ? sim_arg(w, i, 2) : a, *c = i->args > 3 ? sim_arg(w, i, 3) : a, *e = i->args > 4 ? sim_arg(w, i, 4) : a;
+    if (i->arg[0] == SIM_NO_ARG) return;
+    if (__builtin_expect(i->flags & F_ROUND, 0)) {
+        int old = fegetround();
+        fesetround(modes[i->round]);
+        i->fn.alu(&r, a, b, c, e);
+        fesetround(old);
+    } else {
+        i->fn.alu(&r, a, b, c, e);
+    }
+    if (__builtin_expect(i->flags & F_SAT, 0)) for (int l = 0; l < SIM_LANES; l++) r.f[l] = r.f[l] > 0 ? r.f[l] > 1 ? 1 : r.f[l] : 0;
+    sim_vec *d = sim_arg(w, i, 0);
+    if (m == SIM_ALL) memcpy(d, &r, i->wide ? 256 : 128);
+    else if (i->wide) {
+        FOR_LANES(l, m) d->q[l] = r.q[l];
+    } else {
+        FOR_LANES(l, m) d->u[l] = r.u[l];
+    }
+}
+
+sim_step sim_warp_run(sim_warp *w, int64_t slice)
+{
+    sim_block *b = w->block;
+    const sim_insn *code = b->program->code;
+    for (; slice > 0; slice--) {
+        while (w->pc == w->join) if (!pop(w)) return STEP_DONE;
+        const sim_insn *i = &code[w->pc];
+        uint32_t m = w->active;
+        if (i->guard >= 0) m &= i->guard_negated ? ~w->pred[i->guard] : w->pred[i->guard];
+        b->steps++;
+        b->by_class[i->cls]++;
+        if (i->flags & F_TRACK && b->checked && sim_undefined(w, i, m) == STEP_FAULT) return STEP_FAULT;
+        if (!m) {
+            w->pc++;
+            continue;
+        }
+        if (i->kind == K_ALU) {
+            compute(w, i, m);
+            w->pc++;
+            continue;
+        }
+        sim_step s = i->run(w, i, m);
+        if (s == STEP_NEXT) w->pc++;
+        else if (s == STEP_JUMP) continue;
+        else {
+            if (s == STEP_WAIT || s == STEP_YIELD) w->pc++;
+            return s;
+        }
+    }
+    return STEP_NEXT;
+}
