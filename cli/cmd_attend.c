@@ -186,6 +186,8 @@ static fa_status judge(const inputs *in, const fa_args *args, int o_dtype, const
 static int answer(cli *c, const attend_args *a, const cli_session *s, const cli_tensors *t, const fa_problem *p, const fa_verdict *v, double seconds)
 {
     char text[256], why[4096] = "";
+    if (a->check && !v->ok)
+        fprintf(stderr, "fagen attend: the result is wrong: %s\n", v->text);
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
@@ -197,7 +199,7 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const cli_
         return cli_answer(c, doc, a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK);
     }
     if (!c->quiet) {
-        printf("%s%s: %s in all, first launch\n", why, s->simulated ? "simulated " : "device     ", cli_show_seconds(seconds));
+        printf("%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "", cli_show_seconds(seconds));
         printf("wrote      %s%s%s\n", a->o, a->lse ? ", " : "", a->lse ? a->lse : "");
     }
     if (a->check)

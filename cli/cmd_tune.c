@@ -159,7 +159,8 @@ static fa_status tune_one(tuner *u, const fa_problem *p)
     const fa_candidate **order = calloc(t.n ? t.n : 1, sizeof *order);
     for (size_t i = 0; order && i < t.n; i++)
         order[i] = &t.candidate[i];
-    if (order && t.n) {
+    bool has_results = st == FA_OK || st == FA_INTERRUPTED || st == FA_WRONG;
+    if (order && t.n && has_results) {
         qsort(order, t.n, sizeof *order, by_outcome);
         if (u->c->json)
             tell_json(u, &t, order, st);

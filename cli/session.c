@@ -27,7 +27,7 @@ fa_status cli_session_open(cli_session *out, const cli *c, const cli_where *w)
     *out = (cli_session){ .ctx = NULL };
     fa_status st = open_on(out, device && device[0] ? device : "cuda", w->sram);
     if (st == FA_NO_DRIVER && !(device && device[0])) {
-        cli_note(c, "no GPU (%.*s): running on the simulator, sim:sm_80", (int)strcspn(fa_last_error(), "\n"), fa_last_error());
+        cli_note(c, "no GPU (fagen doctor tells where one was looked for): running on the simulator, sim:sm_80");
         st = open_on(out, "sim:sm_80", w->sram);
     }
     if (st == FA_INVALID && w->device)
