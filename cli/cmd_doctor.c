@@ -62,10 +62,12 @@ static void tell(doctor *d, state s, const char *what, const char *fix, const ch
     fa_text_free(&d->places);
 }
 
-/* The first line of the thread's message. */
+/* The thread's message in one line. */
 static const char *message(char *buf, size_t n)
 {
-    snprintf(buf, n, "%.*s", (int)strcspn(fa_last_error(), "\n"), fa_last_error());
+    snprintf(buf, n, "%s", fa_last_error());
+    for (char *p = buf; (p = strchr(p, '\n')) != NULL;)
+        *p = ';';
     return buf;
 }
 

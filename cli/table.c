@@ -21,7 +21,8 @@ void cli_table_cell(cli_table *t, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(cell, sizeof cell, fmt, ap);
     va_end(ap);
-    size_t n = strlen(cell);
+    size_t n = strcspn(cell, "\n"); /* a message's first line */
+    cell[n] = 0;
     fa_text_add(&t->cells, cell, n + 1);
     t->width[t->at] = n > t->width[t->at] ? n : t->width[t->at];
     t->at = (t->at + 1) % (size_t)t->n;
