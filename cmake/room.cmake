@@ -29,6 +29,10 @@ if(FAGEN_SANITIZE)
   target_link_options(fagen_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(FAGEN_PORTABLE) # all other libraries are static in every build
+  target_link_options(fagen_flags INTERFACE -static-libgcc -s)
+endif()
+
 function(fa_room name)
   cmake_parse_arguments(R "" "" "SEES;SOURCES;LINKS" ${ARGN})
   add_library(fagen_${name} OBJECT ${R_SOURCES})
