@@ -11,6 +11,7 @@ typedef struct block {
     uint32_t order;             /* in the walk from the exit backwards */
     uint32_t join;              /* immediate post-dominator; n = the exit */
     bool reached, leaves;       /* leaves: nothing but an exit */
+    bool whole;                 /* every edge counts: without those to an exit it would never meet one */
 } block;
 
 typedef struct flow {
@@ -89,7 +90,7 @@ static void predecessors(flow *w)
 /* Lanes that go straight to an exit leave at once and wait for nobody: such an edge does not count unless it is the only one. */
 static bool counts(const flow *w, const block *b, uint32_t j)
 {
-    if (!w->b[b->next[j]].leaves || b->nnext == 1) return true;
+    if (!w->b[b->next[j]].leaves || b->nnext == 1 || b->whole) return true;
     for (uint32_t k = 0; k < b->nnext; k++) if (!w->b[b->next[k]].leaves) return false;
     return true;
 }
@@ -139,6 +140,11 @@ static void joins(flow *w)
                 j = j == UINT32_MAX ? y : meet(b, j, y);
             }
             if (j != UINT32_MAX && b[x].join != j) b[x].join = j, changed = true;
+        }
+        /* a loop that is left only straight to an exit: the block nearest to it takes that edge after all */
+        for (uint32_t s = count; s-- > 0 && !changed;) {
+            block *x = &b[sequence[s]];
+            if (x->join == UINT32_MAX && x->nnext && !x->whole) x->whole = changed = true;
         }
     }
     for (uint32_t k = 0; k < n; k++) {
