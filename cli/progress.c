@@ -16,17 +16,18 @@ double cli_clock(void)
 
 void cli_progress_tell(cli_progress *p, const char *line, double done)
 {
-    char stage[sizeof p->stage], text[256];
+    char stage[40], text[256];
     const cli *c = p->c;
     double now = cli_clock();
     if (c->quiet)
         return;
     done = done < 0 ? 0 : done > 1 ? 1 : done;
     if (!c->tty) {
-        snprintf(stage, sizeof stage, "%.*s", (int)strcspn(line, " :"), line);
-        if (!strcmp(stage, p->stage) && now - p->told < QUIET_SECONDS)
+        snprintf(stage, sizeof stage, " %.*s ", (int)strcspn(line, " :"), line);
+        if (strstr(p->stages, stage) && now - p->told < QUIET_SECONDS)
             return;
-        memcpy(p->stage, stage, sizeof stage);
+        if (!strstr(p->stages, stage))
+            strncat(p->stages, stage, sizeof p->stages - strlen(p->stages) - 1);
         p->told = now;
         fprintf(stderr, "%3.0f %%  %s\n", 100 * done, line);
         return;

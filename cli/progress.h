@@ -5,12 +5,12 @@
 
 typedef struct cli_progress {
     const cli *c;
-    char stage[32]; /* the first word of the line told last */
-    double told;    /* when, seconds of the monotonic clock */
-    int shown;      /* width of the line on the terminal */
+    char stages[256]; /* the first words told so far, each between blanks */
+    double told;      /* when the last line was, seconds of the monotonic clock */
+    int shown;        /* width of the line on the terminal */
 } cli_progress;
 
-/* done: 0 to 1. Off a terminal a line is told when its first word changes, and at most every 10 seconds otherwise. */
+/* done: 0 to 1. Off a terminal a line is told when its first word is new, and every 10 seconds otherwise. */
 void cli_progress_tell(cli_progress *p, const char *line, double done);
 /* Clears the line, so that other output may follow. */
 void cli_progress_end(cli_progress *p);
