@@ -79,9 +79,12 @@ static void print_alternatives(const cli *c, const cli_ranking *r, size_t n)
     printf("\n");
     cli_heading(c, "The model's best");
     cli_table_open(&t, ">model bound >smem >regs config");
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0, shown = 0; i < r->n && shown < n; i++) {
         char text[512];
         const fa_point *p = &r->space.points[r->r[i].point];
+        if (i && cli_alike(r, i - 1, i))
+            continue;
+        shown++;
         fa_config_print(text, sizeof text, &p->config);
         cli_table_cell(&t, "%s", cli_show_seconds(r->r[i].cost.seconds));
         cli_table_cell(&t, "%s", r->r[i].cost.bound);

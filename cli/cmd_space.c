@@ -107,12 +107,6 @@ static void print_all(const cli *c, const fa_space *s)
     cli_table_print(&t, c);
 }
 
-static bool alike(const cli_ranking *r, size_t i, size_t j)
-{
-    const fa_point *p = &r->space.points[r->r[i].point], *q = &r->space.points[r->r[j].point];
-    return r->r[i].cost.seconds == r->r[j].cost.seconds && p->smem == q->smem && p->regs == q->regs && p->threads == q->threads;
-}
-
 static void print_summary(const cli *c, const space_args *a, const fa_arch *arch, const cli_ranking *r)
 {
     char text[512];
@@ -137,7 +131,7 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
     for (size_t i = 0, shown = 0; i < r->n && shown < (size_t)a->limit; shown++) {
         size_t like = 1;
         const fa_point *p = &r->space.points[r->r[i].point];
-        while (i + like < r->n && alike(r, i, i + like))
+        while (i + like < r->n && cli_alike(r, i, i + like))
             like++;
         fa_config_print(text, sizeof text, &p->config);
         cli_table_cell(&t, "%s", cli_show_seconds(r->r[i].cost.seconds));

@@ -47,6 +47,12 @@ void cli_ranking_free(cli_ranking *r)
     r->n = 0;
 }
 
+bool cli_alike(const cli_ranking *r, size_t i, size_t j)
+{
+    const fa_point *p = &r->space.points[r->r[i].point], *q = &r->space.points[r->r[j].point];
+    return r->r[i].cost.seconds == r->r[j].cost.seconds && p->smem == q->smem && p->regs == q->regs && p->threads == q->threads;
+}
+
 fa_status cli_check_tunables(const fa_gen *g, const fa_config *c)
 {
     for (int k = 0; k < c->n; k++) {

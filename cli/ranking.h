@@ -20,6 +20,9 @@ typedef struct cli_ranking {
 fa_status cli_rank(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, cli_ranking *out);
 void cli_ranking_free(cli_ranking *r);
 
+/* Whether the model cannot tell the i-th from the j-th. */
+bool cli_alike(const cli_ranking *r, size_t i, size_t j);
+
 /* Every tunable of c is one of its family, with a declared value; FA_INVALID says what is accepted. */
 fa_status cli_check_tunables(const fa_gen *g, const fa_config *c);
 /* Whether c, which may leave tunables out, can mean `whole`. */

@@ -59,7 +59,7 @@ int main(int argc, char **argv)
         return fail("fa_prepare");
     if (gpu && !cu.alloc(&in, sizeof q) && !cu.alloc(&out, sizeof o)) {
         for (int i = 0; i < COUNT; i++)
-            q[i] = (float)(i * 7919 % 1000) / 1000;
+            q[i] = (float)((i + 1) * 7919 % 1000) / 1000;
         cu.up(in, q, sizeof q);
         args.q.ptr = args.k.ptr = args.v.ptr = (void *)(size_t)in; /* self-attention of one tensor */
         args.o.ptr = (void *)(size_t)out;
