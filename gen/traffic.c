@@ -81,6 +81,7 @@ fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc)
 fa_traffic fa_model_flash2(const fa_problem *p, int br, int pack, fa_band band, int lse)
 {
     int64_t group = pack && p->hkv ? p->hq / p->hkv : 1, rows = p->sq * group, keys = 0;
+    int64_t queries = 0; /* rows of tiles that see a key: the others read nothing */
     double heads = (double)p->b * (pack ? p->hkv : p->hq), e = fa_dtype_bytes(p->dtype);
     for (int64_t r = 0; r < rows; r += br) {
         int64_t last = r + br < rows ? r + br - 1 : rows - 1;
@@ -88,10 +89,11 @@ fa_traffic fa_model_flash2(const fa_problem *p, int br, int pack, fa_band band, 
         hi = hi < p->sk ? hi : p->sk - 1;
         lo = lo > 0 ? lo : 0;
         keys += hi >= lo ? hi - lo + 1 : 0;
+        queries += hi >= lo ? last - r + 1 : 0;
     }
     double all = heads * (double)rows, read = heads * (double)keys;
     return (fa_traffic){
-        .read_q = all * p->d * e,
+        .read_q = heads * (double)queries * p->d * e,
         .read_k = read * p->d * e,
         .read_v = read * p->dv * e,
         .write_o = all * p->dv * fa_dtype_bytes(p->o_dtype),

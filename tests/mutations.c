@@ -17,6 +17,7 @@ const scene scenes[] = {
     { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 100, 20, 5, 0, 0, PLAIN },
     { "left", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=16,bc=32,warps=1,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 30, 130, 10, 5, 0, 0, HIDDEN },
     { "away", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 50, 50, 3, 3, FA_OFFSET, -20, HIDDEN },
+    { "nothing", "bf16,d=64,mask=window,b=1,hq=2,hkv=2", MMA "br=32,bc=16,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 40, 3, 3, FA_OFFSET, -200, HIDDEN },
     { "pack", "bf16,d=64,mask=causal,b=1,hq=6,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=1,lag=0,ctas=1", 37, 50, NONE, PLAIN },
     { "group", "bf16,d=64,mask=none,b=2,hq=6,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 37, 50, NONE, PLAIN },
     { "odd", "bf16,d=24,dv=40,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
@@ -27,7 +28,7 @@ const scene scenes[] = {
     { "deep0", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=4,stages_k=2,stages_v=2,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 130, NONE, PLAIN },
     { "order1", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=32,warps=4,stages_k=2,stages_v=1,order=1,q_regs=0,pack=0,lag=0,ctas=1", 70, 130, NONE, PLAIN },
     { "tf32", "tf32,d=32,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 50, 70, NONE, PLAIN },
-    { "fp32", "fp32,d=40,mask=causal,b=1,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=0", 50, 70, NONE, PLAIN },
+    { "fp32", "fp32,d=40,mask=causal,b=2,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=0", 50, 70, NONE, PLAIN },
     { "fp32_blind", "fp32,d=40,mask=causal,b=1,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=1", 70, 30, NONE, HIDDEN },
     { "fp32_odd", "fp32,d=5,dv=6,mask=none,b=1,hq=2,hkv=2", FFMA "br=16,bc=32,warps=2,pack=0", 40, 70, NONE, PLAIN },
     { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=2,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1", 64, 130, NONE,
@@ -80,7 +81,7 @@ const mutation mutations[] = {
     { "left blocks taken as full", M, "(first_key(p, i1) + BC - 1) / BC - 1", "(first_key(p, i0) + BC - 1) / BC - 1", 0, "window" },
     { "left keys of the tile left out", M, "r.key_lo = first_key(p, i0)", "r.key_lo = first_key(p, i1)", 0, "window" },
     { "right keys of the tile left out", M, "r.key_hi = last_key(p, i1)", "r.key_hi = last_key(p, i0)", 0, "causal" },
-    { "an empty range has a block", M, "r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC", "r.key_hi / BC", 0, "blind away" },
+    { "an empty range has a block", M, "r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC", "r.key_hi / BC", 0, "blind nothing" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return p.sq * p.group;", "return p.sq;", 0, "pack" },
 
@@ -91,7 +92,7 @@ const mutation mutations[] = {
     { "packed rows: the group's first head only", L, "w.head = w.kv_head * p.group;", "w.head = w.kv_head;", 0, "pack" },
 
     { "swizzle added, not exclusive-ored", T, "(lane ^ (u32)(chunk % PERIOD * 16))", "(lane + (u32)(chunk % PERIOD * 16))", 0, "plain" },
-    { "swizzle of stores by another row", T, "(chunk ^ swizzle<CHUNKS, PAIRS>(row))", "(chunk ^ swizzle<CHUNKS, PAIRS>(row + 1))", 0, "plain" },
+    { "stores are not swizzled", T, "tile + tile_offset<CHUNKS, PAIRS>(row, S::col() + c), from", "tile + (row * CHUNKS + S::col() + c) * 16, from", 0, "plain" },
     { "pairs swizzle of TF32 dropped", T, "  if constexpr (PAIRS)\n", "  if constexpr (PAIRS && CHUNKS < 0)\n", 0, "tf32" },
     { "rows in front of the first are read", T, "(u32)(row - first) <= (u32)(last - first)", "row <= last", 0, "left" },
     { "rows after the last are read", T, "(u32)(row - first) <= (u32)(last - first)", "row >= first", 0, "plain" },
@@ -108,7 +109,7 @@ const mutation mutations[] = {
     { "columns past dv are stored", E, "if (real && col < DV) *(float2", "if (real) *(float2", 0, "narrow" },
     { "an odd last column is stored twice", E, "if (real && col + 1 < DV) to[col + 1] = (u16)", "if (real) to[col + 1] = (u16)", 0, "two" },
     { "O with the strides of Q", E, "at.query * p.o_ss + at.head * p.o_sh + chunk", "at.query * p.q_ss + at.head * p.q_sh + chunk", 0, "plain" },
-    { "O is staged over tiles in use", E, "  __syncthreads();\n", "", 0, "plain odd" },
+    { "O is staged over tiles in use", E, "  __syncthreads();\n", "", 0, "stages" },
 
     { "K is not waited for", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2", "      __syncthreads();\n//| if c.order == 2", 0, "plain stages" },
     { "no barrier at the head of a block", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2", "      cp_async_wait<$(wait_k)>();\n//| if c.order == 2", 0, "stages plain" },
