@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#ifndef TEST_DEVICE
 #define TEST_DEVICE "sim:sm_80"
+#endif
 
 static inline void test_mode(sim_async async, sim_schedule schedule, uint64_t seed)
 {
