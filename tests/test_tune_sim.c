@@ -1,0 +1,109 @@
+/* fa_tune on the simulator: the model ranks, the winner is verified before it is used, and the context uses it. */
+#include "autotune/search.h"
+#include "gen/templates.h"
+#include "test_cache_scratch.h"
+#include "test_verify_device.h"
+
+static fa_problem problem(void)
+{
+    fa_problem p;
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,mask=causal,b=1,hq=4,hkv=2,sq=256,sk=256"), FA_OK);
+    return p;
+}
+
+static fa_context *context(const char *templates)
+{
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
+    return test_context(templates, below("cache"));
+}
+
+Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    fa_context *ctx = context(NULL);
+    fa_problem p = problem();
+    fa_tune_options opt = FA_TUNE_OPTIONS_INIT;
+    char why[2048], name[512];
+    opt.limit = 4;
+    cr_assert_eq(fa_tune(ctx, &p, &opt), FA_OK, "%s", fa_last_error());
+
+    fa_records rs = fa_records_load(fa_context_store(ctx), "sm_80", &p);
+    cr_assert_eq(rs.n, 4);
+    const fa_record *best = fa_records_best(&rs, &p);
+    cr_assert_not_null(best);
+    cr_assert_eq(best->how, FA_MODELLED);
+    cr_assert_str_eq(best->driver, "sim");
+    fa_config_print(name, sizeof name, &best->config);
+    cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
+    cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+    fa_records_free(&rs);
+
+    fa_site site = fa_site_of(ctx);
+    fa_search_options again = { .limit = 4 };
+    fa_tuning t;
+    cr_assert(!site.timed);
+    cr_assert_eq(fa_search(&site, &p, &again, &t), FA_OK);
+    cr_assert_eq(t.counts.resumed, 4);
+    cr_assert(t.winner->verified);
+    fa_tuning_free(&t);
+    fa_destroy(ctx);
+
+    ctx = context(NULL); /* another process finds the record */
+    cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
+    cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+    fa_destroy(ctx);
+}
+
+static int stop_at_once(void *user, const char *line, double done)
+{
+    ++*(int *)user;
+    cr_assert(line[0] && done >= 0 && done <= 1);
+    return 1;
+}
+
+Test(tune_sim, it_stops_when_told, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    fa_context *ctx = context(NULL);
+    fa_problem p = problem();
+    fa_tune_options opt = FA_TUNE_OPTIONS_INIT;
+    int calls = 0;
+    opt.progress = stop_at_once;
+    opt.user = &calls;
+    cr_assert_eq(fa_tune(ctx, &p, &opt), FA_INTERRUPTED);
+    cr_assert_eq(calls, 1);
+    cr_assert_eq(fa_tune(NULL, &p, &opt), FA_INVALID);
+    opt.reserved = 1;
+    cr_assert_eq(fa_tune(ctx, &p, &opt), FA_INVALID);
+    opt.reserved = 0;
+    opt.size = 3;
+    cr_assert_eq(fa_tune(ctx, &p, &opt), FA_INVALID);
+    fa_destroy(ctx);
+}
+
+Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    const char *find = "  row.l *= keep;\n";
+    const fa_template_file *f = fa_template_files;
+    while (f->name && strcmp(f->name, "softmax.cu"))
+        f++;
+    cr_assert(f->name && strstr(f->bytes, find));
+    const char *at = strstr(f->bytes, find);
+    FILE *out = fopen(below("softmax.cu"), "w");
+    cr_assert_not_null(out);
+    fwrite(f->bytes, 1, (size_t)(at - f->bytes), out);
+    fputs(at + strlen(find), out);
+    fclose(out);
+
+    fa_context *ctx = context(scratch);
+    fa_problem p = problem();
+    fa_tune_options opt = FA_TUNE_OPTIONS_INIT;
+    opt.limit = 2;
+    cr_assert_eq(fa_tune(ctx, &p, &opt), FA_WRONG);
+    fa_records rs = fa_records_load(fa_context_store(ctx), "sm_80", &p);
+    int wrong = 0;
+    for (size_t i = 0; i < rs.n; i++)
+        wrong += rs.r[i].outcome == FA_BAD_RESULT;
+    cr_assert_eq(wrong, 2);
+    cr_assert_null(fa_records_best(&rs, &p));
+    fa_records_free(&rs);
+    fa_destroy(ctx);
+}
