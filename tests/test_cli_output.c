@@ -1,8 +1,11 @@
 /* What the command answers: documents with the promised fields, numbers of the literature, the same bytes twice, real tensors. */
 #include "test_cli_run.h"
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 TestSuite(cli_output, .init = cli_scratch_make, .fini = cli_scratch_remove, .timeout = 600);
 
@@ -107,9 +110,46 @@ Test(cli_output, attend_against_fp64)
     cr_expect_eq(cli_scratch_files() >= 5, 1);
 }
 
+/* The results so far are printed, and the exit code tells of the signal. */
+Test(cli_output, interrupted)
+{
+    static const int signals[] = { SIGINT, SIGTERM };
+    for (size_t i = 0; i < 2; i++) {
+        int out[2], err[2], status;
+        char first, text[4096];
+        size_t n = 0;
+        cr_assert(pipe(out) == 0 && pipe(err) == 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            dup2(out[1], 1);
+            dup2(err[1], 2);
+            close(out[0]);
+            close(err[0]);
+            execl(getenv("FAGEN_COMMAND"), "fagen", "verify", "--count", "10000000", "--json", (char *)NULL);
+            _exit(127);
+        }
+        close(out[1]);
+        close(err[1]);
+        cr_assert_eq(read(err[0], &first, 1), 1); /* its first line: the cases have begun */
+        kill(pid, signals[i]);
+        FILE *f = fdopen(out[0], "r");
+        json_t *j = json_loadf(f, 0, NULL);
+        while (n < sizeof text - 1 && read(err[0], text + n, 1) == 1)
+            n++;
+        text[n] = 0;
+        cr_assert_eq(waitpid(pid, &status, 0), pid);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 130, "status %x: %s", status, text);
+        cr_expect(json_is_true(at(j, "interrupted")));
+        cr_expect_eq(json_integer_value(at(j, "ran")), (json_int_t)json_array_size(at(j, "cases")));
+        json_decref(j);
+        fclose(f);
+        close(err[0]);
+    }
+}
+
 Test(cli_output, help_for_everything)
 {
-    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "model", "run", "sample", "show", "space", "tune", "verify" };
+    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "model", "run", "sample", "show", "space", "tune", "twin", "verify" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char words[64];
         snprintf(words, sizeof words, "help %s", names[i]);
