@@ -113,7 +113,7 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
         if (!(p = sim_shared(w, i, lane, address, size))) return false;
         if (b->checked) {
             if (i->flags & F_VOLATILE) for (uint32_t k = 0; k < size; k++) b->state[(p - b->shared + k) >> 2] |= (uint8_t)(1u << ((p - b->shared + k) & 3));
-            else if (!sim_shared_write(w, i, lane, (uint32_t)(p - b->shared), size)) return false;
+            else if (!sim_shared_write(w, i, lane, (uint32_t)(p - b->shared), size, from)) return false;
         }
         b->tally.c.shared_write += size;
         break;

@@ -170,6 +170,8 @@ OP(move32, d->u[l] = a->u[l])
 OP(move64, d->q[l] = a->q[l])
 OP(slct32, d->u[l] = c->s[l] >= 0 ? a->u[l] : b->u[l])
 OP(slct64, d->q[l] = c->s[l] >= 0 ? a->q[l] : b->q[l])
+OP(slct_f32, d->u[l] = c->f[l] >= 0 ? a->u[l] : b->u[l])
+OP(slct_f64, d->q[l] = c->f[l] >= 0 ? a->q[l] : b->q[l])
 
 #define I32 (TB(U32) | TB(S32))
 #define I64 (TB(U64) | TB(S64))
@@ -218,6 +220,8 @@ const sim_alu_row sim_alu_integer[] = {
     {"mul24.lo", TB(U32), "www", mul24, NULL, 0},
     {"mov", TB(B16) | TB(B32) | TB(U16) | TB(S16) | TB(U32) | TB(S32) | TB(F32) | TB(F16) | TB(BF16) | TB(F16X2) | TB(BF16X2), "ww", move32, NULL, 0},
     {"mov", TB(B64) | TB(U64) | TB(S64) | TB(F64), "qq", move64, NULL, 0},
-    {"slct", TB(B32) | TB(U32) | TB(S32) | TB(F32), "wwww", slct32, NULL, 0}, {"slct", TB(B64) | TB(U64) | TB(S64) | TB(F64), "qqqw", slct64, NULL, 0},
+    /* the type looked up is the last, that of the deciding operand; decode_table.c has taken the first */
+    {"slct", TB(S32), "wwww", slct32, NULL, 0}, {"slct", TB(F32), "wwww", slct_f32, slct_f32, 0},
+    {"slct.wide", TB(S32), "qqqw", slct64, NULL, 0}, {"slct.wide", TB(F32), "qqqw", slct_f64, slct_f64, 0},
     {NULL, 0, NULL, NULL, NULL, 0},
 };

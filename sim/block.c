@@ -72,6 +72,7 @@ static void start_warp(sim_block *b, sim_warp *w)
     w->pc = 0, w->active = w->lanes, w->join = UINT32_MAX, w->left = 0, w->depth = 0, w->carry = 0;
     w->state = W_READY;
     w->ncopies = 0;
+    w->spun = 0;
     memset(w->group, 0, sizeof w->group);
     memset(w->defined, 0, b->program->tracked * sizeof *w->defined);
     for (uint32_t x = 0; x < SIM_WARPS; x++) w->clock[x] = b->epoch;
@@ -183,7 +184,7 @@ int sim_block_run(sim_launch *l, sim_block *b, uint64_t linear)
             uint32_t n = (k + shift) % b->warps;
             sim_warp *w = &b->warp[l->options.schedule == SIM_REVERSED ? b->warps - 1 - n : n];
             if (w->state == W_DONE || w->state == W_BARRIER || (w->state == W_SPIN && w->spun == b->progress && !vain)) continue;
-            if (w->state == W_READY || w->spun != b->progress) ran = true;
+            if (w->spun != b->progress) ran = true; /* else it has waited in vain since anything happened */
             if (!turn(b, w, &left)) return -1;
         }
         if (ran || b->progress != progress) {

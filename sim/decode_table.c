@@ -140,6 +140,16 @@ static bool carry(dec *d) /* add.cc, addc[.cc], sub.cc, subc[.cc] */
 
 static bool neg_not(dec *d) { return !strcmp(d->i->word[0], "not") && logic(d); }
 
+static bool slct(dec *d) /* slct.dtype.ctype: a row per width of dtype */
+{
+    if (d->i->words < 3) dec_fail(d, "the instruction has no type");
+    sim_type t = sim_type_of(d->i->word[1]);
+    if (t == T_NONE || sim_type_bytes(t) < 4) dec_fail(d, "this selection is not simulated");
+    d->i->word[1] = cls_of(t) == 'q' ? "wide" : "";
+    if (cls_of(t) != 'q') d->i->used |= 2;
+    return false;
+}
+
 static bool lop3(dec *d)
 {
     if (dec_mod(d, "or") || dec_mod(d, "and")) dec_fail(d, "lop3 with a predicate is not simulated");
@@ -644,7 +654,7 @@ static bool mbarrier(dec *d)
 
 const dec_row sim_decoders[] = {
     {"mov", mov}, {"and", logic}, {"or", logic}, {"xor", logic}, {"not", neg_not}, {"setp", setp}, {"set", setp}, {"selp", selp}, {"testp", testp},
-    {"add", carry}, {"addc", carry}, {"sub", carry}, {"subc", carry}, {"lop3", lop3}, {"cvt", cvt}, {"cvta", cvta}, {"isspacep", isspacep},
+    {"add", carry}, {"addc", carry}, {"sub", carry}, {"subc", carry}, {"lop3", lop3}, {"slct", slct}, {"cvt", cvt}, {"cvta", cvta}, {"isspacep", isspacep},
     {"bra", bra}, {"brx", brx}, {"ret", leave}, {"exit", leave}, {"trap", trap}, {"brkpt", trap}, {"call", call},
     {"nanosleep", nothing}, {"griddepcontrol", nothing}, {"setmaxnreg", nothing}, {"pmevent", nothing}, {"discard", nothing}, {"applypriority", nothing},
     {"createpolicy", createpolicy}, {"ld", load_store}, {"ldu", load_store}, {"st", load_store}, {"prefetch", prefetch}, {"prefetchu", prefetch},

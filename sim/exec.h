@@ -156,7 +156,7 @@ static inline sim_space sim_space_of(sim_space s, uint64_t *address)
 /* shared.c: bounds, alignment, the shadow. Addresses include SIM_SHARED_BASE. */
 uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size); /* bounds and alignment only */
 bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);     /* at: offset in the arena */
-bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);
+bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value); /* value: to be stored, or NULL */
 bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);    /* in flight from now on */
 void sim_shared_land(sim_warp *w, uint32_t at, uint32_t size);                                   /* arrived */
 void sim_shared_sync(sim_warp *w, bool release, bool acquire);

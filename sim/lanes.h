@@ -20,7 +20,7 @@ typedef union __attribute__((may_alias)) sim_vec {
 
 /* SIM_FAST: compiled a second time for AVX2 and FMA, chosen at load. Off where ifuncs and sanitizers do not mix. */
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SIM_FAST __attribute__((target_clones("arch=haswell", "default")))
+#define SIM_FAST __attribute__((target_clones("arch=x86-64-v3", "default")))
 #else
 #define SIM_FAST
 #endif

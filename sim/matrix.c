@@ -58,7 +58,7 @@ sim_step sim_run_stmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
             }
     }
     for (int l = 0; l < 8 * n; l++) {
-        if (w->block->checked && !sim_shared_write(w, i, l, at[l], 16)) return STEP_FAULT;
+        if (w->block->checked && !sim_shared_write(w, i, l, at[l], 16, e[l])) return STEP_FAULT;
         memcpy(row[l], e[l], 16);
     }
     for (int l = 0; l < 8 * n && w->block->checked; l++)

@@ -65,7 +65,7 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         uint8_t *p = place(w, i, (int)l, 0, &at);
         if (!p) return STEP_FAULT;
         if (!count || count >= 1u << 20) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "an mbarrier cannot expect %u arrivals", count);
-        if (b->checked && !sim_shared_write(w, i, (int)l, at, 8)) return STEP_FAULT;
+        if (b->checked && !sim_shared_write(w, i, (int)l, at, 8, NULL)) return STEP_FAULT;
         uint32_t k = 0;
         while (k < b->mbarriers && b->mbarrier[k].address != at) k++;
         if (k == b->mbarrier_cap) {
@@ -86,7 +86,7 @@ sim_step sim_run_mbarrier_inval(sim_warp *w, const sim_insn *i, uint32_t m)
     sim_block *b = w->block;
     FOR_LANES(l, m) {
         sim_mbarrier *x = sim_mbarrier_at(w, i, (int)l, 0);
-        if (!x || (b->checked && !sim_shared_write(w, i, (int)l, x->address, 8))) return STEP_FAULT;
+        if (!x || (b->checked && !sim_shared_write(w, i, (int)l, x->address, 8, NULL))) return STEP_FAULT;
         *x = b->mbarrier[--b->mbarriers];
     }
     return STEP_NEXT;

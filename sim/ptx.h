@@ -20,7 +20,7 @@ typedef struct ptx_operand {
 
 enum { PTX_WORDS = 16, PTX_OPERANDS = 12 };
 typedef struct ptx_insn {
-    char *word[PTX_WORDS];      /* "ld", "global", "u32" */
+    const char *word[PTX_WORDS]; /* "ld", "global", "u32" */
     int words;
     uint32_t used;              /* bit per word that decode.c has understood */
     ptx_operand op[PTX_OPERANDS];

@@ -71,13 +71,13 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
     return true;
 }
 
-/* Checks a write; the caller records it. */
-static bool may_write(sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint32_t bytes)
+/* Checks a write; the caller records it. same: it leaves the bytes as they are, which two warps may do at once. */
+static bool may_write(sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint32_t bytes, bool same)
 {
     sim_block *b = w->block;
     uint32_t me = w->index, wrote = b->wrote[k], other = wrote & 31;
     if (b->state[k] >> 4 & bytes) return flying(w, i, lane, k, true);
-    if (other != me && wrote >> 9 > w->clock[other] && wrote >> 5 & bytes) return conflict(w, i, lane, k, other, true, true);
+    if (!same && other != me && wrote >> 9 > w->clock[other] && wrote >> 5 & bytes) return conflict(w, i, lane, k, other, true, true);
     for (uint32_t x = 0; x < b->warps; x++) {
         uint32_t r = b->read[(size_t)x * b->words + k];
         if (x != me && r >> 4 > w->clock[x] && r & bytes) return conflict(w, i, lane, k, x, true, false);
@@ -93,11 +93,12 @@ static void record(sim_warp *w, uint32_t k, uint32_t bytes)
     b->wrote[k] = now << 9 | (bytes & 15) << 5 | w->index;
 }
 
-bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
+bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value)
 {
+    bool same = value && !memcmp(w->block->shared + at, value, size);
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size);
-        if (!may_write(w, i, lane, k, bytes)) return false;
+        if (!may_write(w, i, lane, k, bytes, same)) return false;
         w->block->state[k] |= (uint8_t)bytes;
         record(w, k, bytes);
     }
@@ -108,7 +109,7 @@ bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
 {
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size);
-        if (!may_write(w, i, lane, k, bytes)) return false;
+        if (!may_write(w, i, lane, k, bytes, false)) return false;
         w->block->state[k] |= (uint8_t)(bytes << 4);
         record(w, k, bytes);
     }

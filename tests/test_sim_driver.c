@@ -1,0 +1,250 @@
+/* The driver's own manners: devices, contexts, memory, attributes, streams, capture, and what bad arguments get. */
+#include "test_sim_machine.h"
+
+static void open_two(void) { open_machine("sm_80,sm_90a"); }
+TestSuite(sim_driver, .init = open_two);
+
+Test(sim_driver, opening)
+{
+    cr_expect_eq(sim_open("sm_80,sm_90a"), cu);
+    cr_expect_null(sim_open("sm_80"));
+    cr_expect_null(sim_open("sm_81"));
+    cr_expect_null(sim_open(NULL));
+    cr_expect_str_eq(cu->name, "sim:sm_80,sm_90a");
+    cr_expect_eq(cu->takes_ptx, 1);
+}
+
+Test(sim_driver, devices)
+{
+    int n;
+    char name[64];
+    CUdevice d;
+    size_t bytes;
+    CUuuid id;
+    cr_expect(cu->cuDeviceGetCount(&n) == CUDA_SUCCESS && n == 2);
+    cr_expect(cu->cuDeviceGet(&d, 1) == CUDA_SUCCESS && d == 1);
+    cr_expect_eq(cu->cuDeviceGet(&d, 2), CUDA_ERROR_INVALID_DEVICE);
+    cr_expect(cu->cuDeviceGetName(name, sizeof name, 0) == CUDA_SUCCESS && !strcmp(name, "Simulated sm_80"));
+    cr_expect(cu->cuDeviceTotalMem(&bytes, 0) == CUDA_SUCCESS && bytes == 80ull << 30);
+    cr_expect(cu->cuDeviceGetUuid(&id, 1) == CUDA_SUCCESS && cu->cuDeviceGetPCIBusId(name, sizeof name, 1) == CUDA_SUCCESS && !strcmp(name, "0000:01:00.0"));
+    static const struct { CUdevice_attribute a; int v80, v90; } rows[] = {
+        {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 8, 9}, {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0, 0}, {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 108, 132},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152, 49152}, {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 163 * 1024, 227 * 1024},
+        {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 164 * 1024, 228 * 1024}, {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32, 32},
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        int a, b;
+        cr_expect(cu->cuDeviceGetAttribute(&a, rows[k].a, 0) == CUDA_SUCCESS && cu->cuDeviceGetAttribute(&b, rows[k].a, 1) == CUDA_SUCCESS && a == rows[k].v80 && b == rows[k].v90);
+    }
+    cr_expect_eq(cu->cuDeviceGetAttribute(&n, (CUdevice_attribute)9999, 0), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(sim_driver, contexts)
+{
+    CUcontext c, other, now;
+    CUdevice d;
+    cu->cuCtxGetCurrent(&c);
+    cr_expect_eq(cu->cuDevicePrimaryCtxRetain(&other, 1), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuCtxPushCurrent(other), CUDA_SUCCESS);
+    cr_expect(cu->cuCtxGetDevice(&d) == CUDA_SUCCESS && d == 1);
+    cr_expect(cu->cuCtxPopCurrent(&now) == CUDA_SUCCESS && now == other);
+    cr_expect(cu->cuCtxGetCurrent(&now) == CUDA_SUCCESS && now == c);
+    cr_expect_eq(cu->cuDevicePrimaryCtxRelease(1), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuDevicePrimaryCtxRelease(1), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(cu->cuCtxPushCurrent(other), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(cu->cuCtxPushCurrent((CUcontext)(void *)&now), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(cu->cuCtxSetCurrent(NULL), CUDA_SUCCESS);
+    CUdeviceptr p;
+    cr_expect_eq(cu->cuMemAlloc(&p, 4), CUDA_ERROR_INVALID_CONTEXT);
+    cr_expect_eq(cu->cuCtxPopCurrent(&now), CUDA_ERROR_INVALID_CONTEXT);
+}
+
+Test(sim_driver, sixty_four_gigabytes_cost_only_what_is_touched)
+{
+    CUdeviceptr p, q;
+    size_t left, total, far = (60ull << 30) + 12;
+    uint32_t v = 42, got;
+    cr_assert_eq(cu->cuMemAlloc(&p, 64ull << 30), CUDA_SUCCESS);
+    cr_expect(cu->cuMemGetInfo(&left, &total) == CUDA_SUCCESS && left == 16ull << 30 && total == 80ull << 30);
+    cr_expect_eq(cu->cuMemAlloc(&q, 17ull << 30), CUDA_ERROR_OUT_OF_MEMORY);
+    cr_expect_eq(cu->cuMemcpyHtoD(p + far, &v, 4), CUDA_SUCCESS);
+    run(HEAD80 KERNEL("mov.u64 %rd3, 64424509452; add.s64 %rd3, %rd1, %rd3; ld.global.u32 %r1, [%rd3]; add.u32 %r1, %r1, 1; st.global.u32 [%rd3+-8], %r1;"), 1, 1, 0, p, p);
+    fetch(&got, p + far - 8, 4);
+    cr_expect_eq(got, 43);
+    cr_expect_eq(cu->cuMemFree(p), CUDA_SUCCESS);
+    cr_expect(cu->cuMemGetInfo(&left, &total) == CUDA_SUCCESS && left == total);
+}
+
+Test(sim_driver, copies_and_fills)
+{
+    uint32_t data[64], got[64];
+    for (uint32_t k = 0; k < 64; k++) data[k] = k;
+    CUdeviceptr a = buffer(data, 256), b = buffer(NULL, 256);
+    cr_expect_eq(cu->cuMemcpyDtoDAsync(b, a + 4, 252, NULL), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemsetD8Async(b + 252, 0xAB, 4, NULL), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemsetD32Async(b, 7, 2, NULL), CUDA_SUCCESS);
+    fetch(got, b, 256);
+    cr_expect(got[0] == 7 && got[1] == 7 && got[2] == 3 && got[62] == 63 && got[63] == 0xABABABAB);
+    cr_expect_eq(cu->cuMemcpyHtoD(a + 4, data, 256), CUDA_ERROR_INVALID_VALUE);
+    cr_expect(strstr(cu->detail(), "not inside one allocation") != NULL);
+    cr_expect_eq(cu->cuMemcpyDtoH(data, 4096, 4), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuMemcpyDtoH(NULL, a, 4), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuMemsetD32Async(a + 2, 0, 1, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuMemcpyHtoD(a, NULL, 0), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemFree(a + 4), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuMemFree(0), CUDA_SUCCESS);
+    CUdeviceptr p;
+    int ordinal;
+    size_t size;
+    cr_expect(cu->cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, a + 8) == CUDA_SUCCESS && p == a + 8);
+    cr_expect(cu->cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, a + 8) == CUDA_SUCCESS && ordinal == 0);
+    cr_expect(cu->cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, a + 8) == CUDA_SUCCESS && p == a);
+    cr_expect(cu->cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, a + 8) == CUDA_SUCCESS && size == 256);
+    cr_expect_eq(cu->cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)data), CUDA_ERROR_INVALID_VALUE);
+}
+
+Test(sim_driver, kernels_and_their_limits)
+{
+    CUlibrary l;
+    CUkernel k;
+    CUfunction f;
+    int v, dummy = 0;
+    CUdeviceptr a = buffer("0123", 4);
+    void *params[] = {&a, &a};
+    const char *ptx = HEAD80 ".extern .shared .align 16 .b8 dyn[];\n.shared .align 4 .b8 fixed[100];\n.visible .entry k(.param .u64 a, .param .u64 b)\n.maxntid 128, 1, 1\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, dyn;\nst.shared.u32 [%r1], 1;\nst.shared.u32 [fixed+96], 1;\nret;\n}\n";
+    cr_assert_eq(cu->cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuLibraryGetKernel(&k, l, "nobody"), CUDA_ERROR_NOT_FOUND);
+    cr_assert(cu->cuLibraryGetKernel(&k, l, "k") == CUDA_SUCCESS && cu->cuKernelGetFunction(&f, k) == CUDA_SUCCESS);
+    cr_expect(cu->cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, k, 0) == CUDA_SUCCESS && v == 112);
+    cr_expect(cu->cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, k, 0) == CUDA_SUCCESS && v == 128);
+    cr_expect(cu->cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, k, 0) == CUDA_SUCCESS && v == 0);
+    cr_expect_eq(cu->cuKernelGetAttribute(&v, CU_FUNC_ATTRIBUTE_NUM_REGS, k, 5), CUDA_ERROR_INVALID_DEVICE);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 128, 1, 1, 40000, NULL, params, NULL), CUDA_SUCCESS, "%s", sim_report());
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 128, 1, 1, 60000, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect(strstr(cu->detail(), "60000 bytes of dynamic shared memory") != NULL);
+    cr_expect_eq(cu->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 163 * 1024, k, 0), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 163 * 1024 - 112, k, 0), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 128, 1, 1, 163 * 1024 - 112, NULL, params, NULL), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 129, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuLaunchKernel(f, 0, 1, 1, 1, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 65536, 1, 1, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 16, NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuLaunchKernel((CUfunction)(void *)&dummy, 1, 1, 1, 1, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect(cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&v, f, 128, 40000) == CUDA_SUCCESS && v == 4);
+    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = 16};
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    cr_expect_eq(cu->cuLaunchKernelEx(&config, f, params, NULL), CUDA_SUCCESS);
+    cluster.value.clusterDim.x = 2, cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
+    config.attrs = &cluster, config.numAttrs = 1;
+    cr_expect_eq(cu->cuLaunchKernelEx(&config, f, params, NULL), CUDA_ERROR_NOT_SUPPORTED);
+    cr_expect_eq(cu->cuLaunchKernelEx(NULL, f, params, NULL), CUDA_ERROR_INVALID_VALUE);
+    CUdeviceptr both[2] = {a, a};
+    size_t size = sizeof both;
+    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, both, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 16, NULL, NULL, extra), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuLibraryUnload(l), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuLibraryUnload(l), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
+}
+
+Test(sim_driver, the_second_device)
+{
+    CUcontext c;
+    cu->cuDevicePrimaryCtxRetain(&c, 1);
+    cu->cuCtxSetCurrent(c);
+    uint32_t got;
+    CUdeviceptr a = buffer("0123", 4);
+    run(".version 8.0\n.target sm_90a\n.address_size 64\n" KERNEL("st.global.u32 [%rd1], 9; fence.proxy.async; fence.acq_rel.cta; griddepcontrol.wait; setmaxnreg.inc.sync.aligned.u32 240; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"), 1, 32, 0, a, a);
+    fetch(&got, a, 4);
+    cr_expect_eq(got, 9);
+}
+
+Test(sim_driver, capture_and_replay)
+{
+    CUstream s;
+    CUgraph g;
+    CUgraphExec x;
+    CUstreamCaptureStatus status;
+    CUevent e[2];
+    float ms;
+    uint32_t zero = 0, got = 99;
+    CUdeviceptr a = buffer(&zero, 4);
+    CUfunction f = load(HEAD80 KERNEL("ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;"));
+    void *params[] = {&a, &a};
+    cr_assert_eq(cu->cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
+    cr_expect(cu->cuStreamIsCapturing(s, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    cr_expect_eq(cu->cuMemsetD32Async(a, 10, 1, s), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuStreamEndCapture(s, &g), CUDA_SUCCESS);
+    fetch(&got, a, 4);
+    cr_expect_eq(got, 0, "nothing has run yet");
+    cr_assert_eq(cu->cuGraphInstantiate(&x, g, 0), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuGraphDestroy(g), CUDA_SUCCESS);
+    cr_expect(cu->cuEventCreate(&e[0], 0) == CUDA_SUCCESS && cu->cuEventCreate(&e[1], 0) == CUDA_SUCCESS);
+    cr_expect_eq(cu->cuEventElapsedTime(&ms, e[0], e[1]), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuEventRecord(e[0], s), CUDA_SUCCESS);
+    for (int k = 0; k < 2; k++) {
+        cr_expect_eq(cu->cuGraphLaunch(x, s), CUDA_SUCCESS);
+        cr_expect_eq(cu->cuStreamSynchronize(s), CUDA_SUCCESS);
+        fetch(&got, a, 4);
+        cr_expect_eq(got, 12);
+    }
+    cr_expect(cu->cuEventRecord(e[1], s) == CUDA_SUCCESS && cu->cuEventSynchronize(e[1]) == CUDA_SUCCESS && cu->cuEventElapsedTime(&ms, e[0], e[1]) == CUDA_SUCCESS && ms > 0);
+    cr_expect(cu->cuEventDestroy(e[0]) == CUDA_SUCCESS && cu->cuEventDestroy(e[0]) == CUDA_ERROR_INVALID_HANDLE);
+    cr_expect(cu->cuGraphExecDestroy(x) == CUDA_SUCCESS && cu->cuGraphLaunch(x, s) == CUDA_ERROR_INVALID_HANDLE);
+    cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuStreamSynchronize(s), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    cr_expect_eq(cu->cuStreamEndCapture(s, &g), CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+    cr_expect_eq(cu->cuStreamEndCapture(s, &g), CUDA_ERROR_ILLEGAL_STATE);
+    cr_expect(cu->cuStreamDestroy(s) == CUDA_SUCCESS && cu->cuStreamDestroy(s) == CUDA_ERROR_INVALID_HANDLE);
+}
+
+Test(sim_driver, nulls_and_names)
+{
+    const char *s;
+    cr_expect(cu->cuGetErrorName(CUDA_ERROR_ILLEGAL_ADDRESS, &s) == CUDA_SUCCESS && !strcmp(s, "CUDA_ERROR_ILLEGAL_ADDRESS"));
+    cr_expect(cu->cuGetErrorString(CUDA_SUCCESS, &s) == CUDA_SUCCESS && !strcmp(s, "no error"));
+    cr_expect(cu->cuGetErrorName((CUresult)123456, &s) == CUDA_ERROR_INVALID_VALUE && !s);
+    cr_expect_eq(cu->cuInit(1), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuDeviceGetCount(NULL), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuMemAlloc(NULL, 4), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuLibraryLoadData(NULL, "x", NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuStreamSynchronize((CUstream)(void *)&s), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuLibraryGetKernel(NULL, NULL, NULL), CUDA_ERROR_INVALID_VALUE);
+}
+
+#include <pthread.h>
+static void *worker(void *arg)
+{
+    CUcontext c;
+    uint32_t zero = 0, got = 0;
+    (void)arg;
+    cu->cuDevicePrimaryCtxRetain(&c, 0);
+    cu->cuCtxSetCurrent(c);
+    CUdeviceptr a;
+    cu->cuMemAlloc(&a, 4);
+    cu->cuMemcpyHtoD(a, &zero, 4);
+    CUlibrary l;
+    CUkernel k;
+    void *params[] = {&a, &a};
+    for (int i = 0; i < 20; i++) {
+        if (cu->cuLibraryLoadData(&l, HEAD80 KERNEL("red.global.add.u32 [%rd1], 1;"), NULL, NULL, 0, NULL, NULL, 0) || cu->cuLibraryGetKernel(&k, l, "k")) return arg;
+        if (cu->cuLaunchKernel((CUfunction)k, 4, 1, 1, 64, 1, 1, 0, NULL, params, NULL)) return arg;
+        cu->cuLibraryUnload(l);
+    }
+    cu->cuMemcpyDtoH(&got, a, 4);
+    cu->cuMemFree(a);
+    return got == 20 * 256 ? NULL : arg;
+}
+Test(sim_driver, threads)
+{
+    pthread_t t[4];
+    void *r;
+    sim_set_options(&(sim_options){.threads = 2});
+    for (int k = 0; k < 4; k++) pthread_create(&t[k], NULL, worker, t);
+    for (int k = 0; k < 4; k++) cr_expect(!pthread_join(t[k], &r) && !r);
+}

@@ -1,0 +1,92 @@
+/* What the parser refuses, and how it says so; what it must take. */
+#include "test_sim_machine.h"
+
+TestSuite(sim_parse, .init = open80);
+
+static void refused(const char *ptx, const char *words)
+{
+    CUlibrary l;
+    CUresult r = cu->cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0);
+    cr_expect_eq(r, CUDA_ERROR_INVALID_PTX, "code %d for: %s", r, words);
+    cr_expect(strstr(cu->detail(), words) != NULL, "\"%s\" is not in: %s", words, cu->detail());
+}
+
+Test(sim_parse, errors_name_the_line_and_the_text)
+{
+    refused(HEAD80 KERNEL("frob.u32 %r1, %r2;"), "PTX line 15: unknown instruction: frob.u32 %r1, %r2");
+    refused(HEAD80 KERNEL("add.wild.u32 %r1, %r2, %r2;"), "PTX line 15: unknown modifier .wild: add.wild.u32");
+    refused(HEAD80 KERNEL("add.u32 %r1, %r2;"), "unknown instruction");
+    refused(HEAD80 KERNEL("add.u32 %r1, %rd2, %r2;"), "an operand has the wrong size");
+    refused(HEAD80 KERNEL("add.u32 %r1, %q2, %r2;"), "unknown special register");
+    refused(HEAD80 KERNEL("add.u32 %r1, nowhere, %r2;"), "undeclared name");
+    refused(HEAD80 KERNEL("add.u32 7, %r1, %r2;"), "the destination is no register");
+    refused(HEAD80 KERNEL("bra NOWHERE;"), "the label is not defined");
+    refused(HEAD80 KERNEL("@%r1 mov.u32 %r2, 1;"), "the guard is no predicate");
+    refused(HEAD80 KERNEL("@%q mov.u32 %r2, 1;"), "register %q is not declared");
+    refused(HEAD80 KERNEL("ld.global.u32 %r1, %rd1;"), "expected an address in brackets");
+    refused(HEAD80 KERNEL("ld.global.v2.u32 {%r1}, [%rd1];"), "wrong number of elements");
+    refused(HEAD80 KERNEL("st.param.u32 [a], %r1;"), "this space cannot be written");
+    refused(HEAD80 KERNEL("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};"), "this mma is not simulated");
+    refused(HEAD80 KERNEL("cp.async.cg.shared.global [%r1], [%rd1], 8;"), "with .cg 16");
+    refused(HEAD80 KERNEL("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];"), "this copy is not simulated");
+    refused(HEAD80 KERNEL("call.uni (retval0), vprintf, (param0, param1);"), "calls are not simulated");
+    refused(HEAD80 KERNEL("add.u32 %r1, %r2, %r2"), "expected ',' or ';'");
+    refused(HEAD80 KERNEL("mov.u32 %r1, 12x4;"), "is no number");
+    refused(HEAD80 KERNEL("setp.between.s32 %p1, %r1, %r2;"), "the comparison is missing");
+    refused(HEAD80 KERNEL("ld.global.u32 %r1, [%rd1"), "expected ']'");
+    refused(HEAD80 ".visible .entry k()\n{\nret;\n", "is not closed");
+    refused(HEAD80 "/* open", "a comment is not closed");
+    refused(HEAD80 ".surprise 3\n", "PTX line 4: unknown directive .surprise");
+    refused(".target sm_80\n", "does not start with .version");
+    refused(".version 8.0\n.target sm_80\n.address_size 32\n", "only 64-bit addresses");
+    refused(HEAD80 ".visible .entry k()\n{\n.reg .q32 %r<3>;\nret;\n}\n", "unknown type .q32");
+    refused(HEAD80 ".global .align 3 .b32 x;\n", "is no power of two");
+    refused(HEAD80 ".global .b32 x[2] = {1, 2, 3};\n", "too many initialisers");
+    refused(HEAD80 ".visible .entry k() .reqnctapercluster 2, 1, 1\n{\nret;\n}\n", "clusters of more than one block");
+}
+
+Test(sim_parse, images_that_are_no_ptx)
+{
+    CUlibrary l;
+    cr_expect_eq(cu->cuLibraryLoadData(&l, "\177ELF\2\1\1", NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_INVALID_IMAGE);
+    cr_expect_eq(cu->cuLibraryLoadData(&l, "", NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_INVALID_IMAGE);
+    cr_expect_eq(cu->cuLibraryLoadData(&l, "// only\n", NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_INVALID_IMAGE);
+    cr_expect_eq(cu->cuLibraryLoadData(&l, HEAD90 KERNEL(""), NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_NO_BINARY_FOR_GPU);
+    cr_expect_eq(cu->cuLibraryLoadData(&l, ".version 7.0\n.target sm_75\n.address_size 64\n", NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
+}
+
+/* Every cut of a text ends in an answer, never in a crash. */
+Test(sim_parse, truncated_texts)
+{
+    const char *ptx = HEAD80 ".file 1 \"x.cu\"\n.global .align 4 .b8 t[4] = {1, 0x2, 3, 4};\n.visible .entry k(.param .align 8 .b8 s[24])\n.maxntid 128, 1, 1\n{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n.reg .b64 %rd<9>;\n"
+                      ".loc 1 3 4, function_name $L+5, inlined_at 1 9 2\nld.param.u64 %rd1, [s+8];\nmov.b64 {%r1, %r2}, %rd1;\n{ .reg .pred q; setp.ne.s32 q|%p1, %r1, -7; @!q bra $L1; }\n"
+                      "brx.idx %r1, T;\nT: .branchtargets $L1, $L1;\n$L1:\nmov.f32 %r3, 0f3F800000;\nld.global.v4.u32 {%r1,_,%r3,%r4}, [%rd1+-16];\nret;\n}\n.section .debug_str { L: .b8 1 }\n";
+    size_t n = strlen(ptx);
+    char *cut = malloc(n + 1);
+    CUlibrary l;
+    cr_expect_eq(cu->cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS, "%s", cu->detail());
+    for (size_t k = 0; k < n; k++) {
+        memcpy(cut, ptx, k), cut[k] = 0;
+        if (!cu->cuLibraryLoadData(&l, cut, NULL, NULL, 0, NULL, NULL, 0)) cu->cuLibraryUnload(l);
+    }
+    for (size_t k = 0; k < n; k++) { /* one character lost, one replaced */
+        memcpy(cut, ptx, k), strcpy(cut + k, ptx + k + 1);
+        if (!cu->cuLibraryLoadData(&l, cut, NULL, NULL, 0, NULL, NULL, 0)) cu->cuLibraryUnload(l);
+        strcpy(cut, ptx), cut[k] = "{}[]().,;:@%x0-\"/"[k % 17];
+        if (!cu->cuLibraryLoadData(&l, cut, NULL, NULL, 0, NULL, NULL, 0)) cu->cuLibraryUnload(l);
+    }
+    free(cut);
+}
+
+Test(sim_parse, forms_that_compilers_and_people_write)
+{
+    uint32_t got[4];
+    CUdeviceptr in = buffer("0123456789abcdef", 16), out = buffer(NULL, 16);
+    /* labels and registers of inline assembly, twice the same; comments; literals */
+    run(HEAD80 KERNEL("mov.u32 %r1, 0; // add\n{\n.reg .pred p;\n.reg .b32 %n;\nmov.u32 %n, 3;\nLOOP:\nadd.u32 %r1, %r1, 1;\nsub.u32 %n, %n, 1;\nsetp.ne.u32 p, %n, 0;\n@p bra LOOP;\n}\n"
+                      "{\n.reg .pred p;\n.reg .b32 %n;\nmov.u32 %n, 0x4;\nLOOP: add.u32 %r1, %r1, 0b10;\nsub.u32 %n, %n, 1U;\nsetp.ne.u32 p, %n, 0;\n@p bra.uni LOOP;\n}\n"
+                      "/* and\nmore */ st.global.u32 [%rd2], %r1; mov.f32 %f1, 1.5; st.global.f32 [%rd2+4], %f1; mov.f64 %d1, 0d3FF0000000000000; cvt.rn.f32.f64 %f2, %d1; st.global.f32 [%rd2+8], %f2; st.global.u32 [%rd2+12], 017;"),
+        1, 1, 0, in, out);
+    fetch(got, out, 16);
+    cr_expect(got[0] == 11 && got[1] == 0x3FC00000 && got[2] == 0x3F800000 && got[3] == 15, "%u %x %x %u", got[0], got[1], got[2], got[3]);
+}
