@@ -72,7 +72,8 @@ static bool smaller(const fa_candidate *a, const fa_candidate *b)
     return a->smem != b->smem ? a->smem < b->smem : a->regs < b->regs;
 }
 
-/* In pairs, each going first every other time. *winner gets a or b. */
+/* In pairs, each going first every other time. *winner gets a or b. Their times stay those of the last round, where all entrants met
+ * under the same clock, but for what the pairs say: the winner has the smaller of the two, the other that times the ratio of the pairs. */
 static fa_status duel(fa_contest *c, fa_candidate *a, fa_candidate *b, fa_candidate **winner)
 {
     double x[PAIRS_MOST], y[PAIRS_MOST];
@@ -96,14 +97,15 @@ static fa_status duel(fa_contest *c, fa_candidate *a, fa_candidate *b, fa_candid
         *winner = a->seconds <= b->seconds ? a : b;
         return st;
     }
-    sum_up(a);
-    sum_up(b);
     bool tie = fabs(log(r.mean)) <= r.half || fabs(log(r.mean)) < HALF_ENOUGH;
+    double least = fmin(a->seconds, b->seconds);
     *winner = tie ? (smaller(b, a) ? b : a) : r.mean < 1 ? a : b;
-    if (tie)
-        a->seconds = b->seconds = sqrt(a->seconds * b->seconds);
-    else if ((a->seconds < b->seconds) != (r.mean < 1)) /* medians may disagree with the pairs: what is recorded must not */
-        (*winner == a ? b : a)->seconds = (*winner)->seconds * (r.mean < 1 ? 1 / r.mean : r.mean);
+    a->spread = fa_samples_spread(&a->samples);
+    b->spread = fa_samples_spread(&b->samples);
+    a->count = b->count = n;
+    a->seconds = b->seconds = least;
+    if (!tie)
+        (*winner == a ? b : a)->seconds = least * fmax(r.mean, 1 / r.mean);
     return st;
 }
 

@@ -95,6 +95,9 @@ static fa_status list_candidates(search *s)
         for (size_t i = 0; i < space.n && st == FA_OK; i++) {
             const fa_point *pt = &space.points[i];
             fa_candidate *c = &t->candidate[t->n];
+            /* without groups, packing them is the same kernel by another name */
+            if (fa_config_get(&pt->config, "pack", 0) && t->problem.hq == t->problem.hkv)
+                continue;
             if (!pt->fits || fa_model_cost(g, &t->problem, &pt->config, s->site->arch, 0, &c->cost) != FA_OK)
                 continue;
             c->config = pt->config;

@@ -157,6 +157,6 @@ const cli_command cli_twin = {
              "bits of Q K^T and O a row of V; 'sums' makes every probability 1, so that O is the bare sum of V; 'whole' is the case as it is. "
              "Matrix products must agree bit for bit, or it exits 4; 2^x and log2, which hardware approximates, may differ, and by how "
              "many ulp is told.",
-    .examples = "fagen twin --device cuda:0 --count 60\nfagen twin --device sim:sm_90a --with sim:sm_80",
+    .examples = "fagen twin --device cuda:0 --count 60",
     .groups = groups, .size = sizeof(twin_args), .run = run,
 };

@@ -29,6 +29,7 @@ typedef struct work {
     double issue, smem_bytes, latency; /* per block of scores; latency: clocks in which its thread block only waits */
     double tile_issue, tile_latency;   /* per row tile: prologue and epilogue; instructions, and clocks of waiting */
     double efficiency;                 /* of the matrix unit's rate */
+    double regs;                       /* per thread, as the compiler is expected to use them; 0 = the layout's */
     double rate;                       /* of the unit, FLOP per clock and SM */
     char unit[12];
     bool naive;                        /* three passes: S and P go through memory */
@@ -90,6 +91,7 @@ static void read_work(lua_State *L, job *j)
     w->tile_issue = number(L, j, "tile_issue", 0);
     w->tile_latency = number(L, j, "tile_latency", 0);
     w->efficiency = number(L, j, "efficiency", 1);
+    w->regs = number(L, j, "regs", 0);
     text(L, j, "unit", "mma16", w->unit, sizeof w->unit);
     text(L, j, "algorithm", "flash2", algorithm, sizeof algorithm);
     w->naive = !strcmp(algorithm, "naive");
@@ -199,6 +201,11 @@ static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *co
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit);
 }
 
+static double corner(double a, double b)
+{
+    return pow(pow(a, CORNER) + pow(b, CORNER), 1 / CORNER);
+}
+
 static void estimate(fa_cost *out, const job *j, fa_band band)
 {
     const fa_problem *p = j->shaped;
@@ -218,7 +225,7 @@ static void estimate(fa_cost *out, const job *j, fa_band band)
     double other = fmax(exps, issue);
     double busy = fmax(fmax(matrix, other) + shows * fmin(matrix, other), smem);
     double alone = (fmax(matrix + other, smem) + w->latency) / sharing;
-    double block = pow(pow(busy, CORNER) + pow(alone, CORNER), 1 / CORNER);
+    double block = corner(busy, alone);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
 
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. */
@@ -233,7 +240,7 @@ static void estimate(fa_cost *out, const job *j, fa_band band)
     out->t_smem = all * smem;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * fed);
     out->t_hbm = hbm_bytes(p, a, out, s->pack, tiles, w->naive) / (a->hbm_gbs * 1e9);
-    out->seconds = LAUNCH_SECONDS * j->source.steps + fmax(clocks / clock, fmax(out->t_l2, out->t_hbm));
+    out->seconds = LAUNCH_SECONDS * j->source.steps + corner(clocks / clock, fmax(out->t_l2, out->t_hbm));
 
     const struct {
         const char *name;
@@ -270,7 +277,9 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, con
         return fa_fail(FA_UNSUPPORTED, "%s declares no work(): it has no model", f->name);
     if (j.w.rate == 0)
         return fa_fail(FA_UNSUPPORTED, "%s needs the unit %s, which %s lacks", f->name, j.w.unit, a->name);
-    occupancy(out, a, j.source.step[0].smem, regs > 0 ? regs : j.source.min_regs, j.source.step[0].threads);
+    if (regs <= 0)
+        regs = j.w.regs > 0 ? (int)j.w.regs : j.source.min_regs;
+    occupancy(out, a, j.source.step[0].smem, regs, j.source.step[0].threads);
     if (out->blocks_sm < 1)
         return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", f->name, a->name, out->limiter);
     out->grid = fa_step_grid(&j.source.step[0], p.b, p.hq, p.hkv, p.sq, p.sk);

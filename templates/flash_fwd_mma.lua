@@ -3,6 +3,9 @@
 
 local function round_up(x, to) return (x + to - 1) // to * to end
 
+-- Registers that a thread may have when an SM is to hold this many blocks.
+local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
+
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
 
@@ -34,9 +37,14 @@ return {
       if c.order ~= 2 or (c.stages_k == 2 and c.stages_v == 2) then return true end
       return false, "order 2 needs two stages of K and of V"
     end },
+    -- A limit that leaves a thread as many registers as a smaller one compiles to the same code.
     { "ctas", function(p, c, a)
-      if c.ctas * c.warps <= a.warps_sm and c.ctas * c.warps <= 16 then return true end
-      return false, c.ctas .. " blocks of " .. c.warps .. " warps: more than 16 warps leave too few registers"
+      local limit = register_limit(a, c.warps, c.ctas)
+      if c.ctas * c.warps > 16 then
+        return false, c.ctas .. " blocks of " .. c.warps .. " warps: " .. limit .. " registers per thread are too few"
+      end
+      if c.ctas == 1 or limit < register_limit(a, c.warps, c.ctas - 1) then return true end
+      return false, "as with ctas=" .. c.ctas - 1 .. ": " .. limit .. " registers per thread"
     end },
   },
 
@@ -97,6 +105,8 @@ return {
       latency = latency,
       tile_latency = 5500,
       efficiency = 0.83,
+      -- The compiler takes about a quarter more than it must, to have loads under way.
+      regs = math.min(register_limit(a, c.warps, c.ctas), l.regs * 5 // 4 + 8),
     }
   end,
 }
