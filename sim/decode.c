@@ -44,9 +44,9 @@ static const struct { const char *name; int special; } specials[] = {
     {"%cluster_ctarank", SR_ZERO}, {"%cluster_nctarank", SR_ONE}, {"%is_explicit_cluster", SR_ZERO},
 };
 
-_Noreturn void dec_fail(dec *d, const char *why) { sim_ptx_fail(d->p, d->i->line, "%s: %s", why, d->i->text); }
+_Noreturn void sim_dec_fail(dec *d, const char *why) { sim_ptx_fail(d->p, d->i->line, "%s: %s", why, d->i->text); }
 
-bool dec_mod(dec *d, const char *word)
+bool sim_dec_mod(dec *d, const char *word)
 {
     for (int k = 1; k < d->i->words; k++) {
         if (d->i->used >> k & 1 || strcmp(d->i->word[k], word)) continue;
@@ -55,12 +55,12 @@ bool dec_mod(dec *d, const char *word)
     }
     return false;
 }
-int dec_one_of(dec *d, const char *const *words, int none)
+int sim_dec_one_of(dec *d, const char *const *words, int none)
 {
-    for (int k = 0; words[k]; k++) if (dec_mod(d, words[k])) return k;
+    for (int k = 0; words[k]; k++) if (sim_dec_mod(d, words[k])) return k;
     return none;
 }
-sim_type dec_type(dec *d) /* the last type not yet used */
+sim_type sim_dec_type(dec *d) /* the last type not yet used */
 {
     for (int k = d->i->words - 1; k > 0; k--) {
         sim_type t = d->i->used >> k & 1 ? T_NONE : sim_type_of(d->i->word[k]);
@@ -68,25 +68,24 @@ sim_type dec_type(dec *d) /* the last type not yet used */
         d->i->used |= 1u << k;
         return t;
     }
-    dec_fail(d, "the instruction has no type");
+    sim_dec_fail(d, "the instruction has no type");
 }
-void dec_ops(dec *d, int least, int most)
+void sim_dec_ops(dec *d, int least, int most)
 {
-    if (d->i->ops < least || d->i->ops > most) dec_fail(d, "wrong number of operands");
+    if (d->i->ops < least || d->i->ops > most) sim_dec_fail(d, "wrong number of operands");
 }
-int dec_round(dec *d)
+int sim_dec_round(dec *d)
 {
     static const char *const modes[] = {"rn", "rz", "rm", "rp", "rna", NULL};
-    return dec_one_of(d, modes, -1);
+    return sim_dec_one_of(d, modes, -1);
 }
 
-static char class_of(sim_type t) { return t == T_PRED ? 'p' : sim_type_bytes(t) == 8 ? 'q' : 'w'; }
-char dec_class(dec *d, const ptx_operand *o)
+char sim_dec_class(dec *d, const ptx_operand *o)
 {
-    return o->kind == O_REG ? class_of(d->f->reg[o->reg].type) : 0;
+    return o->kind == O_REG ? sim_type_class(d->f->reg[o->reg].type) : 0;
 }
 
-int32_t dec_constant(dec *d, uint64_t v, bool wide)
+int32_t sim_dec_constant(dec *d, uint64_t v, bool wide)
 {
     ptx_function *f = d->f;
     if (!wide) v &= 0xFFFFFFFF;
@@ -96,12 +95,12 @@ int32_t dec_constant(dec *d, uint64_t v, bool wide)
     return ~(int32_t)f->constants++;
 }
 
-uint64_t dec_symbol(dec *d, const ptx_operand *o, sim_space *space)
+uint64_t sim_dec_symbol(dec *d, const ptx_operand *o, sim_space *space)
 {
     const sim_variable *v = sim_ptx_variable(d->p, d->f, o->name);
     int param = sim_ptx_param(d->f, o->name);
     if (param >= 0) return *space = SP_PARAM, d->f->program->params[param].offset;
-    if (!v) dec_fail(d, sim_ptx_label(d->f, o->name, (uint32_t)(d->i - d->f->insn)) >= 0 ? "a label is no operand here" : "undeclared name");
+    if (!v) sim_dec_fail(d, sim_ptx_label(d->f, o->name, (uint32_t)(d->i - d->f->insn)) >= 0 ? "a label is no operand here" : "undeclared name");
     *space = v->space;
     return v->address + (v->space == SP_SHARED ? SIM_SHARED_BASE : v->space == SP_LOCAL ? SIM_LOCAL_BASE : 0);
 }
@@ -110,25 +109,25 @@ static int special(dec *d, const char *s, bool dynamic)
 {
     for (size_t k = 0; k < sizeof specials / sizeof *specials; k++)
         if (!strcmp(specials[k].name, s) && (dynamic || specials[k].special < SR_STATIC_COUNT)) return specials[k].special;
-    dec_fail(d, "unknown special register");
+    sim_dec_fail(d, "unknown special register");
 }
 
 /* An operand to be read, of class 'w', 'q' or 'p'; t says how a float literal is stored. */
-int32_t dec_use(dec *d, const ptx_operand *o, char cls, sim_type t)
+int32_t sim_dec_use(dec *d, const ptx_operand *o, char cls, sim_type t)
 {
     ptx_function *f = d->f;
-    if (o->negated && cls != 'p') dec_fail(d, "'!' before something that is no predicate");
+    if (o->negated && cls != 'p') sim_dec_fail(d, "'!' before something that is no predicate");
     if (o->kind == O_REG) {
-        if (class_of(f->reg[o->reg].type) != cls) dec_fail(d, "an operand has the wrong size");
+        if (sim_type_class(f->reg[o->reg].type) != cls) sim_dec_fail(d, "an operand has the wrong size");
         return o->reg;
     }
-    if (o->kind == O_IMM) return dec_constant(d, cls == 'p' ? (uint64_t)(o->imm != 0) : sim_type_bytes(t) == 2 && cls == 'w' && t != T_NONE ? o->imm & 0xFFFF : o->imm, cls == 'q');
+    if (o->kind == O_IMM) return sim_dec_constant(d, cls == 'p' ? (uint64_t)(o->imm != 0) : sim_type_bytes(t) == 2 && cls == 'w' && t != T_NONE ? o->imm & 0xFFFF : o->imm, cls == 'q');
     if (o->kind == O_FLOAT) {
         union { uint64_t q; double v; } x = {.q = o->imm};
         if (o->single) x.v = sim_f32((uint32_t)o->imm);
-        if (t == T_F64 || cls == 'q') return dec_constant(d, x.q, true);
-        if (t == T_F16) return dec_constant(d, sim_round_to(x.v, 10, 5, ROUND_NEAREST), false);
-        return dec_constant(d, o->single ? o->imm : sim_bits((float)x.v), false);
+        if (t == T_F64 || cls == 'q') return sim_dec_constant(d, x.q, true);
+        if (t == T_F16) return sim_dec_constant(d, sim_round_to(x.v, 10, 5, ROUND_NEAREST), false);
+        return sim_dec_constant(d, o->single ? o->imm : sim_bits((float)x.v), false);
     }
     if (o->kind == O_SPECIAL && cls != 'p') {
         int s = special(d, o->name, false);
@@ -137,68 +136,68 @@ int32_t dec_use(dec *d, const ptx_operand *o, char cls, sim_type t)
             f->reg[f->regs] = (ptx_register){o->name, T_B32, -1, true};
             f->special[s] = (int)f->regs++;
         }
-        if (cls != 'w') dec_fail(d, "a special register is 32 bits wide");
+        if (cls != 'w') sim_dec_fail(d, "a special register is 32 bits wide");
         return f->special[s];
     }
     if (o->kind == O_SYMBOL && cls != 'p') {
         sim_space space;
-        uint64_t a = dec_symbol(d, o, &space) + o->imm;
-        return dec_constant(d, a, cls == 'q');
+        uint64_t a = sim_dec_symbol(d, o, &space) + o->imm;
+        return sim_dec_constant(d, a, cls == 'q');
     }
-    dec_fail(d, "an operand is of the wrong kind");
+    sim_dec_fail(d, "an operand is of the wrong kind");
 }
 
-void dec_push(dec *d, int32_t arg, bool negated)
+void sim_dec_push(dec *d, int32_t arg, bool negated)
 {
-    if (d->n == DEC_ARGS) dec_fail(d, "too many operands");
+    if (d->n == DEC_ARGS) sim_dec_fail(d, "too many operands");
     if (negated) d->o->negated |= (uint16_t)(1u << d->n);
     d->arg[d->n++] = arg;
 }
-void dec_def(dec *d, const ptx_operand *o, char cls)
+void sim_dec_def(dec *d, const ptx_operand *o, char cls)
 {
-    if (o->kind == O_SINK) dec_push(d, SIM_NO_ARG, false);
-    else if (o->kind == O_REG && !o->negated) dec_push(d, dec_use(d, o, cls, T_NONE), false);
-    else dec_fail(d, "the destination is no register");
+    if (o->kind == O_SINK) sim_dec_push(d, SIM_NO_ARG, false);
+    else if (o->kind == O_REG && !o->negated) sim_dec_push(d, sim_dec_use(d, o, cls, T_NONE), false);
+    else sim_dec_fail(d, "the destination is no register");
     d->o->defs = (uint8_t)d->n;
 }
-void dec_in(dec *d, const ptx_operand *o, char cls, sim_type t) { dec_push(d, dec_use(d, o, cls, t), o->negated); }
+void sim_dec_in(dec *d, const ptx_operand *o, char cls, sim_type t) { sim_dec_push(d, sim_dec_use(d, o, cls, t), o->negated); }
 
 /* d|p: the second destination, or none. */
-void dec_pair(dec *d, const ptx_operand *o)
+void sim_dec_pair(dec *d, const ptx_operand *o)
 {
-    if (o->pair >= 0 && class_of(d->f->reg[o->pair].type) != 'p') dec_fail(d, "the operand after '|' is no predicate");
-    dec_push(d, o->pair >= 0 ? o->pair : SIM_NO_ARG, false);
+    if (o->pair >= 0 && sim_type_class(d->f->reg[o->pair].type) != 'p') sim_dec_fail(d, "the operand after '|' is no predicate");
+    sim_dec_push(d, o->pair >= 0 ? o->pair : SIM_NO_ARG, false);
     d->o->defs = (uint8_t)d->n;
 }
 
 /* [base+offset]: one argument and imm; generic symbols get their window. */
-void dec_address(dec *d, const ptx_operand *o, sim_space space)
+void sim_dec_address(dec *d, const ptx_operand *o, sim_space space)
 {
-    if (o->kind != O_MEMORY || o->n != 1) dec_fail(d, "expected an address in brackets");
+    if (o->kind != O_MEMORY || o->n != 1) sim_dec_fail(d, "expected an address in brackets");
     const ptx_operand *b = &o->elem[0];
     d->o->imm = (int64_t)o->imm;
     if (b->kind == O_REG) {
-        char c = dec_class(d, b);
-        if (c == 'p' || sim_type_bytes(d->f->reg[b->reg].type) < 4) dec_fail(d, "an address has the wrong size");
+        char c = sim_dec_class(d, b);
+        if (c == 'p' || sim_type_bytes(d->f->reg[b->reg].type) < 4) sim_dec_fail(d, "an address has the wrong size");
         if (c == 'q') d->o->flags |= F_WIDE;
-        dec_push(d, b->reg, false);
+        sim_dec_push(d, b->reg, false);
     } else if (b->kind == O_IMM) {
         d->o->imm = (int64_t)b->imm;
-        dec_push(d, SIM_NO_ARG, false);
+        sim_dec_push(d, SIM_NO_ARG, false);
     } else if (b->kind == O_SYMBOL) {
         sim_space at;
-        uint64_t a = dec_symbol(d, b, &at) + o->imm;
+        uint64_t a = sim_dec_symbol(d, b, &at) + o->imm;
         if (space == SP_GENERIC) a |= at == SP_SHARED ? SIM_WINDOW_SHARED : at == SP_LOCAL ? SIM_WINDOW_LOCAL : at == SP_PARAM ? SIM_WINDOW_PARAM : 0;
-        else if (at != space && !(at == SP_CONST && space == SP_GLOBAL)) dec_fail(d, "the variable lives in another space");
+        else if (at != space && !(at == SP_CONST && space == SP_GLOBAL)) sim_dec_fail(d, "the variable lives in another space");
         d->o->imm = (int64_t)a;
-        dec_push(d, SIM_NO_ARG, false);
-    } else dec_fail(d, "an address is of the wrong kind");
+        sim_dec_push(d, SIM_NO_ARG, false);
+    } else sim_dec_fail(d, "an address is of the wrong kind");
 }
 
 /* A 64-bit cache policy after the address: its value is ignored. */
-void dec_policy(dec *d, int n)
+void sim_dec_policy(dec *d, int n)
 {
-    if (n >= d->i->ops || dec_class(d, &d->i->op[n]) != 'q') dec_fail(d, "expected a cache policy");
+    if (n >= d->i->ops || sim_dec_class(d, &d->i->op[n]) != 'q') sim_dec_fail(d, "expected a cache policy");
 }
 
 /* ---- the tables of alu.h ---- */
@@ -223,7 +222,7 @@ static bool alu(dec *d)
     static const sim_alu_row *const tables[] = {sim_alu_integer, sim_alu_float, sim_alu_half};
     uint32_t before = d->i->used, used = 0;
     if (d->i->words < 2) return false;
-    sim_type t = dec_type(d);
+    sim_type t = sim_dec_type(d);
     const sim_alu_row *r = NULL;
     for (int k = 0; k < 3 && !r; k++)
         for (const sim_alu_row *x = tables[k]; x->op && !r; x++) if (row_matches(d, x, t, &used)) r = x;
@@ -231,19 +230,19 @@ static bool alu(dec *d)
     d->i->used |= used;
     d->o->kind = K_ALU;
     d->o->fn.alu = r->fn;
-    if (dec_mod(d, "ftz")) {
-        if (!r->ftz) dec_fail(d, ".ftz is not allowed here");
+    if (sim_dec_mod(d, "ftz")) {
+        if (!r->ftz) sim_dec_fail(d, ".ftz is not allowed here");
         d->o->fn.alu = r->ftz;
     }
-    if (r->flags & A_SAT && dec_mod(d, "sat")) d->o->flags |= F_SAT;
-    int round = dec_round(d);
-    if (round > 0 && !(r->flags & A_ROUND)) dec_fail(d, "the rounding is not simulated here");
+    if (r->flags & A_SAT && sim_dec_mod(d, "sat")) d->o->flags |= F_SAT;
+    int round = sim_dec_round(d);
+    if (round > 0 && !(r->flags & A_ROUND)) sim_dec_fail(d, "the rounding is not simulated here");
     if (round > 0) d->o->flags |= F_ROUND, d->o->round = (uint8_t)round;
     if (r->flags & A_SPECIAL) d->o->cls = C_SPECIAL;
     d->o->wide = r->operands[0] == 'q';
     d->o->unknown = U_PROPAGATE;
-    dec_def(d, &d->i->op[0], r->operands[0]);
-    for (int k = 1; k < d->i->ops; k++) dec_in(d, &d->i->op[k], r->operands[k], t);
+    sim_dec_def(d, &d->i->op[0], r->operands[0]);
+    for (int k = 1; k < d->i->ops; k++) sim_dec_in(d, &d->i->op[k], r->operands[k], t);
     return true;
 }
 
@@ -253,7 +252,7 @@ static void finish(dec *d)
     for (int k = 1; k < d->i->words; k++) {
         if (d->i->used >> k & 1) continue;
         snprintf(why, sizeof why, "unknown modifier .%.100s", d->i->word[k]);
-        dec_fail(d, why);
+        sim_dec_fail(d, why);
     }
     sim_insn *o = d->o;
     if (d->f->chunk_left < (size_t)d->n) {
@@ -277,13 +276,13 @@ void sim_decode(ptx_parser *p, ptx_function *f)
         dec d = {.p = p, .f = f, .i = &f->insn[k], .o = &f->program->code[k]};
         *d.o = (sim_insn){.guard = d.i->guard, .guard_negated = d.i->guard_negated, .line = d.i->line, .loc = d.i->loc, .text = d.i->text,
                           .target = UINT32_MAX, .join = UINT32_MAX, .unknown = U_DECIDE};
-        if (d.i->guard >= 0 && class_of(f->reg[d.i->guard].type) != 'p') dec_fail(&d, "the guard is no predicate");
+        if (d.i->guard >= 0 && sim_type_class(f->reg[d.i->guard].type) != 'p') sim_dec_fail(&d, "the guard is no predicate");
         bool known = false;
         for (const dec_row *r = sim_decoders; r->op && !known; r++) {
             if (strcmp(r->op, d.i->word[0])) continue;
             known = r->decode(&d);
         }
-        if (!known && !alu(&d)) dec_fail(&d, "unknown instruction");
+        if (!known && !alu(&d)) sim_dec_fail(&d, "unknown instruction");
         finish(&d);
     }
 }

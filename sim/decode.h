@@ -17,20 +17,31 @@ typedef struct dec {
 typedef struct dec_row { const char *op; bool (*decode)(dec *d); } dec_row;
 extern const dec_row sim_decoders[];
 
-_Noreturn void dec_fail(dec *d, const char *why);
-bool dec_mod(dec *d, const char *word);                               /* consumes a modifier */
-int dec_one_of(dec *d, const char *const *words, int none);          /* index of the one that is there */
-int dec_round(dec *d);                                                /* ROUND_..., -1: none given */
-sim_type dec_type(dec *d);
-void dec_ops(dec *d, int least, int most);
-char dec_class(dec *d, const ptx_operand *o);                         /* 'w', 'q', 'p' of a register, else 0 */
-int32_t dec_constant(dec *d, uint64_t v, bool wide);
-uint64_t dec_symbol(dec *d, const ptx_operand *o, sim_space *space);
-int32_t dec_use(dec *d, const ptx_operand *o, char cls, sim_type t);
-void dec_push(dec *d, int32_t arg, bool negated);
-void dec_def(dec *d, const ptx_operand *o, char cls);
-void dec_in(dec *d, const ptx_operand *o, char cls, sim_type t);
-void dec_pair(dec *d, const ptx_operand *o);
-void dec_address(dec *d, const ptx_operand *o, sim_space space);
-void dec_policy(dec *d, int n);
+_Noreturn void sim_dec_fail(dec *d, const char *why);
+bool sim_dec_mod(dec *d, const char *word);                               /* consumes a modifier */
+int sim_dec_one_of(dec *d, const char *const *words, int none);          /* index of the one that is there */
+int sim_dec_round(dec *d);                                                /* ROUND_..., -1: none given */
+sim_type sim_dec_type(dec *d);
+void sim_dec_ops(dec *d, int least, int most);
+char sim_dec_class(dec *d, const ptx_operand *o);                         /* 'w', 'q', 'p' of a register, else 0 */
+int32_t sim_dec_constant(dec *d, uint64_t v, bool wide);
+uint64_t sim_dec_symbol(dec *d, const ptx_operand *o, sim_space *space);
+int32_t sim_dec_use(dec *d, const ptx_operand *o, char cls, sim_type t);
+void sim_dec_push(dec *d, int32_t arg, bool negated);
+void sim_dec_def(dec *d, const ptx_operand *o, char cls);
+void sim_dec_in(dec *d, const ptx_operand *o, char cls, sim_type t);
+void sim_dec_pair(dec *d, const ptx_operand *o);
+void sim_dec_address(dec *d, const ptx_operand *o, sim_space space);
+void sim_dec_policy(dec *d, int n);
+static inline char sim_type_class(sim_type t) { return t == T_PRED ? 'p' : sim_type_bytes(t) == 8 ? 'q' : 'w'; } /* of a register */
+sim_space sim_dec_space(dec *d); /* .global, .shared::cta, ...; none: generic */
+
+/* decode_memory.c */
+bool sim_decode_atom(dec *d);
+bool sim_decode_cp(dec *d);
+bool sim_decode_ldmatrix(dec *d);
+bool sim_decode_load_store(dec *d);
+bool sim_decode_mbarrier(dec *d);
+bool sim_decode_mma(dec *d);
+bool sim_decode_prefetch(dec *d);
 #endif

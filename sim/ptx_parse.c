@@ -1,6 +1,5 @@
-/* ptx_parse: PTX text to modules, variables and raw instructions. Statements are read character by character: an opcode is
- * one run of letters, digits, dots and colons; what follows are operands up to the semicolon. */
-#include "ptx.h"
+/* ptx_parse: PTX text to modules, variables and raw instructions. */
+#include "ptx_text.h"
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -67,213 +66,12 @@ char *sim_ptx_copy(ptx_parser *p, const char *s, size_t n)
     return r;
 }
 
-/* ---- characters ---- */
-
-static void blank(ptx_parser *p)
-{
-    while (p->at < p->end) {
-        char c = *p->at;
-        if (c == '\n') p->line++, p->at++;
-        else if (isspace((unsigned char)c)) p->at++;
-        else if (c == '/' && p->at + 1 < p->end && p->at[1] == '/') while (p->at < p->end && *p->at != '\n') p->at++;
-        else if (c == '/' && p->at + 1 < p->end && p->at[1] == '*') {
-            for (p->at += 2; p->at + 1 < p->end && !(p->at[0] == '*' && p->at[1] == '/'); p->at++) p->line += *p->at == '\n';
-            if (p->at + 1 >= p->end) sim_ptx_fail(p, p->line, "a comment is not closed");
-            p->at += 2;
-        } else return;
-    }
-}
-static char peek(ptx_parser *p)
-{
-    blank(p);
-    return p->at < p->end ? *p->at : 0;
-}
-static bool take(ptx_parser *p, char c)
-{
-    if (peek(p) != c) return false;
-    p->at++;
-    return true;
-}
-static void need(ptx_parser *p, char c)
-{
-    if (!take(p, c)) sim_ptx_fail(p, p->line, "expected '%c' before \"%.20s\"", c, p->at);
-}
-static bool in_name(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '%'; }
-
-/* A name; with dots, an opcode, a directive or a special register. */
-static char *name(ptx_parser *p, bool dots)
-{
-    blank(p);
-    const char *s = p->at;
-    while (p->at < p->end && (in_name(*p->at) || (dots && *p->at == '.') ||
-                              (dots && *p->at == ':' && p->at + 1 < p->end && (p->at[1] == ':' || p->at[-1] == ':'))))
-        p->at++;
-    if (s == p->at) sim_ptx_fail(p, p->line, "expected a name before \"%.20s\"", s);
-    return sim_ptx_copy(p, s, (size_t)(p->at - s));
-}
-static bool word(ptx_parser *p, const char *w) /* consumes w if it stands here as a whole */
-{
-    blank(p);
-    size_t n = strlen(w);
-    if ((size_t)(p->end - p->at) < n || memcmp(p->at, w, n) || (p->at + n < p->end && in_name(p->at[n]))) return false;
-    p->at += n;
-    return true;
-}
-static char *string(ptx_parser *p)
-{
-    need(p, '"');
-    const char *s = p->at;
-    while (p->at < p->end && *p->at != '"' && *p->at != '\n') p->at += *p->at == '\\' && p->at + 1 < p->end ? 2 : 1;
-    if (p->at >= p->end || *p->at != '"') sim_ptx_fail(p, p->line, "a string is not closed");
-    return sim_ptx_copy(p, s, (size_t)(p->at++ - s));
-}
-
-/* A number: decimal, 0x, 0, 0b, with an optional U; 0f and 0d float bits; a decimal point or exponent makes a double. */
-static void number(ptx_parser *p, ptx_operand *o)
-{
-    blank(p);
-    bool minus = false;
-    while (p->at < p->end && (*p->at == '-' || *p->at == '+')) minus ^= *p->at++ == '-', blank(p);
-    const char *s = p->at, *e = s;
-    if (s >= p->end || !isdigit((unsigned char)*s)) sim_ptx_fail(p, p->line, "expected a number before \"%.20s\"", s);
-    char kind = s + 1 < p->end && *s == '0' ? (char)tolower((unsigned char)s[1]) : 0;
-    if (kind == 'f' || kind == 'd') {
-        uint64_t bits = 0;
-        for (e += 2; e < p->end && isxdigit((unsigned char)*e); e++) bits = bits << 4 | (uint64_t)(isdigit((unsigned char)*e) ? *e - '0' : tolower(*e) - 'a' + 10);
-        o->kind = O_FLOAT, o->single = kind == 'f';
-        o->imm = bits ^ (minus ? o->single ? 1ull << 31 : 1ull << 63 : 0);
-    } else {
-        while (e < p->end && (isalnum((unsigned char)*e) || *e == '.')) e++;
-        bool real = memchr(s, '.', (size_t)(e - s)) || (kind != 'x' && (memchr(s, 'e', (size_t)(e - s)) || memchr(s, 'E', (size_t)(e - s))));
-        if (real && e < p->end && (*e == '-' || *e == '+')) for (e++; e < p->end && isdigit((unsigned char)*e); e++) {}
-        char text[64], *stop;
-        size_t n = (size_t)(e - s) < 63 ? (size_t)(e - s) : 63;
-        memcpy(text, s, n), text[n] = 0;
-        if (real) {
-            union { double d; uint64_t q; } x = {.d = strtod(text, &stop)};
-            o->kind = O_FLOAT, o->imm = x.q ^ (minus ? 1ull << 63 : 0);
-        } else {
-            uint64_t v = kind == 'b' ? strtoull(text + 2, &stop, 2) : strtoull(text, &stop, 0);
-            if (*stop == 'U' || *stop == 'u') stop++;
-            o->kind = O_IMM, o->imm = minus ? 0 - v : v;
-        }
-        if (*stop) sim_ptx_fail(p, p->line, "\"%s\" is no number", text);
-    }
-    p->at = e;
-}
-
-/* ---- names ---- */
-
-static int find_register(const ptx_function *f, const char *s)
-{
-    size_t n = strlen(s), digits = n;
-    while (digits && isdigit((unsigned char)s[digits - 1])) digits--;
-    long number_of = digits < n && n - digits < 9 ? strtol(s + digits, NULL, 10) : -1;
-    for (size_t i = f->regs; i-- > 0;) {
-        const ptx_register *r = &f->reg[i];
-        if (!r->name || r->hidden) continue;
-        if (r->number < 0 ? !strcmp(r->name, s) : (number_of >= 0 && number_of < r->number && strlen(r->name) == digits && !memcmp(r->name, s, digits)))
-            return (int)i + (r->number < 0 ? 0 : (int)number_of);
-    }
-    return -1;
-}
-
-const sim_variable *sim_ptx_variable(ptx_parser *p, ptx_function *f, const char *s)
-{
-    for (size_t i = f ? f->locals : 0; i-- > 0;) if (!strcmp(f->local[i].name, s)) return &f->local[i];
-    for (uint32_t i = p->module->nvars; i-- > 0;) if (!strcmp(p->module->vars[i].name, s)) return &p->module->vars[i];
-    return NULL;
-}
-int sim_ptx_param(const ptx_function *f, const char *s)
-{
-    for (size_t i = 0; i < f->param_names; i++) if (!strcmp(f->param_name[i], s)) return (int)i;
-    return -1;
-}
-int sim_ptx_label(const ptx_function *f, const char *s, uint32_t from)
-{
-    int best = -1;
-    for (size_t i = 0; i < f->labels; i++) {
-        const ptx_label *l = &f->label[i];
-        if (strcmp(l->name, s) || from < l->first || from > l->last) continue;
-        if (best < 0 || l->last - l->first < f->label[best].last - f->label[best].first) best = (int)i;
-    }
-    return best;
-}
-
-/* ---- operands ---- */
-
-static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o);
-
-static void list(ptx_parser *p, ptx_function *f, ptx_operand *o, char close)
-{
-    size_t cap = 0;
-    if (take(p, close)) return;
-    do {
-        o->elem = sim_ptx_grow(p, o->elem, &cap, (size_t)o->n, sizeof *o->elem);
-        operand(p, f, &o->elem[o->n++]);
-    } while (take(p, ','));
-    need(p, close);
-}
-
-static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o)
-{
-    *o = (ptx_operand){.reg = -1, .pair = -1};
-    char c = peek(p);
-    if (c == '{') {
-        p->at++;
-        o->kind = O_VECTOR;
-        list(p, f, o, '}');
-    } else if (c == '[') {
-        p->at++;
-        list(p, f, o, ']');
-        if (!o->n) sim_ptx_fail(p, p->line, "an address is empty");
-        o->kind = O_MEMORY;
-        o->imm = o->elem[0].kind == O_IMM ? 0 : o->elem[0].imm;
-    } else if (c == '!') {
-        p->at++;
-        operand(p, f, o);
-        o->negated = true;
-    } else if (isdigit((unsigned char)c) || c == '-' || c == '+') {
-        number(p, o);
-    } else {
-        char *s = name(p, false);
-        if (!strcmp(s, "_")) {
-            o->kind = O_SINK;
-        } else if ((o->reg = find_register(f, s)) >= 0) {
-            o->kind = O_REG;
-        } else if (*s == '%') {
-            while (p->at < p->end && *p->at == '.') {
-                p->at++;
-                char *member = name(p, false), *whole = sim_ptx_alloc(p, strlen(s) + strlen(member) + 2);
-                sprintf(whole, "%s.%s", s, member);
-                s = whole;
-            }
-            o->kind = O_SPECIAL;
-        } else {
-            o->kind = O_SYMBOL;
-        }
-        o->name = s;
-        if (!strcmp(s, "WARP_SZ")) o->kind = O_IMM, o->imm = 32;
-        if (peek(p) == '|') {
-            p->at++;
-            char *second = name(p, false);
-            if (strcmp(second, "_") && (o->pair = find_register(f, second)) < 0) sim_ptx_fail(p, p->line, "register %s is not declared", second);
-        }
-        if (peek(p) == '+' || (peek(p) == '-')) {
-            ptx_operand off = {0};
-            number(p, &off);
-            if (off.kind != O_IMM) sim_ptx_fail(p, p->line, "an offset must be an integer");
-            o->imm = off.imm;
-        }
-    }
-}
-
 /* ---- declarations ---- */
 
 static sim_type type(ptx_parser *p)
 {
-    need(p, '.');
-    char *s = name(p, false);
+    sim_text_need(p, '.');
+    char *s = sim_text_name(p, false);
     sim_type t = sim_type_of(s);
     if (t == T_NONE) sim_ptx_fail(p, p->line, "unknown type .%s", s);
     return t;
@@ -283,35 +81,35 @@ static void registers(ptx_parser *p, ptx_function *f)
 {
     sim_type t = type(p);
     do {
-        char *s = name(p, false);
+        char *s = sim_text_name(p, false);
         ptx_operand count = {.imm = 1};
-        bool many = take(p, '<');
+        bool many = sim_text_take(p, '<');
         if (many) {
-            number(p, &count);
-            need(p, '>');
+            sim_text_number(p, &count);
+            sim_text_need(p, '>');
         }
         if (count.imm > 1u << 20 || f->regs + count.imm > 1u << 22) sim_ptx_fail(p, p->line, "too many registers");
         for (uint64_t k = 0; k < count.imm; k++) {
             f->reg = sim_ptx_grow(p, f->reg, &f->reg_cap, f->regs, sizeof *f->reg);
             f->reg[f->regs++] = (ptx_register){k ? NULL : s, t, many ? (int)count.imm : -1, false};
         }
-    } while (take(p, ','));
-    need(p, ';');
+    } while (sim_text_take(p, ','));
+    sim_text_need(p, ';');
 }
 
 static void initial(ptx_parser *p, sim_variable *v, uint32_t element, uint32_t *at)
 {
-    if (take(p, '{')) {
-        if (take(p, '}')) return;
+    if (sim_text_take(p, '{')) {
+        if (sim_text_take(p, '}')) return;
         do initial(p, v, element, at);
-        while (take(p, ','));
-        need(p, '}');
+        while (sim_text_take(p, ','));
+        sim_text_need(p, '}');
         return;
     }
     ptx_operand o = {0};
-    char c = peek(p);
+    char c = sim_text_peek(p);
     if (!isdigit((unsigned char)c) && c != '-') sim_ptx_fail(p, p->line, "initialiser of %s: addresses are not simulated", v->name);
-    number(p, &o);
+    sim_text_number(p, &o);
     if (o.kind == O_FLOAT && !o.single && element == 4) {
         union { uint64_t q; double d; } x = {.q = o.imm};
         o.imm = sim_bits((float)x.d);
@@ -327,11 +125,11 @@ static sim_variable variable(ptx_parser *p, sim_space space)
     sim_variable v = {.space = space};
     uint32_t vector = 1;
     sim_type t = T_NONE;
-    while (peek(p) == '.') {
+    while (sim_text_peek(p) == '.') {
         p->at++;
-        char *s = name(p, false);
+        char *s = sim_text_name(p, false);
         ptx_operand o = {0};
-        if (!strcmp(s, "align")) number(p, &o), v.align = (uint32_t)o.imm;
+        if (!strcmp(s, "align")) sim_text_number(p, &o), v.align = (uint32_t)o.imm;
         else if (!strcmp(s, "ptr") || !strcmp(s, "global") || !strcmp(s, "shared") || !strcmp(s, "const") || !strcmp(s, "managed")) continue;
         else if (!strcmp(s, "v2")) vector = 2;
         else if (!strcmp(s, "v4")) vector = 4;
@@ -340,18 +138,18 @@ static sim_variable variable(ptx_parser *p, sim_space space)
     if (t == T_NONE) sim_ptx_fail(p, p->line, "a variable has no type");
     uint32_t element = (uint32_t)sim_type_bytes(t);
     uint64_t size = (uint64_t)element * vector;
-    v.name = name(p, false);
-    while (take(p, '[')) {
+    v.name = sim_text_name(p, false);
+    while (sim_text_take(p, '[')) {
         ptx_operand o = {0};
-        if (peek(p) != ']') number(p, &o);
+        if (sim_text_peek(p) != ']') sim_text_number(p, &o);
         else v.dynamic = space == SP_SHARED;
-        need(p, ']');
+        sim_text_need(p, ']');
         if (o.imm > 1u << 30 || (size *= o.imm) > 1u << 30) sim_ptx_fail(p, p->line, "%s is too large", v.name);
     }
     v.size = (uint32_t)size;
     if (!v.align) v.align = element * vector;
     if (v.align & (v.align - 1)) sim_ptx_fail(p, p->line, "alignment %u of %s is no power of two", v.align, v.name);
-    if (take(p, '=')) {
+    if (sim_text_take(p, '=')) {
         uint32_t at = 0;
         v.initial = sim_ptx_keep(p, v.size + 8);
         initial(p, &v, element, &at);
@@ -373,16 +171,16 @@ static void loc(ptx_parser *p, uint32_t *current)
 {
     ptx_operand n[3] = {0};
     uint32_t line = p->line, inlined = 0;
-    for (int i = 0; i < 3; i++) number(p, &n[i]);
-    if (take(p, ',')) { /* function_name label[+offset], inlined_at file line column */
-        if (!word(p, "function_name")) sim_ptx_fail(p, line, "unknown attribute of .loc");
-        name(p, false);
+    for (int i = 0; i < 3; i++) sim_text_number(p, &n[i]);
+    if (sim_text_take(p, ',')) { /* function_name label[+offset], inlined_at file line column */
+        if (!sim_text_word(p, "function_name")) sim_ptx_fail(p, line, "unknown attribute of .loc");
+        sim_text_name(p, false);
         ptx_operand o = {0};
-        if (take(p, '+')) number(p, &o);
-        need(p, ',');
-        if (!word(p, "inlined_at")) sim_ptx_fail(p, line, "unknown attribute of .loc");
+        if (sim_text_take(p, '+')) sim_text_number(p, &o);
+        sim_text_need(p, ',');
+        if (!sim_text_word(p, "inlined_at")) sim_ptx_fail(p, line, "unknown attribute of .loc");
         for (int i = 0; i < 3; i++) {
-            number(p, &o);
+            sim_text_number(p, &o);
             if (i == 1) inlined = (uint32_t)o.imm;
         }
     }
@@ -396,10 +194,10 @@ static void loc(ptx_parser *p, uint32_t *current)
 static void parameters(ptx_parser *p, ptx_function *f)
 {
     uint32_t at = 0;
-    if (!take(p, '(') || take(p, ')')) return;
+    if (!sim_text_take(p, '(') || sim_text_take(p, ')')) return;
     size_t cap = 0;
     do {
-        if (!word(p, ".param")) sim_ptx_fail(p, p->line, "expected .param");
+        if (!sim_text_word(p, ".param")) sim_ptx_fail(p, p->line, "expected .param");
         sim_variable v = variable(p, SP_PARAM);
         at = (at + v.align - 1) & ~(v.align - 1);
         f->param_name = sim_ptx_grow(p, f->param_name, &f->param_cap, f->param_names, sizeof *f->param_name);
@@ -408,8 +206,8 @@ static void parameters(ptx_parser *p, ptx_function *f)
         f->program->params[f->param_names++] = (sim_param){at, v.size};
         at += v.size;
         if (at > 32764) sim_ptx_fail(p, p->line, "more than 32764 bytes of parameters");
-    } while (take(p, ','));
-    need(p, ')');
+    } while (sim_text_take(p, ','));
+    sim_text_need(p, ')');
     f->program->nparams = (uint32_t)f->param_names, f->program->param_bytes = at;
 }
 
@@ -419,14 +217,13 @@ static void instruction(ptx_parser *p, ptx_function *f, uint32_t at_loc)
     ptx_insn *i = &f->insn[f->insns];
     *i = (ptx_insn){.guard = -1, .line = p->line, .loc = at_loc};
     const char *start = p->at;
-    if (take(p, '@')) {
-        i->guard_negated = take(p, '!');
-        char *s = name(p, false);
-        if ((i->guard = find_register(f, s)) < 0) sim_ptx_fail(p, i->line, "register %s is not declared", s);
+    if (sim_text_take(p, '@')) {
+        i->guard_negated = sim_text_take(p, '!');
+        char *s = sim_text_name(p, false);
+        if ((i->guard = sim_text_find_register(f, s)) < 0) sim_ptx_fail(p, i->line, "register %s is not declared", s);
     }
-    blank(p);
-    char *opcode = name(p, true);
-    const char *opcode_at = p->at;
+    sim_text_blank(p);
+    char *opcode = sim_text_name(p, true);
     for (char *s = opcode, *dot; s; s = dot) {
         dot = strchr(s, '.');
         if (dot) *dot++ = 0;
@@ -434,28 +231,27 @@ static void instruction(ptx_parser *p, ptx_function *f, uint32_t at_loc)
         i->word[i->words++] = s;
     }
     i->used = 1;
-    (void)opcode_at;
-    while (peek(p) && peek(p) != ';') {
+    while (sim_text_peek(p) && sim_text_peek(p) != ';') {
         if (i->ops == PTX_OPERANDS) sim_ptx_fail(p, i->line, "too many operands");
-        if (peek(p) == '(') sim_ptx_fail(p, i->line, "calls are not simulated; mark the function __forceinline__: %.*s", (int)(p->at - start), start);
-        operand(p, f, &i->op[i->ops++]);
-        if (!take(p, ',') && peek(p) != ';') sim_ptx_fail(p, i->line, "expected ',' or ';' before \"%.20s\"", p->at);
+        if (sim_text_peek(p) == '(') sim_ptx_fail(p, i->line, "calls are not simulated; mark the function __forceinline__: %.*s", (int)(p->at - start), start);
+        sim_text_operand(p, f, &i->op[i->ops++]);
+        if (!sim_text_take(p, ',') && sim_text_peek(p) != ';') sim_ptx_fail(p, i->line, "expected ',' or ';' before \"%.20s\"", p->at);
     }
     char *text = sim_ptx_copy(p, start, (size_t)(p->at - start)), *to = text;
     for (const char *s = text; *s; s++) if (!isspace((unsigned char)*s) || (to > text && to[-1] != ' ')) *to++ = isspace((unsigned char)*s) ? ' ' : *s;
     *to = 0;
     i->text = text;
-    need(p, ';');
+    sim_text_need(p, ';');
     f->insns++;
 }
 
 static void skip_braces(ptx_parser *p)
 {
-    need(p, '{');
+    sim_text_need(p, '{');
     for (int depth = 1; depth;) {
-        char c = peek(p);
+        char c = sim_text_peek(p);
         if (!c) sim_ptx_fail(p, p->line, "a '{' is not closed");
-        if (c == '"') { string(p); continue; }
+        if (c == '"') { sim_text_string(p); continue; }
         depth += (c == '{') - (c == '}');
         p->at++;
     }
@@ -498,9 +294,9 @@ static void body(ptx_parser *p, ptx_function *f)
     struct { size_t regs, labels; uint32_t insn; } scope[64];
     int depth = 0;
     uint32_t at_loc = 0;
-    need(p, '{');
+    sim_text_need(p, '{');
     for (;;) {
-        char c = peek(p);
+        char c = sim_text_peek(p);
         if (!c) sim_ptx_fail(p, p->line, "the body of %s is not closed", f->program->name);
         if (c == '{') {
             if (depth == 64) sim_ptx_fail(p, p->line, "scopes are nested too deeply");
@@ -520,13 +316,13 @@ static void body(ptx_parser *p, ptx_function *f)
         } else if (c == '.') {
             uint32_t line = p->line;
             p->at++;
-            char *s = name(p, false);
+            char *s = sim_text_name(p, false);
             if (!strcmp(s, "reg")) registers(p, f);
             else if (!strcmp(s, "loc")) loc(p, &at_loc);
-            else if (!strcmp(s, "pragma")) string(p), need(p, ';');
+            else if (!strcmp(s, "pragma")) sim_text_string(p), sim_text_need(p, ';');
             else if (!strcmp(s, "local") || !strcmp(s, "shared")) {
                 sim_variable v = variable(p, *s == 'l' ? SP_LOCAL : SP_SHARED);
-                need(p, ';');
+                sim_text_need(p, ';');
                 if (v.space == SP_LOCAL) {
                     uint32_t a = (f->program->local_bytes + v.align - 1) & ~(v.align - 1);
                     v.address = a;
@@ -536,27 +332,27 @@ static void body(ptx_parser *p, ptx_function *f)
                 f->local[f->locals++] = v;
             } else if (!strcmp(s, "global") || !strcmp(s, "const")) {
                 add_variable(p, variable(p, *s == 'g' ? SP_GLOBAL : SP_CONST));
-                need(p, ';');
+                sim_text_need(p, ';');
             } else if (!strcmp(s, "param")) {
                 sim_ptx_fail(p, line, "calls are not simulated; mark the called function __forceinline__");
             } else {
                 sim_ptx_fail(p, line, "unknown directive .%s", s);
             }
         } else {
-            if (in_name(c) && c != '@') { /* a label? */
+            if (sim_text_in_name(c) && c != '@') { /* a label? */
                 const char *at = p->at;
                 uint32_t line = p->line;
-                char *s = name(p, false);
-                if (peek(p) == ':') {
+                char *s = sim_text_name(p, false);
+                if (sim_text_peek(p) == ':') {
                     p->at++;
                     f->label = sim_ptx_grow(p, f->label, &f->label_cap, f->labels, sizeof *f->label);
                     f->label[f->labels] = (ptx_label){.name = s, .at = (uint32_t)f->insns, .last = UINT32_MAX};
-                    if (word(p, ".branchtargets")) {
-                        blank(p);
+                    if (sim_text_word(p, ".branchtargets")) {
+                        sim_text_blank(p);
                         const char *t = p->at;
                         while (p->at < p->end && *p->at != ';') p->line += *p->at++ == '\n';
                         f->label[f->labels].targets = sim_ptx_copy(p, t, (size_t)(p->at - t));
-                        need(p, ';');
+                        sim_text_need(p, ';');
                     }
                     f->labels++;
                     continue;
@@ -574,26 +370,26 @@ static void function(ptx_parser *p, bool entry)
     sim_program prog = {.module = p->module, .max_threads = 1024};
     f.program = &prog;
     if (!entry) { /* (return) name (parameters): skipped; a kernel that calls it is refused */
-        while (peek(p) && peek(p) != '{' && peek(p) != ';') {
-            if (*p->at == '"') string(p);
+        while (sim_text_peek(p) && sim_text_peek(p) != '{' && sim_text_peek(p) != ';') {
+            if (*p->at == '"') sim_text_string(p);
             else p->at++;
         }
-        if (peek(p) == '{') skip_braces(p);
-        else need(p, ';');
+        if (sim_text_peek(p) == '{') skip_braces(p);
+        else sim_text_need(p, ';');
         return;
     }
-    prog.name = name(p, false);
+    prog.name = sim_text_name(p, false);
     parameters(p, &f);
-    while (peek(p) == '.') {
+    while (sim_text_peek(p) == '.') {
         p->at++;
         uint32_t line = p->line;
-        char *s = name(p, false);
+        char *s = sim_text_name(p, false);
         if (!strcmp(s, "noreturn") || !strcmp(s, "explicitcluster")) continue;
-        if (!strcmp(s, "pragma")) { string(p), need(p, ';'); continue; }
+        if (!strcmp(s, "pragma")) { sim_text_string(p), sim_text_need(p, ';'); continue; }
         ptx_operand o[3] = {{.imm = 1}, {.imm = 1}, {.imm = 1}};
         int n = 0;
-        do number(p, &o[n++]);
-        while (n < 3 && take(p, ','));
+        do sim_text_number(p, &o[n++]);
+        while (n < 3 && sim_text_take(p, ','));
         uint64_t threads = o[0].imm * o[1].imm * o[2].imm;
         if (!strcmp(s, "maxntid")) prog.max_threads = threads && threads < 1024 ? (int)threads : 1024;
         else if (!strcmp(s, "reqntid")) for (int k = 0; k < 3; k++) prog.required[k] = (int)o[k].imm;
@@ -602,7 +398,7 @@ static void function(ptx_parser *p, bool entry)
         } else if (strcmp(s, "minnctapersm") && strcmp(s, "maxnreg") && strcmp(s, "maxnctapersm") && strcmp(s, "maxclusterrank"))
             sim_ptx_fail(p, line, "unknown directive .%s", s);
     }
-    if (take(p, ';')) return; /* a declaration */
+    if (sim_text_take(p, ';')) return; /* a declaration */
     body(p, &f);
     place_shared(p, &f);
     sim_decode(p, &f);
@@ -613,12 +409,12 @@ static void function(ptx_parser *p, bool entry)
 
 static void target(ptx_parser *p)
 {
-    char *s = name(p, false);
+    char *s = sim_text_name(p, false);
     char *stop = s;
     if (strncmp(s, "sm_", 3)) sim_ptx_fail(p, p->line, "unknown target %s", s);
     p->module->target = (int)strtol(s + 3, &stop, 10);
     p->module->target_suffix = *stop;
-    while (take(p, ',')) name(p, false);
+    while (sim_text_take(p, ',')) sim_text_name(p, false);
 }
 
 static void files(ptx_parser *p)
@@ -635,28 +431,28 @@ static void module(ptx_parser *p)
 {
     size_t file_cap = 0;
     bool versioned = false;
-    while (peek(p)) {
+    while (sim_text_peek(p)) {
         uint32_t line = p->line;
-        if (!take(p, '.')) sim_ptx_fail(p, line, "expected a directive before \"%.20s\"", p->at);
-        char *s = name(p, false);
+        if (!sim_text_take(p, '.')) sim_ptx_fail(p, line, "expected a directive before \"%.20s\"", p->at);
+        char *s = sim_text_name(p, false);
         ptx_operand o = {0};
-        if (!strcmp(s, "version")) number(p, &o), versioned = true;
+        if (!strcmp(s, "version")) sim_text_number(p, &o), versioned = true;
         else if (!versioned) sim_ptx_fail(p, line, "the text does not start with .version");
         else if (!strcmp(s, "target")) target(p);
         else if (!strcmp(s, "address_size")) {
-            number(p, &o);
+            sim_text_number(p, &o);
             if (o.imm != 64) sim_ptx_fail(p, line, "only 64-bit addresses are simulated");
         } else if (!strcmp(s, "visible") || !strcmp(s, "extern") || !strcmp(s, "weak") || !strcmp(s, "common")) continue;
         else if (!strcmp(s, "entry")) function(p, true);
         else if (!strcmp(s, "func")) function(p, false);
         else if (!strcmp(s, "global") || !strcmp(s, "const") || !strcmp(s, "shared")) {
             sim_variable v = variable(p, *s == 'g' ? SP_GLOBAL : *s == 'c' ? SP_CONST : SP_SHARED);
-            need(p, ';');
+            sim_text_need(p, ';');
             add_variable(p, v);
         } else if (!strcmp(s, "file")) {
-            number(p, &o);
-            char *path = string(p);
-            while (take(p, ',')) number(p, &(ptx_operand){0});
+            sim_text_number(p, &o);
+            char *path = sim_text_string(p);
+            while (sim_text_take(p, ',')) sim_text_number(p, &(ptx_operand){0});
             if (o.imm > 65535) sim_ptx_fail(p, line, "file number %llu is too large", (unsigned long long)o.imm);
             while (p->module->nfiles <= o.imm) {
                 p->module->files = sim_ptx_grow_kept(p, p->module->files, &file_cap, p->module->nfiles, sizeof *p->module->files);
@@ -664,13 +460,13 @@ static void module(ptx_parser *p)
             }
             p->module->files[o.imm] = path;
         } else if (!strcmp(s, "section")) {
-            take(p, '.');
-            name(p, true);
+            sim_text_take(p, '.');
+            sim_text_name(p, true);
             skip_braces(p);
-        } else if (!strcmp(s, "pragma")) string(p), need(p, ';');
+        } else if (!strcmp(s, "pragma")) sim_text_string(p), sim_text_need(p, ';');
         else if (!strcmp(s, "alias")) {
-            while (peek(p) && peek(p) != ';') p->at++;
-            need(p, ';');
+            while (sim_text_peek(p) && sim_text_peek(p) != ';') p->at++;
+            sim_text_need(p, ';');
         } else sim_ptx_fail(p, line, "unknown directive .%s", s);
     }
     if (!versioned) sim_ptx_fail(p, p->line, "the text does not start with .version");
