@@ -42,7 +42,11 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
         if (i->arg[k] == SIM_NO_ARG) continue;
         sim_vec *d = sim_arg(w, i, (int)k);
         bool sign = sim_type_signed((sim_type)i->type);
-        if (i->wide) {
+        if (element == 4 && !i->wide) {
+            FOR_LANES(l, m) memcpy(&d->u[l], data[l] + k * 4, 4);
+        } else if (element == 8) {
+            FOR_LANES(l, m) memcpy(&d->q[l], data[l] + k * 8, 8);
+        } else if (i->wide) {
             FOR_LANES(l, m) d->q[l] = extend(data[l] + k * element, element, sign);
         } else {
             FOR_LANES(l, m) d->u[l] = (uint32_t)extend(data[l] + k * element, element, sign);
@@ -59,7 +63,9 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
     sim_block *b = w->block;
     for (uint32_t k = 0; k < n; k++) {
         const sim_vec *v = sim_arg(w, i, 1 + (int)k);
-        if (i->wide) {
+        if (element == 4 && !i->wide) {
+            FOR_LANES(l, m) memcpy(data[l] + k * 4, &v->u[l], 4);
+        } else if (i->wide) {
             FOR_LANES(l, m) memcpy(data[l] + k * element, &v->q[l], element);
         } else {
             FOR_LANES(l, m) memcpy(data[l] + k * element, &v->u[l], element);

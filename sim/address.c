@@ -68,6 +68,17 @@ static uint8_t *local(sim_warp *w, const sim_insn *i, int lane, uint64_t address
     return w->local + (size_t)lane * bytes + at;
 }
 
+/* memcpy of the sizes that occur, inlined. */
+static inline void move(void *to, const void *from, uint32_t size)
+{
+    switch (size) {
+    case 4: memcpy(to, from, 4); break;
+    case 8: memcpy(to, from, 8); break;
+    case 16: memcpy(to, from, 16); break;
+    default: memcpy(to, from, size);
+    }
+}
+
 bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, void *to, uint32_t size)
 {
     sim_block *b = w->block;
@@ -99,7 +110,7 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
         }
         sim_count_global(b, a, size, 0);
     }
-    memcpy(to, p, size);
+    move(to, p, size);
     return true;
 }
 
@@ -129,6 +140,6 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
         sim_memory_mark(a, address - a->base, size);
         sim_count_global(b, a, 0, size);
     }
-    memcpy(p, from, size);
+    move(p, from, size);
     return true;
 }

@@ -108,6 +108,7 @@ sim_alloc *sim_memory_near(const sim_memory *m, uint64_t address)
 /* Blocks on several host threads may mark neighbouring bits: whole bytes are plain stores, the edges atomic. */
 void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n)
 {
+    if (n <= 16 && sim_memory_unwritten(a, offset, n) < 0) return;
     while (n && (offset & 7 || n < 8)) {
         uint64_t k = 8 - (offset & 7) < n ? 8 - (offset & 7) : n;
         uint8_t bits = (uint8_t)(((1u << k) - 1) << (offset & 7)), *at = &a->written[offset >> 3];
@@ -120,6 +121,11 @@ void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n)
 
 int64_t sim_memory_unwritten(const sim_alloc *a, uint64_t offset, uint64_t n)
 {
+    if (n <= 16 && !(offset & (n - 1))) { /* the usual access: within one aligned pair of marks */
+        uint16_t bits;
+        memcpy(&bits, a->written + (offset >> 4) * 2, 2);
+        if ((bits >> (offset & 15) & ((1u << n) - 1)) == (1u << n) - 1) return -1;
+    }
     for (uint64_t i = offset; i < offset + n;) {
         if (!(i & 7) && offset + n - i >= 8 && a->written[i >> 3] == 0xFF) {
             i += 8;

@@ -52,6 +52,13 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
 {
     sim_block *b = w->block;
     uint32_t me = w->index, now = w->clock[me], seen = UINT32_MAX, *mine = b->read + (size_t)me * b->words;
+    if (size == 4 && b->state[at >> 2] == 15) { /* a written word, nothing in flight */
+        uint32_t wrote = b->wrote[at >> 2], other = wrote & 31;
+        if (other == me || wrote >> 9 <= w->clock[other]) {
+            mine[at >> 2] = now << 4 | 15;
+            return true;
+        }
+    }
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size), state = b->state[k];
         if (state >> 4 & bytes) return flying(w, i, lane, k, false);
