@@ -381,7 +381,7 @@ static bool bar(dec *d)
         sim_dec_in(d, &d->i->op[0], 'w', T_B32);
         return true;
     }
-    if (sim_dec_mod(d, "aligned") || !strcmp(d->i->word[0], "bar")) o->flags |= F_ALIGNED;
+    sim_dec_mod(d, "aligned");
     bool sync = sim_dec_mod(d, "sync"), arrive = sim_dec_mod(d, "arrive"), red = sim_dec_mod(d, "red");
     int sub = sync ? BAR_SYNC : BAR_ARRIVE, ops = d->i->ops, last = ops;
     sim_type t = T_NONE;

@@ -53,8 +53,15 @@ enum { U_PROPAGATE, U_DECIDE, U_SELECT };
 enum {
     F_SAT = 1,      /* clamp an f32 result to [0,1] */
     F_TRACK = 2,    /* touches a register that may be undefined */
-    F_TRANS = 4, F_VOLATILE = 8, F_NOINC = 16, F_PARITY = 32, F_HAS_MASK = 64, F_EXPECT = 128, F_LEADER = 256, F_ALIGNED = 512,
-    F_WRITES = 1024, F_SIZE = 2048, F_IGNORE = 4096, F_WIDE = 8192 /* 64-bit address */, F_ROUND = 16384
+    F_TRANS = 4,
+    F_VOLATILE = 8, /* orders other accesses: volatile, relaxed, acquire, release */
+    F_NOINC = 16,
+    F_PARITY = 32,  /* a wait by parity, not by state */
+    F_EXPECT = 64,  /* an arrival that announces bytes */
+    F_SIZE = 128,   /* a copy with a source size */
+    F_IGNORE = 256, /* a copy with a predicate to ignore its source */
+    F_WIDE = 512,   /* the address, or what is converted, is a 64-bit register */
+    F_ROUND = 1024  /* a rounding other than to nearest */
 };
 
 #define SIM_NO_ARG INT32_MIN
@@ -73,7 +80,7 @@ struct sim_insn {
     uint32_t loc;       /* index + 1 in the module's locs, 0 = none */
     uint16_t flags, negated; /* negated: bit n = predicate argument n is inverted */
     uint8_t kind, args, defs, wide; /* wide: the result is 64 bits */
-    uint8_t cls, space, type, type2, count, sub, round, unknown, guard_negated, defined_arg;
+    uint8_t cls, space, type, type2, count, sub, round, unknown, guard_negated;
     const uint16_t *tracked; /* per argument, then the guard: 1 + index of its tracked register, 0 = none */
     const char *text;
 };
@@ -125,7 +132,6 @@ typedef struct sim_module {
     uint32_t nkernels;
     void **blocks;       /* everything allocated for this module */
     uint32_t nblocks;
-    char error[1024];
 } sim_module;
 
 /* Parses and decodes. On failure returns NULL with the reason, its PTX line and text in error[1024]. place() gives each
