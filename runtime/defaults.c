@@ -24,13 +24,17 @@ static int distance(const char *chip, const fa_arch *a)
     return !other ? -1 : 1 + abs(other->cc - a->cc);
 }
 
-/* The row as a measured record, if it is of the problem's class. */
-static bool record_of(const struct row *row, const char *key, fa_record *out)
+/* The row as a measured record, if it is of the problem's class. fp16 and bf16 run at the same rates through the same code. */
+static bool record_of(const struct row *row, const fa_problem *p, const char *key, fa_record *out)
 {
     char own[160];
     memset(out, 0, sizeof *out);
     if (fa_problem_parse(&out->problem, row->problem) != FA_OK || fa_config_parse(&out->config, row->config) != FA_OK)
         return false;
+    if (fa_dtype_bytes(p->dtype) == 2 && fa_dtype_bytes(out->problem.dtype) == 2) {
+        out->problem.o_dtype = out->problem.o_dtype == out->problem.dtype ? p->dtype : out->problem.o_dtype;
+        out->problem.dtype = p->dtype;
+    }
     fa_problem_print_key(own, sizeof own, &out->problem);
     out->how = FA_MEASURED;
     out->seconds = 1;
@@ -45,7 +49,7 @@ bool fa_default_config(const fa_arch *a, const fa_problem *p, fa_config *out, ch
     fa_problem_print_key(key, sizeof key, p);
     for (const struct row *row = rows; known.r && row->chip; row++) {
         int far = distance(row->chip, a);
-        if (far < 0 || (nearest >= 0 && far > nearest) || !record_of(row, key, &known.r[known.n]))
+        if (far < 0 || (nearest >= 0 && far > nearest) || !record_of(row, p, key, &known.r[known.n]))
             continue;
         if (nearest < 0 || far < nearest) { /* rows of farther chips no longer count */
             known.r[0] = known.r[known.n];
