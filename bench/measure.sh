@@ -47,7 +47,7 @@ if has tune; then
     for s in $lengths; do
         for d in $dims; do
             limited 120 "$fagen" tune -d "$d" -n "$s" --heads $((2048 / d)) --batch $((16384 / s)) --dtype bf16 --mask none,causal \
-                --limit "${TUNE_LIMIT:-32}" --threads 16 --budget "${TUNE_BUDGET:-12s}" --device cuda:0 --quiet
+                --limit "${TUNE_LIMIT:-96}" --threads "$(nproc)" --budget "${TUNE_BUDGET:-20s}" --device cuda:0 --quiet
         done
     done
 fi

@@ -20,7 +20,7 @@ static int distance(const char *chip, const fa_arch *a)
 {
     if (strcmp(chip, a->chip) == 0)
         return 0;
-    const fa_arch *other = fa_arch_find(chip);
+    const fa_arch *other = fa_arch_find(strncmp(chip, "NVIDIA ", 7) == 0 ? chip + 7 : chip);
     return !other ? -1 : 1 + abs(other->cc - a->cc);
 }
 
