@@ -1,4 +1,5 @@
-/* choose: records, defaults, the model: in this order, the first that still renders. */
+/* choose: what was measured on this chip, what ships for its arch, what the model said of it when it was tuned, what ships for the nearest
+ * arch, the model: in this order, the first that still renders. */
 #include "choose.h"
 #include "cache/record.h"
 #include "context.h"
@@ -97,11 +98,11 @@ static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, fa_ch
     return found;
 }
 
-static bool from_defaults(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+static bool from_defaults(fa_context *ctx, const fa_problem *p, int farthest, fa_choice *out, fa_source *source)
 {
     char where[64] = "";
     *out = (fa_choice){.where = "default table"};
-    if (!fa_default_config(&ctx->device.arch, p, &out->config, where, sizeof where))
+    if (!fa_default_config(&ctx->device.arch, p, farthest, &out->config, where, sizeof where))
         return false;
     snprintf(out->why, sizeof out->why, "shipped winner of %s; not measured here", where);
     return renders(ctx, p, out, source);

@@ -12,13 +12,16 @@ typedef struct fa_choice {
     double seconds;   /* of the record or the model; 0 = not known */
 } fa_choice;
 
-/* The best known config that renders within the context's budget: the best measured record of this chip, else the table of
- * defaults, else the best modelled record of the arch, else the model's best of the whole space. p is normalized. With the
- * choice comes its text in *source (may be NULL; fa_source_free it). FA_NO_FIT names the smallest tile. Thread-safe. */
+/* The best known config that renders within the context's budget: the best measured record of this chip, else what ships for its
+ * arch, else the best modelled record of the arch (`fagen tune` without a device leaves them), else what ships for the nearest arch, else
+ * the model's best of the whole space. p is normalized. With the choice comes its text in *source (may be NULL; fa_source_free it).
+ * FA_NO_FIT names the smallest tile. Thread-safe. */
 fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
-/* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch. False if none. */
-bool fa_default_config(const fa_arch *a, const fa_problem *p, fa_config *out, char *where, size_t n);
+/* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch, as far as allowed. False if
+ * none. Distances: 0 = the chip, 1 = the arch, then 1 + the distance of compute capabilities. */
+enum { FA_SAME_ARCH = 1, FA_ANY_ARCH = 1 << 20 };
+bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_config *out, char *where, size_t n);
 
 /* fa_render with the context's generator. Thread-safe. */
 fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c, fa_source *out);

@@ -15,7 +15,7 @@ static const struct row {
     {NULL, NULL, NULL},
 };
 
-/* How far a row's chip is from ours: 0 = the chip, 1 = the arch, then the distance of compute capabilities; -1 = unknown. */
+/* How far a row's chip is from ours: see FA_SAME_ARCH; -1 = unknown. */
 static int distance(const char *chip, const fa_arch *a)
 {
     if (strcmp(chip, a->chip) == 0)
@@ -41,7 +41,7 @@ static bool record_of(const struct row *row, const fa_problem *p, const char *ke
     return strcmp(own, key) == 0;
 }
 
-bool fa_default_config(const fa_arch *a, const fa_problem *p, fa_config *out, char *where, size_t n)
+bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_config *out, char *where, size_t n)
 {
     char key[160];
     int nearest = -1;
@@ -49,7 +49,7 @@ bool fa_default_config(const fa_arch *a, const fa_problem *p, fa_config *out, ch
     fa_problem_print_key(key, sizeof key, p);
     for (const struct row *row = rows; known.r && row->chip; row++) {
         int far = distance(row->chip, a);
-        if (far < 0 || (nearest >= 0 && far > nearest) || !record_of(row, p, key, &known.r[known.n]))
+        if (far < 0 || far > farthest || (nearest >= 0 && far > nearest) || !record_of(row, p, key, &known.r[known.n]))
             continue;
         if (nearest < 0 || far < nearest) { /* rows of farther chips no longer count */
             known.r[0] = known.r[known.n];

@@ -421,7 +421,7 @@ Test(runtime_launch, explain)
     char before[2048], after[2048], cut[20];
     OK(fa_explain(ctx, NULL, &a, before, sizeof before));
     cr_assert_eq(fake_calls("cuLibraryLoadData"), 0);
-    cr_assert(strstr(before, "model") && strstr(before, "not compiled yet") && strstr(before, "Fake 0"), "%s", before);
+    cr_assert(strstr(before, "default table") && strstr(before, "not compiled yet") && strstr(before, "Fake 0"), "%s", before);
     OK(fa_launch(ctx, &a, NULL));
     OK(fa_explain(ctx, NULL, &a, after, sizeof after));
     cr_assert(strstr(after, "loaded, from the compiler"), "%s", after);
