@@ -201,8 +201,8 @@ fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_sou
 {
     fa_source s = {0};
     fa_status st = FA_OK;
-    if (!from_records(ctx, p, FA_MEASURED, out, &s) && !from_defaults(ctx, p, out, &s) &&
-        !from_records(ctx, p, FA_MODELLED, out, &s)) {
+    if (!from_records(ctx, p, FA_MEASURED, out, &s) && !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) &&
+        !from_records(ctx, p, FA_MODELLED, out, &s) && !from_defaults(ctx, p, FA_ANY_ARCH, out, &s)) {
         st = from_model(ctx, p, out, &s);
         if (st == FA_OK)
             remember(ctx, p, out, &s);
