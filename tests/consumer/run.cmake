@@ -1,4 +1,4 @@
-# cmake -DBUILD=build/release -DWORK=scratch -DVERSION=0.1.0 -P run.cmake
+# cmake -DBUILD=build/release -DWORK=scratch -DVERSION=0.1.0 -DGENERATOR=Ninja -P run.cmake
 # Installs, moves the installed tree, and builds and runs the consumer by find_package and by pkg-config, static and shared.
 function(fa_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
@@ -12,7 +12,7 @@ fa_run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed)
 file(RENAME ${WORK}/installed ${WORK}/prefix) # the package must not remember where it was put
 set(source ${CMAKE_CURRENT_LIST_DIR})
 
-fa_run(${CMAKE_COMMAND} -S ${source} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+fa_run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${source} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 fa_run(${CMAKE_COMMAND} --build ${WORK}/build)
 foreach(kind fagen static)
   fa_run(${WORK}/build/consumer_${kind})
