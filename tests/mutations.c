@@ -46,6 +46,7 @@ const scene scenes[] = {
 #define E "epilogue.cu"
 #define L "place.cu"
 #define F "flash_fwd_mma.cu"
+#define D "products.cu"
 #define X "flash_fwd_ffma.cu"
 
 const mutation mutations[] = {
@@ -126,12 +127,12 @@ const mutation mutations[] = {
     { "a late maximum is forgotten", F, "> LAG;", "> 1000.f * LAG;", 0, "steep" },
     { "left mask forgotten", F, "if (key > hi || key < lo)", "if (key > hi)", 0, "window" },
     { "right mask one off", F, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
-    { "columns of TF32 scores in order", F, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
+    { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
     { "Q rows past the last are read", F, "0,\n        row_count(p) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
     { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)", "block >= max(range.full_lo, range.block_lo - 1)", 0, "window" },
     { "left blocks are left out", F, "    for (; block >= range.block_lo; block--) step(Constant<true>{});\n", "", 0, "window" },
-    { "odd chunk of K from its neighbour", F, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16", 0, "odd" },
-    { "odd chunk of V from its neighbour", F, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16", "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 2) * 16", 0, "odd" },
+    { "odd chunk of K from its neighbour", D, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16", 0, "odd" },
+    { "odd chunk of V from its neighbour", D, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16", "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 2) * 16", 0, "odd" },
     { "half of the sum", F, "state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];", "state[m][h].l += s[m][n][2 * h];", 0, "plain" },
     { "V with the stride of K", F, "v_stride = p.v_ss *", "v_stride = p.k_ss *", 0, "odd" },
     { "K of the query head", F, "where.kv_head * p.k_sh", "where.head * p.k_sh", 0, "group" },
