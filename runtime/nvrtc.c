@@ -2,6 +2,7 @@
 #include "nvrtc.h"
 #include "environment.h"
 #include "gen/error.h"
+#include <dirent.h>
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
@@ -94,6 +95,23 @@ static void identify(fa_nvrtc *n, void *lib, const char *name)
     snprintf(n->identity, sizeof n->identity, "%s %s", n->name, id.hex);
 }
 
+/* NVRTC opens its libnvrtc-builtins by bare name when it first compiles, and the folder of a wheel is in nobody's search path.
+ * Opened beforehand, it is found by its SONAME, and is the one that belongs to the library at `path`. Best effort: where there is
+ * none, NVRTC searches as ever. Kept open with the library. */
+static void open_builtins_beside(const char *path)
+{
+    char name[1024];
+    const char *slash = strrchr(path, '/');
+    DIR *folder;
+    if (!slash || snprintf(name, sizeof name, "%.*s/", (int)(slash - path), path) >= (int)sizeof name || !(folder = opendir(name)))
+        return;
+    for (const struct dirent *e; (e = readdir(folder));)
+        if (!strncmp(e->d_name, "libnvrtc-builtins.so", 20) && !strstr(e->d_name, ".alt.") &&
+            snprintf(name, sizeof name, "%.*s/%s", (int)(slash - path), path, e->d_name) < (int)sizeof name)
+            dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    closedir(folder);
+}
+
 /* Opens one candidate. False leaves a line in `looked`, and closes what it opened. */
 static bool try_one(fa_nvrtc *out, const char *name, fa_text *looked)
 {
@@ -122,6 +140,7 @@ static bool try_one(fa_nvrtc *out, const char *name, fa_text *looked)
         return false;
     }
     fa_text_fmt(looked, "%s: version %d.%d, used\n", n.path, n.major, n.minor);
+    open_builtins_beside(name);
     *out = n;
     return true;
 }
