@@ -69,8 +69,8 @@ static uint32_t one_of(kind t) { return t == F16 ? 0x3C00 : t == BF16 ? 0x3F80 :
 static uint32_t small(kind t, int n) /* n in 0..255 exactly */
 {
     union { float f; uint32_t u; } x = {.f = (float)n};
-    union { _Float16 h; uint16_t u; } h = {.h = (_Float16)n};
-    return t == F16 ? h.u : t == BF16 ? x.u >> 16 : x.u;
+    uint32_t half = n == 0 ? 0 : ((x.u >> 23) - 127 + 15) << 10 | (x.u >> 13 & 0x3FF);
+    return t == F16 ? half : t == BF16 ? x.u >> 16 : x.u;
 }
 
 Test(sim_matrix, every_element_has_its_place)
