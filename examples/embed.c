@@ -1,77 +1,75 @@
-/* embed: fagen inside a program: create, prepare, launch, explain, destroy.
- *   cc embed.c $(pkg-config --cflags --libs fagen) -ldl && ./a.out [device]
- * Device memory is the program's own business: here the driver's, opened at run time as fagen does it. On the simulator
- * (sim:sm_80), whose memory has no public door, everything up to the launch is done. */
-#include <dlfcn.h>
+/* embed: fagen inside a program, from tensors to attention, with nothing but <fagen.h>.
+ *   cc embed.c $(pkg-config --cflags --libs fagen) && ./a.out         on the GPU
+ *   FAGEN_DEVICE=sim:sm_80 ./a.out                                    on the simulator
+ * An engine has device memory and streams of its own and passes those; fa_alloc() and fa_copy() stand in for them here. */
 #include <fagen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { B = 1, H = 4, N = 512, D = 64, COUNT = B * N * H * D };
+enum { B = 1, H = 2, N = 256, D = 64, COUNT = B * N * H * D };
+typedef uint16_t bf16; /* the upper half of a float */
 
-/* What is used of the CUDA driver; types as in cuda.h, no header needed. */
-typedef unsigned long long device_ptr;
-static struct {
-    int (*init)(unsigned), (*get)(int *, int), (*retain)(void **, int), (*current)(void *), (*sync)(void);
-    int (*alloc)(device_ptr *, size_t), (*up)(device_ptr, const void *, size_t), (*down)(void *, device_ptr, size_t), (*release)(device_ptr);
-} cu;
-
-static int open_driver(void)
+static void check(const char *what, fa_status st)
 {
-    static const char *const names[] = { "cuInit", "cuDeviceGet", "cuDevicePrimaryCtxRetain", "cuCtxSetCurrent", "cuCtxSynchronize",
-                                         "cuMemAlloc_v2", "cuMemcpyHtoD_v2", "cuMemcpyDtoH_v2", "cuMemFree_v2" };
-    void *lib = dlopen("libcuda.so.1", RTLD_NOW), *context, *f;
-    int device;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (!lib || !(f = dlsym(lib, names[i])))
-            return 0;
-        memcpy((char *)&cu + i * sizeof f, &f, sizeof f);
+    if (st != FA_OK) {
+        fprintf(stderr, "%s: %s: %s\n", what, fa_status_name(st), fa_last_error());
+        exit(1);
     }
-    return !cu.init(0) && !cu.get(&device, 0) && !cu.retain(&context, device) && !cu.current(context);
 }
 
-static int fail(const char *what)
+static bf16 random_bf16(void)
 {
-    fprintf(stderr, "%s: %s\n", what, fa_last_error());
-    return 1;
+    float f = 2 * (float)rand() / (float)RAND_MAX - 1;
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof f);
+    return (bf16)(bits >> 16);
 }
 
-int main(int argc, char **argv)
+static float to_float(bf16 x)
 {
-    static float q[COUNT], o[COUNT];
+    uint32_t bits = (uint32_t)x << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+int main(void)
+{
+    static bf16 in[3][COUNT], o[COUNT]; /* Q, K, V and O, packed [b, s, h, d] */
     fa_context *ctx;
-    fa_options options = FA_OPTIONS_INIT;
     fa_problem problem = FA_PROBLEM_INIT;
     fa_args args = FA_ARGS_INIT;
-    device_ptr in = 0, out = 0;
+    fa_tensor *tensor[4] = { &args.q, &args.k, &args.v, &args.o };
     char text[2048];
-    int gpu = argc < 2 && open_driver();
-    options.device = argc > 1 ? argv[1] : gpu ? "cuda:0" : "sim:sm_80";
-    if (fa_create(&ctx, &options) != FA_OK)
-        return fail("fa_create");
-    problem.dtype = args.dtype = FA_TF32; /* fp32 in memory, multiplied on the matrix units */
+
+    check("fa_create", fa_create(&ctx, NULL));
+    for (int t = 0; t < 4; t++)
+        check("fa_alloc", fa_alloc(ctx, &tensor[t]->ptr, sizeof o));
+    for (int t = 0; t < 3; t++) {
+        for (int i = 0; i < COUNT; i++)
+            in[t][i] = random_bf16();
+        check("fa_copy", fa_copy(ctx, tensor[t]->ptr, in[t], sizeof in[t], FA_TO_DEVICE));
+    }
+
+    problem.dtype = args.dtype = FA_BF16;
     problem.d = args.d = D;
     problem.mask = args.mask = FA_MASK_CAUSAL;
     problem.b = args.b = B;
     problem.hq = problem.hkv = args.hq = args.hkv = H;
     problem.sq = problem.sk = args.sq = args.sk = N;
-    if (fa_prepare(ctx, &problem) != FA_OK)
-        return fail("fa_prepare");
-    if (gpu && !cu.alloc(&in, sizeof q) && !cu.alloc(&out, sizeof o)) {
-        for (int i = 0; i < COUNT; i++)
-            q[i] = (float)((i + 1) * 7919 % 1000) / 1000;
-        cu.up(in, q, sizeof q);
-        args.q.ptr = args.k.ptr = args.v.ptr = (void *)(size_t)in; /* self-attention of one tensor */
-        args.o.ptr = (void *)(size_t)out;
-        if (fa_launch(ctx, &args, NULL) != FA_OK)
-            return fail("fa_launch");
-        cu.sync();
-        cu.down(o, out, sizeof o);
-        printf("the first query sees one key, so O[0] = V[0]: %g = %g\n", o[0], q[0]);
-    }
-    if (fa_explain(ctx, &problem, NULL, text, sizeof text) != FA_OK)
-        return fail("fa_explain");
-    fputs(text, stdout);
+    check("fa_prepare", fa_prepare(ctx, &problem)); /* compiles, or finds it in the cache */
+    check("fa_launch", fa_launch(ctx, &args, NULL));
+    check("fa_copy", fa_copy(ctx, o, args.o.ptr, sizeof o, FA_FROM_DEVICE)); /* waits for the launch */
+    check("fa_explain", fa_explain(ctx, &problem, &args, text, sizeof text));
+
+    printf("%s\nO[0, %d, 0] =", text, N - 1);
+    for (int i = 0; i < D; i++)
+        printf("%s%8.4f", i % 8 ? " " : "\n   ", to_float(o[(N - 1) * H * D + i]));
+    int same = !memcmp(o, in[2], D * sizeof *o);
+    printf("\nThe first query sees one key: O[0, 0, 0] %s V[0, 0, 0]\n", same ? "is" : "IS NOT");
+    for (int t = 0; t < 4; t++)
+        check("fa_free", fa_free(ctx, tensor[t]->ptr));
     fa_destroy(ctx);
-    return gpu ? cu.release(in) || cu.release(out) : 0;
+    return !same;
 }

@@ -181,6 +181,19 @@ FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream strea
  * to buf as text lines, cut at n - 1 bytes. Compiles nothing. */
 FA_API fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n);
 
+/* Device memory for tools, tests and examples, so that a program of this header alone runs on a GPU and on the simulator
+ * alike. An engine passes pointers and streams of its own. Not legal while a stream is captured. */
+typedef enum fa_copy_kind { FA_TO_DEVICE = 0, FA_FROM_DEVICE = 1 } fa_copy_kind;
+
+/* bytes > 0 of device memory, 256-byte aligned; *out is NULL on failure, FA_NOMEM where there is none left. */
+FA_API fa_status fa_alloc(fa_context *ctx, void **out, size_t bytes);
+
+/* Of fa_alloc(), before fa_destroy(). NULL is fine. No work on it may still be running. */
+FA_API fa_status fa_free(fa_context *ctx, void *ptr);
+
+/* Between host and device memory. Waits first for all work on the device's context, on any stream, then for the copy. */
+FA_API fa_status fa_copy(fa_context *ctx, void *to, const void *from, size_t bytes, fa_copy_kind kind);
+
 /* How fa_tune() searches. */
 typedef struct fa_tune_options {
     uint32_t size;        /* sizeof(fa_tune_options): FA_TUNE_OPTIONS_INIT sets it */

@@ -204,6 +204,41 @@ Test(runtime_check, null_pointers_are_told)
     fa_destroy(NULL);
 }
 
+Test(runtime_check, bad_memory_calls_name_their_field)
+{
+    char host[4];
+    void *p = host;
+    const struct {
+        const char *field;
+        fa_context *ctx;
+        void **out;
+        size_t bytes;
+    } allocs[] = {{"ctx", NULL, &p, 1}, {"out", ctx, NULL, 1}, {"bytes", ctx, &p, 0}};
+    for (size_t i = 0; i < sizeof allocs / sizeof *allocs; i++) {
+        cr_expect_eq(fa_alloc(allocs[i].ctx, allocs[i].out, allocs[i].bytes), FA_INVALID);
+        cr_expect(!strncmp(fa_last_error(), allocs[i].field, strlen(allocs[i].field)), "%zu: %s", i, fa_last_error());
+    }
+    cr_expect_null(p);
+    const struct {
+        const char *field;
+        fa_context *ctx;
+        void *to;
+        const void *from;
+        int kind;
+    } copies[] = {{"ctx", NULL, host, host, FA_TO_DEVICE},    {"to", ctx, NULL, host, FA_TO_DEVICE},
+                  {"from", ctx, host, NULL, FA_FROM_DEVICE},  {"kind", ctx, host, host, 2},
+                  {"kind", ctx, host, host, INT_MAX}};
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
+        cr_expect_eq(fa_copy(copies[i].ctx, copies[i].to, copies[i].from, 4, (fa_copy_kind)copies[i].kind), FA_INVALID);
+        cr_expect(!strncmp(fa_last_error(), copies[i].field, strlen(copies[i].field)), "%zu: %s", i, fa_last_error());
+    }
+    cr_expect_eq(fa_copy(ctx, NULL, NULL, 0, FA_TO_DEVICE), FA_OK);
+    cr_expect_eq(fa_free(ctx, NULL), FA_OK);
+    cr_expect_eq(fa_free(NULL, NULL), FA_INVALID);
+    cr_expect(!strncmp(fa_last_error(), "ctx", 3), "%s", fa_last_error());
+    cr_assert_eq(fake_calls("cuMemAlloc") + fake_calls("cuMemFree") + fake_calls("cuMemcpyHtoD") + fake_calls("cuMemcpyDtoH"), 0);
+}
+
 Test(runtime_check, bad_problems)
 {
     const struct {

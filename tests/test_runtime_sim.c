@@ -1,8 +1,9 @@
 /* From fa_create() to numbers, on the simulator: the public calls only, judged against fp64. */
-#include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
+#include <fagen.h>
 #include <math.h>
+#include <string.h>
 
 TestSuite(runtime_sim, .init = scratch_make, .fini = scratch_remove, .timeout = 600);
 
@@ -72,21 +73,18 @@ Test(runtime_sim, launches_compute_attention)
 {
     fa_context *ctx;
     fa_options opt = FA_OPTIONS_INIT;
-    fa_entered in;
-    CUdeviceptr at[5];
+    void *at[5];
     void *host[5] = {q, k, v, o, lse};
     const size_t size[5] = {sizeof q, sizeof k, sizeof v, sizeof o, sizeof lse};
     opt.device = "sim:sm_80";
     opt.cache_dir = scratch;
     OK(fa_create(&ctx, &opt));
-    const cu_driver *d = fa_context_driver(ctx);
-    OK(fa_context_enter(ctx, &in));
     fill(q, sizeof q / 2, 1);
     fill(k, sizeof k / 2, 2);
     fill(v, sizeof v / 2, 3);
     for (int i = 0; i < 5; i++) {
-        OK(fa_driver_check(d, d->cuMemAlloc(&at[i], size[i]), "cuMemAlloc"));
-        OK(fa_driver_check(d, d->cuMemcpyHtoD(at[i], host[i], size[i]), "cuMemcpyHtoD"));
+        OK(fa_alloc(ctx, &at[i], size[i]));
+        OK(fa_copy(ctx, at[i], host[i], size[i], FA_TO_DEVICE));
     }
     for (int mask = FA_MASK_NONE; mask <= FA_MASK_WINDOW + 1; mask++) {
         fa_args a = FA_ARGS_INIT;
@@ -101,23 +99,47 @@ Test(runtime_sim, launches_compute_attention)
         a.mask = mask % (FA_MASK_WINDOW + 1);
         a.window_left = 9;
         a.window_right = 2;
-        a.q.ptr = (void *)(uintptr_t)at[0];
-        a.k.ptr = (void *)(uintptr_t)at[1];
-        a.v.ptr = (void *)(uintptr_t)at[2];
-        a.o.ptr = (void *)(uintptr_t)at[3];
-        a.lse = (float *)(uintptr_t)at[4];
-        d->cuMemsetD8Async(at[3], 0xff, sizeof o, NULL); /* NaN wherever nothing is written */
-        d->cuMemsetD8Async(at[4], 0xff, sizeof lse, NULL);
+        a.q.ptr = at[0];
+        a.k.ptr = at[1];
+        a.v.ptr = at[2];
+        a.o.ptr = at[3];
+        a.lse = at[4];
+        for (int i = 3; i < 5; i++) { /* NaN wherever nothing is written */
+            memset(host[i], 0xff, size[i]);
+            OK(fa_copy(ctx, at[i], host[i], size[i], FA_TO_DEVICE));
+        }
         OK(fa_launch(ctx, &a, NULL));
-        OK(fa_driver_check(d, d->cuCtxSynchronize(), "cuCtxSynchronize"));
-        d->cuMemcpyDtoH(o, at[3], sizeof o);
-        d->cuMemcpyDtoH(lse, at[4], sizeof lse);
+        for (int i = 3; i < 5; i++)
+            OK(fa_copy(ctx, host[i], at[i], size[i], FA_FROM_DEVICE));
         judge(&a, worst);
         cr_expect(worst[0] < 0.02 && worst[1] < 1e-4, "mask %d, sk %d: O is off by %g, LSE by %g", a.mask, a.sk, worst[0],
                   worst[1]);
     }
     for (int i = 0; i < 5; i++)
-        d->cuMemFree(at[i]);
-    fa_context_leave(ctx, &in);
+        OK(fa_free(ctx, at[i]));
+    fa_destroy(ctx);
+}
+
+Test(runtime_sim, memory_goes_there_and_back)
+{
+    fa_context *ctx;
+    fa_options opt = FA_OPTIONS_INIT;
+    void *at, *none = &at;
+    unsigned char there[1000], back[1000];
+    opt.device = "sim:sm_80";
+    opt.cache_dir = "";
+    OK(fa_create(&ctx, &opt));
+    OK(fa_alloc(ctx, &at, sizeof there));
+    cr_assert_eq((uintptr_t)at % 256, 0);
+    for (size_t i = 0; i < sizeof there; i++)
+        there[i] = (unsigned char)(i * 7 + 1);
+    OK(fa_copy(ctx, at, there, sizeof there, FA_TO_DEVICE));
+    OK(fa_copy(ctx, back, at, sizeof back, FA_FROM_DEVICE));
+    cr_assert_arr_eq(back, there, sizeof there);
+    cr_assert_eq(fa_copy(ctx, at, there, (size_t)1 << 40, FA_TO_DEVICE), FA_DEVICE, "past the end of the allocation");
+    cr_assert_eq(fa_alloc(ctx, &none, SIZE_MAX / 2), FA_NOMEM, "%s", fa_last_error());
+    cr_assert_null(none);
+    OK(fa_free(ctx, at));
+    cr_assert_eq(fa_free(ctx, at), FA_DEVICE, "freed twice");
     fa_destroy(ctx);
 }

@@ -13,6 +13,7 @@ int main(void)
     fa_args args = FA_ARGS_INIT;
     fa_tune_options tune = FA_TUNE_OPTIONS_INIT;
     size_t bytes = 0;
+    void *memory = NULL;
     char text[64];
     if (fa_version() != FA_VERSION_MAJOR * 10000 + FA_VERSION_MINOR * 100 + FA_VERSION_PATCH)
         return 1;
@@ -23,7 +24,8 @@ int main(void)
         return 3;
     if (fa_supported(NULL, &problem) == FA_OK || fa_prepare(NULL, &problem) == FA_OK || fa_launch(NULL, &args, NULL) == FA_OK ||
         fa_workspace_size(NULL, &args, &bytes) == FA_OK || fa_explain(NULL, &problem, &args, text, sizeof text) == FA_OK ||
-        fa_tune(NULL, &problem, &tune) == FA_OK)
+        fa_tune(NULL, &problem, &tune) == FA_OK || fa_alloc(NULL, &memory, 1) == FA_OK || fa_free(NULL, memory) == FA_OK ||
+        fa_copy(NULL, text, text, 1, FA_TO_DEVICE) == FA_OK)
         return 4;
     fa_destroy(NULL);
     puts("consumer: ok");
