@@ -1,0 +1,68 @@
+/* Every config that ships has passed the simulator: each distinct one, eager in order, lazy reversed, lazy at random. */
+#include "autotune/trial.h"
+#include "gen/problem.h"
+#include "sim/sim.h"
+#include <criterion/criterion.h>
+#include <string.h>
+
+static const struct {
+    const char *chip, *problem, *config;
+} rows[] = {
+#define DEFAULT(chip, problem, config) { chip, problem, config },
+#include "runtime/defaults.inc"
+#undef DEFAULT
+};
+#define ROWS (sizeof rows / sizeof *rows)
+
+/* Whether an earlier row is the same kernel: its head_dim and mask are in front of the shape. */
+static bool seen(size_t i)
+{
+    size_t key = (size_t)(strstr(rows[i].problem, ",b=") - rows[i].problem);
+    for (size_t j = 0; j < i; j++)
+        if (!strncmp(rows[i].problem, rows[j].problem, key) && !strcmp(rows[i].config, rows[j].config))
+            return true;
+    return false;
+}
+
+Test(verify_defaults, every_shipped_config_on_the_simulator)
+{
+    static const sim_options how[] = { { .async = SIM_EAGER },
+                                       { .async = SIM_LAZY, .schedule = SIM_REVERSED },
+                                       { .async = SIM_LAZY, .schedule = SIM_RANDOM, .seed = 7 } };
+    static const int32_t lengths[] = { 1, 160, 301 };
+    fa_context *ctx;
+    fa_options o = FA_OPTIONS_INIT;
+    size_t kernels = 0;
+    o.device = "sim:sm_90a";
+    o.cache_dir = "";
+    cr_assert_eq(fa_create(&ctx, &o), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < ROWS; i++) {
+        fa_problem p;
+        fa_config config;
+        const fa_plan *plan;
+        if (seen(i))
+            continue;
+        kernels++;
+        cr_assert_eq(fa_problem_parse(&p, rows[i].problem), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_config_parse(&config, rows[i].config), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_plan_make(ctx, &p, &config, "shipped", &plan), FA_OK, "%s: %s", rows[i].config, fa_last_error());
+        for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++) {
+            fa_case c;
+            fa_trial *t;
+            p.b = 1, p.hq = p.hkv = 2, p.sq = p.sk = lengths[n];
+            cr_assert_eq(fa_case_of(&c, &p, 17 + i), FA_OK, "%s", fa_last_error());
+            cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s", fa_last_error());
+            uint64_t bits = 0;
+            for (size_t h = 0; h < sizeof how / sizeof *how; h++) {
+                fa_verdict v;
+                sim_set_options(&how[h]);
+                cr_expect_eq(fa_trial_run(t, plan, &v), FA_OK, "row %zu, N=%d, way %zu: %s", i, lengths[n], h, fa_last_error());
+                cr_expect(h == 0 || v.bits == bits, "row %zu, N=%d: way %zu gives other bits", i, lengths[n], h);
+                bits = v.bits;
+            }
+            fa_trial_close(t);
+        }
+    }
+    cr_expect_geq(kernels, 20);
+    fa_destroy(ctx);
+}
