@@ -18,8 +18,8 @@
 #define SHOWS_ALONE 1.0
 #define SHOWS_SHARED 0.77
 /* What an SM could do if it never waited, and what its thread blocks take one by one, shared by those that reside: neither is
- * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to 2,376 timings
- * of 396 configs on an H200 (docs/performance.md): 9 % rms. */
+ * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
+ * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
 
 /* What the family's work() says of one block of rows x cols scores. */
