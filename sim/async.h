@@ -9,5 +9,6 @@ bool sim_async_finish(sim_warp *w, uint32_t lanes, const uint32_t *before);
 bool sim_async_arrive(sim_block *b, sim_mbarrier *at);
 
 sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg); /* NULL: reported */
+void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b); /* ends the phase if nothing is missing any more */
 bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier *b, uint32_t count);
 #endif

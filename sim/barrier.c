@@ -31,7 +31,10 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
         return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "barrier %u waits for %u threads: not a multiple of 32, or more than the block's %u", id, count, k->warps * 32);
     sim_barrier *b = &k->barrier[id];
     uint32_t bit = 1u << w->index;
-    if (!b->seen) *b = (sim_barrier){.count = count, .line = i->line, .all = 1};
+    if (!b->seen) {
+        memset(b->clock, 0, k->cluster->actors * sizeof *b->clock);
+        b->count = count, b->arrived = 0, b->sleepers = 0, b->line = i->line, b->all = 1, b->any = b->sum = 0;
+    }
     if (b->count != count)
         return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "barrier %u is asked to wait for %u threads, but for %u at PTX line %u", id, count, b->count, b->line);
     if (b->seen & bit) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "warp %u comes to barrier %u twice before it completes", w->index, id);
@@ -45,7 +48,7 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
     sim_clock_release(w, b->clock);
     w->waiting_at = w->pc;
     if (i->sub != BAR_ARRIVE) b->sleepers |= bit, w->barrier = (int)id;
-    k->progress++;
+    k->cluster->progress++;
     if (b->arrived < count) return i->sub == BAR_ARRIVE ? STEP_NEXT : STEP_WAIT;
     FOR_LANES(x, b->sleepers) {
         sim_warp *s = &k->warp[x];

@@ -1,5 +1,6 @@
-/* exec: a launch under way: its blocks, their warps, and what the parts of the executor offer each other. One host thread runs
- * one block at a time; nothing here is shared between blocks but global memory and the launch. */
+/* exec: a launch under way: its clusters, their blocks and warps, and what the parts of the executor offer each other. One host
+ * thread runs one cluster at a time, which without clusters is one block; nothing here is shared between clusters but global
+ * memory and the launch. */
 #ifndef SIM_EXEC_H
 #define SIM_EXEC_H
 #include "memory.h"
@@ -7,6 +8,9 @@
 #include "sim.h"
 
 enum { SIM_WARPS = 32, SIM_STACK = 96, SIM_BARRIERS = 16, SIM_REPORT = 4096 };
+enum { SIM_CLUSTER = 8, SIM_MBARRIERS = 64 }; /* blocks of a cluster; mbarriers of a block */
+/* Who has a time of its own: first the warps of a cluster, then its mbarriers, in whose name asynchronous copies write. */
+enum { SIM_ACTORS = SIM_CLUSTER * (SIM_WARPS + SIM_MBARRIERS) };
 
 typedef struct sim_arch {
     const char *name;
@@ -35,7 +39,7 @@ typedef struct sim_launch {
     const uint8_t *params;
     sim_options options;
     int64_t max_steps;
-    uint64_t total, next;  /* blocks; next is taken atomically */
+    uint64_t total, next;  /* clusters; next is taken atomically */
     int64_t steps;         /* of finished time slices, all threads */
     int stop;              /* a thread found a defect */
     uint64_t failed_block;
@@ -65,11 +69,13 @@ struct sim_warp {
     sim_entry stack[SIM_STACK];
     int depth;
     sim_activity state;
-    uint32_t index;
+    uint32_t index, actor;    /* in the block, and in the cluster */
     uint32_t waiting_at;      /* pc of the instruction it sleeps at */
     int barrier;
-    uint64_t spun;            /* the block's progress when it last yielded in vain */
-    uint32_t clock[SIM_WARPS]; /* what this warp knows of each warp's time: see check in shared.c */
+    const struct sim_mbarrier *waits; /* the one it waits at in vain, and how often in a row */
+    uint32_t vain;
+    uint64_t spun;            /* the cluster's progress when it last yielded in vain */
+    uint32_t clock[SIM_ACTORS]; /* what this warp knows of each actor's time: see shared.c */
     sim_copy *copies;
     size_t ncopies, copy_cap;
     uint32_t group[SIM_LANES]; /* groups each lane has committed */
@@ -79,22 +85,27 @@ struct sim_warp {
 typedef struct sim_barrier {
     uint32_t count, arrived;   /* threads */
     uint32_t sleepers, seen;   /* warps */
-    uint32_t clock[SIM_WARPS];
+    uint32_t clock[SIM_ACTORS];
     uint32_t line;
     uint8_t reduce;
     uint32_t all, any, sum;
 } sim_barrier;
 
 typedef struct sim_mbarrier {
-    uint32_t address;
+    uint32_t address;          /* offset in its block's shared memory */
+    uint32_t actor, time;      /* time: of the phase under way; goes on when the place is initialised again */
+    bool live;
     uint32_t expected, pending;
-    int64_t tx;
+    int64_t tx;                /* bytes announced less bytes arrived */
     uint64_t phase;
-    uint32_t clock[SIM_WARPS], open[SIM_WARPS]; /* of the last completed phase, and of the one under way */
+    uint64_t landed, waited;   /* phase + 1 in which bytes last arrived, and that somebody last saw complete */
+    uint32_t clock[SIM_ACTORS], open[SIM_ACTORS]; /* of the last completed phase, and of the one under way */
 } sim_mbarrier;
 
 typedef struct sim_block {
     sim_launch *launch;
+    struct sim_cluster *cluster;
+    uint32_t rank, first;      /* in the cluster; actor of the first warp */
     const sim_program *program;
     uint64_t linear;
     uint32_t id[3];
@@ -103,15 +114,12 @@ typedef struct sim_block {
     uint8_t *shared;
     uint32_t shared_size;      /* bytes, static and dynamic */
     uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
-    uint32_t *wrote;           /* per 4 bytes: last writer: clock << 9 | bytes << 5 | warp */
-    uint32_t *read;            /* per warp, per 4 bytes: clock << 4 | bytes */
-    uint32_t words, epoch;     /* epoch: clock at which this block began */
-    uint32_t sync[SIM_WARPS];  /* clocks released through atomics and volatile stores */
+    uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | bytes << 16 | actor */
+    uint32_t *read;            /* per warp, per 4 bytes: time << 4 | bytes */
+    uint32_t words;
     sim_barrier barrier[SIM_BARRIERS];
-    sim_mbarrier *mbarrier;
-    uint32_t mbarriers, mbarrier_cap;
-    uint64_t progress;
-    uint64_t random;
+    sim_mbarrier *mbarrier;    /* SIM_MBARRIERS; those of this block's life so far, live or not */
+    uint32_t mbarriers;
     bool checked, lazy;
     sim_alloc *cached;
     int cached_row;
@@ -122,19 +130,35 @@ typedef struct sim_block {
     size_t arena_bytes;
 } sim_block;
 
+typedef struct sim_cluster {
+    sim_launch *launch;
+    sim_block *block[SIM_CLUSTER];
+    uint32_t blocks, warps, actors; /* warps: of all blocks; actors: how many of the times are in use */
+    uint32_t epoch;             /* time at which this cluster began */
+    uint32_t sync[SIM_ACTORS];  /* times released through atomics and volatile stores */
+    uint64_t progress;          /* counts whatever may let a waiting warp go on */
+    uint64_t random;
+    bool stuck;                 /* nothing has moved for some rounds: what is late may come now */
+} sim_cluster;
+
 /* report.c. Both return STEP_FAULT; the first report of a launch wins. lane < 0: the whole warp. */
 sim_step sim_fault(sim_warp *w, const sim_insn *i, int lane, CUresult code, const char *format, ...) __attribute__((format(printf, 5, 6)));
 void sim_report_block(sim_block *b, CUresult code, const char *text);
 int sim_report_where(const sim_program *p, const sim_insn *i, char *to, size_t room); /* template line */
 int sim_report_address(sim_block *b, uint64_t address, char *to, size_t room);
+int sim_report_actor(const sim_cluster *c, const sim_block *from, uint32_t actor, char *to, size_t room); /* "warp 3" */
 
 /* warp.c */
 sim_step sim_warp_run(sim_warp *w, int64_t slice);
 sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m);
 
 /* block.c */
-int sim_block_run(sim_launch *l, sim_block *b, uint64_t linear); /* 0 = fine */
+bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank); /* false: out of memory */
+void sim_block_start(sim_block *b, const uint32_t id[3]);
 void sim_block_free(sim_block *b);
+
+/* cluster.c */
+int sim_cluster_run(sim_cluster *c, uint64_t linear); /* 0 = fine */
 CUresult sim_launch_run(sim_launch *l);
 
 /* address.c: where lanes' addresses lead. */
@@ -160,6 +184,7 @@ bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
 bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);    /* in flight from now on */
 void sim_shared_land(sim_warp *w, uint32_t at, uint32_t size);                                   /* arrived */
 void sim_shared_sync(sim_warp *w, bool release, bool acquire);
+/* Times of actors: the warp tells what it knows and begins a new time of its own, or learns what is known there. */
 void sim_clock_release(sim_warp *w, uint32_t *into);
 void sim_clock_acquire(sim_warp *w, const uint32_t *from);
 void sim_count_banks(sim_block *b, const uint32_t *address, uint32_t m, uint32_t size);

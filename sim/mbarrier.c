@@ -25,7 +25,7 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
     uint32_t at;
     if (!place(w, i, lane, arg, &at)) return NULL;
     for (uint32_t k = 0; k < b->mbarriers; k++) {
-        if (b->mbarrier[k].address != at) continue;
+        if (b->mbarrier[k].address != at || !b->mbarrier[k].live) continue;
         if (b->checked && !sim_shared_read(w, i, lane, at, 8)) return NULL; /* against an init without a barrier after it */
         return &b->mbarrier[k];
     }
@@ -33,14 +33,15 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
     return NULL;
 }
 
-static void complete(sim_warp *w, sim_mbarrier *b)
+void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
 {
     if (b->pending || b->tx) return;
     b->phase++;
     b->pending = b->expected;
+    b->open[b->actor] = b->time++;
     memcpy(b->clock, b->open, sizeof b->clock);
     memset(b->open, 0, sizeof b->open);
-    w->block->progress++;
+    k->cluster->progress++;
 }
 
 bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier *b, uint32_t count)
@@ -52,14 +53,15 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier 
     }
     sim_clock_release(w, b->open);
     b->pending -= count;
-    w->block->progress++;
-    complete(w, b);
+    w->block->cluster->progress++;
+    sim_mbarrier_settle(w->block, b);
     return true;
 }
 
 sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;
+    sim_cluster *c = b->cluster;
     FOR_LANES(l, m) {
         uint32_t at, count = sim_arg(w, i, 1)->u[l];
         uint8_t *p = place(w, i, (int)l, 0, &at);
@@ -68,14 +70,14 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         if (b->checked && !sim_shared_write(w, i, (int)l, at, 8, NULL)) return STEP_FAULT;
         uint32_t k = 0;
         while (k < b->mbarriers && b->mbarrier[k].address != at) k++;
-        if (k == b->mbarrier_cap) {
-            uint32_t cap = b->mbarrier_cap ? b->mbarrier_cap * 2 : 16;
-            sim_mbarrier *grown = realloc(b->mbarrier, cap * sizeof *grown);
-            if (!grown) return sim_fault(w, i, (int)l, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory");
-            b->mbarrier = grown, b->mbarrier_cap = cap;
+        if (k == SIM_MBARRIERS) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "more than %d mbarriers in a block are not simulated", SIM_MBARRIERS);
+        sim_mbarrier *x = &b->mbarrier[k];
+        if (k == b->mbarriers) {
+            b->mbarriers++;
+            x->time = c->epoch, x->actor = c->warps + k * c->blocks + b->rank;
+            if (x->actor >= c->actors) c->actors = x->actor + 1;
         }
-        if (k == b->mbarriers) b->mbarriers++;
-        b->mbarrier[k] = (sim_mbarrier){.address = at, .expected = count, .pending = count};
+        *x = (sim_mbarrier){.address = at, .actor = x->actor, .time = x->time + 1, .live = true, .expected = count, .pending = count};
         memset(p, 0xA5, 8);
     }
     return STEP_NEXT;
@@ -87,7 +89,7 @@ sim_step sim_run_mbarrier_inval(sim_warp *w, const sim_insn *i, uint32_t m)
     FOR_LANES(l, m) {
         sim_mbarrier *x = sim_mbarrier_at(w, i, (int)l, 0);
         if (!x || (b->checked && !sim_shared_write(w, i, (int)l, x->address, 8, NULL))) return STEP_FAULT;
-        *x = b->mbarrier[--b->mbarriers];
+        x->live = false;
     }
     return STEP_NEXT;
 }
@@ -110,14 +112,17 @@ sim_step sim_run_mbarrier_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
 sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     uint32_t done = 0;
+    const sim_mbarrier *waits = NULL;
     FOR_LANES(l, m) {
         sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 1);
         if (!b || !sim_async_arrive(w->block, b)) return STEP_FAULT;
         const sim_vec *v = sim_arg(w, i, 2);
         bool ok = i->flags & F_PARITY ? (b->phase & 1) != (v->u[l] & 1) : b->phase != v->q[l];
         done |= (uint32_t)ok << l;
-        if (ok) sim_clock_acquire(w, b->clock);
+        if (!ok) waits = b;
+        else sim_clock_acquire(w, b->clock), b->waited = b->phase;
     }
+    w->vain = waits ? w->vain + 1 : 0, w->waits = waits;
     sim_set_pred(w, i, 0, done, m);
     return done == m ? STEP_NEXT : STEP_YIELD;
 }

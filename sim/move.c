@@ -135,7 +135,7 @@ sim_step sim_run_clock(sim_warp *w, const sim_insn *i, uint32_t m)
         v = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
     } else if (i->sub == 2) v >>= 32;
     else if (i->sub == 3) v = 0;
-    w->block->progress++; /* time passing may end a wait */
+    w->block->cluster->progress++; /* time passing may end a wait */
     if (i->arg[0] == SIM_NO_ARG) return STEP_NEXT;
     sim_vec *d = sim_arg(w, i, 0);
     FOR_LANES(l, m) {

@@ -30,6 +30,15 @@ int sim_report_address(sim_block *b, uint64_t address, char *to, size_t room)
                     (unsigned long long)a->base, (unsigned long long)a->size);
 }
 
+int sim_report_actor(const sim_cluster *c, const sim_block *from, uint32_t actor, char *to, size_t room)
+{
+    uint32_t per = from->warps, k = actor - c->warps;
+    const sim_block *b = actor < c->warps ? c->block[actor / per] : c->block[k % c->blocks];
+    int n = actor < c->warps ? snprintf(to, room, "warp %u", actor % per) : snprintf(to, room, "an asynchronous copy to the mbarrier at offset %u", b->mbarrier[k / c->blocks].address);
+    if (b != from && n >= 0 && (size_t)n < room) n += snprintf(to + n, room - (size_t)n, " of block (%u,%u,%u)", b->id[0], b->id[1], b->id[2]);
+    return n;
+}
+
 static void keep(sim_block *b, CUresult code, const char *text)
 {
     sim_launch *l = b->launch;

@@ -1,12 +1,12 @@
 /* shared: a block's shared memory and what is known of every byte of it: written or not, in flight or not, and who touched it
- * last. Order between warps is kept as vector clocks: warp w's own time is clock[w]; whoever passes a barrier learns the times
- * of all who came. An access is a race if the other one's time is not yet known and one of the two writes. Nothing else
+ * last. Order is kept as vector clocks: actor w's own time is clock[w]; whoever passes a barrier learns the times of all who
+ * came. An access is a race if the other one's time is not yet known and one of the two writes. Nothing else
  * orders: lanes of one warp run in step here, so races inside a warp are not seen. */
 #include "exec.h"
 #include <stdio.h>
 #include <string.h>
 
-enum { LAST_CLOCK = (1 << 23) - 2 }; /* beyond it time stands still: races are missed, none is made up */
+enum { LAST_CLOCK = (1 << 28) - 2 }; /* beyond it time stands still: races are missed, none is made up */
 
 uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
 {
@@ -31,9 +31,11 @@ uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
 
 static bool conflict(sim_warp *w, const sim_insn *i, int lane, uint32_t word, uint32_t other, bool writes, bool wrote)
 {
-    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED,
-              "race in shared memory: warp %u %s offset %u, which warp %u %s with no barrier between the two", w->index, writes ? "writes" : "reads", word * 4, other,
-              wrote ? "has written" : "has read");
+    const sim_cluster *c = w->block->cluster;
+    char who[160];
+    sim_report_actor(c, w->block, other, who, sizeof who);
+    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory: warp %u %s offset %u, which %s %s %s", w->index, writes ? "writes" : "reads", word * 4, who,
+              wrote ? "has written" : "has read", other < c->warps ? "with no barrier between the two" : "and whose completion it has not waited for");
     return false;
 }
 static bool flying(sim_warp *w, const sim_insn *i, int lane, uint32_t word, bool writes)
@@ -51,10 +53,12 @@ static inline uint32_t bytes_of(uint32_t word, uint32_t at, uint32_t end)
 bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
 {
     sim_block *b = w->block;
-    uint32_t me = w->index, now = w->clock[me], seen = UINT32_MAX, *mine = b->read + (size_t)me * b->words;
+    uint32_t me = w->actor, now = w->clock[me], *mine = b->read + (size_t)w->index * b->words;
+    uint64_t seen = UINT64_MAX;
     if (size == 4 && b->state[at >> 2] == 15) { /* a written word, nothing in flight */
-        uint32_t wrote = b->wrote[at >> 2], other = wrote & 31;
-        if (other == me || wrote >> 9 <= w->clock[other]) {
+        uint64_t wrote = b->wrote[at >> 2];
+        uint32_t other = (uint16_t)wrote;
+        if (other == me || wrote >> 32 <= w->clock[other]) {
             mine[at >> 2] = now << 4 | 15;
             return true;
         }
@@ -66,11 +70,11 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
             sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset %u", k * 4 + (uint32_t)__builtin_ctz(bytes & ~state));
             return false;
         }
-        uint32_t wrote = b->wrote[k];
+        uint64_t wrote = b->wrote[k];
         if (wrote != seen) {
-            uint32_t other = wrote & 31;
-            if (other != me && wrote >> 9 > w->clock[other]) {
-                if (wrote >> 5 & bytes) return conflict(w, i, lane, k, other, false, true);
+            uint32_t other = (uint16_t)wrote;
+            if (other != me && wrote >> 32 > w->clock[other]) {
+                if (wrote >> 16 & bytes) return conflict(w, i, lane, k, other, false, true);
             } else seen = wrote;
         }
         mine[k] = mine[k] >> 4 == now ? mine[k] | bytes : now << 4 | bytes;
@@ -82,22 +86,22 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
 static bool may_write(sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint32_t bytes, bool same)
 {
     sim_block *b = w->block;
-    uint32_t me = w->index, wrote = b->wrote[k], other = wrote & 31;
+    uint64_t wrote = b->wrote[k];
+    uint32_t me = w->actor, other = (uint16_t)wrote;
     if (b->state[k] >> 4 & bytes) return flying(w, i, lane, k, true);
-    if (!same && other != me && wrote >> 9 > w->clock[other] && wrote >> 5 & bytes) return conflict(w, i, lane, k, other, true, true);
+    if (!same && other != me && wrote >> 32 > w->clock[other] && wrote >> 16 & bytes) return conflict(w, i, lane, k, other, true, true);
     for (uint32_t x = 0; x < b->warps; x++) {
         uint32_t r = b->read[(size_t)x * b->words + k];
-        if (x != me && r >> 4 > w->clock[x] && r & bytes) return conflict(w, i, lane, k, x, true, false);
+        if (b->first + x != me && r >> 4 > w->clock[b->first + x] && r & bytes) return conflict(w, i, lane, k, b->first + x, true, false);
     }
     return true;
 }
 
-static void record(sim_warp *w, uint32_t k, uint32_t bytes)
+static void record(sim_block *b, uint32_t k, uint32_t bytes, uint32_t actor, uint32_t now)
 {
-    sim_block *b = w->block;
-    uint32_t now = w->clock[w->index], old = b->wrote[k];
-    if ((old & 31) == w->index && old >> 9 == now) bytes |= old >> 5;
-    b->wrote[k] = now << 9 | (bytes & 15) << 5 | w->index;
+    uint64_t old = b->wrote[k];
+    if ((uint16_t)old == actor && old >> 32 == now) bytes |= (uint32_t)(old >> 16);
+    b->wrote[k] = (uint64_t)now << 32 | (bytes & 15) << 16 | actor;
 }
 
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value)
@@ -107,7 +111,7 @@ bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
         uint32_t bytes = bytes_of(k, at, at + size);
         if (!may_write(w, i, lane, k, bytes, same)) return false;
         w->block->state[k] |= (uint8_t)bytes;
-        record(w, k, bytes);
+        record(w->block, k, bytes, w->actor, w->clock[w->actor]);
     }
     return true;
 }
@@ -118,7 +122,7 @@ bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
         uint32_t bytes = bytes_of(k, at, at + size);
         if (!may_write(w, i, lane, k, bytes, false)) return false;
         w->block->state[k] |= (uint8_t)(bytes << 4);
-        record(w, k, bytes);
+        record(w->block, k, bytes, w->actor, w->clock[w->actor]);
     }
     return true;
 }
@@ -128,24 +132,24 @@ void sim_shared_land(sim_warp *w, uint32_t at, uint32_t size)
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size);
         w->block->state[k] = (uint8_t)((w->block->state[k] & ~(bytes << 4)) | bytes);
-        record(w, k, bytes);
+        record(w->block, k, bytes, w->actor, w->clock[w->actor]);
     }
 }
 
 void sim_clock_release(sim_warp *w, uint32_t *into)
 {
-    for (uint32_t x = 0; x < w->block->warps; x++) if (w->clock[x] > into[x]) into[x] = w->clock[x];
-    if (w->clock[w->index] < LAST_CLOCK) w->clock[w->index]++;
+    for (uint32_t x = 0, n = w->block->cluster->actors; x < n; x++) if (w->clock[x] > into[x]) into[x] = w->clock[x];
+    if (w->clock[w->actor] < LAST_CLOCK) w->clock[w->actor]++;
 }
 void sim_clock_acquire(sim_warp *w, const uint32_t *from)
 {
-    for (uint32_t x = 0; x < w->block->warps; x++) if (from[x] > w->clock[x]) w->clock[x] = from[x];
+    for (uint32_t x = 0, n = w->block->cluster->actors; x < n; x++) if (from[x] > w->clock[x]) w->clock[x] = from[x];
 }
 /* Atomics and volatile accesses: they order everything before with everything after, which may hide a race, never invent one. */
 void sim_shared_sync(sim_warp *w, bool release, bool acquire)
 {
-    if (acquire) sim_clock_acquire(w, w->block->sync);
-    if (release) sim_clock_release(w, w->block->sync);
+    if (acquire) sim_clock_acquire(w, w->block->cluster->sync);
+    if (release) sim_clock_release(w, w->block->cluster->sync);
 }
 
 /* Passes over the 32 banks: accesses of 4 bytes or less in one group of 32 lanes, of 8 in halves, of 16 in quarters; per group

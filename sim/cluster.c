@@ -1,0 +1,231 @@
+/* cluster: runs the warps of a cluster's blocks in the order of the schedule until all have left, and a launch's clusters on one or
+ * more threads. A block of a launch without clusters is a cluster of one. */
+#include "exec.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Instructions a warp runs at a stretch; rounds of vain waiting before a deadlock; rounds without progress before what is late comes. */
+enum { SLICE = 100000, PATIENCE = 1000, STALE = 2 };
+
+static uint32_t random32(sim_cluster *c) /* splitmix64 */
+{
+    uint64_t z = c->random += 0x9E3779B97F4A7C15ull;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9ull;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBull;
+    return (uint32_t)((z ^ z >> 31) >> 32);
+}
+
+/* Times go on from cluster to cluster, so that what is known of the bytes need not be cleared; before they run out it is. */
+static void begin(sim_cluster *c, uint64_t linear)
+{
+    const sim_launch *l = c->launch;
+    uint32_t last = c->epoch;
+    for (uint32_t r = 0; r < c->blocks; r++) {
+        const sim_block *b = c->block[r];
+        for (uint32_t k = 0; k < b->warps; k++) if (b->warp[k].clock[b->first + k] > last) last = b->warp[k].clock[b->first + k];
+        for (uint32_t k = 0; k < b->mbarriers; k++) if (b->mbarrier[k].time > last) last = b->mbarrier[k].time;
+    }
+    c->epoch = last + 1;
+    bool again = c->epoch > 1u << 26;
+    if (again) c->epoch = 1;
+    memset(c->sync, 0, sizeof c->sync);
+    c->random = l->options.seed * 0x9E3779B97F4A7C15ull + linear;
+    c->progress = 1, c->stuck = false, c->actors = c->warps;
+    for (uint32_t r = 0; r < c->blocks; r++) {
+        sim_block *b = c->block[r];
+        uint32_t id[3] = {(uint32_t)(linear % l->grid[0]), (uint32_t)(linear / l->grid[0] % l->grid[1]), (uint32_t)(linear / l->grid[0] / l->grid[1])};
+        if (again) {
+            if (b->checked) memset(b->wrote, 0, (size_t)b->words * 8), memset(b->read, 0, (size_t)b->words * 4 * b->warps);
+            memset(b->barrier, 0, sizeof b->barrier), memset(b->mbarrier, 0, SIM_MBARRIERS * sizeof *b->mbarrier);
+        }
+        sim_block_start(b, id);
+    }
+}
+
+/* What a warp that cannot go on waits for. */
+static size_t waits_for(const sim_warp *w, char *to, size_t room)
+{
+    const sim_block *b = w->block;
+    const sim_mbarrier *m = w->waits;
+    if (w->state == W_BARRIER) return (size_t)snprintf(to, room, "waits at barrier %d, where %u of %u threads are", w->barrier, b->barrier[w->barrier].arrived, b->barrier[w->barrier].count);
+    if (!m) return (size_t)snprintf(to, room, "waits in vain");
+    size_t n = (size_t)snprintf(to, room, "waits for phase %llu of the mbarrier at offset %u", (unsigned long long)m->phase, m->address);
+    if (m->pending) n += (size_t)snprintf(to + n, room - n, ", which waits for %u more of %u arrivals", m->pending, m->expected);
+    if (m->tx > 0) n += (size_t)snprintf(to + n, room - n, ", which waits for %lld more bytes than copies have brought", (long long)m->tx);
+    if (m->tx < 0) n += (size_t)snprintf(to + n, room - n, ", to which copies have brought %lld more bytes than were announced", -(long long)m->tx);
+    return n;
+}
+
+static void deadlock(sim_cluster *c)
+{
+    char text[SIM_REPORT], where[256];
+    const sim_block *first = c->block[0];
+    size_t n = (size_t)snprintf(text, sizeof text, "deadlock: no warp of %s (%u,%u,%u) in kernel %.200s can go on", c->blocks > 1 ? "the cluster of block" : "block", first->id[0], first->id[1], first->id[2],
+                                first->program->name);
+    for (uint32_t k = 0; k < c->warps && n < sizeof text - 800; k++) {
+        const sim_block *b = c->block[k / first->warps];
+        const sim_warp *w = &b->warp[k % first->warps];
+        if (c->blocks > 1) n += (size_t)snprintf(text + n, sizeof text - n, "\n  block (%u,%u,%u), warp %u ", b->id[0], b->id[1], b->id[2], w->index);
+        else n += (size_t)snprintf(text + n, sizeof text - n, "\n  warp %u ", w->index);
+        if (w->state == W_DONE) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "has exited");
+            continue;
+        }
+        const sim_insn *i = &b->program->code[w->state == W_BARRIER ? w->waiting_at : w->pc ? w->pc - 1 : 0];
+        n += waits_for(w, text + n, sizeof text - n);
+        n += (size_t)snprintf(text + n, sizeof text - n, ", PTX line %u: %.120s", i->line, i->text);
+        if (sim_report_where(b->program, i, where, sizeof where)) n += (size_t)snprintf(text + n, sizeof text - n, ", from %.200s", where);
+    }
+    sim_report_block(c->block[0], CUDA_ERROR_LAUNCH_TIMEOUT, text);
+}
+
+static bool too_long(sim_block *b, sim_warp *w)
+{
+    sim_launch *l = b->launch;
+    int64_t all = __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + b->steps;
+    if (all <= l->max_steps) return false;
+    sim_fault(w, &b->program->code[w->pc < b->program->insns ? w->pc : 0], -1, CUDA_ERROR_LAUNCH_TIMEOUT, "hang: the launch has run %lld warp instructions", (long long)all);
+    return true;
+}
+
+/* One turn of a warp. false: a defect. */
+static bool turn(sim_block *b, sim_warp *w, uint32_t *left)
+{
+    int64_t most = b->launch->max_steps - __atomic_load_n(&b->launch->steps, __ATOMIC_RELAXED) - b->steps + 1;
+    int64_t slice = b->launch->options.schedule == SIM_RANDOM ? 1 + random32(b->cluster) % 200 : SLICE;
+    if (slice > most) slice = most > 0 ? most : 1;
+    w->state = W_READY;
+    switch (sim_warp_run(w, slice)) {
+    case STEP_FAULT: return false;
+    case STEP_WAIT: w->state = W_BARRIER; break;
+    case STEP_YIELD: w->state = W_SPIN, w->spun = b->cluster->progress; break;
+    case STEP_DONE: w->state = W_DONE, b->cluster->progress++, --*left; break;
+    default: break;
+    }
+    return !too_long(b, w) && !__atomic_load_n(&b->launch->stop, __ATOMIC_RELAXED);
+}
+
+int sim_cluster_run(sim_cluster *c, uint64_t linear)
+{
+    const sim_launch *l = c->launch;
+    uint32_t left[SIM_CLUSTER], running = c->warps, vain = 0, stale = 0, per = c->block[0]->warps;
+    begin(c, linear);
+    for (uint32_t r = 0; r < c->blocks; r++) left[r] = per;
+    while (running) {
+        uint64_t progress = c->progress;
+        bool ran = false;
+        uint32_t shift = l->options.schedule == SIM_RANDOM ? random32(c) % c->warps : 0;
+        c->stuck = stale >= STALE;
+        for (uint32_t k = 0; k < c->warps && running; k++) {
+            uint32_t n = (k + shift) % c->warps;
+            if (l->options.schedule == SIM_REVERSED) n = c->warps - 1 - n;
+            sim_block *b = c->block[n / per];
+            sim_warp *w = &b->warp[n % per];
+            if (w->state == W_DONE || w->state == W_BARRIER || (w->state == W_SPIN && w->spun == c->progress && !vain && !c->stuck)) continue;
+            if (w->spun != c->progress) ran = true; /* else it has waited in vain since anything happened */
+            uint32_t before = left[n / per];
+            if (!turn(b, w, &left[n / per])) return -1;
+            running -= before - left[n / per];
+        }
+        stale = c->progress != progress ? 0 : stale + 1;
+        if (ran || c->progress != progress) {
+            vain = 0;
+        } else if (running && ++vain > PATIENCE) {
+            deadlock(c);
+            return -1;
+        }
+    }
+    for (uint32_t r = 0; r < c->blocks; r++) {
+        sim_block *b = c->block[r];
+        __atomic_fetch_add(&c->launch->steps, b->steps, __ATOMIC_RELAXED);
+        b->tally.c.instructions += (uint64_t)b->steps;
+        b->steps = 0;
+        b->tally.c.blocks++, b->tally.c.warps += b->warps;
+    }
+    return 0;
+}
+
+/* ---- launches ---- */
+
+static void merge(sim_launch *l, const sim_block *b)
+{
+    const sim_counters *c = &b->tally.c;
+    sim_counters *t = &l->tally.c;
+    t->blocks += c->blocks, t->warps += c->warps, t->instructions += c->instructions, t->barriers += c->barriers;
+    t->matrix += b->by_class[C_MATRIX], t->shuffle += b->by_class[C_SHUFFLE], t->special += b->by_class[C_SPECIAL];
+    t->memory += b->by_class[C_MEMORY], t->control += b->by_class[C_CONTROL], t->other += b->by_class[C_OTHER];
+    t->global_read += c->global_read, t->global_write += c->global_write;
+    t->shared_read += c->shared_read, t->shared_write += c->shared_write;
+    t->shared_wavefronts += c->shared_wavefronts, t->shared_ideal += c->shared_ideal;
+    if (c->shared_peak > t->shared_peak) t->shared_peak = c->shared_peak;
+    for (int k = 0; k < c->tensors; k++) {
+        int to = 0;
+        while (to < t->tensors && t->tensor[to].base != c->tensor[k].base) to++;
+        if (to == t->tensors) {
+            if (t->tensors < SIM_TENSORS) t->tensors++, t->tensor[to] = c->tensor[k];
+            else to = SIM_TENSORS - 1, t->tensor[to].read += c->tensor[k].read, t->tensor[to].write += c->tensor[k].write;
+            continue;
+        }
+        t->tensor[to].read += c->tensor[k].read, t->tensor[to].write += c->tensor[k].write;
+    }
+}
+
+static void cluster_free(sim_cluster *c)
+{
+    for (uint32_t r = 0; c && r < c->blocks; r++) {
+        sim_block_free(c->block[r]);
+        free(c->block[r]);
+    }
+    free(c);
+}
+
+static sim_cluster *cluster_new(sim_launch *l)
+{
+    sim_cluster *c = calloc(1, sizeof *c);
+    bool ok = c != NULL;
+    if (ok) c->launch = l;
+    for (uint32_t r = 0; ok && r < 1; r++) {
+        ok = (c->block[r] = calloc(1, sizeof *c->block[r])) != NULL;
+        if (ok) c->blocks++, ok = sim_block_prepare(c->block[r], c, r);
+        if (ok) c->warps += c->block[r]->warps;
+    }
+    return ok ? c : (cluster_free(c), NULL);
+}
+
+static void *work(void *arg)
+{
+    sim_launch *l = arg;
+    sim_cluster *c = cluster_new(l);
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    if (!c) {
+        pthread_mutex_lock(&lock);
+        l->stop = 1, l->result = CUDA_ERROR_OUT_OF_MEMORY;
+        pthread_mutex_unlock(&lock);
+        return NULL;
+    }
+    for (;;) {
+        uint64_t k = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
+        if (k >= l->total || __atomic_load_n(&l->stop, __ATOMIC_RELAXED) || sim_cluster_run(c, k)) break;
+    }
+    pthread_mutex_lock(&lock);
+    for (uint32_t r = 0; r < c->blocks; r++) merge(l, c->block[r]);
+    pthread_mutex_unlock(&lock);
+    cluster_free(c);
+    return NULL;
+}
+
+CUresult sim_launch_run(sim_launch *l)
+{
+    pthread_t thread[64];
+    int n = 0, most = l->options.threads - 1;
+    l->total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    l->max_steps = l->options.max_steps > 0 ? l->options.max_steps : 4000000000;
+    l->result = CUDA_SUCCESS;
+    while (n < most && n < 64 && (uint64_t)n + 1 < l->total && !pthread_create(&thread[n], NULL, work, l)) n++;
+    work(l);
+    while (n) pthread_join(thread[--n], NULL);
+    l->tally.c.launches = 1;
+    return l->result;
+}
