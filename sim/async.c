@@ -86,7 +86,7 @@ bool sim_async_finish(sim_warp *w, uint32_t lanes, const uint32_t *before)
             continue;
         }
         if (b->lazy && !transfer(w, c)) return false;
-        if (b->checked) sim_shared_land(w, c->to, c->size);
+        if (b->checked) sim_shared_land(w, c->lane, c->to, c->size);
     }
     w->ncopies = kept;
     return true;

@@ -1,5 +1,5 @@
 /* barrier: bar.sync, bar.arrive, bar.red and fences. A warp counts for 32 threads, and comes as a whole. */
-#include "exec.h"
+#include "proxy.h"
 #include "run.h"
 #include <string.h>
 
@@ -60,5 +60,9 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-/* Memory here is always in order. */
-sim_step sim_run_fence(sim_warp *w, const sim_insn *i, uint32_t m) { return sim_run_nothing(w, i, m); }
+/* Memory here is always in order; only the fence between the proxies is remembered. */
+sim_step sim_run_fence(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    if (i->sub == FENCE_ASYNC) sim_proxy_fence(w, m);
+    return STEP_NEXT;
+}

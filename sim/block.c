@@ -14,7 +14,7 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     size_t preds = ((p->preds + 1u) * 4 + 63u) & ~63u, defined = ((p->tracked + 1u) * 4 + 63u) & ~63u;
     size_t head = (warps * sizeof(sim_warp) + 63) & ~(size_t)63, arena = (shared + 64 + 63u) & ~63u, plane = ((size_t)words * 4 + 63) & ~(size_t)63;
     bool checked = !l->options.unchecked;
-    size_t total = head + warps * (file + local + preds + defined) + arena + (checked ? plane * (3 + warps) : 0);
+    size_t total = head + warps * (file + local + preds + defined) + arena + (checked ? plane * (3 + warps + p->proxy) : 0);
     b->launch = l, b->program = p, b->cluster = c, b->rank = rank, b->first = rank * warps;
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
     b->checked = checked, b->lazy = l->options.async == SIM_LAZY;
@@ -36,7 +36,8 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     if (checked) {
         b->state = at, at += plane;
         b->wrote = (uint64_t *)(void *)at, at += 2 * plane;
-        b->read = (uint32_t *)(void *)at;
+        b->read = (uint32_t *)(void *)at, at += plane * warps;
+        if (p->proxy) b->held = (uint16_t *)(void *)at;
     }
     return true;
 }
@@ -62,6 +63,7 @@ static void start_warp(sim_block *b, sim_warp *w)
     w->pc = 0, w->active = w->lanes, w->join = UINT32_MAX, w->left = 0, w->depth = 0, w->carry = 0;
     w->state = W_READY;
     w->ncopies = 0;
+    w->fences = w->fence_lost = 0;
     w->spun = 0, w->waits = NULL, w->vain = 0;
     memset(w->group, 0, sizeof w->group);
     memset(w->defined, 0, b->program->tracked * sizeof *w->defined);
@@ -98,6 +100,7 @@ void sim_block_start(sim_block *b, const uint32_t id[3])
     for (int k = 0; k < 3; k++) b->id[k] = id[k];
     b->linear = id[0] + (uint64_t)l->grid[0] * (id[1] + (uint64_t)l->grid[1] * id[2]);
     if (b->checked) memset(b->state, 0, b->words);
+    if (b->held) memset(b->held, 0, (size_t)b->words * sizeof *b->held);
     memset(b->shared, 0xFF, b->shared_size);
     for (uint32_t k = 0; k < SIM_BARRIERS; k++) b->barrier[k].seen = b->barrier[k].sleepers = 0;
     b->mbarriers = 0;

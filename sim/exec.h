@@ -7,10 +7,12 @@
 #include "program.h"
 #include "sim.h"
 
-enum { SIM_WARPS = 32, SIM_STACK = 96, SIM_BARRIERS = 16, SIM_REPORT = 4096 };
+enum { SIM_WARPS = 32, SIM_STACK = 96, SIM_BARRIERS = 16, SIM_REPORT = 4096, SIM_FENCES = 16 };
 enum { SIM_CLUSTER = 8, SIM_MBARRIERS = 64 }; /* blocks of a cluster; mbarriers of a block */
 /* Who has a time of its own: first the warps of a cluster, then its mbarriers, in whose name asynchronous copies write. */
 enum { SIM_ACTORS = SIM_CLUSTER * (SIM_WARPS + SIM_MBARRIERS) };
+
+enum { SIM_LAST_CLOCK = (1 << 28) - 2 }; /* beyond it time stands still: races are missed, none is made up */
 
 typedef struct sim_arch {
     const char *name;
@@ -55,6 +57,8 @@ typedef struct sim_copy {  /* a cp.async of one lane that nobody has waited for 
     uint8_t lane, size, from_size, done;
 } sim_copy;
 
+typedef struct sim_fence { uint32_t at, lanes; } sim_fence; /* a fence.proxy.async: the warp's time at it */
+
 typedef struct sim_entry { uint32_t pc, mask, join; } sim_entry;
 typedef enum sim_activity { W_READY, W_BARRIER, W_SPIN, W_DONE } sim_activity;
 
@@ -80,6 +84,8 @@ struct sim_warp {
     size_t ncopies, copy_cap;
     uint32_t group[SIM_LANES]; /* groups each lane has committed */
     uint8_t *local;            /* lane-major */
+    sim_fence fence[SIM_FENCES]; /* the latest, by number modulo the size; see proxy.c */
+    uint32_t fences, fence_lost; /* lost: time of the latest that was overwritten */
 };
 
 typedef struct sim_barrier {
@@ -114,8 +120,9 @@ typedef struct sim_block {
     uint8_t *shared;
     uint32_t shared_size;      /* bytes, static and dynamic */
     uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
-    uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | bytes << 16 | actor */
+    uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | author << 20 | bytes << 16 | actor; see proxy.h */
     uint32_t *read;            /* per warp, per 4 bytes: time << 4 | bytes */
+    uint16_t *held;            /* per 4 bytes: asynchronous reads under way; NULL where there are none */
     uint32_t words;
     sim_barrier barrier[SIM_BARRIERS];
     sim_mbarrier *mbarrier;    /* SIM_MBARRIERS; those of this block's life so far, live or not */
@@ -182,7 +189,7 @@ uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
 bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);     /* at: offset in the arena */
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value); /* value: to be stored, or NULL */
 bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);    /* in flight from now on */
-void sim_shared_land(sim_warp *w, uint32_t at, uint32_t size);                                   /* arrived */
+void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size);                         /* arrived */
 void sim_shared_sync(sim_warp *w, bool release, bool acquire);
 /* Times of actors: the warp tells what it knows and begins a new time of its own, or learns what is known there. */
 void sim_clock_release(sim_warp *w, uint32_t *into);

@@ -106,6 +106,7 @@ typedef struct sim_program {
     uint32_t shared_bytes;   /* static */
     uint32_t local_bytes;
     int max_threads, required[3];
+    bool proxy;              /* uses the async proxy: wgmma or bulk copies */
     struct sim_module *module;
 } sim_program;
 

@@ -30,6 +30,7 @@ enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 enum { ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_INC, ATOM_DEC };
 enum { BAR_SYNC, BAR_ARRIVE, BAR_AND, BAR_OR, BAR_POPC };
 enum { WAIT_GROUP, WAIT_ALL };
+enum { FENCE_MEMORY, FENCE_ASYNC };
 
 typedef struct sim_targets { uint32_t n, at[]; } sim_targets; /* of brx.idx */
 #endif

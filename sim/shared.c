@@ -2,11 +2,9 @@
  * last. Order is kept as vector clocks: actor w's own time is clock[w]; whoever passes a barrier learns the times of all who
  * came. An access is a race if the other one's time is not yet known and one of the two writes. Nothing else
  * orders: lanes of one warp run in step here, so races inside a warp are not seen. */
-#include "exec.h"
+#include "proxy.h"
 #include <stdio.h>
 #include <string.h>
-
-enum { LAST_CLOCK = (1 << 28) - 2 }; /* beyond it time stands still: races are missed, none is made up */
 
 uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
 {
@@ -89,6 +87,11 @@ static bool may_write(sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint
     uint64_t wrote = b->wrote[k];
     uint32_t me = w->actor, other = (uint16_t)wrote;
     if (b->state[k] >> 4 & bytes) return flying(w, i, lane, k, true);
+    if (b->held && b->held[k]) {
+        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED,
+                  "race in shared memory: warp %u writes offset %u, which an asynchronous operation still reads; its wait, or a barrier after the wait, is missing", w->index, k * 4);
+        return false;
+    }
     if (!same && other != me && wrote >> 32 > w->clock[other] && wrote >> 16 & bytes) return conflict(w, i, lane, k, other, true, true);
     for (uint32_t x = 0; x < b->warps; x++) {
         uint32_t r = b->read[(size_t)x * b->words + k];
@@ -97,11 +100,11 @@ static bool may_write(sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint
     return true;
 }
 
-static void record(sim_block *b, uint32_t k, uint32_t bytes, uint32_t actor, uint32_t now)
+static void record(sim_block *b, uint32_t k, uint32_t bytes, uint32_t actor, uint32_t now, uint32_t author)
 {
     uint64_t old = b->wrote[k];
     if ((uint16_t)old == actor && old >> 32 == now) bytes |= (uint32_t)(old >> 16);
-    b->wrote[k] = (uint64_t)now << 32 | (bytes & 15) << 16 | actor;
+    b->wrote[k] = (uint64_t)now << 32 | author << 20 | (bytes & 15) << 16 | actor;
 }
 
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value)
@@ -111,7 +114,7 @@ bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
         uint32_t bytes = bytes_of(k, at, at + size);
         if (!may_write(w, i, lane, k, bytes, same)) return false;
         w->block->state[k] |= (uint8_t)bytes;
-        record(w->block, k, bytes, w->actor, w->clock[w->actor]);
+        record(w->block, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
     }
     return true;
 }
@@ -122,24 +125,24 @@ bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
         uint32_t bytes = bytes_of(k, at, at + size);
         if (!may_write(w, i, lane, k, bytes, false)) return false;
         w->block->state[k] |= (uint8_t)(bytes << 4);
-        record(w->block, k, bytes, w->actor, w->clock[w->actor]);
+        record(w->block, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
     }
     return true;
 }
 
-void sim_shared_land(sim_warp *w, uint32_t at, uint32_t size)
+void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size)
 {
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size);
         w->block->state[k] = (uint8_t)((w->block->state[k] & ~(bytes << 4)) | bytes);
-        record(w->block, k, bytes, w->actor, w->clock[w->actor]);
+        record(w->block, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
     }
 }
 
 void sim_clock_release(sim_warp *w, uint32_t *into)
 {
     for (uint32_t x = 0, n = w->block->cluster->actors; x < n; x++) if (w->clock[x] > into[x]) into[x] = w->clock[x];
-    if (w->clock[w->actor] < LAST_CLOCK) w->clock[w->actor]++;
+    if (w->clock[w->actor] < SIM_LAST_CLOCK) w->clock[w->actor]++;
 }
 void sim_clock_acquire(sim_warp *w, const uint32_t *from)
 {

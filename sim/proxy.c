@@ -1,0 +1,74 @@
+/* proxy: what the async proxy may touch, and which generic stores were fenced for it. A fence has a time of its own on the
+ * warp's clock, so a store is before or after it, and who learns of the fence knows a later time: store <= fence < known. */
+#include "proxy.h"
+
+/* Is there a fence of warp x, by the lane that stored, that came after the store and that w knows of? */
+static bool fenced(const sim_warp *w, const sim_warp *x, uint32_t stored, uint32_t author)
+{
+    uint32_t known = w->clock[x->actor], n = x->fences < SIM_FENCES ? x->fences : SIM_FENCES;
+    if (stored <= w->block->cluster->epoch || stored <= x->fence_lost || x->clock[x->actor] >= SIM_LAST_CLOCK) return true; /* of an earlier cluster, or forgotten, so possible */
+    for (uint32_t k = 1; k <= n; k++) {
+        const sim_fence *f = &x->fence[(x->fences - k) % SIM_FENCES];
+        if (f->at < stored) return false;
+        if (f->at < known && (author == SIM_ANY_LANE || f->lanes >> (author - 1) & 1)) return true;
+    }
+    return false;
+}
+
+static bool check(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n, bool writes)
+{
+    const sim_block *b = w->block;
+    const sim_cluster *c = b->cluster;
+    uint64_t seen = 0; /* the last record that passed: neighbours are often the same store */
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) {
+        uint64_t wrote = b->wrote[k];
+        uint32_t actor = (uint16_t)wrote, author = wrote >> 20 & 63;
+        if (wrote == seen || !author || !(b->state[k] & 15) || actor >= c->warps) continue;
+        const sim_warp *x = &c->block[actor / b->warps]->warp[actor % b->warps];
+        if (fenced(w, x, (uint32_t)(wrote >> 32), author)) {
+            seen = wrote;
+            continue;
+        }
+        char who[160];
+        sim_report_actor(c, b, actor, who, sizeof who);
+        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED,
+                  "the async proxy %s shared memory that %s has stored to without a fence: offset %u; fence.proxy.async is missing between the store and the barrier",
+                  writes ? "writes" : "reads", who, k * 4);
+        return false;
+    }
+    return true;
+}
+
+bool sim_proxy_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n)
+{
+    return !w->block->checked || (sim_shared_read(w, i, lane, at, n) && check(w, i, lane, at, n, false));
+}
+
+bool sim_proxy_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n)
+{
+    return !w->block->checked || check(w, i, lane, at, n, true);
+}
+
+void sim_proxy_hold(sim_block *b, uint32_t at, uint32_t n)
+{
+    if (!b->held) return;
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]++;
+}
+
+void sim_proxy_drop(sim_warp *w, uint32_t at, uint32_t n)
+{
+    sim_block *b = w->block;
+    if (!b->held) return;
+    uint32_t now = w->clock[w->actor], *mine = b->read + (size_t)w->index * b->words;
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]--, mine[k] = now << 4 | 15;
+}
+
+void sim_proxy_fence(sim_warp *w, uint32_t lanes)
+{
+    sim_fence *f = &w->fence[w->fences % SIM_FENCES];
+    uint32_t *now = &w->clock[w->actor];
+    if (w->fences >= SIM_FENCES) w->fence_lost = f->at;
+    *f = (sim_fence){.at = *now, .lanes = lanes};
+    w->fences++;
+    if (*now < SIM_LAST_CLOCK) ++*now;
+}
