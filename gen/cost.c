@@ -282,7 +282,8 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, con
     occupancy(out, a, j.source.step[0].smem, regs, j.source.step[0].threads);
     if (out->blocks_sm < 1)
         return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", f->name, a->name, out->limiter);
-    out->grid = fa_step_grid(&j.source.step[0], p.b, p.hq, p.hkv, p.sq, p.sk);
+    int64_t total = fa_step_total(&j.source.step[0], p.b, p.hq, p.hkv, p.sq, p.sk);
+    out->grid = fa_step_grid(&j.source.step[0], total, a->sm_count);
     if (out->grid < 1)
         return fa_fail(FA_UNSUPPORTED, "%s: the grid exceeds 2^31 - 1 blocks", f->name);
     out->waves = (double)out->grid / ((double)a->sm_count * out->blocks_sm);

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THREADS_MAX 1024
-
 /* --- reading the declaration; the table is at the top of the stack --- */
 
 static int function_ref(lua_State *L, const fa_family *f, const char *field, bool required)
@@ -291,9 +289,7 @@ bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, ch
     return ask(L, fr, f, f->supports, "supports", false, why, n);
 }
 
-/* An integer field of the table at the top; floats without a fraction count. Absent: fallback, or an error when that is
- * negative. */
-static int32_t integer(lua_State *L, const fa_family *f, const char *of, const char *field, int32_t fallback)
+int32_t fa_family_integer(lua_State *L, const fa_family *f, const char *of, const char *field, int32_t fallback)
 {
     int ok = 1;
     lua_Integer v = fallback;
@@ -318,7 +314,7 @@ static bool reject(fa_point *out, const char *constraint)
 static void judge_layout(const fa_frame *fr, int ctas, fa_point *out, bool *size_only)
 {
     const fa_arch *a = fr->arch;
-    bool size = out->smem <= fr->budget, threads = out->threads <= THREADS_MAX;
+    bool size = out->smem <= fr->budget, threads = out->threads <= FA_THREADS_MAX;
     int64_t regs = (int64_t)out->regs * out->threads * (ctas > 1 ? ctas : 1);
     bool registers = out->regs <= a->regs_thread && regs <= a->regs_sm;
     *size_only = !size && threads && registers;
@@ -328,7 +324,7 @@ static void judge_layout(const fa_frame *fr, int ctas, fa_point *out, bool *size
         snprintf(out->why, sizeof out->why, "%d > %d bytes", out->smem, fr->budget);
     } else if (!threads) {
         reject(out, "threads");
-        snprintf(out->why, sizeof out->why, "%d > %d threads", out->threads, THREADS_MAX);
+        snprintf(out->why, sizeof out->why, "%d > %d threads", out->threads, FA_THREADS_MAX);
     } else if (out->regs > a->regs_thread) {
         reject(out, "registers");
         snprintf(out->why, sizeof out->why, "%d > %d per thread", out->regs, a->regs_thread);
@@ -356,73 +352,13 @@ void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_po
     lua_call(L, 3, 1);
     if (!lua_istable(L, -1))
         luaL_error(L, "templates/%s.lua: layout returned a %s; accepted: a table", f->name, luaL_typename(L, -1));
-    out->smem = integer(L, f, "layout", "bytes", -1);
-    out->threads = integer(L, f, "layout", "threads", -1);
-    out->regs = integer(L, f, "layout", "regs", 0);
+    out->smem = fa_family_integer(L, f, "layout", "bytes", -1);
+    out->threads = fa_family_integer(L, f, "layout", "threads", -1);
+    out->regs = fa_family_integer(L, f, "layout", "regs", 0);
     if (!out->threads)
         luaL_error(L, "templates/%s.lua: threads of layout is 0", f->name);
     lua_getfield(L, fr->c, "ctas");
     int ctas = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);
     judge_layout(fr, ctas, out, size_only);
-}
-
-static void read_step(lua_State *L, const fa_family *f, const fa_point *defaults, fa_step *s)
-{
-    if (!lua_istable(L, -1) || lua_getfield(L, -1, "entry") != LUA_TSTRING)
-        luaL_error(L, "templates/%s.lua: a step is not a table with an entry", f->name);
-    size_t n;
-    const char *entry = lua_tolstring(L, -1, &n);
-    if (!n || n >= sizeof s->entry)
-        luaL_error(L, "templates/%s.lua: entry \"%s\" is not a name of 1 to %d letters", f->name, entry, (int)sizeof s->entry - 1);
-    memcpy(s->entry, entry, n + 1);
-    lua_pop(L, 1);
-    s->threads = integer(L, f, "a step", "threads", defaults->threads);
-    s->smem = integer(L, f, "a step", "smem", defaults->smem);
-    s->br = integer(L, f, "a step", "br", 0);
-    s->bc = integer(L, f, "a step", "bc", 0);
-    s->pack = integer(L, f, "a step", "pack", 0) != 0;
-    if (s->threads < 1 || s->threads > THREADS_MAX)
-        luaL_error(L, "templates/%s.lua: step %s has %d threads; accepted: 1 to %d", f->name, s->entry, s->threads, THREADS_MAX);
-}
-
-void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
-{
-    fa_point defaults = { .fits = true };
-    layout = lua_absindex(L, layout);
-    lua_pushvalue(L, layout);
-    defaults.threads = integer(L, f, "layout", "threads", 0);
-    defaults.smem = integer(L, f, "layout", "bytes", 0);
-    out->min_regs = integer(L, f, "layout", "regs", 0);
-    lua_pop(L, 1);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, f->steps);
-    lua_pushvalue(L, fr->p);
-    lua_pushvalue(L, fr->c);
-    lua_pushvalue(L, fr->a);
-    lua_pushvalue(L, layout);
-    lua_call(L, 4, 1);
-    lua_Unsigned n = lua_istable(L, -1) ? lua_rawlen(L, -1) : 0;
-    if (n < 1 || n > FA_SOURCE_STEPS)
-        luaL_error(L, "templates/%s.lua: steps returned no array of 1 to %d steps", f->name, FA_SOURCE_STEPS);
-    out->steps = (int32_t)n;
-    for (int i = 0; i < out->steps; i++) {
-        lua_rawgeti(L, -1, i + 1);
-        read_step(L, f, &defaults, &out->step[i]);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 1);
-    out->score_bytes = f->score_bytes;
-    if (f->score == LUA_NOREF)
-        return;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, f->score);
-    lua_pushvalue(L, fr->p);
-    lua_pushvalue(L, fr->c);
-    lua_pushvalue(L, fr->a);
-    lua_call(L, 3, 1);
-    int ok;
-    lua_Integer v = lua_tointegerx(L, -1, &ok);
-    if (!ok || v < 0 || v > 64)
-        luaL_error(L, "templates/%s.lua: score_bytes returned no integer from 0 to 64", f->name);
-    out->score_bytes = (int32_t)v;
-    lua_pop(L, 1);
 }

@@ -7,6 +7,7 @@
 #include "template.h"
 
 #define FA_CONSTRAINTS_MAX 24
+#define FA_THREADS_MAX 1024 /* of a block */
 
 typedef struct fa_family {
     char name[24];
@@ -61,6 +62,10 @@ bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, ch
 void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out, bool *size_only);
 /* Inside a run. The kernels and the workspace of the config in fr->c with the layout at index layout. */
 void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
+
+/* Inside a run. An integer field, from 0, of the table at the top, which is `of` in messages; booleans, and floats without a
+ * fraction, count. Absent: fallback, or an error when that is negative. */
+int32_t fa_family_integer(lua_State *L, const fa_family *f, const char *of, const char *field, int32_t fallback);
 
 /* The budget a block really has: the caller's, or the chip's where that is 0 or smaller. */
 int32_t fa_budget(const fa_arch *a, int32_t budget);

@@ -12,6 +12,7 @@
     X(uint64_t, void *, o, "[b, sq, hq, dv]")                                                                              \
     X(uint64_t, float *, lse, "[b, hq, sq], or null")                                                                      \
     X(uint64_t, void *, workspace, "scratch in global memory, or null")                                                    \
+    X(uint64_t, unsigned *, counter, "one word, 0 when the kernel starts and left 0; null unless the step asks for it")    \
     X(int64_t, long long, q_sb, "strides in elements: batch")                                                              \
     X(int64_t, long long, q_ss, "sequence")                                                                                \
     X(int64_t, long long, q_sh, "head")                                                                                    \
@@ -35,6 +36,8 @@
     X(int32_t, int, diag_lo, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                          \
     X(int32_t, int, diag_hi, "the host clamps both to [-sq, sk]")                                                          \
     X(int32_t, int, tiles, "row tiles of one head")                                                                        \
+    X(int32_t, int, total, "tiles of all heads and batches")                                                               \
+    X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")        \
     X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")
 
 typedef struct fa_params {

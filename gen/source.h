@@ -5,16 +5,32 @@
 #include <stdint.h>
 
 #define FA_SOURCE_STEPS 4
+#define FA_STEP_MAPS 4
+#define FA_CLUSTER_MAX 8 /* blocks of a cluster that every chip with clusters takes */
 
-/* One kernel of a source. The grid is one-dimensional:
+/* A tensor map that a kernel takes as a parameter: boxes of cols x rows elements of one head, for loads and stores by TMA. */
+typedef enum fa_map_tensor { FA_MAP_Q = 0, FA_MAP_K = 1, FA_MAP_V = 2, FA_MAP_O = 3 } fa_map_tensor;
+typedef struct fa_map {
+    int32_t tensor;     /* fa_map_tensor */
+    int32_t cols, rows; /* of the box, elements */
+    int32_t swizzle;    /* span of the shared-memory swizzle, bytes: 0 = none, 32, 64, 128 */
+} fa_map;
+
+/* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:
  *   tiles  = (br ? ceil(rows / br) : 1) * (bc ? ceil(sk / bc) : 1),   rows = pack ? sq * hq / hkv : sq
- *   grid.x = tiles * (pack ? hkv : hq) * b */
+ *   total  = tiles * (pack ? hkv : hq) * b
+ *   grid.x = per_sm ? min(total, per_sm * SMs) : total,   made a multiple of cluster: fa_step_grid */
 typedef struct fa_step {
     char entry[32];     /* the extern "C" name */
     int32_t threads;    /* per block */
     int32_t smem;       /* dynamic shared memory, bytes */
     int32_t br, bc;     /* rows and columns of the tile a block owns; 0 = all of them */
     int32_t pack;       /* 1: the query heads of a group share rows */
+    int32_t per_sm;     /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
+    int32_t cluster;    /* blocks of a thread block cluster; 1 = none */
+    int32_t counter;    /* 1: the kernel takes a word of global memory to count with (fa_params) */
+    int32_t n_maps;
+    fa_map map[FA_STEP_MAPS];
 } fa_step;
 
 typedef struct fa_source {

@@ -2,17 +2,26 @@
 #include "model.h"
 #include "problem.h"
 
-int64_t fa_step_grid(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk)
+int64_t fa_step_total(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk)
 {
-    int64_t rows = sq, grid;
+    int64_t rows = sq, total;
     if (s->pack && (hkv <= 0 || __builtin_mul_overflow(sq, hq / hkv, &rows)))
         return 0;
     int64_t tiles_r = s->br ? rows / s->br + (rows % s->br != 0) : 1;
     int64_t tiles_c = s->bc ? sk / s->bc + (sk % s->bc != 0) : 1;
-    if (__builtin_mul_overflow(tiles_r, tiles_c, &grid) || __builtin_mul_overflow(grid, s->pack ? hkv : hq, &grid) ||
-        __builtin_mul_overflow(grid, b, &grid) || grid < 0 || grid > INT32_MAX)
+    if (__builtin_mul_overflow(tiles_r, tiles_c, &total) || __builtin_mul_overflow(total, s->pack ? hkv : hq, &total) ||
+        __builtin_mul_overflow(total, b, &total) || total < 0 || total > INT32_MAX)
         return 0;
-    return grid;
+    return total;
+}
+
+int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count)
+{
+    int64_t cluster = s->cluster > 1 ? s->cluster : 1, most = (int64_t)s->per_sm * sm_count;
+    int64_t grid = (total + cluster - 1) / cluster * cluster;
+    if (s->per_sm > 0 && grid > most)
+        grid = most >= cluster ? most / cluster * cluster : cluster;
+    return grid <= INT32_MAX ? grid : 0;
 }
 
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes)

@@ -82,10 +82,11 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
     return st;
 }
 
-static const fa_kernel *find(fa_context *ctx, fa_key k)
+/* Of the same image, launched the same way: two configs may differ in nothing but their steps. */
+static const fa_kernel *find(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS])
 {
     for (const fa_kernel *i = ctx->kernels; i; i = i->next)
-        if (i->key.lo == k.lo && i->key.hi == k.hi)
+        if (i->key.lo == k.lo && i->key.hi == k.hi && i->steps == steps && !memcmp(i->step, step, sizeof i->step))
             return i;
     return NULL;
 }
@@ -94,7 +95,7 @@ static const fa_kernel *find(fa_context *ctx, fa_key k)
 static const fa_kernel *keep(fa_context *ctx, fa_kernel *k)
 {
     pthread_mutex_lock(&ctx->mutex);
-    const fa_kernel *there = find(ctx, k->key);
+    const fa_kernel *there = find(ctx, k->key, k->steps, k->step);
     if (!there) {
         k->next = ctx->kernels;
         ctx->kernels = k;
@@ -119,7 +120,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     if (st != FA_OK)
         return st;
     pthread_mutex_lock(&ctx->mutex);
-    *out = find(ctx, key);
+    *out = find(ctx, key, s->steps, s->step);
     pthread_mutex_unlock(&ctx->mutex);
     if (*out)
         return FA_OK;

@@ -16,7 +16,8 @@ typedef struct fa_subject {
 fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_subject about,
                          bool fresh, fa_entry *out, bool *cached);
 
-/* As above, for the context's device, and loaded. The kernel belongs to the context, which keeps one per key. An image out
+/* As above, for the context's device, and loaded. The kernel belongs to the context, which keeps one per key and
+ * steps. An image out
  * of the cache that the driver refuses is compiled once more. Thread-safe. */
 fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const fa_kernel **out);
 #endif

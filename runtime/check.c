@@ -2,6 +2,7 @@
 #include "check.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "map.h"
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
@@ -200,6 +201,7 @@ static void fill_mask(fa_params *p, const fa_args *a)
     bool right = a->mask == FA_MASK_CAUSAL || (window && a->window_right >= 0);
     p->diag_lo = left ? diagonal(off - a->window_left, a) : -a->sq;
     p->diag_hi = right ? diagonal(off + (window ? a->window_right : 0), a) : a->sk;
+    p->key_base = fa_map_key_base(p);
 }
 
 static void fill(fa_call *c, const fa_args *a, const span t[4])

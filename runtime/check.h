@@ -8,7 +8,7 @@
 /* A launch's arguments, checked. */
 typedef struct fa_call {
     fa_problem problem;    /* normalized, shape set (sk 0 counts as 1), align as the addresses and strides allow */
-    fa_params params;      /* all but tiles and section */
+    fa_params params;      /* all but tiles, total, section and counter */
     size_t workspace_size;
     bool empty;            /* b or sq is 0: nothing to launch */
 } fa_call;

@@ -88,7 +88,7 @@ fa_status fa_create_on(fa_context **out, const fa_options *opt, const cu_driver 
 
 void fa_destroy(fa_context *ctx)
 {
-    fa_entered in = {false};
+    fa_entered in = {.pushed = false};
     if (!ctx)
         return;
     const cu_driver *d = ctx->device.driver;
@@ -99,6 +99,7 @@ void fa_destroy(fa_context *ctx)
         }
         fa_context_leave(ctx, &in);
     }
+    fa_counters_close(ctx);
     for (fa_plan *p = ctx->plans, *next; p; p = next) {
         next = p->next;
         free(p);
@@ -144,11 +145,14 @@ fa_status fa_context_enter(fa_context *ctx, fa_entered *in)
     CUdevice device;
     in->pushed = false;
     if (d->cuCtxGetCurrent(&current) == CUDA_SUCCESS && current && d->cuCtxGetDevice(&device) == CUDA_SUCCESS &&
-        device == ctx->device.handle)
+        device == ctx->device.handle) {
+        in->current = current;
         return FA_OK;
+    }
     fa_status st = primary(ctx, &current);
     if (st == FA_OK)
         st = fa_driver_check(d, d->cuCtxPushCurrent(current), "cuCtxPushCurrent");
+    in->current = current;
     in->pushed = st == FA_OK;
     return st;
 }
@@ -158,6 +162,16 @@ void fa_context_leave(fa_context *ctx, const fa_entered *in)
     CUcontext popped;
     if (in->pushed)
         ctx->device.driver->cuCtxPopCurrent(&popped);
+}
+
+fa_status fa_context_captured(const fa_context *ctx, CUstream stream, bool *out)
+{
+    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
+    const cu_driver *d = ctx->device.driver;
+    CUresult r = d->cuStreamIsCapturing(stream, &capture);
+    bool implicit = r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || r == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    *out = implicit || capture != CU_STREAM_CAPTURE_STATUS_NONE;
+    return implicit ? FA_OK : fa_driver_check(d, r, "cuStreamIsCapturing");
 }
 
 const cu_driver *fa_context_driver(const fa_context *ctx)

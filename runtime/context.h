@@ -2,6 +2,7 @@
 #ifndef FA_RUNTIME_CONTEXT_H
 #define FA_RUNTIME_CONTEXT_H
 #include "build.h"
+#include "counter.h"
 #include "gen/gen.h"
 #include "log.h"
 #include "table.h"
@@ -17,6 +18,7 @@ struct fa_context {
     pthread_mutex_t mutex;   /* of kernels, plans, and retaining primary */
     fa_kernel *kernels;
     fa_plan *plans;
+    _Atomic(fa_counters *) counters; /* added to under mutex */
     _Atomic(CUcontext) primary; /* retained when first needed, or NULL */
     struct fa_pending *pending; /* classes that threads are preparing; guarded by mutex */
     pthread_cond_t prepared;
@@ -24,12 +26,17 @@ struct fa_context {
     fa_gen *gen;             /* used under gen_mutex */
 };
 
-/* Whether the device's primary context was pushed. */
+/* The CUDA context that is current, and whether it is the primary one and was pushed. */
 typedef struct fa_entered {
+    CUcontext current;
     bool pushed;
 } fa_entered;
 
 /* Makes a context of the device current: the caller's own, if it has one, else the primary one. Leave when done. */
 fa_status fa_context_enter(fa_context *ctx, fa_entered *in);
 void fa_context_leave(fa_context *ctx, const fa_entered *in);
+
+/* Whether what is launched on the stream goes into a graph; true also for the legacy stream while any other is captured, since
+ * what is not legal then is not legal on it either. */
+fa_status fa_context_captured(const fa_context *ctx, CUstream stream, bool *out);
 #endif

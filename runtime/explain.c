@@ -23,16 +23,16 @@ static void tell_config(fa_text *t, const fa_config *c, const char *why)
     fa_text_fmt(t, "config     %s\nwhy        %s\n", line, why);
 }
 
-static void tell_steps(fa_text *t, const fa_step *s, int n, const fa_problem *p)
+static void tell_steps(fa_text *t, const fa_step *s, int n, const fa_problem *p, int32_t sm_count)
 {
     fa_problem q = *p;
     fa_problem_fill_shape(&q);
     for (int i = 0; i < n; i++)
         fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory\n", s[i].entry,
-                    (long long)fa_step_grid(&s[i], q.b, q.hq, q.hkv, q.sq, q.sk), s[i].threads, s[i].smem);
+                    (long long)fa_step_grid(&s[i], fa_step_total(&s[i], q.b, q.hq, q.hkv, q.sq, q.sk), sm_count), s[i].threads, s[i].smem);
 }
 
-static void tell_plan(fa_text *t, const fa_plan *plan, const fa_problem *p)
+static void tell_plan(fa_text *t, const fa_plan *plan, const fa_problem *p, int32_t sm_count)
 {
     const fa_kernel *k = plan->kernel;
     char key[33];
@@ -44,7 +44,7 @@ static void tell_plan(fa_text *t, const fa_plan *plan, const fa_problem *p)
             fa_text_fmt(t, "resources  %s: %d registers, %d + %d bytes spilled, %d bytes of local memory\n",
                         k->step[i].entry, k->resources[i].registers, k->resources[i].spill_stores,
                         k->resources[i].spill_loads, k->resources[i].stack);
-    tell_steps(t, k->step, k->steps, p);
+    tell_steps(t, k->step, k->steps, p, sm_count);
 }
 
 static fa_status tell_choice(fa_text *t, fa_context *ctx, const fa_problem *p)
@@ -70,7 +70,7 @@ static fa_status tell_choice(fa_text *t, fa_context *ctx, const fa_problem *p)
         fa_key_print(hex, k);
         fa_text_fmt(t, "kernel     %s, key %s\n", there ? "in the disk cache" : "not compiled yet", hex);
     }
-    tell_steps(t, s.step, s.steps, p);
+    tell_steps(t, s.step, s.steps, p, ctx->device.arch.sm_count);
     fa_source_free(&s);
     return FA_OK;
 }
@@ -96,7 +96,7 @@ fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, 
         tell_problem(&t, ctx, &q);
         const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(&q));
         if (plan)
-            tell_plan(&t, plan, &q);
+            tell_plan(&t, plan, &q, ctx->device.arch.sm_count);
         else
             st = tell_choice(&t, ctx, &q);
     }

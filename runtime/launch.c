@@ -5,6 +5,7 @@
 #include "driver_cuda.h"
 #include "gen/error.h"
 #include "gen/model.h"
+#include "map.h"
 #include "prepare.h"
 
 /* Bytes of workspace; false on overflow. */
@@ -22,31 +23,61 @@ static int32_t row_tiles(const fa_step *s, const fa_params *p)
     return s->br ? (int32_t)((rows + s->br - 1) / s->br) : 1;
 }
 
+/* A cluster needs the launch with attributes; all else takes the short call. */
+static CUresult start(const cu_driver *d, const fa_step *s, CUkernel fn, unsigned grid, CUstream stream, void **arguments)
+{
+    /* a CUkernel serves whatever context is current; the driver takes it in a CUfunction's place */
+    if (s->cluster <= 1)
+        return d->cuLaunchKernel((CUfunction)fn, grid, 1, 1, (unsigned)s->threads, 1, 1, (unsigned)s->smem, stream, arguments, NULL);
+    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                 .value.clusterDim = {(unsigned)s->cluster, 1, 1}};
+    CUlaunchConfig config = {.gridDimX = grid,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = (unsigned)s->threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .sharedMemBytes = (unsigned)s->smem,
+                             .hStream = stream,
+                             .attrs = &cluster,
+                             .numAttrs = 1};
+    return d->cuLaunchKernelEx(&config, (CUfunction)fn, arguments, NULL);
+}
+
 /* One step. A step over no columns has nothing to do: the others still write O = 0 and LSE = -inf. */
-static fa_status launch_step(const fa_context *ctx, const fa_kernel *k, int i, fa_call *c, CUstream stream)
+static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call *c, const fa_entered *in, CUstream stream)
 {
     const fa_step *s = &k->step[i];
     fa_params *p = &c->params;
+    const cu_driver *d = ctx->device.driver;
+    const CUtensorMap *map[FA_STEP_MAPS];
+    void *arguments[1 + FA_STEP_MAPS + 1] = {p}; /* ends in NULL, which the driver does not look at */
     if (s->bc && p->sk == 0)
         return FA_OK;
-    int64_t grid = fa_step_grid(s, p->b, p->hq, p->hkv, p->sq, p->sk);
+    int64_t total = fa_step_total(s, p->b, p->hq, p->hkv, p->sq, p->sk), grid = fa_step_grid(s, total, ctx->device.arch.sm_count);
     if (grid <= 0)
         return fa_fail(
             FA_INVALID,
             "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches", p->b,
             p->hq, p->sq, p->sk, s->entry);
     p->tiles = row_tiles(s, p);
+    p->total = (int32_t)total;
     p->section = fa_step_section(s, &c->problem, ctx->device.arch.l2_bytes);
-    void *arguments[] = {p};
-    const cu_driver *d = ctx->device.driver;
-    /* a CUkernel serves whatever context is current; the driver takes it in a CUfunction's place */
-    CUresult r = d->cuLaunchKernel((CUfunction)k->fn[i], (unsigned)grid, 1, 1, (unsigned)s->threads, 1, 1,
-                                   (unsigned)s->smem, stream, arguments, NULL);
-    return r == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, r, "cuLaunchKernel"), "%s", s->entry);
+    p->counter = 0;
+    fa_status st = s->counter ? fa_counter_take(ctx, in->current, stream, &p->counter) : FA_OK;
+    if (st == FA_OK && s->n_maps)
+        st = fa_maps_encode(map, d, s, &c->problem, p);
+    if (st != FA_OK)
+        return fa_wrap(st, "%s", s->entry);
+    for (int m = 0; m < s->n_maps; m++)
+        arguments[1 + m] = (void *)(uintptr_t)map[m];
+    CUresult r = start(d, s, k->fn[i], (unsigned)grid, stream, arguments);
+    return r == CUDA_SUCCESS ? FA_OK
+                             : fa_wrap(fa_driver_check(d, r, s->cluster > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s", s->entry);
 }
 
 /* A context of the device is current. */
-static fa_status run(const fa_context *ctx, const fa_plan *plan, fa_call *c, fa_stream stream)
+static fa_status run(fa_context *ctx, const fa_plan *plan, fa_call *c, const fa_entered *in, fa_stream stream)
 {
     const fa_kernel *k = plan->kernel;
     size_t need;
@@ -55,24 +86,20 @@ static fa_status run(const fa_context *ctx, const fa_plan *plan, fa_call *c, fa_
                        c->params.b, c->params.hq, c->params.sq, c->params.sk);
     fa_status st = fa_check_workspace(c, need);
     for (int i = 0; st == FA_OK && i < k->steps; i++)
-        st = launch_step(ctx, k, i, c, (CUstream)stream);
+        st = launch_step(ctx, k, i, c, in, (CUstream)stream);
     return st;
 }
 
 /* Compiling and loading are not legal while the stream, or for the legacy stream any other, is captured. */
 static fa_status check_capture(const fa_context *ctx, fa_stream stream)
 {
-    CUstreamCaptureStatus capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    const cu_driver *d = ctx->device.driver;
-    CUresult r = d->cuStreamIsCapturing((CUstream)stream, &capture);
-    bool implicit = r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || r == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
-    if (r != CUDA_SUCCESS && !implicit)
-        return fa_driver_check(d, r, "cuStreamIsCapturing");
-    if (implicit || capture != CU_STREAM_CAPTURE_STATUS_NONE)
-        return fa_fail(FA_CAPTURE,
-                       "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
-                       "this problem class before the capture");
-    return FA_OK;
+    bool captured;
+    fa_status st = fa_context_captured(ctx, (CUstream)stream, &captured);
+    if (st == FA_OK && captured)
+        st = fa_fail(FA_CAPTURE,
+                     "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
+                     "this problem class before the capture");
+    return st;
 }
 
 fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
@@ -94,7 +121,7 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
             st = fa_prepare_plan(ctx, &call.problem, &plan);
     }
     if (st == FA_OK)
-        st = run(ctx, plan, &call, stream);
+        st = run(ctx, plan, &call, &in, stream);
     fa_context_leave(ctx, &in);
     return st;
 }
@@ -127,7 +154,7 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
         st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    st = run(ctx, plan, &call, stream);
+    st = run(ctx, plan, &call, &in, stream);
     fa_context_leave(ctx, &in);
     return st;
 }

@@ -34,12 +34,31 @@ static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, 
     return FA_OK;
 }
 
+/* The words that the kernel counts with: no launch of it allocates. */
+static fa_status ready_counters(fa_context *ctx, const fa_kernel *k)
+{
+    fa_entered in;
+    bool wanted = false;
+    for (int i = 0; i < k->steps; i++)
+        wanted = wanted || k->step[i].counter;
+    if (!wanted)
+        return FA_OK;
+    fa_status st = fa_context_enter(ctx, &in);
+    if (st != FA_OK)
+        return st;
+    st = fa_counters_ready(ctx, in.current);
+    fa_context_leave(ctx, &in);
+    return st;
+}
+
 fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
                             const fa_plan **out)
 {
     const fa_kernel *k;
     *out = NULL;
     fa_status st = fa_build(ctx, s, (fa_subject){p, c}, &k);
+    if (st == FA_OK)
+        st = ready_counters(ctx, k);
     return st == FA_OK ? keep(ctx, p, c, why, k, out) : st;
 }
 

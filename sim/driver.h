@@ -34,6 +34,7 @@
     X(cuKernelSetAttribute)                                                                                               \
     X(cuLaunchKernel)                                                                                                     \
     X(cuLaunchKernelEx)                                                                                                   \
+    X(cuTensorMapEncodeTiled)                                                                                             \
     X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                                        \
     X(cuMemAlloc)                                                                                                         \
     X(cuMemFree)                                                                                                          \

@@ -15,7 +15,9 @@ enum { CU_DRIVER_FUNCTIONS(ID) id_count };
 static atomic_long calls[id_count];
 static atomic_int fail_id, fail_after, fail_result; /* fail_after 0 = never */
 static atomic_int devices, major_cc, minor_cc, capturing, retained[8];
-static atomic_long libraries, kernels;
+static atomic_long libraries, kernels, memory, streams;
+static atomic_ullong next_address;
+static fake_fill filled;
 static cu_driver table;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth; /* stack[depth] is current */
@@ -199,13 +201,105 @@ static CUresult f_kernel_set(CUfunction_attribute a, int v, CUkernel k, CUdevice
     return CUDA_SUCCESS;
 }
 
+static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned smem, unsigned cluster, CUstream s, void **params)
+{
+    last = (fake_launch){f, grid, block, smem, cluster, s, stack[depth], *(fa_params *)params[0], 0, {{0}}};
+    for (; params[1 + last.maps]; last.maps++) {
+        if ((uintptr_t)params[1 + last.maps] % 64)
+            return CUDA_ERROR_MISALIGNED_ADDRESS;
+        memcpy(&last.map[last.maps], params[1 + last.maps], sizeof last.map[0]);
+    }
+    return stack[depth] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
 static CUresult f_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                          unsigned smem, CUstream s, void **params, void **extra)
 {
     (void)gy, (void)gz, (void)by, (void)bz, (void)extra;
     NOTE(cuLaunchKernel);
-    last = (fake_launch){f, gx, bx, smem, s, stack[depth], *(fa_params *)params[0]};
-    return stack[depth] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+    return launched(f, gx, bx, smem, 0, s, params);
+}
+
+static CUresult f_launch_ex(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
+{
+    (void)extra;
+    NOTE(cuLaunchKernelEx);
+    if (c->numAttrs != 1 || c->attrs[0].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || c->attrs[0].value.clusterDim.y != 1 ||
+        c->attrs[0].value.clusterDim.z != 1 || c->gridDimX % c->attrs[0].value.clusterDim.x)
+        return CUDA_ERROR_INVALID_VALUE;
+    return launched(f, c->gridDimX, c->blockDimX, c->sharedMemBytes, c->attrs[0].value.clusterDim.x, c->hStream, params);
+}
+
+_Static_assert(sizeof(fake_map) <= sizeof(CUtensorMap), "room");
+
+static CUresult f_encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *size,
+                         const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave,
+                         CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
+{
+    fake_map m = {.address = (uint64_t)(uintptr_t)address, .type = (uint8_t)type, .rank = (uint8_t)rank, .interleave = (uint8_t)interleave,
+                  .swizzle = (uint8_t)swizzle, .promotion = (uint8_t)promotion, .fill = (uint8_t)fill};
+    NOTE(cuTensorMapEncodeTiled);
+    if (rank != 4 || (uintptr_t)map % 64 || !address || (uintptr_t)address % 16)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (int i = 0; i < 4; i++) {
+        if (size[i] < 1 || size[i] > 1ull << 32 || box[i] < 1 || box[i] > 256)
+            return CUDA_ERROR_INVALID_VALUE;
+        if (i < 3 && (!stride[i] || stride[i] % 16 || stride[i] >> 40))
+            return CUDA_ERROR_INVALID_VALUE;
+        m.size[i] = size[i], m.box[i] = box[i], m.step[i] = step[i];
+    }
+    memcpy(m.stride, stride, sizeof m.stride);
+    memcpy(map, &m, sizeof m);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_alloc(CUdeviceptr *p, size_t n)
+{
+    NOTE(cuMemAlloc);
+    if (!stack[depth])
+        return CUDA_ERROR_INVALID_CONTEXT;
+    *p = atomic_fetch_add(&next_address, (n + 255) / 256 * 256);
+    atomic_fetch_add(&memory, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_free(CUdeviceptr p)
+{
+    (void)p;
+    NOTE(cuMemFree);
+    atomic_fetch_sub(&memory, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_fill(CUdeviceptr p, unsigned value, size_t n, CUstream s)
+{
+    NOTE(cuMemsetD32Async);
+    filled = (fake_fill){p, value, n};
+    return s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
+static CUresult f_stream_create(CUstream *s, unsigned flags)
+{
+    (void)flags;
+    NOTE(cuStreamCreate);
+    *s = (CUstream)(uintptr_t)0x5000;
+    atomic_fetch_add(&streams, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_stream_destroy(CUstream s)
+{
+    (void)s;
+    NOTE(cuStreamDestroy);
+    atomic_fetch_sub(&streams, 1);
+    return CUDA_SUCCESS;
+}
+
+static CUresult f_stream_synchronize(CUstream s)
+{
+    (void)s;
+    NOTE(cuStreamSynchronize);
+    return CUDA_SUCCESS;
 }
 
 static CUresult f_is_capturing(CUstream s, CUstreamCaptureStatus *c)
@@ -241,6 +335,14 @@ const cu_driver *fake_driver(void)
     table.cuKernelGetAttribute = f_kernel_attribute;
     table.cuKernelSetAttribute = f_kernel_set;
     table.cuLaunchKernel = f_launch;
+    table.cuLaunchKernelEx = f_launch_ex;
+    table.cuTensorMapEncodeTiled = f_encode;
+    table.cuMemAlloc = f_alloc;
+    table.cuMemFree = f_free;
+    table.cuMemsetD32Async = f_fill;
+    table.cuStreamCreate = f_stream_create;
+    table.cuStreamDestroy = f_stream_destroy;
+    table.cuStreamSynchronize = f_stream_synchronize;
     table.cuStreamIsCapturing = f_is_capturing;
     table.name = "fake";
     table.takes_ptx = 1;
@@ -251,7 +353,8 @@ const cu_driver *fake_driver(void)
     major_cc = 8;
     minor_cc = 0;
     capturing = 0;
-    libraries = 0;
+    libraries = memory = streams = 0;
+    next_address = 0x7000000000;
     depth = 0;
     memset(stack, 0, sizeof stack);
     for (int i = 0; i < 8; i++)
@@ -311,6 +414,16 @@ CUcontext fake_context(int device)
 long fake_live_libraries(void)
 {
     return atomic_load(&libraries);
+}
+
+long fake_live_memory(void)
+{
+    return atomic_load(&memory) + atomic_load(&streams);
+}
+
+fake_fill fake_filled(void)
+{
+    return filled;
 }
 
 int fake_retained(int device)

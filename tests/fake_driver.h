@@ -18,14 +18,31 @@ long fake_calls(const char *name);
 /* Contexts made current by nobody but the test: NULL, or fake_context(device). */
 CUcontext fake_context(int device);
 long fake_live_libraries(void);
+long fake_live_memory(void);            /* device memory and streams that are not given back; no address comes twice */
+/* The address, words and value of the last cuMemsetD32Async. */
+typedef struct fake_fill {
+    CUdeviceptr at;
+    unsigned value;
+    size_t words;
+} fake_fill;
+fake_fill fake_filled(void);
 int fake_retained(int device);          /* primary contexts retained and not yet released */
+
+/* What the fake writes into the CUtensorMap: the arguments it was called with. */
+typedef struct fake_map {
+    uint64_t address, size[4], stride[3];
+    uint32_t box[4], step[4];
+    uint8_t type, rank, interleave, swizzle, promotion, fill;
+} fake_map;
 
 typedef struct fake_launch {
     CUfunction f;
-    unsigned grid, block, smem;
+    unsigned grid, block, smem, cluster; /* cluster 0: launched without attributes */
     CUstream stream;
     CUcontext context;
     fa_params params;
+    int maps;                            /* further parameters, up to the NULL that ends the list */
+    fake_map map[4];
 } fake_launch;
 /* The last launch of this thread. */
 fake_launch fake_last(void);

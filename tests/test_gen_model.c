@@ -196,20 +196,37 @@ Test(model, bands_do_not_overflow)
     cr_expect_eq(fa_model_visible(&p, fa_band_of(&p, 0, 0, 0, 0)), 0x1p60);
 }
 
-Test(model, grids)
+Test(model, tiles_of_a_launch)
 {
     fa_step s = { .br = 64 };
-    cr_expect_eq(fa_step_grid(&s, 2, 8, 2, 100, 1000), 2 * 8 * 2);
+    cr_expect_eq(fa_step_total(&s, 2, 8, 2, 100, 1000), 2 * 8 * 2);
     s.pack = 1;
-    cr_expect_eq(fa_step_grid(&s, 2, 8, 2, 100, 1000), 2 * 2 * 7);
+    cr_expect_eq(fa_step_total(&s, 2, 8, 2, 100, 1000), 2 * 2 * 7);
     s.bc = 128, s.pack = 0;
-    cr_expect_eq(fa_step_grid(&s, 2, 8, 2, 100, 1000), 2 * 8 * 2 * 8);
+    cr_expect_eq(fa_step_total(&s, 2, 8, 2, 100, 1000), 2 * 8 * 2 * 8);
     s.br = 0;
-    cr_expect_eq(fa_step_grid(&s, 1, 1, 1, 100, 1000), 8);
+    cr_expect_eq(fa_step_total(&s, 1, 1, 1, 100, 1000), 8);
     s.br = 1, s.bc = 0;
-    cr_expect_eq(fa_step_grid(&s, 1, 1, 1, INT32_MAX, 1), INT32_MAX);
-    cr_expect_eq(fa_step_grid(&s, 2, 1, 1, INT32_MAX, 1), 0);
-    cr_expect_eq(fa_step_grid(&s, INT64_MAX, INT64_MAX, 1, INT64_MAX, 1), 0);
+    cr_expect_eq(fa_step_total(&s, 1, 1, 1, INT32_MAX, 1), INT32_MAX);
+    cr_expect_eq(fa_step_total(&s, 2, 1, 1, INT32_MAX, 1), 0);
+    cr_expect_eq(fa_step_total(&s, INT64_MAX, INT64_MAX, 1, INT64_MAX, 1), 0);
+}
+
+Test(model, grids)
+{
+    fa_step s = { .br = 64, .cluster = 1 };
+    cr_expect_eq(fa_step_grid(&s, 1000, 132), 1000, "a block per tile");
+    s.cluster = 4;
+    cr_expect_eq(fa_step_grid(&s, 1001, 132), 1004, "whole clusters");
+    cr_expect_eq(fa_step_grid(&s, INT32_MAX, 132), 0, "2^31 blocks");
+    s.cluster = 1, s.per_sm = 2;
+    cr_expect_eq(fa_step_grid(&s, 1000, 132), 264, "persistent: what the SMs hold");
+    cr_expect_eq(fa_step_grid(&s, 263, 132), 263, "no block without a tile");
+    s.cluster = 5;
+    cr_expect_eq(fa_step_grid(&s, 1000, 132), 260);
+    cr_expect_eq(fa_step_grid(&s, 3, 132), 5);
+    cr_expect_eq(fa_step_grid(&s, 1000, 2), 5, "at least one cluster");
+    cr_expect_eq(fa_step_grid(&s, 0, 132), 0);
 }
 
 Test(model, sections)

@@ -1,0 +1,127 @@
+/* map: a thread's table of encoded tensor maps, looked up by all that goes into one. */
+#include "map.h"
+#include "driver_cuda.h"
+#include "gen/problem.h"
+#include <stdio.h>
+#include <string.h>
+
+#define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 26 KiB for a thread that uses maps */
+#define TMA_UNIT 16
+
+/* All that a map is made of. No padding: compared as bytes. */
+typedef struct recipe {
+    const cu_driver *driver;
+    uint64_t address;
+    uint64_t stride[3]; /* bytes: sequence, head, batch */
+    uint32_t size[4];   /* elements: row, sequence, head, batch */
+    uint32_t cols, rows, type, swizzle;
+} recipe;
+_Static_assert(sizeof(recipe) == 5 * 8 + 8 * 4, "no padding");
+
+typedef struct place {
+    CUtensorMap map; /* aligned to 64 bytes by its type */
+    recipe of;       /* driver NULL: empty */
+} place;
+
+static _Thread_local place table[LINES][FA_STEP_MAPS];
+
+int32_t fa_map_key_base(const fa_params *a)
+{
+    return a->diag_lo > 0 ? a->diag_lo < a->sk ? a->diag_lo : a->sk : 0;
+}
+
+int32_t fa_map_keys(const fa_params *a)
+{
+    int64_t last = (int64_t)a->sq - 1 + a->diag_hi;
+    last = last < a->sk ? last : a->sk - 1;
+    int64_t n = last - fa_map_key_base(a) + 1;
+    return n > 1 ? (int32_t)n : 1;
+}
+
+static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_problem *p, const fa_params *a)
+{
+    const struct {
+        uint64_t ptr;
+        int64_t sb, ss, sh;
+    } tensor[] = {{a->q, a->q_sb, a->q_ss, a->q_sh},
+                  {a->k, a->k_sb, a->k_ss, a->k_sh},
+                  {a->v, a->v_sb, a->v_ss, a->v_sh},
+                  {a->o, a->o_sb, a->o_ss, a->o_sh}},
+      *t = &tensor[m->tensor];
+    static const uint32_t types[] = {[FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16, [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                     [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
+    bool keys = m->tensor == FA_MAP_K || m->tensor == FA_MAP_V;
+    int dtype = m->tensor == FA_MAP_O ? p->o_dtype : p->dtype, bytes = fa_dtype_bytes(dtype);
+    const int64_t stride[3] = {t->ss, t->sh, t->sb};
+    r->driver = d;
+    r->type = types[dtype];
+    r->cols = (uint32_t)m->cols;
+    r->rows = (uint32_t)m->rows;
+    r->swizzle = (uint32_t)m->swizzle;
+    r->size[0] = (uint32_t)(m->tensor == FA_MAP_Q || m->tensor == FA_MAP_K ? p->d : p->dv);
+    r->size[1] = (uint32_t)(keys ? fa_map_keys(a) : a->sq);
+    r->size[2] = (uint32_t)(keys ? a->hkv : a->hq);
+    r->size[3] = (uint32_t)a->b;
+    r->address = t->ptr;
+    if (keys && a->sk == 0)
+        r->address = a->q; /* K and V may be NULL then; nothing is loaded */
+    else if (keys)
+        r->address += (uint64_t)(t->ss * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
+    uint64_t below = (r->size[0] * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
+    for (int i = 0; i < 3; i++) {
+        r->stride[i] = r->size[i + 1] > 1 ? (uint64_t)(stride[i] * bytes) : below;
+        below = r->stride[i];
+    }
+}
+
+static uint32_t line_of(const recipe *r)
+{
+    uint64_t h = r->address;
+    for (int i = 0; i < 3; i++)
+        h = (h ^ r->stride[i]) * 0x9E3779B97F4A7C15u;
+    h ^= (uint64_t)r->size[1] << 32 ^ r->size[3] ^ (uint64_t)r->rows << 16 ^ (uint64_t)r->cols << 24;
+    h *= 0xD6E8FEB86659FD93u;
+    return (uint32_t)(h >> 40) % LINES;
+}
+
+static fa_status encode(place *at, const recipe *r, const fa_map *m)
+{
+    static const char names[] = "qkvo";
+    const cuuint64_t size[4] = {r->size[0], r->size[1], r->size[2], r->size[3]};
+    const cuuint64_t stride[3] = {r->stride[0], r->stride[1], r->stride[2]};
+    const cuuint32_t box[4] = {r->cols, r->rows, 1, 1}, step[4] = {1, 1, 1, 1};
+    CUtensorMapSwizzle swizzle = r->swizzle == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                                 : r->swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                 : r->swizzle == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
+                                                    : CU_TENSOR_MAP_SWIZZLE_NONE;
+    at->of.driver = NULL;
+    CUresult got = r->driver->cuTensorMapEncodeTiled(
+        &at->map, (CUtensorMapDataType)r->type, 4, (void *)(uintptr_t)r->address, size, stride, box, step,
+        CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (got != CUDA_SUCCESS) {
+        char call[160];
+        snprintf(call, sizeof call, "cuTensorMapEncodeTiled(%c at %#llx, %u x %u x %u x %u, strides %llu, %llu, %llu bytes, box %u x %u)",
+                 names[m->tensor], (unsigned long long)r->address, r->size[0], r->size[1], r->size[2], r->size[3],
+                 (unsigned long long)r->stride[0], (unsigned long long)r->stride[1], (unsigned long long)r->stride[2], r->cols, r->rows);
+        return fa_driver_check(r->driver, got, call);
+    }
+    at->of = *r;
+    return FA_OK;
+}
+
+fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, const fa_problem *p,
+                         const fa_params *a)
+{
+    for (int i = 0; i < s->n_maps; i++) {
+        recipe r;
+        describe(&r, d, &s->map[i], p, a);
+        place *here = &table[line_of(&r)][i];
+        if (memcmp(&here->of, &r, sizeof r) != 0) {
+            fa_status st = encode(here, &r, &s->map[i]);
+            if (st != FA_OK)
+                return st;
+        }
+        at[i] = &here->map;
+    }
+    return FA_OK;
+}
