@@ -50,7 +50,7 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_pr
       *t = &tensor[m->tensor];
     static const uint32_t types[] = {[FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16, [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                                      [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
-    bool keys = m->tensor == FA_MAP_K || m->tensor == FA_MAP_V;
+    bool keys = m->tensor == FA_MAP_K || m->tensor == FA_MAP_V, empty = keys && a->sk == 0;
     int dtype = m->tensor == FA_MAP_O ? p->o_dtype : p->dtype, bytes = fa_dtype_bytes(dtype);
     const int64_t stride[3] = {t->ss, t->sh, t->sb};
     r->driver = d;
@@ -63,13 +63,13 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_pr
     r->size[2] = (uint32_t)(keys ? a->hkv : a->hq);
     r->size[3] = (uint32_t)a->b;
     r->address = t->ptr;
-    if (keys && a->sk == 0)
-        r->address = a->q; /* K and V may be NULL then; nothing is loaded */
+    if (empty)
+        r->address = a->q; /* K and V may be NULL then, their strides 0; nothing is loaded */
     else if (keys)
         r->address += (uint64_t)(t->ss * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
     uint64_t below = (r->size[0] * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
     for (int i = 0; i < 3; i++) {
-        r->stride[i] = r->size[i + 1] > 1 ? (uint64_t)(stride[i] * bytes) : below;
+        r->stride[i] = r->size[i + 1] > 1 && !empty ? (uint64_t)(stride[i] * bytes) : below;
         below = r->stride[i];
     }
 }

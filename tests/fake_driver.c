@@ -22,7 +22,7 @@ static cu_driver table;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth; /* stack[depth] is current */
 static _Thread_local fake_launch last;
-static struct { int device; } contexts[8];
+static struct { int device; } contexts[16]; /* the primary ones, then another of each device */
 
 static CUresult note(int id)
 {
@@ -147,7 +147,7 @@ static CUresult f_ctx_device(CUdevice *d)
     NOTE(cuCtxGetDevice);
     if (!stack[depth])
         return CUDA_ERROR_INVALID_CONTEXT;
-    *d = (int)((size_t)((char *)stack[depth] - (char *)contexts) / sizeof contexts[0]);
+    *d = (int)((size_t)((char *)stack[depth] - (char *)contexts) / sizeof contexts[0]) % 8;
     return CUDA_SUCCESS;
 }
 
@@ -409,6 +409,11 @@ long fake_calls(const char *name)
 CUcontext fake_context(int device)
 {
     return (CUcontext)&contexts[device];
+}
+
+CUcontext fake_second_context(int device)
+{
+    return (CUcontext)&contexts[8 + device];
 }
 
 long fake_live_libraries(void)

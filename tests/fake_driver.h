@@ -17,6 +17,7 @@ void fake_fail(const char *name, int nth, CUresult r);
 long fake_calls(const char *name);
 /* Contexts made current by nobody but the test: NULL, or fake_context(device). */
 CUcontext fake_context(int device);
+CUcontext fake_second_context(int device); /* not the primary one */
 long fake_live_libraries(void);
 long fake_live_memory(void);            /* device memory and streams that are not given back; no address comes twice */
 /* The address, words and value of the last cuMemsetD32Async. */
