@@ -71,7 +71,7 @@ static void read_tunable(lua_State *L, fa_family *f)
     lua_pop(L, 2);
 }
 
-/* The constraint at the top of the stack: { name, function }. */
+/* The constraint at the top of the stack: { name, function, upto = tunable }. */
 static void read_constraint(lua_State *L, fa_family *f)
 {
     const char *name = NULL;
@@ -84,8 +84,19 @@ static void read_constraint(lua_State *L, fa_family *f)
         luaL_error(L, "templates/%s.lua: constraint %d is not { name of at most %d letters, function }", f->name,
                    f->n_constraints + 1, (int)sizeof f->constraint[0].name - 1);
     strcpy(f->constraint[f->n_constraints].name, name);
-    f->constraint[f->n_constraints++].ref = luaL_ref(L, LUA_REGISTRYINDEX);
-    lua_pop(L, 1);
+    f->constraint[f->n_constraints].ref = luaL_ref(L, LUA_REGISTRYINDEX);
+    f->constraint[f->n_constraints].upto = f->n_tunables;
+    f->n_constraints++; /* from here on fa_family_free frees what is there */
+    if (lua_getfield(L, -2, "upto") != LUA_TNIL) {
+        const char *last = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+        int i = 0;
+        while (i < f->n_tunables && strcmp(f->tunable[i].name, last))
+            i++;
+        if (i == f->n_tunables)
+            luaL_error(L, "templates/%s.lua: upto of constraint %s is \"%s\"; accepted: the name of a tunable", f->name, name, last);
+        f->constraint[f->n_constraints - 1].upto = i;
+    }
+    lua_pop(L, 2);
 }
 
 static void read_list(lua_State *L, fa_family *f, const char *field, int most, void (*read)(lua_State *, fa_family *))
@@ -334,17 +345,37 @@ static void judge_layout(const fa_frame *fr, int ctas, fa_point *out, bool *size
     }
 }
 
-void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out, bool *size_only)
+static void unjudged(fa_point *out)
 {
-    out->fits = *size_only = false;
+    out->fits = false;
     out->smem = out->regs = out->threads = 0;
     out->constraint[0] = out->why[0] = 0;
+}
+
+/* The constraints whose last tunable is one of from..to. */
+static bool ask_constraints(lua_State *L, const fa_frame *fr, const fa_family *f, int from, int to, fa_point *out)
+{
     for (int i = 0; i < f->n_constraints; i++)
-        if (!ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why)) {
-            reject(out, f->constraint[i].name);
-            lua_pushnil(L);
-            return;
-        }
+        if (f->constraint[i].upto >= from && f->constraint[i].upto <= to &&
+            !ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why))
+            return reject(out, f->constraint[i].name);
+    return true;
+}
+
+bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int last, fa_point *out)
+{
+    unjudged(out);
+    return ask_constraints(L, fr, f, last, last, out);
+}
+
+void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool prefixes_hold, fa_point *out, bool *size_only)
+{
+    *size_only = false;
+    unjudged(out);
+    if (!ask_constraints(L, fr, f, prefixes_hold ? f->n_tunables : 0, f->n_tunables, out)) {
+        lua_pushnil(L);
+        return;
+    }
     lua_rawgeti(L, LUA_REGISTRYINDEX, f->layout);
     lua_pushvalue(L, fr->p);
     lua_pushvalue(L, fr->c);

@@ -18,6 +18,7 @@ typedef struct fa_family {
     struct {
         char name[24];
         int ref;
+        int upto; /* the last tunable it reads, by number; n_tunables where it did not say */
     } constraint[FA_CONSTRAINTS_MAX];
     int supports, layout, steps, work, score; /* references in Lua's registry; work, score: LUA_NOREF where absent */
     int32_t score_bytes;                      /* where score is absent */
@@ -57,9 +58,12 @@ void fa_frame_set(lua_State *L, const fa_frame *fr, const char *tunable, int32_t
 
 /* Inside a run. Does the family compute the problem? why gets its reason. */
 bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, char *why, size_t n);
+/* Inside a run. Asks the constraints that read no tunable after number `last`, and that one: false, and why in out, when one
+ * fails. Then every config that shares these tunables fails likewise. */
+bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int last, fa_point *out);
 /* Inside a run. Judges the config in fr->c: fills all of out but its config, and size_only: it fails for its shared memory
- * and nothing else. Leaves the layout, or nil, on the stack. */
-void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out, bool *size_only);
+ * and nothing else. prefixes_hold: fa_family_prefix said so for every tunable. Leaves the layout, or nil, on the stack. */
+void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool prefixes_hold, fa_point *out, bool *size_only);
 /* Inside a run. The kernels and the workspace of the config in fr->c with the layout at index layout. */
 void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
 

@@ -21,49 +21,55 @@ typedef struct job {
     char why[512];         /* reasons of those that do not */
 } job;
 
-static fa_point *append(lua_State *L, job *j, size_t n)
+static fa_point *append(lua_State *L, job *j, const fa_family *f, size_t listed)
 {
     fa_space *s = j->out;
-    if (s->n + n > j->cap) {
-        fa_point *p = realloc(s->points, (s->n + n) * sizeof *p);
+    if (s->n - listed == POINTS_MAX)
+        luaL_error(L, "templates/%s.lua: more than %d configs", f->name, POINTS_MAX);
+    if (s->n == j->cap) {
+        size_t cap = j->cap ? j->cap * 2 : 1024;
+        fa_point *p = realloc(s->points, cap * sizeof *p);
         if (!p)
-            luaL_error(L, "no memory for %d configs", (int)(s->n + n));
+            luaL_error(L, "no memory for %d configs", (int)cap);
         s->points = p;
-        j->cap = s->n + n;
+        j->cap = cap;
     }
-    return s->points + s->n;
+    return &s->points[s->n++];
 }
 
-/* All combinations, the last tunable fastest. Only what changes is written to Lua's table. */
-static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_family *f)
+/* The config whose tunables have these values, counted by number. */
+static fa_config config_of(const fa_family *f, const size_t *digit)
 {
-    size_t digit[FA_CONFIG_MAX] = { 0 }, total = 1;
     fa_config c = { .n = 0 };
     strcpy(c.family, f->name);
-    for (int i = 0; i < f->n_tunables; i++) {
-        total = total <= POINTS_MAX ? total * f->tunable[i].n : total;
-        fa_config_set(&c, f->tunable[i].name, f->tunable[i].values[0]);
-        fa_frame_set(L, fr, f->tunable[i].name, f->tunable[i].values[0]);
-    }
-    if (total > POINTS_MAX)
-        luaL_error(L, "templates/%s.lua: more than %d configs", f->name, POINTS_MAX);
-    fa_point *pt = append(L, j, total);
-    for (size_t k = 0; k < total; k++, pt++) {
-        bool size_only;
-        pt->config = c;
-        fa_family_judge(L, fr, f, pt, &size_only);
-        lua_pop(L, 1);
-        j->out->n++;
-        j->out->fitting += pt->fits;
-        if (size_only && (!j->out->smallest || pt->smem < j->out->smallest))
-            j->out->smallest = pt->smem;
-        for (int i = f->n_tunables; i-- > 0;) {
-            digit[i] = (digit[i] + 1) % f->tunable[i].n;
-            c.tunable[i].value = f->tunable[i].values[digit[i]];
-            fa_frame_set(L, fr, f->tunable[i].name, c.tunable[i].value);
-            if (digit[i])
-                break;
+    for (int i = 0; i < f->n_tunables; i++)
+        fa_config_set(&c, f->tunable[i].name, f->tunable[i].values[digit[i]]);
+    return c;
+}
+
+/* All combinations, the last tunable fastest. Only what changes is written to Lua's table. Where the first tunables already fail,
+ * one point stands for all that share them. */
+static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_family *f)
+{
+    size_t digit[FA_CONFIG_MAX] = { 0 }, listed = j->out->n;
+    for (int at = 0; at >= 0;) {
+        fa_point pt = { .fits = false };
+        bool size_only = false, holds = true;
+        for (; at < f->n_tunables && holds; at++) {
+            fa_frame_set(L, fr, f->tunable[at].name, f->tunable[at].values[digit[at]]);
+            holds = fa_family_prefix(L, fr, f, at, &pt);
         }
+        if (holds) {
+            fa_family_judge(L, fr, f, true, &pt, &size_only);
+            lua_pop(L, 1);
+        }
+        pt.config = config_of(f, digit);
+        *append(L, j, f, listed) = pt;
+        j->out->fitting += pt.fits;
+        if (size_only && (!j->out->smallest || pt.smem < j->out->smallest))
+            j->out->smallest = pt.smem;
+        while (--at >= 0 && ++digit[at] == f->tunable[at].n)
+            digit[at] = 0;
     }
 }
 

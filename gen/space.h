@@ -14,8 +14,9 @@ typedef struct fa_point {
 } fa_point;
 
 typedef struct fa_space {
-    fa_point *points;     /* in the order of the declaration of the tunables, first tunable slowest */
-    size_t n;             /* all of them */
+    fa_point *points;     /* in the order of the declaration of the tunables, first tunable slowest; where the first few already
+                             fail a constraint, one point (the first) stands for all that share them */
+    size_t n;             /* points */
     size_t fitting;
     int32_t smallest;     /* shared memory of the smallest point that fails only for its size; 0 = none */
 } fa_space;

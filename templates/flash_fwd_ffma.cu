@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
   const int warp_row = thread / 32 * (2 * RI);
   auto row_at = [&](int i) { return warp_row + i / 4 * 8 + half * 4 + i % 4; };
 
-  const Place where = place_of_block(p);
+  const Place where = place_of(p, blockIdx.x);
   const Range range = key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
   const float *const q = (const float *)p.q + where.batch * p.q_sb;
   const char *const k = (const char *)((const float *)p.k + where.batch * p.k_sb + where.kv_head * p.k_sh);

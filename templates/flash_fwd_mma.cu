@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   extern __shared__ __align__(128) unsigned char smem[];
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
   const Lane at = make_lane();
-  const Place where = place_of_block(p);
+  const Place where = place_of(p, blockIdx.x);
   const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
   const u32 q_rows = q_tile + warp_row * CHUNKS * 16;
   const Range range = key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);

@@ -1,12 +1,12 @@
 // ---- which tile a block owns ----
 
-// Blocks are numbered so that heads of one section run side by side and share the L2, longest tiles first.
+// Tiles are numbered so that heads of one section run side by side and share the L2, longest tiles first.
 struct Place {
   int row;                         // first row of the tile
   int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
   long long batch;
 };
-__device__ __forceinline__ Place place_of_block(const Params &p) {
+__device__ __forceinline__ Place place_of(const Params &p, int index) {
 //| if c.pack == 1 then
   const int heads = p.hkv;
 //| else
@@ -14,7 +14,7 @@ __device__ __forceinline__ Place place_of_block(const Params &p) {
 //| end
   const int total = heads * p.b;                           // heads of all batches
   const int per_section = p.tiles * p.section;
-  const int section = blockIdx.x / per_section, rest = blockIdx.x % per_section;
+  const int section = index / per_section, rest = index % per_section;
   const int width = min(p.section, total - section * p.section);  // the last section may be narrower
   const int tile = rest / width, at = section * p.section + rest % width;
   Place w;

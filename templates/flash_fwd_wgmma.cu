@@ -1,0 +1,454 @@
+// fagen $(version), flash attention forward on wgmma and TMA: O = softmax(scale Q K^T, masked) V and LSE.
+//   problem  $(problem_text)
+//   config   $(config_text)
+//   again    $(command)
+//| has_mma = false
+
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+typedef unsigned short element;  // $(p.dtype)
+//| if p.o == "fp32" then
+typedef float output;
+//| else
+typedef unsigned short output;  // $(p.o)
+//| end
+
+// ---- the config ----
+constexpr int BR = $(c.br);   // rows of Q per block
+constexpr int BC = $(c.bc);   // keys per iteration
+constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
+constexpr int THREADS = 128 * (WGS + 1);
+constexpr int STAGES_K = $(c.stages_k);  // buffers of K
+constexpr int STAGES_V = $(c.stages_v);  // buffers of V
+constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
+constexpr int FEEDER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // of $(l.regs) at the launch
+//| if c.rescale > 0 then
+// A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
+// no rescaling until some row of the warp exceeds it. The result is the same softmax.
+constexpr float LAG = $(c.rescale == 2 and 8 or 0);
+//| end
+//| if c.exp > 0 then
+constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomial on the FMA units
+//| end
+
+// ---- what follows from them ----
+constexpr int BOX = $(c.box), ROW = BOX * 2;              // columns of a box in shared memory, bytes of its rows
+constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row of Q and K, of V
+constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
+constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
+constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);  // offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all
+//| if c.o_path > 0 then
+constexpr int O_TILE = 64 * BOXES_V * ROW;  // of one warpgroup
+//| end
+//| if c.o_path == 2 then
+constexpr int SMEM_O = $(l.o);
+//| end
+constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thread
+
+//| include "prelude.cu"
+
+//| include "hopper.cu"
+
+//| include "mask.cu"
+
+//| include "place.cu"
+
+//| include "softmax.cu"
+
+// ---- who waits for whom ----
+// Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
+__device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
+__device__ __forceinline__ u32 k_full(u32 smem, int stage) { return barrier(smem, stage); }
+__device__ __forceinline__ u32 k_empty(u32 smem, int stage) { return barrier(smem, STAGES_K + stage); }
+__device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
+__device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }
+__device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
+__device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
+
+// Where one walks around a ring of N buffers.
+template <int N>
+struct Ring {
+  int at = 0;
+  u32 parity = 0;
+  __device__ __forceinline__ void next() {
+    if (++at == N) at = 0, parity ^= 1;
+  }
+};
+
+// The i-th tile of this block, or one past the end.
+__device__ __forceinline__ int tile_of(const Params &p, int i) {
+//| if c.grid == 0 then
+  return i == 0 ? blockIdx.x : p.total;
+//| else
+  // To and fro, so that who got a long tile gets a short one next.
+  return i * gridDim.x + (i % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x);
+//| end
+}
+__device__ __forceinline__ Range range_of(const Params &p, const Place &where) {
+  return key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
+}
+
+// ---- the feeding warpgroup: one thread for K and V, one for Q ----
+__device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  auto load_k = [&](const Place &where, int block) {
+    mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+    mbarrier_expect(k_full(smem, k.at), K_TILE);
+#pragma unroll
+    for (int box = 0; box < BOXES; box++)
+      tma_load(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, block * BC - p.key_base, where.kv_head, where.batch);
+    k.next();
+  };
+  auto load_v = [&](const Place &where, int block) {
+    mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+    mbarrier_expect(v_full(smem, v.at), V_TILE);
+#pragma unroll
+    for (int box = 0; box < BOXES_V; box++)
+      tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, block * BC - p.key_base, where.kv_head, where.batch);
+    v.next();
+  };
+  for (int i = 0, tile; (tile = tile_of(p, i)) < p.total; i++) {
+    const Place where = place_of(p, tile);
+    const Range range = range_of(p, where);
+    if (range.block_hi < range.block_lo) continue;
+    load_k(where, range.block_hi);
+    for (int block = range.block_hi; block > range.block_lo; block--) {
+      load_k(where, block - 1);
+      load_v(where, block);
+    }
+    load_v(where, range.block_lo);
+  }
+}
+
+__device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q_map, u32 smem) {
+  Ring<Q_BUFS> q;
+  for (int i = 0, tile; (tile = tile_of(p, i)) < p.total; i++) {
+    const Place where = place_of(p, tile);
+    const Range range = range_of(p, where);
+    if (range.block_hi < range.block_lo) continue;
+    for (int wg = 0; wg < WGS; wg++) {
+      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
+      mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX, where.row + wg * 64, where.head, where.batch);
+    }
+    q.next();
+  }
+}
+
+// ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
+// Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
+
+// Takes S into the rows' maxima. Returns whether O must be multiplied by keep: uniform in the warp.
+__device__ __forceinline__ bool raise_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+  float top[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    top[h] = state[h].m;
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++) top[h] = fmaxf(top[h], fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    top[h] = quad_max(top[h]);
+  }
+  bool moved = true;
+//| if c.rescale > 0 then
+  moved = (top[0] - state[0].m) * scale_log2 > LAG || (top[1] - state[1].m) * scale_log2 > LAG;
+  moved = __any_sync(~0u, moved);
+  if (moved)
+//| end
+#pragma unroll
+    for (int h = 0; h < 2; h++) keep[h] = raise<true>(state[h], top[h], scale_log2);
+  return moved;
+}
+
+// The four scores at 4n become probabilities and join the sums.
+__device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], float scale_log2) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+    x = probability(x, scale_log2, shift[h]);
+//| if c.exp > 0 then
+    y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? probability_by_fma(y, scale_log2, shift[h]) : probability(y, scale_log2, shift[h]);
+//| else
+    y = probability(y, scale_log2, shift[h]);
+//| end
+    state[h].l += x + y;
+  }
+}
+//| if c.schedule ~= 2 then
+__device__ __forceinline__ void exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
+  const float shift[2] = {shift_of<true>(state[0].m, scale_log2), shift_of<true>(state[1].m, scale_log2)};
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) exponentials(s, n, state, shift, scale_log2);
+}
+//| else
+// All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
+template <bool RESCALE>
+__device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
+                                             float scale_log2) {
+  const float shift[2] = {shift_of<true>(state[0].m, scale_log2), shift_of<true>(state[1].m, scale_log2)};
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) {
+    exponentials(s, n, state, shift, scale_log2);
+    a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
+    a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
+    if constexpr (RESCALE)
+#pragma unroll
+      for (int i = n * NO / (NS / 4); i < (n + 1) * NO / (NS / 4); i++) o[i] *= keep[i / 2 % 2];
+  }
+}
+//| end
+
+//| if c.schedule ~= 2 then
+// P as the first operand of the second product: a thread's own elements, in order.
+__device__ __forceinline__ void to_operand(u32 (&a)[NS / 2], const float (&s)[NS]) {
+#pragma unroll
+  for (int i = 0; i < NS / 2; i++) a[i] = pack2(s[2 * i], s[2 * i + 1]);
+}
+
+__device__ __forceinline__ void rescale(float (&o)[NO], const float (&keep)[2]) {
+#pragma unroll
+  for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
+}
+//| end
+
+// Issues S = Q K^T.
+__device__ __forceinline__ void issue_scores(float (&s)[NS], u32 q, u32 k) {
+  const u64 a = descriptor_along_row(q), b = descriptor_along_row(k);
+#pragma unroll
+  for (int i = 0; i < (D + 15) / 16; i++) {
+    const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
+    const u64 qa = a + (box * 64 * ROW + in_box) / 16, kb = b + (box * BC * ROW + in_box) / 16;
+    if (i == 0)
+      wgmma_scores_first(s, qa, kb);
+    else
+      wgmma_scores(s, qa, kb);
+  }
+}
+// Issues O += P V.
+__device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS / 2], u32 v) {
+  const u64 b = descriptor_across_rows(v, BC * ROW);
+#pragma unroll
+  for (int i = 0; i < BC / 16; i++) wgmma_output(o, a + 4 * i, b + i * 16 * ROW / 16);
+}
+
+//| include "hopper_store.cu"
+
+// Consumer warpgroups take turns: one may pass, then the next.
+//| if c.schedule > 0 then
+__device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
+__device__ __forceinline__ void turn_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
+//| end
+
+//| if c.o_path == 0 then
+__device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
+//| else
+__device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map, u32 smem, int wg) {
+//| end
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
+  const int warp_row = threadIdx.x / 32 % 4 * 16;
+  Ring<Q_BUFS> q;
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  float s[NS], o[NO];
+  u32 a[NS / 2];
+  auto release = [&](u32 empty) {  // this warp has read the buffer
+    __syncwarp();
+    if (lane == 0) mbarrier_arrive(empty);
+  };
+  auto release_k = [&] {
+    release(k_empty(smem, k.at));
+    k.next();
+  };
+  auto release_v = [&] {
+    release(v_empty(smem, v.at));
+    v.next();
+  };
+//| if c.schedule > 0 then
+  if (wg == WGS - 1) turn_pass(wg);
+//| end
+  for (int i = 0, tile; (tile = tile_of(p, i)) < p.total; i++) {
+    const Place where = place_of(p, tile);
+    const Range range = range_of(p, where);             // of all warpgroups: what is fed
+    const int wg_row = where.row + wg * 64;
+    const Range own = key_range(p, wg_row, max(wg_row, min(wg_row + 64, row_count(p)) - 1));
+    RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
+    float keep[2];
+#pragma unroll
+    for (int n = 0; n < NO; n++) o[n] = 0.f;
+
+    // Lets a block of keys pass that only other warpgroups see.
+    auto skip = [&] {
+      mbarrier_wait(k_full(smem, k.at), k.parity);
+      release_k();
+      mbarrier_wait(v_full(smem, v.at), v.parity);
+      release_v();
+//| if c.schedule > 0 then
+      turn_wait(wg);
+      turn_pass(wg);
+//| end
+    };
+//| if c.schedule == 2 then
+    auto to_probabilities = [&] {
+      const bool moved = raise_maxima(s, state, keep, p.scale_log2);
+      turn_wait(wg);
+      if (moved)
+        exponentials<true>(s, a, o, state, keep, p.scale_log2);
+      else
+        exponentials<false>(s, a, o, state, keep, p.scale_log2);
+      turn_pass(wg);
+    };
+//| end
+    auto mask = [&](int block) {
+      if (block < own.full_hi && block > own.full_lo) return;
+      const int first = block * BC + 2 * t;
+#pragma unroll
+      for (int h = 0; h < 2; h++) {
+        const int query = query_of(p, wg_row + warp_row + g + 8 * h);
+        const int hi = last_key(p, query) - first;
+//| if p.mask == "window" then
+        const int lo = first_key(p, query) - first;
+//| end
+#pragma unroll
+        for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+          for (int e = 0; e < 2; e++)
+//| if p.mask == "window" then
+            if (n * 8 + e > hi || n * 8 + e < lo) s[4 * n + 2 * h + e] = -infinity();
+//| else
+            if (n * 8 + e > hi) s[4 * n + 2 * h + e] = -infinity();
+//| end
+      }
+    };
+
+    if (range.block_hi >= range.block_lo) {
+      const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
+      int block = range.block_hi;
+      for (; block > max(own.block_hi, range.block_lo); block--) skip();
+      mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      mbarrier_wait(k_full(smem, k.at), k.parity);
+//| local turn = c.schedule == 1
+//| if turn then
+      turn_wait(wg);
+//| end
+      wgmma_fence();
+      issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+      wgmma_commit();
+//| if turn then
+      turn_pass(wg);
+//| end
+      wgmma_wait<0>(s);
+      release_k();
+      mask(block);
+//| if c.schedule == 2 then
+      to_probabilities();
+
+      // P V of one block and S of the next are under way together; the other warpgroups take their exponentials meanwhile.
+      for (; block > max(own.block_lo, range.block_lo); block--) {
+        mbarrier_wait(v_full(smem, v.at), v.parity);
+        wgmma_fence(o, a);
+        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+        wgmma_commit();
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        wgmma_fence();
+        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+        wgmma_commit();
+        wgmma_wait<1>(o);
+        release_v();
+        wgmma_wait<0>(s);
+        release_k();
+        mask(block - 1);
+        to_probabilities();
+      }
+//| else
+      raise_maxima(s, state, keep, p.scale_log2);
+      exponentials(s, state, p.scale_log2);
+      to_operand(a, s);
+
+      // S of the next block and P V of this one are issued side by side; the softmax runs under the second.
+      for (; block > max(own.block_lo, range.block_lo); block--) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+//|   if turn then
+        turn_wait(wg);
+//|   end
+        wgmma_fence(o, a);
+        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
+        wgmma_commit();
+        mbarrier_wait(v_full(smem, v.at), v.parity);
+        wgmma_fence();
+        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+        wgmma_commit();
+//|   if turn then
+        turn_pass(wg);
+//|   end
+        wgmma_wait<1>(s);
+        release_k();
+        mask(block - 1);
+        const bool moved = raise_maxima(s, state, keep, p.scale_log2);
+        exponentials(s, state, p.scale_log2);
+        wgmma_wait<0>(o);
+        release_v();
+        if (moved) rescale(o, keep);
+        to_operand(a, s);
+      }
+//| end
+//| if c.o_path ~= 1 then
+      release(q_empty(smem, q.at, wg));
+      q.next();
+//| end
+      mbarrier_wait(v_full(smem, v.at), v.parity);
+      wgmma_fence(o, a);
+      issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+      wgmma_commit();
+      wgmma_wait<0>(o);
+      release_v();
+      for (; block > range.block_lo; block--) skip();
+    }
+//| if c.o_path == 0 then
+    store_rows(p, where, o, state, wg_row + warp_row + g, t);
+//| elseif c.o_path == 1 then
+    // A tile without keys never held a Q.
+    if (range.block_hi >= range.block_lo) {
+      store_tile(p, o_map, where, o, state, smem + (q.at * WGS + wg) * Q_TILE, wg);
+      tma_wait_read();
+      release(q_empty(smem, q.at, wg));
+      q.next();
+    } else {
+      store_rows(p, where, o, state, wg_row + warp_row + g, t);
+    }
+//| else
+    store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, wg);
+//| end
+  }
+//| if c.o_path == 2 then
+  tma_wait_read();
+//| end
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
+    fa_fwd(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+           const __grid_constant__ TensorMap v_map$(c.o_path > 0 and ", const __grid_constant__ TensorMap o_map" or "")) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS);
+#pragma unroll
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * WGS);
+#pragma unroll
+    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
+    fence_barrier_init();
+  }
+  __syncthreads();
+  if (warp < 4) {
+    registers_give<FEEDER_REGISTERS>();
+    if (warp == 0 && lane == 0) feed_keys(p, k_map, v_map, smem);
+    if (warp == 1 && lane == 0) feed_queries(p, q_map, smem);
+  } else {
+    registers_take<CONSUMER_REGISTERS>();
+    consume(p, $(c.o_path > 0 and "o_map, " or "")smem, warp / 4 - 1);
+  }
+}

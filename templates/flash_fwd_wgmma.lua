@@ -1,0 +1,153 @@
+-- flash_fwd_wgmma: flash attention forward with wgmma and TMA, for sm_90a. One warpgroup feeds the block through tensor maps; one
+-- to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
+-- kernels for the second schedule).
+
+local function round_up(x, to) return (x + to - 1) // to * to end
+
+-- Registers per thread: at the launch, and after the feeding warpgroup gave its own back (setmaxnreg).
+local function registers(a, c)
+  local wgs = c.br // 64
+  local threads = 128 * (wgs + 1)
+  local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
+  local pool = launch * (wgs + 1) -- in units of 128
+  local consumer = math.min(240, (pool - c.feeder) // wgs // 8 * 8)
+  return launch, consumer
+end
+
+-- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start.
+local function buffers(p, c)
+  local row = c.box * 2
+  local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
+  local l = { row = row, boxes = boxes, boxes_v = boxes_v }
+  l.k = c.q_bufs * c.br * boxes * row
+  l.v = l.k + c.stages_k * c.bc * boxes * row
+  l.bytes = l.v + c.stages_v * c.bc * boxes_v * row
+  return l
+end
+
+return {
+  default = false,
+  doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
+
+  tunables = {
+    { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
+    { "ctas", { 1, 2 }, "blocks per SM" },
+    { "feeder", { 24, 32, 40 }, "registers per thread that the feeding warpgroup keeps" },
+    { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration" },
+    { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
+    { "stages_k", { 1, 2, 3, 4 }, "buffers of K in shared memory" },
+    { "stages_v", { 1, 2, 3, 4 }, "buffers of V in shared memory" },
+    { "q_bufs", { 1, 2 }, "buffers of Q" },
+    { "schedule", { 0, 1, 2 }, "S of the next block is issued 0 = beside P V, 1 = likewise, warpgroups take turns; 2 = turns at the exponentials" },
+    { "grid", { 0, 1 }, "0 = a block per tile, 1 = persistent blocks, tiles dealt out to and fro" },
+    { "rescale", { 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units" },
+    { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
+    { "o_path", { 0, 1, 2 }, "O goes back 0 = from registers, 1 = by TMA from the place of Q, 2 = by TMA from a buffer of its own" },
+  },
+
+  supports = function(p, a)
+    if not a.has_wgmma then return false, "no wgmma on " .. a.name end
+    if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
+    if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    return true
+  end,
+
+  constraints = {
+    { "feeder", function(p, c, a)
+      local _launch, consumer = registers(a, c)
+      for _, more in ipairs({ 40, 32 }) do
+        if more > c.feeder then
+          local _, same = registers(a, { br = c.br, ctas = c.ctas, feeder = more })
+          if same == consumer then return false, "with " .. more .. " the others get " .. consumer .. " likewise" end
+        end
+      end
+      return true
+    end, upto = "feeder" },
+    { "accumulators", function(p, c, a)
+      local _launch, consumer = registers(a, c)
+      local need = c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + 24
+      if need <= consumer then return true end
+      return false, "S, P and O with 24 others take " .. need .. " > " .. consumer .. " registers"
+    end, upto = "bc" },
+    -- A narrower box must save columns.
+    { "box", function(p, c)
+      local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
+      for _, wider in ipairs({ 64, 32 }) do
+        if wider > c.box and round_up(p.d, wider) + round_up(p.dv, wider) <= columns then
+          return false, "boxes of " .. wider .. " columns hold no more"
+        end
+      end
+      return true
+    end, upto = "box" },
+    -- K is needed one block before V.
+    { "stages", function(p, c)
+      if c.stages_k == c.stages_v or c.stages_k == c.stages_v + 1 then return true end
+      return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
+    end, upto = "stages_v" },
+    { "buffers", function(p, c, a)
+      local need = buffers(p, c).bytes
+      if need <= a.smem_block then return true end
+      return false, "Q, K and V take " .. need .. " > " .. a.smem_block .. " bytes"
+    end, upto = "q_bufs" },
+    { "turns", function(p, c)
+      if c.br > 64 or c.schedule == 0 then return true end
+      return false, "one warpgroup has nobody to take turns with"
+    end, upto = "schedule" },
+    { "q_bufs", function(p, c)
+      if c.q_bufs == 1 or c.grid > 0 then return true end
+      return false, "a block with one tile has one Q"
+    end, upto = "grid" },
+    -- The last three are tried one by one, from where the others are.
+    { "departures", function(p, c)
+      local n = (c.rescale ~= 2 and 1 or 0) + (c.exp ~= 0 and 1 or 0) + (c.o_path ~= 0 and 1 or 0)
+      if n <= 1 then return true end
+      return false, n .. " of rescale, exp and o_path differ from 2, 0, 0"
+    end, upto = "o_path" },
+    { "o_path", function(p, c)
+      if c.o_path == 0 then return true end
+      if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
+      if c.o_path == 2 or round_up(p.dv, c.box) <= round_up(p.d, c.box) then return true end
+      return false, "rows of O are longer than those of Q"
+    end, upto = "o_path" },
+  },
+
+  -- Behind Q, K and V: O where it has a place of its own, then the mbarriers.
+  layout = function(p, c, a)
+    local l = buffers(p, c)
+    l.wgs = c.br // 64
+    l.threads = 128 * (l.wgs + 1)
+    l.o_regs = round_up(p.dv, 8) // 2
+    l.regs, l.consumer = registers(a, c)
+    l.o = l.bytes
+    l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
+    l.bytes = l.barriers + 8 * (2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs)
+    return l
+  end,
+
+  steps = function(p, c, a, l)
+    local maps = {
+      { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
+      { tensor = "k", cols = c.box, rows = c.bc, swizzle = l.row },
+      { tensor = "v", cols = c.box, rows = c.bc, swizzle = l.row },
+    }
+    if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
+    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br, per_sm = c.grid == 1 and c.ctas or 0, maps = maps } }
+  end,
+
+  -- What one block of B_r x B_c scores costs.
+  work = function(p, c, a, l)
+    local elements = c.br * c.bc // 32
+    return {
+      rows = c.br, cols = c.bc,
+      matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)),
+      unit = "wgmma16",
+      exps = 1,
+      issue = elements * 9 // 2,
+      smem_bytes = c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2,
+      latency = 200,
+      tile_latency = 3000,
+      efficiency = 0.85,
+      regs = l.regs,
+    }
+  end,
+}

@@ -1,0 +1,88 @@
+// ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
+// A row that saw no key has l = 0: O = 0, LSE = -inf.
+
+// What O is multiplied by; LSE is written on the way. Row h of a thread is row + 8h of the head.
+__device__ __forceinline__ float finish_row(const Params &p, const Place &where, const RowState &state, int row, int t) {
+  const float l = quad_sum(state.l);
+  if (p.lse != nullptr && t == 0 && row < p.sq) p.lse[(where.batch * p.hq + where.head) * p.sq + row] = log_sum_exp(state, l, p.scale);
+  return reciprocal(l);
+}
+
+//| if p.o_bytes == 2 and c.o_path < 2 then
+// Four lanes that share a row, each with the same two columns of four blocks of eight, exchange: lane t gets all of block t.
+__device__ __forceinline__ uint4 gather_block(u32 x0, u32 x1, u32 x2, u32 x3, int t) {
+  const bool odd = t & 1, upper = t & 2;
+  u32 a = __shfl_xor_sync(~0u, odd ? x0 : x1, 1), b = __shfl_xor_sync(~0u, odd ? x2 : x3, 1);
+  const u32 y0 = odd ? a : x0, y1 = odd ? x1 : a, y2 = odd ? b : x2, y3 = odd ? x3 : b;
+  a = __shfl_xor_sync(~0u, upper ? y0 : y2, 2), b = __shfl_xor_sync(~0u, upper ? y1 : y3, 2);
+  return upper ? make_uint4(a, b, y2, y3) : make_uint4(y0, y1, a, b);
+}
+
+//| end
+//| if c.o_path < 2 then
+// Straight from the registers. row: this thread's first.
+__device__ __forceinline__ void store_rows(const Params &p, const Place &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int i = row + 8 * h;
+    const float inverse = finish_row(p, where, state[h], i, t);
+    const bool real = i < p.sq;
+    output *const to = (output *)p.o + where.batch * p.o_sb + i * p.o_ss + where.head * p.o_sh;
+//|   if p.o_bytes == 4 then
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++)
+      if (real) *(float2 *)(to + n * 8 + 2 * t) = make_float2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
+//|   else
+    u32 x[NO / 4];
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++) x[n] = pack2(o[4 * n + 2 * h] * inverse, o[4 * n + 2 * h + 1] * inverse);
+#pragma unroll
+    for (int n = 0; n + 4 <= NO / 4; n += 4) {
+      const uint4 block = gather_block(x[n], x[n + 1], x[n + 2], x[n + 3], t);
+      if (real) *(uint4 *)(to + (n + t) * 8) = block;
+    }
+#pragma unroll
+    for (int n = NO / 16 * 4; n < NO / 4; n++)
+      if (real) *(u32 *)(to + n * 8 + 2 * t) = x[n];
+//|   end
+  }
+}
+//| end
+//| if c.o_path > 0 then
+// Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
+// The caller's tma_wait_read() tells when the place is free again.
+__device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Place &where, const float (&o)[NO],
+                                           const RowState (&state)[2], u32 tile, int wg) {
+  const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
+  const int row = where.row + wg * 64;
+  float inverse[2];
+#pragma unroll
+  for (int h = 0; h < 2; h++) inverse[h] = finish_row(p, where, state[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+//|   if c.o_path == 2 then
+  tma_wait_read();  // of the tile before, by the thread that stored it
+//|   end
+  named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
+  const int r = warp_row + lane % 16;
+  const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+#pragma unroll
+  for (int n = 0; n < NO / 4; n += 2) {
+    const int block = n + lane / 16, box = block * 8 / BOX, chunk = block % (BOX / 8);
+    const u32 to = tile + box * 64 * ROW + r * ROW + (chunk ^ swizzle) * 16;
+    u32 x[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+      x[i] = n + i / 2 < NO / 4 ? pack2(o[(4 * n + 2 * i) % NO] * inverse[i % 2], o[(4 * n + 2 * i + 1) % NO] * inverse[i % 2]) : 0;
+    if (n + 1 < NO / 4)
+      stmatrix_x4(to, x);
+    else
+      stmatrix_x2(to, x[0], x[1]);
+  }
+  fence_async();
+  named_wait(8 + wg, 128);
+  if (threadIdx.x % 128 == 0) {
+#pragma unroll
+    for (int box = 0; box < BOXES_V; box++) tma_store(o_map, tile + box * 64 * ROW, box * BOX, row, where.head, where.batch);
+    tma_commit();
+  }
+}
+//| end
