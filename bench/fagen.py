@@ -1,15 +1,17 @@
 """fagen through its C ABI, for the benchmarks: ctypes only, PyTorch tensors in and out.
 
-Not a binding for applications: just enough of fagen.h to launch and to explain. The struct layouts follow runtime/fagen.h.
+Not a binding for applications: just enough of fagen.h to launch and to explain, and of bench/lever.h to launch a config by its name.
+The struct layouts follow runtime/fagen.h. PyTorch is needed for tensors on a GPU only: contexts on the simulator do without.
 """
 import ctypes as C
 import os
 
-import torch
-
 FP16, BF16, TF32, FP32 = 1, 2, 3, 4
 NONE, CAUSAL, WINDOW = 0, 1, 2
 BOTTOM_RIGHT, TOP_LEFT = 0, 1
+DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
+MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
+DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}
 
 
 class Problem(C.Structure):
@@ -39,30 +41,59 @@ class Error(RuntimeError):
     pass
 
 
-class Fagen:
-    """One context on the current CUDA device."""
+def library(name):
+    """Where lib<name>.so lies: FAGEN_LIBRARY or its folder, else a build folder of this tree."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    given = os.environ.get("FAGEN_LIBRARY")
+    places = [given, os.path.join(os.path.dirname(given), f"lib{name}.so")] if given else []
+    places += [os.path.join(here, "..", "build", b, "lib", f"lib{name}.so") for b in ("portable", "release")]
+    found = [p for p in places if os.path.basename(p).startswith(f"lib{name}.so") and os.path.exists(p)]
+    if not found:
+        raise Error(f"lib{name}.so not found: build the portable preset, or set FAGEN_LIBRARY")
+    return found[0]
 
-    def __init__(self, library=None):
-        here = os.path.dirname(os.path.abspath(__file__))
-        found = [p for p in (library, os.environ.get("FAGEN_LIBRARY"),
-                             os.path.join(here, "../build/portable/lib/libfagen.so"),
-                             os.path.join(here, "../build/release/lib/libfagen.so")) if p and os.path.exists(p)]
-        if not found:
-            raise Error("libfagen.so not found: build the portable preset, or set FAGEN_LIBRARY")
-        self.lib = C.CDLL(found[0])
+
+class Plan:
+    """A config that was compiled for a problem: what Fagen.plan() gives and Fagen.launch() takes."""
+
+    def __init__(self, handle, config, told):
+        self.handle, self.config = handle, config
+        self.told = {k: int(v) if v.lstrip("-").isdigit() else v for k, v in (word.split("=", 1) for word in told.split())}
+
+
+class Fagen:
+    """One context: on the current CUDA device, or on the device that is named ("sim:sm_90a"). lever: configs can be named."""
+
+    def __init__(self, lever=False, device=None, cache_dir=None):
+        self.path = library("fagen_lever" if lever else "fagen")
+        self.lib = C.CDLL(self.path)
         self.lib.fa_last_error.restype = C.c_char_p
-        torch.cuda.init()
-        torch.zeros(1, device="cuda")  # the primary context is current from here on
-        options = Options(size=C.sizeof(Options), log_level=1)
+        self.lib.fa_version.restype = C.c_uint32
+        self.lib.fa_destroy.restype = None
+        if device is None:
+            import torch
+            torch.cuda.init()
+            torch.zeros(1, device="cuda")  # the primary context is current from here on
+        options = Options(size=C.sizeof(Options), log_level=1, device=device.encode() if device else None,
+                          cache_dir=cache_dir.encode() if cache_dir is not None else None)
         self.ctx = C.c_void_p()
         self.check(self.lib.fa_create(C.byref(self.ctx), C.byref(options)))
 
+    def close(self):
+        self.lib.fa_destroy(self.ctx)
+        self.ctx = C.c_void_p()
+
     def check(self, status):
         if status:
-            raise Error(f"status {status}: {self.lib.fa_last_error().decode()}")
+            raise Error(f"status {status}: {self.lib.fa_last_error().decode(errors='replace')}")
+
+    def version(self):
+        v = self.lib.fa_version()
+        return f"{v // 10000}.{v // 100 % 100}.{v % 100}"
 
     def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False):
-        """Arguments of fa_launch for tensors [b, s, h, d]; keep them and launch many times."""
+        """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times."""
+        import torch
         kinds = {torch.float16: FP16, torch.bfloat16: BF16, torch.float32: TF32 if tf32 else FP32}
         a = Args(size=C.sizeof(Args), dtype=kinds[q.dtype], o_dtype=FP32 if o.dtype == torch.float32 and q.dtype != o.dtype else 0,
                  d=q.shape[3], dv=v.shape[3], b=q.shape[0], hq=q.shape[2], hkv=k.shape[2], sq=q.shape[1], sk=k.shape[1],
@@ -73,10 +104,70 @@ class Fagen:
             a.lse = lse.data_ptr()
         return a
 
-    def launch(self, args):
-        self.check(self.lib.fa_launch(self.ctx, C.byref(args), C.c_void_p(torch.cuda.current_stream().cuda_stream)))
+    def launch(self, args, plan=None, stream=None):
+        """On torch's current stream. plan None: what fa_launch() chooses."""
+        if stream is None:
+            import torch
+            stream = torch.cuda.current_stream().cuda_stream
+        if plan is None:
+            self.check(self.lib.fa_launch(self.ctx, C.byref(args), C.c_void_p(stream)))
+        else:
+            self.check(self.lib.fa_lever_launch(self.ctx, plan.handle, C.byref(args), C.c_void_p(stream)))
 
-    def explain(self, args):
+    def workspace(self, args, plan=None):
+        """Bytes that a launch needs in args.workspace."""
+        n = C.c_size_t()
+        if plan is None:
+            self.check(self.lib.fa_workspace_size(self.ctx, C.byref(args), C.byref(n)))
+        else:
+            self.check(self.lib.fa_lever_workspace(plan.handle, C.byref(args), C.byref(n)))
+        return n.value
+
+    def explain(self, args=None, problem=None):
         text = C.create_string_buffer(4096)
-        self.check(self.lib.fa_explain(self.ctx, None, C.byref(args), text, C.c_size_t(4096)))
+        self.check(self.lib.fa_explain(self.ctx, C.byref(problem) if problem else None, C.byref(args) if args else None, text,
+                                       C.c_size_t(4096)))
         return text.value.decode()
+
+    # The lever's part.
+
+    def problem(self, **fields):
+        """dtype, mask by name or number; d, dv, b, hq, hkv, sq, sk."""
+        fields["dtype"] = DTYPES.get(fields["dtype"], fields["dtype"])
+        fields["mask"] = MASKS.get(fields.get("mask", 0), fields.get("mask", 0))
+        return Problem(size=C.sizeof(Problem), **fields)
+
+    def pick(self, problem, text):
+        """The whole config that text, which may leave tunables out, names for the problem."""
+        out = C.create_string_buffer(512)
+        self.check(self.lib.fa_lever_pick(self.ctx, C.byref(problem), text.encode(), out, C.c_size_t(512)))
+        return out.value.decode()
+
+    def rank(self, problem, limit=0, family=None):
+        """Configs that fit, the model's fastest first."""
+        out = C.create_string_buffer(4 << 20)
+        self.check(self.lib.fa_lever_rank(self.ctx, C.byref(problem), family.encode() if family else None, C.c_int(limit), out,
+                                          C.c_size_t(4 << 20)))
+        return out.value.decode().split()
+
+    def plan(self, problem, config):
+        """Compiles a whole config. Legal on any thread; ctypes lets the others run meanwhile."""
+        told, handle = C.create_string_buffer(256), C.c_void_p()
+        self.check(self.lib.fa_lever_plan(self.ctx, C.byref(problem), config.encode(), C.byref(handle), told, C.c_size_t(256)))
+        return Plan(handle, config, told.value.decode())
+
+
+def explained(text):
+    """What fa_explain tells, by the first word of its lines: {"config": .., "origin": .., "why": .., "resources": [..], ...}."""
+    out = {}
+    for line in text.splitlines():
+        word, _, rest = line.partition(" ")
+        rest = rest.strip()
+        if word in out:
+            out[word] += "; " + rest
+        elif word:
+            out[word] = rest
+    why = out.get("why", "")
+    origins = {"measured record": "tuned", "default table": "shipped", "modelled record": "modelled", "model": "model"}
+    out["origin"] = origins.get(why.split(":")[0], why.split(":")[0])
+    return out

@@ -1,5 +1,5 @@
 # cmake -DOUT=fagen.o -DLD=ld -DOBJCOPY=objcopy -DHEADER=fagen.h -DOBJECTS=... -DARCHIVES=... -DSTREAMS=streams.o -P merge.cmake
-# One relocatable object of OBJECTS and of what they need of ARCHIVES; global are only the functions that HEADER marks FA_API.
+# One relocatable object of OBJECTS and of what they need of ARCHIVES; global are only the functions that the files HEADER mark FA_API.
 function(fa_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed)
   if(failed)
@@ -8,11 +8,13 @@ function(fa_run)
   endif()
 endfunction()
 
-file(STRINGS ${HEADER} lines REGEX "^FA_API ")
 set(keep "")
-foreach(line ${lines})
-  string(REGEX REPLACE "^[^(]*[ *](fa_[a-z_]+)\\(.*" "\\1\n" name "${line}")
-  string(APPEND keep "${name}")
+foreach(header ${HEADER})
+  file(STRINGS ${header} lines REGEX "^FA_API ")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^[^(]*[ *](fa_[a-z_]+)\\(.*" "\\1\n" name "${line}")
+    string(APPEND keep "${name}")
+  endforeach()
 endforeach()
 file(WRITE ${OUT}.keep "${keep}")
 

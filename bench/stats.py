@@ -1,0 +1,77 @@
+"""Medians, spreads, ratios: what is made of the samples of a cell. Knows no GPU."""
+import math
+import statistics
+
+ACCURATE = 1e-2   # relative error of an output, beyond which it is wrong
+NO_WORSE = 2.0    # how much larger than a peer's our error may be
+
+
+def geomean(values):
+    values = list(values)
+    return math.exp(statistics.fmean(math.log(v) for v in values)) if values else math.nan
+
+
+def spread(samples):
+    """Median absolute deviation over the median."""
+    m = statistics.median(samples)
+    return statistics.median(abs(x - m) for x in samples) / m
+
+
+def rate(cell, name):
+    """TFLOP/s of one of a cell's runners, or None where it did not run."""
+    r = cell["runs"].get(name)
+    if not r or not r.get("seconds"):
+        return None
+    return r.get("flops", cell["flops"]) / statistics.median(r["seconds"]) / 1e12
+
+
+def peers(cell):
+    """The peers that were timed and whose output was right."""
+    return [n for n, r in cell["runs"].items() if r["kind"] == "peer" and r.get("seconds") and not r.get("wrong")]
+
+
+def best_peer(cell):
+    names = peers(cell)
+    return max(names, key=lambda n: rate(cell, n)) if names else None
+
+
+def ratio(cell, peer=None):
+    """Our rate over the peer's; of the best peer where none is named. None where one of the two is missing."""
+    peer = peer or best_peer(cell)
+    ours, theirs = rate(cell, "ours"), rate(cell, peer) if peer else None
+    if ours is None or theirs is None or cell["runs"]["ours"].get("wrong") or (peer and cell["runs"][peer].get("wrong")):
+        return None
+    return ours / theirs
+
+
+def judge(runs):
+    """Marks what is wrong in a cell's runs {name: {"kind", "error", "worst"}}: a relative error of 1e-2 or more, a tile that is far
+    off, and for ours an error of more than twice that of a right peer. Returns the names marked."""
+    for r in runs.values():
+        r.pop("wrong", None)
+        if not r["error"] < ACCURATE:
+            r["wrong"] = f"relative error {r['error']:.2e}, accepted below {ACCURATE:.0e}"
+        elif not r["worst"] < 10 * ACCURATE:
+            r["wrong"] = f"relative error of its worst tile {r['worst']:.2e}, accepted below {10 * ACCURATE:.0e}"
+    right = {n: r["error"] for n, r in runs.items() if r["kind"] == "peer" and "wrong" not in r}
+    for r in runs.values():
+        if r["kind"] == "ours" and right and "wrong" not in r and "mask" not in r:
+            name = min(right, key=right.get)
+            if r["error"] > NO_WORSE * right[name]:
+                r["wrong"] = f"relative error {r['error']:.2e}, more than {NO_WORSE:g} times the {right[name]:.2e} of {name}"
+    return [n for n, r in runs.items() if "wrong" in r]
+
+
+def rounds_that_fit(left, cost, least, most):
+    """How many rounds of `cost` seconds each fit into `left` seconds; left None = no limit."""
+    if left is None:
+        return most
+    return max(least, min(most, int(left / cost))) if cost > 0 else most
+
+
+def groups(cells, *keys):
+    """{(value of each key): cells} in the order of first appearance."""
+    out = {}
+    for c in cells:
+        out.setdefault(tuple(c[k] for k in keys), []).append(c)
+    return out

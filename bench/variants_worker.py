@@ -1,0 +1,160 @@
+"""The child of variants.py: compiles, checks and races, and tells each step on standard output, a JSON document per line."""
+import json
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import cells
+import stats
+from variants import RACE
+
+
+def tell(**message):
+    print(json.dumps(message), flush=True)
+
+
+class Worker:
+    def __init__(self, job):
+        import fagen
+        self.job, self.fagen = job, fagen
+        self.cells = [cells.of_dict(c) for c in job["cells"]]
+        self.fa = fagen.Fagen(lever=True)
+        self.variants = {c: self.named(c) for c in self.cells}
+
+    def problem(self, cell):
+        return self.fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")})
+
+    def named(self, cell):
+        """[{"config", perhaps "why"}]: whole configs, each once; what fits nowhere says why."""
+        p, out = self.problem(cell), {}
+
+        def add(config, **more):
+            out.setdefault(config, {"config": config}).update(more)
+        for text in self.job["configs"]:
+            try:
+                add(self.fa.pick(p, text))
+            except self.fagen.Error as e:
+                add(text, why=str(e))
+        if self.job["top"]:
+            for config in self.fa.rank(p, self.job["top"], self.job["family"]):
+                add(config)
+        if self.job["chosen"]:
+            add(self.fagen.explained(self.fa.explain(problem=p))["config"], chosen=True)
+        for config, why in self.job["dead"].get(cell.problem(), {}).items():
+            if config in out:
+                out[config]["why"] = why
+        return list(out.values())
+
+    def compile(self):
+        begun = time.monotonic()
+
+        def one(pair):
+            cell, v = pair
+            try:
+                v["plan"] = self.fa.plan(self.problem(cell), v["config"])
+                v["told"] = v["plan"].told
+            except self.fagen.Error as e:
+                v["why"] = str(e)
+        todo = [(c, v) for c in self.cells for v in self.variants[c] if "why" not in v]
+        with ThreadPoolExecutor(self.job["threads"]) as pool:
+            list(pool.map(one, todo))
+        fresh = sum(v.get("told", {}).get("from") == "compiler" for _, v in todo)
+        tell(say=f"{len(todo)} kernels, {fresh} of them compiled, in {time.monotonic() - begun:.1f} s")
+
+    def race(self, cell):
+        import contest
+        import oracle
+        import peers
+        import torch
+        kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
+        shapes = ((cell.sq, cell.hq, cell.d), (cell.sk, cell.hkv, cell.d), (cell.sk, cell.hkv, cell.dv))
+        sets = [[torch.randn(cell.b, *s, device="cuda", dtype=kind) for s in shapes] for _ in range(2)]
+        outs = [torch.empty(cell.b, cell.sq, cell.hq, cell.dv, device="cuda", dtype=kind) for _ in sets]
+        args = [self.fa.args(q, k, v, o, self.fagen.MASKS[cell.mask], window=(cell.left, cell.right),
+                             diagonal=self.fagen.DIAGONALS[cell.diagonal]) for (q, k, v), o in zip(sets, outs)]
+        reference = oracle.Reference(cell, *sets[0])
+        runners = {}
+        variants = self.variants[cell]
+        for v in variants:
+            if "plan" not in v:
+                continue
+            tell(at=(cell.problem(), v["config"]))
+            self.check(v, cell, args, outs, reference, runners)
+            tell(at=None)
+        for name in self.job["peers"]:
+            v = {"config": name, "peer": True}
+            variants.append(v)
+            try:
+                peer = peers.PEERS[name]()
+                run = peer.runner(cell, sets)
+                with peer.context():
+                    v["error"], v["worst"] = reference.error(run(0))
+                runners[name] = contest.Runner(run, peer.context)
+            except Exception as e:  # a peer may raise anything
+                v["why"] = str(e).splitlines()[0] if str(e) else type(e).__name__
+        del reference
+        self.heats(cell, runners)
+        for v in variants:
+            v.pop("plan", None)
+            if v["config"] in runners:
+                v["seconds"] = runners[v["config"]].seconds
+        tell(result={"problem": cell.problem(), "flops": cell.flops(), "variants": variants})
+
+    def check(self, v, cell, args, outs, reference, runners):
+        import contest
+        import torch
+        plan = v["plan"]
+        if self.fa.workspace(args[0], plan):
+            v["why"] = "it needs a workspace, and a race gives none"
+            return
+        outs[0].fill_(float("nan"))
+        try:
+            self.fa.launch(args[0], plan)
+            torch.cuda.synchronize()
+        except self.fagen.Error as e:
+            v["why"] = str(e)
+            return
+        v["error"], v["worst"] = reference.error(outs[0])
+        if not v["error"] < stats.ACCURATE or not v["worst"] < 10 * stats.ACCURATE:
+            v["why"] = f"wrong: relative error {v['error']:.2e}, of its worst tile {v['worst']:.2e}"
+            return
+        runners[v["config"]] = contest.Runner(lambda i: self.fa.launch(args[i % 2], plan))
+
+    def heats(self, cell, runners):
+        """A first sample of all, then rounds of those that are near the best; the field is narrowed once more halfway."""
+        for name, r in runners.items():
+            tell(at=(cell.problem(), name))
+            r.size(self.job["sample"])
+            r.seconds.append(r.sample())
+        for n, keep in ((max(2, self.job["rounds"] // 3), self.job["keep"] ** 1.5), (self.job["rounds"], self.job["keep"])):
+            best = min((stats.statistics.median(r.seconds) for r in runners.values()), default=None)
+            field = [r for name, r in runners.items() if name in self.job["peers"] or stats.statistics.median(r.seconds) < keep * best]
+            for k in range(n):
+                tell(at=(cell.problem(), RACE))  # a sign of life, too
+                turn = k % max(1, len(field))
+                for r in field[turn:] + field[:turn]:
+                    r.seconds.append(r.sample())
+            for r in field:
+                del r.seconds[:len(r.seconds) - n]  # the samples of the last rounds count, which were taken side by side
+        tell(at=None)
+
+
+def main(job):
+    import contest
+    import torch
+    try:
+        w = Worker(job)
+        w.compile()
+        contest.warm_up(0.3)
+        torch.manual_seed(1)
+        with torch.no_grad():
+            for cell in w.cells:
+                w.race(cell)
+    except RuntimeError as e:  # a fault on the device ends this process; the parent knows where it was
+        tell(why=str(e).splitlines()[0] if str(e) else type(e).__name__)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.load(sys.stdin)))
