@@ -2,7 +2,7 @@
  * accumulator are aligned to the largest exponent, truncated to a fixed number of fraction bits, summed exactly and rounded
  * toward zero to f32; blocks are chained in the order of k. Model: arXiv 2512.07004 (Khattak and Mikaitis); its parameters are
  * a row of the table in arch.c. */
-#include "exec.h"
+#include "mma.h"
 #include "run.h"
 #include <string.h>
 
@@ -176,4 +176,32 @@ sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
         for (int l = 0; l < 32; l++) v->u[l] = t.d[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)];
     }
     return STEP_NEXT;
+}
+
+void sim_product_slow(sim_product *p, const sim_arch *arch)
+{
+    int mantissa = p->type == T_BF16 ? 7 : 10, exponent = p->type == T_F16 ? 5 : 8, block = arch->block16 < 16 ? arch->block16 : 16;
+    for (uint32_t n0 = 0; n0 < p->n; n0 += 8) {
+        tile t;
+        t.bits = mantissa, t.special = false;
+        for (int k = 0; k < 16; k++) {
+            for (int row = 0; row < 16; row++) split(p->a[row][k], mantissa, exponent, &t.a_sig[row][k], &t.a_exp[row][k], &t.special);
+            for (int n = 0; n < 8; n++) {
+                int32_t sig, exp;
+                split(p->b[k][n0 + (uint32_t)n], mantissa, exponent, &sig, &exp, &t.special);
+                t.b_sig[k][n] = sig, t.b_exp[k][n] = exp;
+            }
+            memcpy(t.c[k], &p->c[k][n0], sizeof t.c[k]);
+            for (int n = 0; n < 8; n++) t.special |= (t.c[k][n] & 0x7F800000) == 0x7F800000;
+        }
+        multiply(&t, 16, block, arch->fraction, arch->floor);
+        if (t.special) {
+            for (int k = 0; k < 16; k++) {
+                for (int row = 0; row < 16; row++) t.a_raw[row][k] = widen(p->a[row][k], p->type);
+                for (int n = 0; n < 8; n++) t.b_raw[k][n] = widen(p->b[k][n0 + (uint32_t)n], p->type);
+            }
+            specials(&t, 16);
+        }
+        for (int row = 0; row < 16; row++) memcpy(&p->c[row][n0], t.d[row], sizeof t.d[row]);
+    }
 }

@@ -1,0 +1,22 @@
+/* mma: products of matrices as the tensor cores round them. */
+#ifndef SIM_MMA_H
+#define SIM_MMA_H
+#include "exec.h"
+
+enum { SIM_COLUMNS = 256 };
+
+/* 16 rows by n columns by k = 16, of f16 or bf16, accumulated in f32. All numbers are bits. */
+typedef struct sim_product {
+    sim_type type;                  /* T_F16 or T_BF16 */
+    uint32_t n;                     /* columns: a multiple of 8, at most SIM_COLUMNS */
+    uint16_t a[16][16];             /* row, k */
+    uint16_t b[16][SIM_COLUMNS];    /* k, column */
+    uint32_t c[16][SIM_COLUMNS];    /* the accumulator; becomes the result */
+} sim_product;
+
+/* c += a * b. The fast way serves finite operands whose products cannot overflow, the slow one everything; where both may, they
+ * agree in every bit. sim_product_fast() returns false, having done nothing, where it does not apply. */
+void sim_product_run(sim_product *p, const sim_arch *arch);
+bool sim_product_fast(sim_product *p, const sim_arch *arch);
+void sim_product_slow(sim_product *p, const sim_arch *arch);
+#endif
