@@ -1,5 +1,5 @@
 /* block: what a block of threads needs while it runs, and how it begins. */
-#include "exec.h"
+#include "wgmma.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,6 +31,7 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
         w->pred = (uint32_t *)(void *)at, at += preds;
         w->defined = (uint32_t *)(void *)at, at += defined;
         w->local = at, at += local;
+        if (!sim_pipeline_prepare(w)) return false;
     }
     b->shared = at, at += arena;
     if (checked) {
@@ -44,7 +45,8 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
 
 void sim_block_free(sim_block *b)
 {
-    for (uint32_t k = 0; b->arena && k < b->warps; k++) free(b->warp[k].copies);
+    for (uint32_t k = 0; b->arena && k < b->warps; k++) free(b->warp[k].copies), sim_pipeline_free(&b->warp[k]);
+    sim_wgmma_log_free(b);
     free(b->mbarrier);
     free(b->arena);
 }
@@ -63,6 +65,7 @@ static void start_warp(sim_block *b, sim_warp *w)
     w->pc = 0, w->active = w->lanes, w->join = UINT32_MAX, w->left = 0, w->depth = 0, w->carry = 0;
     w->state = W_READY;
     w->ncopies = 0;
+    sim_pipeline_start(w);
     w->fences = w->fence_lost = 0;
     w->spun = 0, w->waits = NULL, w->vain = 0;
     memset(w->group, 0, sizeof w->group);
@@ -100,6 +103,7 @@ void sim_block_start(sim_block *b, const uint32_t id[3])
     for (int k = 0; k < 3; k++) b->id[k] = id[k];
     b->linear = id[0] + (uint64_t)l->grid[0] * (id[1] + (uint64_t)l->grid[1] * id[2]);
     if (b->checked) memset(b->state, 0, b->words);
+    sim_wgmma_log_clear(b);
     if (b->held) memset(b->held, 0, (size_t)b->words * sizeof *b->held);
     memset(b->shared, 0xFF, b->shared_size);
     for (uint32_t k = 0; k < SIM_BARRIERS; k++) b->barrier[k].seen = b->barrier[k].sleepers = 0;

@@ -150,6 +150,7 @@ int32_t sim_dec_use(dec *d, const ptx_operand *o, char cls, sim_type t)
 void sim_dec_push(dec *d, int32_t arg, bool negated)
 {
     if (d->n == DEC_ARGS) sim_dec_fail(d, "too many operands");
+    if (negated && d->n > 15) sim_dec_fail(d, "'!' is not allowed here");
     if (negated) d->o->negated |= (uint16_t)(1u << d->n);
     d->arg[d->n++] = arg;
 }
@@ -158,7 +159,7 @@ void sim_dec_def(dec *d, const ptx_operand *o, char cls)
     if (o->kind == O_SINK) sim_dec_push(d, SIM_NO_ARG, false);
     else if (o->kind == O_REG && !o->negated) sim_dec_push(d, sim_dec_use(d, o, cls, T_NONE), false);
     else sim_dec_fail(d, "the destination is no register");
-    d->o->defs = (uint8_t)d->n;
+    d->o->defs = (uint16_t)d->n;
 }
 void sim_dec_in(dec *d, const ptx_operand *o, char cls, sim_type t) { sim_dec_push(d, sim_dec_use(d, o, cls, t), o->negated); }
 
@@ -167,7 +168,7 @@ void sim_dec_pair(dec *d, const ptx_operand *o)
 {
     if (o->pair >= 0 && sim_type_class(d->f->reg[o->pair].type) != 'p') sim_dec_fail(d, "the operand after '|' is no predicate");
     sim_dec_push(d, o->pair >= 0 ? o->pair : SIM_NO_ARG, false);
-    d->o->defs = (uint8_t)d->n;
+    d->o->defs = (uint16_t)d->n;
 }
 
 /* [base+offset]: one argument and imm; generic symbols get their window. */
@@ -240,6 +241,7 @@ static bool alu(dec *d)
     if (round > 0) d->o->flags |= F_ROUND, d->o->round = (uint8_t)round;
     if (r->flags & A_SPECIAL) d->o->cls = C_SPECIAL;
     d->o->wide = r->operands[0] == 'q';
+    if (!strcmp(r->op, "mov") && !strcmp(r->operands, "ww")) d->o->flags |= F_MOVE;
     d->o->unknown = U_PROPAGATE;
     sim_dec_def(d, &d->i->op[0], r->operands[0]);
     for (int k = 1; k < d->i->ops; k++) sim_dec_in(d, &d->i->op[k], r->operands[k], t);
@@ -262,7 +264,7 @@ static void finish(dec *d)
     if (d->n) memcpy(d->f->chunk, d->arg, (size_t)d->n * sizeof *d->arg);
     o->arg = d->f->chunk;
     d->f->chunk += d->n, d->f->chunk_left -= (size_t)d->n;
-    o->args = (uint8_t)d->n;
+    o->args = (uint16_t)d->n;
 }
 
 void sim_decode(ptx_parser *p, ptx_function *f)

@@ -3,7 +3,7 @@
 #define SIM_DECODE_H
 #include "ptx.h"
 
-enum { DEC_ARGS = 64 };
+enum { DEC_ARGS = 144 };
 typedef struct dec {
     ptx_parser *p;
     ptx_function *f;
@@ -44,4 +44,7 @@ bool sim_decode_load_store(dec *d);
 bool sim_decode_mbarrier(dec *d);
 bool sim_decode_mma(dec *d);
 bool sim_decode_prefetch(dec *d);
+
+/* decode_wgmma.c */
+bool sim_decode_wgmma(dec *d);
 #endif

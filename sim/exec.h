@@ -84,6 +84,7 @@ struct sim_warp {
     size_t ncopies, copy_cap;
     uint32_t group[SIM_LANES]; /* groups each lane has committed */
     uint8_t *local;            /* lane-major */
+    struct sim_pipeline *pipeline; /* of wgmma; NULL in programs without */
     sim_fence fence[SIM_FENCES]; /* the latest, by number modulo the size; see proxy.c */
     uint32_t fences, fence_lost; /* lost: time of the latest that was overwritten */
 };
@@ -122,6 +123,7 @@ typedef struct sim_block {
     uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
     uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | author << 20 | bytes << 16 | actor; see proxy.h */
     uint32_t *read;            /* per warp, per 4 bytes: time << 4 | bytes */
+    struct sim_wgmma_log *group_log[SIM_WARPS / 4]; /* of each warp group */
     uint16_t *held;            /* per 4 bytes: asynchronous reads under way; NULL where there are none */
     uint32_t words;
     sim_barrier barrier[SIM_BARRIERS];

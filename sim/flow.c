@@ -156,7 +156,7 @@ static void joins(flow *w)
 /* ---- registers ---- */
 
 static bool defines(const sim_insn *i, int n) { return n < i->defs && i->arg[n] >= 0; }
-static bool uses(const sim_insn *i, int n) { return n >= i->defs && i->arg[n] >= 0 && i->arg[n] != SIM_NO_ARG; }
+static bool uses(const sim_insn *i, int n) { return (n >= i->defs || i->flags & F_TIED) && i->arg[n] >= 0 && i->arg[n] != SIM_NO_ARG; }
 
 static void liveness(flow *w)
 {
@@ -224,6 +224,28 @@ static void undefined(flow *w, uint64_t *tracked)
     }
 }
 
+/* The registers that wgmmas use, and those that plain movs copy from or to them: their state is followed at run time. */
+static uint64_t *held(flow *w)
+{
+    sim_program *g = w->prog;
+    uint64_t *set = sim_ptx_alloc(w->p, w->words * 8);
+    for (uint32_t k = 0; k < g->insns; k++) {
+        const sim_insn *o = &g->code[k];
+        for (int a = 0; o->run == sim_run_wgmma && o->kind == K_RUN && a < o->args - 1; a++)
+            if (o->arg[a] >= 0 && sim_type_bytes(w->f->reg[o->arg[a]].type) == 4) PUT(set, o->arg[a]);
+    }
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (uint32_t k = 0; k < g->insns; k++) {
+            const sim_insn *o = &g->code[k];
+            if (!(o->flags & F_MOVE) || o->arg[0] < 0 || o->arg[1] < 0 || HAS(set, o->arg[0]) == HAS(set, o->arg[1])) continue;
+            PUT(set, o->arg[0]), PUT(set, o->arg[1]), changed = true;
+        }
+    }
+    for (int s = 0; s < SR_COUNT; s++) if (w->f->special[s]) CUT(set, w->f->special[s]);
+    return set;
+}
+
 typedef struct life { uint32_t start, end; } life;
 
 static void touch(life *l, uint32_t r, uint32_t at)
@@ -233,7 +255,7 @@ static void touch(life *l, uint32_t r, uint32_t at)
 }
 
 /* Places by linear scan over lifetimes. A place is 128 bytes, of a 64-bit register 256; a predicate is a mask in another array. */
-static void places(flow *w, const uint64_t *tracked, uint32_t *place)
+static void places(flow *w, const uint64_t *tracked, const uint64_t *hold, uint32_t *place)
 {
     sim_program *g = w->prog;
     size_t regs = w->f->regs, words = w->words;
@@ -249,7 +271,7 @@ static void places(flow *w, const uint64_t *tracked, uint32_t *place)
         if (g->code[k].guard >= 0) touch(l, (uint32_t)g->code[k].guard, k);
     }
     for (int s = 0; s < SR_COUNT; s++) if (w->f->special[s]) l[w->f->special[s]] = (life){0, UINT32_MAX};
-    for (size_t r = 0; r < regs; r++) if (HAS(tracked, r)) l[r] = (life){0, UINT32_MAX};
+    for (size_t r = 0; r < regs; r++) if (HAS(tracked, r) || HAS(hold, r)) l[r] = (life){0, UINT32_MAX};
 
     uint32_t *starts = sim_ptx_alloc(w->p, (g->insns + 2) * sizeof *starts), *ends = sim_ptx_alloc(w->p, (g->insns + 2) * sizeof *ends);
     uint32_t *by_start = sim_ptx_alloc(w->p, (regs + 1) * sizeof *by_start), *by_end = sim_ptx_alloc(w->p, (regs + 1) * sizeof *by_end);
@@ -298,6 +320,31 @@ static const char *full_name(flow *w, uint32_t r) /* of a register, from its pre
     memcpy(s, g->name, n);
     memcpy(s + n, text + 32 - digits, digits);
     return s;
+}
+
+/* Instructions that touch a register of some wgmma learn which; before the arguments become places. */
+static void mark_held(flow *w, const uint64_t *hold, const uint32_t *place)
+{
+    sim_program *g = w->prog;
+    uint16_t *index = sim_ptx_alloc(w->p, (w->f->regs + 1) * sizeof *index);
+    uint32_t count = 0;
+    for (size_t r = 0; r < w->f->regs; r++) if (HAS(hold, r)) index[r] = (uint16_t)++count;
+    if (count > 65000) sim_ptx_fail(w->p, g->code[0].line, "too many registers of wgmmas");
+    g->held = count;
+    g->held_place = sim_ptx_keep(w->p, (count + 1) * sizeof *g->held_place);
+    g->held_names = sim_ptx_keep(w->p, (count + 1) * sizeof *g->held_names);
+    for (size_t r = 0; r < w->f->regs; r++)
+        if (index[r]) g->held_place[index[r] - 1] = place[r], g->held_names[index[r] - 1] = (char *)(uintptr_t)full_name(w, (uint32_t)r);
+    for (uint32_t k = 0; k < g->insns && count; k++) {
+        sim_insn *o = &g->code[k];
+        bool any = false;
+        for (int a = 0; a < o->args; a++) any |= o->arg[a] >= 0 && index[o->arg[a]];
+        if (!any) continue;
+        uint16_t *t = sim_ptx_keep(w->p, (size_t)o->args * sizeof *t);
+        for (int a = 0; a < o->args; a++) t[a] = o->arg[a] >= 0 ? index[o->arg[a]] : 0;
+        o->held = t;
+        if (o->kind != K_RUN || o->run != sim_run_wgmma) o->flags |= F_HELD;
+    }
 }
 
 /* Arguments become places; instructions that touch a tracked register learn which. */
@@ -354,7 +401,9 @@ void sim_flow(ptx_parser *p, ptx_function *f)
     uint32_t *place = sim_ptx_alloc(p, (f->regs + 1) * sizeof *place);
     liveness(&w);
     undefined(&w, tracked);
-    places(&w, tracked, place);
+    uint64_t *hold = held(&w);
+    places(&w, tracked, hold, place);
+    mark_held(&w, hold, place);
     rename_arguments(&w, tracked, place);
     pool(&w);
 }

@@ -61,7 +61,10 @@ enum {
     F_SIZE = 128,   /* a copy with a source size */
     F_IGNORE = 256, /* a copy with a predicate to ignore its source */
     F_WIDE = 512,   /* the address, or what is converted, is a 64-bit register */
-    F_ROUND = 1024  /* a rounding other than to nearest */
+    F_ROUND = 1024, /* a rounding other than to nearest */
+    F_HELD = 2048,  /* touches a register of some wgmma, and is none */
+    F_MOVE = 4096,  /* a plain mov of 32 bits */
+    F_TIED = 8192   /* its destinations are operands too */
 };
 
 #define SIM_NO_ARG INT32_MIN
@@ -79,9 +82,11 @@ struct sim_insn {
     uint32_t line;      /* of the PTX text, from 1 */
     uint32_t loc;       /* index + 1 in the module's locs, 0 = none */
     uint16_t flags, negated; /* negated: bit n = predicate argument n is inverted */
-    uint8_t kind, args, defs, wide; /* wide: the result is 64 bits */
+    uint16_t args, defs;
+    uint8_t kind, wide; /* wide: the result is 64 bits */
     uint8_t cls, space, type, type2, count, sub, round, unknown, guard_negated;
     const uint16_t *tracked; /* per argument, then the guard: 1 + index of its tracked register, 0 = none */
+    const uint16_t *held; /* per argument: 1 + index among the registers of wgmmas, 0 = none */
     const char *text;
 };
 
@@ -100,6 +105,9 @@ typedef struct sim_program {
     uint32_t file_bytes;     /* of a warp's register file */
     uint32_t preds, tracked;
     char **tracked_names;
+    uint32_t held;           /* registers that a wgmma uses, or a mov away from it */
+    uint32_t *held_place;    /* file offset */
+    char **held_names;
     uint32_t special[32];    /* file offset of each special register + 1, 0 = unused */
     sim_param *params;
     uint32_t nparams, param_bytes;

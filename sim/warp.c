@@ -2,6 +2,7 @@
  * on the stack. Lanes of a branch that went different ways meet again at its immediate post-dominator, `join`. */
 #include "exec.h"
 #include "run.h"
+#include "wgmma.h"
 #include <fenv.h>
 #include <string.h>
 
@@ -72,7 +73,7 @@ sim_step sim_run_exit(sim_warp *w, const sim_insn *i, uint32_t m)
     w->left |= m;
     w->active &= ~m;
     if (w->active) return STEP_NEXT;
-    return pop(w) ? STEP_JUMP : STEP_DONE;
+    return pop(w) ? STEP_JUMP : sim_pipeline_leave(w) ? STEP_DONE : STEP_FAULT;
 }
 
 sim_step sim_run_trap(sim_warp *w, const sim_insn *i, uint32_t m)
@@ -87,7 +88,8 @@ sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m)
     uint32_t guard = t[i->args] ? w->active & ~w->defined[t[i->args] - 1] : 0, bad[SIM_LANES] = {0}, any = 0;
     const char *const *names = (const char *const *)w->block->program->tracked_names;
     if (guard) return sim_fault(w, i, __builtin_ctz(guard), CUDA_ERROR_LAUNCH_FAILED, "predicate %s decides, but it was never written", names[t[i->args] - 1]);
-    for (int a = i->defs; a < i->args; a++) {
+    int first = i->flags & F_TIED && sim_wgmma_scale(w, i) ? 0 : i->defs;
+    for (int a = first; a < i->args; a++) {
         if (!t[a]) continue;
         uint32_t b = m & ~w->defined[t[a] - 1];
         if (a < SIM_LANES) bad[a] = b;
@@ -135,7 +137,7 @@ sim_step sim_warp_run(sim_warp *w, int64_t slice)
     sim_block *b = w->block;
     const sim_insn *code = b->program->code;
     for (; slice > 0; slice--) {
-        while (w->pc == w->join) if (!pop(w)) return STEP_DONE;
+        while (w->pc == w->join) if (!pop(w)) return sim_pipeline_leave(w) ? STEP_DONE : STEP_FAULT;
         const sim_insn *i = &code[w->pc];
         uint32_t m = w->active;
         if (i->guard >= 0) m &= i->guard_negated ? ~w->pred[i->guard] : w->pred[i->guard];
@@ -146,6 +148,7 @@ sim_step sim_warp_run(sim_warp *w, int64_t slice)
             w->pc++;
             continue;
         }
+        if (i->flags & F_HELD && !sim_wgmma_touch(w, i, m)) return STEP_FAULT;
         if (i->kind == K_ALU) {
             compute(w, i, m);
             w->pc++;

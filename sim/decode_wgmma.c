@@ -1,0 +1,74 @@
+/* decode_wgmma: wgmma.mma_async of f16 and bf16 into f32, and the instructions that order it. */
+#include "decode.h"
+#include "run.h"
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t constant(dec *d, int n, const char *what)
+{
+    if (n >= d->i->ops || d->i->op[n].kind != O_IMM) sim_dec_fail(d, what);
+    return d->i->op[n].imm;
+}
+
+/* "m64n128k16": the columns; 0: another shape. */
+static int columns(dec *d)
+{
+    for (int k = 1; k < d->i->words; k++) {
+        const char *s = d->i->word[k];
+        if (d->i->used >> k & 1 || strncmp(s, "m64n", 4)) continue;
+        char *end;
+        long n = strtol(s + 4, &end, 10);
+        if (strcmp(end, "k16") || n < 8 || n > 256 || n % 8) return 0;
+        d->i->used |= 1u << k;
+        return (int)n;
+    }
+    return 0;
+}
+
+static bool product(dec *d)
+{
+    sim_insn *o = d->o;
+    int n = columns(d);
+    if (!n) sim_dec_fail(d, "this shape of wgmma is not simulated; m64nNk16 is, with N a multiple of 8 up to 256");
+    sim_type b = sim_dec_type(d), a = sim_dec_type(d), r = sim_dec_type(d);
+    if (a != b || (a != T_F16 && a != T_BF16) || r != T_F32) sim_dec_fail(d, "wgmma of these types is not simulated");
+    sim_dec_ops(d, 4, 8); /* d, a, b, scale-d, scale-a, scale-b {, trans-a if A is in shared memory}, trans-b */
+    const ptx_operand *op = d->i->op;
+    bool shared = op[1].kind != O_VECTOR;
+    sim_dec_ops(d, shared ? 8 : 7, shared ? 8 : 7);
+    if (op[0].kind != O_VECTOR || op[0].n != n / 2) sim_dec_fail(d, "wrong number of accumulator registers");
+    if (!shared && op[1].n != 4) sim_dec_fail(d, "wrong number of registers for A");
+    for (int k = 0; k < n / 2; k++) {
+        if (op[0].elem[k].kind != O_REG) sim_dec_fail(d, "an accumulator is no register");
+        sim_dec_def(d, &op[0].elem[k], 'w');
+    }
+    for (int k = 0; k < 4 && !shared; k++) sim_dec_in(d, &op[1].elem[k], 'w', T_B32);
+    if (shared) sim_dec_in(d, &op[1], 'q', T_B64);
+    sim_dec_in(d, &op[2], 'q', T_B64);
+    sim_dec_push(d, sim_dec_use(d, &op[3], 'p', T_PRED), false);
+    o->round = op[3].negated;
+    uint64_t scale_a = constant(d, 4, "the scale of A must be 1 or -1"), scale_b = constant(d, 5, "the scale of B must be 1 or -1");
+    uint64_t trans_a = shared ? constant(d, 6, "the transposition of A must be 0 or 1") : 0, trans_b = constant(d, shared ? 7 : 6, "the transposition of B must be 0 or 1");
+    if ((scale_a + 1) & ~2ull || (scale_b + 1) & ~2ull) sim_dec_fail(d, "the scale of A and of B must be 1 or -1");
+    if (trans_a > 1 || trans_b > 1) sim_dec_fail(d, "the transposition of A and of B must be 0 or 1");
+    o->sub = (uint8_t)((shared ? WGMMA_SHARED_A : 0) | (scale_a == 1 ? 0 : WGMMA_MINUS_A) | (scale_b == 1 ? 0 : WGMMA_MINUS_B) | (trans_a ? WGMMA_TRANS_A : 0) |
+                       (trans_b ? WGMMA_TRANS_B : 0));
+    o->run = sim_run_wgmma, o->cls = C_MATRIX, o->type = (uint8_t)a, o->count = (uint8_t)(n / 8), o->flags |= F_TIED;
+    return true;
+}
+
+bool sim_decode_wgmma(dec *d)
+{
+    bool fence = sim_dec_mod(d, "fence"), commit = sim_dec_mod(d, "commit_group"), wait = sim_dec_mod(d, "wait_group"), mma = sim_dec_mod(d, "mma_async");
+    if (d->p->module->target != 90 || d->p->module->target_suffix != 'a') sim_dec_fail(d, "wgmma exists on sm_90a only");
+    if (!sim_dec_mod(d, "sync") || !sim_dec_mod(d, "aligned")) sim_dec_fail(d, ".sync.aligned is missing");
+    if (d->i->guard >= 0) sim_dec_fail(d, "a predicated wgmma is not simulated; branch around it");
+    d->f->program->proxy = true;
+    if (mma) return product(d);
+    d->o->cls = C_CONTROL;
+    sim_dec_ops(d, wait ? 1 : 0, wait ? 1 : 0);
+    if (wait) d->o->imm = (int64_t)constant(d, 0, "the number of groups must be a constant");
+    if (!(fence || commit || wait)) sim_dec_fail(d, "this wgmma instruction is not simulated");
+    d->o->run = fence ? sim_run_wgmma_fence : commit ? sim_run_wgmma_commit : sim_run_wgmma_wait;
+    return true;
+}

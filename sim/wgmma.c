@@ -1,0 +1,431 @@
+/* wgmma: products of a warp group, asynchronous. Each warp computes the 16 rows that are its own. Eager products are computed at
+ * issue, lazy ones when the wait for their group comes; until then their accumulators hold 0xFFFFFFFF, a NaN. In both timings
+ * the registers and the bytes of shared memory count as in use until the wait.
+ *
+ * PTX has virtual registers, and the compiler copies accumulators in flight between them with plain movs, which ptxas removes.
+ * So a register in flight is bound to a product and an element of it; a mov binds its destination as well, a product that
+ * accumulates onto such registers takes over from the earlier one, and the wait delivers to whatever is still bound. */
+#include "wgmma.h"
+#include "descriptor.h"
+#include "mma.h"
+#include "proxy.h"
+#include "run.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST = SIM_COLUMNS / 2 }; /* accumulator registers of a thread */
+
+typedef struct hold {       /* the state of a register that some wgmma of the program uses */
+    uint32_t op;            /* the product in flight that will write it, 0 = none */
+    uint16_t at;            /* which of its registers */
+    uint16_t reading;       /* products in flight that read it as A */
+    uint32_t wrote, read, retired; /* number of the fence before the last write, read, end of a product, + 1; 0 = never */
+} hold;
+
+typedef struct source { uint32_t op, at; } source; /* op 0: the value is there */
+
+typedef struct product {
+    const sim_insn *insn;
+    uint64_t group;
+    bool a_shared, scale;
+    sim_matrix a, b;
+    sim_vec reg[4];         /* A */
+    sim_vec *value;         /* the accumulator, n / 2 registers of 128 bytes; lazy only */
+    source from[MOST];
+} product;
+
+typedef struct sim_pipeline {
+    hold *hold;
+    product *op;            /* a queue: number `first` and on */
+    uint32_t ops, cap, first;
+    uint64_t group;         /* groups committed */
+    uint32_t fences;
+    uint32_t issued;        /* entries of the group's log this warp has made or met */
+} pipeline;
+
+typedef struct entry { const sim_insn *insn; uint64_t a, b; } entry;
+typedef struct sim_wgmma_log { entry *entry; uint32_t n, cap; } group_log;
+
+static const char *name_of(const sim_warp *w, uint16_t held) { return w->block->program->held_names[held - 1]; }
+static sim_vec *value_at(product *p, uint32_t k) { return (sim_vec *)(void *)((uint8_t *)p->value + (size_t)k * 128); }
+
+/* ---- life ---- */
+
+bool sim_pipeline_prepare(sim_warp *w)
+{
+    if (!w->block->program->held) return true;
+    w->pipeline = calloc(1, sizeof *w->pipeline);
+    return w->pipeline && (w->pipeline->hold = calloc(w->block->program->held, sizeof(hold)));
+}
+
+void sim_pipeline_start(sim_warp *w)
+{
+    pipeline *p = w->pipeline;
+    if (!p) return;
+    memset(p->hold, 0, w->block->program->held * sizeof(hold));
+    p->ops = 0, p->first = 1, p->group = 0, p->fences = 0, p->issued = 0;
+}
+
+void sim_pipeline_free(sim_warp *w)
+{
+    pipeline *p = w->pipeline;
+    if (!p) return;
+    for (uint32_t k = 0; k < p->cap; k++) free(p->op[k].value);
+    free(p->op);
+    free(p->hold);
+    free(p);
+}
+
+void sim_wgmma_log_clear(sim_block *b)
+{
+    for (uint32_t k = 0; k < SIM_WARPS / 4; k++) if (b->group_log[k]) b->group_log[k]->n = 0;
+}
+void sim_wgmma_log_free(sim_block *b)
+{
+    for (uint32_t k = 0; k < SIM_WARPS / 4; k++) {
+        if (b->group_log[k]) free(b->group_log[k]->entry);
+        free(b->group_log[k]);
+    }
+}
+
+bool sim_pipeline_leave(sim_warp *w)
+{
+    sim_block *b = w->block;
+    pipeline *p = w->pipeline;
+    if (!p || !b->checked) return true;
+    if (p->ops) {
+        sim_fault(w, p->op[0].insn, -1, CUDA_ERROR_LAUNCH_FAILED, "the warp exits while this wgmma is in flight; wgmma.wait_group is missing");
+        return false;
+    }
+    const group_log *g = b->group_log[w->index / 4];
+    if (g && p->issued < g->n) {
+        sim_fault(w, g->entry[p->issued].insn, -1, CUDA_ERROR_LAUNCH_FAILED, "the warp exits without this wgmma, which another warp of its warp group executes: all four must");
+        return false;
+    }
+    return true;
+}
+
+/* ---- registers ---- */
+
+static const product *op_of(const pipeline *p, uint32_t number) { return &p->op[number - p->first]; }
+
+bool sim_wgmma_scale(const sim_warp *w, const sim_insn *i)
+{
+    int32_t a = i->arg[i->args - 1];
+    const sim_vec *c = a < 0 ? (const sim_vec *)(const void *)((const uint8_t *)w->block->program->pool + ~a) : NULL;
+    bool v = c ? c->u[0] != 0 : (w->pred[a] & 1) != 0;
+    return v != (i->round != 0);
+}
+
+bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    pipeline *p = w->pipeline;
+    const uint16_t *t = i->held;
+    if (i->flags & F_MOVE && m == SIM_ALL) {
+        hold s = t[1] ? p->hold[t[1] - 1] : (hold){0};
+        if (!t[0]) return true;
+        hold *d = &p->hold[t[0] - 1];
+        s.reading = d->reading;
+        *d = s;
+        return true;
+    }
+    if (!m) return true;
+    for (int a = 0; a < i->args; a++) {
+        if (!t[a]) continue;
+        hold *h = &p->hold[t[a] - 1];
+        bool writes = a < i->defs;
+        if (h->op && w->block->checked) {
+            const product *o = op_of(p, h->op);
+            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s is %s, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
+                      name_of(w, t[a]), writes ? "written" : "read", o->insn->line);
+            return false;
+        }
+        if (writes && h->reading && w->block->checked) {
+            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s is written, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a]));
+            return false;
+        }
+        if (writes) h->op = 0, h->wrote = p->fences + 1;
+        else h->read = p->fences + 1;
+    }
+    return true;
+}
+
+/* Registers of this product, before it is issued: in flight only for a product of the same shape in the same place, and fenced. */
+static bool registers_fit(sim_warp *w, const sim_insn *i, bool scale)
+{
+    pipeline *p = w->pipeline;
+    const uint16_t *t = i->held;
+    uint32_t fence = p->fences + 1;
+    if (!w->block->checked) return true;
+    if (!p->fences) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the first wgmma has no wgmma.fence before it"), false;
+    uint32_t other = p->hold[t[0] - 1].op;
+    for (int a = 0; a < i->args; a++) {
+        if (!t[a]) continue;
+        const hold *h = &p->hold[t[a] - 1];
+        if (a >= i->defs && h->op) {
+            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s is read as A, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
+                      name_of(w, t[a]), op_of(p, h->op)->insn->line);
+            return false;
+        }
+        if (a < i->defs && h->reading) {
+            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s becomes an accumulator, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a]));
+            return false;
+        }
+        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count)))) {
+            const product *o = op_of(p, h->op ? h->op : other);
+            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s: the accumulator overlaps that of the wgmma in flight at PTX line %u, but is not the same: wgmma.wait_group is missing before it",
+                      name_of(w, t[a]), o->insn->line);
+            return false;
+        }
+        bool touched = h->wrote == fence && (a >= i->defs || scale);
+        if (touched || (h->read == fence && h->retired == fence && a < i->defs)) {
+            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s was %s after the last wgmma.fence: one is missing before this wgmma", name_of(w, t[a]), touched ? "written" : "read");
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- the operands ---- */
+
+/* Calls each() with the arena offset of every chunk of A's 16 rows and of B. false: each() said so. */
+static bool chunks(const product *p, uint32_t row, bool (*each)(sim_warp *, const sim_insn *, uint32_t), sim_warp *w)
+{
+    const sim_insn *i = p->insn;
+    uint32_t n = i->count * 8u;
+    for (int side = p->a_shared ? 0 : 1; side < 2; side++) {
+        const sim_matrix *m = side ? &p->b : &p->a;
+        uint32_t first = side ? 0 : row, rows = side ? n : 16;
+        uint32_t x0 = m->mn ? 0 : first, x1 = m->mn ? 16 : first + rows, y0 = m->mn ? first / 8 : 0, y1 = m->mn ? (first + rows) / 8 : 2;
+        for (uint32_t x = x0; x < x1; x++)
+            for (uint32_t y = y0; y < y1; y++) if (!each(w, i, sim_matrix_chunk(m, x, y))) return false;
+    }
+    return true;
+}
+static bool chunk_begin(sim_warp *w, const sim_insn *i, uint32_t address)
+{
+    const uint8_t *at = sim_shared(w, i, -1, address, 16);
+    if (!at) return false;
+    uint32_t offset = (uint32_t)(at - w->block->shared);
+    if (!sim_proxy_read(w, i, -1, offset, 16)) return false;
+    sim_proxy_hold(w->block, offset, 16);
+    return true;
+}
+static bool chunk_end(sim_warp *w, const sim_insn *i, uint32_t address)
+{
+    (void)i;
+    sim_proxy_drop(w, address - SIM_SHARED_BASE, 16);
+    return true;
+}
+
+static const uint8_t *chunk(const sim_block *b, const sim_matrix *m, uint32_t x, uint32_t y) { return b->shared + (sim_matrix_chunk(m, x, y) - SIM_SHARED_BASE); }
+
+static void load(const sim_warp *w, const product *o, sim_product *p)
+{
+    const sim_block *b = w->block;
+    const sim_insn *i = o->insn;
+    uint32_t row = w->index % 4 * 16;
+    p->type = (sim_type)i->type, p->n = i->count * 8u;
+    uint16_t e[8];
+    for (int r = 0; r < 4 && !o->a_shared; r++)
+        for (int l = 0; l < 32; l++)
+            for (int h = 0; h < 2; h++) p->a[(l >> 2) + 8 * (r & 1)][2 * (l & 3) + h + 8 * (r >> 1)] = (uint16_t)(o->reg[r].u[l] >> 16 * h);
+    for (uint32_t x = 0; x < 16 && o->a_shared; x++)
+        for (uint32_t y = 0; y < 2; y++) {
+            if (!o->a.mn) {
+                memcpy(&p->a[x][8 * y], chunk(b, &o->a, row + x, y), 16);
+                continue;
+            }
+            memcpy(e, chunk(b, &o->a, x, row / 8 + y), 16);
+            for (int k = 0; k < 8; k++) p->a[8 * y + (uint32_t)k][x] = e[k];
+        }
+    if (o->b.mn) {
+        for (uint32_t x = 0; x < 16; x++)
+            for (uint32_t y = 0; y < p->n / 8; y++) memcpy(&p->b[x][8 * y], chunk(b, &o->b, x, y), 16);
+    } else {
+        for (uint32_t x = 0; x < p->n; x++)
+            for (uint32_t y = 0; y < 2; y++) {
+                memcpy(e, chunk(b, &o->b, x, y), 16);
+                for (int k = 0; k < 8; k++) p->b[8 * y + (uint32_t)k][x] = e[k];
+            }
+    }
+    if (i->sub & WGMMA_MINUS_A) for (int r = 0; r < 16; r++) for (int k = 0; k < 16; k++) p->a[r][k] ^= 0x8000;
+    if (i->sub & WGMMA_MINUS_B) for (int k = 0; k < 16; k++) for (uint32_t n = 0; n < p->n; n++) p->b[k][n] ^= 0x8000;
+}
+
+/* Register k of lane l holds row l / 4 (+ 8 for the third and fourth of four), column 8 (k / 4) + 2 (l % 4) + k % 2. */
+static uint32_t *element(sim_product *p, uint32_t k, uint32_t l) { return &p->c[(l >> 2) + 8 * (k >> 1 & 1)][8 * (k >> 2) + 2 * (l & 3) + (k & 1)]; }
+
+static void compute(sim_warp *w, const product *o, sim_vec *const *from, sim_vec *const *to)
+{
+    static _Thread_local sim_product p;
+    uint32_t regs = o->insn->count * 4u;
+    load(w, o, &p);
+    for (uint32_t k = 0; k < regs; k++)
+        for (uint32_t l = 0; l < 32; l++) *element(&p, k, l) = o->scale ? from[k]->u[l] : 0;
+    sim_product_run(&p, w->block->launch->arch);
+    for (uint32_t k = 0; k < regs; k++)
+        for (uint32_t l = 0; l < 32; l++) to[k]->u[l] = *element(&p, k, l);
+}
+
+/* ---- the queue ---- */
+
+static product *append(sim_warp *w, const sim_insn *i)
+{
+    pipeline *p = w->pipeline;
+    if (p->ops == p->cap) {
+        uint32_t cap = p->cap ? p->cap * 2 : 8;
+        product *grown = realloc(p->op, cap * sizeof *grown);
+        if (!grown) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), NULL;
+        for (uint32_t k = p->cap; k < cap; k++) grown[k].value = NULL;
+        p->op = grown, p->cap = cap;
+    }
+    product *o = &p->op[p->ops];
+    sim_vec *kept = o->value;
+    if (w->block->lazy && !kept && !(kept = malloc(MOST * 128))) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), NULL;
+    *o = (product){.insn = i, .group = p->group, .value = kept};
+    p->ops++;
+    return o;
+}
+
+/* Ends the oldest product: its value, then those who are bound to it or go on from it. */
+static void retire(sim_warp *w)
+{
+    pipeline *p = w->pipeline;
+    product *o = &p->op[0];
+    uint32_t number = p->first, regs = o->insn->count * 4u;
+    bool lazy = w->block->lazy;
+    if (lazy) {
+        sim_vec *at[MOST];
+        for (uint32_t k = 0; k < regs; k++) at[k] = value_at(o, k);
+        compute(w, o, at, at);
+        for (uint32_t x = 1; x < p->ops; x++)
+            for (uint32_t k = 0; k < p->op[x].insn->count * 4u; k++) {
+                source *s = &p->op[x].from[k];
+                if (s->op == number) memcpy(value_at(&p->op[x], k), value_at(o, s->at), 128), s->op = 0;
+            }
+    }
+    for (uint32_t k = 0; k < w->block->program->held; k++) {
+        hold *h = &p->hold[k];
+        if (h->op != number) continue;
+        if (lazy) memcpy(w->file + w->block->program->held_place[k], value_at(o, h->at), 128);
+        h->op = 0, h->retired = p->fences + 1;
+    }
+    for (int a = o->insn->defs; a < o->insn->args; a++) if (o->insn->held[a]) p->hold[o->insn->held[a] - 1].reading--;
+    if (w->block->checked) chunks(o, w->index % 4 * 16, chunk_end, w);
+    product gone = *o;
+    memmove(p->op, p->op + 1, (p->ops - 1) * sizeof *p->op);
+    p->ops--, p->first++;
+    p->op[p->ops] = (product){.value = gone.value}; /* the buffer is used again */
+}
+
+/* ---- the instructions ---- */
+
+static bool converged(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    if (m == SIM_ALL) return true;
+    return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a warp group's instruction needs all 32 lanes of each warp, but the mask is 0x%08x", m), false;
+}
+
+/* All four warps of a warp group execute the same products, in the same order, with the same descriptors. */
+static bool agrees(sim_warp *w, const sim_insn *i, uint64_t a, uint64_t b)
+{
+    sim_block *k = w->block;
+    group_log **at = &k->group_log[w->index / 4], *g = *at;
+    uint32_t first = w->index & ~3u;
+    if (k->threads < (first + 4) * 32) {
+        sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a wgmma needs a warp group of four whole warps, but the block has %u threads: warps %u and on are no group", k->threads, first);
+        return false;
+    }
+    if (!k->checked) return true;
+    if (!g && !(g = *at = calloc(1, sizeof *g))) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
+    uint32_t number = w->pipeline->issued++;
+    if (number == g->n) {
+        if (g->n == g->cap) {
+            uint32_t cap = g->cap ? g->cap * 2 : 64;
+            entry *grown = realloc(g->entry, cap * sizeof *grown);
+            if (!grown) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
+            g->entry = grown, g->cap = cap;
+        }
+        g->entry[g->n++] = (entry){i, a, b};
+        for (uint32_t x = first; x < first + 4; x++)
+            if (k->warp[x].state == W_DONE) {
+                sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "warp %u has exited without this wgmma, which its warp group executes: all four warps must", x);
+                return false;
+            }
+        return true;
+    }
+    const entry *e = &g->entry[number];
+    if (e->insn == i && e->a == a && e->b == b) return true;
+    if (e->insn != i)
+        sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the warps of a warp group execute different wgmma: number %u of this warp is here, that of another at PTX line %u", number, e->insn->line);
+    else
+        sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the warps of a warp group give different descriptors to a wgmma: 0x%016llx and 0x%016llx here, 0x%016llx and 0x%016llx in another", (unsigned long long)a,
+                  (unsigned long long)b, (unsigned long long)e->a, (unsigned long long)e->b);
+    return false;
+}
+
+static bool descriptor(sim_warp *w, const sim_insn *i, int arg, const char *what, uint64_t *to)
+{
+    const sim_vec *v = sim_arg(w, i, arg);
+    *to = v->q[0];
+    for (int l = 1; l < 32; l++)
+        if (v->q[l] != *to) return sim_fault(w, i, l, CUDA_ERROR_LAUNCH_FAILED, "the descriptor of %s differs between the lanes of a warp", what), false;
+    return true;
+}
+
+sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    pipeline *p = w->pipeline;
+    sim_block *b = w->block;
+    uint32_t regs = i->count * 4u;
+    int d = i->defs, shared = i->sub & WGMMA_SHARED_A ? 1 : 0;
+    uint64_t da = 0, db;
+    if (!converged(w, i, m)) return STEP_FAULT;
+    if ((shared && !descriptor(w, i, d, "A", &da)) || !descriptor(w, i, d + (shared ? 1 : 4), "B", &db) || !agrees(w, i, da, db)) return STEP_FAULT;
+    bool scale = sim_wgmma_scale(w, i);
+    if (!registers_fit(w, i, scale)) return STEP_FAULT;
+    product *o = append(w, i);
+    if (!o) return STEP_FAULT;
+    o->a_shared = shared, o->scale = scale;
+    if (shared && !sim_matrix_open(w, i, "A", da, i->sub & WGMMA_TRANS_A, &o->a)) return STEP_FAULT;
+    if (!sim_matrix_open(w, i, "B", db, i->sub & WGMMA_TRANS_B, &o->b)) return STEP_FAULT;
+    for (int k = 0; k < 4 && !shared; k++) memcpy(&o->reg[k], sim_arg(w, i, d + k), 128);
+    for (int a = d; a < i->args; a++) if (i->held[a]) p->hold[i->held[a] - 1].reading++;
+    if (!chunks(o, w->index % 4 * 16, chunk_begin, w)) return STEP_FAULT;
+    b->tally.c.shared_read += (shared ? 512u : 0) + (w->index % 4 ? 0 : i->count * 256u);
+    uint32_t number = p->first + p->ops - 1;
+    sim_vec *at[MOST];
+    for (uint32_t k = 0; k < regs; k++) at[k] = sim_arg(w, i, (int)k);
+    if (!b->lazy) compute(w, o, at, at);
+    for (uint32_t k = 0; k < regs; k++) {
+        hold *h = &p->hold[i->held[k] - 1];
+        if (b->lazy && scale && h->op) o->from[k] = (source){h->op, h->at};
+        else if (b->lazy && scale) memcpy(value_at(o, k), at[k], 128);
+        h->op = number, h->at = (uint16_t)k;
+    }
+    for (uint32_t k = 0; k < regs && b->lazy; k++) memset(at[k], 0xFF, 128);
+    return STEP_NEXT;
+}
+
+sim_step sim_run_wgmma_fence(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    if (!converged(w, i, m)) return STEP_FAULT;
+    if (w->pipeline) w->pipeline->fences++;
+    return STEP_NEXT;
+}
+
+sim_step sim_run_wgmma_commit(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    if (!converged(w, i, m)) return STEP_FAULT;
+    if (w->pipeline) w->pipeline->group++;
+    return STEP_NEXT;
+}
+
+sim_step sim_run_wgmma_wait(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    pipeline *p = w->pipeline;
+    if (!converged(w, i, m)) return STEP_FAULT;
+    while (p && p->ops && p->op[0].group + (uint64_t)i->imm < p->group) retire(w);
+    return STEP_NEXT;
+}
