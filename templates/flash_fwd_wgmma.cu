@@ -65,6 +65,9 @@ __device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem
 __device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }
 __device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
 __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
+//| if c.grid > 0 then
+constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLOTS = $(l.slots);
+//| end
 
 // Where one walks around a ring of N buffers.
 template <int N>
@@ -76,56 +79,115 @@ struct Ring {
   }
 };
 
-// The i-th tile of this block, or one past the end.
-__device__ __forceinline__ int tile_of(const Params &p, int i) {
+// ---- which tiles this block does, in order ----
 //| if c.grid == 0 then
-  return i == 0 ? blockIdx.x : p.total;
+struct Tiles {
+  bool first = true;
+  __device__ __forceinline__ bool next(const Params &p, u32, Place &where) {
+    if (!first) return false;
+    first = false;
+    where = place_of(p, blockIdx.x);
+    return true;
+  }
+  __device__ __forceinline__ Place again(const Params &p, u32) { return place_of(p, blockIdx.x); }
+  __device__ __forceinline__ void done(u32, bool) {}
+};
 //| else
-  // To and fro, so that who got a long tile gets a short one next.
-  return i * gridDim.x + (i % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x);
-//| end
+// One thread deals: while one tile is worked on it finds the next, and tells the others through one of two slots. A row of -1 ends it.
+__device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
+__device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
+__device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * 16; }
+
+struct Tiles {
+  Ring<2> slot;
+  // False at the end.
+  __device__ __forceinline__ bool next(const Params &p, u32 smem, Place &where) {
+    mbarrier_wait(tile_full(smem, slot.at), slot.parity);
+    where = again(p, smem);
+    return where.row >= 0;
+  }
+  // The tile at hand, so that nobody must keep it in registers.
+  __device__ __forceinline__ Place again(const Params &, u32 smem) {
+    const uint4 told = load_shared_x4(tile_slot(smem, slot.at));
+    return {(int)told.x, (int)told.y, (int)told.z, (int)told.w};
+  }
+  // This warp, or this thread alone, needs the tile no more.
+  __device__ __forceinline__ void done(u32 smem, bool whole_warp) {
+    if (whole_warp) __syncwarp();
+    if (!whole_warp || threadIdx.x % 32 == 0) mbarrier_arrive(tile_empty(smem, slot.at));
+    slot.next();
+  }
+};
+__device__ __forceinline__ void deal(const Params &p, u32 smem) {
+  Ring<2> slot;
+  auto tell = [&](const Place &where) {
+    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
+    store_shared(tile_slot(smem, slot.at), make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
+    mbarrier_arrive(tile_full(smem, slot.at));
+    slot.next();
+  };
+//|   if c.grid == 1 then
+  // To and fro over the blocks, so that who got a long tile gets a short one next.
+  for (int round = 0;; round++) {
+    const int tile = round * gridDim.x + (round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x);
+    if (tile >= p.total) break;
+    tell(place_of(p, tile));
+  }
+//|   else
+  // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
+  // blocks puts the counter back to 0 for the next launch.
+  for (int tile = blockIdx.x; tile < p.total;) {
+    const u32 drawn = atomicAdd(p.counter, 1u);
+    if (drawn == p.total - 1) *p.counter = 0;
+    tell(place_of(p, tile));
+    tile = gridDim.x + drawn;
+  }
+//|   end
+  tell({-1, 0, 0, 0});
 }
+//| end
 __device__ __forceinline__ Range range_of(const Params &p, const Place &where) {
   return key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
 }
 
-// ---- the feeding warpgroup: one thread for K and V, one for Q ----
+// ---- the feeding warpgroup: one thread for K and V, one for Q$(c.grid > 0 and ", one that deals" or "") ----
 __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
-  auto load_k = [&](const Place &where, int block) {
-    mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
-    mbarrier_expect(k_full(smem, k.at), K_TILE);
-#pragma unroll
-    for (int box = 0; box < BOXES; box++)
-      tma_load(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, block * BC - p.key_base, where.kv_head, where.batch);
-    k.next();
-  };
-  auto load_v = [&](const Place &where, int block) {
-    mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
-    mbarrier_expect(v_full(smem, v.at), V_TILE);
-#pragma unroll
-    for (int box = 0; box < BOXES_V; box++)
-      tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, block * BC - p.key_base, where.kv_head, where.batch);
-    v.next();
-  };
-  for (int i = 0, tile; (tile = tile_of(p, i)) < p.total; i++) {
-    const Place where = place_of(p, tile);
+  Tiles tiles;
+  Place where;
+  while (tiles.next(p, smem, where)) {
+    tiles.done(smem, false);
     const Range range = range_of(p, where);
-    if (range.block_hi < range.block_lo) continue;
-    load_k(where, range.block_hi);
-    for (int block = range.block_hi; block > range.block_lo; block--) {
-      load_k(where, block - 1);
-      load_v(where, block);
+    // V of a block is needed when K of the next has been.
+    for (int block = range.block_hi; block >= range.block_lo - 1 && range.block_lo <= range.block_hi; block--) {
+      const int key = block * BC - p.key_base;
+      if (block >= range.block_lo) {
+        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+        mbarrier_expect(k_full(smem, k.at), K_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES; box++)
+          tma_load(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where.kv_head, where.batch);
+        k.next();
+      }
+      if (block < range.block_hi) {
+        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+        mbarrier_expect(v_full(smem, v.at), V_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES_V; box++)
+          tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where.kv_head, where.batch);
+        v.next();
+      }
     }
-    load_v(where, range.block_lo);
   }
 }
 
 __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q_map, u32 smem) {
   Ring<Q_BUFS> q;
-  for (int i = 0, tile; (tile = tile_of(p, i)) < p.total; i++) {
-    const Place where = place_of(p, tile);
+  Tiles tiles;
+  Place where;
+  while (tiles.next(p, smem, where)) {
+    tiles.done(smem, false);
     const Range range = range_of(p, where);
     if (range.block_hi < range.block_lo) continue;
     for (int wg = 0; wg < WGS; wg++) {
@@ -269,9 +331,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if c.schedule > 0 then
   if (wg == WGS - 1) turn_pass(wg);
 //| end
-  for (int i = 0, tile; (tile = tile_of(p, i)) < p.total; i++) {
-    const Place where = place_of(p, tile);
-    const Range range = range_of(p, where);             // of all warpgroups: what is fed
+  Tiles tiles;
+  Place where;
+  while (tiles.next(p, smem, where)) {
+    const Range range = range_of(p, where);  // of all warpgroups: what is fed
     const int wg_row = where.row + wg * 64;
     const Range own = key_range(p, wg_row, max(wg_row, min(wg_row + 64, row_count(p)) - 1));
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
@@ -406,8 +469,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release_v();
       for (; block > range.block_lo; block--) skip();
     }
+    where = tiles.again(p, smem);
+    tiles.done(smem, true);
+    const int row = where.row + wg * 64;
 //| if c.o_path == 0 then
-    store_rows(p, where, o, state, wg_row + warp_row + g, t);
+    store_rows(p, where, o, state, row + warp_row + g, t);
 //| elseif c.o_path == 1 then
     // A tile without keys never held a Q.
     if (range.block_hi >= range.block_lo) {
@@ -416,7 +482,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release(q_empty(smem, q.at, wg));
       q.next();
     } else {
-      store_rows(p, where, o, state, wg_row + warp_row + g, t);
+      store_rows(p, where, o, state, row + warp_row + g, t);
     }
 //| else
     store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, wg);
@@ -440,6 +506,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * WGS);
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
+//| if c.grid > 0 then
+#pragma unroll
+    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + 2);
+//| end
     fence_barrier_init();
   }
   __syncthreads();
@@ -447,6 +517,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     registers_give<FEEDER_REGISTERS>();
     if (warp == 0 && lane == 0) feed_keys(p, k_map, v_map, smem);
     if (warp == 1 && lane == 0) feed_queries(p, q_map, smem);
+//| if c.grid > 0 then
+    if (warp == 2 && lane == 0) deal(p, smem);
+//| end
   } else {
     registers_take<CONSUMER_REGISTERS>();
     consume(p, $(c.o_path > 0 and "o_map, " or "")smem, warp / 4 - 1);

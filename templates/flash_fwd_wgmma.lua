@@ -39,7 +39,7 @@ return {
     { "stages_v", { 1, 2, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "schedule", { 0, 1, 2 }, "S of the next block is issued 0 = beside P V, 1 = likewise, warpgroups take turns; 2 = turns at the exponentials" },
-    { "grid", { 0, 1 }, "0 = a block per tile, 1 = persistent blocks, tiles dealt out to and fro" },
+    { "grid", { 0, 1, 2 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
     { "rescale", { 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "o_path", { 0, 1, 2 }, "O goes back 0 = from registers, 1 = by TMA from the place of Q, 2 = by TMA from a buffer of its own" },
@@ -120,7 +120,9 @@ return {
     l.regs, l.consumer = registers(a, c)
     l.o = l.bytes
     l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
-    l.bytes = l.barriers + 8 * (2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs)
+    local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 4 or 0)
+    l.slots = round_up(l.barriers + 8 * barriers, 16)
+    l.bytes = l.slots + (c.grid > 0 and 32 or 0)
     return l
   end,
 
@@ -131,7 +133,10 @@ return {
       { tensor = "v", cols = c.box, rows = c.bc, swizzle = l.row },
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
-    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br, per_sm = c.grid == 1 and c.ctas or 0, maps = maps } }
+    return { {
+      entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br, maps = maps,
+      per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == 2 and 1 or 0,
+    } }
   end,
 
   -- What one block of B_r x B_c scores costs.
