@@ -61,8 +61,8 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, cons
 
 /* The tiles of a step, of all heads and batches; the runtime and the model share it. Returns 0 when they exceed 2^31 - 1. */
 int64_t fa_step_total(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk);
-/* The blocks that are launched for total tiles: a multiple of the cluster; of a persistent grid no more than the SMs take, of any
- * other at least one per tile, so that a block may find itself past the last. Returns 0 when they exceed 2^31 - 1. */
+/* The blocks that are launched for total tiles: a cluster per tile, of a persistent grid no more of them than the SMs
+ * take. Returns 0 when they exceed 2^31 - 1. */
 int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count);
 /* Heads of one L2 section: as many KV heads (times the group where rows are not packed) as fit half the L2. At least 1. */
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes);

@@ -19,12 +19,12 @@ typedef struct fa_map {
 /* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:
  *   tiles  = (br ? ceil(rows / br) : 1) * (bc ? ceil(sk / bc) : 1),   rows = pack ? sq * hq / hkv : sq
  *   total  = tiles * (pack ? hkv : hq) * b
- *   grid.x = per_sm ? min(total, per_sm * SMs) : total,   made a multiple of cluster: fa_step_grid */
+ *   grid.x = (per_sm ? min(total, per_sm * SMs / cluster) : total) * cluster: fa_step_grid */
 typedef struct fa_step {
     char entry[32];     /* the extern "C" name */
     int32_t threads;    /* per block */
     int32_t smem;       /* dynamic shared memory, bytes */
-    int32_t br, bc;     /* rows and columns of the tile a block owns; 0 = all of them */
+    int32_t br, bc;     /* rows and columns of the tile that a block, or a cluster together, owns; 0 = all of them */
     int32_t pack;       /* 1: the query heads of a group share rows */
     int32_t per_sm;     /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
     int32_t cluster;    /* blocks of a thread block cluster; 1 = none */

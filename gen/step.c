@@ -17,11 +17,10 @@ int64_t fa_step_total(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int6
 
 int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count)
 {
-    int64_t cluster = s->cluster > 1 ? s->cluster : 1, most = (int64_t)s->per_sm * sm_count;
-    int64_t grid = (total + cluster - 1) / cluster * cluster;
-    if (s->per_sm > 0 && grid > most)
-        grid = most >= cluster ? most / cluster * cluster : cluster;
-    return grid <= INT32_MAX ? grid : 0;
+    int64_t cluster = s->cluster > 1 ? s->cluster : 1, most = (int64_t)s->per_sm * sm_count / cluster;
+    if (s->per_sm > 0 && total > most)
+        total = most > 1 ? most : 1;
+    return total * cluster <= INT32_MAX ? total * cluster : 0;
 }
 
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes)

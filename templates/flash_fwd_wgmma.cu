@@ -15,9 +15,16 @@ typedef unsigned short output;  // $(p.o)
 //| end
 
 // ---- the config ----
+//| if c.cluster == 1 then
 constexpr int BR = $(c.br);   // rows of Q per block
 constexpr int BC = $(c.bc);   // keys per iteration
 constexpr int WGS = BR / 64;  // consumer warpgroups, 64 rows each
+//| else
+constexpr int CLUSTER = $(c.cluster);           // blocks that share K and V: each loads a part and sends it to all
+constexpr int BR = $(c.br) * CLUSTER;     // rows of Q per cluster
+constexpr int BC = $(c.bc);               // keys per iteration
+constexpr int WGS = BR / 64 / CLUSTER;  // consumer warpgroups of a block, 64 rows each
+//| end
 constexpr int THREADS = 128 * (WGS + 1);
 constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
@@ -69,6 +76,13 @@ __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_
 constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLOTS = $(l.slots);
 //| end
 
+//| local blocks, block = "gridDim.x", "blockIdx.x"
+//| if c.cluster > 1 then
+//|   blocks, block = "gridDim.x / CLUSTER", "blockIdx.x / CLUSTER"
+//| end
+// First row of a warpgroup's 64 in the tile.
+__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
+
 // Where one walks around a ring of N buffers.
 template <int N>
 struct Ring {
@@ -86,10 +100,10 @@ struct Tiles {
   __device__ __forceinline__ bool next(const Params &p, u32, Place &where) {
     if (!first) return false;
     first = false;
-    where = place_of(p, blockIdx.x);
+    where = place_of(p, $(block));
     return true;
   }
-  __device__ __forceinline__ Place again(const Params &p, u32) { return place_of(p, blockIdx.x); }
+  __device__ __forceinline__ Place again(const Params &p, u32) { return place_of(p, $(block)); }
   __device__ __forceinline__ void done(u32, bool) {}
 };
 //| else
@@ -129,7 +143,7 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem) {
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that who got a long tile gets a short one next.
   for (int round = 0;; round++) {
-    const int tile = round * gridDim.x + (round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x);
+    const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
     if (tile >= p.total) break;
     tell(place_of(p, tile));
   }
@@ -151,6 +165,15 @@ __device__ __forceinline__ Range range_of(const Params &p, const Place &where) {
 }
 
 // ---- the feeding warpgroup: one thread for K and V, one for Q$(c.grid > 0 and ", one that deals" or "") ----
+// One box of K or V.
+__device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, const Place &where) {
+//| if c.cluster > 1 then
+  const int part = cluster_rank() * (BC / CLUSTER);
+  tma_load_for_all(to + part * ROW, map, full, column, key + part, where.kv_head, where.batch);
+//| else
+  tma_load(to, map, full, column, key, where.kv_head, where.batch);
+//| end
+}
 __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
@@ -167,7 +190,7 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
         mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES; box++)
-          tma_load(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where.kv_head, where.batch);
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where);
         k.next();
       }
       if (block < range.block_hi) {
@@ -175,7 +198,7 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
         mbarrier_expect(v_full(smem, v.at), V_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES_V; box++)
-          tma_load(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where.kv_head, where.batch);
+          load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where);
         v.next();
       }
     }
@@ -195,7 +218,7 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
       mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
-        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX, where.row + wg * 64, where.head, where.batch);
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX, where.row + row_in_tile(wg), where.head, where.batch);
     }
     q.next();
   }
@@ -320,12 +343,19 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     __syncwarp();
     if (lane == 0) mbarrier_arrive(empty);
   };
+//| if c.cluster > 1 then
+  auto release_keys = [&](u32 empty) {  // the copies of every block of the cluster write here
+    __syncwarp();
+    if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);
+  };
+//| end
+//| local release = c.cluster > 1 and "release_keys" or "release"
   auto release_k = [&] {
-    release(k_empty(smem, k.at));
+    $(release)(k_empty(smem, k.at));
     k.next();
   };
   auto release_v = [&] {
-    release(v_empty(smem, v.at));
+    $(release)(v_empty(smem, v.at));
     v.next();
   };
 //| if c.schedule > 0 then
@@ -335,7 +365,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   Place where;
   while (tiles.next(p, smem, where)) {
     const Range range = range_of(p, where);  // of all warpgroups: what is fed
-    const int wg_row = where.row + wg * 64;
+    const int wg_row = where.row + row_in_tile(wg);
     const Range own = key_range(p, wg_row, max(wg_row, min(wg_row + 64, row_count(p)) - 1));
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float keep[2];
@@ -471,13 +501,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     }
     where = tiles.again(p, smem);
     tiles.done(smem, true);
-    const int row = where.row + wg * 64;
+    const int row = where.row + row_in_tile(wg);
 //| if c.o_path == 0 then
     store_rows(p, where, o, state, row + warp_row + g, t);
 //| elseif c.o_path == 1 then
     // A tile without keys never held a Q.
     if (range.block_hi >= range.block_lo) {
-      store_tile(p, o_map, where, o, state, smem + (q.at * WGS + wg) * Q_TILE, wg);
+      store_tile(p, o_map, where, o, state, smem + (q.at * WGS + wg) * Q_TILE, row, wg);
       tma_wait_read();
       release(q_empty(smem, q.at, wg));
       q.next();
@@ -485,7 +515,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       store_rows(p, where, o, state, row + warp_row + g, t);
     }
 //| else
-    store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, wg);
+    store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
 //| end
   }
 //| if c.o_path == 2 then
@@ -499,11 +529,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+//| local all = c.cluster > 1 and " * CLUSTER" or ""
   if (threadIdx.x == 0) {
 #pragma unroll
-    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS);
+    for (int i = 0; i < STAGES_K; i++) mbarrier_init(k_full(smem, i), 1), mbarrier_init(k_empty(smem, i), 4 * WGS$(all));
 #pragma unroll
-    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * WGS);
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * WGS$(all));
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if c.grid > 0 then
@@ -512,7 +543,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
     fence_barrier_init();
   }
+//| if c.cluster > 1 then
+  cluster_sync();
+//| else
   __syncthreads();
+//| end
   if (warp < 4) {
     registers_give<FEEDER_REGISTERS>();
     if (warp == 0 && lane == 0) feed_keys(p, k_map, v_map, smem);
@@ -524,4 +559,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     registers_take<CONSUMER_REGISTERS>();
     consume(p, $(c.o_path > 0 and "o_map, " or "")smem, warp / 4 - 1);
   }
+//| if c.cluster > 1 then
+  cluster_sync();  // nobody leaves while another may still write or arrive here
+//| end
 }

@@ -40,6 +40,7 @@ return {
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "schedule", { 0, 1, 2 }, "S of the next block is issued 0 = beside P V, 1 = likewise, warpgroups take turns; 2 = turns at the exponentials" },
     { "grid", { 0, 1, 2 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
+    { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
     { "rescale", { 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "o_path", { 0, 1, 2 }, "O goes back 0 = from registers, 1 = by TMA from the place of Q, 2 = by TMA from a buffer of its own" },
@@ -97,11 +98,17 @@ return {
       if c.q_bufs == 1 or c.grid > 0 then return true end
       return false, "a block with one tile has one Q"
     end, upto = "grid" },
-    -- The last three are tried one by one, from where the others are.
+    { "cluster", function(p, c)
+      if c.cluster == 1 then return true end
+      if c.grid == 2 then return false, "the blocks of a cluster would draw different tiles" end
+      if c.bc % 32 == 0 then return true end
+      return false, "half of " .. c.bc .. " keys is no multiple of 16"
+    end, upto = "cluster" },
+    -- The last four are tried one by one, from where the others are.
     { "departures", function(p, c)
-      local n = (c.rescale ~= 2 and 1 or 0) + (c.exp ~= 0 and 1 or 0) + (c.o_path ~= 0 and 1 or 0)
+      local n = (c.cluster ~= 1 and 1 or 0) + (c.rescale ~= 2 and 1 or 0) + (c.exp ~= 0 and 1 or 0) + (c.o_path ~= 0 and 1 or 0)
       if n <= 1 then return true end
-      return false, n .. " of rescale, exp and o_path differ from 2, 0, 0"
+      return false, n .. " of cluster, rescale, exp and o_path differ from 1, 2, 0, 0"
     end, upto = "o_path" },
     { "o_path", function(p, c)
       if c.o_path == 0 then return true end
@@ -129,12 +136,12 @@ return {
   steps = function(p, c, a, l)
     local maps = {
       { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
-      { tensor = "k", cols = c.box, rows = c.bc, swizzle = l.row },
-      { tensor = "v", cols = c.box, rows = c.bc, swizzle = l.row },
+      { tensor = "k", cols = c.box, rows = c.bc // c.cluster, swizzle = l.row },
+      { tensor = "v", cols = c.box, rows = c.bc // c.cluster, swizzle = l.row },
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     return { {
-      entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br, maps = maps,
+      entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br * c.cluster, maps = maps, cluster = c.cluster,
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == 2 and 1 or 0,
     } }
   end,
@@ -143,7 +150,7 @@ return {
   work = function(p, c, a, l)
     local elements = c.br * c.bc // 32
     return {
-      rows = c.br, cols = c.bc,
+      rows = c.br * c.cluster, cols = c.bc,
       matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)),
       unit = "wgmma16",
       exps = 1,

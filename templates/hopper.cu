@@ -47,6 +47,31 @@ __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barri
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::
                    "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch) : "memory");
 }
+//| if c.cluster > 1 then
+// The same for all blocks of the cluster: the box lands at the same offset in each, and counts at each one's own barrier.
+__device__ __forceinline__ void tma_load_for_all(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch), "h"((u16)((1 << CLUSTER) - 1)) : "memory");
+}
+__device__ __forceinline__ u32 cluster_rank() {
+  u32 r;
+  asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(r));
+  return r;
+}
+// All threads of all blocks of the cluster that have not exited meet.
+__device__ __forceinline__ void cluster_sync() {
+  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+}
+// Arrives at the barrier that block `rank` of the cluster has at this address of its own.
+__device__ __forceinline__ void mbarrier_arrive_at(u32 barrier, u32 rank) {
+  asm volatile("{\n.reg .b32 remote;\n"
+               "mapa.shared::cluster.u32 remote, %0, %1;\n"
+               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier), "r"(rank) : "memory");
+}
+
+//| end
+//| if c.o_path > 0 then
 __device__ __forceinline__ void tma_store(const TensorMap &map, u32 from, int column, int sequence, int head, int batch) {
   asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" ::
                    "l"(&map), "r"(from), "r"(column), "r"(sequence), "r"(head), "r"(batch) : "memory");
@@ -54,6 +79,7 @@ __device__ __forceinline__ void tma_store(const TensorMap &map, u32 from, int co
 __device__ __forceinline__ void tma_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 // Until the stores of this thread have read their source.
 __device__ __forceinline__ void tma_wait_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+//| end
 
 //| if c.o_path > 0 then
 // Four (two) 8 x 8 matrices of 16-bit elements, held as the fragments of a product's result; lane 8m + r gives the address of row r

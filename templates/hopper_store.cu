@@ -50,11 +50,10 @@ __device__ __forceinline__ void store_rows(const Params &p, const Place &where, 
 //| end
 //| if c.o_path > 0 then
 // Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
-// The caller's tma_wait_read() tells when the place is free again.
+// row: the warpgroup's first. The caller's tma_wait_read() tells when the place is free again.
 __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Place &where, const float (&o)[NO],
-                                           const RowState (&state)[2], u32 tile, int wg) {
+                                           const RowState (&state)[2], u32 tile, int row, int wg) {
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
-  const int row = where.row + wg * 64;
   float inverse[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) inverse[h] = finish_row(p, where, state[h], row + warp_row + lane / 4 + 8 * h, lane % 4);

@@ -217,14 +217,14 @@ Test(model, grids)
     fa_step s = { .br = 64, .cluster = 1 };
     cr_expect_eq(fa_step_grid(&s, 1000, 132), 1000, "a block per tile");
     s.cluster = 4;
-    cr_expect_eq(fa_step_grid(&s, 1001, 132), 1004, "whole clusters");
+    cr_expect_eq(fa_step_grid(&s, 1001, 132), 4004, "a cluster per tile");
     cr_expect_eq(fa_step_grid(&s, INT32_MAX, 132), 0, "2^31 blocks");
     s.cluster = 1, s.per_sm = 2;
     cr_expect_eq(fa_step_grid(&s, 1000, 132), 264, "persistent: what the SMs hold");
     cr_expect_eq(fa_step_grid(&s, 263, 132), 263, "no block without a tile");
     s.cluster = 5;
     cr_expect_eq(fa_step_grid(&s, 1000, 132), 260);
-    cr_expect_eq(fa_step_grid(&s, 3, 132), 5);
+    cr_expect_eq(fa_step_grid(&s, 3, 132), 15);
     cr_expect_eq(fa_step_grid(&s, 1000, 2), 5, "at least one cluster");
     cr_expect_eq(fa_step_grid(&s, 0, 132), 0);
 }

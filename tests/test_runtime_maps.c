@@ -307,7 +307,7 @@ Test(runtime_maps, grids_and_clusters)
     cr_expect(l.grid == 200 && l.params.total == 1600, "%u blocks for %d tiles", l.grid, l.params.total);
     a = good(), a.sq = 1, a.hq = 4, a.b = 1;
     l = launch(&a, 2);
-    cr_expect(l.grid == 6 && l.cluster == 3 && l.params.total == 4, "whole clusters: %u", l.grid);
+    cr_expect(l.grid == 12 && l.cluster == 3 && l.params.total == 4, "a cluster per tile: %u", l.grid);
     cr_expect_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx"), 3);
     cr_expect_eq(fake_calls("cuLaunchKernelEx"), 1);
 }
