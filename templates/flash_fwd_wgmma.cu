@@ -372,6 +372,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 
+//| if p.mask ~= "none" then
     // Lets a block of keys pass that only other warpgroups see.
     auto skip = [&] {
       mbarrier_wait(k_full(smem, k.at), k.parity);
@@ -383,6 +384,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       turn_pass(wg);
 //| end
     };
+//| end
 //| if c.schedule == 2 then
     auto to_probabilities = [&] {
       const bool moved = raise_maxima(s, state, keep, p.scale_log2);
@@ -419,7 +421,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     if (range.block_hi >= range.block_lo) {
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
       int block = range.block_hi;
+//| if p.mask ~= "none" then
+#pragma unroll 1
       for (; block > max(own.block_hi, range.block_lo); block--) skip();
+//| end
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       mbarrier_wait(k_full(smem, k.at), k.parity);
 //| local turn = c.schedule == 1
@@ -497,7 +502,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       wgmma_commit();
       wgmma_wait<0>(o);
       release_v();
+//| if p.mask == "window" then
+#pragma unroll 1
       for (; block > range.block_lo; block--) skip();
+//| end
     }
     where = tiles.again(p, smem);
     tiles.done(smem, true);
