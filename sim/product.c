@@ -26,7 +26,6 @@ static inline int32_t decode(const uint16_t *x, uint32_t n, bool half, float *re
 {
     int32_t most = NOTHING, special = 0;
     int mantissa = half ? 10 : 7, top = half ? 31 : 255, bias = half ? 15 : 127;
-    float scale = half ? 0x1p112f : 1.0f;
     for (uint32_t k = 0; k < n; k++) {
         uint32_t u = x[k], m = u & 0x7FFF;
         int32_t exp = (int32_t)(m >> mantissa);
@@ -35,8 +34,10 @@ static inline int32_t decode(const uint16_t *x, uint32_t n, bool half, float *re
         exp = m ? exp : NOTHING;
         most = exp > most ? exp : most;
         e[k] = exp;
-        union { uint32_t u; float f; } y = {.u = (u >> 15) << 31 | m << (23 - mantissa)};
-        v[k] = y.f * scale;
+        /* a subnormal f16 is a normal f32: 2^-14 and its fraction, less 2^-14; no arithmetic on subnormals, which is slow */
+        uint32_t sign = (u >> 15) << 31, tiny = half && m < 0x400;
+        union { uint32_t u; float f; } y = {.u = (half ? (m << 13) + ((tiny ? 113u : 112u) << 23) : m << 16) | sign}, less = {.u = tiny ? 113u << 23 | sign : 0};
+        v[k] = y.f - less.f;
     }
     return special ? INT32_MAX : most;
 }
@@ -45,7 +46,7 @@ static inline int32_t decode(const uint16_t *x, uint32_t n, bool half, float *re
 static uint32_t single(const operand *a, const operand *b, int row, uint32_t n, int first, int block, uint32_t c, int fraction, int floor)
 {
     int32_t top = floor;
-    double sum = 0, scale = 1;
+    double sum = 0, scale;
     float f = sim_f32(c);
     int ce = (int)(c >> 23 & 255);
     if (f != 0 && (ce ? ce : 1) - 127 > top) top = (ce ? ce : 1) - 127;
@@ -53,10 +54,9 @@ static uint32_t single(const operand *a, const operand *b, int row, uint32_t n, 
         int32_t e = a->e[row][k] + b->e[k][n];
         top = e > top ? e : top;
     }
-    /* at most 2^27 per term and 17 terms: exact in f64; the scale is between 2^-100 and 2^160 */
-    int shift = fraction - top;
-    for (; shift > 0; shift--) scale *= 2;
-    for (; shift < 0; shift++) scale /= 2;
+    /* at most 2^27 per term and 17 terms: exact in f64; the scale is at most 2^160 */
+    union { double d; uint64_t q; } power = {.q = (uint64_t)(fraction - top + 1023) << 52};
+    scale = power.d;
     for (int k = first; k < first + block; k++) sum += (double)(int64_t)((double)a->v[row][k] * (double)b->v[k][n] * scale);
     sum += (double)(int64_t)((double)f * scale);
     union { double d; uint64_t q; } x = {.d = sum};
@@ -81,7 +81,7 @@ SIM_FAST static void finish(const int32_t *restrict sum, const int32_t *restrict
 SIM_FAST static void rows(const operand *a, const operand *b, uint32_t (*c)[SIM_COLUMNS], uint32_t n, int block, int fraction, int floor)
 {
     const v8 zero = {0}, one = zero + 1, least_exp = zero + floor, lowest = zero + LOWEST;
-    int32_t sum[SIM_COLUMNS], term[SIM_COLUMNS], top[SIM_COLUMNS], least[SIM_COLUMNS];
+    int32_t sum[SIM_COLUMNS], term[SIM_COLUMNS], top[SIM_COLUMNS], alone[SIM_COLUMNS];
     for (int row = 0; row < 16; row++)
         for (int first = 0; first < 16; first += block) {
             bool low = false;
@@ -98,9 +98,9 @@ SIM_FAST static void rows(const operand *a, const operand *b, uint32_t (*c)[SIM_
                     e += a->e[row][k];
                     raise_to(&exp, &e);
                 }
+                v8 something = (exp > NOTHING / 2) | ((bits & 0x7FFFFFFF) != 0); /* else the output is zero whatever the scale */
                 raise_to(&exp, &ce);
                 raise_to(&exp, &least_exp);
-                memcpy(&least[at], &exp, sizeof exp);
                 v8 safe = exp;
                 raise_to(&safe, &lowest);
                 memcpy(&top[at], &safe, sizeof safe);
@@ -113,7 +113,8 @@ SIM_FAST static void rows(const operand *a, const operand *b, uint32_t (*c)[SIM_
                 memcpy(&sum[at], &acc, sizeof acc);
                 v8 t = __builtin_convertvector((f8)bits * scale, v8);
                 memcpy(&term[at], &t, sizeof t);
-                v8 below = exp < LOWEST;
+                v8 below = (exp < LOWEST) & something;
+                memcpy(&alone[at], &below, sizeof below);
                 int32_t any = 0;
                 for (int x = 0; x < 8; x++) any |= below[x];
                 low |= any != 0;
@@ -122,7 +123,7 @@ SIM_FAST static void rows(const operand *a, const operand *b, uint32_t (*c)[SIM_
             if (low) memcpy(before, c[row], n * sizeof *before);
             finish(sum, term, top, n, fraction, (float *)(void *)c[row]);
             for (uint32_t at = 0; low && at < n; at++)
-                if (least[at] < LOWEST) c[row][at] = single(a, b, row, at, first, block, before[at], fraction, floor);
+                if (alone[at]) c[row][at] = single(a, b, row, at, first, block, before[at], fraction, floor);
         }
 }
 

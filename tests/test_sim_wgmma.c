@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 #define HEAD90A ".version 8.0\n.target sm_90a\n.address_size 64\n"
-enum { IMAGE = 49152 }; /* bytes of shared memory a test fills */
+enum { IMAGE = 45056, SHARED = 49152 }; /* bytes of shared memory: that a test fills, and that the block has */
 
 static void open90a(void) { open_machine("sm_90a"); }
 TestSuite(sim_wgmma, .init = open90a);
@@ -152,7 +152,7 @@ static void agree(const shape *s, const numbers *x, const char *what)
     for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
         CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
         sim_set_options(&(sim_options){.async = (sim_async)async});
-        CUresult r = launch(f, 1, 128, IMAGE, a, b);
+        CUresult r = launch(f, 1, 128, SHARED, a, b);
         cr_assert_eq(r, CUDA_SUCCESS, "%s, timing %d: %s", what, async, sim_report());
         fetch_d(b, s, got);
         for (int row = 0; row < 64; row++)
@@ -165,7 +165,7 @@ static void agree(const shape *s, const numbers *x, const char *what)
 /* A tile that fits: rows of the pattern side by side, groups of eight behind one another, some room between. */
 static tile tile_of(int span, int mn, int extent, int at)
 {
-    tile t = {.span = span, .mn = mn, .at = at};
+    tile t = {.span = span, .mn = mn, .at = at, .lead = 16};
     int units = span / 16;
     if (!mn && span == 16) t.lead = 128, t.stride = 256 + 16;
     else if (!mn) t.stride = 8 * span + (span == 128 ? 1024 : 0);
@@ -222,5 +222,335 @@ Test(sim_wgmma, infinities_and_everything)
         shape s = {.n = 32, .bf16 = round & 1, .a_shared = round >> 1 & 1, .scale = 1, .a = tile_of(32, 0, 64, 0), .b = tile_of(32, round >> 2, 32, 8192)};
         randomize(&s, &x, 1);
         agree(&s, &x, "special values");
+    }
+}
+
+/* The compiler copies accumulators in flight with movs; a product may go on from the copies, and both are delivered. */
+Test(sim_wgmma, movs_of_accumulators_in_flight)
+{
+    static numbers x;
+    static memory m;
+    static uint32_t got[64][256], want[64][256];
+    shape s = {.n = 16, .a_shared = 1, .scale = 1, .a = tile_of(64, 0, 64, 0), .b = tile_of(64, 0, 16, 16384)}, first = s;
+    randomize(&s, &x, 0);
+    fill(&m, &s, &x);
+    for (int copy = 0; copy < 2; copy++) {
+        begin(&s, FENCE);
+        ISSUE(&s, "1");
+        for (int k = 0; k < 8; k++) add("mov.f32 %%f%d, %%c%d;\n", k, k); /* the first product's result stays in %f */
+        for (int k = 0; k < 8 && copy; k++) add("mov.f32 %%f%d, %%c%d;\nmov.f32 %%c%d, %%f%d;\n", 8 + k, k, k, 8 + k);
+        product(&s, "1");
+        WAIT;
+        for (int k = 0; k < 8 && !copy; k++) add("mov.f32 %%c%d, %%f%d;\n", k, k);
+        CUfunction f = load(end(&s));
+        expect(&first, &x, copy ? 2 : 1, want);
+        for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
+            CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
+            sim_set_options(&(sim_options){.async = (sim_async)async});
+            cr_assert_eq(launch(f, 1, 128, SHARED, a, b), CUDA_SUCCESS, "%s", sim_report());
+            fetch_d(b, &s, got);
+            for (int row = 0; row < 64; row++) for (int n = 0; n < 16; n++) cr_assert_eq(got[row][n], want[row][n], "copy %d timing %d [%d][%d]", copy, async, row, n);
+        }
+    }
+}
+
+/* Groups end in order, and only as many as the wait says. */
+Test(sim_wgmma, a_wait_leaves_the_newest_groups)
+{
+    static numbers x;
+    static memory m;
+    static uint32_t got[64][256], want[64][256];
+    shape s = {.n = 16, .a_shared = 1, .scale = 1, .a = tile_of(64, 0, 64, 0), .b = tile_of(64, 0, 16, 16384)};
+    randomize(&s, &x, 0);
+    fill(&m, &s, &x);
+    begin(&s, FENCE);
+    for (int k = 0; k < 8; k++) add("mov.f32 %%f%d, 0f00000000;\n", 20 + k);
+    ISSUE(&s, "1");
+    add("wgmma.commit_group.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 ");
+    list("%f", 20, 8);
+    add(", %%rd10, %%rd11, 1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n");
+    for (int k = 0; k < 8; k++) add("st.global.f32 [%%rd7+%d], %%c%d;\n", k * 1024, k);
+    add("wgmma.wait_group.sync.aligned 0;\n");
+    CUfunction f = load(end(&s));
+    expect(&s, &x, 1, want);
+    for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
+        CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
+        sim_set_options(&(sim_options){.async = (sim_async)async});
+        cr_assert_eq(launch(f, 1, 128, SHARED, a, b), CUDA_SUCCESS, "%s", sim_report());
+        fetch_d(b, &s, got);
+        for (int row = 0; row < 64; row++) for (int n = 0; n < 16; n++) cr_assert_eq(got[row][n], want[row][n]);
+    }
+}
+
+Test(sim_wgmma, the_same_bits_as_mma_sync)
+{
+    static numbers x;
+    static memory m;
+    static uint32_t raw[128][256];
+    for (int round = 0; round < 24; round++) {
+        shape s = {.n = 8, .bf16 = round & 1, .scale = 1, .b = {.span = 16, .at = 2048, .lead = 128, .stride = 256}};
+        const char *t = s.bf16 ? "bf16" : "f16";
+        randomize(&s, &x, round >= 12);
+        fill(&m, &s, &x);
+        begin(&s, FENCE);
+        for (int k = 0; k < 4; k++) add("mov.f32 %%f%d, %%c%d;\n", k, k);
+        add("and.b32 %%r20, %%r0, 31;\nshl.b32 %%r20, %%r20, 2;\nmov.u32 %%r21, sm;\nadd.u32 %%r21, %%r21, %%r20;\n" /* row g, columns 2t: 16 g + 4 t */
+            "ld.shared.b32 %%r22, [%%r21+2048];\nld.shared.b32 %%r23, [%%r21+2176];\n"
+            "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%f0,%%f1,%%f2,%%f3}, {%%a0,%%a1,%%a2,%%a3}, {%%r22,%%r23}, {%%f0,%%f1,%%f2,%%f3};\n", t, t);
+        for (int k = 0; k < 4; k++) add("st.global.f32 [%%rd7+%d], %%f%d;\n", (8 + k) * 1024, k);
+        ISSUE(&s, "1");
+        WAIT;
+        CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, sizeof raw);
+        cr_assert_eq(launch(load(end(&s)), 1, 128, SHARED, a, b), CUDA_SUCCESS, "%s", sim_report());
+        fetch(raw, b, 16 * 1024);
+        for (int k = 0; k < 4; k++) for (int l = 0; l < 128; l++) cr_assert_eq(raw[k][l], raw[8 + k][l], "round %d register %d thread %d: %08x, mma.sync %08x", round, k, l, raw[k][l], raw[8 + k][l]);
+        cu->cuMemFree(a), cu->cuMemFree(b);
+    }
+}
+
+/* The fast arithmetic against the slow, where it applies: near values, wide ranges, zeros, tiny accumulators, old chips. */
+Test(sim_wgmma, fast_and_slow_arithmetic_agree)
+{
+    static sim_product p, q;
+    int fast = 0;
+    for (int round = 0; round < 600; round++) {
+        const sim_arch *arch = sim_arch_find(round & 1 ? "sm_80" : "sm_90a");
+        int kind = (int)(any() % 7);
+        p.type = round & 2 ? T_BF16 : T_F16, p.n = 8 * (1 + any() % 32);
+        for (int k = 0; k < 16 * (16 + (int)p.n); k++) {
+            uint16_t *to = k < 256 ? &p.a[k / 16][k % 16] : &p.b[(k - 256) / (int)p.n][(k - 256) % (int)p.n], v = (uint16_t)any();
+            uint16_t top = p.type == T_F16 ? 0x7C00 : 0x7F80;
+            if ((v & top) == top) v &= 0x3FFF;
+            if (kind < 3) v = (uint16_t)((v & 0x83FF) | (p.type == T_F16 ? 0x2C00 + (any() & 0x1C00) : 0x3C00)); /* near one */
+            if (kind == 3) v &= 0x9FFF; /* tiny */
+            if (kind == 4 && any() % 3) v &= 0x8000;
+            if (kind == 5 && k % 16 < 14) v &= 0x8000; /* whole rows and columns of zeros, with signs */
+            *to = v;
+        }
+        for (int k = 0; k < 16 * (int)p.n; k++) {
+            uint32_t v = any() ^ any() << 16;
+            if ((v & 0x7F800000) == 0x7F800000) v &= 0x3FFFFFFF;
+            if (kind < 2) v = (v & 0x80FFFFFF) | 0x3F000000;
+            if (kind == 6) v &= any() & 1 ? 0x80000000 : 0x81FFFFFF;
+            p.c[k / (int)p.n][k % (int)p.n] = v;
+        }
+        q = p;
+        sim_product_slow(&q, arch);
+        if (!sim_product_fast(&p, arch)) continue;
+        fast++;
+        for (int k = 0; k < 16; k++) for (uint32_t n = 0; n < p.n; n++) cr_assert_eq(p.c[k][n], q.c[k][n], "round %d kind %d [%d][%u]: %08x, slow %08x", round, kind, k, n, p.c[k][n], q.c[k][n]);
+    }
+    cr_assert(fast > 300, "the fast way was taken %d times", fast);
+}
+
+/* ---- what is reported ---- */
+
+typedef enum part { FULL, NO_FENCE, READ_EARLY, READ_EARLY_UNCOMMITTED, READ_EARLY_LATER_GROUP, WRITE_EARLY, WRITE_A, TOUCHED, READ_SINCE, OUTSTANDING, MISSING_WARP, MISSING_FIRST_WARP,
+    MISSING_LANE, OTHER_DESCRIPTOR, LANES_DIFFER, OTHER_PC, OVERLAP, A_IN_FLIGHT, OWN_STORE, NO_BARRIER_AFTER, WITH_BARRIER_AFTER, COPY_IN_FLIGHT } part;
+
+static const char *defective(part d, shape s, const char *fence)
+{
+    begin(&s, fence);
+    if (d == MISSING_WARP || d == MISSING_FIRST_WARP) add("shr.u32 %%r20, %%r0, 5;\nsetp.eq.u32 %%p2, %%r20, %d;\n@%%p2 bra OVER;\n", d == MISSING_WARP ? 3 : 0);
+    if (d == MISSING_LANE) add("setp.eq.u32 %%p2, %%r0, 37;\n@%%p2 bra OVER;\n");
+    if (d == OTHER_DESCRIPTOR) add("cvt.u64.u32 %%rd12, %%r0;\nshr.u64 %%rd12, %%rd12, 6;\nshl.b64 %%rd12, %%rd12, 6;\nadd.s64 %%rd11, %%rd11, %%rd12;\n");
+    if (d == LANES_DIFFER) add("cvt.u64.u32 %%rd12, %%r0;\nadd.s64 %%rd11, %%rd11, %%rd12;\n");
+    if (d == COPY_IN_FLIGHT) add("mov.u32 %%r21, sm;\ncp.async.ca.shared.global [%%r21+16384], [%%rd1], 4;\n");
+    if (d == OTHER_PC) {
+        add("wgmma.fence.sync.aligned;\nsetp.lt.u32 %%p2, %%r0, 64;\n@%%p2 bra LEFT;\n");
+        product(&s, "1");
+        add("bra.uni BOTH;\nLEFT:\n");
+        product(&s, "1");
+        add("BOTH:\n");
+    } else if (d != NO_FENCE) add("wgmma.fence.sync.aligned;\n");
+    if (d == TOUCHED) add("add.f32 %%c3, %%c3, %%c3;\n");
+    if (d != OTHER_PC) product(&s, "1");
+    if (d == WRITE_A) add("add.u32 %%a1, %%r0, 1;\n");
+    if (d == WRITE_EARLY) add("mov.f32 %%f1, 0f3F800000;\nadd.f32 %%c2, %%f1, %%f1;\n");
+    if (d == OVERLAP) add("wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%%c0,%%c1,%%c2,%%c3}, %%rd10, %%rd11, 1, 1, 1, 0, 0;\n");
+    if (d == A_IN_FLIGHT) add("mov.b32 %%a5, %%c1;\nwgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%%c10,%%c11,%%c12,%%c13}, {%%a0,%%a5,%%a2,%%a3}, %%rd11, 0, 1, 1, 0;\n");
+    if (d != READ_EARLY_UNCOMMITTED) add("wgmma.commit_group.sync.aligned;\n");
+    if (d == READ_EARLY) add("mov.f32 %%f1, %%c1;\nadd.f32 %%f2, %%f1, %%f1;\n"); /* of a copy */
+    if (d == READ_EARLY_UNCOMMITTED) add("wgmma.wait_group.sync.aligned 0;\nadd.f32 %%f2, %%c1, %%c1;\n");
+    if (d == READ_EARLY_LATER_GROUP) add("wgmma.wait_group.sync.aligned 1;\nadd.f32 %%f2, %%c1, %%c1;\n");
+    if (d == OWN_STORE) add("shl.b32 %%r21, %%r0, 2;\nmov.u32 %%r22, sm;\nadd.u32 %%r21, %%r21, %%r22;\nst.shared.u32 [%%r21+16384], %%r0;\n");
+    if (d != OUTSTANDING) add("wgmma.wait_group.sync.aligned 0;\n");
+    if (d == NO_BARRIER_AFTER || d == WITH_BARRIER_AFTER)
+        add("%sshl.b32 %%r21, %%r0, 2;\nmov.u32 %%r22, sm;\nadd.u32 %%r21, %%r21, %%r22;\nst.shared.u32 [%%r21+16384], %%r0;\n", d == WITH_BARRIER_AFTER ? "bar.sync 0;\n" : "");
+    if (d == READ_SINCE) {
+        add("add.f32 %%f2, %%c1, %%c1;\n");
+        product(&s, "1");
+        add("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;\n");
+    }
+    if (d == MISSING_WARP || d == MISSING_FIRST_WARP || d == MISSING_LANE) add("OVER:\n");
+    if (d == OUTSTANDING) return add("ret;\n}\n"), text;
+    return end(&s);
+}
+
+static shape plain(int a_shared)
+{
+    return (shape){.n = 16, .a_shared = a_shared, .scale = 1, .a = tile_of(64, 0, 64, 0), .b = tile_of(64, 0, 16, 16384)};
+}
+
+/* In both timings and all orders of the warps: reported with these words, or with NULL fine. */
+static void reported(part d, shape s, const char *fence, unsigned threads, CUresult code, const char *words)
+{
+    static memory m;
+    static numbers x;
+    randomize(&s, &x, 0);
+    fill(&m, &s, &x);
+    CUfunction f = load(defective(d, s, fence));
+    for (int async = SIM_EAGER; async <= SIM_LAZY; async++)
+        for (int order = SIM_IN_ORDER; order <= SIM_RANDOM; order++) {
+            CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
+            sim_set_options(&(sim_options){.async = (sim_async)async, .schedule = (sim_schedule)order, .seed = 3});
+            CUresult r = launch(f, 1, threads, SHARED, a, b);
+            if (!words) cr_assert_eq(r, CUDA_SUCCESS, "defect %d, timing %d: %s", d, async, sim_report());
+            else cr_assert(r == code && strstr(sim_report(), words), "defect %d, timing %d, order %d: %d, not \"%s\":\n%s", d, async, order, r, words, sim_report());
+            cu->cuMemFree(a), cu->cuMemFree(b);
+        }
+}
+#define REPORTED(d, words) reported(d, plain(1), FENCE, 128, CUDA_ERROR_LAUNCH_FAILED, words)
+
+Test(sim_wgmma, registers_in_flight)
+{
+    REPORTED(FULL, NULL);
+    REPORTED(READ_EARLY, "register %f1 is read, but it is an accumulator of the wgmma");
+    REPORTED(READ_EARLY_UNCOMMITTED, "register %c1 is read");
+    REPORTED(READ_EARLY_LATER_GROUP, "register %c1 is read");
+    REPORTED(WRITE_EARLY, "register %c2 is written");
+    REPORTED(OVERLAP, "the accumulator overlaps");
+    REPORTED(OUTSTANDING, "the warp exits while this wgmma is in flight");
+    reported(WRITE_A, plain(0), FENCE, 128, CUDA_ERROR_LAUNCH_FAILED, "register %a1 is written, but a wgmma in flight reads it as its A");
+    reported(A_IN_FLIGHT, plain(0), FENCE, 128, CUDA_ERROR_LAUNCH_FAILED, "register %a5 is read as A");
+}
+
+Test(sim_wgmma, fences_between_registers_and_products)
+{
+    REPORTED(NO_FENCE, "the first wgmma has no wgmma.fence before it");
+    REPORTED(TOUCHED, "register %c3 was written after the last wgmma.fence");
+    REPORTED(READ_SINCE, "register %c1 was read after the last wgmma.fence");
+}
+
+Test(sim_wgmma, four_warps_execute_the_same)
+{
+    REPORTED(MISSING_WARP, "without this wgmma");
+    REPORTED(MISSING_FIRST_WARP, "without this wgmma");
+    REPORTED(OTHER_DESCRIPTOR, "different descriptors");
+    REPORTED(LANES_DIFFER, "differs between the lanes");
+    REPORTED(OTHER_PC, "execute different wgmma");
+    reported(FULL, plain(1), FENCE, 64, CUDA_ERROR_LAUNCH_FAILED, "needs a warp group of four whole warps");
+    reported(FULL, plain(1), FENCE, 96, CUDA_ERROR_LAUNCH_FAILED, "needs a warp group of four whole warps");
+    REPORTED(MISSING_LANE, "needs all 32 lanes of each warp");
+}
+
+Test(sim_wgmma, descriptors)
+{
+    shape s = plain(1);
+    static memory m;
+    static numbers x;
+    randomize(&s, &x, 0);
+    static const struct { uint64_t plus; CUresult code; const char *words; } rows[] = {
+        {IMAGE >> 4, CUDA_ERROR_LAUNCH_FAILED, "is read that nobody wrote"},
+        {SHARED >> 4, CUDA_ERROR_ILLEGAL_ADDRESS, "out of bounds"},
+        {8, CUDA_ERROR_MISALIGNED_ADDRESS, "starts at shared offset 128, inside of the swizzle pattern of 512 bytes"},
+        {1u << 14, CUDA_ERROR_LAUNCH_FAILED, "has bits outside of its fields: 0x4000"},
+        {1ull << 49, CUDA_ERROR_LAUNCH_FAILED, "base offset 1, which is not simulated"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        s = plain(1), s.b.at = 0;
+        memset(&m, 0, sizeof m);
+        begin(&s, FENCE);
+        add("add.s64 %%rd11, %%rd11, %llu;\n", (unsigned long long)rows[r].plus);
+        ISSUE(&s, "1");
+        WAIT;
+        CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
+        fails(end(&s), 128, SHARED, a, b, rows[r].code, rows[r].words);
+    }
+}
+
+Test(sim_wgmma, shared_memory_that_is_in_use)
+{
+    REPORTED(OWN_STORE, "which an asynchronous operation still reads");
+    REPORTED(NO_BARRIER_AFTER, "race in shared memory");
+    REPORTED(WITH_BARRIER_AFTER, NULL);
+    REPORTED(COPY_IN_FLIGHT, "in flight");
+}
+
+Test(sim_wgmma, stores_need_a_proxy_fence)
+{
+    static const struct { const char *fence, *words; } rows[] = {
+        {"fence.proxy.async;", NULL}, {"fence.proxy.async.shared::cta;", NULL}, {"fence.proxy.async.shared::cluster;", NULL},
+        {"", "stored to without a fence"}, {"fence.proxy.async.global;", "stored to without a fence"}, {"fence.acq_rel.cta;", "stored to without a fence"},
+        {"bar.sync 0;\nfence.proxy.async;", NULL}, /* the second barrier orders it */
+        {"and.b32 %r30, %r0, 31;\nsetp.eq.u32 %p3, %r30, 0;\n@%p3 fence.proxy.async;", "stored to without a fence"}, /* one lane's is not the others' */
+        {"setp.lt.u32 %p3, %r0, 32;\n@%p3 fence.proxy.async;", "stored to without a fence"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) reported(FULL, plain(1), rows[r].fence, 128, CUDA_ERROR_LAUNCH_FAILED, rows[r].words);
+    for (int late = 0; late < 2; late++) { /* after the barrier, it is too late for what other warps read */
+        static memory m;
+        shape s = plain(1);
+        begin(&s, "");
+        add(late ? "fence.proxy.async;\n" : "fence.proxy.async;\nbar.sync 0;\n");
+        ISSUE(&s, "1");
+        WAIT;
+        CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
+        CUresult r = launch(load(end(&s)), 1, 128, SHARED, a, b);
+        cr_assert_eq(r, late ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS, "%s", sim_report());
+    }
+}
+
+/* Without checks, a missing wait shows as a difference, and late reads of shared memory as another. */
+Test(sim_wgmma, lazy_products_come_as_late_as_they_may)
+{
+    static memory m;
+    static numbers x;
+    static uint32_t got[2][64][256];
+    shape s = plain(1);
+    randomize(&s, &x, 0);
+    fill(&m, &s, &x);
+    for (int defect = 0; defect < 2; defect++) {
+        CUfunction f;
+        if (defect) f = load(defective(OWN_STORE, s, FENCE));
+        else {
+            begin(&s, FENCE);
+            ISSUE(&s, "1");
+            f = load(end(&s));
+        }
+        for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
+            CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
+            sim_set_options(&(sim_options){.async = (sim_async)async, .unchecked = 1});
+            cr_assert_eq(launch(f, 1, 128, SHARED, a, b), CUDA_SUCCESS, "%s", sim_report());
+            fetch_d(b, &s, got[async]);
+        }
+        int differ = 0;
+        for (int row = 0; row < 64; row++)
+            for (int n = 0; n < 16; n++) {
+                differ += got[SIM_EAGER][row][n] != got[SIM_LAZY][row][n];
+                if (!defect) cr_assert_eq(got[SIM_LAZY][row][n], 0xFFFFFFFF);
+            }
+        cr_expect(differ >= (defect ? 100 : 1024), "%d of 1024 differ", differ);
+    }
+}
+
+Test(sim_wgmma, only_where_it_exists)
+{
+    static const struct { const char *head, *line, *words; } rows[] = {
+        {HEAD90, "wgmma.fence.sync.aligned;", "wgmma exists on sm_90a only"},
+        {HEAD80, "wgmma.fence.sync.aligned;", "wgmma exists on sm_90a only"},
+        {".version 8.8\n.target sm_100a\n.address_size 64\n", "wgmma.fence.sync.aligned;", "wgmma exists on sm_90a only"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n12k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1, 0, 0;", "this shape of wgmma"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k8.f32.tf32.tf32 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1;", "this shape of wgmma"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f16.f16.f16 {%f1,%f2}, %rd1, %rd2, 1, 1, 1, 0, 0;", "of these types"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2}, %rd1, %rd2, 1, 1, 1, 0, 0;", "wrong number of accumulator registers"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 2, 1, 0, 0;", "must be 1 or -1"},
+        {HEAD90A, "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1,%f2,%f3,%f4}, %rd1, %rd2, 1, 1, 1, 0, 2;", "must be 0 or 1"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        char ptx[17000];
+        CUlibrary l;
+        snprintf(ptx, sizeof ptx, "%s%s", rows[r].head, with(KERNEL("$1"), rows[r].line, "", ""));
+        cr_assert_eq(cu->cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0), CUDA_ERROR_INVALID_PTX, "row %zu", r);
+        cr_assert(strstr(cu->detail(), rows[r].words), "row %zu: %s", r, cu->detail());
     }
 }
