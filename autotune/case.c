@@ -4,6 +4,7 @@
 #include "gen/problem.h"
 #include "number.h"
 #include "random.h"
+#include "runtime/map.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -144,6 +145,25 @@ static bool draw_config(fa_gen *g, const char *family, fa_random *r, fa_config *
     return true;
 }
 
+/* Whether a kernel that loads by TMA takes the case's strides. */
+static bool is_mappable(const fa_case *c)
+{
+    for (int i = 0; i < FA_TENSORS; i++) {
+        fa_layout l = fa_case_layout(c, i);
+        int bytes = fa_dtype_bytes(fa_case_dtype(c, i));
+        const struct {
+            int32_t size;
+            int64_t stride;
+        } dims[] = { { l.s, l.ss }, { l.h, l.sh }, { l.b, l.sb } };
+        if (!l.s || bytes != fa_dtype_bytes(c->problem.dtype))
+            continue;
+        for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
+            if (dims[k].size > 1 && !fa_map_stride_fits(dims[k].stride * bytes))
+                return false;
+    }
+    return true;
+}
+
 fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, fa_config *out)
 {
     fa_random r = { fa_random_mix(c->choice ^ 0x636f6e666967) };
@@ -154,7 +174,10 @@ fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t 
         if (!strcmp(family, "naive") || !draw_config(g, family, &r, out))
             continue;
         st = fa_render(g, &c->problem, out, a, budget, &s);
+        bool maps = st == FA_OK && fa_steps_map(s.step, s.steps);
         fa_source_free(&s);
+        if (maps && !is_mappable(c))
+            continue;
         if (st != FA_NO_FIT && st != FA_UNSUPPORTED)
             return st;
     }

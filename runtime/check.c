@@ -299,6 +299,11 @@ fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
     return check_tensors(out, args, tensors);
 }
 
+void fa_check_plain(fa_problem *p)
+{
+    p->align = p->align < 8 ? p->align : 8;
+}
+
 fa_status fa_check_workspace(const fa_call *call, size_t need)
 {
     uint64_t at = call->params.workspace, end;

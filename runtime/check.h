@@ -16,6 +16,10 @@ typedef struct fa_call {
 /* tensors false: only the shapes matter (fa_workspace_size, fa_explain): addresses may be NULL and are not looked at. */
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
 
+/* The class of a call whose kernel takes tensor maps and whose tensors TMA cannot address: rows at multiples of 8 bytes, which no
+ * family with maps computes. */
+void fa_check_plain(fa_problem *p);
+
 /* The workspace of out->params holds `need` bytes. */
 fa_status fa_check_workspace(const fa_call *call, size_t need);
 

@@ -5,6 +5,7 @@
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
+#include "map.h"
 #include <string.h>
 
 static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
@@ -23,16 +24,79 @@ static void tell_config(fa_text *t, const fa_config *c, const char *why)
     fa_text_fmt(t, "config     %s\nwhy        %s\n", line, why);
 }
 
-static void tell_steps(fa_text *t, const fa_step *s, int n, const fa_problem *p, int32_t sm_count)
+/* What runs a class: a plan that is ready, or what would be chosen. */
+typedef struct answer {
+    const fa_plan *plan; /* NULL: the two below */
+    fa_choice choice;
+    fa_source source;
+    const fa_step *step;
+    int32_t steps;
+} answer;
+
+static fa_status look(fa_context *ctx, const fa_problem *p, answer *out)
+{
+    *out = (answer){.plan = fa_table_find(&ctx->table, fa_plan_key_of(p))};
+    fa_status st = out->plan ? FA_OK : fa_choose(ctx, p, &out->choice, &out->source);
+    out->step = out->plan ? out->plan->kernel->step : out->source.step;
+    out->steps = out->plan ? out->plan->kernel->steps : out->source.steps;
+    return st;
+}
+
+/* As fa_launch() decides: what takes maps does not run where TMA cannot address the tensors. why tells, if that is so; also where
+ * the alignment alone had already ruled out the kernel that rows at multiples of 16 bytes would get. p becomes the class that runs. */
+static fa_status look_for_call(fa_context *ctx, fa_problem *p, const fa_call *c, answer *out, char *why, size_t n)
+{
+    fa_problem best = *p;
+    answer other;
+    fa_status st = look(ctx, p, out);
+    if (st != FA_OK || !c || fa_maps_possible(p, &c->params, why, n)) {
+        why[0] = 0;
+        return st;
+    }
+    if (fa_steps_map(out->step, out->steps)) {
+        fa_source_free(&out->source);
+        fa_check_plain(p);
+        return look(ctx, p, out);
+    }
+    best.align = 0;
+    bool lost = fa_problem_normalize(&best, &best) == FA_OK && best.align > p->align && look(ctx, &best, &other) == FA_OK;
+    if (lost) {
+        lost = fa_steps_map(other.step, other.steps);
+        fa_source_free(&other.source);
+    }
+    if (!lost)
+        why[0] = 0;
+    return FA_OK;
+}
+
+static void tell_steps(fa_text *t, const answer *a, const fa_problem *p, int32_t sm_count, const char *why)
 {
     fa_problem q = *p;
     fa_problem_fill_shape(&q);
-    for (int i = 0; i < n; i++)
-        fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory\n", s[i].entry,
-                    (long long)fa_step_grid(&s[i], fa_step_total(&s[i], q.b, q.hq, q.hkv, q.sq, q.sk), sm_count), s[i].threads, s[i].smem);
+    for (int i = 0; i < a->steps; i++) {
+        const fa_step *s = &a->step[i];
+        int64_t total = fa_step_total(s, q.b, q.hq, q.hkv, q.sq, q.sk);
+        fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory\n", s->entry,
+                    (long long)fa_step_grid(s, total, sm_count), s->threads, s->smem);
+        if (s->per_sm || s->cluster > 1 || s->counter)
+            fa_text_fmt(t, "scheduler  %s: ", s->entry);
+        if (s->per_sm)
+            fa_text_fmt(t, "persistent, at most %d per SM for %lld tiles%s", s->per_sm, (long long)total,
+                        s->counter ? ", taken from a counter" : "");
+        else if (s->cluster > 1 || s->counter)
+            fa_text_fmt(t, "one block per tile%s", s->counter ? ", taken from a counter" : "");
+        if (s->cluster > 1)
+            fa_text_fmt(t, ", clusters of %d", s->cluster);
+        if (s->per_sm || s->cluster > 1 || s->counter)
+            fa_text_str(t, "\n");
+    }
+    if (fa_steps_map(a->step, a->steps))
+        fa_text_str(t, "loads      by TMA\n");
+    else if (why[0])
+        fa_text_fmt(t, "loads      plain, not by TMA: %s\n", why);
 }
 
-static void tell_plan(fa_text *t, const fa_plan *plan, const fa_problem *p, int32_t sm_count)
+static void tell_plan(fa_text *t, const fa_plan *plan)
 {
     const fa_kernel *k = plan->kernel;
     char key[33];
@@ -44,24 +108,18 @@ static void tell_plan(fa_text *t, const fa_plan *plan, const fa_problem *p, int3
             fa_text_fmt(t, "resources  %s: %d registers, %d + %d bytes spilled, %d bytes of local memory\n",
                         k->step[i].entry, k->resources[i].registers, k->resources[i].spill_stores,
                         k->resources[i].spill_loads, k->resources[i].stack);
-    tell_steps(t, k->step, k->steps, p, sm_count);
 }
 
-static fa_status tell_choice(fa_text *t, fa_context *ctx, const fa_problem *p)
+static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
 {
-    fa_choice c;
-    fa_source s = {0};
     fa_key k;
     fa_entry e;
     char hex[33];
-    fa_status st = fa_choose(ctx, p, &c, &s);
-    if (st != FA_OK)
-        return st;
     fa_text why = {0};
-    fa_text_fmt(&why, "%s: %s", c.where, c.why);
-    tell_config(t, &c.config, fa_text_cstr(&why));
+    fa_text_fmt(&why, "%s: %s", a->choice.where, a->choice.why);
+    tell_config(t, &a->choice.config, fa_text_cstr(&why));
     fa_text_free(&why);
-    if (fa_compiler_key(ctx->compiler, &s, ctx->device.arch.name, ctx->device.driver->takes_ptx ? 1 : 0, &k) != FA_OK)
+    if (fa_compiler_key(ctx->compiler, &a->source, ctx->device.arch.name, ctx->device.driver->takes_ptx ? 1 : 0, &k) != FA_OK)
         fa_text_fmt(t, "kernel     not compiled, and no compiler: %s\n", fa_last_error());
     else {
         bool there = fa_entry_get(ctx->store, k, ctx->device.arch.name, &e);
@@ -70,9 +128,6 @@ static fa_status tell_choice(fa_text *t, fa_context *ctx, const fa_problem *p)
         fa_key_print(hex, k);
         fa_text_fmt(t, "kernel     %s, key %s\n", there ? "in the disk cache" : "not compiled yet", hex);
     }
-    tell_steps(t, s.step, s.steps, p, ctx->device.arch.sm_count);
-    fa_source_free(&s);
-    return FA_OK;
 }
 
 fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n)
@@ -93,12 +148,18 @@ fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, 
     } else {
         if (args)
             q = call.problem;
-        tell_problem(&t, ctx, &q);
-        const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(&q));
-        if (plan)
-            tell_plan(&t, plan, &q, ctx->device.arch.sm_count);
-        else
-            st = tell_choice(&t, ctx, &q);
+        answer found;
+        char why[160] = "";
+        st = look_for_call(ctx, &q, args ? &call : NULL, &found, why, sizeof why);
+        if (st == FA_OK) {
+            tell_problem(&t, ctx, &q);
+            if (found.plan)
+                tell_plan(&t, found.plan);
+            else
+                tell_choice(&t, ctx, &found);
+            tell_steps(&t, &found, &q, ctx->device.arch.sm_count, why);
+        }
+        fa_source_free(&found.source);
     }
     if (st == FA_OK && t.oom)
         st = fa_fail(FA_NOMEM, "explain: host memory");

@@ -103,7 +103,9 @@ typedef struct fa_problem {
 #define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
- * means packed [b, s, h, d]. Strides may be 0 (broadcast) or negative; the stride of a dimension of length 1 is ignored. */
+ * means packed [b, s, h, d]. Strides may be 0 (broadcast) or negative; the stride of a dimension of length 1 is ignored.
+ * On chips with TMA the fastest kernels need addresses and strides at multiples of 16 bytes, and strides above 0 and below 2^40
+ * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it. */
 typedef struct fa_tensor {
     void *ptr;      /* device address */
     int64_t sb;     /* stride of the batch index */
@@ -167,7 +169,10 @@ FA_API void fa_destroy(fa_context *ctx);
 FA_API fa_status fa_supported(fa_context *ctx, const fa_problem *p);
 
 /* Compiles, or loads from the cache, the kernel that fa_launch() would use, and keeps it. Idempotent. Afterwards launches
- * of the same problem and shape bucket are legal under graph capture. */
+ * of the same problem and shape bucket are legal under graph capture; strides that TMA cannot take are of the problem with align 8.
+ * Some kernels count in device memory, of the CUDA context that is current here: prepare in the one that will launch, and keep it
+ * until fa_destroy(). Launches that a graph captured keep 4 bytes of it each, 65,536 at most (FA_CAPTURE); graphs instantiated twice
+ * from one capture must not run at the same time. */
 FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 
 /* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. */

@@ -2,6 +2,7 @@
 #include "kernel.h"
 #include "driver_cuda.h"
 #include "gen/error.h"
+#include "map.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,7 @@ fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e,
     memcpy(k->source, s->hash, sizeof k->source);
     k->steps = s->steps;
     memcpy(k->step, s->step, sizeof k->step);
+    k->maps = fa_steps_map(s->step, s->steps);
     k->score_bytes = s->score_bytes;
     fa_status st = fa_driver_check(
         d->driver, d->driver->cuLibraryLoadData(&k->library, e->image, NULL, NULL, 0, NULL, NULL, 0), "cuLibraryLoadData");

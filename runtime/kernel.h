@@ -13,6 +13,7 @@ typedef struct fa_kernel {
     int32_t steps;
     CUkernel fn[FA_SOURCE_STEPS];
     fa_step step[FA_SOURCE_STEPS];
+    bool maps;               /* some step takes tensor maps */
     fa_resources resources[FA_SOURCE_STEPS];
     int32_t score_bytes;     /* as in fa_source */
     char from[16];           /* "disk cache" or "compiler" */

@@ -8,13 +8,14 @@
 #include "map.h"
 #include "prepare.h"
 
-/* Bytes of workspace; false on overflow. */
-static bool workspace_of(const fa_kernel *k, const fa_params *p, size_t *need)
+/* Bytes of workspace. */
+static fa_status workspace_of(int32_t score_bytes, const fa_params *p, size_t *need)
 {
     *need = 0;
-    return !k->score_bytes || (!__builtin_mul_overflow((size_t)k->score_bytes * (size_t)p->hq, (size_t)p->b, need) &&
-                               !__builtin_mul_overflow(*need, (size_t)p->sq, need) &&
-                               !__builtin_mul_overflow(*need, (size_t)p->sk, need));
+    if (!score_bytes || (!__builtin_mul_overflow((size_t)score_bytes * (size_t)p->hq, (size_t)p->b, need) &&
+                         !__builtin_mul_overflow(*need, (size_t)p->sq, need) && !__builtin_mul_overflow(*need, (size_t)p->sk, need)))
+        return FA_OK;
+    return fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", p->b, p->hq, p->sq, p->sk);
 }
 
 static int32_t row_tiles(const fa_step *s, const fa_params *p)
@@ -81,10 +82,9 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_call *c, const fa_
 {
     const fa_kernel *k = plan->kernel;
     size_t need;
-    if (!workspace_of(k, &c->params, &need))
-        return fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space",
-                       c->params.b, c->params.hq, c->params.sq, c->params.sk);
-    fa_status st = fa_check_workspace(c, need);
+    fa_status st = workspace_of(k->score_bytes, &c->params, &need);
+    if (st == FA_OK)
+        st = fa_check_workspace(c, need);
     for (int i = 0; st == FA_OK && i < k->steps; i++)
         st = launch_step(ctx, k, i, c, in, (CUstream)stream);
     return st;
@@ -102,6 +102,30 @@ static fa_status check_capture(const fa_context *ctx, fa_stream stream)
     return st;
 }
 
+/* The plan of a class, made on a miss. */
+static fa_status find_plan(fa_context *ctx, const fa_problem *p, fa_stream stream, const fa_plan **out)
+{
+    *out = fa_table_find(&ctx->table, fa_plan_key_of(p));
+    if (*out)
+        return FA_OK;
+    fa_status st = check_capture(ctx, stream);
+    return st == FA_OK ? fa_prepare_plan(ctx, p, out) : st;
+}
+
+/* The plan of the call's class; of the class below it where that one takes maps and TMA cannot address the tensors. */
+static fa_status plan_for(fa_context *ctx, fa_call *c, fa_stream stream, const fa_plan **out)
+{
+    char why[160];
+    fa_status st = find_plan(ctx, &c->problem, stream, out);
+    if (st != FA_OK || !(*out)->kernel->maps || fa_maps_possible(&c->problem, &c->params, NULL, 0))
+        return st;
+    fa_check_plain(&c->problem);
+    st = find_plan(ctx, &c->problem, stream, out);
+    if (st == FA_OK && (*out)->kernel->maps && !fa_maps_possible(&c->problem, &c->params, why, sizeof why))
+        st = fa_fail(FA_UNSUPPORTED, "args: %s; accepted by the family %s, whatever the alignment", why, (*out)->config.family);
+    return st;
+}
+
 fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
 {
     fa_call call;
@@ -111,15 +135,11 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
     fa_status st = fa_check_args(&call, args, true);
     if (st != FA_OK || call.empty)
         return st;
-    const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(&call.problem));
+    const fa_plan *plan = NULL;
     st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    if (!plan) {
-        st = check_capture(ctx, stream);
-        if (st == FA_OK)
-            st = fa_prepare_plan(ctx, &call.problem, &plan);
-    }
+    st = plan_for(ctx, &call, stream, &plan);
     if (st == FA_OK)
         st = run(ctx, plan, &call, &in, stream);
     fa_context_leave(ctx, &in);
@@ -142,6 +162,14 @@ static fa_status check_class(const fa_problem *plan, const fa_problem *call)
     return FA_OK;
 }
 
+static fa_status check_maps(const fa_plan *plan, const fa_call *c)
+{
+    char why[160];
+    if (!plan->kernel->maps || fa_maps_possible(&c->problem, &c->params, why, sizeof why))
+        return FA_OK;
+    return fa_fail(FA_INVALID, "args: %s; accepted by this plan, which loads by TMA", why);
+}
+
 fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *args, fa_stream stream)
 {
     fa_call call;
@@ -150,6 +178,8 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
     if (st != FA_OK || call.empty)
         return st;
     st = check_class(&plan->problem, &call.problem);
+    if (st == FA_OK)
+        st = check_maps(plan, &call);
     if (st == FA_OK)
         st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
@@ -164,16 +194,27 @@ fa_status fa_plan_workspace(const fa_plan *plan, const fa_args *args, size_t *by
     fa_call call;
     fa_status st = fa_check_args(&call, args, false);
     *bytes = 0;
-    if (st == FA_OK && !call.empty && !workspace_of(plan->kernel, &call.params, bytes))
-        st = fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
+    return st == FA_OK && !call.empty ? workspace_of(plan->kernel->score_bytes, &call.params, bytes) : st;
+}
+
+/* What a launch of the class would need to know, compiling nothing. */
+static fa_status what_runs(fa_context *ctx, const fa_problem *p, int32_t *score_bytes, bool *maps)
+{
+    fa_choice choice;
+    fa_source source = {0};
+    const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(p));
+    fa_status st = plan ? FA_OK : fa_choose(ctx, p, &choice, &source);
+    *score_bytes = plan ? plan->kernel->score_bytes : source.score_bytes;
+    *maps = plan ? plan->kernel->maps : fa_steps_map(source.step, source.steps);
+    fa_source_free(&source);
     return st;
 }
 
 fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
 {
     fa_call call;
-    fa_choice choice;
-    fa_source source = {0};
+    int32_t score_bytes;
+    bool maps;
     if (!ctx)
         return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
     if (!bytes)
@@ -182,14 +223,10 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
     fa_status st = fa_check_args(&call, args, false);
     if (st != FA_OK || call.empty)
         return st;
-    const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(&call.problem));
-    if (plan)
-        return workspace_of(plan->kernel, &call.params, bytes)
-                   ? FA_OK
-                   : fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
-    st = fa_choose(ctx, &call.problem, &choice, &source);
-    if (st == FA_OK && !workspace_of(&(fa_kernel){.score_bytes = source.score_bytes}, &call.params, bytes))
-        st = fa_fail(FA_INVALID, "args: the workspace exceeds the address space");
-    fa_source_free(&source);
-    return st;
+    st = what_runs(ctx, &call.problem, &score_bytes, &maps);
+    if (st == FA_OK && maps && !fa_maps_possible(&call.problem, &call.params, NULL, 0)) {
+        fa_check_plain(&call.problem);
+        st = what_runs(ctx, &call.problem, &score_bytes, &maps);
+    }
+    return st == FA_OK ? workspace_of(score_bytes, &call.params, bytes) : st;
 }

@@ -23,6 +23,8 @@ typedef struct place {
     recipe of;       /* driver NULL: empty */
 } place;
 
+static const char *const names[] = {"q", "k", "v", "o"}; /* indexed by fa_map_tensor */
+
 static _Thread_local place table[LINES][FA_STEP_MAPS];
 
 int32_t fa_map_key_base(const fa_params *a)
@@ -38,38 +40,87 @@ int32_t fa_map_keys(const fa_params *a)
     return n > 1 ? (int32_t)n : 1;
 }
 
+/* One tensor of a call: strides of sequence, head, batch in elements. */
+typedef struct tensor {
+    uint64_t ptr;
+    int64_t stride[3];
+    int32_t size[3];
+    int dtype;
+} tensor;
+
+static tensor tensor_of(int which, const fa_problem *p, const fa_params *a)
+{
+    switch (which) {
+    case FA_MAP_Q:
+        return (tensor){a->q, {a->q_ss, a->q_sh, a->q_sb}, {a->sq, a->hq, a->b}, p->dtype};
+    case FA_MAP_K:
+        return (tensor){a->k, {a->k_ss, a->k_sh, a->k_sb}, {a->sk, a->hkv, a->b}, p->dtype};
+    case FA_MAP_V:
+        return (tensor){a->v, {a->v_ss, a->v_sh, a->v_sb}, {a->sk, a->hkv, a->b}, p->dtype};
+    default:
+        return (tensor){a->o, {a->o_ss, a->o_sh, a->o_sb}, {a->sq, a->hq, a->b}, p->o_dtype};
+    }
+}
+
+bool fa_map_stride_fits(int64_t bytes)
+{
+    return bytes > 0 && bytes < (int64_t)1 << 40 && bytes % TMA_UNIT == 0;
+}
+
+bool fa_maps_possible(const fa_problem *p, const fa_params *a, char *why, size_t n)
+{
+    static const char *const field[3] = {"ss", "sh", "sb"};
+    for (int i = FA_MAP_Q; i <= FA_MAP_O; i++) {
+        tensor t = tensor_of(i, p, a);
+        int bytes = fa_dtype_bytes(t.dtype);
+        if (!t.size[0] || bytes != fa_dtype_bytes(p->dtype))
+            continue;
+        if (t.ptr % TMA_UNIT) {
+            snprintf(why, n, "%s.ptr is %#llx; TMA takes multiples of %d", names[i], (unsigned long long)t.ptr, TMA_UNIT);
+            return false;
+        }
+        for (int k = 0; k < 3; k++)
+            if (t.size[k] > 1 && !fa_map_stride_fits(t.stride[k] * bytes)) {
+                snprintf(why, n, "%s.%s is %lld elements, %lld bytes; TMA takes multiples of %d above 0 and below 2^40", names[i],
+                         field[k], (long long)t.stride[k], (long long)(t.stride[k] * bytes), TMA_UNIT);
+                return false;
+            }
+    }
+    return true;
+}
+
+bool fa_steps_map(const fa_step *s, int32_t steps)
+{
+    bool any = false;
+    for (int32_t i = 0; i < steps; i++)
+        any = any || s[i].n_maps;
+    return any;
+}
+
 static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_problem *p, const fa_params *a)
 {
-    const struct {
-        uint64_t ptr;
-        int64_t sb, ss, sh;
-    } tensor[] = {{a->q, a->q_sb, a->q_ss, a->q_sh},
-                  {a->k, a->k_sb, a->k_ss, a->k_sh},
-                  {a->v, a->v_sb, a->v_ss, a->v_sh},
-                  {a->o, a->o_sb, a->o_ss, a->o_sh}},
-      *t = &tensor[m->tensor];
+    tensor t = tensor_of(m->tensor, p, a);
     static const uint32_t types[] = {[FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16, [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                                      [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
     bool keys = m->tensor == FA_MAP_K || m->tensor == FA_MAP_V, empty = keys && a->sk == 0;
-    int dtype = m->tensor == FA_MAP_O ? p->o_dtype : p->dtype, bytes = fa_dtype_bytes(dtype);
-    const int64_t stride[3] = {t->ss, t->sh, t->sb};
+    int bytes = fa_dtype_bytes(t.dtype);
     r->driver = d;
-    r->type = types[dtype];
+    r->type = types[t.dtype];
     r->cols = (uint32_t)m->cols;
     r->rows = (uint32_t)m->rows;
     r->swizzle = (uint32_t)m->swizzle;
     r->size[0] = (uint32_t)(m->tensor == FA_MAP_Q || m->tensor == FA_MAP_K ? p->d : p->dv);
-    r->size[1] = (uint32_t)(keys ? fa_map_keys(a) : a->sq);
-    r->size[2] = (uint32_t)(keys ? a->hkv : a->hq);
-    r->size[3] = (uint32_t)a->b;
-    r->address = t->ptr;
+    r->size[1] = (uint32_t)(keys ? fa_map_keys(a) : t.size[0]);
+    r->size[2] = (uint32_t)t.size[1];
+    r->size[3] = (uint32_t)t.size[2];
+    r->address = t.ptr;
     if (empty)
         r->address = a->q; /* K and V may be NULL then, their strides 0; nothing is loaded */
     else if (keys)
-        r->address += (uint64_t)(t->ss * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
+        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
     uint64_t below = (r->size[0] * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
     for (int i = 0; i < 3; i++) {
-        r->stride[i] = r->size[i + 1] > 1 && !empty ? (uint64_t)(stride[i] * bytes) : below;
+        r->stride[i] = r->size[i + 1] > 1 && !empty ? (uint64_t)(t.stride[i] * bytes) : below;
         below = r->stride[i];
     }
 }
@@ -86,7 +137,6 @@ static uint32_t line_of(const recipe *r)
 
 static fa_status encode(place *at, const recipe *r, const fa_map *m)
 {
-    static const char names[] = "qkvo";
     const cuuint64_t size[4] = {r->size[0], r->size[1], r->size[2], r->size[3]};
     const cuuint64_t stride[3] = {r->stride[0], r->stride[1], r->stride[2]};
     const cuuint32_t box[4] = {r->cols, r->rows, 1, 1}, step[4] = {1, 1, 1, 1};
@@ -100,7 +150,7 @@ static fa_status encode(place *at, const recipe *r, const fa_map *m)
         CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (got != CUDA_SUCCESS) {
         char call[160];
-        snprintf(call, sizeof call, "cuTensorMapEncodeTiled(%c at %#llx, %u x %u x %u x %u, strides %llu, %llu, %llu bytes, box %u x %u)",
+        snprintf(call, sizeof call, "cuTensorMapEncodeTiled(%s at %#llx, %u x %u x %u x %u, strides %llu, %llu, %llu bytes, box %u x %u)",
                  names[m->tensor], (unsigned long long)r->address, r->size[0], r->size[1], r->size[2], r->size[3],
                  (unsigned long long)r->stride[0], (unsigned long long)r->stride[1], (unsigned long long)r->stride[2], r->cols, r->rows);
         return fa_driver_check(r->driver, got, call);

@@ -5,16 +5,26 @@
 #include "gen/source.h"
 #include "sim/driver.h"
 #include <fagen.h>
+#include <stdbool.h>
 
 /* Fills at[0 ... n_maps - 1] with the maps of the step for these arguments (key_base among them). Rank 4, innermost first: element,
  * sequence, head, batch; O in the type of the problem's o_dtype. Those of K and V cover key_base up to the last key that any row
  * sees, and one row where none sees any: a kernel never loads then. What is outside reads as zeros. The strides of dimensions of
- * length 1 are made up; all others must be such as fa_obstacle_of() finds nothing in.
+ * length 1 are made up; all others must be such as fa_maps_possible() accepts.
  *
  * The driver encodes a map when it differs from what this thread last saw in its place of a small table: on a hit there is no call, no
  * lock and no allocation. The maps stay where they are until this thread's next call. FA_DEVICE where the driver refuses. */
 fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, const fa_problem *p,
                          const fa_params *a);
+
+/* Whether TMA can address Q, K, V and, where it has their type, O: bases at multiples of 16 bytes; the strides of dimensions longer
+ * than 1 multiples of 16 bytes, above 0 and below 2^40. An empty tensor is no hindrance. Else why, if there is room for it (n > 0),
+ * names the first tensor and stride at fault. Addresses may be NULL, where only strides matter. */
+bool fa_maps_possible(const fa_problem *p, const fa_params *a, char *why, size_t n);
+bool fa_map_stride_fits(int64_t bytes);
+
+/* Whether one of the steps takes maps. */
+bool fa_steps_map(const fa_step *s, int32_t steps);
 
 /* The first key that some row of the problem sees, where there is one; at most sk. */
 int32_t fa_map_key_base(const fa_params *a);

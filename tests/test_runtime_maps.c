@@ -1,93 +1,10 @@
 /* What a kernel of the Hopper kind gets at its launch: tensor maps, a grid, a cluster, a word to count with. On the driver that only
  * remembers, with a toy family. */
-#include "fake_driver.h"
-#include "runtime/runtime.h"
-#include "test_cache_scratch.h"
-#include "test_gen_toy.h"
+#include "test_maps_toy.h"
 #include "test_hit_counts.h"
-#include <math.h>
 #include <time.h>
 
-static const char lua[] =
-    "local function step(more) return { { entry = \"toy\", br = 64, maps = more.maps, per_sm = more.per_sm, cluster = more.cluster,\n"
-    "  counter = more.counter } } end\n"
-    "return {\n"
-    "  doc = \"a toy with maps\", default = false,\n"
-    "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5 }, \"which steps\" } },\n"
-    "  supports = function(p, a) if p.align < 16 then return false, \"rows\" end return true end,\n"
-    "  constraints = {},\n"
-    "  layout = function(p, c, a) return { bytes = 1024, threads = 128, regs = 40 } end,\n"
-    "  steps = function(p, c, a, l)\n"
-    "    if c.kind == 0 then return step { maps = { { tensor = \"q\", cols = 64, rows = 32, swizzle = 128 },\n"
-    "      { tensor = \"k\", cols = 32, rows = 48, swizzle = 64 }, { tensor = \"v\", cols = 16, rows = 16, swizzle = 32 },\n"
-    "      { tensor = \"o\", cols = 8, rows = 8 } } } end\n"
-    "    if c.kind == 1 then return step { per_sm = 2 } end\n"
-    "    if c.kind == 2 then return step { cluster = 3 } end\n"
-    "    if c.kind == 3 then return step { per_sm = 1, cluster = 2, counter = 1 } end\n"
-    "    return step { maps = { { tensor = \"k\", cols = c.kind == 4 and 64 or 32, rows = 64, swizzle = 128 } } }\n"
-    "  end,\n"
-    "}\n";
-
-static fa_context *ctx;
-static char dir[64];
-
-static void open_context(void)
-{
-    fa_options o = FA_OPTIONS_INIT;
-    const cu_driver *d = fake_driver();
-    scratch_make();
-    toy_dir(dir, "extern \"C\" __global__ void toy(int x) {}\n");
-    toy_write(dir, "toy.lua", lua);
-    fake_devices(2, 9, 0); /* each of 100 SMs */
-    o.cache_dir = scratch;
-    o.template_dir = dir;
-    cr_assert_eq(fa_create_on(&ctx, &o, d, 0), FA_OK, "%s", fa_last_error());
-}
-
-static void close_context(void)
-{
-    fa_destroy(ctx);
-    cr_assert_eq(fake_live_memory(), 0);
-    cr_assert_eq(fake_live_libraries(), 0);
-    scratch_remove();
-    toy_remove(dir, NULL);
-}
 TestSuite(runtime_maps, .init = open_context, .fini = close_context, .timeout = 300);
-
-#define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
-#define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
-
-static fa_args good(void)
-{
-    fa_args a = FA_ARGS_INIT;
-    a.dtype = FA_BF16;
-    a.d = 64;
-    a.dv = 32;
-    a.b = 2;
-    a.hq = 8;
-    a.hkv = 4;
-    a.sq = 128;
-    a.sk = 256;
-    a.q.ptr = AT(1);
-    a.k.ptr = AT(2);
-    a.v.ptr = AT(3);
-    a.o.ptr = AT(4);
-    return a;
-}
-
-static const fa_plan *plan_of(const fa_args *a, int kind)
-{
-    fa_problem p, raw = FA_PROBLEM_INIT;
-    fa_config c;
-    const fa_plan *plan;
-    char text[32];
-    raw.dtype = a->dtype, raw.d = a->d, raw.dv = a->dv, raw.mask = a->mask, raw.o_dtype = a->o_dtype;
-    OK(fa_problem_normalize(&p, &raw));
-    snprintf(text, sizeof text, "toy:kind=%d", kind);
-    OK(fa_config_parse(&c, text));
-    OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
-    return plan;
-}
 
 static fake_launch launch(const fa_args *a, int kind)
 {

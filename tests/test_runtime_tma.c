@@ -1,0 +1,152 @@
+/* Tensors that TMA cannot address: another family runs, and fa_explain() says why. */
+#include "cache/record.h"
+#include "test_maps_toy.h"
+
+/* The toy is the fastest that was ever measured here, for rows at multiples of 16 bytes. */
+static void open_with_winner(void)
+{
+    fa_record r = {.outcome = FA_RAN, .how = FA_MEASURED, .seconds = 1e-9, .count = 1};
+    fa_args a = good();
+    fa_problem raw = FA_PROBLEM_INIT;
+    open_context();
+    for (a.o_dtype = 0; a.o_dtype <= FA_F32; a.o_dtype += FA_F32) {
+        raw.dtype = a.dtype, raw.d = a.d, raw.dv = a.dv, raw.o_dtype = a.o_dtype;
+        raw.b = a.b, raw.hq = a.hq, raw.hkv = a.hkv, raw.sq = a.sq, raw.sk = a.sk;
+        OK(fa_problem_normalize(&r.problem, &raw));
+        OK(fa_config_parse(&r.config, a.o_dtype ? "toy:kind=4" : "toy:kind=0"));
+        strcpy(r.chip, "Fake 0");
+        strcpy(r.arch, "sm_90a");
+        strcpy(r.version, FA_VERSION_STRING);
+        strcpy(r.date, "2026-11-21T00:00:00Z");
+        cr_assert(fa_record_append(fa_context_store(ctx), &r));
+    }
+}
+TestSuite(runtime_tma, .init = open_with_winner, .fini = close_context, .timeout = 300);
+
+static const char *explain(const fa_args *a)
+{
+    static char text[4096];
+    OK(fa_explain(ctx, NULL, a, text, sizeof text));
+    return text;
+}
+
+static const struct {
+    const char *name;
+    struct {
+        int tensor; /* of q, k, v, o */
+        int64_t ptr, sb, ss, sh;
+    } t;
+    const char *says;
+} faults[] = {
+    {"broadcast heads", {1, 0, 256 * 64, 64, 0}, "k.sh is 0 elements, 0 bytes; TMA takes"},
+    {"broadcast batch", {2, 0, 0, 4 * 32, 32}, "v.sb is 0 elements, 0 bytes"},
+    {"broadcast rows", {0, 0, 8 * 64, 0, 64}, "q.ss is 0 elements, 0 bytes"},
+    {"backwards", {1, 0, 256 * 256, -256, 64}, "k.ss is -256 elements, -512 bytes"},
+    {"backwards output", {3, 0, 128 * 256, -256, 32}, "o.ss is -256 elements, -512 bytes"},
+    {"far", {2, (int64_t)1 << 45, (int64_t)1 << 39, 4 * 32, 32}, "v.sb is 549755813888 elements, 1099511627776 bytes"},
+    {"8-byte strides", {1, 0, 256 * 260, 260, 64}, "k.ss is 260 elements, 520 bytes"},
+    {"8-byte base", {0, 8, 0, 0, 0}, "q.ptr is 0x100000008; TMA takes multiples of 16"},
+    {"2-byte strides", {2, 0, 256 * 131, 131, 32}, "v.ss is 131 elements, 262 bytes"},
+};
+
+static fa_args with(size_t i)
+{
+    fa_args a = good();
+    fa_tensor *t[] = {&a.q, &a.k, &a.v, &a.o};
+    t[faults[i].t.tensor]->ptr = (char *)t[faults[i].t.tensor]->ptr + faults[i].t.ptr;
+    t[faults[i].t.tensor]->sb = faults[i].t.sb;
+    t[faults[i].t.tensor]->ss = faults[i].t.ss;
+    t[faults[i].t.tensor]->sh = faults[i].t.sh;
+    return a;
+}
+
+Test(runtime_tma, what_it_takes_runs_by_it)
+{
+    fa_args a = good();
+    cr_expect(strstr(explain(&a), "config     toy:kind=0") && strstr(explain(&a), "loads      by TMA\n"), "%s", explain(&a));
+    OK(fa_launch(ctx, &a, NULL));
+    cr_expect_eq(fake_last().maps, 4);
+    cr_expect(strstr(explain(&a), "kernel     loaded") && strstr(explain(&a), "loads      by TMA\n"), "%s", explain(&a));
+    a.b = a.hkv = 1; /* strides of lengths of 1 mean nothing */
+    a.k = (fa_tensor){AT(2), -3, 64, 0};
+    OK(fa_launch(ctx, &a, NULL));
+    cr_expect_eq(fake_last().maps, 4);
+    a = good(), a.sk = 0, a.k = a.v = (fa_tensor){NULL, 0, -8, 0};
+    OK(fa_launch(ctx, &a, NULL));
+    cr_expect(fake_last().params.sk == 0 && fake_last().maps == 4, "nor do those of what is empty");
+}
+
+Test(runtime_tma, what_it_does_not_take_runs_otherwise)
+{
+    fa_args a = good();
+    const fa_plan *toy = plan_of(&a, 0);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        size_t bytes = 1;
+        a = with(i);
+        const char *text = explain(&a);
+        cr_expect(strstr(text, "loads      plain, not by TMA: ") && strstr(text, faults[i].says) && !strstr(text, "toy"), "%s:\n%s",
+                  faults[i].name, text);
+        OK(fa_workspace_size(ctx, &a, &bytes));
+        cr_expect_eq(bytes, 0);
+        OK(fa_launch(ctx, &a, NULL));
+        cr_expect_eq(fake_last().maps, 0, "%s", faults[i].name);
+        text = explain(&a);
+        cr_expect(strstr(text, "kernel     loaded") && strstr(text, faults[i].says), "%s:\n%s", faults[i].name, text);
+        cr_expect_eq(fa_plan_launch(ctx, toy, &a, NULL), FA_INVALID, "%s", faults[i].name);
+        cr_expect(strstr(fa_last_error(), faults[i].says) || strstr(fa_last_error(), "rows start at multiples of"), "%s: %s", faults[i].name,
+                  fa_last_error());
+    }
+    a = good();
+    OK(fa_launch(ctx, &a, NULL));
+    cr_expect_eq(fake_last().maps, 4, "the class still has its kernel");
+}
+
+Test(runtime_tma, hits_stay_hits)
+{
+    fa_args a = with(0);
+    OK(fa_launch(ctx, &a, NULL));
+    fake_capturing(true);
+    long loads = fake_calls("cuLibraryLoadData"), asked = fake_calls("cuStreamIsCapturing");
+    OK(fa_launch(ctx, &a, NULL));
+    cr_expect(fake_last().maps == 0 && fake_calls("cuLibraryLoadData") == loads && fake_calls("cuStreamIsCapturing") == asked);
+    a = good();
+    OK(fa_launch(ctx, &a, NULL));
+    a.dtype = FA_F16, a.k.sh = 0, a.k.ss = 64, a.k.sb = 64 * 256;
+    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_CAPTURE);
+}
+
+Test(runtime_tma, an_output_of_another_type_does_not_matter)
+{
+    fa_args a = good();
+    a.o_dtype = FA_F32;
+    a.o = (fa_tensor){AT(4), 128 * 256, -256, 32};
+    OK(fa_launch(ctx, &a, NULL));
+    cr_expect_eq(fake_last().maps, 1);
+}
+
+Test(runtime_tma, explain_tells_the_grid)
+{
+    fa_args a = good();
+    fa_problem p, raw = FA_PROBLEM_INIT;
+    char text[4096];
+    raw.dtype = a.dtype, raw.d = a.d, raw.dv = a.dv, raw.b = 100, raw.hq = 8, raw.hkv = 4, raw.sq = 128, raw.sk = 256;
+    OK(fa_problem_normalize(&p, &raw));
+    static const struct {
+        int kind;
+        const char *says;
+    } rows[] = {{1, "launch     toy: 200 blocks of 128 threads, 1024 bytes of shared memory\n"
+                    "scheduler  toy: persistent, at most 2 per SM for 1600 tiles\n"},
+                {2, "launch     toy: 1602 blocks of 128 threads, 1024 bytes of shared memory\n"
+                    "scheduler  toy: one block per tile, clusters of 3\n"},
+                {3, "scheduler  toy: persistent, at most 1 per SM for 1600 tiles, taken from a counter, clusters of 2\n"}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_config c;
+        const fa_plan *plan;
+        snprintf(text, sizeof text, "toy:kind=%d", rows[i].kind);
+        OK(fa_config_parse(&c, text));
+        OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
+        cr_assert(fa_plan_use(ctx, plan));
+        OK(fa_explain(ctx, &p, NULL, text, sizeof text));
+        cr_expect(strstr(text, rows[i].says) && !strstr(text, "loads"), "%s", text);
+    }
+}
