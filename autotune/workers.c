@@ -36,20 +36,20 @@ static void reject(fa_candidate *c, fa_outcome o, const char *why)
 
 static void use_resources(fa_candidate *c, const fa_resources *r, int steps)
 {
-    bool serialized = false;
+    const char *note = "";
     char why[64];
     c->regs = c->spills = 0;
     for (int i = 0; i < steps; i++) {
         int32_t spills = r[i].spill_stores > r[i].spill_loads ? r[i].spill_stores : r[i].spill_loads;
         c->regs = r[i].registers > c->regs ? r[i].registers : c->regs;
         c->spills = spills > c->spills ? spills : c->spills;
-        serialized = serialized || r[i].serialized;
+        note = note[0] ? note : r[i].note;
     }
     snprintf(why, sizeof why, "spills: %d > %d bytes", c->spills, FA_SPILLS_ACCEPTED);
     if (c->spills > FA_SPILLS_ACCEPTED)
         reject(c, FA_BAD_CONSTRAINT, why);
-    else if (serialized)
-        reject(c, FA_BAD_CONSTRAINT, "wgmma is serialized");
+    else if (note[0])
+        reject(c, FA_BAD_CONSTRAINT, note);
 }
 
 /* Not the candidate's fault: there is no use in trying the others. */

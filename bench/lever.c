@@ -69,7 +69,7 @@ static void tell(const fa_kernel *k, char *told, size_t n)
         local = r->stack > local ? r->stack : local;
         smem = k->step[i].smem > smem ? k->step[i].smem : smem;
         threads = k->step[i].threads > threads ? k->step[i].threads : threads;
-        serialized = serialized || r->serialized;
+        serialized = serialized || r->note[0];
     }
     snprintf(told, n, "registers=%d spills=%d local=%d smem=%d threads=%d from=%s serialized=%d", regs, spills, local, smem, threads,
              strcmp(k->from, "compiler") ? "cache" : "compiler", serialized);

@@ -11,7 +11,8 @@ typedef struct fa_resources {
     int32_t spill_loads;
     int32_t stack;         /* local memory per thread, bytes */
     int32_t smem;          /* static shared memory, bytes */
-    bool serialized;       /* ptxas had to serialise wgmma */
+    char note[120];        /* what ptxas did that no config should have: "C7510: wgmma.mma_async instructions are serialized due to ...",
+                              'setmaxnreg' ignored, a fence or a wait of its own; "" = nothing */
 } fa_resources;
 
 /* Of one entry function, out of the log that --ptxas-options=-v makes. log may be NULL. */

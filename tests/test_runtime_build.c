@@ -79,16 +79,85 @@ Test(runtime_build, resources_are_read_per_entry)
         "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\nptxas info    : Function properties for k2\n"
         "ptxas         .     400 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
         "ptxas info    : Used 30 registers, used 0 barriers, 400 bytes cumulative stack size\n"
-        "ptxas info    : (C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to x in "
-        "function 'k'\n"
         "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
         "ptxas info    : Used 255 registers, used 1 barriers, 1024 bytes smem\n";
     fa_resources a = fa_resources_parse(log, "k2"), b = fa_resources_parse(log, "k");
     cr_assert(a.known && a.registers == 30 && a.stack == 400 && a.spill_stores == 12 && a.spill_loads == 16 &&
-              a.smem == 0 && !a.serialized);
-    cr_assert(b.known && b.registers == 255 && b.stack == 0 && b.spill_stores == 0 && b.smem == 1024 && b.serialized);
+              a.smem == 0 && !a.note[0]);
+    cr_assert(b.known && b.registers == 255 && b.stack == 0 && b.spill_stores == 0 && b.smem == 1024 && !b.note[0]);
     cr_assert_not(fa_resources_parse("", "k").known);
     cr_assert_not(fa_resources_parse(NULL, "k").known);
+}
+
+/* As ptxas 13.0 writes them. */
+Test(runtime_build, notes_of_slow_kernels)
+{
+    static const struct {
+        const char *line, *k, *k2; /* what each entry is told */
+    } rows[] = {
+        {"(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to the presence of Extern calls in the "
+         "function 'k'",
+         "C7510: wgmma.mma_async instructions are serialized due to the presence of Extern calls", ""},
+        {"(C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources for the "
+         "wgmma pipeline in the function 'k2'",
+         "", "C7511: wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma pipeline"},
+        {"(C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ill formed pipeline stage in the function "
+         "'called'",
+         "C7514: wgmma.mma_async instructions are serialized due to ill formed pipeline stage",
+         "C7514: wgmma.mma_async instructions are serialized due to ill formed pipeline stage"},
+        {"(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.",
+         "C7508: 'setmaxnreg' ignored; unable to determine register count at entry.",
+         "C7508: 'setmaxnreg' ignored; unable to determine register count at entry."},
+        {"(C7519) warpgroup.arrive is injected in around line 82 by compiler to allow use of registers in GMMA in function 'k'",
+         "C7519: warpgroup.arrive is injected in around line 82 by compiler to allow use of registers in GMMA", ""},
+        {"(C7517) warpgroup.wait is injected in around line 84 by compiler to allow use of registers defined by GMMA in function 'k2'", "",
+         "C7517: warpgroup.wait is injected in around line 84 by compiler to allow use of registers defined by GMMA"},
+        {"0 bytes gmem", "", ""},
+    };
+    static const char tail[] = "\nptxas info    : Compiling entry function 'k' for 'sm_90a'\nptxas info    : Used 8 registers\n"
+                               "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\nptxas info    : Used 9 registers\n";
+    char log[1024];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        snprintf(log, sizeof log, "ptxas info    : %s%s", rows[i].line, tail);
+        fa_resources k = fa_resources_parse(log, "k"), k2 = fa_resources_parse(log, "k2");
+        cr_expect(k.known && k.registers == 8 && k2.known && k2.registers == 9);
+        cr_expect_str_eq(k.note, rows[i].k, "k: %s", k.note);
+        cr_expect(!strncmp(k2.note, rows[i].k2, sizeof k2.note - 1), "k2: %s", k2.note);
+    }
+    snprintf(log, sizeof log, "ptxas info    : %s\nptxas info    : %s%s", rows[4].line, rows[0].line, tail);
+    cr_expect(strstr(fa_resources_parse(log, "k").note, "C7510"), "the worst of two");
+}
+
+Test(runtime_build, notes_of_the_compiler_at_hand)
+{
+    static const char slow[] =
+        "extern \"C\" __global__ void __launch_bounds__(128) k(float *o, int n, unsigned long long a, unsigned long long b) {\n"
+        "  float d[4];\n"
+        "  for (int i = 0; i < 4; i++) d[i] = o[threadIdx.x + i];\n"
+        "  asm volatile(\"wgmma.fence.sync.aligned;\");\n"
+        "  for (int i = 0; i < n; i++) {\n"
+        "    asm volatile(\"wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%0, %1, %2, %3}, %4, %5, 1, 1, 1, 0, 0;\"\n"
+        "                 : \"+f\"(d[0]), \"+f\"(d[1]), \"+f\"(d[2]), \"+f\"(d[3]) : \"l\"(a), \"l\"(b));\n"
+        "    d[0] += 1;\n"
+        "  }\n"
+        "  asm volatile(\"wgmma.commit_group.sync.aligned;\\n\\twgmma.wait_group.sync.aligned 0;\");\n"
+        "  for (int i = 0; i < 4; i++) o[threadIdx.x + i] = d[i];\n"
+        "}\n";
+    static const char unknown[] = "extern \"C\" __global__ void k(int *o) {\n"
+                                  "  asm volatile(\"setmaxnreg.dec.sync.aligned.u32 40;\"); o[threadIdx.x] = 1;\n}\n";
+    const struct {
+        const char *text, *says;
+    } rows[] = {{slow, "serialized"}, {unknown, "'setmaxnreg' ignored"}, {kernel, NULL}};
+    fa_compiler *c = fa_compiler_open(NULL);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_source s = source_of(rows[i].text);
+        fa_entry e;
+        cr_assert_eq(fa_compile(c, &s, "sm_90a", 0, &e), FA_OK, "%s", fa_last_error());
+        fa_resources r = fa_resources_parse(e.log, "k");
+        cr_expect(rows[i].says ? strstr(r.note, rows[i].says) != NULL : !r.note[0], "\"%s\" of:\n%s", r.note, e.log);
+        fa_entry_free(&e);
+    }
+    fa_compiler_close(c);
 }
 
 Test(runtime_build, compile_errors_carry_the_template_line)
