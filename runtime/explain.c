@@ -84,7 +84,7 @@ static void tell_steps(fa_text *t, const answer *a, const fa_problem *p, int32_t
             fa_text_fmt(t, "persistent, at most %d per SM for %lld tiles%s", s->per_sm, (long long)total,
                         s->counter ? ", taken from a counter" : "");
         else if (s->cluster > 1 || s->counter)
-            fa_text_fmt(t, "one block per tile%s", s->counter ? ", taken from a counter" : "");
+            fa_text_fmt(t, "one %s per tile%s", s->cluster > 1 ? "cluster" : "block", s->counter ? ", taken from a counter" : "");
         if (s->cluster > 1)
             fa_text_fmt(t, ", clusters of %d", s->cluster);
         if (s->per_sm || s->cluster > 1 || s->counter)
