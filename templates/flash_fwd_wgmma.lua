@@ -14,6 +14,21 @@ local function registers(a, c)
   return launch, consumer
 end
 
+-- What seldom pays is tried one by one, from where all else is usual. count: of the list, in the order of the tunables.
+local function departures(c, count)
+  local list = {
+    { "feeder", c.feeder ~= (c.br <= 128 and 40 or 32) }, { "stages", c.stages_k ~= c.stages_v },
+    { "schedule", c.schedule == 0 and c.br > 64 }, { "grid", c.grid == 1 }, { "cluster", c.cluster ~= 1 },
+    { "rescale", c.rescale ~= 2 }, { "exp", c.exp ~= 0 }, { "o_path", c.o_path ~= 0 },
+  }
+  local names = {}
+  for i = 1, count do
+    if list[i][2] then names[#names + 1] = list[i][1] end
+  end
+  if #names <= 1 then return true end
+  return false, "together: " .. table.concat(names, ", ")
+end
+
 -- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start.
 local function buffers(p, c)
   local row = c.box * 2
@@ -35,7 +50,7 @@ return {
     { "feeder", { 24, 32, 40 }, "registers per thread that the feeding warpgroup keeps" },
     { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
-    { "stages_k", { 1, 2, 3, 4 }, "buffers of K in shared memory" },
+    { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "schedule", { 0, 1, 2 }, "S of the next block is issued 0 = beside P V, 1 = likewise, warpgroups take turns; 2 = turns at the exponentials" },
@@ -80,10 +95,13 @@ return {
       end
       return true
     end, upto = "box" },
-    -- K is needed one block before V.
+    -- K is needed one block before V. Copies take about 1700 clocks, so that many buffers are for small blocks.
     { "stages", function(p, c)
-      if c.stages_k == c.stages_v or c.stages_k == c.stages_v + 1 then return true end
-      return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
+      if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
+        return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
+      end
+      if c.stages_k < 4 or (c.stages_v == 4 and c.bc <= 80) then return true end
+      return false, "four are for blocks of at most 80 keys"
     end, upto = "stages_v" },
     { "buffers", function(p, c, a)
       local need = buffers(p, c).bytes
@@ -94,6 +112,10 @@ return {
       if c.br > 64 or c.schedule == 0 then return true end
       return false, "one warpgroup has nobody to take turns with"
     end, upto = "schedule" },
+    { "departures", function(p, c) return departures(c, 2) end, upto = "stages_v" },
+    { "departures", function(p, c) return departures(c, 4) end, upto = "grid" },
+    { "departures", function(p, c) return departures(c, 6) end, upto = "rescale" },
+    { "departures", function(p, c) return departures(c, 8) end, upto = "o_path" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid > 0 then return true end
       return false, "a block with one tile has one Q"
@@ -104,12 +126,6 @@ return {
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
     end, upto = "cluster" },
-    -- The last four are tried one by one, from where the others are.
-    { "departures", function(p, c)
-      local n = (c.cluster ~= 1 and 1 or 0) + (c.rescale ~= 2 and 1 or 0) + (c.exp ~= 0 and 1 or 0) + (c.o_path ~= 0 and 1 or 0)
-      if n <= 1 then return true end
-      return false, n .. " of cluster, rescale, exp and o_path differ from 1, 2, 0, 0"
-    end, upto = "o_path" },
     { "o_path", function(p, c)
       if c.o_path == 0 then return true end
       if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
