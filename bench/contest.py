@@ -9,6 +9,8 @@ import time
 
 import torch
 
+from stats import rounds_that_fit
+
 SAMPLE_LEAST = 200e-6
 
 
@@ -28,10 +30,12 @@ class Runner:
         end.synchronize()
         return start.elapsed_time(end) * 1e-3 / self.launches
 
-    def size(self, seconds):
-        """Warms up and takes as many launches per sample as `seconds` hold: even, so that both sets of tensors count alike."""
-        self.sample()
-        estimate = self.sample()
+    def size(self, seconds, estimate=None):
+        """Takes as many launches per sample as `seconds` hold: even, so that both sets of tensors count alike. Without an estimate of
+        one launch's seconds it warms up and takes one. Returns what a sample will cost."""
+        if estimate is None:
+            self.sample()
+            estimate = self.sample()
         self.launches = max(2, 2 * math.ceil(max(seconds, SAMPLE_LEAST) / estimate / 2))
         return estimate * (self.launches + 1)
 
@@ -39,7 +43,6 @@ class Runner:
 def rounds(runners, most, sample, seconds=None, least=3):
     """Adds a sample per round to each runner's seconds. The number of rounds is `most`, or as many as fit into `seconds`, at least
     `least`. Returns it."""
-    from stats import rounds_that_fit
     begun = time.monotonic()
     cost = sum(r.size(sample) for r in runners)
     for r in runners:

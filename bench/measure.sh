@@ -1,7 +1,18 @@
 #!/usr/bin/env bash
-# Everything that docs/performance.md holds, measured on the GPU of this machine: verification, tuning of the grid, the table beside
-# FlashAttention-2, the table against naive attention, host times. Needs a build (the portable preset by default) and PyTorch.
-#   bench/measure.sh [-o FOLDER] [-b BUILD] [PART ...]     parts: verify bits sanitize tune side naive host; default: all
+# Everything that docs/performance.md holds, measured on the GPU of this machine. Needs a build (the portable preset by default) and
+# PyTorch; peers that are not there are named and left out. Every part has a time limit, and says so when it reached it.
+#   bench/measure.sh [-o FOLDER] [-b BUILD] [PART ...]
+# parts:
+#   verify bits sanitize   random problems against the oracle; against the simulator, bit for bit; under compute-sanitizer
+#   repeat                 REPEATS (200) launches of REPEAT_KERNELS (20) random kernels give the same bits; REPEAT_FAMILY
+#   race                   configs of RACE_GRIDS (main) raced in one process, the RACE_TOP (48) that the model ranks first of RACE_FAMILY and
+#                          those of the file RACE_CONFIGS; leaves rows for runtime/defaults.inc
+#   tune hopper            fagen tune over TUNE_GRIDS (main), TUNE_LIMIT (96) candidates, TUNE_BUDGET (20s) per cell, TUNE_SECONDS (540) in
+#                          all, TUNE_FAMILY; hopper: the family flash_fwd_wgmma
+#   side fp16 odd window gqa quick   the grids of side_by_side.py beside their peers, SIDE_SECONDS (240) each
+#   profile                what limits PROFILE_PROBLEMS, by Nsight Compute, beside PROFILE_PEER (cudnn)
+#   naive host             against naive attention; the host's part of a launch
+# default: verify bits sanitize tune side naive host
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 out=${OUT:-$root/build/measure}
@@ -14,16 +25,51 @@ while getopts o:b: option; do
     esac
 done
 shift $((OPTIND - 1))
+known="verify bits sanitize repeat race tune hopper side fp16 odd window gqa quick profile naive host"
 parts=${*:-verify bits sanitize tune side naive host}
+for part in $parts; do
+    [[ " $known " == *" $part "* ]] || { echo "part is \"$part\"; accepted: $known" >&2; exit 1; }
+done
+build=$(cd "$build" && pwd) || exit 1
 fagen=$build/bin/fagen
-mkdir -p "$out"
+mkdir -p "$out" && out=$(cd "$out" && pwd) || exit 1
 export FAGEN_CACHE_DIR=${FAGEN_CACHE_DIR:-$out/cache} FAGEN_LIBRARY=$build/lib/libfagen.so
-lengths="512 1024 2048 4096 8192 16384"
-dims="64 96 128 192 256"
+cd "$root/bench" || exit 1
 
 has() { [[ " $parts " == *" $1 "* ]]; }
 section() { printf '\n## %s (%s)\n' "$1" "$(date -u +%H:%M:%S)"; }
-limited() { timeout "$1" "${@:2}"; local s=$?; ((s == 0)) || echo "exit $s: ${*:2:6}"; }
+limited() {
+    timeout "$1" "${@:2}"
+    local s=$?
+    ((s != 124)) || echo "stopped: the limit of $1 s is reached: ${*:2:6}" >&2
+    ((s == 0 || s == 124)) || echo "exit $s: ${*:2:6}" >&2
+    return $s
+}
+
+# The cells of grids, a problem per line.
+problems() { python3 side_by_side.py --list --grid "$1" | awk '{ print $NF }'; }
+
+# tune GRIDS FAMILY: cell by cell, until the time for all of them is over.
+tune() {
+    local end=$((SECONDS + ${TUNE_SECONDS:-540})) left=0 n=0 family=()
+    [[ -z $2 ]] || family=(--family "$2")
+    mkdir -p "$out/tune"
+    for p in $(problems "$1"); do
+        n=$((n + 1))
+        ((SECONDS < end)) || { left=$((left + 1)); continue; }
+        limited 180 "$fagen" tune --problem "$p" "${family[@]}" --limit "${TUNE_LIMIT:-96}" --threads "$(nproc)" \
+            --budget "${TUNE_BUDGET:-20s}" --device cuda:0 --quiet --json > "$out/tune/$p.json"
+        python3 winners.py "$out/tune/$p.json" || echo "no winner: $p"
+    done
+    ((left == 0)) || echo "stopped: $left of $n cells are not tuned, the limit of ${TUNE_SECONDS:-540} s is reached"
+    python3 winners.py --merge ../runtime/defaults.inc "$out"/tune/*.json > "$out/defaults.inc"
+}
+
+# beside GRID: the grid beside its peers; the JSON, the tables and the figure stay.
+beside() {
+    limited $((${SIDE_SECONDS:-240} + 120)) python3 side_by_side.py --grid "$1" --seconds "${SIDE_SECONDS:-240}" \
+        --json "$out/$1.json" --markdown "$out/$1.md" --svg "$out/$1.svg"
+}
 
 nvidia-smi --query-gpu=name,driver_version,clocks.sm,temperature.gpu --format=csv,noheader
 "$fagen" doctor
@@ -42,18 +88,41 @@ if has sanitize; then
         limited 240 compute-sanitizer --tool "$tool" --error-exitcode 9 "$fagen" verify --seed 0 --count 20 --device cuda:0 | tail -n 5
     done
 fi
-if has tune; then
-    section "tune: the grid"
-    for s in $lengths; do
-        for d in $dims; do
-            limited 120 "$fagen" tune -d "$d" -n "$s" --heads $((2048 / d)) --batch $((16384 / s)) --dtype bf16 --mask none,causal \
-                --limit "${TUNE_LIMIT:-96}" --threads "$(nproc)" --budget "${TUNE_BUDGET:-20s}" --device cuda:0 --quiet
-        done
+if has repeat; then
+    section "repeat: the same bits each time"
+    limited 240 python3 repeat.py --kernels "${REPEAT_KERNELS:-20}" --repeats "${REPEATS:-200}" --seconds 200 \
+        ${REPEAT_FAMILY:+--family "$REPEAT_FAMILY"}
+fi
+if has race; then
+    for grid in ${RACE_GRIDS:-main}; do
+        section "race: configs of the grid $grid"
+        limited "${RACE_SECONDS:-540}" python3 variants.py --grid "$grid" --top "${RACE_TOP:-48}" --chosen --rows 4 --json "$out/race-$grid.json" \
+            ${RACE_FAMILY:+--family "$RACE_FAMILY"} ${RACE_CONFIGS:+--file "$RACE_CONFIGS"} ${RACE_PEER:+--peer "$RACE_PEER"}
+        [[ ! -s $out/race-$grid.json ]] || python3 winners.py "$out/race-$grid.json" > "$out/winners-$grid.inc"
     done
 fi
-if has side; then
-    section "beside FlashAttention-2"
-    (cd "$root/bench" && limited 300 python3 side_by_side.py --json "$out/side_by_side.json") | tee "$out/side_by_side.md"
+if has tune; then
+    section "tune: ${TUNE_GRIDS:-main}"
+    tune "${TUNE_GRIDS:-main}" "${TUNE_FAMILY:-}"
+fi
+if has hopper; then
+    section "tune: ${TUNE_GRIDS:-main}, ${TUNE_FAMILY:-flash_fwd_wgmma}"
+    tune "${TUNE_GRIDS:-main}" "${TUNE_FAMILY:-flash_fwd_wgmma}"
+fi
+for part in side fp16 odd window gqa quick; do
+    if has $part; then
+        section "beside the peers: $part"
+        beside "${part/side/main}"
+    fi
+done
+if has profile; then
+    for p in ${PROFILE_PROBLEMS:-64,none,16384 128,none,16384 128,causal,16384 256,none,16384}; do
+        section "what limits $p"
+        limited 200 python3 limits.py --problem "$p" --save "$out/profile-$p.csv" --json "$out/profile-$p.json" \
+            ${PROFILE_CONFIG:+--config "$PROFILE_CONFIG"}
+        [[ ${PROFILE_PEER-cudnn} == "" ]] || limited 200 python3 limits.py --problem "$p" --peer "${PROFILE_PEER-cudnn}" \
+            --save "$out/profile-${PROFILE_PEER-cudnn}-$p.csv"
+    done
 fi
 if has naive; then
     section "against naive attention"

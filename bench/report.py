@@ -95,8 +95,8 @@ def verdict(cells):
            f"least {low[0]:.3f} ({of_dict(low[1]).name()}); most {high[0]:.3f} ({of_dict(high[1]).name()})."]
     last = -math.inf
     for edge in THRESHOLDS:
-        some = sorted(((r, c) for r, c in ratios if last <= r < edge), key=lambda x: x[0])
-        last = edge
+        some = sorted(((r, c) for r, c in ratios if last <= r < edge - 1e-9), key=lambda x: x[0])
+        last = edge - 1e-9
         listed = "; ".join(f"{of_dict(c).name()}: {r:.3f} of {stats.best_peer(c)}" for r, c in some)
         out.append(f"{'Below' if edge == THRESHOLDS[0] else 'From there to below'} {edge:.2f}: {len(some)} of {len(ratios)}"
                    + (f": {listed}." if some else "."))

@@ -66,8 +66,8 @@ def expand(text):
     family, _, rest = text.partition(":")
     choices = []
     for word in (w for w in rest.split(",") if w):
-        name, _, values = word.partition("=")
-        choices.append([f"{name}={v}" for v in values.split("|")])
+        name, equals, values = word.partition("=")
+        choices.append([f"{name}{equals}{v}" for v in values.split("|")])
     return [family + ":" + ",".join(c) if c else family for c in itertools.product(*choices)]
 
 
@@ -121,11 +121,13 @@ RACE = "the race"  # what a worker is at when it times all configs of a problem
 class Parent:
     """Drives workers, each from where the last one died."""
 
-    def __init__(self, options):
+    def __init__(self, options, worker=(sys.executable, os.path.abspath(__file__), "--worker")):
+        self.worker, self.over = worker, None
         self.o, self.done, self.dead, self.at, self.why, self.casualties = options, {}, {}, None, None, 0
 
     def go(self):
-        while len(self.done) < len(self.o.cells):
+        """The results, in the order of the problems; self.over says why some are missing."""
+        while len(self.done) < len(self.o.cells) and not self.over:
             before = (len(self.done), sum(len(d) for d in self.dead.values()))
             why = self.work()
             if len(self.done) == len(self.o.cells):
@@ -138,8 +140,8 @@ class Parent:
                     self.bury(problem, config, why)
                 print(f"  {problem}: {config}: {why}; going on without it", flush=True)
             if before == (len(self.done), sum(len(d) for d in self.dead.values())):
-                raise SystemExit(f"no progress: {why}")
-        return [self.done[c.problem()] for c in self.o.cells]
+                self.over = f"no progress: {why}"
+        return [self.done[c.problem()] for c in self.o.cells if c.problem() in self.done]
 
     def bury(self, problem, config, why):
         """The same kernel is not tried again: that is the config under the problem's types, head dims and mask, whatever the shape."""
@@ -151,7 +153,7 @@ class Parent:
                 self.dead.setdefault(c.problem(), {})[config] = why if c.problem() == problem else f"{why}, at {problem}"
         self.casualties += 1
         if self.casualties >= self.o.casualties:
-            raise SystemExit(f"{self.casualties} kernels hung or faulted; the last: {config} at {problem}: {why}")
+            self.over = f"{self.casualties} kernels hung or faulted; no more are risked"
 
     def work(self):
         """Runs one worker to its end; why it ended."""
@@ -160,12 +162,17 @@ class Parent:
                "chosen": self.o.chosen, "peers": self.o.peer.split(",") if self.o.peer else [], "rounds": self.o.rounds,
                "sample": self.o.sample, "keep": self.o.keep, "threads": self.o.threads}
         self.at = self.why = None
-        child = subprocess.Popen([sys.executable, os.path.abspath(__file__), "--worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                 text=True)
+        child = subprocess.Popen(self.worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         child.stdin.write(json.dumps(job))
         child.stdin.close()
         lines = queue.Queue()
-        threading.Thread(target=lambda: [lines.put(x) for x in child.stdout] + [lines.put(None)], daemon=True).start()
+
+        def read():
+            with child.stdout as out:
+                for line in out:
+                    lines.put(line)
+            lines.put(None)
+        threading.Thread(target=read, daemon=True).start()
         while True:
             try:
                 line = lines.get(timeout=self.o.hang if self.at else 600)
@@ -181,7 +188,8 @@ class Parent:
             except ValueError:  # a library's own chatter
                 sys.stdout.write(line)
                 continue
-            self.hear(message)
+            if isinstance(message, dict):
+                self.hear(message)
 
     def hear(self, m):
         if "at" in m:
@@ -201,12 +209,15 @@ def main():
         import variants_worker
         return variants_worker.main(json.load(sys.stdin))
     begun = time.monotonic()
-    results = Parent(o).go()
+    parent = Parent(o)
+    results = parent.go()
     if o.json:
         with open(o.json, "w") as f:
             json.dump(results, f, indent=1)
     print(f"\n{sum(len(r['variants']) for r in results)} configs of {len(results)} problems in {time.monotonic() - begun:.0f} s")
-    return 0 if all(any(v.get("seconds") for v in r["variants"]) for r in results) else 1
+    if parent.over:
+        print(parent.over)
+    return 0 if not parent.over and all(any(v.get("seconds") for v in r["variants"]) for r in results) else 1
 
 
 if __name__ == "__main__":

@@ -121,14 +121,19 @@ class Worker:
         runners[v["config"]] = contest.Runner(lambda i: self.fa.launch(args[i % 2], plan))
 
     def heats(self, cell, runners):
-        """A first sample of all, then rounds of those that are near the best; the field is narrowed once more halfway."""
+        """A short sample of all, then rounds of those that are near the best; the field is narrowed once more halfway."""
         for name, r in runners.items():
             tell(at=(cell.problem(), name))
-            r.size(self.job["sample"])
-            r.seconds.append(r.sample())
-        for n, keep in ((max(2, self.job["rounds"] // 3), self.job["keep"] ** 1.5), (self.job["rounds"], self.job["keep"])):
-            best = min((stats.statistics.median(r.seconds) for r in runners.values()), default=None)
-            field = [r for name, r in runners.items() if name in self.job["peers"] or stats.statistics.median(r.seconds) < keep * best]
+            r.seconds = [r.sample()]
+        keep, sized = self.job["keep"], set()
+        ours = [r for name, r in runners.items() if name not in self.job["peers"]]
+        for n, slack in ((2, keep ** 3), (max(2, self.job["rounds"] // 3), keep ** 1.5), (self.job["rounds"], keep)):
+            best = min((stats.statistics.median(r.seconds) for r in ours), default=None)
+            field = [r for r in runners.values() if r not in ours or stats.statistics.median(r.seconds) < slack * best]
+            for r in field:
+                if r not in sized:
+                    r.size(self.job["sample"], r.seconds[-1])
+                    sized.add(r)
             for k in range(n):
                 tell(at=(cell.problem(), RACE))  # a sign of life, too
                 turn = k % max(1, len(field))

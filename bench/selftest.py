@@ -1,0 +1,384 @@
+#!/usr/bin/env python3
+"""What of the benchmarks needs neither PyTorch nor a GPU: cells, statistics, tables, figures, the analysis of profiles, and a launch
+through the C ABI on the simulator where FAGEN_LIBRARY is set.
+
+    python3 bench/selftest.py [TEST ...]
+"""
+import array
+import contextlib
+import ctypes
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree as xml
+
+import cells
+import figure
+import limits
+import ncu
+import report
+import stats
+import variants
+import winners
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def run(rate, work, kind="peer", error=2e-3, **more):
+    """A runner's record: five samples around a rate in TFLOP/s."""
+    t = work / rate / 1e12
+    return {"kind": kind, "error": error, "worst": 2 * error, "launches": 8, "seconds": [t * f for f in (1, 1.01, 0.99, 1.02, 0.98)], **more}
+
+
+def document():
+    """Two grids with made-up rates: 8 cells of d 64 and 128, one window with our causal kernel beside it."""
+    some = []
+    for i, c in enumerate(cells.grid("main", d=(64, 128), s=(1024, 4096))):
+        f = c.flops()
+        some.append({**c.dict(), "flops": f, "skipped": {"fa3": "no <such> module"}, "took": 0.5, "runs": {
+            "ours": run(500 + 10 * i, f, "ours", config="flash_fwd_mma:br=64", origin="shipped"), "cudnn": run(400 + 20 * i, f), "fa2": run(300, f)}})
+    c = cells.grid("window", d=(64,), s=(4096,))[0]
+    some.append({**c.dict(), "flops": c.flops(), "skipped": {}, "took": 2.5, "runs": {
+        "ours": run(350, c.flops(), "ours", config="flash_fwd_mma:br=64", origin="model"), "flex": run(250, c.flops()),
+        "ours, causal": run(400, c.beside("causal").flops(), "ours", mask="causal", flops=c.beside("causal").flops())}})
+    return {"schema": 2, "host": {"device": "Example GPU", "driver": "1.2", "torch": "2", "date": "2026-01-02 03:04 UTC"}, "fagen": {},
+            "peers": {"cudnn": {"version": "9"}, "fa2": {"version": "2"}, "fa3": {"missing": "no <such> module"}, "flex": {"version": "2"}},
+            "protocol": {"rounds": 5, "sample": 0.003, "seconds": None, "buffers": 2, "seed": 1},
+            "clocks": {"before": {"clocks.sm": "1980 MHz"}, "after": {"clocks.sm": "1700 MHz"}}, "cells": some, "took": 6.5}
+
+
+class Cells(unittest.TestCase):
+    def test_grids_have_the_cells_that_are_promised(self):
+        self.assertEqual({n: len(cells.grid(n)) for n in cells.GRIDS},
+                         {"main": 60, "fp16": 36, "odd": 24, "window": 4, "gqa": 10, "quick": 12})
+        for name in cells.GRIDS:
+            for c in cells.grid(name):
+                self.assertEqual(c.hq % c.hkv, 0, c)
+                if name not in ("gqa",):
+                    self.assertEqual(c.b * c.sq, cells.TOKENS, c)
+                    self.assertEqual(c.hq, cells.WIDTH // c.d, c)
+
+    def test_pairs_are_those_that_a_count_finds(self):
+        for sq, sk in ((7, 7), (5, 9), (9, 5)):
+            for mask, left, right in (("none", -1, -1), ("causal", -1, -1), ("window", 2, 0), ("window", -1, 1), ("window", 3, -1), ("window", 0, 0)):
+                for diagonal in ("bottom-right", "top-left"):
+                    c = cells.Cell("x", "bf16", 8, 8, 1, 1, 1, sq, sk, mask, left, right, diagonal)
+                    off = sk - sq if diagonal == "bottom-right" else 0
+                    lo, hi = {"none": (-1, -1), "causal": (-1, 0)}.get(mask, (left, right))
+                    count = sum((lo < 0 or -lo <= j - i - off) and (hi < 0 or j - i - off <= hi) for i in range(sq) for j in range(sk))
+                    self.assertEqual(c.pairs(), count, c)
+
+    def test_flops_follow_the_convention(self):
+        full = cells.parse("bf16,d=64,b=2,hq=3,sq=128,sk=256")
+        self.assertEqual(full.flops(), 4 * 2 * 3 * 128 * 256 * 64)
+        self.assertEqual(cells.parse("bf16,d=64,mask=causal,b=2,hq=3,sq=128,sk=256").flops(), full.flops() / 2)
+        self.assertEqual(cells.parse("bf16,d=64,dv=32,b=2,hq=3,sq=128,sk=256").flops(), 2 * 2 * 3 * 128 * 256 * 96)
+        w = cells.grid("window", d=(128,), s=(4096,))[0]
+        self.assertEqual(w.flops(), 4 * w.b * w.hq * 128 * sum(min(i, 1024) + 1 for i in range(4096)))
+
+    def test_texts_of_problems_are_read(self):
+        self.assertEqual(cells.parse("128,causal,4096").problem(), "bf16,d=128,dv=128,mask=causal,b=4,hq=16,hkv=16,sq=4096,sk=4096")
+        self.assertEqual(cells.parse("fp16,64,none,1024").dtype, "fp16")
+        self.assertEqual((cells.parse("64,window,4096,window=100:3").left, cells.parse("64,window,4096,window=100:3").right), (100, 3))
+        for c in cells.grid("main") + cells.grid("gqa"):
+            again = cells.parse(c.problem())
+            self.assertEqual((again.problem(), again.flops()), (c.problem(), c.flops()))
+        for wrong in ("128", "128,causal", "128,round,512", "bf16,d=64,colour=3", "bf16,mask=none"):
+            with self.assertRaises(ValueError, msg=wrong):
+                cells.parse(wrong)
+        with self.assertRaises(ValueError):
+            cells.grid("mian")
+
+
+class Stats(unittest.TestCase):
+    def test_means_and_spreads(self):
+        self.assertAlmostEqual(stats.geomean([1, 4]), 2)
+        self.assertTrue(math.isnan(stats.geomean([])))
+        self.assertAlmostEqual(stats.spread([10, 11, 12, 9, 8]), 0.1)
+        self.assertEqual([stats.rounds_that_fit(*x) for x in ((None, 1, 3, 9), (5, 1, 3, 9), (0.1, 1, 3, 9), (99, 1, 3, 9))], [9, 5, 3, 9])
+
+    def judged(self, **errors):
+        runs = {n: {"kind": "ours" if n.startswith("ours") else "peer", "error": e, "worst": w} for n, (e, w) in errors.items()}
+        return set(stats.judge(runs))
+
+    def test_a_wrong_output_is_seen(self):
+        self.assertEqual(self.judged(ours=(2e-3, 4e-3), cudnn=(2e-3, 4e-3)), set())
+        self.assertEqual(self.judged(ours=(1e-2, 1e-2), cudnn=(2e-3, 4e-3)), {"ours"})
+        self.assertEqual(self.judged(ours=(math.inf, math.inf), cudnn=(2e-3, 4e-3)), {"ours"})
+        self.assertEqual(self.judged(ours=(3e-3, 0.9), cudnn=(2e-3, 4e-3)), {"ours"}, "one tile that is off")
+        self.assertEqual(self.judged(ours=(4.1e-3, 5e-3), cudnn=(2e-3, 4e-3), fa2=(3e-3, 4e-3)), {"ours"}, "more than twice the best peer's")
+        self.assertEqual(self.judged(ours=(4.1e-3, 5e-3), cudnn=(0.5, 0.5)), {"cudnn"}, "a wrong peer is no measure")
+
+    def test_the_best_peer_is_the_fastest_right_one(self):
+        c = document()["cells"][0]
+        self.assertEqual(stats.best_peer(c), "cudnn")
+        self.assertAlmostEqual(stats.ratio(c), 500 / 400)
+        self.assertAlmostEqual(stats.ratio(c, "fa2"), 500 / 300)
+        c["runs"]["cudnn"]["wrong"] = "yes"
+        self.assertEqual(stats.best_peer(c), "fa2")
+        c["runs"]["ours"]["wrong"] = "yes"
+        self.assertIsNone(stats.ratio(c))
+
+
+class Tables(unittest.TestCase):
+    def test_numbers_arrive_in_the_tables(self):
+        text = report.markdown(document())
+        self.assertIn("| 64 | none | 500 / 400 cudnn = 1.25 (1.0) | 510 / 420 cudnn = 1.21 (1.0) |", text)
+        self.assertIn("Geometric mean of the 8 ratios to the best peer", text)
+        self.assertIn("From there to below 1.10: 2 of 8: bf16 d=128 causal s=4096: 1.056 of cudnn", text)
+        self.assertIn("| 64 | 4096 | 350 | 400 | 0.88 |", text, "the window beside our causal kernel")
+        self.assertIn("Without FlashAttention-3 in some cells: no <such> module", text)
+        self.assertNotIn("Without a right result", text)
+        for line in text.splitlines():  # every table is as wide as its head
+            if line.startswith("| ---"):
+                width = line.count("|")
+            elif line.startswith("| ") and "width" in locals() and prior.startswith("|"):
+                self.assertEqual(line.count("|"), width, line)
+            prior = line
+
+    def test_what_went_wrong_is_told(self):
+        doc = document()
+        doc["cells"][1]["runs"]["ours"] = {"kind": "ours", "error": 0.5, "worst": 1, "wrong": "relative error 5.00e-01"}
+        doc["cells"][2]["skipped"]["ours"] = "status -7"
+        del doc["cells"][2]["runs"]["ours"]
+        text = report.markdown(doc)
+        self.assertEqual(len(report.failures(doc)), 2)
+        self.assertIn("### Without a right result of ours", text)
+        self.assertIn("| 64 | none | 500 / 400 cudnn = 1.25 (1.0) | wrong |", text)
+
+    def test_a_figure_is_well_formed_and_stands_alone(self):
+        pictures = figure.of(document())
+        self.assertEqual(list(pictures), ["main", "window"])
+        for text in pictures.values():
+            self.assertNotIn("href", text)
+            self.assertIn("prefers-color-scheme: dark", text)
+        root = xml.fromstring(pictures["main"])
+        names = [e.tag.split("}")[1] for e in root.iter()]
+        self.assertEqual(names.count("polyline"), 4 * 3, "panels times runners")
+        told = [e.text for e in root.iter() if e.tag.endswith("title")]
+        self.assertIn("fagen, s = 1024: 500 TFLOP/s", told)
+        width, height = float(root.get("width")), float(root.get("height"))
+        for e in root.iter():
+            for name in ("x", "x1", "x2", "cx"):
+                if e.get(name):
+                    self.assertTrue(0 <= float(e.get(name)) <= width, e.attrib)
+            for name in ("y", "y1", "y2", "cy"):
+                if e.get(name):
+                    self.assertTrue(0 <= float(e.get(name)) <= height, e.attrib)
+            for point in (e.get("points") or "").split():
+                x, y = (float(v) for v in point.split(","))
+                self.assertTrue(0 <= x <= width and 0 <= y <= height, point)
+
+    def test_replay_makes_them_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = {n: os.path.join(folder, n) for n in ("r.json", "r.md", "r.svg", "r-window.svg")}
+            for wrong, code in ((False, 0), (True, 1)):
+                doc = document()
+                if wrong:
+                    doc["cells"][0]["runs"]["ours"]["wrong"] = "yes"
+                with open(path["r.json"], "w") as f:
+                    json.dump(doc, f)
+                done = subprocess.run([sys.executable, os.path.join(HERE, "side_by_side.py"), "--replay", path["r.json"], "--markdown",
+                                       path["r.md"], "--svg", path["r.svg"]], capture_output=True, text=True)
+                self.assertEqual(done.returncode, code, done.stderr)
+                with open(path["r.md"]) as f:
+                    self.assertEqual(f.read().strip(), done.stdout.strip())
+                for name in ("r.svg", "r-window.svg"):
+                    xml.parse(path[name])
+
+
+class Variants(unittest.TestCase):
+    def test_choices_are_expanded(self):
+        self.assertEqual(variants.expand("f:a=1|2,b=3,c=4|5"), ["f:a=1,b=3,c=4", "f:a=1,b=3,c=5", "f:a=2,b=3,c=4", "f:a=2,b=3,c=5"])
+        self.assertEqual(variants.expand("f"), ["f"])
+
+    def test_what_is_common_is_told_once(self):
+        short, common = variants.varying(["f:a=1,b=2", "f:a=3,b=2"])
+        self.assertEqual((short, common), ({"f:a=1,b=2": "a=1", "f:a=3,b=2": "a=3"}, "f:b=2"))
+        short, common = variants.varying(["f:a=1", "g:a=1"])
+        self.assertEqual((short, common), ({"f:a=1": "f:", "g:a=1": "g:"}, "a=1"))
+
+    def drive(self, configs, problems, **given):
+        """The parent over a worker that hangs in f:hang, dies in f:die and times the others."""
+        with tempfile.TemporaryDirectory() as folder:
+            worker = os.path.join(folder, "worker.py")
+            with open(worker, "w") as f:
+                f.write("""
+import json, os, sys, threading
+job = json.load(sys.stdin)
+print("chatter of a library", flush=True)
+print(12, flush=True)
+for c in job["cells"]:
+    problem = f"{c['dtype']},d={c['d']},dv={c['dv']},mask={c['mask']},b={c['b']},hq={c['hq']},hkv={c['hkv']},sq={c['sq']},sk={c['sk']}"
+    out = []
+    for config in job["configs"]:
+        v = {"config": config}
+        out.append(v)
+        if config in job["dead"].get(problem, {}):
+            v["why"] = job["dead"][problem][config]
+            continue
+        print(json.dumps({"at": [problem, config]}), flush=True)
+        if config == "f:hang": threading.Event().wait()
+        if config == "f:die": os._exit(3)
+        v.update(seconds=[1e-3 * len(config)], error=1e-3)
+    print(json.dumps({"at": None, "result": {"problem": problem, "flops": 1e9, "variants": out}}), flush=True)
+""")
+            o = variants.parse([x for p in problems for x in ("--problem", p)] + ["--hang", "2"] + configs)
+            for k, v in given.items():
+                setattr(o, k, v)
+            with contextlib.redirect_stdout(io.StringIO()):
+                return variants.Parent(o, (sys.executable, worker)).go()
+
+    def test_a_kernel_that_hangs_or_dies_takes_only_itself_along(self):
+        results = self.drive(["f:a=1", "f:hang", "f:die", "f:longer=1"], ["64,none,512", "64,none,1024"])
+        self.assertEqual(len(results), 2)
+        for r in results:
+            by = {v["config"]: v for v in r["variants"]}
+            self.assertEqual([c for c, v in by.items() if v.get("seconds")], ["f:a=1", "f:longer=1"])
+            self.assertIn("hangs", by["f:hang"]["why"])
+            self.assertIn("ended with 3", by["f:die"]["why"])
+        self.assertIn(", at bf16,d=64", results[1]["variants"][1]["why"], "the same kernel was not tried again")
+        text = variants.tables(results, 10)
+        self.assertLess(text.index("a=1"), text.index("longer=1"))
+
+    def test_too_many_casualties_end_it_with_what_there_is(self):
+        results = self.drive(["f:a=1", "f:die"], ["64,none,512", "128,none,512", "256,none,512"], casualties=2)
+        self.assertEqual([r["problem"].split(",")[1] for r in results], ["d=64"])
+
+    def test_winners_become_rows(self):
+        race = [{"problem": "bf16,d=64,dv=64,mask=none,b=4,hq=4,hkv=4,sq=512,sk=512", "flops": 1, "variants": [
+            {"config": "f:a=1", "seconds": [3, 3, 3]}, {"config": "f:a=2", "seconds": [2, 2, 2]}, {"config": "cudnn", "peer": True, "seconds": [1]},
+            {"config": "f:a=3", "why": "wrong"}]}]
+        tuned = {"problems": [{"problem": "fp16,d=72,dv=72,mask=causal,o=fp16,align=16,b=1,hq=2,hkv=2,sq=9,sk=9", "source": "measured",
+                               "winner": {"config": "g:b=1", "seconds": 1.0}},
+                              {"problem": "fp16,d=8,dv=8,mask=none,o=fp16,align=16", "source": "model", "winner": {"config": "g:b=2", "seconds": 1.0}}]}
+        best = winners.read([race, tuned])
+        first = "bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=4,hq=4,hkv=4,sq=512,sk=512"
+        self.assertEqual({k: v[1] for k, v in best.items()}, {first: "f:a=2", tuned["problems"][0]["problem"]: "g:b=1"})
+        self.assertIn("align=8", winners.full("bf16,d=68"))
+        old = f'/* head */\nDEFAULT("Chip", "{first}",\n        "f:old=1")\nDEFAULT("Other", "{first}",\n        "f:old=2")\n'
+        new = winners.merge(old, "Chip", best)
+        self.assertTrue(new.startswith("/* head */\n"))
+        self.assertEqual([m[2] for m in winners.ROW.findall(new)], ["f:a=2", "f:old=2", "g:b=1"])
+
+
+ACTIVE = ".avg.pct_of_peak_sustained_active"
+PROFILE = {  # metric: (unit, value) of a made-up launch
+    "gpu__time_duration.sum": ("us", "820.50"), "sm__pipe_tensor_cycles_active" + ACTIVE: ("%", "83.2"),
+    "sm__inst_executed_pipe_xu" + ACTIVE: ("%", "38.5"), "smsp__issue_active" + ACTIVE: ("%", "35.1"),
+    "launch__registers_per_thread": ("register/thread", "168"), "launch__shared_mem_per_block_dynamic": ("Kbyte/block", "200.70"),
+    "launch__grid_size": ("", "2,048"), "launch__block_size": ("", "384"), "sm__cycles_elapsed.avg.per_second": ("Ghz", "1.50"),
+    "sm__cycles_elapsed.max": ("cycle", "1,230,000"), "sm__cycles_active.avg": ("cycle", "1,000,000"),
+    "smsp__average_warps_issue_stalled_gmma_per_issue_active.ratio": ("inst", "2.00"),
+    "smsp__average_warps_issue_stalled_wait_per_issue_active.ratio": ("inst", "1.00"),
+    "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio": ("inst", "1.00"), "dram__bytes_read.sum": ("Mbyte", "201.5")}
+
+
+def raw_page(metrics):
+    quoted = [",".join(f'"{x}"' for x in row) for row in (
+        ["ID", "Kernel Name", "Block Size"] + list(metrics), ["", "", ""] + [u for u, _ in metrics.values()],
+        ["0", "fa_fwd", "(384, 1, 1)"] + [v for _, v in metrics.values()])]
+    return "==PROF== Connected to process 1 (fagen)\n" + "\n".join(quoted) + "\n==PROF== Disconnected\n"
+
+
+class Profiles(unittest.TestCase):
+    def test_both_pages_are_read_in_base_units(self):
+        k, = ncu.parse(raw_page(PROFILE))
+        self.assertEqual(k["kernel"], "fa_fwd")
+        self.assertAlmostEqual(k["metrics"]["gpu__time_duration.sum"], 820.5e-6)
+        self.assertAlmostEqual(k["metrics"]["launch__shared_mem_per_block_dynamic"], 200700)
+        self.assertEqual(k["metrics"]["launch__grid_size"], 2048)
+        rows = [f'"0","fa_fwd","Some","{n}","{u}","{v}"' for n, (u, v) in PROFILE.items()]
+        details, = ncu.parse('"ID","Kernel Name","Section Name","Metric Name","Metric Unit","Metric Value"\n' + "\n".join(rows))
+        self.assertEqual(details["metrics"], k["metrics"])
+        with self.assertRaisesRegex(ncu.Error, "ERR_NVGPUCTRPERM"):
+            ncu.parse("==ERROR== ERR_NVGPUCTRPERM\n")
+
+    def says(self, **changed):
+        profile = {**PROFILE, **{n: ("%", str(v)) for n, v in changed.items()}}
+        return limits.analyse(ncu.parse(raw_page(profile))[0], cells.parse("128,none,4096"))
+
+    def test_the_limit_is_named(self):
+        a = self.says()
+        self.assertEqual(a["says"][0], "Limited by the matrix units: 83 % of their peak.")
+        text = "\n".join(a["says"])
+        self.assertIn("670 TFLOP/s at 1.50 GHz", text)
+        self.assertIn("Useful products are 83 % of the matrix peak", text)
+        self.assertIn("stood idle 19 %", text)
+        self.assertIn("168 registers", text)
+        tensor, xu = "sm__pipe_tensor_cycles_active" + ACTIVE, "sm__inst_executed_pipe_xu" + ACTIVE
+        self.assertIn("most likely limited by the special-function units", self.says(**{tensor: 30, xu: 75})["says"][0].lower())
+        latency = self.says(**{tensor: 40})["says"][0]
+        self.assertIn("Limited by latency", latency)
+        self.assertIn("wgmma to end (67 %)", latency)
+        self.assertIn("they take turns", "\n".join(self.says(**{tensor: 55, xu: 45})["says"]))
+
+    def test_what_is_missing_is_named(self):
+        a = self.says()
+        self.assertTrue(any(m.startswith("l2 (lts__t_sectors") for m in a["missing"]), a["missing"])
+        self.assertFalse(any(m.startswith("matrix") for m in a["missing"]))
+        self.assertIn("Without a metric in this profile: ", limits.shown(a))
+        self.assertEqual(limits.analyse({"kernel": "k", "metrics": {}})["says"], ["Nothing tells how busy the units are."])
+
+    def test_a_saved_profile_is_enough(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as f:
+            f.write(raw_page(PROFILE))
+            f.flush()
+            done = subprocess.run([sys.executable, os.path.join(HERE, "limits.py"), "--csv", f.name, "--problem", "128,none,4096"],
+                                  capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Limited by the matrix units", done.stdout)
+
+
+@unittest.skipUnless(os.environ.get("FAGEN_LIBRARY"), "FAGEN_LIBRARY is not set")
+class Abi(unittest.TestCase):
+    """The struct layouts of fagen.py, and the lever, through a launch on the simulator."""
+
+    def test_a_named_config_runs(self):
+        import fagen
+        fa = fagen.Fagen(lever=True, device="sim:sm_80")
+        b, s, h, d = 2, 40, 2, 64
+        p = fa.problem(dtype="fp16", mask="causal", d=d, b=b, hq=h, hkv=h, sq=s, sk=s)
+        ranked = fa.rank(p, 5)
+        self.assertEqual(len(ranked), 5)
+        config = fa.pick(p, "flash_fwd_mma:br=64,bc=64")
+        self.assertTrue(config.startswith("flash_fwd_mma:br=64,bc=64,"), config)
+        plan = fa.plan(p, config)
+        self.assertEqual(plan.told["threads"] % 32, 0)
+        self.assertGreater(plan.told["smem"], 0)
+        with self.assertRaisesRegex(fagen.Error, "accepted"):
+            fa.pick(p, "flash_fwd_mma:br=65")
+        n = b * s * h * d
+        values = array.array("H", [0x3C00 + (i // (h * d)) % s for i in range(n)])  # of V: by key; Q and K are 0, so that O is a mean
+        memory = {}
+        for name in "qkvo":
+            memory[name] = ctypes.c_void_p()
+            fa.check(fa.lib.fa_alloc(fa.ctx, ctypes.byref(memory[name]), ctypes.c_size_t(2 * n)))
+            data = values if name == "v" else array.array("H", bytes(2 * n))
+            fa.check(fa.lib.fa_copy(fa.ctx, memory[name], ctypes.c_void_p(data.buffer_info()[0]), ctypes.c_size_t(2 * n), 0))
+        args = fagen.Args(size=ctypes.sizeof(fagen.Args), dtype=fagen.FP16, d=d, dv=d, b=b, hq=h, hkv=h, sq=s, sk=s, mask=fagen.CAUSAL)
+        for name in "qkvo":
+            setattr(args, name, fagen.Tensor(memory[name].value, s * h * d, h * d, d))
+        self.assertEqual(fa.workspace(args, plan), 0)
+        out = array.array("H", bytes(2 * n))
+        for use in (plan, None):
+            fa.launch(args, use, stream=0)
+            fa.check(fa.lib.fa_copy(fa.ctx, ctypes.c_void_p(out.buffer_info()[0]), memory["o"], ctypes.c_size_t(2 * n), 1))
+            self.assertEqual(out[0], 0x3C00, "the first query sees the first key")
+            self.assertEqual(out[(s - 1) * h * d], 0x3C00 + round((s - 1) / 2 + 0.01), "the last sees all")
+            self.assertEqual(out[n - 1], out[(s - 1) * h * d], "and so in the last batch and head")
+        told = fagen.explained(fa.explain(args))
+        self.assertIn(told["origin"], ("shipped", "model", "tuned", "modelled"))
+        self.assertIn("flash_fwd_mma:", told["config"])
+        for name in "qkvo":
+            fa.check(fa.lib.fa_free(fa.ctx, memory[name]))
+        fa.close()
+
+
+if __name__ == "__main__":
+    unittest.main()
