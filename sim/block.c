@@ -1,4 +1,5 @@
 /* block: what a block of threads needs while it runs, and how it begins. */
+#include "group.h"
 #include "wgmma.h"
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
 void sim_block_free(sim_block *b)
 {
     for (uint32_t k = 0; b->arena && k < b->warps; k++) free(b->warp[k].copies), sim_pipeline_free(&b->warp[k]);
-    sim_wgmma_log_free(b);
+    sim_group_free(b);
     free(b->mbarrier);
     free(b->arena);
 }
@@ -103,7 +104,7 @@ void sim_block_start(sim_block *b, const uint32_t id[3])
     for (int k = 0; k < 3; k++) b->id[k] = id[k];
     b->linear = id[0] + (uint64_t)l->grid[0] * (id[1] + (uint64_t)l->grid[1] * id[2]);
     if (b->checked) memset(b->state, 0, b->words);
-    sim_wgmma_log_clear(b);
+    sim_group_start(b);
     if (b->held) memset(b->held, 0, (size_t)b->words * sizeof *b->held);
     memset(b->shared, 0xFF, b->shared_size);
     for (uint32_t k = 0; k < SIM_BARRIERS; k++) b->barrier[k].seen = b->barrier[k].sleepers = 0;

@@ -50,6 +50,7 @@ static size_t waits_for(const sim_warp *w, char *to, size_t room)
     const sim_block *b = w->block;
     const sim_mbarrier *m = w->waits;
     if (w->state == W_BARRIER) return (size_t)snprintf(to, room, "waits at barrier %d, where %u of %u threads are", w->barrier, b->barrier[w->barrier].arrived, b->barrier[w->barrier].count);
+    if (w->wants) return (size_t)snprintf(to, room, "waits for %u more registers per thread, but its block has given back %u", w->wants, b->registers);
     if (!m) return (size_t)snprintf(to, room, "waits in vain");
     size_t n = (size_t)snprintf(to, room, "waits for phase %llu of the mbarrier at offset %u", (unsigned long long)m->phase, m->address);
     if (m->pending) n += (size_t)snprintf(to + n, room - n, ", which waits for %u more of %u arrivals", m->pending, m->expected);
@@ -73,7 +74,7 @@ static void deadlock(sim_cluster *c)
             n += (size_t)snprintf(text + n, sizeof text - n, "has exited");
             continue;
         }
-        const sim_insn *i = &b->program->code[w->state == W_BARRIER ? w->waiting_at : w->pc ? w->pc - 1 : 0];
+        const sim_insn *i = &b->program->code[w->state == W_BARRIER || w->wants ? w->waiting_at : w->pc ? w->pc - 1 : 0];
         n += waits_for(w, text + n, sizeof text - n);
         n += (size_t)snprintf(text + n, sizeof text - n, ", PTX line %u: %.120s", i->line, i->text);
         if (sim_report_where(b->program, i, where, sizeof where)) n += (size_t)snprintf(text + n, sizeof text - n, ", from %.200s", where);

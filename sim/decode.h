@@ -46,5 +46,6 @@ bool sim_decode_mma(dec *d);
 bool sim_decode_prefetch(dec *d);
 
 /* decode_wgmma.c */
+bool sim_decode_registers(dec *d);
 bool sim_decode_wgmma(dec *d);
 #endif

@@ -1,4 +1,4 @@
-/* decode_wgmma: wgmma.mma_async of f16 and bf16 into f32, and the instructions that order it. */
+/* decode_wgmma: wgmma.mma_async of f16 and bf16 into f32, the instructions that order it, and setmaxnreg. */
 #include "decode.h"
 #include "run.h"
 #include <stdlib.h>
@@ -70,5 +70,20 @@ bool sim_decode_wgmma(dec *d)
     if (wait) d->o->imm = (int64_t)constant(d, 0, "the number of groups must be a constant");
     if (!(fence || commit || wait)) sim_dec_fail(d, "this wgmma instruction is not simulated");
     d->o->run = fence ? sim_run_wgmma_fence : commit ? sim_run_wgmma_commit : sim_run_wgmma_wait;
+    return true;
+}
+
+bool sim_decode_registers(dec *d)
+{
+    bool take = sim_dec_mod(d, "inc"), give = !take && sim_dec_mod(d, "dec");
+    if (d->p->module->target < 90 || !d->p->module->target_suffix) sim_dec_fail(d, "setmaxnreg exists on sm_90a and its like only");
+    if (!take && !give) sim_dec_fail(d, "setmaxnreg is .inc or .dec");
+    if (!sim_dec_mod(d, "sync") || !sim_dec_mod(d, "aligned") || sim_dec_type(d) != T_U32) sim_dec_fail(d, ".sync.aligned.u32 is missing");
+    if (d->i->guard >= 0) sim_dec_fail(d, "a predicated setmaxnreg is not simulated; branch around it");
+    sim_dec_ops(d, 1, 1);
+    uint64_t n = constant(d, 0, "the number of registers must be a constant");
+    if (n < 24 || n > 256 || n % 8) sim_dec_fail(d, "the number of registers must be a multiple of 8 from 24 to 256");
+    d->o->imm = (int64_t)n;
+    d->o->run = sim_run_registers, d->o->cls = C_CONTROL, d->o->sub = take ? REGISTERS_INC : REGISTERS_DEC;
     return true;
 }

@@ -85,6 +85,8 @@ struct sim_warp {
     uint32_t group[SIM_LANES]; /* groups each lane has committed */
     uint8_t *local;            /* lane-major */
     struct sim_pipeline *pipeline; /* of wgmma; NULL in programs without */
+    uint32_t issued;           /* instructions of its warp group: see group.c */
+    uint32_t registers, wants; /* of a thread; what setmaxnreg waits for */
     sim_fence fence[SIM_FENCES]; /* the latest, by number modulo the size; see proxy.c */
     uint32_t fences, fence_lost; /* lost: time of the latest that was overwritten */
 };
@@ -123,7 +125,8 @@ typedef struct sim_block {
     uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
     uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | author << 20 | bytes << 16 | actor; see proxy.h */
     uint32_t *read;            /* per warp, per 4 bytes: time << 4 | bytes */
-    struct sim_wgmma_log *group_log[SIM_WARPS / 4]; /* of each warp group */
+    struct sim_group_log *group_log[SIM_WARPS / 4]; /* of each warp group */
+    uint32_t registers;        /* that setmaxnreg gave back: per thread, summed over the warps */
     uint16_t *held;            /* per 4 bytes: asynchronous reads under way; NULL where there are none */
     uint32_t words;
     sim_barrier barrier[SIM_BARRIERS];

@@ -114,6 +114,7 @@ typedef struct sim_program {
     uint32_t shared_bytes;   /* static */
     uint32_t local_bytes;
     int max_threads, required[3];
+    uint32_t registers;      /* per thread at the launch, as far as the directives tell; 0: they do not. For setmaxnreg */
     bool proxy;              /* uses the async proxy: wgmma or bulk copies */
     struct sim_module *module;
 } sim_program;

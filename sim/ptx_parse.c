@@ -364,6 +364,14 @@ static void body(ptx_parser *p, ptx_function *f)
     }
 }
 
+/* Registers per thread that ptxas grants a kernel with setmaxnreg: all that its bounds leave of a multiprocessor's 65536. */
+static uint32_t registers_of(uint32_t most, uint32_t threads, uint32_t blocks)
+{
+    uint32_t n = threads ? 65536 / (((threads + 31) & ~31u) * blocks) & ~7u : 0;
+    if (most) n = (most + 7) & ~7u;
+    return n > 256 ? 256 : n;
+}
+
 static void function(ptx_parser *p, bool entry)
 {
     ptx_function f = {0};
@@ -380,6 +388,7 @@ static void function(ptx_parser *p, bool entry)
     }
     prog.name = sim_text_name(p, false);
     parameters(p, &f);
+    uint32_t most = 0, bound = 0, blocks = 1;
     while (sim_text_peek(p) == '.') {
         p->at++;
         uint32_t line = p->line;
@@ -391,6 +400,9 @@ static void function(ptx_parser *p, bool entry)
         do sim_text_number(p, &o[n++]);
         while (n < 3 && sim_text_take(p, ','));
         uint64_t threads = o[0].imm * o[1].imm * o[2].imm;
+        if (!strcmp(s, "maxnreg")) most = (uint32_t)o[0].imm;
+        if (!strcmp(s, "minnctapersm") && o[0].imm) blocks = (uint32_t)o[0].imm;
+        if (!strcmp(s, "maxntid") || !strcmp(s, "reqntid")) bound = (uint32_t)threads;
         if (!strcmp(s, "maxntid")) prog.max_threads = threads && threads < 1024 ? (int)threads : 1024;
         else if (!strcmp(s, "reqntid")) for (int k = 0; k < 3; k++) prog.required[k] = (int)o[k].imm;
         else if (!strcmp(s, "reqnctapercluster")) {
@@ -398,6 +410,7 @@ static void function(ptx_parser *p, bool entry)
         } else if (strcmp(s, "minnctapersm") && strcmp(s, "maxnreg") && strcmp(s, "maxnctapersm") && strcmp(s, "maxclusterrank"))
             sim_ptx_fail(p, line, "unknown directive .%s", s);
     }
+    prog.registers = registers_of(most, bound, blocks);
     if (sim_text_take(p, ';')) return; /* a declaration */
     body(p, &f);
     place_shared(p, &f);

@@ -18,7 +18,9 @@
     X(copy) X(commit) X(wait) X(mbarrier_init) X(mbarrier_inval) X(mbarrier_arrive) X(mbarrier_test) X(copy_arrive)       \
     X(barrier) X(fence)                                                                                                   \
     /* wgmma.c */                                                                                                         \
-    X(wgmma) X(wgmma_fence) X(wgmma_commit) X(wgmma_wait)
+    X(wgmma) X(wgmma_fence) X(wgmma_commit) X(wgmma_wait)                                                                    \
+    /* group.c */                                                                                                         \
+    X(registers)
 #define X(name) sim_run sim_run_##name;
 SIM_RUNS(X)
 #undef X
@@ -33,6 +35,7 @@ enum { ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATO
 enum { BAR_SYNC, BAR_ARRIVE, BAR_AND, BAR_OR, BAR_POPC };
 enum { WAIT_GROUP, WAIT_ALL };
 enum { FENCE_MEMORY, FENCE_ASYNC };
+enum { REGISTERS_INC, REGISTERS_DEC };
 enum { WGMMA_SHARED_A = 1, WGMMA_MINUS_A = 2, WGMMA_MINUS_B = 4, WGMMA_TRANS_A = 8, WGMMA_TRANS_B = 16 };
 
 typedef struct sim_targets { uint32_t n, at[]; } sim_targets; /* of brx.idx */

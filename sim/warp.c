@@ -1,10 +1,13 @@
 /* warp: the loop that executes a warp, and how its lanes part and meet. The lanes that run are `active` at `pc`; others wait
  * on the stack. Lanes of a branch that went different ways meet again at its immediate post-dominator, `join`. */
 #include "exec.h"
+#include "group.h"
 #include "run.h"
 #include "wgmma.h"
 #include <fenv.h>
 #include <string.h>
+
+static sim_step leave(sim_warp *w) { return sim_pipeline_leave(w) && sim_group_leave(w) ? STEP_DONE : STEP_FAULT; }
 
 /* The next group of lanes on the stack that has not left. false: none. */
 static bool pop(sim_warp *w)
@@ -73,7 +76,7 @@ sim_step sim_run_exit(sim_warp *w, const sim_insn *i, uint32_t m)
     w->left |= m;
     w->active &= ~m;
     if (w->active) return STEP_NEXT;
-    return pop(w) ? STEP_JUMP : sim_pipeline_leave(w) ? STEP_DONE : STEP_FAULT;
+    return pop(w) ? STEP_JUMP : leave(w);
 }
 
 sim_step sim_run_trap(sim_warp *w, const sim_insn *i, uint32_t m)
@@ -137,7 +140,7 @@ sim_step sim_warp_run(sim_warp *w, int64_t slice)
     sim_block *b = w->block;
     const sim_insn *code = b->program->code;
     for (; slice > 0; slice--) {
-        while (w->pc == w->join) if (!pop(w)) return sim_pipeline_leave(w) ? STEP_DONE : STEP_FAULT;
+        while (w->pc == w->join) if (!pop(w)) return leave(w);
         const sim_insn *i = &code[w->pc];
         uint32_t m = w->active;
         if (i->guard >= 0) m &= i->guard_negated ? ~w->pred[i->guard] : w->pred[i->guard];

@@ -7,6 +7,7 @@
  * accumulates onto such registers takes over from the earlier one, and the wait delivers to whatever is still bound. */
 #include "wgmma.h"
 #include "descriptor.h"
+#include "group.h"
 #include "mma.h"
 #include "proxy.h"
 #include "run.h"
@@ -40,11 +41,7 @@ typedef struct sim_pipeline {
     uint32_t ops, cap, first;
     uint64_t group;         /* groups committed */
     uint32_t fences;
-    uint32_t issued;        /* entries of the group's log this warp has made or met */
 } pipeline;
-
-typedef struct entry { const sim_insn *insn; uint64_t a, b; } entry;
-typedef struct sim_wgmma_log { entry *entry; uint32_t n, cap; } group_log;
 
 static const char *name_of(const sim_warp *w, uint16_t held) { return w->block->program->held_names[held - 1]; }
 static sim_vec *value_at(product *p, uint32_t k) { return (sim_vec *)(void *)((uint8_t *)p->value + (size_t)k * 128); }
@@ -63,7 +60,7 @@ void sim_pipeline_start(sim_warp *w)
     pipeline *p = w->pipeline;
     if (!p) return;
     memset(p->hold, 0, w->block->program->held * sizeof(hold));
-    p->ops = 0, p->first = 1, p->group = 0, p->fences = 0, p->issued = 0;
+    p->ops = 0, p->first = 1, p->group = 0, p->fences = 0;
 }
 
 void sim_pipeline_free(sim_warp *w)
@@ -76,30 +73,11 @@ void sim_pipeline_free(sim_warp *w)
     free(p);
 }
 
-void sim_wgmma_log_clear(sim_block *b)
-{
-    for (uint32_t k = 0; k < SIM_WARPS / 4; k++) if (b->group_log[k]) b->group_log[k]->n = 0;
-}
-void sim_wgmma_log_free(sim_block *b)
-{
-    for (uint32_t k = 0; k < SIM_WARPS / 4; k++) {
-        if (b->group_log[k]) free(b->group_log[k]->entry);
-        free(b->group_log[k]);
-    }
-}
-
 bool sim_pipeline_leave(sim_warp *w)
 {
-    sim_block *b = w->block;
     pipeline *p = w->pipeline;
-    if (!p || !b->checked) return true;
-    if (p->ops) {
+    if (p && p->ops && w->block->checked) {
         sim_fault(w, p->op[0].insn, -1, CUDA_ERROR_LAUNCH_FAILED, "the warp exits while this wgmma is in flight; wgmma.wait_group is missing");
-        return false;
-    }
-    const group_log *g = b->group_log[w->index / 4];
-    if (g && p->issued < g->n) {
-        sim_fault(w, g->entry[p->issued].insn, -1, CUDA_ERROR_LAUNCH_FAILED, "the warp exits without this wgmma, which another warp of its warp group executes: all four must");
         return false;
     }
     return true;
@@ -321,50 +299,6 @@ static void retire(sim_warp *w)
 
 /* ---- the instructions ---- */
 
-static bool converged(sim_warp *w, const sim_insn *i, uint32_t m)
-{
-    if (m == SIM_ALL) return true;
-    return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a warp group's instruction needs all 32 lanes of each warp, but the mask is 0x%08x", m), false;
-}
-
-/* All four warps of a warp group execute the same products, in the same order, with the same descriptors. */
-static bool agrees(sim_warp *w, const sim_insn *i, uint64_t a, uint64_t b)
-{
-    sim_block *k = w->block;
-    group_log **at = &k->group_log[w->index / 4], *g = *at;
-    uint32_t first = w->index & ~3u;
-    if (k->threads < (first + 4) * 32) {
-        sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a wgmma needs a warp group of four whole warps, but the block has %u threads: warps %u and on are no group", k->threads, first);
-        return false;
-    }
-    if (!k->checked) return true;
-    if (!g && !(g = *at = calloc(1, sizeof *g))) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
-    uint32_t number = w->pipeline->issued++;
-    if (number == g->n) {
-        if (g->n == g->cap) {
-            uint32_t cap = g->cap ? g->cap * 2 : 64;
-            entry *grown = realloc(g->entry, cap * sizeof *grown);
-            if (!grown) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
-            g->entry = grown, g->cap = cap;
-        }
-        g->entry[g->n++] = (entry){i, a, b};
-        for (uint32_t x = first; x < first + 4; x++)
-            if (k->warp[x].state == W_DONE) {
-                sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "warp %u has exited without this wgmma, which its warp group executes: all four warps must", x);
-                return false;
-            }
-        return true;
-    }
-    const entry *e = &g->entry[number];
-    if (e->insn == i && e->a == a && e->b == b) return true;
-    if (e->insn != i)
-        sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the warps of a warp group execute different wgmma: number %u of this warp is here, that of another at PTX line %u", number, e->insn->line);
-    else
-        sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the warps of a warp group give different descriptors to a wgmma: 0x%016llx and 0x%016llx here, 0x%016llx and 0x%016llx in another", (unsigned long long)a,
-                  (unsigned long long)b, (unsigned long long)e->a, (unsigned long long)e->b);
-    return false;
-}
-
 static bool descriptor(sim_warp *w, const sim_insn *i, int arg, const char *what, uint64_t *to)
 {
     const sim_vec *v = sim_arg(w, i, arg);
@@ -381,8 +315,8 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     uint32_t regs = i->count * 4u;
     int d = i->defs, shared = i->sub & WGMMA_SHARED_A ? 1 : 0;
     uint64_t da = 0, db;
-    if (!converged(w, i, m)) return STEP_FAULT;
-    if ((shared && !descriptor(w, i, d, "A", &da)) || !descriptor(w, i, d + (shared ? 1 : 4), "B", &db) || !agrees(w, i, da, db)) return STEP_FAULT;
+    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
+    if ((shared && !descriptor(w, i, d, "A", &da)) || !descriptor(w, i, d + (shared ? 1 : 4), "B", &db) || !sim_group_agrees(w, i, m, da, db)) return STEP_FAULT;
     bool scale = sim_wgmma_scale(w, i);
     if (!registers_fit(w, i, scale)) return STEP_FAULT;
     product *o = append(w, i);
@@ -410,14 +344,14 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
 
 sim_step sim_run_wgmma_fence(sim_warp *w, const sim_insn *i, uint32_t m)
 {
-    if (!converged(w, i, m)) return STEP_FAULT;
+    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
     if (w->pipeline) w->pipeline->fences++;
     return STEP_NEXT;
 }
 
 sim_step sim_run_wgmma_commit(sim_warp *w, const sim_insn *i, uint32_t m)
 {
-    if (!converged(w, i, m)) return STEP_FAULT;
+    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
     if (w->pipeline) w->pipeline->group++;
     return STEP_NEXT;
 }
@@ -425,7 +359,7 @@ sim_step sim_run_wgmma_commit(sim_warp *w, const sim_insn *i, uint32_t m)
 sim_step sim_run_wgmma_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     pipeline *p = w->pipeline;
-    if (!converged(w, i, m)) return STEP_FAULT;
+    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
     while (p && p->ops && p->op[0].group + (uint64_t)i->imm < p->group) retire(w);
     return STEP_NEXT;
 }

@@ -12,9 +12,5 @@ bool sim_wgmma_scale(const sim_warp *w, const sim_insn *i); /* does this wgmma r
 bool sim_pipeline_prepare(sim_warp *w); /* false: out of memory */
 void sim_pipeline_start(sim_warp *w);
 void sim_pipeline_free(sim_warp *w);
-bool sim_pipeline_leave(sim_warp *w);   /* the warp exits; false: reported, something is in flight */
-
-/* Of a warp group, what its four warps have issued; they must agree. */
-void sim_wgmma_log_clear(sim_block *b);
-void sim_wgmma_log_free(sim_block *b);
+bool sim_pipeline_leave(sim_warp *w);   /* the warp exits; false: reported, a product is in flight */
 #endif
