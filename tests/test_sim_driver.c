@@ -155,7 +155,7 @@ Test(sim_driver, the_second_device)
     cu->cuCtxSetCurrent(c);
     uint32_t got;
     CUdeviceptr a = buffer("0123", 4);
-    run(".version 8.0\n.target sm_90a\n.address_size 64\n" KERNEL("st.global.u32 [%rd1], 9; fence.proxy.async; fence.acq_rel.cta; griddepcontrol.wait; setmaxnreg.inc.sync.aligned.u32 240; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"), 1, 32, 0, a, a);
+    run(".version 8.0\n.target sm_90a\n.address_size 64\n" KERNEL("st.global.u32 [%rd1], 9; fence.proxy.async; fence.acq_rel.cta; griddepcontrol.wait; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"), 1, 32, 0, a, a);
     fetch(&got, a, 4);
     cr_expect_eq(got, 9);
 }
