@@ -1,4 +1,5 @@
 /* block: what a block of threads needs while it runs, and how it begins. */
+#include "bulk.h"
 #include "group.h"
 #include "wgmma.h"
 #include <stdlib.h>
@@ -48,6 +49,8 @@ void sim_block_free(sim_block *b)
 {
     for (uint32_t k = 0; b->arena && k < b->warps; k++) free(b->warp[k].copies), sim_pipeline_free(&b->warp[k]);
     sim_group_free(b);
+    sim_bulk_drop(b);
+    free(b->bulk);
     free(b->mbarrier);
     free(b->arena);
 }
@@ -70,6 +73,7 @@ static void start_warp(sim_block *b, sim_warp *w)
     w->fences = w->fence_lost = 0;
     w->spun = 0, w->waits = NULL, w->vain = 0;
     memset(w->group, 0, sizeof w->group);
+    memset(w->bulk_group, 0, sizeof w->bulk_group);
     memset(w->defined, 0, b->program->tracked * sizeof *w->defined);
     for (uint32_t x = 0; x < SIM_ACTORS; x++) w->clock[x] = b->cluster->epoch;
     w->clock[w->actor] = b->cluster->epoch + 1;

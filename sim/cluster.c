@@ -1,6 +1,6 @@
 /* cluster: runs the warps of a cluster's blocks in the order of the schedule until all have left, and a launch's clusters on one or
  * more threads. A block of a launch without clusters is a cluster of one. */
-#include "exec.h"
+#include "bulk.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,7 +102,10 @@ static bool turn(sim_block *b, sim_warp *w, uint32_t *left)
     case STEP_FAULT: return false;
     case STEP_WAIT: w->state = W_BARRIER; break;
     case STEP_YIELD: w->state = W_SPIN, w->spun = b->cluster->progress; break;
-    case STEP_DONE: w->state = W_DONE, b->cluster->progress++, --*left; break;
+    case STEP_DONE:
+        w->state = W_DONE, b->cluster->progress++;
+        if (!sim_bulk_leave(w) || (!--*left && !sim_bulk_end(b))) return false;
+        break;
     default: break;
     }
     return !too_long(b, w) && !__atomic_load_n(&b->launch->stop, __ATOMIC_RELAXED);

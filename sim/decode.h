@@ -37,6 +37,7 @@ static inline char sim_type_class(sim_type t) { return t == T_PRED ? 'p' : sim_t
 sim_space sim_dec_space(dec *d); /* .global, .shared::cta, ...; none: generic */
 
 /* decode_memory.c */
+bool sim_dec_hints(dec *d); /* consumes cache hints. true: there is a cache-policy operand */
 bool sim_decode_atom(dec *d);
 bool sim_decode_cp(dec *d);
 bool sim_decode_ldmatrix(dec *d);
@@ -44,6 +45,10 @@ bool sim_decode_load_store(dec *d);
 bool sim_decode_mbarrier(dec *d);
 bool sim_decode_mma(dec *d);
 bool sim_decode_prefetch(dec *d);
+
+/* decode_bulk.c */
+bool sim_decode_bulk(dec *d);                    /* cp.async.bulk, cp.reduce.async.bulk; false: another cp */
+bool sim_decode_tensormap(dec *d, sim_space s); /* prefetch.tensormap */
 
 /* decode_wgmma.c */
 bool sim_decode_registers(dec *d);

@@ -19,7 +19,7 @@ sim_space sim_dec_space(dec *d)
 
 /* ---- memory ---- */
 
-static bool hints(dec *d) /* true: there is a cache-policy operand */
+bool sim_dec_hints(dec *d)
 {
     static const char *const words[] = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
                                         "L1::evict_last", "L1::no_allocate", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::64B",
@@ -41,7 +41,7 @@ bool sim_decode_load_store(dec *d)
     sim_insn *o = d->o;
     sim_space s = sim_dec_space(d);
     if (ordered(d)) o->flags |= F_VOLATILE;
-    bool policy = hints(d);
+    bool policy = sim_dec_hints(d);
     int n = sim_dec_mod(d, "v2") ? 2 : sim_dec_mod(d, "v4") ? 4 : sim_dec_mod(d, "v8") ? 8 : 1;
     sim_type t = sim_dec_type(d);
     if (t == T_PRED || t == T_B128 || n * sim_type_bytes(t) > 32) sim_dec_fail(d, "this type cannot be moved");
@@ -68,6 +68,7 @@ bool sim_decode_load_store(dec *d)
 bool sim_decode_prefetch(dec *d)
 {
     sim_space s = sim_dec_space(d);
+    if (sim_dec_mod(d, "tensormap")) return sim_decode_tensormap(d, s);
     static const char *const words[] = {"L1", "L2", "L2::evict_last", "L2::evict_normal", NULL};
     sim_dec_one_of(d, words, 0);
     sim_dec_ops(d, 1, 1);
@@ -83,7 +84,7 @@ bool sim_decode_atom(dec *d)
     sim_insn *o = d->o;
     sim_space s = sim_dec_space(d);
     ordered(d);
-    bool policy = hints(d);
+    bool policy = sim_dec_hints(d);
     sim_dec_mod(d, "noftz");
     int op = sim_dec_one_of(d, ops, -1);
     sim_type t = sim_dec_type(d);
@@ -157,6 +158,7 @@ bool sim_decode_mma(dec *d)
 bool sim_decode_cp(dec *d)
 {
     sim_insn *o = d->o;
+    if (sim_decode_bulk(d)) return true;
     if (!sim_dec_mod(d, "async")) sim_dec_fail(d, "this copy is not simulated");
     o->cls = C_MEMORY;
     if (sim_dec_mod(d, "commit_group")) return sim_dec_ops(d, 0, 0), o->run = sim_run_commit, o->cls = C_CONTROL, true;
@@ -177,8 +179,8 @@ bool sim_decode_cp(dec *d)
         o->run = sim_run_copy_arrive, o->space = (uint8_t)s;
         return true;
     }
-    bool cg = sim_dec_mod(d, "cg"), ca = !cg && sim_dec_mod(d, "ca"), to = sim_dec_mod(d, "shared") || sim_dec_mod(d, "shared::cta"), from = sim_dec_mod(d, "global"), policy = hints(d);
-    if (!(cg || ca) || !to || !from) { /* bulk and tensor copies: another family */
+    bool cg = sim_dec_mod(d, "cg"), ca = !cg && sim_dec_mod(d, "ca"), to = sim_dec_mod(d, "shared") || sim_dec_mod(d, "shared::cta"), from = sim_dec_mod(d, "global"), policy = sim_dec_hints(d);
+    if (!(cg || ca) || !to || !from) {
         d->i->used = 1;
         sim_dec_fail(d, "this copy is not simulated");
     }
@@ -207,7 +209,7 @@ bool sim_decode_mbarrier(dec *d)
 {
     sim_insn *o = d->o;
     static const char *const order[] = {"acquire", "release", "relaxed", NULL};
-    bool init = sim_dec_mod(d, "init"), inval = sim_dec_mod(d, "inval"), arrive = sim_dec_mod(d, "arrive"), drop = sim_dec_mod(d, "arrive_drop"), test = sim_dec_mod(d, "test_wait"),
+    bool complete = sim_dec_mod(d, "complete_tx"), init = sim_dec_mod(d, "init"), inval = sim_dec_mod(d, "inval"), arrive = sim_dec_mod(d, "arrive"), drop = sim_dec_mod(d, "arrive_drop"), test = sim_dec_mod(d, "test_wait"),
          wait = sim_dec_mod(d, "try_wait");
     bool expect = sim_dec_mod(d, "expect_tx"), parity = sim_dec_mod(d, "parity");
     if (sim_dec_mod(d, "noComplete")) sim_dec_fail(d, ".noComplete is not simulated");
@@ -216,13 +218,19 @@ bool sim_decode_mbarrier(dec *d)
     sim_space s = sim_dec_space(d);
     sim_dec_type(d);
     o->cls = C_MEMORY, o->space = (uint8_t)s;
-    if (drop || init + inval + arrive + test + wait != 1 || (expect && !arrive)) sim_dec_fail(d, "this mbarrier operation is not simulated");
+    bool bytes = complete || (expect && !arrive);
+    if (init + inval + arrive + drop + test + wait + bytes != 1 || (expect && drop)) sim_dec_fail(d, "this mbarrier operation is not simulated");
     if (init || inval) {
         sim_dec_ops(d, init ? 2 : 1, init ? 2 : 1);
         sim_dec_address(d, &d->i->op[0], s);
         if (init) sim_dec_in(d, &d->i->op[1], 'w', T_U32);
         o->run = init ? sim_run_mbarrier_init : sim_run_mbarrier_inval;
-    } else if (arrive) { /* state, [a] {, count or tx} */
+    } else if (bytes) { /* [a], tx */
+        sim_dec_ops(d, 2, 2);
+        sim_dec_address(d, &d->i->op[0], s);
+        sim_dec_in(d, &d->i->op[1], 'w', T_U32);
+        o->run = sim_run_mbarrier_tx, o->sub = complete;
+    } else if (arrive || drop) { /* state, [a] {, count or tx} */
         sim_dec_ops(d, 1, 3);
         bool state = d->i->op[0].kind != O_MEMORY;
         if (state) sim_dec_def(d, &d->i->op[0], 'q');
@@ -231,7 +239,7 @@ bool sim_decode_mbarrier(dec *d)
         if (d->i->ops > state + 1) sim_dec_in(d, &d->i->op[state + 1], 'w', T_U32);
         else sim_dec_push(d, SIM_NO_ARG, false);
         if (expect) o->flags |= F_EXPECT;
-        o->run = sim_run_mbarrier_arrive;
+        o->run = sim_run_mbarrier_arrive, o->sub = drop;
     } else {
         sim_dec_ops(d, 3, 4); /* p, [a], state or parity {, time} */
         sim_dec_def(d, &d->i->op[0], 'p');

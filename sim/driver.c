@@ -294,15 +294,6 @@ void sim_counters_get(sim_counters *out)
     if (out) *out = sim_the.counters;
 }
 
-CUresult sim_cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address, const cuuint64_t *dim,
-                                    const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave,
-                                    CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
-{
-    (void)map, (void)type, (void)rank, (void)address, (void)dim, (void)stride, (void)box, (void)step;
-    (void)interleave, (void)swizzle, (void)promotion, (void)fill;
-    return sim_tell(CUDA_ERROR_NOT_SUPPORTED, "tensor maps are not simulated");
-}
-
 static const cu_driver table = {
 #define X(f) .f = sim_##f,
     CU_DRIVER_FUNCTIONS(X)

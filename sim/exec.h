@@ -82,7 +82,7 @@ struct sim_warp {
     uint32_t clock[SIM_ACTORS]; /* what this warp knows of each actor's time: see shared.c */
     sim_copy *copies;
     size_t ncopies, copy_cap;
-    uint32_t group[SIM_LANES]; /* groups each lane has committed */
+    uint32_t group[SIM_LANES], bulk_group[SIM_LANES]; /* groups each lane has committed: of cp.async, of bulk copies */
     uint8_t *local;            /* lane-major */
     struct sim_pipeline *pipeline; /* of wgmma; NULL in programs without */
     uint32_t issued;           /* instructions of its warp group: see group.c */
@@ -108,6 +108,8 @@ typedef struct sim_mbarrier {
     int64_t tx;                /* bytes announced less bytes arrived */
     uint64_t phase;
     uint64_t landed, waited;   /* phase + 1 in which bytes last arrived, and that somebody last saw complete */
+    const sim_insn *last;      /* the bulk copy that last arrived, and who issued it */
+    sim_warp *last_warp;
     uint32_t clock[SIM_ACTORS], open[SIM_ACTORS]; /* of the last completed phase, and of the one under way */
 } sim_mbarrier;
 
@@ -132,6 +134,8 @@ typedef struct sim_block {
     sim_barrier barrier[SIM_BARRIERS];
     sim_mbarrier *mbarrier;    /* SIM_MBARRIERS; those of this block's life so far, live or not */
     uint32_t mbarriers;
+    struct sim_bulk *bulk;     /* bulk copies under way that read or write this block's shared memory */
+    uint32_t bulks, bulk_cap;
     bool checked, lazy;
     sim_alloc *cached;
     int cached_row;
@@ -195,6 +199,9 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value); /* value: to be stored, or NULL */
 bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);    /* in flight from now on */
 void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size);                         /* arrived */
+/* The same for bulk copies, of whole words, to any block of the cluster: in flight, and arrived in the name of an mbarrier's phase. */
+bool sim_shared_fly(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);
+void sim_shared_arrive(sim_block *b, const sim_mbarrier *m, uint32_t at, uint32_t size);
 void sim_shared_sync(sim_warp *w, bool release, bool acquire);
 /* Times of actors: the warp tells what it knows and begins a new time of its own, or learns what is known there. */
 void sim_clock_release(sim_warp *w, uint32_t *into);

@@ -2,10 +2,13 @@
  * kept beside it. Phase p completes when nothing is pending and no byte is awaited; a wait for parity P ends once the phase
  * under way has the other parity. */
 #include "async.h"
+#include "bulk.h"
 #include "run.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { MOST = 1 << 20, PATIENCE = 64 }; /* above what the counts hold; tests in vain */
 
 static uint8_t *place(sim_warp *w, const sim_insn *i, int lane, int arg, uint32_t *at)
 {
@@ -19,11 +22,8 @@ static uint8_t *place(sim_warp *w, const sim_insn *i, int lane, int arg, uint32_
     return p;
 }
 
-sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
+static sim_mbarrier *find(sim_warp *w, const sim_insn *i, int lane, sim_block *b, uint32_t at)
 {
-    sim_block *b = w->block;
-    uint32_t at;
-    if (!place(w, i, lane, arg, &at)) return NULL;
     for (uint32_t k = 0; k < b->mbarriers; k++) {
         if (b->mbarrier[k].address != at || !b->mbarrier[k].live) continue;
         if (b->checked && !sim_shared_read(w, i, lane, at, 8)) return NULL; /* against an init without a barrier after it */
@@ -31,6 +31,18 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
     }
     sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "no mbarrier was initialised at shared offset %u", at);
     return NULL;
+}
+
+sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
+{
+    uint32_t at;
+    return place(w, i, lane, arg, &at) ? find(w, i, lane, w->block, at) : NULL;
+}
+
+sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_block *b, uint64_t address)
+{
+    uint8_t *p = sim_shared(w, i, lane, address, 8);
+    return p ? find(w, i, lane, b, (uint32_t)(p - b->shared)) : NULL;
 }
 
 void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
@@ -58,6 +70,18 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier 
     return true;
 }
 
+bool sim_mbarrier_tx(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim_mbarrier *b, int64_t bytes)
+{
+    b->tx += bytes;
+    if (b->tx >= MOST || b->tx <= -MOST) {
+        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "the mbarrier at offset %u would wait for %lld bytes: its count goes to 2^20 - 1 either way", b->address, (long long)b->tx);
+        return false;
+    }
+    k->cluster->progress++;
+    sim_mbarrier_settle(k, b);
+    return true;
+}
+
 sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;
@@ -66,7 +90,7 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         uint32_t at, count = sim_arg(w, i, 1)->u[l];
         uint8_t *p = place(w, i, (int)l, 0, &at);
         if (!p) return STEP_FAULT;
-        if (!count || count >= 1u << 20) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "an mbarrier cannot expect %u arrivals", count);
+        if (!count || count >= MOST) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "an mbarrier cannot expect %u arrivals", count);
         if (b->checked && !sim_shared_write(w, i, (int)l, at, 8, NULL)) return STEP_FAULT;
         uint32_t k = 0;
         while (k < b->mbarriers && b->mbarrier[k].address != at) k++;
@@ -102,10 +126,33 @@ sim_step sim_run_mbarrier_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
         if (!b) return STEP_FAULT;
         uint32_t n = i->arg[2] == SIM_NO_ARG ? 1 : sim_arg(w, i, 2)->u[l];
         if (i->arg[0] != SIM_NO_ARG) sim_arg(w, i, 0)->q[l] = b->phase;
-        if (i->flags & F_EXPECT) b->tx += n, n = 1;
+        if (i->flags & F_EXPECT) {
+            if (!sim_mbarrier_tx(w, i, (int)l, w->block, b, n)) return STEP_FAULT;
+            n = 1;
+        }
+        if (i->sub && n < b->expected) b->expected -= n; /* arrive_drop: in later phases too */
+        else if (i->sub) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "the mbarrier at offset %u would be left with no arrivals to expect", b->address);
         if (!sim_mbarrier_arrive(w, i, (int)l, b, n)) return STEP_FAULT;
     }
     return STEP_NEXT;
+}
+
+/* Arguments: address, bytes. sub: they have arrived. */
+sim_step sim_run_mbarrier_tx(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    FOR_LANES(l, m) {
+        sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 0);
+        uint32_t n = sim_arg(w, i, 1)->u[l];
+        if (!b || !sim_mbarrier_tx(w, i, (int)l, w->block, b, i->sub ? -(int64_t)n : n)) return STEP_FAULT;
+    }
+    return STEP_NEXT;
+}
+
+/* Whether the phase that the lane waits for is complete. */
+static bool complete(const sim_warp *w, const sim_insn *i, uint32_t l, const sim_mbarrier *b)
+{
+    const sim_vec *v = sim_arg(w, i, 2);
+    return i->flags & F_PARITY ? (b->phase & 1) != (v->u[l] & 1) : b->phase != v->q[l];
 }
 
 /* Arguments: predicate, address, state or parity. */
@@ -116,8 +163,12 @@ sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
     FOR_LANES(l, m) {
         sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 1);
         if (!b || !sim_async_arrive(w->block, b)) return STEP_FAULT;
-        const sim_vec *v = sim_arg(w, i, 2);
-        bool ok = i->flags & F_PARITY ? (b->phase & 1) != (v->u[l] & 1) : b->phase != v->q[l];
+        bool ok = complete(w, i, l, b);
+        /* bulk copies that are late come when nobody can go on, or when this warp alone has asked often enough */
+        if (!ok && (w->block->cluster->stuck || (w->vain > PATIENCE && !b->pending))) {
+            if (!sim_bulk_land(w->block, b)) return STEP_FAULT;
+            ok = complete(w, i, l, b);
+        }
         done |= (uint32_t)ok << l;
         if (!ok) waits = b;
         else sim_clock_acquire(w, b->clock), b->waited = b->phase;

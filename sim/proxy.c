@@ -15,9 +15,8 @@ static bool fenced(const sim_warp *w, const sim_warp *x, uint32_t stored, uint32
     return false;
 }
 
-static bool check(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n, bool writes)
+static bool check(const sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n, bool writes)
 {
-    const sim_block *b = w->block;
     const sim_cluster *c = b->cluster;
     uint64_t seen = 0; /* the last record that passed: neighbours are often the same store */
     for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) {
@@ -41,12 +40,12 @@ static bool check(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_
 
 bool sim_proxy_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n)
 {
-    return !w->block->checked || (sim_shared_read(w, i, lane, at, n) && check(w, i, lane, at, n, false));
+    return !w->block->checked || (sim_shared_read(w, i, lane, at, n) && check(w->block, w, i, lane, at, n, false));
 }
 
-bool sim_proxy_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n)
+bool sim_proxy_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n)
 {
-    return !w->block->checked || check(w, i, lane, at, n, true);
+    return !b->checked || check(b, w, i, lane, at, n, true);
 }
 
 void sim_proxy_hold(sim_block *b, uint32_t at, uint32_t n)

@@ -11,8 +11,9 @@
 
 /* A read by the async proxy, at the time of this call: written, arrived, ordered, fenced. Counts as a read by the warp now. */
 bool sim_proxy_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n);
-/* Before a write by the async proxy: what lies there must be fenced. Order and flight are sim_shared_begin()'s business. */
-bool sim_proxy_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n);
+/* Before a write by the async proxy, to any block of the cluster: what lies there must be fenced. Order and flight are
+ * sim_shared_fly()'s business. */
+bool sim_proxy_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t n);
 
 /* A read that goes on after its instruction: until the drop, every write to the bytes' words is a defect. The drop counts as a
  * read by the warp at that time. Holds nest. */

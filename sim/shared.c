@@ -81,9 +81,8 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
 }
 
 /* Checks a write; the caller records it. same: it leaves the bytes as they are, which two warps may do at once. */
-static bool may_write(sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint32_t bytes, bool same)
+static bool may_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t k, uint32_t bytes, bool same)
 {
-    sim_block *b = w->block;
     uint64_t wrote = b->wrote[k];
     uint32_t me = w->actor, other = (uint16_t)wrote;
     if (b->state[k] >> 4 & bytes) return flying(w, i, lane, k, true);
@@ -112,7 +111,7 @@ bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
     bool same = value && !memcmp(w->block->shared + at, value, size);
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size);
-        if (!may_write(w, i, lane, k, bytes, same)) return false;
+        if (!may_write(w->block, w, i, lane, k, bytes, same)) return false;
         w->block->state[k] |= (uint8_t)bytes;
         record(w->block, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
     }
@@ -123,7 +122,7 @@ bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uin
 {
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size);
-        if (!may_write(w, i, lane, k, bytes, false)) return false;
+        if (!may_write(w->block, w, i, lane, k, bytes, false)) return false;
         w->block->state[k] |= (uint8_t)(bytes << 4);
         record(w->block, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
     }
@@ -136,6 +135,23 @@ void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size)
         uint32_t bytes = bytes_of(k, at, at + size);
         w->block->state[k] = (uint8_t)((w->block->state[k] & ~(bytes << 4)) | bytes);
         record(w->block, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
+    }
+}
+
+bool sim_shared_fly(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
+{
+    for (uint32_t k = at >> 2; k < (at + size) >> 2; k++) {
+        if (!may_write(b, w, i, lane, k, 15, false)) return false;
+        b->state[k] |= 15 << 4;
+    }
+    return true;
+}
+
+void sim_shared_arrive(sim_block *b, const sim_mbarrier *m, uint32_t at, uint32_t size)
+{
+    for (uint32_t k = at >> 2; k < (at + size) >> 2; k++) {
+        b->state[k] = 15;
+        record(b, k, 15, m->actor, m->time, sim_proxy_author(SIM_BY_PROXY));
     }
 }
 

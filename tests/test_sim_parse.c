@@ -28,7 +28,9 @@ Test(sim_parse, errors_name_the_line_and_the_text)
     refused(HEAD80 KERNEL("st.param.u32 [a], %r1;"), "this space cannot be written");
     refused(HEAD80 KERNEL("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};"), "this mma is not simulated");
     refused(HEAD80 KERNEL("cp.async.cg.shared.global [%r1], [%rd1], 8;"), "with .cg 16");
-    refused(HEAD80 KERNEL("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];"), "this copy is not simulated");
+    refused(HEAD80 KERNEL("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];"), "bulk copies need a target of sm_90");
+    refused(HEAD90 KERNEL("cp.async.bulk.shared::cluster.global.bulk_group [%r1], [%rd1], 16, [%r2];"), "this bulk copy is not simulated");
+    refused(HEAD90 KERNEL("cp.async.bulk.tensor.2d.global.shared::cta.im2col.bulk_group [%rd1, {%r1, %r2}], [%r3];"), "unknown modifier .im2col");
     refused(HEAD80 KERNEL("call.uni (retval0), vprintf, (param0, param1);"), "calls are not simulated");
     refused(HEAD80 KERNEL("add.u32 %r1, %r2, %r2"), "expected ',' or ';'");
     refused(HEAD80 KERNEL("mov.u32 %r1, 12x4;"), "is no number");

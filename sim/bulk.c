@@ -1,0 +1,337 @@
+/* bulk: cp.async.bulk and cp.reduce.async.bulk, see the header. Every copy is a record of the block whose shared memory it touches,
+ * until nothing can depend on it any more. */
+#include "bulk.h"
+#include "async.h"
+#include "proxy.h"
+#include "run.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { UNIT = 16, BOX_ALIGN = 128 }; /* bytes: of addresses and sizes; of a box in shared memory */
+_Static_assert(SIM_SHARED_BASE % 1024 == 0, "a swizzle permutes offsets as it does addresses");
+
+/* ---- global memory ---- */
+
+typedef struct passage { sim_bulk *c; uint8_t *raw; uint32_t first; } passage; /* raw: shared memory, or a piece of it from offset `first` on */
+
+static uint8_t *reach(const sim_bulk *c, uint64_t address, uint32_t n, bool writes, sim_alloc **a)
+{
+    sim_block *b = c->warp->block;
+    uint8_t *p = sim_global(c->warp, c->insn, c->lane, address, 1, a);
+    char where[256];
+    if (!p) return NULL;
+    uint64_t at = address - (*a)->base;
+    if (n > (*a)->size - at) {
+        sim_report_address(b, (*a)->base + (*a)->size, where, sizeof where);
+        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "global memory accessed out of bounds: %u bytes from byte %llu on, %s", n, (unsigned long long)at, where);
+        return NULL;
+    }
+    int64_t hole = b->checked && !writes ? sim_memory_unwritten(*a, at, n) : -1;
+    if (hole < 0) return p;
+    sim_report_address(b, (*a)->base + (uint64_t)hole, where, sizeof where);
+    sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: %s", where);
+    return NULL;
+}
+
+static bool fetch_row(void *arg, const sim_box_row *r)
+{
+    const passage *x = arg;
+    uint32_t row = x->c->map.box[0] * (uint32_t)x->c->map.element, base = x->c->shared;
+    uint8_t line[256 * 8] = {0};
+    sim_alloc *a;
+    if (r->size) {
+        const uint8_t *p = reach(x->c, r->global, r->size, false, &a);
+        if (!p) return false;
+        if (x->c->count) sim_count_global(x->c->warp->block, a, r->size, 0);
+        memcpy(line + r->skip, p, r->size);
+    }
+    for (uint32_t k = 0; k < row; k += UNIT) memcpy(x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first), line + k, UNIT);
+    return true;
+}
+
+static bool write_run(const sim_bulk *c, uint64_t address, const uint8_t *from, uint32_t n)
+{
+    static const sim_type types[] = {[CU_TENSOR_MAP_DATA_TYPE_UINT32] = T_U32, [CU_TENSOR_MAP_DATA_TYPE_INT32] = T_S32, [CU_TENSOR_MAP_DATA_TYPE_UINT64] = T_U64,
+                                     [CU_TENSOR_MAP_DATA_TYPE_INT64] = T_S64, [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = T_F16, [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = T_F32,
+                                     [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = T_F64, [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = T_BF16};
+    const sim_bulk_form *f = c->insn->fn.data;
+    bool reduce = c->insn->sub == BULK_REDUCE;
+    sim_alloc *a;
+    uint8_t *p = reach(c, address, n, !reduce, &a);
+    if (!p) return false;
+    sim_type t = !f->rank ? f->type : c->map.type < sizeof types / sizeof *types ? types[c->map.type] : T_NONE;
+    if (!reduce) memcpy(p, from, n);
+    else if (t == T_NONE) return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a reduction of the map's type is not simulated"), false;
+    else sim_bulk_reduce(p, from, n, t, f->op);
+    sim_memory_mark(a, address - a->base, n);
+    sim_count_global(c->warp->block, a, reduce ? n : 0, n);
+    return true;
+}
+
+static bool store_row(void *arg, const sim_box_row *r)
+{
+    const passage *x = arg;
+    uint32_t row = x->c->map.box[0] * (uint32_t)x->c->map.element, base = x->c->shared;
+    uint8_t line[256 * 8];
+    if (!r->size) return true;
+    for (uint32_t k = 0; k < row; k += UNIT) memcpy(line + k, x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first), UNIT);
+    return write_run(x->c, r->global, line + r->skip, r->size);
+}
+
+/* From global memory to the place in the arena. */
+static bool fetch(sim_block *b, sim_bulk *c)
+{
+    const sim_bulk_form *f = c->insn->fn.data;
+    passage x = {c, b->shared, 0};
+    sim_alloc *a;
+    if (f->rank) return sim_tensor_map_walk(&c->map, c->at, fetch_row, &x);
+    const uint8_t *p = reach(c, c->global, c->bytes, false, &a);
+    if (!p) return false;
+    if (c->count) sim_count_global(c->warp->block, a, c->bytes, 0);
+    memcpy(b->shared + c->shared, p, c->bytes);
+    return true;
+}
+
+/* ---- the two ends of a store ---- */
+
+static bool take(sim_block *b, sim_bulk *c)
+{
+    if (!(c->taken = malloc(c->bytes))) return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
+    memcpy(c->taken, b->shared + c->shared, c->bytes);
+    return true;
+}
+static bool give(sim_bulk *c)
+{
+    const sim_bulk_form *f = c->insn->fn.data;
+    if (!c->taken) return true;
+    passage x = {c, c->taken, c->shared};
+    bool ok = f->rank ? sim_tensor_map_walk(&c->map, c->at, store_row, &x) : write_run(c, c->global, c->taken, c->bytes);
+    free(c->taken);
+    c->taken = NULL;
+    return ok;
+}
+
+/* ---- records ---- */
+
+static sim_bulk *add(sim_block *b, const sim_bulk *c)
+{
+    if (b->bulks == b->bulk_cap) {
+        uint32_t cap = b->bulk_cap ? b->bulk_cap * 2 : 16;
+        sim_bulk *grown = realloc(b->bulk, cap * sizeof *grown);
+        if (!grown) return sim_fault(c->warp, c->insn, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), NULL;
+        b->bulk = grown, b->bulk_cap = cap;
+    }
+    b->bulk[b->bulks] = *c;
+    return &b->bulk[b->bulks++];
+}
+static void drop(sim_block *b, uint32_t k)
+{
+    free(b->bulk[k].taken);
+    memmove(b->bulk + k, b->bulk + k + 1, (--b->bulks - k) * sizeof *b->bulk); /* in order: two stores to one place */
+}
+void sim_bulk_drop(sim_block *b)
+{
+    while (b->bulks) drop(b, b->bulks - 1);
+}
+
+static bool arrive(sim_block *b, sim_bulk *c)
+{
+    sim_mbarrier *m = c->mbarrier;
+    if (!fetch(b, c)) return false;
+    if (m->phase != c->phase) {
+        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED,
+                  "the mbarrier at offset %u completed phase %llu before all bytes of the copies to it had arrived: too few were announced", m->address, (unsigned long long)c->phase);
+        return false;
+    }
+    if (b->checked) sim_shared_arrive(b, m, c->shared, c->bytes);
+    m->landed = m->phase + 1, m->last = c->insn, m->last_warp = c->warp;
+    return sim_mbarrier_tx(c->warp, c->insn, c->lane, b, m, -(int64_t)c->bytes);
+}
+
+bool sim_bulk_land(sim_block *b, const sim_mbarrier *m)
+{
+    for (uint32_t k = 0; k < b->bulks;) {
+        sim_bulk c = b->bulk[k];
+        if (c.mbarrier != m) {
+            k++;
+            continue;
+        }
+        drop(b, k);
+        if (!arrive(b, &c)) return false;
+    }
+    return true;
+}
+
+/* ---- instructions ---- */
+
+static uint64_t address_of(const sim_warp *w, const sim_insn *i, const sim_bulk_place *p, uint32_t l)
+{
+    if (i->arg[p->arg] == SIM_NO_ARG) return (uint64_t)p->offset;
+    const sim_vec *v = sim_arg(w, i, p->arg);
+    return p->wide ? v->q[l] + (uint64_t)p->offset : (uint32_t)(v->u[l] + (uint32_t)p->offset);
+}
+
+/* Where the block's bytes are that the copy moves: inside, and aligned. */
+static bool span(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes, uint32_t align)
+{
+    uint64_t at = address - SIM_SHARED_BASE;
+    if (at >= b->shared_size || bytes > b->shared_size - at) {
+        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %llu bytes at offset %lld; the block has %u", (unsigned long long)bytes,
+                  (long long)at, b->shared_size);
+        return false;
+    }
+    if (at & (align - 1)) {
+        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned bulk copy: offset %llu of shared memory is no multiple of %u", (unsigned long long)at, align);
+        return false;
+    }
+    if (at + bytes > b->tally.c.shared_peak) b->tally.c.shared_peak = at + bytes;
+    c->shared = (uint32_t)at, c->bytes = (uint32_t)bytes;
+    return true;
+}
+
+static void count(sim_block *b, uint32_t read, uint32_t write)
+{
+    uint32_t passes = (read + write + 127) / 128;
+    b->tally.c.shared_read += read, b->tally.c.shared_write += write;
+    b->tally.c.shared_wavefronts += passes, b->tally.c.shared_ideal += passes;
+}
+
+static bool load_to(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrier)
+{
+    sim_warp *w = c->warp;
+    const sim_bulk_form *f = c->insn->fn.data;
+    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT)) return false;
+    if (!(c->mbarrier = sim_mbarrier_in(w, c->insn, c->lane, b, mbarrier))) return false;
+    c->phase = c->mbarrier->phase;
+    if (b->checked && (!sim_proxy_write(b, w, c->insn, c->lane, c->shared, c->bytes) || !sim_shared_fly(b, w, c->insn, c->lane, c->shared, c->bytes))) return false;
+    count(b, 0, c->bytes);
+    if (!b->lazy) return arrive(b, c);
+    memset(b->shared + c->shared, 0xFF, c->bytes);
+    return add(b, c) != NULL;
+}
+
+/* To the same offsets of every block of the cluster whose bit is set. */
+static bool multicast(sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrier, uint32_t mask)
+{
+    const sim_cluster *k = c->warp->block->cluster;
+    if (!mask || mask >> k->blocks)
+        return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a multicast to blocks 0x%x of a cluster of %u", mask, k->blocks), false;
+    FOR_LANES(r, mask) {
+        if (!load_to(k->block[r], c, address, bytes, mbarrier)) return false;
+        c->count = false;
+    }
+    return true;
+}
+
+static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes)
+{
+    sim_warp *w = c->warp;
+    const sim_bulk_form *f = c->insn->fn.data;
+    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !sim_proxy_read(w, c->insn, c->lane, c->shared, c->bytes)) return false;
+    sim_proxy_hold(b, c->shared, c->bytes);
+    c->group = w->bulk_group[c->lane];
+    count(b, c->bytes, 0);
+    if (!b->lazy && (!take(b, c) || !give(c))) return false;
+    return add(b, c) != NULL;
+}
+
+sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    const sim_bulk_form *f = i->fn.data;
+    sim_block *b = w->block;
+    FOR_LANES(l, m) {
+        sim_bulk c = {.insn = i, .warp = w, .lane = (uint8_t)l, .count = true, .global = address_of(w, i, &f->global, l)};
+        uint64_t bytes = f->rank ? 0 : sim_arg(w, i, f->size)->u[l], shared = i->sub == BULK_PREFETCH ? 0 : address_of(w, i, &f->shared, l);
+        if (f->rank) {
+            if (!sim_tensor_map_read(w, i, (int)l, c.global, &c.map)) return STEP_FAULT;
+            if (c.map.rank != f->rank) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "the tensor map has %u dimensions, the instruction %u", c.map.rank, f->rank);
+            for (int k = 0; k < f->rank; k++) c.at[k] = (int32_t)sim_arg(w, i, f->coordinate + k)->u[l];
+            bytes = sim_tensor_map_bytes(&c.map);
+        } else if (bytes & (UNIT - 1) || !bytes) {
+            return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "a bulk copy of %llu bytes: not a multiple of %d, or none", (unsigned long long)bytes, UNIT);
+        } else if (c.global & (UNIT - 1)) {
+            return sim_fault(w, i, (int)l, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned bulk copy: global address 0x%llx is no multiple of %d", (unsigned long long)c.global, UNIT);
+        }
+        bool ok = true;
+        if (i->sub == BULK_LOAD && f->mask >= 0) ok = multicast(&c, shared, bytes, address_of(w, i, &f->mbarrier, l), sim_arg(w, i, f->mask)->u[l] & 0xFFFF);
+        else if (i->sub == BULK_LOAD) ok = load_to(b, &c, shared, bytes, address_of(w, i, &f->mbarrier, l));
+        else if (i->sub != BULK_PREFETCH) ok = store_from(b, &c, shared, bytes);
+        if (!ok) return STEP_FAULT;
+    }
+    return STEP_NEXT;
+}
+
+sim_step sim_run_bulk_commit(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    (void)i;
+    FOR_LANES(l, m) w->bulk_group[l]++;
+    return STEP_NEXT;
+}
+
+static void release(sim_block *b, sim_bulk *c) /* the source may be written again by those who come after its thread */
+{
+    if (b->checked) sim_proxy_drop(c->warp, c->shared, c->bytes);
+    c->read = true;
+}
+
+/* Waits: for the reads of the lanes' groups before the latest `imm`, or for the groups as a whole. */
+sim_step sim_run_bulk_wait(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    sim_block *b = w->block;
+    for (uint32_t k = 0; k < b->bulks;) {
+        sim_bulk *c = &b->bulk[k];
+        bool mine = !c->mbarrier && c->warp == w && m >> c->lane & 1 && c->group + (uint64_t)i->imm < w->bulk_group[c->lane];
+        if (mine && !c->read) {
+            if (b->lazy && !take(b, c)) return STEP_FAULT;
+            release(b, c);
+        }
+        if (!mine || i->sub == WAIT_READ) {
+            k++;
+            continue;
+        }
+        if (!give(c)) return STEP_FAULT;
+        drop(b, k);
+    }
+    return STEP_NEXT;
+}
+
+bool sim_bulk_leave(sim_warp *w)
+{
+    sim_block *b = w->block;
+    for (uint32_t k = 0; k < b->bulks;) {
+        sim_bulk *c = &b->bulk[k];
+        if (c->mbarrier || c->warp != w) {
+            k++;
+            continue;
+        }
+        if (b->checked && !c->read)
+            return sim_fault(w, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a thread leaves while its bulk copy still reads shared memory: cp.async.bulk.wait_group%s is missing",
+                             c->group < w->bulk_group[c->lane] ? "" : " or the commit_group before it"), false;
+        if ((b->lazy && !c->read && !take(b, c)) || !give(c)) return false;
+        drop(b, k);
+    }
+    return true;
+}
+
+bool sim_bulk_end(sim_block *b)
+{
+    for (uint32_t k = 0; k < b->mbarriers && b->checked; k++) {
+        const sim_mbarrier *m = &b->mbarrier[k];
+        if (!m->last) continue; /* no bulk copy has come to it */
+        if (m->tx)
+            return sim_fault(m->last_warp, m->last, -1, CUDA_ERROR_LAUNCH_FAILED, "a block ends with an mbarrier at offset %u to which copies have brought %lld bytes %s than were announced", m->address,
+                             (long long)(m->tx < 0 ? -m->tx : m->tx), m->tx < 0 ? "more" : "less"), false;
+        if (m->landed > m->waited)
+            return sim_fault(m->last_warp, m->last, -1, CUDA_ERROR_LAUNCH_FAILED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
+                             (unsigned long long)(m->landed - 1), m->address), false;
+    }
+    for (uint32_t k = 0; k < b->bulks; k++) {
+        const sim_bulk *c = &b->bulk[k];
+        if (b->checked && c->mbarrier)
+            return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
+                             (unsigned long long)c->phase, c->mbarrier->address), false;
+    }
+    sim_bulk_drop(b);
+    return true;
+}
