@@ -115,6 +115,33 @@ static uint32_t widen(uint32_t x, int type) /* to f32 bits; only the class of th
     return (x & 0x7C00) == 0x7C00 ? sign | 0x7F800000 | (x & 0x3FF) << 13 : sign | ((x & 0x7FFF) ? 0x3F800000 : 0);
 }
 
+/* Most products are ordinary numbers: m16n8k16 by the fast way. false: not this one. */
+static bool ordinary(sim_warp *w, const sim_insn *i)
+{
+    static _Thread_local sim_product p;
+    p.type = (sim_type)i->type, p.n = 8;
+    for (int r = 0; r < 4; r++) {
+        const sim_vec *a = sim_arg(w, i, 4 + r), *c = sim_arg(w, i, 10 + r);
+        for (int l = 0; l < 32; l++) {
+            int row = l >> 2, col = 2 * (l & 3);
+            memcpy(&p.a[row + 8 * (r & 1)][col + 8 * (r >> 1)], &a->u[l], 4);
+            p.c[row + 8 * (r >> 1)][col + (r & 1)] = c->u[l];
+        }
+    }
+    for (int r = 0; r < 2; r++) {
+        const sim_vec *b = sim_arg(w, i, 8 + r);
+        for (int l = 0; l < 32; l++)
+            for (int h = 0; h < 2; h++) p.b[2 * (l & 3) + h + 8 * r][l >> 2] = (uint16_t)(b->u[l] >> 16 * h);
+    }
+    if (!sim_product_fast(&p, w->block->launch->arch)) return false;
+    for (int r = 0; r < 4; r++) {
+        if (i->arg[r] == SIM_NO_ARG) continue;
+        sim_vec *v = sim_arg(w, i, r);
+        for (int l = 0; l < 32; l++) v->u[l] = p.c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)];
+    }
+    return true;
+}
+
 sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     const sim_arch *arch = w->block->launch->arch;
@@ -122,6 +149,7 @@ sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
     int k = i->count, regs_a = tf ? k / 2 : k / 4, regs_b = regs_a / 2;
     int mantissa = i->type == T_BF16 ? 7 : 10, exponent = i->type == T_F16 ? 5 : 8;
     if (m != SIM_ALL) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m);
+    if (!tf && k == 16 && ordinary(w, i)) return STEP_NEXT;
     tile t;
     t.bits = mantissa, t.special = false;
     for (int r = 0; r < regs_a; r++) {
