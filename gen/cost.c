@@ -22,7 +22,8 @@
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
 
-/* What the family's work() says of one block of rows x cols scores. */
+/* What the family's work() says of one block of rows x cols scores. A cluster takes it together: what is per pair is shared out
+ * among its thread blocks, the rest is of each. */
 typedef struct work {
     double rows, cols;
     double matrix_flops, exps;         /* per pair */
@@ -186,13 +187,13 @@ static visits count_visits(const fa_problem *p, const work *w, int pack, fa_band
 }
 
 /* K and V of the heads at work come from HBM once as far as they fit the L2, and again for each row tile beyond it. */
-static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, double tiles, bool naive)
+static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, int cluster, double tiles, bool naive)
 {
     const fa_traffic *t = &cost->traffic;
     if (naive)
         return fa_traffic_total(t);
     double e = fa_dtype_bytes(p->dtype), head = (double)p->sk * (p->d + p->dv) * e;
-    double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm);
+    double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / cluster;
     double heads = ceil(running / fmax(tiles, 1));
     if (!pack)
         heads = ceil(heads / (p->hq / p->hkv));
@@ -212,11 +213,11 @@ static void estimate(fa_cost *out, const job *j, fa_band band)
     const fa_arch *a = j->a;
     const work *w = &j->w;
     const fa_step *s = &j->source.step[0];
-    double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols, heads = (double)p->b * (s->pack ? p->hkv : p->hq);
+    double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (s->pack ? p->hkv : p->hq);
     visits v = count_visits(p, w, s->pack, band);
     double tiles = ceil((double)p->sq * (s->pack ? p->hq / p->hkv : 1) / w->rows);
 
-    /* Clocks of one SM for one block of scores, by unit. */
+    /* Clocks of one SM for its part of a block of scores, by unit. */
     double matrix = pairs * w->matrix_flops / (w->rate * w->efficiency), exps = pairs * w->exps / a->exp_rate;
     double issue = w->issue / a->issue_rate, smem = w->smem_bytes / a->smem_bytes_clk;
     double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / a->sm_count)));
@@ -229,17 +230,17 @@ static void estimate(fa_cost *out, const job *j, fa_band band)
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
 
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. */
-    double mean = heads * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
-    double clocks = v.longest == v.shortest ? ceil(heads * tiles / a->sm_count) * longest : fmax(mean, longest);
+    double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
+    double clocks = v.longest == v.shortest ? ceil(owners * tiles / a->sm_count) * longest : fmax(mean, longest);
 
-    double all = heads * v.all / (a->sm_count * clock);
+    double all = owners * v.all / (a->sm_count * clock);
     double fed = fmin(1, (double)out->grid / a->sm_count); /* an idle SM asks for no bytes */
     out->t_matrix = all * matrix;
     out->t_exp = all * exps;
-    out->t_issue = all * issue + heads * tiles * tile / (a->sm_count * clock);
+    out->t_issue = all * issue + owners * tiles * tile / (a->sm_count * clock);
     out->t_smem = all * smem;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * fed);
-    out->t_hbm = hbm_bytes(p, a, out, s->pack, tiles, w->naive) / (a->hbm_gbs * 1e9);
+    out->t_hbm = hbm_bytes(p, a, out, s->pack, s->cluster, tiles, w->naive) / (a->hbm_gbs * 1e9);
     out->seconds = LAUNCH_SECONDS * j->source.steps + corner(clocks / clock, fmax(out->t_l2, out->t_hbm));
 
     const struct {
@@ -282,8 +283,13 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, con
     occupancy(out, a, j.source.step[0].smem, regs, j.source.step[0].threads);
     if (out->blocks_sm < 1)
         return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", f->name, a->name, out->limiter);
-    int64_t total = fa_step_total(&j.source.step[0], p.b, p.hq, p.hkv, p.sq, p.sk);
-    out->grid = fa_step_grid(&j.source.step[0], total, a->sm_count);
+    const fa_step *s = &j.source.step[0];
+    out->grid = fa_step_grid(s, fa_step_total(s, p.b, p.hq, p.hkv, p.sq, p.sk), a->sm_count);
+    if (s->per_sm && s->per_sm < out->blocks_sm) {
+        out->occupancy *= (double)s->per_sm / out->blocks_sm;
+        out->blocks_sm = s->per_sm;
+        out->limiter = "grid";
+    }
     if (out->grid < 1)
         return fa_fail(FA_UNSUPPORTED, "%s: the grid exceeds 2^31 - 1 blocks", f->name);
     out->waves = (double)out->grid / ((double)a->sm_count * out->blocks_sm);

@@ -46,9 +46,9 @@ typedef struct fa_cost {
     const char *bound;                  /* "matrix" "exp" "issue" "smem" "l2" "hbm" */
     double flops, bytes, intensity;     /* matrix + other FLOPs; global bytes; FLOP per byte */
     int32_t blocks_sm;                  /* resident blocks per SM */
-    const char *limiter;                /* what limits them: "smem" "regs" "threads" "blocks" */
+    const char *limiter;                /* what limits them: "smem" "regs" "threads" "blocks"; "grid": a persistent one has no more */
     double occupancy;                   /* resident warps over the SM's warps */
-    int64_t grid;                       /* blocks of the launch */
+    int64_t grid;                       /* blocks of the launch: of a persistent grid those that stay */
     double waves;                       /* grid / (SMs * blocks_sm) */
     fa_traffic traffic;
 } fa_cost;

@@ -303,6 +303,46 @@ Test(cost, plain_sense)
     toy_remove(dir, NULL);
 }
 
+Test(cost, clusters_and_persistent_grids)
+{
+    static const char many[] =
+        "return { doc = 'x', default = false, tunables = { { 'cluster', { 1, 2 }, 'n' }, { 'per_sm', { 0, 1 }, 'n' } },\n"
+        "  supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 65536, threads = 128, regs = 128 } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', br = 128 * c.cluster, cluster = c.cluster, per_sm = c.per_sm } } end,\n"
+        "  work = function(p, c, a, l) return { rows = 128 * c.cluster, cols = 64, unit = 'wgmma16', issue = 16000, smem_bytes = 65536,\n"
+        "    latency = 100, tile_latency = 500 } end }\n";
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", many);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    const char *big = "bf16,d=128,b=8,hq=16,sq=8192";
+    int sms = fa_arch_find("h200")->sm_count;
+    fa_cost one = cost(g, big, "toy:cluster=1,per_sm=0", "h200", 0), two = cost(g, big, "toy:cluster=2,per_sm=0", "h200", 0),
+            stay = cost(g, big, "toy:cluster=1,per_sm=1", "h200", 0), both = cost(g, big, "toy:cluster=2,per_sm=1", "h200", 0);
+    cr_expect(one.grid == 8192 && two.grid == 8192, "%d and %d blocks", (int)one.grid, (int)two.grid);
+    cr_expect_float_eq(two.t_matrix, one.t_matrix, 1e-12 * one.t_matrix, "a cluster shares the products");
+    cr_expect_float_eq(two.t_exp, one.t_exp, 1e-12 * one.t_exp);
+    cr_expect_float_eq(two.t_issue, one.t_issue, 1e-12 * one.t_issue, "each block issues its own");
+    cr_expect_float_eq(two.t_smem, one.t_smem, 1e-12 * one.t_smem);
+    cr_expect_float_eq(two.traffic.read_k, one.traffic.read_k / 2, 1, "K is read once for both");
+    cr_expect(two.seconds <= one.seconds && two.seconds > 0.99 * one.seconds, "%g and %g", two.seconds, one.seconds);
+    cr_expect(one.blocks_sm == 3 && !strcmp(one.limiter, "smem"), "%d by %s", one.blocks_sm, one.limiter);
+    cr_expect(stay.grid == sms && stay.blocks_sm == 1 && !strcmp(stay.limiter, "grid"), "%d by %s", stay.blocks_sm, stay.limiter);
+    cr_expect_eq(stay.waves, 1);
+    cr_expect_float_eq(stay.occupancy, 4.0 / 64, 1e-12);
+    cr_expect_gt(stay.seconds, one.seconds, "one block waits where three take turns");
+    cr_expect_eq(both.grid, sms / 2 * 2);
+    /* Fewer tiles than SMs: as many SMs are at work either way. */
+    const char *small = "bf16,d=128,b=1,hq=16,sq=256,sk=65536";
+    one = cost(g, small, "toy:cluster=1,per_sm=1", "h200", 0), two = cost(g, small, "toy:cluster=2,per_sm=1", "h200", 0);
+    cr_expect(one.grid == 32 && two.grid == 32);
+    cr_expect_float_eq(two.seconds, one.seconds, 0.01 * one.seconds, "%g and %g", two.seconds, one.seconds);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
 Test(cost, failures)
 {
     static const char no_unit[] =
