@@ -1,0 +1,68 @@
+/* What compiles and still is no candidate: spills, and notes of ptxas. A toy for sm_90a, through the workers alone. */
+#include "autotune/workers.h"
+#include "test_cache_scratch.h"
+#include "test_gen_toy.h"
+
+static const char lua[] =
+    "return { doc = 'x', default = false, tunables = { { 'kind', { 0, 1, 2, 3 }, 'k' } }, constraints = {},\n"
+    "  supports = function() return true end, layout = function() return { bytes = 0, threads = 512, regs = 128 } end,\n"
+    "  steps = function(p, c) return { { entry = 'toy', br = 64,\n"
+    "    maps = c.kind == 1 and { { tensor = 'q', cols = 64, rows = 64, swizzle = 128 } } or nil } } end }\n";
+
+/* kind 0 and 1: two values more than 128 registers hold beside their addresses. 2: registers are handed over that nobody counted. */
+static const char cu[] =
+    "//| if c.kind <= 1 then\n"
+    "extern \"C\" __global__ void __launch_bounds__(512) toy(float *p, int n) {\n"
+    "  float x[126];  // $(c.kind)\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < 126; i++) x[i] = p[i];\n"
+    "  for (int k = 0; k < n; k++) {\n"
+    "    float y = p[k + threadIdx.x];\n"
+    "#pragma unroll\n"
+    "    for (int i = 0; i < 126; i++) x[i] = x[i] * y + x[(i + 1) % 126];\n"
+    "  }\n"
+    "#pragma unroll\n"
+    "  for (int i = 0; i < 126; i++) p[i * 512 + threadIdx.x] = x[i];\n"
+    "}\n"
+    "//| elseif c.kind == 2 then\n"
+    "extern \"C\" __global__ void toy(int *o) { asm volatile(\"setmaxnreg.dec.sync.aligned.u32 40;\"); o[threadIdx.x] = 1; }\n"
+    "//| else\n"
+    "extern \"C\" __global__ void __launch_bounds__(512) toy(int *o) { o[threadIdx.x] = 1; }\n"
+    "//| end\n";
+
+Test(tune_gates, spills_and_notes)
+{
+    char dir[64];
+    fa_candidate c[4];
+    fa_journal j;
+    fa_workers *w;
+    fa_problem p;
+    fa_status fatal;
+    memset(c, 0, sizeof c);
+    scratch_make();
+    toy_dir(dir, cu);
+    toy_write(dir, "toy.lua", lua);
+    fa_site site = { .arch = fa_arch_find("sm_90"), .template_dir = dir, .store = fa_store_open(scratch, NULL, NULL), .compiler = fa_compiler_open(NULL) };
+    cr_assert_str_eq(site.arch->name, "sm_90a", "the architecture with wgmma, TMA and setmaxnreg");
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
+    cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
+    for (int i = 0; i < 4; i++) {
+        char text[16];
+        snprintf(text, sizeof text, "toy:kind=%d", i);
+        cr_assert_eq(fa_config_parse(&c[i].config, text), FA_OK);
+    }
+    cr_assert_eq(fa_workers_start(&w, &site, &j, c, 4, 1, true), FA_OK);
+    for (size_t i = 0; i < 4; i++)
+        cr_assert(fa_workers_wait(w, i, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
+    fa_workers_stop(w);
+    cr_expect(!c[0].decided && c[0].spills > 0 && c[0].spills <= FA_SPILLS_ACCEPTED, "%d bytes: %s", c[0].spills, c[0].why);
+    cr_expect(c[1].decided && c[1].outcome == FA_BAD_CONSTRAINT && c[1].spills == c[0].spills, "with maps, %d bytes", c[1].spills);
+    cr_expect(strstr(c[1].why, "> 0 bytes"), "%s", c[1].why);
+    cr_expect(c[2].decided && c[2].outcome == FA_BAD_CONSTRAINT && strstr(c[2].why, "'setmaxnreg' ignored"), "%s", c[2].why);
+    cr_expect(!c[3].decided && c[3].regs > 0 && !c[3].spills, "%s", c[3].why);
+    fa_journal_close(&j);
+    fa_compiler_close(site.compiler);
+    fa_store_close(site.store);
+    toy_remove(dir, NULL);
+    scratch_remove();
+}
