@@ -63,6 +63,7 @@ static fa_args with(size_t i)
 Test(runtime_tma, what_it_takes_runs_by_it)
 {
     fa_args a = good();
+    cr_expect(strstr(explain(&a), "(sm_90a through fake)"), "compute capability 9.0 compiles for the features of its own");
     cr_expect(strstr(explain(&a), "config     toy:kind=0") && strstr(explain(&a), "loads      by TMA\n"), "%s", explain(&a));
     OK(fa_launch(ctx, &a, NULL));
     cr_expect_eq(fake_last().maps, 4);
