@@ -11,7 +11,8 @@ typedef struct fa_lever fa_lever;
  * can mean. p needs no shape. Errors as of `fagen run --config`. Thread-safe. */
 FA_API fa_status fa_lever_pick(fa_context *ctx, const fa_problem *p, const char *text, char *config, size_t n);
 
-/* Writes up to `limit` (0 = all) configs that fit, a line each, the model's fastest first. family NULL = the families that serve the problem. The text is cut at a line that n bytes have no room for. */
+/* Writes up to `limit` (0 = all) configs that fit, a line each, the model's fastest first. family NULL = the families that serve the
+ * problem. The text is cut at a line that n bytes have no room for. Thread-safe. */
 FA_API fa_status fa_lever_rank(fa_context *ctx, const fa_problem *p, const char *family, int limit, char *lines, size_t n);
 
 /* Renders and compiles a whole config, or loads it from the cache. told (n bytes): one line "registers=168 spills=0 local=0 smem=164864

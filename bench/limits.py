@@ -57,9 +57,11 @@ STALLS = {  # ncu's reasons in words
     "gmma": "wgmma to end", "long_scoreboard": "global memory or the L2", "short_scoreboard": "shared memory or the special-function unit",
     "barrier": "a barrier of the block", "math_pipe_throttle": "a busy arithmetic pipe", "wait": "an instruction of fixed latency",
     "mio_throttle": "the queue to shared memory and special functions", "lg_throttle": "the queue to global memory",
-    "not_selected": "another warp that issues", "selected": "(it issues)", "branch_resolving": "a branch", "dispatch_stall": "the dispatcher",
+    "not_selected": "another warp that issues", "selected": "(it issues)", "branch_resolving": "a branch",
+    "dispatch_stall": "the dispatcher",
     "no_instruction": "the instruction cache", "sleeping": "its sleep", "membar": "a memory fence", "warpgroup_arrive": "its warpgroup",
     "drain": "stores at its end", "imc_miss": "constants", "tex_throttle": "the texture queue", "misc": "something else"}
+PEER_KERNELS = "regex:flash|sdpa|fmha|attention|device_kernel"
 FULL, BUSY = 80, 60          # percent of a unit's peak: it is the limit; it is likely to be
 MATRIX_PER_CLOCK = 4096      # FLOPs of fp16 or bf16 per clock and multiprocessor of sm_90
 
@@ -110,7 +112,8 @@ def limit(a):
     elif share >= BUSY:
         yield f"Most likely limited by {words[top]}, {share:.0f} % of their peak; the rest is waiting for {waits(a)}."
     else:
-        yield f"Limited by latency: no unit is above {BUSY} %, the busiest being {words[top]} with {share:.0f} %. Warps wait for {waits(a)}."
+        yield (f"Limited by latency: no unit is above {BUSY} %, the busiest being {words[top]} with {share:.0f} %. "
+               f"Warps wait for {waits(a)}.")
     others = [f"{words[n]} {v:.0f} %" for n, v in ranked[1:] if v >= FULL]
     if others:
         yield "At their limit as well: " + ", ".join(others) + "."
@@ -125,7 +128,8 @@ def about_work(a, cell, multiprocessors):
     if not cell or not f.get("seconds"):
         return
     rate = cell.flops() / f["seconds"]
-    yield f"{f['seconds'] * 1e6:.1f} us under the profiler, {rate / 1e12:.0f} TFLOP/s" + (f" at {f['clock'] / 1e9:.2f} GHz." if f.get("clock") else ".")
+    clock = f" at {f['clock'] / 1e9:.2f} GHz" if f.get("clock") else ""
+    yield f"{f['seconds'] * 1e6:.1f} us under the profiler, {rate / 1e12:.0f} TFLOP/s{clock}."
     if f.get("clock") and cell.dtype in ("bf16", "fp16"):
         useful = 100 * rate / (MATRIX_PER_CLOCK * multiprocessors * f["clock"])
         text = f"Useful products are {useful:.0f} % of the matrix peak at that clock"
@@ -175,7 +179,7 @@ def shown(a):
 def command(o, cell):
     """What is profiled, and the regular expression of its kernel's name."""
     if o.peer:
-        return [sys.executable, os.path.abspath(__file__), "--once", o.peer, "--problem", o.problem], "regex:flash|sdpa|fmha|attention|device_kernel"
+        return [sys.executable, os.path.abspath(__file__), "--once", o.peer, "--problem", o.problem], PEER_KERNELS
     import fagen
     tool = os.path.join(os.path.dirname(fagen.library("fagen")), "..", "bin", "fagen")
     call = [tool, "run", "--problem", cell.problem(), "--device", "cuda:0"] + (["--config", o.config] if o.config else [])

@@ -5,8 +5,8 @@
 # parts:
 #   verify bits sanitize   random problems against the oracle; against the simulator, bit for bit; under compute-sanitizer
 #   repeat                 REPEATS (200) launches of REPEAT_KERNELS (20) random kernels give the same bits; REPEAT_FAMILY
-#   race                   configs of RACE_GRIDS (main) raced in one process, the RACE_TOP (48) that the model ranks first of RACE_FAMILY and
-#                          those of the file RACE_CONFIGS; leaves rows for runtime/defaults.inc
+#   race                   configs of RACE_GRIDS (main) raced in one process: the RACE_TOP (48) that the model ranks first of RACE_FAMILY,
+#                          and those of the file RACE_CONFIGS; leaves rows for runtime/defaults.inc
 #   tune hopper            fagen tune over TUNE_GRIDS (main), TUNE_LIMIT (96) candidates, TUNE_BUDGET (20s) per cell, TUNE_SECONDS (540) in
 #                          all, TUNE_FAMILY; hopper: the family flash_fwd_wgmma
 #   side fp16 odd window gqa quick   the grids of side_by_side.py beside their peers, SIDE_SECONDS (240) each
@@ -96,8 +96,8 @@ fi
 if has race; then
     for grid in ${RACE_GRIDS:-main}; do
         section "race: configs of the grid $grid"
-        limited "${RACE_SECONDS:-540}" python3 variants.py --grid "$grid" --top "${RACE_TOP:-48}" --chosen --rows 4 --json "$out/race-$grid.json" \
-            ${RACE_FAMILY:+--family "$RACE_FAMILY"} ${RACE_CONFIGS:+--file "$RACE_CONFIGS"} ${RACE_PEER:+--peer "$RACE_PEER"}
+        limited "${RACE_SECONDS:-540}" python3 variants.py --grid "$grid" --top "${RACE_TOP:-48}" --chosen --rows 4 \
+            --json "$out/race-$grid.json" ${RACE_FAMILY:+--family "$RACE_FAMILY"} ${RACE_CONFIGS:+--file "$RACE_CONFIGS"} ${RACE_PEER:+--peer "$RACE_PEER"}
         [[ ! -s $out/race-$grid.json ]] || python3 winners.py "$out/race-$grid.json" > "$out/winners-$grid.inc"
     done
 fi

@@ -32,7 +32,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 def run(rate, work, kind="peer", error=2e-3, **more):
     """A runner's record: five samples around a rate in TFLOP/s."""
     t = work / rate / 1e12
-    return {"kind": kind, "error": error, "worst": 2 * error, "launches": 8, "seconds": [t * f for f in (1, 1.01, 0.99, 1.02, 0.98)], **more}
+    seconds = [t * f for f in (1, 1.01, 0.99, 1.02, 0.98)]
+    return {"kind": kind, "error": error, "worst": 2 * error, "launches": 8, "seconds": seconds, **more}
 
 
 def document():
@@ -41,7 +42,8 @@ def document():
     for i, c in enumerate(cells.grid("main", d=(64, 128), s=(1024, 4096))):
         f = c.flops()
         some.append({**c.dict(), "flops": f, "skipped": {"fa3": "no <such> module"}, "took": 0.5, "runs": {
-            "ours": run(500 + 10 * i, f, "ours", config="flash_fwd_mma:br=64", origin="shipped"), "cudnn": run(400 + 20 * i, f), "fa2": run(300, f)}})
+            "ours": run(500 + 10 * i, f, "ours", config="flash_fwd_mma:br=64", origin="shipped"),
+            "cudnn": run(400 + 20 * i, f), "fa2": run(300, f)}})
     c = cells.grid("window", d=(64,), s=(4096,))[0]
     some.append({**c.dict(), "flops": c.flops(), "skipped": {}, "took": 2.5, "runs": {
         "ours": run(350, c.flops(), "ours", config="flash_fwd_mma:br=64", origin="model"), "flex": run(250, c.flops()),
@@ -65,7 +67,8 @@ class Cells(unittest.TestCase):
 
     def test_pairs_are_those_that_a_count_finds(self):
         for sq, sk in ((7, 7), (5, 9), (9, 5)):
-            for mask, left, right in (("none", -1, -1), ("causal", -1, -1), ("window", 2, 0), ("window", -1, 1), ("window", 3, -1), ("window", 0, 0)):
+            for mask, left, right in (("none", -1, -1), ("causal", -1, -1), ("window", 2, 0), ("window", -1, 1), ("window", 3, -1),
+                                      ("window", 0, 0)):
                 for diagonal in ("bottom-right", "top-left"):
                     c = cells.Cell("x", "bf16", 8, 8, 1, 1, 1, sq, sk, mask, left, right, diagonal)
                     off = sk - sq if diagonal == "bottom-right" else 0
@@ -111,7 +114,7 @@ class Stats(unittest.TestCase):
         self.assertEqual(self.judged(ours=(1e-2, 1e-2), cudnn=(2e-3, 4e-3)), {"ours"})
         self.assertEqual(self.judged(ours=(math.inf, math.inf), cudnn=(2e-3, 4e-3)), {"ours"})
         self.assertEqual(self.judged(ours=(3e-3, 0.9), cudnn=(2e-3, 4e-3)), {"ours"}, "one tile that is off")
-        self.assertEqual(self.judged(ours=(4.1e-3, 5e-3), cudnn=(2e-3, 4e-3), fa2=(3e-3, 4e-3)), {"ours"}, "more than twice the best peer's")
+        self.assertEqual(self.judged(ours=(4.1e-3, 5e-3), cudnn=(2e-3, 4e-3), fa2=(3e-3, 4e-3)), {"ours"}, "over twice the best peer's")
         self.assertEqual(self.judged(ours=(4.1e-3, 5e-3), cudnn=(0.5, 0.5)), {"cudnn"}, "a wrong peer is no measure")
 
     def test_the_best_peer_is_the_fastest_right_one(self):
@@ -197,6 +200,13 @@ class Variants(unittest.TestCase):
         self.assertEqual(variants.expand("f:a=1|2,b=3,c=4|5"), ["f:a=1,b=3,c=4", "f:a=1,b=3,c=5", "f:a=2,b=3,c=4", "f:a=2,b=3,c=5"])
         self.assertEqual(variants.expand("f"), ["f"])
 
+    def test_parts_and_neighbours(self):
+        self.assertTrue(variants.is_part("f:a=1", "f:a=1,b=2"))
+        self.assertFalse(variants.is_part("f:a=1", "f:a=12,b=2"))
+        self.assertFalse(variants.is_part("f:a=1", "g:a=1,b=2"))
+        others = ("f:a=1,b=2", "f:a=1,b=3", "f:a=2,b=3", "g:a=1,b=2")
+        self.assertEqual([variants.distance("f:a=1,b=2", c) for c in others], [0, 1, 2, math.inf])
+
     def test_what_is_common_is_told_once(self):
         short, common = variants.varying(["f:a=1,b=2", "f:a=3,b=2"])
         self.assertEqual((short, common), ({"f:a=1,b=2": "a=1", "f:a=3,b=2": "a=3"}, "f:b=2"))
@@ -252,11 +262,12 @@ for c in job["cells"]:
 
     def test_winners_become_rows(self):
         race = [{"problem": "bf16,d=64,dv=64,mask=none,b=4,hq=4,hkv=4,sq=512,sk=512", "flops": 1, "variants": [
-            {"config": "f:a=1", "seconds": [3, 3, 3]}, {"config": "f:a=2", "seconds": [2, 2, 2]}, {"config": "cudnn", "peer": True, "seconds": [1]},
-            {"config": "f:a=3", "why": "wrong"}]}]
+            {"config": "f:a=1", "seconds": [3, 3, 3]}, {"config": "f:a=2", "seconds": [2, 2, 2]},
+            {"config": "cudnn", "peer": True, "seconds": [1]}, {"config": "f:a=3", "why": "wrong"}]}]
         tuned = {"problems": [{"problem": "fp16,d=72,dv=72,mask=causal,o=fp16,align=16,b=1,hq=2,hkv=2,sq=9,sk=9", "source": "measured",
                                "winner": {"config": "g:b=1", "seconds": 1.0}},
-                              {"problem": "fp16,d=8,dv=8,mask=none,o=fp16,align=16", "source": "model", "winner": {"config": "g:b=2", "seconds": 1.0}}]}
+                              {"problem": "fp16,d=8,dv=8,mask=none,o=fp16,align=16", "source": "model",
+                               "winner": {"config": "g:b=2", "seconds": 1.0}}]}
         best = winners.read([race, tuned])
         first = "bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=4,hq=4,hkv=4,sq=512,sk=512"
         self.assertEqual({k: v[1] for k, v in best.items()}, {first: "f:a=2", tuned["problems"][0]["problem"]: "g:b=1"})

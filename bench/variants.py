@@ -11,6 +11,7 @@ both. A kernel that hangs or faults takes only itself along: the work is done in
 import argparse
 import itertools
 import json
+import math
 import os
 import queue
 import subprocess
@@ -31,6 +32,7 @@ def parse(argv=None):
     p.add_argument("--d", help="of the grid, only these head dims")
     p.add_argument("--top", type=int, default=0, help="also this many configs that the model ranks first")
     p.add_argument("--family", help="of --top")
+    p.add_argument("--around", type=int, default=0, help="also what differs from a given config in up to this many tunables")
     p.add_argument("--chosen", action="store_true", help="also what fa_launch chooses")
     p.add_argument("--peer", help="also these peers, as cudnn,fa3")
     p.add_argument("--rounds", type=int, default=9, help="of the configs that are left at the end (default 9)")
@@ -71,10 +73,28 @@ def expand(text):
     return [family + ":" + ",".join(c) if c else family for c in itertools.product(*choices)]
 
 
+def tunables(config):
+    """(family, {name: value})"""
+    family, _, rest = config.partition(":")
+    return family, dict(w.partition("=")[::2] for w in rest.split(",") if w)
+
+
+def is_part(text, config):
+    """Whether text, which may leave tunables out, can mean the whole config."""
+    (f, some), (g, whole) = tunables(text), tunables(config)
+    return f == g and some.items() <= whole.items()
+
+
+def distance(a, b):
+    """How many tunables of two whole configs differ."""
+    (f, x), (g, y) = tunables(a), tunables(b)
+    return sum(x.get(n) != y.get(n) for n in x.keys() | y.keys()) if f == g else math.inf
+
+
 def varying(configs):
     """The tunables that are not the same everywhere: {config: its text of them}, and the text of those that are."""
-    split = {c: dict(w.split("=", 1) for w in c.partition(":")[2].split(",") if "=" in w) for c in configs}
-    families = {c.partition(":")[0] for c in configs}
+    split = {c: tunables(c)[1] for c in configs}
+    families = {tunables(c)[0] for c in configs}
     names = list(dict.fromkeys(n for s in split.values() for n in s))
     same = [n for n in names if len({s.get(n) for s in split.values()}) == 1] if len(configs) > 1 else []
     common = (f"{families.pop()}:" if len(families) == 1 else "") + ",".join(f"{n}={next(iter(split.values()))[n]}" for n in same)
@@ -93,7 +113,8 @@ def tables(results, rows):
             best = stats.statistics.median(timed[0]["seconds"])
             configs = [v["config"] for v in timed if not v.get("peer")]
             short, common = varying(configs)
-            out.append(f"  {'TFLOP/s':>8} {'ratio':>6} {'+-%':>4} {'n':>3} {'regs':>4} {'spill':>5} {'smem':>7} {'thr':>4} {'error':>8}  {common}")
+            out.append(f"  {'TFLOP/s':>8} {'ratio':>6} {'+-%':>4} {'n':>3} {'regs':>4} {'spill':>5} {'smem':>7} {'thr':>4} {'error':>8}  "
+                       + common)
             for v in timed[:rows] + [v for v in timed[rows:] if v.get("peer")]:
                 t = stats.statistics.median(v["seconds"])
                 told = v.get("told", {})
@@ -158,9 +179,9 @@ class Parent:
     def work(self):
         """Runs one worker to its end; why it ended."""
         left = [c for c in self.o.cells if c.problem() not in self.done]
-        job = {"cells": [c.dict() for c in left], "configs": self.o.configs, "dead": self.dead, "top": self.o.top, "family": self.o.family,
-               "chosen": self.o.chosen, "peers": self.o.peer.split(",") if self.o.peer else [], "rounds": self.o.rounds,
-               "sample": self.o.sample, "keep": self.o.keep, "threads": self.o.threads}
+        job = {"cells": [c.dict() for c in left], "configs": self.o.configs, "dead": self.dead, "top": self.o.top,
+               "around": self.o.around, "family": self.o.family, "chosen": self.o.chosen, "peers": self.o.peer.split(",") if self.o.peer else [],
+               "rounds": self.o.rounds, "sample": self.o.sample, "keep": self.o.keep, "threads": self.o.threads}
         self.at = self.why = None
         child = subprocess.Popen(self.worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         child.stdin.write(json.dumps(job))

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cells
 import stats
+import variants
 from variants import RACE
 
 
@@ -19,24 +20,40 @@ class Worker:
         self.job, self.fagen = job, fagen
         self.cells = [cells.of_dict(c) for c in job["cells"]]
         self.fa = fagen.Fagen(lever=True)
-        self.variants = {c: self.named(c) for c in self.cells}
+        with ThreadPoolExecutor(self.job["threads"]) as pool:
+            self.variants = dict(zip(self.cells, pool.map(self.named, self.cells)))
 
     def problem(self, cell):
         return self.fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")})
 
     def named(self, cell):
         """[{"config", perhaps "why"}]: whole configs, each once; what fits nowhere says why."""
-        p, out = self.problem(cell), {}
+        p, out, ranked = self.problem(cell), {}, {}
+
+        def fitting(family):  # pricing the whole space takes a while: once
+            if family not in ranked:
+                try:
+                    ranked[family] = self.fa.rank(p, 0, family)
+                except self.fagen.Error:
+                    ranked[family] = []
+            return ranked[family]
 
         def add(config, **more):
             out.setdefault(config, {"config": config}).update(more)
         for text in self.job["configs"]:
+            some = fitting(text.partition(":")[0])
+            config = next((c for c in some if variants.is_part(text, c)), None)
             try:
-                add(self.fa.pick(p, text))
+                config = config or self.fa.pick(p, text)  # it may be outside the space, or tells what is wrong
             except self.fagen.Error as e:
                 add(text, why=str(e))
+                continue
+            add(config)
+            for c in some if self.job["around"] else ():
+                if variants.distance(config, c) <= self.job["around"]:
+                    add(c)
         if self.job["top"]:
-            for config in self.fa.rank(p, self.job["top"], self.job["family"]):
+            for config in fitting(self.job["family"])[:self.job["top"]]:
                 add(config)
         if self.job["chosen"]:
             add(self.fagen.explained(self.fa.explain(problem=p))["config"], chosen=True)
@@ -74,8 +91,8 @@ class Worker:
                              diagonal=self.fagen.DIAGONALS[cell.diagonal]) for (q, k, v), o in zip(sets, outs)]
         reference = oracle.Reference(cell, *sets[0])
         runners = {}
-        variants = self.variants[cell]
-        for v in variants:
+        some = self.variants[cell]
+        for v in some:
             if "plan" not in v:
                 continue
             tell(at=(cell.problem(), v["config"]))
@@ -83,7 +100,7 @@ class Worker:
             tell(at=None)
         for name in self.job["peers"]:
             v = {"config": name, "peer": True}
-            variants.append(v)
+            some.append(v)
             try:
                 peer = peers.PEERS[name]()
                 run = peer.runner(cell, sets)
@@ -94,11 +111,11 @@ class Worker:
                 v["why"] = str(e).splitlines()[0] if str(e) else type(e).__name__
         del reference
         self.heats(cell, runners)
-        for v in variants:
+        for v in some:
             v.pop("plan", None)
             if v["config"] in runners:
                 v["seconds"] = runners[v["config"]].seconds
-        tell(result={"problem": cell.problem(), "flops": cell.flops(), "variants": variants})
+        tell(result={"problem": cell.problem(), "flops": cell.flops(), "variants": some})
 
     def check(self, v, cell, args, outs, reference, runners):
         import contest

@@ -21,8 +21,9 @@ def full(problem):
     kind = words[0]
     d = f["d"]
     dv = f.get("dv", d)
-    align = f.get("align") or str(next(a for a in (16, 8, 4, 2) if all(int(x) * (2 if kind in ("bf16", "fp16") else 4) % a == 0 for x in (d, dv))))
-    o = f.get("o", kind if kind in ("bf16", "fp16") else "fp32")
+    size = 2 if kind in ("bf16", "fp16") else 4
+    align = f.get("align") or str(next(a for a in (16, 8, 4, 2) if int(d) * size % a == 0 and int(dv) * size % a == 0))
+    o = f.get("o", kind if size == 2 else "fp32")
     head = f"{kind},d={d},dv={dv},mask={f.get('mask', 'none')},o={o},align={align}"
     return head + "".join(f",{n}={f[n]}" for n in ("b", "hq", "hkv", "sq", "sk") if n in f)
 
