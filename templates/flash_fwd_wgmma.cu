@@ -321,8 +321,9 @@ __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS /
 
 //| include "hopper_store.cu"
 
+//| local turns = c.schedule == 1 or c.schedule == 2
+//| if turns then
 // Consumer warpgroups take turns: one may pass, then the next.
-//| if c.schedule > 0 then
 __device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
 __device__ __forceinline__ void turn_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
 //| end
@@ -338,6 +339,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
   float s[NS], o[NO];
+//| if c.schedule == 3 then
+  float s_odd[NS];
+//| end
   u32 a[NS / 2];
   auto release = [&](u32 empty) {  // this warp has read the buffer
     __syncwarp();
@@ -358,7 +362,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     $(release)(v_empty(smem, v.at));
     v.next();
   };
-//| if c.schedule > 0 then
+//| if turns then
   if (wg == WGS - 1) turn_pass(wg);
 //| end
   Tiles tiles;
@@ -379,7 +383,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release_k();
       mbarrier_wait(v_full(smem, v.at), v.parity);
       release_v();
-//| if c.schedule > 0 then
+//| if turns then
       turn_wait(wg);
       turn_pass(wg);
 //| end
@@ -396,7 +400,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       turn_pass(wg);
     };
 //| end
-    auto mask = [&](int block) {
+    auto mask = [&](float (&s)[NS], int block) {
       if (block < own.full_hi && block > own.full_lo) return;
       const int first = block * BC + 2 * t;
 #pragma unroll
@@ -427,19 +431,92 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       mbarrier_wait(k_full(smem, k.at), k.parity);
-//| local turn = c.schedule == 1
-//| if turn then
+//| if c.schedule == 3 then
+      // S of the next block and P V of the last are under way while this one's S becomes P: two sets of registers for S take turns.
+      const int last = max(own.block_lo, range.block_lo);
+      auto issue_next = [&](float (&next)[NS]) {
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+        wgmma_fence();
+        issue_scores(next, q_tile, smem + SMEM_K + k.at * K_TILE);
+        wgmma_commit();
+      };
+      auto issue_before = [&] {
+        mbarrier_wait(v_full(smem, v.at), v.parity);
+        wgmma_fence(o, a);
+        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+        wgmma_commit();
+      };
+      auto step = [&](float (&now)[NS], float (&next)[NS]) {
+        issue_before();
+        issue_next(next);
+        mask(now, block);
+        const bool moved = raise_maxima(now, state, keep, p.scale_log2);
+        exponentials(now, state, p.scale_log2);
+        settle(now, v_full(smem, v.at), v.parity);
+        wgmma_wait<1>(o);
+        release_v();
+        wgmma_wait<0>(next);
+        release_k();
+        if (moved) rescale(o, keep);
+        to_operand(a, now);
+        block--;
+      };
+      auto last_step = [&](float (&now)[NS]) {
+        issue_before();
+        mask(now, block);
+        const bool moved = raise_maxima(now, state, keep, p.scale_log2);
+        exponentials(now, state, p.scale_log2);
+        settle(now, v_full(smem, v.at), v.parity);
+        wgmma_wait<0>(o);
+        release_v();
+        if (moved) rescale(o, keep);
+        to_operand(a, now);
+        block--;
+      };
+      issue_next(s);
+      wgmma_wait<0>(s);
+      release_k();
+      auto first_softmax = [&] {
+        mask(s, block);
+        raise_maxima(s, state, keep, p.scale_log2);
+        exponentials(s, state, p.scale_log2);
+      };
+      if (block > last) {
+        issue_next(s_odd);
+        first_softmax();
+        settle(s, k_full(smem, k.at), k.parity);
+        wgmma_wait<0>(s_odd);
+        release_k();
+        to_operand(a, s);
+        block--;
+        while (block > last + 1) {
+          step(s_odd, s);
+          step(s, s_odd);
+        }
+        if (block > last) {
+          step(s_odd, s);
+          last_step(s);
+        } else {
+          last_step(s_odd);
+        }
+      } else {
+        first_softmax();
+        to_operand(a, s);
+        block--;
+      }
+//| else
+//| if c.schedule == 1 then
       turn_wait(wg);
 //| end
       wgmma_fence();
       issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
       wgmma_commit();
-//| if turn then
+//| if c.schedule == 1 then
       turn_pass(wg);
 //| end
       wgmma_wait<0>(s);
       release_k();
-      mask(block);
+      mask(s, block);
 //| if c.schedule == 2 then
       to_probabilities();
 
@@ -457,7 +534,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         release_v();
         wgmma_wait<0>(s);
         release_k();
-        mask(block - 1);
+        mask(s, block - 1);
         to_probabilities();
       }
 //| else
@@ -468,7 +545,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       // S of the next block and P V of this one are issued side by side; the softmax runs under the second.
       for (; block > max(own.block_lo, range.block_lo); block--) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
-//|   if turn then
+//|   if c.schedule == 1 then
         turn_wait(wg);
 //|   end
         wgmma_fence(o, a);
@@ -478,19 +555,21 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         wgmma_fence();
         issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
         wgmma_commit();
-//|   if turn then
+//|   if c.schedule == 1 then
         turn_pass(wg);
 //|   end
         wgmma_wait<1>(s);
         release_k();
-        mask(block - 1);
+        mask(s, block - 1);
         const bool moved = raise_maxima(s, state, keep, p.scale_log2);
         exponentials(s, state, p.scale_log2);
+        settle(s, v_full(smem, v.at), v.parity);
         wgmma_wait<0>(o);
         release_v();
         if (moved) rescale(o, keep);
         to_operand(a, s);
       }
+//| end
 //| end
 //| if c.o_path ~= 1 then
       release(q_empty(smem, q.at, wg));

@@ -48,12 +48,12 @@ return {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 24, 32, 40 }, "registers per thread that the feeding warpgroup keeps" },
+    { "schedule", { 0, 1, 2, 3 }, "S of the next block is issued 0 = beside P V, 1 = likewise, warpgroups take turns; 2 = turns at the exponentials; 3 = before this one's softmax" },
     { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
-    { "schedule", { 0, 1, 2 }, "S of the next block is issued 0 = beside P V, 1 = likewise, warpgroups take turns; 2 = turns at the exponentials" },
     { "grid", { 0, 1, 2 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
     { "rescale", { 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units" },
@@ -81,7 +81,7 @@ return {
     end, upto = "feeder" },
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local need = c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + 24
+      local need = c.bc // 2 * (c.schedule == 3 and 2 or 1) + c.bc // 4 + round_up(p.dv, 8) // 2 + 24
       if need <= consumer then return true end
       return false, "S, P and O with 24 others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "bc" },
@@ -109,7 +109,7 @@ return {
       return false, "Q, K and V take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "q_bufs" },
     { "turns", function(p, c)
-      if c.br > 64 or c.schedule == 0 then return true end
+      if c.br > 64 or c.schedule == 0 or c.schedule == 3 then return true end
       return false, "one warpgroup has nobody to take turns with"
     end, upto = "schedule" },
     { "departures", function(p, c) return departures(c, 2) end, upto = "stages_v" },

@@ -147,6 +147,13 @@ __device__ __forceinline__ void wgmma_wait(float (&x)[$(NO)]) {
       : "n"(N) : "memory");
 }
 //| end
+// Nothing, but what computes x stays before it. The compiler would move exponentials down to their use, behind a wait for products
+// that they should run beside: the asm holds its front end back, and its back end moves nothing across the branches of a loop,
+// here a wait for a phase that is over already.
+__device__ __forceinline__ void settle(float (&x)[$(NS)], u32 barrier, u32 parity) {
+  asm volatile("" : $(operands(NS, '"+f"(x[#])')));
+  mbarrier_wait(barrier, parity);
+}
 // s = Q K^T or s += Q K^T for sixteen columns of Q and K, $(c.bc) keys; both from shared memory.
 __device__ __forceinline__ void wgmma_scores_first(float (&s)[$(NS)], u64 q, u64 k) {
   asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, 0, 0;\n"
