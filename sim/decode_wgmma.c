@@ -87,3 +87,14 @@ bool sim_decode_registers(dec *d)
     d->o->run = sim_run_registers, d->o->cls = C_CONTROL, d->o->sub = take ? REGISTERS_INC : REGISTERS_DEC;
     return true;
 }
+
+/* As ptxas 13.0 does: all that the bounds leave of a multiprocessor's 65536 registers, but no more than the largest .inc asks for. */
+uint32_t sim_registers_of(const sim_program *p, uint32_t most, uint32_t threads, uint32_t blocks)
+{
+    uint32_t bound = threads && blocks ? 65536 / (((threads + 127) & ~127u) * blocks) & ~7u : 0, largest = 0;
+    if (most && (!bound || most < bound)) bound = (most + 7) & ~7u;
+    for (uint32_t k = 0; k < p->insns; k++)
+        if (p->code[k].kind == K_RUN && p->code[k].run == sim_run_registers && p->code[k].sub == REGISTERS_INC && p->code[k].imm > largest) largest = (uint32_t)p->code[k].imm;
+    if (largest && largest < bound) bound = largest;
+    return bound > 256 ? 256 : bound;
+}

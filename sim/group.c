@@ -82,7 +82,7 @@ sim_step sim_run_registers(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;
     uint32_t n = (uint32_t)i->imm, have = w->registers;
-    if (!have) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg needs a kernel with .maxnreg or .maxntid (__launch_bounds__): without it ptxas does not know what a thread starts with, and ignores it");
+    if (!have) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg needs a kernel with .maxnreg, or .maxntid and .minnctapersm (__launch_bounds__ with both numbers): without, ptxas does not know what a thread starts with, and ignores it");
     if (!w->wants && !sim_group_agrees(w, i, m, n, 0)) return STEP_FAULT;
     if (i->sub == REGISTERS_DEC) {
         if (n > have) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg.dec to %u registers, but a thread of this warp has %u", n, have);

@@ -69,6 +69,9 @@ int sim_ptx_label(const ptx_function *f, const char *name, uint32_t from); /* as
 
 /* decode.c: raw instructions to sim_insn, whose arguments are still registers (see flow.c). */
 void sim_decode(ptx_parser *p, ptx_function *f);
+/* decode_wgmma.c: registers of a thread at the launch of a kernel with setmaxnreg, of .maxnreg, .maxntid and .minnctapersm;
+ * 0: they do not tell, as where one of the latter two is missing. */
+uint32_t sim_registers_of(const sim_program *p, uint32_t most, uint32_t threads, uint32_t blocks);
 /* flow.c: joins, liveness, register slots, tracking of undefined registers. */
 void sim_flow(ptx_parser *p, ptx_function *f);
 

@@ -364,14 +364,6 @@ static void body(ptx_parser *p, ptx_function *f)
     }
 }
 
-/* Registers per thread that ptxas grants a kernel with setmaxnreg: all that its bounds leave of a multiprocessor's 65536. */
-static uint32_t registers_of(uint32_t most, uint32_t threads, uint32_t blocks)
-{
-    uint32_t n = threads ? 65536 / (((threads + 31) & ~31u) * blocks) & ~7u : 0;
-    if (most) n = (most + 7) & ~7u;
-    return n > 256 ? 256 : n;
-}
-
 static void function(ptx_parser *p, bool entry)
 {
     ptx_function f = {0};
@@ -388,7 +380,7 @@ static void function(ptx_parser *p, bool entry)
     }
     prog.name = sim_text_name(p, false);
     parameters(p, &f);
-    uint32_t most = 0, bound = 0, blocks = 1;
+    uint32_t most = 0, bound = 0, blocks = 0;
     while (sim_text_peek(p) == '.') {
         p->at++;
         uint32_t line = p->line;
@@ -410,11 +402,11 @@ static void function(ptx_parser *p, bool entry)
         } else if (strcmp(s, "minnctapersm") && strcmp(s, "maxnreg") && strcmp(s, "maxnctapersm") && strcmp(s, "maxclusterrank"))
             sim_ptx_fail(p, line, "unknown directive .%s", s);
     }
-    prog.registers = registers_of(most, bound, blocks);
     if (sim_text_take(p, ';')) return; /* a declaration */
     body(p, &f);
     place_shared(p, &f);
     sim_decode(p, &f);
+    prog.registers = sim_registers_of(&prog, most, bound, blocks);
     sim_flow(p, &f);
     p->module->kernels = sim_ptx_grow_kept(p, p->module->kernels, &p->kernel_cap, p->module->nkernels, sizeof prog);
     p->module->kernels[p->module->nkernels++] = prog;
