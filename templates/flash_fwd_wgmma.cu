@@ -29,7 +29,9 @@ constexpr int THREADS = 128 * (WGS + 1);
 constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
 constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
-constexpr int FEEDER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // of $(l.regs) at the launch
+//| if l.consumer > l.regs then
+constexpr int FEEDER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
+//| end
 //| if c.rescale > 0 then
 // A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
 // no rescaling until some row of the warp exceeds it. The result is the same softmax.
@@ -636,14 +638,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
   __syncthreads();
 //| end
   if (warp < 4) {
+//| if l.consumer > l.regs then
     registers_give<FEEDER_REGISTERS>();
+//| end
     if (warp == 0 && lane == 0) feed_keys(p, k_map, v_map, smem);
     if (warp == 1 && lane == 0) feed_queries(p, q_map, smem);
 //| if c.grid > 0 then
     if (warp == 2 && lane == 0) deal(p, smem);
 //| end
   } else {
+//| if l.consumer > l.regs then
     registers_take<CONSUMER_REGISTERS>();
+//| end
     consume(p, $(c.o_path > 0 and "o_map, " or "")smem, warp / 4 - 1);
   }
 //| if c.cluster > 1 then

@@ -10,7 +10,7 @@ local function registers(a, c)
   local threads = 128 * (wgs + 1)
   local launch = math.min(a.regs_thread, a.regs_sm // (threads * c.ctas) // 8 * 8)
   local pool = launch * (wgs + 1) -- in units of 128
-  local consumer = math.min(240, (pool - c.feeder) // wgs // 8 * 8)
+  local consumer = math.max(launch, math.min(240, (pool - c.feeder) // wgs // 8 * 8))
   return launch, consumer
 end
 
@@ -129,7 +129,8 @@ return {
     { "o_path", function(p, c)
       if c.o_path == 0 then return true end
       if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
-      if c.o_path == 2 or round_up(p.dv, c.box) <= round_up(p.d, c.box) then return true end
+      if p.dv % c.box ~= 0 then return false, "rows of O are no whole number of boxes" end
+      if c.o_path == 2 or p.dv <= round_up(p.d, c.box) then return true end
       return false, "rows of O are longer than those of Q"
     end, upto = "o_path" },
   },
