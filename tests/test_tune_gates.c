@@ -47,7 +47,7 @@ Test(tune_gates, spills_and_notes)
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
     cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
     for (int i = 0; i < 4; i++) {
-        char text[16];
+        char text[32];
         snprintf(text, sizeof text, "toy:kind=%d", i);
         cr_assert_eq(fa_config_parse(&c[i].config, text), FA_OK);
     }
