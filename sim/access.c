@@ -13,12 +13,21 @@ static uint64_t extend(const uint8_t *p, uint32_t size, bool sign)
     return v;
 }
 
+/* Is it in the block's own shared memory? Then the address becomes that there. */
+static bool own(const sim_warp *w, const sim_insn *i, uint64_t *a)
+{
+    sim_space s = sim_space_of((sim_space)i->space, a);
+    uint32_t rank = s == SP_CLUSTER ? (uint32_t)(*a >> SIM_RANK_SHIFT) & SIM_RANK_BITS : 0;
+    *a &= ~((uint64_t)(rank == w->block->rank + 1 ? rank : 0) << SIM_RANK_SHIFT);
+    return s == SP_SHARED || (s == SP_CLUSTER && (!rank || rank == w->block->rank + 1));
+}
+
 static void banks(sim_warp *w, const sim_insn *i, const uint64_t *address, uint32_t m, uint32_t size)
 {
     uint32_t at[SIM_LANES], in = 0;
     FOR_LANES(l, m) {
         uint64_t a = address[l];
-        if (sim_space_of((sim_space)i->space, &a) == SP_SHARED) at[l] = (uint32_t)a, in |= 1u << l;
+        if (own(w, i, &a)) at[l] = (uint32_t)a, in |= 1u << l;
     }
     if (in) sim_count_banks(w->block, at, in, size);
 }
@@ -37,7 +46,7 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
         FOR_LANES(k, m) memcpy(data[k], data[l], size);
         break;
     }
-    if (i->space == SP_SHARED || i->space == SP_GENERIC) banks(w, i, address, m, size);
+    if (i->space == SP_SHARED || i->space == SP_GENERIC || i->space == SP_CLUSTER) banks(w, i, address, m, size);
     for (uint32_t k = 0; k < n; k++) {
         if (i->arg[k] == SIM_NO_ARG) continue;
         sim_vec *d = sim_arg(w, i, (int)k);
@@ -76,12 +85,12 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
         if (!sim_store(w, i, (int)l, (sim_space)i->space, address[l], data[l], size)) return STEP_FAULT;
     }
     if (i->flags & F_VOLATILE) sim_shared_sync(w, true, false);
-    if (i->space != SP_SHARED && i->space != SP_GENERIC) return STEP_NEXT;
+    if (i->space != SP_SHARED && i->space != SP_GENERIC && i->space != SP_CLUSTER) return STEP_NEXT;
     banks(w, i, address, m, size);
     if (!b->checked) return STEP_NEXT;
     FOR_LANES(l, m) { /* a later lane that wrote something else is visible now */
         uint64_t a = address[l];
-        if (sim_space_of((sim_space)i->space, &a) == SP_SHARED && memcmp(b->shared + (a - SIM_SHARED_BASE), data[l], size))
+        if (own(w, i, &a) && memcmp(b->shared + (a - SIM_SHARED_BASE), data[l], size))
             return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory: lanes of one store write different values to offset %llu",
                              (unsigned long long)(a - SIM_SHARED_BASE));
     }
@@ -140,12 +149,15 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
         uint64_t a = sim_address(w, i, 1, i->flags & F_WIDE, l);
         sim_space s = sim_space_of((sim_space)i->space, &a);
         sim_alloc *where = NULL;
-        uint8_t *p = s == SP_SHARED ? sim_shared(w, i, (int)l, a, size) : s == SP_GLOBAL ? sim_global(w, i, (int)l, a, size, &where) : NULL;
+        sim_block *at = b;
+        if (s == SP_CLUSTER && !(at = sim_shared_owner(w, i, (int)l, &a))) return STEP_FAULT;
+        if (s == SP_CLUSTER) s = SP_SHARED;
+        uint8_t *p = s == SP_SHARED ? sim_shared_of(at, w, i, (int)l, a, size) : s == SP_GLOBAL ? sim_global(w, i, (int)l, a, size, &where) : NULL;
         if (!p) return s == SP_SHARED || s == SP_GLOBAL ? STEP_FAULT : sim_fault(w, i, (int)l, CUDA_ERROR_ILLEGAL_ADDRESS, "an atomic operation outside of global and shared memory");
         uint64_t x = size == 8 ? v->q[l] : v->u[l], y = size == 8 ? o->q[l] : o->u[l], old, new;
         if (s == SP_SHARED) {
-            uint32_t k = (uint32_t)(p - b->shared) >> 2;
-            if (b->checked && (b->state[k] & 15) != 15)
+            uint32_t k = (uint32_t)(p - at->shared) >> 2;
+            if (b->checked && (at->state[k] & 15) != 15)
                 return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset %u", k * 4);
             b->tally.c.shared_read += size, b->tally.c.shared_write += size;
         } else {

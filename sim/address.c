@@ -84,10 +84,14 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
     sim_block *b = w->block;
     sim_alloc *a;
     const uint8_t *p;
-    switch (sim_space_of(space, &address)) {
+    sim_block *o = b;
+    switch (space = sim_space_of(space, &address)) {
+    case SP_CLUSTER:
+        if (!(o = sim_shared_owner(w, i, lane, &address))) return false;
+        __attribute__((fallthrough));
     case SP_SHARED:
-        if (!(p = sim_shared(w, i, lane, address, size))) return false;
-        if (b->checked && !(i->flags & F_VOLATILE) && !sim_shared_read(w, i, lane, (uint32_t)(p - b->shared), size)) return false;
+        if (!(p = sim_shared_of(o, w, i, lane, address, size))) return false;
+        if (b->checked && !(i->flags & F_VOLATILE) && !sim_shared_read_of(o, w, i, lane, (uint32_t)(p - o->shared), size)) return false;
         b->tally.c.shared_read += size;
         break;
     case SP_LOCAL:
@@ -119,12 +123,16 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
     sim_block *b = w->block;
     sim_alloc *a;
     uint8_t *p;
-    switch (sim_space_of(space, &address)) {
+    sim_block *o = b;
+    switch (space = sim_space_of(space, &address)) {
+    case SP_CLUSTER:
+        if (!(o = sim_shared_owner(w, i, lane, &address))) return false;
+        __attribute__((fallthrough));
     case SP_SHARED:
-        if (!(p = sim_shared(w, i, lane, address, size))) return false;
+        if (!(p = sim_shared_of(o, w, i, lane, address, size))) return false;
         if (b->checked) {
-            if (i->flags & F_VOLATILE) for (uint32_t k = 0; k < size; k++) b->state[(p - b->shared + k) >> 2] |= (uint8_t)(1u << ((p - b->shared + k) & 3));
-            else if (!sim_shared_write(w, i, lane, (uint32_t)(p - b->shared), size, from)) return false;
+            if (i->flags & F_VOLATILE) for (uint32_t k = 0; k < size; k++) o->state[(p - o->shared + k) >> 2] |= (uint8_t)(1u << ((p - o->shared + k) & 3));
+            else if (!sim_shared_write_of(o, w, i, lane, (uint32_t)(p - o->shared), size, from)) return false;
         }
         b->tally.c.shared_write += size;
         break;

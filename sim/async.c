@@ -133,7 +133,7 @@ bool sim_async_arrive(sim_block *b, sim_mbarrier *at)
             memmove(w->copies + k, w->copies + k + 1, (w->ncopies - k - 1) * sizeof *w->copies);
             w->ncopies--;
             /* every copy of the lane so far: later ones too, which hides nothing but a later wait */
-            if (!sim_async_finish(w, 1u << c.lane, all) || !sim_mbarrier_arrive(w, c.insn, c.lane, at, 1)) return false;
+            if (!sim_async_finish(w, 1u << c.lane, all) || !sim_mbarrier_arrive(w, c.insn, c.lane, b, at, 1)) return false;
             k = (size_t)-1; /* the list has changed */
         }
     }

@@ -60,9 +60,10 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-/* Memory here is always in order; only the fence between the proxies is remembered. */
+/* Memory here is always in order; remembered are the fence between the proxies, and what a relaxed arrival hands on. */
 sim_step sim_run_fence(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     if (i->sub == FENCE_ASYNC) sim_proxy_fence(w, m);
+    if (i->sub == FENCE_MEMORY && w->block->cluster->blocks > 1) sim_clock_release(w, w->fenced);
     return STEP_NEXT;
 }

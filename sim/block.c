@@ -21,7 +21,10 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
     b->checked = checked, b->lazy = l->options.async == SIM_LAZY;
     b->arena = aligned_alloc(64, total);
+    uint32_t all = l->cluster[0] * l->cluster[1] * l->cluster[2];
+    b->place[0] = rank % l->cluster[0], b->place[1] = rank / l->cluster[0] % l->cluster[1], b->place[2] = rank / l->cluster[0] / l->cluster[1];
     b->mbarrier = calloc(SIM_MBARRIERS, sizeof *b->mbarrier);
+    if (all > 1 && checked && !(b->visit = calloc((size_t)all * warps, sizeof *b->visit))) return false;
     if (!b->arena || !b->mbarrier) return false;
     memset(b->arena, 0, total);
     uint8_t *at = b->arena;
@@ -52,6 +55,8 @@ void sim_block_free(sim_block *b)
     sim_bulk_drop(b);
     free(b->bulk);
     free(b->mbarrier);
+    free(b->visit);
+    free(b->far);
     free(b->arena);
 }
 
@@ -76,6 +81,8 @@ static void start_warp(sim_block *b, sim_warp *w)
     memset(w->bulk_group, 0, sizeof w->bulk_group);
     memset(w->defined, 0, b->program->tracked * sizeof *w->defined);
     for (uint32_t x = 0; x < SIM_ACTORS; x++) w->clock[x] = b->cluster->epoch;
+    memset(w->fenced, 0, sizeof w->fenced);
+    w->met = 0, w->joined = 0;
     w->clock[w->actor] = b->cluster->epoch + 1;
     for (uint32_t k = 0; k < 32; k++) {
         uint32_t t = w->index * 32 + k, id[3] = {t % l->block[0], t / l->block[0] % l->block[1], t / l->block[0] / l->block[1]}, bit = 1u << k;
@@ -84,7 +91,14 @@ static void start_warp(sim_block *b, sim_warp *w)
             fill(w, (sim_special)(SR_NTID_X + d), k, l->block[d]);
             fill(w, (sim_special)(SR_CTAID_X + d), k, b->id[d]);
             fill(w, (sim_special)(SR_NCTAID_X + d), k, l->grid[d]);
+            fill(w, (sim_special)(SR_CLUSTERID_X + d), k, b->cluster->id[d]);
+            fill(w, (sim_special)(SR_NCLUSTERID_X + d), k, l->grid[d] / l->cluster[d]);
+            fill(w, (sim_special)(SR_CLUSTER_CTAID_X + d), k, b->place[d]);
+            fill(w, (sim_special)(SR_CLUSTER_NCTAID_X + d), k, l->cluster[d]);
         }
+        fill(w, SR_CLUSTER_CTARANK, k, b->rank);
+        fill(w, SR_CLUSTER_NCTARANK, k, b->cluster->blocks);
+        fill(w, SR_CLUSTER_EXPLICIT, k, l->explicit_cluster);
         fill(w, SR_LANEID, k, k);
         fill(w, SR_WARPID, k, w->index);
         fill(w, SR_NWARPID, k, (uint32_t)l->arch->threads_per_sm / 32);
@@ -102,10 +116,13 @@ static void start_warp(sim_block *b, sim_warp *w)
     }
 }
 
-void sim_block_start(sim_block *b, const uint32_t id[3])
+void sim_block_start(sim_block *b)
 {
     const sim_launch *l = b->launch;
-    for (int k = 0; k < 3; k++) b->id[k] = id[k];
+    const uint32_t *id = b->id;
+    for (int k = 0; k < 3; k++) b->id[k] = b->cluster->id[k] * l->cluster[k] + b->place[k];
+    b->running = b->warps;
+    if (b->visit) memset(b->visit, 0, b->cluster->warps * sizeof *b->visit);
     b->linear = id[0] + (uint64_t)l->grid[0] * (id[1] + (uint64_t)l->grid[1] * id[2]);
     if (b->checked) memset(b->state, 0, b->words);
     sim_group_start(b);

@@ -85,6 +85,11 @@ static bool fetch(sim_block *b, sim_bulk *c)
     const sim_bulk_form *f = c->insn->fn.data;
     passage x = {c, b->shared, 0};
     sim_alloc *a;
+    if (c->insn->sub == BULK_SHARED) {
+        memcpy(b->shared + c->shared, c->warp->block->shared + c->global, c->bytes);
+        sim_proxy_drop(c->warp, (uint32_t)c->global, c->bytes);
+        return true;
+    }
     if (f->rank) return sim_tensor_map_walk(&c->map, c->at, fetch_row, &x);
     const uint8_t *p = reach(c, c->global, c->bytes, false, &a);
     if (!p) return false;
@@ -197,6 +202,20 @@ static void count(sim_block *b, uint32_t read, uint32_t write)
     b->tally.c.shared_wavefronts += passes, b->tally.c.shared_ideal += passes;
 }
 
+/* From the issuer's own shared memory: c->global is an address there, and becomes an offset. */
+static bool source(sim_bulk *c)
+{
+    sim_bulk from = *c;
+    sim_warp *w = c->warp;
+    sim_block *b = w->block;
+    if (sim_shared_owner(w, c->insn, c->lane, &from.global) != b) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "the source of a bulk copy is not in the block's own shared memory"), false;
+    if (!span(b, &from, from.global, c->bytes, UNIT) || !sim_proxy_read(w, c->insn, c->lane, from.shared, c->bytes)) return false;
+    sim_proxy_hold(b, from.shared, c->bytes);
+    count(b, c->bytes, 0);
+    c->global = from.shared;
+    return true;
+}
+
 static bool load_to(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrier)
 {
     sim_warp *w = c->warp;
@@ -205,20 +224,28 @@ static bool load_to(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes,
     if (!(c->mbarrier = sim_mbarrier_in(w, c->insn, c->lane, b, mbarrier))) return false;
     c->phase = c->mbarrier->phase;
     if (b->checked && (!sim_proxy_write(b, w, c->insn, c->lane, c->shared, c->bytes) || !sim_shared_fly(b, w, c->insn, c->lane, c->shared, c->bytes))) return false;
+    if (c->insn->sub == BULK_SHARED && !source(c)) return false;
     count(b, 0, c->bytes);
     if (!b->lazy) return arrive(b, c);
     memset(b->shared + c->shared, 0xFF, c->bytes);
     return add(b, c) != NULL;
 }
 
-/* To the same offsets of every block of the cluster whose bit is set. */
-static bool multicast(sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrier, uint32_t mask)
+/* With a mask, to the same offsets of every block of the cluster whose bit is set. */
+static bool load(sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrier, uint32_t mask)
 {
-    const sim_cluster *k = c->warp->block->cluster;
-    if (!mask || mask >> k->blocks)
-        return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a multicast to blocks 0x%x of a cluster of %u", mask, k->blocks), false;
+    sim_warp *w = c->warp;
+    const sim_cluster *k = w->block->cluster;
+    const sim_bulk_form *f = c->insn->fn.data;
+    sim_block *o = sim_shared_owner(w, c->insn, c->lane, &address), *p = o ? sim_shared_owner(w, c->insn, c->lane, &mbarrier) : NULL;
+    if (!p) return false;
+    if (o != p) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "a bulk copy to block (%u,%u,%u) with an mbarrier of another block", o->id[0], o->id[1], o->id[2]), false;
+    if (f->mask < 0) return load_to(o, c, address, bytes, mbarrier);
+    if (!mask || mask >> k->blocks) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a multicast to blocks 0x%x of a cluster of %u", mask, k->blocks), false;
     FOR_LANES(r, mask) {
-        if (!load_to(k->block[r], c, address, bytes, mbarrier)) return false;
+        uint64_t at = address;
+        if (r != w->block->rank) at |= (uint64_t)(r + 1) << SIM_RANK_SHIFT; /* for the checks of an access from another block */
+        if (!(o = sim_shared_owner(w, c->insn, c->lane, &at)) || !load_to(o, c, at, bytes, mbarrier)) return false;
         c->count = false;
     }
     return true;
@@ -228,6 +255,7 @@ static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t byt
 {
     sim_warp *w = c->warp;
     const sim_bulk_form *f = c->insn->fn.data;
+    if (sim_shared_owner(w, c->insn, c->lane, &address) != b) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "the source of a bulk copy is not in the block's own shared memory"), false;
     if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !sim_proxy_read(w, c->insn, c->lane, c->shared, c->bytes)) return false;
     sim_proxy_hold(b, c->shared, c->bytes);
     c->group = w->bulk_group[c->lane];
@@ -254,8 +282,7 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
             return sim_fault(w, i, (int)l, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned bulk copy: global address 0x%llx is no multiple of %d", (unsigned long long)c.global, UNIT);
         }
         bool ok = true;
-        if (i->sub == BULK_LOAD && f->mask >= 0) ok = multicast(&c, shared, bytes, address_of(w, i, &f->mbarrier, l), sim_arg(w, i, f->mask)->u[l] & 0xFFFF);
-        else if (i->sub == BULK_LOAD) ok = load_to(b, &c, shared, bytes, address_of(w, i, &f->mbarrier, l));
+        if (i->sub == BULK_LOAD || i->sub == BULK_SHARED) ok = load(&c, shared, bytes, address_of(w, i, &f->mbarrier, l), f->mask < 0 ? 0 : sim_arg(w, i, f->mask)->u[l] & 0xFFFF);
         else if (i->sub != BULK_PREFETCH) ok = store_from(b, &c, shared, bytes);
         if (!ok) return STEP_FAULT;
     }
@@ -325,6 +352,14 @@ bool sim_bulk_end(sim_block *b)
         if (m->landed > m->waited)
             return sim_fault(m->last_warp, m->last, -1, CUDA_ERROR_LAUNCH_FAILED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
                              (unsigned long long)(m->landed - 1), m->address), false;
+    }
+    for (uint32_t r = 0; r < b->cluster->blocks && b->checked; r++) {
+        const sim_block *o = b->cluster->block[r];
+        for (uint32_t k = 0; k < o->bulks; k++) {
+            const sim_bulk *c = &o->bulk[k];
+            if (c->insn->sub == BULK_SHARED && c->warp->block == b)
+                return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a block ends while its bulk copy to another block still reads shared memory"), false;
+        }
     }
     for (uint32_t k = 0; k < b->bulks; k++) {
         const sim_bulk *c = &b->bulk[k];

@@ -6,7 +6,7 @@
 #define SIM_BULK_H
 #include "tensor_map.h"
 
-typedef enum sim_bulk_kind { BULK_LOAD, BULK_STORE, BULK_REDUCE, BULK_PREFETCH } sim_bulk_kind;
+typedef enum sim_bulk_kind { BULK_LOAD, BULK_STORE, BULK_REDUCE, BULK_PREFETCH, BULK_SHARED } sim_bulk_kind;
 enum { BULK_ADD, BULK_MIN, BULK_MAX, BULK_AND, BULK_OR, BULK_XOR, BULK_INC, BULK_DEC };
 
 /* An address among the operands; arg -1: there is none. */
@@ -27,7 +27,7 @@ typedef struct sim_bulk {
     bool read, count;       /* its shared source has been read; its global bytes are counted (once per multicast) */
     sim_tensor_map map;
     int32_t at[SIM_RANK];
-    uint64_t global;        /* of a run of bytes */
+    uint64_t global;        /* of a run of bytes; from shared memory: its offset in the issuer's block */
     uint32_t shared, bytes; /* offset in the arena */
     sim_mbarrier *mbarrier; /* of the same block; NULL: a store */
     uint64_t phase;         /* of the mbarrier, at issue */

@@ -32,15 +32,18 @@ static void begin(sim_cluster *c, uint64_t linear)
     if (again) c->epoch = 1;
     memset(c->sync, 0, sizeof c->sync);
     c->random = l->options.seed * 0x9E3779B97F4A7C15ull + linear;
-    c->progress = 1, c->stuck = false, c->actors = c->warps;
+    c->progress = 1, c->stuck = false, c->actors = c->warps, c->phase = 0;
+    memset(c->open, 0, sizeof c->open);
+    uint32_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
+    c->id[0] = (uint32_t)(linear % nx), c->id[1] = (uint32_t)(linear / nx % ny), c->id[2] = (uint32_t)(linear / nx / ny);
     for (uint32_t r = 0; r < c->blocks; r++) {
         sim_block *b = c->block[r];
-        uint32_t id[3] = {(uint32_t)(linear % l->grid[0]), (uint32_t)(linear / l->grid[0] % l->grid[1]), (uint32_t)(linear / l->grid[0] / l->grid[1])};
         if (again) {
             if (b->checked) memset(b->wrote, 0, (size_t)b->words * 8), memset(b->read, 0, (size_t)b->words * 4 * b->warps);
+            if (b->far) memset(b->far, 0, (size_t)c->warps * b->words * 4);
             memset(b->barrier, 0, sizeof b->barrier), memset(b->mbarrier, 0, SIM_MBARRIERS * sizeof *b->mbarrier);
         }
-        sim_block_start(b, id);
+        sim_block_start(b);
     }
 }
 
@@ -49,6 +52,11 @@ static size_t waits_for(const sim_warp *w, char *to, size_t room)
 {
     const sim_block *b = w->block;
     const sim_mbarrier *m = w->waits;
+    if (w->state == W_BARRIER && w->barrier < 0) {
+        uint32_t here = 0;
+        for (uint32_t k = 0; k < b->cluster->warps; k++) here += b->cluster->block[k / b->warps]->warp[k % b->warps].met != 0;
+        return (size_t)snprintf(to, room, "waits at the cluster's barrier, where %u of %u warps are", here, b->cluster->warps);
+    }
     if (w->state == W_BARRIER) return (size_t)snprintf(to, room, "waits at barrier %d, where %u of %u threads are", w->barrier, b->barrier[w->barrier].arrived, b->barrier[w->barrier].count);
     if (w->wants) return (size_t)snprintf(to, room, "waits for %u more registers per thread, but its block has given back %u", w->wants, b->registers);
     if (!m) return (size_t)snprintf(to, room, "waits in vain");
@@ -92,7 +100,7 @@ static bool too_long(sim_block *b, sim_warp *w)
 }
 
 /* One turn of a warp. false: a defect. */
-static bool turn(sim_block *b, sim_warp *w, uint32_t *left)
+static bool turn(sim_block *b, sim_warp *w)
 {
     int64_t most = b->launch->max_steps - __atomic_load_n(&b->launch->steps, __ATOMIC_RELAXED) - b->steps + 1;
     int64_t slice = b->launch->options.schedule == SIM_RANDOM ? 1 + random32(b->cluster) % 200 : SLICE;
@@ -104,7 +112,8 @@ static bool turn(sim_block *b, sim_warp *w, uint32_t *left)
     case STEP_YIELD: w->state = W_SPIN, w->spun = b->cluster->progress; break;
     case STEP_DONE:
         w->state = W_DONE, b->cluster->progress++;
-        if (!sim_bulk_leave(w) || (!--*left && !sim_bulk_end(b))) return false;
+        if (!sim_bulk_leave(w) || (!--b->running && (!sim_bulk_end(b) || !sim_meeting_end(b)))) return false;
+        sim_meeting_settle(b->cluster);
         break;
     default: break;
     }
@@ -114,9 +123,8 @@ static bool turn(sim_block *b, sim_warp *w, uint32_t *left)
 int sim_cluster_run(sim_cluster *c, uint64_t linear)
 {
     const sim_launch *l = c->launch;
-    uint32_t left[SIM_CLUSTER], running = c->warps, vain = 0, stale = 0, per = c->block[0]->warps;
+    uint32_t running = c->warps, vain = 0, stale = 0, per = c->block[0]->warps;
     begin(c, linear);
-    for (uint32_t r = 0; r < c->blocks; r++) left[r] = per;
     while (running) {
         uint64_t progress = c->progress;
         bool ran = false;
@@ -129,9 +137,8 @@ int sim_cluster_run(sim_cluster *c, uint64_t linear)
             sim_warp *w = &b->warp[n % per];
             if (w->state == W_DONE || w->state == W_BARRIER || (w->state == W_SPIN && w->spun == c->progress && !vain && !c->stuck)) continue;
             if (w->spun != c->progress) ran = true; /* else it has waited in vain since anything happened */
-            uint32_t before = left[n / per];
-            if (!turn(b, w, &left[n / per])) return -1;
-            running -= before - left[n / per];
+            if (!turn(b, w)) return -1;
+            running -= w->state == W_DONE;
         }
         stale = c->progress != progress ? 0 : stale + 1;
         if (ran || c->progress != progress) {
@@ -190,7 +197,7 @@ static sim_cluster *cluster_new(sim_launch *l)
     sim_cluster *c = calloc(1, sizeof *c);
     bool ok = c != NULL;
     if (ok) c->launch = l;
-    for (uint32_t r = 0; ok && r < 1; r++) {
+    for (uint32_t r = 0; ok && r < l->cluster[0] * l->cluster[1] * l->cluster[2]; r++) {
         ok = (c->block[r] = calloc(1, sizeof *c->block[r])) != NULL;
         if (ok) c->blocks++, ok = sim_block_prepare(c->block[r], c, r);
         if (ok) c->warps += c->block[r]->warps;
@@ -224,7 +231,7 @@ CUresult sim_launch_run(sim_launch *l)
 {
     pthread_t thread[64];
     int n = 0, most = l->options.threads - 1;
-    l->total = (uint64_t)l->grid[0] * l->grid[1] * l->grid[2];
+    l->total = (uint64_t)(l->grid[0] / l->cluster[0]) * (l->grid[1] / l->cluster[1]) * (l->grid[2] / l->cluster[2]);
     l->max_steps = l->options.max_steps > 0 ? l->options.max_steps : 4000000000;
     l->result = CUDA_SUCCESS;
     while (n < most && n < 64 && (uint64_t)n + 1 < l->total && !pthread_create(&thread[n], NULL, work, l)) n++;

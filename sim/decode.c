@@ -37,11 +37,11 @@ static const struct { const char *name; int special; } specials[] = {
     {"%lanemask_eq", SR_LANEMASK_EQ}, {"%lanemask_le", SR_LANEMASK_LE}, {"%lanemask_lt", SR_LANEMASK_LT}, {"%lanemask_ge", SR_LANEMASK_GE},
     {"%lanemask_gt", SR_LANEMASK_GT}, {"%dynamic_smem_size", SR_DYNAMIC_SMEM}, {"%total_smem_size", SR_TOTAL_SMEM}, {"%clock", SR_CLOCK},
     {"%clock_hi", SR_CLOCK_HI}, {"%clock64", SR_CLOCK64}, {"%globaltimer", SR_GLOBALTIMER}, {"%globaltimer_lo", SR_GLOBALTIMER},
-    /* a cluster of one block */
-    {"%clusterid.x", SR_CTAID_X}, {"%clusterid.y", SR_CTAID_Y}, {"%clusterid.z", SR_CTAID_Z}, {"%nclusterid.x", SR_NCTAID_X},
-    {"%nclusterid.y", SR_NCTAID_Y}, {"%nclusterid.z", SR_NCTAID_Z}, {"%cluster_ctaid.x", SR_ZERO}, {"%cluster_ctaid.y", SR_ZERO},
-    {"%cluster_ctaid.z", SR_ZERO}, {"%cluster_nctaid.x", SR_ONE}, {"%cluster_nctaid.y", SR_ONE}, {"%cluster_nctaid.z", SR_ONE},
-    {"%cluster_ctarank", SR_ZERO}, {"%cluster_nctarank", SR_ONE}, {"%is_explicit_cluster", SR_ZERO},
+    {"%clusterid.x", SR_CLUSTERID_X}, {"%clusterid.y", SR_CLUSTERID_Y}, {"%clusterid.z", SR_CLUSTERID_Z}, {"%nclusterid.x", SR_NCLUSTERID_X},
+    {"%nclusterid.y", SR_NCLUSTERID_Y}, {"%nclusterid.z", SR_NCLUSTERID_Z}, {"%cluster_ctaid.x", SR_CLUSTER_CTAID_X}, {"%cluster_ctaid.y", SR_CLUSTER_CTAID_Y},
+    {"%cluster_ctaid.z", SR_CLUSTER_CTAID_Z}, {"%cluster_nctaid.x", SR_CLUSTER_NCTAID_X}, {"%cluster_nctaid.y", SR_CLUSTER_NCTAID_Y},
+    {"%cluster_nctaid.z", SR_CLUSTER_NCTAID_Z}, {"%cluster_ctarank", SR_CLUSTER_CTARANK}, {"%cluster_nctarank", SR_CLUSTER_NCTARANK},
+    {"%is_explicit_cluster", SR_CLUSTER_EXPLICIT},
 };
 
 _Noreturn void sim_dec_fail(dec *d, const char *why) { sim_ptx_fail(d->p, d->i->line, "%s: %s", why, d->i->text); }
@@ -189,7 +189,7 @@ void sim_dec_address(dec *d, const ptx_operand *o, sim_space space)
         sim_space at;
         uint64_t a = sim_dec_symbol(d, b, &at) + o->imm;
         if (space == SP_GENERIC) a |= at == SP_SHARED ? SIM_WINDOW_SHARED : at == SP_LOCAL ? SIM_WINDOW_LOCAL : at == SP_PARAM ? SIM_WINDOW_PARAM : 0;
-        else if (at != space && !(at == SP_CONST && space == SP_GLOBAL)) sim_dec_fail(d, "the variable lives in another space");
+        else if (at != space && !(at == SP_CONST && space == SP_GLOBAL) && !(at == SP_SHARED && space == SP_CLUSTER)) sim_dec_fail(d, "the variable lives in another space");
         d->o->imm = (int64_t)a;
         sim_dec_push(d, SIM_NO_ARG, false);
     } else sim_dec_fail(d, "an address is of the wrong kind");

@@ -70,13 +70,15 @@ bool sim_decode_bulk(dec *d)
     bool prefetch = sim_dec_mod(d, "prefetch");
     int shared = word_at(d, "shared::cluster"), global = word_at(d, "global"), next = 0;
     if (shared < 0) shared = word_at(d, "shared::cta");
-    if (global < 0 || (shared < 0) != prefetch) unknown(d);
-    bool load = !prefetch && shared < global;
+    bool within = global < 0 && !prefetch && shared >= 0; /* from one shared memory to another */
+    if ((global < 0 && !within) || (shared < 0) != prefetch) unknown(d);
+    bool load = within || (!prefetch && shared < global);
+    if (within && (!sim_dec_mod(d, "shared::cluster") || word_at(d, "shared::cta") < shared || reduce)) unknown(d);
     f->coordinate = f->size = f->mask = f->shared.arg = f->mbarrier.arg = -1;
     if (sim_dec_mod(d, "tensor")) f->rank = (uint8_t)rank(d);
     sim_dec_mod(d, "global");
     if (prefetch && !sim_dec_mod(d, "L2")) unknown(d);
-    if (!prefetch && !sim_dec_mod(d, "shared::cluster")) sim_dec_mod(d, "shared::cta");
+    if (within || (!prefetch && !sim_dec_mod(d, "shared::cluster"))) sim_dec_mod(d, "shared::cta");
     if (load ? !sim_dec_mod(d, "mbarrier::complete_tx::bytes") : !prefetch && !sim_dec_mod(d, "bulk_group")) unknown(d);
     bool multicast = load && sim_dec_mod(d, "multicast::cluster"), policy = sim_dec_hints(d);
     if (reduce) {
@@ -91,8 +93,9 @@ bool sim_decode_bulk(dec *d)
     }
     int most = (load ? 3 : prefetch ? 1 : 2) + !f->rank + multicast + policy;
     sim_dec_ops(d, most, most);
+    if (within && (f->rank || multicast)) unknown(d);
     if (load) f->shared = place(d, &op[next++], SP_SHARED);
-    f->global = f->rank ? map_and_coordinates(d, &op[next], f) : place(d, &op[next], SP_GLOBAL);
+    f->global = f->rank ? map_and_coordinates(d, &op[next], f) : place(d, &op[next], within ? SP_SHARED : SP_GLOBAL);
     next++;
     if (!load && !prefetch) f->shared = place(d, &op[next++], SP_SHARED);
     if (!f->rank) f->size = operand(d, &op[next++], 'w');
@@ -100,7 +103,7 @@ bool sim_decode_bulk(dec *d)
     if (multicast) f->mask = operand(d, &op[next++], 'w');
     if (policy) sim_dec_policy(d, next);
     o->run = sim_run_bulk, o->cls = C_MEMORY, o->fn.data = f;
-    o->sub = load ? BULK_LOAD : prefetch ? BULK_PREFETCH : reduce ? BULK_REDUCE : BULK_STORE;
+    o->sub = within ? BULK_SHARED : load ? BULK_LOAD : prefetch ? BULK_PREFETCH : reduce ? BULK_REDUCE : BULK_STORE;
     d->f->program->proxy = true;
     return true;
 }

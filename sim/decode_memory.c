@@ -10,7 +10,8 @@ static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
 sim_space sim_dec_space(dec *d)
 {
     if (sim_dec_mod(d, "global")) return SP_GLOBAL;
-    if (sim_dec_mod(d, "shared") || sim_dec_mod(d, "shared::cta") || sim_dec_mod(d, "shared::cluster")) return SP_SHARED;
+    if (sim_dec_mod(d, "shared") || sim_dec_mod(d, "shared::cta")) return SP_SHARED;
+    if (sim_dec_mod(d, "shared::cluster")) return SP_CLUSTER;
     if (sim_dec_mod(d, "local")) return SP_LOCAL;
     if (sim_dec_mod(d, "param") || sim_dec_mod(d, "param::entry")) return SP_PARAM;
     if (sim_dec_mod(d, "const")) return SP_CONST;

@@ -185,7 +185,7 @@ static bool cvta(dec *d)
     sim_space s = sim_dec_space(d);
     sim_type t = sim_dec_type(d);
     sim_dec_ops(d, 2, 2);
-    uint64_t window = s == SP_SHARED ? SIM_WINDOW_SHARED : s == SP_LOCAL ? SIM_WINDOW_LOCAL : s == SP_PARAM ? SIM_WINDOW_PARAM : 0;
+    uint64_t window = s == SP_SHARED || s == SP_CLUSTER ? SIM_WINDOW_SHARED : s == SP_LOCAL ? SIM_WINDOW_LOCAL : s == SP_PARAM ? SIM_WINDOW_PARAM : 0;
     static const char *const add = "add", *const sub = "sub";
     char c = sim_type_class(t);
     if (c != 'q') sim_dec_fail(d, "generic addresses are 64 bits wide");
@@ -360,16 +360,14 @@ static bool bar(dec *d)
 {
     sim_insn *o = d->o;
     if (!strcmp(d->i->word[0], "barrier")) {
-        if (sim_dec_mod(d, "cluster")) { /* a cluster of one block: the threads of the block meet */
-            static const char *const order[] = {"relaxed", "acquire", "release", NULL};
-            sim_dec_mod(d, "aligned");
+        if (sim_dec_mod(d, "cluster")) {
+            sim_dec_mod(d, "aligned"); /* as for bar: a warp comes as a whole either way */
             bool arrive = sim_dec_mod(d, "arrive"), wait = sim_dec_mod(d, "wait");
-            sim_dec_one_of(d, order, 0);
+            if (arrive && sim_dec_mod(d, "relaxed")) o->sub = ARRIVE_RELAXED;
+            sim_dec_mod(d, arrive ? "release" : "acquire");
             sim_dec_ops(d, 0, 0);
             if (arrive == wait) sim_dec_fail(d, "this barrier is unknown");
-            o->cls = C_CONTROL;
-            o->run = arrive ? sim_run_nothing : sim_run_barrier;
-            if (wait) sim_dec_push(d, sim_dec_constant(d, 0, false), false), sim_dec_push(d, SIM_NO_ARG, false), sim_dec_push(d, SIM_NO_ARG, false), sim_dec_push(d, SIM_NO_ARG, false);
+            o->cls = C_CONTROL, o->run = arrive ? sim_run_cluster_arrive : sim_run_cluster_wait;
             return true;
         }
     }
@@ -407,9 +405,27 @@ static bool fence(dec *d)
 {
     static const char *const words[] = {"sc", "acq_rel", "acquire", "release", "proxy", "alias", "async", "async.global", "global", "shared::cta", "shared::cluster", "tensormap::generic",
                                         "mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster", "gl", "cta", "cluster", "gpu", "sys", "async::generic", NULL};
-    bool proxy = sim_dec_mod(d, "proxy"), async = sim_dec_mod(d, "async"), global = sim_dec_mod(d, "global");
+    bool proxy = sim_dec_mod(d, "proxy"), async = sim_dec_mod(d, "async"), global = sim_dec_mod(d, "global"), cta = sim_dec_mod(d, "cta");
     while (sim_dec_one_of(d, words, -1) >= 0) {}
-    d->o->run = sim_run_fence, d->o->cls = C_CONTROL, d->o->sub = proxy && async && !global ? FENCE_ASYNC : FENCE_MEMORY;
+    d->o->run = sim_run_fence, d->o->cls = C_CONTROL, d->o->sub = proxy && async && !global ? FENCE_ASYNC : proxy || cta ? FENCE_BLOCK : FENCE_MEMORY;
+    return true;
+}
+
+/* ---- clusters ---- */
+
+/* mapa[.shared::cluster].u32|u64 d, a, rank;  getctarank[.shared::cluster].u32|u64 d, a */
+static bool mapa(dec *d)
+{
+    bool map = *d->i->word[0] == 'm';
+    sim_space s = sim_dec_space(d);
+    sim_type t = sim_dec_type(d);
+    if ((s != SP_GENERIC && s != SP_CLUSTER) || (t != T_U32 && t != T_U64) || (s == SP_GENERIC && t == T_U32)) sim_dec_fail(d, "this form is unknown");
+    sim_dec_ops(d, map ? 3 : 2, map ? 3 : 2);
+    char c = sim_type_class(t);
+    sim_dec_def(d, &d->i->op[0], map ? c : 'w');
+    sim_dec_in(d, &d->i->op[1], c, t);
+    if (map) sim_dec_in(d, &d->i->op[2], 'w', T_U32);
+    d->o->run = map ? sim_run_map_address : sim_run_rank_of, d->o->space = (uint8_t)s, d->o->wide = c == 'q';
     return true;
 }
 
@@ -421,5 +437,5 @@ const dec_row sim_decoders[] = {
     {"createpolicy", createpolicy}, {"ld", sim_decode_load_store}, {"ldu", sim_decode_load_store}, {"st", sim_decode_load_store}, {"prefetch", sim_decode_prefetch}, {"prefetchu", sim_decode_prefetch},
     {"atom", sim_decode_atom}, {"red", sim_decode_atom}, {"shfl", shfl}, {"vote", vote}, {"match", match}, {"activemask", activemask}, {"redux", redux}, {"elect", elect},
     {"bar", bar}, {"barrier", bar}, {"membar", fence}, {"fence", fence}, {"ldmatrix", sim_decode_ldmatrix}, {"stmatrix", sim_decode_ldmatrix}, {"mma", sim_decode_mma}, {"cp", sim_decode_cp},
-    {"mbarrier", sim_decode_mbarrier}, {"wgmma", sim_decode_wgmma}, {NULL, NULL},
+    {"mbarrier", sim_decode_mbarrier}, {"mapa", mapa}, {"getctarank", mapa}, {"wgmma", sim_decode_wgmma}, {NULL, NULL},
 };

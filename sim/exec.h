@@ -37,7 +37,8 @@ typedef struct sim_launch {
     const sim_program *program;
     const sim_arch *arch;
     sim_memory *memory, *variables;
-    uint32_t grid[3], block[3], dynamic_shared;
+    uint32_t grid[3], block[3], cluster[3], dynamic_shared; /* cluster: blocks, at least 1 */
+    bool explicit_cluster;
     const uint8_t *params;
     sim_options options;
     int64_t max_steps;
@@ -80,6 +81,9 @@ struct sim_warp {
     uint32_t vain;
     uint64_t spun;            /* the cluster's progress when it last yielded in vain */
     uint32_t clock[SIM_ACTORS]; /* what this warp knows of each actor's time: see shared.c */
+    uint32_t fenced[SIM_ACTORS]; /* the same at its last fence beyond the block, which a relaxed arrival hands on */
+    uint32_t met;              /* lanes that have come to the cluster's barrier in its phase under way */
+    uint64_t joined;           /* phase + 1 for which this warp has yet to wait; 0 = none */
     sim_copy *copies;
     size_t ncopies, copy_cap;
     uint32_t group[SIM_LANES], bulk_group[SIM_LANES]; /* groups each lane has committed: of cp.async, of bulk copies */
@@ -117,6 +121,9 @@ typedef struct sim_block {
     sim_launch *launch;
     struct sim_cluster *cluster;
     uint32_t rank, first;      /* in the cluster; actor of the first warp */
+    uint32_t place[3];         /* in the cluster */
+    uint32_t running;          /* warps that have not ended */
+    struct sim_visit { uint32_t time; const sim_insn *insn; } *visit; /* per warp of the cluster: the last access from another block; NULL without clusters */
     const sim_program *program;
     uint64_t linear;
     uint32_t id[3];
@@ -127,6 +134,7 @@ typedef struct sim_block {
     uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
     uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | author << 20 | bytes << 16 | actor; see proxy.h */
     uint32_t *read;            /* per warp, per 4 bytes: time << 4 | bytes */
+    uint32_t *far;             /* the same for every warp of the cluster, for reads from other blocks; NULL as long as there are none */
     struct sim_group_log *group_log[SIM_WARPS / 4]; /* of each warp group */
     uint32_t registers;        /* that setmaxnreg gave back: per thread, summed over the warps */
     uint16_t *held;            /* per 4 bytes: asynchronous reads under way; NULL where there are none */
@@ -151,6 +159,9 @@ typedef struct sim_cluster {
     sim_block *block[SIM_CLUSTER];
     uint32_t blocks, warps, actors; /* warps: of all blocks; actors: how many of the times are in use */
     uint32_t epoch;             /* time at which this cluster began */
+    uint32_t id[3];
+    uint64_t phase;             /* of its barrier */
+    uint32_t clock[SIM_ACTORS], open[SIM_ACTORS]; /* of the last completed phase, and of the one under way */
     uint32_t sync[SIM_ACTORS];  /* times released through atomics and volatile stores */
     uint64_t progress;          /* counts whatever may let a waiting warp go on */
     uint64_t random;
@@ -170,8 +181,12 @@ sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m);
 
 /* block.c */
 bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank); /* false: out of memory */
-void sim_block_start(sim_block *b, const uint32_t id[3]);
+void sim_block_start(sim_block *b);
 void sim_block_free(sim_block *b);
+
+/* meeting.c: the cluster's barrier */
+void sim_meeting_settle(sim_cluster *c); /* completes the phase if all have come who are left */
+bool sim_meeting_end(sim_block *b);      /* all warps of b have ended. false: reported */
 
 /* cluster.c */
 int sim_cluster_run(sim_cluster *c, uint64_t linear); /* 0 = fine */
@@ -187,7 +202,7 @@ static inline sim_space sim_space_of(sim_space s, uint64_t *address)
 {
     if (s != SP_GENERIC) return s;
     uint64_t window = *address & SIM_WINDOW_MASK;
-    if (window == SIM_WINDOW_SHARED) return *address &= ~SIM_WINDOW_MASK, SP_SHARED;
+    if (window == SIM_WINDOW_SHARED) return *address &= ~SIM_WINDOW_MASK, *address >> SIM_RANK_SHIFT & SIM_RANK_BITS ? SP_CLUSTER : SP_SHARED;
     if (window == SIM_WINDOW_LOCAL) return *address &= ~SIM_WINDOW_MASK, SP_LOCAL;
     if (window == SIM_WINDOW_PARAM) return *address &= ~SIM_WINDOW_MASK, SP_PARAM;
     return SP_GLOBAL;
@@ -199,6 +214,11 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value); /* value: to be stored, or NULL */
 bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);    /* in flight from now on */
 void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size);                         /* arrived */
+/* The block of the cluster that a shared address names; the address becomes one inside it. NULL: reported. */
+sim_block *sim_shared_owner(sim_warp *w, const sim_insn *i, int lane, uint64_t *address);
+uint8_t *sim_shared_of(sim_block *o, sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size);
+bool sim_shared_read_of(sim_block *o, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);
+bool sim_shared_write_of(sim_block *o, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value);
 /* The same for bulk copies, of whole words, to any block of the cluster: in flight, and arrived in the name of an mbarrier's phase. */
 bool sim_shared_fly(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);
 void sim_shared_arrive(sim_block *b, const sim_mbarrier *m, uint32_t at, uint32_t size);

@@ -199,7 +199,8 @@ CUresult sim_launch_node(const sim_node *n)
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
     l->program = n->kernel->program, l->arch = n->device->arch;
     l->memory = &n->device->memory, l->variables = &sim_the.variables;
-    for (int k = 0; k < 3; k++) l->grid[k] = n->grid[k], l->block[k] = n->block[k];
+    for (int k = 0; k < 3; k++) l->grid[k] = n->grid[k], l->block[k] = n->block[k], l->cluster[k] = n->cluster[k];
+    l->explicit_cluster = n->explicit_cluster;
     l->dynamic_shared = n->dynamic, l->params = n->params, l->options = sim_the.options;
     CUresult r = sim_launch_run(l);
     sim_counters_add(&l->tally.c);
@@ -226,7 +227,29 @@ static CUresult refuse(const sim_kernel *k, const sim_device *d, const sim_node 
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t block[3], uint32_t dynamic, CUstream stream, void **params, void **extra)
+/* The kernel's own requirement, or what the launch asks for; 0 0 0 = nothing. */
+static CUresult choose_cluster(const sim_kernel *k, const sim_device *d, const uint32_t asked[3], sim_node *n)
+{
+    const sim_program *p = k->program;
+    uint64_t blocks = 1;
+    n->explicit_cluster = asked[0] || p->cluster[0];
+    for (int i = 0; i < 3; i++) {
+        if (asked[0] && p->cluster[0] && asked[i] != p->cluster[i])
+            return sim_tell(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s requires clusters of (%u,%u,%u) blocks, (%u,%u,%u) were asked for", p->name, p->cluster[0], p->cluster[1], p->cluster[2],
+                            asked[0], asked[1], asked[2]);
+        n->cluster[i] = asked[0] ? asked[i] : p->cluster[0] ? p->cluster[i] : 1;
+        blocks *= n->cluster[i];
+    }
+    if (blocks > 1 && d->arch->major < 9) return sim_tell(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s: %s has no clusters", p->name, d->arch->name);
+    if (!blocks || blocks > SIM_CLUSTER) return sim_tell(CUDA_ERROR_INVALID_CLUSTER_SIZE, "kernel %s: a cluster of %llu blocks; accepted: 1 to %d", p->name, (unsigned long long)blocks, SIM_CLUSTER);
+    for (int i = 0; i < 3; i++)
+        if (n->grid[i] % n->cluster[i])
+            return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s: a grid of (%u,%u,%u) blocks is no multiple of clusters of (%u,%u,%u)", p->name, n->grid[0], n->grid[1], n->grid[2],
+                            n->cluster[0], n->cluster[1], n->cluster[2]);
+    return CUDA_SUCCESS;
+}
+
+static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t block[3], const uint32_t cluster[3], uint32_t dynamic, CUstream stream, void **params, void **extra)
 {
     sim_device *d;
     CUresult r = sim_current(&d);
@@ -237,7 +260,7 @@ static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t bloc
     const sim_program *p = k->program;
     sim_node n = {.what = N_LAUNCH, .kernel = k, .device = d, .dynamic = dynamic};
     for (int i = 0; i < 3; i++) n.grid[i] = grid[i], n.block[i] = block[i];
-    if ((r = refuse(k, d, &n))) return r;
+    if ((r = refuse(k, d, &n)) || (r = choose_cluster(k, d, cluster, &n))) return r;
     if (p->nparams && !params && !extra) return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s needs %u parameters", p->name, p->nparams);
     if (!(n.params = calloc(1, p->param_bytes + 1))) return CUDA_ERROR_OUT_OF_MEMORY;
     if (params) {
@@ -262,18 +285,21 @@ static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t bloc
 CUresult sim_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned dynamic, CUstream stream, void **params, void **extra)
 {
     SIM_LOCKED;
-    return launch(f, (uint32_t[3]){gx, gy, gz}, (uint32_t[3]){bx, by, bz}, dynamic, stream, params, extra);
+    return launch(f, (uint32_t[3]){gx, gy, gz}, (uint32_t[3]){bx, by, bz}, (uint32_t[3]){0}, dynamic, stream, params, extra);
 }
 
 CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
     SIM_LOCKED;
     SIM_NEED(c && (!c->numAttrs || c->attrs));
+    uint32_t cluster[3] = {0};
     for (unsigned k = 0; k < c->numAttrs; k++) {
         const CUlaunchAttribute *a = &c->attrs[k];
-        if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && (a->value.clusterDim.x > 1 || a->value.clusterDim.y > 1 || a->value.clusterDim.z > 1))
-            return sim_tell(CUDA_ERROR_NOT_SUPPORTED, "clusters of more than one block are not simulated");
+        if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
+            cluster[0] = a->value.clusterDim.x, cluster[1] = a->value.clusterDim.y, cluster[2] = a->value.clusterDim.z;
+            if (!cluster[0] || !cluster[1] || !cluster[2]) return sim_tell(CUDA_ERROR_INVALID_VALUE, "a cluster of (%u,%u,%u) blocks; accepted: at least 1 each", cluster[0], cluster[1], cluster[2]);
+        }
         if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative) return sim_tell(CUDA_ERROR_NOT_SUPPORTED, "cooperative launches are not simulated");
     }
-    return launch(f, (uint32_t[3]){c->gridDimX, c->gridDimY, c->gridDimZ}, (uint32_t[3]){c->blockDimX, c->blockDimY, c->blockDimZ}, c->sharedMemBytes, c->hStream, params, extra);
+    return launch(f, (uint32_t[3]){c->gridDimX, c->gridDimY, c->gridDimZ}, (uint32_t[3]){c->blockDimX, c->blockDimY, c->blockDimZ}, cluster, c->sharedMemBytes, c->hStream, params, extra);
 }

@@ -10,39 +10,52 @@
 
 enum { MOST = 1 << 20, PATIENCE = 64 }; /* above what the counts hold; tests in vain */
 
-static uint8_t *place(sim_warp *w, const sim_insn *i, int lane, int arg, uint32_t *at)
+/* The block whose shared memory holds the 8 bytes, and their offset there. NULL: reported. */
+static sim_block *place(sim_warp *w, const sim_insn *i, int lane, int arg, uint32_t *at)
 {
     uint64_t a = sim_address(w, i, arg, i->flags & F_WIDE, (uint32_t)lane);
-    if (sim_space_of((sim_space)i->space, &a) != SP_SHARED) {
+    sim_block *o = w->block;
+    sim_space s = sim_space_of((sim_space)i->space, &a);
+    if (s != SP_SHARED && s != SP_CLUSTER) {
         sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "an mbarrier outside of shared memory");
         return NULL;
     }
-    uint8_t *p = sim_shared(w, i, lane, a, 8);
-    if (p) *at = (uint32_t)(p - w->block->shared);
-    return p;
+    if (s == SP_CLUSTER && !(o = sim_shared_owner(w, i, lane, &a))) return NULL;
+    uint8_t *p = sim_shared_of(o, w, i, lane, a, 8);
+    if (!p) return NULL;
+    *at = (uint32_t)(p - o->shared);
+    return o;
 }
 
 static sim_mbarrier *find(sim_warp *w, const sim_insn *i, int lane, sim_block *b, uint32_t at)
 {
     for (uint32_t k = 0; k < b->mbarriers; k++) {
         if (b->mbarrier[k].address != at || !b->mbarrier[k].live) continue;
-        if (b->checked && !sim_shared_read(w, i, lane, at, 8)) return NULL; /* against an init without a barrier after it */
+        if (b->checked && !sim_shared_read_of(b, w, i, lane, at, 8)) return NULL; /* against an init without a barrier after it */
         return &b->mbarrier[k];
     }
-    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "no mbarrier was initialised at shared offset %u", at);
+    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "no mbarrier was initialised at shared offset %u of block (%u,%u,%u)", at, b->id[0], b->id[1], b->id[2]);
     return NULL;
 }
 
 sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
 {
     uint32_t at;
-    return place(w, i, lane, arg, &at) ? find(w, i, lane, w->block, at) : NULL;
+    sim_block *o = place(w, i, lane, arg, &at);
+    if (o && o != w->block) return sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "this can be done to an mbarrier of the own block only, not to one of another block of the cluster"), NULL;
+    return o ? find(w, i, lane, o, at) : NULL;
+}
+
+/* For those that another block may name: an arrival, an announcement. */
+static sim_mbarrier *anywhere(sim_warp *w, const sim_insn *i, int lane, int arg, sim_block **o)
+{
+    uint32_t at;
+    return (*o = place(w, i, lane, arg, &at)) ? find(w, i, lane, *o, at) : NULL;
 }
 
 sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_block *b, uint64_t address)
 {
-    uint8_t *p = sim_shared(w, i, lane, address, 8);
-    return p ? find(w, i, lane, b, (uint32_t)(p - b->shared)) : NULL;
+    return find(w, i, lane, b, (uint32_t)(address - SIM_SHARED_BASE));
 }
 
 void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
@@ -56,7 +69,7 @@ void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
     k->cluster->progress++;
 }
 
-bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier *b, uint32_t count)
+bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim_mbarrier *b, uint32_t count)
 {
     if (count > b->pending) {
         sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "too many arrivals at the mbarrier at shared offset %u: phase %llu expects %u, %u were left, %u more came", b->address,
@@ -65,8 +78,8 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_mbarrier 
     }
     sim_clock_release(w, b->open);
     b->pending -= count;
-    w->block->cluster->progress++;
-    sim_mbarrier_settle(w->block, b);
+    k->cluster->progress++;
+    sim_mbarrier_settle(k, b);
     return true;
 }
 
@@ -88,8 +101,9 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
     sim_cluster *c = b->cluster;
     FOR_LANES(l, m) {
         uint32_t at, count = sim_arg(w, i, 1)->u[l];
-        uint8_t *p = place(w, i, (int)l, 0, &at);
-        if (!p) return STEP_FAULT;
+        sim_block *o = place(w, i, (int)l, 0, &at);
+        if (!o) return STEP_FAULT;
+        if (o != b) return sim_fault(w, i, (int)l, CUDA_ERROR_ILLEGAL_ADDRESS, "an mbarrier of another block of the cluster cannot be initialised");
         if (!count || count >= MOST) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "an mbarrier cannot expect %u arrivals", count);
         if (b->checked && !sim_shared_write(w, i, (int)l, at, 8, NULL)) return STEP_FAULT;
         uint32_t k = 0;
@@ -102,7 +116,7 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
             if (x->actor >= c->actors) c->actors = x->actor + 1;
         }
         *x = (sim_mbarrier){.address = at, .actor = x->actor, .time = x->time + 1, .live = true, .expected = count, .pending = count};
-        memset(p, 0xA5, 8);
+        memset(b->shared + at, 0xA5, 8);
     }
     return STEP_NEXT;
 }
@@ -122,17 +136,19 @@ sim_step sim_run_mbarrier_inval(sim_warp *w, const sim_insn *i, uint32_t m)
 sim_step sim_run_mbarrier_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     FOR_LANES(l, m) {
-        sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 1);
+        sim_block *o;
+        sim_mbarrier *b = anywhere(w, i, (int)l, 1, &o);
         if (!b) return STEP_FAULT;
+        if (o != w->block && i->arg[0] != SIM_NO_ARG) return sim_fault(w, i, (int)l, CUDA_ERROR_ILLEGAL_ADDRESS, "an arrival at an mbarrier of another block has no state to return");
         uint32_t n = i->arg[2] == SIM_NO_ARG ? 1 : sim_arg(w, i, 2)->u[l];
         if (i->arg[0] != SIM_NO_ARG) sim_arg(w, i, 0)->q[l] = b->phase;
         if (i->flags & F_EXPECT) {
-            if (!sim_mbarrier_tx(w, i, (int)l, w->block, b, n)) return STEP_FAULT;
+            if (!sim_mbarrier_tx(w, i, (int)l, o, b, n)) return STEP_FAULT;
             n = 1;
         }
         if (i->sub && n < b->expected) b->expected -= n; /* arrive_drop: in later phases too */
         else if (i->sub) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "the mbarrier at offset %u would be left with no arrivals to expect", b->address);
-        if (!sim_mbarrier_arrive(w, i, (int)l, b, n)) return STEP_FAULT;
+        if (!sim_mbarrier_arrive(w, i, (int)l, o, b, n)) return STEP_FAULT;
     }
     return STEP_NEXT;
 }
@@ -141,9 +157,10 @@ sim_step sim_run_mbarrier_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
 sim_step sim_run_mbarrier_tx(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     FOR_LANES(l, m) {
-        sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 0);
+        sim_block *o;
+        sim_mbarrier *b = anywhere(w, i, (int)l, 0, &o);
         uint32_t n = sim_arg(w, i, 1)->u[l];
-        if (!b || !sim_mbarrier_tx(w, i, (int)l, w->block, b, i->sub ? -(int64_t)n : n)) return STEP_FAULT;
+        if (!b || !sim_mbarrier_tx(w, i, (int)l, o, b, i->sub ? -(int64_t)n : n)) return STEP_FAULT;
     }
     return STEP_NEXT;
 }

@@ -151,7 +151,8 @@ sim_step sim_run_isspace(sim_warp *w, const sim_insn *i, uint32_t m)
     uint32_t r = 0;
     FOR_LANES(l, m) {
         uint64_t x = a->q[l];
-        r |= (uint32_t)(sim_space_of(SP_GENERIC, &x) == (sim_space)i->type) << l;
+        sim_space s = sim_space_of(SP_GENERIC, &x);
+        r |= (uint32_t)(s == (sim_space)i->type || (s == SP_SHARED && i->type == SP_CLUSTER)) << l;
     }
     sim_set_pred(w, i, 0, r, m);
     return STEP_NEXT;

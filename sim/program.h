@@ -16,7 +16,7 @@ const char *sim_type_name(sim_type t);
 static inline bool sim_type_signed(sim_type t) { return t == T_S8 || t == T_S16 || t == T_S32 || t == T_S64; }
 static inline bool sim_type_float(sim_type t) { return (t >= T_F16 && t <= T_F64); }
 
-typedef enum sim_space { SP_GENERIC, SP_GLOBAL, SP_SHARED, SP_LOCAL, SP_PARAM, SP_CONST } sim_space;
+typedef enum sim_space { SP_GENERIC, SP_GLOBAL, SP_SHARED, SP_LOCAL, SP_PARAM, SP_CONST, SP_CLUSTER } sim_space; /* SP_CLUSTER: .shared::cluster */
 
 /* Addresses. Global ones are allocations (memory.h); the windows are where generic pointers to the rest live. Their low 32
  * bits are the address inside the space, so truncating a generic pointer gives the shared address as on hardware. */
@@ -24,6 +24,8 @@ typedef enum sim_space { SP_GENERIC, SP_GLOBAL, SP_SHARED, SP_LOCAL, SP_PARAM, S
 #define SIM_WINDOW_LOCAL 0x1100000000000000ull
 #define SIM_WINDOW_PARAM 0x1200000000000000ull
 #define SIM_WINDOW_MASK 0xFF00000000000000ull
+/* In the window of a cluster a shared address has the block's rank + 1 in these bits; 0 is the block's own. */
+enum { SIM_RANK_SHIFT = 24, SIM_RANK_BITS = 0xFF };
 #define SIM_SHARED_BASE 1024u /* first shared byte a kernel owns; the first KiB is the system's, as on sm_80 and later */
 #define SIM_LOCAL_BASE 64u
 
@@ -108,12 +110,13 @@ typedef struct sim_program {
     uint32_t held;           /* registers that a wgmma uses, or a mov away from it */
     uint32_t *held_place;    /* file offset */
     char **held_names;
-    uint32_t special[32];    /* file offset of each special register + 1, 0 = unused */
+    uint32_t special[48];    /* file offset of each special register + 1, 0 = unused */
     sim_param *params;
     uint32_t nparams, param_bytes;
     uint32_t shared_bytes;   /* static */
     uint32_t local_bytes;
     int max_threads, required[3];
+    uint32_t cluster[3];     /* blocks of a cluster that it requires; 0 = none are required */
     uint32_t registers;      /* per thread at the launch, as far as the directives tell; 0: they do not. For setmaxnreg */
     bool proxy;              /* uses the async proxy: wgmma or bulk copies */
     struct sim_module *module;
@@ -154,7 +157,10 @@ void *sim_module_alloc(sim_module *m, size_t n); /* zeroed; freed with the modul
 typedef enum sim_special {
     SR_TID_X, SR_TID_Y, SR_TID_Z, SR_NTID_X, SR_NTID_Y, SR_NTID_Z, SR_CTAID_X, SR_CTAID_Y, SR_CTAID_Z, SR_NCTAID_X, SR_NCTAID_Y,
     SR_NCTAID_Z, SR_LANEID, SR_WARPID, SR_NWARPID, SR_SMID, SR_NSMID, SR_ZERO, SR_ONE, SR_LANEMASK_EQ, SR_LANEMASK_LE, SR_LANEMASK_LT,
-    SR_LANEMASK_GE, SR_LANEMASK_GT, SR_DYNAMIC_SMEM, SR_TOTAL_SMEM, SR_STATIC_COUNT, SR_CLOCK = SR_STATIC_COUNT, SR_CLOCK_HI,
+    SR_LANEMASK_GE, SR_LANEMASK_GT, SR_DYNAMIC_SMEM, SR_TOTAL_SMEM,
+    SR_CLUSTERID_X, SR_CLUSTERID_Y, SR_CLUSTERID_Z, SR_NCLUSTERID_X, SR_NCLUSTERID_Y, SR_NCLUSTERID_Z, SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Y, SR_CLUSTER_CTAID_Z,
+    SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Y, SR_CLUSTER_NCTAID_Z, SR_CLUSTER_CTARANK, SR_CLUSTER_NCTARANK, SR_CLUSTER_EXPLICIT, SR_STATIC_COUNT, SR_CLOCK = SR_STATIC_COUNT, SR_CLOCK_HI,
     SR_CLOCK64, SR_GLOBALTIMER, SR_COUNT
 } sim_special;
+_Static_assert(SR_COUNT <= 48, "sim_program.special has a place for each");
 #endif

@@ -398,7 +398,7 @@ static void function(ptx_parser *p, bool entry)
         if (!strcmp(s, "maxntid")) prog.max_threads = threads && threads < 1024 ? (int)threads : 1024;
         else if (!strcmp(s, "reqntid")) for (int k = 0; k < 3; k++) prog.required[k] = (int)o[k].imm;
         else if (!strcmp(s, "reqnctapercluster")) {
-            if (threads != 1) sim_ptx_fail(p, line, "clusters of more than one block are not simulated");
+            for (int k = 0; k < 3; k++) prog.cluster[k] = o[k].imm < SIM_RANK_BITS ? (uint32_t)o[k].imm : SIM_RANK_BITS; /* more is refused at launch */
         } else if (strcmp(s, "minnctapersm") && strcmp(s, "maxnreg") && strcmp(s, "maxnctapersm") && strcmp(s, "maxclusterrank"))
             sim_ptx_fail(p, line, "unknown directive .%s", s);
     }

@@ -18,6 +18,8 @@
     X(copy) X(commit) X(wait) X(mbarrier_init) X(mbarrier_inval) X(mbarrier_arrive) X(mbarrier_test)                      \
     X(mbarrier_tx) X(copy_arrive)                                                                                         \
     X(barrier) X(fence)                                                                                                   \
+    /* meeting.c */                                                                                                       \
+    X(cluster_arrive) X(cluster_wait) X(map_address) X(rank_of)                                                           \
     /* bulk.c */                                                                                                          \
     X(bulk) X(bulk_commit) X(bulk_wait) X(tensormap)                                                                      \
     /* wgmma.c */                                                                                                         \
@@ -37,7 +39,8 @@ enum { VOTE_ALL, VOTE_ANY, VOTE_UNI, VOTE_BALLOT };
 enum { ATOM_ADD, ATOM_MIN, ATOM_MAX, ATOM_AND, ATOM_OR, ATOM_XOR, ATOM_EXCH, ATOM_CAS, ATOM_INC, ATOM_DEC };
 enum { BAR_SYNC, BAR_ARRIVE, BAR_AND, BAR_OR, BAR_POPC };
 enum { WAIT_GROUP, WAIT_ALL, WAIT_READ };
-enum { FENCE_MEMORY, FENCE_ASYNC };
+enum { FENCE_MEMORY, FENCE_ASYNC, FENCE_BLOCK }; /* FENCE_BLOCK: orders nothing beyond the block */
+enum { ARRIVE_RELEASE, ARRIVE_RELAXED };
 enum { REGISTERS_INC, REGISTERS_DEC };
 enum { WGMMA_SHARED_A = 1, WGMMA_MINUS_A = 2, WGMMA_MINUS_B = 4, WGMMA_TRANS_A = 8, WGMMA_TRANS_B = 16 };
 

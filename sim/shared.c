@@ -4,16 +4,32 @@
  * orders: lanes of one warp run in step here, so races inside a warp are not seen. */
 #include "proxy.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
+sim_block *sim_shared_owner(sim_warp *w, const sim_insn *i, int lane, uint64_t *address)
 {
-    sim_block *b = w->block;
+    sim_cluster *c = w->block->cluster;
+    uint32_t rank = (uint32_t)(*address >> SIM_RANK_SHIFT) & SIM_RANK_BITS;
+    if (!rank || rank == w->block->rank + 1) return *address &= (1u << SIM_RANK_SHIFT) - 1, w->block;
+    if (rank > c->blocks) return sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: address 0x%llx is in no block of the cluster", (unsigned long long)*address), NULL;
+    sim_block *o = c->block[rank - 1];
+    if (!o->running) return sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "the shared memory of block (%u,%u,%u) is accessed, which has ended", o->id[0], o->id[1], o->id[2]), NULL;
+    *address &= (1u << SIM_RANK_SHIFT) - 1;
+    return o;
+}
+
+uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size) { return sim_shared_of(w->block, w, i, lane, address, size); }
+
+uint8_t *sim_shared_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
+{
     uint64_t at = address - SIM_SHARED_BASE;
     if (at >= b->shared_size || size > b->shared_size - at) {
         if (address < SIM_SHARED_BASE)
             sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %u bytes at 0x%llx, below the first byte of the block's (0x%x); is a base address missing?",
                       size, (unsigned long long)address, SIM_SHARED_BASE);
+        else if (address >> SIM_RANK_SHIFT && address >> 32 == 0)
+            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: 0x%llx is an address of mapa, for .shared::cluster only", (unsigned long long)address);
         else
             sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %u bytes at offset %llu; the block has %u (%u static, %u dynamic)", size,
                       (unsigned long long)at, b->shared_size, b->program->shared_bytes, b->launch->dynamic_shared);
@@ -24,6 +40,7 @@ uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
         return NULL;
     }
     if (at + size > b->tally.c.shared_peak) b->tally.c.shared_peak = at + size;
+    if (b != w->block && b->visit) b->visit[w->actor] = (struct sim_visit){w->clock[w->actor], i};
     return b->shared + at;
 }
 
@@ -48,10 +65,13 @@ static inline uint32_t bytes_of(uint32_t word, uint32_t at, uint32_t end)
     return (0xFu >> (4 - (to - from))) << from;
 }
 
-bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
+bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size) { return sim_shared_read_of(w->block, w, i, lane, at, size); }
+
+bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
 {
-    sim_block *b = w->block;
-    uint32_t me = w->actor, now = w->clock[me], *mine = b->read + (size_t)w->index * b->words;
+    if (b != w->block && !b->far && !(b->far = calloc((size_t)b->cluster->warps * b->words, sizeof *b->far)))
+        return sim_fault(w, i, lane, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
+    uint32_t me = w->actor, now = w->clock[me], *mine = b == w->block ? b->read + (size_t)w->index * b->words : b->far + (size_t)me * b->words;
     uint64_t seen = UINT64_MAX;
     if (size == 4 && b->state[at >> 2] == 15) { /* a written word, nothing in flight */
         uint64_t wrote = b->wrote[at >> 2];
@@ -96,6 +116,10 @@ static bool may_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, ui
         uint32_t r = b->read[(size_t)x * b->words + k];
         if (b->first + x != me && r >> 4 > w->clock[b->first + x] && r & bytes) return conflict(w, i, lane, k, b->first + x, true, false);
     }
+    for (uint32_t x = 0; b->far && x < b->cluster->warps; x++) {
+        uint32_t r = b->far[(size_t)x * b->words + k];
+        if (x != me && r >> 4 > w->clock[x] && r & bytes) return conflict(w, i, lane, k, x, true, false);
+    }
     return true;
 }
 
@@ -108,12 +132,17 @@ static void record(sim_block *b, uint32_t k, uint32_t bytes, uint32_t actor, uin
 
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value)
 {
-    bool same = value && !memcmp(w->block->shared + at, value, size);
+    return sim_shared_write_of(w->block, w, i, lane, at, size, value);
+}
+
+bool sim_shared_write_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value)
+{
+    bool same = value && !memcmp(b->shared + at, value, size);
     for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size);
-        if (!may_write(w->block, w, i, lane, k, bytes, same)) return false;
-        w->block->state[k] |= (uint8_t)bytes;
-        record(w->block, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
+        if (!may_write(b, w, i, lane, k, bytes, same)) return false;
+        b->state[k] |= (uint8_t)bytes;
+        record(b, k, bytes, w->actor, w->clock[w->actor], sim_proxy_author(lane));
     }
     return true;
 }

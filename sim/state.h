@@ -19,7 +19,8 @@ typedef struct sim_node { /* one recorded piece of work */
     enum { N_LAUNCH, N_MEMSET8, N_MEMSET32, N_TO_DEVICE, N_TO_HOST, N_INSIDE } what;
     struct sim_kernel *kernel;
     sim_device *device;
-    uint32_t grid[3], block[3], dynamic;
+    uint32_t grid[3], block[3], cluster[3], dynamic; /* cluster: 1 x 1 x 1 where none is asked for */
+    bool explicit_cluster;
     uint8_t *params; /* owned */
     CUdeviceptr to, from;
     void *host;

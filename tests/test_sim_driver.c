@@ -137,7 +137,7 @@ Test(sim_driver, kernels_and_their_limits)
     cr_expect_eq(cu->cuLaunchKernelEx(&config, f, params, NULL), CUDA_SUCCESS);
     cluster.value.clusterDim.x = 2, cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
     config.attrs = &cluster, config.numAttrs = 1;
-    cr_expect_eq(cu->cuLaunchKernelEx(&config, f, params, NULL), CUDA_ERROR_NOT_SUPPORTED);
+    cr_expect_eq(cu->cuLaunchKernelEx(&config, f, params, NULL), CUDA_ERROR_INVALID_CLUSTER_SIZE, "sm_80 has no clusters");
     cr_expect_eq(cu->cuLaunchKernelEx(NULL, f, params, NULL), CUDA_ERROR_INVALID_VALUE);
     CUdeviceptr both[2] = {a, a};
     size_t size = sizeof both;

@@ -44,7 +44,7 @@ Test(sim_parse, errors_name_the_line_and_the_text)
     refused(HEAD80 ".visible .entry k()\n{\n.reg .q32 %r<3>;\nret;\n}\n", "unknown type .q32");
     refused(HEAD80 ".global .align 3 .b32 x;\n", "is no power of two");
     refused(HEAD80 ".global .b32 x[2] = {1, 2, 3};\n", "too many initialisers");
-    refused(HEAD80 ".visible .entry k() .reqnctapercluster 2, 1, 1\n{\nret;\n}\n", "clusters of more than one block");
+    refused(HEAD90 KERNEL("mapa.u32 %r1, %r2, 0;"), "this form is unknown");
 }
 
 Test(sim_parse, images_that_are_no_ptx)
