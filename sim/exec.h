@@ -91,6 +91,7 @@ struct sim_warp {
     struct sim_pipeline *pipeline; /* of wgmma; NULL in programs without */
     uint32_t issued;           /* instructions of its warp group: see group.c */
     uint32_t registers, wants; /* of a thread; what setmaxnreg waits for */
+    uint32_t resizes, resized; /* how many setmaxnreg, and the warp's time at the last */
     sim_fence fence[SIM_FENCES]; /* the latest, by number modulo the size; see proxy.c */
     uint32_t fences, fence_lost; /* lost: time of the latest that was overwritten */
 };

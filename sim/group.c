@@ -9,7 +9,7 @@ typedef struct sim_group_log { entry *entry; uint32_t n, cap; } group_log;
 void sim_group_start(sim_block *b)
 {
     for (uint32_t k = 0; k < SIM_WARPS / 4; k++) if (b->group_log[k]) b->group_log[k]->n = 0;
-    for (uint32_t k = 0; k < b->warps; k++) b->warp[k].issued = 0, b->warp[k].wants = 0, b->warp[k].registers = b->program->registers;
+    for (uint32_t k = 0; k < b->warps; k++) b->warp[k].issued = b->warp[k].wants = b->warp[k].resizes = 0, b->warp[k].registers = b->program->registers;
     b->registers = 0;
 }
 void sim_group_free(sim_block *b)
@@ -77,13 +77,25 @@ bool sim_group_leave(sim_warp *w)
     return false;
 }
 
+/* Between two setmaxnreg the warps of the group must have met: this one knows of each other's last. */
+static bool met(sim_warp *w, const sim_insn *i)
+{
+    for (uint32_t k = w->index & ~3u; k < (w->index & ~3u) + 4 && w->block->checked; k++) {
+        const sim_warp *x = &w->block->warp[k];
+        if (x == w || x->resizes > w->resizes || (x->resizes == w->resizes && (!w->resizes || x->resized <= w->clock[x->actor]))) continue;
+        sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a second setmaxnreg, but the warps of the warp group have not met since the one before: no barrier orders that of warp %u", k);
+        return false;
+    }
+    return true;
+}
+
 /* setmaxnreg: registers per thread, given back to the block's pool or taken from it; who takes waits until there are enough. */
 sim_step sim_run_registers(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;
     uint32_t n = (uint32_t)i->imm, have = w->registers;
     if (!have) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg needs a kernel with .maxnreg, or .maxntid and .minnctapersm (__launch_bounds__ with both numbers): without, ptxas does not know what a thread starts with, and ignores it");
-    if (!w->wants && !sim_group_agrees(w, i, m, n, 0)) return STEP_FAULT;
+    if (!w->wants && (!sim_group_agrees(w, i, m, n, 0) || !met(w, i))) return STEP_FAULT;
     if (i->sub == REGISTERS_DEC) {
         if (n > have) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg.dec to %u registers, but a thread of this warp has %u", n, have);
         b->registers += have - n;
@@ -93,7 +105,7 @@ sim_step sim_run_registers(sim_warp *w, const sim_insn *i, uint32_t m)
         if (w->wants > b->registers) return w->waiting_at = w->pc--, STEP_YIELD; /* to be tried again */
         b->registers -= w->wants, w->wants = 0;
     }
-    w->registers = n;
+    w->registers = n, w->resizes++, w->resized = w->clock[w->actor];
     b->cluster->progress++;
     return STEP_NEXT;
 }

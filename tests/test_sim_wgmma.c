@@ -487,6 +487,20 @@ Test(sim_wgmma, stores_need_a_proxy_fence)
         {"setp.lt.u32 %p3, %r0, 32;\n@%p3 fence.proxy.async;", "stored to without a fence"},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) reported(FULL, plain(1), rows[r].fence, 128, CUDA_ERROR_LAUNCH_FAILED, rows[r].words);
+    /* the same for copies that have arrived and for matrices: %rd1's first bytes again, where B lies */
+    static const struct { const char *store, *fence, *words; } others[] = {
+        {"cp.async.ca.shared.global [%r21], [%rd1], 4;\ncp.async.wait_all;", "", "stored to without a fence"},
+        {"cp.async.ca.shared.global [%r21], [%rd1], 4;\ncp.async.wait_all;", "fence.proxy.async;", NULL},
+        {"cp.async.ca.shared.global [%r21], [%rd1], 4;\nfence.proxy.async;\ncp.async.wait_all;", "", "stored to without a fence"}, /* it arrives with the wait */
+        {"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r22], {%r0};", "", "stored to without a fence"},
+        {"stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r22], {%r0};", "fence.proxy.async.shared::cta;", NULL},
+    };
+    for (size_t r = 0; r < sizeof others / sizeof *others; r++) {
+        char store[512];
+        snprintf(store, sizeof store, "fence.proxy.async;\nbar.sync 0;\nshl.b32 %%r21, %%r10, 2;\nmov.u32 %%r22, sm;\nadd.u32 %%r22, %%r22, 16384;\nadd.u32 %%r21, %%r21, %%r22;\nadd.u32 %%r22, %%r22, %%r3;\n%s\n%s",
+                 others[r].store, others[r].fence);
+        reported(FULL, plain(1), store, 128, CUDA_ERROR_LAUNCH_FAILED, others[r].words);
+    }
     for (int late = 0; late < 2; late++) { /* after the barrier, it is too late for what other warps read */
         static memory m;
         shape s = plain(1);
@@ -569,15 +583,17 @@ Test(sim_wgmma, registers_move_between_warp_groups)
 {
 #define INC "setmaxnreg.inc.sync.aligned.u32 "
 #define DEC "setmaxnreg.dec.sync.aligned.u32 "
+#define MEET "add.u32 %r2, %r1, 1;\nbar.sync %r2, 128;\n" /* of the warp group */
     static const char wide[] = ".maxntid 384, 1, 1\n.minnctapersm 1"; /* 168 each: 504 for three groups */
     static const struct { const char *bounds, *body; CUresult code; const char *words; } rows[] = {
         {wide, "@%p1 bra TAKE;\n@%p2 bra TAKE;\n" DEC "24;\nret;\nTAKE:\n" INC "240;", CUDA_SUCCESS, ""},
-        {wide, "@%p1 bra TAKE;\n@%p2 bra TAKE;\n" DEC "24;\nret;\nTAKE:\n" INC "240;\n" DEC "64;\n" INC "240;", CUDA_SUCCESS, ""},
+        {wide, "@%p1 bra TAKE;\n@%p2 bra TAKE;\n" DEC "24;\nret;\nTAKE:\n" INC "240;\n" MEET DEC "64;\n" MEET INC "240;", CUDA_SUCCESS, ""},
         {wide, "@%p1 bra TAKE;\n@%p2 bra TAKE;\n" DEC "32;\nret;\nTAKE:\n" INC "240;", CUDA_ERROR_LAUNCH_TIMEOUT, "waits for 72 more registers per thread, but its block has given back"},
         {wide, INC "176;", CUDA_ERROR_LAUNCH_TIMEOUT, "deadlock"},
-        {wide, INC "160;\n" DEC "160;", CUDA_SUCCESS, ""}, /* ptxas gives no more at the launch than the largest .inc */
+        {wide, INC "160;\n" MEET DEC "160;", CUDA_SUCCESS, ""}, /* ptxas gives no more at the launch than the largest .inc */
         {wide, DEC "176;", CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg.dec to 176 registers, but a thread of this warp has 168"},
-        {wide, DEC "96;\n" DEC "88;\n" INC "96;\n" INC "64;", CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg.inc to 64 registers, but a thread of this warp has 96"},
+        {wide, DEC "96;\n" MEET DEC "88;\n" MEET INC "96;\n" MEET INC "64;", CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg.inc to 64 registers, but a thread of this warp has 96"},
+        {wide, DEC "96;\n" DEC "88;", CUDA_ERROR_LAUNCH_FAILED, "have not met since the one before"},
         {".maxnreg 128", DEC "136;", CUDA_ERROR_LAUNCH_FAILED, "a thread of this warp has 128"},
         {".maxntid 384, 1, 1\n.minnctapersm 2", DEC "88;", CUDA_ERROR_LAUNCH_FAILED, "a thread of this warp has 80"},
         {".maxntid 384, 1, 1", DEC "24;", CUDA_ERROR_LAUNCH_FAILED, "setmaxnreg needs a kernel with"},
