@@ -109,9 +109,11 @@ struct Tiles {
   __device__ __forceinline__ void done(u32, bool) {}
 };
 //| else
-// One thread deals: while one tile is worked on it finds the next, and tells the others through one of two slots. A row of -1 ends it.
+// One thread deals. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on tiles that
+// others could begin, and tells everyone through one of two slots. A row of -1 ends it.
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
+__device__ __forceinline__ u32 tile_fed(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
 __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * 16; }
 
 struct Tiles {
@@ -142,20 +144,27 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem) {
     mbarrier_arrive(tile_full(smem, slot.at));
     slot.next();
   };
+  Ring<1> fed;
+  auto wait_fed = [&] {
+    mbarrier_wait(tile_fed(smem), fed.parity);
+    fed.next();
+  };
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that who got a long tile gets a short one next.
   for (int round = 0;; round++) {
     const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
     if (tile >= p.total) break;
     tell(place_of(p, tile));
+    wait_fed();
   }
 //|   else
   // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
   // blocks puts the counter back to 0 for the next launch.
   for (int tile = blockIdx.x; tile < p.total;) {
+    tell(place_of(p, tile));
+    wait_fed();
     const u32 drawn = atomicAdd(p.counter, 1u);
     if (drawn == p.total - 1) *p.counter = 0;
-    tell(place_of(p, tile));
     tile = gridDim.x + drawn;
   }
 //|   end
@@ -184,6 +193,9 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
   while (tiles.next(p, smem, where)) {
     tiles.done(smem, false);
     const Range range = range_of(p, where);
+//| if c.grid > 0 then
+    if (range.block_hi < range.block_lo) mbarrier_arrive(tile_fed(smem));
+//| end
     // V of a block is needed when K of the next has been.
     for (int block = range.block_hi; block >= range.block_lo - 1 && range.block_lo <= range.block_hi; block--) {
       const int key = block * BC - p.key_base;
@@ -194,6 +206,9 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
         for (int box = 0; box < BOXES; box++)
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where);
         k.next();
+//| if c.grid > 0 then
+        if (block == range.block_lo) mbarrier_arrive(tile_fed(smem));
+//| end
       }
       if (block < range.block_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
@@ -629,6 +644,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if c.grid > 0 then
 #pragma unroll
     for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + 2);
+    mbarrier_init(tile_fed(smem), 1);
 //| end
     fence_barrier_init();
   }

@@ -144,7 +144,7 @@ return {
     l.regs, l.consumer = registers(a, c)
     l.o = l.bytes
     l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
-    local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 4 or 0)
+    local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
     l.slots = round_up(l.barriers + 8 * barriers, 16)
     l.bytes = l.slots + (c.grid > 0 and 32 or 0)
     return l
