@@ -12,6 +12,7 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
 void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b); /* ends the phase if nothing is missing any more */
 /* Bytes announced (or, negative, arrived) in the phase under way; ends it if it is complete. w, i and lane are for the report. */
 bool sim_mbarrier_tx(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim_mbarrier *b, int64_t bytes);
+void sim_mbarrier_fence(sim_warp *w, uint32_t lanes); /* what these lanes have initialised is fenced for the async proxy */
 sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_block *k, uint64_t address); /* of that block; NULL: reported */
 bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim_mbarrier *b, uint32_t count);
 #endif

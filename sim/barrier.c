@@ -1,4 +1,5 @@
 /* barrier: bar.sync, bar.arrive, bar.red and fences. A warp counts for 32 threads, and comes as a whole. */
+#include "async.h"
 #include "proxy.h"
 #include "run.h"
 #include <string.h>
@@ -64,6 +65,7 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
 sim_step sim_run_fence(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     if (i->sub == FENCE_ASYNC) sim_proxy_fence(w, m);
-    if (i->sub == FENCE_MEMORY && w->block->cluster->blocks > 1) sim_clock_release(w, w->fenced);
+    if (i->sub == FENCE_ASYNC || i->sub == FENCE_INIT) sim_mbarrier_fence(w, m);
+    if ((i->sub == FENCE_MEMORY || i->sub == FENCE_INIT) && w->block->cluster->blocks > 1) sim_clock_release(w, w->fenced);
     return STEP_NEXT;
 }

@@ -405,9 +405,9 @@ static bool fence(dec *d)
 {
     static const char *const words[] = {"sc", "acq_rel", "acquire", "release", "proxy", "alias", "async", "async.global", "global", "shared::cta", "shared::cluster", "tensormap::generic",
                                         "mbarrier_init", "sync_restrict::shared::cta", "sync_restrict::shared::cluster", "gl", "cta", "cluster", "gpu", "sys", "async::generic", NULL};
-    bool proxy = sim_dec_mod(d, "proxy"), async = sim_dec_mod(d, "async"), global = sim_dec_mod(d, "global"), cta = sim_dec_mod(d, "cta");
+    bool proxy = sim_dec_mod(d, "proxy"), async = sim_dec_mod(d, "async"), global = sim_dec_mod(d, "global"), cta = sim_dec_mod(d, "cta"), init = sim_dec_mod(d, "mbarrier_init");
     while (sim_dec_one_of(d, words, -1) >= 0) {}
-    d->o->run = sim_run_fence, d->o->cls = C_CONTROL, d->o->sub = proxy && async && !global ? FENCE_ASYNC : proxy || cta ? FENCE_BLOCK : FENCE_MEMORY;
+    d->o->run = sim_run_fence, d->o->cls = C_CONTROL, d->o->sub = proxy && async && !global ? FENCE_ASYNC : init ? FENCE_INIT : proxy || cta ? FENCE_BLOCK : FENCE_MEMORY;
     return true;
 }
 

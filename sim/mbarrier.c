@@ -53,9 +53,22 @@ static sim_mbarrier *anywhere(sim_warp *w, const sim_insn *i, int lane, int arg,
     return (*o = place(w, i, lane, arg, &at)) ? find(w, i, lane, *o, at) : NULL;
 }
 
+void sim_mbarrier_fence(sim_warp *w, uint32_t lanes)
+{
+    sim_block *b = w->block;
+    for (uint32_t k = 0; k < b->mbarriers; k++) {
+        sim_mbarrier *m = &b->mbarrier[k];
+        if (m->maker == w->index && lanes >> m->maker_lane & 1) m->fenced = true;
+    }
+}
+
 sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_block *b, uint64_t address)
 {
-    return find(w, i, lane, b, (uint32_t)(address - SIM_SHARED_BASE));
+    sim_mbarrier *m = find(w, i, lane, b, (uint32_t)(address - SIM_SHARED_BASE));
+    if (!m || m->fenced || !b->checked) return m;
+    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "a bulk copy to the mbarrier at offset %u, which was initialised without a fence: fence.mbarrier_init is missing between its initialisation and the barrier after that",
+              m->address);
+    return NULL;
 }
 
 void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
@@ -115,7 +128,8 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
             x->time = c->epoch, x->actor = c->warps + k * c->blocks + b->rank;
             if (x->actor >= c->actors) c->actors = x->actor + 1;
         }
-        *x = (sim_mbarrier){.address = at, .actor = x->actor, .time = x->time + 1, .live = true, .expected = count, .pending = count};
+        *x = (sim_mbarrier){.address = at, .actor = x->actor, .time = x->time + 1, .live = true, .maker = (uint8_t)w->index, .maker_lane = (uint8_t)l,
+                            .expected = count, .pending = count};
         memset(b->shared + at, 0xA5, 8);
     }
     return STEP_NEXT;
