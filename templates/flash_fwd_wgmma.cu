@@ -398,12 +398,12 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     auto skip = [&] {
       mbarrier_wait(k_full(smem, k.at), k.parity);
       release_k();
-      mbarrier_wait(v_full(smem, v.at), v.parity);
-      release_v();
 //| if turns then
-      turn_wait(wg);
+      turn_wait(wg);  // before the wait for V: who frees its place may want this turn
       turn_pass(wg);
 //| end
+      mbarrier_wait(v_full(smem, v.at), v.parity);
+      release_v();
     };
 //| end
 //| if c.schedule == 2 then
