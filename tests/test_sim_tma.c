@@ -397,6 +397,28 @@ Test(sim_tma, reductions)
 
 /* ---- runs of bytes ---- */
 
+Test(sim_tma, reductions_of_runs)
+{
+    static const struct { const char *op; uint32_t from, to, want; } kinds[] = {
+        {"add.f32", 0x3F800000, 0x40000000, 0x40400000}, {"add.noftz.f16", 0x3C003C00, 0x40004000, 0x42004200}, {"min.bf16", 0x3F803F80, 0x40004000, 0x3F803F80},
+        {"max.s32", 0xFFFFFFFF, 7, 7}, {"max.u32", 0xFFFFFFFF, 7, 0xFFFFFFFF}, {"and.b32", 0xFF, 0xF0F, 0xF}, {"xor.b32", 0xFF, 0xF0F, 0xFF0}, {"inc.u32", 7, 7, 0}, {"add.u64", 1, 2, 3}, {"add.f64", 0, 0x40000000, 0x40000000},
+    };
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        uint32_t from[64], to[64], got[64];
+        CUtensorMap m = {0};
+        for (int x = 0; x < 64; x++) from[x] = kinds[k].from, to[x] = kinds[k].to;
+        CUfunction f = load(with(TMA_KERNEL(BOX, "mov.u32 %r11, buf; shl.b32 %r12, %r0, 2; add.u32 %r11, %r11, %r12; cvt.u64.u32 %rd5, %r12; add.s64 %rd5, %rd1, %rd5; ld.global.u32 %r13, [%rd5]; st.shared.u32 [%r11], %r13;\n"
+            "fence.proxy.async; bar.sync 0; @!%p0 bra OFF; cp.reduce.async.bulk.global.shared::cta.bulk_group.$1 [%rd2], [buf], 256; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; OFF:\n"), kinds[k].op, "", ""));
+        CUdeviceptr in = buffer(from, sizeof from);
+        EACH_WAY(way) {
+            CUdeviceptr out = buffer(to, sizeof to);
+            run_maps(f, 1, 64, 0, in, out, &m, NULL);
+            fetch(got, out, sizeof got);
+            for (int x = 0; x < 64; x++) cr_assert_eq(got[x], kinds[k].want, "%s way %d: 0x%x instead of 0x%x", kinds[k].op, way, got[x], kinds[k].want);
+        }
+    }
+}
+
 Test(sim_tma, runs_of_bytes)
 {
     CUtensorMap m = {0};
