@@ -298,7 +298,10 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
     a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
     if constexpr (RESCALE)
 #pragma unroll
-      for (int i = n * NO / (NS / 4); i < (n + 1) * NO / (NS / 4); i++) o[i] *= keep[i / 2 % 2];
+      for (int i = 0; i < (NO + NS / 4 - 1) / (NS / 4); i++) {  // a constant count: else o may end up in local memory
+        const int at = n * NO / (NS / 4) + i;
+        if (at < (n + 1) * NO / (NS / 4)) o[at] *= keep[at / 2 % 2];
+      }
   }
 }
 //| end
