@@ -31,6 +31,30 @@ static inline fa_context *test_context(const char *template_dir, const char *cac
     return ctx;
 }
 
+/* A simulated H200 with few SMs, so that a persistent block gets several tiles of a small problem. One number per process. */
+static int test_sm_count;
+static CUresult test_attribute(int *out, CUdevice_attribute a, CUdevice device)
+{
+    CUresult r = sim_open("sm_90a")->cuDeviceGetAttribute(out, a, device);
+    if (a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+        *out = test_sm_count;
+    return r;
+}
+static inline fa_context *test_hopper_context(const char *template_dir, const char *cache_dir, int sm_count)
+{
+    static cu_driver driver;
+    fa_options o = FA_OPTIONS_INIT;
+    fa_context *ctx;
+    driver = *sim_open("sm_90a");
+    driver.cuDeviceGetAttribute = test_attribute;
+    test_sm_count = sm_count;
+    o.template_dir = template_dir;
+    o.cache_dir = cache_dir;
+    cr_assert_eq(fa_create_on(&ctx, &o, &driver, 0), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_context_arch(ctx)->sm_count, sm_count);
+    return ctx;
+}
+
 static inline fa_config test_config(const char *text)
 {
     fa_config c;
