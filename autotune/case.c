@@ -2,6 +2,7 @@
 #include "case.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/space.h"
 #include "number.h"
 #include "random.h"
 #include "runtime/map.h"
@@ -10,7 +11,7 @@
 #include <string.h>
 
 #define WORK_MOST 3e6  /* multiply-adds of one product, so that a case is quick on the simulator */
-#define DRAWS 4000     /* of a config before giving up */
+#define DRAWS 400      /* of a config before all are listed */
 
 #define PICK(r, table) ((table)[fa_random_below(r, (int)(sizeof(table) / sizeof *(table)))])
 
@@ -98,6 +99,10 @@ static void make_layouts(fa_case *c, fa_random *r)
     }
     if (fa_random_below(r, 25) == 0)
         c->layout[fa_random_below(r, FA_TENSORS)] = FA_LAYOUT_FAR;
+    /* every other case without strides that TMA cannot take, or hardly any would reach kernels that load by it */
+    for (int i = 0; i < FA_TENSORS && fa_random_mix(c->seed ^ 0x746d61) & 1; i++)
+        if (c->layout[i] != FA_LAYOUT_HEADS && c->layout[i] != FA_LAYOUT_FAR)
+            c->layout[i] = c->layout[i] == FA_LAYOUT_REVERSED || c->layout[i] == FA_LAYOUT_PADDED ? FA_LAYOUT_PADDED : FA_LAYOUT_PACKED;
 }
 
 void fa_case_make(fa_case *c, uint64_t seed)
@@ -134,7 +139,8 @@ fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
 
 /* ---- its config ---- */
 
-static bool draw_config(fa_gen *g, const char *family, fa_random *r, fa_config *out)
+/* Any of the family's configs, fit or not. */
+static bool draw_any(fa_gen *g, const char *family, fa_random *r, fa_config *out)
 {
     fa_tunable t;
     *out = (fa_config){ .n = 0 };
@@ -143,6 +149,20 @@ static bool draw_config(fa_gen *g, const char *family, fa_random *r, fa_config *
         if (!fa_config_set(out, t.name, t.values[fa_random_below(r, (int32_t)t.n)]))
             return false;
     return true;
+}
+
+/* One of those that fit, out of the list of all. */
+static fa_status draw_listed(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r, fa_config *out)
+{
+    fa_space space = { 0 };
+    fa_status st = fa_space_list(g, &c->problem, a, budget, family, &space);
+    if (st == FA_OK)
+        st = fa_space_check(&space, &c->problem, a, budget);
+    for (int32_t left = st == FA_OK ? fa_random_below(r, (int32_t)space.fitting) : -1, i = 0; left >= 0; i++)
+        if (space.points[i].fits && left-- == 0)
+            *out = space.points[i].config;
+    fa_space_free(&space);
+    return st;
 }
 
 /* Whether a kernel that loads by TMA takes the case's strides. */
@@ -164,24 +184,38 @@ static bool is_mappable(const fa_case *c)
     return true;
 }
 
+/* One of the family's configs that fit, each as likely as any other: by trial, or out of the list where few fit. */
+static fa_status draw_config(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r, fa_config *out)
+{
+    fa_source s = { 0 };
+    fa_status st = FA_NO_FIT;
+    for (int i = 0; i < DRAWS && (st == FA_NO_FIT || st == FA_UNSUPPORTED) && draw_any(g, family, r, out); i++)
+        st = fa_render(g, &c->problem, out, a, budget, &s);
+    if (st == FA_NO_FIT || st == FA_UNSUPPORTED) {
+        st = draw_listed(g, family, c, a, budget, r, out);
+        if (st == FA_OK)
+            st = fa_render(g, &c->problem, out, a, budget, &s);
+    }
+    if (st == FA_OK && fa_steps_map(s.step, s.steps) && !is_mappable(c))
+        st = fa_fail(FA_UNSUPPORTED, "%s loads by TMA, which does not take the strides of the case", family);
+    fa_source_free(&s);
+    return st;
+}
+
 fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, fa_config *out)
 {
     fa_random r = { fa_random_mix(c->choice ^ 0x636f6e666967) };
     fa_status st = FA_UNSUPPORTED;
-    for (int i = 0; i < DRAWS; i++) {
-        fa_source s;
-        const char *family = fa_gen_family(g, (size_t)fa_random_below(&r, (int32_t)fa_gen_families(g)));
-        if (!strcmp(family, "naive") || !draw_config(g, family, &r, out))
+    size_t n = fa_gen_families(g), first = (size_t)fa_random_below(&r, (int32_t)n);
+    for (size_t i = 0; i < n; i++) {
+        const char *family = fa_gen_family(g, (first + i) % n);
+        if (!strcmp(family, "naive"))
             continue;
-        st = fa_render(g, &c->problem, out, a, budget, &s);
-        bool maps = st == FA_OK && fa_steps_map(s.step, s.steps);
-        fa_source_free(&s);
-        if (maps && !is_mappable(c))
-            continue;
+        st = draw_config(g, family, c, a, budget, &r, out);
         if (st != FA_NO_FIT && st != FA_UNSUPPORTED)
             return st;
     }
-    return fa_wrap(st, "none of %d configs drawn at random fits", DRAWS);
+    return fa_wrap(st, "no family");
 }
 
 /* ---- what it says ---- */

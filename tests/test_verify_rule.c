@@ -6,6 +6,7 @@
 #include "autotune/verify.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
+#include "runtime/map.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -331,6 +332,38 @@ Test(verify_rule, cases_share_configs_by_kernel_and_configs_are_many)
         distinct += first;
     }
     cr_assert_geq(distinct, 40, "%d", distinct);
+    fa_gen_close(g);
+}
+
+Test(verify_rule, kernels_that_load_by_tma_are_drawn_where_they_can)
+{
+    fa_gen *g;
+    int can = 0, drawn = 0;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    for (uint64_t seed = 0; seed < 150; seed++) {
+        fa_case c;
+        fa_config config;
+        fa_source s;
+        fa_case_make(&c, seed);
+        if (c.problem.align < 16 || fa_dtype_bytes(c.problem.dtype) != 2)
+            continue;
+        fa_status st = fa_case_config(g, &c, fa_arch_find("sm_90a"), 0, &config);
+        cr_assert_eq(st, FA_OK, "seed %d: %s", (int)seed, fa_last_error());
+        cr_assert_eq(fa_render(g, &c.problem, &config, fa_arch_find("sm_90a"), 0, &s), FA_OK, "%s", fa_last_error());
+        bool possible = true;
+        for (int i = 0; i < FA_TENSORS; i++) {
+            fa_layout l = fa_case_layout(&c, i);
+            int bytes = fa_dtype_bytes(fa_case_dtype(&c, i));
+            bool counts = bytes == 2 && l.s > 0;
+            possible = possible && !(counts && ((l.s > 1 && !fa_map_stride_fits(l.ss * bytes)) || (l.h > 1 && !fa_map_stride_fits(l.sh * bytes)) ||
+                                                (l.b > 1 && !fa_map_stride_fits(l.sb * bytes))));
+        }
+        can += possible;
+        drawn += s.step[0].n_maps > 0;
+        cr_assert(possible || !s.step[0].n_maps, "seed %d", (int)seed);
+        fa_source_free(&s);
+    }
+    cr_assert(can >= 20 && drawn >= can / 4, "%d of %d", drawn, can);
     fa_gen_close(g);
 }
 
