@@ -81,7 +81,14 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
             return true;
         }
     }
-    for (uint32_t k = at >> 2; k <= (at + size - 1) >> 2; k++) {
+    uint32_t k = at >> 2, end = (at + size) >> 2;
+    for (; !((at | size) & 3) && k < end && b->state[k] == 15; k++) { /* whole words that somebody wrote long ago */
+        uint64_t wrote = b->wrote[k];
+        if (wrote != seen && (uint16_t)wrote != me && wrote >> 32 > w->clock[(uint16_t)wrote]) break;
+        seen = wrote;
+        mine[k] = now << 4 | 15;
+    }
+    for (; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size), state = b->state[k];
         if (state >> 4 & bytes) return flying(w, i, lane, k, false);
         if ((state & bytes) != bytes) {
@@ -167,12 +174,39 @@ void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size)
     }
 }
 
+/* Has nobody read these words at a time that is not yet known? */
+SIM_FAST static bool read_before(const uint32_t *plane, uint32_t from, uint32_t to, uint32_t known)
+{
+    uint32_t latest = 0;
+    for (uint32_t k = from; k < to; k++) latest = plane[k] > latest ? plane[k] : latest;
+    return latest >> 4 <= known;
+}
+
+/* may_write() of many words, plane by plane; true is certain. */
+static bool may_write_all(const sim_block *b, const sim_warp *w, uint32_t from, uint32_t to)
+{
+    uint32_t busy = 0;
+    uint64_t seen = 0;
+    for (uint32_t k = from; k < to; k++) busy |= b->state[k] >> 4 | (b->held ? b->held[k] : 0);
+    if (busy) return false;
+    for (uint32_t k = from; k < to; k++) {
+        if (b->wrote[k] == seen) continue;
+        seen = b->wrote[k];
+        if ((uint16_t)seen != w->actor && seen >> 32 > w->clock[(uint16_t)seen]) return false;
+    }
+    for (uint32_t x = 0; x < b->warps; x++)
+        if (b->first + x != w->actor && !read_before(b->read + (size_t)x * b->words, from, to, w->clock[b->first + x])) return false;
+    for (uint32_t x = 0; b->far && x < b->cluster->warps; x++)
+        if (x != w->actor && !read_before(b->far + (size_t)x * b->words, from, to, w->clock[x])) return false;
+    return true;
+}
+
 bool sim_shared_fly(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
 {
-    for (uint32_t k = at >> 2; k < (at + size) >> 2; k++) {
-        if (!may_write(b, w, i, lane, k, 15, false)) return false;
-        b->state[k] |= 15 << 4;
-    }
+    uint32_t from = at >> 2, to = (at + size) >> 2;
+    if (!may_write_all(b, w, from, to))
+        for (uint32_t k = from; k < to; k++) if (!may_write(b, w, i, lane, k, 15, false)) return false;
+    for (uint32_t k = from; k < to; k++) b->state[k] |= 15 << 4;
     return true;
 }
 
