@@ -41,7 +41,6 @@ local function buffers(p, c)
 end
 
 return {
-  default = false,
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
 
   tunables = {
