@@ -108,6 +108,9 @@ static void tell_plan(fa_text *t, const fa_plan *plan)
             fa_text_fmt(t, "resources  %s: %d registers, %d + %d bytes spilled, %d bytes of local memory\n",
                         k->step[i].entry, k->resources[i].registers, k->resources[i].spill_stores,
                         k->resources[i].spill_loads, k->resources[i].stack);
+    for (int i = 0; i < k->steps; i++)
+        if (k->resources[i].note[0])
+            fa_text_fmt(t, "slow       %s: %s\n", k->step[i].entry, k->resources[i].note);
 }
 
 static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)

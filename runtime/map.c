@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 26 KiB for a thread that uses maps */
+#define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 32 KiB for a thread that uses maps */
 #define TMA_UNIT 16
 
 /* All that a map is made of. No padding: compared as bytes. */
@@ -26,6 +26,7 @@ typedef struct place {
 static const char *const names[] = {"q", "k", "v", "o"}; /* indexed by fa_map_tensor */
 
 static _Thread_local place table[LINES][FA_STEP_MAPS];
+_Static_assert(sizeof table == 32 << 10, "as said above");
 
 int32_t fa_map_key_base(const fa_params *a)
 {

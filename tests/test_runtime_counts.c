@@ -4,9 +4,9 @@
 #include "test_gen_toy.h"
 
 static const char lua[] =
-    "return { doc = 'x', default = false, tunables = { { 'per_sm', { 1, 2 }, 'n' } }, constraints = {},\n"
+    "return { doc = 'x', default = false, tunables = { { 'cluster', { 1, 2 }, 'n' } }, constraints = {},\n"
     "  supports = function() return true end, layout = function() return { bytes = 0, threads = 32, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', br = 1, per_sm = c.per_sm, counter = 1 } } end }\n";
+    "  steps = function(p, c) return { { entry = 'toy', br = 1, per_sm = 1, cluster = c.cluster, counter = 1 } } end }\n";
 
 /* LSE[tile] += 1. Who draws the last number of all puts 0 back. */
 static const char cu[] =
@@ -69,7 +69,7 @@ Test(runtime_counts, every_tile_once, .timeout = 300)
     a.o.ptr = at[1];
     a.lse = at[2];
     OK(fa_problem_normalize(&p, &raw));
-    OK(fa_config_parse(&c, "toy:per_sm=1"));
+    OK(fa_config_parse(&c, "toy:cluster=1"));
     OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
     OK(fa_copy(ctx, at[2], zero, sizeof zero, FA_TO_DEVICE));
     for (int i = 1; i <= 3; i++) {
@@ -93,6 +93,10 @@ Test(runtime_counts, every_tile_once, .timeout = 300)
     }
     CU(d->cuStreamSynchronize(stream));
     expect(ctx, at[2], 3 + 3 * 3, "graphs and launches by turns");
+    OK(fa_config_parse(&c, "toy:cluster=2"));
+    OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
+    OK(fa_plan_launch(ctx, plan, &a, (fa_stream)stream));
+    expect(ctx, at[2], 13, "in clusters");
     for (int g = 0; g < 2; g++) {
         CU(d->cuGraphExecDestroy(exec[g]));
         CU(d->cuGraphDestroy(graph[g]));
