@@ -96,6 +96,8 @@ struct Ring {
 };
 
 // ---- which tiles this block does, in order ----
+//| -- With two buffers of Q the first scores of a tile are issued beside the last P V of the tile before.
+//| local ahead = c.grid > 0 and c.q_bufs == 2 and c.schedule < 2 and c.o_path ~= 1
 //| if c.grid == 0 then
 struct Tiles {
   bool first = true;
@@ -124,6 +126,14 @@ struct Tiles {
     where = again(p, smem);
     return where.row >= 0;
   }
+//|   if ahead then
+  // The tile after the one at hand.
+  __device__ __forceinline__ bool peek(const Params &p, u32 smem, Place &where) {
+    Tiles after = *this;
+    after.slot.next();
+    return after.next(p, smem, where);
+  }
+//|   end
   // The tile at hand, so that nobody must keep it in registers.
   __device__ __forceinline__ Place again(const Params &, u32 smem) {
     const uint4 told = load_shared_x4(tile_slot(smem, slot.at));
@@ -348,6 +358,11 @@ __device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
 __device__ __forceinline__ void turn_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
 //| end
 
+// The keys that a warpgroup's rows see.
+__device__ __forceinline__ Range own_range(const Params &p, int wg_row) {
+  return key_range(p, wg_row, max(wg_row, min(wg_row + 64, row_count(p)) - 1));
+}
+
 //| if c.o_path == 0 then
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
 //| else
@@ -387,10 +402,37 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
   Tiles tiles;
   Place where;
+  // The end of a tile.
+//| if c.o_path == 1 then
+  auto store = [&](const float (&o)[NO], const RowState (&state)[2], bool any_keys) {
+//| else
+  auto store = [&](const float (&o)[NO], const RowState (&state)[2]) {
+//| end
+    where = tiles.again(p, smem);
+    tiles.done(smem, true);
+    const int row = where.row + row_in_tile(wg);
+//| if c.o_path == 0 then
+    store_rows(p, where, o, state, row + warp_row + g, t);
+//| elseif c.o_path == 1 then
+    if (any_keys) {
+      store_tile(p, o_map, where, o, state, smem + (q.at * WGS + wg) * Q_TILE, row, wg);
+      tma_wait_read();
+      release(q_empty(smem, q.at, wg));
+      q.next();
+    } else {  // a tile without keys never held a Q
+      store_rows(p, where, o, state, row + warp_row + g, t);
+    }
+//| else
+    store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
+//| end
+  };
+//| if ahead then
+  bool begun = false;  // the scores of the tile's first block are there
+//| end
   while (tiles.next(p, smem, where)) {
     const Range range = range_of(p, where);  // of all warpgroups: what is fed
     const int wg_row = where.row + row_in_tile(wg);
-    const Range own = key_range(p, wg_row, max(wg_row, min(wg_row + 64, row_count(p)) - 1));
+    const Range own = own_range(p, wg_row);
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float keep[2];
 #pragma unroll
@@ -449,8 +491,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 #pragma unroll 1
       for (; block > max(own.block_hi, range.block_lo); block--) skip();
 //| end
+//| if not ahead then
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       mbarrier_wait(k_full(smem, k.at), k.parity);
+//| end
 //| if c.schedule == 3 then
       // S of the next block and P V of the last are under way while this one's S becomes P: two sets of registers for S take turns.
       const int last = max(own.block_lo, range.block_lo);
@@ -525,17 +569,26 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         block--;
       }
 //| else
-//| if c.schedule == 1 then
+//|   function first_scores()
+//|     if c.schedule == 1 then
       turn_wait(wg);
-//| end
+//|     end
       wgmma_fence();
       issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
       wgmma_commit();
-//| if c.schedule == 1 then
+//|     if c.schedule == 1 then
       turn_pass(wg);
-//| end
+//|     end
       wgmma_wait<0>(s);
       release_k();
+//|   end
+//|   if ahead then
+      if (!begun) {
+        mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+//|     first_scores()
+      }
+//|   else first_scores() end
       mask(s, block);
 //| if c.schedule == 2 then
       to_probabilities();
@@ -596,6 +649,36 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       q.next();
 //| end
       mbarrier_wait(v_full(smem, v.at), v.parity);
+//| if ahead then
+      Place after;
+      begun = tiles.peek(p, smem, after)$(p.mask == "window" and " && block == range.block_lo" or "");
+      if (begun) {
+        const Range fed = range_of(p, after);
+        begun = fed.block_lo <= fed.block_hi && fed.block_hi == own_range(p, after.row + row_in_tile(wg)).block_hi;
+      }
+      if (begun) {
+        mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+        mbarrier_wait(k_full(smem, k.at), k.parity);
+//|   if c.schedule == 1 then
+        turn_wait(wg);
+//|   end
+        wgmma_fence(o, a);
+        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
+        wgmma_commit();
+        wgmma_fence();
+        issue_scores(s, smem + (q.at * WGS + wg) * Q_TILE, smem + SMEM_K + k.at * K_TILE);
+        wgmma_commit();
+//|   if c.schedule == 1 then
+        turn_pass(wg);
+//|   end
+        wgmma_wait<1>(o);
+        release_v();
+        store(o, state);
+        wgmma_wait<0>(s);
+        release_k();
+        continue;
+      }
+//| end
       wgmma_fence(o, a);
       issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
       wgmma_commit();
@@ -606,24 +689,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       for (; block > range.block_lo; block--) skip();
 //| end
     }
-    where = tiles.again(p, smem);
-    tiles.done(smem, true);
-    const int row = where.row + row_in_tile(wg);
-//| if c.o_path == 0 then
-    store_rows(p, where, o, state, row + warp_row + g, t);
-//| elseif c.o_path == 1 then
-    // A tile without keys never held a Q.
-    if (range.block_hi >= range.block_lo) {
-      store_tile(p, o_map, where, o, state, smem + (q.at * WGS + wg) * Q_TILE, row, wg);
-      tma_wait_read();
-      release(q_empty(smem, q.at, wg));
-      q.next();
-    } else {
-      store_rows(p, where, o, state, row + warp_row + g, t);
-    }
-//| else
-    store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
-//| end
+    store(o, state$(c.o_path == 1 and ", range.block_hi >= range.block_lo" or ""));
   }
 //| if c.o_path == 2 then
   tma_wait_read();
