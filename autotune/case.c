@@ -202,9 +202,11 @@ static fa_status draw_config(fa_gen *g, const char *family, const fa_case *c, co
     return st;
 }
 
-fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, fa_config *out)
+fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, const char *only, fa_config *out)
 {
     fa_random r = { fa_random_mix(c->choice ^ 0x636f6e666967) };
+    if (only)
+        return draw_config(g, only, c, a, budget, &r, out);
     fa_status st = FA_UNSUPPORTED;
     size_t n = fa_gen_families(g), first = (size_t)fa_random_below(&r, (int32_t)n);
     for (size_t i = 0; i < n; i++) {

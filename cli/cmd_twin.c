@@ -52,7 +52,7 @@ static fa_status one(tally *t, const cli *c, const cli_session *s, fa_context *o
         char line[512];
         fa_case_make(&k, seed);
         fa_twin_bend(&k, kind);
-        fa_status st = fa_case_config(g, &k, fa_context_arch(s->ctx), fa_context_budget(s->ctx), &config);
+        fa_status st = fa_case_config(g, &k, fa_context_arch(s->ctx), fa_context_budget(s->ctx), NULL, &config);
         if (st == FA_NO_FIT || st == FA_UNSUPPORTED)
             return FA_OK;
         if (st == FA_OK)

@@ -17,16 +17,19 @@ typedef struct verify_args {
     int32_t count, async, schedule;
     cli_list d, dtype, mask, n;
     int32_t b, hq, hkv;
-    const char *config;
+    const char *config, *family;
     bool verbose;
 } verify_args;
 
+#define TRIES_MOST 100 /* numbers of cases per case of a family */
 #define FIELD(f) .at = offsetof(verify_args, f)
 static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
 static const cli_option random_options[] = {
     { .name = "seed", .letter = 's', .kind = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
     { .name = "count", .letter = 'N', .kind = &cli_int, FIELD(count), .value = "M", .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
+    { .name = "family", .kind = &cli_text, FIELD(family), .value = "NAME",
+      .help = "only this kernel family, and only the cases that it computes (default: any but naive)" },
     { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
     { .name = NULL },
 };
@@ -70,7 +73,7 @@ typedef struct tally {
 static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *config, bool verbose)
 {
     fa_verdict v = { .ok = false };
-    char text[512];
+    char text[512], used[512] = "as chosen";
     fa_status st = fa_verify_case(ctx, k, config, &v);
     t->ran++;
     t->failed += st != FA_OK;
@@ -80,7 +83,9 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
     }
     fa_case_print(text, sizeof text, k);
     if (t->c->json) {
-        json_array_append_new(t->list, json_pack("{s:s,s:b,s:s,s:o,s:o,s:o,s:s}", "case", text, "ok", st == FA_OK, "status", fa_status_name(st), "max_error",
+        if (config)
+            fa_config_print(used, sizeof used, config);
+        json_array_append_new(t->list, json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK, "status", fa_status_name(st), "max_error",
                                                  cli_json_number(v.o.most), "allowed", cli_json_number(v.most), "naive_error",
                                                  cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
     } else if (st != FA_OK || verbose) {
@@ -134,21 +139,22 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s)
     fa_context *ctx = s->ctx;
     bool grid = has_grid(a);
     int32_t total = grid ? length(&a->d) * length(&a->dtype) * length(&a->mask) * length(&a->n) : a->count;
+    int64_t tried = 0, most = a->family ? (int64_t)total * TRIES_MOST : total;
     cli_progress bar = { .c = t->c };
     fa_config config;
     fa_gen *g = NULL;
     fa_status st = FA_OK;
     if (!grid)
         st = cli_gen_open(&g);
-    for (int32_t i = 0; i < total && st == FA_OK; i++) {
+    for (; (a->family ? t->ran : tried) < total && tried < most && st == FA_OK; tried++) {
         fa_case k;
         char line[600] = "verify ";
         if (grid)
-            st = grid_case(&k, a, i);
+            st = grid_case(&k, a, (int32_t)tried);
         else
-            fa_case_make(&k, a->seed + (uint64_t)i);
+            fa_case_make(&k, a->seed + (uint64_t)tried);
         if (st == FA_OK && !grid) {
-            fa_status fits = fa_case_config(g, &k, fa_context_arch(ctx), fa_context_budget(ctx), &config);
+            fa_status fits = fa_case_config(g, &k, fa_context_arch(ctx), fa_context_budget(ctx), a->family, &config);
             if (fits == FA_NO_FIT || fits == FA_UNSUPPORTED) { /* the case names a class that this chip has no config for */
                 t->skipped++;
                 continue;
@@ -160,12 +166,15 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s)
         if (st != FA_OK)
             break;
         fa_case_print(line + 7, sizeof line - 7, &k);
-        cli_progress_tell(&bar, line, (double)i / total);
+        cli_progress_tell(&bar, line, (double)(a->family ? t->ran : tried) / total);
         if (!judge(t, ctx, &k, grid && !a->config ? NULL : &config, a->verbose))
             break;
     }
     cli_progress_end(&bar);
     fa_gen_close(g);
+    if (st == FA_OK && !t->ran && t->skipped && !cli_interrupted())
+        return fa_fail(FA_UNSUPPORTED, "none of %lld cases has a config of %s on %s", (long long)tried, a->family ? a->family : "any family",
+                       fa_context_arch(ctx)->name);
     return st;
 }
 
@@ -202,6 +211,10 @@ static int run(cli *c, const void *args, int n, char **words)
         cli_session_close(&s);
         st = fa_fail(FA_INVALID, "--sim-async and --schedule are of the simulator; accepted with them: --device sim:ARCH");
     }
+    if (st == FA_OK && a->family && has_grid(a)) {
+        cli_session_close(&s);
+        st = fa_fail(FA_INVALID, "--family draws random cases; accepted with a grid: --config FAMILY");
+    }
     if (st != FA_OK)
         return cli_fail(c, st);
     sim_set_options(&o);
@@ -228,9 +241,9 @@ const cli_command cli_verify = {
     .name = "verify", .summary = "runs many cases and holds each against attention in fp64",
     .usage = "[--seed N --count M | -d LIST --dtype LIST --mask LIST -n LIST]",
     .about = "Without a grid, cases are drawn by number: shapes, strides, masks, layouts, values and the config all follow from it, so that a "
-             "failure is replayed by --seed N --count 1. The rule: at most twice the error of the naive algorithm of the same precision, no "
+             "failure is replayed by --seed N --count 1. With --family, numbers that the family does not compute are passed over. The rule: at most twice the error of the naive algorithm of the same precision, no "
              "byte changed outside the outputs. Exits 4 when a result is wrong.",
-    .examples = "fagen verify --count 100\nfagen verify --seed 17 --count 1 -v --device sim:sm_80 --sim-async lazy --schedule reversed\n"
+    .examples = "fagen verify --count 100\nfagen verify --family flash_fwd_wgmma --count 500 --device cuda:0\nfagen verify --seed 17 --count 1 -v --device sim:sm_80 --sim-async lazy --schedule reversed\n"
                 "fagen verify -d 64,128 --dtype fp16,bf16 --mask none,causal -n 128,333 -v",
     .groups = groups, .size = sizeof(verify_args), .run = run,
 };

@@ -39,6 +39,7 @@ static const struct {
     { "run -d 64 -n 64 --heads 1 --counters --check --json", "device.arch explain seconds counters.instructions counters.global_read counters.tensors.0.tensor check.ok" },
     { "verify --count 2 --json", "device ran failed skipped cases.0.case cases.0.ok" },
     { "verify -d 64 -n 48 --json", "ran cases.0.max_error" },
+    { "verify --family flash_fwd_wgmma --count 1 --device sim:sm_90a --json", "ran cases.0.config" },
     { "tune -d 64 --arch sm_80 --limit 2 --json -q", "arch timed status problems.0.winner.config problems.0.candidates.0.outcome problems.0.kept" },
     { "sample -d 8 -n 4 --json -q", "files.2 dtype" },
     { "space --nonsense --json", NULL },

@@ -24,7 +24,7 @@ static void run_seed(fa_context *ctx, fa_gen *g, uint64_t seed)
     const fa_plan *plan;
     char text[512];
     fa_case_make(&c, seed);
-    cr_assert_eq(fa_case_config(g, &c, fa_context_arch(ctx), fa_context_budget(ctx), &config), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_case_config(g, &c, fa_context_arch(ctx), fa_context_budget(ctx), NULL, &config), FA_OK, "%s", fa_last_error());
     fa_config_print(text, sizeof text, &config);
     cr_assert_eq(fa_plan_make(ctx, &c.problem, &config, NULL, &plan), FA_OK, "seed %llu, %s: %s", (unsigned long long)seed, text,
                  fa_last_error());

@@ -319,7 +319,7 @@ Test(verify_rule, cases_share_configs_by_kernel_and_configs_are_many)
         fa_case c;
         fa_config config;
         fa_case_make(&c, seed);
-        cr_assert_eq(fa_case_config(g, &c, fa_arch_find("sm_80"), 0, &config), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_case_config(g, &c, fa_arch_find("sm_80"), 0, NULL, &config), FA_OK, "%s", fa_last_error());
         if (known[c.kernel])
             cr_assert(fa_config_equal(&configs[c.kernel], &config));
         known[c.kernel] = true;
@@ -347,7 +347,7 @@ Test(verify_rule, kernels_that_load_by_tma_are_drawn_where_they_can)
         fa_case_make(&c, seed);
         if (c.problem.align < 16 || fa_dtype_bytes(c.problem.dtype) != 2)
             continue;
-        fa_status st = fa_case_config(g, &c, fa_arch_find("sm_90a"), 0, &config);
+        fa_status st = fa_case_config(g, &c, fa_arch_find("sm_90a"), 0, NULL, &config);
         cr_assert_eq(st, FA_OK, "seed %d: %s", (int)seed, fa_last_error());
         cr_assert_eq(fa_render(g, &c.problem, &config, fa_arch_find("sm_90a"), 0, &s), FA_OK, "%s", fa_last_error());
         bool possible = true;
