@@ -32,11 +32,11 @@ return {
       local rows = c.br // c.warps
       if rows == 16 or rows == 32 then return true end
       return false, "B_r / warps = " .. rows .. ", not 16 or 32"
-    end },
+    end, upto = "warps" },
     { "order", function(p, c)
       if c.order ~= 2 or (c.stages_k == 2 and c.stages_v == 2) then return true end
       return false, "order 2 needs two stages of K and of V"
-    end },
+    end, upto = "order" },
     -- A limit that leaves a thread as many registers as a smaller one compiles to the same code.
     { "ctas", function(p, c, a)
       local limit = register_limit(a, c.warps, c.ctas)
