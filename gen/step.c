@@ -26,9 +26,11 @@ int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count)
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes)
 {
     int64_t head = (int64_t)p->sk * (p->d + p->dv) * fa_dtype_bytes(p->dtype), all = (int64_t)p->b * p->hkv;
-    int64_t n = head > 0 ? l2_bytes / 2 / head : all;
-    n = n < all ? n : all;
-    n = n > 1 ? n : 1;
+    int64_t most = head > 0 ? l2_bytes / 3 * 2 / head : all, n;
+    most = most < all ? most : all;
+    most = most > 1 ? most : 1;
+    n = all > 0 ? (all + most - 1) / most : 1; /* sections; made as wide as each other: a narrow last one would leave SMs idle */
+    n = (all + n - 1) / n;
     if (!s->pack && p->hkv > 0)
         n *= p->hq / p->hkv > 1 ? p->hq / p->hkv : 1;
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;

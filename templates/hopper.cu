@@ -67,7 +67,7 @@ __device__ __forceinline__ void cluster_sync() {
 __device__ __forceinline__ void mbarrier_arrive_at(u32 barrier, u32 rank) {
   asm volatile("{\n.reg .b32 remote;\n"
                "mapa.shared::cluster.u32 remote, %0, %1;\n"
-               "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier), "r"(rank) : "memory");
+               "mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(barrier), "r"(rank) : "memory");
 }
 
 //| end

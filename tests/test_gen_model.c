@@ -234,9 +234,10 @@ Test(model, sections)
     fa_step s = { .br = 64 };
     fa_problem p = parse("bf16,d=128,b=4,hq=32,hkv=8,sq=8192");
     int64_t head = 8192 * 256 * 2; /* 4 MiB */
-    cr_expect_eq(fa_step_section(&s, &p, 2 * 5 * head), 5 * 4);
+    cr_expect_eq(fa_step_section(&s, &p, 3 * 4 * head), 8 * 4);
+    cr_expect_eq(fa_step_section(&s, &p, 3 * 6 * head), 11 * 4, "three of 12, 12 and 8 become three of 11, 11 and 10");
     s.pack = 1;
-    cr_expect_eq(fa_step_section(&s, &p, 2 * 5 * head), 5);
+    cr_expect_eq(fa_step_section(&s, &p, 3 * 4 * head), 8);
     cr_expect_eq(fa_step_section(&s, &p, 0), 1);
     cr_expect_eq(fa_step_section(&s, &p, INT64_MAX), 32, "no more than there are");
 }
