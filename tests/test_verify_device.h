@@ -10,9 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef TEST_DEVICE
-#define TEST_DEVICE "sim:sm_80"
-#endif
+#define TEST_CHIPS "sm_80,sm_90a" /* one simulator per process: devices 0 and 1 */
 
 static inline void test_mode(sim_async async, sim_schedule schedule, uint64_t seed)
 {
@@ -24,10 +22,9 @@ static inline fa_context *test_context(const char *template_dir, const char *cac
 {
     fa_options o = FA_OPTIONS_INIT;
     fa_context *ctx;
-    o.device = TEST_DEVICE;
     o.template_dir = template_dir;
     o.cache_dir = cache_dir;
-    cr_assert_eq(fa_create(&ctx, &o), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_create_on(&ctx, &o, sim_open(TEST_CHIPS), 0), FA_OK, "%s", fa_last_error());
     return ctx;
 }
 
@@ -35,7 +32,7 @@ static inline fa_context *test_context(const char *template_dir, const char *cac
 static int test_sm_count;
 static CUresult test_attribute(int *out, CUdevice_attribute a, CUdevice device)
 {
-    CUresult r = sim_open("sm_90a")->cuDeviceGetAttribute(out, a, device);
+    CUresult r = sim_open(TEST_CHIPS)->cuDeviceGetAttribute(out, a, device);
     if (a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
         *out = test_sm_count;
     return r;
@@ -45,12 +42,12 @@ static inline fa_context *test_hopper_context(const char *template_dir, const ch
     static cu_driver driver;
     fa_options o = FA_OPTIONS_INIT;
     fa_context *ctx;
-    driver = *sim_open("sm_90a");
+    driver = *sim_open(TEST_CHIPS);
     driver.cuDeviceGetAttribute = test_attribute;
     test_sm_count = sm_count;
     o.template_dir = template_dir;
     o.cache_dir = cache_dir;
-    cr_assert_eq(fa_create_on(&ctx, &o, &driver, 0), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_create_on(&ctx, &o, &driver, 1), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_context_arch(ctx)->sm_count, sm_count);
     return ctx;
 }

@@ -3,19 +3,37 @@
 #include "test_verify_device.h"
 #include <math.h>
 
+#define WGMMA(br, bc, rest) "flash_fwd_wgmma:ctas=1,feeder=40,cluster=1,rescale=2,exp=0,o_path=0,br=" #br ",bc=" #bc "," rest
 typedef struct kind {
     const char *dtype, *small, *deep; /* two configs */
+    int chip;                         /* 0: sm_80, 1: an H200 with two SMs, TMA's strides */
 } kind;
 static const kind kinds[] = {
     { "bf16", "flash_fwd_mma:br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1",
-      "flash_fwd_mma:br=64,bc=48,warps=2,stages_k=2,stages_v=2,order=2,q_regs=1,pack=0,lag=8,ctas=1" },
+      "flash_fwd_mma:br=64,bc=48,warps=2,stages_k=2,stages_v=2,order=2,q_regs=1,pack=0,lag=8,ctas=1", 0 },
     { "fp16", "flash_fwd_mma:br=16,bc=16,warps=1,stages_k=2,stages_v=1,order=1,q_regs=1,pack=0,lag=0,ctas=1",
-      "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1" },
+      "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1", 0 },
     { "tf32", "flash_fwd_mma:br=32,bc=16,warps=1,stages_k=1,stages_v=2,order=0,q_regs=0,pack=0,lag=0,ctas=1",
-      "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=2,stages_v=2,order=1,q_regs=1,pack=0,lag=8,ctas=1" },
-    { "fp32", "flash_fwd_ffma:br=16,bc=32,warps=2,pack=0", "flash_fwd_ffma:br=64,bc=64,warps=4,pack=0" },
+      "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=2,stages_v=2,order=1,q_regs=1,pack=0,lag=8,ctas=1", 0 },
+    { "fp32", "flash_fwd_ffma:br=16,bc=32,warps=2,pack=0", "flash_fwd_ffma:br=64,bc=64,warps=4,pack=0", 0 },
+    { "bf16", WGMMA(64, 48, "box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=3,grid=0"),
+      WGMMA(128, 64, "box=32,stages_k=3,stages_v=3,q_bufs=2,schedule=2,grid=2"), 1 },
+    { "fp16", WGMMA(64, 80, "box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=0,grid=2"),
+      WGMMA(192, 48, "box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=1,grid=0"), 1 },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
+
+static void open_contexts(fa_context *ctx[2])
+{
+    ctx[0] = test_context(NULL, NULL);
+    ctx[1] = test_hopper_context(NULL, NULL, 2);
+}
+
+static void close_contexts(fa_context *ctx[2])
+{
+    fa_destroy(ctx[0]);
+    fa_destroy(ctx[1]);
+}
 
 static fa_case make(const kind *k, const char *mask, int sq, int sk)
 {
@@ -56,7 +74,8 @@ static const edge edges[] = {
 
 Test(verify_special, edges, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_REVERSED, 1);
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
         for (size_t k = 0; k < KINDS; k++) {
@@ -68,7 +87,7 @@ Test(verify_special, edges, .timeout = 300)
             c.offset = e->offset;
             c.values = e->values;
             c.hidden = e->hidden;
-            test_output a = test_run(ctx, &c, kinds[k].small), b = test_run(ctx, &c, kinds[k].deep);
+            test_output a = test_run(ctx[kinds[k].chip], &c, kinds[k].small), b = test_run(ctx[kinds[k].chip], &c, kinds[k].deep);
             if (!strncmp(e->name, "everything masked", 17) || !strncmp(e->name, "no key", 6)) {
                 for (size_t x = 0; x < a.bytes; x++)
                     cr_assert(a.o[x] == 0 && b.o[x] == 0, "%s, %s: O is not 0", e->name, kinds[k].dtype);
@@ -78,18 +97,19 @@ Test(verify_special, edges, .timeout = 300)
             test_drop(&a);
             test_drop(&b);
         }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 /* O is the key's V exactly, whatever the score: all of a row's weight is on it. */
 Test(verify_special, one_key_gives_its_value, .timeout = 120)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
     for (size_t k = 0; k < 2; k++) {
         fa_case c = make(&kinds[k], "window", 40, 40);
         c.window_left = c.window_right = 0;
-        test_output r = test_run(ctx, &c, kinds[k].small);
+        test_output r = test_run(ctx[kinds[k].chip], &c, kinds[k].small);
         for (int b = 0; b < 2; b++)
             for (int i = 0; i < 40; i++)
                 for (int h = 0; h < 4; h++) {
@@ -100,32 +120,33 @@ Test(verify_special, one_key_gives_its_value, .timeout = 120)
                 }
         test_drop(&r);
     }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 /* ---- offsets beyond 2^32 elements, and long sequences ---- */
 
 Test(verify_special, offsets_beyond_32_bits, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
     for (size_t k = 0; k < KINDS; k++)
         for (int which = 0; which < FA_TENSORS; which++) {
             fa_case c = make(&kinds[k], "causal", 40, 70);
             c.layout[which] = FA_LAYOUT_FAR;
-            test_output r = test_run(ctx, &c, kinds[k].small);
+            test_output r = test_run(ctx[kinds[k].chip], &c, kinds[k].small);
             test_drop(&r);
             c.problem.b = 3;
             c.problem.sq = 1; /* the heads are far apart */
-            r = test_run(ctx, &c, kinds[k].deep);
+            r = test_run(ctx[kinds[k].chip], &c, kinds[k].deep);
             test_drop(&r);
         }
     fa_case c = make(&kinds[0], "none", 20, 40);
     for (int i = 0; i < FA_TENSORS; i++)
         c.layout[i] = FA_LAYOUT_FAR;
-    test_output r = test_run(ctx, &c, kinds[0].small);
+    test_output r = test_run(ctx[kinds[0].chip], &c, kinds[0].small);
     test_drop(&r);
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 Test(verify_special, long_sequences, .timeout = 300)
@@ -153,11 +174,11 @@ static void same_bits(const test_output *a, const test_output *b, const kind *k,
     cr_assert(!memcmp(a->lse, b->lse, a->rows * sizeof *a->lse), "%s, %s: LSE differs", k->dtype, what);
 }
 
-static void compare(fa_context *ctx, const kind *k, const fa_case *a, const fa_case *b, const char *what)
+static void compare(fa_context *ctx[2], const kind *k, const fa_case *a, const fa_case *b, const char *what)
 {
     const char *configs[] = { k->small, k->deep };
     for (int i = 0; i < 2; i++) {
-        test_output x = test_run(ctx, a, configs[i]), y = test_run(ctx, b, configs[i]);
+        test_output x = test_run(ctx[k->chip], a, configs[i]), y = test_run(ctx[k->chip], b, configs[i]);
         same_bits(&x, &y, k, what);
         test_drop(&x);
         test_drop(&y);
@@ -166,11 +187,12 @@ static void compare(fa_context *ctx, const kind *k, const fa_case *a, const fa_c
 
 Test(verify_special, strides_and_padding_change_no_bit, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
     for (size_t k = 0; k < KINDS; k++) {
         fa_case plain = make(&kinds[k], "causal", 50, 70), c;
-        for (int layout = FA_LAYOUT_PADDED; layout <= FA_LAYOUT_REVERSED; layout++) {
+        for (int layout = FA_LAYOUT_PADDED; layout <= (kinds[k].chip ? FA_LAYOUT_HEADS : FA_LAYOUT_REVERSED); layout++) {
             c = plain;
             c.odd = 1;
             for (int i = 0; i < FA_TENSORS; i++)
@@ -180,40 +202,44 @@ Test(verify_special, strides_and_padding_change_no_bit, .timeout = 300)
             zeros.gap = 0;
             compare(ctx, &kinds[k], &c, &zeros, "the content of gaps");
         }
+        if (kinds[k].chip) /* a stride of 0 is none that TMA takes */
+            continue;
         c = plain;
         c.layout[FA_K] = c.layout[FA_V] = FA_LAYOUT_SAME;
         c.same_b = 2; /* of Q */
         fa_case dense = plain; /* the same values, really there */
         dense.same_b = dense.same_kv = 2;
-        test_output x = test_run(ctx, &c, kinds[k].small), y = test_run(ctx, &dense, kinds[k].small);
+        test_output x = test_run(ctx[kinds[k].chip], &c, kinds[k].small), y = test_run(ctx[kinds[k].chip], &dense, kinds[k].small);
         same_bits(&x, &y, &kinds[k], "stride 0");
         test_drop(&x);
         test_drop(&y);
     }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 Test(verify_special, batch_position_changes_no_bit, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_RANDOM, 5);
     for (size_t k = 0; k < KINDS; k++) {
         fa_case c = make(&kinds[k], "causal", 50, 70);
         c.problem.b = 5;
         c.same_b = 5;
-        test_output r = test_run(ctx, &c, kinds[k].deep);
+        test_output r = test_run(ctx[kinds[k].chip], &c, kinds[k].deep);
         for (size_t b = 1; b < 5; b++) {
             cr_assert(!memcmp(r.o, r.o + b * r.bytes / 5, r.bytes / 5), "%s: batch %zu", kinds[k].dtype, b);
             cr_assert(!memcmp(r.lse, r.lse + b * r.rows / 5, r.rows / 5 * sizeof *r.lse), "%s: LSE of batch %zu", kinds[k].dtype, b);
         }
         test_drop(&r);
     }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 Test(verify_special, groups_are_expanded_heads, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_REVERSED, 1);
     for (size_t k = 0; k < KINDS; k++)
         for (int group = 2; group <= 7; group += 5) {
@@ -225,12 +251,13 @@ Test(verify_special, groups_are_expanded_heads, .timeout = 300)
             expanded.same_kv = group;
             compare(ctx, &kinds[k], &grouped, &expanded, "GQA");
         }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 Test(verify_special, hidden_keys_change_no_bit, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
     for (size_t k = 0; k < KINDS; k++)
         for (int hidden = FA_HIDDEN_NAN; hidden < FA_HIDDEN_KINDS; hidden++) {
@@ -244,12 +271,13 @@ Test(verify_special, hidden_keys_change_no_bit, .timeout = 300)
             cr_assert(!fa_case_seen(&a, 0) && !fa_case_seen(&a, 129) && fa_case_seen(&a, 70));
             compare(ctx, &kinds[k], &a, &b, "what hidden keys hold");
         }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 Test(verify_special, a_wide_window_is_no_window, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
     for (size_t k = 0; k < KINDS; k++) {
         fa_case none = make(&kinds[k], "none", 50, 90), causal = make(&kinds[k], "causal", 50, 90), wide = make(&kinds[k], "window", 50, 90);
@@ -261,30 +289,32 @@ Test(verify_special, a_wide_window_is_no_window, .timeout = 300)
         wide.window_right = 0;
         compare(ctx, &kinds[k], &causal, &wide, "window beyond the left end");
     }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 Test(verify_special, a_second_run_changes_no_bit, .timeout = 120)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_RANDOM, 1);
     for (size_t k = 0; k < KINDS; k++) {
         fa_case c = make(&kinds[k], "causal", 50, 90);
         compare(ctx, &kinds[k], &c, &c, "a second run");
     }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 /* ---- what fa_launch chooses by itself ---- */
 
 Test(verify_special, the_chosen_kernel_is_right, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
     for (size_t k = 0; k < KINDS; k++) {
         fa_case c = make(&kinds[k], "causal", 100, 150);
-        test_output r = test_run(ctx, &c, NULL);
+        test_output r = test_run(ctx[kinds[k].chip], &c, NULL);
         test_drop(&r);
     }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
