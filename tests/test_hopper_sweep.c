@@ -1,0 +1,227 @@
+/* What the space of flash_fwd_wgmma offers compiles as it must: no local memory, no note of ptxas that the products are serialized or
+ * the registers not handed over, and the register count that the layout states. Every pair of tunables' values that occurs, and every pair
+ * of one with a head_dim, a mask, a type, is compiled.
+ *
+ *   FAGEN_SWEEP=all                compiles every config that fits, hours of it; FAGEN_SWEEP=500 so many of them, drawn at random;
+ *                                prints what became of each
+ *   FAGEN_SWEEP_PROBLEMS='A B'     for these problems alone, separated by blanks
+ *   FAGEN_TEMPLATE_DIR=templates   with templates as they are edited */
+#include "gen/problem.h"
+#include "gen/space.h"
+#include "runtime/compiler.h"
+#include "runtime/resources.h"
+#include "test_pairs.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define FAMILY "flash_fwd_wgmma"
+#define PROBLEMS_MOST 64
+#define SEED 20
+
+/* Every two of head_dim, mask, type and type of O. */
+static const char *const table[] = {
+    "bf16,d=64,mask=none",            "fp16,d=64,mask=causal,o=fp32",     "bf16,d=64,mask=window",
+    "fp16,d=72,mask=none",            "bf16,d=72,mask=causal",            "fp16,d=72,mask=window,o=fp32",
+    "bf16,d=80,mask=none,o=fp32",     "fp16,d=80,mask=causal",            "bf16,d=80,mask=window",
+    "fp16,d=96,mask=none",            "bf16,d=96,mask=causal,o=fp32",     "bf16,d=96,mask=window",
+    "bf16,d=128,mask=none",           "fp16,d=128,mask=causal",           "bf16,d=128,mask=window,o=fp32",
+    "fp16,d=192,dv=128,mask=none",    "bf16,d=192,dv=128,mask=causal",    "bf16,d=192,dv=128,mask=window,o=fp32",
+    "bf16,d=256,mask=none,o=fp32",    "bf16,d=256,mask=causal",           "fp16,d=256,mask=window",
+};
+
+typedef struct job {
+    fa_problem problem;
+    fa_config config;
+    int32_t regs; /* as the layout states */
+} job;
+
+typedef struct sweep {
+    fa_compiler *compiler;
+    job *job;
+    size_t n, next, clean, spill, noted;
+    bool verbose;
+    pthread_mutex_t mutex;
+} sweep;
+
+static const fa_arch *arch(void)
+{
+    return fa_arch_find("sm_90a");
+}
+
+/* ---- what is compiled ---- */
+
+static size_t read_problems(fa_problem *out)
+{
+    const char *names = getenv("FAGEN_SWEEP_PROBLEMS");
+    size_t n = 0;
+    if (names && *names) {
+        char *copy = strdup(names), *rest = copy;
+        for (char *one; (one = strsep(&rest, " ")) != NULL;)
+            if (*one) {
+                cr_assert_lt(n, PROBLEMS_MOST);
+                cr_assert_eq(fa_problem_parse(&out[n++], one), FA_OK, "FAGEN_SWEEP_PROBLEMS: %s", fa_last_error());
+            }
+        free(copy);
+        return n;
+    }
+    for (; n < sizeof table / sizeof *table; n++)
+        cr_assert_eq(fa_problem_parse(&out[n], table[n]), FA_OK, "%s", fa_last_error());
+    return n;
+}
+
+/* All that fits, of every problem; and as rows of numbers for the choice. */
+static size_t list_jobs(job **jobs, pairs_row **rows, int *factors)
+{
+    fa_problem problem[PROBLEMS_MOST];
+    pairs_factor factor[PAIRS_FACTORS] = { { 0 } };
+    size_t problems = read_problems(problem), n = 0, room = 0;
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR")), FA_OK, "%s", fa_last_error());
+    *jobs = NULL;
+    *rows = NULL;
+    for (size_t k = 0; k < problems; k++) {
+        const fa_problem *p = &problem[k];
+        fa_space s;
+        cr_assert_eq(fa_space_list(g, p, arch(), 0, FAMILY, &s), FA_OK, "%s", fa_last_error());
+        cr_expect_gt(s.fitting, 0, "problem %zu", k);
+        room += s.fitting;
+        *jobs = realloc(*jobs, room * sizeof **jobs);
+        *rows = realloc(*rows, room * sizeof **rows);
+        for (size_t i = 0; i < s.n; i++) {
+            const fa_config *c = &s.points[i].config;
+            if (!s.points[i].fits)
+                continue;
+            pairs_row *r = &(*rows)[n];
+            int at = 0;
+            for (; at < c->n; at++)
+                r->value[at] = pairs_number(&factor[at], c->tunable[at].value);
+            cr_assert_leq(at + 4, PAIRS_FACTORS);
+            r->value[at] = pairs_number(&factor[at], p->d * 1000 + p->dv), at++;
+            r->value[at] = pairs_number(&factor[at], p->mask), at++;
+            r->value[at] = pairs_number(&factor[at], p->dtype), at++;
+            r->value[at] = pairs_number(&factor[at], p->o_dtype == FA_F32), at++;
+            *factors = at;
+            (*jobs)[n++] = (job){ .problem = *p, .config = *c, .regs = s.points[i].regs };
+        }
+        fa_space_free(&s);
+    }
+    fa_gen_close(g);
+    return n;
+}
+
+static void choose(sweep *s)
+{
+    job *all;
+    pairs_row *rows;
+    const char *how = getenv("FAGEN_SWEEP");
+    int factors = 0;
+    size_t n = list_jobs(&all, &rows, &factors), drawn = how ? strtoul(how, NULL, 10) : 0;
+    cr_assert(!how || !*how || !strcmp(how, "all") || drawn, "FAGEN_SWEEP is \"%s\"; accepted: all, a number of configs", how);
+    s->job = all;
+    s->n = n;
+    s->verbose = how && *how;
+    if (drawn && drawn < n) {
+        fa_random r = { SEED };
+        for (s->n = 0; s->n < drawn; s->n++) { /* the first `drawn` of a shuffle */
+            size_t other = s->n + (size_t)fa_random_below(&r, (int32_t)(n - s->n));
+            job kept = all[s->n];
+            all[s->n] = all[other];
+            all[other] = kept;
+        }
+    } else if (!how || !*how) {
+        size_t *chosen = malloc((n + 1) * sizeof *chosen);
+        s->n = pairs_cover(rows, n, factors, SEED, chosen);
+        s->job = malloc((s->n + 1) * sizeof *s->job);
+        for (size_t i = 0; i < s->n; i++)
+            s->job[i] = all[chosen[i]];
+        free(chosen);
+        free(all);
+    }
+    free(rows);
+    printf("%zu of %zu configs\n", s->n, n);
+    fflush(stdout);
+}
+
+/* ---- compiled ---- */
+
+/* Whether warpgroups hand registers over: their number at the launch is then part of a sum. */
+static bool hands_over(const fa_source *s)
+{
+    return strstr(s->text, "CONSUMER_REGISTERS") != NULL;
+}
+
+/* The first thing that is wrong with it, in why; "" when nothing is. */
+static void compile(sweep *s, fa_gen *g, const job *j, char why[200])
+{
+    fa_source source;
+    fa_entry e = { 0 };
+    why[0] = 0;
+    if (fa_render(g, &j->problem, &j->config, arch(), 0, &source) != FA_OK) {
+        snprintf(why, 200, "%.190s", fa_last_error());
+        return;
+    }
+    if (fa_compile(s->compiler, &source, arch()->name, 0, &e) != FA_OK) {
+        snprintf(why, 200, "%.190s", fa_last_error());
+    } else {
+        fa_resources r = fa_resources_parse(e.log, source.step[0].entry);
+        int32_t bytes = r.spill_stores > r.spill_loads ? r.spill_stores : r.spill_loads;
+        if (!r.known)
+            snprintf(why, 200, "the compiler says nothing of registers");
+        else if (r.note[0])
+            snprintf(why, 200, "%s", r.note);
+        else if (r.stack || bytes)
+            snprintf(why, 200, "spills: %d bytes, stack of %d", bytes, r.stack);
+        else if (r.registers > j->regs || (hands_over(&source) && r.registers != j->regs))
+            snprintf(why, 200, "%d registers at the launch, not %d", r.registers, j->regs);
+    }
+    fa_entry_free(&e);
+    fa_source_free(&source);
+}
+
+static void *work(void *user)
+{
+    sweep *s = user;
+    fa_gen *g = NULL;
+    fa_status st = fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR"));
+    pthread_mutex_lock(&s->mutex);
+    while (st == FA_OK && s->next < s->n) {
+        const job *j = &s->job[s->next++];
+        char why[200], config[512], problem[160];
+        pthread_mutex_unlock(&s->mutex);
+        compile(s, g, j, why);
+        pthread_mutex_lock(&s->mutex);
+        if (why[0] || s->verbose) {
+            fa_config_print(config, sizeof config, &j->config);
+            fa_problem_print_key(problem, sizeof problem, &j->problem);
+            printf("%s %s: %s\n", problem, config, why[0] ? why : "clean");
+            fflush(stdout);
+        }
+        s->clean += !why[0];
+        s->spill += !strncmp(why, "spills", 6);
+        s->noted += why[0] == 'C' || why[0] == '\'';
+    }
+    pthread_mutex_unlock(&s->mutex);
+    fa_gen_close(g);
+    return NULL;
+}
+
+Test(hopper_sweep, what_fits_compiles_clean)
+{
+    pthread_t thread[8];
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    int threads = cores < 1 ? 1 : cores > 8 ? 8 : (int)cores;
+    sweep s = { .compiler = fa_compiler_open(NULL), .mutex = PTHREAD_MUTEX_INITIALIZER };
+    cr_assert_not_null(s.compiler);
+    choose(&s);
+    for (int i = 0; i < threads; i++)
+        cr_assert_eq(pthread_create(&thread[i], NULL, work, &s), 0);
+    for (int i = 0; i < threads; i++)
+        pthread_join(thread[i], NULL);
+    cr_assert_eq(s.next, s.n);
+    printf("%zu configs: %zu clean, %zu with spills, %zu with a note\n", s.n, s.clean, s.spill, s.noted);
+    cr_expect_eq(s.clean, s.n, "%zu of %zu configs do not compile as they must", s.n - s.clean, s.n);
+    fa_compiler_close(s.compiler);
+    free(s.job);
+}
