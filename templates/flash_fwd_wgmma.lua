@@ -102,10 +102,12 @@ return {
       end
       return true
     end, upto = "feeder" },
-    -- Counted by compiling some 500 of each kind (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few windows.
+    -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds.
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local others = p.mask == "window" and (c.schedule == 3 or c.ctas == 2) and 34 or 26
+      local others = 26
+      if c.schedule == 3 and c.br == 64 then others = 42
+      elseif p.mask == "window" and (c.schedule == 3 or c.ctas == 2) then others = 34 end
       local need = c.bc // 2 * (c.schedule == 3 and 2 or 1) + c.bc // 4 + round_up(p.dv, 8) // 2 + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"

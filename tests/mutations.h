@@ -1,4 +1,5 @@
-/* mutations: faults to put into the templates, each with the scenes that must notice it. */
+/* mutations: faults to put into the templates, each with the scenes that must notice it. Scenes of the Hopper family run on a
+ * simulated H200 with two SMs, the others on an A100. */
 #ifndef MUTATIONS_H
 #define MUTATIONS_H
 
@@ -11,7 +12,7 @@ typedef struct scene {
     int values, hidden, layout; /* layout: of K and O; V and Q get the next ones, so that no two strides are equal */
     float scale;
 } scene;
-extern const scene scenes[]; /* ended by a row without name */
+extern const scene scenes[], hopper_scenes[]; /* each ended by a row without name */
 
 typedef struct mutation {
     const char *name;
@@ -20,5 +21,5 @@ typedef struct mutation {
     int nth;              /* which occurrence, from 0 */
     const char *scenes;   /* names, separated by blanks */
 } mutation;
-extern const mutation mutations[]; /* ended by a row without name */
+extern const mutation mutations[], hopper_mutations[]; /* each ended by a row without name */
 #endif

@@ -144,6 +144,7 @@ static void run_case(fa_context *ctx, const fa_plan *plan, const fa_case *c, con
         fa_verdict v;
         test_mode(at % 2 ? SIM_LAZY : SIM_EAGER, schedules[at / 2], seed);
         cr_expect_eq(fa_trial_run(t, plan, &v), FA_OK, "%s, combination %d: %s", config, at, fa_last_error());
+        cr_expect_eq(test_counter(ctx), 0, "%s: the counter is not put back", config);
         if (i > 0 && v.bits != bits) {
             char line[700];
             fa_case_print(line, sizeof line, c);

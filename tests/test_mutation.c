@@ -7,7 +7,7 @@
 #include <criterion/parameterized.h>
 #include <ftw.h>
 
-#define CHUNKS 8
+#define CHUNKS 16
 
 static const struct {
     const char *name;
@@ -22,9 +22,16 @@ static const struct {
     { "lazy, random", SIM_LAZY, SIM_RANDOM, 2 },
 };
 
+static bool is_hopper(const scene *s)
+{
+    return strstr(s->config, "wgmma") != NULL;
+}
+
 static fa_case case_of(const scene *s)
 {
-    static const int layouts[FA_TENSORS] = { FA_LAYOUT_HEADS, FA_LAYOUT_PACKED, FA_LAYOUT_REVERSED, FA_LAYOUT_PADDED };
+    static const int any[FA_TENSORS] = { FA_LAYOUT_HEADS, FA_LAYOUT_PACKED, FA_LAYOUT_REVERSED, FA_LAYOUT_PADDED },
+                     of_tma[FA_TENSORS] = { FA_LAYOUT_HEADS, FA_LAYOUT_PACKED, FA_LAYOUT_PACKED, FA_LAYOUT_PADDED };
+    const int *layouts = is_hopper(s) ? of_tma : any;
     fa_case c = test_case(s->problem, s->sq, s->sk);
     c.window_left = s->left;
     c.window_right = s->right;
@@ -60,9 +67,13 @@ static bool fails(fa_context *ctx, const scene *s, char *how, size_t n)
         fa_verdict v;
         sim_set_options(&(sim_options){ .async = modes[m].async, .schedule = modes[m].schedule, .seed = modes[m].seed, .max_steps = 20000000 });
         st = fa_trial_run(t, plan, &v);
-        bad = st != FA_OK || (m > 0 && v.bits != bits);
+        uint32_t left = st == FA_OK ? test_counter(ctx) : 0;
+        bad = st != FA_OK || left || (m > 0 && v.bits != bits);
+        const char *what = st == FA_DEVICE ? sim_report() : v.text;
         if (st != FA_OK)
-            snprintf(how, n, "%s, %s: %.*s", s->name, modes[m].name, (int)(n < 110 ? n : 110), v.text);
+            snprintf(how, n, "%s, %s: %.*s", s->name, modes[m].name, (int)strcspn(what, "\n"), what);
+        else if (left)
+            snprintf(how, n, "%s, %s: the counter is left at %u", s->name, modes[m].name, left);
         else if (bad)
             snprintf(how, n, "%s, %s: other bits", s->name, modes[m].name);
         bits = v.bits;
@@ -71,24 +82,49 @@ static bool fails(fa_context *ctx, const scene *s, char *how, size_t n)
     return bad;
 }
 
-static const scene *scene_of(const char *name, size_t length)
+/* Scenes and mutations by number, of both lists; NULL past the last. */
+static const scene *scene_at(int i)
 {
-    for (const scene *s = scenes; s->name; s++)
+    int n = 0;
+    while (scenes[n].name && n < i)
+        n++;
+    return scenes[n].name ? &scenes[n] : hopper_scenes[i - n].name ? &hopper_scenes[i - n] : NULL;
+}
+
+static const mutation *mutation_at(int i)
+{
+    int n = 0;
+    while (mutations[n].name && n < i)
+        n++;
+    return mutations[n].name ? &mutations[n] : hopper_mutations[i - n].name ? &hopper_mutations[i - n] : NULL;
+}
+
+/* A mutation's scenes are of its own list. */
+static const scene *scene_of(const scene *list, const char *name, size_t length)
+{
+    for (const scene *s = list; s->name; s++)
         if (strlen(s->name) == length && !strncmp(s->name, name, length))
             return s;
     return NULL;
+}
+
+static fa_context *context_for(bool hopper, const char *template_dir, const char *cache_dir)
+{
+    return hopper ? test_hopper_context(template_dir, cache_dir, 2) : test_context(template_dir, cache_dir);
 }
 
 /* ---- the templates as they are ---- */
 
 Test(mutation, without_any_the_scenes_pass, .timeout = 300)
 {
-    fa_context *ctx = test_context(NULL, NULL);
-    for (const scene *s = scenes; s->name; s++) {
+    fa_context *ctx[2] = { context_for(false, NULL, NULL), context_for(true, NULL, NULL) };
+    const scene *s;
+    for (int i = 0; (s = scene_at(i)) != NULL; i++) {
         char how[512];
-        cr_expect(!fails(ctx, s, how, sizeof how), "%s", how);
+        cr_expect(!fails(ctx[is_hopper(s)], s, how, sizeof how), "%s", how);
     }
-    fa_destroy(ctx);
+    fa_destroy(ctx[0]);
+    fa_destroy(ctx[1]);
 }
 
 /* ---- mutated ---- */
@@ -129,7 +165,7 @@ static bool write_mutant(char dir[64], const mutation *m)
     return true;
 }
 
-static void run_mutation(const mutation *m)
+static void run_mutation(const mutation *m, bool hopper)
 {
     char dir[64], how[512] = "";
     bool caught = false;
@@ -137,10 +173,10 @@ static void run_mutation(const mutation *m)
         cr_expect_fail("%s: the text is not in %s any more: %s", m->name, m->file, m->find);
         return;
     }
-    fa_context *ctx = test_context(dir, "");
+    fa_context *ctx = context_for(hopper, dir, "");
     for (const char *at = m->scenes; *at && !caught;) {
         size_t length = strcspn(at, " ");
-        const scene *s = scene_of(at, length);
+        const scene *s = scene_of(hopper ? hopper_scenes : scenes, at, length);
         cr_assert_not_null(s, "%s: there is no scene %s", m->name, at);
         caught = fails(ctx, s, how, sizeof how);
         at += length + strspn(at + length, " ");
@@ -152,32 +188,38 @@ static void run_mutation(const mutation *m)
     nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static int count(void)
+static int count(const mutation *list)
 {
     int n = 0;
-    while (mutations[n].name)
+    while (list[n].name)
         n++;
     return n;
 }
 
+static int total(void)
+{
+    return count(mutations) + count(hopper_mutations);
+}
+
 Test(mutation, there_are_many)
 {
-    cr_assert_geq(count(), 40);
+    cr_assert_geq(count(mutations), 40);
+    cr_assert_geq(count(hopper_mutations), 40);
 }
 
 ParameterizedTestParameters(mutation, is_noticed)
 {
     static int first[CHUNKS + 1];
     for (int i = 0; i < CHUNKS; i++)
-        first[i] = i * count() / CHUNKS;
+        first[i] = i * total() / CHUNKS;
     return cr_make_param_array(int, first, CHUNKS);
 }
 
 ParameterizedTest(int *first, mutation, is_noticed, .timeout = 300)
 {
     int chunk = 0;
-    while (chunk * count() / CHUNKS != *first)
+    while (chunk * total() / CHUNKS != *first)
         chunk++;
-    for (int i = *first; i < (chunk + 1) * count() / CHUNKS; i++)
-        run_mutation(&mutations[i]);
+    for (int i = *first; i < (chunk + 1) * total() / CHUNKS; i++)
+        run_mutation(mutation_at(i), i >= count(mutations));
 }

@@ -52,6 +52,21 @@ static inline fa_context *test_hopper_context(const char *template_dir, const ch
     return ctx;
 }
 
+/* What the last launch left in its word to count with; kernels must leave 0, for the word comes round again. */
+static inline uint32_t test_counter(fa_context *ctx)
+{
+    const fa_counters *c = atomic_load(&ctx->counters);
+    const cu_driver *d = fa_context_driver(ctx);
+    uint32_t value = 0;
+    if (!c || !atomic_load(&c->turn))
+        return 0;
+    CUdeviceptr word = c->words + (atomic_load(&c->turn) - 1) % FA_COUNTER_WORDS * sizeof value;
+    cr_assert_eq(d->cuCtxPushCurrent(c->context), CUDA_SUCCESS);
+    cr_assert_eq(d->cuMemcpyDtoH(&value, word, sizeof value), CUDA_SUCCESS);
+    cr_assert_eq(d->cuCtxPopCurrent(NULL), CUDA_SUCCESS);
+    return value;
+}
+
 static inline fa_config test_config(const char *text)
 {
     fa_config c;
