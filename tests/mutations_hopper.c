@@ -5,6 +5,7 @@
 
 #define CONFIG(br, schedule, bc, box, rest) "flash_fwd_wgmma:ctas=1,feeder=40,br=" #br ",schedule=" #schedule ",bc=" #bc ",box=" #box "," rest
 #define USUAL "stages_k=2,stages_v=2,q_bufs=1,cluster=1,rescale=2,exp=0,o_path=0"
+#define AHEAD "stages_k=2,stages_v=2,q_bufs=2,cluster=1,rescale=2,exp=0,o_path=0,grid=2"
 #define WITH(what) "stages_k=2,stages_v=2,q_bufs=1," what
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0
@@ -22,8 +23,10 @@ const scene hopper_scenes[] = {
     { "dealt", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=1"), 200, 200, NONE, PLAIN },
     { "drawn", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 3, 48, 64, USUAL ",grid=2"), 200, 200, NONE, PLAIN },
     { "drawn_turns", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(128, 2, 48, 64, USUAL ",grid=2"), 300, 200, 50, 20, 0, 0, PLAIN },
-    { "two_q", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2",
-      CONFIG(64, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=2,cluster=1,rescale=2,exp=0,o_path=0,grid=2"), 200, 200, NONE, PLAIN },
+    { "two_q", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 200, 200, NONE, PLAIN },
+    { "ahead", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", CONFIG(128, 1, 48, 64, AHEAD), 300, 320, NONE, PLAIN },
+    { "ahead_window", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(128, 1, 48, 64, AHEAD), 300, 320, 40, 9, 0, 0, PLAIN },
+    { "ahead_blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 300, 40, NONE, HIDDEN },
     { "stages", "bf16,d=64,mask=none,b=1,hq=2,hkv=1",
       CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,cluster=1,rescale=2,exp=0,o_path=0,grid=0"), 70, 340, NONE, PLAIN },
     { "over_q", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=2,exp=0,o_path=1,grid=2")), 200, 150, NONE, PLAIN },
@@ -71,7 +74,7 @@ const mutation hopper_mutations[] = {
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n", 0, "one" },
     { "Q is not waited for", F, "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n", "", 0, "one" },
     { "K waited for by the wrong parity", F, "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//|   if c.schedule == 1", "        mbarrier_wait(k_full(smem, k.at), k.parity ^ 1);\n//|   if c.schedule == 1", 0, "one" },
-    { "the last V is not waited for", F, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      wgmma_fence(o, a);\n      issue_output", "      wgmma_fence(o, a);\n      issue_output", 0, "one" },
+    { "the last V is not waited for", F, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n//| if ahead then", "//| if ahead then", 0, "one" },
     { "V of the second stage waited for in the first", F, "return barrier(smem, 2 * STAGES_K + stage); }", "return barrier(smem, 2 * STAGES_K); }", 0, "one stages" },
     { "one mbarrier for K and for V", F, "return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }", "return barrier(smem, STAGES_K + stage); }", 0, "one" },
 
@@ -104,8 +107,21 @@ const mutation hopper_mutations[] = {
     { "drawn tiles one too far", F, "tile = gridDim.x + drawn;", "tile = gridDim.x + drawn + 1;", 0, "drawn" },
     { "the batch is not told", F, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },
     { "two buffers of Q, and the first is read", F, "const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;", "const u32 q_tile = smem + wg * Q_TILE;", 0, "two_q" },
-    { "Q's ring does not advance", F, "      release(q_empty(smem, q.at, wg));\n      q.next();\n", "      release(q_empty(smem, q.at, wg));\n", 0, "two_q" },
-    { "Q is kept", F, "      release(q_empty(smem, q.at, wg));\n      q.next();\n", "      q.next();\n", 0, "dealt" },
+    { "Q's ring does not advance", F, "      release(q_empty(smem, q.at, wg));\n      q.next();\n", "      release(q_empty(smem, q.at, wg));\n", 1, "two_q" },
+    { "Q is kept", F, "      release(q_empty(smem, q.at, wg));\n      q.next();\n", "      q.next();\n", 1, "dealt" },
+    { "Q is kept where O was", F, "      release(q_empty(smem, q.at, wg));\n      q.next();\n", "      q.next();\n", 0, "over_q" },
+
+    /* a tile begun under the end of the one before */
+    { "the tile at hand is taken for the next", F, "    after.slot.next();\n", "", 0, "two_q" },
+    { "begun with a block that others see", F, "fed.block_lo <= fed.block_hi && fed.block_hi == own_range(p, after.row + row_in_tile(wg)).block_hi;", "fed.block_lo <= fed.block_hi;", 0, "ahead" },
+    { "begun though it has no key", F, "begun = fed.block_lo <= fed.block_hi && ", "begun = ", 0, "ahead_blind" },
+    { "begun with left blocks not skipped", F, " && block == range.block_lo\" or \"\"", "\" or \"\"", 0, "ahead_window" },
+    { "begun, and begun again", F, "      if (!begun) {", "      {", 0, "two_q" },
+    { "begun, and O of the tile before not waited for", F, "        wgmma_wait<1>(o);\n        release_v();\n        store(o, state);", "        release_v();\n        store(o, state);", 0, "two_q" },
+    { "begun, and its scores not waited for", F, "        wgmma_wait<0>(s);\n        release_k();\n        continue;", "        release_k();\n        continue;", 0, "two_q" },
+    { "begun, and the tile before ended twice", F, "        release_k();\n        continue;", "        release_k();", 0, "two_q" },
+    { "begun without Q", F, "        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n        mbarrier_wait(k_full(smem, k.at), k.parity);\n//|   if", "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//|   if", 0, "two_q" },
+    { "begun with the Q of the tile before", F, "issue_scores(s, smem + (q.at * WGS + wg) * Q_TILE,", "issue_scores(s, smem + ((q.at ^ 1) * WGS + wg) * Q_TILE,", 0, "two_q" },
 
     /* registers that are handed over */
     { "the feeder keeps its registers", F, "    registers_give<FEEDER_REGISTERS>();\n", "", 0, "turns" },
@@ -139,7 +155,7 @@ const mutation hopper_mutations[] = {
     { "S is not waited for, one warpgroup", F, "        wgmma_wait<1>(s);\n", "        wgmma_wait<2>(s);\n", 0, "one" },
     { "O is not waited for", F, "        wgmma_wait<1>(o);\n        release_v();\n        wgmma_wait<0>(s);", "        release_v();\n        wgmma_wait<0>(s);", 0, "softmax" },
     { "the last O is not waited for", F, "      wgmma_wait<0>(o);\n      release_v();\n//| if p.mask", "      release_v();\n//| if p.mask", 0, "one" },
-    { "K is given back before it is read", F, "      wgmma_wait<0>(s);\n      release_k();\n      mask(s, block);", "      release_k();\n      wgmma_wait<0>(s);\n      mask(s, block);", 0, "one" },
+    { "K is given back before it is read", F, "      wgmma_wait<0>(s);\n      release_k();\n//|   end", "      release_k();\n      wgmma_wait<0>(s);\n//|   end", 0, "one" },
     { "V is given back before it is read", F, "        wgmma_wait<0>(o);\n        release_v();\n        if (moved) rescale(o, keep);\n        to_operand(a, s);", "        release_v();\n        wgmma_wait<0>(o);\n        if (moved) rescale(o, keep);\n        to_operand(a, s);", 0, "one" },
     { "O is rescaled under a product", F, "        wgmma_wait<0>(o);\n        release_v();\n        if (moved) rescale(o, keep);\n        to_operand(a, s);", "        if (moved) rescale(o, keep);\n        wgmma_wait<0>(o);\n        release_v();\n        to_operand(a, s);", 0, "always" },
     { "two sets: the next S is not waited for", F, "        wgmma_wait<0>(next);\n", "", 0, "two_sets" },
@@ -213,7 +229,7 @@ const mutation hopper_mutations[] = {
     { "boxes of O all the first", O, "tma_store(o_map, tile + box * 64 * ROW,", "tma_store(o_map, tile,", 0, "staged" },
     { "the second rows of staged O divided by the first's sums", O, "pack2(o[(4 * n + 2 * i) % NO] * inverse[i % 2]", "pack2(o[(4 * n + 2 * i) % NO] * inverse[0]", 0, "staged" },
     { "staged O of a whole tile's first row", F, "SMEM_O + wg * O_TILE, row, wg)", "SMEM_O + wg * O_TILE, where.row, wg)", 0, "staged" },
-    { "tiles that see no key take back a Q", F, "    // A tile without keys never held a Q.\n    if (range.block_hi >= range.block_lo) {", "    if (true) {", 0, "over_q_blind" },
+    { "tiles that see no key take back a Q", F, "    if (any_keys) {", "    if (true) {", 0, "over_q_blind" },
 
     /* clusters */
     { "halves of K on top of each other", F, "tma_load_for_all(to + part * ROW,", "tma_load_for_all(to,", 0, "pair" },
