@@ -76,6 +76,22 @@ static void rank_candidates(fa_tuning *t)
     qsort(t->candidate, t->n, sizeof *t->candidate, cheaper);
 }
 
+typedef struct listing {
+    fa_tuning *t;
+    const fa_space *space;
+} listing;
+
+static void list_one(void *user, size_t point, const fa_cost *cost)
+{
+    const listing *l = user;
+    const fa_point *pt = &l->space->points[point];
+    /* without groups, packing them is the same kernel by another name */
+    if (fa_config_get(&pt->config, "pack", 0) && l->t->problem.hq == l->t->problem.hkv)
+        return;
+    l->t->candidate[l->t->n++] = (fa_candidate){ .config = pt->config, .cost = *cost, .smem = pt->smem, .regs = pt->regs,
+                                                 .threads = pt->threads, .how = l->t->how };
+}
+
 static fa_status list_candidates(search *s)
 {
     fa_tuning *t = s->t;
@@ -92,21 +108,8 @@ static fa_status list_candidates(search *s)
         t->candidate = st == FA_OK ? calloc(space.fitting, sizeof *t->candidate) : NULL;
         if (st == FA_OK && !t->candidate)
             st = fa_fail(FA_NOMEM, "no memory for %zu candidates", space.fitting);
-        for (size_t i = 0; i < space.n && st == FA_OK; i++) {
-            const fa_point *pt = &space.points[i];
-            fa_candidate *c = &t->candidate[t->n];
-            /* without groups, packing them is the same kernel by another name */
-            if (fa_config_get(&pt->config, "pack", 0) && t->problem.hq == t->problem.hkv)
-                continue;
-            if (!pt->fits || fa_model_cost(g, &t->problem, &pt->config, s->site->arch, 0, &c->cost) != FA_OK)
-                continue;
-            c->config = pt->config;
-            c->smem = pt->smem;
-            c->regs = pt->regs;
-            c->threads = pt->threads;
-            c->how = t->how;
-            t->n++;
-        }
+        if (st == FA_OK)
+            st = fa_model_space(g, &t->problem, &space, s->site->arch, list_one, &(listing){ t, &space });
         fa_space_free(&space);
     }
     fa_gen_close(g);

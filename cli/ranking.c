@@ -14,24 +14,23 @@ static int by_time(const void *a, const void *b)
     return x->point < y->point ? -1 : x->point > y->point;
 }
 
+static void take(void *user, size_t point, const fa_cost *cost)
+{
+    cli_ranking *r = user;
+    r->r[r->n++] = (cli_ranked){ .point = point, .cost = *cost };
+}
+
 fa_status cli_rank(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, cli_ranking *out)
 {
     *out = (cli_ranking){ .shape = *p };
     fa_problem_fill_shape(&out->shape);
-    fa_status st = fa_space_list(g, p, a, budget, family, &out->space), priced = FA_OK;
+    fa_status st = fa_space_list(g, p, a, budget, family, &out->space);
     if (st == FA_OK)
         st = fa_space_check(&out->space, p, a, budget);
     if (st == FA_OK && !(out->r = calloc(out->space.fitting, sizeof *out->r)))
         st = fa_fail(FA_NOMEM, "no memory for %zu configs", out->space.fitting);
-    for (size_t i = 0; st == FA_OK && i < out->space.n; i++)
-        if (out->space.points[i].fits) {
-            fa_status s = fa_model_cost(g, &out->shape, &out->space.points[i].config, a, 0, &out->r[out->n].cost);
-            out->r[out->n].point = i;
-            out->n += s == FA_OK;
-            priced = s == FA_OK ? priced : s;
-        }
-    if (st == FA_OK && !out->n)
-        st = priced;
+    if (st == FA_OK)
+        st = fa_model_space(g, &out->shape, &out->space, a, take, out);
     if (st == FA_OK)
         qsort(out->r, out->n, sizeof *out->r, by_time);
     else

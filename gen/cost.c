@@ -7,8 +7,10 @@
 #include "family.h"
 #include "model.h"
 #include "problem.h"
+#include "work.h"
 #include <lauxlib.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define LAUNCH_SECONDS 3e-6 /* of each step: driver, block scheduling, the last block's drain */
@@ -22,19 +24,21 @@
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
 
-/* What the family's work() says of one block of rows x cols scores. A cluster takes it together: what is per pair is shared out
- * among its thread blocks, the rest is of each. */
-typedef struct work {
+/* Blocks of scores that the row tiles of one head visit: in all, and in the longest and shortest tile. */
+typedef struct visits {
+    double all, longest, shortest;
+} visits;
+
+/* What depends on the tile alone, and is counted row tile by row tile. */
+typedef struct counts {
     double rows, cols;
-    double matrix_flops, exps;         /* per pair */
-    double issue, smem_bytes, latency; /* per block of scores; latency: clocks in which its thread block only waits */
-    double tile_issue, tile_latency;   /* per row tile: prologue and epilogue; instructions, and clocks of waiting */
-    double efficiency;                 /* of the matrix unit's rate */
-    double regs;                       /* per thread, as the compiler is expected to use them; 0 = the layout's */
-    double rate;                       /* of the unit, FLOP per clock and SM */
-    char unit[12];
-    bool naive;                        /* three passes: S and P go through memory */
-} work;
+    int pack;
+    bool naive;
+    visits visits;
+    fa_traffic traffic;
+} counts;
+
+#define KNOWN 256 /* a power of two */
 
 typedef struct job {
     const fa_family *family;
@@ -44,69 +48,19 @@ typedef struct job {
     fa_point point;
     bool supported, has_work;
     fa_source source; /* steps only */
-    work w;
+    fa_work w;
+    fa_band band;
+    double flops;
+    counts *known;    /* KNOWN of them, or NULL */
 } job;
 
-static double number(lua_State *L, const job *j, const char *field, double fallback)
+/* Asks steps and work of the config in fr->c, whose layout is at the top. */
+static void ask_work(lua_State *L, job *j, const fa_frame *fr, const fa_frame *shaped)
 {
-    int ok = 1;
-    double v = fallback;
-    if (lua_getfield(L, -1, field) != LUA_TNIL)
-        v = lua_tonumberx(L, -1, &ok);
-    if (!ok || !(v >= 0) || isinf(v))
-        luaL_error(L, "templates/%s.lua: %s of work is not a number >= 0", j->family->name, field);
-    lua_pop(L, 1);
-    return v;
-}
-
-static void text(lua_State *L, const job *j, const char *field, const char *fallback, char *out, size_t n)
-{
-    const char *s = fallback;
-    if (lua_getfield(L, -1, field) != LUA_TNIL)
-        s = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
-    if (!*s || strlen(s) >= n)
-        luaL_error(L, "templates/%s.lua: %s of work is not a short string", j->family->name, field);
-    memcpy(out, s, strlen(s) + 1);
-    lua_pop(L, 1);
-}
-
-static void read_work(lua_State *L, job *j)
-{
-    const fa_arch *a = j->a;
-    const struct {
-        const char *name;
-        double rate;
-    } units[] = { { "mma16", a->mma16_flop }, { "mma_tf32", a->mma_tf32_flop }, { "wgmma16", a->wgmma16_flop },
-                  { "ffma", a->ffma_flop } };
-    work *w = &j->w;
-    char algorithm[12];
-    if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: work returned a %s; accepted: a table", j->family->name, luaL_typename(L, -1));
-    w->rows = number(L, j, "rows", 0);
-    w->cols = number(L, j, "cols", 0);
-    w->matrix_flops = number(L, j, "matrix_flops", 2.0 * (j->shaped->d + j->shaped->dv));
-    w->exps = number(L, j, "exps", 1);
-    w->issue = number(L, j, "issue", 0);
-    w->smem_bytes = number(L, j, "smem_bytes", 0);
-    w->latency = number(L, j, "latency", 0);
-    w->tile_issue = number(L, j, "tile_issue", 0);
-    w->tile_latency = number(L, j, "tile_latency", 0);
-    w->efficiency = number(L, j, "efficiency", 1);
-    w->regs = number(L, j, "regs", 0);
-    text(L, j, "unit", "mma16", w->unit, sizeof w->unit);
-    text(L, j, "algorithm", "flash2", algorithm, sizeof algorithm);
-    w->naive = !strcmp(algorithm, "naive");
-    if (!w->naive && strcmp(algorithm, "flash2"))
-        luaL_error(L, "templates/%s.lua: algorithm of work is \"%s\"; accepted: flash2, naive", j->family->name, algorithm);
-    if (w->rows < 1 || w->cols < 1 || w->rows > 1 << 20 || w->cols > 1 << 30 || w->efficiency <= 0)
-        luaL_error(L, "templates/%s.lua: rows, cols or efficiency of work is out of range", j->family->name);
-    w->rate = -1;
-    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-        if (!strcmp(units[i].name, w->unit))
-            w->rate = units[i].rate;
-    if (w->rate < 0)
-        luaL_error(L, "templates/%s.lua: unit of work is \"%s\"; accepted: mma16, mma_tf32, wgmma16, ffma", j->family->name,
-                   w->unit);
+    int layout = lua_gettop(L);
+    j->source = (fa_source){ 0 };
+    fa_family_steps(L, fr, j->family, layout, &j->source);
+    fa_work_ask(L, fr, shaped->p, j->family, j->shaped, layout, &j->w);
 }
 
 static int run(lua_State *L)
@@ -114,6 +68,7 @@ static int run(lua_State *L)
     job *j = lua_touserdata(L, 1);
     fa_frame fr, shaped;
     bool size_only;
+    fa_frame_push(L, &shaped, j->family, j->shaped, j->a, 0, true);
     fa_frame_push(L, &fr, j->family, j->shaped, j->a, 0, false);
     j->supported = fa_family_supports(L, &fr, j->family, j->point.why, sizeof j->point.why);
     if (!j->supported)
@@ -123,16 +78,7 @@ static int run(lua_State *L)
     fa_family_judge(L, &fr, j->family, false, &j->point, &size_only);
     if (!j->point.fits || j->family->work == LUA_NOREF)
         return 0;
-    int layout = lua_gettop(L);
-    fa_family_steps(L, &fr, j->family, layout, &j->source);
-    fa_frame_push(L, &shaped, j->family, j->shaped, j->a, 0, true);
-    lua_rawgeti(L, LUA_REGISTRYINDEX, j->family->work);
-    lua_pushvalue(L, shaped.p);
-    lua_pushvalue(L, fr.c);
-    lua_pushvalue(L, fr.a);
-    lua_pushvalue(L, layout);
-    lua_call(L, 4, 1);
-    read_work(L, j);
+    ask_work(L, j, &fr, &shaped);
     j->has_work = true;
     return 0;
 }
@@ -164,12 +110,7 @@ static void occupancy(fa_cost *out, const fa_arch *a, int smem, int regs, int th
     out->occupancy = (double)out->blocks_sm * warps / a->warps_sm;
 }
 
-/* Blocks of scores that the row tiles of one head visit: in all, and in the longest and shortest tile. */
-typedef struct visits {
-    double all, longest, shortest;
-} visits;
-
-static visits count_visits(const fa_problem *p, const work *w, int pack, fa_band band)
+static visits count_visits(const fa_problem *p, const fa_work *w, int pack, fa_band band)
 {
     int64_t group = pack ? p->hq / p->hkv : 1, rows = p->sq * group, br = (int64_t)w->rows, bc = (int64_t)w->cols;
     visits v = { 0, 0, INFINITY };
@@ -202,19 +143,34 @@ static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *co
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit);
 }
 
+static counts count(const job *j)
+{
+    const fa_work *w = &j->w;
+    int pack = j->source.step[0].pack;
+    size_t at = ((size_t)w->rows / 16 * 37 + (size_t)w->cols / 16 * 2 + (size_t)pack) & (KNOWN - 1);
+    counts *k = j->known ? &j->known[at] : NULL;
+    if (k && k->rows == w->rows && k->cols == w->cols && k->pack == pack && k->naive == w->naive)
+        return *k;
+    counts c = { .rows = w->rows, .cols = w->cols, .pack = pack, .naive = w->naive };
+    c.visits = count_visits(j->shaped, w, pack, j->band);
+    c.traffic = w->naive ? fa_model_naive(j->shaped) : fa_model_flash2(j->shaped, (int)w->rows, pack, j->band, 0);
+    if (k)
+        *k = c;
+    return c;
+}
+
 static double corner(double a, double b)
 {
     return pow(pow(a, CORNER) + pow(b, CORNER), 1 / CORNER);
 }
 
-static void estimate(fa_cost *out, const job *j, fa_band band)
+static void estimate(fa_cost *out, const job *j, visits v)
 {
     const fa_problem *p = j->shaped;
     const fa_arch *a = j->a;
-    const work *w = &j->w;
+    const fa_work *w = &j->w;
     const fa_step *s = &j->source.step[0];
     double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (s->pack ? p->hkv : p->hq);
-    visits v = count_visits(p, w, s->pack, band);
     double tiles = ceil((double)p->sq * (s->pack ? p->hq / p->hkv : 1) / w->rows);
 
     /* Clocks of one SM for its part of a block of scores, by unit. */
@@ -256,6 +212,47 @@ static void estimate(fa_cost *out, const job *j, fa_band band)
         }
 }
 
+static void set_problem(job *j, const fa_problem *p, const fa_arch *a)
+{
+    j->shaped = p;
+    j->a = a;
+    j->band = fa_band_of(p, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0);
+    j->flops = fa_model_matrix_flops(p, j->band) + fa_model_other_flops(p, j->band);
+}
+
+/* What the config costs, of which the family told its steps and its work. */
+static fa_status price(const job *j, int regs, fa_cost *out)
+{
+    const fa_problem *p = j->shaped;
+    const fa_arch *a = j->a;
+    const fa_family *f = j->family;
+    const fa_step *s = &j->source.step[0];
+    *out = (fa_cost){ .bound = "", .limiter = "" };
+    if (j->w.rate == 0)
+        return fa_fail(FA_UNSUPPORTED, "%s needs the unit %s, which %s lacks", f->name, j->w.unit, a->name);
+    if (regs <= 0)
+        regs = j->w.regs > 0 ? (int)j->w.regs : j->source.min_regs;
+    occupancy(out, a, s->smem, regs, s->threads);
+    if (out->blocks_sm < 1)
+        return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", f->name, a->name, out->limiter);
+    out->grid = fa_step_grid(s, fa_step_total(s, p->b, p->hq, p->hkv, p->sq, p->sk), a->sm_count);
+    if (s->per_sm && s->per_sm < out->blocks_sm) {
+        out->occupancy *= (double)s->per_sm / out->blocks_sm;
+        out->blocks_sm = s->per_sm;
+        out->limiter = "grid";
+    }
+    if (out->grid < 1)
+        return fa_fail(FA_UNSUPPORTED, "%s: the grid exceeds 2^31 - 1 blocks", f->name);
+    out->waves = (double)out->grid / ((double)a->sm_count * out->blocks_sm);
+    counts c = count(j);
+    out->traffic = c.traffic;
+    out->flops = j->flops;
+    out->bytes = fa_traffic_total(&out->traffic);
+    out->intensity = out->flops / out->bytes;
+    estimate(out, j, c.visits);
+    return FA_OK;
+}
+
 fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int regs, fa_cost *out)
 {
     fa_problem p;
@@ -269,35 +266,91 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, con
     const fa_family *f = fa_family_find(g, c->family);
     if (!f || fa_family_config(&config, f, c) != FA_OK)
         return FA_INVALID;
-    job j = { .family = f, .shaped = &p, .c = &config, .a = a };
+    job j = { .family = f, .c = &config };
+    set_problem(&j, &p, a);
     if ((st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
         return fa_template_fail(&g->files, st, f->name, error);
     if (!j.supported || !j.point.fits)
         return fa_family_reject(f, &p, a, &config, &j.point, j.supported);
     if (!j.has_work)
         return fa_fail(FA_UNSUPPORTED, "%s declares no work(): it has no model", f->name);
-    if (j.w.rate == 0)
-        return fa_fail(FA_UNSUPPORTED, "%s needs the unit %s, which %s lacks", f->name, j.w.unit, a->name);
-    if (regs <= 0)
-        regs = j.w.regs > 0 ? (int)j.w.regs : j.source.min_regs;
-    occupancy(out, a, j.source.step[0].smem, regs, j.source.step[0].threads);
-    if (out->blocks_sm < 1)
-        return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", f->name, a->name, out->limiter);
-    const fa_step *s = &j.source.step[0];
-    out->grid = fa_step_grid(s, fa_step_total(s, p.b, p.hq, p.hkv, p.sq, p.sk), a->sm_count);
-    if (s->per_sm && s->per_sm < out->blocks_sm) {
-        out->occupancy *= (double)s->per_sm / out->blocks_sm;
-        out->blocks_sm = s->per_sm;
-        out->limiter = "grid";
+    return price(&j, regs, out);
+}
+
+/* A part of a space, priced in one run. */
+typedef struct sweep {
+    fa_gen *g;
+    const fa_space *space;
+    job j;
+    size_t at, end, told;
+    fa_status st; /* of the last point without a price */
+    fa_model_tell *tell;
+    void *user;
+} sweep;
+
+#define SWEEP 2048 /* points of a run, whose instructions and memory are limited */
+
+static int run_sweep(lua_State *L)
+{
+    sweep *s = lua_touserdata(L, 1);
+    job *j = &s->j;
+    fa_frame fr, shaped;
+    const fa_config *set = NULL; /* what fr.c holds */
+    j->family = NULL;
+    for (; s->at < s->end; s->at++) {
+        const fa_point *pt = &s->space->points[s->at];
+        fa_cost cost;
+        if (!pt->fits)
+            continue;
+        if (!j->family || strcmp(j->family->name, pt->config.family)) {
+            lua_settop(L, 1);
+            j->family = fa_family_find(s->g, pt->config.family);
+            fa_frame_push(L, &shaped, j->family, j->shaped, j->a, 0, true);
+            fa_frame_push(L, &fr, j->family, j->shaped, j->a, 0, false);
+            set = NULL;
+        }
+        if (j->family->work == LUA_NOREF) {
+            s->st = fa_fail(FA_UNSUPPORTED, "%s declares no work(): it has no model", j->family->name);
+            continue;
+        }
+        int top = lua_gettop(L);
+        j->c = &pt->config;
+        for (int i = 0; i < pt->config.n; i++)
+            if (!set || set->tunable[i].value != pt->config.tunable[i].value)
+                fa_frame_set(L, &fr, pt->config.tunable[i].name, pt->config.tunable[i].value);
+        set = &pt->config;
+        fa_family_layout(L, &fr, j->family, &j->point);
+        ask_work(L, j, &fr, &shaped);
+        lua_settop(L, top);
+        fa_status st = price(j, 0, &cost);
+        if (st != FA_OK) {
+            s->st = st;
+            continue;
+        }
+        s->tell(s->user, s->at, &cost);
+        s->told++;
     }
-    if (out->grid < 1)
-        return fa_fail(FA_UNSUPPORTED, "%s: the grid exceeds 2^31 - 1 blocks", f->name);
-    out->waves = (double)out->grid / ((double)a->sm_count * out->blocks_sm);
-    fa_band band = fa_band_of(&p, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0);
-    out->traffic = j.w.naive ? fa_model_naive(&p) : fa_model_flash2(&p, (int)j.w.rows, j.source.step[0].pack, band, 0);
-    out->flops = fa_model_matrix_flops(&p, band) + fa_model_other_flops(&p, band);
-    out->bytes = fa_traffic_total(&out->traffic);
-    out->intensity = out->flops / out->bytes;
-    estimate(out, &j, band);
-    return FA_OK;
+    return 0;
+}
+
+fa_status fa_model_space(fa_gen *g, const fa_problem *in, const fa_space *space, const fa_arch *a, fa_model_tell *tell, void *user)
+{
+    fa_problem p;
+    const char *error;
+    sweep s = { .g = g, .space = space, .tell = tell, .user = user };
+    fa_status st = fa_problem_normalize(&p, in);
+    if (st != FA_OK)
+        return st;
+    fa_problem_fill_shape(&p);
+    set_problem(&s.j, &p, a);
+    s.st = fa_fail(FA_NO_FIT, "none of %zu configs fits %s", space->n, a->name);
+    if (!(s.j.known = calloc(KNOWN, sizeof *s.j.known)))
+        return fa_fail(FA_NOMEM, "no memory for the tiles of the model");
+    while (s.at < space->n && st == FA_OK) {
+        s.end = space->n - s.at < SWEEP ? space->n : s.at + SWEEP;
+        if ((st = fa_sandbox_run(g->sb, run_sweep, &s, &error)) != FA_OK)
+            fa_template_fail(&g->files, st, "pricing the configs", error);
+    }
+    free(s.j.known);
+    return st != FA_OK ? st : s.told ? FA_OK : s.st;
 }

@@ -368,14 +368,8 @@ bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int 
     return ask_constraints(L, fr, f, last, last, out);
 }
 
-void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool prefixes_hold, fa_point *out, bool *size_only)
+void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out)
 {
-    *size_only = false;
-    unjudged(out);
-    if (!ask_constraints(L, fr, f, prefixes_hold ? f->n_tunables : 0, f->n_tunables, out)) {
-        lua_pushnil(L);
-        return;
-    }
     lua_rawgeti(L, LUA_REGISTRYINDEX, f->layout);
     lua_pushvalue(L, fr->p);
     lua_pushvalue(L, fr->c);
@@ -388,6 +382,17 @@ void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool 
     out->regs = fa_family_integer(L, f, "layout", "regs", 0);
     if (!out->threads)
         luaL_error(L, "templates/%s.lua: threads of layout is 0", f->name);
+}
+
+void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool prefixes_hold, fa_point *out, bool *size_only)
+{
+    *size_only = false;
+    unjudged(out);
+    if (!ask_constraints(L, fr, f, prefixes_hold ? f->n_tunables : 0, f->n_tunables, out)) {
+        lua_pushnil(L);
+        return;
+    }
+    fa_family_layout(L, fr, f, out);
     lua_getfield(L, fr->c, "ctas");
     int ctas = (int)lua_tointeger(L, -1);
     lua_pop(L, 1);

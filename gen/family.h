@@ -64,6 +64,8 @@ bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int 
 /* Inside a run. Judges the config in fr->c: fills all of out but its config, and size_only: it fails for its shared memory
  * and nothing else. prefixes_hold: fa_family_prefix said so for every tunable. Leaves the layout, or nil, on the stack. */
 void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool prefixes_hold, fa_point *out, bool *size_only);
+/* Inside a run. The layout of the config in fr->c, left on the stack; what it says of smem, threads and regs goes to out. */
+void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out);
 /* Inside a run. The kernels and the workspace of the config in fr->c with the layout at index layout. */
 void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
 

@@ -3,6 +3,8 @@
 #define FA_GEN_MODEL_H
 #include "gen.h"
 
+struct fa_space; /* space.h */
+
 /* Global-memory traffic of one algorithm, in bytes; reads and writes apart, by tensor. */
 typedef struct fa_traffic {
     double read_q, read_k, read_v, read_sp; /* sp: intermediates that travel through memory: S, P; FlashAttention-1: O, m, l */
@@ -58,6 +60,12 @@ typedef struct fa_cost {
 
 /* regs > 0: the compiler's count replaces the family's estimate. */
 fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out);
+
+/* The cost of every point of the space that fits and that the model can price, told in the order of the space; once for thousands it
+ * is quicker than one by one. p is the problem that the space was listed for, with its shape. FA_OK when one was told; else why the last
+ * one has no price. A fault in a template ends it. */
+typedef void fa_model_tell(void *user, size_t point, const fa_cost *cost);
+fa_status fa_model_space(fa_gen *g, const fa_problem *p, const struct fa_space *s, const fa_arch *a, fa_model_tell *tell, void *user);
 
 /* The tiles of a step, of all heads and batches; the runtime and the model share it. Returns 0 when they exceed 2^31 - 1. */
 int64_t fa_step_total(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk);

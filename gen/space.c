@@ -37,13 +37,13 @@ static fa_point *append(lua_State *L, job *j, const fa_family *f, size_t listed)
     return &s->points[s->n++];
 }
 
-/* The config whose tunables have these values, counted by number. */
-static fa_config config_of(const fa_family *f, const size_t *digit)
+/* The family's first config: each tunable at the first of its values. */
+static fa_config first_config(const fa_family *f)
 {
     fa_config c = { .n = 0 };
     strcpy(c.family, f->name);
     for (int i = 0; i < f->n_tunables; i++)
-        fa_config_set(&c, f->tunable[i].name, f->tunable[i].values[digit[i]]);
+        fa_config_set(&c, f->tunable[i].name, f->tunable[i].values[0]);
     return c;
 }
 
@@ -52,24 +52,28 @@ static fa_config config_of(const fa_family *f, const size_t *digit)
 static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_family *f)
 {
     size_t digit[FA_CONFIG_MAX] = { 0 }, listed = j->out->n;
+    fa_config c = first_config(f);
     for (int at = 0; at >= 0;) {
         fa_point pt = { .fits = false };
         bool size_only = false, holds = true;
         for (; at < f->n_tunables && holds; at++) {
-            fa_frame_set(L, fr, f->tunable[at].name, f->tunable[at].values[digit[at]]);
+            fa_frame_set(L, fr, f->tunable[at].name, c.tunable[at].value);
             holds = fa_family_prefix(L, fr, f, at, &pt);
         }
         if (holds) {
             fa_family_judge(L, fr, f, true, &pt, &size_only);
             lua_pop(L, 1);
         }
-        pt.config = config_of(f, digit);
+        pt.config = c;
         *append(L, j, f, listed) = pt;
         j->out->fitting += pt.fits;
         if (size_only && (!j->out->smallest || pt.smem < j->out->smallest))
             j->out->smallest = pt.smem;
-        while (--at >= 0 && ++digit[at] == f->tunable[at].n)
-            digit[at] = 0;
+        for (bool carry = true; carry && --at >= 0;) {
+            carry = ++digit[at] == f->tunable[at].n;
+            digit[at] = carry ? 0 : digit[at];
+            c.tunable[at].value = f->tunable[at].values[digit[at]];
+        }
     }
 }
 

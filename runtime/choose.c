@@ -117,35 +117,40 @@ static bool failed(const fa_records *rs, const fa_config *c)
     return false;
 }
 
-/* The point of the space that the model thinks fastest; gen_mutex is held. Points the model cannot price, and configs that
- * are known to fail, are passed over. */
-static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2],
-                            fa_choice *out, size_t *priced)
+/* The point of the space that the model thinks fastest, of those not known to fail. */
+typedef struct best {
+    const fa_space *space;
+    const fa_records *known; /* two */
+    size_t priced, point;
+    fa_cost cost;
+} best;
+
+static void consider(void *user, size_t point, const fa_cost *cost)
 {
-    const fa_arch *a = &ctx->device.arch;
-    fa_cost cost, best = {.seconds = 0};
-    fa_status st = FA_OK;
-    *priced = 0;
-    for (size_t i = 0; i < space->n; i++) {
-        const fa_point *pt = &space->points[i];
-        if (!pt->fits || failed(&known[0], &pt->config) || failed(&known[1], &pt->config))
-            continue;
-        fa_status priced_st = fa_model_cost(ctx->gen, shape, &pt->config, a, 0, &cost);
-        if (priced_st != FA_OK) {
-            st = priced_st;
-            continue;
-        }
-        if (!*priced || cost.seconds < best.seconds) {
-            best = cost;
-            out->config = pt->config;
-        }
-        ++*priced;
+    best *b = user;
+    const fa_config *c = &b->space->points[point].config;
+    if (failed(&b->known[0], c) || failed(&b->known[1], c))
+        return;
+    if (!b->priced || cost->seconds < b->cost.seconds) {
+        b->cost = *cost;
+        b->point = point;
     }
-    if (!*priced)
-        return st != FA_OK ? st : fa_fail(FA_NO_FIT, "no config could be priced");
-    out->seconds = best.seconds;
-    snprintf(out->why, sizeof out->why, "the model's best of %zu configs: %.3g us, bound by %s; never measured here", *priced,
-             best.seconds * 1e6, best.bound);
+    b->priced++;
+}
+
+/* gen_mutex is held. */
+static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_choice *out)
+{
+    best b = {.space = space, .known = known};
+    fa_status st = fa_model_space(ctx->gen, shape, space, &ctx->device.arch, consider, &b);
+    if (st != FA_OK)
+        return st;
+    if (!b.priced)
+        return fa_fail(FA_NO_FIT, "each of the %zu configs that fit is known to fail", space->fitting);
+    out->config = space->points[b.point].config;
+    out->seconds = b.cost.seconds;
+    snprintf(out->why, sizeof out->why, "the model's best of %zu configs: %.3g us, bound by %s; never measured here", b.priced,
+             b.cost.seconds * 1e6, b.cost.bound);
     return FA_OK;
 }
 
@@ -153,7 +158,6 @@ static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out
 {
     fa_space space = {0};
     fa_problem shape = *p;
-    size_t priced = 0;
     fa_problem_fill_shape(&shape);
     fa_records known[2] = {fa_records_load(ctx->store, ctx->device.arch.chip, p),
                            fa_records_load(ctx->store, ctx->device.arch.name, p)};
@@ -165,7 +169,7 @@ static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out
     if (st == FA_OK)
         st = fa_space_check(&space, &shape, &ctx->device.arch, ctx->budget);
     if (st == FA_OK)
-        st = best_point(ctx, &shape, &space, known, out, &priced);
+        st = best_point(ctx, &shape, &space, known, out);
     pthread_mutex_unlock(&ctx->gen_mutex);
     fa_space_free(&space);
     fa_records_free(&known[0]);

@@ -375,6 +375,73 @@ Test(cost, failures)
     toy_remove(dir, NULL);
 }
 
+typedef struct told {
+    const fa_space *space;
+    double *seconds; /* of each point, 0 where nothing was told */
+    size_t n, last;
+} told;
+
+static void note(void *user, size_t point, const fa_cost *c)
+{
+    told *t = user;
+    cr_assert(point < t->space->n && t->space->points[point].fits && (!t->n || point > t->last));
+    t->seconds[point] = c->seconds;
+    t->last = point;
+    t->n++;
+}
+
+/* A space priced at once costs what its points cost one by one, over the borders of families and of the runs it is priced in. */
+Test(cost, of_a_space)
+{
+    static const char *const problems[] = { "bf16,d=72,mask=causal,sq=3000,hq=8,hkv=2", "fp32,d=64,sq=100" };
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        fa_problem p = parse(problems[i]);
+        const fa_arch *a = fa_arch_find("sm_90a");
+        fa_space s;
+        cr_assert_eq(fa_space_list(g, &p, a, 0, NULL, &s), FA_OK, "%s", fa_last_error());
+        told t = { .space = &s, .seconds = calloc(s.n, sizeof *t.seconds) };
+        cr_assert_eq(fa_model_space(g, &p, &s, a, note, &t), FA_OK, "%s", fa_last_error());
+        cr_expect(t.n > 0 && t.n <= s.fitting);
+        for (size_t k = 0; k < s.n; k += s.n / 3000 + 1) {
+            fa_cost x = { .seconds = 0 };
+            if (s.points[k].fits && fa_model_cost(g, &p, &s.points[k].config, a, 0, &x) != FA_OK)
+                x.seconds = 0;
+            cr_expect_eq(t.seconds[k], x.seconds, "%s: point %zu: %.17g, alone %.17g", problems[i], k, t.seconds[k], x.seconds);
+        }
+        free(t.seconds);
+        fa_space_free(&s);
+    }
+    fa_gen_close(g);
+}
+
+Test(cost, of_a_space_without_a_price)
+{
+    static const char one[] =
+        "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', br = 64 } } end,\n"
+        "  work = function(p, c, a, l) return { rows = 64, cols = 64, unit = p.dtype == 'bf16' and 'wgmma16' or 'abacus' } end }\n";
+    char dir[64];
+    fa_gen *g;
+    fa_space s;
+    told t = { .space = &s, .seconds = (double[1]){ 0 } };
+    const fa_arch *a = fa_arch_find("sm_80");
+    fa_problem p = parse("bf16,d=64"), h = parse("fp16,d=64");
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", one);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_space_list(g, &p, a, 0, "toy", &s), FA_OK, "%s", fa_last_error());
+    cr_expect_eq(fa_model_space(g, &p, &s, a, note, &t), FA_UNSUPPORTED);
+    cr_expect(strstr(fa_last_error(), "wgmma16"), "%s", fa_last_error());
+    cr_expect_eq(fa_model_space(g, &h, &s, a, note, &t), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "unit of work is \"abacus\""), "%s", fa_last_error());
+    cr_expect_eq(t.n, 0);
+    fa_space_free(&s);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
 /* Every fitting point of the library's families has a finite cost. */
 Test(cost, of_the_library, .timeout = 300)
 {

@@ -1,0 +1,23 @@
+/* work: what a family says that one block of scores costs, read from what its work() returns. */
+#ifndef FA_GEN_WORK_H
+#define FA_GEN_WORK_H
+#include "family.h"
+
+/* What the family's work() says of one block of rows x cols scores. A cluster takes it together: what is per pair is shared out
+ * among its thread blocks, the rest is of each. */
+typedef struct fa_work {
+    double rows, cols;
+    double matrix_flops, exps;         /* per pair */
+    double issue, smem_bytes, latency; /* per block of scores; latency: clocks in which its thread block only waits */
+    double tile_issue, tile_latency;   /* per row tile: prologue and epilogue; instructions, and clocks of waiting */
+    double efficiency;                 /* of the matrix unit's rate */
+    double regs;                       /* per thread, as the compiler is expected to use them; 0 = the layout's */
+    double rate;                       /* of the unit, FLOP per clock and SM */
+    char unit[12];
+    bool naive;                        /* three passes: S and P go through memory */
+} fa_work;
+
+/* Inside a run. Asks work() of a family that has one about the config in fr->c: shaped is the index of the problem's table with its
+ * shape, layout that of the config's layout. Raises what is wrong with the answer. */
+void fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, fa_work *out);
+#endif
