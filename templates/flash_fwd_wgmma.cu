@@ -290,6 +290,8 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
   }
 }
 //| if c.schedule ~= 2 then
+// Bits that depend on all exponentials.
+__device__ __forceinline__ u32 sums(const RowState (&state)[2]) { return __float_as_int(state[0].l) ^ __float_as_int(state[1].l); }
 __device__ __forceinline__ void exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
   const float shift[2] = {shift_of<true>(state[0].m, scale_log2), shift_of<true>(state[1].m, scale_log2)};
 #pragma unroll
@@ -516,7 +518,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         mask(now, block);
         const bool moved = raise_maxima(now, state, keep, p.scale_log2);
         exponentials(now, state, p.scale_log2);
-        settle(now, v_full(smem, v.at), v.parity);
+        settle(sums(state), v_full(smem, v.at), v.parity);
         wgmma_wait<1>(o);
         release_v();
         wgmma_wait<0>(next);
@@ -530,7 +532,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         mask(now, block);
         const bool moved = raise_maxima(now, state, keep, p.scale_log2);
         exponentials(now, state, p.scale_log2);
-        settle(now, v_full(smem, v.at), v.parity);
+        settle(sums(state), v_full(smem, v.at), v.parity);
         wgmma_wait<0>(o);
         release_v();
         if (moved) rescale(o, keep);
@@ -548,7 +550,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if (block > last) {
         issue_next(s_odd);
         first_softmax();
-        settle(s, k_full(smem, k.at), k.parity);
+        settle(sums(state), k_full(smem, k.at), k.parity);
         wgmma_wait<0>(s_odd);
         release_k();
         to_operand(a, s);
@@ -636,7 +638,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         mask(s, block - 1);
         const bool moved = raise_maxima(s, state, keep, p.scale_log2);
         exponentials(s, state, p.scale_log2);
-        settle(s, v_full(smem, v.at), v.parity);
+        settle(sums(state), v_full(smem, v.at), v.parity);
         wgmma_wait<0>(o);
         release_v();
         if (moved) rescale(o, keep);

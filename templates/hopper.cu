@@ -147,12 +147,20 @@ __device__ __forceinline__ void wgmma_wait(float (&x)[$(NO)]) {
       : "n"(N) : "memory");
 }
 //| end
-// Nothing, but what computes x stays before it. The compiler would move exponentials down to their use, behind a wait for products
-// that they should run beside: the asm holds its front end back, and its back end moves nothing across the branches of a loop,
-// here a wait for a phase that is over already.
-__device__ __forceinline__ void settle(float (&x)[$(NS)], u32 barrier, u32 parity) {
-  asm volatile("" : $(operands(NS, '"+f"(x[#])')));
-  mbarrier_wait(barrier, parity);
+// Nothing, but what computes `sums` stays before it. The compiler would move exponentials down to their use, behind a wait for
+// products that they should run beside. It moves nothing across the branches of a loop, here a wait for a phase that is over
+// already, and it cannot know that no sum has the bits that would skip the wait.
+__device__ __forceinline__ void settle(u32 sums, u32 barrier, u32 parity) {
+  asm volatile("{\n"
+               ".reg .pred done, never;\n"
+               "setp.eq.u32 never, %2, 0x7fedcba9;\n"
+               "@never bra over;\n"
+               "again:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+               "@done bra.uni over;\n"
+               "bra.uni again;\n"
+               "over:\n"
+               "}" ::"r"(barrier), "r"(parity), "r"(sums) : "memory");
 }
 // s = Q K^T or s += Q K^T for sixteen columns of Q and K, $(c.bc) keys; both from shared memory.
 __device__ __forceinline__ void wgmma_scores_first(float (&s)[$(NS)], u64 q, u64 k) {
