@@ -152,17 +152,20 @@ Test(verify_special, offsets_beyond_32_bits, .timeout = 300)
 Test(verify_special, long_sequences, .timeout = 300)
 {
     static const int lengths[][2] = { { 32767, 32767 }, { 65537, 65537 }, { 3, 65537 }, { 65537, 100 } };
-    fa_context *ctx = test_context(NULL, NULL);
+    fa_context *ctx[2];
+    open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         fa_case c = test_case("bf16,d=16,dv=8,mask=window,b=1,hq=1,hkv=1", lengths[i][0], lengths[i][1]);
         c.window_left = 9;
         c.window_right = 2;
         c.hidden = FA_HIDDEN_NAN;
-        test_output r = test_run(ctx, &c, "flash_fwd_mma:br=128,bc=16,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1");
+        test_output r = test_run(ctx[0], &c, "flash_fwd_mma:br=128,bc=16,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1");
+        test_drop(&r);
+        r = test_run(ctx[1], &c, WGMMA(128, 48, "box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=2,grid=2"));
         test_drop(&r);
     }
-    fa_destroy(ctx);
+    close_contexts(ctx);
 }
 
 /* ---- bit for bit ---- */
