@@ -149,11 +149,11 @@ __device__ __forceinline__ void wgmma_wait(float (&x)[$(NO)]) {
 //| end
 // Nothing, but what computes `sums` stays before it. The compiler would move exponentials down to their use, behind a wait for
 // products that they should run beside. It moves nothing across the branches of a loop, here a wait for a phase that is over
-// already, and it cannot know that no sum has the bits that would skip the wait.
+// already, and it cannot know that no two sums, which are not negative, have the bits that would skip the wait.
 __device__ __forceinline__ void settle(u32 sums, u32 barrier, u32 parity) {
   asm volatile("{\n"
                ".reg .pred done, never;\n"
-               "setp.eq.u32 never, %2, 0x7fedcba9;\n"
+               "setp.eq.u32 never, %2, 0xffedcba9;\n"
                "@never bra over;\n"
                "again:\n"
                "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
