@@ -35,7 +35,7 @@ constexpr int FEEDER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer)
 //| if c.rescale > 0 then
 // A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
 // no rescaling until some row of the warp exceeds it. The result is the same softmax.
-constexpr float LAG = $(c.rescale == 2 and 8 or 0);
+constexpr float LAG = $(c.rescale >= 2 and 8 or 0);
 //| end
 //| if c.exp > 0 then
 constexpr int EXP_SHARE = $(c.exp);  // one exponential in so many is a polynomial on the FMA units
@@ -254,8 +254,57 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
 
-// Takes S into the rows' maxima. Returns whether O must be multiplied by keep: uniform in the warp.
-__device__ __forceinline__ bool raise_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+//| local relative = c.rescale == 3
+//| if relative then
+// m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
+//| end
+// S of a tile's first block: the rows' maxima.
+__device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&state)[2], float scale_log2) {
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    float top = -infinity();
+#pragma unroll
+    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    state[h].m = quad_max(top)$(relative and " * scale_log2" or "");
+  }
+}
+
+//| if relative then
+// S of a later block: exponents of two relative to the rows' m, and m raised where one of them is above LAG. They are looked
+// through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
+// Returns whether O must be multiplied by keep: uniform in the warp.
+__device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+  const float shift[2] = {shift_of<true>(state[0].m, 1.f), shift_of<true>(state[1].m, 1.f)};
+  int top[2] = {0, 0};
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
+      x = fmaf(x, scale_log2, -shift[h]);
+      y = fmaf(y, scale_log2, -shift[h]);
+      top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
+    }
+  const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || state[0].m == -infinity() || state[1].m == -infinity());
+  if (moved)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      float rise = -infinity();
+#pragma unroll
+      for (int n = 0; n < NS / 4; n++) rise = fmaxf(rise, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+      rise = quad_max(rise);
+      if (rise < 0.f && state[h].m != -infinity() || rise == -infinity()) rise = 0.f;  // m stays
+      else state[h].m = shift[h] + rise;
+      keep[h] = exp2_approx(-rise);
+      state[h].l *= keep[h];
+#pragma unroll
+      for (int n = 0; n < NS / 4; n++) s[4 * n + 2 * h] -= rise, s[4 * n + 2 * h + 1] -= rise;
+    }
+  return moved;
+}
+//| else
+// S of a later block: the rows' maxima. Returns whether O must be multiplied by keep: uniform in the warp.
+__device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
   float top[2];
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -265,47 +314,61 @@ __device__ __forceinline__ bool raise_maxima(const float (&s)[NS], RowState (&st
     top[h] = quad_max(top[h]);
   }
   bool moved = true;
-//| if c.rescale > 0 then
+//|   if c.rescale > 0 then
   moved = (top[0] - state[0].m) * scale_log2 > LAG || (top[1] - state[1].m) * scale_log2 > LAG;
   moved = __any_sync(~0u, moved);
   if (moved)
-//| end
+//|   end
 #pragma unroll
     for (int h = 0; h < 2; h++) keep[h] = raise<true>(state[h], top[h], scale_log2);
   return moved;
 }
+//| end
 
-// The four scores at 4n become probabilities and join the sums.
+// The four scores at 4n become probabilities and join the sums. RELATIVE: they are exponents already.
+template <bool RELATIVE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&state)[2], const float (&shift)[2], float scale_log2) {
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     float &x = s[4 * n + 2 * h], &y = s[4 * n + 2 * h + 1];
-    x = probability(x, scale_log2, shift[h]);
+    if constexpr (!RELATIVE) x = fmaf(x, scale_log2, -shift[h]), y = fmaf(y, scale_log2, -shift[h]);
+    x = exp2_approx(x);
 //| if c.exp > 0 then
-    y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? probability_by_fma(y, scale_log2, shift[h]) : probability(y, scale_log2, shift[h]);
+    y = (2 * n + h) % (EXP_SHARE / 2) == 0 ? exp2_by_fma(y) : exp2_approx(y);
 //| else
-    y = probability(y, scale_log2, shift[h]);
+    y = exp2_approx(y);
 //| end
     state[h].l += x + y;
   }
 }
+//| -- What exponentials need: in a first block, and in a later one.
+//| local unit = relative and "1.f" or "scale_log2"
+//| local first_shift = "{shift_of<true>(state[0].m, " .. unit .. "), shift_of<true>(state[1].m, " .. unit .. ")}"
+//| local next_shift = relative and "{0.f, 0.f}" or first_shift
 //| if c.schedule ~= 2 then
 // Bits that depend on all exponentials.
 __device__ __forceinline__ u32 sums(const RowState (&state)[2]) { return __float_as_int(state[0].l) ^ __float_as_int(state[1].l); }
-__device__ __forceinline__ void exponentials(float (&s)[NS], RowState (&state)[2], float scale_log2) {
-  const float shift[2] = {shift_of<true>(state[0].m, scale_log2), shift_of<true>(state[1].m, scale_log2)};
+__device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[2], float scale_log2) {
+  first_maxima(s, state, scale_log2);
+  const float shift[2] = $(first_shift);
 #pragma unroll
-  for (int n = 0; n < NS / 4; n++) exponentials(s, n, state, shift, scale_log2);
+  for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
+}
+__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+  const bool moved = next_maxima(s, state, keep, scale_log2);
+  const float shift[2] = $(next_shift);
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) exponentials<$(relative)>(s, n, state, shift, scale_log2);
+  return moved;
 }
 //| else
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
-template <bool RESCALE>
+template <bool RELATIVE, bool RESCALE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
-                                             float scale_log2) {
-  const float shift[2] = {shift_of<true>(state[0].m, scale_log2), shift_of<true>(state[1].m, scale_log2)};
+                                             const float (&shift)[2], float scale_log2) {
 #pragma unroll
   for (int n = 0; n < NS / 4; n++) {
-    exponentials(s, n, state, shift, scale_log2);
+    exponentials<RELATIVE>(s, n, state, shift, scale_log2);
     a[2 * n] = pack2(s[4 * n], s[4 * n + 1]);
     a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3]);
     if constexpr (RESCALE)
@@ -454,13 +517,22 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
 //| if c.schedule == 2 then
-    auto to_probabilities = [&] {
-      const bool moved = raise_maxima(s, state, keep, p.scale_log2);
+    auto first_probabilities = [&] {
+      first_maxima(s, state, p.scale_log2);
+      const float scale_log2 = p.scale_log2, shift[2] = $(first_shift);
+      turn_wait(wg);
+      exponentials<false, false>(s, a, o, state, keep, shift, scale_log2);
+      turn_pass(wg);
+    };
+    auto next_probabilities = [&] {
+      const float scale_log2 = p.scale_log2;
+      const bool moved = next_maxima(s, state, keep, scale_log2);
+      const float shift[2] = $(next_shift);
       turn_wait(wg);
       if (moved)
-        exponentials<true>(s, a, o, state, keep, p.scale_log2);
+        exponentials<$(relative), true>(s, a, o, state, keep, shift, scale_log2);
       else
-        exponentials<false>(s, a, o, state, keep, p.scale_log2);
+        exponentials<$(relative), false>(s, a, o, state, keep, shift, scale_log2);
       turn_pass(wg);
     };
 //| end
@@ -516,8 +588,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         issue_before();
         issue_next(next);
         mask(now, block);
-        const bool moved = raise_maxima(now, state, keep, p.scale_log2);
-        exponentials(now, state, p.scale_log2);
+        const bool moved = next_softmax(now, state, keep, p.scale_log2);
         settle(sums(state), v_full(smem, v.at), v.parity);
         wgmma_wait<1>(o);
         release_v();
@@ -530,8 +601,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       auto last_step = [&](float (&now)[NS]) {
         issue_before();
         mask(now, block);
-        const bool moved = raise_maxima(now, state, keep, p.scale_log2);
-        exponentials(now, state, p.scale_log2);
+        const bool moved = next_softmax(now, state, keep, p.scale_log2);
         settle(sums(state), v_full(smem, v.at), v.parity);
         wgmma_wait<0>(o);
         release_v();
@@ -542,14 +612,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       issue_next(s);
       wgmma_wait<0>(s);
       release_k();
-      auto first_softmax = [&] {
+      auto begin = [&] {
         mask(s, block);
-        raise_maxima(s, state, keep, p.scale_log2);
-        exponentials(s, state, p.scale_log2);
+        first_softmax(s, state, p.scale_log2);
       };
       if (block > last) {
         issue_next(s_odd);
-        first_softmax();
+        begin();
         settle(sums(state), k_full(smem, k.at), k.parity);
         wgmma_wait<0>(s_odd);
         release_k();
@@ -566,10 +635,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
           last_step(s_odd);
         }
       } else {
-        first_softmax();
+        begin();
         to_operand(a, s);
-        block--;
       }
+      block = last;
 //| else
 //|   function first_scores()
 //|     if c.schedule == 1 then
@@ -593,7 +662,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   else first_scores() end
       mask(s, block);
 //| if c.schedule == 2 then
-      to_probabilities();
+      first_probabilities();
 
       // P V of one block and S of the next are under way together; the other warpgroups take their exponentials meanwhile.
       for (; block > max(own.block_lo, range.block_lo); block--) {
@@ -610,11 +679,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         wgmma_wait<0>(s);
         release_k();
         mask(s, block - 1);
-        to_probabilities();
+        next_probabilities();
       }
 //| else
-      raise_maxima(s, state, keep, p.scale_log2);
-      exponentials(s, state, p.scale_log2);
+      first_softmax(s, state, p.scale_log2);
       to_operand(a, s);
 
       // S of the next block and P V of this one are issued side by side; the softmax runs under the second.
@@ -636,8 +704,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         wgmma_wait<1>(s);
         release_k();
         mask(s, block - 1);
-        const bool moved = raise_maxima(s, state, keep, p.scale_log2);
-        exponentials(s, state, p.scale_log2);
+        const bool moved = next_softmax(s, state, keep, p.scale_log2);
         settle(sums(state), v_full(smem, v.at), v.parity);
         wgmma_wait<0>(o);
         release_v();

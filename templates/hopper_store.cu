@@ -4,7 +4,7 @@
 // What O is multiplied by; LSE is written on the way. Row h of a thread is row + 8h of the head.
 __device__ __forceinline__ float finish_row(const Params &p, const Place &where, const RowState &state, int row, int t) {
   const float l = quad_sum(state.l);
-  if (p.lse != nullptr && t == 0 && row < p.sq) p.lse[(where.batch * p.hq + where.head) * p.sq + row] = log_sum_exp(state, l, p.scale);
+  if (p.lse != nullptr && t == 0 && row < p.sq) p.lse[(where.batch * p.hq + where.head) * p.sq + row] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
   return reciprocal(l);
 }
 

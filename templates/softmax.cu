@@ -18,8 +18,8 @@ __device__ __forceinline__ float probability(float score, float scale_log2, floa
 // The same without the special-function unit: 2^x = 2^n 2^f with n the nearest integer, and for 2^f on [-1/2, 1/2] the quartic through
 // (0, 1) whose largest relative error is least, 2.8e-6. A cubic's, 1.01e-4, would do for 16-bit P but not for LSE, where a row sees few
 // keys. x <= -127 gives 0.
-__device__ __forceinline__ float probability_by_fma(float score, float scale_log2, float shift) {
-  const float x = fmaxf(fmaf(score, scale_log2, -shift), -127.f);
+__device__ __forceinline__ float exp2_by_fma(float x) {
+  x = fmaxf(x, -127.f);
   const float t = x + 12582912.f;  // 1.5 2^23: the nearest integer ends up in the low bits
   const float f = x - (t - 12582912.f);
   const float y = fmaf(fmaf(fmaf(fmaf(0.009582853f, f, 0.055906425f), f, 0.24024099f), f, 0.69312419f), f, 1.f);
