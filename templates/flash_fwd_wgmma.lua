@@ -17,13 +17,13 @@ end
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
   { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
-  { "schedule", function(c) return c.schedule == 0 and c.br > 64 end },
+  { "schedule", function(c) return c.schedule > 1 end },
   { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
-  { "grid", function(c) return c.grid == 1 end },
-  { "cluster", function(c) return c.cluster ~= 1 end },
-  { "rescale", function(c) return c.rescale ~= 2 end },
+  { "grid", function(c) return c.grid == 0 end },
+  { "cluster", function(c) return c.cluster ~= 1 or c.grid == 1 end },  -- clusters are persistent with grid 1 alone
+  { "rescale", function(c) return c.rescale ~= 3 end },
   { "exp", function(c) return c.exp ~= 0 end },
-  { "o_path", function(c) return c.o_path ~= 0 end },
+  { "o_path", function(c) return c.o_path == 1 end },
 }
 
 -- Of the first `last` at most one. Asked at each of them, for what it spares: most configs fail here.
@@ -77,9 +77,9 @@ return {
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
-    { "grid", { 0, 1, 2 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
+    { "grid", { 2, 1, 0 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
-    { "rescale", { 2, 3, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units; 3 = as 2, seen after the scale" },
+    { "rescale", { 3, 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units; 3 = as 2, seen after the scale" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "o_path", { 0, 1, 2 }, "O goes back 0 = from registers, 1 = by TMA from the place of Q, 2 = by TMA from a buffer of its own" },
   },
