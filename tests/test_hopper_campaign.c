@@ -10,20 +10,20 @@
 
 #define FAMILY "flash_fwd_wgmma"
 #define KERNELS 64
-#define CASES 5       /* of a kernel */
+#define CASES 5 /* of a kernel */
 #define SEED 11
 #define SIX_EVERY 6   /* of these cases all six combinations are run and compared */
 #define WORK_MOST 4e6 /* multiply-adds of one product, tiles counted whole */
 
 /* Every two of mask, type and type of O, and every head_dim in two of the masks. */
 static const char *const problems[] = {
-    "bf16,d=64,mask=none",          "fp16,d=64,mask=causal",         "bf16,d=64,mask=window,o=fp32",
-    "fp16,d=72,mask=causal",        "bf16,d=72,dv=40,mask=window",   "bf16,d=80,mask=none",
-    "fp16,d=80,mask=window",        "bf16,d=96,mask=causal,o=fp32",  "fp16,d=96,dv=48,mask=none",
-    "bf16,d=112,mask=window",       "fp16,d=112,mask=causal",        "bf16,d=128,mask=causal",
-    "fp16,d=128,mask=none",         "bf16,d=192,dv=128,mask=causal", "fp16,d=192,dv=128,mask=window,o=fp32",
-    "bf16,d=256,mask=none",         "fp16,d=256,mask=causal",        "bf16,d=40,dv=24,mask=none,o=fp32",
-    "fp16,d=8,dv=136,mask=causal",  "bf16,d=16,dv=64,mask=window",
+    "bf16,d=64,mask=none",         "fp16,d=64,mask=causal",         "bf16,d=64,mask=window,o=fp32",
+    "fp16,d=72,mask=causal",       "bf16,d=72,dv=40,mask=window",   "bf16,d=80,mask=none",
+    "fp16,d=80,mask=window",       "bf16,d=96,mask=causal,o=fp32",  "fp16,d=96,dv=48,mask=none",
+    "bf16,d=112,mask=window",      "fp16,d=112,mask=causal",        "bf16,d=128,mask=causal",
+    "fp16,d=128,mask=none",        "bf16,d=192,dv=128,mask=causal", "fp16,d=192,dv=128,mask=window,o=fp32",
+    "bf16,d=256,mask=none",        "fp16,d=256,mask=causal",        "bf16,d=40,dv=24,mask=none,o=fp32",
+    "fp16,d=8,dv=136,mask=causal", "bf16,d=16,dv=64,mask=window",
 };
 #define PROBLEMS (sizeof problems / sizeof *problems)
 
@@ -160,8 +160,8 @@ Test(hopper_campaign, random_problems, .timeout = 3600)
     const char *how = getenv("FAGEN_CAMPAIGN");
     size_t most = KERNELS;
     int cases = CASES;
-    cr_assert(!how || !*how || (sscanf(how, "%zux%d", &most, &cases) == 2 && most <= 4096), "FAGEN_CAMPAIGN is \"%s\"; accepted: KERNELSxCASES",
-              how);
+    cr_assert(!how || !*how || (sscanf(how, "%zux%d", &most, &cases) == 2 && most <= 4096),
+              "FAGEN_CAMPAIGN is \"%s\"; accepted: KERNELSxCASES", how);
     choose(kernels, most);
     fa_context *ctx = test_hopper_context(NULL, NULL, 2);
     for (size_t k = 0; k < most; k++) {

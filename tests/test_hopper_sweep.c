@@ -22,13 +22,13 @@
 
 /* Every two of head_dim, mask, type and type of O. */
 static const char *const table[] = {
-    "bf16,d=64,mask=none",            "fp16,d=64,mask=causal,o=fp32",     "bf16,d=64,mask=window",
-    "fp16,d=72,mask=none",            "bf16,d=72,mask=causal",            "fp16,d=72,mask=window,o=fp32",
-    "bf16,d=80,mask=none,o=fp32",     "fp16,d=80,mask=causal",            "bf16,d=80,mask=window",
-    "fp16,d=96,mask=none",            "bf16,d=96,mask=causal,o=fp32",     "bf16,d=96,mask=window",
-    "bf16,d=128,mask=none",           "fp16,d=128,mask=causal",           "bf16,d=128,mask=window,o=fp32",
-    "fp16,d=192,dv=128,mask=none",    "bf16,d=192,dv=128,mask=causal",    "bf16,d=192,dv=128,mask=window,o=fp32",
-    "bf16,d=256,mask=none,o=fp32",    "bf16,d=256,mask=causal",           "fp16,d=256,mask=window",
+    "bf16,d=64,mask=none",         "fp16,d=64,mask=causal,o=fp32",  "bf16,d=64,mask=window",
+    "fp16,d=72,mask=none",         "bf16,d=72,mask=causal",         "fp16,d=72,mask=window,o=fp32",
+    "bf16,d=80,mask=none,o=fp32",  "fp16,d=80,mask=causal",         "bf16,d=80,mask=window",
+    "fp16,d=96,mask=none",         "bf16,d=96,mask=causal,o=fp32",  "bf16,d=96,mask=window",
+    "bf16,d=128,mask=none",        "fp16,d=128,mask=causal",        "bf16,d=128,mask=window,o=fp32",
+    "fp16,d=192,dv=128,mask=none", "bf16,d=192,dv=128,mask=causal", "bf16,d=192,dv=128,mask=window,o=fp32",
+    "bf16,d=256,mask=none,o=fp32", "bf16,d=256,mask=causal",        "fp16,d=256,mask=window",
 };
 
 typedef struct job {

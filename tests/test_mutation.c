@@ -1,8 +1,8 @@
 /* Does verification notice? Each row of mutations.c is put into a template, and one of its scenes must fail: in its values, in the
  * bytes around them, in a check of the simulator, or by bits that depend on the timing of copies or the schedule of warps. The
  * same scenes pass with the templates as they are. */
-#include "mutations.h"
 #include "gen/templates.h"
+#include "mutations.h"
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 #include <ftw.h>
@@ -15,10 +15,8 @@ static const struct {
     sim_schedule schedule;
     uint64_t seed;
 } modes[] = {
-    { "eager", SIM_EAGER, SIM_IN_ORDER, 0 },
-    { "lazy, reversed", SIM_LAZY, SIM_REVERSED, 0 },
-    { "lazy, in order", SIM_LAZY, SIM_IN_ORDER, 0 },
-    { "eager, random", SIM_EAGER, SIM_RANDOM, 1 },
+    { "eager", SIM_EAGER, SIM_IN_ORDER, 0 },         { "lazy, reversed", SIM_LAZY, SIM_REVERSED, 0 },
+    { "lazy, in order", SIM_LAZY, SIM_IN_ORDER, 0 }, { "eager, random", SIM_EAGER, SIM_RANDOM, 1 },
     { "lazy, random", SIM_LAZY, SIM_RANDOM, 2 },
 };
 
@@ -65,7 +63,8 @@ static bool fails(fa_context *ctx, const scene *s, char *how, size_t n)
     cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", s->name, fa_last_error());
     for (size_t m = 0; m < sizeof modes / sizeof *modes && !bad; m++) {
         fa_verdict v;
-        sim_set_options(&(sim_options){ .async = modes[m].async, .schedule = modes[m].schedule, .seed = modes[m].seed, .max_steps = 20000000 });
+        sim_set_options(
+            &(sim_options){ .async = modes[m].async, .schedule = modes[m].schedule, .seed = modes[m].seed, .max_steps = 20000000 });
         st = fa_trial_run(t, plan, &v);
         uint32_t left = st == FA_OK ? test_counter(ctx) : 0;
         bad = st != FA_OK || left || (m > 0 && v.bits != bits);

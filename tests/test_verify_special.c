@@ -160,7 +160,8 @@ Test(verify_special, long_sequences, .timeout = 300)
         c.window_left = 9;
         c.window_right = 2;
         c.hidden = FA_HIDDEN_NAN;
-        test_output r = test_run(ctx[0], &c, "flash_fwd_mma:br=128,bc=16,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1");
+        test_output r =
+            test_run(ctx[0], &c, "flash_fwd_mma:br=128,bc=16,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1");
         test_drop(&r);
         r = test_run(ctx[1], &c, WGMMA(128, 48, "box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=2,grid=2"));
         test_drop(&r);
@@ -209,7 +210,7 @@ Test(verify_special, strides_and_padding_change_no_bit, .timeout = 300)
             continue;
         c = plain;
         c.layout[FA_K] = c.layout[FA_V] = FA_LAYOUT_SAME;
-        c.same_b = 2; /* of Q */
+        c.same_b = 2;          /* of Q */
         fa_case dense = plain; /* the same values, really there */
         dense.same_b = dense.same_kv = 2;
         test_output x = test_run(ctx[kinds[k].chip], &c, kinds[k].small), y = test_run(ctx[kinds[k].chip], &dense, kinds[k].small);
@@ -283,7 +284,8 @@ Test(verify_special, a_wide_window_is_no_window, .timeout = 300)
     open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
     for (size_t k = 0; k < KINDS; k++) {
-        fa_case none = make(&kinds[k], "none", 50, 90), causal = make(&kinds[k], "causal", 50, 90), wide = make(&kinds[k], "window", 50, 90);
+        fa_case none = make(&kinds[k], "none", 50, 90), causal = make(&kinds[k], "causal", 50, 90),
+                wide = make(&kinds[k], "window", 50, 90);
         wide.window_left = wide.window_right = 90;
         compare(ctx, &kinds[k], &none, &wide, "window beyond both ends");
         wide.window_left = wide.window_right = -1;
