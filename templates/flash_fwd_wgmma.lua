@@ -106,7 +106,7 @@ return {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
-      if c.schedule == 3 and c.br == 64 then others = 42
+      if c.schedule == 3 and c.br == 64 then others = 44
       elseif p.mask == "window" and (c.schedule == 3 or c.ctas == 2) then others = 34 end
       local need = c.bc // 2 * (c.schedule == 3 and 2 or 1) + c.bc // 4 + round_up(p.dv, 8) // 2 + others
       if need <= consumer then return true end
