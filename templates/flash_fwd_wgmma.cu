@@ -293,9 +293,9 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 #pragma unroll
       for (int n = 0; n < NS / 4; n++) rise = fmaxf(rise, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
       rise = quad_max(rise);
+      keep[h] = state[h].m == -infinity() ? 0.f : exp2_approx(-fmaxf(rise, 0.f));  // before its first key a row has nothing to keep
       if (rise < 0.f && state[h].m != -infinity() || rise == -infinity()) rise = 0.f;  // m stays
       else state[h].m = shift[h] + rise;
-      keep[h] = exp2_approx(-rise);
       state[h].l *= keep[h];
 #pragma unroll
       for (int n = 0; n < NS / 4; n++) s[4 * n + 2 * h] -= rise, s[4 * n + 2 * h + 1] -= rise;
