@@ -20,6 +20,7 @@ import xml.etree.ElementTree as xml
 import cells
 import figure
 import limits
+import model
 import ncu
 import report
 import stats
@@ -295,6 +296,37 @@ def raw_page(metrics):
         ["ID", "Kernel Name", "Block Size"] + list(metrics), ["", "", ""] + [u for u, _ in metrics.values()],
         ["0", "fa_fwd", "(384, 1, 1)"] + [v for _, v in metrics.values()])]
     return "==PROF== Connected to process 1 (fagen)\n" + "\n".join(quoted) + "\n==PROF== Disconnected\n"
+
+
+class Model(unittest.TestCase):
+    def test_correlation_is_of_ranks_and_ties_share_theirs(self):
+        self.assertAlmostEqual(model.correlation([1, 2, 3, 4], [10, 20, 30, 1000]), 1)
+        self.assertAlmostEqual(model.correlation([1, 2, 3], [3, 2, 1]), -1)
+        self.assertEqual(model.ranks([5, 1, 5, 0]), [3.5, 2, 3.5, 1])
+        self.assertAlmostEqual(model.correlation([1, 1, 2, 2], [1, 2, 3, 4]), 0.8944, 3)
+        self.assertIsNone(model.correlation([1, 1, 1], [1, 2, 3]))
+
+    def test_what_is_measured_is_what_ran_often_enough(self):
+        race = [{"problem": "p", "flops": 1, "variants": [
+            {"config": "f:a=1", "seconds": [1, 3, 2], "told": {}}, {"config": "f:a=2", "seconds": [1], "told": {}},
+            {"config": "f:a=3", "seconds": [1, 1], "told": {"serialized": 1}}, {"config": "f:a=4", "seconds": [1, 1], "told": {"spills": 8}},
+            {"config": "cudnn", "seconds": [1, 1], "peer": True}, {"config": "g:a=1", "seconds": [8, 8]}, {"config": "f:a=5", "why": "x"}]}]
+        again = [{"problem": "p", "flops": 1, "variants": [{"config": "f:a=1", "seconds": [8, 8], "told": {}}]}]
+        self.assertEqual({c: round(t, 9) for c, t in model.measured([race], "f", 2)["p"].items()}, {"f:a=1": 2})
+        self.assertEqual({c: round(t, 9) for c, t in model.measured([race], least=2)["p"].items()}, {"f:a=1": 2, "g:a=1": 8})
+        self.assertAlmostEqual(model.measured([race, again], "f", 2)["p"]["f:a=1"], 4)
+
+    def test_a_pick_costs_what_it_takes_over_the_winner(self):
+        r = model.compare({"a": 4.0, "b": 2.0, "c": 3.0, "gone": 1.0}, {"new": 1.0, "c": 2.0, "b": 2.5, "a": 5.0})
+        self.assertEqual((r["n"], r["best"], r["place"], r["overall"]), (3, "b", 2, 3))
+        self.assertAlmostEqual(r["regret"], 1.5)
+        self.assertAlmostEqual(r["rho"], 0.5)
+        self.assertAlmostEqual(r["rms"], math.sqrt((math.log(5 / 4) ** 2 + math.log(2.5 / 2) ** 2 + math.log(2 / 3) ** 2) / 3))
+        self.assertIsNone(model.compare({"a": 1.0, "b": 2.0}, {"a": 1.0, "b": 2.0}))
+
+    def test_errors_are_told_by_tunable_with_the_problem_mean_apart(self):
+        results = {"bf16,d=64,mask=none": {"logs": {"f:br=64,bc=32": 0.3, "f:br=128,bc=32": 0.1, "f:br=64,bc=64": 0.2}}}
+        self.assertEqual(model.residuals(results, ["br"]), ["  d=64 br=64: +5.0 % (2)", "  d=64 br=128: -10.0 % (1)"])
 
 
 class Profiles(unittest.TestCase):

@@ -23,15 +23,18 @@
  * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
+/* Unequal tiles that persistent blocks get dealt out beforehand end later than those that whoever is free draws. */
+#define DEALT 1.09
 
-/* Blocks of scores that the row tiles of one head visit: in all, and in the longest and shortest tile. */
+/* Blocks of scores that the row tiles of one head visit: in all, and in the longest and shortest tile; and, where rows walk in groups,
+ * what the groups visit in all. */
 typedef struct visits {
-    double all, longest, shortest;
+    double all, longest, shortest, groups;
 } visits;
 
 /* What depends on the tile alone, and is counted row tile by row tile. */
 typedef struct counts {
-    double rows, cols;
+    double rows, cols, group;
     int pack;
     bool naive;
     visits visits;
@@ -110,10 +113,10 @@ static void occupancy(fa_cost *out, const fa_arch *a, int smem, int regs, int th
     out->occupancy = (double)out->blocks_sm * warps / a->warps_sm;
 }
 
-static visits count_visits(const fa_problem *p, const fa_work *w, int pack, fa_band band)
+static visits count_visits(const fa_problem *p, int64_t br, int64_t bc, int pack, fa_band band)
 {
-    int64_t group = pack ? p->hq / p->hkv : 1, rows = p->sq * group, br = (int64_t)w->rows, bc = (int64_t)w->cols;
-    visits v = { 0, 0, INFINITY };
+    int64_t group = pack ? p->hq / p->hkv : 1, rows = p->sq * group;
+    visits v = { .shortest = INFINITY };
     for (int64_t r = 0; r < rows; r += br) {
         int64_t last = r + br < rows ? r + br - 1 : rows - 1;
         int64_t hi = last / group + band.hi, lo = r / group + band.lo;
@@ -149,10 +152,12 @@ static counts count(const job *j)
     int pack = j->source.step[0].pack;
     size_t at = ((size_t)w->rows / 16 * 37 + (size_t)w->cols / 16 * 2 + (size_t)pack) & (KNOWN - 1);
     counts *k = j->known ? &j->known[at] : NULL;
-    if (k && k->rows == w->rows && k->cols == w->cols && k->pack == pack && k->naive == w->naive)
+    if (k && k->rows == w->rows && k->cols == w->cols && k->group == w->group && k->pack == pack && k->naive == w->naive)
         return *k;
-    counts c = { .rows = w->rows, .cols = w->cols, .pack = pack, .naive = w->naive };
-    c.visits = count_visits(j->shaped, w, pack, j->band);
+    counts c = { .rows = w->rows, .cols = w->cols, .group = w->group, .pack = pack, .naive = w->naive };
+    c.visits = count_visits(j->shaped, (int64_t)w->rows, (int64_t)w->cols, pack, j->band);
+    if (w->group > 0)
+        c.visits.groups = count_visits(j->shaped, (int64_t)w->group, (int64_t)w->cols, pack, j->band).all;
     c.traffic = w->naive ? fa_model_naive(j->shaped) : fa_model_flash2(j->shaped, (int)w->rows, pack, j->band, 0);
     if (k)
         *k = c;
@@ -178,24 +183,29 @@ static void estimate(fa_cost *out, const job *j, visits v)
     double issue = w->issue / a->issue_rate, smem = w->smem_bytes / a->smem_bytes_clk;
     double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / a->sm_count)));
     double warps = sharing * s->threads / 32 / SCHEDULERS;
-    double shows = SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
+    double shows = w->shows >= 0 ? w->shows : SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
     double other = fmax(exps, issue);
-    double busy = fmax(fmax(matrix, other) + shows * fmin(matrix, other), smem);
-    double alone = (fmax(matrix + other, smem) + w->latency) / sharing;
+    /* Groups walk side by side: alone each takes its own part of a block, and one whose mask ends early leaves the SM to the others. */
+    double groups = w->group > 0 ? fmax(1, w->rows / s->cluster / w->group) : 1;
+    double walked = w->group > 0 && v.all > 0 ? v.groups / (v.all * groups * s->cluster) : 1;
+    double busy = fmax(fmax(matrix, other) + shows * fmin(matrix, other), smem) * walked;
+    double alone = (fmax((matrix + other) / groups, smem) + w->latency) / sharing;
     double block = corner(busy, alone);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
 
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
     double clocks = v.longest == v.shortest ? ceil(owners * tiles / a->sm_count) * longest : fmax(mean, longest);
+    if (v.longest != v.shortest && s->per_sm && !s->counter)
+        clocks *= DEALT;
 
     double all = owners * v.all / (a->sm_count * clock);
     double fed = fmin(1, (double)out->grid / a->sm_count); /* an idle SM asks for no bytes */
-    out->t_matrix = all * matrix;
-    out->t_exp = all * exps;
-    out->t_issue = all * issue + owners * tiles * tile / (a->sm_count * clock);
+    out->t_matrix = all * walked * matrix;
+    out->t_exp = all * walked * exps;
+    out->t_issue = all * walked * issue + owners * tiles * tile / (a->sm_count * clock);
     out->t_smem = all * smem;
-    out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * fed);
+    out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
     out->t_hbm = hbm_bytes(p, a, out, s->pack, s->cluster, tiles, w->naive) / (a->hbm_gbs * 1e9);
     out->seconds = LAUNCH_SECONDS * j->source.steps + corner(clocks / clock, fmax(out->t_l2, out->t_hbm));
 

@@ -7,10 +7,13 @@
  * among its thread blocks, the rest is of each. */
 typedef struct fa_work {
     double rows, cols;
+    double group;                      /* rows that walk the keys by themselves: where their mask ends they rest; 0 = all of a thread block */
     double matrix_flops, exps;         /* per pair */
     double issue, smem_bytes, latency; /* per block of scores; latency: clocks in which its thread block only waits */
     double tile_issue, tile_latency;   /* per row tile: prologue and epilogue; instructions, and clocks of waiting */
     double efficiency;                 /* of the matrix unit's rate */
+    double shows;                      /* share that still shows of the shorter of matrix work and the rest; -1 = as mma.sync, by the warps */
+    double l2_speed;                   /* at which its loads leave the L2, over the arch's l2_gbs */
     double regs;                       /* per thread, as the compiler is expected to use them; 0 = the layout's */
     double rate;                       /* of the unit, FLOP per clock and SM */
     char unit[12];

@@ -375,6 +375,59 @@ Test(cost, failures)
     toy_remove(dir, NULL);
 }
 
+/* Rows that walk in groups, what shows of the shorter phase, the rate out of L2, and tiles that are dealt out beforehand. */
+Test(cost, what_a_family_may_say)
+{
+    static const char many[] =
+        "return { doc = 'x', default = false, tunables = { { 'group', { 0, 64, 128, 256 }, 'n' }, { 'shows', { -1, 0, 50, 100 }, '%' },\n"
+        "    { 'l2', { 1, 2 }, 'n' }, { 'deal', { 0, 1, 2 }, 'n' } },\n"
+        "  supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 131072, threads = 640, regs = 96 } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', br = 256, per_sm = c.deal > 0 and 1 or 0, counter = c.deal // 2 } } end,\n"
+        "  work = function(p, c, a, l) return { rows = 256, cols = 64, unit = 'wgmma16', issue = 256 * 64 // 8, latency = 100,\n"
+        "    group = p.d == 8 and 100 or c.group, shows = c.shows >= 0 and c.shows / 100 or nil, l2_speed = c.l2 } end }\n";
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", many);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    const char *none = "bf16,d=64,b=8,hq=16,sq=4096", *causal = "bf16,d=64,mask=causal,b=32,hq=32,sq=512";
+#define AT(problem, config) cost(g, problem, "toy:" config, "h200", 0)
+    fa_cost whole = AT(none, "group=0,shows=50,l2=1,deal=0"), walk = AT(none, "group=64,shows=50,l2=1,deal=0");
+    cr_expect_eq(walk.t_matrix, whole.t_matrix, "without a mask every group walks as far");
+    cr_expect_lt(walk.seconds, whole.seconds, "and only its own part of a block is in its way");
+    /* Of 512 rows under the diagonal, blocks of 64 keys: tiles of 256 see 4 and 8 of them, groups of 64 one to eight, 36 in all. */
+    whole = AT(causal, "group=0,shows=50,l2=1,deal=0"), walk = AT(causal, "group=64,shows=50,l2=1,deal=0");
+    fa_cost half = AT(causal, "group=128,shows=50,l2=1,deal=0");
+    cr_expect_float_eq(walk.t_matrix, whole.t_matrix * 36 / (4 * (4 + 8)), 1e-9 * whole.t_matrix);
+    cr_expect_float_eq(half.t_exp, whole.t_exp * (2 + 4 + 6 + 8) / (2 * (4 + 8)), 1e-9 * whole.t_exp);
+    cr_expect(walk.seconds < half.seconds && half.seconds < whole.seconds, "%g, %g, %g", walk.seconds, half.seconds, whole.seconds);
+    cr_expect_eq(AT(causal, "group=256,shows=50,l2=1,deal=0").seconds, whole.seconds, "one group is none");
+
+    double shows[3] = { AT(none, "group=64,shows=0,l2=1,deal=0").seconds, AT(none, "group=64,shows=50,l2=1,deal=0").seconds,
+                        AT(none, "group=64,shows=100,l2=1,deal=0").seconds }, unsaid = AT(none, "group=64,shows=-1,l2=1,deal=0").seconds;
+    cr_expect(shows[0] < shows[1] && shows[1] < unsaid && unsaid < shows[2], "%g, %g, %g; %g", shows[0], shows[1], shows[2], unsaid);
+
+    fa_cost slow = AT(none, "group=64,shows=0,l2=1,deal=0"), fast = AT(none, "group=64,shows=0,l2=2,deal=0");
+    cr_expect_float_eq(fast.t_l2, slow.t_l2 / 2, 1e-12 * slow.t_l2);
+    cr_expect_lt(fast.seconds, slow.seconds);
+
+    causal = "bf16,d=64,mask=causal,b=8,hq=16,sq=4096";
+    fa_cost dealt = AT(causal, "group=64,shows=0,l2=1,deal=1"), drawn = AT(causal, "group=64,shows=0,l2=1,deal=2");
+    cr_expect_gt(dealt.seconds, 1.05 * drawn.seconds, "%g and %g", dealt.seconds, drawn.seconds);
+    dealt = AT(none, "group=64,shows=0,l2=1,deal=1"), drawn = AT(none, "group=64,shows=0,l2=1,deal=2");
+    cr_expect_eq(dealt.seconds, drawn.seconds, "equal tiles may be dealt");
+#undef AT
+    fa_problem odd = parse("bf16,d=8");
+    fa_config c;
+    fa_cost k;
+    fa_config_parse(&c, "toy:group=64,shows=0,l2=1,deal=0");
+    cr_expect_eq(fa_model_cost(g, &odd, &c, fa_arch_find("h200"), 0, &k), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "group of work"), "%s", fa_last_error());
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
 typedef struct told {
     const fa_space *space;
     double *seconds; /* of each point, 0 where nothing was told */
