@@ -200,16 +200,18 @@ return {
     local elements = c.br * c.bc // 32
     local issue = elements * 19 // 2 + l.wgs * 200
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
-    if c.rescale < 2 then issue = issue + c.br * p.dv // 32 end
+    if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.
     local latency = 490
     if c.stages_v == 1 then latency = latency + 1440 elseif c.stages_v == 2 and c.bc <= 96 then latency = latency + 25 end
     if c.cluster > 1 then latency = latency + 1640 end
+    if c.box < 64 then latency = latency + 640 // c.box - 10 end
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
     local tile = 3400 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
     if c.o_path == 1 then tile = tile + 1500 elseif c.o_path == 2 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
+    if c.q_bufs == 2 then tile = tile + 100 end
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
     return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
@@ -221,7 +223,7 @@ return {
       latency = latency,
       tile_latency = tile,
       -- One warpgroup alone takes its products and its exponentials in turn.
-      shows = l.wgs * c.ctas == 1 and 1 or ({ [0] = 0.44, 0.44, 0.5, 0.53 })[c.schedule],
+      shows = l.wgs * c.ctas == 1 and 1 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5, 0.53 })[c.schedule],
       l2_speed = 1.8,
       regs = l.regs,
     }
