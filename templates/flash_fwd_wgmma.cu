@@ -190,9 +190,9 @@ __device__ __forceinline__ Range range_of(const Params &p, const Place &where) {
 __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, const Place &where) {
 //| if c.cluster > 1 then
   const int part = cluster_rank() * (BC / CLUSTER);
-  tma_load_for_all(to + part * ROW, map, full, column, key + part, where.kv_head, where.batch$(c.l2 == 1 and ", keep_in_l2()" or ""));
+  tma_load_for_all(to + part * ROW, map, full, column, key + part, where.kv_head, where.batch);
 //| else
-  tma_load(to, map, full, column, key, where.kv_head, where.batch$(c.l2 == 1 and ", keep_in_l2()" or ""));
+  tma_load(to, map, full, column, key, where.kv_head, where.batch);
 //| end
 }
 __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
@@ -245,7 +245,7 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
       mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
-        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX, where.row + row_in_tile(wg), where.head, where.batch$(c.l2 == 1 and ", drop_from_l2()" or ""));
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX, where.row + row_in_tile(wg), where.head, where.batch);
     }
     q.next();
   }

@@ -23,7 +23,6 @@ local unusual = {
   { "cluster", function(c) return c.cluster ~= 1 or c.grid == 1 end },  -- clusters are persistent with grid 1 alone
   { "rescale", function(c) return c.rescale ~= 3 end },
   { "exp", function(c) return c.exp ~= 0 end },
-  { "l2", function(c) return c.l2 == 1 end },
   { "o_path", function(c) return c.o_path == 1 end },
 }
 
@@ -82,7 +81,6 @@ return {
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
     { "rescale", { 3, 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units; 3 = as 2, seen after the scale" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
-    { "l2", { 0, 1 }, "the L2 0 = treats all loads alike, 1 = is told to keep K and V and to let go of Q" },
     { "o_path", { 0, 1, 2 }, "O goes back 0 = from registers, 1 = by TMA from the place of Q, 2 = by TMA from a buffer of its own" },
   },
 
@@ -146,7 +144,7 @@ return {
       if c.br > 64 or c.schedule == 0 or c.schedule == 3 then return true end
       return false, "one warpgroup has nobody to take turns with"
     end, upto = "schedule" },
-    departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9),
+    departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8),
     { "rescale", function(p, c)
       if c.schedule ~= 3 or c.rescale > 0 then return true end
       return false, "beside two sets of scores, O does not stay in registers"

@@ -42,33 +42,17 @@ __device__ __forceinline__ void registers_give() { asm volatile("setmaxnreg.dec.
 template <int N>
 __device__ __forceinline__ void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
 
-//| local hint, policy = "", ""
-//| if c.l2 == 1 then
-//|   hint, policy = ".L2::cache_hint", ", %"
-// What the L2 is to do with lines: keep those of K and V, which others read again, and let go first those of Q, which nobody does.
-__device__ __forceinline__ u64 keep_in_l2() {
-  u64 p;
-  asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(p));
-  return p;
-}
-__device__ __forceinline__ u64 drop_from_l2() {
-  u64 p;
-  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(p));
-  return p;
-}
-//| end
 // One box of a tensor of dimensions (column, sequence, head, batch); what lies outside the tensor arrives as zeros and is not stored.
-__device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch$(c.l2 == 1 and ", u64 policy" or "")) {
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes$(hint) "
-               "[%0], [%1, {%3, %4, %5, %6}], [%2]$(policy)$(c.l2 == 1 and "7" or "");" ::
-                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch)$(c.l2 == 1 and ', "l"(policy)' or "") : "memory");
+__device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch) : "memory");
 }
 //| if c.cluster > 1 then
 // The same for all blocks of the cluster: the box lands at the same offset in each, and counts at each one's own barrier.
-__device__ __forceinline__ void tma_load_for_all(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch$(c.l2 == 1 and ", u64 policy" or "")) {
-  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster$(hint) "
-               "[%0], [%1, {%3, %4, %5, %6}], [%2], %7$(policy)$(c.l2 == 1 and "8" or "");" ::
-                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch), "h"((u16)((1 << CLUSTER) - 1))$(c.l2 == 1 and ', "l"(policy)' or "") : "memory");
+__device__ __forceinline__ void tma_load_for_all(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+               "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch), "h"((u16)((1 << CLUSTER) - 1)) : "memory");
 }
 __device__ __forceinline__ u32 cluster_rank() {
   u32 r;
