@@ -720,7 +720,12 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       mbarrier_wait(v_full(smem, v.at), v.parity);
 //| if ahead then
       Place after;
-      begun = tiles.peek(p, smem, after)$(p.mask == "window" and " && block == range.block_lo" or "");
+//|   if p.mask == "window" then
+      // Who still has blocks to let pass must do that first: the next tile is dealt when they are fed.
+      begun = block == range.block_lo && tiles.peek(p, smem, after);
+//|   else
+      begun = tiles.peek(p, smem, after);
+//|   end
       if (begun) {
         const Range fed = range_of(p, after);
         begun = fed.block_lo <= fed.block_hi && fed.block_hi == own_range(p, after.row + row_in_tile(wg)).block_hi;
