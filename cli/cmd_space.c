@@ -146,19 +146,30 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
     cli_table_print(&t, c);
 }
 
+/* Whether the text names every tunable. */
+static bool is_whole(const fa_gen *g, const fa_config *c)
+{
+    fa_tunable t;
+    return !fa_gen_tunable(g, c->family, (size_t)c->n, &t) && fa_gen_tunable(g, c->family, 0, &t);
+}
+
 /* One config, judged; of several that the text can mean, the first that fits. */
 static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p, const fa_arch *arch)
 {
     fa_config config;
     fa_space s = { 0 };
     const fa_point *pt = NULL;
+    fa_point one;
     char text[512];
     fa_status st = fa_config_parse(&config, a->why);
     if (st != FA_OK)
         return cli_fail(c, fa_wrap(st, "--why"));
-    st = fa_space_list(g, p, arch, a->chip.sram, config.family, &s);
-    if (st == FA_OK)
+    if (is_whole(g, &config)) { /* the space holds one point for many that fail */
+        st = fa_space_judge(g, p, arch, a->chip.sram, &config, &one);
+        pt = &one;
+    } else if ((st = fa_space_list(g, p, arch, a->chip.sram, config.family, &s)) == FA_OK) {
         st = cli_check_tunables(g, &config);
+    }
     for (size_t i = 0; st == FA_OK && i < s.n; i++)
         if (cli_config_names(&config, &s.points[i].config) && (!pt || (s.points[i].fits && !pt->fits)))
             pt = &s.points[i];

@@ -71,7 +71,7 @@ static void read_tunable(lua_State *L, fa_family *f)
     lua_pop(L, 2);
 }
 
-/* The constraint at the top of the stack: { name, function, upto = tunable }. */
+/* The constraint at the top of the stack: { name, function, upto = tunable, search = boolean }. */
 static void read_constraint(lua_State *L, fa_family *f)
 {
     const char *name = NULL;
@@ -96,7 +96,9 @@ static void read_constraint(lua_State *L, fa_family *f)
             luaL_error(L, "templates/%s.lua: upto of constraint %s is \"%s\"; accepted: the name of a tunable", f->name, name, last);
         f->constraint[f->n_constraints - 1].upto = i;
     }
-    lua_pop(L, 2);
+    lua_getfield(L, -3, "search");
+    f->constraint[f->n_constraints - 1].search = lua_toboolean(L, -1);
+    lua_pop(L, 3);
 }
 
 static void read_list(lua_State *L, fa_family *f, const char *field, int most, void (*read)(lua_State *, fa_family *))
@@ -352,11 +354,11 @@ static void unjudged(fa_point *out)
     out->constraint[0] = out->why[0] = 0;
 }
 
-/* The constraints whose last tunable is one of from..to. */
-static bool ask_constraints(lua_State *L, const fa_frame *fr, const fa_family *f, int from, int to, fa_point *out)
+/* The constraints whose last tunable is one of from..to, with or without those of the search. */
+static bool ask_constraints(lua_State *L, const fa_frame *fr, const fa_family *f, int from, int to, bool search, fa_point *out)
 {
     for (int i = 0; i < f->n_constraints; i++)
-        if (f->constraint[i].upto >= from && f->constraint[i].upto <= to &&
+        if (f->constraint[i].upto >= from && f->constraint[i].upto <= to && (search || !f->constraint[i].search) &&
             !ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why))
             return reject(out, f->constraint[i].name);
     return true;
@@ -365,7 +367,7 @@ static bool ask_constraints(lua_State *L, const fa_frame *fr, const fa_family *f
 bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int last, fa_point *out)
 {
     unjudged(out);
-    return ask_constraints(L, fr, f, last, last, out);
+    return ask_constraints(L, fr, f, last, last, true, out);
 }
 
 void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out)
@@ -384,11 +386,11 @@ void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_p
         luaL_error(L, "templates/%s.lua: threads of layout is 0", f->name);
 }
 
-void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool prefixes_hold, fa_point *out, bool *size_only)
+void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only)
 {
     *size_only = false;
     unjudged(out);
-    if (!ask_constraints(L, fr, f, prefixes_hold ? f->n_tunables : 0, f->n_tunables, out)) {
+    if (!ask_constraints(L, fr, f, how == FA_LISTED_REST ? f->n_tunables : 0, f->n_tunables, how != FA_NAMED, out)) {
         lua_pushnil(L);
         return;
     }

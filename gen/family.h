@@ -18,7 +18,8 @@ typedef struct fa_family {
     struct {
         char name[24];
         int ref;
-        int upto; /* the last tunable it reads, by number; n_tunables where it did not say */
+        int upto;    /* the last tunable it reads, by number; n_tunables where it did not say */
+        bool search; /* only says what is not worth trying: such a config is not listed, but runs when it is named */
     } constraint[FA_CONSTRAINTS_MAX];
     int supports, layout, steps, work, score; /* references in Lua's registry; work, score: LUA_NOREF where absent */
     int32_t score_bytes;                      /* where score is absent */
@@ -61,9 +62,12 @@ bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, ch
 /* Inside a run. Asks the constraints that read no tunable after number `last`, and that one: false, and why in out, when one
  * fails. Then every config that shares these tunables fails likewise. */
 bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int last, fa_point *out);
+/* What fa_family_judge asks: whether a config that somebody names runs; whether it is listed; the same where fa_family_prefix held for
+ * every tunable. */
+typedef enum fa_judging { FA_NAMED, FA_LISTED, FA_LISTED_REST } fa_judging;
 /* Inside a run. Judges the config in fr->c: fills all of out but its config, and size_only: it fails for its shared memory
- * and nothing else. prefixes_hold: fa_family_prefix said so for every tunable. Leaves the layout, or nil, on the stack. */
-void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, bool prefixes_hold, fa_point *out, bool *size_only);
+ * and nothing else. Leaves the layout, or nil, on the stack. */
+void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only);
 /* Inside a run. The layout of the config in fr->c, left on the stack; what it says of smem, threads and regs goes to out. */
 void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out);
 /* Inside a run. The kernels and the workspace of the config in fr->c with the layout at index layout. */

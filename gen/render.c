@@ -81,7 +81,7 @@ static int run(lua_State *L)
         return 0;
     for (int i = 0; i < j->c->n; i++)
         fa_frame_set(L, &fr, j->c->tunable[i].name, j->c->tunable[i].value);
-    fa_family_judge(L, &fr, j->family, false, &j->point, &size_only);
+    fa_family_judge(L, &fr, j->family, FA_NAMED, &j->point, &size_only);
     if (!j->point.fits)
         return 0;
     int layout = lua_gettop(L);

@@ -61,7 +61,7 @@ static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_famil
             holds = fa_family_prefix(L, fr, f, at, &pt);
         }
         if (holds) {
-            fa_family_judge(L, fr, f, true, &pt, &size_only);
+            fa_family_judge(L, fr, f, FA_LISTED_REST, &pt, &size_only);
             lua_pop(L, 1);
         }
         pt.config = c;
@@ -122,6 +122,47 @@ fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_
     if (st != FA_OK)
         fa_space_free(out);
     return st;
+}
+
+typedef struct judged {
+    const fa_family *family;
+    const fa_problem *p;
+    const fa_arch *a;
+    int32_t budget;
+    bool supported;
+    fa_point *out;
+} judged;
+
+static int run_judge(lua_State *L)
+{
+    judged *j = lua_touserdata(L, 1);
+    const fa_config *c = &j->out->config;
+    fa_frame fr;
+    bool size_only;
+    fa_frame_push(L, &fr, j->family, j->p, j->a, j->budget, false);
+    j->supported = fa_family_supports(L, &fr, j->family, j->out->why, sizeof j->out->why);
+    for (int i = 0; i < c->n; i++)
+        fa_frame_set(L, &fr, c->tunable[i].name, c->tunable[i].value);
+    if (j->supported)
+        fa_family_judge(L, &fr, j->family, FA_LISTED, j->out, &size_only);
+    return 0;
+}
+
+fa_status fa_space_judge(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const fa_config *c, fa_point *out)
+{
+    fa_problem norm;
+    const char *error;
+    *out = (fa_point){ .fits = false };
+    fa_status st = fa_problem_normalize(&norm, p);
+    const fa_family *f = st == FA_OK ? fa_family_find(g, c->family) : NULL;
+    if (st == FA_OK)
+        st = f ? fa_family_config(&out->config, f, c) : FA_INVALID;
+    if (st != FA_OK)
+        return st;
+    judged j = { .family = f, .p = &norm, .a = a, .budget = budget, .out = out };
+    if ((st = fa_sandbox_run(g->sb, run_judge, &j, &error)) != FA_OK)
+        return fa_template_fail(&g->files, st, "judging a config", error);
+    return j.supported ? FA_OK : fa_family_reject(f, &norm, a, &out->config, out, false);
 }
 
 fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *a, int32_t budget)

@@ -9,7 +9,7 @@ typedef struct fa_point {
     int32_t smem;         /* dynamic shared memory the layout needs; 0 where a constraint failed before the layout */
     int32_t regs;         /* the family's estimate per thread */
     int32_t threads;
-    char constraint[24];  /* the first hard constraint that failed, "" if none */
+    char constraint[24];  /* the first constraint that failed, "" if none; one of the search's rejects only what is listed */
     char why[104];        /* its numbers: "181248 > 166912 bytes" */
 } fa_point;
 
@@ -26,5 +26,7 @@ typedef struct fa_space {
  * smallest tile. */
 fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *out);
 fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *a, int32_t budget);
+/* One config, whose tunables are all named, as the listing judges it; out->why tells why it is not listed. */
+fa_status fa_space_judge(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const fa_config *c, fa_point *out);
 void fa_space_free(fa_space *s);
 #endif

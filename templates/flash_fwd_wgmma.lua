@@ -35,7 +35,7 @@ local function departures(last)
       if unusual[i][2](c) then return false, unusual[i][1] .. " and " .. unusual[last][1] .. " are unusual, one by one is tried" end
     end
     return true
-  end, upto = unusual[last][1] }
+  end, upto = unusual[last][1], search = true }
 end
 
 -- Where Q (by buffer and warpgroup), K and V (by stage) lie in shared memory, in bytes from its start.

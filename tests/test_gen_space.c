@@ -1,4 +1,5 @@
 /* The space: laws that hold for every family, chip and budget. */
+#include "gen/model.h"
 #include "test_gen_toy.h"
 
 static const char *const problems[] = {
@@ -175,6 +176,60 @@ Test(space, the_toy)
     for (size_t i = 0; i < s.n; i++)
         cr_assert_str_neq(s.points[i].config.family, "toy", "a family that is no default is listed only when named");
     fa_space_free(&s);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* What only the search passes over is not listed, but renders and has a price. */
+Test(space, what_is_not_worth_trying_still_runs)
+{
+    static const char lua[] =
+        "return { doc = 'x', tunables = { { 'a', { 1, 2, 3 }, 'n' }, { 'b', { 1, 2, 3 }, 'n' } },\n"
+        "  supports = function(p) if p.d > 200 then return false, 'd > 200' end return true end,\n"
+        "  constraints = { { 'even', function(p, c) return c.a ~= 2, 'a is 2' end, upto = 'a', search = true },\n"
+        "    { 'equal', function(p, c) return c.a ~= c.b, 'both are ' .. c.a end },\n"
+        "    { 'last', function(p, c) return c.b ~= 3, 'b is 3' end, search = true } },\n"
+        "  layout = function(p, c) return { bytes = c.a * 4096, threads = 32 } end, steps = function() return { { entry = 'x', br = 64 } } end,\n"
+        "  work = function() return { rows = 64, cols = 64 } end }\n";
+    static const struct {
+        const char *config, *constraint;
+        fa_status render;
+    } rows[] = {
+        { "toy:a=1,b=2", "", FA_OK },
+        { "toy:a=2,b=1", "even", FA_OK },
+        { "toy:a=2,b=2", "even", FA_UNSUPPORTED },
+        { "toy:a=3,b=3", "equal", FA_UNSUPPORTED },
+        { "toy:a=1,b=3", "last", FA_OK },
+        { "toy:a=3,b=1", "smem", FA_NO_FIT },
+    };
+    char dir[64];
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", lua);
+    fa_gen *g = open_gen(dir);
+    fa_problem p = parse("bf16,d=64"), wide = parse("bf16,d=256");
+    const fa_arch *a = fa_arch_find("sm_80");
+    fa_space s;
+    fa_point pt;
+    fa_config c;
+    cr_assert_eq(fa_space_list(g, &p, a, 10000, "toy", &s), FA_OK, "%s", fa_last_error());
+    cr_expect(s.n == 7 && s.fitting == 1 && s.smallest == 12288, "%zu of %zu, %d", s.fitting, s.n, s.smallest);
+    fa_space_free(&s);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_source x;
+        fa_cost k;
+        cr_assert_eq(fa_config_parse(&c, rows[i].config), FA_OK);
+        cr_assert_eq(fa_space_judge(g, &p, a, 10000, &c, &pt), FA_OK, "%s", fa_last_error());
+        cr_expect(!strcmp(pt.constraint, rows[i].constraint) && pt.fits == !rows[i].constraint[0] && fa_config_equal(&pt.config, &c),
+                  "%s: %s: %s", rows[i].config, pt.constraint, pt.why);
+        cr_expect_eq(fa_render(g, &p, &c, a, 10000, &x), rows[i].render, "%s: %s", rows[i].config, fa_last_error());
+        if (rows[i].render == FA_OK)
+            cr_expect_eq(fa_model_cost(g, &p, &c, a, 0, &k), FA_OK, "%s", fa_last_error());
+        fa_source_free(&x);
+    }
+    cr_expect_eq(fa_space_judge(g, &wide, a, 0, &c, &pt), FA_UNSUPPORTED);
+    cr_expect(strstr(fa_last_error(), "d > 200"), "%s", fa_last_error());
+    cr_assert_eq(fa_config_parse(&c, "toy:a=4,b=1"), FA_OK);
+    cr_expect_eq(fa_space_judge(g, &p, a, 0, &c, &pt), FA_INVALID);
     fa_gen_close(g);
     toy_remove(dir, NULL);
 }
