@@ -634,11 +634,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         } else {
           last_step(s_odd);
         }
-      } else {
+        block = last;
+      } else {  // one block, or rows beyond the last that see none
         begin();
         to_operand(a, s);
       }
-      block = last;
 //| else
 //|   function first_scores()
 //|     if c.schedule == 1 then

@@ -60,6 +60,7 @@ const scene hopper_scenes[] = {
     { "relative_late", "bf16,d=64,mask=causal,b=2,hq=4,hkv=4", CONFIG(128, 2, 48, 64, WITH("cluster=1,rescale=3,exp=0,o_path=0,grid=0")),
       130, 130, NONE, FA_VALUES_STEEP, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0 },
     { "two_batches", "bf16,d=64,mask=none,b=2,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=1"), 100, 100, NONE, PLAIN },
+    { "beyond", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 3, 48, 64, USUAL ",grid=0"), 140, 140, 0, 0, 0, 0, PLAIN },
     { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 200, NONE, STEEP },
     { "steep_two", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 3, 48, 64, USUAL ",grid=0"), 70, 200, NONE, STEEP },
     { "steep_turns", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, USUAL ",grid=0"), 130, 200, NONE, STEEP },
@@ -216,6 +217,8 @@ const mutation hopper_mutations[] = {
     { "O is rescaled under a product", F,
       "        wgmma_wait<0>(o);\n        release_v();\n        if (moved) rescale(o, keep);\n        to_operand(a, s);",
       "        if (moved) rescale(o, keep);\n        wgmma_wait<0>(o);\n        release_v();\n        to_operand(a, s);", 0, "always" },
+    { "two sets: rows beyond the last let blocks pass twice", F, "        begin();\n        to_operand(a, s);\n",
+      "        begin();\n        to_operand(a, s);\n        block = last;\n", 0, "beyond" },
     { "two sets: the next S is not waited for", F, "        wgmma_wait<0>(next);\n", "", 0, "two_sets" },
 
     /* turns */
