@@ -18,6 +18,7 @@ const scene hopper_scenes[] = {
     { "turns", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 1, 48, 64, USUAL ",grid=0"), 160, 200, NONE, PLAIN },
     { "softmax", "fp16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 2, 64, 64, USUAL ",grid=0"), 160, 230, NONE, PLAIN },
     { "two_sets", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(64, 3, 48, 64, USUAL ",grid=0"), 70, 250, NONE, PLAIN },
+    { "two_sets_window", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 3, 48, 64, USUAL ",grid=2"), 400, 500, 40, 9, 0, 0, HIDDEN },
     { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, USUAL ",grid=0"), 160, 300, 40, 9, 0, 0, HIDDEN },
     { "away", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 300, 30, 5, FA_OFFSET, 150, HIDDEN },
     { "blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=2"), 300, 40, NONE, HIDDEN },
@@ -249,6 +250,8 @@ const mutation hopper_mutations[] = {
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
     { "left blocks are not skipped", F, "      for (; block > range.block_lo; block--) skip();\n", "", 0, "window" },
     { "own keys of one row", F, "min(wg_row + 64, row_count(p)) - 1", "wg_row + 1", 0, "turns" },
+
+    { "two sets: blocks counted one too far", F, "        block = last;\n", "", 0, "two_sets_window" },
 
     /* softmax */
     { "a late maximum is forgotten", F, "> LAG ||", "> 1000.f ||", 0, "steep" },

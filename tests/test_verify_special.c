@@ -20,7 +20,7 @@ static const kind kinds[] = {
       WGMMA(128, 64, "rescale=2,box=32,stages_k=3,stages_v=3,q_bufs=2,schedule=2,grid=2"), 1 },
     { "fp16", WGMMA(64, 80, "rescale=2,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=0,grid=2"),
       WGMMA(192, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=1,grid=0"), 1 },
-    { "bf16", WGMMA(64, 48, "rescale=3,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=3,grid=2"),
+    { "bf16", WGMMA(128, 48, "rescale=3,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=3,grid=2"),
       WGMMA(128, 48, "rescale=3,box=32,stages_k=2,stages_v=2,q_bufs=1,schedule=2,grid=0"), 1 },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
@@ -67,6 +67,8 @@ static const edge edges[] = {
     { "right only", "window", 60, 75, -1, 5, 0, 0, 0, 1 },
     { "far to the right", "window", 10, 150, 8, 0, FA_OFFSET, 100, 0, 1 },
     { "tiles of no key between", "window", 150, 150, 2, 2, FA_OFFSET, 60, 0, 1 },
+    { "window beyond the last key", "window", 120, 40, 3, 3, FA_TOP_LEFT, 0, 0, 1 },
+    { "window before the first key", "window", 120, 150, 3, 3, FA_OFFSET, -80, 0, 2 },
     { "steep scores", "none", 33, 70, -1, -1, 0, 0, FA_VALUES_STEEP, 0 },
     { "steep scores, causal", "causal", 70, 70, -1, -1, 0, 0, FA_VALUES_STEEP, 0 },
     { "one steep key", "none", 20, 1, -1, -1, 0, 0, FA_VALUES_STEEP, 0 },
