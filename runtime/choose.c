@@ -98,14 +98,29 @@ static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, fa_ch
     return found;
 }
 
+typedef struct attempt {
+    fa_context *ctx;
+    const fa_problem *p;
+    fa_choice choice;
+    fa_source *source;
+} attempt;
+
+static bool takes(void *user, const fa_config *c)
+{
+    attempt *t = user;
+    t->choice.config = *c;
+    return renders(t->ctx, t->p, &t->choice, t->source);
+}
+
 static bool from_defaults(fa_context *ctx, const fa_problem *p, int farthest, fa_choice *out, fa_source *source)
 {
     char where[64] = "";
-    *out = (fa_choice){.where = "default table"};
-    if (!fa_default_config(&ctx->device.arch, p, farthest, &out->config, where, sizeof where))
+    attempt t = {.ctx = ctx, .p = p, .choice = {.where = "default table"}, .source = source};
+    if (!fa_default_config(&ctx->device.arch, p, farthest, takes, &t, &t.choice.config, where, sizeof where))
         return false;
-    snprintf(out->why, sizeof out->why, "shipped winner of %s; not measured here", where);
-    return renders(ctx, p, out, source);
+    snprintf(t.choice.why, sizeof t.choice.why, "shipped winner of %s; not measured here", where);
+    *out = t.choice;
+    return true;
 }
 
 /* Whether the newest record of the config tells of a failure, by this version of the library. */

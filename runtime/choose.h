@@ -18,10 +18,13 @@ typedef struct fa_choice {
  * FA_NO_FIT names the smallest tile. Thread-safe. */
 fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
-/* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch, as far as allowed. False if
- * none. Distances: 0 = the chip, 1 = the arch, then 1 + the distance of compute capabilities. */
+/* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch, as far as allowed; of rows
+ * with the same problem the first that `takes` (NULL: any) lets pass, and then the nearest problem's. False if none. Distances: 0 = the
+ * chip, 1 = the arch, then 1 + the distance of compute capabilities. */
 enum { FA_SAME_ARCH = 1, FA_ANY_ARCH = 1 << 20 };
-bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_config *out, char *where, size_t n);
+typedef bool fa_takes(void *user, const fa_config *c);
+bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_takes *takes, void *user, fa_config *out, char *where,
+                       size_t n);
 
 /* fa_render with the context's generator. Thread-safe. */
 fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c, fa_source *out);

@@ -41,7 +41,8 @@ static bool record_of(const struct row *row, const fa_problem *p, const char *ke
     return strcmp(own, key) == 0;
 }
 
-bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_config *out, char *where, size_t n)
+bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_takes *takes, void *user, fa_config *out, char *where,
+                       size_t n)
 {
     char key[160];
     int nearest = -1;
@@ -59,9 +60,17 @@ bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_c
         }
         known.n++;
     }
-    const fa_record *best = known.r ? fa_records_best(&known, p) : NULL;
-    if (best)
+    const fa_record *best;
+    bool found = false;
+    while (!found && known.r && (best = fa_records_best(&known, p)) != NULL) {
         *out = best->config;
+        found = !takes || takes(user, out);
+        size_t left = 0;
+        for (size_t i = 0; i < known.n && !found; i++) /* whatever the shape, it would be refused again */
+            if (!fa_config_equal(&known.r[i].config, out))
+                known.r[left++] = known.r[i];
+        known.n = left;
+    }
     free(known.r);
-    return best != NULL;
+    return found;
 }

@@ -28,6 +28,11 @@ static fa_arch h200(void)
     return a;
 }
 
+static bool is_family(void *user, const fa_config *c)
+{
+    return !strcmp(c->family, user);
+}
+
 Test(runtime_defaults, every_row_renders_and_is_found)
 {
     fa_gen *g;
@@ -42,7 +47,7 @@ Test(runtime_defaults, every_row_renders_and_is_found)
         cr_assert_eq(fa_config_parse(&c, rows[i].config), FA_OK, "row %zu: %s", i, fa_last_error());
         cr_assert_eq(fa_render(g, &p, &c, &a, 0, &s), FA_OK, "row %zu: %s", i, fa_last_error());
         fa_source_free(&s);
-        cr_assert(fa_default_config(&a, &p, FA_SAME_ARCH, &found, where, sizeof where));
+        cr_assert(fa_default_config(&a, &p, FA_SAME_ARCH, is_family, c.family, &found, where, sizeof where));
         cr_expect(fa_config_equal(&c, &found), "row %zu: %s gives another row's config", i, rows[i].problem);
         cr_expect_str_eq(where, "NVIDIA H200");
     }
@@ -58,12 +63,26 @@ Test(runtime_defaults, nearest_bucket_other_type_other_chip)
     fa_problem longer = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=100000,sk=100000");
     fa_problem half = problem("fp16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=16384,sk=16384");
     fa_problem none = problem("bf16,d=72,mask=causal");
-    cr_assert(fa_default_config(&a, &p, FA_SAME_ARCH, &c, where, sizeof where));
-    cr_assert(fa_default_config(&a, &longer, FA_SAME_ARCH, &d, where, sizeof where));
+    cr_assert(fa_default_config(&a, &p, FA_SAME_ARCH, NULL, NULL, &c, where, sizeof where));
+    cr_assert(fa_default_config(&a, &longer, FA_SAME_ARCH, NULL, NULL, &d, where, sizeof where));
     cr_expect(fa_config_equal(&c, &d), "the nearest bucket of a longer sequence is the longest");
-    cr_assert(fa_default_config(&a, &half, FA_SAME_ARCH, &d, where, sizeof where));
+    cr_assert(fa_default_config(&a, &half, FA_SAME_ARCH, NULL, NULL, &d, where, sizeof where));
     cr_expect(fa_config_equal(&c, &d), "a row of bf16 serves fp16");
-    cr_expect_not(fa_default_config(&a, &none, FA_ANY_ARCH, &d, where, sizeof where), "no row has d=72");
-    cr_expect_not(fa_default_config(&other, &p, FA_SAME_ARCH, &d, where, sizeof where), "an A100 is not an H200");
-    cr_expect(fa_default_config(&other, &p, FA_ANY_ARCH, &d, where, sizeof where), "but its nearest neighbour in the table");
+    cr_expect_not(fa_default_config(&a, &none, FA_ANY_ARCH, NULL, NULL, &d, where, sizeof where), "no row has d=72");
+    cr_expect_not(fa_default_config(&other, &p, FA_SAME_ARCH, NULL, NULL, &d, where, sizeof where), "an A100 is not an H200");
+    cr_expect(fa_default_config(&other, &p, FA_ANY_ARCH, NULL, NULL, &d, where, sizeof where), "but its nearest neighbour in the table");
+}
+
+/* What the chip cannot run is passed over, for a row of the same shape or of another. */
+Test(runtime_defaults, the_first_that_is_taken)
+{
+    fa_arch a = h200(), other = *fa_arch_find("sm_80");
+    fa_config c;
+    char where[64], mma[] = "flash_fwd_mma", none[] = "flash_fwd_abacus";
+    fa_problem p = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=16384,sk=16384");
+    cr_assert(fa_default_config(&a, &p, FA_SAME_ARCH, NULL, NULL, &c, where, sizeof where));
+    cr_expect_str_eq(c.family, "flash_fwd_wgmma");
+    cr_assert(fa_default_config(&other, &p, FA_ANY_ARCH, is_family, mma, &c, where, sizeof where));
+    cr_expect_str_eq(c.family, "flash_fwd_mma");
+    cr_expect_not(fa_default_config(&other, &p, FA_ANY_ARCH, is_family, none, &c, where, sizeof where));
 }
