@@ -61,8 +61,7 @@ static char *copy(const char *from, uint64_t n)
     return to;
 }
 
-/* Takes the bytes of a file apart. Returns NULL, or what is wrong with them. with_image: false leaves image NULL. */
-static const char *unpack(fa_entry *out, const char *bytes, size_t size, bool with_image)
+const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool with_image)
 {
     header h;
     memset(out, 0, sizeof *out);
@@ -120,7 +119,7 @@ static bool get_from(fa_store *s, const fa_root *r, fa_key k, const char *arch, 
     if (dir >= 0) {
         fa_place got = fa_place_read(dir, name, FA_FILE_CAP, &bytes, &size, &trouble);
         if (got == FA_PLACE_OK) {
-            trouble = unpack(out, bytes, size, true);
+            trouble = fa_entry_unpack(out, bytes, size, true);
             hit = !trouble && out->key.lo == k.lo && out->key.hi == k.hi && strcmp(out->arch, arch) == 0;
             if (!hit && !trouble)
                 trouble = "it holds another kernel";
@@ -251,7 +250,7 @@ static int visit(const fa_root *r, const char *bucket, int dir, const char *name
     snprintf(hex, sizeof hex, "%.32s", name);
     bool named = strlen(name) == NAME_SIZE - 1 && strcmp(name + 32, ".fak") == 0 && fa_key_parse(&k, hex);
     if (fa_place_read(dir, name, FA_FILE_CAP, &bytes, &size, &damaged) == FA_PLACE_OK)
-        damaged = unpack(&e, bytes, size, false);
+        damaged = fa_entry_unpack(&e, bytes, size, false);
     if (!damaged && (!named || e.key.lo != k.lo || e.key.hi != k.hi))
         damaged = "its name is not its key";
     fa_text_fmt(&path, "%s/%s/kernels/%s/%s", r->path, FA_FORMAT_DIR, bucket, name);

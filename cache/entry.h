@@ -33,6 +33,10 @@ bool fa_entry_get(fa_store *s, fa_key k, const char *arch, fa_entry *out);
  * False when that was not possible (the caller goes on with its own bytes). Thread-safe, and safe against other processes. */
 bool fa_entry_put(fa_store *s, const fa_entry *e);
 
+/* Takes the bytes of a file apart: NULL, or what is wrong with them, a literal; any bytes are safe. The caller frees *out either
+ * way. with_image: false leaves image NULL. */
+const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool with_image);
+
 /* Calls f for each entry of every root, unordered; the image is not loaded (image == NULL, image_size set). Damaged files
  * come with damaged = the reason. Stops when f returns non-zero, and returns that. */
 int fa_entry_each(fa_store *s, int (*f)(void *user, const fa_entry *e, const char *path, const char *damaged), void *user);
