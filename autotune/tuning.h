@@ -16,8 +16,12 @@ typedef struct fa_candidate {
     fa_outcome outcome;
     fa_how how;
     bool resumed;            /* the outcome is an earlier record's */
-    double seconds, spread;  /* of one launch, where outcome is FA_RAN */
+    double seconds, spread;  /* of one launch with a cold L2, where outcome is FA_RAN */
+    double low, high;        /* the 95 % interval of the median; 0 = not told */
+    double warm;             /* of one launch with a warm L2; 0 = not taken */
     int32_t count;           /* samples */
+    fa_quality quality;
+    int32_t clock_mhz, temperature; /* of the chip; 0 = not told */
     double tflops;           /* of the matrix products over visible pairs, 1e12 per second */
     char why[120];           /* of a failure */
     uint64_t source[2];      /* hash of the text, once rendered */

@@ -239,7 +239,7 @@ void fa_records_free(fa_records *rs)
 
 static bool ran(const fa_record *r)
 {
-    return r->outcome == FA_RAN && isfinite(r->seconds) && r->seconds > 0;
+    return r->outcome == FA_RAN && isfinite(r->seconds) && r->seconds > 0 && (r->verified || r->how == FA_MODELLED);
 }
 
 /* Doublings between two lengths. */

@@ -4,10 +4,11 @@
 #include "gen/arch.h"
 #include "gen/config.h"
 #include "gen/text.h"
+#include "quality.h"
 #include "store.h"
 
 typedef enum fa_outcome {
-    FA_RAN = 0,          /* verified (unless the source is the model) and has a time */
+    FA_RAN = 0,          /* has a time; a measured one is verified */
     FA_BAD_CONSTRAINT,   /* pruned by a hard constraint after rendering: registers, spills */
     FA_BAD_COMPILE,
     FA_BAD_LAUNCH,
@@ -25,9 +26,15 @@ typedef struct fa_record {
     fa_config config;
     fa_outcome outcome;
     fa_how how;
-    double seconds;          /* median of one launch, or the model's time */
+    double seconds;          /* median of one launch with a cold L2, or the model's time: what decides */
     double spread;           /* median absolute deviation of the samples, relative */
+    double low, high;        /* of seconds: the 95 % interval of the median; 0 = not told */
+    double warm;             /* median of one launch whose tensors the launch before left in the L2; 0 = not taken */
     int32_t count;           /* samples */
+    bool verified;           /* a measured time without it never wins. Older lines do not say it: they told of verified ones alone */
+    fa_quality quality;      /* of a measured time */
+    int32_t clock_mhz;       /* of the SMs when it was measured; 0 = not told */
+    int32_t temperature;     /* of the chip, degrees Celsius; 0 = not told */
     int32_t regs, spills, smem; /* of the compiled kernel; spills in bytes */
     char why[120];           /* of a failure: its message */
     char version[16];        /* fagen's */
@@ -50,7 +57,7 @@ typedef struct fa_records {
 fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p);
 void fa_records_free(fa_records *rs);
 
-/* The winner for p among rs, or NULL: records that ran, measured before modelled, same bucket first, else the nearest bucket
+/* The winner for p among rs, or NULL: records that ran and, measured, are verified; measured before modelled, same bucket first, else the nearest bucket
  * of the same key; within it, for each config its newest record, and of those the fastest. */
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
 

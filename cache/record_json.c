@@ -24,6 +24,12 @@ static const struct {
             {"regs", offsetof(fa_record, regs)},
             {"spills", offsetof(fa_record, spills)},
             {"smem", offsetof(fa_record, smem)}};
+/* What an older line does not have, and a line of the model does not need: left out where it is 0. */
+static const struct {
+    const char *name;
+    size_t at;
+} told_ints[] = {{"clock_mhz", offsetof(fa_record, clock_mhz)}, {"temperature", offsetof(fa_record, temperature)}},
+  told_reals[] = {{"low", offsetof(fa_record, low)}, {"high", offsetof(fa_record, high)}, {"warm", offsetof(fa_record, warm)}};
 
 const char *fa_outcome_name(fa_outcome o)
 {
@@ -79,6 +85,18 @@ bool fa_record_to_json(const fa_record *r, fa_text *out)
         memcpy(&v, (const char *)r + ints[i].at, sizeof v);
         ok = json_object_set_new(o, ints[i].name, json_integer(v)) == 0;
     }
+    for (int i = 0; ok && i < COUNT(told_reals); i++) {
+        double v;
+        memcpy(&v, (const char *)r + told_reals[i].at, sizeof v);
+        ok = v == 0 || json_object_set_new(o, told_reals[i].name, number(v)) == 0;
+    }
+    for (int i = 0; ok && i < COUNT(told_ints); i++) {
+        int32_t v;
+        memcpy(&v, (const char *)r + told_ints[i].at, sizeof v);
+        ok = v == 0 || json_object_set_new(o, told_ints[i].name, json_integer(v)) == 0;
+    }
+    ok = ok && json_object_set_new(o, "verified", json_boolean(r->verified)) == 0 &&
+         (r->quality == FA_QUALITY_UNTOLD || json_object_set_new(o, "quality", json_string(fa_quality_name(r->quality))) == 0);
     for (int i = 0; ok && i < COUNT(texts); i++)
         ok = json_object_set_new(o, texts[i].name, text_json((const char *)r + texts[i].at, texts[i].size)) == 0;
     ok = ok && json_object_set_new(o, "source", json_string(source)) == 0;
@@ -114,6 +132,17 @@ bool fa_record_from_json(fa_record *out, const char *line)
         int32_t v = (int32_t)json_integer_value(json_object_get(o, ints[i].name));
         memcpy((char *)&r + ints[i].at, &v, sizeof v);
     }
+    for (int i = 0; i < COUNT(told_ints); i++) {
+        int32_t v = (int32_t)json_integer_value(json_object_get(o, told_ints[i].name));
+        memcpy((char *)&r + told_ints[i].at, &v, sizeof v);
+    }
+    for (int i = 0; i < COUNT(told_reals); i++) {
+        double v = json_number_value(json_object_get(o, told_reals[i].name));
+        memcpy((char *)&r + told_reals[i].at, &v, sizeof v);
+    }
+    const json_t *verified = json_object_get(o, "verified");
+    r.verified = verified ? json_is_true(verified) : r.how == FA_MEASURED && r.outcome == FA_RAN;
+    r.quality = fa_quality_of(json_string_value(json_object_get(o, "quality")));
     for (int i = 0; i < COUNT(texts); i++) {
         const char *s = json_string_value(json_object_get(o, texts[i].name));
         size_t n = s ? strnlen(s, texts[i].size - 1) : 0;

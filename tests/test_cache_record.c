@@ -32,6 +32,7 @@ static fa_record record_of(int sq, int br, double seconds, fa_how how)
     snprintf(config, sizeof config, "flash_fwd_mma:br=%d,bc=64,warps=4", br);
     cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
     r.how = how;
+    r.verified = how == FA_MEASURED;
     r.seconds = seconds;
     r.count = 10;
     r.regs = 128;
@@ -229,4 +230,60 @@ Test(cache_record, processes_append_whole_lines)
     cr_assert_eq(rs.n, PROCESSES * LINES);
     fa_records_free(&rs);
     fa_store_close(s);
+}
+
+Test(cache_record, what_is_said_of_a_measurement_survives_and_older_lines_say_nothing)
+{
+    fa_record r = record_of(1024, 64, 1.25e-4, FA_MEASURED), back;
+    r.low = 1.2e-4;
+    r.high = 1.3e-4;
+    r.warm = 1.1e-4;
+    r.clock_mhz = 1755;
+    r.temperature = 61;
+    for (int q = 0; q < FA_QUALITIES; q++) {
+        fa_text t = {0};
+        r.quality = (fa_quality)q;
+        r.verified = q % 2;
+        cr_assert(fa_record_to_json(&r, &t));
+        cr_assert_eq(!strstr(t.s, "\"quality\""), q == FA_QUALITY_UNTOLD, "%s", t.s);
+        cr_assert(fa_record_from_json(&back, t.s));
+        cr_assert(back.low == r.low && back.high == r.high && back.warm == r.warm);
+        cr_assert(back.clock_mhz == 1755 && back.temperature == 61);
+        cr_assert_eq(back.quality, r.quality);
+        cr_assert_eq(back.verified, r.verified);
+        fa_text_free(&t);
+    }
+    const char *old = "{\"problem\":\"bf16,d=64,b=1,hq=1,hkv=1,sq=1,sk=1\",\"config\":\"flash_fwd_mma:br=64\",\"outcome\":\"%s\",\"how\":\"%s\",\"seconds\":1e-4}";
+    char line[256];
+    snprintf(line, sizeof line, old, "ok", "measured");
+    cr_assert(fa_record_from_json(&back, line));
+    cr_assert(back.verified && back.quality == FA_QUALITY_UNTOLD && back.low == 0 && back.high == 0 && back.warm == 0);
+    cr_assert(back.clock_mhz == 0 && back.temperature == 0);
+    snprintf(line, sizeof line, old, "wrong", "measured");
+    cr_assert(fa_record_from_json(&back, line) && !back.verified);
+    snprintf(line, sizeof line, old, "ok", "model");
+    cr_assert(fa_record_from_json(&back, line) && !back.verified);
+}
+
+Test(cache_record, a_measured_time_that_nobody_verified_never_wins)
+{
+    fa_record r[] = {record_of(1024, 64, 2, FA_MEASURED), record_of(1024, 128, 1, FA_MEASURED), record_of(1024, 32, 5, FA_MODELLED)};
+    fa_problem p = problem_of(1024);
+    fa_records rs = list(r, 3);
+    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[1]);
+    rs.r[1].verified = false;
+    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[0]);
+    rs.r[0].verified = false;
+    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[2], "the model's, which needs none");
+}
+
+Test(cache_record, quality_words)
+{
+    for (int q = 0; q < FA_QUALITIES; q++) {
+        cr_assert_eq(fa_quality_of(fa_quality_name((fa_quality)q)), q);
+        cr_assert(fa_quality_about((fa_quality)q)[0]);
+    }
+    cr_assert_eq(fa_quality_of(NULL), FA_QUALITY_UNTOLD);
+    cr_assert_eq(fa_quality_of("fine"), FA_QUALITY_UNTOLD);
+    cr_assert_str_eq(fa_quality_name(FA_QUALITIES), "?");
 }
