@@ -1,5 +1,6 @@
 /* search: space -> model -> compile -> verify -> time -> record -> winner. */
 #include "search.h"
+#include "baseline.h"
 #include "contest.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -103,21 +104,27 @@ static fa_status list_candidates(search *s)
     st = fa_space_list(g, &t->problem, s->site->arch, s->site->budget, s->opt.family, &space);
     if (st == FA_OK) {
         t->counts.space = space.n;
+        t->counts.sound = space.n - space.rejected[FA_LIMIT_RULE];
+        t->counts.fits_shared = t->counts.sound - space.rejected[FA_LIMIT_SHARED];
         t->counts.fits = space.fitting;
+        t->n_rejected = fa_space_rejections(&space, t->rejected, FA_REJECTIONS);
         st = fa_space_check(&space, &t->problem, s->site->arch, s->site->budget);
-        t->candidate = st == FA_OK ? calloc(space.fitting, sizeof *t->candidate) : NULL;
+        t->candidate = st == FA_OK ? calloc(space.fitting + 1, sizeof *t->candidate) : NULL;
         if (st == FA_OK && !t->candidate)
             st = fa_fail(FA_NOMEM, "no memory for %zu candidates", space.fitting);
         if (st == FA_OK)
             st = fa_model_space(g, &t->problem, &space, s->site->arch, list_one, &(listing){ t, &space });
         fa_space_free(&space);
     }
-    fa_gen_close(g);
     if (st == FA_OK && !t->n)
         st = fa_wrap(FA_UNSUPPORTED, "no config has a model");
+    if (st == FA_OK) {
+        rank_candidates(t);
+        fa_baseline_place(t, g, s->site, s->opt.family); /* first: the list may be cut below, and time may be short */
+    }
+    fa_gen_close(g);
     if (st != FA_OK)
         return st;
-    rank_candidates(t);
     size_t limit = s->opt.limit == 0 ? LIMIT : (size_t)s->opt.limit;
     t->n = s->opt.limit < 0 || t->n < limit ? t->n : limit;
     t->counts.kept = t->n;

@@ -3,6 +3,7 @@
 #define FA_AUTOTUNE_TUNING_H
 #include "cache/record.h"
 #include "gen/model.h"
+#include "gen/space.h"
 #include "runtime/runtime.h"
 #include "samples.h"
 
@@ -31,15 +32,23 @@ typedef struct fa_candidate {
     int launches;            /* of one sample */
 } fa_candidate;
 
+#define FA_REJECTIONS 12
+
 typedef struct fa_tuning {
     fa_problem problem;      /* normalized, with its shape */
     fa_how how;              /* FA_MEASURED: on a device; FA_MODELLED: the model ranked */
-    fa_candidate *candidate; /* best by the model first */
+    fa_candidate *candidate; /* the baseline first, then best by the model first */
     size_t n;
     fa_candidate *winner;    /* NULL = none */
+    fa_candidate *baseline;  /* what fa_launch() runs where nothing was tuned: baseline.h; NULL = none is known */
+    char baseline_from[64];  /* "shipped winner of NVIDIA H200" */
+    fa_rejection rejected[FA_REJECTIONS]; /* why configs of the space are no candidates, most first */
+    size_t n_rejected;
     struct {
         size_t space;        /* configs of the families */
-        size_t fits;         /* that pass the hard constraints */
+        size_t sound;        /* that pass the families' rules */
+        size_t fits_shared;  /* and whose buffers fit the shared memory */
+        size_t fits;         /* and the registers: all hard constraints */
         size_t kept;         /* after the model: n */
         size_t compiled, verified, timed, resumed, failed;
     } counts;

@@ -28,31 +28,7 @@ static const cli_option options[] = {
 };
 static const cli_group groups[] = { CLI_ASK(space_args), CLI_CHIP(space_args), { "What is listed", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
-/* Configs rejected by one constraint of one family. */
-typedef struct tally {
-    const fa_point *first;
-    size_t n;
-} tally;
-
-#define TALLIES 64
-
-static size_t count_rejections(const fa_space *s, tally *t)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < s->n; i++) {
-        const fa_point *p = &s->points[i];
-        size_t k = 0;
-        if (p->fits)
-            continue;
-        while (k < n && (strcmp(t[k].first->constraint, p->constraint) || strcmp(t[k].first->config.family, p->config.family)))
-            k++;
-        if (k == n && n < TALLIES)
-            t[n++] = (tally){ p, 0 };
-        if (k < n)
-            t[k].n++;
-    }
-    return n;
-}
+#define REJECTIONS 64
 
 static json_t *point_json(const fa_point *p, const fa_cost *cost)
 {
@@ -73,12 +49,12 @@ static json_t *point_json(const fa_point *p, const fa_cost *cost)
 static int answer_json(cli *c, const space_args *a, const fa_arch *arch, const cli_ranking *r)
 {
     char text[200];
-    tally t[TALLIES];
-    size_t n = count_rejections(&r->space, t);
+    fa_rejection t[REJECTIONS];
+    size_t n = fa_space_rejections(&r->space, t, REJECTIONS);
     json_t *rejected = json_array(), *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(rejected, json_pack("{s:s,s:s,s:I,s:s}", "family", t[i].first->config.family, "constraint", t[i].first->constraint,
-                                                  "count", (json_int_t)t[i].n, "example", t[i].first->why));
+        json_array_append_new(rejected, json_pack("{s:s,s:s,s:I,s:s}", "family", t[i].family, "constraint", t[i].constraint,
+                                                  "count", (json_int_t)t[i].n, "example", t[i].why));
     for (size_t i = 0; a->all && i < r->space.n; i++)
         json_array_append_new(list, point_json(&r->space.points[i], NULL));
     for (size_t i = 0; !a->all && i < r->n && i < (size_t)a->limit; i++)
@@ -110,9 +86,9 @@ static void print_all(const cli *c, const fa_space *s)
 static void print_summary(const cli *c, const space_args *a, const fa_arch *arch, const cli_ranking *r)
 {
     char text[512];
-    tally rejected[TALLIES];
+    fa_rejection rejected[REJECTIONS];
     cli_table t;
-    size_t n = count_rejections(&r->space, rejected);
+    size_t n = fa_space_rejections(&r->space, rejected, REJECTIONS);
     fa_problem_print(text, sizeof text, &r->shape);
     printf("%s\non %s (%s) with %d bytes of shared memory per block: %zu configs, %zu fit\n\n", text, arch->name, arch->chip,
            cli_chip_budget(&a->chip, arch), r->space.n, r->space.fitting);
@@ -120,9 +96,9 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
     cli_table_open(&t, ">configs family constraint for_example");
     for (size_t i = 0; i < n; i++) {
         cli_table_cell(&t, "%zu", rejected[i].n);
-        cli_table_cell(&t, "%s", rejected[i].first->config.family);
-        cli_table_cell(&t, "%s", rejected[i].first->constraint);
-        cli_table_cell(&t, "%s", rejected[i].first->why);
+        cli_table_cell(&t, "%s", rejected[i].family);
+        cli_table_cell(&t, "%s", rejected[i].constraint);
+        cli_table_cell(&t, "%s", rejected[i].why);
     }
     cli_table_print(&t, c);
     printf("\n");

@@ -9,6 +9,29 @@
 
 #define POINTS_MAX 1000000 /* of one family */
 
+static const struct {
+    const char *constraint;
+    fa_limit limit;
+} limits[] = { /* all other names are rules */
+    { "smem", FA_LIMIT_SHARED },         { "buffers", FA_LIMIT_SHARED },         { "resident", FA_LIMIT_SHARED },
+    { "registers", FA_LIMIT_REGISTERS }, { "accumulators", FA_LIMIT_REGISTERS }, { "operands", FA_LIMIT_REGISTERS },
+    { "ctas", FA_LIMIT_REGISTERS },
+};
+
+fa_limit fa_limit_of(const char *constraint)
+{
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (!strcmp(limits[i].constraint, constraint))
+            return limits[i].limit;
+    return FA_LIMIT_RULE;
+}
+
+const char *fa_limit_name(fa_limit l)
+{
+    static const char *const names[] = { "rules", "shared memory", "registers" };
+    return names[l];
+}
+
 typedef struct job {
     fa_gen *g;
     const fa_problem *p;
@@ -67,6 +90,7 @@ static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_famil
         pt.config = c;
         *append(L, j, f, listed) = pt;
         j->out->fitting += pt.fits;
+        j->out->rejected[fa_limit_of(pt.constraint)] += !pt.fits;
         if (size_only && (!j->out->smallest || pt.smem < j->out->smallest))
             j->out->smallest = pt.smem;
         for (bool carry = true; carry && --at >= 0;) {
@@ -184,6 +208,41 @@ fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *
     fa_config_print(config, sizeof config, &s->points[0].config);
     return fa_fail(FA_NO_FIT, "none of the %zu configs of %s fits %s; the first, %s, fails %s: %s", s->n, text, a->name, config,
                    s->points[0].constraint, s->points[0].why);
+}
+
+static int more_first(const void *a, const void *b)
+{
+    const fa_rejection *x = a, *y = b;
+    return x->n != y->n ? (x->n < y->n) - (x->n > y->n) : strcmp(x->constraint, y->constraint);
+}
+
+#define KINDS 64 /* constraints of all families together: the rest are not told of */
+
+size_t fa_space_rejections(const fa_space *s, fa_rejection *out, size_t most)
+{
+    fa_rejection kind[KINDS];
+    size_t n = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        const fa_point *p = &s->points[i];
+        size_t k = 0;
+        if (p->fits)
+            continue;
+        while (k < n && (strcmp(kind[k].constraint, p->constraint) || strcmp(kind[k].family, p->config.family)))
+            k++;
+        if (k == KINDS)
+            continue;
+        if (k == n) {
+            kind[n] = (fa_rejection){ .n = 0 };
+            memcpy(kind[n].family, p->config.family, sizeof kind[n].family);
+            memcpy(kind[n].constraint, p->constraint, sizeof kind[n].constraint);
+            memcpy(kind[n++].why, p->why, sizeof p->why);
+        }
+        kind[k].n++;
+    }
+    qsort(kind, n, sizeof *kind, more_first);
+    n = n < most ? n : most;
+    memcpy(out, kind, n * sizeof *kind);
+    return n;
 }
 
 void fa_space_free(fa_space *s)

@@ -13,12 +13,25 @@ typedef struct fa_point {
     char why[104];        /* its numbers: "181248 > 166912 bytes" */
 } fa_point;
 
+/* What a constraint is about, by its name: see the table in space.c. */
+typedef enum fa_limit { FA_LIMIT_RULE, FA_LIMIT_SHARED, FA_LIMIT_REGISTERS, FA_LIMITS } fa_limit;
+fa_limit fa_limit_of(const char *constraint);
+const char *fa_limit_name(fa_limit l); /* "rules" "shared memory" "registers" */
+
+/* Points of one family that one constraint rejects. */
+typedef struct fa_rejection {
+    char family[24], constraint[24];
+    size_t n;
+    char why[104]; /* of the first */
+} fa_rejection;
+
 typedef struct fa_space {
     fa_point *points;     /* in the order of the declaration of the tunables, first tunable slowest; where the first few already
                              fail a constraint, one point (the first) stands for all that share them */
     size_t n;             /* points */
     size_t fitting;
     int32_t smallest;     /* shared memory of the smallest point that fails only for its size; 0 = none */
+    size_t rejected[FA_LIMITS]; /* points, by what their first failed constraint is about; with fitting they add up to n */
 } fa_space;
 
 /* family NULL = the families that serve the problem by default (not `naive`). budget 0 = a->smem_block. FA_UNSUPPORTED when no
@@ -28,5 +41,7 @@ fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_
 fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *a, int32_t budget);
 /* One config, whose tunables are all named, as the listing judges it; out->why tells why it is not listed. */
 fa_status fa_space_judge(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const fa_config *c, fa_point *out);
+/* The rejections of the space, most first, at most `most` of them; returns how many. */
+size_t fa_space_rejections(const fa_space *s, fa_rejection *out, size_t most);
 void fa_space_free(fa_space *s);
 #endif

@@ -60,6 +60,15 @@ Test(tune_model, compiles_ranks_records_and_resumes)
     cr_assert_eq(t.n, 5);
     cr_assert_gt(t.counts.space, t.counts.fits);
     cr_assert_gt(t.counts.fits, 5);
+    cr_assert(t.counts.space > t.counts.sound && t.counts.sound >= t.counts.fits_shared && t.counts.fits_shared > t.counts.fits);
+    size_t rejected = 0;
+    for (size_t i = 0; i < t.n_rejected; i++) {
+        cr_assert(t.rejected[i].n > 0 && t.rejected[i].why[0] && (i == 0 || t.rejected[i].n <= t.rejected[i - 1].n));
+        rejected += t.rejected[i].n;
+    }
+    cr_assert_eq(rejected, t.counts.space - t.counts.fits);
+    cr_assert_eq(t.baseline, t.candidate, "what ships is tried first");
+    cr_assert_str_eq(t.baseline_from, "shipped winner of NVIDIA H200");
     cr_assert_eq(t.counts.compiled, 5);
     cr_assert_eq(t.counts.timed, 0);
     cr_assert_not_null(t.winner);
