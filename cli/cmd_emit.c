@@ -1,6 +1,5 @@
 /* emit: the kernel of a config as text, PTX or cubin. */
-#include "ask.h"
-#include "command.h"
+#include "emit.h"
 #include "file.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -10,27 +9,74 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct emit_args {
-    cli_common common;
-    cli_ask ask;
-    cli_chip chip;
-    const char *config, *output;
-    int32_t format;
-} emit_args;
-
 enum { CU, PTX, CUBIN };
 static const cli_word formats[] = { { "cu", CU }, { "ptx", PTX }, { "cubin", CUBIN }, { NULL, 0 } };
 
-static const cli_option options[] = {
-    { .name = "config", .letter = 'c', .kind = &cli_text, .at = offsetof(emit_args, config), .value = "CONFIG",
-      .help = "family:name=value,... (default: the model's best)" },
-    { .name = "format", .letter = 'f', .kind = &cli_choice, .at = offsetof(emit_args, format), .value = "FORMAT",
-      .help = "what is written", .preset = "cu", .words = formats },
-    { .name = "output", .letter = 'o', .kind = &cli_text, .at = offsetof(emit_args, output), .value = "FILE",
-      .help = "where to (default: standard output; not for cubin)" },
+#define FIELD(f) .at = offsetof(emit_args, f)
+#define LENGTH .min = 1, .max = FA_MAX_LENGTH
+static const cli_option problem_options[] = {
+    { .name = "head-dim", .letter = 'd', .kind = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dim of Q and K (default 128)", .min = 1,
+      .max = FA_MAX_HEAD_DIM },
+    { .name = "dv", .kind = &cli_int, FIELD(dv), .value = "D", .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
+    { .name = "dtype", .letter = 't', .kind = &cli_choices, FIELD(dtype), .value = "LIST", .help = "of Q, K, V (default bf16)", .words = cli_dtypes },
+    { .name = "o-dtype", .kind = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "of O (default: as Q)", .words = cli_dtypes },
+    { .name = "mask", .kind = &cli_choices, FIELD(mask), .value = "LIST", .help = "which keys are visible (default none)", .words = cli_masks },
+    { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
+    { .name = "batch", .letter = 'b', .kind = &cli_int, FIELD(b), .value = "B", .help = "batch", LENGTH },
+    { .name = "heads", .letter = 'H', .kind = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .min = 1, .max = 1 << 16 },
+    { .name = "kv-heads", .kind = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
+    { .name = "n", .letter = 'n', .kind = &cli_ints, FIELD(n), .value = "LIST", .help = "sequence length of queries and keys", LENGTH },
+    { .name = "sq", .kind = &cli_int, FIELD(sq), .value = "N", .help = "query length", LENGTH },
+    { .name = "sk", .kind = &cli_int, FIELD(sk), .value = "N", .help = "key length", LENGTH },
+    { .name = "align", .kind = &cli_ints, FIELD(align), .value = "LIST", .help = "bytes: rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
+      .max = 16 },
+    { .name = "problem", .kind = &cli_text, FIELD(problem), .value = "TEXT",
+      .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'; several between semicolons" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(emit_args), CLI_CHIP(emit_args), { "The kernel", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_option chip_options[] = {
+    { .name = "arch", .kind = &cli_text, FIELD(arch), .value = "LIST",
+      .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default sm_80); in a bundle also compute_80, ..., for PTX" },
+    { .name = "sram", .kind = &cli_bytes, FIELD(sram), .value = "BYTES",
+      .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
+    { .name = NULL },
+};
+static const cli_option options[] = {
+    { .name = "config", .letter = 'c', .kind = &cli_text, FIELD(config), .value = "CONFIG",
+      .help = "family:name=value,... (default: the model's best; in a bundle what fa_launch would choose)" },
+    { .name = "format", .letter = 'f', .kind = &cli_choice, FIELD(format), .value = "FORMAT", .help = "what is written", .preset = "cu", .words = formats },
+    { .name = "output", .letter = 'o', .kind = &cli_text, FIELD(output), .value = "FILE", .help = "where to (default: standard output; not for cubin)" },
+    { .name = NULL },
+};
+static const cli_option bundle_options[] = {
+    { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
+    { .name = "name", .kind = &cli_text, FIELD(name), .value = "NAME", .help = "of the fa_bundle in it (default: the file's name up to its dot)" },
+    { .name = "chip", .kind = &cli_text, FIELD(chip), .value = "NAME",
+      .help = "whose measured records and shipped winners count, as 'NVIDIA H200' (default: the GPU of that arch in this machine)" },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "The problem; lists, for a bundle, give every combination", problem_options, 0 },
+                                    { "The chip", chip_options, 0 },
+                                    { "The kernel", options, 0 },
+                                    { "A bundle", bundle_options, 0 },
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
+
+/* One problem and one arch: what fits one kernel's text. */
+static fa_status only(const emit_args *a, fa_problem *p, const fa_arch **arch)
+{
+    static fa_problem all[EMIT_PROBLEMS];
+    size_t n;
+    const cli_chip chip = { a->arch, a->sram };
+    if (a->name || a->chip)
+        return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : "chip");
+    fa_status st = emit_problems(a, all, &n);
+    if (st == FA_OK && n > 1)
+        st = fa_fail(FA_INVALID, "the lists give %zu problems; accepted without --bundle: one", n);
+    if (st == FA_OK)
+        *p = all[0];
+    return st == FA_OK ? cli_chip_arch(&chip, arch) : st;
+}
 
 static json_t *steps_json(const fa_source *s, const fa_entry *e)
 {
@@ -84,9 +130,9 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_entry e = { 0 };
     fa_compiler *compiler = NULL;
     (void)n, (void)words;
-    fa_status st = cli_ask_problem(&a->ask, &p);
-    if (st == FA_OK)
-        st = cli_chip_arch(&a->chip, &arch);
+    if (a->bundle)
+        return emit_bundle(c, a);
+    fa_status st = only(a, &p, &arch);
     if (st == FA_OK && a->format == CUBIN && (!a->output || !strcmp(a->output, "-")))
         st = fa_fail(FA_INVALID, "--format cubin is binary: --output FILE says where to");
     if (st == FA_OK && c->json && a->output && !strcmp(a->output, "-"))
@@ -94,9 +140,9 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK)
         st = cli_gen_open(&g);
     if (st == FA_OK)
-        st = cli_pick(g, &p, arch, a->chip.sram, a->config, &config);
+        st = cli_pick(g, &p, arch, a->sram, a->config, &config);
     if (st == FA_OK)
-        st = fa_render(g, &p, &config, arch, a->chip.sram, &s);
+        st = fa_render(g, &p, &config, arch, a->sram, &s);
     fa_gen_close(g);
     if (st == FA_OK && a->format != CU) {
         compiler = fa_compiler_open(NULL);
@@ -110,11 +156,13 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_emit = {
-    .name = "emit", .summary = "the kernel of a config: readable CUDA, PTX or a cubin",
-    .usage = "[problem] [--config CONFIG] [--format FORMAT] [-o FILE]",
+    .name = "emit", .summary = "the kernel of a config: readable CUDA, PTX or a cubin; or many, compiled, in a C file",
+    .usage = "[problem] [--config CONFIG] [--format FORMAT] [-o FILE] | --bundle [problems] --arch LIST -o FILE.c",
     .about = "Renders a config, the model's best where none is named, to the text that fagen would compile; the same command gives the same bytes. "
-             "Needs no GPU; ptx and cubin need NVRTC.",
+             "Needs no GPU; ptx and cubin need NVRTC. With --bundle: a C file with the compiled kernels that fa_launch would run for each problem on "
+             "each arch, and how they are launched. A program that hands it to fa_create needs no NVRTC.",
     .examples = "fagen emit -d 128 --causal\nfagen emit -d 64 --arch sm_90a --format cubin -o attention.cubin\n"
-                "fagen emit --problem 'fp16,d=64,mask=causal' --config 'flash_fwd_mma:br=64,bc=64,warps=4' -o kernel.cu",
+                "fagen emit --problem 'fp16,d=64,mask=causal' --config 'flash_fwd_mma:br=64,bc=64,warps=4' -o kernel.cu\n"
+                "fagen emit --bundle -d 64,128 --mask none,causal -n 1024,4096 --arch sm_80,sm_90a -o fa_kernels.c",
     .groups = groups, .size = sizeof(emit_args), .run = run,
 };

@@ -22,7 +22,7 @@ static void json_text(fa_text *t, const char *name, const char *s)
 }
 
 /* The description of an entry: what a person asks of `fagen cache ls`. */
-static void describe(fa_entry *e, const fa_nvrtc *n, const fa_source *s, fa_subject about)
+static void describe(fa_entry *e, const fa_nvrtc *n, const fa_source *s, int kind, fa_subject about)
 {
     char line[512], date[32];
     struct tm tm;
@@ -37,7 +37,7 @@ static void describe(fa_entry *e, const fa_nvrtc *n, const fa_source *s, fa_subj
     json_text(&t, "source", s->name);
     json_text(&t, "arch", e->arch);
     json_text(&t, "compiler", n->identity);
-    fa_compile_options_make(&o, n, e->arch, e->ptx);
+    fa_compile_options_make(&o, n, e->arch, kind);
     fa_text_str(&t, ",\"options\":[");
     for (int i = 0; i < o.n; i++)
         fa_text_fmt(&t, "%s\"%s\"", i ? "," : "", o.list[i]);
@@ -52,14 +52,14 @@ static void describe(fa_entry *e, const fa_nvrtc *n, const fa_source *s, fa_subj
     e->about_size = t.n;
 }
 
-fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_subject about,
+fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about,
                          bool fresh, fa_entry *out, bool *cached)
 {
     fa_key k;
     const fa_nvrtc *n;
     bool hit = false;
     memset(out, 0, sizeof *out);
-    fa_status st = fa_compiler_key(c, s, arch, ptx, &k);
+    fa_status st = fa_compiler_key(c, s, arch, kind, &k);
     if (st != FA_OK)
         return st;
     if (!fresh)
@@ -69,10 +69,10 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
         if (!fresh)
             hit = fa_entry_get(store, k, arch, out);
         if (!hit)
-            st = fa_compile(c, s, arch, ptx, out);
+            st = fa_compile(c, s, arch, kind, out);
         if (!hit && st == FA_OK) {
             if (fa_compiler_nvrtc(c, &n) == FA_OK)
-                describe(out, n, s, about);
+                describe(out, n, s, kind, about);
             fa_entry_put(store, out);
         }
         fa_lock_drop(&lock);
@@ -80,30 +80,6 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
     if (cached)
         *cached = hit;
     return st;
-}
-
-/* Of the same image, launched the same way: two configs may differ in nothing but their steps. */
-static const fa_kernel *find(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS])
-{
-    for (const fa_kernel *i = ctx->kernels; i; i = i->next)
-        if (i->key.lo == k.lo && i->key.hi == k.hi && i->steps == steps && !memcmp(i->step, step, sizeof i->step))
-            return i;
-    return NULL;
-}
-
-/* Puts k into the list, or drops it for the one that another thread put there first. */
-static const fa_kernel *keep(fa_context *ctx, fa_kernel *k)
-{
-    pthread_mutex_lock(&ctx->mutex);
-    const fa_kernel *there = find(ctx, k->key, k->steps, k->step);
-    if (!there) {
-        k->next = ctx->kernels;
-        ctx->kernels = k;
-    }
-    pthread_mutex_unlock(&ctx->mutex);
-    if (there)
-        fa_kernel_unload(&ctx->device, k);
-    return there ? there : k;
 }
 
 fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const fa_kernel **out)
@@ -119,9 +95,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     fa_status st = fa_compiler_key(ctx->compiler, s, arch, ptx, &key);
     if (st != FA_OK)
         return st;
-    pthread_mutex_lock(&ctx->mutex);
-    *out = find(ctx, key, s->steps, s->step);
-    pthread_mutex_unlock(&ctx->mutex);
+    *out = fa_context_kernel(ctx, key, s->steps, s->step);
     if (*out)
         return FA_OK;
     st = fa_build_image(ctx->store, ctx->compiler, s, arch, ptx, about, false, &e, &cached);
@@ -145,7 +119,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
         snprintf(k->from, sizeof k->from, "%s", cached ? "disk cache" : "compiler");
         fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the %s: %d registers, %d bytes spilled", s->name, arch,
                    k->from, k->resources[0].registers, k->resources[0].spill_stores);
-        *out = keep(ctx, k);
+        *out = fa_context_keep(ctx, k);
     }
     fa_entry_free(&e);
     return st;

@@ -11,9 +11,9 @@ typedef struct fa_subject {
     const fa_config *config;
 } fa_subject;
 
-/* cache get -> lock -> get again -> NVRTC -> put. Needs no device: this is all of `fagen tune --arch`. fresh: skip the
+/* kind: of FA_IMAGE_*. cache get -> lock -> get again -> NVRTC -> put. Needs no device: this is all of `fagen tune --arch`. fresh: skip the
  * look in the cache (its image was refused). *cached (may be NULL) tells whether it came from the cache. Thread-safe. */
-fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_subject about,
+fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about,
                          bool fresh, fa_entry *out, bool *cached);
 
 /* As above, for the context's device, and loaded. The kernel belongs to the context, which keeps one per key and

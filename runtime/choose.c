@@ -216,7 +216,7 @@ static void remember(fa_context *ctx, const fa_problem *p, const fa_choice *c, c
     fa_record_append(ctx->store, &r);
 }
 
-fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
 {
     fa_source s = {0};
     fa_status st = FA_OK;

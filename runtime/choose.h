@@ -7,16 +7,21 @@
 
 typedef struct fa_choice {
     fa_config config;
-    char where[24];   /* "measured record", "default table", "modelled record", "model" */
+    char where[24];   /* "bundle", "measured record", "default table", "modelled record", "model" */
     char why[256];    /* a sentence for people */
     double seconds;   /* of the record or the model; 0 = not known */
+    const struct fa_shelf_row *shelf; /* a kernel of a bundle; NULL: one to be made */
 } fa_choice;
+
+/* What fa_launch() runs: a bundle's kernel for this very arch and class, else what fa_choose_made() gives; where compiling is ruled out
+ * or impossible, any bundle's kernel that runs here, or FA_NO_KERNEL. With the choice comes its source in *source (may be NULL;
+ * fa_source_free it): a bundle's has no text. p is normalized. Thread-safe. */
+fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
 /* The best known config that renders within the context's budget: the best measured record of this chip, else what ships for its
  * arch, else the best modelled record of the arch (`fagen tune` without a device leaves them), else what ships for the nearest arch, else
- * the model's best of the whole space. p is normalized. With the choice comes its text in *source (may be NULL; fa_source_free it).
- * FA_NO_FIT names the smallest tile. Thread-safe. */
-fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
+ * the model's best of the whole space. FA_NO_FIT names the smallest tile. */
+fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
 /* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch, as far as allowed; of rows
  * with the same problem the first that `takes` (NULL: any) lets pass, and then the nearest problem's. False if none. Distances: 0 = the

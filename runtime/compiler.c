@@ -54,8 +54,9 @@ fa_status fa_compiler_nvrtc(fa_compiler *c, const fa_nvrtc **out)
     return st;
 }
 
-void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int ptx)
+void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int kind)
 {
+    bool ptx = kind & FA_IMAGE_PTX;
     memset(out, 0, sizeof *out);
     /* "sm_90a": the real architecture gives a cubin, the virtual one of the same features PTX */
     snprintf(out->arch, sizeof out->arch, "--gpu-architecture=%s_%s", ptx ? "compute" : "sm",
@@ -63,7 +64,8 @@ void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, con
     out->list[out->n++] = out->arch;
     out->list[out->n++] = "--std=c++17";
     out->list[out->n++] = "-default-device";
-    out->list[out->n++] = "--generate-line-info"; /* #line reaches profilers and the simulator's reports; changes no code */
+    if (!(kind & FA_IMAGE_LEAN))
+        out->list[out->n++] = "--generate-line-info"; /* #line reaches profilers and the simulator's reports; changes no code */
     if (!ptx)
         out->list[out->n++] = "--ptxas-options=-v"; /* registers and spills in the log, without a device */
     if (nvrtc->major >= 13)
@@ -82,14 +84,14 @@ static fa_key key_of(const fa_nvrtc *n, const fa_compile_options *o, const fa_so
     return fa_key_make(s->hash, all, count, arch, n->identity);
 }
 
-fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_key *out)
+fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out)
 {
     const fa_nvrtc *n;
     fa_compile_options o;
     fa_status st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
         return st;
-    fa_compile_options_make(&o, n, arch, ptx);
+    fa_compile_options_make(&o, n, arch, kind);
     *out = key_of(n, &o, s, arch);
     return FA_OK;
 }
@@ -123,17 +125,18 @@ static nvrtcResult fetch(nvrtcProgram p, size_fn size, bytes_fn bytes, char **ou
     return *out ? bytes(p, *out) : NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
-fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_entry *out)
+fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out)
 {
     const fa_nvrtc *n;
     fa_compile_options o;
     nvrtcProgram program = NULL;
+    bool ptx = kind & FA_IMAGE_PTX;
     fa_text errors = {0};
     memset(out, 0, sizeof *out);
     fa_status st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
         return st;
-    fa_compile_options_make(&o, n, arch, ptx);
+    fa_compile_options_make(&o, n, arch, kind);
     out->key = key_of(n, &o, s, arch);
     snprintf(out->arch, sizeof out->arch, "%s", arch);
     out->ptx = ptx ? 1 : 0;

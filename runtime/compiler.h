@@ -14,6 +14,10 @@ void fa_compiler_close(fa_compiler *c); /* NULL is fine */
 /* The library, opened by the first call that needs it; a failure is tried again by the next. */
 fa_status fa_compiler_nvrtc(fa_compiler *c, const fa_nvrtc **out);
 
+/* What is compiled to: a cubin or, for a driver that takes it, PTX: ptxas is not run. Lean: without the line table, which is most of the
+ * bytes and none of the code: for images that are shipped. */
+enum { FA_IMAGE_CUBIN = 0, FA_IMAGE_PTX = 1, FA_IMAGE_LEAN = 2 };
+
 /* What the text is compiled with. */
 #define FA_COMPILER_OPTIONS 8
 typedef struct fa_compile_options {
@@ -21,13 +25,13 @@ typedef struct fa_compile_options {
     int n;
     char arch[40];
 } fa_compile_options;
-/* arch: "sm_90a". ptx: 1 = stop at PTX, for a driver that takes it; ptxas is not run. */
-void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int ptx);
+/* arch: "sm_90a". kind: of FA_IMAGE_*. */
+void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int kind);
 
 /* The key of what compiling would give: no compilation. */
-fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_key *out);
+fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out);
 
 /* Runs NVRTC. Fills key, arch, ptx, image and log of *out (fa_entry_free it); `about` stays NULL. FA_COMPILE carries the
  * first error lines, which name templates/FILE:LINE; FA_NO_NVRTC. */
-fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int ptx, fa_entry *out);
+fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out);
 #endif

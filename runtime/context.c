@@ -5,6 +5,7 @@
 #include "environment.h"
 #include "gen/error.h"
 #include "runtime.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +18,17 @@ static void store_warns(void *user, const char *message)
 /* Fills the parts that do not depend on the driver; device is set. */
 static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environment *env)
 {
-    const char *cache = o->cache_dir ? o->cache_dir : env->cache_dir;
+    const char *cache = o->bundle_only ? "" : o->cache_dir ? o->cache_dir : env->cache_dir;
     const char *templates = o->template_dir ? o->template_dir : env->template_dir;
     int32_t most = ctx->device.arch.smem_block;
     if (o->sram_budget < 0 || o->sram_budget > most)
         return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it",
                        o->sram_budget, ctx->device.arch.chip, most);
     ctx->budget = o->sram_budget ? o->sram_budget : most;
+    ctx->shelf_only = o->bundle_only != 0;
+    fa_status st = fa_shelf_open(&ctx->shelf, o->bundles);
+    if (st != FA_OK)
+        return st;
     if (!fa_table_open(&ctx->table))
         return fa_fail(FA_NOMEM, "context: host memory");
     ctx->store = fa_store_open(cache, store_warns, ctx);
@@ -111,11 +116,42 @@ void fa_destroy(fa_context *ctx)
         fa_table_close(&ctx->table);
     fa_compiler_close(ctx->compiler);
     fa_store_close(ctx->store);
+    fa_shelf_close(&ctx->shelf);
     free(ctx->template_dir);
     pthread_cond_destroy(&ctx->prepared);
     pthread_mutex_destroy(&ctx->gen_mutex);
     pthread_mutex_destroy(&ctx->mutex);
     free(ctx);
+}
+
+static const fa_kernel *find(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS])
+{
+    for (const fa_kernel *i = ctx->kernels; i; i = i->next)
+        if (i->key.lo == k.lo && i->key.hi == k.hi && i->steps == steps && !memcmp(i->step, step, sizeof i->step))
+            return i;
+    return NULL;
+}
+
+const fa_kernel *fa_context_kernel(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS])
+{
+    pthread_mutex_lock(&ctx->mutex);
+    const fa_kernel *there = find(ctx, k, steps, step);
+    pthread_mutex_unlock(&ctx->mutex);
+    return there;
+}
+
+const fa_kernel *fa_context_keep(fa_context *ctx, fa_kernel *k)
+{
+    pthread_mutex_lock(&ctx->mutex);
+    const fa_kernel *there = find(ctx, k->key, k->steps, k->step);
+    if (!there) {
+        k->next = ctx->kernels;
+        ctx->kernels = k;
+    }
+    pthread_mutex_unlock(&ctx->mutex);
+    if (there)
+        fa_kernel_unload(&ctx->device, k);
+    return there ? there : k;
 }
 
 /* Retains the primary context once. */
@@ -172,6 +208,14 @@ fa_status fa_context_captured(const fa_context *ctx, CUstream stream, bool *out)
     bool implicit = r == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || r == CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     *out = implicit || capture != CU_STREAM_CAPTURE_STATUS_NONE;
     return implicit ? FA_OK : fa_driver_check(d, r, "cuStreamIsCapturing");
+}
+
+void fa_context_pretend(fa_context *ctx, const fa_arch *arch, const char *chip)
+{
+    if (arch)
+        ctx->device.arch = *arch;
+    if (chip)
+        snprintf(ctx->device.arch.chip, sizeof ctx->device.arch.chip, "%s", chip);
 }
 
 const cu_driver *fa_context_driver(const fa_context *ctx)

@@ -5,6 +5,7 @@
 #include "counter.h"
 #include "gen/gen.h"
 #include "log.h"
+#include "shelf.h"
 #include "table.h"
 
 struct fa_context {
@@ -14,6 +15,8 @@ struct fa_context {
     fa_log log;
     char *template_dir;      /* NULL = the embedded templates */
     int32_t budget;          /* shared memory per block, bytes */
+    fa_shelf shelf;          /* kernels of bundles */
+    bool shelf_only;         /* nothing is rendered or compiled */
     fa_table table;
     pthread_mutex_t mutex;   /* of kernels, plans, and retaining primary */
     fa_kernel *kernels;
@@ -35,6 +38,11 @@ typedef struct fa_entered {
 /* Makes a context of the device current: the caller's own, if it has one, else the primary one. Leave when done. */
 fa_status fa_context_enter(fa_context *ctx, fa_entered *in);
 void fa_context_leave(fa_context *ctx, const fa_entered *in);
+
+/* The context's kernel of that image with those steps, or NULL; two configs may differ in nothing but their steps. */
+const fa_kernel *fa_context_kernel(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS]);
+/* Gives k to the context; returns it, or the like one that another thread gave before. */
+const fa_kernel *fa_context_keep(fa_context *ctx, fa_kernel *k);
 
 /* Whether what is launched on the stream goes into a graph; true also for the legacy stream while any other is captured, since
  * what is not legal then is not legal on it either. */

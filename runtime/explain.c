@@ -122,7 +122,9 @@ static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
     fa_text_fmt(&why, "%s: %s", a->choice.where, a->choice.why);
     tell_config(t, &a->choice.config, fa_text_cstr(&why));
     fa_text_free(&why);
-    if (fa_compiler_key(ctx->compiler, &a->source, ctx->device.arch.name, ctx->device.driver->takes_ptx ? 1 : 0, &k) != FA_OK)
+    if (a->choice.shelf)
+        fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->choice.shelf->image->check);
+    else if (fa_compiler_key(ctx->compiler, &a->source, ctx->device.arch.name, ctx->device.driver->takes_ptx ? 1 : 0, &k) != FA_OK)
         fa_text_fmt(t, "kernel     not compiled, and no compiler: %s\n", fa_last_error());
     else {
         bool there = fa_entry_get(ctx->store, k, ctx->device.arch.name, &e);

@@ -54,7 +54,7 @@ typedef enum fa_status {
     FA_COMPILE = -5,      /* NVRTC refused the kernel; the message holds its first errors */
     FA_DEVICE = -6,       /* the driver reported an error */
     FA_NO_FIT = -7,       /* no tile fits the shared-memory or register budget; the message names the smallest that would */
-    FA_NO_KERNEL = -8,    /* nothing prepared, and compiling was ruled out */
+    FA_NO_KERNEL = -8,    /* no bundle has one and compiling was ruled out; of a tuning: no candidate ran */
     FA_IO = -9,           /* a file named by the caller could not be read or written (cache trouble is never an error) */
     FA_NOMEM = -10,       /* host or device memory ran out */
     FA_INTERNAL = -11,    /* a defect of fagen: please report it */
@@ -141,6 +141,61 @@ typedef struct CUstream_st *fa_stream;   /* = CUstream and cudaStream_t; NULL is
 typedef enum fa_log_level { FA_LOG_ERROR = 0, FA_LOG_WARN = 1, FA_LOG_INFO = 2, FA_LOG_DEBUG = 3 } fa_log_level;
 typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called from any thread; must not call fagen */
 
+/* Bundles: kernels that were compiled beforehand, as data of a C file that `fagen emit --bundle` writes. A context that is given
+ * one launches its kernels without NVRTC, without templates and without a disk cache.
+ *
+ * Which kernel runs: a bundle's of the very arch and problem class comes before records, shipped winners and the model; of several
+ * lengths the nearest. Where there is none, the kernel is chosen and compiled as without bundles. Where that is ruled out, by bundle_only
+ * or because there is no NVRTC, any kernel of a bundle runs that can: one for rows that start at multiples of less, one that was
+ * compiled for an older chip of the same major version, PTX of an older chip, which the driver compiles. fa_explain() tells.
+ *
+ * The structs are written by fagen and read by fagen; a program needs nothing but the name: extern const fa_bundle NAME. fa_create()
+ * refuses a bundle of another format, or whose kernels take other parameters (FA_INVALID); an image is held against its
+ * checksum when it is first used. */
+#define FA_BUNDLE_FORMAT 1
+
+typedef struct fa_bundle_map { /* a tensor map that a kernel takes: boxes of cols x rows elements; swizzle in bytes */
+    int32_t tensor, cols, rows, swizzle; /* tensor: 0 = Q, 1 = K, 2 = V, 3 = O */
+} fa_bundle_map;
+
+typedef struct fa_bundle_step { /* one kernel of an image, and its launch: tiles of br rows and bc columns, 0 = all of them */
+    const char *entry;
+    int32_t threads, smem;    /* per block; bytes of dynamic shared memory */
+    int32_t br, bc, pack;     /* pack: the query heads of a group share rows */
+    int32_t per_sm;           /* > 0: a persistent grid of at most that many blocks per SM */
+    int32_t cluster, counter; /* blocks of a cluster; 1: counts in a word of device memory */
+    int32_t registers, spills; /* per thread; registers 0 = not known; spills in bytes */
+    int32_t maps;
+    fa_bundle_map map[4];
+} fa_bundle_step;
+
+typedef struct fa_bundle_image { /* a cubin or PTX */
+    const char *arch, *config; /* "sm_90a"; as fagen prints configs */
+    const char *source;        /* hash of the CUDA text it was compiled from, 32 hex digits */
+    const char *check;         /* checksum of all else of the image, 32 hex digits */
+    const unsigned char *bytes;
+    uint64_t size;
+    int32_t ptx;               /* 1: PTX text, with its NUL counted; 0: a cubin */
+    int32_t score_bytes;       /* of workspace for each score; 0 = none */
+    int32_t steps;
+    fa_bundle_step step[4];
+} fa_bundle_image;
+
+typedef struct fa_bundle_row { /* what runs a problem */
+    const char *problem;       /* as fagen prints problems; the shape tells the lengths that the config was chosen for */
+    const char *why;           /* a sentence */
+    uint32_t image;            /* index */
+} fa_bundle_row;
+
+typedef struct fa_bundle {
+    uint32_t size, format;     /* sizeof(fa_bundle), FA_BUNDLE_FORMAT */
+    const char *name, *version; /* of fagen that wrote it */
+    uint64_t params;           /* which parameters its kernels take */
+    const fa_bundle_row *row;
+    const fa_bundle_image *image;
+    uint32_t rows, images;
+} fa_bundle;
+
 /* How a context is made. Every pointer may be NULL; strings are copied. */
 typedef struct fa_options {
     uint32_t size;            /* sizeof(fa_options): FA_OPTIONS_INIT sets it */
@@ -152,8 +207,10 @@ typedef struct fa_options {
     void *log_user;           /* handed to log */
     int32_t log_level;        /* most verbose level handed to log */
     int32_t sram_budget;      /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
+    const fa_bundle *const *bundles; /* ends in NULL; not copied: they outlive the context. NULL = none */
+    int32_t bundle_only;      /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
 } fa_options;
-#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0 }
+#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0 }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
  * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be

@@ -44,9 +44,8 @@ static fa_status ready_step(const fa_device *d, fa_kernel *k, int i, const char 
 fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e, const fa_source *s)
 {
     *out = NULL;
-    if (e->ptx != (d->driver->takes_ptx ? 1 : 0))
-        return fa_fail(FA_INTERNAL, "image: %s; accepted by %s: %s", e->ptx ? "PTX" : "cubin", d->driver->name,
-                       e->ptx ? "cubin" : "PTX");
+    if (!e->ptx && d->driver->takes_ptx) /* other drivers take both */
+        return fa_fail(FA_INTERNAL, "image: a cubin; accepted by %s: PTX", d->driver->name);
     fa_kernel *k = calloc(1, sizeof *k);
     if (!k)
         return fa_fail(FA_NOMEM, "kernel: %zu bytes of host memory", sizeof *k);

@@ -16,7 +16,7 @@ typedef struct fa_kernel {
     bool maps;               /* some step takes tensor maps */
     fa_resources resources[FA_SOURCE_STEPS];
     int32_t score_bytes;     /* as in fa_source */
-    char from[16];           /* "disk cache" or "compiler" */
+    char from[16];           /* "disk cache", "compiler" or "bundle" */
     struct fa_kernel *next;  /* of the list of its context */
 } fa_kernel;
 

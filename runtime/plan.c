@@ -51,15 +51,21 @@ static fa_status ready_counters(fa_context *ctx, const fa_kernel *k)
     return st;
 }
 
+fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
+                            const fa_plan **out)
+{
+    *out = NULL;
+    fa_status st = ready_counters(ctx, k);
+    return st == FA_OK ? keep(ctx, p, c, why, k, out) : st;
+}
+
 fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
                             const fa_plan **out)
 {
     const fa_kernel *k;
     *out = NULL;
     fa_status st = fa_build(ctx, s, (fa_subject){p, c}, &k);
-    if (st == FA_OK)
-        st = ready_counters(ctx, k);
-    return st == FA_OK ? keep(ctx, p, c, why, k, out) : st;
+    return st == FA_OK ? fa_plan_of_kernel(ctx, p, c, why, k, out) : st;
 }
 
 fa_status fa_plan_make(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_plan **out)

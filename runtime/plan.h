@@ -1,8 +1,7 @@
 /* plan: everything a launch of one problem class needs, decided beforehand; read by launches without a lock. */
 #ifndef FA_RUNTIME_PLAN_H
 #define FA_RUNTIME_PLAN_H
-#include "gen/config.h"
-#include "gen/source.h"
+#include "choose.h"
 #include "kernel.h"
 
 /* What selects a plan: the compile-time part of a problem and its shape bucket, packed so that equality is two compares. */
@@ -27,6 +26,11 @@ fa_status fa_plan_make(fa_context *ctx, const fa_problem *p, const fa_config *c,
 /* The same for text that was rendered already. */
 fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
                             const fa_plan **out);
+
+/* The same for a kernel that is loaded, and for what fa_choose() said with the source that came with it. */
+fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
+                            const fa_plan **out);
+fa_status fa_plan_of_choice(fa_context *ctx, const fa_problem *p, const fa_choice *c, const fa_source *s, const fa_plan **out);
 
 /* From now on launches of the plan's class run it. False when memory ran out. */
 bool fa_plan_use(fa_context *ctx, const fa_plan *plan);

@@ -1,10 +1,8 @@
 /* prepare: fa_supported(), fa_prepare(), and the miss path of fa_launch(). */
 #include "prepare.h"
 #include "check.h"
-#include "choose.h"
 #include "context.h"
 #include "gen/error.h"
-#include <stdio.h>
 
 /* One class that a thread is preparing; lives on that thread's stack. */
 typedef struct fa_pending {
@@ -47,11 +45,8 @@ static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
     fa_choice choice;
     fa_source source = {0};
     fa_status st = fa_choose(ctx, p, &choice, &source);
-    if (st == FA_OK) {
-        char why[sizeof choice.where + sizeof choice.why + 2];
-        snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
-        st = fa_plan_of_source(ctx, p, &choice.config, why, &source, out);
-    }
+    if (st == FA_OK)
+        st = fa_plan_of_choice(ctx, p, &choice, &source, out);
     if (st == FA_OK && !fa_plan_use(ctx, *out))
         st = fa_fail(FA_NOMEM, "table: host memory");
     fa_source_free(&source);

@@ -33,6 +33,7 @@ static const struct {
     { "emit -d 64 --json", "problem config arch source bytes kernels.0.entry kernels.0.smem text" },
     { "emit -d 64 --format ptx --json", "kernels.0.threads text format" },
     { "emit -d 64 --format cubin -o k.cubin --json", "kernels.0.registers output" },
+    { "emit --bundle -d 64,72 --arch sm_80,compute_80 -o k.c --json -q", "name output bytes images rows.3.problem rows.3.arch rows.3.ptx rows.3.config rows.3.source" },
     { "cache ls --json", "roots.0.path kernels records.measured damaged bytes" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
     { "show -d 64 -n 128 --json", "device.simulated problem config where why explain alternatives.0.config records model_records" },

@@ -1,0 +1,225 @@
+/* emit_bundle: chooses, compiles and writes: what fa_launch would run on each arch, as one C file. */
+#include "bundle.h"
+#include "emit.h"
+#include "file.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "ranking.h"
+#include "runtime/environment.h"
+#include "runtime/runtime.h"
+#include "sim/sim.h"
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "sm_90a": a cubin; "compute_80": PTX. */
+typedef struct target {
+    const fa_arch *arch;
+    bool ptx;
+} target;
+
+#define ARCHS 8 /* of one list: as many as the simulator has devices */
+
+static fa_status next_target(const char **list, target *out)
+{
+    char name[40];
+    size_t len = strcspn(*list, ",");
+    snprintf(name, sizeof name, "%.*s", (int)len, *list);
+    out->ptx = strncmp(name, "compute_", 8) == 0;
+    out->arch = len < sizeof name ? fa_arch_find(out->ptx ? name + 8 : name) : NULL;
+    bool more = (*list)[len] != 0, dangling = more && !(*list)[len + 1];
+    *list += len + more;
+    return out->arch && !dangling ? FA_OK
+                     : fa_fail(FA_INVALID, "--arch is \"%s\"; accepted: %s, and the same with compute_ in place of sm_ for PTX, in a list", dangling ? "" : name,
+                               fa_arch_names());
+}
+
+/* The simulator with one device for each arch of the list: there is one in a process. */
+static const cu_driver *simulator(const char *list, const fa_arch **ordinal, size_t *n)
+{
+    fa_text names = { 0 };
+    target t;
+    *n = 0;
+    while (*list && next_target(&list, &t) == FA_OK) {
+        size_t i = 0;
+        while (i < *n && ordinal[i] != t.arch)
+            i++;
+        if (i < *n)
+            continue;
+        fa_text_fmt(&names, "%s%s", *n ? "," : "", t.arch->name);
+        ordinal[(*n)++] = t.arch;
+    }
+    const cu_driver *sim = sim_open(fa_text_cstr(&names));
+    fa_text_free(&names);
+    return sim;
+}
+
+/* A context that knows the records of the chip: of the device of this machine that has the arch, where there is one. Launches nothing. */
+static fa_status open_for(const emit_args *a, const fa_arch *arch, fa_context **out)
+{
+    const fa_arch *known[ARCHS];
+    char device[32];
+    size_t n, k = 0;
+    fa_options o = FA_OPTIONS_INIT;
+    o.sram_budget = a->sram;
+    o.device = device;
+    for (int i = 0;; i++) {
+        snprintf(device, sizeof device, "cuda:%d", i);
+        if (fa_create(out, &o) != FA_OK)
+            break;
+        if (!strcmp(fa_context_arch(*out)->name, arch->name))
+            return FA_OK;
+        fa_destroy(*out);
+    }
+    const cu_driver *sim = simulator(a->arch ? a->arch : "sm_80", known, &n);
+    while (k < n && known[k] != arch)
+        k++;
+    return sim ? fa_create_on(out, &o, sim, (int)k) : fa_fail(FA_INTERNAL, "--arch %s: the simulator knows one of them not", a->arch);
+}
+
+static fa_status pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *s)
+{
+    if (!a->config)
+        return fa_choose_made(ctx, p, out, s);
+    fa_gen *g;
+    fa_status st = fa_gen_open(&g, fa_context_template_dir(ctx));
+    *out = (fa_choice){ .where = "named", .why = "--config" };
+    if (st == FA_OK)
+        st = cli_pick(g, p, fa_context_arch(ctx), fa_context_budget(ctx), a->config, &out->config);
+    fa_gen_close(g);
+    return st == FA_OK ? fa_render_in(ctx, p, &out->config, s) : st;
+}
+
+static fa_status add(cli *c, const emit_args *a, cli_bundle *b, fa_context *ctx, const target *t, const fa_problem *p)
+{
+    char line[256], why[400];
+    fa_choice choice;
+    fa_source s = { 0 };
+    fa_entry e = { .ptx = 0 };
+    fa_problem_print(line, sizeof line, p);
+    fa_status st = pick(a, ctx, p, &choice, &s);
+    if (st == FA_OK)
+        st = fa_build_image(fa_context_store(ctx), fa_context_compiler(ctx), &s, t->arch->name,
+                            FA_IMAGE_LEAN | (t->ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN), (fa_subject){ p, &choice.config }, false, &e, NULL);
+    if (st == FA_OK) {
+        cli_note(c, "%s%s: %s: %s: %s, %zu bytes", t->arch->name, t->ptx ? " (PTX)" : "", line, choice.where, choice.why, e.image_size);
+        snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
+        st = cli_bundle_add(b, p, &choice.config, why, &s, &e);
+    }
+    fa_entry_free(&e);
+    fa_source_free(&s);
+    return fa_wrap(st, "%s on %s", line, t->arch->name);
+}
+
+static fa_status gather(cli *c, const emit_args *a, cli_bundle *b)
+{
+    static fa_problem problem[EMIT_PROBLEMS];
+    size_t n = 0;
+    target t;
+    fa_status st = emit_problems(a, problem, &n);
+    const char *list = a->arch ? a->arch : "sm_80";
+    size_t targets = 0;
+    for (const char *l = list; st == FA_OK && *l; targets++) /* nothing is compiled before every name is known */
+        st = next_target(&l, &t);
+    if (st == FA_OK && targets > ARCHS)
+        st = fa_fail(FA_INVALID, "--arch lists %zu; accepted: at most %d", targets, ARCHS);
+    while (st == FA_OK && *list) {
+        fa_context *ctx = NULL;
+        st = next_target(&list, &t);
+        if (st == FA_OK)
+            st = open_for(a, t.arch, &ctx);
+        if (st == FA_OK) /* the simulator's own numbers are those of no chip */
+            fa_context_pretend(ctx, fa_context_driver(ctx)->takes_ptx ? t.arch : NULL, a->chip);
+        for (size_t i = 0; st == FA_OK && i < n; i++)
+            st = add(c, a, b, ctx, &t, &problem[i]);
+        fa_destroy(ctx);
+    }
+    return st;
+}
+
+/* The identifier: what was asked for, else the file's name up to its dot. */
+static fa_status name_of(const emit_args *a, char *out, size_t n)
+{
+    const char *from = a->name ? a->name : a->output && strcmp(a->output, "-") ? strrchr(a->output, '/') : "fagen_bundle";
+    from = a->name || !a->output || !strcmp(a->output, "-") ? from : from ? from + 1 : a->output;
+    size_t len = a->name ? strlen(from) : strcspn(from, ".");
+    bool ok = len > 0 && len < n && !isdigit((unsigned char)*from);
+    for (size_t i = 0; ok && i < len; i++)
+        ok = isalnum((unsigned char)from[i]) || from[i] == '_';
+    if (!ok)
+        return fa_fail(FA_INVALID, "%s is \"%.60s\"; accepted: a C identifier of less than %zu letters%s", a->name ? "--name" : "the bundle's name", from, n,
+                       a->name ? "" : ": --name NAME gives another");
+    snprintf(out, n, "%.*s", (int)len, from);
+    return FA_OK;
+}
+
+/* A command that makes the same file. */
+static void command_of(const emit_args *a, const cli_bundle *b, const char *name, fa_text *t)
+{
+    char line[256];
+    const char *file = a->output ? strrchr(a->output, '/') : NULL;
+    fa_text_fmt(t, "fagen emit --bundle --arch %s", a->arch ? a->arch : "sm_80");
+    if (a->sram)
+        fa_text_fmt(t, " --sram %d", a->sram);
+    if (a->config)
+        fa_text_fmt(t, " --config %s", a->config);
+    if (a->chip)
+        fa_text_fmt(t, " --chip '%s'", a->chip);
+    fa_text_str(t, " --problem '");
+    for (uint32_t i = 0; i < b->rows; i++) {
+        bool again = false;
+        for (uint32_t k = 0; k < i && !again; k++)
+            again = !memcmp(&b->row[k].problem, &b->row[i].problem, sizeof(fa_problem));
+        fa_problem_print(line, sizeof line, &b->row[i].problem);
+        if (!again)
+            fa_text_fmt(t, "%s%s", i ? ";" : "", line);
+    }
+    fa_text_fmt(t, "' --name %s -o %s", name, file ? file + 1 : a->output ? a->output : "-");
+}
+
+static json_t *rows_json(const cli_bundle *b)
+{
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < b->rows; i++) {
+        char line[256];
+        const cli_bundle_image *m = b->image[b->row[i].image];
+        fa_problem_print(line, sizeof line, &b->row[i].problem);
+        json_array_append_new(list, json_pack("{s:s,s:s,s:b,s:s,s:s,s:i,s:I,s:s}", "problem", line, "arch", m->entry.arch, "ptx", m->entry.ptx, "config",
+                                              m->config, "why", b->row[i].why, "image", (int)b->row[i].image, "bytes",
+                                              (json_int_t)m->entry.image_size, "source", m->source));
+    }
+    return list;
+}
+
+int emit_bundle(cli *c, const emit_args *a)
+{
+    char name[64];
+    cli_bundle b = { .images = 0 };
+    fa_text t = { 0 }, command = { 0 };
+    bool file = a->output && strcmp(a->output, "-");
+    const char *base = file ? strrchr(a->output, '/') : NULL;
+    fa_status st = name_of(a, name, sizeof name);
+    if (st == FA_OK && a->format)
+        st = fa_fail(FA_INVALID, "--format and --bundle contradict each other; accepted in --arch: sm_90a for a cubin, compute_80 for PTX");
+    if (st == FA_OK && c->json && !file)
+        st = fa_fail(FA_INVALID, "--bundle and --json both write to standard output; accepted: --output FILE");
+    if (st == FA_OK)
+        st = gather(c, a, &b);
+    if (st == FA_OK) {
+        command_of(a, &b, name, &command);
+        cli_bundle_print(&b, name, base ? base + 1 : file ? a->output : "bundle", fa_text_cstr(&command), &t);
+        st = t.oom || command.oom ? fa_fail(FA_NOMEM, "no memory for the text") : cli_file_write(file ? a->output : "-", fa_text_cstr(&t), t.n, NULL, 0);
+    }
+    int code = CLI_EXIT_OK;
+    if (st != FA_OK)
+        code = cli_fail(c, st);
+    else if (c->json)
+        code = cli_answer(c, json_pack("{s:s,s:s,s:I,s:i,s:o}", "name", name, "output", a->output, "bytes", (json_int_t)t.n, "images", (int)b.images, "rows",
+                                       rows_json(&b)), CLI_EXIT_OK);
+    else if (file)
+        cli_note(c, "wrote %s: %u rows, %u images, %zu bytes; extern const fa_bundle %s", a->output, b.rows, b.images, t.n, name);
+    fa_text_free(&t);
+    fa_text_free(&command);
+    cli_bundle_free(&b);
+    return code;
+}

@@ -1,0 +1,283 @@
+/* A program of someone else's that ships kernels in a bundle: C99, also C++11, nothing but <fagen.h>.
+ *
+ *     app only DEVICE     the bundle's kernels compute attention, right, and nothing else could have
+ *     app first DEVICE    the same where compiling is not ruled out
+ *     app faults DEVICE   what is not in the bundle, and bundles that are not as fagen wrote them, are told of clearly
+ */
+#include <fagen.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+extern const fa_bundle BUNDLE;
+#ifdef __cplusplus
+}
+#endif
+static const fa_bundle *const shipped[] = { &BUNDLE, NULL };
+
+static int failures;
+#define EXPECT(what, ...) \
+    do { \
+        if (!(what)) { \
+            failures++; \
+            printf("line %d: ", __LINE__); \
+            printf(__VA_ARGS__); \
+            printf("\n"); \
+        } \
+    } while (0)
+
+enum { B = 1, HQ = 4, HKV = 2, SQ = 70, SK = 150, D = 64, Q_COUNT = B * SQ * HQ * D, K_COUNT = B * SK * HKV * D };
+static uint16_t in[3][K_COUNT > Q_COUNT ? K_COUNT : Q_COUNT], out[Q_COUNT];
+static float lse[B * HQ * SQ];
+
+static float number(uint16_t h)
+{
+    uint32_t u = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+static fa_context *context(const fa_bundle *const *bundles, const char *device, int only, fa_status expected)
+{
+    fa_context *ctx = NULL;
+    fa_options options = FA_OPTIONS_INIT;
+    options.device = device;
+    options.bundles = bundles;
+    options.bundle_only = only;
+    fa_status st = fa_create(&ctx, &options);
+    EXPECT(st == expected, "fa_create: %s, expected %s: %s", fa_status_name(st), fa_status_name(expected), fa_last_error());
+    return ctx;
+}
+
+static fa_args args_of(int mask)
+{
+    fa_args a = FA_ARGS_INIT;
+    a.dtype = FA_BF16;
+    a.d = D;
+    a.mask = mask;
+    a.b = B, a.hq = HQ, a.hkv = HKV, a.sq = SQ, a.sk = SK;
+    return a;
+}
+
+/* The largest errors of O and of LSE, against sums in double. */
+static void judge(int mask, double *worst_o, double *worst_lse)
+{
+    *worst_o = *worst_lse = 0;
+    for (int h = 0; h < HQ; h++)
+        for (int i = 0; i < SQ; i++) {
+            double s[SK], x[D] = { 0 }, sum = 0, m = -1e300;
+            int seen = mask == FA_MASK_CAUSAL ? i + SK - SQ + 1 : SK, hk = h / (HQ / HKV);
+            for (int j = 0; j < seen; j++) {
+                s[j] = 0;
+                for (int e = 0; e < D; e++)
+                    s[j] += (double)number(in[0][(i * HQ + h) * D + e]) * number(in[1][(j * HKV + hk) * D + e]);
+                s[j] /= sqrt((double)D);
+                m = s[j] > m ? s[j] : m;
+            }
+            for (int j = 0; j < seen; j++) {
+                double p = exp(s[j] - m);
+                sum += p;
+                for (int e = 0; e < D; e++)
+                    x[e] += p * number(in[2][(j * HKV + hk) * D + e]);
+            }
+            for (int e = 0; e < D; e++) {
+                double error = fabs(x[e] / sum - number(out[(i * HQ + h) * D + e]));
+                *worst_o = error <= *worst_o ? *worst_o : error; /* NaN is the worst */
+            }
+            double error = fabs(m + log(sum) - lse[h * SQ + i]);
+            *worst_lse = error <= *worst_lse ? *worst_lse : error;
+        }
+}
+
+static void compute(fa_context *ctx, int mask)
+{
+    fa_args a = args_of(mask);
+    fa_problem p = FA_PROBLEM_INIT;
+    fa_tensor *t[4];
+    char text[4096] = "";
+    double o_error, lse_error;
+    size_t bytes = 1;
+    t[0] = &a.q, t[1] = &a.k, t[2] = &a.v, t[3] = &a.o;
+    p.dtype = a.dtype, p.d = a.d, p.mask = a.mask, p.hq = a.hq, p.hkv = a.hkv, p.b = a.b, p.sq = a.sq, p.sk = a.sk;
+    EXPECT(fa_supported(ctx, &p) == FA_OK, "fa_supported: %s", fa_last_error());
+    EXPECT(fa_workspace_size(ctx, &a, &bytes) == FA_OK && bytes == 0, "fa_workspace_size: %s", fa_last_error());
+    EXPECT(fa_explain(ctx, &p, NULL, text, sizeof text) == FA_OK && strstr(text, "in the bundle, check "), "fa_explain: %s%s", text, fa_last_error());
+    EXPECT(fa_prepare(ctx, &p) == FA_OK, "fa_prepare: %s", fa_last_error());
+    for (int i = 0; i < 4; i++) {
+        const void *from = i < 3 ? (const void *)in[i] : out;
+        EXPECT(fa_alloc(ctx, &t[i]->ptr, sizeof in[0]) == FA_OK, "fa_alloc: %s", fa_last_error());
+        memset(out, 0xff, sizeof out);
+        EXPECT(fa_copy(ctx, t[i]->ptr, from, i < 3 ? sizeof in[0] : sizeof out, FA_TO_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
+    }
+    void *at = NULL;
+    EXPECT(fa_alloc(ctx, &at, sizeof lse) == FA_OK, "fa_alloc: %s", fa_last_error());
+    a.lse = (float *)at;
+    EXPECT(fa_launch(ctx, &a, NULL) == FA_OK, "fa_launch: %s", fa_last_error());
+    EXPECT(fa_copy(ctx, out, a.o.ptr, sizeof out, FA_FROM_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
+    EXPECT(fa_copy(ctx, lse, a.lse, sizeof lse, FA_FROM_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
+    EXPECT(fa_explain(ctx, NULL, &a, text, sizeof text) == FA_OK && strstr(text, "loaded, from the bundle") && strstr(text, BUNDLE.name),
+           "fa_explain: %s%s", text, fa_last_error());
+    judge(mask, &o_error, &lse_error);
+    EXPECT(o_error < 0.02 && lse_error < 1e-3, "mask %d: O is off by %g, LSE by %g\n%s", mask, o_error, lse_error, text);
+    for (int i = 0; i < 4; i++)
+        fa_free(ctx, t[i]->ptr);
+    fa_free(ctx, at);
+}
+
+static void run(const char *device, int only)
+{
+    fa_context *ctx = context(shipped, device, only, FA_OK);
+    for (int mask = FA_MASK_NONE; ctx && mask <= FA_MASK_CAUSAL; mask++)
+        compute(ctx, mask);
+    fa_destroy(ctx);
+}
+
+/* The message of what fails, held against what it must say. */
+#define FAILS(call, status, says) \
+    do { \
+        fa_status st_ = (call); \
+        EXPECT(st_ == (status) && strstr(fa_last_error(), says), "%s: %s: %s; expected %s: %s", #call, fa_status_name(st_), fa_last_error(), #status, says); \
+    } while (0)
+
+static fa_problem problem_of(int dtype, int d, int align)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    p.dtype = dtype;
+    p.d = d;
+    p.align = align;
+    return p;
+}
+
+static void what_is_missing(const char *device)
+{
+    fa_context *ctx = context(shipped, device, 1, FA_OK);
+    fa_problem other = problem_of(FA_BF16, D + 8, 0), lower = problem_of(FA_BF16, D, 4), good = problem_of(FA_BF16, D, 0);
+    FAILS(fa_prepare(ctx, &other), FA_NO_KERNEL, "no bundle has a kernel for bf16,d=72,dv=72,mask=none");
+    FAILS(fa_prepare(ctx, &other), FA_NO_KERNEL, "fagen emit --bundle --problem bf16,d=72");
+    FAILS(fa_supported(ctx, &lower), FA_NO_KERNEL, "align=4");
+    EXPECT(fa_prepare(ctx, &good) == FA_OK, "%s", fa_last_error());
+    fa_destroy(ctx);
+    ctx = context(shipped, device, 0, FA_OK); /* the compiler, which is not there, is what is missing then */
+    EXPECT(fa_prepare(ctx, &good) == FA_OK, "%s", fa_last_error());
+    fa_destroy(ctx);
+}
+
+typedef struct damaged {
+    fa_bundle bundle;
+    fa_bundle_row row[32];
+    fa_bundle_image image[32];
+    unsigned char *bytes;
+} damaged;
+
+static void copy(damaged *d)
+{
+    d->bundle = BUNDLE;
+    memcpy(d->row, BUNDLE.row, BUNDLE.rows * sizeof d->row[0]);
+    memcpy(d->image, BUNDLE.image, BUNDLE.images * sizeof d->image[0]);
+    d->bundle.row = d->row;
+    d->bundle.image = d->image;
+    memcpy(d->bytes, BUNDLE.image[0].bytes, BUNDLE.image[0].size);
+    d->image[0].bytes = d->bytes;
+}
+
+/* Refused by fa_create(). */
+#define REFUSED(change, says) \
+    do { \
+        fa_context *ctx_; \
+        copy(&d); \
+        change; \
+        ctx_ = context(list, device, 1, FA_INVALID); \
+        EXPECT(strstr(fa_last_error(), says), "%s: %s; expected: %s", #change, fa_last_error(), says); \
+        fa_destroy(ctx_); \
+    } while (0)
+
+/* Refused when the image is loaded: all rows run the first. */
+#define UNLOADED(change) \
+    do { \
+        fa_context *ctx_; \
+        copy(&d); \
+        for (uint32_t i_ = 0; i_ < d.bundle.rows; i_++) \
+            if (!strcmp(d.image[d.row[i_].image].arch, d.image[0].arch)) \
+                d.row[i_].image = 0; \
+        change; \
+        ctx_ = context(list, device, 1, FA_OK); \
+        FAILS(fa_prepare(ctx_, &good), FA_INVALID, "image 0: its checksum is"); \
+        fa_destroy(ctx_); \
+    } while (0)
+
+static void what_is_damaged(const char *device)
+{
+    static damaged d;
+    const fa_bundle *list[2] = { &d.bundle, NULL };
+    fa_problem good = problem_of(FA_BF16, D, 0);
+    d.bytes = (unsigned char *)malloc(BUNDLE.image[0].size);
+    REFUSED(d.bundle.format++, "format 2; accepted: ");
+    REFUSED(d.bundle.size = 8, "size is 8");
+    REFUSED(d.bundle.params ^= 1, "its kernels take other parameters");
+    REFUSED(d.bundle.name = NULL, "is NULL");
+    REFUSED(d.bundle.image = NULL, "is NULL");
+    REFUSED(d.row[1].image = 99, "row 1: problem or why is NULL, or image 99 is none of");
+    REFUSED(d.row[0].problem = "bf16,d=64,mask=diagonal", "row 0: problem: mask is \"diagonal\"");
+    REFUSED(d.row[0].why = NULL, "row 0");
+    REFUSED(d.image[0].arch = "sm_90", "image 0: arch is \"sm_90\"");
+    REFUSED(d.image[0].arch = "sm_1", "image 0: arch is \"sm_1\"");
+    REFUSED(d.image[0].config = "no config", "row 0: config");
+    REFUSED(d.image[0].check = "0123", "32 hex digits");
+    REFUSED(d.image[0].source = "x", "32 hex digits");
+    REFUSED(d.image[0].size = 3, "image 0: size is 3");
+    REFUSED(d.image[0].size--, "not PTX text that ends in a NUL");
+    REFUSED(d.image[0].ptx = 0, "not a cubin");
+    REFUSED(d.image[0].steps = 5, "steps is 5");
+    REFUSED(d.image[0].steps = 0, "steps is 0");
+    REFUSED(d.image[0].score_bytes = -1, "score_bytes is -1");
+    REFUSED(d.image[0].step[0].entry = NULL, "step 0: entry is NULL");
+    REFUSED(d.image[0].step[0].entry = "", "step 0: entry is");
+    REFUSED(d.image[0].step[0].entry = "a_name_of_more_letters_than_there_is_room_for", "step 0: entry is");
+    REFUSED(d.image[0].step[0].threads = 0, "threads is 0");
+    REFUSED(d.image[0].step[0].threads = 1025, "threads is 1025");
+    REFUSED(d.image[0].step[0].smem = -1, "smem is -1");
+    REFUSED(d.image[0].step[0].br = -64, "br is -64");
+    REFUSED(d.image[0].step[0].per_sm = 33, "per_sm is 33");
+    REFUSED(d.image[0].step[0].cluster = 0, "cluster is 0");
+    REFUSED(d.image[0].step[0].counter = 2, "counter is 2");
+    REFUSED(d.image[0].step[0].maps = 5, "maps is 5");
+    REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].tensor = 4), "map 0: tensor is 4");
+    REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].cols = 0), "map 0: cols is 0");
+    REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].cols = 8, d.image[0].step[0].map[0].rows = 8, d.image[0].step[0].map[0].swizzle = 16),
+            "map 0: swizzle is 16");
+    UNLOADED(d.bytes[d.image[0].size / 2] ^= 1);
+    UNLOADED(d.image[0].step[0].threads += 32);
+    UNLOADED(d.image[0].step[0].br *= 2);
+    UNLOADED(d.image[0].config = "naive:br=16");
+    UNLOADED(d.image[0].source = "00000000000000000000000000000000");
+    free(d.bytes);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = 1;
+    if (argc != 3)
+        return 2;
+    for (int t = 0; t < 3; t++)
+        for (size_t i = 0; i < sizeof in[t] / sizeof in[t][0]; i++) {
+            float x;
+            uint32_t u;
+            seed = seed * 6364136223846793005u + 1442695040888963407u;
+            x = (float)(int32_t)(seed >> 32) * 9e-10f;
+            memcpy(&u, &x, sizeof u);
+            in[t][i] = (uint16_t)(u >> 16);
+        }
+    if (strcmp(argv[1], "faults")) {
+        run(argv[2], !strcmp(argv[1], "only"));
+    } else {
+        what_is_missing(argv[2]);
+        what_is_damaged(argv[2]);
+    }
+    printf("%s %s on %s: %s\n", BUNDLE.name, argv[1], argv[2], failures ? "failed" : "ok");
+    return failures != 0;
+}

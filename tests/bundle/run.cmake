@@ -1,0 +1,52 @@
+# cmake -DCOMMAND=fagen -DARCHIVE=libfagen.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DWORK=scratch -P run.cmake
+# Emits bundles, compiles each as C99 and as C++11, and runs the programs on the simulator where there is no NVRTC, no template that can
+# be loaded, and no disk cache: nothing but the bundle can have made the kernels.
+cmake_minimum_required(VERSION 3.16)
+function(fa_run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
+  if(failed)
+    message(FATAL_ERROR "${ARGN}\n${failed}\n${text}")
+  endif()
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+file(MAKE_DIRECTORY ${WORK}/templates)
+file(WRITE ${WORK}/templates/flash_fwd_mma.lua "error('a template was loaded')\n")
+set(bare ${CMAKE_COMMAND} -E env FAGEN_NVRTC=/nonexistent FAGEN_TEMPLATE_DIR=${WORK}/templates FAGEN_CACHE_DIR=${WORK}/cache HOME=/nonexistent)
+set(warnings -Wall -Wextra -Wpedantic -Werror)
+set(system -lm -ldl -lpthread)
+
+# name, device, arguments of emit
+foreach(row "ampere|sim:sm_80|--arch|compute_80,sm_80,sm_90a|-n|128"
+            "hopper|sim:sm_90a|--arch|compute_90|-n|128,4096"
+            "cluster|sim:sm_90a|--arch|compute_90|--config|flash_fwd_wgmma:cluster=2"
+            "counter|sim:sm_90a|--arch|compute_90|--config|flash_fwd_wgmma:grid=2")
+  string(REPLACE "|" ";" words "${row}")
+  list(POP_FRONT words name device)
+  set(file ${WORK}/${name}.c)
+  fa_run(${COMMAND} emit --bundle -d 64 --mask none,causal ${words} -o ${file})
+  fa_run(${CC} -std=c99 ${warnings} -I${INCLUDE} -c ${file} -o ${WORK}/${name}.o)
+  fa_run(${CC} -std=c99 ${warnings} -I${INCLUDE} -DBUNDLE=${name} ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/${name}.o ${ARCHIVE} ${system} -o ${WORK}/${name})
+  fa_run(${bare} ${WORK}/${name} only ${device})
+endforeach()
+fa_run(${bare} ${WORK}/ampere only sim:sm_86) # PTX of an older chip, where nothing better is there
+if(EXISTS ${WORK}/cache)
+  message(FATAL_ERROR "a disk cache was made")
+endif()
+fa_run(${bare} ${WORK}/ampere first sim:sm_80)
+fa_run(${bare} ${WORK}/ampere first sim:sm_86)
+fa_run(${bare} ${WORK}/ampere faults sim:sm_80)
+fa_run(${CXX} -std=c++11 ${warnings} -x c++ -I${INCLUDE} -DBUNDLE=ampere ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/ampere.c -x none ${SHARED} ${system} -o ${WORK}/cxx)
+get_filename_component(folder ${SHARED} DIRECTORY)
+fa_run(${bare} LD_LIBRARY_PATH=${folder} ${WORK}/cxx only sim:sm_80)
+
+# The same command gives the same file, and so does the command that the file names.
+file(READ ${WORK}/ampere.c first)
+string(REGEX MATCH "fagen (emit [^\n]*)" found "${first}")
+separate_arguments(again UNIX_COMMAND "${CMAKE_MATCH_1}")
+execute_process(COMMAND ${CMAKE_COMMAND} -E make_directory ${WORK}/again)
+execute_process(COMMAND ${COMMAND} ${again} WORKING_DIRECTORY ${WORK}/again RESULT_VARIABLE failed ERROR_VARIABLE text)
+file(READ ${WORK}/again/ampere.c second)
+if(failed OR NOT first STREQUAL second)
+  message(FATAL_ERROR "${again}\n${text}\ngives another file")
+endif()
