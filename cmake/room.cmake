@@ -29,6 +29,12 @@ if(FAGEN_SANITIZE)
   target_link_options(fagen_flags INTERFACE -fsanitize=address,undefined)
 endif()
 
+if(FAGEN_FUZZ)
+  target_compile_options(fagen_flags INTERFACE -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+    -fno-omit-frame-pointer -g -UNDEBUG)
+  target_link_options(fagen_flags INTERFACE -fsanitize=address,undefined)
+endif()
+
 if(FAGEN_PORTABLE) # all other libraries are static in every build
   target_link_options(fagen_flags INTERFACE -static-libgcc -s)
 endif()

@@ -121,7 +121,7 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     strcat(file, ".lua");
     luaL_checkstack(L, 16, NULL);
     fa_sandbox_env(L);
-    g->none = (fa_output){ .files = &g->files };
+    g->none = (fa_output){ .files = &g->files, .closed = true };
     fa_template_provide(L, -1, &g->none);
     fa_template_include(L, -1, &g->none, file);
     if (!lua_istable(L, -1))

@@ -29,6 +29,7 @@ struct fa_gen {
     fa_sandbox *sb;
     fa_files files;
     fa_output none;    /* what a .lua may include with; takes no text */
+    fa_output output;  /* of the render under way; closed between renders */
     fa_family *family;
     size_t n;
 };

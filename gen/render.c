@@ -18,7 +18,6 @@ typedef struct job {
     fa_point point;
     bool supported;
     fa_source source;
-    fa_output output;
 } job;
 
 /* The parameter struct as the templates print it. */
@@ -95,10 +94,10 @@ static int run(lua_State *L)
     push_params(L);
     lua_setfield(L, env, "params");
     set_texts(L, env, j);
-    fa_template_provide(L, env, &j->output);
+    fa_template_provide(L, env, &j->g->output);
     strcpy(file, j->family->name);
     strcat(file, ".cu");
-    fa_template_include(L, env, &j->output, file);
+    fa_template_include(L, env, &j->g->output, file);
     return 0;
 }
 
@@ -117,29 +116,33 @@ fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa
         st = f ? fa_family_config(&config, f, c) : FA_INVALID;
     if (st != FA_OK)
         return st;
-    job j = { .g = g, .family = f, .p = &norm, .c = &config, .a = a, .budget = budget, .output = { .files = &g->files } };
+    job j = { .g = g, .family = f, .p = &norm, .c = &config, .a = a, .budget = budget };
+    fa_output *o = &g->output;
+    *o = (fa_output){ .files = &g->files };
     fa_config_print(name, sizeof name, &config);
     st = fa_sandbox_run(g->sb, run, &j, &error);
+    o->closed = true;
     if (st != FA_OK)
         fa_template_fail(&g->files, st, name, error);
     else if (!j.point.fits)
         st = fa_family_reject(f, &norm, a, &config, &j.point, j.supported);
     if (st != FA_OK) {
-        fa_output_free(&j.output);
+        fa_output_free(o);
         return st;
     }
     *out = j.source;
-    fa_text_add(&j.output.text, "", 0);
-    fa_text_add(&j.output.lined, "", 0);
-    if (j.output.text.oom || j.output.lined.oom) {
-        fa_output_free(&j.output);
+    fa_text_add(&o->text, "", 0);
+    fa_text_add(&o->lined, "", 0);
+    if (o->text.oom || o->lined.oom) {
+        fa_output_free(o);
         *out = (fa_source){ 0 };
         return fa_fail(FA_NOMEM, "no memory for the text of %s", name);
     }
-    out->text = j.output.text.s;
-    out->text_size = j.output.text.n;
-    out->lined = j.output.lined.s;
-    out->lined_size = j.output.lined.n;
+    out->text = o->text.s;
+    out->text_size = o->text.n;
+    out->lined = o->lined.s;
+    out->lined_size = o->lined.n;
+    o->text = o->lined = (fa_text){ 0 };
     XXH128_hash_t h = XXH3_128bits(out->text, out->text_size);
     out->hash[0] = h.low64;
     out->hash[1] = h.high64;

@@ -10,15 +10,25 @@
 #include <string.h>
 #include <time.h>
 
-#define HOOK_EVERY 1000               /* instructions between two looks at the limits */
-#define CHURN_BYTES ((size_t)4 << 30) /* allocated in one run, freed or not: bounds the time spent inside copies */
-#define SECONDS 20                    /* the last resort, for work that is neither instructions nor memory */
+#define HOOK_EVERY 100                  /* instructions between two looks at the limits */
+#define CHURN_BYTES ((size_t)512 << 20) /* allocated in one run, freed or not: bounds the time spent inside copies */
+#define BLOCK_BYTES ((size_t)16 << 20)  /* of one block: bounds what a single instruction can compare or convert */
+#define DEEP 16000                      /* calls within calls: before the memory ends, which could not say where */
+#define DEEP_EVERY (64 * HOOK_EVERY)    /* instructions between two looks at that, which take longer */
+
+/* The last resort, for work that is neither steps nor memory (comparing long strings, passing long lists on): processor time of
+ * this thread, so that a busy host changes nothing; instructions that did run earn some, so that a slow host changes nothing. */
+#define CPU_NS 500000000
+#define CPU_NS_PER_INSTRUCTION 200
+#define LOOK_NS 10000000 /* between two readings of that clock, which is a system call */
 
 struct fa_sandbox {
     lua_State *L;
     size_t held, churn;
-    int64_t steps; /* left in this run */
-    time_t deadline;
+    int64_t steps, limit; /* left in this run; of each run */
+    int64_t ran;          /* instructions of this run */
+    int64_t cpu, look;    /* when the run began, by CLOCK_THREAD_CPUTIME_ID; when to read that next, by CLOCK_MONOTONIC */
+    int depth; /* of includes */
     bool host_oom;
     char error[1536];
 };
@@ -34,7 +44,7 @@ static void *allocate(void *ud, void *ptr, size_t old, size_t size)
         return NULL;
     }
     if (size > old) {
-        if (size - old > FA_SANDBOX_BYTES - sb->held || size - old > CHURN_BYTES - sb->churn)
+        if (size > BLOCK_BYTES || size - old > FA_SANDBOX_BYTES - sb->held || size - old > CHURN_BYTES - sb->churn)
             return NULL;
         sb->churn += size - old;
     }
@@ -56,18 +66,32 @@ static fa_sandbox *of(lua_State *L)
     return ud;
 }
 
-static time_t now(void)
+int fa_sandbox_nest(lua_State *L, int by)
+{
+    return of(L)->depth += by;
+}
+
+static int64_t now(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec;
+    clock_gettime(clock, &t);
+    return t.tv_sec * 1000000000ll + t.tv_nsec;
+}
+
+static bool late(fa_sandbox *sb)
+{
+    int64_t t = now(CLOCK_MONOTONIC);
+    if (t < sb->look)
+        return false;
+    sb->look = t + LOOK_NS;
+    return now(CLOCK_THREAD_CPUTIME_ID) - sb->cpu > CPU_NS + CPU_NS_PER_INSTRUCTION * sb->ran;
 }
 
 /* Takes work off what is left; the limit that is used up, or NULL. */
 static const char *spend(fa_sandbox *sb, double work)
 {
     sb->steps = work < (double)sb->steps ? sb->steps - (int64_t)work : 0;
-    return sb->steps <= 0 ? "the step limit is used up" : now() > sb->deadline ? "the time limit is used up" : NULL;
+    return sb->steps <= 0 ? "the step limit is used up" : late(sb) ? "the time limit is used up" : NULL;
 }
 
 static void charge(lua_State *L, double work)
@@ -79,7 +103,11 @@ static void charge(lua_State *L, double work)
 
 static void on_count(lua_State *L, lua_Debug *ar)
 {
+    of(L)->ran += HOOK_EVERY;
     const char *limit = spend(of(L), HOOK_EVERY);
+    lua_Debug deep;
+    if (!limit && of(L)->ran % DEEP_EVERY == 0 && lua_getstack(L, DEEP, &deep))
+        limit = "calls are nested more than 16000 deep";
     if (!limit)
         return;
     lua_getinfo(L, "Sl", ar);
@@ -93,7 +121,20 @@ static double work_of_table(lua_State *L)
     return lua_istable(L, 1) ? 1 + 16.0 * (double)lua_rawlen(L, 1) : 1;
 }
 
-/* A backtracking match takes at most about subject^(repetitions + 1) steps. */
+/* Of what gives out the values from one place to another: table.unpack. */
+static double work_of_list(lua_State *L)
+{
+    double n = lua_istable(L, 1) ? (double)lua_rawlen(L, 1) : 0, asked = lua_tonumber(L, 3) - lua_tonumber(L, 2);
+    return 1 + 16 * fmax(n, fmin(asked, 1e6)); /* no call returns more */
+}
+
+static double work_of_bytes(lua_State *L)
+{
+    return lua_gettop(L) < 3 || lua_type(L, 1) != LUA_TSTRING ? 1 : 1 + (double)lua_rawlen(L, 1);
+}
+
+/* A backtracking match takes at most about subject^(repetitions + 1) tries, each of which may read a whole set, [...], or compare
+ * what was captured. */
 static double work_of_pattern(lua_State *L)
 {
     size_t n = 0, m = 0, k = 1;
@@ -101,8 +142,8 @@ static double work_of_pattern(lua_State *L)
     if (!s || !p)
         return 1;
     for (size_t i = 0; i < m; i++)
-        k += strchr("*+-?", p[i]) != NULL || (p[i] == '%' && i + 1 < m && (p[i + 1] == 'b' || p[i + 1] == 'f'));
-    return 1 + pow((double)n + 1, (double)k) / 8 + (double)n;
+        k += strchr("*+-?", p[i]) != NULL || (p[i] == '%' && i + 1 < m && p[i + 1] && strchr("bf123456789", p[i + 1]));
+    return 1 + pow((double)n + 1, (double)k) * ((double)m + 2) / 16 + (double)n;
 }
 
 static double work_of_string(lua_State *L)
@@ -120,6 +161,8 @@ static double work_of_string(lua_State *L)
         return lua_gettop(L);                               \
     }
 CHARGED(charged_table, work_of_table)
+CHARGED(charged_list, work_of_list)
+CHARGED(charged_bytes, work_of_bytes)
 CHARGED(charged_pattern, work_of_pattern)
 CHARGED(charged_string, work_of_string)
 
@@ -136,12 +179,13 @@ static int safe_tostring(lua_State *L)
 
 static int safe_format(lua_State *L)
 {
-    const char *f = luaL_checkstring(L, 1);
-    while ((f = strchr(f, '%'))) {
+    size_t n;
+    const char *f = luaL_checklstring(L, 1, &n), *end = f + n;
+    while ((f = memchr(f, '%', (size_t)(end - f)))) { /* past zero bytes too, as format itself goes */
         f += 1 + strspn(f + 1, "-+ #0123456789.");
         if (*f == 'p')
             return luaL_error(L, "'%%p' prints an address, which differs from run to run");
-        f += *f != 0;
+        f += f < end;
     }
     for (int i = 2; i <= lua_gettop(L); i++)
         if (lua_type(L, i) != LUA_TNUMBER && lua_type(L, i) != LUA_TSTRING && lua_type(L, i) != LUA_TBOOLEAN)
@@ -242,8 +286,8 @@ typedef struct allowed {
 
 static const allowed names[] = {
     { NULL, "assert", NULL },   { NULL, "error", NULL },     { NULL, "ipairs", NULL },    { NULL, "select", NULL },
-    { NULL, "tonumber", NULL }, { NULL, "type", NULL },      { NULL, "tostring", safe_tostring },
-    { "string", "byte", NULL }, { "string", "char", NULL },  { "string", "find", charged_pattern },
+    { NULL, "tonumber", charged_string }, { NULL, "type", NULL },      { NULL, "tostring", safe_tostring },
+    { "string", "byte", charged_bytes }, { "string", "char", NULL },  { "string", "find", charged_pattern },
     { "string", "format", safe_format },                     { "string", "gmatch", charged_pattern },
     { "string", "gsub", charged_pattern },                   { "string", "len", NULL },
     { "string", "lower", charged_string },                   { "string", "match", charged_pattern },
@@ -251,7 +295,7 @@ static const allowed names[] = {
     { "string", "sub", NULL },                               { "string", "upper", charged_string },
     { "table", "concat", charged_table },                    { "table", "insert", charged_table },
     { "table", "remove", charged_table },                    { "table", "sort", charged_table },
-    { "table", "unpack", charged_table },
+    { "table", "unpack", charged_list },
     { "math", "abs", NULL },    { "math", "ceil", NULL },    { "math", "exp", NULL },     { "math", "floor", NULL },
     { "math", "fmod", NULL },   { "math", "huge", NULL },    { "math", "log", NULL },     { "math", "max", NULL },
     { "math", "maxinteger", NULL },                          { "math", "min", NULL },     { "math", "mininteger", NULL },
@@ -353,6 +397,7 @@ fa_status fa_sandbox_open(fa_sandbox **out)
         free(sb);
         return fa_fail(FA_NOMEM, "no memory for a Lua state");
     }
+    sb->limit = FA_SANDBOX_STEPS;
     const char *error;
     fa_status st = fa_sandbox_run(sb, setup, NULL, &error);
     if (st != FA_OK) {
@@ -362,6 +407,11 @@ fa_status fa_sandbox_open(fa_sandbox **out)
     }
     *out = sb;
     return FA_OK;
+}
+
+void fa_sandbox_limit(fa_sandbox *sb, int64_t steps)
+{
+    sb->limit = steps;
 }
 
 void fa_sandbox_close(fa_sandbox *sb)
@@ -395,8 +445,11 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     if (sb->held > FA_SANDBOX_BYTES / 4)
         lua_gc(L, LUA_GCCOLLECT);
     sb->churn = 0;
-    sb->steps = FA_SANDBOX_STEPS;
-    sb->deadline = now() + SECONDS;
+    sb->steps = sb->limit;
+    sb->depth = 0;
+    sb->ran = 0;
+    sb->cpu = now(CLOCK_THREAD_CPUTIME_ID);
+    sb->look = 0;
     sb->host_oom = false;
     lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
     lua_pushcfunction(L, locate);

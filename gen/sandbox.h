@@ -7,14 +7,18 @@
 #define FA_GEN_SANDBOX_H
 #include <fagen.h>
 #include <lua.h>
+#include <stdint.h>
 
-#define FA_SANDBOX_BYTES (64 << 20)    /* memory held at one time */
-#define FA_SANDBOX_STEPS 200000000     /* Lua instructions of one call; library calls are charged by their work */
+#define FA_SANDBOX_BYTES (32 << 20)    /* memory held at one time; the text it writes has limits of its own */
+#define FA_SANDBOX_STEPS 50000000     /* Lua instructions of one call; library calls are charged by their work */
 
 typedef struct fa_sandbox fa_sandbox;
 
 fa_status fa_sandbox_open(fa_sandbox **out);
 void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
+
+/* Later runs get so many steps at most; for those who feed it what nobody wrote with care. */
+void fa_sandbox_limit(fa_sandbox *sb, int64_t steps);
 
 /* Runs fn(L) with job as its only argument, a light userdata, under fresh limits. Everything that touches the state goes
  * through here. On failure the result is what Lua raised, in *error until the next run ("templates/x.cu:3: ..."); the
@@ -23,6 +27,8 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
 
 /* Inside a run. Pushes a new environment: the allowed names, fresh copies, strict about undefined ones. */
 void fa_sandbox_env(lua_State *L);
+/* How deep includes are, after `by` more: each run begins at 0, however the one before ended. */
+int fa_sandbox_nest(lua_State *L, int by);
 /* Pushes the chunk compiled from text with the environment at index env. Raises Lua's syntax error. */
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname);
 /* Makes reading an absent field of the table at index an error: "<what> has no field 'x'". */

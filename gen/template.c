@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define DEPTH 16                 /* of includes */
-#define OUTPUT_BYTES (16 << 20)  /* of one rendered text */
+#define OUTPUT_BYTES (2 << 20)   /* of one rendered text, and four times as many with its #line */
 
 /* --- from template to Lua, line by line --- */
 
@@ -117,7 +117,7 @@ fa_status fa_template_translate(fa_text *out, const fa_file *f, int index)
 /* __value(v, expression): the text of a value, or an error that names the expression. */
 static int value(lua_State *L)
 {
-    const char *expr = lua_tostring(L, 2);
+    const char *expr = luaL_checkstring(L, 2);
     lua_Number x;
     switch (lua_type(L, 1)) {
     case LUA_TSTRING:
@@ -184,14 +184,18 @@ static int put_line(lua_State *L)
     fa_output *o = lua_touserdata(L, lua_upvalueindex(1));
     int line = (int)lua_tointeger(L, 1), file = (int)lua_tointeger(L, 2), top = lua_gettop(L);
     size_t start = o->text.n, n;
+    if (file < 0 || file >= o->files->n || line < 1) /* a script can name what the translation names */
+        return luaL_error(L, "__line is not for scripts");
+    if (o->closed)
+        return luaL_error(L, "text where none can be written");
     for (int i = 3; i <= top; i++) {
-        const char *s = lua_tolstring(L, i, &n);
+        const char *s = luaL_checklstring(L, i, &n);
         fa_text_add(&o->text, s, n);
     }
     fa_text_add(&o->text, "\n", 1);
     if (o->text.oom || o->lined.oom)
         return luaL_error(L, "no memory for the text");
-    if (o->text.n > OUTPUT_BYTES)
+    if (o->text.n > OUTPUT_BYTES || o->lined.n > 4 * OUTPUT_BYTES)
         return luaL_error(L, "the text is longer than %d bytes", OUTPUT_BYTES);
     const char *s = o->text.s + start;
     n = o->text.n - start;
@@ -227,7 +231,7 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
     if (fa_files_get(o->files, &index, name) != FA_OK)
         luaL_error(L, "%s", fa_last_error());
     fa_file *f = &o->files->file[index];
-    if (o->depth >= DEPTH)
+    if (fa_sandbox_nest(L, 0) >= DEPTH)
         luaL_error(L, "include \"%s\": more than %d deep", name, DEPTH);
     snprintf(chunk, sizeof chunk, "@templates/%s", f->name);
     if (!lua && !f->code.s && fa_template_translate(&f->code, f, index) != FA_OK) {
@@ -239,9 +243,9 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
         fa_sandbox_load(L, env, f->bytes, f->size, chunk);
     else
         fa_sandbox_load(L, env, fa_text_cstr(&f->code), f->code.n, chunk);
-    o->depth++;
+    fa_sandbox_nest(L, 1);
     lua_call(L, 0, 1);
-    o->depth--;
+    fa_sandbox_nest(L, -1);
 }
 
 static int include(lua_State *L)

@@ -257,7 +257,7 @@ static void finish(dec *d)
         sim_dec_fail(d, why);
     }
     sim_insn *o = d->o;
-    if (d->f->chunk_left < (size_t)d->n) {
+    if (!d->f->chunk || d->f->chunk_left < (size_t)d->n) {
         d->f->chunk_left = 4096;
         d->f->chunk = sim_ptx_keep(d->p, d->f->chunk_left * sizeof *d->f->chunk);
     }

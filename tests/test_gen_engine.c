@@ -2,7 +2,6 @@
 #include "gen/text.h"
 #include "test_gen_toy.h"
 #include <sys/stat.h>
-#include <time.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -201,85 +200,6 @@ Test(engine, one_render_leaves_nothing_for_the_next)
     toy_remove(dir, NULL);
 }
 
-/* Scripts that must end in an error, soon. */
-static const char *const attacks[] = {
-    "while true do end",
-    "repeat until false",
-    "::a:: goto a",
-    "local function f() return f() end f()",
-    "local function f() return 1 + f() end f()",
-    "local s = ('x'):rep(1 << 40)",
-    "local s = 'x' for i = 1, 100 do s = s .. s end",
-    "local t = {} for i = 1, 1 << 40 do t[i] = i end",
-    "for i = 1, 1 << 40 do local s = ('x'):rep(1 << 24) end",
-    "local s = ('a'):rep(40) local n = s:find(('a*'):rep(40) .. 'b')",
-    "local s = ('a'):rep(1 << 20) for i = 1, 1 << 30 do local n = s:find('b', 1, true) end",
-    "local s = ('('):rep(1 << 20):match(('.-'):rep(20) .. 'x')",
-    "local t = {} for i = 1, 200000 do t[i] = i % 7 end for i = 1, 1 << 20 do table.sort(t) end",
-    "local t = {} for i = 1, 1 << 20 do table.insert(t, 1, i) end",
-    "local t = table.unpack({}, 1, 1 << 30)",
-    "local t = {} table.concat(t, ('x'):rep(1 << 20), 1, 1 << 40)",
-    "string.format('%p', {})",
-    "tostring({})",
-    "tostring(error)",
-    "string.format('%s', {})",
-    "load('return 1')()",
-    "loadstring('return 1')",
-    "dofile('/etc/passwd')",
-    "require 'os'",
-    "os.exit(1)",
-    "io.open('/etc/passwd')",
-    "debug.getregistry()",
-    "package.loadlib('x', 'y')",
-    "collectgarbage()",
-    "for k in pairs({}) do end",
-    "for k in next, {} do end",
-    "print('x')",
-    "math.random()",
-    "math.randomseed(1)",
-    "string.dump(function() end)",
-    "setmetatable({}, {})",
-    "getmetatable('').__index = nil",
-    "rawset(_G, 'x', 1)",
-    "rawget({}, 1)",
-    "pcall(error)",
-    "xpcall(error, error)",
-    "coroutine.wrap(function() end)()",
-    "table.move({}, 1, 1 << 50, 2)",
-    "utf8.char(1)",
-    "string.pack('i', 1)",
-    "os.time()",
-    "_G.x = 1",
-    "sorted({ [{}] = 1 })",
-    "include 'toy.lua\0x'",
-    "include(('x'):rep(1 << 20))",
-    "error({})",
-    "error()",
-    "('x').y.z = 1",
-    "local s = (('x'):rep(1 << 25):gsub('x', 'yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyy'))",
-    "\x1bLua",
-};
-
-Test(engine, attacks, .timeout = 300)
-{
-    char dir[64];
-    toy_dir(dir, "");
-    for (size_t i = 0; i < COUNT(attacks); i++) {
-        char cu[512];
-        struct timespec t0, t1;
-        fa_source s;
-        snprintf(cu, sizeof cu, "ok\n//| %s\nafter\n", attacks[i]);
-        toy_write(dir, "toy.cu", cu);
-        clock_gettime(CLOCK_MONOTONIC, &t0);
-        fa_status st = toy_render(dir, &s);
-        clock_gettime(CLOCK_MONOTONIC, &t1);
-        cr_expect_eq(st, FA_TEMPLATE, "\"%s\" gave %s: %s", attacks[i], fa_status_name(st), s.text ? s.text : fa_last_error());
-        cr_expect_leq(t1.tv_sec - t0.tv_sec, 30, "\"%s\" took %ld s", attacks[i], (long)(t1.tv_sec - t0.tv_sec));
-        fa_source_free(&s);
-    }
-    toy_remove(dir, NULL);
-}
-
 Test(engine, a_failed_render_does_not_harm_the_next)
 {
     char dir[64];
@@ -327,10 +247,10 @@ Test(engine, the_folder_of_templates)
     cr_expect(strstr(fa_last_error(), "toy.cu is not a regular file"), "%s", fa_last_error());
     unlink(path);
     FILE *f = fopen(path, "wb");
-    cr_assert_eq(ftruncate(fileno(f), (1 << 20) + 1), 0);
+    cr_assert_eq(ftruncate(fileno(f), (1 << 17) + 1), 0);
     fclose(f);
     cr_expect_eq(toy_render(dir, &s), FA_TEMPLATE);
-    cr_expect(strstr(fa_last_error(), "1048577 bytes; accepted: at most 1048576"), "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "131073 bytes; accepted: at most 131072"), "%s", fa_last_error());
     toy_remove(dir, NULL);
 }
 
