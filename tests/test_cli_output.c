@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -36,7 +37,12 @@ static const struct {
     { "emit --bundle -d 64,72 --arch sm_80,compute_80 -o k.c --json -q", "name output bytes images rows.3.problem rows.3.arch rows.3.ptx rows.3.config rows.3.source" },
     { "cache ls --json", "roots.0.path kernels records.measured damaged bytes" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
-    { "show -d 64 -n 128 --json", "device.simulated problem config where why explain alternatives.0.config records model_records" },
+    { "show -d 64 -n 128 --json", "device.simulated problem config where why explain margin.model margin.model_best "
+      "anatomy.key.key anatomy.key.text anatomy.key.arch anatomy.key.compiler anatomy.key.options anatomy.kernels.0.registers anatomy.kernels.0.spill_stores "
+      "anatomy.occupancy.blocks_sm anatomy.occupancy.limiter anatomy.templates.0.file anatomy.templates.0.lines on_record modelled_on_record "
+      "alternatives.0.config alternatives.0.behind records model_records" },
+    { "show bf16,d=64 --ptx --json", "form text" },
+    { "show bf16,d=64 --source --json", "form text" },
     { "run -d 64 -n 64 --heads 1 --counters --check --json", "device.arch explain seconds counters.instructions counters.global_read counters.tensors.0.tensor check.ok" },
     { "verify --count 2 --json", "device ran failed skipped cases.0.case cases.0.ok" },
     { "verify -d 64 -n 48 --json", "ran cases.0.max_error" },
@@ -69,6 +75,51 @@ Test(cli_output, literature)
     j = cli_json("model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --sram 64KiB --json", 0);
     cr_expect(json_is_true(at(j, "tile.fits")));
     json_decref(j);
+}
+
+Test(cli_output, show_key)
+{
+    char words[200], key[33];
+    json_t *j = cli_json("show 'bf16,d=64,n=128' --json", 1); /* no such field: a word that is no key is a problem */
+    json_decref(j);
+    j = cli_json("show bf16,d=64 --json", 0);
+    snprintf(key, sizeof key, "%s", json_string_value(at(j, "anatomy.key.key")));
+    cr_expect(json_is_true(at(j, "anatomy.cached")) || json_is_false(at(j, "anatomy.cached")));
+    json_decref(j);
+    snprintf(words, sizeof words, "show %.12s --json", key);
+    j = cli_json(words, 0);
+    cr_expect_str_eq(json_string_value(at(j, "key")), key);
+    cr_expect_str_eq(json_string_value(at(j, "about.problem")), "bf16,d=64,dv=64,mask=none,o=bf16,align=16");
+    cr_expect(json_is_true(at(j, "same_today")) && json_integer_value(at(j, "kernels.0.registers")) > 0);
+    json_decref(j);
+    snprintf(words, sizeof words, "show %s --source", key);
+    cli_result r = cli_run(words), again = cli_run("show bf16,d=64 --source");
+    cr_expect(r.code == 0 && again.code == 0 && !strcmp(r.out, again.out), "%s%s", r.err, again.err);
+    cli_result_free(&r);
+    cli_result_free(&again);
+    cli_scratch_write("mask.cu", "// another\n", 11);
+    snprintf(words, sizeof words, "FAGEN_TEMPLATE_DIR=. show %s --json", key);
+    j = cli_json(words, 0);
+    cr_expect(json_is_false(at(j, "same_today")), "another text has another key");
+    json_decref(j);
+}
+
+/* The disassembler is handed a cubin; one that fails is told of. */
+Test(cli_output, show_sass)
+{
+    static const char tool[] = "#!/bin/sh\n/usr/bin/od -An -N4 -c \"$2\"; echo $1\n", broken[] = "#!/bin/sh\nexit 3\n";
+    char words[200], here[100];
+    cr_assert(getcwd(here, sizeof here) != NULL);
+    cli_scratch_write("nvdisasm", tool, sizeof tool - 1);
+    cr_assert(chmod("nvdisasm", 0755) == 0);
+    snprintf(words, sizeof words, "PATH=%s show bf16,d=64 --sass -q", here);
+    cli_result r = cli_run(words);
+    cr_expect(r.code == 0 && strstr(r.out, "177   E   L   F") && strstr(r.out, "-c\n"), "%s%s", r.out, r.err);
+    cli_result_free(&r);
+    cli_scratch_write("nvdisasm", broken, sizeof broken - 1);
+    r = cli_run(words);
+    cr_expect(r.code == 7 && strstr(r.err, "nvdisasm -c: it failed"), "%d %s", r.code, r.err);
+    cli_result_free(&r);
 }
 
 Test(cli_output, emit_twice)

@@ -1,0 +1,127 @@
+/* anatomy: the compiler asked, the template's #line directives counted. */
+#include "anatomy.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "runtime/build.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* The lines between two directives are of the file and number that the first names. */
+static void count_lines(cli_anatomy *a, const fa_source *s)
+{
+    int32_t at = -1, line = 0;
+    for (const char *p = s->lined; p && *p; p += strcspn(p, "\n"), p += *p != 0) {
+        char name[40];
+        if (sscanf(p, "#line %d \"templates/%39[^\"]\"", &line, name) == 2) {
+            for (at = 0; at < a->files && strcmp(a->file[at].name, name);)
+                at++;
+            if (at == a->files && at < CLI_ANATOMY_FILES) {
+                a->files++;
+                memcpy(a->file[at].name, name, sizeof name);
+                a->file[at].first = line;
+            }
+        } else if (at >= 0 && at < a->files) {
+            a->file[at].first = line < a->file[at].first ? line : a->file[at].first;
+            a->file[at].last = line > a->file[at].last ? line : a->file[at].last;
+            a->file[at].lines++;
+            line++;
+        }
+    }
+}
+
+static fa_status compile(cli_anatomy *a, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c)
+{
+    const fa_nvrtc *nvrtc;
+    fa_compile_options o;
+    size_t at = 0;
+    fa_status st = fa_compiler_nvrtc(compiler, &nvrtc);
+    if (st != FA_OK)
+        return st;
+    snprintf(a->compiler, sizeof a->compiler, "%s", nvrtc->identity);
+    fa_compile_options_make(&o, nvrtc, a->arch->name, FA_IMAGE_CUBIN);
+    for (int i = 0; i < o.n && at < sizeof a->options; i++)
+        at += (size_t)snprintf(a->options + at, sizeof a->options - at, "%s%s", i ? " " : "", o.list[i]);
+    st = fa_compiler_key(compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, &a->key);
+    return st == FA_OK ? fa_build_image(store, compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, (fa_subject){ p, c }, false, &a->cubin, &a->cached) : st;
+}
+
+void cli_anatomy_make(cli_anatomy *out, fa_gen *g, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c, const fa_arch *arch,
+                      const fa_source *source)
+{
+    fa_problem shape = *p;
+    *out = (cli_anatomy){ .source = source, .arch = arch };
+    count_lines(out, source);
+    if (compile(out, store, compiler, p, c) != FA_OK)
+        snprintf(out->trouble, sizeof out->trouble, "%s", fa_last_error());
+    for (int i = 0; i < source->steps; i++)
+        out->resources[i] = fa_resources_parse(out->cubin.log, source->step[i].entry);
+    fa_problem_fill_shape(&shape);
+    if (fa_model_cost(g, &shape, c, arch, out->resources[0].known ? out->resources[0].registers : 0, &out->cost) != FA_OK)
+        out->cost = (fa_cost){ .seconds = 0 };
+}
+
+void cli_anatomy_free(cli_anatomy *a)
+{
+    fa_entry_free(&a->cubin);
+}
+
+json_t *cli_anatomy_json(const cli_anatomy *a)
+{
+    char key[33], text[33];
+    json_t *steps = json_array(), *files = json_array();
+    fa_key_print(key, a->key);
+    fa_key_print(text, (fa_key){ a->source->hash[0], a->source->hash[1] });
+    for (int i = 0; i < a->source->steps; i++) {
+        const fa_resources *r = &a->resources[i];
+        const fa_step *s = &a->source->step[i];
+        json_array_append_new(steps, json_pack("{s:s,s:i,s:i,s:o,s:o,s:o,s:s}", "entry", s->entry, "threads", s->threads, "smem", s->smem, "registers",
+                                               r->known ? json_integer(r->registers) : json_null(), "spill_stores",
+                                               r->known ? json_integer(r->spill_stores) : json_null(), "spill_loads",
+                                               r->known ? json_integer(r->spill_loads) : json_null(), "note", r->note));
+    }
+    for (int i = 0; i < a->files; i++)
+        json_array_append_new(files, json_pack("{s:s,s:i,s:i,s:i}", "file", a->file[i].name, "first", a->file[i].first, "last", a->file[i].last, "lines",
+                                               a->file[i].lines));
+    return json_pack("{s:{s:o,s:s,s:s,s:o,s:s},s:o,s:o,s:{s:i,s:s,s:o},s:o,s:o,s:o}", "key", "key", a->compiler[0] ? json_string(key) : json_null(), "text",
+                     text, "arch", a->arch->name, "compiler", a->compiler[0] ? json_string(a->compiler) : json_null(), "options", a->options, "cached",
+                     json_boolean(a->cached), "kernels", steps, "occupancy", "blocks_sm", a->cost.blocks_sm, "limiter", a->cost.limiter ? a->cost.limiter : "",
+                     "warps", cli_json_number(a->cost.occupancy), "model_seconds", a->cost.seconds > 0 ? cli_json_number(a->cost.seconds) : json_null(),
+                     "templates", files, "trouble", a->trouble[0] ? json_string(a->trouble) : json_null());
+}
+
+void cli_anatomy_print(const cli_anatomy *a)
+{
+    char hex[33];
+    for (int i = 0; i < a->source->steps; i++) {
+        const fa_resources *r = &a->resources[i];
+        const fa_step *s = &a->source->step[i];
+        printf("resources  %s: ", s->entry);
+        if (r->known && r->spill_stores + r->spill_loads == 0)
+            printf("%d registers, no spills", r->registers);
+        else if (r->known)
+            printf("%d registers, %d + %d bytes spilled", r->registers, r->spill_stores, r->spill_loads);
+        else
+            printf("about %d registers (estimate: not compiled)", a->source->min_regs);
+        printf(", %d threads, %d bytes of shared memory\n", s->threads, s->smem);
+        if (r->note[0])
+            printf("slow       %s: %s\n", s->entry, r->note);
+    }
+    if (a->cost.seconds > 0)
+        printf("occupancy  %d blocks per SM, limited by %s: %.0f %% of its warps\n", a->cost.blocks_sm, a->cost.limiter, 100 * a->cost.occupancy);
+    if (a->trouble[0])
+        printf("cubin      none: %s\n", a->trouble);
+    else
+        printf("cubin      %zu bytes, %s\n", a->cubin.image_size, a->cached ? "out of the disk cache" : "compiled now");
+    if (a->compiler[0]) {
+        fa_key_print(hex, a->key);
+        printf("key        %s of\n", hex);
+    }
+    fa_key_print(hex, (fa_key){ a->source->hash[0], a->source->hash[1] });
+    printf("  text     %s\n  arch     %s\n", hex, a->arch->name);
+    if (a->compiler[0])
+        printf("  options  %s\n  compiler %s\n", a->options, a->compiler);
+    printf("templates  ");
+    for (int i = 0; i < a->files; i++)
+        printf("%s%s %d-%d (%d lines)", i ? ", " : "", a->file[i].name, a->file[i].first, a->file[i].last, a->file[i].lines);
+    printf("\n");
+}
