@@ -53,7 +53,7 @@ static fa_status store(const row *r, void *args, const char *text)
 static const char *option_name(const void *user, size_t i)
 {
     const rows *t = user;
-    return i < t->n ? t->r[i].option->name : NULL;
+    return i >= t->n ? NULL : t->r[i].option->help ? t->r[i].option->name : "";
 }
 
 static fa_status unknown(const rows *t, const char *word)
@@ -68,6 +68,8 @@ static fa_status unknown(const rows *t, const char *word)
     size_t like = 0, len = strlen(name);
     char list[256] = "";
     for (size_t i = 0; len && i < t->n; i++) {
+        if (!t->r[i].option->help)
+            continue;
         if (!strcmp(t->r[i].option->name, name))
             return fa_fail(FA_INVALID, "--%s takes no value; given: \"%.80s\"", name, word);
         if (!strncmp(t->r[i].option->name, name, len)) {
@@ -153,6 +155,8 @@ void cli_args_help(FILE *f, const cli_group *groups, int columns)
     for (; groups->title; groups++) {
         fprintf(f, "\n%s\n", groups->title);
         for (const cli_option *o = groups->options; o->name; o++) {
+            if (!o->help)
+                continue;
             char left[64], right[768], accepted[400] = "";
             char letter[8] = "    ";
             if (o->letter)
@@ -196,6 +200,8 @@ const char *cli_nearest(const char *word, const char *(*next)(const void *user, 
     const char *best = NULL, *name;
     size_t least = strlen(word) / 3 + 2; /* farther than that is a guess */
     for (size_t i = 0; (name = next(user, i)) != NULL; i++) {
+        if (!name[0])
+            continue;
         size_t d = distance(word, name);
         if (d < least && d < strlen(name)) {
             least = d;

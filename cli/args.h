@@ -41,7 +41,7 @@ struct cli_option {
     const cli_kind *kind;  /* NULL: a flag, sets a bool */
     size_t at;             /* offset of the field in the group's struct */
     const char *value;     /* what the help calls the value */
-    const char *help;
+    const char *help;      /* NULL: an option between processes, that is no person's to give: not told of */
     const char *preset;    /* the default, read as if it had been given; NULL = zero */
     int64_t min, max;
     const cli_word *words;

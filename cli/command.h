@@ -15,7 +15,9 @@ extern const cli_option cli_common_options[];
 typedef struct cli {
     const char *command;
     bool json, quiet;
+    char **argv;    /* as the process got it */
     bool color;     /* of standard output */
+    bool color_err; /* of standard error */
     bool tty;       /* standard error is a terminal */
     int columns;    /* COLUMNS, else the terminal's, else 100 */
     bool wide;      /* neither is known: nothing is cut */

@@ -130,8 +130,10 @@ static int run(cli *c, const cli_command *cmd, int argc, char **argv)
     c->json = c->json || common->json;
     c->quiet = common->quiet;
     if (st == FA_OK && common->color == 2)
-        c->color = true;
-    if (st == FA_OK && (common->color == 0 || c->json))
+        c->color = c->color_err = true;
+    if (st == FA_OK && common->color == 0)
+        c->color = c->color_err = false;
+    if (c->json)
         c->color = false;
     if (st == FA_OK && common->help)
         help_command(cmd, c->columns);
@@ -148,11 +150,13 @@ static int run(cli *c, const cli_command *cmd, int argc, char **argv)
 int main(int argc, char **argv)
 {
     bool known;
-    cli c = { .columns = columns_of(&known), .tty = isatty(STDERR_FILENO) };
+    cli c = { .argv = argv, .columns = columns_of(&known), .tty = isatty(STDERR_FILENO) };
     int code;
-    const char *no_color = getenv("NO_COLOR");
+    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+    bool plain = (no_color && no_color[0]) || (term && !strcmp(term, "dumb"));
     c.wide = !known;
-    c.color = isatty(STDOUT_FILENO) && !(no_color && no_color[0]);
+    c.color = isatty(STDOUT_FILENO) && !plain;
+    c.color_err = c.tty && !plain;
     signal(SIGPIPE, SIG_DFL);
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
         c.json = c.json || !strcmp(argv[i], "--json"); /* errors of parsing answer in kind */

@@ -1,11 +1,15 @@
 /* progress: the line on standard error, and the signals that stop what it tells of. */
 #include "progress.h"
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
+#include <unistd.h>
 
-#define BAR 24
-#define QUIET_SECONDS 10
+#define QUIET_SECONDS 10 /* without a line, off a terminal */
+#define STAGE_SECONDS 5  /* between lines, though the stage is new */
+#define DRAW_SECONDS 0.05
 
 double cli_clock(void)
 {
@@ -14,31 +18,78 @@ double cli_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void cli_progress_tell(cli_progress *p, const char *line, double done)
+int cli_progress_columns(void)
 {
-    char stage[40], text[256];
-    const cli *c = p->c;
-    double now = cli_clock();
-    if (c->quiet)
-        return;
-    done = done < 0 ? 0 : done > 1 ? 1 : done;
-    if (!c->tty) {
-        snprintf(stage, sizeof stage, " %.*s ", (int)strcspn(line, " :"), line);
-        if (strstr(p->stages, stage) && now - p->told < QUIET_SECONDS)
-            return;
-        if (!strstr(p->stages, stage))
-            strncat(p->stages, stage, sizeof p->stages - strlen(p->stages) - 1);
-        p->told = now;
-        fprintf(stderr, "%3.0f %%  %s\n", 100 * done, line);
-        return;
-    }
-    int full = (int)(done * BAR);
-    snprintf(text, sizeof text, "[%.*s%.*s] %s", full, "########################", BAR - full, "........................", line);
-    int n = (int)strlen(text), most = c->columns - 1;
-    n = n < most ? n : most;
-    fprintf(stderr, "\r%.*s%*s", n, text, p->shown > n ? p->shown - n : 0, "");
+    const char *text = getenv("COLUMNS");
+    struct winsize w;
+    int n = text ? atoi(text) : 0;
+    if (n <= 0 && ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0)
+        n = w.ws_col;
+    return n > 0 ? n : 100;
+}
+
+static bool seen(cli_progress *p, const char *word, int n)
+{
+    char stage[40];
+    snprintf(stage, sizeof stage, " %.*s ", n, word);
+    if (strstr(p->stages, stage))
+        return true;
+    strncat(p->stages, stage, sizeof p->stages - strlen(p->stages) - 1);
+    return false;
+}
+
+/* The cells that are done in green, where there are colours. */
+static void show(cli_progress *p, const char *text)
+{
+    int n = (int)strlen(text), from = (int)strcspn(text, "#"), full = (int)strspn(text + from, "#");
+    if (p->c->color_err && full)
+        fprintf(stderr, "\r%.*s\033[32m%.*s\033[0m%s", from, text, full, text + from, text + from + full);
+    else
+        fprintf(stderr, "\r%s", text);
+    if (p->shown > n)
+        fprintf(stderr, "%*s", p->shown - n, ""); /* over what was longer */
     fflush(stderr);
     p->shown = n;
+}
+
+void cli_progress_draw(cli_progress *p, const char *stage, const cli_line *line)
+{
+    char text[CLI_LINE_MOST];
+    double now = cli_clock();
+    if (p->c->quiet)
+        return;
+    if (p->c->tty) {
+        if (p->shown && now - p->told < DRAW_SECONDS)
+            return;
+        p->told = now;
+        cli_line_fit(line, cli_progress_columns() - 1, text); /* the last column would wrap */
+        show(p, text);
+        return;
+    }
+    bool first = !p->told, old = seen(p, stage, (int)strcspn(stage, " "));
+    if (!first && now - p->told < (old ? QUIET_SECONDS : STAGE_SECONDS))
+        return;
+    p->told = now;
+    cli_line_plain(line, text);
+    fprintf(stderr, "%s\n", text);
+}
+
+void cli_progress_tell(cli_progress *p, const char *line, double done)
+{
+    cli_line l = { .done = done };
+    if (p->c->tty) {
+        int room = cli_progress_columns() - 30; /* beside the whole bar */
+        cli_line_add(&l, 0, "%s", "");
+        cli_line_add(&l, 0, "%.*s", room > 10 ? room : 10, line);
+        cli_progress_draw(p, line, &l);
+        return;
+    }
+    double now = cli_clock();
+    bool old = seen(p, line, (int)strcspn(line, " :"));
+    if (p->c->quiet || (old && now - p->told < QUIET_SECONDS))
+        return;
+    p->told = now;
+    fprintf(stderr, "%3.0f %%  %s\n", 100 * (done < 0 ? 0 : done > 1 ? 1 : done), line);
 }
 
 void cli_progress_end(cli_progress *p)
@@ -48,12 +99,27 @@ void cli_progress_end(cli_progress *p)
     p->shown = 0;
 }
 
+void cli_progress_anew(cli_progress *p)
+{
+    p->stages[0] = 0;
+}
+
 static volatile sig_atomic_t stopped;
+
+static const char *volatile last_words;
 
 static void stop(int sig)
 {
+    const char *words = last_words;
     (void)sig;
     stopped = 1;
+    if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
+        return;
+}
+
+void cli_interrupt_say(const char *note)
+{
+    last_words = note;
 }
 
 void cli_interrupt_watch(void)

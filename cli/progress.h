@@ -2,6 +2,7 @@
 #ifndef FA_CLI_PROGRESS_H
 #define FA_CLI_PROGRESS_H
 #include "command.h"
+#include "line.h"
 
 typedef struct cli_progress {
     const cli *c;
@@ -12,12 +13,21 @@ typedef struct cli_progress {
 
 /* done: 0 to 1. Off a terminal a line is told when its first word is new, and every 10 seconds otherwise. */
 void cli_progress_tell(cli_progress *p, const char *line, double done);
+/* The same of a line of pieces, as wide as the terminal is now. Off a terminal one is told when the stage is new, but for the first of
+ * all not within 5 seconds of the last, and every 10 seconds otherwise. */
+void cli_progress_draw(cli_progress *p, const char *stage, const cli_line *line);
 /* Clears the line, so that other output may follow. */
 void cli_progress_end(cli_progress *p);
+/* Another work begins: its stages are new. */
+void cli_progress_anew(cli_progress *p);
 
+/* Columns of standard error: COLUMNS, else the terminal's, else 100. */
+int cli_progress_columns(void);
 double cli_clock(void); /* seconds, monotonic */
 
-/* From now on SIGINT and SIGTERM are asked for instead of ending the process; a second one ends it. */
+/* From now on SIGINT and SIGTERM are asked for instead of ending the process; a second one ends it. The first one says so on standard
+ * error, unless note is NULL. */
 void cli_interrupt_watch(void);
+void cli_interrupt_say(const char *note);
 bool cli_interrupted(void);
 #endif

@@ -1,0 +1,28 @@
+/* line: one line about a long work, made of pieces, in as many columns as there are. */
+#ifndef FA_CLI_LINE_H
+#define FA_CLI_LINE_H
+#include <stddef.h>
+
+#define CLI_LINE_PIECES 16
+#define CLI_LINE_MOST 512
+
+typedef struct cli_piece {
+    int rank;       /* the smallest are taken first, as long as they fit; 0 = always */
+    char text[120]; /* ASCII; "" = not there */
+} cli_piece;
+
+typedef struct cli_line {
+    int n;
+    cli_piece piece[CLI_LINE_PIECES]; /* in the order of the line */
+    double done;                      /* 0 to 1: the bar, which stands behind the first piece */
+} cli_line;
+
+/* Appends a piece; more than there is room for are dropped. */
+void cli_line_add(cli_line *l, int rank, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+
+#define CLI_LINE_BAR 4 /* the bar's rank */
+/* The line for a terminal: two blanks between pieces, at most width columns; the bar takes what is left, up to 24 cells. */
+void cli_line_fit(const cli_line *l, int width, char out[CLI_LINE_MOST]);
+/* The line for a file: the percentage, every piece, commas between. */
+void cli_line_plain(const cli_line *l, char out[CLI_LINE_MOST]);
+#endif

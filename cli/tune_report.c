@@ -1,0 +1,249 @@
+/* tune_report: what a tuning found, for people, from its documents. */
+#include "gen/problem.h"
+#include "table.h"
+#include "tune.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LABEL 11 /* columns of a line's first word */
+#define SHOWN 6  /* candidates of a single problem */
+
+static const char *text_at(const json_t *j, const char *name)
+{
+    const char *s = json_string_value(json_object_get(j, name));
+    return s ? s : "";
+}
+
+static long long int_at(const json_t *j, const char *name)
+{
+    return json_integer_value(json_object_get(j, name));
+}
+
+static double real_at(const json_t *j, const char *name)
+{
+    const json_t *v = json_object_get(j, name);
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static bool measured(const json_t *r)
+{
+    return !strcmp(text_at(r, "source"), "measured");
+}
+
+/* "winner     ...", the text wrapped behind the label, which is emptied. */
+static void line(const cli *c, const char *label, fa_text *text)
+{
+    printf("%-*s", LABEL, label);
+    cli_wrap(stdout, fa_text_cstr(text), LABEL, c->wide ? 1 << 20 : c->columns);
+    fa_text_free(text);
+    *text = (fa_text){ 0 };
+}
+
+static void tell_space(const cli *c, const json_t *r)
+{
+    fa_text t = { 0 };
+    fa_text_fmt(&t, "%lld configs: %lld keep the rules, %lld fit the shared memory, %lld the registers; %lld are tried", int_at(r, "space"),
+                int_at(r, "sound"), int_at(r, "fits_shared"), int_at(r, "fits"), int_at(r, "kept"));
+    line(c, "space", &t);
+    const json_t *list = json_object_get(r, "rejected");
+    size_t n = json_array_size(list);
+    for (size_t i = 0; i < n; i++) {
+        const json_t *k = json_array_get(list, i);
+        fa_text_fmt(&t, "%s%lld %s (%s)", i ? ", " : "", int_at(k, "count"), text_at(k, "constraint"), text_at(k, "why"));
+    }
+    if (n)
+        line(c, "pruned", &t);
+}
+
+static void tell_candidates(const cli *c, const json_t *r)
+{
+    fa_text t = { 0 };
+    const json_t *list = json_object_get(r, "candidates");
+    long long failed = int_at(r, "failed"), resumed = int_at(r, "resumed");
+    fa_text_fmt(&t, "%lld compiled, ", int_at(r, "compiled"));
+    if (measured(r))
+        fa_text_fmt(&t, "%lld verified, %lld timed, ", int_at(r, "verified"), int_at(r, "timed"));
+    if (resumed)
+        fa_text_fmt(&t, "%lld of %lld from records, ", resumed, int_at(r, "kept"));
+    fa_text_fmt(&t, "%lld failed", failed);
+    for (size_t i = 0; failed && i < json_array_size(list); i++) {
+        const json_t *k = json_array_get(list, i);
+        if (!strcmp(text_at(k, "outcome"), "ok") || !strcmp(text_at(k, "outcome"), "open"))
+            continue;
+        fa_text_fmt(&t, ", the first by %s: %s", text_at(k, "outcome"), text_at(k, "why"));
+        break;
+    }
+    line(c, "tried", &t);
+}
+
+/* "+3.4 %", "-0.2 %" */
+static const char *percent(double x, char buf[16])
+{
+    snprintf(buf, 16, "%+.1f %%", 100 * x);
+    return buf;
+}
+
+static void tell_gain(fa_text *t, const json_t *r)
+{
+    char buf[16];
+    const json_t *base = json_object_get(r, "baseline");
+    double gain = real_at(r, "gain");
+    if (!isnan(gain) && gain == 0)
+        fa_text_fmt(t, "; this is the default (%s)", text_at(r, "baseline_from"));
+    else if (!isnan(gain))
+        fa_text_fmt(t, "; %s over the default (%s)%s", percent(gain, buf), text_at(r, "baseline_from"), measured(r) ? ", measured beside it" : "");
+    else if (json_is_object(base) && strcmp(text_at(base, "outcome"), "open"))
+        fa_text_fmt(t, "; the default (%s) did not run here: %s", text_at(r, "baseline_from"), text_at(base, "why"));
+}
+
+static void tell_winner(const cli *c, const json_t *r)
+{
+    const json_t *w = json_object_get(r, "winner"), *second = json_object_get(r, "runner_up");
+    fa_text t = { 0 };
+    char span[32], buf[16];
+    fa_text_str(&t, text_at(w, "config"));
+    line(c, "winner", &t);
+    fa_text_str(&t, cli_show_seconds(real_at(w, "seconds")));
+    if (measured(r))
+        fa_text_fmt(&t, " +-%.1f %% (%lld samples), %.1f TFLOP/s", 100 * real_at(w, "spread"), int_at(w, "samples"), real_at(w, "tflops"));
+    else
+        fa_text_fmt(&t, " by the model (%.1f TFLOP/s), never measured", real_at(w, "tflops"));
+    tell_gain(&t, r);
+    line(c, "", &t);
+    if (json_is_object(second)) {
+        double p = real_at(second, "chance"), behind = real_at(second, "behind");
+        fa_text_fmt(&t, "%s: ", text_at(second, "config"));
+        if (behind <= 0)
+            fa_text_fmt(&t, "%s", measured(r) ? "as fast as can be told; the winner takes less shared memory or fewer registers" : "as fast, says the model");
+        else
+            fa_text_fmt(&t, "%s", percent(-behind / (1 + behind), buf));
+        if (behind > 0 && p < 0.01)
+            fa_text_str(&t, " (p < 0.01)");
+        else if (behind > 0 && !isnan(p))
+            fa_text_fmt(&t, " (p = %.2f)", p);
+        if (int_at(r, "alike") > 1)
+            fa_text_fmt(&t, ", and %lld more", int_at(r, "alike") - 1);
+        line(c, "runner-up", &t);
+    }
+    if (text_at(r, "quality")[0] && strcmp(text_at(r, "quality"), "steady")) {
+        fa_text_str(&t, text_at(r, "quality"));
+        line(c, "quality", &t);
+    }
+    tune_show_span(span, sizeof span, real_at(r, "elapsed"));
+    if (json_is_string(json_object_get(r, "saved")))
+        fa_text_fmt(&t, "in %s, after %s%s", text_at(r, "saved"), span, json_is_true(json_object_get(r, "out_of_time")) ? ", when the time was up" : "");
+    else
+        fa_text_fmt(&t, "nowhere: no cache directory can be written (fagen doctor tells why); found after %s", span);
+    line(c, "saved", &t);
+}
+
+static void tell_table(const cli *c, const json_t *r)
+{
+    cli_table table;
+    const json_t *list = json_object_get(r, "candidates");
+    cli_table_open(&table, "outcome >time >TFLOP/s >regs >spills >smem config");
+    for (size_t i = 0; i < json_array_size(list) && i < SHOWN; i++) {
+        const json_t *k = json_array_get(list, i);
+        bool ran = !strcmp(text_at(k, "outcome"), "ok");
+        cli_table_cell(&table, "%s", text_at(k, "outcome"));
+        cli_table_cell(&table, "%s", ran ? cli_show_seconds(real_at(k, "seconds")) : "-");
+        cli_table_cell(&table, "%.1f", real_at(k, "tflops"));
+        cli_table_cell(&table, "%lld", int_at(k, "regs"));
+        cli_table_cell(&table, "%lld", int_at(k, "spills"));
+        cli_table_cell(&table, "%lld", int_at(k, "smem"));
+        cli_table_cell(&table, "%s", text_at(k, "config"));
+    }
+    printf("\n");
+    cli_table_print(&table, c);
+}
+
+void tune_report(const cli *c, const json_t *r, bool alone)
+{
+    fa_text t = { 0 };
+    cli_heading(c, text_at(r, "problem"));
+    if (int_at(r, "space"))
+        tell_space(c, r);
+    if (int_at(r, "kept"))
+        tell_candidates(c, r);
+    if (json_is_object(json_object_get(r, "winner"))) {
+        tell_winner(c, r);
+    } else {
+        fa_text_fmt(&t, "none: %s", text_at(r, "message"));
+        line(c, "winner", &t);
+    }
+    if (alone && json_array_size(json_object_get(r, "candidates")))
+        tell_table(c, r);
+    printf("\n");
+    fflush(stdout);
+}
+
+/* "measured", "model", "stopped", or how it failed */
+static const char *state_of(const json_t *r)
+{
+    const char *status = text_at(r, "status");
+    bool won = json_is_object(json_object_get(r, "winner"));
+    if (!strcmp(status, "FA_INTERRUPTED"))
+        return won ? "in part" : "no time";
+    if (!won)
+        return text_at(r, "message");
+    return json_is_true(json_object_get(r, "out_of_time")) ? "in part" : text_at(r, "source");
+}
+
+static void tell_row(cli_table *t, const fa_problem *p, const json_t *r)
+{
+    char buf[16];
+    const json_t *w = json_object_get(r, "winner"), *second = json_object_get(r, "runner_up");
+    bool won = json_is_object(w);
+    double gain = real_at(r, "gain"), behind = real_at(second, "behind");
+    cli_table_cell(t, "%s", fa_dtype_name(p->dtype));
+    cli_table_cell(t, p->d == p->dv ? "%d" : "%d/%d", p->d, p->dv);
+    cli_table_cell(t, "%s", fa_mask_name(p->mask));
+    cli_table_cell(t, p->hq == p->hkv ? "%dx%d" : "%dx%d/%d", p->b, p->hq, p->hkv);
+    cli_table_cell(t, p->sq == p->sk ? "%d" : "%d:%d", p->sq, p->sk);
+    cli_table_cell(t, "%s", won ? cli_show_seconds(real_at(w, "seconds")) : "-");
+    if (won)
+        cli_table_cell(t, "%.1f", real_at(w, "tflops"));
+    else
+        cli_table_cell(t, "-");
+    cli_table_cell(t, "%s", isnan(gain) ? "-" : percent(gain, buf));
+    cli_table_cell(t, "%s", isnan(behind) ? "-" : percent(-behind / (1 + behind), buf));
+    cli_table_cell(t, "%lld", int_at(r, "kept"));
+    cli_table_cell(t, "%lld", int_at(r, "resumed"));
+    cli_table_cell(t, "%s", r ? state_of(r) : "not reached");
+}
+
+void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, double elapsed)
+{
+    cli_table t;
+    char span[32], brief[80] = "";
+    double logs = 0, most = 0;
+    size_t won = 0, held = 0, resumed = 0;
+    cli_heading(c, "Winners");
+    cli_table_open(&t, "type >d mask >heads >length >time >TFLOP/s >over_default >runner-up >tried >on_record source");
+    for (size_t i = 0; i < l->n; i++) {
+        const json_t *r = results[i];
+        double gain = real_at(r, "gain");
+        tell_row(&t, &l->row[i].problem, r);
+        won += json_is_object(json_object_get(r, "winner"));
+        resumed += int_at(r, "resumed") > 0;
+        if (isnan(gain))
+            continue;
+        held++;
+        logs += log1p(gain);
+        if (gain > most) {
+            most = gain;
+            tune_problem_brief(brief, sizeof brief, &l->row[i].problem);
+        }
+    }
+    cli_table_print(&t, c);
+    tune_show_span(span, sizeof span, elapsed);
+    printf("\n%zu of %zu problems have a winner, after %s", won, l->n, span);
+    if (resumed)
+        printf(", %zu of them with the help of records", resumed);
+    if (held)
+        printf("; %+.1f %% over the default in the geometric mean", 100 * expm1(logs / (double)held));
+    if (brief[0])
+        printf(", most %+.1f %%: %s", 100 * most, brief);
+    printf("\n");
+}

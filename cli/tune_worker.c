@@ -1,0 +1,74 @@
+/* tune_worker: the process behind one device of a fleet. CUDA does not survive a fork, so it is the command once more, with its options
+ * and --worker-on. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"result"}, {"lost"} go out. It ends
+ * with its input, and with its parent. */
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "progress.h"
+#include "tune.h"
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+
+#define VIEW_SECONDS 0.1
+
+static void say(json_t *j)
+{
+    char *text = j ? json_dumps(j, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
+    if (text) {
+        puts(text);
+        fflush(stdout);
+    }
+    free(text);
+    json_decref(j);
+}
+
+static int show(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
+{
+    double *told = user, now = cli_clock();
+    if (now - *told > VIEW_SECONDS) {
+        tune_view v = tune_view_of(t, stage, latest, done);
+        say(json_pack("{s:o}", "view", tune_view_json(&v)));
+        *told = now;
+    }
+    return cli_interrupted();
+}
+
+/* One line of input. False: not a job. */
+static bool work(const tune_args *a, const fa_site *site, const char *line, fa_status *st)
+{
+    fa_problem p;
+    json_t *result, *job = json_loads(line, 0, NULL);
+    const char *text = json_string_value(json_object_get(job, "problem"));
+    double told = 0;
+    bool ok = text && fa_problem_parse(&p, text) == FA_OK;
+    if (ok) {
+        *st = tune_problem(a, site, &p, json_number_value(json_object_get(job, "seconds")), show, &told, &result);
+        say(json_pack("{s:O,s:o}", "at", json_object_get(job, "at"), "result", result));
+    }
+    json_decref(job);
+    return ok;
+}
+
+int tune_worker(cli *c, const tune_args *a)
+{
+    tune_site site;
+    char *line = NULL;
+    size_t cap = 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    cli_interrupt_watch();
+    c->quiet = true;
+    fa_status st = tune_site_open(&site, c, a, a->on);
+    if (st == FA_OK)
+        say(json_pack("{s:s,s:s,s:b}", "ready", a->on, "arch", site.site.arch->name, "timed", site.site.timed));
+    else
+        say(json_pack("{s:s,s:i}", "lost", fa_last_error(), "status", st));
+    while (st == FA_OK && !cli_interrupted() && getline(&line, &cap, stdin) > 0) {
+        if (!work(a, &site.site, line, &st))
+            break;
+        if (tune_goes_on(st) || (st == FA_INTERRUPTED && !cli_interrupted())) /* the context still serves */
+            st = FA_OK;
+    }
+    free(line);
+    tune_site_close(&site);
+    return cli_exit_of(st);
+}
