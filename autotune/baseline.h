@@ -1,10 +1,11 @@
-/* baseline: the candidate that all others are held against: what fa_launch() runs where nothing was tuned. */
+/* baseline: the config that all others are held against: what fa_launch() runs where nothing was tuned. */
 #ifndef FA_AUTOTUNE_BASELINE_H
 #define FA_AUTOTUNE_BASELINE_H
+#include "kin.h"
 #include "tuning.h"
 
-/* Moves that candidate to the front of the ranked list and points t->baseline at it: what ships for the site's chip or the nearest arch,
- * else the model's best. A shipped config that the space does not list is added; t->candidate has room for one more. family: the only
- * one that is searched, or NULL; a shipped config of another is passed over. */
-void fa_baseline_place(fa_tuning *t, fa_gen *g, const fa_site *site, const char *family);
+/* Its place in the ranked pool: what ships for the site's chip or the nearest arch, else the model's best. A shipped config that the space
+ * does not list is added; it is a seed. family: the only one that is searched, or NULL; a shipped config of another is passed over. from
+ * tells which it was. */
+size_t fa_baseline_find(fa_pool *pool, fa_kin *kin, const fa_site *site, const fa_problem *p, const char *family, char from[64]);
 #endif

@@ -4,32 +4,11 @@
 #include <stdlib.h>
 
 #define SECOND_SAMPLES 5
-#define THIRD_SAMPLES 8
+#define LAST_SAMPLES 8
+#define ROUNDS_MOST 2   /* as often is a round taken whose clock moves */
 #define PAIRS_LEAST 8
 #define PAIRS_MOST 48
-#define HALF_ENOUGH 0.005
-
-fa_status fa_contest_sample(fa_contest *c, fa_candidate *k)
-{
-    return fa_bench_sample(c->bench, k->plan, &k->launches, &k->samples);
-}
-
-static void sum_up(fa_candidate *k)
-{
-    k->seconds = fa_samples_median(&k->samples);
-    k->spread = fa_samples_spread(&k->samples);
-    k->count = k->samples.n;
-}
-
-fa_status fa_contest_time(fa_contest *c, fa_candidate *k, int n)
-{
-    fa_status st = FA_OK;
-    for (int i = 0; i < n && st == FA_OK; i++)
-        st = c->sample(c, k);
-    if (st == FA_OK)
-        sum_up(k);
-    return st;
-}
+#define WARM_SAMPLES 5
 
 static bool stopped(fa_contest *c)
 {
@@ -45,25 +24,53 @@ static int faster(const void *a, const void *b)
 /* Sorts, and keeps those within `times` the best. */
 static size_t keep(fa_candidate **e, size_t n, double times)
 {
-    qsort(e, n, sizeof *e, faster);
     size_t left = 0;
+    if (n > 1)
+        qsort(e, n, sizeof *e, faster);
     while (left < n && e[left]->seconds <= times * e[0]->seconds)
         left++;
     return left;
 }
 
+static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
+{
+    fa_status st = fa_lab_sample(c->lab, k, warm);
+    if (st != FA_OK)
+        c->culprit = k;
+    else
+        k->met = true;
+    return st;
+}
+
 /* New samples of all, in turns; the old ones, taken at another time, are dropped. */
-static fa_status round_of(fa_contest *c, fa_candidate **e, size_t n, int samples)
+static fa_status turns(fa_contest *c, fa_candidate **e, size_t n, int samples, fa_span *span)
 {
     fa_status st = FA_OK;
+    *span = (fa_span){ 0 };
     for (size_t i = 0; i < n; i++)
         e[i]->samples.n = 0;
-    for (int s = 0; s < samples && st == FA_OK && !stopped(c); s++)
+    for (int s = 0; s < samples && st == FA_OK && !stopped(c); s++) {
         for (size_t i = 0; i < n && st == FA_OK; i++)
-            st = c->sample(c, e[i]);
+            st = sample(c, e[i], false);
+        fa_span_add(span, fa_lab_gauge(c->lab));
+    }
     for (size_t i = 0; i < n; i++)
         if (e[i]->samples.n)
-            sum_up(e[i]);
+            fa_lab_sum_up(e[i], span);
+    return st;
+}
+
+fa_status fa_contest_round(fa_contest *c, fa_candidate **e, size_t n, double times, int samples, size_t *left)
+{
+    fa_status st = FA_OK;
+    fa_span span;
+    *left = keep(e, n, times);
+    for (int i = 0; i < ROUNDS_MOST && st == FA_OK && *left > 1 && !stopped(c); i++) {
+        st = turns(c, e, *left, samples, &span);
+        if (!fa_span_moved(&span))
+            break;
+    }
+    keep(e, *left, times); /* sorts */
     return st;
 }
 
@@ -72,60 +79,142 @@ static bool smaller(const fa_candidate *a, const fa_candidate *b)
     return a->smem != b->smem ? a->smem < b->smem : a->regs < b->regs;
 }
 
-/* In pairs, each going first every other time. *winner gets a or b. Their times stay those of the last round, where all entrants met
- * under the same clock, but for what the pairs say: the winner has the smaller of the two, the other that times the ratio of the pairs. */
-static fa_status duel(fa_contest *c, fa_candidate *a, fa_candidate *b, fa_candidate **winner)
+/* The finalists' samples, by round: what was taken in one round makes a pair. */
+typedef struct finals {
+    fa_candidate **e;
+    size_t n;
+    double x[FA_CONTEST_FINALISTS][PAIRS_MOST];
+    int rounds[FA_CONTEST_FINALISTS];
+    bool out[FA_CONTEST_FINALISTS]; /* it is slower, that is certain */
+    size_t leader;
+} finals;
+
+static fa_ratio to_leader(const finals *f, size_t k)
 {
-    double x[PAIRS_MOST], y[PAIRS_MOST];
-    fa_ratio r = { 1, INFINITY };
+    int n = f->rounds[k] < f->rounds[f->leader] ? f->rounds[k] : f->rounds[f->leader];
+    return fa_samples_ratio(f->x[k], f->x[f->leader], n);
+}
+
+/* One round of those that are left, whoever began last time goes last. */
+static fa_status meet(fa_contest *c, finals *f, int round, fa_span *span)
+{
     fa_status st = FA_OK;
-    int n = 0;
-    a->samples.n = b->samples.n = 0;
-    while (n < PAIRS_MOST && st == FA_OK && !stopped(c)) {
-        st = c->sample(c, n % 2 ? b : a);
+    for (size_t i = 0; i < f->n && st == FA_OK; i++) {
+        size_t k = (i + (size_t)round) % f->n;
+        if (f->out[k])
+            continue;
+        st = sample(c, f->e[k], false);
         if (st == FA_OK)
-            st = c->sample(c, n % 2 ? a : b);
-        if (st != FA_OK)
-            break;
-        x[n] = a->samples.s[a->samples.n - 1];
-        y[n++] = b->samples.s[b->samples.n - 1];
-        r = fa_samples_ratio(x, y, n);
-        if (n >= PAIRS_LEAST && (r.half < HALF_ENOUGH || fabs(log(r.mean)) > r.half))
-            break;
+            f->x[k][f->rounds[k]++] = f->e[k]->samples.s[f->e[k]->samples.n - 1];
     }
-    if (n == 0) {
-        *winner = a->seconds <= b->seconds ? a : b;
-        return st;
-    }
-    bool tie = fabs(log(r.mean)) <= r.half || fabs(log(r.mean)) < HALF_ENOUGH;
-    double least = fmin(a->seconds, b->seconds);
-    *winner = tie ? (smaller(b, a) ? b : a) : r.mean < 1 ? a : b;
-    a->spread = fa_samples_spread(&a->samples);
-    b->spread = fa_samples_spread(&b->samples);
-    a->count = b->count = n;
-    a->seconds = b->seconds = least;
-    if (!tie)
-        (*winner == a ? b : a)->seconds = least * fmax(r.mean, 1 / r.mean);
+    fa_span_add(span, fa_lab_gauge(c->lab));
     return st;
+}
+
+/* Who leads, who is out; true when nothing is open. */
+static bool settle(finals *f)
+{
+    bool settled = true;
+    for (size_t k = 0; k < f->n; k++)
+        if (!f->out[k] && k != f->leader && to_leader(f, k).mean < 1) {
+            f->leader = k;
+            k = (size_t)-1; /* once more, against the new one: each change makes the leader faster */
+        }
+    for (size_t k = 0; k < f->n; k++) {
+        if (f->out[k] || k == f->leader)
+            continue;
+        fa_ratio r = to_leader(f, k);
+        f->out[k] = log(r.mean) > r.half;
+        settled &= f->out[k] || r.half < FA_CONTEST_TIE;
+    }
+    return settled;
+}
+
+static bool ties(const finals *f, size_t k)
+{
+    fa_ratio r = to_leader(f, k);
+    double slower = log(r.mean);
+    return slower < FA_CONTEST_TIE || (slower <= r.half && slower < 2 * FA_CONTEST_TIE);
+}
+
+/* Their times stay those of the last common round, but for what the pairs say: the leader has the least, the others that times the ratio. */
+static fa_candidate *decide(finals *f, const fa_span *span)
+{
+    size_t winner = f->leader;
+    double least = INFINITY;
+    for (size_t k = 0; k < f->n; k++) {
+        least = fmin(least, f->e[k]->seconds);
+        if (k != f->leader && ties(f, k) && smaller(f->e[k], f->e[winner]))
+            winner = k;
+    }
+    for (size_t k = 0; k < f->n; k++) {
+        double factor = k == f->leader || ties(f, k) ? 1 : fmax(1, to_leader(f, k).mean);
+        fa_lab_sum_up(f->e[k], span);
+        double scale = f->e[k]->seconds > 0 ? least * factor / f->e[k]->seconds : 1;
+        f->e[k]->seconds = least * factor; /* to the bit: a tie is on record as one */
+        f->e[k]->low *= scale;
+        f->e[k]->high *= scale;
+    }
+    return f->e[winner];
+}
+
+static fa_status finals_of(fa_contest *c, fa_candidate **e, size_t n, fa_candidate **winner)
+{
+    finals f = { .e = e, .n = n };
+    fa_span span = { 0 };
+    fa_status st = FA_OK;
+    bool settled = n < 2;
+    for (int round = 0; round < PAIRS_MOST && !settled && st == FA_OK && !stopped(c); round++) {
+        for (size_t i = 0; i < n && round == 0; i++)
+            e[i]->samples.n = 0;
+        st = meet(c, &f, round, &span);
+        settled = st == FA_OK && round + 1 >= PAIRS_LEAST && settle(&f);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (f.rounds[i] < 2) /* ended before there was a pair: the last common round decides */
+            return st;
+    *winner = decide(&f, &span);
+    return st;
+}
+
+static fa_status warm(fa_contest *c, fa_candidate **e, size_t n)
+{
+    fa_status st = FA_OK;
+    for (size_t i = 0; i < n; i++)
+        e[i]->warm_samples.n = 0;
+    for (int s = 0; s < WARM_SAMPLES && st == FA_OK && !stopped(c); s++)
+        for (size_t i = 0; i < n && st == FA_OK; i++)
+            st = sample(c, e[i], true);
+    for (size_t i = 0; i < n; i++)
+        if (e[i]->warm_samples.n)
+            e[i]->warm = fa_samples_median(&e[i]->warm_samples);
+    return st;
+}
+
+fa_status fa_contest_final(fa_contest *c, fa_candidate **e, size_t n, fa_candidate **winner)
+{
+    size_t left = 0;
+    *winner = NULL;
+    if (n == 0)
+        return FA_OK;
+    left = keep(e, n, FA_CONTEST_SECOND);
+    left = left < FA_CONTEST_FIELD ? left : FA_CONTEST_FIELD;
+    fa_status st = fa_contest_round(c, e, left, FA_CONTEST_SECOND, LAST_SAMPLES, &left);
+    left = keep(e, left, FA_CONTEST_LAST);
+    left = left < FA_CONTEST_FINALISTS ? left : FA_CONTEST_FINALISTS;
+    *winner = e[0];
+    if (st == FA_OK)
+        st = finals_of(c, e, left, winner);
+    return st == FA_OK && !stopped(c) ? warm(c, e, left) : st;
 }
 
 fa_status fa_contest_run(fa_contest *c, fa_candidate **e, size_t n, fa_candidate **winner)
 {
-    fa_status st = FA_OK;
+    size_t left = 0;
     *winner = NULL;
     if (n == 0)
         return FA_OK;
-    size_t left = keep(e, n, FA_CONTEST_FIRST);
-    if (left > 1)
-        st = round_of(c, e, left, SECOND_SAMPLES);
-    left = keep(e, left, FA_CONTEST_SECOND);
-    if (left > FA_CONTEST_FINALISTS && st == FA_OK)
-        st = round_of(c, e, left, THIRD_SAMPLES);
-    left = keep(e, left, FA_CONTEST_SECOND);
-    left = left < FA_CONTEST_FINALISTS ? left : FA_CONTEST_FINALISTS;
-    fa_candidate *best = e[0];
-    for (size_t i = 1; i < left && st == FA_OK; i++)
-        st = duel(c, best, e[i], &best);
-    *winner = best;
-    return st;
+    fa_status st = fa_contest_round(c, e, n, FA_CONTEST_FIRST, SECOND_SAMPLES, &left);
+    *winner = e[0];
+    return st == FA_OK ? fa_contest_final(c, e, left, winner) : st;
 }

@@ -1,28 +1,32 @@
-/* contest: verified candidates against each other on the device until one is left: successive halving in turns, then pairs. */
+/* contest: verified candidates against each other until one is left: rounds in turns among ever fewer, then the finals in pairs. */
 #ifndef FA_AUTOTUNE_CONTEST_H
 #define FA_AUTOTUNE_CONTEST_H
-#include "measure.h"
-#include "tuning.h"
+#include "lab.h"
 
-/* More than this times the best after the first short pass, after the second, and what may meet in the finals. */
-#define FA_CONTEST_FIRST 1.5
+/* More than this times the best after the first short pass, after a round, and what meets in the finals. */
+#define FA_CONTEST_FIRST 1.3
 #define FA_CONTEST_SECOND 1.1
-#define FA_CONTEST_FINALISTS 3
+#define FA_CONTEST_LAST 1.03
+#define FA_CONTEST_FINALISTS 6
+#define FA_CONTEST_FIELD 24   /* most that meet in the last common round */
+/* Finals end when every pair's 95 % interval excludes 1 or is within this; what is closer than this is a tie. */
+#define FA_CONTEST_TIE 0.005
 
 typedef struct fa_contest {
-    fa_bench *bench;
-    /* One more sample of the candidate. Stands between the rounds and the device, so that the rounds are tested without one. */
-    fa_status (*sample)(struct fa_contest *, fa_candidate *);
+    fa_lab *lab;
     bool (*stop)(struct fa_contest *); /* true: end now with what there is; may be NULL */
     void *user;
+    fa_candidate *culprit;             /* whose sample failed, where one did */
 } fa_contest;
 
-fa_status fa_contest_sample(fa_contest *c, fa_candidate *k); /* on the bench */
+/* One more round among those of the n entrants that are within `times` the fastest of them: n samples of each in turns, which replace
+ * their old ones. Entrants are sorted by what they now take; *left: how many met. Taken again where the clock moved. */
+fa_status fa_contest_round(fa_contest *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 
-/* The first pass of a candidate: n samples; sets seconds, spread and count. */
-fa_status fa_contest_time(fa_contest *c, fa_candidate *k, int n);
-
-/* Rounds among the n entrants, which all have times; *winner is one of them. Ties go to the smaller footprint: shared memory, then
- * registers; tied candidates end with the same time. */
+/* The finals: all that are within FA_CONTEST_FIRST have met twice, those near the best meet in pairs, each going first every other time.
+ * *winner is one of them. Ties go to the smaller footprint, shared memory, then registers; tied candidates end with the same time.
+ * The times of all are those of the last common round, but for what the pairs say. Finalists get a time with a warm L2. */
 fa_status fa_contest_run(fa_contest *c, fa_candidate **entrant, size_t n, fa_candidate **winner);
+/* The last common round and the finals alone, of entrants that met before. */
+fa_status fa_contest_final(fa_contest *c, fa_candidate **entrant, size_t n, fa_candidate **winner);
 #endif

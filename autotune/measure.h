@@ -15,6 +15,9 @@ void fa_bench_close(fa_bench *b); /* NULL is fine */
  * caller. The first call of a bench warms the device up to a steady clock with this plan. */
 fa_status fa_bench_sample(fa_bench *b, const fa_plan *plan, int *launches, fa_samples *t);
 
+/* The same with a warm L2: every launch has the tensors of the one before. */
+fa_status fa_bench_sample_warm(fa_bench *b, const fa_plan *plan, int *launches, fa_samples *t);
+
 /* Opens, takes n samples, closes. plan NULL: what fa_launch chooses. */
 fa_status fa_measure(fa_context *ctx, const fa_problem *p, const fa_plan *plan, int n, fa_samples *t);
 #endif

@@ -12,15 +12,20 @@ void fa_samples_add(fa_samples *t, double seconds)
     t->s[t->n - 1] = seconds;
 }
 
-static double median(const double *s, int n)
+static void sort(double *sorted, const double *s, int n)
 {
-    double sorted[FA_SAMPLES_MAX];
     for (int i = 0; i < n; i++) {
         int j = i;
         for (; j > 0 && sorted[j - 1] > s[i]; j--)
             sorted[j] = sorted[j - 1];
         sorted[j] = s[i];
     }
+}
+
+static double median(const double *s, int n)
+{
+    double sorted[FA_SAMPLES_MAX];
+    sort(sorted, s, n);
     return n == 0 ? 0 : n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
 
@@ -52,4 +57,22 @@ fa_ratio fa_samples_ratio(const double *a, const double *b, int n)
     for (int i = 0; i < n; i++)
         square += pow(log(a[i] / b[i]) - mean, 2);
     return (fa_ratio){ exp(mean), n > 1 ? student(n - 1) * sqrt(square / (n - 1) / n) : INFINITY };
+}
+
+/* Order statistics: the median lies outside [s(k), s(n + 1 - k)] when fewer than k of n samples, each with chance 1/2, lie on one side. */
+void fa_samples_interval(const fa_samples *t, double *low, double *high)
+{
+    double sorted[FA_SAMPLES_MAX], chance = pow(0.5, t->n), tail = chance;
+    int k = 0;
+    *low = *high = 0;
+    while (tail <= 0.025 && k < t->n / 2) { /* tail = P(at most k of n) */
+        k++;
+        chance *= (double)(t->n - k + 1) / k;
+        tail += chance;
+    }
+    if (k == 0)
+        return;
+    sort(sorted, t->s, t->n);
+    *low = sorted[k - 1];
+    *high = sorted[t->n - k];
 }

@@ -1,16 +1,25 @@
 /* search: space -> model -> compile -> verify -> time -> record -> winner. */
 #ifndef FA_AUTOTUNE_SEARCH_H
 #define FA_AUTOTUNE_SEARCH_H
-#include "tuning.h"
+#include "lab.h"
 
 typedef struct fa_search_options {
-    int32_t limit;          /* candidates kept after the model's ranking; 0 = 48; -1 = every config that fits */
-    double seconds;         /* time budget; 0 = none */
-    int32_t threads;        /* compile threads; 0 = one per core, at most 8 */
+    int32_t limit;          /* listed candidates that the strategy may take; 0 = 48 (exhaustive: all); -1 = every config that fits.
+                               Seeds come on top, and at most as many neighbours again */
+    double seconds;         /* time budget; 0 = none. On a device 60 % of it is for what is listed, 25 % for neighbours, the rest for finals */
+    int32_t threads;        /* compile threads; 0 = one per core, at most 16 */
     bool again;             /* measure anew what is on record */
     const char *family;     /* NULL = the default families of the problem */
+    const char *strategy;   /* NULL = "halving"; strategy.h has the others */
+    uint64_t seed;          /* of the strategy that draws at random */
+    bool unseeded;          /* what ships and what is on record for like problems is not tried first */
+    char *const *worker;    /* the command, NULL-terminated, that serves fa_child (child.h): candidates are verified and first timed in that
+                               process, so that one that hangs or faults costs only itself. NULL = in this one */
+    double hang;            /* seconds after which a candidate in the child has hung; 0 = 20 */
+    fa_lab *lab;            /* in place of the device: a test's. NULL = the device. Borrowed */
     /* Called from the searching thread with what is known so far: t->winner is the best up to now, latest the candidate that was
-     * worked on last or NULL, stage "compile", "verify", "time", "final", done 0 to 1. Non-zero return stops the search. */
+     * worked on last or NULL, stage "compile", "verify", "time", "meet" (rounds among the fastest), "final", done 0 to 1. Non-zero return
+     * stops the search. */
     int (*progress)(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done);
     void *user;
 } fa_search_options;

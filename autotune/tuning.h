@@ -1,16 +1,15 @@
-/* tuning: a search and what it found: the candidates in the order of the model, each with its outcome. */
+/* tuning: a search and what it found: the candidates in the order in which they were tried, each with its outcome. */
 #ifndef FA_AUTOTUNE_TUNING_H
 #define FA_AUTOTUNE_TUNING_H
 #include "cache/record.h"
-#include "gen/model.h"
 #include "gen/space.h"
+#include "pool.h"
 #include "runtime/runtime.h"
 #include "samples.h"
 
 typedef struct fa_candidate {
     fa_config config;
     fa_cost cost;            /* the model's, with the compiler's registers once they are known */
-    double rank;             /* what orders the candidates: see search.c */
     int32_t smem, threads;
     int32_t regs, spills;    /* of the compiled kernel; the family's estimate and 0 before */
     bool decided;            /* outcome and why hold */
@@ -28,8 +27,11 @@ typedef struct fa_candidate {
     uint64_t source[2];      /* hash of the text, once rendered */
     const fa_plan *plan;     /* where it was loaded */
     bool verified;
-    fa_samples samples;
+    fa_origin origin;        /* listed, a seed, or a neighbour of one that is fast */
+    fa_samples samples, warm_samples;
     int launches;            /* of one sample */
+    bool met;                /* it was timed among others; its times before that are of no account */
+    size_t at;               /* in the pool of its search */
 } fa_candidate;
 
 #define FA_REJECTIONS 12
@@ -37,8 +39,9 @@ typedef struct fa_candidate {
 typedef struct fa_tuning {
     fa_problem problem;      /* normalized, with its shape */
     fa_how how;              /* FA_MEASURED: on a device; FA_MODELLED: the model ranked */
-    fa_candidate *candidate; /* the baseline first, then best by the model first */
-    size_t n;
+    fa_candidate *candidate; /* as they were tried: the baseline, seeds, then by the strategy, then neighbours. Its place stays the same */
+    size_t n;                /* so far: a strategy that learns adds to them */
+    const char *strategy;    /* its name */
     fa_candidate *winner;    /* NULL = none */
     fa_candidate *baseline;  /* what fa_launch() runs where nothing was tuned: baseline.h; NULL = none is known */
     char baseline_from[64];  /* "shipped winner of NVIDIA H200" */
@@ -49,8 +52,10 @@ typedef struct fa_tuning {
         size_t sound;        /* that pass the families' rules */
         size_t fits_shared;  /* and whose buffers fit the shared memory */
         size_t fits;         /* and the registers: all hard constraints */
-        size_t kept;         /* after the model: n */
+        size_t kept;         /* candidates: n */
+        size_t seeds, neighbours; /* of them */
         size_t compiled, verified, timed, resumed, failed;
+        size_t lost;         /* child processes that a candidate took with it */
     } counts;
     bool out_of_time;        /* the time budget ended it */
     double elapsed;          /* seconds */

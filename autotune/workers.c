@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define THREADS_MOST 8
+#define THREADS_MOST 16
 #define WHY 512
 
 struct fa_workers {

@@ -10,7 +10,7 @@
 
 typedef struct fa_workers fa_workers;
 
-/* threads 0 = one per core, at most 8. The candidates and the journal stay where they are until fa_workers_stop. */
+/* threads 0 = one per core, at most 16. The candidates and the journal stay where they are until fa_workers_stop. */
 fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n, int threads,
                            bool again);
 

@@ -35,7 +35,7 @@ static const cli_option search_options[] = {
     { .name = "all", FIELD(all), .help = "every config that fits is a candidate" },
     { .name = "again", FIELD(again), .help = "measure anew what is on record" },
     { .name = "family", .kind = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family" },
-    { .name = "threads", .letter = 'j', .kind = &cli_int, FIELD(threads), .value = "N", .help = "compile threads (default: one per core, at most 8)",
+    { .name = "threads", .letter = 'j', .kind = &cli_int, FIELD(threads), .value = "N", .help = "compile threads (default: one per core, at most 16)",
       .min = 1, .max = 64 },
     { .name = "devices", .kind = &cli_text, FIELD(devices), .value = "LIST",
       .help = "devices that share the problems, a process each: all (the GPUs like the first), or a list such as 0,1,3 (default: one)" },

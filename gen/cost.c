@@ -48,6 +48,7 @@ typedef struct job {
     const fa_problem *shaped;
     const fa_config *c;
     const fa_arch *a;
+    int32_t budget;
     fa_point point;
     bool supported, has_work;
     fa_source source; /* steps only */
@@ -72,7 +73,7 @@ static int run(lua_State *L)
     fa_frame fr, shaped;
     bool size_only;
     fa_frame_push(L, &shaped, j->family, j->shaped, j->a, 0, true);
-    fa_frame_push(L, &fr, j->family, j->shaped, j->a, 0, false);
+    fa_frame_push(L, &fr, j->family, j->shaped, j->a, j->budget, false);
     j->supported = fa_family_supports(L, &fr, j->family, j->point.why, sizeof j->point.why);
     if (!j->supported)
         return 0;
@@ -265,6 +266,12 @@ static fa_status price(const job *j, int regs, fa_cost *out)
 
 fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int regs, fa_cost *out)
 {
+    return fa_model_named(g, in, c, a, 0, regs, NULL, out);
+}
+
+fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int32_t budget, int regs, fa_point *pt,
+                         fa_cost *out)
+{
     fa_problem p;
     fa_config config;
     const char *error;
@@ -276,7 +283,7 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, con
     const fa_family *f = fa_family_find(g, c->family);
     if (!f || fa_family_config(&config, f, c) != FA_OK)
         return FA_INVALID;
-    job j = { .family = f, .c = &config };
+    job j = { .family = f, .c = &config, .budget = budget };
     set_problem(&j, &p, a);
     if ((st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
         return fa_template_fail(&g->files, st, f->name, error);
@@ -284,6 +291,10 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, con
         return fa_family_reject(f, &p, a, &config, &j.point, j.supported);
     if (!j.has_work)
         return fa_fail(FA_UNSUPPORTED, "%s declares no work(): it has no model", f->name);
+    if (pt) {
+        *pt = j.point;
+        pt->config = config;
+    }
     return price(&j, regs, out);
 }
 

@@ -4,6 +4,7 @@
 #include "gen.h"
 
 struct fa_space; /* space.h */
+struct fa_point;
 
 /* Global-memory traffic of one algorithm, in bytes; reads and writes apart, by tensor. */
 typedef struct fa_traffic {
@@ -60,6 +61,11 @@ typedef struct fa_cost {
 
 /* regs > 0: the compiler's count replaces the family's estimate. */
 fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out);
+
+/* The same for a config that somebody names under a budget of shared memory (0 = the chip's), which need not be listed: constraints that
+ * only say what is not worth trying do not reject it. *pt is what it takes (may be NULL). */
+fa_status fa_model_named(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int32_t budget, int regs, struct fa_point *pt,
+                         fa_cost *out);
 
 /* The cost of every point of the space that fits and that the model can price, told in the order of the space; once for thousands it
  * is quicker than one by one. p is the problem that the space was listed for, with its shape. FA_OK when one was told; else why the last

@@ -261,7 +261,7 @@ typedef struct fa_tune_options {
     uint32_t size;        /* sizeof(fa_tune_options): FA_TUNE_OPTIONS_INIT sets it */
     int32_t limit;        /* candidates kept after the model's ranking; 0 = 48; -1 = every config that fits */
     double seconds;       /* time budget; 0 = none */
-    int32_t threads;      /* compile threads; 0 = one per core, at most 8 */
+    int32_t threads;      /* compile threads; 0 = one per core, at most 16 */
     int32_t reserved;
     int (*progress)(void *user, const char *line, double done); /* non-zero return stops the search; NULL = none */
     void *user;

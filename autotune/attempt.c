@@ -1,0 +1,119 @@
+/* attempt: one candidate of a search: compiled, verified, timed, noted. */
+#include "child.h"
+#include "gen/error.h"
+#include "searching.h"
+#include <stdio.h>
+#include <string.h>
+
+static void decide(fa_candidate *c, fa_outcome o, const char *why)
+{
+    c->decided = true;
+    c->outcome = o;
+    snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, why);
+}
+
+void fa_attempt_note(fa_searching *s, fa_candidate *c)
+{
+    fa_tuning *t = s->t;
+    bool ran = c->outcome == FA_RAN;
+    if (ran) {
+        c->tflops = c->seconds > 0 ? s->flops / c->seconds * 1e-12 : 0;
+        if (!t->winner || c->seconds < t->winner->seconds)
+            t->winner = c;
+    }
+    fa_hunt_tell(&s->hunt, c->at, ran ? c->seconds : 0);
+    if (!c->resumed)
+        fa_journal_note(&s->journal, c);
+}
+
+fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
+{
+    char why[512];
+    if (st == FA_NOMEM || st == FA_INTERNAL)
+        return st;
+    snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, fa_last_error());
+    decide(c, st == FA_WRONG ? FA_BAD_RESULT : st == FA_INTERRUPTED ? FA_BAD_TIMEOUT : FA_BAD_LAUNCH, why);
+    c->resumed = false;
+    fa_attempt_note(s, c);
+    if (st == FA_DEVICE && s->lab && !fa_lab_alive(s->lab))
+        return fa_fail(FA_DEVICE, "a candidate left the device's context unusable; it is on record and will be passed over: %s", why);
+    return FA_OK;
+}
+
+fa_status fa_searching_lab(fa_searching *s)
+{
+    fa_status st = FA_OK;
+    if (s->lab)
+        return FA_OK;
+    if (s->opt.lab)
+        s->lab = s->opt.lab;
+    else if (s->opt.worker)
+        st = fa_lab_open_child(&s->lab, s->site, &s->t->problem, s->opt.worker, s->opt.hang, &s->t->counts.lost);
+    else
+        st = fa_lab_open(&s->lab, s->site->ctx, &s->t->problem, true);
+    s->contest.lab = s->lab;
+    return st;
+}
+
+static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
+{
+    fa_tuning *t = s->t;
+    fa_status st = fa_searching_lab(s);
+    if (st != FA_OK)
+        return st;
+    fa_searching_tell(s, "verify", c, done);
+    st = fa_lab_judge(s->lab, c);
+    if (st != FA_OK)
+        return fa_attempt_failed(s, c, st);
+    t->counts.verified++;
+    fa_searching_tell(s, "time", c, done);
+    st = fa_lab_first(s->lab, c, s->hunt.strategy->samples, t->winner ? FA_CONTEST_FIRST * t->winner->seconds : 0);
+    if (st != FA_OK)
+        return fa_attempt_failed(s, c, st);
+    t->counts.timed++;
+    decide(c, FA_RAN, "");
+    fa_attempt_note(s, c);
+    return FA_OK;
+}
+
+static fa_status attempt(fa_searching *s, fa_candidate *c, double done)
+{
+    fa_tuning *t = s->t;
+    if (c->resumed)
+        t->counts.resumed++;
+    else if (!c->decided || c->outcome == FA_BAD_CONSTRAINT)
+        t->counts.compiled++;
+    if (!c->decided && s->site->timed) {
+        fa_status st = verify_and_time(s, c, done);
+        if (st != FA_OK)
+            return st;
+    } else {
+        if (!c->decided) {
+            c->seconds = c->cost.seconds;
+            decide(c, FA_RAN, "");
+        }
+        fa_attempt_note(s, c);
+    }
+    t->counts.failed += c->decided && c->outcome != FA_RAN;
+    return FA_OK;
+}
+
+fa_status fa_attempt_all(fa_searching *s, size_t from, size_t n)
+{
+    fa_tuning *t = s->t;
+    fa_workers *workers;
+    fa_status st = fa_workers_start(&workers, s->site, &s->journal, t->candidate + from, n, s->opt.threads, s->opt.again);
+    for (size_t i = 0; i < n && st == FA_OK && !fa_searching_over(s); i++) {
+        fa_candidate *c = &t->candidate[from + i];
+        double done = (double)i / (double)n;
+        fa_searching_tell(s, "compile", c, done);
+        if (s->interrupted)
+            break;
+        bool there = fa_workers_wait(workers, i, fa_searching_left(s), &st);
+        if (there && st == FA_OK)
+            st = attempt(s, c, done);
+    }
+    fa_searching_over(s);
+    fa_workers_stop(workers);
+    return st;
+}

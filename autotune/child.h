@@ -1,0 +1,28 @@
+/* child: a process that verifies and first times candidates, so that one that hangs or faults costs only itself. CUDA does not survive
+ * a fork, so the child is a command of its own, which serves lines on its standard input and output:
+ *
+ *   to it                   from it
+ *                           ready VERSION              once its device is open
+ *   problem TEXT            ok | fail STATUS MESSAGE
+ *   judge CONFIG            ok | fail STATUS MESSAGE | lost STATUS MESSAGE    the last: its context is gone, and so is the child
+ *   time N                  times COUNT LAUNCHES CLOCK TEMPERATURE FOREIGN THROTTLED SECONDS ... | fail ... | lost ...     of what was judged last
+ *
+ * STATUS is the number of an fa_status; seconds are in C's hexadecimal, so that nothing is lost. An answer that does not come in time, or
+ * that is none, is the child's end; the next candidate gets a new one. */
+#ifndef FA_AUTOTUNE_CHILD_H
+#define FA_AUTOTUNE_CHILD_H
+#include "lab.h"
+#include <stdio.h>
+
+#define FA_CHILD_HANG 20.0      /* seconds */
+#define FA_CHILD_START 60.0     /* until it must be ready */
+#define FA_CHILD_LOSSES 16      /* in a row, after which the device is given up */
+
+/* A lab that judges and takes the first samples in a child made by argv (NULL-terminated), and further samples here: by then the
+ * candidate has run. hang: seconds for one answer, 0 = FA_CHILD_HANG. *lost counts children that died. Where the first child does not
+ * start, a lab of this process takes its place, and the context's log says so. */
+fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost);
+
+/* The child's side: serves until in ends. FA_DEVICE when a candidate has made the context unusable. It dies with its parent. */
+fa_status fa_child_serve(fa_context *ctx, FILE *in, FILE *out);
+#endif

@@ -1,0 +1,126 @@
+/* kin: the configs next to one. */
+#include "kin.h"
+#include "gen/space.h"
+#include <stdlib.h>
+
+#define FEW 4  /* a tunable of so many values takes any other of them in a step, one of more its two neighbours on either side */
+#define STEP 2
+#define KIN_MOST 256
+
+/* Where a value stands among those of the tunable; -1 = nowhere. */
+static int place(const fa_tunable *t, int32_t value)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->values[i] == value)
+            return (int)i;
+    return -1;
+}
+
+typedef struct found {
+    fa_kin *kin;
+    fa_pool *pool;
+    double most; /* seconds of the model */
+    size_t at[KIN_MOST], n;
+} found;
+
+/* The config's index if it may be tried, else FA_NOWHERE. */
+static size_t admit(found *f, const fa_config *c)
+{
+    fa_prospect x = { .config = *c, .origin = FA_NEIGHBOUR };
+    size_t at = fa_pool_find(f->pool, c);
+    if (at == FA_NOWHERE && f->kin->accept(f->kin, c, &x)) {
+        x.config = *c;
+        x.origin = FA_NEIGHBOUR;
+        x.rank = x.cost.seconds;
+        at = fa_pool_add(f->pool, &x);
+    }
+    return at;
+}
+
+static void take(found *f, size_t at)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (f->at[i] == at)
+            return;
+    if (f->n < KIN_MOST && f->pool->p[at].cost.seconds <= f->most)
+        f->at[f->n++] = at;
+}
+
+/* The best by the model of what differs from c in one step of one more tunable than `not`. */
+static size_t repaired(found *f, const fa_config *c, int not)
+{
+    size_t best = FA_NOWHERE;
+    fa_tunable t;
+    for (int j = 0; j < c->n; j++) {
+        int at = j != not && f->kin->tunable(f->kin, c->family, (size_t)j, &t) ? place(&t, c->tunable[j].value) : -1;
+        for (int step = -1; at >= 0 && step <= 1; step += 2) {
+            if (at + step < 0 || at + step >= (int)t.n)
+                continue;
+            fa_config other = *c;
+            other.tunable[j].value = t.values[at + step];
+            size_t i = admit(f, &other);
+            if (i != FA_NOWHERE && (best == FA_NOWHERE || f->pool->p[i].cost.seconds < f->pool->p[best].cost.seconds))
+                best = i;
+        }
+    }
+    return best;
+}
+
+size_t fa_kin_of(fa_kin *k, fa_pool *pool, size_t centre, size_t *out, size_t most)
+{
+    const fa_config c = pool->p[centre].config;
+    found f = { .kin = k, .pool = pool, .most = FA_KIN_CUT * pool->p[centre].cost.seconds };
+    fa_tunable t;
+    for (int i = 0; i < c.n; i++) {
+        int own = k->tunable(k, c.family, (size_t)i, &t) ? place(&t, c.tunable[i].value) : -1;
+        for (int v = 0; own >= 0 && v < (int)t.n; v++) {
+            if (v == own || (t.n > FEW && abs(v - own) > STEP))
+                continue;
+            fa_config other = c;
+            other.tunable[i].value = t.values[v];
+            size_t at = admit(&f, &other);
+            if (at == FA_NOWHERE)
+                at = repaired(&f, &other, i);
+            if (at != FA_NOWHERE && at != centre)
+                take(&f, at);
+        }
+    }
+    size_t n = 0;
+    while (n < most) { /* the cheapest that is left */
+        size_t best = FA_NOWHERE;
+        for (size_t i = 0; i < f.n; i++)
+            if (f.at[i] != FA_NOWHERE && !pool->p[f.at[i]].given &&
+                (best == FA_NOWHERE || pool->p[f.at[i]].cost.seconds < pool->p[f.at[best]].cost.seconds))
+                best = i;
+        if (best == FA_NOWHERE)
+            break;
+        out[n++] = f.at[best];
+        f.at[best] = FA_NOWHERE;
+    }
+    return n;
+}
+
+static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
+{
+    const fa_kin_site *s = k->user;
+    fa_point pt;
+    if (fa_config_get(c, "pack", 0) && s->p->hq == s->p->hkv)
+        return false;
+    if (fa_model_named(s->g, s->p, c, s->a, s->budget, 0, &pt, &out->cost) != FA_OK)
+        return false;
+    out->smem = pt.smem;
+    out->regs = pt.regs;
+    out->threads = pt.threads;
+    return true;
+}
+
+static bool tunable(fa_kin *k, const char *family, size_t i, fa_tunable *out)
+{
+    const fa_kin_site *s = k->user;
+    return fa_gen_tunable(s->g, family, i, out);
+}
+
+fa_kin fa_kin_of_families(fa_kin_site *site)
+{
+    return (fa_kin){ .accept = accept, .tunable = tunable, .user = site };
+}

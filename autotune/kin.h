@@ -1,0 +1,28 @@
+/* kin: the configs next to one: another value of one tunable, and where that alone does not fit, of a second one too. */
+#ifndef FA_AUTOTUNE_KIN_H
+#define FA_AUTOTUNE_KIN_H
+#include "pool.h"
+
+/* What configs there are. Stands between the search and the families, so that a recording and a test can take their place. */
+typedef struct fa_kin {
+    /* Whether the config runs: then its cost, smem, regs and threads are in *out. */
+    bool (*accept)(struct fa_kin *, const fa_config *c, fa_prospect *out);
+    /* Tunable i of a family; false past the last. */
+    bool (*tunable)(struct fa_kin *, const char *family, size_t i, fa_tunable *out);
+    void *user;
+} fa_kin;
+
+/* Adds the kin of pool->p[at] that fit to the pool and puts the indexes of those that nobody tried into out, at most `most`, best by
+ * the model first. Left out is what the model gives more than FA_KIN_CUT times the time of p[at]. */
+#define FA_KIN_CUT 1.3
+size_t fa_kin_of(fa_kin *k, fa_pool *pool, size_t at, size_t *out, size_t most);
+
+/* The families of a generator, on one problem, arch and budget. */
+typedef struct fa_kin_site {
+    fa_gen *g;
+    const fa_problem *p; /* with its shape */
+    const fa_arch *a;
+    int32_t budget;
+} fa_kin_site;
+fa_kin fa_kin_of_families(fa_kin_site *site); /* the site stays where it is */
+#endif

@@ -1,0 +1,133 @@
+/* pool: the configs that a search may try. */
+#include "pool.h"
+#include "gen/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define SAME 1e-3 /* modelled times this close are the same */
+#define ECHO 0.02
+
+const char *fa_origin_name(fa_origin o)
+{
+    static const char *const names[] = { "listed", "seed", "neighbour" };
+    return (unsigned)o < 3 ? names[o] : "?";
+}
+
+size_t fa_pool_find(const fa_pool *pool, const fa_config *c)
+{
+    for (size_t i = 0; i < pool->n; i++)
+        if (fa_config_equal(&pool->p[i].config, c))
+            return i;
+    return FA_NOWHERE;
+}
+
+static size_t append(fa_pool *pool, const fa_prospect *x)
+{
+    if (pool->n == pool->cap) {
+        size_t cap = pool->cap ? 2 * pool->cap : 256;
+        fa_prospect *grown = realloc(pool->p, cap * sizeof *grown);
+        if (!grown)
+            return FA_NOWHERE;
+        pool->p = grown;
+        pool->cap = cap;
+    }
+    pool->p[pool->n] = *x;
+    return pool->n++;
+}
+
+size_t fa_pool_add(fa_pool *pool, const fa_prospect *x)
+{
+    size_t at = fa_pool_find(pool, &x->config);
+    if (at == FA_NOWHERE)
+        return append(pool, x);
+    if (x->origin == FA_SEED)
+        pool->p[at].origin = FA_SEED;
+    return at;
+}
+
+static int cheaper(const void *a, const void *b)
+{
+    const fa_prospect *x = a, *y = b;
+    return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* The model gives many variations of one tile the same time. Each further one counts as ECHO slower than the one before, so that a
+ * limit leaves more than one tile. */
+void fa_pool_rank(fa_pool *pool)
+{
+    fa_prospect *p = pool->p;
+    pool->listed = pool->n;
+    for (size_t i = 0; i < pool->n; i++)
+        p[i].rank = p[i].cost.seconds;
+    if (pool->n)
+        qsort(p, pool->n, sizeof *p, cheaper);
+    for (size_t i = 0; i < pool->n; i++) {
+        int echoes = 0;
+        for (size_t j = i; j-- > 0 && p[j].cost.seconds >= p[i].cost.seconds * (1 - SAME);)
+            echoes += !strcmp(p[j].config.family, p[i].config.family) && p[j].threads == p[i].threads &&
+                      fa_config_get(&p[j].config, "br", 0) == fa_config_get(&p[i].config, "br", 0) &&
+                      fa_config_get(&p[j].config, "bc", 0) == fa_config_get(&p[i].config, "bc", 0);
+        p[i].rank *= 1 + ECHO * echoes;
+    }
+    if (pool->n)
+        qsort(p, pool->n, sizeof *p, cheaper);
+}
+
+typedef struct listing {
+    fa_pool *pool;
+    const fa_space *space;
+    const fa_problem *p;
+    bool full;
+} listing;
+
+static void list_one(void *user, size_t point, const fa_cost *cost)
+{
+    listing *l = user;
+    const fa_point *pt = &l->space->points[point];
+    /* without groups, packing them is the same kernel by another name */
+    if (fa_config_get(&pt->config, "pack", 0) && l->p->hq == l->p->hkv)
+        return;
+    fa_prospect x = { .config = pt->config, .cost = *cost, .smem = pt->smem, .regs = pt->regs, .threads = pt->threads };
+    l->full |= append(l->pool, &x) == FA_NOWHERE; /* the space names each config once */
+}
+
+fa_status fa_pool_list(fa_pool *pool, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *space)
+{
+    listing l = { pool, space, p, false };
+    fa_status st = fa_space_list(g, p, a, budget, family, space);
+    if (st == FA_OK)
+        st = fa_space_check(space, p, a, budget);
+    if (st == FA_OK)
+        st = fa_model_space(g, p, space, a, list_one, &l);
+    if (st == FA_OK && l.full)
+        st = fa_fail(FA_NOMEM, "no memory for %zu candidates", space->fitting);
+    if (st == FA_OK && !pool->n)
+        st = fa_wrap(FA_UNSUPPORTED, "no config has a model");
+    if (st == FA_OK)
+        fa_pool_rank(pool);
+    return st;
+}
+
+size_t fa_pool_cheapest(const fa_pool *pool)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < pool->n; i++)
+        if (pool->p[i].cost.seconds < pool->p[best].cost.seconds)
+            best = i;
+    return best;
+}
+
+size_t fa_pool_best(const fa_pool *pool)
+{
+    size_t best = FA_NOWHERE;
+    for (size_t i = 0; i < pool->n; i++)
+        if (pool->p[i].told && pool->p[i].seconds > 0 && (best == FA_NOWHERE || pool->p[i].seconds < pool->p[best].seconds))
+            best = i;
+    return best;
+}
+
+void fa_pool_free(fa_pool *pool)
+{
+    free(pool->p);
+    *pool = (fa_pool){ .n = 0 };
+}

@@ -1,0 +1,123 @@
+/* rounds: the candidates of a search among each other. */
+#include "gen/error.h"
+#include "searching.h"
+#include <stdlib.h>
+
+#define MEET_AGAIN 1.1 /* candidates known from records are timed again when they are within this of the best */
+#define MEET_SAMPLES 5
+#define OLD_FEW 8      /* of those that met before, the fastest that meet the newest */
+
+/* A candidate known from a record is loaded, so that it can be timed beside the new ones. */
+static bool load(const fa_searching *s, fa_candidate *c)
+{
+    return c->plan || s->opt.lab || fa_plan_make(s->site->ctx, &s->t->problem, &c->config, "tuned", &c->plan) == FA_OK;
+}
+
+static int faster(const void *a, const void *b)
+{
+    const fa_candidate *x = *(fa_candidate *const *)a, *y = *(fa_candidate *const *)b;
+    return x->seconds < y->seconds ? -1 : x->seconds > y->seconds;
+}
+
+/* Those that ran, may be loaded and lie between two candidates of the search; sorted. *fresh: how many of them this search timed. */
+static size_t entrants(fa_searching *s, size_t from, size_t to, double times, fa_candidate **e, size_t *fresh)
+{
+    fa_tuning *t = s->t;
+    size_t n = 0;
+    for (size_t i = from; i < to; i++) {
+        fa_candidate *c = &t->candidate[i];
+        if (!c->decided || c->outcome != FA_RAN || !c->verified || c->seconds > times * t->winner->seconds ||
+            (c->resumed && (c->seconds > MEET_AGAIN * t->winner->seconds || !load(s, c))))
+            continue;
+        *fresh += !c->resumed;
+        e[n++] = c;
+    }
+    if (n > 1)
+        qsort(e, n, sizeof *e, faster);
+    return n;
+}
+
+/* The strategy hears the new times; the best so far is the best of them. */
+static void hear(fa_searching *s, fa_candidate **e, size_t n)
+{
+    fa_tuning *t = s->t;
+    for (size_t i = 0; i < n; i++) {
+        e[i]->tflops = e[i]->seconds > 0 ? s->flops / e[i]->seconds * 1e-12 : 0;
+        fa_hunt_tell(&s->hunt, e[i]->at, e[i]->seconds);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (e[i]->outcome == FA_RAN && e[i]->met && (i == 0 || e[i]->seconds < t->winner->seconds))
+            t->winner = e[i];
+}
+
+/* A failure among the fastest is on record too, or a second run would meet it again. */
+static fa_status ended(fa_searching *s, fa_status st)
+{
+    fa_candidate *c = s->contest.culprit;
+    if (st == FA_OK || !c)
+        return st;
+    s->contest.culprit = NULL;
+    if (s->t->winner == c)
+        s->t->winner = NULL;
+    st = fa_attempt_failed(s, c, st);
+    s->t->counts.failed++;
+    for (size_t i = 0; i < s->t->n; i++) {
+        fa_candidate *k = &s->t->candidate[i];
+        if (k->decided && k->outcome == FA_RAN && (!s->t->winner || k->seconds < s->t->winner->seconds))
+            s->t->winner = k;
+    }
+    return st;
+}
+
+fa_status fa_rounds_meet(fa_searching *s, size_t from)
+{
+    fa_tuning *t = s->t;
+    size_t fresh = 0, old = 0, n, left = 0;
+    fa_candidate **e = calloc(t->n + 1, sizeof *e);
+    fa_status st = FA_OK;
+    if (!e)
+        return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
+    n = t->winner ? entrants(s, 0, from, FA_CONTEST_SECOND, e, &old) : 0;
+    n = n < OLD_FEW ? n : OLD_FEW;
+    n += t->winner ? entrants(s, from, t->n, from ? FA_CONTEST_SECOND : FA_CONTEST_FIRST, e + n, &fresh) : 0;
+    if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_lab(s)) == FA_OK) {
+        st = fa_contest_round(&s->contest, e, n, FA_CONTEST_FIRST, MEET_SAMPLES, &left);
+        hear(s, e, left);
+        st = ended(s, st);
+    }
+    free(e);
+    return st;
+}
+
+fa_status fa_rounds_final(fa_searching *s)
+{
+    fa_tuning *t = s->t;
+    size_t fresh, n;
+    fa_status st = FA_OK;
+    fa_candidate **e = calloc(t->n + 1, sizeof *e), *winner = NULL;
+    if (!e)
+        return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
+    for (bool again = true; again && st == FA_OK && t->winner && !fa_searching_over(s);) { /* without the one that failed, where one did */
+        again = false;
+        fresh = 0;
+        n = entrants(s, 0, t->n, FA_CONTEST_FIRST, e, &fresh);
+        if (!fresh || n < 2 || (st = fa_searching_lab(s)) != FA_OK)
+            break;
+        st = fa_contest_final(&s->contest, e, n, &winner);
+        hear(s, e, n);
+        t->winner = winner ? winner : t->winner;
+        again = s->contest.culprit != NULL;
+        st = ended(s, st);
+    }
+    /* the winner first: of equal times the earlier record wins */
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < t->n; i++) {
+            fa_candidate *c = &t->candidate[i];
+            if (c->met && c->outcome == FA_RAN && (c == t->winner) == (pass == 0)) {
+                c->resumed = false;
+                fa_journal_note(&s->journal, c);
+            }
+        }
+    free(e);
+    return st;
+}

@@ -1,0 +1,48 @@
+/* searching: the inside of a search, shared by search.c (the whole), attempt.c (one candidate) and rounds.c (candidates among each other). */
+#ifndef FA_AUTOTUNE_SEARCHING_H
+#define FA_AUTOTUNE_SEARCHING_H
+#include "contest.h"
+#include "search.h"
+#include "strategy.h"
+#include "workers.h"
+
+typedef struct fa_searching {
+    const fa_site *site;
+    fa_search_options opt;
+    fa_tuning *t;
+    fa_gen *g;
+    fa_pool pool;
+    fa_kin_site kin_site;
+    fa_kin kin;
+    fa_hunt hunt;
+    size_t cap;             /* of t->candidate */
+    fa_journal journal;
+    fa_lab *lab;            /* NULL until the first candidate is ready for it */
+    fa_contest contest;
+    double start, flops;
+    double share;           /* of the time budget, up to which the present phase may go on */
+    double base, span;      /* of `done`: where the present phase begins, and how much of the whole it is */
+    bool late;              /* the phase's time is up */
+    bool interrupted;
+} fa_searching;
+
+double fa_searching_left(const fa_searching *s);   /* seconds of the phase; < 0: no limit */
+bool fa_searching_over(fa_searching *s);           /* the phase's time is up, or somebody stopped the search */
+void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
+
+/* attempt.c */
+/* The lab, opened when first needed. */
+fa_status fa_searching_lab(fa_searching *s);
+/* Outcome, pool, journal and the best so far. */
+void fa_attempt_note(fa_searching *s, fa_candidate *c);
+/* What a failure means for the candidate. FA_OK when the search can go on. */
+fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st);
+/* Compiles, verifies, times and notes n candidates from t->candidate[from]. */
+fa_status fa_attempt_all(fa_searching *s, size_t from, size_t n);
+
+/* rounds.c */
+/* Rounds among the fastest, so that the strategy knows better times than those of the first pass; from: the first of the newest batch. */
+fa_status fa_rounds_meet(fa_searching *s, size_t from);
+/* The last common round, the finals, and the winner. */
+fa_status fa_rounds_final(fa_searching *s);
+#endif

@@ -1,0 +1,177 @@
+/* strategy: which configs of a pool are tried next. */
+#include "strategy.h"
+#include <stdlib.h>
+#include <string.h>
+
+#define CENTRES 3       /* the best few whose neighbours are tried first */
+#define NEAR 1.05       /* of them, those within this of the best */
+#define LEVEL 1.005     /* later: what is as fast as the best, as far as a short measurement tells */
+#define FIRST_KIN 24    /* neighbours of the best, and of another */
+#define OTHER_KIN 12
+
+/* The listed by rank. */
+static size_t by_rank(fa_hunt *h, size_t *out, size_t most)
+{
+    size_t n = 0;
+    for (; n < most && h->at < h->pool->listed; h->at++)
+        if (!h->pool->p[h->at].given)
+            out[n++] = h->at;
+    return n;
+}
+
+/* Any of the listed. */
+static size_t at_random(fa_hunt *h, size_t *out, size_t most)
+{
+    size_t n = 0, left = 0;
+    for (size_t i = 0; i < h->pool->listed; i++)
+        left += !h->pool->p[i].given;
+    for (size_t i = 0; i < h->pool->listed && n < most; i++) /* selection sampling: Knuth, volume 2, 3.4.2, algorithm S */
+        if (!h->pool->p[i].given) {
+            if (fa_random_unit(&h->random) * (double)left < (double)(most - n))
+                out[n++] = i;
+            left--;
+        }
+    return n;
+}
+
+static const fa_strategy table[] = {
+    { "halving", "the best by the model, in ever longer rounds among ever fewer, then the neighbours of the fastest", 3, true, false, by_rank },
+    { "exhaustive", "every config that fits (or as many as the limit says, best by the model first), all with the same samples", 7, false, true,
+      by_rank },
+    { "model", "by a model that each measurement corrects, as long as it promises a gain, then the neighbours of the fastest", 3, true, false,
+      fa_guided_next },
+    { "random", "configs drawn at random: what the others must beat", 3, false, false, at_random },
+};
+
+const fa_strategy *fa_strategy_at(size_t i)
+{
+    return i < sizeof table / sizeof *table ? &table[i] : NULL;
+}
+
+const fa_strategy *fa_strategy_find(const char *name)
+{
+    const fa_strategy *s;
+    for (size_t i = 0; (s = fa_strategy_at(i)); i++)
+        if (!name || !strcmp(s->name, name))
+            return s;
+    return NULL;
+}
+
+const char *fa_strategy_names(void)
+{
+    return "halving, exhaustive, model, random";
+}
+
+void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, int32_t limit, uint64_t seed)
+{
+    *h = (fa_hunt){ .pool = pool, .kin = kin, .strategy = s, .baseline = FA_NOWHERE, .limit = (size_t)limit, .random = { fa_random_mix(seed) } };
+    if (limit < 0 || (limit == 0 && s->whole))
+        h->limit = pool->listed;
+    else if (limit == 0)
+        h->limit = FA_STRATEGY_LIMIT;
+}
+
+void fa_hunt_close(fa_hunt *h)
+{
+    free(h->expanded);
+    *h = (fa_hunt){ .pool = NULL };
+}
+
+static size_t seeds(fa_hunt *h, size_t *out, size_t most)
+{
+    size_t n = 0;
+    if (h->baseline != FA_NOWHERE && n < most && !h->pool->p[h->baseline].given) {
+        h->pool->p[h->baseline].given = true;
+        out[n++] = h->baseline;
+    }
+    for (size_t i = 0; i < h->pool->n && n < most; i++)
+        if (h->pool->p[i].origin == FA_SEED && !h->pool->p[i].given) {
+            h->pool->p[i].given = true;
+            out[n++] = i;
+        }
+    return n;
+}
+
+static bool was_expanded(const fa_hunt *h, size_t at)
+{
+    for (size_t i = 0; i < h->n_expanded; i++)
+        if (h->expanded[i] == at)
+            return true;
+    return false;
+}
+
+static bool expand(fa_hunt *h, size_t at)
+{
+    if (h->n_expanded == h->cap_expanded) {
+        size_t cap = h->cap_expanded ? 2 * h->cap_expanded : 16;
+        size_t *grown = realloc(h->expanded, cap * sizeof *grown);
+        if (!grown)
+            return false;
+        h->expanded = grown;
+        h->cap_expanded = cap;
+    }
+    h->expanded[h->n_expanded++] = at;
+    return true;
+}
+
+/* The fastest that ran and whose neighbours nobody asked for. */
+static size_t next_centre(const fa_hunt *h, double most)
+{
+    const fa_prospect *p = h->pool->p;
+    size_t best = FA_NOWHERE;
+    for (size_t i = 0; i < h->pool->n; i++)
+        if (p[i].told && p[i].seconds > 0 && p[i].seconds <= most && (best == FA_NOWHERE || p[i].seconds < p[best].seconds) && !was_expanded(h, i))
+            best = i;
+    return best;
+}
+
+/* Neighbours of the best few; later of whatever has become, or equals, the best: until nothing does. */
+static size_t refine(fa_hunt *h, size_t *out, size_t most)
+{
+    size_t best = fa_pool_best(h->pool), n = 0;
+    if (best == FA_NOWHERE || !h->kin || !h->strategy->refines)
+        return 0;
+    bool first = h->n_expanded == 0;
+    double within = h->pool->p[best].seconds * (first ? NEAR : LEVEL);
+    for (int i = 0; i < CENTRES && n < most && h->neighbours < h->limit; i++) {
+        size_t centre = next_centre(h, within), room = i == 0 ? FIRST_KIN : OTHER_KIN;
+        if (centre == FA_NOWHERE || !expand(h, centre))
+            break;
+        room = room < most - n ? room : most - n;
+        room = room < h->limit - h->neighbours ? room : h->limit - h->neighbours;
+        size_t some = fa_kin_of(h->kin, h->pool, centre, out + n, room);
+        for (size_t k = 0; k < some; k++)
+            h->pool->p[out[n + k]].given = true;
+        n += some;
+        h->neighbours += some;
+        if (!first && n == 0)
+            i--; /* all its neighbours were tried: on to the next of the same speed */
+    }
+    return n;
+}
+
+size_t fa_hunt_next(fa_hunt *h, size_t *out, size_t most)
+{
+    size_t n = 0;
+    if (h->phase == FA_PHASE_OWN) {
+        n = seeds(h, out, most);
+        size_t left = h->limit > h->given ? h->limit - h->given : 0, room = most - n < left ? most - n : left;
+        size_t own = room ? h->strategy->next(h, out + n, room) : 0;
+        for (size_t i = 0; i < own; i++)
+            h->pool->p[out[n + i]].given = true;
+        h->given += own;
+        n += own;
+        if (n)
+            return n;
+        h->phase = FA_PHASE_REFINE;
+    }
+    if (h->phase == FA_PHASE_REFINE && (n = refine(h, out, most)) == 0)
+        h->phase = FA_PHASE_DONE;
+    return n;
+}
+
+void fa_hunt_tell(fa_hunt *h, size_t at, double seconds)
+{
+    h->pool->p[at].told = true;
+    h->pool->p[at].seconds = seconds;
+}

@@ -1,0 +1,52 @@
+/* strategy: which configs of a pool are tried next. It sees the model's times and what was told of those that were tried, and nothing
+ * of devices, so that a recording compares strategies as well as a chip does. */
+#ifndef FA_AUTOTUNE_STRATEGY_H
+#define FA_AUTOTUNE_STRATEGY_H
+#include "kin.h"
+#include "random.h"
+
+typedef struct fa_hunt fa_hunt;
+
+typedef struct fa_strategy {
+    const char *name, *about;
+    int samples;       /* of the first pass of each config */
+    bool refines;      /* the neighbours of the best are tried when the strategy itself has no more */
+    bool whole;        /* without a limit it takes all that is listed */
+    /* Puts what to try next into out, none of it given yet, at most `most`; 0: it has no more. */
+    size_t (*next)(fa_hunt *h, size_t *out, size_t most);
+} fa_strategy;
+
+/* "halving" (also for NULL), "exhaustive", "model", "random"; NULL when there is none of that name. */
+const fa_strategy *fa_strategy_find(const char *name);
+const fa_strategy *fa_strategy_at(size_t i); /* NULL past the last */
+const char *fa_strategy_names(void);         /* for messages */
+
+typedef enum fa_phase { FA_PHASE_OWN = 0, FA_PHASE_REFINE, FA_PHASE_DONE } fa_phase;
+
+struct fa_hunt {
+    fa_pool *pool;
+    fa_kin *kin;                 /* NULL: nothing is refined */
+    const fa_strategy *strategy;
+    size_t baseline;             /* goes first; FA_NOWHERE = none */
+    size_t limit;                /* listed configs that the strategy may give; as many again may be neighbours */
+    fa_random random;
+    fa_phase phase;
+    size_t given, neighbours;    /* by the strategy; while refining */
+    size_t at;                   /* the strategy's own place in the pool */
+    size_t *expanded, n_expanded, cap_expanded; /* whose neighbours were asked for */
+};
+
+/* limit 0: FA_STRATEGY_LIMIT, or all for a strategy that is whole; -1: all. The pool is ranked, its seeds added. */
+#define FA_STRATEGY_LIMIT 48
+void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, int32_t limit, uint64_t seed);
+void fa_hunt_close(fa_hunt *h);
+
+/* What to try next: indexes into the pool, marked as given. The seeds come first and do not count. 0: the hunt is over. Whoever calls
+ * tells of all of them before the next call. */
+size_t fa_hunt_next(fa_hunt *h, size_t *out, size_t most);
+/* seconds 0: it did not run. May be told again when it was measured better. */
+void fa_hunt_tell(fa_hunt *h, size_t at, double seconds);
+
+/* guided.c: takes configs by a model whose times are corrected by what was told so far. */
+size_t fa_guided_next(fa_hunt *h, size_t *out, size_t most);
+#endif
