@@ -35,7 +35,7 @@ typedef struct cli_command {
     int (*run)(cli *c, const void *args, int n, char **words);
 } cli_command;
 
-extern const cli_command cli_attend, cli_bench, cli_cache, cli_doctor, cli_emit, cli_model, cli_run, cli_sample, cli_show, cli_space, cli_tune,
+extern const cli_command cli_attend, cli_bench, cli_cache, cli_doctor, cli_emit, cli_explore, cli_model, cli_run, cli_sample, cli_show, cli_space, cli_tune,
     cli_twin, cli_verify;
 
 /* Exit codes, as documented by `fagen help exit-codes`. */

@@ -9,7 +9,7 @@
 
 /* In the order in which a person meets them. */
 static const cli_command *const commands[] = { &cli_doctor, &cli_tune, &cli_show, &cli_attend, &cli_verify, &cli_twin, &cli_bench,
-                                               &cli_run, &cli_sample, &cli_space, &cli_model, &cli_emit, &cli_cache };
+                                               &cli_run, &cli_sample, &cli_space, &cli_model, &cli_explore, &cli_emit, &cli_cache };
 #define COMMANDS (sizeof commands / sizeof *commands)
 
 static const cli_word when[] = { { "never", 0 }, { "auto", 1 }, { "always", 2 }, { NULL, 0 } };

@@ -1,6 +1,7 @@
-# cmake -DOUT=templates_data.c -DDIR=templates -DNAMES="a.cu;b.lua" -P embed.cmake
-# Writes the named files of DIR as one C table, sorted as given: {name, bytes, size}, each NUL-terminated past its size.
-set(text "/* Made by cmake/embed.cmake from templates/. */\n#include \"templates.h\"\n\n")
+# cmake -DOUT=templates_data.c -DDIR=templates -DNAMES="a.cu;b.lua" -DTABLE="const fa_template_file fa_template_files" -DHEADER=templates.h -P embed.cmake
+# Writes the named files of DIR as one C table, TABLE of HEADER, sorted as given: {name, bytes, size}, each NUL-terminated past its size.
+get_filename_component(folder ${DIR} NAME)
+set(text "/* Made by cmake/embed.cmake from ${folder}/. */\n#include \"${HEADER}\"\n\n")
 set(table "")
 foreach(name ${NAMES})
   file(READ ${DIR}/${name} hex HEX)
@@ -12,7 +13,7 @@ foreach(name ${NAMES})
   string(APPEND text "static const unsigned char ${id}[] = {\n${hex}0};\n\n")
   string(APPEND table "    {\"${name}\", (const char *)${id}, ${size}},\n")
 endforeach()
-string(APPEND text "const fa_template_file fa_template_files[] = {\n${table}    {0, 0, 0},\n};\n")
+string(APPEND text "${TABLE}[] = {\n${table}    {0, 0, 0},\n};\n")
 file(WRITE ${OUT}.new "${text}")
 execute_process(COMMAND ${CMAKE_COMMAND} -E copy_if_different ${OUT}.new ${OUT})
 file(TOUCH ${OUT})
