@@ -49,6 +49,8 @@ static const struct {
     { "verify --family flash_fwd_wgmma --count 1 --device sim:sm_90a --json", "ran cases.0.config" },
     { "tune -d 64 --arch sm_80 --limit 2 --json -q", "arch timed status problems.0.winner.config problems.0.candidates.0.outcome problems.0.kept" },
     { "sample -d 8 -n 4 --json -q", "files.2 dtype" },
+    { "explore -d 64 --arch sm_80 --simulate 0 --json", "fagen problem asked.d arch.peaks.0.tflops budget sources.measured families.0.tunables.0.name "
+      "columns.configs.0.name configs.0.1 records history counters tiles.0.points lengths.0.naive_us naive.held shipped" },
     { "space --nonsense --json", NULL },
 };
 
@@ -202,7 +204,7 @@ Test(cli_output, interrupted)
 
 Test(cli_output, help_for_everything)
 {
-    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "model", "run", "sample", "show", "space", "tune", "twin", "verify" };
+    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "explore", "model", "run", "sample", "show", "space", "tune", "twin", "verify" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char words[64];
         snprintf(words, sizeof words, "help %s", names[i]);

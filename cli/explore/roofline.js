@@ -1,0 +1,78 @@
+// roofline: every config under the peaks of the chip, and naive attention beside them.
+
+const bytesOf = (c) => (state.bytes === "l2" ? c.bytes : c.hbm_bytes);
+
+// Configs at one place of the figure are one point, which the fastest stands for.
+function roofPoints(f, list) {
+  const points = new Map();
+  for (const c of list) {
+    const tflops = tflopsOf(timeOf(c, state.clock));
+    if (tflops === null || !bytesOf(c)) continue;
+    const x = D.flops / bytesOf(c), key = c.f + ":" + Math.round(f.x(x) / 2) + ":" + Math.round(f.y(tflops) / 2);
+    if (points.has(key)) points.get(key).like++;
+    else points.set(key, { c, x, y: tflops, like: 0 });
+  }
+  return [...points.values()];
+}
+
+function roofs(f, x) {
+  const peak = Math.max(...D.arch.peaks.map((p) => p.tflops)), lines = [];
+  for (const [key, gbs, name] of [["l2", D.arch.l2_gbs, "L2"], ["hbm", D.arch.hbm_gbs, "HBM"]]) {
+    const knee = peak * 1e3 / gbs, from = Math.max(x.min, f.yMin * 1e3 / gbs);
+    if (from < Math.min(knee, x.max)) lines.push({ key, name: `${name} ${whole(gbs)} GB/s`, points: [[from, from * gbs / 1e3], [Math.min(knee, x.max), Math.min(knee, x.max) * gbs / 1e3]],
+      quiet: key !== state.bytes, slope: true });
+  }
+  for (const p of D.arch.peaks) {
+    const from = p.tflops * 1e3 / (state.bytes === "l2" ? D.arch.l2_gbs : D.arch.hbm_gbs);
+    if (from < x.max) lines.push({ key: "peak", name: `${p.name} ${digits(p.tflops, 3)} TFLOP/s`, points: [[Math.max(from, x.min), p.tflops], [x.max, p.tflops]] });
+  }
+  if (D.arch.exp_tflops < 1.4 * peak)
+    lines.push({ key: "exp", name: `exponentials ${digits(D.arch.exp_tflops, 3)}`, points: [[x.min, D.arch.exp_tflops], [x.max, D.arch.exp_tflops]], quiet: true });
+  return lines;
+}
+
+function drawRoofline() {
+  const box = byId("roofline"), list = configs.filter((c) => timeOf(c, state.clock) !== null), naive = { x: D.flops / D.naive.bytes, y: tflopsOf(D.naive.model_us) };
+  const xs = [naive.x, ...list.map((c) => D.flops / bytesOf(c))], ys = [naive.y, ...list.map((c) => tflopsOf(timeOf(c, state.clock)))];
+  const peak = Math.max(...D.arch.peaks.map((p) => p.tflops));
+  const x = { min: Math.min(...xs) / 2, max: Math.max(Math.max(...xs) * 2, peak * 1e3 / D.arch.hbm_gbs * 2), log: true, write: (v) => digits(v, 2),
+    title: state.bytes === "l2" ? "FLOP per byte asked of global memory" : "FLOP per byte from HBM" };
+  const y = { min: Math.min(...ys) / 1.6, max: Math.max(peak, D.arch.exp_tflops < 1.4 * peak ? D.arch.exp_tflops : 0) * 1.5, log: true, write: (v) => digits(v, 2), title: "TFLOP/s" };
+  const f = frame(box, x, y, 0.66);
+  f.yMin = y.min;
+  const points = roofPoints(f, list).reverse();
+  for (const line of roofs(f, x)) {
+    f.plot.append(svg("path", { class: "roof " + line.key + (line.quiet ? " quiet" : ""), d: pathOf(f, line.points) }));
+    const [a, b] = line.points.map(([px, py]) => [f.x(px), f.y(py)]);
+    if (line.slope) {
+      const angle = Math.atan2(b[1] - a[1], b[0] - a[0]) * 180 / Math.PI, share = line.key === "l2" ? 0.3 : 0.8, above = line.key === "l2" ? -6 : 14;
+      const lx = a[0] + (b[0] - a[0]) * share, ly = a[1] + (b[1] - a[1]) * share;
+      label(f, 0, 0, line.name, { transform: `translate(${lx} ${ly}) rotate(${angle}) translate(0 ${above})`, "text-anchor": "middle" });
+    } else {
+      label(f, f.right - 4, b[1] - 5, line.name, { "text-anchor": "end" });
+    }
+  }
+  for (const p of points)
+    f.plot.append(shapeAt(f, p.c.f ? "square" : "circle", p.x, p.y, 3.2, { class: "point" + (p.c.f === state.family ? " own" : "") }));
+  const best = configs.slice().sort(byTime(state.clock))[0], chosen = configs[state.config ?? best.i];
+  const place = (c) => [D.flops / bytesOf(c), tflopsOf(timeOf(c, state.clock))];
+  if (chosen && timeOf(chosen, state.clock) !== null) f.plot.append(shapeAt(f, chosen.f ? "square" : "circle", ...place(chosen), 6.5, { class: "chosen" }));
+  f.plot.append(shapeAt(f, "triangle", naive.x, naive.y, 6, { class: "naive" }));
+  label(f, f.x(naive.x) + 11, f.y(naive.y) + 15, "naive");
+  const [bx, by] = place(best);
+  label(f, f.x(bx), f.y(by) - 9, "★", { "text-anchor": "middle" });
+  const walk = points.map((p) => ({ x: p.x, y: p.y, choose: () => chooseConfig(p.c), text: () => configText(p.c) + ", " + digits(p.y, 4) + " TFLOP/s",
+    tip: () => tipLines(digits(p.y, 4) + " TFLOP/s " + marksOf(p.c).join(""), configRows(p.c), configText(p.c).replace(/,/g, ", ") + (p.like ? ` · and ${p.like} more here` : "")) }));
+  walk.push({ ...naive, text: () => "naive attention, " + digits(naive.y, 3) + " TFLOP/s", tip: () => tipLines("Naive attention", [["time", showTime(D.naive.model_us)],
+    ["TFLOP/s", digits(naive.y, 3)], ["bytes", showBytes(D.naive.bytes)], ["S and P", showBytes(D.naive.held)]], "Three kernels over all pairs, each at its roofline.") });
+  walk.sort((a, b) => a.y - b.y);
+  present(box, f, walk, "Roofline of the configs, TFLOP/s against FLOP per byte");
+  const families = D.families.map((family, k) => (k ? "squares " : "circles ") + family.name).join(", ");
+  byId("roofline-note").textContent = `${families}; ▲ naive; ★ the fastest; the ring is the chosen tile. FLOP are those of the two products over visible pairs. ` +
+    (state.bytes === "l2" ? "Bytes are those that the kernel asks for, as the simulator counts them: the L2 serves them, so points may lie above the line of HBM."
+      : "Bytes are what the model expects to miss the L2.");
+}
+
+function startRoofline() {
+  byId("roofline-axis").replaceChildren(radios("bytes", "Bytes", [["l2", "asked for"], ["hbm", "from HBM"]], state.bytes, (v) => { state.bytes = v; drawRoofline(); }));
+}

@@ -1,0 +1,52 @@
+// tip: the one tooltip, and what is said aloud.
+
+function tipLines(title, rows, note) {
+  return [h("b", {}, ...lowered(title)), h("dl", {}, ...rows.filter((row) => row).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
+    note ? h("p", {}, note) : null].filter((x) => x);
+}
+
+// Beside a rectangle of the window, where there is room.
+function showTip(rect, children) {
+  const tip = byId("tip");
+  tip.replaceChildren(...children);
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect(), gap = 10, wide = document.documentElement.clientWidth, high = window.innerHeight;
+  let x = rect.right + gap, y = rect.top;
+  if (x + box.width > wide - 4) x = rect.left - gap - box.width;
+  if (x < 4) {
+    x = Math.min(Math.max(rect.left + rect.width / 2 - box.width / 2, 4), wide - box.width - 4);
+    y = rect.bottom + gap + box.height > high ? rect.top - gap - box.height : rect.bottom + gap;
+  }
+  tip.style.left = Math.max(4, x) + "px";
+  tip.style.top = Math.max(4, Math.min(y, high - box.height - 4)) + "px";
+}
+
+function hideTip() {
+  byId("tip").hidden = true;
+}
+
+function say(text) {
+  byId("live").textContent = text;
+}
+
+// What is told of one config, wherever it is met.
+function configRows(c) {
+  const record = c.outcome && c.outcome !== "ok" ? [["record", c.outcome + (c.why ? ": " + c.why : "")]] : [];
+  return [
+    c.measured_us !== null ? ["measured", showTime(c.measured_us) + ", " + digits(tflopsOf(c.measured_us), 4) + " TFLOP/s"] : null,
+    c.measured_us !== null ? ["spread", percent(c.spread, 2) + " of " + plural(c.samples, "sample")] : null,
+    ...record,
+    ["model", showTime(c.model_us) + ", " + digits(tflopsOf(c.model_us), 4) + " TFLOP/s"],
+    ["busiest", c.bound],
+    ["shared memory", whole(c.smem) + " bytes"],
+    ["registers", c.compiled_regs !== null ? c.compiled_regs + " compiled" + (c.spills ? ", " + c.spills + " bytes spilled" : "") : c.regs + " estimated"],
+    ["occupancy", percent(c.occupancy, 1) + ", " + plural(c.blocks_sm, "block") + " per SM, by " + c.limiter],
+    ["global bytes", showBytes(c.bytes)],
+    c.sim_read !== null ? ["simulated", whole(c.sim_read + c.sim_written) + " bytes, " + plural(c.conflicts, "bank conflict")] : null,
+  ];
+}
+
+const marksOf = (c) => [c.i === leader().i ? "★" : null, D.shipped && D.shipped.config === c.i ? "◆" : null, c.measured_us !== null ? "●" : null,
+  c.sim_read !== null ? "▪" : null].filter((x) => x);
+
+const MARKS = [["★", "fastest"], ["◆", "ships with fagen"], ["●", "measured"], ["▪", "simulated"]];

@@ -1,0 +1,239 @@
+/* What `fagen explore` writes: the figures of `fagen space`, a reason for every missing tile, measured times where they are on record and
+ * no others, what the simulator counts, and a page that holds nothing of the network. */
+#include "cache/record.h"
+#include "gen/problem.h"
+#include "test_cli_run.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void init(void)
+{
+    cli_scratch_make();
+    setenv("FAGEN_CACHE_DIR", "cache", 1);
+}
+
+TestSuite(cli_explore, .init = init, .fini = cli_scratch_remove, .timeout = 600);
+
+#define PROBLEM "-d 64 --causal -n 1024 --heads 4 --arch sm_80"
+
+static size_t column(const json_t *doc, const char *part, const char *name)
+{
+    const json_t *list = json_object_get(json_object_get(doc, "columns"), part);
+    size_t i = 0;
+    while (i < json_array_size(list) && strcmp(json_string_value(json_object_get(json_array_get(list, i), "name")), name))
+        i++;
+    cr_assert_lt(i, json_array_size(list), "no column %s", name);
+    return i;
+}
+
+/* A cell of row `row` of the configs; they begin with two cells that are no columns, those of the other parts with one. */
+static const json_t *cell(const json_t *doc, const char *part, size_t row, const char *name)
+{
+    return json_array_get(json_array_get(json_object_get(doc, part), row), column(doc, part, name) + (strcmp(part, "configs") ? 1 : 2));
+}
+
+static char *config_text(const json_t *doc, size_t row, char *out, size_t n)
+{
+    const json_t *r = json_array_get(json_object_get(doc, "configs"), row);
+    const json_t *f = json_array_get(json_object_get(doc, "families"), (size_t)json_integer_value(json_array_get(r, 0)));
+    const json_t *tunables = json_object_get(f, "tunables");
+    size_t at = (size_t)snprintf(out, n, "%s", json_string_value(json_object_get(f, "name")));
+    for (size_t i = 0; i < json_array_size(tunables); i++)
+        at += (size_t)snprintf(out + at, n - at, "%s%s=%lld", i ? "," : ":", json_string_value(json_object_get(json_array_get(tunables, i), "name")),
+                               (long long)json_integer_value(json_array_get(json_array_get(r, 1), i)));
+    return out;
+}
+
+/* The configs, their order and their figures are those of `fagen space`. */
+Test(cli_explore, as_the_space_says)
+{
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0), *space = cli_json("space " PROBLEM " --limit 100000 --json", 0);
+    const json_t *list = json_object_get(space, "configs");
+    size_t n = json_array_size(list);
+    cr_assert_gt(n, 100);
+    cr_assert_eq(json_array_size(json_object_get(doc, "configs")), n);
+    cr_expect_eq(json_integer_value(json_object_get(doc, "total")), json_integer_value(json_object_get(space, "total")));
+    cr_expect_eq(json_integer_value(json_object_get(doc, "fitting")), (json_int_t)n);
+    for (size_t i = 0; i < n; i++) {
+        char text[512];
+        const json_t *s = json_array_get(list, i);
+        cr_assert_str_eq(config_text(doc, i, text, sizeof text), json_string_value(json_object_get(s, "config")), "row %zu", i);
+        cr_expect_float_eq(json_number_value(cell(doc, "configs", i, "model_us")), 1e6 * json_number_value(json_object_get(s, "seconds")), 1e-3, "%s",
+                           text);
+        cr_expect_float_eq(json_number_value(cell(doc, "configs", i, "occupancy")), json_number_value(json_object_get(s, "occupancy")), 1e-4);
+        static const char *const same[] = { "smem", "regs", "threads", "blocks_sm", "bytes" };
+        for (size_t k = 0; k < sizeof same / sizeof *same; k++)
+            if (json_object_get(s, same[k]))
+                cr_expect_eq(json_integer_value(cell(doc, "configs", i, same[k])), json_integer_value(json_object_get(s, same[k])), "%s %s", text, same[k]);
+        cr_expect_str_eq(json_string_value(cell(doc, "configs", i, "bound")), json_string_value(json_object_get(s, "bound")));
+    }
+    json_decref(doc);
+    json_decref(space);
+}
+
+/* Every tile without a config says why; what is said is what `fagen space --why` says of the config it names. */
+Test(cli_explore, every_missing_tile_has_a_reason)
+{
+    static const char *const problems[] = { "-d 256 --arch sm_86", "-d 128 --causal --arch h200", "-d 96 --dtype fp32 --arch sm_80" };
+    for (size_t k = 0; k < sizeof problems / sizeof *problems; k++) {
+        char words[1024];
+        size_t missing = 0, fits = 0;
+        snprintf(words, sizeof words, "explore %s --simulate 0 --json", problems[k]);
+        json_t *doc = cli_json(words, 0), *t;
+        size_t i;
+        json_array_foreach(json_object_get(doc, "tiles"), i, t) {
+            const json_t *r = json_array_get(json_object_get(t, "reasons"), 0);
+            fits += (size_t)json_integer_value(json_object_get(t, "fits"));
+            if (json_integer_value(json_object_get(t, "fits")))
+                continue;
+            missing++;
+            cr_assert(r && json_string_length(json_object_get(r, "constraint")) && json_string_length(json_object_get(r, "why")), "%s: tile %zu", words, i);
+            if (missing > 4)
+                continue;
+            const char *config = json_string_value(json_object_get(r, "config"));
+            snprintf(words, sizeof words, "space %s --json --why %s", problems[k], config);
+            json_t *why = cli_json(words, 0);
+            cr_expect_str_eq(json_string_value(json_object_get(why, "why")), json_string_value(json_object_get(r, "why")), "%s", config);
+            json_decref(why);
+        }
+        cr_expect(missing > 0, "%s", problems[k]);
+        cr_expect_eq(fits, json_array_size(json_object_get(doc, "configs")), "%s", problems[k]);
+        json_decref(doc);
+    }
+}
+
+static void keep(const char *chip, const char *config, fa_how how, fa_outcome outcome, double seconds, const char *date)
+{
+    fa_store *s = fa_store_open("cache", NULL, NULL);
+    fa_record r = { .how = how, .outcome = outcome, .seconds = seconds, .spread = 0.004, .count = 31, .regs = 168, .version = "test" };
+    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=1024"), FA_OK);
+    cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
+    strcpy(r.chip, chip);
+    strcpy(r.arch, "sm_80");
+    strcpy(r.date, date);
+    strcpy(r.why, outcome == FA_RAN ? "" : "</script><b>\"quoted, with a comma\"");
+    cr_assert(fa_record_append(s, &r));
+    fa_store_close(s);
+}
+
+#define FAMILY "flash_fwd_mma:br="
+#define REST ",stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1"
+
+/* Times are of one chip; the newest counts; another shape's and the model's are no measured times. */
+Test(cli_explore, records)
+{
+    keep("Chip A", FAMILY "64,bc=64,warps=4" REST, FA_MEASURED, FA_RAN, 50e-6, "2026-01-01T00:00:00Z");
+    keep("Chip A", FAMILY "64,bc=32,warps=4" REST, FA_MEASURED, FA_RAN, 40e-6, "2026-01-01T00:00:01Z");
+    keep("Chip A", FAMILY "64,bc=64,warps=4" REST, FA_MEASURED, FA_RAN, 30e-6, "2026-01-01T00:00:02Z");
+    keep("Chip A", FAMILY "128,bc=64,warps=4" REST, FA_MEASURED, FA_BAD_RESULT, 0, "2026-01-01T00:00:03Z");
+    keep("Chip B", FAMILY "64,bc=48,warps=4" REST, FA_MEASURED, FA_RAN, 1e-6, "2026-01-01T00:00:04Z");
+    keep("sm_80", FAMILY "64,bc=96,warps=4" REST, FA_MODELLED, FA_RAN, 2e-6, "2026-01-01T00:00:05Z");
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0);
+    const json_t *sources = json_object_get(doc, "sources");
+    cr_expect_str_eq(json_string_value(json_object_get(sources, "chip")), "Chip A");
+    cr_expect_eq(json_integer_value(json_object_get(sources, "measured")), 2);
+    cr_expect_eq(json_integer_value(json_object_get(sources, "modelled")), 1);
+    cr_expect_eq(json_array_size(json_object_get(doc, "records")), 4);
+    cr_expect_eq(json_array_size(json_object_get(doc, "history")), 3);
+    double sum = 0;
+    for (size_t i = 0; i < 4; i++) {
+        const json_t *us = cell(doc, "records", i, "measured_us");
+        bool is_time = !strcmp(json_string_value(cell(doc, "records", i, "source")), "measured") &&
+                       !strcmp(json_string_value(cell(doc, "records", i, "outcome")), "ok");
+        cr_expect_eq(json_is_number(us), is_time);
+        sum += json_number_value(us);
+    }
+    cr_expect_float_eq(sum, 70, 1e-6);
+    json_decref(doc);
+    doc = cli_json("explore " PROBLEM " --simulate 0 --json --chip 'Chip B'", 0);
+    cr_expect_eq(json_integer_value(json_object_get(json_object_get(doc, "sources"), "measured")), 1);
+    json_decref(doc);
+    doc = cli_json("explore -d 64 --causal -n 2048 --heads 4 --arch sm_80 --simulate 0 --json", 0);
+    cr_expect(json_is_null(json_object_get(json_object_get(doc, "sources"), "chip")));
+    json_decref(doc);
+
+    /* What a record says ends neither the script of the page nor a cell of the CSV text. */
+    cli_result page = cli_run("explore " PROBLEM " --simulate 0 -o -"), csv = cli_run("explore " PROBLEM " --simulate 0 --csv -");
+    cr_assert_eq(page.code, 0, "%s", page.err);
+    cr_assert_eq(csv.code, 0, "%s", csv.err);
+    cr_expect(strstr(page.out, "\\u003c/script>\\u003cb>"));
+    cr_expect(!strstr(page.out, "</script><b>"));
+    cr_expect(strstr(csv.out, "\"</script><b>\"\"quoted, with a comma\"\"\""));
+    cli_result_free(&page);
+    cli_result_free(&csv);
+}
+
+/* What the simulator counts of an mma.sync kernel is what the model says, and there are no bank conflicts. */
+Test(cli_explore, counters)
+{
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 2 --json -q", 0);
+    cr_assert_eq(json_array_size(json_object_get(doc, "counters")), 2, "%s",
+                 json_string_value(json_object_get(json_object_get(doc, "simulated"), "why")));
+    for (size_t i = 0; i < 2; i++) {
+        double counted = json_number_value(cell(doc, "counters", i, "sim_read")) + json_number_value(cell(doc, "counters", i, "sim_written"));
+        cr_expect_eq(counted, json_number_value(cell(doc, "counters", i, "sim_modelled")));
+        cr_expect_gt(counted, 4.0 * 512 * 64 * 2);
+        cr_expect_eq(json_number_value(cell(doc, "counters", i, "conflicts")), 0);
+        cr_expect_gt(json_number_value(cell(doc, "counters", i, "wavefronts")), 0);
+    }
+    json_decref(doc);
+    doc = cli_json("FAGEN_NVRTC=/nonexistent explore " PROBLEM " --simulate 2 --json -q", 0); /* no compiler: no counters, and why */
+    cr_expect_eq(json_array_size(json_object_get(doc, "counters")), 0);
+    cr_expect(strstr(json_string_value(json_object_get(json_object_get(doc, "simulated"), "why")), "libnvrtc"));
+    json_decref(doc);
+}
+
+Test(cli_explore, page_and_files)
+{
+    cli_result r = cli_run("explore " PROBLEM " --simulate 0 -o page.html --csv space.csv"), again, csv;
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    cr_expect(strstr(r.out, "page.html") && strstr(r.out, "space.csv") && strstr(r.out, "TFLOP/s"), "%s", r.out);
+    cli_result_free(&r);
+    r = cli_run("explore " PROBLEM " --simulate 0 -o -");
+    again = cli_run("explore " PROBLEM " --simulate 0 -o -");
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    cr_expect_str_eq(r.out, again.out);
+    cr_expect(!strncmp(r.out, "<!doctype html>", 15) && strstr(r.out, "</html>"));
+    static const char *const foreign[] = { "http://www", "https://", "src=", "@import", "url(http", "$(" };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        const char *at = strstr(r.out, foreign[i]);
+        while (at && !strncmp(at, "http://www.w3.org/2000/svg", 26)) /* a name, which nothing fetches */
+            at = strstr(at + 1, foreign[i]);
+        cr_expect(!at, "the page holds %.60s", at);
+    }
+    csv = cli_run("explore " PROBLEM " --simulate 0 --csv -");
+    cr_expect(!strncmp(csv.out, "config,model_us,", 16));
+    size_t lines = 0, commas = 0;
+    for (const char *s = csv.out; *s; s++) {
+        lines += *s == '\n';
+        commas += lines == 0 && *s == ',';
+    }
+    cr_expect_gt(lines, 100);
+    cr_expect_gt(commas, 30);
+    cli_result_free(&r);
+    cli_result_free(&again);
+    cli_result_free(&csv);
+}
+
+/* The lengths: the model's best of each is no slower than any config that `fagen model` is asked for; naive holds S and P. */
+Test(cli_explore, lengths)
+{
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0), *l;
+    size_t i;
+    double last = 0;
+    cr_assert_geq(json_array_size(json_object_get(doc, "lengths")), 9);
+    json_array_foreach(json_object_get(doc, "lengths"), i, l) {
+        char words[512];
+        double n = json_number_value(json_object_get(l, "sk")), us = json_number_value(json_object_get(l, "model_us"));
+        cr_expect_gt(n, last);
+        last = n;
+        cr_expect_eq(json_number_value(json_object_get(l, "naive_held")), 2 * 4 * n * n * 2);
+        snprintf(words, sizeof words, "model -d 64 --causal --heads 4 --arch sm_80 -n %.0f --json", n);
+        json_t *m = cli_json(words, 0);
+        cr_expect_float_eq(us, 1e6 * json_number_value(json_object_get(json_object_get(m, "cost"), "seconds")), 1e-3 * us, "%s", words);
+        json_decref(m);
+    }
+    json_decref(doc);
+}
