@@ -1,13 +1,15 @@
-/* bench: times on the device, of fagen's kernel and of naive attention; or of the host's part of a launch. */
+/* bench: times on the device, of fagen's kernel and of naive attention; what both do on the simulator; or the host's part of a launch. */
 #include "ask.h"
 #include "autotune/measure.h"
 #include "command.h"
+#include "counts.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "progress.h"
 #include "ranking.h"
 #include "session.h"
+#include "sim/sim.h"
 #include "table.h"
 #include "tensors.h"
 #include <ftw.h>
@@ -20,7 +22,7 @@ typedef struct bench_args {
     cli_where where;
     cli_list d, dtype, mask, n;
     int32_t b, hq, hkv, samples;
-    bool host, no_naive;
+    bool host, counts, no_naive;
 } bench_args;
 
 #define FIELD(f) .at = offsetof(bench_args, f)
@@ -28,13 +30,14 @@ static const cli_option options[] = {
     { .name = "head-dim", .letter = 'd', .kind = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dims (default 128)", .min = 1, .max = FA_MAX_HEAD_DIM },
     { .name = "dtype", .letter = 't', .kind = &cli_choices, FIELD(dtype), .value = "LIST", .help = "types (default bf16)", .words = cli_dtypes },
     { .name = "mask", .kind = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
-    { .name = "n", .letter = 'n', .kind = &cli_ints, FIELD(n), .value = "LIST", .help = "lengths (default 1024,4096)", .min = 1, .max = FA_MAX_LENGTH },
+    { .name = "n", .letter = 'n', .kind = &cli_ints, FIELD(n), .value = "LIST", .help = "lengths (default 1024,4096; of counts 256)", .min = 1, .max = FA_MAX_LENGTH },
     { .name = "batch", .letter = 'b', .kind = &cli_int, FIELD(b), .value = "B", .help = "batch", .preset = "1", .min = 1, .max = 1 << 20 },
     { .name = "heads", .letter = 'H', .kind = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .preset = "16", .min = 1, .max = 1 << 16 },
     { .name = "kv-heads", .kind = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
     { .name = "samples", .kind = &cli_int, FIELD(samples), .value = "N", .help = "samples of each time, at least 200 us each", .preset = "20", .min = 3,
       .max = FA_SAMPLES_MAX },
     { .name = "no-naive", FIELD(no_naive), .help = "leave naive attention out" },
+    { .name = "counts", FIELD(counts), .help = "what the simulator of the chip counts, instead of times; on a simulator the default" },
     { .name = "host", FIELD(host), .help = "the host's time: a first launch cold and warm, and a launch that hits" },
     { .name = NULL },
 };
@@ -79,6 +82,8 @@ typedef struct bench {
     cli_session *s;
     cli_table table;
     json_t *list;
+    fa_context *sim; /* of --counts */
+    fa_gen *g;
 } bench;
 
 static fa_status time_one(bench *b, const fa_problem *in)
@@ -91,11 +96,18 @@ static fa_status time_one(bench *b, const fa_problem *in)
         st = fa_measure(b->s->ctx, &p, NULL, b->a->samples, &ours);
     if (st != FA_OK)
         return st;
+    fa_choice choice;
+    char config[512];
+    st = fa_choose(b->s->ctx, &p, &choice, NULL);
+    if (st != FA_OK)
+        return st;
+    fa_config_print(config, sizeof config, &choice.config);
     bool has = !b->a->no_naive && time_naive(b->s->ctx, &p, b->a->samples, &naive);
     double flops = fa_model_matrix_flops(&p, fa_band_of(&p, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0));
     double t = fa_samples_median(&ours), tn = has ? fa_samples_median(&naive) : 0;
     fa_problem_print(text, sizeof text, &p);
-    json_array_append_new(b->list, json_pack("{s:s,s:o,s:o,s:i,s:o,s:o,s:o}", "problem", text, "seconds", cli_json_number(t), "spread",
+    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o,s:o}", "problem", text, "config", config, "from", choice.where, "why",
+                                             choice.why, "seconds", cli_json_number(t), "spread",
                                              cli_json_number(fa_samples_spread(&ours)), "samples", ours.n, "tflops", cli_json_number(flops / t / 1e12),
                                              "naive_seconds", has ? cli_json_number(tn) : json_null(), "speedup",
                                              has ? cli_json_number(tn / t) : json_null()));
@@ -107,16 +119,25 @@ static fa_status time_one(bench *b, const fa_problem *in)
         cli_table_cell(&b->table, "%.1fx", tn / t);
     else
         cli_table_cell(&b->table, "-");
+    cli_table_cell(&b->table, "%s", choice.where);
     cli_table_cell(&b->table, "%s", text);
     return FA_OK;
 }
 
-static fa_status time_all(bench *b)
+static fa_status count_one(bench *b, const fa_problem *in)
+{
+    fa_problem p;
+    fa_status st = fa_problem_normalize(&p, in);
+    return st == FA_OK ? cli_counts_add(b->sim, b->g, &p, !b->a->no_naive, &b->table, b->list) : st;
+}
+
+/* Every problem of the lists. */
+static fa_status each(bench *b, fa_status (*one)(bench *b, const fa_problem *p))
 {
     const bench_args *a = b->a;
-    const cli_list one_d = { 1, { 128 } }, one_type = { 1, { FA_BF16 } }, one_mask = { 1, { FA_MASK_NONE + 1 } }, two_n = { 2, { 1024, 4096 } };
+    const cli_list one_d = { 1, { 128 } }, one_type = { 1, { FA_BF16 } }, one_mask = { 1, { FA_MASK_NONE + 1 } }, two_n = { 2, { 1024, 4096 } }, short_n = { 1, { 256 } };
     const cli_list *d = a->d.n ? &a->d : &one_d, *t = a->dtype.n ? &a->dtype : &one_type, *m = a->mask.n ? &a->mask : &one_mask,
-                   *n = a->n.n ? &a->n : &two_n;
+                   *n = a->n.n ? &a->n : b->sim ? &short_n : &two_n;
     int32_t total = d->n * t->n * m->n * n->n;
     cli_progress bar = { .c = b->c };
     fa_status st = FA_OK;
@@ -125,7 +146,7 @@ static fa_status time_all(bench *b)
         fa_problem p = problem_of(a, d->v[i / n->n / m->n / t->n], t->v[i / n->n / m->n % t->n], m->v[i / n->n % m->n] - 1, n->v[i % n->n]);
         snprintf(line, sizeof line, "bench d=%d n=%d", p.d, p.sq);
         cli_progress_tell(&bar, line, (double)i / total);
-        st = time_one(b, &p);
+        st = one(b, &p);
     }
     cli_progress_end(&bar);
     return st;
@@ -135,13 +156,9 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
 {
     bench b = { .c = c, .a = a, .s = s, .list = json_array() };
     char chip[80];
-    if (s->simulated) {
-        json_decref(b.list);
-        return cli_fail(c, fa_fail(FA_NO_DRIVER, "a simulator has no times; accepted: a GPU, or --host for the host's part"));
-    }
-    cli_table_open(&b.table, ">time >spread >TFLOP/s >naive >speed-up problem");
+    cli_table_open(&b.table, ">time >spread >TFLOP/s >naive >speed-up config_by problem");
     cli_interrupt_watch();
-    fa_status st = time_all(&b);
+    fa_status st = each(&b, time_one);
     int code = st != FA_OK ? cli_fail(c, st) : cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
     if (c->json && st == FA_OK)
         return cli_answer(c, json_pack("{s:o,s:b,s:o}", "device", cli_session_json(s), "interrupted", cli_interrupted(), "times", b.list), code);
@@ -151,6 +168,44 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
     } else {
         fa_text_free(&b.table.cells);
     }
+    json_decref(b.list);
+    return code;
+}
+
+/* On the simulator of the session's chip: the session's own, or one beside the GPU. */
+static int bench_counts(cli *c, const bench_args *a, cli_session *s)
+{
+    bench b = { .c = c, .a = a, .s = s, .list = json_array() };
+    const sim_options o = { .threads = (int)sysconf(_SC_NPROCESSORS_ONLN) };
+    const cu_driver *sim = s->simulated ? fa_context_driver(s->ctx) : sim_open(fa_context_arch(s->ctx)->name);
+    fa_entered in = { .pushed = false };
+    fa_options on = FA_OPTIONS_INIT;
+    on.sram_budget = a->where.sram;
+    fa_status st = sim ? fa_create_on(&b.sim, &on, sim, s->simulated ? fa_context_device(s->ctx)->ordinal : 0)
+                       : fa_fail(FA_UNSUPPORTED, "--counts: there is no simulator of %s", fa_context_arch(s->ctx)->name);
+    if (st == FA_OK)
+        st = fa_context_enter(b.sim, &in);
+    if (st == FA_OK)
+        st = fa_gen_open(&b.g, fa_context_template_dir(b.sim));
+    sim_set_options(&o);
+    cli_table_open(&b.table, CLI_COUNTS_HEADS);
+    cli_interrupt_watch();
+    if (st == FA_OK)
+        st = each(&b, count_one);
+    fa_gen_close(b.g);
+    if (b.sim)
+        fa_context_leave(b.sim, &in);
+    int code = st != FA_OK ? cli_fail(c, st) : cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
+    if (!c->json && st == FA_OK && b.table.rows) {
+        printf("%s, what one launch does on the simulator; a simulator has no times\n", fa_context_arch(b.sim)->name);
+        cli_table_print(&b.table, c);
+    } else {
+        fa_text_free(&b.table.cells);
+    }
+    if (c->json && st == FA_OK)
+        code = cli_answer(c, json_pack("{s:o,s:s,s:b,s:O}", "device", cli_session_json(s), "simulator", fa_context_arch(b.sim)->name, "interrupted",
+                                       cli_interrupted(), "counts", b.list), code);
+    fa_destroy(b.sim);
     json_decref(b.list);
     return code;
 }
@@ -274,17 +329,18 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_status st = cli_session_open(&s, c, &a->where);
     if (st != FA_OK)
         return cli_fail(c, st);
-    int code = a->host ? bench_host(c, a, &s) : bench_device(c, a, &s);
+    int code = a->host ? bench_host(c, a, &s) : a->counts || s.simulated ? bench_counts(c, a, &s) : bench_device(c, a, &s);
     cli_session_close(&s);
     return code;
 }
 
 const cli_command cli_bench = {
-    .name = "bench", .summary = "times of fagen's kernel and of naive attention, or of the host's part of a launch",
-    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] | --host",
-    .about = "On a GPU: medians over events, what fa_launch chooses against naive attention on the same device. With --host: how long a first "
+    .name = "bench", .summary = "times of fagen's kernel and of naive attention, what both do on the simulator, or the host's part of a launch",
+    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--counts] | --host",
+    .about = "On a GPU: medians over events, what fa_launch chooses against naive attention on the same device. On a simulator, or with --counts on the simulator of the GPU's "
+             "chip: what one launch of each does, in instructions, bytes through memory and bank conflicts. With --host: how long a first "
              "launch takes with an empty cache and with a filled one, and what fa_launch itself costs on a hit: the driver's launch is replaced by "
              "one that returns at once, so that only fagen's time is left; this runs without a GPU too.",
-    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench -d 128 --json",
+    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json",
     .groups = groups, .size = sizeof(bench_args), .run = run,
 };

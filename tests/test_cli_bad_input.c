@@ -234,7 +234,7 @@ static const struct {
     { "verify -d 64,,128", 1, "--head-dim|list" },
     { "verify -d 64,", 1, "--head-dim|list" },
     { "verify --heads 3 --kv-heads 2 -d 64", 1, "hq|multiple" },
-    { "bench --device sim:sm_80", 2, "a simulator has no times|--host" },
+    { "bench --counts -d 64 --sram 1000", 3, "the smallest needs" },
     { "bench --samples 1", 1, "--samples|1|3 to" },
     { "tune --arch sm_999", 1, "--arch|sm_999|sm_80" },
     { "tune --budget 0s", 1, "--budget|0s|60s" },

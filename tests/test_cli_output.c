@@ -44,6 +44,8 @@ static const struct {
     { "show bf16,d=64 --ptx --json", "form text" },
     { "show bf16,d=64 --source --json", "form text" },
     { "run -d 64 -n 64 --heads 1 --counters --check --json", "device.arch explain seconds counters.instructions counters.global_read counters.tensors.0.tensor check.ok" },
+    { "bench -d 64 -n 64 --heads 1 --mask causal --json", "simulator counts.0.config counts.0.why counts.0.ours.instructions counts.0.naive.global_read" },
+    { "bench --counts --no-naive -d 64 -n 64 --heads 1 --device sim:sm_90a --json", "counts.0.ours.matrix" },
     { "verify --count 2 --json", "device ran failed skipped cases.0.case cases.0.ok" },
     { "verify -d 64 -n 48 --json", "ran cases.0.max_error" },
     { "verify --family flash_fwd_wgmma --count 1 --device sim:sm_90a --json", "ran cases.0.config" },

@@ -1,0 +1,81 @@
+/* counts: one launch each, the simulator's counters between. */
+#include "counts.h"
+#include "gen/error.h"
+#include "gen/model.h"
+#include "gen/problem.h"
+#include "ranking.h"
+#include "sim/sim.h"
+#include "tensors.h"
+#include <string.h>
+
+static fa_status count(fa_context *ctx, const fa_problem *p, const fa_plan *plan, sim_counters *out)
+{
+    cli_tensors t = { .ctx = NULL };
+    fa_status st = cli_tensors_open(&t, ctx, p);
+    if (st == FA_OK)
+        st = cli_tensors_random(&t, 1);
+    if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
+        t.args.window_left = FA_MODEL_WINDOW;
+        t.args.window_right = 0;
+    }
+    sim_counters_reset();
+    if (st == FA_OK)
+        st = cli_tensors_launch(&t, plan);
+    sim_counters_get(out);
+    cli_tensors_close(&t);
+    return st;
+}
+
+static void row(cli_table *t, const char *name, const sim_counters *k, const char *text)
+{
+    cli_table_cell(t, "%s", name);
+    cli_table_cell(t, "%llu", (unsigned long long)k->instructions);
+    cli_table_cell(t, "%llu", (unsigned long long)k->matrix);
+    cli_table_cell(t, "%llu", (unsigned long long)k->special);
+    cli_table_cell(t, "%s", cli_show_bytes((double)k->global_read));
+    cli_table_cell(t, "%s", cli_show_bytes((double)k->global_write));
+    cli_table_cell(t, "%llu", (unsigned long long)(k->shared_wavefronts - k->shared_ideal));
+    cli_table_cell(t, "%llu", (unsigned long long)k->blocks);
+    cli_table_cell(t, "%s", text);
+}
+
+static json_t *numbers(const sim_counters *k)
+{
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "instructions", (json_int_t)k->instructions, "matrix", (json_int_t)k->matrix, "special",
+                     (json_int_t)k->special, "global_read", (json_int_t)k->global_read, "global_write", (json_int_t)k->global_write, "bank_conflicts",
+                     (json_int_t)(k->shared_wavefronts - k->shared_ideal), "shared_peak", (json_int_t)k->shared_peak, "blocks", (json_int_t)k->blocks);
+}
+
+/* The model's best of naive attention; false when it has none here. */
+static bool plan_naive(fa_context *ctx, fa_gen *g, const fa_problem *p, const fa_plan **plan)
+{
+    cli_ranking r;
+    if (cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), "naive", &r) != FA_OK)
+        return false;
+    bool ok = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "naive", plan) == FA_OK;
+    cli_ranking_free(&r);
+    return ok;
+}
+
+fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, bool naive, cli_table *t, json_t *list)
+{
+    char text[256], config[512], why[400];
+    sim_counters ours, theirs;
+    const fa_plan *plan = NULL;
+    fa_choice choice;
+    fa_problem_print(text, sizeof text, p);
+    fa_status st = fa_choose(ctx, p, &choice, NULL);
+    if (st == FA_OK)
+        st = count(ctx, p, NULL, &ours);
+    if (st != FA_OK)
+        return st;
+    fa_config_print(config, sizeof config, &choice.config);
+    snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
+    row(t, "fagen", &ours, text);
+    bool has = naive && plan_naive(ctx, g, p, &plan) && count(ctx, p, plan, &theirs) == FA_OK;
+    if (has)
+        row(t, "naive", &theirs, text);
+    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o,s:o}", "problem", text, "config", config, "why", why, "ours", numbers(&ours), "naive",
+                                          has ? numbers(&theirs) : json_null()));
+    return FA_OK;
+}
