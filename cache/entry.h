@@ -4,6 +4,8 @@
 #define FA_CACHE_ENTRY_H
 #include "store.h"
 
+#define FA_FORMAT_VERSION 1 /* of the files; a part of every key */
+
 /* The key: a hash of everything that decides the image. Text form: 32 lower-case hex digits. */
 typedef struct fa_key {
     uint64_t lo, hi;
@@ -21,7 +23,8 @@ typedef struct fa_entry {
     char arch[12];
     int32_t ptx;              /* 1: image is PTX text with its NUL counted, 0: a cubin */
     char *image, *log, *about;/* heap, NUL-terminated one byte past their size */
-    size_t image_size, log_size, about_size; /* about: JSON object with problem, config, compiler, options, date */
+    size_t image_size, log_size, about_size; /* about: a JSON object, see about.h */
+    bool proved;              /* set by fa_entry_get: this file was loaded before without harm (canary.h) */
 } fa_entry;
 void fa_entry_free(fa_entry *e);
 
@@ -29,15 +32,19 @@ void fa_entry_free(fa_entry *e);
  * removed so that the next put repairs it. Takes no lock. Thread-safe. */
 bool fa_entry_get(fa_store *s, fa_key k, const char *arch, fa_entry *out);
 
-/* Publishes: temporary file in kernels/, write, fsync, rename, fsync of the directory; an entry that is there is replaced.
+/* Publishes: temporary file in kernels/, write, fsync, rename, fsync of the directory; an entry that is there is replaced. Then
+ * what exceeds the store's limit goes (quota.h).
  * False when that was not possible (the caller goes on with its own bytes). Thread-safe, and safe against other processes. */
 bool fa_entry_put(fa_store *s, const fa_entry *e);
 
-/* Takes the bytes of a file apart: NULL, or what is wrong with them, a literal; any bytes are safe. The caller frees *out either
- * way. with_image: false leaves image NULL. */
+/* Takes the bytes of a file apart: NULL, or what is wrong with them, a literal (fa_entry_no_memory says nothing about them); any
+ * bytes are safe. The caller frees *out either way. with_image: false leaves image NULL. */
 const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool with_image);
+extern const char fa_entry_no_memory[];
 
-/* Calls f for each entry of every root, unordered; the image is not loaded (image == NULL, image_size set). Damaged files
- * come with damaged = the reason. Stops when f returns non-zero, and returns that. */
+/* The bytes of e's file, on the heap; NULL when memory runs out or it would be too large. */
+char *fa_entry_pack(const fa_entry *e, size_t *size);
+
+/* Calls f for each file of kernels/ of every root, read and checked, without its image. damaged: what is wrong with it, or NULL. */
 int fa_entry_each(fa_store *s, int (*f)(void *user, const fa_entry *e, const char *path, const char *damaged), void *user);
 #endif

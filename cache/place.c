@@ -62,7 +62,7 @@ static fa_place read_all(int fd, size_t n, char *to, const char **trouble)
     return FA_PLACE_OK;
 }
 
-fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_t *size, const char **trouble)
+fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_t *size, struct stat *out, const char **trouble)
 {
     fa_place result = FA_PLACE_BAD;
     char *buf = NULL;
@@ -97,16 +97,20 @@ fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_
     buf[st.st_size] = 0;
     *bytes = buf;
     *size = (size_t)st.st_size;
+    if (out)
+        *out = st;
     return FA_PLACE_OK;
 }
 
-bool fa_place_write(int fd, const void *bytes, size_t n)
+bool fa_place_write(int fd, const void *bytes, size_t n, const char **trouble)
 {
     const char *p = bytes;
     while (n > 0) {
         ssize_t w = write(fd, p, n);
-        if (w < 0 && errno != EINTR)
+        if (w < 0 && errno != EINTR) {
+            *trouble = strerror(errno);
             return false;
+        }
         if (w > 0) {
             p += w;
             n -= (size_t)w;

@@ -12,8 +12,9 @@ typedef enum fa_place {
     FA_PLACE_BAD      /* there, and not to be trusted: a link, a FIFO, foreign, too large, cut short */
 } fa_place;
 
-/* NULL when only the effective user or root can write what st describes; else the reason, a literal. */
 struct stat;
+
+/* NULL when only the effective user or root can write what st describes; else the reason, a literal. */
 const char *fa_place_foreign(const struct stat *st);
 
 /* Opens directory `name` below `at`. It must be trusted, and not be a link unless at is AT_FDCWD. make: made 0700 when
@@ -21,11 +22,11 @@ const char *fa_place_foreign(const struct stat *st);
 int fa_place_dir(int at, const char *name, bool make, const char **trouble);
 
 /* Opens a regular, trusted file of at most cap bytes below `at` and reads all of it. *bytes is heap, NUL-terminated past
- * *size. */
-fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_t *size, const char **trouble);
+ * *size. st (may be NULL): what is known of the file. */
+fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_t *size, struct stat *st, const char **trouble);
 
-/* Writes all n bytes, through short writes and signals. */
-bool fa_place_write(int fd, const void *bytes, size_t n);
+/* Writes all n bytes, through short writes and signals. False with *trouble. */
+bool fa_place_write(int fd, const void *bytes, size_t n, const char **trouble);
 
 /* Turns any text into a file name of at most n - 1 bytes: letters, digits and ",=+-_." stay, all else becomes '_'. */
 void fa_place_name(char *out, size_t n, const char *text, const char *suffix);

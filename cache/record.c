@@ -1,16 +1,13 @@
 /* record: append-only files of facts, and the winner that follows from them. */
 #include "record.h"
 #include "gen/problem.h"
+#include "ledger.h"
 #include "place.h"
 #include "root.h"
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static void names(char chip_dir[64], char file[160], const char *chip, const fa_problem *p)
@@ -29,115 +26,74 @@ static int records_dir(const fa_root *r)
     return r->v1 < 0 ? -1 : fa_place_dir(r->v1, "records", false, &trouble);
 }
 
-/* Whether the file ends inside a line: a writer was killed, or the disk was full. */
-static bool torn(int fd)
-{
-    struct stat st;
-    char last;
-    return fstat(fd, &st) == 0 && st.st_size > 0 && pread(fd, &last, 1, st.st_size - 1) == 1 && last != '\n';
-}
-
-bool fa_record_append(fa_store *s, const fa_record *r)
+bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n)
 {
     if (s->writer < 0)
         return false;
     const fa_root *root = &s->root[s->writer];
     char chip[64], file[160];
-    const char *trouble = "out of memory";
-    bool ok = false;
-    int dir = -1, fd = -1, records = -1;
-    struct stat st;
-    fa_text line = {0};
-    fa_text_str(&line, "\n");
-    if (!fa_record_to_json(r, &line))
-        goto done;
-    fa_text_str(&line, "\n");
-    if (line.oom)
-        goto done;
+    const char *trouble = "the folder is gone";
     names(chip, file, r->chip, &r->problem);
-    records = records_dir(root);
-    dir = records < 0 ? -1 : fa_place_dir(records, chip, true, &trouble);
-    if (dir < 0)
-        goto done;
-    fd = openat(dir, file, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        trouble = strerror(errno);
-        goto done;
-    }
-    trouble = S_ISREG(st.st_mode) ? fa_place_foreign(&st) : "not a regular file";
-    if (trouble)
-        goto done;
-    while (flock(fd, LOCK_EX) != 0 && errno == EINTR)
-        ;
-    /* one write, so that even writers without a lock do not mix; the leading newline closes a torn line */
-    size_t skip = torn(fd) ? 0 : 1, want = line.n - skip;
-    ssize_t wrote;
-    do
-        wrote = write(fd, line.s + skip, want);
-    while (wrote < 0 && errno == EINTR);
-    ok = wrote == (ssize_t)want;
-    if (!ok)
-        trouble = wrote < 0 ? strerror(errno) : "the disk is full";
-    flock(fd, LOCK_UN);
-done:
+    int records = records_dir(root);
+    int dir = records < 0 ? -1 : fa_place_dir(records, chip, true, &trouble);
+    bool ok = dir >= 0 && fa_ledger_append(dir, file, line, n, &trouble);
     if (!ok)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: %s", root->path, trouble);
-    if (fd >= 0)
-        close(fd);
     if (dir >= 0)
         close(dir);
     if (records >= 0)
         close(records);
+    return ok;
+}
+
+bool fa_record_append(fa_store *s, const fa_record *r)
+{
+    fa_text line = {0};
+    bool ok = s->writer >= 0 && fa_record_to_json(r, &line);
+    if (!ok && s->writer >= 0)
+        fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: it has no form in JSON, or memory ran out",
+                        s->root[s->writer].path);
+    ok = ok && fa_record_append_line(s, r, line.s, line.n);
     fa_text_free(&line);
     return ok;
 }
 
 typedef struct reader {
-    fa_records out;
-    size_t cap;
     const char *chip; /* NULL = all */
     const fa_problem *problem;
+    fa_record_line line;
+    fa_record_fn *f;
+    void *user;
 } reader;
 
-static bool same_key(const fa_problem *a, const fa_problem *b)
+bool fa_record_same_key(const fa_problem *a, const fa_problem *b)
 {
     return a->dtype == b->dtype && a->d == b->d && a->dv == b->dv && a->mask == b->mask && a->o_dtype == b->o_dtype &&
            a->align == b->align;
 }
 
-static void keep(reader *rd, const char *line)
+static void read_line(void *user, const char *text, size_t n, size_t number)
 {
+    reader *rd = user;
     fa_record r;
-    if (!fa_record_from_json(&r, line) || (rd->chip && strcmp(rd->chip, r.chip) != 0) ||
-        (rd->problem && !same_key(rd->problem, &r.problem)))
+    bool parses = fa_record_from_json(&r, text);
+    if (parses && ((rd->chip && strcmp(rd->chip, r.chip) != 0) || (rd->problem && !fa_record_same_key(rd->problem, &r.problem))))
         return;
-    if (rd->out.n == rd->cap) {
-        size_t cap = rd->cap ? 2 * rd->cap : 64;
-        fa_record *grown = realloc(rd->out.r, cap * sizeof *grown);
-        if (!grown)
-            return;
-        rd->out.r = grown;
-        rd->cap = cap;
-    }
-    rd->out.r[rd->out.n++] = r;
+    rd->line.record = parses ? &r : NULL;
+    rd->line.text = text;
+    rd->line.size = n;
+    rd->line.number = number;
+    rd->f(rd->user, &rd->line);
 }
 
 static void read_file(reader *rd, int dir, const char *name)
 {
-    char *bytes = NULL;
-    size_t size = 0;
-    const char *trouble;
-    if (fa_place_read(dir, name, FA_FILE_CAP, &bytes, &size, &trouble) != FA_PLACE_OK)
-        return;
-    for (char *p = bytes, *end = bytes + size; p < end;) {
-        char *nl = memchr(p, '\n', (size_t)(end - p));
-        if (nl)
-            *nl = 0;
-        if (*p)
-            keep(rd, p);
-        p = nl ? nl + 1 : end;
+    const char *trouble = NULL;
+    rd->line = (fa_record_line){.root = rd->line.root, .chip = rd->line.chip, .file = name};
+    if (!fa_ledger_read(dir, name, read_line, rd, &trouble)) {
+        rd->line.trouble = trouble;
+        rd->f(rd->user, &rd->line);
     }
-    free(bytes);
 }
 
 static bool is_records(const char *name)
@@ -166,6 +122,7 @@ static void read_chip(reader *rd, int records, const char *chip)
     int dir = fa_place_dir(records, chip, false, &trouble);
     if (dir < 0)
         return;
+    rd->line.chip = chip;
     if (rd->problem) {
         char chip_dir[64], file[160];
         names(chip_dir, file, "", rd->problem);
@@ -178,6 +135,24 @@ static void read_chip(reader *rd, int records, const char *chip)
 static bool is_chip(const char *name)
 {
     return name[0] != '.';
+}
+
+void fa_records_each(fa_store *s, const char *chip, const fa_problem *p, fa_record_fn *f, void *user)
+{
+    reader rd = {.chip = chip, .problem = p, .f = f, .user = user};
+    for (size_t i = s->n; i-- > 0;) {
+        int records = records_dir(&s->root[i]);
+        if (records < 0)
+            continue;
+        rd.line.root = i;
+        if (chip) {
+            char chip_dir[64];
+            names(chip_dir, NULL, chip, NULL);
+            read_chip(&rd, records, chip_dir);
+            close(records);
+        } else
+            each_name(records, is_chip, read_chip, &rd);
+    }
 }
 
 typedef struct dated {
@@ -211,24 +186,34 @@ static void sort_by_date(fa_records *rs)
     free(order);
 }
 
+typedef struct list {
+    fa_records out;
+    size_t cap;
+} list;
+
+static void keep(void *user, const fa_record_line *line)
+{
+    list *l = user;
+    if (!line->record)
+        return;
+    if (l->out.n == l->cap) {
+        size_t cap = l->cap ? 2 * l->cap : 64;
+        fa_record *grown = realloc(l->out.r, cap * sizeof *grown);
+        if (!grown)
+            return;
+        l->out.r = grown;
+        l->cap = cap;
+    }
+    l->out.r[l->out.n++] = *line->record;
+}
+
 fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p)
 {
-    reader rd = {.chip = chip, .problem = p};
-    for (size_t i = s->n; i-- > 0;) {
-        int records = records_dir(&s->root[i]);
-        if (records < 0)
-            continue;
-        if (chip) {
-            char chip_dir[64];
-            names(chip_dir, NULL, chip, NULL);
-            read_chip(&rd, records, chip_dir);
-            close(records);
-        } else
-            each_name(records, is_chip, read_chip, &rd);
-    }
-    if (rd.out.n > 1)
-        sort_by_date(&rd.out);
-    return rd.out;
+    list l = {{NULL, 0}, 0};
+    fa_records_each(s, chip, p, keep, &l);
+    if (l.out.n > 1)
+        sort_by_date(&l.out);
+    return l.out;
 }
 
 void fa_records_free(fa_records *rs)
@@ -263,13 +248,13 @@ static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_ho
     const fa_record *best = NULL;
     for (size_t i = 0; i < rs->n; i++) {
         const fa_record *r = &rs->r[i];
-        if (!ran(r) || r->how != how || !same_key(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
+        if (!ran(r) || r->how != how || !fa_record_same_key(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
             (best && r->seconds >= best->seconds))
             continue;
         bool newest = true;
         for (size_t j = i + 1; j < rs->n && newest; j++)
             newest = !(rs->r[j].how == how && fa_config_equal(&rs->r[j].config, &r->config) &&
-                       same_key(&rs->r[j].problem, p) && fa_problem_bucket(&rs->r[j].problem) == bucket);
+                       fa_record_same_key(&rs->r[j].problem, p) && fa_problem_bucket(&rs->r[j].problem) == bucket);
         if (newest)
             best = r;
     }
@@ -287,7 +272,7 @@ static const fa_record *best_of(const fa_records *rs, const fa_problem *p, fa_ho
         double near = INFINITY;
         for (size_t i = 0; i < rs->n; i++) {
             const fa_record *r = &rs->r[i];
-            if (!ran(r) || r->how != how || !same_key(&r->problem, p))
+            if (!ran(r) || r->how != how || !fa_record_same_key(&r->problem, p))
                 continue;
             double far = distance(&r->problem, p);
             if (far > done && far < near) {

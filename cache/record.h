@@ -47,6 +47,27 @@ typedef struct fa_record {
 /* Appends one line with a single write() under O_APPEND and the file's lock. False when it could not be kept. */
 bool fa_record_append(fa_store *s, const fa_record *r);
 
+/* Whether two problems, whatever their shapes, share a file. */
+bool fa_record_same_key(const fa_problem *a, const fa_problem *b);
+
+/* The same with a line that is already JSON of r: members that this version does not know are kept. */
+bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n);
+
+/* A line of a file of records, as it lies there. */
+typedef struct fa_record_line {
+    const fa_record *record; /* NULL: it does not parse */
+    const char *text;        /* NUL-terminated; NULL: the file as a whole could not be read, for the reason trouble */
+    size_t size, number;     /* bytes; lines count from 1 */
+    const char *trouble;
+    size_t root;             /* of the search path */
+    const char *chip, *file; /* <root>/v1/records/<chip>/<file> */
+} fa_record_line;
+
+/* Calls f for every line of the chip and the problem's key (NULL: of all), file by file; of other lines only those that do not parse
+ * and lie in the same files. */
+typedef void fa_record_fn(void *user, const fa_record_line *line);
+void fa_records_each(fa_store *s, const char *chip, const fa_problem *p, fa_record_fn *f, void *user);
+
 typedef struct fa_records {
     fa_record *r;
     size_t n;

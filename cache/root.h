@@ -1,13 +1,13 @@
 /* root: one directory of a store's search path, and the inside of fa_store, shared by the files of cache/ only. */
 #ifndef FA_CACHE_ROOT_H
 #define FA_CACHE_ROOT_H
-#include "entry.h"
+#include "census.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define FA_FORMAT_VERSION 1
 #define FA_FORMAT_DIR "v1" /* of FA_FORMAT_VERSION */
 #define FA_FILE_CAP ((size_t)64 << 20)
+#define FA_NAME_SIZE 37 /* of an entry's file: 32 hex digits, ".fak", NUL */
 
 typedef struct fa_root {
     char *path;
@@ -17,12 +17,15 @@ typedef struct fa_root {
 } fa_root;
 
 /* The causes of advice: each is told once per store. */
-typedef enum fa_cause { FA_CAUSE_PUT = 1, FA_CAUSE_DAMAGE = 2, FA_CAUSE_LOCK = 4, FA_CAUSE_RECORD = 8 } fa_cause;
+typedef enum fa_cause { FA_CAUSE_PUT = 1, FA_CAUSE_DAMAGE = 2, FA_CAUSE_LOCK = 4, FA_CAUSE_RECORD = 8, FA_CAUSE_QUARANTINE = 16 } fa_cause;
 
 struct fa_store {
     fa_root *root;
     size_t n;
     ptrdiff_t writer;    /* index of the root that takes new files; -1 = none */
+    int64_t limit;       /* bytes of kernels; < 0 = none */
+    fa_key *shunned;     /* set aside, where it is not ours to remove: not taken from roots that are only read */
+    size_t n_shunned;
     fa_store_warn warn;
     void *user;
     atomic_uint told;    /* causes */
@@ -31,6 +34,13 @@ struct fa_store {
     fa_key *held;        /* keys locked by threads of this process; guarded by mutex */
     size_t n_held, cap_held;
 };
+
+/* The name of k's file, in the folder of its first two digits. */
+void fa_entry_name(char out[FA_NAME_SIZE], fa_key k);
+
+/* Writes bytes as the file of k in one of the folders of the root that takes new files (there must be one); in kernels/ within the
+ * limit. False with *trouble. */
+bool fa_entry_keep(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble);
 
 void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 #endif

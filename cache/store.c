@@ -1,5 +1,7 @@
 /* store: the search path of cache roots. */
 #include "store.h"
+#include "canary.h"
+#include "draft.h"
 #include "place.h"
 #include "root.h"
 #include <dirent.h>
@@ -12,10 +14,7 @@
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-
-#define LEFTOVER_SECONDS 3600 /* no put takes that long */
 
 void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...)
 {
@@ -73,30 +72,10 @@ static void make_parents(const char *path)
     free(copy);
 }
 
-/* Temporary files of killed writers. */
-static void sweep(int kernels)
-{
-    int fd = openat(kernels, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    time_t now = time(NULL);
-    for (struct dirent *e; (e = readdir(d));) {
-        struct stat st;
-        if (strncmp(e->d_name, ".put-", 5) == 0 && fstatat(kernels, e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            now - st.st_mtime > LEFTOVER_SECONDS)
-            unlinkat(kernels, e->d_name, 0);
-    }
-    closedir(d);
-}
-
 /* Whether new files can be made: permission, and a file system that is not read-only. */
 static bool root_writable(int root, int *v1)
 {
-    static const char *const dirs[] = {"kernels", "records", "locks"};
+    static const char *const dirs[] = {"kernels", "records", "locks", "loading"};
     const char *trouble;
     struct stat st;
     if (fstat(root, &st) != 0 || st.st_uid != geteuid() || faccessat(root, ".", W_OK | X_OK, AT_EACCESS) != 0)
@@ -114,14 +93,14 @@ static bool root_writable(int root, int *v1)
             return false;
         }
         if (i == 0)
-            sweep(fd);
+            fa_draft_sweep(fd);
         close(fd);
     }
     return true;
 }
 
 /* want_writer: no earlier root takes new files, so this one may be made and used for them. */
-static void root_open(fa_root *r, bool want_writer)
+static void root_open(fa_store *s, fa_root *r, bool want_writer)
 {
     const char *trouble = "";
     r->v1 = -1;
@@ -137,6 +116,8 @@ static void root_open(fa_root *r, bool want_writer)
         r->v1 = fa_place_dir(fd, FA_FORMAT_DIR, false, &trouble);
     if (r->v1 < 0)
         snprintf(r->trouble, sizeof r->trouble, "%s: %s", FA_FORMAT_DIR, trouble);
+    if (r->writable)
+        fa_canary_sweep(s, r);
     close(fd);
 }
 
@@ -151,7 +132,7 @@ static bool add_root(fa_store *s, const char *path, size_t len)
     r->path = strndup(path, len);
     if (!r->path)
         return false;
-    root_open(r, s->writer < 0);
+    root_open(s, r, s->writer < 0);
     if (r->writable)
         s->writer = (ptrdiff_t)s->n;
     /* a shared root that is not there yet is normal; one that cannot be trusted is worth a word */
@@ -164,6 +145,30 @@ static bool add_root(fa_store *s, const char *path, size_t len)
     return true;
 }
 
+/* The keys in quarantine, told apart only where a root that is only read could still hold them. */
+static void shun(fa_store *s)
+{
+    const char *trouble;
+    int fd = s->writer < 0 || s->n < 2 ? -1 : fa_place_dir(s->root[s->writer].v1, "quarantine", false, &trouble);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(d));) {
+        char hex[33];
+        fa_key k;
+        snprintf(hex, sizeof hex, "%.32s", e->d_name);
+        fa_key *grown = fa_key_parse(&k, hex) ? realloc(s->shunned, (s->n_shunned + 1) * sizeof *grown) : NULL;
+        if (grown) {
+            s->shunned = grown;
+            grown[s->n_shunned++] = k;
+        }
+    }
+    closedir(d);
+}
+
 fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user)
 {
     fa_text made = {0};
@@ -171,6 +176,7 @@ fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user)
     if (!s)
         return NULL;
     s->writer = -1;
+    s->limit = FA_STORE_LIMIT;
     s->warn = warn;
     s->user = user;
     pthread_mutex_init(&s->mutex, NULL);
@@ -193,6 +199,8 @@ fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user)
         p += len + (p[len] == ':');
     }
     fa_text_free(&made);
+    if (s)
+        shun(s);
     return s;
 }
 
@@ -207,9 +215,20 @@ void fa_store_close(fa_store *s)
     }
     free(s->root);
     free(s->held);
+    free(s->shunned);
     pthread_cond_destroy(&s->freed);
     pthread_mutex_destroy(&s->mutex);
     free(s);
+}
+
+void fa_store_set_limit(fa_store *s, int64_t bytes)
+{
+    s->limit = bytes;
+}
+
+int64_t fa_store_limit(const fa_store *s)
+{
+    return s->limit;
 }
 
 const char *fa_store_root(const fa_store *s)

@@ -3,13 +3,18 @@
  *   <root>/v1/kernels/<2 hex>/<32 hex>.fak     one compiled kernel, immutable (entry.h)
  *   <root>/v1/records/<chip>/<problem>.jsonl   measured and modelled facts, append-only (record.h)
  *   <root>/v1/locks/<32 hex>                   flock files, never deleted (lock.h)
+ *   <root>/v1/loading/<32 hex>                 marks of kernels that are being loaded for the first time (canary.h)
+ *   <root>/v1/quarantine/<32 hex>.fak          kernels whose loading killed a process; not used
+ *   <root>/v1/foreign/<32 hex>.fak             kernels that were imported and not trusted; not used (parcel.h)
  *
- * A store is a search path of such roots: the first that can be written takes new files, the others are only read. */
+ * A store is a search path of such roots: the first that can be written takes new files, the others are only read. Opening it
+ * removes what killed writers left. */
 #ifndef FA_CACHE_STORE_H
 #define FA_CACHE_STORE_H
 #include "gen/text.h"
 #include <fagen.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 typedef struct fa_store fa_store;
 
@@ -22,6 +27,12 @@ typedef void (*fa_store_warn)(void *user, const char *message);
  * no cache. Never fails: a store without a usable root is a store that always misses. NULL only when memory runs out. */
 fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user);
 void fa_store_close(fa_store *s);
+/* What the kernels of the root that takes new files may take together, in bytes; < 0 = any amount. A put that exceeds it removes
+ * what was used longest ago (quota.h). Before the store is used by other threads. */
+#define FA_STORE_LIMIT ((int64_t)1 << 30)
+void fa_store_set_limit(fa_store *s, int64_t bytes);
+int64_t fa_store_limit(const fa_store *s);
+
 /* The root that takes new files, or NULL; and root i of the path with its state, NULL past the last. */
 const char *fa_store_root(const fa_store *s);
 const char *fa_store_root_at(const fa_store *s, size_t i, bool *writable, const char **trouble);

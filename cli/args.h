@@ -29,6 +29,8 @@ extern const cli_kind cli_ints;    /* cli_list of them, comma separated */
 extern const cli_kind cli_seed;    /* uint64_t */
 extern const cli_kind cli_bytes;   /* int32_t, "65536" or "64KiB" */
 extern const cli_kind cli_seconds; /* double, "60s" "2m" "1h" */
+extern const cli_kind cli_size;    /* int64_t, bytes as "100MiB"; -1 = "any" */
+extern const cli_kind cli_age;     /* double, seconds as "30d" "12h" */
 extern const cli_kind cli_real;    /* float > 0 */
 extern const cli_kind cli_text;    /* const char *, not empty */
 extern const cli_kind cli_choice;  /* int, one of words */

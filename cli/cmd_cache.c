@@ -1,66 +1,68 @@
-/* cache: what lies on disk. */
-#include "cache/entry.h"
-#include "cache/record.h"
-#include "command.h"
+/* cache: what lies on disk, why a kernel is or is not there, and its upkeep. */
+#include "cmd_cache.h"
 #include "gen/error.h"
-#include "table.h"
 #include <string.h>
+#include <time.h>
 
-typedef struct cache_args {
-    cli_common common;
-} cache_args;
-static const cli_group groups[] = { CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_option options[] = {
+    { .name = "config", .letter = 'c', .kind = &cli_text, .at = offsetof(cache_args, config), .value = "CONFIG",
+      .help = "why: of this config, or family: (default: what fa_launch would run)" },
+    { .name = "device", .kind = &cli_text, .at = offsetof(cache_args, device), .value = "DEVICE",
+      .help = "why: cuda, cuda:N, or sim:ARCH (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
+    { .name = "arch", .kind = &cli_text, .at = offsetof(cache_args, arch), .value = "ARCH,...",
+      .help = "ls, prune, export: only what is compiled for these; why: of a cubin for this arch, without a device" },
+    { .name = "older", .kind = &cli_age, .at = offsetof(cache_args, older), .value = "AGE", .help = "prune: not used for so long, as 30d or 12h" },
+    { .name = "to", .kind = &cli_size, .at = offsetof(cache_args, to), .value = "SIZE",
+      .help = "prune: what was used longest ago, until so much is left, as 100MiB", .preset = "any" },
+    { .name = "dry-run", .at = offsetof(cache_args, dry_run), .help = "prune: tell what would go, and leave it" },
+    { .name = "repair", .at = offsetof(cache_args, repair), .help = "verify: remove what is damaged" },
+    { .name = "records", .at = offsetof(cache_args, records), .help = "export: the records of tunings as well" },
+    { .name = "trust", .at = offsetof(cache_args, trust), .help = "import: load these kernels; without it they are kept aside in foreign/" },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "The cache", options, 0 }, CLI_ASK(cache_args), CLI_COMMON, { NULL, NULL, 0 } };
 
-typedef struct listing {
-    cli_table table;
-    json_t *list;
-    size_t n, damaged;
-    double bytes;
-} listing;
+enum { CONFIG = 1, DEVICE = 2, ARCH = 4, OLDER = 8, TO = 16, DRY = 32, REPAIR = 64, RECORDS = 128, TRUST = 256, PROBLEM = 512 };
+static const char *const option_names[] = { "--config", "--device", "--arch", "--older", "--to", "--dry-run", "--repair", "--records", "--trust",
+                                            "a problem" };
 
-/* A string of the description that lies inside an entry; "" where it has none. */
-static const char *about(const json_t *j, const char *name)
+static const struct {
+    const char *name;
+    int (*run)(cli *c, fa_store *s, const cache_args *a, const char *word);
+    unsigned takes;
+    bool file;
+} words_of[] = {
+    { "ls", cli_cache_ls, ARCH, false },
+    { "stat", cli_cache_stat, 0, false },
+    { "why", cli_cache_why, CONFIG | DEVICE | ARCH | PROBLEM, false },
+    { "verify", cli_cache_verify, REPAIR, false },
+    { "prune", cli_cache_prune, ARCH | OLDER | TO | DRY, false },
+    { "export", cli_cache_export, ARCH | RECORDS, true },
+    { "import", cli_cache_import, TRUST, true },
+};
+#define WORDS (sizeof words_of / sizeof *words_of)
+
+static unsigned given(const cache_args *a)
 {
-    const char *s = json_string_value(json_object_get(j, name));
-    return s ? s : "";
+    static const cli_ask none;
+    return (a->config ? CONFIG : 0u) | (a->device ? DEVICE : 0u) | (a->arch ? ARCH : 0u) | (a->older > 0 ? OLDER : 0u) | (a->to >= 0 ? TO : 0u) |
+           (a->dry_run ? DRY : 0u) | (a->repair ? REPAIR : 0u) | (a->records ? RECORDS : 0u) | (a->trust ? TRUST : 0u) |
+           (memcmp(&a->ask, &none, sizeof none) ? PROBLEM : 0u);
 }
 
-static int add(void *user, const fa_entry *e, const char *path, const char *damaged)
+const char *cli_show_time(int64_t ns)
 {
-    listing *l = user;
-    char key[33];
-    json_t *j = damaged || !e->about ? NULL : json_loadb(e->about, e->about_size, 0, NULL);
-    fa_key_print(key, e->key);
-    l->n++;
-    l->damaged += damaged != NULL;
-    l->bytes += (double)e->image_size;
-    json_array_append_new(l->list, json_pack("{s:s,s:s,s:s,s:b,s:I,s:s,s:s,s:s,s:s,s:o}", "key", damaged ? "" : key, "path", path, "arch", damaged ? "" : e->arch,
-                                             "ptx", e->ptx, "bytes", (json_int_t)e->image_size, "problem", about(j, "problem"), "config",
-                                             about(j, "config"), "compiler", about(j, "compiler"), "date", about(j, "date"), "damaged",
-                                             damaged ? json_string(damaged) : json_null()));
-    cli_table_cell(&l->table, "%s", damaged ? "FAIL" : "OK");
-    cli_table_cell(&l->table, "%s", damaged ? "" : e->arch);
-    cli_table_cell(&l->table, "%s", e->ptx ? "ptx" : "cubin");
-    cli_table_cell(&l->table, "%zu", e->image_size);
-    cli_table_cell(&l->table, "%.10s", about(j, "date"));
-    cli_table_cell(&l->table, "%s", damaged ? damaged : about(j, "problem"));
-    cli_table_cell(&l->table, "%s", damaged ? path : about(j, "config"));
-    json_decref(j);
-    return 0;
+    static _Thread_local char texts[4][32];
+    static _Thread_local unsigned at;
+    char *s = texts[at++ % 4];
+    time_t t = (time_t)(ns / 1000000000);
+    struct tm tm;
+    if (!gmtime_r(&t, &tm) || !strftime(s, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        s[0] = 0;
+    return s;
 }
 
-/* Records by outcome and kind. */
-static json_t *count_records(const fa_records *rs, size_t *measured, size_t *modelled, size_t *failed)
-{
-    for (size_t i = 0; i < rs->n; i++) {
-        *failed += rs->r[i].outcome != FA_RAN;
-        *measured += rs->r[i].outcome == FA_RAN && rs->r[i].how == FA_MEASURED;
-        *modelled += rs->r[i].outcome == FA_RAN && rs->r[i].how == FA_MODELLED;
-    }
-    return json_pack("{s:I,s:I,s:I}", "measured", (json_int_t)*measured, "model", (json_int_t)*modelled, "failed", (json_int_t)*failed);
-}
-
-static json_t *roots_json(const fa_store *s)
+json_t *cli_roots_json(const fa_store *s)
 {
     json_t *roots = json_array();
     bool writable;
@@ -70,65 +72,72 @@ static json_t *roots_json(const fa_store *s)
     return roots;
 }
 
+fa_status cli_cache_archs(const char *text, const char *out[CLI_LIST_MAX + 1], const char *const **list)
+{
+    int n = 0;
+    *list = text ? out : NULL;
+    while (text && *text) {
+        char name[64];
+        size_t k = strcspn(text, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(k < sizeof name ? k : sizeof name - 1), text);
+        const fa_arch *a = fa_arch_find(name);
+        if (!a || n == CLI_LIST_MAX)
+            return fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", name, fa_arch_names());
+        out[n++] = a->name;
+        text += k + (text[k] == ',');
+    }
+    out[n] = NULL;
+    return FA_OK;
+}
+
 static void warn(void *user, const char *message)
 {
     cli_note(user, "%s", message);
 }
 
-static int list(cli *c)
+static fa_status check(const cache_args *a, int n, char **words, size_t *which)
 {
-    listing l = { .list = json_array() };
-    size_t measured = 0, modelled = 0, failed = 0;
-    bool writable;
-    const char *trouble, *path;
-    fa_store *s = fa_store_open(NULL, warn, c);
-    if (!s) {
-        json_decref(l.list);
-        return cli_fail(c, fa_fail(FA_NOMEM, "no memory for the cache"));
-    }
-    cli_table_open(&l.table, "state arch kind >bytes date problem config");
-    fa_entry_each(s, add, &l);
-    fa_records rs = fa_records_load(s, NULL, NULL);
-    json_t *records = count_records(&rs, &measured, &modelled, &failed);
-    int code = CLI_EXIT_OK;
-    if (c->json) {
-        code = cli_answer(c, json_pack("{s:o,s:o,s:o,s:I,s:o}", "roots", roots_json(s), "kernels", l.list, "records", records, "damaged",
-                                       (json_int_t)l.damaged, "bytes", cli_json_number(l.bytes)),
-                          CLI_EXIT_OK);
-        fa_text_free(&l.table.cells);
-    } else {
-        for (size_t i = 0; (path = fa_store_root_at(s, i, &writable, &trouble)) != NULL; i++)
-            printf("%s (%s)%s%s\n", path, writable ? "read and write" : trouble && trouble[0] ? "not used" : "read only",
-                   trouble && trouble[0] ? ": " : "", trouble && trouble[0] ? trouble : "");
-        if (l.n)
-            cli_table_print(&l.table, c);
-        else
-            fa_text_free(&l.table.cells);
-        printf("%zu kernels, %s", l.n, cli_show_bytes(l.bytes));
-        printf("%s; records: %zu measured, %zu by the model, %zu of failures\n", l.damaged ? ", some damaged: they are compiled anew when wanted" : "",
-               measured, modelled, failed);
-        json_decref(l.list);
-        json_decref(records);
-    }
-    fa_records_free(&rs);
-    fa_store_close(s);
-    return code;
+    static const char accepted[] = "ls, stat, why, verify, prune, export, import";
+    if (n == 0)
+        return fa_fail(FA_INVALID, "what about it? accepted: %s", accepted);
+    for (*which = 0; *which < WORDS && strcmp(words_of[*which].name, words[0]); ++*which)
+        ;
+    if (*which == WORDS)
+        return fa_fail(FA_INVALID, "unknown word \"%.40s\"; accepted: %s", words[0], accepted);
+    if (words_of[*which].file && n < 2)
+        return fa_fail(FA_INVALID, "%s: which file? usage: fagen cache %s FILE", words[0], words[0]);
+    if (!words_of[*which].file && n > 1)
+        return fa_fail(FA_INVALID, "unexpected word \"%.60s\"; usage: fagen cache %s [options]", words[1], words[0]);
+    unsigned wrong = given(a) & ~words_of[*which].takes;
+    for (size_t i = 0; i < sizeof option_names / sizeof *option_names; i++)
+        if (wrong >> i & 1)
+            return fa_fail(FA_INVALID, "%s does not take %s; fagen cache --help tells which word takes what", words[0], option_names[i]);
+    return FA_OK;
 }
 
 static int run(cli *c, const void *args, int n, char **words)
 {
-    (void)args;
-    if (n == 0 || strcmp(words[0], "ls"))
-        return cli_fail(c, fa_fail(FA_INVALID, "%s%.40s%s; accepted: ls", n ? "cache: unknown word \"" : "cache: what about it?", n ? words[0] : "",
-                                   n ? "\"" : ""));
-    return list(c);
+    const cache_args *a = args;
+    size_t which = 0;
+    fa_status st = check(a, n, words, &which);
+    if (st != FA_OK)
+        return cli_fail(c, st);
+    fa_store *s = fa_store_open(NULL, warn, c);
+    if (!s)
+        return cli_fail(c, fa_fail(FA_NOMEM, "no memory for the cache"));
+    int code = words_of[which].run(c, s, a, n > 1 ? words[1] : NULL);
+    fa_store_close(s);
+    return code;
 }
 
 const cli_command cli_cache = {
-    .name = "cache", .summary = "what lies in the cache: kernels and records",
-    .usage = "ls",
-    .about = "ls lists every compiled kernel of every root of the search path (FAGEN_CACHE_DIR) with its problem and config, and counts the records. "
+    .name = "cache", .summary = "kernels and records on disk: list, explain, check, shrink, carry",
+    .usage = "ls | stat | why [problem] | verify | prune | export FILE | import FILE",
+    .about = "Looks after the compiled kernels and the records of every root of the search path (FAGEN_CACHE_DIR).\n"
+             "ls lists the kernels; stat counts all of it; why tells whether a problem's kernel is there, and of a miss what the nearest kernel differs in; "
+             "verify reads and checks every file; prune removes kernels; export and import carry kernels and records between machines in one file. "
              "Deleting files of the cache is always safe: what is missing is made anew.",
-    .examples = "fagen cache ls\nfagen cache ls --json",
-    .groups = groups, .size = sizeof(cache_args), .words = 1, .run = run,
+    .examples = "fagen cache ls\nfagen cache why -d 128 --causal\nfagen cache prune --older 30d --to 100MiB --dry-run\n"
+                "fagen cache export kernels.parcel --arch sm_90a --records\nfagen cache import kernels.parcel --trust",
+    .groups = groups, .size = sizeof(cache_args), .words = 2, .run = run,
 };

@@ -163,6 +163,41 @@ static void accepts_seconds(char *buf, size_t n, const cli_option *o)
     snprintf(buf, n, "a time above 0 such as 60s, 2m or 1h");
 }
 
+static bool read_size(void *to, const char *text, const cli_option *o)
+{
+    static const unit units[] = { { "", 1 }, { "B", 1 }, { "K", 1024 }, { "KiB", 1024 }, { "M", 1 << 20 }, { "MiB", 1 << 20 },
+                                  { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1099511627776.0 }, { "TiB", 1099511627776.0 }, { NULL, 0 } };
+    double v = -1;
+    (void)o;
+    if (strcmp(text, "any") && (!scaled(&v, text, units, 9e15) || v != floor(v)))
+        return false;
+    *(int64_t *)to = (int64_t)v;
+    return true;
+}
+
+static void accepts_size(char *buf, size_t n, const cli_option *o)
+{
+    (void)o;
+    snprintf(buf, n, "any, or bytes as 0, 65536, 100MiB or 2GiB");
+}
+
+static bool read_age(void *to, const char *text, const cli_option *o)
+{
+    static const unit units[] = { { "s", 1 }, { "m", 60 }, { "min", 60 }, { "h", 3600 }, { "d", 86400 }, { "w", 604800 }, { NULL, 0 } };
+    double v;
+    (void)o;
+    if (!scaled(&v, text, units, 1e10) || v <= 0)
+        return false;
+    *(double *)to = v;
+    return true;
+}
+
+static void accepts_age(char *buf, size_t n, const cli_option *o)
+{
+    (void)o;
+    snprintf(buf, n, "an age above 0 with its unit, such as 30d, 12h or 2w");
+}
+
 static bool read_real(void *to, const char *text, const cli_option *o)
 {
     const char *rest;
@@ -244,6 +279,8 @@ const cli_kind cli_ints = { read_ints, accepts_ints };
 const cli_kind cli_seed = { read_seed, accepts_seed };
 const cli_kind cli_bytes = { read_bytes, accepts_bytes };
 const cli_kind cli_seconds = { read_seconds, accepts_seconds };
+const cli_kind cli_size = { read_size, accepts_size };
+const cli_kind cli_age = { read_age, accepts_age };
 const cli_kind cli_real = { read_real, accepts_real };
 const cli_kind cli_text = { read_text, accepts_text };
 const cli_kind cli_choice = { read_choice, accepts_choice };

@@ -1,5 +1,6 @@
 /* build: from text to a loaded kernel, compiled at most once per key across threads and processes. */
 #include "build.h"
+#include "cache/canary.h"
 #include "cache/lock.h"
 #include "context.h"
 #include "gen/error.h"
@@ -8,45 +9,42 @@
 #include <string.h>
 #include <time.h>
 
-static void json_text(fa_text *t, const char *name, const char *s)
+fa_status fa_build_about(fa_about *out, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about)
 {
-    fa_text_fmt(t, "%s\"%s\":\"", t->n > 1 ? "," : "", name);
-    for (; *s; s++)
-        if (*s == '"' || *s == '\\')
-            fa_text_fmt(t, "\\%c", *s);
-        else if ((unsigned char)*s < 0x20 || (unsigned char)*s >= 0x7f)
-            fa_text_fmt(t, "\\u%04x", (unsigned)(unsigned char)*s);
-        else
-            fa_text_add(t, s, 1);
-    fa_text_str(t, "\"");
-}
-
-/* The description of an entry: what a person asks of `fagen cache ls`. */
-static void describe(fa_entry *e, const fa_nvrtc *n, const fa_source *s, int kind, fa_subject about)
-{
-    char line[512], date[32];
+    const fa_nvrtc *n;
+    const char *keyed[FA_COMPILER_KEYED];
+    fa_compile_options o;
     struct tm tm;
     time_t now = time(NULL);
-    fa_compile_options o;
+    memset(out, 0, sizeof *out);
+    fa_status st = fa_compiler_nvrtc(c, &n);
+    if (st != FA_OK)
+        return st;
+    fa_compile_options_make(&o, n, arch, kind);
+    out->n_options = fa_compile_options_keyed(&o, keyed);
+    for (int i = 0; i < out->n_options; i++)
+        snprintf(out->options[i], sizeof out->options[i], "%s", keyed[i]);
+    if (!about.problem || fa_problem_print_key(out->problem, sizeof out->problem, about.problem) >= (int)sizeof out->problem)
+        out->problem[0] = 0;
+    if (!about.config || fa_config_print(out->config, sizeof out->config, about.config) >= (int)sizeof out->config)
+        out->config[0] = 0;
+    snprintf(out->source, sizeof out->source, "%s", s->name);
+    memcpy(out->text, s->hash, sizeof out->text);
+    snprintf(out->arch, sizeof out->arch, "%s", arch);
+    snprintf(out->compiler, sizeof out->compiler, "%s", n->identity);
+    snprintf(out->fagen, sizeof out->fagen, "%s", FA_VERSION_STRING);
+    out->format = FA_FORMAT_VERSION;
+    if (!gmtime_r(&now, &tm) || !strftime(out->date, sizeof out->date, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        out->date[0] = 0;
+    return FA_OK;
+}
+
+/* The description of an entry: what a person asks of `fagen cache`. Best effort: an entry without one is as good a kernel. */
+static void describe(fa_entry *e, fa_compiler *c, const fa_source *s, int kind, fa_subject about)
+{
+    fa_about a;
     fa_text t = {0};
-    fa_text_str(&t, "{");
-    if (about.problem && fa_problem_print_key(line, sizeof line, about.problem) < (int)sizeof line)
-        json_text(&t, "problem", line);
-    if (about.config && fa_config_print(line, sizeof line, about.config) < (int)sizeof line)
-        json_text(&t, "config", line);
-    json_text(&t, "source", s->name);
-    json_text(&t, "arch", e->arch);
-    json_text(&t, "compiler", n->identity);
-    fa_compile_options_make(&o, n, e->arch, kind);
-    fa_text_str(&t, ",\"options\":[");
-    for (int i = 0; i < o.n; i++)
-        fa_text_fmt(&t, "%s\"%s\"", i ? "," : "", o.list[i]);
-    fa_text_str(&t, "]");
-    json_text(&t, "fagen", FA_VERSION_STRING);
-    if (gmtime_r(&now, &tm) && strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        json_text(&t, "date", date);
-    fa_text_str(&t, "}");
-    if (t.oom)
+    if (fa_build_about(&a, c, s, e->arch, kind, about) != FA_OK || !fa_about_print(&a, &t))
         fa_text_free(&t);
     e->about = t.s;
     e->about_size = t.n;
@@ -56,7 +54,6 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
                          bool fresh, fa_entry *out, bool *cached)
 {
     fa_key k;
-    const fa_nvrtc *n;
     bool hit = false;
     memset(out, 0, sizeof *out);
     fa_status st = fa_compiler_key(c, s, arch, kind, &k);
@@ -71,14 +68,21 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
         if (!hit)
             st = fa_compile(c, s, arch, kind, out);
         if (!hit && st == FA_OK) {
-            if (fa_compiler_nvrtc(c, &n) == FA_OK)
-                describe(out, n, s, kind, about);
+            describe(out, c, s, kind, about);
             fa_entry_put(store, out);
         }
         fa_lock_drop(&lock);
     }
     if (cached)
         *cached = hit;
+    return st;
+}
+
+static fa_status load(fa_context *ctx, fa_kernel **k, const fa_entry *e, const fa_source *s)
+{
+    fa_canary canary = fa_canary_set(ctx->store, e);
+    fa_status st = fa_kernel_load(k, &ctx->device, e, s);
+    fa_canary_clear(&canary, st == FA_OK);
     return st;
 }
 
@@ -106,13 +110,13 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
         fa_entry_free(&e);
         return st;
     }
-    st = fa_kernel_load(&k, &ctx->device, &e, s);
+    st = load(ctx, &k, &e, s);
     if (st == FA_DEVICE && cached) {
         fa_log_say(&ctx->log, FA_LOG_WARN, "a cached kernel was refused and is compiled anew: %s", fa_last_error());
         fa_entry_free(&e);
         st = fa_build_image(ctx->store, ctx->compiler, s, arch, ptx, about, true, &e, &cached);
         if (st == FA_OK)
-            st = fa_kernel_load(&k, &ctx->device, &e, s);
+            st = load(ctx, &k, &e, s);
     }
     fa_context_leave(ctx, &in);
     if (st == FA_OK) {

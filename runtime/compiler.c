@@ -72,15 +72,21 @@ void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, con
         out->list[out->n++] = "--no-cache"; /* NVRTC's own cache would be a second one that nobody checks */
 }
 
-static fa_key key_of(const fa_nvrtc *n, const fa_compile_options *o, const fa_source *s, const char *arch)
+int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COMPILER_KEYED])
 {
     fa_environment env = fa_environment_read();
-    const char *all[FA_COMPILER_OPTIONS + 2];
-    int count = o->n;
-    memcpy(all, o->list, sizeof o->list);
+    int n = o->n;
+    memcpy(out, o->list, (size_t)n * sizeof *out);
     /* NVRTC puts these around its options by itself */
-    all[count++] = env.prepend_flags ? env.prepend_flags : "";
-    all[count++] = env.append_flags ? env.append_flags : "";
+    out[n++] = env.prepend_flags ? env.prepend_flags : "";
+    out[n++] = env.append_flags ? env.append_flags : "";
+    return n;
+}
+
+static fa_key key_of(const fa_nvrtc *n, const fa_compile_options *o, const fa_source *s, const char *arch)
+{
+    const char *all[FA_COMPILER_KEYED];
+    int count = fa_compile_options_keyed(o, all);
     return fa_key_make(s->hash, all, count, arch, n->identity);
 }
 

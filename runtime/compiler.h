@@ -28,6 +28,11 @@ typedef struct fa_compile_options {
 /* arch: "sm_90a". kind: of FA_IMAGE_*. */
 void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, const char *arch, int kind);
 
+/* All that is hashed of them, in order: the options, then what the environment makes NVRTC add. Returns how many; the strings live as
+ * long as o and the environment. */
+#define FA_COMPILER_KEYED (FA_COMPILER_OPTIONS + 2)
+int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COMPILER_KEYED]);
+
 /* The key of what compiling would give: no compilation. */
 fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out);
 

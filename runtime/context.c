@@ -32,6 +32,8 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     if (!fa_table_open(&ctx->table))
         return fa_fail(FA_NOMEM, "context: host memory");
     ctx->store = fa_store_open(cache, store_warns, ctx);
+    if (ctx->store && o->cache_limit)
+        fa_store_set_limit(ctx->store, o->cache_limit);
     ctx->compiler = fa_compiler_open(o->nvrtc ? o->nvrtc : env->nvrtc);
     if (templates && templates[0])
         ctx->template_dir = strdup(templates);

@@ -1,10 +1,13 @@
 /* Where the cache lies: the search path, and what is refused. */
+#include "cache/draft.h"
 #include "cache/entry.h"
 #include "cache/store.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
-#include <utime.h>
 
 static void clean(void)
 {
@@ -55,7 +58,7 @@ Test(cache_store, missing_root_is_made_private)
     fa_store *s = fa_store_open(deep, tell, NULL);
     cr_assert_str_eq(fa_store_root(s), deep);
     fa_store_close(s);
-    const char *made[] = {"a", "a/b", "a/b/c", "a/b/c/v1", "a/b/c/v1/kernels", "a/b/c/v1/records", "a/b/c/v1/locks"};
+    const char *made[] = {"a", "a/b", "a/b/c", "a/b/c/v1", "a/b/c/v1/kernels", "a/b/c/v1/records", "a/b/c/v1/locks", "a/b/c/v1/loading"};
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         cr_assert_eq(mode_of(below("%s", made[i])), 0700, "%s", made[i]);
     cr_assert_eq(tellings, 0);
@@ -166,15 +169,37 @@ Test(cache_store, no_home_and_no_passwd_entry_is_no_cache)
     cr_assert_eq(seteuid(0), 0);
 }
 
-Test(cache_store, leftovers_of_killed_writers_go_after_an_hour)
+/* A draft that its maker, which sleeps in a child, still holds, beside those of the dead. */
+Test(cache_store, leftovers_of_killed_writers_go_at_once_and_no_others)
 {
     fa_store_close(fa_store_open(scratch, NULL, NULL));
-    const char *old = below("v1/kernels/.put-old"), *fresh = below("v1/kernels/.put-new");
-    spill(old, "x", 1);
-    spill(fresh, "x", 1);
-    struct utimbuf then = {time(NULL) - 7200, time(NULL) - 7200};
-    utime(old, &then);
+    int up[2];
+    char name[64] = "";
+    cr_assert_eq(pipe(up), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        fa_draft d;
+        const char *trouble;
+        int dir = open(below("v1/kernels"), O_RDONLY | O_DIRECTORY);
+        if (!fa_draft_open(&d, dir, &trouble) || write(up[1], d.name, sizeof d.name) != sizeof d.name)
+            _exit(1);
+        pause();
+        _exit(0);
+    }
+    cr_assert_eq(read(up[0], name, sizeof name), sizeof name);
+    const char *dead = below("v1/kernels/.put-dead"), *live = below("v1/kernels/%s", name), *link = below("v1/kernels/.put-link");
+    spill(dead, "x", 1);
+    cr_assert_eq(symlink(dead, link), 0);
     fa_store_close(fa_store_open(scratch, NULL, NULL));
-    cr_assert_eq(access(old, F_OK), -1);
-    cr_assert_eq(access(fresh, F_OK), 0);
+    cr_expect_eq(access(dead, F_OK), -1);
+    cr_expect_eq(access(live, F_OK), 0, "its maker lives");
+    struct stat st;
+    cr_expect_eq(lstat(link, &st), 0, "what cannot be locked goes by its age");
+    struct timespec then[2] = {{time(NULL) - 7200, 0}, {time(NULL) - 7200, 0}};
+    cr_assert_eq(utimensat(AT_FDCWD, link, then, AT_SYMLINK_NOFOLLOW), 0);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    fa_store_close(fa_store_open(scratch, NULL, NULL));
+    cr_expect_eq(access(live, F_OK), -1);
+    cr_expect_eq(lstat(link, &st), -1);
 }

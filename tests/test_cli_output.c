@@ -36,6 +36,13 @@ static const struct {
     { "emit -d 64 --format cubin -o k.cubin --json", "kernels.0.registers output" },
     { "emit --bundle -d 64,72 --arch sm_80,compute_80 -o k.c --json -q", "name output bytes images rows.3.problem rows.3.arch rows.3.ptx rows.3.config rows.3.source" },
     { "cache ls --json", "roots.0.path kernels records.measured damaged bytes" },
+    { "cache stat --json", "roots.0.path roots.0.kernels.files roots.0.foreign.files roots.0.quarantine.bytes roots.0.records.lines limit" },
+    { "cache why -d 64 -n 64 --json", "problem config arch kind key hit path damaged quarantined foreign nearest kernels" },
+    { "cache why -d 64 --arch sm_80 --json", "key hit kind" },
+    { "cache verify --json", "files damaged removed lines unreadable_lines found" },
+    { "cache prune --older 30d --dry-run --json", "root removed bytes left left_bytes files" },
+    { "cache export x.parcel --records --json", "output kernels records skipped bytes" },
+    { "cache import x.parcel --json", "input root trusted kernels kernels_there records records_there" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
     { "show -d 64 -n 128 --json", "device.simulated problem config where why explain margin.model margin.model_best "
       "anatomy.key.key anatomy.key.text anatomy.key.arch anatomy.key.compiler anatomy.key.options anatomy.kernels.0.registers anatomy.kernels.0.spill_stores "
@@ -66,6 +73,76 @@ Test(cli_output, documents)
             cr_expect(at(j, f), "%s: no %s", documents[i].words, f);
         json_decref(j);
     }
+}
+
+static bool holds(json_t *j, const char *path)
+{
+    return json_is_true(at(j, path));
+}
+
+static json_int_t integer(json_t *j, const char *path)
+{
+    return json_integer_value(at(j, path));
+}
+
+static const char *text(json_t *j, const char *path)
+{
+    const char *s = json_string_value(at(j, path));
+    return s ? s : "";
+}
+
+/* From nothing to a kernel in another store, as a person would. */
+Test(cli_output, cache_words)
+{
+    static const char run[] = "FAGEN_CACHE_DIR=c1 run -d 64 -n 32 --heads 1 --json", why[] = "FAGEN_CACHE_DIR=c1 cache why -d 64 -n 32 --heads 1 --json";
+    json_t *j = cli_json(why, 0);
+    cr_expect(!holds(j, "hit") && json_is_null(at(j, "nearest")));
+    json_decref(j);
+    json_decref(cli_json(run, 0));
+    j = cli_json(why, 0);
+    cr_expect(holds(j, "hit") && holds(j, "loaded"));
+    char path[512];
+    snprintf(path, sizeof path, "%s", text(j, "path"));
+    json_decref(j);
+    j = cli_json("FAGEN_CACHE_DIR=c1 cache why -d 64 -n 32 --heads 1 --causal --json", 0);
+    cr_expect(!holds(j, "hit"));
+    cr_expect_str_eq(text(j, "nearest.field"), "problem");
+    json_decref(j);
+    j = cli_json("FAGEN_CACHE_DIR=c1 NVRTC_APPEND_FLAGS=-w cache why -d 64 -n 32 --heads 1 --json", 0);
+    cr_expect_str_eq(text(j, "nearest.field"), "options");
+    cr_expect_eq(integer(j, "nearest.differences"), 1);
+    json_decref(j);
+    json_decref(cli_json("FAGEN_CACHE_DIR=c1 cache export c1.parcel --json", 0));
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache import c1.parcel --json", 0);
+    cr_expect(integer(j, "kernels") == 1 && !holds(j, "trusted"));
+    json_decref(j);
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 32 --heads 1 --json", 0);
+    cr_expect(!holds(j, "hit") && json_is_string(at(j, "foreign")));
+    json_decref(j);
+    json_decref(cli_json("FAGEN_CACHE_DIR=c2 cache import c1.parcel --trust --json", 0));
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 32 --heads 1 --json", 0);
+    cr_expect(holds(j, "hit") && !holds(j, "loaded"));
+    json_decref(j);
+    cr_assert_eq(truncate(path, 1000), 0);
+    j = cli_json("FAGEN_CACHE_DIR=c1 cache verify --json", 4);
+    cr_expect(integer(j, "damaged") == 1 && integer(j, "removed") == 0);
+    json_decref(j);
+    j = cli_json(why, 0);
+    cr_expect(!holds(j, "hit") && json_is_string(at(j, "damaged")));
+    json_decref(j);
+    j = cli_json("FAGEN_CACHE_DIR=c1 cache verify --repair --json", 0);
+    cr_expect(integer(j, "damaged") == 1 && integer(j, "removed") == 1);
+    json_decref(j);
+    cr_expect_neq(access(path, F_OK), 0);
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache prune --to 0 --dry-run --json", 0);
+    cr_expect_eq(integer(j, "removed"), 1);
+    json_decref(j);
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache prune --to 0 --json", 0);
+    cr_expect(integer(j, "removed") == 1 && integer(j, "left") == 0);
+    json_decref(j);
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache stat --json", 0);
+    cr_expect(integer(j, "roots.0.kernels.files") == 0 && integer(j, "limit") == 1 << 30);
+    json_decref(j);
 }
 
 Test(cli_output, literature)

@@ -1,0 +1,154 @@
+/* census: a walk over the folders of every root. */
+#include "census.h"
+#include "place.h"
+#include "root.h"
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *const bays[FA_BAYS] = {"kernels", "foreign", "quarantine"};
+
+const char *fa_bay_name(fa_bay b)
+{
+    return bays[b];
+}
+
+typedef struct walk {
+    fa_item item;
+    const fa_root *root;
+    fa_item_fn *f;
+    void *user;
+} walk;
+
+static int visit(walk *w, int dir, const char *folder, const char *name)
+{
+    struct stat st;
+    char hex[33];
+    fa_text path = {0};
+    if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return 0;
+    fa_text_fmt(&path, "%s/%s/%s%s%s/%s", w->root->path, FA_FORMAT_DIR, bays[w->item.bay], folder[0] ? "/" : "", folder, name);
+    snprintf(hex, sizeof hex, "%.32s", name);
+    fa_item *i = &w->item;
+    i->dir = dir;
+    i->name = name;
+    i->path = fa_text_cstr(&path);
+    i->size = S_ISREG(st.st_mode) ? st.st_size : 0;
+    i->used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    i->proved = S_ISREG(st.st_mode) && !(st.st_mode & S_IWUSR);
+    i->named = strncmp(name, folder, strlen(folder)) == 0 && strlen(name) == FA_NAME_SIZE - 1 && strcmp(name + 32, ".fak") == 0 && fa_key_parse(&i->key, hex);
+    int rc = w->f(w->user, i);
+    fa_text_free(&path);
+    return rc;
+}
+
+/* Closes dir. */
+static int walk_folder(walk *w, int dir, const char *folder)
+{
+    int rc = 0;
+    DIR *d = dir < 0 ? NULL : fdopendir(dir);
+    if (!d) {
+        if (dir >= 0)
+            close(dir);
+        return 0;
+    }
+    for (struct dirent *e; rc == 0 && (e = readdir(d));)
+        if (e->d_name[0] != '.')
+            rc = visit(w, dirfd(d), folder, e->d_name);
+    closedir(d);
+    return rc;
+}
+
+static int walk_root(walk *w)
+{
+    const char *trouble;
+    int rc = 0, kernels = fa_place_dir(w->root->v1, "kernels", false, &trouble);
+    w->item.bay = FA_BAY_KERNELS;
+    for (int b = 0; kernels >= 0 && b < 256 && rc == 0; b++) {
+        char folder[8];
+        snprintf(folder, sizeof folder, "%02x", (unsigned)b);
+        rc = walk_folder(w, fa_place_dir(kernels, folder, false, &trouble), folder);
+    }
+    if (kernels >= 0)
+        close(kernels);
+    for (int b = FA_BAY_FOREIGN; b < FA_BAYS && rc == 0; b++) {
+        w->item.bay = (fa_bay)b;
+        rc = walk_folder(w, fa_place_dir(w->root->v1, bays[b], false, &trouble), "");
+    }
+    return rc;
+}
+
+int fa_census(fa_store *s, fa_item_fn *f, void *user)
+{
+    int rc = 0;
+    for (size_t i = 0; i < s->n && rc == 0; i++) {
+        walk w = {.item = {.root = i, .writable = s->root[i].writable}, .root = &s->root[i], .f = f, .user = user};
+        if (s->root[i].v1 >= 0)
+            rc = walk_root(&w);
+    }
+    return rc;
+}
+
+const char *fa_item_read(const fa_item *i, fa_entry *out, bool with_image)
+{
+    char *bytes = NULL;
+    size_t size = 0;
+    const char *damaged = NULL;
+    memset(out, 0, sizeof *out);
+    if (fa_place_read(i->dir, i->name, FA_FILE_CAP, &bytes, &size, NULL, &damaged) == FA_PLACE_OK)
+        damaged = fa_entry_unpack(out, bytes, size, with_image);
+    if (!damaged && (!i->named || out->key.lo != i->key.lo || out->key.hi != i->key.hi))
+        damaged = "its name is not its key";
+    out->proved = i->proved;
+    free(bytes);
+    return damaged;
+}
+
+/* A folder with something in it: one level is enough for what a careless copy leaves. */
+static bool remove_folder(int at, const char *name)
+{
+    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    for (struct dirent *e; (e = readdir(d));)
+        unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    return unlinkat(at, name, AT_REMOVEDIR) == 0;
+}
+
+bool fa_item_remove(const fa_item *i)
+{
+    return i->writable && (unlinkat(i->dir, i->name, 0) == 0 || errno == ENOENT || remove_folder(i->dir, i->name));
+}
+
+typedef struct each {
+    int (*f)(void *user, const fa_entry *e, const char *path, const char *damaged);
+    void *user;
+} each;
+
+static int read_one(void *user, const fa_item *i)
+{
+    const each *w = user;
+    fa_entry e;
+    if (i->bay != FA_BAY_KERNELS)
+        return 0;
+    const char *damaged = fa_item_read(i, &e, false);
+    int rc = w->f(w->user, &e, i->path, damaged);
+    fa_entry_free(&e);
+    return rc;
+}
+
+int fa_entry_each(fa_store *s, int (*f)(void *user, const fa_entry *e, const char *path, const char *damaged), void *user)
+{
+    each w = {f, user};
+    return fa_census(s, read_one, &w);
+}

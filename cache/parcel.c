@@ -1,0 +1,325 @@
+/* parcel: the bytes of a parcel taken apart, and its import. */
+#include "parcel.h"
+#include "about.h"
+#include "gen/error.h"
+#include "ledger.h"
+#include "parcel_head.h"
+#include "place.h"
+#include "root.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+void fa_parcel_free(fa_parcel *p)
+{
+    free(p->entry);
+    free(p->line);
+    memset(p, 0, sizeof *p);
+}
+
+/* Where taking apart has come to. */
+typedef struct cursor {
+    const char *p, *end; /* end: of what lies before the checksum */
+} cursor;
+
+static bool take_size(cursor *c, size_t most, size_t *out)
+{
+    uint64_t n;
+    if ((size_t)(c->end - c->p) < sizeof n)
+        return false;
+    memcpy(&n, c->p, sizeof n);
+    c->p += sizeof n;
+    if (n == 0 || n > most || n > (size_t)(c->end - c->p))
+        return false;
+    *out = (size_t)n;
+    return true;
+}
+
+const char *fa_parcel_doubt(const fa_entry *e)
+{
+    fa_about a;
+    if (!fa_about_parse(&a, e->about, e->about_size) || !a.whole)
+        return "its description lacks what its key is made of";
+    fa_key k = fa_about_key(&a);
+    if (k.lo != e->key.lo || k.hi != e->key.hi || strcmp(a.arch, e->arch))
+        return "its key does not follow from its description";
+    if (!fa_arch_find(e->arch) || strcmp(fa_arch_find(e->arch)->name, e->arch))
+        return "its arch is not known";
+    return NULL;
+}
+
+static const char *take_entry(cursor *c, fa_parcel_entry *out)
+{
+    char hex[33];
+    fa_entry e;
+    if (c->end - c->p < 32)
+        return "cut short";
+    memcpy(hex, c->p, 32);
+    hex[32] = 0;
+    c->p += 32;
+    if (!fa_key_parse(&out->key, hex))
+        return "its name is not 32 hex digits";
+    if (!take_size(c, FA_FILE_CAP, &out->size))
+        return "its size is out of range";
+    out->bytes = c->p;
+    c->p += out->size;
+    const char *damaged = fa_entry_unpack(&e, out->bytes, out->size, false);
+    if (!damaged && (e.key.lo != out->key.lo || e.key.hi != out->key.hi))
+        damaged = "its name is not its key";
+    if (!damaged)
+        damaged = fa_parcel_doubt(&e);
+    fa_entry_free(&e);
+    return damaged;
+}
+
+static bool parse_line(fa_record *r, const fa_parcel_line *l)
+{
+    if (memchr(l->bytes, 0, l->size) || memchr(l->bytes, '\n', l->size))
+        return false;
+    char *text = strndup(l->bytes, l->size);
+    bool ok = text && fa_record_from_json(r, text);
+    free(text);
+    return ok;
+}
+
+static bool after(fa_key a, fa_key b)
+{
+    return a.hi != b.hi ? a.hi > b.hi : a.lo > b.lo;
+}
+
+static bool take_parts(fa_parcel *out, const parcel_head *h, cursor *c, char *why, size_t n)
+{
+    for (size_t i = 0; i < h->entries; i++) {
+        const char *wrong = take_entry(c, &out->entry[i]);
+        if (!wrong && i > 0 && !after(out->entry[i].key, out->entry[i - 1].key))
+            wrong = "it is there twice, or out of order";
+        if (wrong) {
+            snprintf(why, n, "entry %zu: %s", i + 1, wrong);
+            return false;
+        }
+        out->n = i + 1;
+    }
+    for (size_t i = 0; i < h->lines; i++) {
+        fa_parcel_line *l = &out->line[i];
+        fa_record r;
+        if (!take_size(c, FA_LINE_CAP, &l->size)) {
+            snprintf(why, n, "record %zu: its size is out of range", i + 1);
+            return false;
+        }
+        l->bytes = c->p;
+        c->p += l->size;
+        if (!parse_line(&r, l)) {
+            snprintf(why, n, "record %zu: not a record", i + 1);
+            return false;
+        }
+        out->n_lines = i + 1;
+    }
+    if (c->p != c->end)
+        snprintf(why, n, "there is more in it than it says");
+    return c->p == c->end;
+}
+
+bool fa_parcel_unpack(fa_parcel *out, const char *bytes, size_t size, char *why, size_t n)
+{
+    parcel_head h;
+    XXH128_canonical_t sum;
+    memset(out, 0, sizeof *out);
+    if (size < sizeof h + sizeof sum || memcmp(bytes, parcel_magic, sizeof parcel_magic) != 0) {
+        snprintf(why, n, "not a parcel");
+        return false;
+    }
+    memcpy(&h, bytes, sizeof h);
+    cursor c = {bytes + sizeof h, bytes + size - sizeof sum};
+    if (h.version != PARCEL_VERSION) {
+        snprintf(why, n, "format version %u; accepted: %d", h.version, PARCEL_VERSION);
+        return false;
+    }
+    XXH128_canonicalFromHash(&sum, XXH3_128bits(bytes, size - sizeof sum));
+    if (h.size != size)
+        snprintf(why, n, "%zu bytes, where %llu are meant to be: cut short, or longer", size, (unsigned long long)h.size);
+    else if (memcmp(&sum, c.end, sizeof sum) != 0)
+        snprintf(why, n, "the checksum does not match");
+    else if (h.entries > FA_PARCEL_ENTRIES || h.lines > FA_PARCEL_LINES || h.zero != 0)
+        snprintf(why, n, "its counts are out of range");
+    else if (!(out->entry = calloc(h.entries + 1, sizeof *out->entry)) || !(out->line = calloc(h.lines + 1, sizeof *out->line)))
+        snprintf(why, n, "memory ran out");
+    else
+        return take_parts(out, &h, &c, why, n);
+    return false;
+}
+
+static fa_status read_whole(const char *path, char **bytes, size_t *size)
+{
+    struct stat st;
+    fa_status status = FA_OK;
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    *bytes = NULL;
+    *size = 0;
+    if (fd < 0)
+        return fa_fail(FA_IO, "%s: cannot be read: %s", path, strerror(errno));
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
+        status = fa_fail(FA_IO, "%s: not a regular file", path);
+    else if ((uint64_t)st.st_size > FA_PARCEL_CAP)
+        status = fa_fail(FA_INVALID, "%s: %lld bytes; accepted: at most %zu", path, (long long)st.st_size, FA_PARCEL_CAP);
+    else if (!(*bytes = malloc((size_t)st.st_size + 1)))
+        status = fa_fail(FA_NOMEM, "%s: no memory for %lld bytes", path, (long long)st.st_size);
+    while (status == FA_OK && *size < (size_t)st.st_size) {
+        ssize_t k = read(fd, *bytes + *size, (size_t)st.st_size - *size);
+        if (k > 0)
+            *size += (size_t)k;
+        else if (k == 0 || errno != EINTR)
+            status = fa_fail(FA_IO, "%s: %s", path, k < 0 ? strerror(errno) : "became shorter while it was read");
+    }
+    close(fd);
+    return status;
+}
+
+/* Whether a sound file of the key is in our root's folder. */
+static bool there(const fa_root *r, fa_bay bay, fa_key k)
+{
+    char folder[3], name[FA_NAME_SIZE];
+    const char *trouble;
+    fa_entry e = {.image = NULL};
+    fa_entry_name(name, k);
+    snprintf(folder, sizeof folder, "%.2s", name);
+    fa_item i = {.name = name, .named = true, .key = k, .dir = fa_place_dir(r->v1, fa_bay_name(bay), false, &trouble)};
+    if (bay == FA_BAY_KERNELS && i.dir >= 0) {
+        int dir = fa_place_dir(i.dir, folder, false, &trouble);
+        close(i.dir);
+        i.dir = dir;
+    }
+    if (i.dir < 0)
+        return false;
+    bool sound = !fa_item_read(&i, &e, false);
+    fa_entry_free(&e);
+    close(i.dir);
+    return sound;
+}
+
+static void take_away(const fa_root *r, fa_bay bay, fa_key k)
+{
+    char path[80], name[FA_NAME_SIZE];
+    fa_entry_name(name, k);
+    if (bay == FA_BAY_KERNELS)
+        snprintf(path, sizeof path, "%s/%.2s/%s", fa_bay_name(bay), name, name);
+    else
+        snprintf(path, sizeof path, "%s/%s", fa_bay_name(bay), name);
+    unlinkat(r->v1, path, 0);
+}
+
+static fa_status import_entries(fa_store *s, const fa_parcel *p, bool trusted, bool *made, fa_parcel_count *out)
+{
+    const fa_root *r = &s->root[s->writer];
+    fa_bay bay = trusted ? FA_BAY_KERNELS : FA_BAY_FOREIGN;
+    const char *trouble = "";
+    for (size_t i = 0; i < p->n; i++) {
+        fa_key k = p->entry[i].key;
+        if (there(r, FA_BAY_KERNELS, k) || there(r, bay, k))
+            out->entries_there++;
+        else if (fa_entry_keep(s, bay, k, p->entry[i].bytes, p->entry[i].size, &trouble)) {
+            made[i] = true;
+            out->entries++;
+        } else
+            return fa_fail(FA_IO, "%s: a kernel could not be kept: %s; nothing was imported", r->path, trouble);
+        if (trusted)
+            take_away(r, FA_BAY_FOREIGN, k);
+    }
+    return FA_OK;
+}
+
+/* The lines of one file of records, as a sorted list of their hashes. */
+typedef struct known {
+    fa_record of;
+    uint64_t *hash;
+    size_t n, cap;
+    bool valid;
+} known;
+
+static void know(void *user, const fa_record_line *line)
+{
+    known *k = user;
+    if (!line->text)
+        return;
+    if (k->n == k->cap) {
+        size_t cap = k->cap ? 2 * k->cap : 256;
+        uint64_t *grown = realloc(k->hash, cap * sizeof *grown);
+        if (!grown)
+            return;
+        k->hash = grown;
+        k->cap = cap;
+    }
+    k->hash[k->n++] = XXH3_64bits(line->text, line->size);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Lines of one file follow one another in a parcel, so that each file is read about once. */
+static fa_status import_lines(fa_store *s, const fa_parcel *p, fa_parcel_count *out)
+{
+    known k = {.valid = false};
+    fa_status st = FA_OK;
+    for (size_t i = 0; i < p->n_lines && st == FA_OK; i++) {
+        const fa_parcel_line *l = &p->line[i];
+        fa_record r;
+        uint64_t hash = XXH3_64bits(l->bytes, l->size);
+        if (!parse_line(&r, l)) {
+            st = fa_fail(FA_NOMEM, "no memory for a record");
+            break;
+        }
+        if (!k.valid || strcmp(k.of.chip, r.chip) || !fa_record_same_key(&k.of.problem, &r.problem)) {
+            k.n = 0;
+            k.of = r;
+            k.valid = true;
+            fa_records_each(s, r.chip, &r.problem, know, &k);
+            if (k.n)
+                qsort(k.hash, k.n, sizeof *k.hash, by_value);
+        }
+        if (k.n && bsearch(&hash, k.hash, k.n, sizeof hash, by_value))
+            out->lines_there++;
+        else if (fa_record_append_line(s, &r, l->bytes, l->size))
+            out->lines++;
+        else
+            st = fa_fail(FA_IO, "%s: record %zu of %zu could not be kept; the same import again adds only what is missing",
+                         s->root[s->writer].path, i + 1, p->n_lines);
+    }
+    free(k.hash);
+    return st;
+}
+
+fa_status fa_parcel_import(fa_store *s, const char *path, bool trusted, fa_parcel_count *out)
+{
+    char *bytes, why[160] = "";
+    size_t size;
+    fa_parcel p = {NULL, NULL, 0, 0};
+    bool *made = NULL;
+    memset(out, 0, sizeof *out);
+    fa_status st = read_whole(path, &bytes, &size);
+    out->bytes = (int64_t)size;
+    if (st == FA_OK && !fa_parcel_unpack(&p, bytes, size, why, sizeof why))
+        st = fa_fail(FA_INVALID, "%s: %s; nothing was imported", path, why);
+    if (st == FA_OK && s->writer < 0)
+        st = fa_fail(FA_IO, "there is no cache root that can be written; FAGEN_CACHE_DIR names one");
+    if (st == FA_OK && !(made = calloc(p.n + 1, sizeof *made)))
+        st = fa_fail(FA_NOMEM, "%s: no memory", path);
+    if (st == FA_OK) {
+        st = import_entries(s, &p, trusted, made, out);
+        for (size_t i = 0; st != FA_OK && i < p.n; i++)
+            if (made[i])
+                take_away(&s->root[s->writer], trusted ? FA_BAY_KERNELS : FA_BAY_FOREIGN, p.entry[i].key);
+    }
+    if (st == FA_OK)
+        st = import_lines(s, &p, out);
+    free(made);
+    fa_parcel_free(&p);
+    free(bytes);
+    return st;
+}

@@ -1,0 +1,57 @@
+/* parcel: compiled kernels and records in one file, to carry from one store to another.
+ *
+ *   header      magic "fagen.P\n", format version, number of entries, number of lines, 0, size of the whole file; little-endian
+ *   entries     32 hex digits of the key, 8 bytes size, the bytes of the entry's file; keys ascend
+ *   lines       8 bytes size, one record as JSON without newline
+ *   checksum    XXH3-128 of all before it
+ *
+ * A parcel has no paths in it. One with any fault is refused as a whole. A checksum is no signature: whoever made the parcel decides
+ * what runs on the GPU, so entries are kept aside, and are not loaded, until the owner of the store says that they are trusted. */
+#ifndef FA_CACHE_PARCEL_H
+#define FA_CACHE_PARCEL_H
+#include "record.h"
+#include "entry.h"
+
+#define FA_PARCEL_ENTRIES 65536            /* at most */
+#define FA_PARCEL_LINES (1 << 20)
+#define FA_PARCEL_CAP ((size_t)2 << 30)    /* bytes */
+
+typedef struct fa_parcel_entry {
+    fa_key key;
+    const char *bytes; /* of its file, inside the parcel's */
+    size_t size;
+} fa_parcel_entry;
+
+typedef struct fa_parcel_line {
+    const char *bytes; /* not NUL-terminated */
+    size_t size;
+} fa_parcel_line;
+
+typedef struct fa_parcel {
+    fa_parcel_entry *entry;
+    fa_parcel_line *line;
+    size_t n, n_lines;
+} fa_parcel;
+
+/* Takes bytes apart and checks all of it: sizes, checksum, every entry (whole, its key the one that follows from its description, its arch
+ * known), every record. False with the reason in why; any bytes are safe. *out points into bytes, and is to be freed either way. */
+bool fa_parcel_unpack(fa_parcel *out, const char *bytes, size_t size, char *why, size_t n_why);
+void fa_parcel_free(fa_parcel *p);
+
+typedef struct fa_parcel_count {
+    size_t entries, lines;            /* written; or new in the store */
+    size_t entries_there, lines_there;/* import: were there already */
+    size_t skipped;                   /* export: damaged, or without all that the key is made of */
+    int64_t bytes;                    /* of the file */
+} fa_parcel_count;
+
+/* Writes every sound entry of every root, of arch only (NULL = of any), and with_records every record, to a new file at path, which
+ * replaces what is there when it is whole. FA_IO, FA_NOMEM. */
+fa_status fa_parcel_export(fa_store *s, const char *path, const char *arch, bool with_records, fa_parcel_count *out);
+
+/* Reads a parcel into the root that takes new files: entries to kernels/ when trusted, else to foreign/, where nothing is loaded from;
+ * records, which name configs and hold no code, to records/. What is there already stays as it is. A parcel with a fault changes
+ * nothing; where the disk fills up, the entries made so far are removed again; a killed import leaves whole entries, and once more
+ * completes it. FA_IO, FA_INVALID (the parcel, with the reason), FA_NOMEM. */
+fa_status fa_parcel_import(fa_store *s, const char *path, bool trusted, fa_parcel_count *out);
+#endif

@@ -1,0 +1,122 @@
+/* quota: the size of the store, held at each put by looking at the files of one group. There is no count on disk that a killed
+ * process could leave wrong. */
+#include "quota.h"
+#include "place.h"
+#include "root.h"
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define FOLDERS 256
+#define GROUP_LEAST ((int64_t)64 << 20)
+#define EVICT_MOST 8 /* by one put: it adds one */
+#define RENEW_SECONDS 3600
+
+void fa_quota_touch(int dir, const char *name, const struct stat *st)
+{
+    time_t now = time(NULL);
+    if (now - st->st_mtime > RENEW_SECONDS || st->st_mtime - now > RENEW_SECONDS)
+        utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+typedef struct kept {
+    int64_t used, size; /* ns since 1970, bytes */
+    int folder;
+    char name[FA_NAME_SIZE];
+} kept;
+
+typedef struct group {
+    kept *k;
+    size_t n, cap;
+    int64_t sum;
+} group;
+
+static void add(group *g, int folder, const char *name, const struct stat *st)
+{
+    g->sum += st->st_size;
+    if (g->n == g->cap) {
+        size_t cap = g->cap ? 2 * g->cap : 64;
+        kept *grown = realloc(g->k, cap * sizeof *grown);
+        if (!grown)
+            return;
+        g->k = grown;
+        g->cap = cap;
+    }
+    kept *k = &g->k[g->n++];
+    *k = (kept){.used = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec, .size = st->st_size, .folder = folder};
+    memcpy(k->name, name, sizeof k->name);
+}
+
+static int open_folder(int kernels, int folder)
+{
+    char name[8];
+    const char *trouble;
+    snprintf(name, sizeof name, "%02x", (unsigned)folder);
+    return fa_place_dir(kernels, name, false, &trouble);
+}
+
+static void count(group *g, int kernels, int folder)
+{
+    struct stat st;
+    int fd = open_folder(kernels, folder);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    for (struct dirent *e; (e = readdir(d));)
+        if (strlen(e->d_name) == FA_NAME_SIZE - 1 && fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
+            add(g, folder, e->d_name, &st);
+    closedir(d);
+}
+
+static int by_use(const void *a, const void *b)
+{
+    const kept *x = a, *y = b;
+    return (x->used > y->used) - (x->used < y->used);
+}
+
+/* Whoever removed it first: it is gone. */
+static void evict(int kernels, const kept *k)
+{
+    int dir = open_folder(kernels, k->folder);
+    if (dir < 0)
+        return;
+    unlinkat(dir, k->name, 0);
+    close(dir);
+}
+
+void fa_quota_keep(fa_store *s, fa_key put)
+{
+    if (s->limit < 0 || s->writer < 0)
+        return;
+    const char *trouble;
+    char own[FA_NAME_SIZE];
+    group g = {NULL, 0, 0, 0};
+    int groups = 1, evicted = 0;
+    while (groups < FOLDERS && s->limit / (2 * groups) >= GROUP_LEAST)
+        groups *= 2;
+    int each = FOLDERS / groups, first = (int)(put.hi >> 56) / each * each;
+    int kernels = fa_place_dir(s->root[s->writer].v1, "kernels", false, &trouble);
+    if (kernels < 0)
+        return;
+    fa_entry_name(own, put);
+    for (int i = 0; i < each; i++)
+        count(&g, kernels, first + i);
+    if (g.sum > s->limit / groups && g.n) {
+        qsort(g.k, g.n, sizeof *g.k, by_use);
+        for (size_t i = 0; i < g.n && evicted < EVICT_MOST && g.sum > s->limit / groups; i++)
+            if (strcmp(g.k[i].name, own)) {
+                evict(kernels, &g.k[i]);
+                g.sum -= g.k[i].size;
+                evicted++;
+            }
+    }
+    free(g.k);
+    close(kernels);
+}
