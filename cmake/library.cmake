@@ -44,6 +44,24 @@ if(FAGEN_SANITIZE) # its runtime is the executable's
 endif()
 add_dependencies(fagen_archive fagen_shared) # one of them makes fagen.o
 
+# libfagen_launch.a: fa_launch() and what it stands on, for programs that ship bundles: no template, Lua, NVRTC, tuner or disk cache is in
+# it. Made as libfagen.a is, of the rooms' objects without the workshop.
+set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only>
+  $<FILTER:$<TARGET_OBJECTS:fagen_runtime>,EXCLUDE,/\(build|choose|compiler|defaults|nvrtc|workshop\)[.]c[.]>
+  $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|config|error|fields|problem|source|step|text\)[.]c[.]>
+  $<FILTER:$<TARGET_OBJECTS:fagen_cache>,INCLUDE,/key[.]c[.]> $<TARGET_OBJECTS:fagen_sim>)
+set(fa_launch ${CMAKE_BINARY_DIR}/fagen_launch.o)
+add_custom_command(
+  OUTPUT ${fa_launch}
+  COMMAND ${CMAKE_COMMAND} -DOUT=${fa_launch} -DLD=${CMAKE_LINKER} -DOBJCOPY=${CMAKE_OBJCOPY} -DHEADER=${CMAKE_SOURCE_DIR}/runtime/fagen.h
+          "-DOBJECTS=${fa_launch_objects}" "-DARCHIVES=${fa_xxhash_library}" -DSTREAMS=$<TARGET_OBJECTS:fagen_streams>
+          -P ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
+  DEPENDS ${fa_launch_objects} $<TARGET_OBJECTS:fagen_streams> ${CMAKE_SOURCE_DIR}/runtime/fagen.h ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
+  VERBATIM)
+add_library(fagen_launch STATIC ${fa_launch})
+set_target_properties(fagen_launch PROPERTIES LINKER_LANGUAGE C)
+set_source_files_properties(${fa_launch} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+
 # The package: find_package(fagen) gives fagen::fagen (shared) and fagen::static; pkg-config knows fagen.
 include(CMakePackageConfigHelpers)
 set(fa_package ${CMAKE_INSTALL_LIBDIR}/cmake/fagen)
@@ -53,7 +71,7 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/fagenConfigVersion.
 file(RELATIVE_PATH fa_pc_root /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen.pc.in ${CMAKE_BINARY_DIR}/package/fagen.pc @ONLY)
 install(FILES runtime/fagen.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS fagen_archive fagen_shared ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS fagen_archive fagen_shared fagen_launch ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_BINARY_DIR}/package/fagenConfig.cmake ${CMAKE_BINARY_DIR}/package/fagenConfigVersion.cmake DESTINATION ${fa_package})
 install(FILES ${CMAKE_BINARY_DIR}/package/fagen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})

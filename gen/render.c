@@ -149,12 +149,3 @@ fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa
     snprintf(out->name, sizeof out->name, "%s.cu", f->name);
     return FA_OK;
 }
-
-void fa_source_free(fa_source *s)
-{
-    if (!s)
-        return;
-    free(s->text);
-    free(s->lined);
-    *s = (fa_source){ 0 };
-}

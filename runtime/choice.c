@@ -1,8 +1,8 @@
 /* choice: a bundle's kernel, or one that is made here. */
-#include "choose.h"
 #include "context.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "workshop.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -45,9 +45,7 @@ fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_sou
     if (ctx->shelf_only)
         return from_bundles(ctx, p, FA_SHELF_ANY, out, source) ? FA_OK : none(ctx, p);
     /* NVRTC is looked for only where something could take its place */
-    const fa_nvrtc *nvrtc;
-    if (fa_shelf_find(&ctx->shelf, p, &ctx->device, ctx->budget, FA_SHELF_ANY) &&
-        fa_compiler_nvrtc(ctx->compiler, &nvrtc) == FA_NO_NVRTC)
+    if (fa_shelf_find(&ctx->shelf, p, &ctx->device, ctx->budget, FA_SHELF_ANY) && !fa_workshop_compiles(ctx))
         return from_bundles(ctx, p, FA_SHELF_ANY, out, source) ? FA_OK : none(ctx, p);
     return fa_choose_made(ctx, p, out, source);
 }

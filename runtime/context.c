@@ -5,21 +5,14 @@
 #include "environment.h"
 #include "gen/error.h"
 #include "runtime.h"
+#include "workshop.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static void store_warns(void *user, const char *message)
-{
-    const fa_context *ctx = user;
-    fa_log_say(&ctx->log, FA_LOG_WARN, "%s", message);
-}
-
 /* Fills the parts that do not depend on the driver; device is set. */
 static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environment *env)
 {
-    const char *cache = o->bundle_only ? "" : o->cache_dir ? o->cache_dir : env->cache_dir;
-    const char *templates = o->template_dir ? o->template_dir : env->template_dir;
     int32_t most = ctx->device.arch.smem_block;
     if (o->sram_budget < 0 || o->sram_budget > most)
         return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it",
@@ -31,15 +24,7 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
         return st;
     if (!fa_table_open(&ctx->table))
         return fa_fail(FA_NOMEM, "context: host memory");
-    ctx->store = fa_store_open(cache, store_warns, ctx);
-    if (ctx->store && o->cache_limit)
-        fa_store_set_limit(ctx->store, o->cache_limit);
-    ctx->compiler = fa_compiler_open(o->nvrtc ? o->nvrtc : env->nvrtc);
-    if (templates && templates[0])
-        ctx->template_dir = strdup(templates);
-    if (!ctx->store || !ctx->compiler || (templates && templates[0] && !ctx->template_dir))
-        return fa_fail(FA_NOMEM, "context: host memory");
-    return FA_OK;
+    return fa_workshop_open(ctx, o, env);
 }
 
 static fa_status create(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal)
@@ -113,13 +98,10 @@ void fa_destroy(fa_context *ctx)
     }
     if (atomic_load(&ctx->primary))
         d->cuDevicePrimaryCtxRelease(ctx->device.handle);
-    fa_gen_close(ctx->gen);
     if (atomic_load(&ctx->table.slots))
         fa_table_close(&ctx->table);
-    fa_compiler_close(ctx->compiler);
-    fa_store_close(ctx->store);
+    fa_workshop_close(ctx);
     fa_shelf_close(&ctx->shelf);
-    free(ctx->template_dir);
     pthread_cond_destroy(&ctx->prepared);
     pthread_mutex_destroy(&ctx->gen_mutex);
     pthread_mutex_destroy(&ctx->mutex);

@@ -1,11 +1,11 @@
 /* explain: which kernel, from where, and why, in a few lines. */
 #include "check.h"
-#include "choose.h"
 #include "context.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "map.h"
+#include "workshop.h"
 #include <string.h>
 
 static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
@@ -115,24 +115,14 @@ static void tell_plan(fa_text *t, const fa_plan *plan)
 
 static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
 {
-    fa_key k;
-    fa_entry e;
-    char hex[33];
     fa_text why = {0};
     fa_text_fmt(&why, "%s: %s", a->choice.where, a->choice.why);
     tell_config(t, &a->choice.config, fa_text_cstr(&why));
     fa_text_free(&why);
     if (a->choice.shelf)
         fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->choice.shelf->image->check);
-    else if (fa_compiler_key(ctx->compiler, &a->source, ctx->device.arch.name, ctx->device.driver->takes_ptx ? 1 : 0, &k) != FA_OK)
-        fa_text_fmt(t, "kernel     not compiled, and no compiler: %s\n", fa_last_error());
-    else {
-        bool there = fa_entry_get(ctx->store, k, ctx->device.arch.name, &e);
-        if (there)
-            fa_entry_free(&e);
-        fa_key_print(hex, k);
-        fa_text_fmt(t, "kernel     %s, key %s\n", there ? "in the disk cache" : "not compiled yet", hex);
-    }
+    else
+        fa_workshop_tell(ctx, &a->source, t);
 }
 
 fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n)

@@ -151,7 +151,10 @@ typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called
  *
  * The structs are written by fagen and read by fagen; a program needs nothing but the name: extern const fa_bundle NAME. fa_create()
  * refuses a bundle of another format, or whose kernels take other parameters (FA_INVALID); an image is held against its
- * checksum when it is first used. */
+ * checksum when it is first used.
+ *
+ * libfagen_launch.a is all of this library that a program needs for bundles: no template, compiler, tuner or disk cache is in it. It
+ * has every function below but fa_tune(), and bundle_only is always 1. */
 #define FA_BUNDLE_FORMAT 1
 
 typedef struct fa_bundle_map { /* a tensor map that a kernel takes: boxes of cols x rows elements; swizzle in bytes */

@@ -1,4 +1,4 @@
-# cmake -DCOMMAND=fagen -DARCHIVE=libfagen.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DWORK=scratch -P run.cmake
+# cmake -DCOMMAND=fagen -DARCHIVE=libfagen.a -DLAUNCH=libfagen_launch.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DWORK=scratch -P run.cmake
 # Emits bundles, compiles each as C99 and as C++11, and runs the programs on the simulator where there is no NVRTC, no template that can
 # be loaded, and no disk cache: nothing but the bundle can have made the kernels.
 cmake_minimum_required(VERSION 3.16)
@@ -37,6 +37,22 @@ fa_run(${bare} ${WORK}/ampere first sim:sm_80)
 fa_run(${bare} ${WORK}/ampere first sim:sm_86)
 fa_run(${bare} ${WORK}/ampere faults sim:sm_80)
 fa_run(${CXX} -std=c++11 ${warnings} -x c++ -I${INCLUDE} -DBUNDLE=ampere ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/ampere.c -x none ${SHARED} ${system} -o ${WORK}/cxx)
+
+# The library that only launches: the same program, and nothing in it that could make a kernel.
+foreach(name ampere counter)
+  fa_run(${CC} -DBUNDLE=${name} -I${INCLUDE} ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/${name}.o ${LAUNCH} ${system} -o ${WORK}/${name}_launch)
+endforeach()
+fa_run(${bare} ${WORK}/ampere_launch only sim:sm_80)
+fa_run(${bare} ${WORK}/ampere_launch first sim:sm_86)
+fa_run(${bare} ${WORK}/ampere_launch faults sim:sm_80)
+fa_run(${bare} ${WORK}/counter_launch first sim:sm_90a)
+foreach(library ARCHIVE LAUNCH)
+  file(STRINGS ${${library}} maker REGEX "libnvrtc|Lua|flash_fwd_mma|json")
+  if((maker AND library STREQUAL LAUNCH) OR (NOT maker AND library STREQUAL ARCHIVE))
+    message(FATAL_ERROR "${${library}} has of what makes kernels: ${maker}")
+  endif()
+endforeach()
+
 get_filename_component(folder ${SHARED} DIRECTORY)
 fa_run(${bare} LD_LIBRARY_PATH=${folder} ${WORK}/cxx only sim:sm_80)
 

@@ -1,0 +1,78 @@
+/* workshop: opened with the context, used on a miss. */
+#include "workshop.h"
+#include "context.h"
+#include "gen/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void store_warns(void *user, const char *message)
+{
+    const fa_context *ctx = user;
+    fa_log_say(&ctx->log, FA_LOG_WARN, "%s", message);
+}
+
+fa_status fa_workshop_open(fa_context *ctx, const fa_options *o, const fa_environment *env)
+{
+    const char *cache = o->bundle_only ? "" : o->cache_dir ? o->cache_dir : env->cache_dir;
+    const char *templates = o->template_dir ? o->template_dir : env->template_dir;
+    ctx->store = fa_store_open(cache, store_warns, ctx);
+    if (ctx->store && o->cache_limit)
+        fa_store_set_limit(ctx->store, o->cache_limit);
+    ctx->compiler = fa_compiler_open(o->nvrtc ? o->nvrtc : env->nvrtc);
+    if (templates && templates[0])
+        ctx->template_dir = strdup(templates);
+    if (!ctx->store || !ctx->compiler || (templates && templates[0] && !ctx->template_dir))
+        return fa_fail(FA_NOMEM, "context: host memory");
+    return FA_OK;
+}
+
+void fa_workshop_close(fa_context *ctx)
+{
+    fa_gen_close(ctx->gen);
+    fa_compiler_close(ctx->compiler);
+    fa_store_close(ctx->store);
+    free(ctx->template_dir);
+}
+
+bool fa_workshop_compiles(fa_context *ctx)
+{
+    const fa_nvrtc *nvrtc;
+    return fa_compiler_nvrtc(ctx->compiler, &nvrtc) != FA_NO_NVRTC;
+}
+
+void fa_workshop_tell(fa_context *ctx, const fa_source *s, fa_text *t)
+{
+    fa_key k;
+    fa_entry e;
+    char hex[33];
+    const char *arch = ctx->device.arch.name;
+    if (fa_compiler_key(ctx->compiler, s, arch, ctx->device.driver->takes_ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k) != FA_OK) {
+        fa_text_fmt(t, "kernel     not compiled, and no compiler: %s\n", fa_last_error());
+        return;
+    }
+    bool there = fa_entry_get(ctx->store, k, arch, &e);
+    if (there)
+        fa_entry_free(&e);
+    fa_key_print(hex, k);
+    fa_text_fmt(t, "kernel     %s, key %s\n", there ? "in the disk cache" : "not compiled yet", hex);
+}
+
+fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
+                            const fa_plan **out)
+{
+    const fa_kernel *k;
+    *out = NULL;
+    fa_status st = fa_build(ctx, s, (fa_subject){p, c}, &k);
+    return st == FA_OK ? fa_plan_of_kernel(ctx, p, c, why, k, out) : st;
+}
+
+fa_status fa_plan_make(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_plan **out)
+{
+    fa_source s = {0};
+    *out = NULL;
+    fa_status st = fa_render_in(ctx, p, c, &s);
+    if (st == FA_OK)
+        st = fa_plan_of_source(ctx, p, c, why, &s, out);
+    fa_source_free(&s);
+    return st;
+}

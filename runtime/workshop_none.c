@@ -1,0 +1,54 @@
+/* workshop_none: in place of the workshop, in the library that only launches: nothing is kept, opened or made. */
+#include "context.h"
+#include "gen/error.h"
+#include "gen/problem.h"
+#include "workshop.h"
+#include <string.h>
+
+fa_status fa_workshop_open(fa_context *ctx, const fa_options *o, const fa_environment *env)
+{
+    (void)o, (void)env;
+    ctx->shelf_only = true;
+    return FA_OK;
+}
+
+void fa_workshop_close(fa_context *ctx)
+{
+    (void)ctx;
+}
+
+bool fa_workshop_compiles(fa_context *ctx)
+{
+    (void)ctx;
+    return false;
+}
+
+void fa_workshop_tell(fa_context *ctx, const fa_source *s, fa_text *t)
+{
+    (void)ctx, (void)s;
+    fa_text_str(t, "kernel     none: this library launches kernels of bundles\n");
+}
+
+static fa_status none(const fa_problem *p)
+{
+    char line[160];
+    fa_problem_print_key(line, sizeof line, p);
+    return fa_fail(FA_NO_KERNEL, "%s: this library launches kernels of bundles and makes none", line);
+}
+
+fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+{
+    (void)ctx;
+    *out = (fa_choice){.seconds = 0};
+    if (source)
+        memset(source, 0, sizeof *source);
+    return none(p);
+}
+
+fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
+                            const fa_plan **out)
+{
+    (void)ctx, (void)c, (void)why, (void)s;
+    *out = NULL;
+    return none(p);
+}
