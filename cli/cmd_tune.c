@@ -26,13 +26,18 @@ static const cli_option problem_options[] = {
     { .name = "list-grids", FIELD(list_grids), .help = "tells the named sets; with --grid NAME the problems of one" },
     { .name = NULL },
 };
+static const cli_word strategies[] = { { "halving", 0 }, { "exhaustive", 1 }, { "model", 2 }, { "random", 3 }, { NULL, 0 } }; /* as in autotune/strategy.c */
 static const cli_option search_options[] = {
     { .name = "arch", .letter = 'a', .kind = &cli_text, FIELD(arch), .value = "ARCH",
       .help = "the chip to tune for; one that is not here is compiled for and ranked by the model" },
     { .name = "budget", .kind = &cli_seconds, FIELD(budget), .value = "TIME", .help = "time for the whole command, as 60s or 10m, in fair shares for its problems; what one leaves goes to the next (default: none)" },
-    { .name = "limit", .letter = 'l', .kind = &cli_int, FIELD(limit), .value = "N", .help = "candidates kept after the model's ranking",
-      .preset = "48", .min = 1, .max = 1000000 },
+    { .name = "limit", .letter = 'l', .kind = &cli_int, FIELD(limit), .value = "N",
+      .help = "listed candidates that are tried; seeds and neighbours of the best come on top (default: 48; exhaustive: all)", .min = 1, .max = 1000000 },
     { .name = "all", FIELD(all), .help = "every config that fits is a candidate" },
+    { .name = "strategy", .kind = &cli_choice, FIELD(strategy), .value = "NAME", .help = "which configs are tried", .preset = "halving",
+      .words = strategies },
+    { .name = "seed", .kind = &cli_seed, FIELD(seed), .value = "N", .help = "of --strategy random", .preset = "0" },
+    { .name = "in-process", FIELD(in_process), .help = "no process of its own for candidates: one that hangs or faults ends the tuning" },
     { .name = "again", FIELD(again), .help = "measure anew what is on record" },
     { .name = "family", .kind = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family" },
     { .name = "threads", .letter = 'j', .kind = &cli_int, FIELD(threads), .value = "N", .help = "compile threads (default: one per core, at most 16)",

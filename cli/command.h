@@ -36,7 +36,7 @@ typedef struct cli_command {
 } cli_command;
 
 extern const cli_command cli_attend, cli_bench, cli_cache, cli_doctor, cli_emit, cli_explore, cli_model, cli_run, cli_sample, cli_show, cli_space, cli_tune,
-    cli_twin, cli_verify;
+    cli_twin, cli_verify, cli_worker;
 
 /* Exit codes, as documented by `fagen help exit-codes`. */
 enum {

@@ -48,7 +48,7 @@ static const cli_command *find(const char *name)
     for (size_t i = 0; i < COMMANDS; i++)
         if (!strcmp(commands[i]->name, name))
             return commands[i];
-    return NULL;
+    return strcmp(name, cli_worker.name) ? NULL : &cli_worker; /* for other processes of fagen alone */
 }
 
 static const char *name_at(const void *user, size_t i)

@@ -2,6 +2,7 @@
 #ifndef FA_CLI_TUNE_H
 #define FA_CLI_TUNE_H
 #include "autotune/search.h"
+#include "autotune/strategy.h"
 #include "grid.h"
 #include "line.h"
 #include "session.h"
@@ -14,7 +15,9 @@ typedef struct tune_args {
     double budget;       /* seconds of the whole command; 0 = none */
     const char *arch, *family, *problem, *grid, *devices;
     const char *on;      /* of a worker: its device */
-    bool causal, all, again, list_grids;
+    int32_t strategy;    /* an index of fa_strategy_at */
+    uint64_t seed;
+    bool causal, all, again, list_grids, in_process;
 } tune_args;
 
 /* ---- the problems ---- */

@@ -23,10 +23,17 @@ static json_t *candidate_json(const fa_candidate *k)
 {
     char text[512];
     fa_config_print(text, sizeof text, &k->config);
-    return json_pack("{s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:i,s:i,s:i,s:b,s:s}", "config", text, "outcome", k->decided ? fa_outcome_name(k->outcome) : "open",
+    json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:i,s:i,s:i,s:b,s:s}", "config", text, "outcome", k->decided ? fa_outcome_name(k->outcome) : "open",
                      "source", k->how == FA_MEASURED ? "measured" : "model", "seconds", cli_json_number(k->seconds), "spread",
                      cli_json_number(k->spread), "samples", k->count, "tflops", cli_json_number(k->tflops), "regs", k->regs, "spills", k->spills,
                      "smem", k->smem, "resumed", k->resumed, "why", k->why);
+    json_t *more = json_pack("{s:s,s:o,s:b,s:o,s:o,s:o,s:s,s:i,s:i}", "origin", fa_origin_name(k->origin), "modelled", cli_json_number(k->cost.seconds),
+                             "verified", k->verified, "low", cli_json_number(k->low), "high", cli_json_number(k->high), "warm",
+                             cli_json_number(k->warm), "quality", fa_quality_name(k->quality), "clock_mhz", k->clock_mhz, "temperature",
+                             k->temperature);
+    json_object_update(j, more);
+    json_decref(more);
+    return j;
 }
 
 /* Standard error of a median of n samples with that relative median absolute deviation, relative, as of a normal distribution. */
@@ -104,7 +111,8 @@ json_t *tune_result(const fa_tuning *t, const fa_problem *p, const fa_site *site
     } counts[] = { { "space", t->counts.space },       { "sound", t->counts.sound },       { "fits_shared", t->counts.fits_shared },
                    { "fits", t->counts.fits },         { "kept", t->counts.kept },         { "compiled", t->counts.compiled },
                    { "verified", t->counts.verified }, { "timed", t->counts.timed },       { "resumed", t->counts.resumed },
-                   { "failed", t->counts.failed } };
+                   { "failed", t->counts.failed },     { "seeds", t->counts.seeds },       { "neighbours", t->counts.neighbours },
+                   { "lost", t->counts.lost } };
     const char *root = site ? fa_store_root(site->store) : NULL;
     fa_problem_print(text, sizeof text, p);
     json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:b,s:o,s:o}", "problem", text, "status", fa_status_name(st), "message",
@@ -124,8 +132,15 @@ fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem
 {
     fa_tuning t;
     char message[2048] = "";
-    fa_search_options o = { .limit = a->all ? -1 : a->limit, .seconds = seconds, .threads = a->threads, .again = a->again,
-                            .family = a->family, .progress = progress, .user = user };
+    char device[32] = "", sram[16];
+    char *worker[] = { "/proc/self/exe", "worker", "--device", device, a->where.sram ? "--sram" : NULL, sram, NULL };
+    fa_search_options o = { .limit = a->all ? -1 : a->limit, .seconds = seconds, .threads = a->threads, .again = a->again, .family = a->family,
+                            .strategy = fa_strategy_at((size_t)a->strategy)->name, .seed = a->seed, .progress = progress, .user = user };
+    snprintf(sram, sizeof sram, "%d", a->where.sram);
+    if (site->timed && !a->in_process) {
+        snprintf(device, sizeof device, "cuda:%d", fa_context_device(site->ctx)->ordinal);
+        o.worker = worker;
+    }
     fa_status st = fa_search(site, p, &o, &t);
     if (st != FA_OK)
         snprintf(message, sizeof message, "%s", fa_last_error());

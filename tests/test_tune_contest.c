@@ -22,6 +22,28 @@ Test(tune_contest, median_and_spread)
     cr_assert_eq(fa_samples_median(&t), 7);
 }
 
+Test(tune_contest, the_interval_of_the_median_covers_it_19_times_in_20)
+{
+    int covered[3] = { 0 };
+    const int n[3] = { 6, 15, 40 };
+    double low, high;
+    for (int k = 0; k < 3; k++)
+        for (int trial = 0; trial < 2000; trial++) {
+            fa_samples t = { 0 };
+            fa_random r = { fa_random_mix((uint64_t)trial) };
+            for (int i = 0; i < n[k]; i++)
+                fa_samples_add(&t, exp(fa_random_normal(&r))); /* whose median is 1, and which is not symmetric */
+            fa_samples_interval(&t, &low, &high);
+            cr_assert(low > 0 && low <= fa_samples_median(&t) && high >= fa_samples_median(&t));
+            covered[k] += low <= 1 && high >= 1;
+        }
+    for (int k = 0; k < 3; k++)
+        cr_assert(covered[k] > 1870, "%d samples: %d of 2000", n[k], covered[k]);
+    fa_samples few = { .n = 5, .s = { 1, 2, 3, 4, 5 } };
+    fa_samples_interval(&few, &low, &high);
+    cr_assert(low == 0 && high == 0);
+}
+
 Test(tune_contest, the_interval_covers_the_true_ratio_19_times_in_20)
 {
     int covered = 0;
@@ -45,6 +67,8 @@ typedef struct world {
     double noise;
     long samples;
     long stop_at;
+    int32_t clock[64];      /* of each look, 0 = the one before */
+    int looks;
     const fa_candidate *broken;
 } world;
 
@@ -63,6 +87,15 @@ static fa_status sample(fa_lab *lab, fa_candidate *k, bool warm)
     return FA_OK;
 }
 
+static fa_gauge look(fa_lab *lab)
+{
+    world *w = lab->user;
+    int i = w->looks++ < 64 ? w->looks - 1 : 63;
+    while (i > 0 && !w->clock[i])
+        i--;
+    return (fa_gauge){ .clock_mhz = w->clock[i], .temperature = 50 };
+}
+
 static bool stop(fa_contest *c)
 {
     const world *w = c->user;
@@ -72,7 +105,7 @@ static bool stop(fa_contest *c)
 enum { MANY = 30 };
 static fa_status race(world *w, fa_candidate k[MANY], const double *times, fa_candidate **winner)
 {
-    fa_lab lab = { .sample = sample, .user = w };
+    fa_lab lab = { .sample = sample, .gauge = look, .user = w };
     fa_contest c = { .lab = &lab, .stop = stop, .user = w };
     fa_candidate *e[MANY];
     for (int i = 0; i < MANY; i++) {
@@ -153,4 +186,45 @@ Test(tune_contest, it_ends_when_told_and_when_the_device_fails)
     cr_assert_eq(fa_contest_run(&c, e, 2, &winner), FA_DEVICE);
     cr_assert_eq(fa_contest_run(&c, e, 0, &winner), FA_OK);
     cr_assert_null(winner);
+}
+
+Test(tune_contest, a_round_whose_clock_moved_is_taken_again)
+{
+    fa_candidate k[2];
+    fa_candidate *e[2] = { &k[0], &k[1] };
+    size_t left;
+    for (int bad = 0; bad < 2; bad++) {
+        world w = { .r = { 1 }, .noise = 0.001, .clock = { 1755, 1500, 1740 } };
+        fa_lab lab = { .sample = sample, .gauge = look, .user = &w };
+        fa_contest c = { .lab = &lab };
+        for (int i = 0; i < 64 && bad; i++)
+            w.clock[i] = i % 2 ? 1755 : 1500; /* it never rests */
+        for (int i = 0; i < 2; i++)
+            k[i] = (fa_candidate){ .cost.seconds = 1e-3 * (1 + i), .seconds = 1e-3 * (1 + i), .verified = true };
+        cr_assert_eq(fa_contest_round(&c, e, 2, 3, 8, &left), FA_OK);
+        cr_assert_eq(left, 2);
+        cr_assert_eq(w.samples, 32, "two rounds of 2 x 8 samples, not more");
+        cr_assert_eq(k[0].count, 8);
+        cr_assert_eq(k[0].quality, bad ? FA_QUALITY_MOVED : FA_QUALITY_STEADY);
+        cr_assert_eq(k[0].clock_mhz, bad ? (1755 + 1500) / 2 : 1740);
+    }
+}
+
+Test(tune_contest, finalists_have_a_warm_time_an_interval_and_a_quality)
+{
+    static fa_candidate k[MANY];
+    double times[MANY];
+    world w = { .r = { 1 }, .noise = 0.002, .clock = { 1700 } };
+    fa_candidate *winner;
+    for (int i = 0; i < MANY; i++)
+        times[i] = 1e-3 * (1 + 0.012 * i);
+    cr_assert_eq(race(&w, k, times, &winner), FA_OK);
+    cr_assert_eq(winner, &k[0]);
+    for (int i = 0; i < MANY; i++)
+        cr_assert_eq(k[i].warm > 0, i < 3, "%d", i); /* within 3 % of the best */
+    cr_assert_float_eq(winner->warm, winner->cost.seconds / 2, 1e-9);
+    cr_assert(winner->low < winner->seconds && winner->high > winner->seconds && winner->high < 1.02 * winner->low);
+    cr_assert_eq(winner->quality, FA_QUALITY_STEADY);
+    cr_assert_eq(winner->clock_mhz, 1700);
+    cr_assert_eq(k[MANY - 1].quality, FA_QUALITY_FEW);
 }

@@ -1,0 +1,32 @@
+/* worker: the process in which `fagen tune` tries candidates, so that one that hangs or faults takes only it along: autotune/child.h has
+ * the lines that it reads and answers. Not listed: no person calls it. */
+#include "autotune/child.h"
+#include "session.h"
+
+typedef struct worker_args {
+    cli_common common;
+    cli_where where;
+} worker_args;
+
+static const cli_group groups[] = { CLI_WHERE(worker_args), CLI_COMMON, { NULL, NULL, 0 } };
+
+static int run(cli *c, const void *args, int n, char **words)
+{
+    const worker_args *a = args;
+    cli_session s;
+    (void)n, (void)words;
+    fa_status st = cli_session_open(&s, c, &a->where);
+    if (st != FA_OK)
+        return cli_fail(c, st);
+    st = fa_child_serve(s.ctx, stdin, stdout);
+    if (st != FA_OK) /* nothing on a context that is gone can be given back */
+        return cli_exit_of(st);
+    cli_session_close(&s);
+    return CLI_EXIT_OK;
+}
+
+const cli_command cli_worker = {
+    .name = "worker", .summary = "tries candidates for `fagen tune`", .usage = "[--device DEVICE]",
+    .about = "Reads lines and answers them, as autotune/child.h tells. `fagen tune` starts it by itself.",
+    .examples = "fagen worker --device cuda:0", .groups = groups, .size = sizeof(worker_args), .run = run,
+};
