@@ -69,6 +69,7 @@ void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, 
         h->limit = pool->listed;
     else if (limit == 0)
         h->limit = FA_STRATEGY_LIMIT;
+    h->neighbours_most = h->limit > FA_STRATEGY_LIMIT ? h->limit : FA_STRATEGY_LIMIT;
 }
 
 void fa_hunt_close(fa_hunt *h)
@@ -133,12 +134,12 @@ static size_t refine(fa_hunt *h, size_t *out, size_t most)
         return 0;
     bool first = h->n_expanded == 0;
     double within = h->pool->p[best].seconds * (first ? NEAR : LEVEL);
-    for (int i = 0; i < CENTRES && n < most && h->neighbours < h->limit; i++) {
+    for (int i = 0; i < CENTRES && n < most && h->neighbours < h->neighbours_most; i++) {
         size_t centre = next_centre(h, within), room = i == 0 ? FIRST_KIN : OTHER_KIN;
         if (centre == FA_NOWHERE || !expand(h, centre))
             break;
         room = room < most - n ? room : most - n;
-        room = room < h->limit - h->neighbours ? room : h->limit - h->neighbours;
+        room = room < h->neighbours_most - h->neighbours ? room : h->neighbours_most - h->neighbours;
         size_t some = fa_kin_of(h->kin, h->pool, centre, out + n, room);
         for (size_t k = 0; k < some; k++)
             h->pool->p[out[n + k]].given = true;

@@ -1,0 +1,295 @@
+/* The whole search on a driver that only pretends, with a lab whose times and faults are known: nothing is timed that was not verified,
+ * failures are on record and cost nothing else, neighbours are found, a second run resumes. */
+#include "autotune/child.h"
+#include "autotune/search.h"
+#include "fake_driver.h"
+#include "test_cache_scratch.h"
+#include "test_gen_toy.h"
+#include <math.h>
+
+static const char lua[] =
+    "return { doc = 'x', default = false,\n"
+    "  tunables = { { 'br', { 16, 32, 64 }, 'r' }, { 'bc', { 8, 16, 24, 32 }, 'c' }, { 'kind', { 0, 1, 2 }, 'k' } },\n"
+    "  supports = function() return true end,\n"
+    "  constraints = { { 'usual', function(p, c) if c.kind == 0 then return true end return false, 'seldom pays' end, search = true } },\n"
+    "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
+    "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end,\n"
+    "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
+static const char cu[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc) * $(c.kind); }\n";
+
+typedef struct world {
+    fa_lab lab, *child;
+    char right[64][64];    /* configs that passed */
+    int n_right;
+    int judged, samples, warm;
+    const char *fault;     /* the config whose samples fail, from the sample after `faults_after` */
+    int faults_after, its_samples;
+    const char *wrong, *dies;
+    bool dead;
+} world;
+
+static const char *name_of(const fa_candidate *c)
+{
+    static char text[64];
+    fa_config_print(text, sizeof text, &c->config);
+    return text;
+}
+
+/* The best is 32 x 24 of kind 1, which is not listed. */
+static double truth(const fa_candidate *c)
+{
+    int br = fa_config_get(&c->config, "br", 0), bc = fa_config_get(&c->config, "bc", 0), kind = fa_config_get(&c->config, "kind", 0);
+    return 1e-4 * (1 + 0.10 * (br != 32)) * (1 + 0.04 * abs(bc - 24) / 8) * (1 + 0.03 * abs(kind - 1));
+}
+
+static fa_status judge(fa_lab *lab, fa_candidate *c)
+{
+    world *w = lab->user;
+    w->judged++;
+    cr_assert_not_null(c->plan);
+    if (w->wrong && !strcmp(name_of(c), w->wrong))
+        return fa_fail(FA_WRONG, "O[0] is 1, should be 2");
+    if (w->dies && !strcmp(name_of(c), w->dies)) {
+        w->dead = true;
+        return fa_fail(FA_DEVICE, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    }
+    cr_assert_lt(w->n_right, 64);
+    strcpy(w->right[w->n_right++], name_of(c));
+    return FA_OK;
+}
+
+static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
+{
+    world *w = lab->user;
+    bool passed = false;
+    for (int i = 0; i < w->n_right; i++)
+        passed |= !strcmp(w->right[i], name_of(c));
+    cr_assert(passed || c->resumed, "%s is timed and was never verified", name_of(c));
+    if (w->fault && !strcmp(name_of(c), w->fault) && w->its_samples++ >= w->faults_after)
+        return fa_fail(FA_DEVICE, "CUDA_ERROR_LAUNCH_TIMEOUT");
+    *(warm ? &w->warm : &w->samples) += 1;
+    fa_samples_add(warm ? &c->warm_samples : &c->samples, truth(c) * (1 + 1e-4 * (w->samples % 7)));
+    return FA_OK;
+}
+
+static bool alive(fa_lab *lab)
+{
+    return !((world *)lab->user)->dead;
+}
+
+typedef struct scene {
+    char dir[64];
+    fa_context *ctx;
+    fa_site site;
+    fa_problem p;
+    world w;
+} scene;
+
+static void open_scene(scene *s)
+{
+    memset(s, 0, sizeof *s);
+    scratch_make();
+    toy_dir(s->dir, cu);
+    toy_write(s->dir, "toy.lua", lua);
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = scratch;
+    o.template_dir = s->dir;
+    const cu_driver *driver = fake_driver();
+    fake_ptx(false);
+    cr_assert_eq(fa_create_on(&s->ctx, &o, driver, 0), FA_OK, "%s", fa_last_error());
+    s->site = fa_site_of(s->ctx);
+    cr_assert(s->site.timed);
+    cr_assert_eq(fa_problem_parse(&s->p, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256"), FA_OK);
+    s->w.lab = (fa_lab){ .judge = judge, .sample = sample, .alive = alive, .user = &s->w };
+}
+
+static void close_scene(scene *s)
+{
+    fa_destroy(s->ctx);
+    fake_ptx(true);
+    toy_remove(s->dir, NULL);
+    scratch_remove();
+}
+
+static fa_search_options options(scene *s, int limit)
+{
+    return (fa_search_options){ .limit = limit, .family = "toy", .threads = 2, .lab = &s->w.lab };
+}
+
+static fa_records records(const scene *s)
+{
+    return fa_records_load(s->site.store, s->site.arch->chip, NULL);
+}
+
+/* The newest record of a config. */
+static const fa_record *of(const fa_records *rs, const char *config)
+{
+    fa_config c;
+    cr_assert_eq(fa_config_parse(&c, config), FA_OK);
+    for (size_t i = rs->n; i-- > 0;)
+        if (fa_config_equal(&rs->r[i].config, &c))
+            return &rs->r[i];
+    cr_assert_fail("%s is not on record", config);
+    return NULL;
+}
+
+Test(tune_search, a_neighbour_that_is_not_listed_wins_and_everything_was_verified)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    fa_search_options o = options(&s, 6);
+    s.w.wrong = "toy:br=32,bc=16,kind=0";
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+    cr_assert_str_eq(name_of(t.winner), "toy:br=32,bc=24,kind=1");
+    cr_assert_eq(t.winner->origin, FA_NEIGHBOUR);
+    cr_assert_str_eq(t.strategy, "halving");
+    cr_assert_eq(t.baseline, t.candidate);
+    cr_assert_gt(t.counts.neighbours, 0);
+    cr_assert_eq((int)t.counts.verified, s.w.n_right);
+    cr_assert_eq(t.counts.timed, t.counts.verified);
+    cr_assert_eq((int)(t.counts.verified + t.counts.failed), s.w.judged);
+    cr_assert(t.winner->warm > 0 && t.winner->low > 0 && t.winner->verified && t.winner->quality == FA_QUALITY_STEADY);
+
+    fa_records rs = records(&s);
+    int ran = 0;
+    for (size_t i = 0; i < rs.n; i++) {
+        cr_assert_eq(rs.r[i].how, FA_MEASURED);
+        cr_assert_eq(rs.r[i].outcome == FA_RAN, rs.r[i].verified);
+        cr_assert_eq(rs.r[i].outcome == FA_RAN, rs.r[i].seconds > 0);
+        cr_assert(rs.r[i].outcome != FA_RAN || rs.r[i].quality != FA_QUALITY_UNTOLD);
+        ran += rs.r[i].outcome == FA_RAN;
+    }
+    cr_assert_gt(ran, (int)t.counts.timed, "the last common times are on record too");
+    const fa_record *best = fa_records_best(&rs, &t.problem);
+    cr_assert(fa_config_equal(&best->config, &t.winner->config));
+    cr_assert(best->warm > 0 && best->low > 0 && best->low <= best->seconds && best->high >= best->seconds);
+    if (t.counts.failed)
+        cr_assert_eq(of(&rs, s.w.wrong)->outcome, FA_BAD_RESULT);
+    fa_records_free(&rs);
+    size_t tried = t.n;
+    fa_tuning_free(&t);
+
+    int samples = s.w.samples, judged = s.w.judged;
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(t.counts.resumed, t.n);
+    cr_assert_leq(t.n, tried);
+    cr_assert_str_eq(name_of(t.winner), "toy:br=32,bc=24,kind=1");
+    cr_assert(s.w.samples == samples && s.w.judged == judged, "a second run measures nothing");
+    fa_tuning_free(&t);
+
+    o.again = true;
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK);
+    cr_assert_eq(t.counts.resumed, 0);
+    cr_assert_gt(s.w.samples, samples);
+    fa_tuning_free(&t);
+    close_scene(&s);
+}
+
+Test(tune_search, exhaustive_gives_all_the_same_and_tries_no_neighbour)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    fa_search_options o = options(&s, 0);
+    o.strategy = "exhaustive";
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(t.n, 12);
+    cr_assert_eq(t.counts.timed, 12);
+    cr_assert_eq(t.counts.neighbours, 0);
+    cr_assert_str_eq(name_of(t.winner), "toy:br=32,bc=24,kind=0");
+    fa_tuning_free(&t);
+    o.strategy = "annealing";
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_INVALID);
+    cr_assert(strstr(fa_last_error(), "halving, exhaustive, model, random"), "%s", fa_last_error());
+    fa_tuning_free(&t);
+    close_scene(&s);
+}
+
+Test(tune_search, one_that_faults_among_the_fastest_is_on_record_and_the_others_go_on)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    fa_search_options o = options(&s, 12);
+    s.w.fault = "toy:br=32,bc=24,kind=1"; /* the best */
+    s.w.faults_after = 4;                 /* it survives its first pass, and faults in a round */
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+    cr_assert_str_neq(name_of(t.winner), s.w.fault);
+    fa_records rs = records(&s);
+    const fa_record *r = of(&rs, s.w.fault);
+    cr_assert_eq(r->outcome, FA_BAD_LAUNCH);
+    cr_assert(strstr(r->why, "CUDA_ERROR_LAUNCH_TIMEOUT"), "%s", r->why);
+    const fa_record *best = fa_records_best(&rs, &t.problem);
+    cr_assert(fa_config_equal(&best->config, &t.winner->config));
+    fa_records_free(&rs);
+    fa_tuning_free(&t);
+    close_scene(&s);
+}
+
+Test(tune_search, a_context_that_is_gone_ends_it_and_the_next_run_passes_over)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    fa_search_options o = options(&s, 12);
+    s.w.dies = "toy:br=32,bc=24,kind=0";
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_DEVICE);
+    cr_assert(strstr(fa_last_error(), "on record"), "%s", fa_last_error());
+    fa_tuning_free(&t);
+    s.w.dead = false;
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < t.n; i++)
+        if (!strcmp(name_of(&t.candidate[i]), s.w.dies))
+            cr_assert(t.candidate[i].resumed && t.candidate[i].outcome == FA_BAD_LAUNCH);
+    cr_assert_not_null(t.winner);
+    fa_tuning_free(&t);
+    close_scene(&s);
+}
+
+/* Judging and first times come from a child that knows the tunable "does"; rounds are taken here. */
+static fa_status child_judge(fa_lab *lab, fa_candidate *c)
+{
+    world *w = lab->user;
+    fa_candidate told = *c;
+    fa_config_set(&told.config, "does", fa_config_get(&c->config, "br", 0) == 16 ? 3 : fa_config_get(&c->config, "bc", 0) == 8 ? 2 : 0);
+    fa_config_set(&told.config, "us", (int)lround(truth(c) * 1e6));
+    fa_status st = fa_lab_judge(w->child, &told);
+    if (st == FA_OK)
+        strcpy(w->right[w->n_right++], name_of(c));
+    return st;
+}
+
+static fa_status child_first(fa_lab *lab, fa_candidate *c, int n)
+{
+    return ((world *)lab->user)->child->first(((world *)lab->user)->child, c, n);
+}
+
+Test(tune_search, hangs_and_crashes_in_children_are_outcomes)
+{
+    scene s;
+    fa_tuning t;
+    char *argv[] = { getenv("FAGEN_FAKE_WORKER"), NULL };
+    size_t lost = 0;
+    int outcomes[6] = { 0 };
+    open_scene(&s);
+    fa_search_options o = options(&s, 12);
+    cr_assert_eq(fa_lab_open_child(&s.w.child, &s.site, &s.p, argv, 0.3, &lost), FA_OK, "%s", fa_last_error());
+    s.w.lab.judge = child_judge;
+    s.w.lab.first = child_first;
+    cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+    cr_assert_str_eq(name_of(t.winner), "toy:br=32,bc=24,kind=1");
+    for (size_t i = 0; i < t.n; i++) {
+        int br = fa_config_get(&t.candidate[i].config, "br", 0), bc = fa_config_get(&t.candidate[i].config, "bc", 0);
+        cr_assert_eq(t.candidate[i].outcome, br == 16 ? FA_BAD_TIMEOUT : bc == 8 ? FA_BAD_LAUNCH : FA_RAN, "%s", name_of(&t.candidate[i]));
+        outcomes[t.candidate[i].outcome]++;
+    }
+    cr_assert(outcomes[FA_BAD_TIMEOUT] >= 4 && outcomes[FA_BAD_LAUNCH] >= 2);
+    cr_assert_eq((int)lost, outcomes[FA_BAD_TIMEOUT] + outcomes[FA_BAD_LAUNCH]);
+    fa_records rs = records(&s);
+    cr_assert_eq(of(&rs, "toy:br=16,bc=24,kind=0")->outcome, FA_BAD_TIMEOUT);
+    fa_records_free(&rs);
+    fa_tuning_free(&t);
+    fa_lab_close(s.w.child);
+    close_scene(&s);
+}
