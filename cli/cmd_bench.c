@@ -157,7 +157,6 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
     bench b = { .c = c, .a = a, .s = s, .list = json_array() };
     char chip[80];
     cli_table_open(&b.table, ">time >spread >TFLOP/s >naive >speed-up config_by problem");
-    cli_interrupt_watch();
     fa_status st = each(&b, time_one);
     int code = st != FA_OK ? cli_fail(c, st) : cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
     if (c->json && st == FA_OK)
@@ -282,7 +281,6 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
     cli_tensors t = { .ctx = NULL };
     host_times h = { .cold = { .n = 0 } };
     char text[256], chip[80];
-    cli_interrupt_watch();
     fa_status st = fa_problem_normalize(&p, &in);
     if (st == FA_OK)
         st = cli_tensors_open(&t, s->ctx, &p);
@@ -326,6 +324,7 @@ static int run(cli *c, const void *args, int n, char **words)
     const bench_args *a = args;
     cli_session s;
     (void)n, (void)words;
+    cli_interrupt_watch();
     fa_status st = cli_session_open(&s, c, &a->where);
     if (st != FA_OK)
         return cli_fail(c, st);

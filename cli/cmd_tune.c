@@ -155,7 +155,7 @@ static int conclude(tune_run *r, fa_status st)
         tune_report_all(r->c, &r->list, r->result, cli_clock() - r->start);
     fflush(stdout);
     st = status_of(r, st);
-    if (r->c->json && r->arch[0] && (st == FA_OK || telling))
+    if (r->c->json && (st == FA_OK || st == FA_INTERRUPTED || telling))
         return answer(r, st);
     return st == FA_OK ? CLI_EXIT_OK : cli_fail(r->c, st);
 }
@@ -182,6 +182,7 @@ static int run(cli *c, const void *args, int n, char **words)
     }
     for (size_t i = 0; i < devices.n; i++)
         names[i] = devices.name[i];
+    cli_interrupt_say(c->quiet ? NULL : "\nfagen tune: stopping; everything found so far is kept. Once more ends it at once.\n");
     cli_interrupt_watch();
     st = devices.n > 1 ? tune_fleet(&r, names, devices.n) : tune_alone(&r, devices.n ? names[0] : NULL);
     cli_interrupt_say(NULL);

@@ -122,6 +122,7 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_progress bar = { .c = c };
     char chip[80], with[64] = "";
     (void)n, (void)words;
+    cli_interrupt_watch();
     fa_status st = cli_session_open(&s, c, &a->where);
     if (st != FA_OK)
         return cli_fail(c, st);
@@ -133,7 +134,6 @@ static int run(cli *c, const void *args, int n, char **words)
     st = fa_wrap(fa_create(&other, &o), "--with %s", with);
     if (st == FA_OK)
         st = cli_gen_open(&g);
-    cli_interrupt_watch();
     for (int32_t i = 0; i < a->count && st == FA_OK && !cli_interrupted(); i++) {
         char line[64];
         snprintf(line, sizeof line, "twin case %llu", (unsigned long long)(a->seed + (uint64_t)i));

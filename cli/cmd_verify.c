@@ -206,6 +206,7 @@ static int run(cli *c, const void *args, int n, char **words)
     sim_options o = { .async = (sim_async)a->async, .schedule = (sim_schedule)a->schedule, .seed = a->schedule_seed };
     tally t = { .c = c };
     (void)n, (void)words;
+    cli_interrupt_watch();
     fa_status st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK && !s.simulated && (a->async != SIM_EAGER || a->schedule != SIM_IN_ORDER)) {
         cli_session_close(&s);
@@ -220,7 +221,6 @@ static int run(cli *c, const void *args, int n, char **words)
     sim_set_options(&o);
     t.list = json_array();
     cli_table_open(&t.table, "verdict >max_error >allowed >naive case");
-    cli_interrupt_watch();
     double start = cli_clock();
     st = all(&t, a, &s);
     int code;

@@ -1,6 +1,8 @@
 /* progress: the line on standard error, and the signals that stop what it tells of. */
 #include "progress.h"
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -104,32 +106,52 @@ void cli_progress_anew(cli_progress *p)
     p->stages[0] = 0;
 }
 
-static volatile sig_atomic_t stopped;
+/* A thread of its own waits for the signals, which all others block: NVRTC's front end puts handlers of its own in the place of whatever
+ * is there while it compiles, and these end the process with code 4. */
+static atomic_bool stopped;
+static const char *_Atomic last_words;
 
-static const char *volatile last_words;
-
-static void stop(int sig)
+static void *wait_for_signals(void *user)
 {
-    const char *words = last_words;
-    (void)sig;
-    stopped = 1;
-    if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
-        return;
-}
-
-void cli_interrupt_say(const char *note)
-{
-    last_words = note;
+    sigset_t set;
+    int sig;
+    (void)user;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    while (sigwait(&set, &sig) == 0) {
+        const char *words = atomic_load(&last_words);
+        if (atomic_exchange(&stopped, true)) {
+            signal(sig, SIG_DFL);
+            pthread_sigmask(SIG_UNBLOCK, &set, NULL);
+            raise(sig);
+        }
+        if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
+            continue; /* there is nobody to tell */
+    }
+    return NULL;
 }
 
 void cli_interrupt_watch(void)
 {
-    struct sigaction a = { .sa_handler = stop, .sa_flags = (int)SA_RESETHAND };
-    sigaction(SIGINT, &a, NULL);
-    sigaction(SIGTERM, &a, NULL);
+    sigset_t set;
+    pthread_t thread;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    pthread_sigmask(SIG_BLOCK, &set, NULL);
+    if (pthread_create(&thread, NULL, wait_for_signals, NULL) == 0)
+        pthread_detach(thread);
+    else
+        pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* without a watch they end it, as ever */
+}
+
+void cli_interrupt_say(const char *note)
+{
+    atomic_store(&last_words, note);
 }
 
 bool cli_interrupted(void)
 {
-    return stopped;
+    return atomic_load(&stopped);
 }

@@ -25,9 +25,10 @@ void cli_progress_anew(cli_progress *p);
 int cli_progress_columns(void);
 double cli_clock(void); /* seconds, monotonic */
 
-/* From now on SIGINT and SIGTERM are asked for instead of ending the process; a second one ends it. The first one says so on standard
- * error, unless note is NULL. */
+/* From now on SIGINT and SIGTERM are asked for instead of ending the process; a second one ends it. Once, before anything starts a
+ * thread (a session of a GPU does): threads that are there before would still be interrupted. Children inherit the mask. */
 void cli_interrupt_watch(void);
+/* What the first signal says on standard error; NULL = nothing. */
 void cli_interrupt_say(const char *note);
 bool cli_interrupted(void);
 #endif

@@ -32,8 +32,6 @@ fa_status tune_alone(tune_run *r, const char *device)
     }
     snprintf(r->arch, sizeof r->arch, "%s", site.site.arch->name);
     r->timed = site.site.timed;
-    if (!r->c->quiet)
-        cli_interrupt_say("\nfagen tune: stopping; everything found so far is kept. Once more ends it at once.\n");
     for (; u.at < r->list.n && tune_goes_on(st) && !cli_interrupted(); u.at++) {
         json_t *result;
         double share = tune_share(r->a->budget, cli_clock() - r->start, r->list.n - u.at, 1);

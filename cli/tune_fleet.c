@@ -57,6 +57,8 @@ static fa_status spawn(fleet *f, hand *h)
     long cores = sysconf(_SC_NPROCESSORS_ONLN) / (long)f->n;
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
+    sigset_t none;
+    sigemptyset(&none);
     snprintf(threads, sizeof threads, "%ld", cores < 1 ? 1 : cores > 64 ? 64 : cores);
     char *first[] = { argv[0], argv[1], "--worker-on", (char *)h->device, "--threads", threads }; /* what was given comes behind, and counts */
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
@@ -70,7 +72,8 @@ static fa_status spawn(fleet *f, hand *h)
     posix_spawn_file_actions_adddup2(&files, pair[1], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, pair[1], STDOUT_FILENO);
     posix_spawnattr_init(&attr);
-    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP); /* the terminal's Ctrl-C comes to us alone: one signal for each */
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK); /* the terminal's Ctrl-C comes to us alone */
+    posix_spawnattr_setsigmask(&attr, &none);
     int error = posix_spawn(&h->pid, "/proc/self/exe", &files, &attr, words, environ);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attr);
@@ -338,8 +341,6 @@ fa_status tune_fleet(tune_run *r, const char *const *device, size_t n)
     }
     for (size_t i = 0; i < r->list.n; i++)
         f.task[i].not_on = -1;
-    if (!r->c->quiet)
-        cli_interrupt_say("\nfagen tune: stopping; everything found so far is kept. Once more ends it at once.\n");
     cli_note(r->c, "%zu devices share %zu problem%s, a process each", n, r->list.n, r->list.n == 1 ? "" : "s");
     for (size_t i = 0; i < n; i++) {
         f.hand[i] = (hand){ .device = device[i], .fd = -1, .at = -1 };
