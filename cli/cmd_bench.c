@@ -188,7 +188,6 @@ static int bench_counts(cli *c, const bench_args *a, cli_session *s)
         st = fa_gen_open(&b.g, fa_context_template_dir(b.sim));
     sim_set_options(&o);
     cli_table_open(&b.table, CLI_COUNTS_HEADS);
-    cli_interrupt_watch();
     if (st == FA_OK)
         st = each(&b, count_one);
     fa_gen_close(b.g);
