@@ -63,7 +63,7 @@ CUresult sim_cuLibraryLoadData(CUlibrary *to, const void *code, CUjit_option *ji
     if (!lib) return CUDA_ERROR_OUT_OF_MEMORY;
     if (!(lib->module = sim_module_load(code, strlen(code), place, lib, error))) {
         unload(lib);
-        return sim_tell(CUDA_ERROR_INVALID_PTX, "%s", error);
+        return error[0] ? sim_tell(CUDA_ERROR_INVALID_PTX, "%s", error) : CUDA_ERROR_OUT_OF_MEMORY;
     }
     sim_device *d;
     if (!sim_current(&d) && !runs_on(lib->module, d->arch)) {

@@ -147,7 +147,7 @@ typedef struct sim_module {
     uint32_t nblocks;
 } sim_module;
 
-/* Parses and decodes. On failure returns NULL with the reason, its PTX line and text in error[1024]. place() gives each
+/* Parses and decodes. On failure returns NULL with the reason, its PTX line and text in error[1024], "" where memory ran out. place() gives each
  * .global and .const variable its address; it may be NULL where there are none. */
 sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *, const sim_variable *), void *arg, char error[1024]);
 void sim_module_free(sim_module *m);

@@ -31,7 +31,7 @@ typedef struct ptx_insn {
     const char *text;
 } ptx_insn;
 
-typedef struct ptx_register { const char *name; sim_type type; int number; bool hidden; } ptx_register; /* number: how many share the prefix; -1 = the name is whole */
+typedef struct ptx_register { const char *name; sim_type type; int number; bool hidden; } ptx_register; /* number: how many share the prefix; -1 = the name is whole; of those without a name, which of them it is */
 typedef struct ptx_label { const char *name; uint32_t at, first, last; const char *targets; } ptx_label; /* first, last: its scope */
 
 typedef struct ptx_function {

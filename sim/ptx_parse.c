@@ -41,7 +41,7 @@ _Noreturn void sim_ptx_fail(ptx_parser *p, uint32_t line, const char *format, ..
 static void *take_from(ptx_parser *p, sim_module *m, size_t n)
 {
     void *r = sim_module_alloc(m, n);
-    if (!r) sim_ptx_fail(p, p->line, "out of memory");
+    if (!r) longjmp(p->fail, 1); /* with no message */
     return r;
 }
 void *sim_ptx_alloc(ptx_parser *p, size_t n) { return take_from(p, p->scratch, n); }
@@ -91,7 +91,7 @@ static void registers(ptx_parser *p, ptx_function *f)
         if (count.imm > 1u << 20 || f->regs + count.imm > 1u << 22) sim_ptx_fail(p, p->line, "too many registers");
         for (uint64_t k = 0; k < count.imm; k++) {
             f->reg = sim_ptx_grow(p, f->reg, &f->reg_cap, f->regs, sizeof *f->reg);
-            f->reg[f->regs++] = (ptx_register){k ? NULL : s, t, many ? (int)count.imm : -1, false};
+            f->reg[f->regs++] = (ptx_register){k ? NULL : s, t, k ? (int)k : many ? (int)count.imm : -1, false};
         }
     } while (sim_text_take(p, ','));
     sim_text_need(p, ';');
@@ -485,7 +485,6 @@ sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *,
     p.module = calloc(1, sizeof *p.module);
     p.scratch = calloc(1, sizeof *p.scratch);
     if (!p.module || !p.scratch) {
-        snprintf(error, 1024, "out of memory");
         free(p.module), free(p.scratch);
         return NULL;
     }

@@ -109,6 +109,7 @@ int sim_text_find_register(const ptx_function *f, const char *s)
     long number_of = digits < n && n - digits < 9 ? strtol(s + digits, NULL, 10) : -1;
     for (size_t i = f->regs; i-- > 0;) {
         const ptx_register *r = &f->reg[i];
+        if (!r->name) i -= (size_t)(r->number > 0 ? r->number - 1 : 0); /* the next is the one with the name */
         if (!r->name || r->hidden) continue;
         if (r->number < 0 ? !strcmp(r->name, s) : (number_of >= 0 && number_of < r->number && strlen(r->name) == digits && !memcmp(r->name, s, digits)))
             return (int)i + (r->number < 0 ? 0 : (int)number_of);
