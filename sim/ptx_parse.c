@@ -161,7 +161,7 @@ static void add_variable(ptx_parser *p, sim_variable v)
 {
     if (v.space == SP_GLOBAL || v.space == SP_CONST) {
         v.address = p->place ? p->place(p->place_arg, &v) : 0;
-        if (!v.address) sim_ptx_fail(p, p->line, "no memory for %s", v.name);
+        if (!v.address) longjmp(p->fail, 1); /* with no message, as in take_from */
     }
     p->module->vars = sim_ptx_grow_kept(p, p->module->vars, &p->var_cap, p->module->nvars, sizeof v);
     p->module->vars[p->module->nvars++] = v;
