@@ -79,9 +79,9 @@ function keyOf(series) {
   }));
 }
 
-// Puts the figure in the box. points: { x, y, tip: () => children, text: () => string, choose }, in the order in which keys walk them.
+// Puts the figure in the box. marks: { x, y, tip: () => children, text: () => string, choose }, in the order in which keys walk them.
 // key: the lines' names, as keyOf makes them, or nothing.
-function present(box, f, points, name, key) {
+function present(box, f, marks, name, key) {
   box.replaceChildren(...(key ? [key] : []), f.root);
   box.tabIndex = 0;
   box.setAttribute("role", "group");
@@ -89,14 +89,16 @@ function present(box, f, points, name, key) {
   box.setAttribute("aria-label", name + ". Arrow keys walk through its points.");
   const ring = svg("circle", { class: "ring", r: 7, visibility: "hidden" });
   f.root.append(ring);
-  const at = points.map((p) => [f.x(p.x), f.y(p.y)]);
-  const show = (i) => {
+  const at = marks.map((p) => [f.x(p.x), f.y(p.y)]);
+  const show = (i, stays) => {
     box.at = i;
     ring.setAttribute("cx", at[i][0]);
     ring.setAttribute("cy", at[i][1]);
     ring.setAttribute("visibility", "visible");
-    const rect = f.root.getBoundingClientRect(), x = rect.left + at[i][0], y = rect.top + at[i][1];
-    showTip({ left: x - 6, right: x + 6, top: y - 6, bottom: y + 6, width: 12, height: 12 }, points[i].tip());
+    showTip(() => {
+      const rect = f.root.getBoundingClientRect(), x = rect.left + at[i][0], y = rect.top + at[i][1];
+      return { left: x - 6, right: x + 6, top: y - 6, bottom: y + 6, width: 12, height: 12 };
+    }, marks[i].tip(), stays);
   };
   const hide = () => { ring.setAttribute("visibility", "hidden"); hideTip(); };
   const nearest = (event) => {
@@ -108,21 +110,26 @@ function present(box, f, points, name, key) {
     });
     return best;
   };
-  box.onpointermove = (event) => { const i = nearest(event); if (i < 0) hide(); else show(i); };
-  box.onpointerleave = hide;
-  box.onclick = (event) => { const i = nearest(event); if (i >= 0 && points[i].choose) points[i].choose(); };
+  box.onpointermove = (event) => {
+    if (!pointed(event)) return;
+    const i = nearest(event);
+    if (i < 0) hide();
+    else show(i, false);
+  };
+  box.onpointerleave = (event) => { if (pointed(event)) hide(); };
+  box.onclick = (event) => { const i = nearest(event); if (i >= 0 && marks[i].choose) marks[i].choose(); };
   box.onblur = hide;
   box.onkeydown = (event) => {
     const step = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 }[event.key];
-    let i = box.at === undefined || box.at >= points.length ? (step < 0 ? points.length : -1) : box.at;
-    if (!points.length || event.altKey || event.ctrlKey || event.metaKey) return;
-    if (step) i = Math.min(Math.max(i + step, 0), points.length - 1);
+    let i = box.at === undefined || box.at >= marks.length ? (step < 0 ? marks.length : -1) : box.at;
+    if (!marks.length || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (step) i = Math.min(Math.max(i + step, 0), marks.length - 1);
     else if (event.key === "Home") i = 0;
-    else if (event.key === "End") i = points.length - 1;
-    else if (event.key === "Enter" && box.at !== undefined && points[i].choose) { points[i].choose(); event.preventDefault(); return; }
+    else if (event.key === "End") i = marks.length - 1;
+    else if (event.key === "Enter" && box.at !== undefined && marks[i].choose) { marks[i].choose(); event.preventDefault(); return; }
     else return;
     event.preventDefault();
-    show(i);
-    say(points[i].text());
+    show(i, true);
+    say(marks[i].text());
   };
 }

@@ -14,7 +14,7 @@ const css = (rgb) => `rgb(${rgb.join(" ")})`;
 // Black or white, whichever has more contrast (WCAG 2: relative luminance).
 function inkOn(rgb) {
   const [r, g, b] = rgb.map((v) => (v / 255 <= 0.03928 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#111" : "#fff";
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "#000" : "#fff";
 }
 
 // of: the value of a config; write: for the cell; tell: for people; bright: which end of the ramp is bright; log: the scale.

@@ -132,7 +132,7 @@ function chooseCell(cell, speak) {
   cell.setAttribute("aria-selected", "true");
   state.tile = tileOfCell(cell);
   state.config = configsAt(state.tile)[0]?.i ?? null;
-  showTip(cell.getBoundingClientRect(), tileTip(state.tile));
+  showTip(() => cell.getBoundingClientRect(), tileTip(state.tile), true);
   if (speak) say(cell.getAttribute("aria-label"));
   drawDetail();
   drawRoofline();
@@ -179,7 +179,7 @@ function startMap() {
   grid.addEventListener("focusout", hideTip);
   grid.addEventListener("pointerover", (event) => {
     const cell = event.target.closest(".cell");
-    if (cell) showTip(cell.getBoundingClientRect(), tileTip(tileOfCell(cell)));
+    if (cell && pointed(event)) showTip(() => cell.getBoundingClientRect(), tileTip(tileOfCell(cell)), false);
   });
-  grid.addEventListener("pointerout", (event) => { if (!event.relatedTarget?.closest?.(".cell")) hideTip(); });
+  grid.addEventListener("pointerout", (event) => { if (pointed(event) && !event.relatedTarget?.closest?.(".cell")) hideTip(); });
 }

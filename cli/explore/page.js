@@ -175,11 +175,7 @@ function start() {
   startTable();
   drawAll();
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
-  document.addEventListener("scroll", () => { // what scrolls a focused cell into view must not take its tooltip away
-    const cell = document.activeElement?.closest?.(".cell");
-    if (cell && !byId("tip").hidden) showTip(cell.getBoundingClientRect(), tileTip(tileOfCell(cell)));
-    else hideTip();
-  }, { passive: true, capture: true });
+  document.addEventListener("scroll", scrollTip, { passive: true, capture: true });
   let width = document.documentElement.clientWidth;
   window.addEventListener("resize", () => {
     if (document.documentElement.clientWidth === width) return;

@@ -15,16 +15,26 @@ function roofPoints(f, list) {
   return [...points.values()];
 }
 
-function roofs(f, x) {
-  const peak = Math.max(...D.arch.peaks.map((p) => p.tflops)), lines = [];
-  for (const [key, gbs, name] of [["l2", D.arch.l2_gbs, "L2"], ["hbm", D.arch.hbm_gbs, "HBM"]]) {
-    const knee = peak * 1e3 / gbs, from = Math.max(x.min, f.yMin * 1e3 / gbs);
-    if (from < Math.min(knee, x.max)) lines.push({ key, name: `${name} ${whole(gbs)} GB/s`, points: [[from, from * gbs / 1e3], [Math.min(knee, x.max), Math.min(knee, x.max) * gbs / 1e3]],
-      quiet: key !== state.bytes, slope: true });
+// What the model gives the L2 for each family: loads by TMA get more out of it.
+function l2Rates() {
+  const rates = new Map();
+  D.families.forEach((family, f) => {
+    const most = Math.max(0, ...configs.filter((c) => c.f === f && c.l2_us).map((c) => c.bytes / c.l2_us / 1e3)), gbs = Number(most.toPrecision(3));
+    if (gbs) rates.set(gbs, [...(rates.get(gbs) ?? []), family.name]);
+  });
+  return [...rates].map(([gbs, names]) => ["l2", gbs, rates.size > 1 ? "L2, " + names.join(", ") : "L2"]);
+}
+
+function roofs(x, y) {
+  const peak = Math.max(...D.arch.peaks.map((p) => p.tflops)), memory = [...l2Rates(), ["hbm", D.arch.hbm_gbs, "HBM"]], lines = [];
+  for (const [key, gbs, name] of memory) {
+    const to = Math.min(peak * 1e3 / gbs, x.max), from = Math.max(x.min, y.min * 1e3 / gbs);
+    if (from < to) lines.push({ key, name: `${name} ${whole(gbs)} GB/s`, points: [[from, from * gbs / 1e3], [to, to * gbs / 1e3]], quiet: key !== state.bytes, slope: true });
   }
+  const fastest = Math.max(...memory.filter(([key]) => key === state.bytes).map(([, gbs]) => gbs));
   for (const p of D.arch.peaks) {
-    const from = p.tflops * 1e3 / (state.bytes === "l2" ? D.arch.l2_gbs : D.arch.hbm_gbs);
-    if (from < x.max) lines.push({ key: "peak", name: `${p.name} ${digits(p.tflops, 3)} TFLOP/s`, points: [[Math.max(from, x.min), p.tflops], [x.max, p.tflops]] });
+    const from = Math.max(x.min, p.tflops * 1e3 / fastest);
+    if (from < x.max) lines.push({ key: "peak", name: `${p.name} ${digits(p.tflops, 3)} TFLOP/s`, points: [[from, p.tflops], [x.max, p.tflops]] });
   }
   if (D.arch.exp_tflops < 1.4 * peak)
     lines.push({ key: "exp", name: `exponentials ${digits(D.arch.exp_tflops, 3)}`, points: [[x.min, D.arch.exp_tflops], [x.max, D.arch.exp_tflops]], quiet: true });
@@ -39,13 +49,12 @@ function drawRoofline() {
     title: state.bytes === "l2" ? "FLOP per byte asked of global memory" : "FLOP per byte from HBM" };
   const y = { min: Math.min(...ys) / 1.6, max: Math.max(peak, D.arch.exp_tflops < 1.4 * peak ? D.arch.exp_tflops : 0) * 1.5, log: true, write: (v) => digits(v, 2), title: "TFLOP/s" };
   const f = frame(box, x, y, 0.66);
-  f.yMin = y.min;
   const points = roofPoints(f, list).reverse();
-  for (const line of roofs(f, x)) {
+  for (const line of roofs(x, y)) {
     f.plot.append(svg("path", { class: "roof " + line.key + (line.quiet ? " quiet" : ""), d: pathOf(f, line.points) }));
     const [a, b] = line.points.map(([px, py]) => [f.x(px), f.y(py)]);
     if (line.slope) {
-      const angle = Math.atan2(b[1] - a[1], b[0] - a[0]) * 180 / Math.PI, share = line.key === "l2" ? 0.3 : 0.8, above = line.key === "l2" ? -6 : 14;
+      const angle = Math.atan2(b[1] - a[1], b[0] - a[0]) * 180 / Math.PI, share = line.key === "l2" ? 0.3 : 0.17, above = line.key === "l2" ? -6 : 14;
       const lx = a[0] + (b[0] - a[0]) * share, ly = a[1] + (b[1] - a[1]) * share;
       label(f, 0, 0, line.name, { transform: `translate(${lx} ${ly}) rotate(${angle}) translate(0 ${above})`, "text-anchor": "middle" });
     } else {
@@ -69,7 +78,7 @@ function drawRoofline() {
   present(box, f, walk, "Roofline of the configs, TFLOP/s against FLOP per byte");
   const families = D.families.map((family, k) => (k ? "squares " : "circles ") + family.name).join(", ");
   byId("roofline-note").textContent = `${families}; ▲ naive; ★ the fastest; the ring is the chosen tile. FLOP are those of the two products over visible pairs. ` +
-    (state.bytes === "l2" ? "Bytes are those that the kernel asks for, as the simulator counts them: the L2 serves them, so points may lie above the line of HBM."
+    (state.bytes === "l2" ? "Bytes are those that the kernel asks for, as the simulator counts them: the L2 serves them, so points may lie above the line of HBM. The rate of the L2 is the model's."
       : "Bytes are what the model expects to miss the L2.");
 }
 

@@ -5,9 +5,12 @@ function tipLines(title, rows, note) {
     note ? h("p", {}, note) : null].filter((x) => x);
 }
 
-// Beside a rectangle of the window, where there is room.
-function showTip(rect, children) {
-  const tip = byId("tip");
+let tipAnchor = null; // what tells where the tooltip of the focused thing belongs; null for the mouse's
+
+// Beside the rectangle that anchor() tells, where there is room. stays: it is of what has the focus, and scrolling moves it along.
+function showTip(anchor, children, stays) {
+  const tip = byId("tip"), rect = anchor();
+  tipAnchor = stays ? anchor : null;
   tip.replaceChildren(...children);
   tip.hidden = false;
   const box = tip.getBoundingClientRect(), gap = 10, wide = document.documentElement.clientWidth, high = window.innerHeight;
@@ -23,6 +26,23 @@ function showTip(rect, children) {
 
 function hideTip() {
   byId("tip").hidden = true;
+}
+
+// What scrolls under a mouse that rests is not pointed at.
+let pointer = "", rest = null;
+
+function pointed(event) {
+  pointer = event.clientX + "," + event.clientY;
+  if (pointer === rest) return false;
+  rest = null;
+  return true;
+}
+
+function scrollTip() {
+  rest = pointer;
+  const tip = byId("tip");
+  if (!tip.hidden && tipAnchor) showTip(tipAnchor, [...tip.childNodes], true);
+  else hideTip();
 }
 
 function say(text) {

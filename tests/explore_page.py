@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""The page of `fagen explore` in a real browser: explore_page.py FAGEN WORK. Exit 77: there is no browser."""
+import csv
+import io
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from browser import Browser, missing
+
+PROBLEM = ["-d", "128", "--causal", "-n", "1024", "--heads", "4", "--arch", "sm_80"]
+CHIP = "Chip </script><b>A"
+failures = 0
+
+
+def check(holds, what):
+    global failures
+    if not holds:
+        failures += 1
+        print("FAIL", what)
+
+
+def wait(condition, what):
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    check(False, what + ": never")
+    return None
+
+
+def fagen(command, *words, cache):
+    environment = dict(os.environ, FAGEN_CACHE_DIR=str(cache))
+    return subprocess.run([command, "explore", *PROBLEM, "-q", *words], env=environment, check=True, capture_output=True).stdout
+
+
+def keep_records(cache, rows):
+    """Measured times of some configs, as the tuner leaves them."""
+    folder = cache / "v1" / "records" / "chip"
+    folder.mkdir(parents=True, mode=0o700)
+    for path in (cache, cache / "v1", cache / "v1" / "records"):
+        path.chmod(0o700)
+    shape = "bf16,d=128,dv=128,mask=causal,o=bf16,align=16"
+    with open(folder / (shape + ".jsonl"), "w", encoding="utf-8") as file:
+        for i, row in enumerate(rows):
+            record = {"problem": shape + ",b=1,hq=4,hkv=4,sq=1024,sk=1024", "config": row["config"], "outcome": "ok", "how": "measured",
+                      "seconds": (100 - i) * 1e-6, "spread": 0.004, "count": 31, "regs": 200, "spills": 0, "smem": int(row["smem"]), "verified": True,
+                      "chip": CHIP, "arch": "sm_80", "why": "", "version": "test", "compiler": "nvrtc", "driver": "cuda",
+                      "date": f"2026-01-01T00:00:{i:02}Z", "source": "0" * 32}
+            file.write(json.dumps(record) + "\n")
+
+
+def tunables(row):
+    return {name: int(value) for name, value in (field.split("=") for field in row["config"].split(":")[1].split(","))}
+
+
+def best_of_tiles(rows, column, **held):
+    best = {}
+    for row in rows:
+        values = tunables(row)
+        if row[column] and all(values[name] == value for name, value in held.items()):
+            tile = values["br"], values["bc"]
+            best[tile] = min(best.get(tile, float("inf")), float(row[column]))
+    return best
+
+
+CELLS = """const heads = [...document.querySelectorAll('[role=columnheader].head')].map((e) => e.textContent);
+return [...document.querySelectorAll('#grid [role=row]')].slice(1).flatMap((row) => [...row.querySelectorAll('.cell')].map((cell, x) =>
+  ({ br: Number(row.querySelector('[role=rowheader]').textContent), bc: Number(heads[x]), text: (cell.querySelector('.value') ?? {}).textContent,
+     why: (cell.querySelector('.why') ?? {}).textContent, label: cell.getAttribute('aria-label'), ink: getComputedStyle(cell).color,
+     ground: getComputedStyle(cell).backgroundColor })));"""
+TIP = "const t = document.getElementById('tip'); return t.hidden ? '' : t.textContent;"
+
+
+def luminance(color):
+    channels = [int(v) / 255 for v in color[color.index("(") + 1:-1].replace(",", " ").split()[:3]]
+    r, g, b = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in channels]
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b
+
+
+def contrast(a, b):
+    low, high = sorted((luminance(a), luminance(b)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def check_map(browser, best, what):
+    cells = browser.js(CELLS)
+    check({(c["br"], c["bc"]) for c in cells if c["text"]} == set(best), what + ": the tiles with a value")
+    for cell in cells:
+        tile = cell["br"], cell["bc"]
+        check(cell["label"].startswith(f"B_r = {tile[0]}, B_c = {tile[1]}: "), f"{what}: label of {tile}: {cell['label']}")
+        if tile in best:
+            check(abs(float(cell["text"]) / best[tile] - 1) < 0.006, f"{what}: {tile} says {cell['text']}, not {best[tile]}")
+            check(contrast(cell["ink"], cell["ground"]) >= 4.5, f"{what}: {tile}: too little contrast")
+        else:
+            check(cell["why"], f"{what}: {tile} has no value and does not say why")
+
+
+def check_model_page(browser, url, rows, text, document, downloads):
+    browser.open(url)
+    check(browser.js("return performance.getEntriesByType('resource').length") == 0, "the page fetches something")
+    best = best_of_tiles(rows, "model_us")
+    check_map(browser, best, "time")
+
+    # The mouse: a tooltip of the cell under it, and none beside the map.
+    browser.hover(".cell[data-y='2'][data-x='3']")
+    tip = browser.js(TIP)
+    check(tip.startswith("Br = 64, Bc = 64") and "TFLOP/s" in tip and "bytes" in tip, "tooltip under the mouse: " + tip)
+    browser.hover("h1")
+    check(browser.js(TIP) == "", "the tooltip stays when the mouse is gone")
+    pruned = next(c for c in browser.js(CELLS) if "pruned" in c["label"])
+    y, x = [16, 32, 64, 128, 256].index(pruned["br"]), [16, 32, 48, 64, 80, 96, 112, 128].index(pruned["bc"])
+    browser.hover(f".cell[data-y='{y}'][data-x='{x}']")
+    tip = browser.js(TIP)
+    check(pruned["why"] in tip and ">" in tip, "tooltip of a pruned tile: " + tip)
+
+    # Layers by the mouse.
+    names = {"tflops": ("model_tflops", max), "smem": ("smem", None), "regs": ("regs", None), "occupancy": ("occupancy", None), "bytes": ("bytes", None),
+             "counted": None, "conflicts": None, "fits": None}
+    before = [c["label"] for c in browser.js(CELLS)]
+    for key in names:
+        browser.click(f"input[name=layer][value={key}]")
+        cells = browser.js(CELLS)
+        check([c["label"] for c in cells] != before, f"the layer {key} shows what the one before did")
+        before = [c["label"] for c in cells]
+        if key in ("counted", "conflicts"):
+            check(sum(1 for c in cells if c["text"]) == 2, f"{key}: two tiles were simulated")
+            check(any("not simulated" in c["label"] for c in cells), f"{key}: the others say that they were not")
+        elif names[key]:
+            for cell in cells:
+                tile = cell["br"], cell["bc"]
+                if cell["text"]:
+                    row = min((r for r in rows if (tunables(r)["br"], tunables(r)["bc"]) == tile), key=lambda r: float(r["model_us"]))
+                    value = float(row[names[key][0]]) * {"smem": 1 / 1024, "occupancy": 100, "bytes": 2.0 ** -20}.get(key, 1)
+                    check(abs(float(cell["text"]) - value) <= max(0.006 * value, 0.51 if key == "occupancy" else 0), f"{key} of {tile}: {cell['text']}, not {value}")
+
+    # The keyboard alone: into the map, through it, to another layer, out of the tooltip.
+    browser.click("input[name=layer][value=time]")
+    browser.js("document.querySelector('.skip').focus()")
+    browser.keys("Enter")
+    browser.keys("Tab")
+    check(browser.js("return document.activeElement.classList.contains('cell')"), "Tab does not enter the map")
+    browser.keys("Home", "Up", "Up", "Up", "Up")
+    check(browser.js("return document.activeElement.getAttribute('aria-label')").startswith("B_r = 16, B_c = 16"), "Home and arrows go to the first tile")
+    first = browser.js(TIP)
+    browser.keys("Right", "Down")
+    second = browser.js(TIP)
+    check(second.startswith("Br = 32, Bc = 32") and first.startswith("Br = 16, Bc = 16"), "the tooltip follows the focus: " + second)
+    check(browser.js("return document.querySelector('#detail .name').textContent") == "Br = 32, Bc = 32", "the panel follows the focus")
+    browser.keys("End")
+    check(browser.js("return document.activeElement.dataset.x") == "7", "End goes to the end of the row")
+    browser.keys("3")
+    check(browser.js("return document.querySelector('input[name=layer]:checked').value") == "smem", "a digit switches the layer")
+    check("Shared memory" in browser.js("return document.getElementById('live').textContent"), "the layer is not said aloud")
+    check(browser.js("return document.activeElement.classList.contains('cell')"), "the focus stays in the map")
+    browser.keys("Escape")
+    check(browser.js(TIP) == "", "Escape closes the tooltip")
+
+    # Other tunables held fixed.
+    browser.keys("1")
+    browser.js("const s = document.querySelector('select[data-tunable=warps]'); s.value = '4'; s.dispatchEvent(new Event('change'))")
+    check_map(browser, best_of_tiles(rows, "model_us", warps=4), "warps = 4")
+    browser.js("const s = document.querySelector('select[data-tunable=warps]'); s.value = ''; s.dispatchEvent(new Event('change'))")
+
+    # The figures: mouse and keyboard.
+    for name in ("roofline", "convergence", "speedup", "memory"):
+        check(browser.js("return document.querySelectorAll(arguments[0]).length", f"#{name} svg path, #{name} svg circle") > 3, name + " is empty")
+        browser.js("document.getElementById(arguments[0]).focus()", name)
+        browser.keys("Right")
+        first = browser.js(TIP)
+        browser.keys("End")
+        last = browser.js(TIP)
+        check(first and last and first != last, f"{name}: the keys walk through its points: {first!r}, {last!r}")
+        check(browser.js("return document.getElementById('live').textContent") != "", name + ": the point is not said aloud")
+        browser.keys("Escape")
+    browser.hover("#roofline .naive")
+    check("Naive attention" in browser.js(TIP), "the naive point under the mouse: " + browser.js(TIP))
+    axis = "return [...document.querySelectorAll('#roofline .axis')].map((e) => e.textContent).join()"
+    before = browser.js(axis)
+    browser.click("input[name=bytes][value=hbm]")
+    check(browser.js(axis) != before, "the roofline's bytes do not switch")
+
+    # The table, and the files.
+    for order in ("ascending", "descending"):
+        browser.click("#table button[data-key=smem]")
+        column = browser.js("return [...document.querySelectorAll('#table tbody tr')].map((r) => r.children[7].textContent.replace(/\\D/g, ''))")
+        values = [int(v) for v in column]
+        check(browser.js("return document.querySelector('#table [aria-sort]:not([aria-sort=none])').getAttribute('aria-sort')") == order, "aria-sort")
+        check(values == sorted(values, reverse=order == "descending"), f"the table is not {order}")
+        check(values[0] == (min if order == "ascending" else max)(int(r["smem"]) for r in rows), f"{order}: the first row")
+    browser.click("#more")
+    check(browser.js("return document.querySelectorAll('#table tbody tr').length") > 50, "more rows")
+    browser.js("document.querySelectorAll('#table tbody tr')[20].click()")
+    check(browser.js("return document.querySelectorAll('.cell[aria-selected=true]').length") == 1, "a row chooses its tile")
+    for ending in ("csv", "json"):
+        browser.js("document.getElementById(arguments[0]).click()", "save-" + ending)
+        same = (lambda b: b == text) if ending == "csv" else (lambda b: b.endswith(b"}") and json.loads(b) == document)
+        wait(lambda: any(same(path.read_bytes()) for path in downloads.glob("*." + ending)), f"the page's {ending} as the command's")
+    check(browser.complaints() == [], "the console says something")
+
+
+def check_looks(browser, url):
+    """Both palettes have contrast; nothing is wider than the window; the map can be scrolled where it is."""
+    grounds = set()
+    for dark in (False, True):
+        for width in (1400, 390):
+            what = f"{'dark' if dark else 'light'}, {width} wide"
+            browser.open(url, width=width, height=844, dark=dark)
+            ink, soft, paper, card = browser.js("""const s = (e, p) => getComputedStyle(document.querySelector(e))[p];
+return [s('body', 'color'), s('.source', 'color'), s('body', 'backgroundColor'), s('.card', 'backgroundColor')];""")
+            grounds.add(paper)
+            check(contrast(ink, paper) >= 7 and contrast(ink, card) >= 7, what + ": text")
+            check(contrast(soft, paper) >= 4.5 and contrast(soft, card) >= 4.5, what + ": soft text")
+            check(browser.js("return document.documentElement.scrollWidth <= innerWidth"), what + ": wider than the window")
+            wide = browser.js("return [...document.querySelectorAll('.chart > svg')].map((s) => s.getBoundingClientRect().right)")
+            check(len(wide) == 4 and all(v <= width for v in wide), what + ": figures are wider than the window")
+            browser.hover(".cell[data-y='1'][data-x='1']")
+            inside = browser.js("""const r = document.getElementById('tip').getBoundingClientRect();
+return !document.getElementById('tip').hidden && r.left >= 0 && r.right <= innerWidth && r.top >= 0 && r.bottom <= innerHeight;""")
+            check(inside, what + ": the tooltip is not inside the window")
+            check(browser.complaints() == [], what + ": the console says something")
+    check(len(grounds) == 2, "light and dark look the same")
+    browser.devtools("Emulation.setEmulatedMedia", media="print")
+    check(browser.js("return getComputedStyle(document.getElementById('controls')).display") == "none", "controls on paper")
+    browser.devtools("Emulation.setEmulatedMedia", media="")
+
+
+def check_measured_page(browser, url, rows):
+    browser.open(url)
+    check(browser.js("return document.getElementById('tiles-source').textContent").startswith("measured Times of " + CHIP), "whose times they are")
+    check(browser.js("return document.querySelectorAll('body > b, main b b').length") == 0, "a name became markup")
+    check_map(browser, best_of_tiles(rows, "measured_us"), "measured")
+    labels = [c["label"] for c in browser.js(CELLS)]
+    check(any("not measured" in label for label in labels), "tiles without a time do not say so")
+    check("3 configs" in browser.js("return document.getElementById('convergence-source').textContent"), "what converged")
+    browser.click("input[name=clock][value=model]")
+    check_map(browser, best_of_tiles(rows, "model_us"), "the model's clock")
+    check(browser.complaints() == [], "measured: the console says something")
+
+
+def read(text):
+    return list(csv.DictReader(io.StringIO(text.decode("utf-8"), newline="")))
+
+
+def main():
+    command, work = sys.argv[1], pathlib.Path(sys.argv[2])
+    lacking = missing()
+    if lacking:
+        print("skipped: no " + " and no ".join(lacking) + "; on Debian: apt-get install chromium chromium-driver")
+        return 77
+    shutil.rmtree(work, ignore_errors=True)
+    downloads, empty, kept = work / "downloads", work / "empty", work / "kept"
+    downloads.mkdir(parents=True)
+    simulate = ["--simulate", "2"]
+    text = fagen(command, *simulate, "--csv", "-", "-o", work / "model.html", cache=empty)
+    document = json.loads(fagen(command, *simulate, "--json", cache=empty))
+    rows = read(text)
+    keep_records(kept, rows[:40:16])
+    measured = read(fagen(command, "--simulate", "0", "--csv", "-", "-o", work / "measured.html", cache=kept))
+    browser = Browser(downloads)
+    try:
+        check_model_page(browser, (work / "model.html").as_uri(), rows, text, document, downloads)
+        check_looks(browser, (work / "model.html").as_uri())
+        check_measured_page(browser, (work / "measured.html").as_uri(), measured)
+    finally:
+        browser.close()
+    print("the page is as it should be" if not failures else f"{failures} checks failed")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
