@@ -73,7 +73,7 @@ def best_of_tiles(rows, column, **held):
 CELLS = """const heads = [...document.querySelectorAll('[role=columnheader].head')].map((e) => e.textContent);
 return [...document.querySelectorAll('#grid [role=row]')].slice(1).flatMap((row) => [...row.querySelectorAll('.cell')].map((cell, x) =>
   ({ br: Number(row.querySelector('[role=rowheader]').textContent), bc: Number(heads[x]), text: (cell.querySelector('.value') ?? {}).textContent,
-     why: (cell.querySelector('.why') ?? {}).textContent, label: cell.getAttribute('aria-label'), ink: getComputedStyle(cell).color,
+     why: cell.querySelector('.why')?.textContent.replaceAll('\u00ad', ''), label: cell.getAttribute('aria-label'), ink: getComputedStyle(cell).color,
      ground: getComputedStyle(cell).backgroundColor })));"""
 TIP = "const t = document.getElementById('tip'); return t.hidden ? '' : t.textContent;"
 

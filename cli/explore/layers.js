@@ -35,7 +35,7 @@ const LAYERS = [
     tell: (v) => whole(v) + " bytes counted", unit: "KiB counted by the simulator", bright: "low", log: true, ends: ["more", "fewer"], simulated: true },
   { key: "conflicts", title: "Bank conflicts", of: (c) => c.conflicts, write: (v) => whole(v), tell: (v) => plural(v, "conflict"),
     unit: "passes too many, counted by the simulator", bright: "low", log: false, ends: ["more", "fewer"], simulated: true },
-  { key: "fits", title: "Why pruned", unit: "% of the tile's points that fit", bright: "high", log: false, ends: ["none", "all"], tally: true,
+  { key: "fits", title: "Why pruned", unit: "% of the tile's points that fit", bright: "high", log: false, ends: ["fewer", "more"], tally: true,
     write: (v) => Math.round(100 * v).toString(), tell: (v) => percent(v) + " fit" },
 ];
 

@@ -75,14 +75,14 @@ function cellOf(layer, scale, t) {
   const cell = h("div", { role: "gridcell", class: "cell", "data-y": t.y, "data-x": t.x, tabindex: -1, "aria-label": sentence(layer, t) });
   if (lack) {
     cell.classList.add(lack.kind);
-    cell.append(h("span", { class: "why" }, lack.text));
+    cell.append(h("span", { class: "why" }, lack.text.replace(/^(.{5})(.{4,})$/, "$1\u00ad$2")));
   } else {
     const rgb = rampAt(scale.at(v));
     cell.style.backgroundColor = css(rgb);
     cell.style.color = inkOn(rgb);
     cell.append(h("span", { class: "value" }, layer.write(v)));
   }
-  if (best) cell.append(h("span", { class: "marks", "aria-hidden": "true" }, marksOf(best).join("")));
+  if (best) cell.append(h("span", { class: "marks", "aria-hidden": "true" }, tileMarks(configsAt(t)).join("")));
   if (state.tile && state.tile.y === t.y && state.tile.x === t.x) cell.setAttribute("aria-selected", "true");
   return cell;
 }
@@ -116,7 +116,7 @@ function drawLegend(layer, scale, kinds) {
     unit ? h("span", {}, "cells: " + unit) : null,
     kind("pruned", "pruned by this constraint"), kind("filtered", "none with these tunables"),
     kind("unknown", layer.simulated ? "not simulated" : "not measured"),
-    ...MARKS.filter(([mark]) => shown().some((c) => marksOf(c).includes(mark))).map(([mark, what]) => h("span", { class: "mark" }, mark + " " + what)));
+    ...MARKS.filter(([mark]) => [...state.groups.values()].some((list) => tileMarks(list).includes(mark))).map(([mark, what]) => h("span", { class: "mark" }, mark + " " + what)));
 }
 
 const cellAt = (y, x) => byId("grid").querySelector(`.cell[data-y="${y}"][data-x="${x}"]`);

@@ -69,4 +69,10 @@ function configRows(c) {
 const marksOf = (c) => [c.i === leader().i ? "★" : null, D.shipped && D.shipped.config === c.i ? "◆" : null, c.measured_us !== null ? "●" : null,
   c.sim_read !== null ? "▪" : null].filter((x) => x);
 
-const MARKS = [["★", "fastest"], ["◆", "ships with fagen"], ["●", "measured"], ["▪", "simulated"]];
+// Of a tile: its best config's, and whether another of it ships.
+function tileMarks(list) {
+  const marks = list.length ? marksOf(list[0]) : [];
+  return D.shipped && list.slice(1).some((c) => c.i === D.shipped.config) ? ["◇", ...marks] : marks;
+}
+
+const MARKS = [["★", "fastest"], ["◆", "ships with fagen"], ["◇", "another config of the tile ships with fagen"], ["●", "measured"], ["▪", "simulated"]];
