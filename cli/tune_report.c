@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define LABEL 11 /* columns of a line's first word */
+#define REASONS 4 /* for which configs were pruned, the commonest */
 #define SHOWN 6  /* candidates of a single problem */
 
 static const char *text_at(const json_t *j, const char *name)
@@ -45,13 +46,21 @@ static void tell_space(const cli *c, const json_t *r)
     fa_text t = { 0 };
     fa_text_fmt(&t, "%lld configs: %lld keep the rules, %lld fit the shared memory, %lld the registers; %lld are tried", int_at(r, "space"),
                 int_at(r, "sound"), int_at(r, "fits_shared"), int_at(r, "fits"), int_at(r, "kept"));
+    if (int_at(r, "seeds"))
+        fa_text_fmt(&t, ", %lld of them known from like problems", int_at(r, "seeds"));
+    if (int_at(r, "neighbours"))
+        fa_text_fmt(&t, ", %lld neighbours of the best", int_at(r, "neighbours"));
     line(c, "space", &t);
     const json_t *list = json_object_get(r, "rejected");
     size_t n = json_array_size(list);
-    for (size_t i = 0; i < n; i++) {
+    long long rest = int_at(r, "space") - int_at(r, "fits");
+    for (size_t i = 0; i < n && i < REASONS; i++) {
         const json_t *k = json_array_get(list, i);
         fa_text_fmt(&t, "%s%lld %s (%s)", i ? ", " : "", int_at(k, "count"), text_at(k, "constraint"), text_at(k, "why"));
+        rest -= int_at(k, "count");
     }
+    if (rest > 0)
+        fa_text_fmt(&t, ", %lld by others (fagen space tells)", rest);
     if (n)
         line(c, "pruned", &t);
 }
@@ -67,6 +76,8 @@ static void tell_candidates(const cli *c, const json_t *r)
     if (resumed)
         fa_text_fmt(&t, "%lld of %lld from records, ", resumed, int_at(r, "kept"));
     fa_text_fmt(&t, "%lld failed", failed);
+    if (int_at(r, "lost"))
+        fa_text_fmt(&t, ", %lld of them took the process that tried them along", int_at(r, "lost"));
     for (size_t i = 0; failed && i < json_array_size(list); i++) {
         const json_t *k = json_array_get(list, i);
         if (!strcmp(text_at(k, "outcome"), "ok") || !strcmp(text_at(k, "outcome"), "open"))
@@ -92,9 +103,26 @@ static void tell_gain(fa_text *t, const json_t *r)
     if (!isnan(gain) && gain == 0)
         fa_text_fmt(t, "; this is the default (%s)", text_at(r, "baseline_from"));
     else if (!isnan(gain))
-        fa_text_fmt(t, "; %s over the default (%s)%s", percent(gain, buf), text_at(r, "baseline_from"), measured(r) ? ", measured beside it" : "");
+        fa_text_fmt(t, "; %s over the default (%s)%s", percent(gain, buf), text_at(r, "baseline_from"), json_is_true(json_object_get(base, "beside")) ? ", measured beside it" : "");
     else if (json_is_object(base) && strcmp(text_at(base, "outcome"), "open"))
         fa_text_fmt(t, "; the default (%s) did not run here: %s", text_at(r, "baseline_from"), text_at(base, "why"));
+}
+
+/* What disturbed the winner's time, if anything did, and under what it was taken. */
+static void tell_quality(const cli *c, const json_t *w)
+{
+    fa_text t = { 0 };
+    fa_quality q = fa_quality_of(text_at(w, "quality"));
+    if (q == FA_QUALITY_UNTOLD)
+        return;
+    fa_text_str(&t, fa_quality_name(q));
+    if (q != FA_QUALITY_STEADY)
+        fa_text_fmt(&t, ": %s", fa_quality_about(q));
+    if (int_at(w, "clock_mhz"))
+        fa_text_fmt(&t, "; %lld MHz, %lld degrees", int_at(w, "clock_mhz"), int_at(w, "temperature"));
+    if (real_at(w, "warm") > 0)
+        fa_text_fmt(&t, "; %s with a warm L2", cli_show_seconds(real_at(w, "warm")));
+    line(c, "quality", &t);
 }
 
 static void tell_winner(const cli *c, const json_t *r)
@@ -105,8 +133,13 @@ static void tell_winner(const cli *c, const json_t *r)
     fa_text_str(&t, text_at(w, "config"));
     line(c, "winner", &t);
     fa_text_str(&t, cli_show_seconds(real_at(w, "seconds")));
+    if (measured(r) && real_at(w, "high") > 0)
+        fa_text_fmt(&t, " (95 %%: %s to %s, %lld samples)", cli_show_seconds(real_at(w, "low")), cli_show_seconds(real_at(w, "high")),
+                    int_at(w, "samples"));
+    else if (measured(r))
+        fa_text_fmt(&t, " +-%.1f %% (%lld samples)", 100 * real_at(w, "spread"), int_at(w, "samples"));
     if (measured(r))
-        fa_text_fmt(&t, " +-%.1f %% (%lld samples), %.1f TFLOP/s", 100 * real_at(w, "spread"), int_at(w, "samples"), real_at(w, "tflops"));
+        fa_text_fmt(&t, ", %.1f TFLOP/s", real_at(w, "tflops"));
     else
         fa_text_fmt(&t, " by the model (%.1f TFLOP/s), never measured", real_at(w, "tflops"));
     tell_gain(&t, r);
@@ -126,10 +159,7 @@ static void tell_winner(const cli *c, const json_t *r)
             fa_text_fmt(&t, ", and %lld more", int_at(r, "alike") - 1);
         line(c, "runner-up", &t);
     }
-    if (text_at(r, "quality")[0] && strcmp(text_at(r, "quality"), "steady")) {
-        fa_text_str(&t, text_at(r, "quality"));
-        line(c, "quality", &t);
-    }
+    tell_quality(c, w);
     tune_show_span(span, sizeof span, real_at(r, "elapsed"));
     if (json_is_string(json_object_get(r, "saved")))
         fa_text_fmt(&t, "in %s, after %s%s", text_at(r, "saved"), span, json_is_true(json_object_get(r, "out_of_time")) ? ", when the time was up" : "");
@@ -178,16 +208,18 @@ void tune_report(const cli *c, const json_t *r, bool alone)
     fflush(stdout);
 }
 
-/* "measured", "model", "stopped", or how it failed */
+/* "measured", "model", a word of quality that is not good, "in part", or how it failed */
 static const char *state_of(const json_t *r)
 {
-    const char *status = text_at(r, "status");
+    const char *status = text_at(r, "status"), *quality = text_at(json_object_get(r, "winner"), "quality");
     bool won = json_is_object(json_object_get(r, "winner"));
     if (!strcmp(status, "FA_INTERRUPTED"))
         return won ? "in part" : "no time";
     if (!won)
         return text_at(r, "message");
-    return json_is_true(json_object_get(r, "out_of_time")) ? "in part" : text_at(r, "source");
+    if (json_is_true(json_object_get(r, "out_of_time")))
+        return "in part";
+    return fa_quality_of(quality) > FA_QUALITY_STEADY ? quality : text_at(r, "source");
 }
 
 static void tell_row(cli_table *t, const fa_problem *p, const json_t *r)

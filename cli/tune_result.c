@@ -36,9 +36,11 @@ static json_t *candidate_json(const fa_candidate *k)
     return j;
 }
 
-/* Standard error of a median of n samples with that relative median absolute deviation, relative, as of a normal distribution. */
+/* Standard error of the median, relative: of its 95 % interval, else of the spread of n samples as of a normal distribution. */
 static double error_of(const fa_candidate *k)
 {
+    if (k->high > k->low && k->low > 0 && k->seconds > 0)
+        return (k->high - k->low) / (2 * 1.96) / k->seconds;
     return k->count > 1 ? 1.2533 * 1.4826 * k->spread / sqrt(k->count) : NAN;
 }
 
@@ -61,10 +63,11 @@ static json_t *baseline_json(const fa_tuning *t)
 {
     json_t *j = candidate_json(t->baseline);
     json_object_set_new(j, "from", json_string(t->baseline_from));
+    json_object_set_new(j, "beside", json_boolean(t->winner && t->winner->met && t->baseline->met)); /* in the same rounds as the winner */
     return j;
 }
 
-/* How much faster the winner is than what runs untuned, of one kind and one run; NAN where that is not known. */
+/* How much faster the winner is than what runs untuned; NAN where that is not known. */
 static double gain_of(const fa_tuning *t)
 {
     return t->winner && t->baseline && ran(t->baseline) && t->winner->seconds > 0 ? t->baseline->seconds / t->winner->seconds - 1 : NAN;
