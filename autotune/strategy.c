@@ -35,12 +35,12 @@ static size_t at_random(fa_hunt *h, size_t *out, size_t most)
 }
 
 static const fa_strategy table[] = {
-    { "halving", "the best by the model, in ever longer rounds among ever fewer, then the neighbours of the fastest", 3, true, false, by_rank },
-    { "exhaustive", "every config that fits (or as many as the limit says, best by the model first), all with the same samples", 7, false, true,
+    { "halving", "the best by the model, in ever longer rounds among ever fewer, then the neighbours of the fastest", 3, true, false, false, by_rank },
+    { "exhaustive", "every config that fits (or as many as the limit says, best by the model first), all with the same samples", 7, false, false, true,
       by_rank },
-    { "model", "by a model that each measurement corrects, as long as it promises a gain, then the neighbours of the fastest", 3, true, false,
+    { "model", "by a model that each measurement corrects, as long as it promises a gain, then the neighbours of the fastest", 3, true, false, false,
       fa_guided_next },
-    { "random", "configs drawn at random: what the others must beat", 3, false, false, at_random },
+    { "random", "configs drawn at random: what the others must beat", 3, false, true, false, at_random },
 };
 
 const fa_strategy *fa_strategy_at(size_t i)

@@ -11,6 +11,7 @@ typedef struct fa_strategy {
     const char *name, *about;
     int samples;       /* of the first pass of each config */
     bool refines;      /* the neighbours of the best are tried when the strategy itself has no more */
+    bool draws;        /* by its seed; the others do the same every time */
     bool whole;        /* without a limit it takes all that is listed */
     /* Puts what to try next into out, none of it given yet, at most `most`; 0: it has no more. */
     size_t (*next)(fa_hunt *h, size_t *out, size_t most);
