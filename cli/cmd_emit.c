@@ -50,6 +50,8 @@ static const cli_option options[] = {
 };
 static const cli_option bundle_options[] = {
     { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
+    { .name = "grid", .letter = 'g', .kind = &cli_text, FIELD(grid), .value = "NAME",
+      .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, vit, all" },
     { .name = "name", .kind = &cli_text, FIELD(name), .value = "NAME", .help = "of the fa_bundle in it (default: the file's name up to its dot)" },
     { .name = "chip", .kind = &cli_text, FIELD(chip), .value = "NAME",
       .help = "whose measured records and shipped winners count, as 'NVIDIA H200' (default: the GPU of that arch in this machine)" },
@@ -68,8 +70,8 @@ static fa_status only(const emit_args *a, fa_problem *p, const fa_arch **arch)
     static fa_problem all[EMIT_PROBLEMS];
     size_t n;
     const cli_chip chip = { a->arch, a->sram };
-    if (a->name || a->chip)
-        return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : "chip");
+    if (a->name || a->chip || a->grid)
+        return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : a->chip ? "chip" : "grid");
     fa_status st = emit_problems(a, all, &n);
     if (st == FA_OK && n > 1)
         st = fa_fail(FA_INVALID, "the lists give %zu problems; accepted without --bundle: one", n);

@@ -15,12 +15,12 @@ typedef struct emit_args {
     const char *config, *output;
     int32_t format;
     bool bundle;
-    const char *name, *chip;
+    const char *name, *chip, *grid;
 } emit_args;
 
 #define EMIT_PROBLEMS 256
 
-/* Every combination of the lists, normalized; *n of them. FA_INVALID; also when there are more than EMIT_PROBLEMS. */
+/* Every combination of the lists, or the problems of the grid, normalized; *n of them. FA_INVALID; also when there are more than EMIT_PROBLEMS. */
 fa_status emit_problems(const emit_args *a, fa_problem out[EMIT_PROBLEMS], size_t *n);
 
 /* Writes the bundle of all problems and archs. */

@@ -165,8 +165,8 @@ static void command_of(const emit_args *a, const cli_bundle *b, const char *name
         fa_text_fmt(t, " --config %s", a->config);
     if (a->chip)
         fa_text_fmt(t, " --chip '%s'", a->chip);
-    fa_text_str(t, " --problem '");
-    for (uint32_t i = 0; i < b->rows; i++) {
+    fa_text_fmt(t, a->grid ? " --grid %s" : " --problem '", a->grid);
+    for (uint32_t i = 0; i < b->rows && !a->grid; i++) {
         bool again = false;
         for (uint32_t k = 0; k < i && !again; k++)
             again = !memcmp(&b->row[k].problem, &b->row[i].problem, sizeof(fa_problem));
@@ -174,7 +174,7 @@ static void command_of(const emit_args *a, const cli_bundle *b, const char *name
         if (!again)
             fa_text_fmt(t, "%s%s", i ? ";" : "", line);
     }
-    fa_text_fmt(t, "' --name %s -o %s", name, file ? file + 1 : a->output ? a->output : "-");
+    fa_text_fmt(t, "%s --name %s -o %s", a->grid ? "" : "'", name, file ? file + 1 : a->output ? a->output : "-");
 }
 
 static json_t *rows_json(const cli_bundle *b)

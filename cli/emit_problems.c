@@ -1,6 +1,7 @@
 /* emit_problems: lists of fields to problems. */
 #include "emit.h"
 #include "gen/error.h"
+#include "grid.h"
 #include <string.h>
 
 /* The i-th of a list that may be empty: 0 = not given. */
@@ -36,12 +37,30 @@ static fa_status combine(const emit_args *a, const char *text, fa_problem *out, 
     return FA_OK;
 }
 
+static fa_status of_grid(const emit_args *a, fa_problem *out, size_t *n)
+{
+    cli_grid_row row[CLI_GRID_MOST];
+    char names[200] = "";
+    size_t at = 0;
+    if (a->problem || a->d.n || a->dtype.n || a->mask.n || a->n.n || a->align.n || a->dv || a->o_dtype || a->b || a->hq || a->hkv || a->sq || a->sk ||
+        a->causal)
+        return fa_fail(FA_INVALID, "--grid and fields of the problem: accepted: one or the other");
+    *n = cli_grid_list(a->grid, row);
+    for (size_t i = 0; i < *n; i++)
+        out[i] = row[i].problem;
+    for (int i = 0; cli_grids[i].name && at < sizeof names; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", cli_grids[i].name);
+    return *n ? FA_OK : fa_fail(FA_INVALID, "--grid is \"%.40s\"; accepted: %s", a->grid, names);
+}
+
 fa_status emit_problems(const emit_args *a, fa_problem out[EMIT_PROBLEMS], size_t *n)
 {
     char one[512];
     const char *text = a->problem;
     fa_status st = FA_OK;
     *n = 0;
+    if (a->grid)
+        return of_grid(a, out, n);
     if (!text)
         return combine(a, NULL, out, n);
     for (;;) {
@@ -56,3 +75,5 @@ fa_status emit_problems(const emit_args *a, fa_problem out[EMIT_PROBLEMS], size_
         text += len + 1;
     }
 }
+
+_Static_assert(CLI_GRID_MOST <= EMIT_PROBLEMS, "a grid fits");

@@ -275,9 +275,11 @@ static fa_status load(fa_context *ctx, const fa_shelf_row *r, fa_key key, fa_ker
     }
     free(e.image);
     for (int i = 0; st == FA_OK && i < r->image->steps; i++)
-        if (r->image->step[i].registers && (*out)->resources[i].registers == 0)
-            (*out)->resources[i] = (fa_resources){.known = true, .registers = r->image->step[i].registers,
-                                                  .spill_stores = r->image->step[i].spills};
+        if (r->image->step[i].registers) { /* what ptxas said of this very cubin: the driver does not tell of spills */
+            (*out)->resources[i].known = true;
+            (*out)->resources[i].registers = r->image->step[i].registers;
+            (*out)->resources[i].spill_stores = r->image->step[i].spills;
+        }
     return st;
 }
 

@@ -1,7 +1,10 @@
 # cmake -DCOMMAND=fagen -DARCHIVE=libfagen.a -DLAUNCH=libfagen_launch.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DWORK=scratch -P run.cmake
+# With -DDEVICE=cuda:0 also, and only, a bundle of cubins for that GPU and one of PTX for sm_80, which its driver compiles; without a GPU it
+# says "no GPU".
+#
 # Emits bundles, compiles each as C99 and as C++11, and runs the programs on the simulator where there is no NVRTC, no template that can
 # be loaded, and no disk cache: nothing but the bundle can have made the kernels.
-cmake_minimum_required(VERSION 3.16)
+cmake_minimum_required(VERSION 3.19)
 function(fa_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(failed)
@@ -16,11 +19,22 @@ set(bare ${CMAKE_COMMAND} -E env FAGEN_NVRTC=/nonexistent FAGEN_TEMPLATE_DIR=${W
 set(warnings -Wall -Wextra -Wpedantic -Werror)
 set(system -lm -ldl -lpthread)
 
+if(DEVICE)
+  execute_process(COMMAND ${COMMAND} show -d 64 --device ${DEVICE} --json -q OUTPUT_VARIABLE text RESULT_VARIABLE failed)
+  if(failed EQUAL 2)
+    message("no GPU")
+    return()
+  endif()
+  string(JSON arch GET "${text}" device arch)
+  set(rows "native|${DEVICE}|--arch|${arch}|-n|128,4096" "older|${DEVICE}|--arch|compute_80|-n|128")
+else()
+  set(rows "ampere|sim:sm_80|--arch|compute_80,sm_80,sm_90a|-n|128" "hopper|sim:sm_90a|--arch|compute_90|-n|128,4096"
+           "cluster|sim:sm_90a|--arch|compute_90|--config|flash_fwd_wgmma:cluster=2"
+           "counter|sim:sm_90a|--arch|compute_90|--config|flash_fwd_wgmma:grid=2")
+endif()
+
 # name, device, arguments of emit
-foreach(row "ampere|sim:sm_80|--arch|compute_80,sm_80,sm_90a|-n|128"
-            "hopper|sim:sm_90a|--arch|compute_90|-n|128,4096"
-            "cluster|sim:sm_90a|--arch|compute_90|--config|flash_fwd_wgmma:cluster=2"
-            "counter|sim:sm_90a|--arch|compute_90|--config|flash_fwd_wgmma:grid=2")
+foreach(row ${rows})
   string(REPLACE "|" ";" words "${row}")
   list(POP_FRONT words name device)
   set(file ${WORK}/${name}.c)
@@ -29,6 +43,9 @@ foreach(row "ampere|sim:sm_80|--arch|compute_80,sm_80,sm_90a|-n|128"
   fa_run(${CC} -std=c99 ${warnings} -I${INCLUDE} -DBUNDLE=${name} ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/${name}.o ${ARCHIVE} ${system} -o ${WORK}/${name})
   fa_run(${bare} ${WORK}/${name} only ${device})
 endforeach()
+if(DEVICE)
+  return()
+endif()
 fa_run(${bare} ${WORK}/ampere only sim:sm_86) # PTX of an older chip, where nothing better is there
 if(EXISTS ${WORK}/cache)
   message(FATAL_ERROR "a disk cache was made")
