@@ -1,4 +1,4 @@
-# cmake -DCOMMAND=fagen -DARCHIVE=libfagen.a -DLAUNCH=libfagen_launch.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DWORK=scratch -P run.cmake
+# cmake -DBUILD=build/release -DCOMMAND=fagen -DARCHIVE=libfagen.a -DLAUNCH=libfagen_launch.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DWORK=scratch -P run.cmake
 # With -DDEVICE=cuda:0 also, and only, a bundle of cubins for that GPU and one of PTX for sm_80, which its driver compiles; without a GPU it
 # says "no GPU".
 #
@@ -56,13 +56,14 @@ fa_run(${bare} ${WORK}/ampere faults sim:sm_80)
 fa_run(${CXX} -std=c++11 ${warnings} -x c++ -I${INCLUDE} -DBUNDLE=ampere ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/ampere.c -x none ${SHARED} ${system} -o ${WORK}/cxx)
 
 # The library that only launches: the same program, and nothing in it that could make a kernel.
-foreach(name ampere counter)
-  fa_run(${CC} -DBUNDLE=${name} -I${INCLUDE} ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/${name}.o ${LAUNCH} ${system} -o ${WORK}/${name}_launch)
-endforeach()
-fa_run(${bare} ${WORK}/ampere_launch only sim:sm_80)
-fa_run(${bare} ${WORK}/ampere_launch first sim:sm_86)
-fa_run(${bare} ${WORK}/ampere_launch faults sim:sm_80)
-fa_run(${bare} ${WORK}/counter_launch first sim:sm_90a)
+fa_run(${CC} -DBUNDLE=counter -I${INCLUDE} ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/counter.o ${LAUNCH} ${system} -o ${WORK}/launch)
+fa_run(${bare} ${WORK}/launch first sim:sm_90a)
+fa_run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+fa_run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_C_COMPILER=${CC})
+fa_run(${CMAKE_COMMAND} --build ${WORK}/build)
+fa_run(${bare} ${WORK}/build/app only sim:sm_80)
+fa_run(${bare} ${WORK}/build/app first sim:sm_86)
+fa_run(${bare} ${WORK}/build/app faults sim:sm_80)
 foreach(library ARCHIVE LAUNCH)
   file(STRINGS ${${library}} maker REGEX "libnvrtc|Lua|flash_fwd_mma|json")
   if((maker AND library STREQUAL LAUNCH) OR (NOT maker AND library STREQUAL ARCHIVE))
