@@ -156,8 +156,9 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK) {
         cli_interrupt_watch();
         explore_simulate(&e, c, a->simulate);
-        document = explore_document(&e);
-        st = document ? FA_OK : fa_fail(FA_NOMEM, "no memory for the document");
+        bool wanted = page || c->json;
+        document = wanted ? explore_document(&e) : NULL;
+        st = document || !wanted ? FA_OK : fa_fail(FA_NOMEM, "no memory for the document");
     }
     if (st == FA_OK && a->csv)
         st = write_csv(&e, a->csv);

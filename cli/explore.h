@@ -27,6 +27,7 @@ typedef struct explore_config {
     size_t order;               /* in the listing of the space; SIZE_MAX: only named by a record */
     fa_cost cost;
     const fa_record *record;    /* of this shape: the newest measured one, else the newest modelled one; NULL = none */
+    bool older;                 /* the record is of another text of the kernel than the templates make today */
     const explore_counters *counters; /* NULL = not simulated */
 } explore_config;
 

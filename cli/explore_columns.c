@@ -2,6 +2,7 @@
 #include "explore.h"
 #include "gen/problem.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct view {
@@ -56,13 +57,26 @@ COST(bytes, c->bytes)
 COST(hbm_bytes, round(c->t_hbm * v->e->arch->hbm_gbs * 1e9))
 CELL(order, number(v->k->order == SIZE_MAX ? NAN : (double)v->k->order))
 RECORD(source, text(!r ? "" : r->how == FA_MEASURED ? "measured" : "model"))
+RECORD(verified, text(!r || r->how != FA_MEASURED ? "" : r->verified ? "yes" : "no"))
 RECORD(outcome, text(r ? fa_outcome_name(r->outcome) : ""))
 CELL(measured_us, number(measured(v) * 1e6))
 CELL(measured_tflops, number(v->e->flops / measured(v) / 1e12))
+static double if_told(const view *v, double x)
+{
+    return !isnan(measured(v)) && x > 0 ? x : NAN;
+}
+
+RECORD(low_us, number(r ? if_told(v, r->low) * 1e6 : NAN))
+RECORD(high_us, number(r ? if_told(v, r->high) * 1e6 : NAN))
+RECORD(warm_us, number(r ? if_told(v, r->warm) * 1e6 : NAN))
+RECORD(quality, text(r && !isnan(measured(v)) ? fa_quality_name(r->quality) : ""))
+RECORD(clock_mhz, number(r ? if_told(v, r->clock_mhz) : NAN))
+RECORD(temperature, number(r ? if_told(v, r->temperature) : NAN))
 RECORD(spread, number(r && r->how == FA_MEASURED && r->outcome == FA_RAN ? r->spread : NAN))
 RECORD(samples, number(r && r->how == FA_MEASURED ? r->count : NAN))
 RECORD(compiled_regs, number(r && r->regs > 0 ? r->regs : NAN))
 RECORD(spills, number(r && r->regs > 0 ? r->spills : NAN))
+RECORD(kernel, text(!r ? "" : v->k->older ? "older" : "same"))
 RECORD(date, text(r ? r->date : ""))
 RECORD(why, text(r ? r->why : ""))
 COUNT(sim_read, n->read)
@@ -102,12 +116,20 @@ static const struct {
     { { "order", "place in the space", C, 0 }, order },
     { { "source", "kind of the record", R, -1 }, source },
     { { "outcome", "outcome", R, -1 }, outcome },
+    { { "verified", "whether it was verified", R, -1 }, verified },
     { { "measured_us", "measured time, us", R, 4 }, measured_us },
     { { "measured_tflops", "measured TFLOP/s", R, 3 }, measured_tflops },
+    { { "low_us", "95 % interval of the median from, us", R, 4 }, low_us },
+    { { "high_us", "to, us", R, 4 }, high_us },
+    { { "warm_us", "measured time with a warm L2, us", R, 4 }, warm_us },
     { { "spread", "relative spread", R, 5 }, spread },
     { { "samples", "samples", R, 0 }, samples },
+    { { "quality", "how far the time is to be trusted", R, -1 }, quality },
+    { { "clock_mhz", "clock of the SMs, MHz", R, 0 }, clock_mhz },
+    { { "temperature", "of the chip, degrees Celsius", R, 0 }, temperature },
     { { "compiled_regs", "registers per thread, compiled", R, 0 }, compiled_regs },
     { { "spills", "spilled bytes", R, 0 }, spills },
+    { { "kernel", "its text and today's", R, -1 }, kernel },
     { { "date", "date of the record", R, -1 }, date },
     { { "why", "what the record says", R, -1 }, why },
     { { "sim_read", "bytes read, counted", S, 0 }, sim_read },
@@ -139,7 +161,7 @@ explore_cell explore_cell_of(const explore *e, const explore_config *k, size_t i
     if (!c.is_text && !c.none) { /* the same digits in every form */
         char digits[64];
         snprintf(digits, sizeof digits, "%.*f", columns[i].column.decimals, c.number);
-        sscanf(digits, "%lf", &c.number);
+        c.number = strtod(digits, NULL);
     }
     return c;
 }

@@ -147,7 +147,7 @@ bool explore_same_shape(const explore *e, const fa_record *r)
 
 bool explore_is_time(const explore *e, const fa_record *r)
 {
-    return r->how == FA_MEASURED && r->outcome == FA_RAN && r->seconds > 0 && e->chip[0] && !strcmp(r->chip, e->chip);
+    return r->how == FA_MEASURED && r->outcome == FA_RAN && r->verified && r->seconds > 0 && e->chip[0] && !strcmp(r->chip, e->chip);
 }
 
 /* Of the arch's chips the one with most times of this shape; of equals the latest. */
@@ -226,6 +226,20 @@ static void match_records(explore *e)
     }
 }
 
+/* A time of an older text still tells which config is good, but it is not the time of this one. */
+static void compare_texts(explore *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        explore_config *k = &e->config[i];
+        fa_source s = { .text = NULL };
+        if (!k->record || k->record->outcome == FA_BAD_COMPILE)
+            continue;
+        bool renders = fa_render(e->gen, &e->problem, &k->point.config, e->arch, e->budget, &s) == FA_OK;
+        k->older = !renders || s.hash[0] != k->record->source[0] || s.hash[1] != k->record->source[1];
+        fa_source_free(&s);
+    }
+}
+
 static int by_model(const void *a, const void *b)
 {
     const explore_config *x = a, *y = b;
@@ -257,6 +271,7 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     if (st == FA_OK) {
         load_records(out, store, chip);
         match_records(out);
+        compare_texts(out);
         explore_lengths_fill(out, &r.space);
     }
     cli_ranking_free(&r);

@@ -104,10 +104,10 @@ Test(cli_explore, every_missing_tile_has_a_reason)
     }
 }
 
-static void keep(const char *chip, const char *config, fa_how how, fa_outcome outcome, double seconds, const char *date)
+static void keep(const char *chip, const char *config, bool verified, fa_how how, fa_outcome outcome, double seconds, const char *date)
 {
     fa_store *s = fa_store_open("cache", NULL, NULL);
-    fa_record r = { .how = how, .outcome = outcome, .seconds = seconds, .spread = 0.004, .count = 31, .regs = 168, .version = "test" };
+    fa_record r = { .how = how, .outcome = outcome, .seconds = seconds, .spread = 0.004, .count = 31, .verified = verified, .warm = seconds / 2, .clock_mhz = 1410, .regs = 168, .version = "test" };
     cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=1024"), FA_OK);
     cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
     strcpy(r.chip, chip);
@@ -124,24 +124,27 @@ static void keep(const char *chip, const char *config, fa_how how, fa_outcome ou
 /* Times are of one chip; the newest counts; another shape's and the model's are no measured times. */
 Test(cli_explore, records)
 {
-    keep("Chip A", FAMILY "64,bc=64,warps=4" REST, FA_MEASURED, FA_RAN, 50e-6, "2026-01-01T00:00:00Z");
-    keep("Chip A", FAMILY "64,bc=32,warps=4" REST, FA_MEASURED, FA_RAN, 40e-6, "2026-01-01T00:00:01Z");
-    keep("Chip A", FAMILY "64,bc=64,warps=4" REST, FA_MEASURED, FA_RAN, 30e-6, "2026-01-01T00:00:02Z");
-    keep("Chip A", FAMILY "128,bc=64,warps=4" REST, FA_MEASURED, FA_BAD_RESULT, 0, "2026-01-01T00:00:03Z");
-    keep("Chip B", FAMILY "64,bc=48,warps=4" REST, FA_MEASURED, FA_RAN, 1e-6, "2026-01-01T00:00:04Z");
-    keep("sm_80", FAMILY "64,bc=96,warps=4" REST, FA_MODELLED, FA_RAN, 2e-6, "2026-01-01T00:00:05Z");
+    keep("Chip A", FAMILY "64,bc=64,warps=4" REST, true, FA_MEASURED, FA_RAN, 50e-6, "2026-01-01T00:00:00Z");
+    keep("Chip A", FAMILY "64,bc=32,warps=4" REST, true, FA_MEASURED, FA_RAN, 40e-6, "2026-01-01T00:00:01Z");
+    keep("Chip A", FAMILY "64,bc=64,warps=4" REST, true, FA_MEASURED, FA_RAN, 30e-6, "2026-01-01T00:00:02Z");
+    keep("Chip A", FAMILY "128,bc=64,warps=4" REST, true, FA_MEASURED, FA_BAD_RESULT, 0, "2026-01-01T00:00:03Z");
+    keep("Chip B", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 1e-6, "2026-01-01T00:00:04Z");
+    keep("sm_80", FAMILY "64,bc=96,warps=4" REST, true, FA_MODELLED, FA_RAN, 2e-6, "2026-01-01T00:00:05Z");
+    keep("Chip A", FAMILY "64,bc=80,warps=4" REST, false, FA_MEASURED, FA_RAN, 3e-6, "2026-01-01T00:00:06Z");
     json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0);
     const json_t *sources = json_object_get(doc, "sources");
     cr_expect_str_eq(json_string_value(json_object_get(sources, "chip")), "Chip A");
     cr_expect_eq(json_integer_value(json_object_get(sources, "measured")), 2);
     cr_expect_eq(json_integer_value(json_object_get(sources, "modelled")), 1);
-    cr_expect_eq(json_array_size(json_object_get(doc, "records")), 4);
+    cr_expect_eq(json_array_size(json_object_get(doc, "records")), 5);
     cr_expect_eq(json_array_size(json_object_get(doc, "history")), 3);
     double sum = 0;
-    for (size_t i = 0; i < 4; i++) {
-        const json_t *us = cell(doc, "records", i, "measured_us");
-        bool is_time = !strcmp(json_string_value(cell(doc, "records", i, "source")), "measured") &&
-                       !strcmp(json_string_value(cell(doc, "records", i, "outcome")), "ok");
+    for (size_t i = 0; i < 5; i++) {
+        cr_expect_eq(json_is_number(cell(doc, "records", i, "warm_us")), json_is_number(cell(doc, "records", i, "measured_us")));
+        cr_expect_str_eq(json_string_value(cell(doc, "records", i, "kernel")), "older"); /* they are of no text at all */
+        const json_t *us = cell(doc, "records", i, "measured_us"), *verified = cell(doc, "records", i, "verified");
+        bool is_verified = verified && json_is_string(verified) && !strcmp(json_string_value(verified), "yes"); /* null of what the model said */
+        bool is_time = is_verified && !strcmp(json_string_value(cell(doc, "records", i, "outcome")), "ok");
         cr_expect_eq(json_is_number(us), is_time);
         sum += json_number_value(us);
     }
@@ -163,6 +166,19 @@ Test(cli_explore, records)
     cr_expect(strstr(csv.out, "\"</script><b>\"\"quoted, with a comma\"\"\""));
     cli_result_free(&page);
     cli_result_free(&csv);
+}
+
+/* What `fagen tune` leaves without a GPU: compiled registers, of the very text that is rendered today, and no time. */
+Test(cli_explore, modelled_records)
+{
+    json_decref(cli_json("tune -d 64 --causal -n 1024 --heads 4 --arch sm_80 --limit 1 -q --json", 0));
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0);
+    cr_assert_eq(json_array_size(json_object_get(doc, "records")), 1);
+    cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "source")), "model");
+    cr_expect_str_eq(json_string_value(cell(doc, "records", 0, "kernel")), "same");
+    cr_expect(json_is_null(cell(doc, "records", 0, "measured_us")));
+    cr_expect_gt(json_integer_value(cell(doc, "records", 0, "compiled_regs")), 0);
+    json_decref(doc);
 }
 
 /* What the simulator counts of an mma.sync kernel is what the model says, and there are no bank conflicts. */

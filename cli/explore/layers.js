@@ -37,7 +37,14 @@ const LAYERS = [
     unit: "passes too many, counted by the simulator", bright: "low", log: false, ends: ["more", "fewer"], simulated: true },
   { key: "fits", title: "Why pruned", unit: "% of the tile's points that fit", bright: "high", log: false, ends: ["fewer", "more"], tally: true,
     write: (v) => Math.round(100 * v).toString(), tell: (v) => percent(v) + " fit" },
+  { key: "warm", title: "Time, warm L2", of: (c) => c.warm_us, write: (v) => digits(scaled(v), 3), tell: (v) => showTime(v) + " measured with a warm L2",
+    bright: "low", log: true, ends: ["slower", "faster"], timed: true, warm: true },
 ];
+
+// Those that have a value to show, in the order of the digits that choose them.
+function layers() {
+  return LAYERS.filter((layer) => (!layer.simulated || D.counters.length) && (!layer.warm || configs.some((c) => c.warm_us !== null)));
+}
 
 // The unit in which the cells of the time layer are written: that of the fastest.
 function scaled(us) {
@@ -55,7 +62,7 @@ const layerOf = (key) => LAYERS.find((layer) => layer.key === key);
 function scaleOf(layer, values) {
   const known = values.filter((v) => v !== null && v !== undefined);
   const low = Math.min(...known), high = Math.max(...known);
-  const f = layer.key === "time" ? (v) => -1 / v : layer.log && low > 0 ? Math.log : (v) => v; // times by the speed that they are
+  const f = layer.key === "time" || layer.warm ? (v) => -1 / v : layer.log && low > 0 ? Math.log : (v) => v; // times by the speed that they are
   const place = (v) => (high === low ? 1 : (f(v) - f(low)) / (f(high) - f(low)));
   return { low, high, known: known.length, at: (v) => (high === low ? 1 : layer.bright === "low" ? 1 - place(v) : place(v)) };
 }

@@ -109,7 +109,7 @@ function drawLegend(layer, scale, kinds) {
   const bar = h("span", { class: "bar", "aria-hidden": "true" });
   bar.style.backgroundImage = `linear-gradient(to right, ${RAMP.map(css).join(", ")})`;
   const [dark, light] = layer.bright === "low" ? [scale.high, scale.low] : [scale.low, scale.high];
-  const unit = layer.timed && layer.key === "time" ? timeUnit().name : layer.unit;
+  const unit = layer.key === "time" || layer.warm ? timeUnit().name : layer.unit;
   const kind = (name, text) => (kinds.has(name) ? h("span", { class: "kind" }, h("span", { class: "swatch " + name }), text) : null);
   put("legend",
     scale.known ? h("span", { class: "ramp" }, `${layer.ends[0]} ${layer.tell(dark)}`, bar, `${layer.tell(light)} ${layer.ends[1]}`) : h("span", {}, "no values"),
@@ -155,8 +155,8 @@ function mapKey(event) {
   } else if (event.key === "End") {
     x = columns - 1;
     if (event.ctrlKey) y = rows - 1;
-  } else if (event.key >= "1" && event.key <= String(LAYERS.length)) {
-    setLayer(LAYERS[Number(event.key) - 1].key);
+  } else if (/^[1-9]$/.test(event.key) && layers().length >= Number(event.key)) {
+    setLayer(layers()[Number(event.key) - 1].key);
     cellAt(y, x).focus();
     say(cellAt(y, x).getAttribute("aria-label"));
     event.preventDefault();

@@ -70,7 +70,6 @@ function drawFilters() {
 }
 
 function drawControls() {
-  const layers = LAYERS.filter((layer) => !layer.simulated || D.counters.length);
   put("controls",
     D.families.length > 1 ? radios("family", "Kernel family", D.families.map((f, k) => [k, f.name]), state.family, (v) => {
       setFamily(Number(v));
@@ -78,7 +77,7 @@ function drawControls() {
       chooseBest();
       drawAll();
     }) : null,
-    radios("layer", "Layer", layers.map((layer) => [layer.key, layer.title, "key " + (LAYERS.indexOf(layer) + 1)]), state.layer, setLayer),
+    radios("layer", "Layer", layers().map((layer, i) => [layer.key, layer.title, i < 9 ? "key " + (i + 1) : null]), state.layer, setLayer),
     hasTimes ? radios("clock", "Times", [["measured", "measured"], ["model", "by the model"]], state.clock, (v) => {
       state.clock = v;
       regroup();
@@ -91,7 +90,8 @@ function drawControls() {
 
 function simulatedShape() {
   const at = (name) => D.simulated.shape.match(new RegExp(`(?:^|,)${name}=(\\d+)`))?.[1] ?? "?";
-  return `${at("sq")} queries and ${at("sk")} keys, ${at("hq")} query and ${at("hkv")} KV head${at("hkv") === "1" ? "" : "s"}`;
+  return `${at("sq") === "1" ? "1 query" : at("sq") + " queries"} and ${at("sk")} keys, ` +
+    (at("hq") === at("hkv") ? plural(Number(at("hq")), "head") : `${at("hq")} query heads on ${at("hkv")} KV head`);
 }
 
 const badge = (kind, text) => h("span", { class: "badge " + kind }, text);
@@ -116,13 +116,13 @@ function drawHead() {
   const a = D.asked, best = configs.slice().sort(byTime(hasTimes ? "measured" : "model"))[0], us = best.measured_us ?? best.model_us;
   const heads = a.hq === a.hkv ? plural(a.hq, "head") : `${a.hq} query and ${a.hkv} KV heads`;
   byId("title").textContent = `Attention, ${a.dtype}, d = ${a.d}${a.dv !== a.d ? ", dᵥ = " + a.dv : ""}, ${a.mask === "none" ? "no mask" : a.mask}`;
-  byId("subtitle").textContent = `${a.sq === a.sk ? "N = " + whole(a.sk) : whole(a.sq) + " queries, " + whole(a.sk) + " keys"} · ${heads} · batch ${a.b} · ` +
+  byId("subtitle").textContent = `${a.sq === a.sk ? "N = " + whole(a.sk) : (a.sq === 1 ? "1 query" : whole(a.sq) + " queries") + ", " + plural(a.sk, "key")} · ${heads} · batch ${a.b} · ` +
     `${D.arch.chip} (${D.arch.name}), ${whole(D.budget)} bytes of shared memory per block`;
   const facts = [
     [showTime(us), `the fastest ${best.measured_us !== null ? "measured" : "by the model"}`],
     [digits(tflopsOf(us), 4) + " TFLOP/s", percent(tflopsOf(us) / Math.max(...D.arch.peaks.map((p) => p.tflops))) + " of the matrix units' peak"],
     [tileName({ family: best.f, y: placeOf(best, 0), x: placeOf(best, 1) }), D.families[best.f].name],
-    [digits(D.naive.model_us / us, 3) + "×", "naive attention at its roofline, which holds " + showBytes(D.naive.held) + " more"],
+    [digits(D.naive.model_us / us, 3) + "×", "as fast as naive attention at its roofline, which holds " + showBytes(D.naive.held) + " more"],
     [whole(D.fitting), `configs fit, of ${whole(D.total)} looked at`],
   ];
   put("facts", ...facts.map(([value, what]) => h("div", {}, h("dd", {}, ...lowered(value)), h("dt", {}, what))));
@@ -134,7 +134,7 @@ function drawReading() {
   put("reading",
     p(h("b", {}, "Tiles."), " A kernel takes B", h("sub", {}, "r"), " rows of Q and walks the keys in blocks of B", h("sub", {}, "c"), ". A cell is the fastest config of its tile; the other tunables can be held fixed above. " +
       "A hatched cell has none: the word in it is the constraint that prunes it, and its numbers are in the tooltip and beside the map. Bright is better where one end is better."),
-    p(h("b", {}, "Keys."), " Tab enters the map, arrows move in it, Home and End go to the ends of a row, 1 to 9 choose the layer, Enter chooses the tile, Escape closes the tooltip. " +
+    p(h("b", {}, "Keys."), " Tab enters the map, arrows move in it, Home and End go to the ends of a row, digits choose the layer, Enter chooses the tile, Escape closes the tooltip. " +
       "The charts take Tab and arrows likewise."),
     p(h("b", {}, "What to trust."), " A time is either measured, on the chip that is named, or the model's, and every figure says which. The model ranks; it is not a clock. The simulator counts " +
       "bytes and bank conflicts of the very code that would run, at the small shape that is named; TMA loads whole boxes of keys, so it may count more bytes than the model does."),

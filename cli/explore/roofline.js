@@ -15,11 +15,11 @@ function roofPoints(f, list) {
   return [...points.values()];
 }
 
-// What the model gives the L2 for each family: loads by TMA get more out of it.
+// What the model gives the L2 for each family, with all SMs at work: loads by TMA get more out of it.
 function l2Rates() {
   const rates = new Map();
   D.families.forEach((family, f) => {
-    const most = Math.max(0, ...configs.filter((c) => c.f === f && c.l2_us).map((c) => c.bytes / c.l2_us / 1e3)), gbs = Number(most.toPrecision(3));
+    const most = Math.max(0, ...configs.filter((c) => c.f === f && c.l2_us).map((c) => c.bytes / c.l2_us / 1e3 / Math.min(1, c.grid / D.arch.sms))), gbs = Number(most.toPrecision(3));
     if (gbs) rates.set(gbs, [...(rates.get(gbs) ?? []), family.name]);
   });
   return [...rates].map(([gbs, names]) => ["l2", gbs, rates.size > 1 ? "L2, " + names.join(", ") : "L2"]);

@@ -51,10 +51,14 @@ function say(text) {
 
 // What is told of one config, wherever it is met.
 function configRows(c) {
-  const record = c.outcome && c.outcome !== "ok" ? [["record", c.outcome + (c.why ? ": " + c.why : "")]] : [];
+  const record = c.verified === "no" && c.outcome === "ok" ? [["record", "a time, but never verified: it does not count"]] : c.outcome && c.outcome !== "ok" ? [["record", c.outcome + (c.why ? ": " + c.why : "")]] : [];
   return [
     c.measured_us !== null ? ["measured", showTime(c.measured_us) + ", " + digits(tflopsOf(c.measured_us), 4) + " TFLOP/s"] : null,
-    c.measured_us !== null ? ["spread", percent(c.spread, 2) + " of " + plural(c.samples, "sample")] : null,
+    c.measured_us !== null ? ["trust", [c.quality, percent(c.spread, 2) + " spread of " + plural(c.samples, "sample"),
+      c.low_us !== null && c.high_us !== null ? "median " + showTime(c.low_us) + " to " + showTime(c.high_us) : null, c.clock_mhz !== null ? whole(c.clock_mhz) + " MHz" : null,
+      c.temperature !== null ? c.temperature + " °C" : null].filter((x) => x).join(", ")] : null,
+    c.measured_us !== null && c.kernel === "older" ? ["caveat", "the kernel's text was another one then"] : null,
+    c.warm_us !== null ? ["warm L2", showTime(c.warm_us)] : null,
     ...record,
     ["model", showTime(c.model_us) + ", " + digits(tflopsOf(c.model_us), 4) + " TFLOP/s"],
     ["busiest", c.bound],
@@ -66,7 +70,11 @@ function configRows(c) {
   ];
 }
 
-const marksOf = (c) => [c.i === leader().i ? "★" : null, D.shipped && D.shipped.config === c.i ? "◆" : null, c.measured_us !== null ? "●" : null,
+// Nothing that disturbs was seen, and it is this kernel that was timed.
+const isDoubtful = (c) => (c.quality !== null && c.quality !== "steady") || c.kernel === "older";
+
+const marksOf = (c) => [c.i === leader().i ? "★" : null, D.shipped && D.shipped.config === c.i ? "◆" : null, c.measured_us === null ? null : isDoubtful(c) ? "≈" : "●",
+ 
   c.sim_read !== null ? "▪" : null].filter((x) => x);
 
 // Of a tile: its best config's, and whether another of it ships.
@@ -75,4 +83,4 @@ function tileMarks(list) {
   return D.shipped && list.slice(1).some((c) => c.i === D.shipped.config) ? ["◇", ...marks] : marks;
 }
 
-const MARKS = [["★", "fastest"], ["◆", "ships with fagen"], ["◇", "another config of the tile ships with fagen"], ["●", "measured"], ["▪", "simulated"]];
+const MARKS = [["★", "fastest"], ["◆", "ships with fagen"], ["◇", "another config of the tile ships with fagen"], ["●", "measured"], ["≈", "measured, with a caveat"], ["▪", "simulated"]];
