@@ -188,5 +188,9 @@ Test(runtime_shelf, several_bundles_and_none)
     ctx = context(empty, 1, 8, 0, 0, 0);
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_NO_KERNEL);
     cr_expect(strstr(fa_last_error(), "hold 0 rows"), "%s", fa_last_error());
+    fa_problem p = FA_PROBLEM_INIT;
+    p.dtype = FA_BF16, p.d = 64;
+    cr_expect_eq(fa_tune(ctx, &p, NULL), FA_NO_KERNEL);
+    cr_expect(strstr(fa_last_error(), "bundle_only"), "%s", fa_last_error());
     fa_destroy(ctx);
 }
