@@ -288,6 +288,11 @@ static const fa_record *best_of(const fa_records *rs, const fa_problem *p, fa_ho
     return best;
 }
 
+double fa_records_distance(const fa_problem *a, const fa_problem *b)
+{
+    return fa_problem_bucket(a) == fa_problem_bucket(b) ? 0 : distance(a, b);
+}
+
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p)
 {
     const fa_record *r = best_of(rs, p, FA_MEASURED);

@@ -82,6 +82,10 @@ void fa_records_free(fa_records *rs);
  * of the same key; within it, for each config its newest record, and of those the fastest. */
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
 
+/* How far two problems of one class lie apart: doublings of the lengths and of b * hq, and half of those of the group. 0 within one shape
+ * bucket. */
+double fa_records_distance(const fa_problem *a, const fa_problem *b);
+
 /* JSON of one record, one line without newline, and back. */
 bool fa_record_to_json(const fa_record *r, fa_text *out);
 bool fa_record_from_json(fa_record *out, const char *line);

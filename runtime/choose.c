@@ -1,5 +1,5 @@
-/* choose: what was measured on this chip, what ships for its arch, what the model said of it when it was tuned, what ships for the nearest
- * arch, the model: in this order, the first that still renders. */
+/* choose: what was measured on this chip or ships for its arch, whichever is nearer in shape; what the model said of it when it was tuned, what
+ * ships for the nearest arch, the model: in this order, the first that still renders. */
 #include "choose.h"
 #include "cache/record.h"
 #include "context.h"
@@ -7,6 +7,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "gen/space.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,8 +39,8 @@ static bool renders(fa_context *ctx, const fa_problem *p, const fa_choice *c, fa
     return st == FA_OK;
 }
 
-/* Only records of one kind that may run here; the array is the caller's. */
-static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_how how)
+/* Only records of one kind that may run here, and that are no farther in shape than `most`; the array is the caller's. */
+static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_how how, double most)
 {
     size_t n = 0;
     for (size_t i = 0; i < rs->n; i++) {
@@ -47,7 +48,7 @@ static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_
         /* the model is asked again for each bucket, and by each version of the library */
         bool fresh = how == FA_MEASURED ||
                      (fa_problem_bucket(&r->problem) == fa_problem_bucket(p) && strcmp(r->version, FA_VERSION_STRING) == 0);
-        if (r->how == how && r->smem <= ctx->budget && fresh)
+        if (r->how == how && r->smem <= ctx->budget && fresh && fa_records_distance(&r->problem, p) <= most)
             rs->r[n++] = *r;
     }
     rs->n = n;
@@ -68,12 +69,12 @@ static bool same_text(const fa_record *r, const fa_source *s)
     return r->source[0] == s->hash[0] && r->source[1] == s->hash[1];
 }
 
-static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, fa_choice *out, fa_source *source)
+static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, double most, fa_choice *out, fa_source *source)
 {
     const char *chip = how == FA_MEASURED ? ctx->device.arch.chip : ctx->device.arch.name;
     fa_records rs = fa_records_load(ctx->store, chip, p);
     bool found = false;
-    sift(&rs, ctx, p, how);
+    sift(&rs, ctx, p, how, most);
     for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL; ) {
         char line[256];
         *out = (fa_choice){.config = r->config, .seconds = r->seconds};
@@ -220,8 +221,10 @@ fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, f
 {
     fa_source s = {0};
     fa_status st = FA_OK;
-    if (!from_records(ctx, p, FA_MEASURED, out, &s) && !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) &&
-        !from_records(ctx, p, FA_MODELLED, out, &s) && !from_defaults(ctx, p, FA_ANY_ARCH, out, &s)) {
+    /* a winner of another length that was measured here does not push aside the one that ships for this length */
+    if (!from_records(ctx, p, FA_MEASURED, fa_default_distance(&ctx->device.arch, p), out, &s) && !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) &&
+        !from_records(ctx, p, FA_MEASURED, INFINITY, out, &s) && !from_records(ctx, p, FA_MODELLED, INFINITY, out, &s) &&
+        !from_defaults(ctx, p, FA_ANY_ARCH, out, &s)) {
         st = from_model(ctx, p, out, &s);
         if (st == FA_OK)
             remember(ctx, p, out, &s);

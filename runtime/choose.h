@@ -18,8 +18,8 @@ typedef struct fa_choice {
  * fa_source_free it): a bundle's has no text. p is normalized. Thread-safe. */
 fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
-/* The best known config that renders within the context's budget: the best measured record of this chip, else what ships for its
- * arch, else the best modelled record of the arch (`fagen tune` without a device leaves them), else what ships for the nearest arch, else
+/* The best known config that renders within the context's budget: what is nearest in shape (fa_records_distance) of the measured records
+ * of this chip and of what ships for its arch, the record where they are as near; else the other of the two; else the best modelled record of the arch (`fagen tune` without a device leaves them), else what ships for the nearest arch, else
  * the model's best of the whole space. FA_NO_FIT names the smallest tile. */
 fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
@@ -30,6 +30,9 @@ enum { FA_SAME_ARCH = 1, FA_ANY_ARCH = 1 << 20 };
 typedef bool fa_takes(void *user, const fa_config *c);
 bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_takes *takes, void *user, fa_config *out, char *where,
                        size_t n);
+
+/* fa_records_distance from the problem to the nearest row of the exact chip or its arch; INFINITY where none ships for the class. */
+double fa_default_distance(const fa_arch *a, const fa_problem *p);
 
 /* fa_render with the context's generator. Thread-safe. */
 fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c, fa_source *out);

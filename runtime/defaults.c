@@ -2,6 +2,7 @@
 #include "cache/record.h"
 #include "choose.h"
 #include "gen/problem.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,4 +75,18 @@ bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_t
     }
     free(known.r);
     return found;
+}
+
+double fa_default_distance(const fa_arch *a, const fa_problem *p)
+{
+    char key[160];
+    double nearest = INFINITY;
+    fa_record r;
+    fa_problem_print_key(key, sizeof key, p);
+    for (const struct row *row = rows; row->chip; row++) {
+        int far = distance(row->chip, a);
+        if (far >= 0 && far <= FA_SAME_ARCH && record_of(row, p, key, &r))
+            nearest = fmin(nearest, fa_records_distance(&r.problem, p));
+    }
+    return nearest;
 }

@@ -93,7 +93,7 @@ static CUresult f_device_attribute(int *v, CUdevice_attribute a, CUdevice d)
     NOTE(cuDeviceGetAttribute);
     *v = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR               ? major_cc
          : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? minor_cc
-         : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? 166912
+         : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? (major_cc == 9 ? 232448 : 166912)
          : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                 ? 100
                                                                          : 0;
     return CUDA_SUCCESS;

@@ -3,6 +3,7 @@
 #include "gen/problem.h"
 #include "runtime/choose.h"
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 static const struct {
@@ -85,4 +86,18 @@ Test(runtime_defaults, the_first_that_is_taken)
     cr_assert(fa_default_config(&other, &p, FA_ANY_ARCH, is_family, mma, &c, where, sizeof where));
     cr_expect_str_eq(c.family, "flash_fwd_mma");
     cr_expect_not(fa_default_config(&other, &p, FA_ANY_ARCH, is_family, none, &c, where, sizeof where));
+}
+
+Test(runtime_defaults, distances)
+{
+    fa_arch a = h200(), other = *fa_arch_find("sm_80");
+    fa_problem p = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=16384,sk=16384");
+    fa_problem near = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=15000,sk=15000");
+    fa_problem longer = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536");
+    fa_problem none = problem("bf16,d=72,mask=causal");
+    cr_expect_eq(fa_default_distance(&a, &p), 0);
+    cr_expect_eq(fa_default_distance(&a, &near), 0, "one bucket");
+    cr_expect_float_eq(fa_default_distance(&a, &longer), 4, 1e-9, "two doublings of both lengths");
+    cr_expect_eq(fa_default_distance(&a, &none), (double)INFINITY);
+    cr_expect_eq(fa_default_distance(&other, &p), (double)INFINITY);
 }

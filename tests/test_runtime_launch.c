@@ -1,4 +1,5 @@
 /* fa_launch on a driver that only remembers: what reaches it, and what a hit costs. */
+#include "cache/record.h"
 #include "fake_driver.h"
 #include "gen/problem.h"
 #include "runtime/runtime.h"
@@ -344,6 +345,49 @@ Test(runtime_launch, eight_threads_build_each_kernel_once)
     cr_assert_eq(atomic_load(&compiled), 3);
     cr_assert_eq(fake_calls("cuLibraryLoadData"), 3);
     cr_assert_eq(fake_calls("cuLaunchKernel"), 8 * 60);
+}
+
+static void measure(const fa_problem *p, const fa_config *c, double seconds)
+{
+    fa_record r = { .problem = *p, .config = *c, .how = FA_MEASURED, .seconds = seconds, .verified = true, .version = FA_VERSION_STRING };
+    snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
+    snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
+    cr_assert(fa_record_append(fa_context_store(ctx), &r));
+}
+
+/* What was measured here counts for its own shapes and for those that nothing nearer ships for. */
+Test(runtime_launch, a_measurement_pushes_nothing_nearer_aside)
+{
+    static const struct {
+        const char *problem, *where;
+    } asks[] = {
+        { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096", "measured record" },
+        { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=5000,sk=5000", "measured record" }, /* the same bucket */
+        { "bf16,d=64,mask=causal,b=32,hq=32,hkv=32,sq=512,sk=512", "default table" },
+        { "bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "default table" }, /* 16k ships, and is nearer than 4k */
+        { "bf16,d=72,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "measured record" }, /* nothing ships */
+    };
+    fa_choice c;
+    fa_problem at[2];
+    fa_destroy(ctx);
+    const cu_driver *driver = fake_driver(); /* anew */
+    fake_devices(1, 9, 0);
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = scratch;
+    OK(fa_create_on(&ctx, &o, driver, 0));
+    OK(fa_problem_parse(&at[0], asks[0].problem));
+    OK(fa_problem_parse(&at[1], "bf16,d=72,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096"));
+    for (int i = 0; i < 2; i++) {
+        OK(fa_choose(ctx, &at[i], &c, NULL));
+        cr_assert_str_neq(c.where, "measured record");
+        measure(&at[i], &c.config, 1e-3);
+    }
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
+        fa_problem p;
+        OK(fa_problem_parse(&p, asks[i].problem));
+        OK(fa_choose(ctx, &p, &c, NULL));
+        cr_expect_str_eq(c.where, asks[i].where, "%s: %s: %s", asks[i].problem, c.where, c.why);
+    }
 }
 
 Test(runtime_launch, the_table_holds_many_plans)
