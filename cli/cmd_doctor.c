@@ -1,5 +1,7 @@
 /* doctor: is everything there, where was it looked for, and what helps. Runs whatever is missing. */
+#include "autotune/probe.h"
 #include "autotune/trial.h"
+#include "cache/rates.h"
 #include "cache/store.h"
 #include "command.h"
 #include "gen/error.h"
@@ -13,12 +15,19 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 typedef struct doctor_args {
     cli_common common;
     cli_where where;
+    bool probe;
 } doctor_args;
-static const cli_group groups[] = { CLI_WHERE(doctor_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_option probe_options[] = {
+    { .name = "probe", .at = offsetof(doctor_args, probe),
+      .help = "measure what the GPU sustains, some two seconds, and keep it: from then on the model uses it instead of the table's numbers" },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "What is measured", probe_options, 0 }, CLI_WHERE(doctor_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 typedef enum state { OK, WARN, FAIL } state;
 static const char *const states[] = { "OK", "WARN", "FAIL" };
@@ -186,6 +195,49 @@ static void test_it(doctor *d, const cli_where *w)
     cli_session_close(&s);
 }
 
+/* What the chip sustains, held against the table. */
+static void probe_it(doctor *d, const cli_where *w)
+{
+    cli_session s;
+    fa_rates r;
+    char text[512], date[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    fa_status st = cli_session_open(&s, d->c, w);
+    if (st == FA_OK)
+        st = fa_probe(s.ctx, &r);
+    if (st != FA_OK) {
+        tell(d, FAIL, "probes", "fagen bench and fagen verify tell more", "%s", message(text, sizeof text));
+    } else if (s.simulated) {
+        tell(d, OK, "probes", NULL, "their kernels are right; a simulator has no times");
+    } else {
+        const fa_arch *a = fa_context_arch(s.ctx);
+        const struct {
+            const char *name;
+            double measured, fitted;
+        } rows[] = { { "mma.sync, TFLOP/s", r.mma16 * 1e-12, a->fitted.mma16 * 1e-12 },
+                     { "wgmma, TFLOP/s", r.wgmma16 * 1e-12, a->fitted.wgmma16 * 1e-12 },
+                     { "exponentials, 1e12/s", r.exps * 1e-12, a->fitted.exps * 1e-12 },
+                     { "L2 reads, GB/s", r.l2_bytes * 1e-9, a->fitted.l2_bytes * 1e-9 },
+                     { "memory reads, GB/s", r.hbm_bytes * 1e-9, a->fitted.hbm_bytes * 1e-9 },
+                     { "a launch, us", r.launch * 1e6, a->fitted.launch * 1e6 },
+                     { "clock, MHz", r.clock * 1e-6, a->fitted.clock * 1e-6 } };
+        gmtime_r(&now, &utc);
+        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+        bool kept = fa_rates_save(fa_context_store(s.ctx), a->chip, date, &r);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            fa_text_fmt(&d->places, "%-22s %9.4g", rows[i].name, rows[i].measured);
+            if (rows[i].fitted > 0)
+                fa_text_fmt(&d->places, "   (%.4g where the model was fitted)", rows[i].fitted);
+            fa_text_str(&d->places, "\n");
+        }
+        tell(d, kept ? OK : WARN, "probes", "see the line of the cache", "%s of %s%s", "what the units sustain", a->chip,
+             kept ? ", kept for the model" : ", which could not be kept");
+        fa_text_free(&d->places);
+    }
+    cli_session_close(&s);
+}
+
 static int run(cli *c, const void *args, int n, char **words)
 {
     const doctor_args *a = args;
@@ -202,6 +254,8 @@ static int run(cli *c, const void *args, int n, char **words)
         test_it(&d, &a->where);
     else
         tell(&d, WARN, "self-test", "mend what is missing above", "left out");
+    if (a->probe)
+        probe_it(&d, &a->where);
     if (c->json)
         return cli_answer(c, json_pack("{s:s,s:s,s:o}", "fagen", FA_VERSION_STRING, "state", states[d.worst], "checks", d.checks), CLI_EXIT_OK);
     json_decref(d.checks);
@@ -210,7 +264,7 @@ static int run(cli *c, const void *args, int n, char **words)
 
 const cli_command cli_doctor = {
     .name = "doctor", .summary = "what is there and what is missing, with the fix",
-    .usage = "[--device DEVICE]",
+    .usage = "[--device DEVICE] [--probe]",
     .about = "Looks at the driver, the devices, NVRTC, the templates, the cache and the simulator, and compiles, runs and verifies one tiny "
              "kernel. Each line says OK, WARN or FAIL, where it looked, and what helps. Always exits 0: the lines are the answer.",
     .examples = "fagen doctor\nfagen doctor --json\nfagen doctor --device sim:sm_80",

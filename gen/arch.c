@@ -3,6 +3,7 @@
  * Limits per SM and block are those of the compute-capability table in the CUDA C++ Programming Guide. Rates marked as
  * derived are the data sheet's TFLOP/s over SMs and clock. "estimate" marks what no sheet states. */
 #include "arch.h"
+#include <math.h>
 #include <string.h>
 #include <strings.h>
 
@@ -38,7 +39,7 @@ static const fa_arch rows[] = {
       .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
       .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 132, .l2_bytes = 60 * MIB, .clock_ghz = 1.755,
       .mma16_flop = 2590, .mma_tf32_flop = 1295, .wgmma16_flop = 4096, .ffma_flop = 250, .exp_rate = 16, .issue_rate = 4,
-      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 4560,
+      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 4560, .fitted = { .mma16 = 600e12, .wgmma16 = 798e12, .hbm_bytes = 4560e9 },
       .source = "programming guide; measured on an H200: mma.sync 600 TFLOP/s, FFMA 125 and ex2 16 per clock and SM, read "
                 "4560 GB/s; wgmma: Hopper white paper; mma_tf32 (half of mma16), l2_gbs: estimate" },
     { .name = "sm_100a", .chip = "B200", .cc = 100,
@@ -112,6 +113,29 @@ const fa_arch *fa_arch_find(const char *name)
 const char *fa_arch_names(void)
 {
     return "sm_80, sm_86, sm_87, sm_89, sm_90a, sm_100a, sm_103a, sm_120a, sm_121a";
+}
+
+/* The number by which the table's must be multiplied; 1: it stays. */
+static double correction(double table, double measured, double fitted, bool is_fitted)
+{
+    double by = is_fitted ? (fitted > 0 ? measured / fitted : 1) : table > 0 ? measured / table : 1;
+    return measured > 0 && isfinite(by) && by > 0.25 && by < 4 ? by : 1;
+}
+
+void fa_arch_calibrate(fa_arch *a, const fa_rates *m)
+{
+    const fa_rates *f = &a->fitted;
+    bool fitted = f->mma16 > 0 || f->wgmma16 > 0;
+    double clocks = a->sm_count * a->clock_ghz * 1e9; /* of all SMs in a second, as the table sees it */
+    double mma = correction(a->mma16_flop * clocks, m->mma16, f->mma16, fitted);
+    a->mma16_flop *= mma;
+    a->mma_tf32_flop *= mma;
+    a->wgmma16_flop *= correction(a->wgmma16_flop * clocks, m->wgmma16, f->wgmma16, fitted);
+    a->exp_rate *= correction(a->exp_rate * clocks, m->exps, f->exps, fitted);
+    a->l2_gbs *= correction(a->l2_gbs * 1e9, m->l2_bytes, f->l2_bytes, fitted);
+    a->hbm_gbs *= correction(a->hbm_gbs * 1e9, m->hbm_bytes, f->hbm_bytes, fitted);
+    if (fitted && f->launch > 0 && m->launch > 0) /* what is not the launch's, the drain, stays */
+        a->launch_seconds = fmax(1e-6, FA_LAUNCH_SECONDS + m->launch - f->launch);
 }
 
 const fa_arch *fa_arch_of_cc(int major, int minor)

@@ -5,6 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* What a chip sustains, all units at once, as probes measure it: per second. 0 = not known. */
+typedef struct fa_rates {
+    double mma16, wgmma16;   /* FLOP: products of bf16, random data */
+    double exps;             /* ex2 */
+    double l2_bytes, hbm_bytes;
+    double launch;           /* seconds from one empty kernel to the next */
+    double clock;            /* Hz, under the products */
+} fa_rates;
+
 typedef struct fa_arch {
     char name[12];           /* "sm_80": the real architecture NVRTC compiles for, features included (sm_90a) */
     char chip[48];           /* the product the row describes, or the device's own name */
@@ -26,8 +35,17 @@ typedef struct fa_arch {
     double issue_rate;       /* instructions (of 32 lanes) per clock and SM */
     double smem_bytes_clk;   /* shared memory bytes per clock and SM */
     double l2_gbs, hbm_gbs;  /* bytes / 1e9 per second */
+    double launch_seconds;   /* of a step: driver, block scheduling, the last block's drain; 0 = FA_LAUNCH_SECONDS */
+    fa_rates fitted;         /* what probes gave on the chip that the model was fitted on; zeros: it was fitted on no chip of this arch */
     const char *source;      /* where the numbers come from; a literal */
 } fa_arch;
+
+#define FA_LAUNCH_SECONDS 3e-6
+
+/* Puts what probes gave on this very chip in place of the table's numbers. Where the model was fitted, a number changes by as much as the
+ * probe differs from that of the fitted chip; elsewhere the probe's takes its place. Rates that are not known, or differ more than
+ * fourfold, change nothing. */
+void fa_arch_calibrate(fa_arch *a, const fa_rates *measured);
 
 size_t fa_arch_count(void);
 const fa_arch *fa_arch_at(size_t i);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAUNCH_SECONDS 3e-6 /* of each step: driver, block scheduling, the last block's drain */
 #define SCHEDULERS 4        /* of an SM */
 /* With one warp per scheduler the matrix unit idles while that warp takes exponentials, and the other way round; with two
  * or more they alternate, and this share of the shorter phase still shows. Linear in between. */
@@ -208,7 +207,7 @@ static void estimate(fa_cost *out, const job *j, visits v)
     out->t_smem = all * smem;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
     out->t_hbm = hbm_bytes(p, a, out, s->pack, s->cluster, tiles, w->naive) / (a->hbm_gbs * 1e9);
-    out->seconds = LAUNCH_SECONDS * j->source.steps + corner(clocks / clock, fmax(out->t_l2, out->t_hbm));
+    out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * j->source.steps + corner(clocks / clock, fmax(out->t_l2, out->t_hbm));
 
     const struct {
         const char *name;

@@ -1,5 +1,6 @@
 /* workshop: opened with the context, used on a miss. */
 #include "workshop.h"
+#include "cache/rates.h"
 #include "context.h"
 #include "gen/error.h"
 #include <stdlib.h>
@@ -23,6 +24,9 @@ fa_status fa_workshop_open(fa_context *ctx, const fa_options *o, const fa_enviro
         ctx->template_dir = strdup(templates);
     if (!ctx->store || !ctx->compiler || (templates && templates[0] && !ctx->template_dir))
         return fa_fail(FA_NOMEM, "context: host memory");
+    fa_rates rates;
+    if (fa_rates_load(ctx->store, ctx->device.arch.chip, &rates))
+        fa_arch_calibrate(&ctx->device.arch, &rates);
     return FA_OK;
 }
 
