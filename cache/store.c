@@ -18,7 +18,9 @@
 
 void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...)
 {
-    if (!s->warn || (atomic_fetch_or(&s->told, (unsigned)cause) & (unsigned)cause))
+    unsigned kept = FA_CAUSE_PUT | FA_CAUSE_RECORD; /* what keeps out the one keeps out the other: one word for both */
+    unsigned told = (unsigned)cause & kept ? kept : (unsigned)cause;
+    if (!s->warn || (atomic_fetch_or(&s->told, told) & told))
         return;
     char message[512];
     va_list ap;

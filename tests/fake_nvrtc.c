@@ -1,11 +1,13 @@
 /* fake_nvrtc: a library with the names of NVRTC that "compiles" whatever it gets to the PTX in the file FAKE_NVRTC_PTX, in no time.
- * FAKE_NVRTC_LOG, where set, names a file that gets one byte for each compile. */
+ * One file per process, and no threads. FAKE_NVRTC_LOG, where set, names a file that gets one byte for each compile. */
 #include <fcntl.h>
 #include <nvrtc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define MOST (1 << 20) /* bytes of the file */
 
 #pragma GCC visibility push(default)
 
@@ -41,14 +43,20 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *option
     int fd = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
     if (fd >= 0 && (write(fd, "x", 1) != 1 || close(fd) != 0))
         return NVRTC_ERROR_COMPILATION;
-    FILE *f = path ? fopen(path, "rbe") : NULL;
-    if (!f)
-        return NVRTC_ERROR_COMPILATION;
-    p->ptx = calloc(1, 1 << 20);
-    if (p->ptx)
-        p->size = fread(p->ptx, 1, (1 << 20) - 1, f);
-    fclose(f);
-    return p->ptx ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
+    static char *kept; /* read once: a test may leave no descriptor for the second time */
+    static size_t size;
+    FILE *f = path && !kept ? fopen(path, "rbe") : NULL;
+    if (f) {
+        kept = calloc(1, MOST);
+        size = kept ? fread(kept, 1, MOST - 1, f) : 0;
+        fclose(f);
+    }
+    p->ptx = kept ? malloc(size + 1) : NULL;
+    if (!p->ptx)
+        return kept ? NVRTC_ERROR_OUT_OF_MEMORY : NVRTC_ERROR_COMPILATION;
+    memcpy(p->ptx, kept, size + 1);
+    p->size = size;
+    return NVRTC_SUCCESS;
 }
 
 nvrtcResult nvrtcDestroyProgram(nvrtcProgram *p)
