@@ -71,11 +71,15 @@ void cli_standing_print(const cli_standing *s, size_t n, const char *title, cons
         return;
     printf("\n");
     cli_heading(c, title);
-    cli_table_open(&t, ">time >behind quality >regs date config");
+    cli_table_open(&t, ">time >95_% >behind quality >regs date config");
     for (size_t i = 0; i < s->n && i < n; i++) {
         const fa_record *r = &s->r[i];
         fa_config_print(text, sizeof text, &r->config);
         cli_table_cell(&t, "%s", cli_show_seconds(r->seconds));
+        if (r->low > 0 && r->high > 0)
+            cli_table_cell(&t, "+-%.1f %%", 50 * (r->high - r->low) / r->seconds);
+        else
+            cli_table_cell(&t, "-");
         cli_table_cell(&t, "%.1f %%", 100 * (r->seconds / s->r[0].seconds - 1));
         cli_table_cell(&t, "%s", r->how == FA_MODELLED ? "the model" : r->quality ? fa_quality_name(r->quality) : "-");
         cli_table_cell(&t, "%d", r->regs);

@@ -1,4 +1,6 @@
 /* What the command answers: documents with the promised fields, numbers of the literature, the same bytes twice, real tensors. */
+#include "cache/record.h"
+#include "gen/problem.h"
 #include "test_cli_run.h"
 #include <criterion/criterion.h>
 #include <signal.h>
@@ -183,6 +185,45 @@ Test(cli_output, show_key)
     j = cli_json(words, 0);
     cr_expect(json_is_false(at(j, "same_today")), "another text has another key");
     json_decref(j);
+}
+
+/* A verified time of the simulator, which takes none itself. */
+static void on_record(fa_store *store, const char *config, double seconds, const char *date, bool verified)
+{
+    fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .seconds = seconds, .low = 0.99 * seconds, .high = 1.01 * seconds, .count = 9, .verified = verified, .regs = 111 };
+    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,b=1,hq=16,hkv=16,sq=1024,sk=1024"), FA_OK);
+    cr_assert_eq(fa_config_parse(&r.config, config), FA_OK, "%s", fa_last_error());
+    snprintf(r.chip, sizeof r.chip, "Simulated sm_80");
+    snprintf(r.arch, sizeof r.arch, "sm_80");
+    snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
+    snprintf(r.date, sizeof r.date, "%s", date);
+    cr_assert(fa_record_append(store, &r));
+}
+
+Test(cli_output, show_margin)
+{
+    static const char a[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=2,stages_v=2,order=0,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char b[] = "flash_fwd_mma:br=64,bc=64,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=8,ctas=1";
+    static const char wrong[] = "flash_fwd_mma:br=64,bc=48,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=0,lag=8,ctas=1";
+    fa_store *store = fa_store_open("cache", NULL, NULL);
+    on_record(store, a, 8e-6, "2026-01-01T00:00:00Z", true); /* overtaken by the newer one */
+    on_record(store, a, 10e-6, "2026-01-02T00:00:00Z", true);
+    on_record(store, b, 12e-6, "2026-01-03T00:00:00Z", true);
+    on_record(store, wrong, 5e-6, "2026-01-04T00:00:00Z", false);
+    fa_store_close(store);
+    json_t *j = cli_json("FAGEN_CACHE_DIR=cache show -d 64 -n 1024 --device sim:sm_80 --json", 0);
+    cr_expect_str_eq(json_string_value(at(j, "where")), "measured record");
+    cr_expect_str_eq(json_string_value(at(j, "config")), a);
+    cr_expect_eq(json_array_size(at(j, "on_record")), 2, "the newest of each, verified ones alone");
+    cr_expect_str_eq(json_string_value(at(j, "on_record.1.config")), b);
+    cr_expect_float_eq(json_number_value(at(j, "on_record.1.behind")), 0.2, 1e-9);
+    cr_expect_float_eq(json_number_value(at(j, "margin.measured")), 10e-6, 1e-12);
+    cr_expect_float_eq(json_number_value(at(j, "margin.next_measured")), 12e-6, 1e-12);
+    json_decref(j);
+    cli_result r = cli_run("FAGEN_CACHE_DIR=cache show -d 64 -n 1024 --device sim:sm_80");
+    cr_expect(strstr(r.out, "margin     20.0 % faster than the next of 2 on record (12.00 us, measured)"), "%s", r.out);
+    cr_expect(strstr(r.out, "On record for this chip") && strstr(r.out, "12.00 us  +-1.0 %  20.0 %"), "%s", r.out);
+    cli_result_free(&r);
 }
 
 /* The disassembler is handed a cubin; one that fails is told of. */
