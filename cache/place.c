@@ -25,10 +25,13 @@ int fa_place_dir(int at, const char *name, bool make, const char **trouble)
     int fd = openat(at, name, flags);
     if (fd < 0 && errno == ENOENT && make) {
         /* the loser of a race finds the winner's directory and checks it like any other */
-        if (mkdirat(at, name, 0700) != 0 && errno != EEXIST) {
+        int rc = mkdirat(at, name, 0700);
+        if (rc != 0 && errno != EEXIST) {
             *trouble = strerror(errno);
             return -1;
         }
+        if (rc == 0 && at != AT_FDCWD)
+            fsync(at); /* what is made to last inside a directory lasts only with it */
         fd = openat(at, name, flags);
     }
     if (fd < 0) {
