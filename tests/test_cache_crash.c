@@ -18,17 +18,7 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
-static void make(void)
-{
-    scratch_make();
-    if (access("/dev/shm", W_OK | X_OK) == 0) {
-        rmdir(scratch);
-        strcpy(scratch, "/dev/shm/fagen-test-XXXXXX");
-        if (!mkdtemp(scratch))
-            abort();
-    }
-}
-TestSuite(cache_crash, .init = make, .fini = scratch_remove, .timeout = 1800);
+TestSuite(cache_crash, .init = scratch_make_light, .fini = scratch_remove, .timeout = 1800);
 
 enum { OPS = 32, UNITS = 24, BODY = 700 };
 

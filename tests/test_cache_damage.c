@@ -1,18 +1,13 @@
 /* Everything that may happen to the file of a kernel: seen, compiled anew, repaired.
  *
  * FAGEN_TEST_FULL=1: every bit of the file of an attention kernel, some two millions, instead of a small kernel's. */
+#include "gen/problem.h"
 #include "test_cache_fake.h"
 #include <sys/wait.h>
 
 static void make(void)
 {
-    scratch_make();
-    if (access("/dev/shm", W_OK | X_OK) == 0) {
-        rmdir(scratch);
-        strcpy(scratch, "/dev/shm/fagen-test-XXXXXX");
-        if (!mkdtemp(scratch))
-            abort();
-    }
+    scratch_make_light();
     fake_make();
 }
 TestSuite(cache_damage, .init = make, .fini = scratch_remove, .timeout = 3600);
@@ -152,13 +147,15 @@ static fa_key real_entry(bool large)
     if (large) {
         fa_context *ctx;
         fa_options o = FA_OPTIONS_INIT;
-        fa_problem p = FA_PROBLEM_INIT;
+        fa_problem p = FA_PROBLEM_INIT, asked;
         fa_choice choice;
         fa_source s;
         o.cache_dir = below("shared-root");
         o.device = "sim:sm_80";
         p.dtype = FA_BF16;
         p.d = 64;
+        asked = p;
+        cr_assert_eq(fa_problem_normalize(&p, &asked), FA_OK);
         cr_assert_eq(fa_create(&ctx, &o), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_prepare(ctx, &p), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_choose(ctx, &p, &choice, &s), FA_OK);

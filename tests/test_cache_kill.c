@@ -14,18 +14,7 @@
 #include <dirent.h>
 #include <sys/mman.h>
 
-/* What is killed here does not take a disk with it: memory does for the files. */
-static void make(void)
-{
-    scratch_make();
-    if (access("/dev/shm", W_OK | X_OK) == 0) {
-        rmdir(scratch);
-        strcpy(scratch, "/dev/shm/fagen-test-XXXXXX");
-        if (!mkdtemp(scratch))
-            abort();
-    }
-}
-TestSuite(cache_kill, .init = make, .fini = scratch_remove, .timeout = 3600);
+TestSuite(cache_kill, .init = scratch_make_light, .fini = scratch_remove, .timeout = 3600);
 
 enum { KEYS = 16, PARCEL = 5, LINES = 2000 };
 

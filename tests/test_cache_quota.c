@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-TestSuite(cache_quota, .init = scratch_make, .fini = scratch_remove, .timeout = 120);
+TestSuite(cache_quota, .init = scratch_make_light, .fini = scratch_remove, .timeout = 120);
 
 #define BODY 4096
 

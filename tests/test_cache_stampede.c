@@ -15,7 +15,7 @@ static atomic_int *arrived;
 
 static void make(void)
 {
-    scratch_make();
+    scratch_make_light();
     fake_make();
     arrived = mmap(NULL, sizeof *arrived, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (arrived == MAP_FAILED)
