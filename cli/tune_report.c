@@ -88,10 +88,13 @@ static void tell_candidates(const cli *c, const json_t *r)
     line(c, "tried", &t);
 }
 
-/* "+3.4 %", "-0.2 %" */
+/* "+3.4 %", "-0.03 %", "same" */
 static const char *percent(double x, char buf[16])
 {
-    snprintf(buf, 16, "%+.1f %%", 100 * x);
+    if (x == 0)
+        snprintf(buf, 16, "same");
+    else
+        snprintf(buf, 16, fabs(x) < 0.0005 ? "%+.2f %%" : "%+.1f %%", 100 * x);
     return buf;
 }
 
