@@ -50,7 +50,7 @@ fa_status fa_searching_lab(fa_searching *s)
     else if (s->opt.worker)
         st = fa_lab_open_child(&s->lab, s->site, &s->t->problem, s->opt.worker, s->opt.hang, &s->t->counts.lost);
     else
-        st = fa_lab_open(&s->lab, s->site->ctx, &s->t->problem, true);
+        st = fa_lab_open(&s->lab, s->site, &s->t->problem, true);
     s->contest.lab = s->lab;
     return st;
 }

@@ -218,7 +218,7 @@ static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
     child_lab *l = (child_lab *)lab;
     fa_status st = FA_OK;
     if (!l->here)
-        st = fa_lab_open(&l->here, l->site->ctx, &l->problem, false);
+        st = fa_lab_open(&l->here, l->site, &l->problem, false);
     return st == FA_OK ? fa_lab_sample(l->here, c, warm) : st;
 }
 
@@ -271,5 +271,5 @@ fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem 
     if (!site->ctx)
         return st;
     fa_log_say(fa_context_log(site->ctx), FA_LOG_WARN, "candidates are tried in this process, not in a child: %s", why);
-    return fa_lab_open(out, site->ctx, p, true);
+    return fa_lab_open(out, site, p, true);
 }

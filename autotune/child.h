@@ -24,5 +24,5 @@
 fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost);
 
 /* The child's side: serves until in ends. FA_DEVICE when a candidate has made the context unusable. It dies with its parent. */
-fa_status fa_child_serve(fa_context *ctx, FILE *in, FILE *out);
+fa_status fa_child_serve(const fa_site *site, FILE *in, FILE *out);
 #endif

@@ -60,8 +60,9 @@ void fa_lab_partner(fa_lab *lab, int pid)
     fa_nvml_expect(((device_lab *)lab)->nvml, &pid, pid ? 1 : 0);
 }
 
-fa_status fa_lab_open(fa_lab **out, fa_context *ctx, const fa_problem *p, bool judges)
+fa_status fa_lab_open(fa_lab **out, const fa_site *site, const fa_problem *p, bool judges)
 {
+    fa_context *ctx = site->ctx;
     const fa_device *device = fa_context_device(ctx);
     char bus[32] = "";
     device_lab *d = calloc(1, sizeof *d);
@@ -71,7 +72,7 @@ fa_status fa_lab_open(fa_lab **out, fa_context *ctx, const fa_problem *p, bool j
     d->lab = (fa_lab){ .judge = judge, .sample = sample, .gauge = gauge, .alive = alive, .close = close_device };
     d->ctx = ctx;
     d->judges = judges;
-    bool timed = !device->driver->takes_ptx;
+    bool timed = site->timed;
     fa_status st = judges ? fa_referee_open(&d->referee, ctx, p, timed) : FA_OK;
     if (st == FA_OK && timed)
         st = fa_bench_open(&d->bench, ctx, p);

@@ -19,9 +19,9 @@ struct fa_lab {
     void *user;
 };
 
-/* The device of a context. p: normalized, its shape filled. judges false: only what was verified elsewhere is timed here. The simulator
- * has no times: there it only judges. */
-fa_status fa_lab_open(fa_lab **out, fa_context *ctx, const fa_problem *p, bool judges);
+/* The device of a site, which stays where it is. p: normalized, its shape filled. judges false: only what was verified elsewhere is timed
+ * here. On a site that is not timed, the simulator, it only judges. */
+fa_status fa_lab_open(fa_lab **out, const fa_site *site, const fa_problem *p, bool judges);
 /* A process of ours that uses the same device, as long as it lives; 0 = none. Of a lab of fa_lab_open alone. */
 void fa_lab_partner(fa_lab *lab, int pid);
 void fa_lab_close(fa_lab *lab); /* NULL is fine */

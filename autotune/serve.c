@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 typedef struct server {
-    fa_context *ctx;
+    const fa_site *site;
     FILE *out;
     fa_lab *lab;
     fa_problem problem;
@@ -42,7 +42,7 @@ static fa_status set_problem(server *v, const char *text)
     if (st != FA_OK)
         return st;
     fa_problem_fill_shape(&v->problem);
-    st = fa_lab_open(&v->lab, v->ctx, &v->problem, true);
+    st = fa_lab_open(&v->lab, v->site, &v->problem, true);
     if (st == FA_OK)
         fa_lab_partner(v->lab, (int)getppid());
     return st;
@@ -55,7 +55,7 @@ static fa_status judge(server *v, const char *text)
         return fa_fail(FA_INVALID, "judge before problem");
     fa_status st = fa_config_parse(&v->c.config, text);
     if (st == FA_OK)
-        st = fa_plan_make(v->ctx, &v->problem, &v->c.config, "tuned", &v->c.plan);
+        st = fa_plan_make(v->site->ctx, &v->problem, &v->c.config, "tuned", &v->c.plan);
     return st == FA_OK ? fa_lab_judge(v->lab, &v->c) : st;
 }
 
@@ -63,6 +63,7 @@ static void take_times(server *v, const char *text)
 {
     int n = atoi(text);
     fa_status st = v->lab && n > 0 && n <= FA_SAMPLES_MAX ? FA_OK : fa_fail(FA_INVALID, "time %.20s; accepted: 1 to %d, after judge", text, FA_SAMPLES_MAX);
+    v->c.samples.n = 0;
     if (st == FA_OK)
         st = fa_lab_first(v->lab, &v->c, n, 0);
     if (st != FA_OK) {
@@ -76,9 +77,9 @@ static void take_times(server *v, const char *text)
     fputc('\n', v->out);
 }
 
-fa_status fa_child_serve(fa_context *ctx, FILE *in, FILE *out)
+fa_status fa_child_serve(const fa_site *site, FILE *in, FILE *out)
 {
-    server v = { .ctx = ctx, .out = out };
+    server v = { .site = site, .out = out };
     char *line = NULL;
     size_t cap = 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);

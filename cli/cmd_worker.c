@@ -6,9 +6,12 @@
 typedef struct worker_args {
     cli_common common;
     cli_where where;
+    bool timed;
 } worker_args;
 
-static const cli_group groups[] = { CLI_WHERE(worker_args), CLI_COMMON, { NULL, NULL, 0 } };
+/* No help: not told of. A simulator's times say nothing, but a test may want to see them taken. */
+static const cli_option options[] = { { .name = "timed", .at = offsetof(worker_args, timed) }, { .name = NULL } };
+static const cli_group groups[] = { { "For tests", options, 0 }, CLI_WHERE(worker_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 static int run(cli *c, const void *args, int n, char **words)
 {
@@ -18,7 +21,9 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_status st = cli_session_open(&s, c, &a->where);
     if (st != FA_OK)
         return cli_fail(c, st);
-    st = fa_child_serve(s.ctx, stdin, stdout);
+    fa_site site = fa_site_of(s.ctx);
+    site.timed |= a->timed;
+    st = fa_child_serve(&site, stdin, stdout);
     if (st != FA_OK) /* nothing on a context that is gone can be given back */
         return cli_exit_of(st);
     cli_session_close(&s);

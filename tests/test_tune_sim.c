@@ -107,3 +107,40 @@ Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_
     fa_records_free(&rs);
     fa_destroy(ctx);
 }
+
+/* The simulator's clock says nothing of a chip, but everything between a candidate and its record is the same as on one. */
+static void tune_with_times(char *const *worker)
+{
+    fa_context *ctx = context(NULL);
+    fa_problem p;
+    fa_tuning t;
+    fa_site site = fa_site_of(ctx);
+    fa_search_options o = { .limit = 2, .strategy = "exhaustive", .worker = worker, .unseeded = true };
+    site.timed = true;
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=32,b=1,hq=1,hkv=1,sq=32,sk=32"), FA_OK);
+    cr_assert_eq(fa_search(&site, &p, &o, &t), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(t.how, FA_MEASURED);
+    cr_assert(t.n >= 2 && t.n <= 3, "%zu", t.n);
+    cr_assert_eq(t.counts.verified, t.n);
+    cr_assert_eq(t.counts.timed, t.n);
+    cr_assert_eq(t.counts.lost, 0);
+    cr_assert(t.winner && t.winner->verified && t.winner->seconds > 0 && t.winner->count >= 3 && t.winner->quality != FA_QUALITY_UNTOLD);
+    fa_records rs = fa_records_load(fa_context_store(ctx), site.arch->chip, &p);
+    cr_assert_geq(rs.n, t.n);
+    for (size_t i = 0; i < rs.n; i++)
+        cr_assert(rs.r[i].verified && rs.r[i].seconds > 0 && rs.r[i].count > 0);
+    fa_records_free(&rs);
+    fa_tuning_free(&t);
+    fa_destroy(ctx);
+}
+
+Test(tune_sim, verified_timed_and_recorded, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    tune_with_times(NULL);
+}
+
+Test(tune_sim, the_same_in_a_child, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    char *worker[] = { getenv("FAGEN_COMMAND"), "worker", "--device", "sim:sm_80", "--timed", NULL };
+    tune_with_times(worker);
+}
