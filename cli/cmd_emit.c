@@ -55,6 +55,8 @@ static const cli_option bundle_options[] = {
     { .name = "name", .kind = &cli_text, FIELD(name), .value = "NAME", .help = "of the fa_bundle in it (default: the file's name up to its dot)" },
     { .name = "chip", .kind = &cli_text, FIELD(chip), .value = "NAME",
       .help = "whose measured records and shipped winners count, as 'NVIDIA H200' (default: the GPU of that arch in this machine)" },
+    { .name = "threads", .letter = 'j', .kind = &cli_int, FIELD(threads), .value = "N", .help = "compile threads (default: one per core, at most 8)",
+      .min = 1, .max = 64 },
     { .name = NULL },
 };
 static const cli_group groups[] = { { "The problem; lists, for a bundle, give every combination", problem_options, 0 },

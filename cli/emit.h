@@ -16,6 +16,7 @@ typedef struct emit_args {
     int32_t format;
     bool bundle;
     const char *name, *chip, *grid;
+    int32_t threads;
 } emit_args;
 
 #define EMIT_PROBLEMS 256

@@ -1,6 +1,7 @@
 /* emit_bundle: chooses, compiles and writes: what fa_launch would run on each arch, as one C file. */
 #include "bundle.h"
 #include "emit.h"
+#include "emit_batch.h"
 #include "file.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -90,25 +91,46 @@ static fa_status pick(const emit_args *a, fa_context *ctx, const fa_problem *p, 
     return st == FA_OK ? fa_render_in(ctx, p, &out->config, s) : st;
 }
 
-static fa_status add(cli *c, const emit_args *a, cli_bundle *b, fa_context *ctx, const target *t, const fa_problem *p)
+/* Chosen and rendered; compiled later. */
+static fa_status plan(const emit_args *a, emit_batch *batch, fa_context *ctx, const target *t, const fa_problem *p)
+{
+    char line[256];
+    emit_job j = { .problem = *p, .arch = t->arch, .ptx = t->ptx };
+    fa_status st = pick(a, ctx, p, &j.choice, &j.source);
+    if (st == FA_OK)
+        st = emit_batch_add(batch, &j);
+    if (st == FA_OK)
+        return FA_OK;
+    fa_source_free(&j.source);
+    fa_problem_print(line, sizeof line, p);
+    return fa_wrap(st, "%s on %s", line, t->arch->name);
+}
+
+/* What was compiled, into the bundle. */
+static fa_status keep(cli *c, cli_bundle *b, emit_job *j)
 {
     char line[256], why[400];
-    fa_choice choice;
-    fa_source s = { 0 };
-    fa_entry e = { .ptx = 0 };
-    fa_problem_print(line, sizeof line, p);
-    fa_status st = pick(a, ctx, p, &choice, &s);
-    if (st == FA_OK)
-        st = fa_build_image(fa_context_store(ctx), fa_context_compiler(ctx), &s, t->arch->name,
-                            FA_IMAGE_LEAN | (t->ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN), (fa_subject){ p, &choice.config }, false, &e, NULL);
-    if (st == FA_OK) {
-        cli_note(c, "%s%s: %s: %s: %s, %zu bytes", t->arch->name, t->ptx ? " (PTX)" : "", line, choice.where, choice.why, e.image_size);
-        snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
-        st = cli_bundle_add(b, p, &choice.config, why, &s, &e);
-    }
-    fa_entry_free(&e);
-    fa_source_free(&s);
-    return fa_wrap(st, "%s on %s", line, t->arch->name);
+    fa_problem_print(line, sizeof line, &j->problem);
+    cli_note(c, "%s%s: %s: %s: %s, %zu bytes", j->arch->name, j->ptx ? " (PTX)" : "", line, j->choice.where, j->choice.why, j->entry.image_size);
+    snprintf(why, sizeof why, "%s: %s", j->choice.where, j->choice.why);
+    return cli_bundle_add(b, &j->problem, &j->choice.config, why, &j->source, &j->entry);
+}
+
+static void warn(void *user, const char *message)
+{
+    cli_note(user, "%s", message);
+}
+
+static fa_status compile(cli *c, const emit_args *a, emit_batch *batch, cli_bundle *b)
+{
+    fa_store *store = fa_store_open(NULL, warn, c);
+    fa_compiler *compiler = fa_compiler_open(NULL);
+    fa_status st = store && compiler ? emit_batch_run(batch, store, compiler, a->threads) : fa_fail(FA_NOMEM, "no memory for a compiler");
+    for (size_t i = 0; st == FA_OK && i < batch->n; i++)
+        st = keep(c, b, &batch->job[i]);
+    fa_compiler_close(compiler);
+    fa_store_close(store);
+    return st;
 }
 
 static fa_status gather(cli *c, const emit_args *a, cli_bundle *b)
@@ -116,6 +138,7 @@ static fa_status gather(cli *c, const emit_args *a, cli_bundle *b)
     static fa_problem problem[EMIT_PROBLEMS];
     size_t n = 0;
     target t;
+    emit_batch batch = { .n = 0 };
     fa_status st = emit_problems(a, problem, &n);
     const char *list = a->arch ? a->arch : "sm_80";
     size_t targets = 0;
@@ -131,9 +154,12 @@ static fa_status gather(cli *c, const emit_args *a, cli_bundle *b)
         if (st == FA_OK) /* the simulator's own numbers are those of no chip */
             fa_context_pretend(ctx, fa_context_driver(ctx)->takes_ptx ? t.arch : NULL, a->chip);
         for (size_t i = 0; st == FA_OK && i < n; i++)
-            st = add(c, a, b, ctx, &t, &problem[i]);
+            st = plan(a, &batch, ctx, &t, &problem[i]);
         fa_destroy(ctx);
     }
+    if (st == FA_OK)
+        st = compile(c, a, &batch, b);
+    emit_batch_free(&batch);
     return st;
 }
 

@@ -46,6 +46,8 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     if (o.sram_budget < 0)
         return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted: bytes, or 0 for all that the chip offers",
                        o.sram_budget);
+    if (o.bundle_only != 0 && o.bundle_only != 1)
+        return fa_fail(FA_INVALID, "options: bundle_only is %d; accepted: 0, 1", o.bundle_only);
     if (o.cache_limit < -1)
         return fa_fail(FA_INVALID, "options: cache_limit is %lld; accepted: bytes, 0 for 1 GiB, or -1 for any amount",
                        (long long)o.cache_limit);

@@ -185,6 +185,10 @@ Test(runtime_shelf, several_bundles_and_none)
     OK(fa_launch(ctx, &a, NULL));
     cr_expect_eq((int)fake_last().block, 64);
     fa_destroy(ctx);
+    fa_options o = FA_OPTIONS_INIT;
+    o.bundle_only = 2;
+    cr_expect_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "bundle_only is 2; accepted: 0, 1"), "%s", fa_last_error());
     ctx = context(empty, 1, 8, 0, 0, 0);
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_NO_KERNEL);
     cr_expect(strstr(fa_last_error(), "hold 0 rows"), "%s", fa_last_error());
