@@ -136,7 +136,7 @@ void explore_simulate(explore *e, const cli *c, int n)
     }
     quiet.quiet = true;
     snprintf(device, sizeof device, "sim:%s", e->arch->name);
-    fa_status st = cli_session_open(&s, &quiet, &(cli_where){ .device = device, .sram = e->budget });
+    fa_status st = cli_session_open(&s, &quiet, &(cli_where){ .device = device, .sram = e->budget < e->arch->smem_block ? e->budget : 0 });
     if (st != FA_OK)
         tell_why(e, "");
     sim_get_options(&before);

@@ -17,7 +17,7 @@ static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_shelf_fit fit,
         snprintf(other, sizeof other, " (%s for %s, rows at multiples of %d bytes)", r->image->ptx ? "PTX" : "a cubin", r->image->arch,
                  r->problem.align);
     *out = (fa_choice){.config = r->config, .where = "bundle", .shelf = r};
-    snprintf(out->why, sizeof out->why, "of the bundle %.40s by fagen %.12s%s: %.120s", r->bundle->name, r->bundle->version, other, r->row->why);
+    snprintf(out->why, sizeof out->why, "of the bundle %.40s by fagen %.12s%s: %.80s", r->bundle->name, r->bundle->version, other, r->row->why);
     if (source)
         fa_shelf_source(source, r->image);
     return true;

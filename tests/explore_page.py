@@ -25,7 +25,7 @@ def check(holds, what):
 
 
 def wait(condition, what):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 20
     while time.monotonic() < end:
         value = condition()
         if value:

@@ -40,7 +40,7 @@ function drawConvergence() {
   const box = byId("convergence"), list = searches(), best = Math.min(...list.map((s) => s.steps[s.steps.length - 1][1]));
   const most = Math.max(...list.map((s) => s.steps[s.steps.length - 1][0]));
   for (const s of list) s.points = s.steps.map(([k, us]) => [k, 100 * best / us]);
-  const least = Math.min(...list.flatMap((s) => s.points.map((p) => p[1])));
+  const least = leastOf(list.flatMap((s) => s.points.map((p) => p[1])));
   const x = { min: 1, max: Math.max(2, most), log: true, write: (v) => whole(v), title: "configs tried" };
   const y = { min: Math.max(0, Math.floor(least / 10) * 10 - 5), max: 104, write: (v) => digits(v, 3) + " %", title: "speed of the best so far" };
   const f = frame(box, x, y, 0.66), points = [];

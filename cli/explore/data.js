@@ -54,6 +54,10 @@ const csvText = () => {
   return lines.join("\n") + "\n";
 };
 
+// Of lists too long for Math.min(...list).
+const leastOf = (list) => list.reduce((a, b) => Math.min(a, b), Infinity);
+const mostOf = (list) => list.reduce((a, b) => Math.max(a, b), -Infinity);
+
 // Numbers for people. Thin blanks part thousands.
 
 function digits(x, n) {

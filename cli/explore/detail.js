@@ -43,7 +43,7 @@ function otherConfigs(list) {
   const rows = list.slice(1, 1 + most).map((c) => {
     const differs = D.families[c.f].tunables.filter((t, k) => c.v[k] !== best.v[k]).map((t) => t.name + "=" + tunable(c, t.name)).join(" ");
     const us = timeOf(c, state.clock), time = h("b", {}, showTime(us ?? c.model_us) + (us === null ? " by the model" : ""));
-    return h("li", {}, h("button", { type: "button", class: "plain", onclick: () => { state.config = c.i; drawDetail(); drawRoofline(); } },
+    return h("li", {}, h("button", { type: "button", class: "plain", onclick: () => { state.config = c.i; drawDetail(); markChosen(); } },
       time, " ", h("span", {}, differs)));
   });
   if (!rows.length) return null;

@@ -46,15 +46,13 @@ function layers() {
   return LAYERS.filter((layer) => (!layer.simulated || D.counters.length) && (!layer.warm || configs.some((c) => c.warm_us !== null)));
 }
 
-// The unit in which the cells of the time layer are written: that of the fastest.
-function scaled(us) {
-  return us / timeUnit().factor;
-}
-
-function timeUnit() {
-  const best = Math.min(...shown().map((c) => timeOf(c, state.clock) ?? Infinity));
+// The unit in which the cells of the time layers are written: that of the fastest.
+function timeUnit(list) {
+  const best = list.reduce((least, c) => Math.min(least, timeOf(c, state.clock) ?? Infinity), Infinity);
   return best >= 1e6 ? { factor: 1e6, name: "s" } : best >= 1e3 ? { factor: 1e3, name: "ms" } : { factor: 1, name: "µs" };
 }
+
+const scaled = (us) => us / state.unit.factor;
 
 const layerOf = (key) => LAYERS.find((layer) => layer.key === key);
 

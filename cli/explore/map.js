@@ -17,14 +17,15 @@ function tileName(t) {
 }
 
 // The configs of the family that have the chosen values of the other tunables.
-function shown() {
-  return configs.filter((c) => c.f === state.family && Object.entries(state.filters).every(([name, v]) => v === null || tunable(c, name) === v));
+function sifted() {
+  const held = Object.entries(state.filters).filter(([, v]) => v !== null);
+  return configs.filter((c) => c.f === state.family && held.every(([name, v]) => tunable(c, name) === v));
 }
 
 // By tile: its configs, the fastest first.
 function grouped() {
   const groups = new Map();
-  for (const c of shown()) {
+  for (const c of state.shown) {
     const key = placeOf(c, 0) + "," + placeOf(c, 1);
     if (!groups.has(key)) groups.set(key, []);
     groups.get(key).push(c);
@@ -109,7 +110,7 @@ function drawLegend(layer, scale, kinds) {
   const bar = h("span", { class: "bar", "aria-hidden": "true" });
   bar.style.backgroundImage = `linear-gradient(to right, ${RAMP.map(css).join(", ")})`;
   const [dark, light] = layer.bright === "low" ? [scale.high, scale.low] : [scale.low, scale.high];
-  const unit = layer.key === "time" || layer.warm ? timeUnit().name : layer.unit;
+  const unit = layer.key === "time" || layer.warm ? state.unit.name : layer.unit;
   const kind = (name, text) => (kinds.has(name) ? h("span", { class: "kind" }, h("span", { class: "swatch " + name }), text) : null);
   put("legend",
     scale.known ? h("span", { class: "ramp" }, `${layer.ends[0]} ${layer.tell(dark)}`, bar, `${layer.tell(light)} ${layer.ends[1]}`) : h("span", {}, "no values"),
@@ -135,8 +136,7 @@ function chooseCell(cell, speak) {
   showTip(() => cell.getBoundingClientRect(), tileTip(state.tile), true);
   if (speak) say(cell.getAttribute("aria-label"));
   drawDetail();
-  drawRoofline();
-  drawConvergence();
+  markChosen();
 }
 
 const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };

@@ -1,6 +1,6 @@
 // page: what is chosen, the controls that choose it, and the words around the figures.
 
-const state = { family: 0, layer: "time", clock: hasTimes ? "measured" : "model", filters: {}, tile: null, config: null, groups: new Map(), bytes: "l2",
+const state = { family: 0, layer: "time", clock: hasTimes ? "measured" : "model", filters: {}, tile: null, config: null, shown: [], groups: new Map(), unit: null, bytes: "l2",
   sort: { key: hasTimes ? "measured" : "model", down: false }, rows: PAGE };
 
 const leader = () => state.best;
@@ -20,8 +20,11 @@ function setLayer(key) {
   drawMap();
 }
 
+// What follows from the family, the clock and the tunables that are held.
 function regroup() {
-  state.best = configs.slice().sort(byTime(state.clock))[0];
+  state.best = configs.reduce((a, b) => (byTime(state.clock)(a, b) <= 0 ? a : b));
+  state.shown = sifted();
+  state.unit = timeUnit(state.shown);
   state.groups = grouped();
 }
 
@@ -49,7 +52,7 @@ function setFamily(f) {
 }
 
 function chooseBest() {
-  const best = shown().sort(byTime(state.clock))[0];
+  const best = state.shown.slice().sort(byTime(state.clock))[0];
   state.tile = best ? tileAt(placeOf(best, 0), placeOf(best, 1)) : null;
   state.config = best ? best.i : null;
 }

@@ -19,8 +19,8 @@ function roofPoints(f, list) {
 function l2Rates() {
   const rates = new Map();
   D.families.forEach((family, f) => {
-    const most = Math.max(0, ...configs.filter((c) => c.f === f && c.l2_us).map((c) => c.bytes / c.l2_us / 1e3 / Math.min(1, c.grid / D.arch.sms))), gbs = Number(most.toPrecision(3));
-    if (gbs) rates.set(gbs, [...(rates.get(gbs) ?? []), family.name]);
+    const most = mostOf(configs.filter((c) => c.f === f && c.l2_us).map((c) => c.bytes / c.l2_us / 1e3 / Math.min(1, c.grid / D.arch.sms))), gbs = Number(most.toPrecision(3));
+    if (gbs > 0) rates.set(gbs, [...(rates.get(gbs) ?? []), family.name]);
   });
   return [...rates].map(([gbs, names]) => ["l2", gbs, rates.size > 1 ? "L2, " + names.join(", ") : "L2"]);
 }
@@ -41,13 +41,28 @@ function roofs(x, y) {
   return lines;
 }
 
+let roofFrame = null; // of the figure as it is drawn
+
+const placeIn = (f, c, dy) => [f.x(D.flops / bytesOf(c)), f.y(tflopsOf(timeOf(c, state.clock))) + dy];
+
+// The ring around the chosen config, if it has a time.
+function markChosen() {
+  const c = configs[state.config ?? leader().i];
+  roofFrame.plot.querySelector(".chosen")?.remove();
+  if (!c || timeOf(c, state.clock) === null) return;
+  const ring = SHAPES[c.f ? "square" : "circle"](...placeIn(roofFrame, c, 0), 6.5);
+  ring.setAttribute("class", "chosen");
+  roofFrame.plot.append(ring);
+}
+
 function drawRoofline() {
   const box = byId("roofline"), list = configs.filter((c) => timeOf(c, state.clock) !== null), naive = { x: D.flops / D.naive.bytes, y: tflopsOf(D.naive.model_us) };
   const xs = [naive.x, ...list.map((c) => D.flops / bytesOf(c))], ys = [naive.y, ...list.map((c) => tflopsOf(timeOf(c, state.clock)))];
   const peak = Math.max(...D.arch.peaks.map((p) => p.tflops));
-  const x = { min: Math.min(...xs) / 2, max: Math.max(Math.max(...xs) * 2, peak * 1e3 / D.arch.hbm_gbs * 2), log: true, write: (v) => digits(v, 2),
+  const x = { min: leastOf(xs) / 2, max: Math.max(mostOf(xs) * 2, peak * 1e3 / D.arch.hbm_gbs * 2), log: true, write: (v) => digits(v, 2),
     title: state.bytes === "l2" ? "FLOP per byte asked of global memory" : "FLOP per byte from HBM" };
-  const y = { min: Math.min(...ys) / 1.6, max: Math.max(peak, D.arch.exp_tflops < 1.4 * peak ? D.arch.exp_tflops : 0) * 1.5, log: true, write: (v) => digits(v, 2), title: "TFLOP/s" };
+  const y = { min: leastOf(ys) / 1.6, max: Math.max(peak, D.arch.exp_tflops < 1.4 * peak ? D.arch.exp_tflops : 0) * 1.5, log: true,
+    write: (v) => digits(v, 2), title: "TFLOP/s" };
   const f = frame(box, x, y, 0.66);
   const points = roofPoints(f, list).reverse();
   for (const line of roofs(x, y)) {
@@ -63,13 +78,11 @@ function drawRoofline() {
   }
   for (const p of points)
     f.plot.append(shapeAt(f, p.c.f ? "square" : "circle", p.x, p.y, 3.2, { class: "point" + (p.c.f === state.family ? " own" : "") }));
-  const best = configs.slice().sort(byTime(state.clock))[0], chosen = configs[state.config ?? best.i];
-  const place = (c) => [D.flops / bytesOf(c), tflopsOf(timeOf(c, state.clock))];
-  if (chosen && timeOf(chosen, state.clock) !== null) f.plot.append(shapeAt(f, chosen.f ? "square" : "circle", ...place(chosen), 6.5, { class: "chosen" }));
   f.plot.append(shapeAt(f, "triangle", naive.x, naive.y, 6, { class: "naive" }));
   label(f, f.x(naive.x) + 11, f.y(naive.y) + 15, "naive");
-  const [bx, by] = place(best);
-  label(f, f.x(bx), f.y(by) - 9, "★", { "text-anchor": "middle" });
+  label(f, ...placeIn(f, leader(), -9), "★", { "text-anchor": "middle" });
+  roofFrame = f;
+  markChosen();
   const walk = points.map((p) => ({ x: p.x, y: p.y, choose: () => chooseConfig(p.c), text: () => configText(p.c) + ", " + digits(p.y, 4) + " TFLOP/s",
     tip: () => tipLines(digits(p.y, 4) + " TFLOP/s " + marksOf(p.c).join(""), configRows(p.c), configText(p.c).replace(/,/g, ", ") + (p.like ? ` · and ${p.like} more here` : "")) }));
   walk.push({ ...naive, text: () => "naive attention, " + digits(naive.y, 3) + " TFLOP/s", tip: () => tipLines("Naive attention", [["time", showTime(D.naive.model_us)],

@@ -29,7 +29,7 @@ function compare(column) {
 
 function drawTable() {
   const columns = TABLE.filter((column) => !column.only || column.only()), sorted = columns.find((column) => column.key === state.sort.key);
-  const list = shown().sort(compare(sorted)), some = list.slice(0, state.rows);
+  const list = state.shown.slice().sort(compare(sorted)), some = list.slice(0, state.rows);
   const head = h("thead", {}, h("tr", {}, ...columns.map((column) => h("th", { scope: "col", class: column.text ? "" : "number", title: column.about,
     "aria-sort": column === sorted ? (state.sort.down ? "descending" : "ascending") : "none" },
     h("button", { type: "button", class: "plain", "data-key": column.key, onclick: () => sortBy(column.key) }, ...lowered(column.title),
