@@ -62,7 +62,7 @@ add_library(fagen_launch STATIC ${fa_launch})
 set_target_properties(fagen_launch PROPERTIES LINKER_LANGUAGE C)
 set_source_files_properties(${fa_launch} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 
-# The package: find_package(fagen) gives fagen::fagen (shared), fagen::static, fagen::launch, fagen::command and fagen_bundle(); pkg-config knows fagen.
+# The package: find_package(fagen) gives fagen::fagen (shared), fagen::static, fagen::launch, fagen::command and fagen_bundle(); pkg-config knows fagen and fagen_launch.
 include(CMakePackageConfigHelpers)
 set(fa_package ${CMAKE_INSTALL_LIBDIR}/cmake/fagen)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fagenConfig.cmake.in ${CMAKE_BINARY_DIR}/package/fagenConfig.cmake
@@ -70,9 +70,10 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fagenConfig.cmake.in ${C
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/fagenConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 file(RELATIVE_PATH fa_pc_root /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen.pc.in ${CMAKE_BINARY_DIR}/package/fagen.pc @ONLY)
+configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen_launch.pc.in ${CMAKE_BINARY_DIR}/package/fagen_launch.pc @ONLY)
 install(FILES runtime/fagen.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(TARGETS fagen_archive fagen_shared fagen_launch ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_BINARY_DIR}/package/fagenConfig.cmake ${CMAKE_BINARY_DIR}/package/fagenConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/fagenBundle.cmake DESTINATION ${fa_package})
-install(FILES ${CMAKE_BINARY_DIR}/package/fagen.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_BINARY_DIR}/package/fagen.pc ${CMAKE_BINARY_DIR}/package/fagen_launch.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
