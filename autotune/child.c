@@ -27,8 +27,11 @@ typedef struct child_lab {
     int in_a_row;
     pid_t pid;                  /* 0 = there is none */
     int fd;
-    char line[LINE];            /* what was read; the answer is its first line */
-    size_t have;
+    bool fresh;                 /* it was told the problem, and has not yet said that it is ready */
+    bool never;                 /* none was ever ready: candidates are tried in this process */
+    bool once;                  /* one was ready */
+    char line[LINE];            /* what was read: the answer, ended by a 0 where its newline was, and what came behind it */
+    size_t have, used;          /* bytes; of them the answer's */
     fa_gauge seen;              /* by the child */
 } child_lab;
 
@@ -78,8 +81,18 @@ static fa_status lose(child_lab *l, fa_status st, const char *what)
 static fa_status hear(child_lab *l, double seconds)
 {
     double until = now() + seconds;
-    l->have = 0;
+    l->have -= l->used;
+    memmove(l->line, l->line + l->used, l->have);
+    l->used = 0;
     for (;;) {
+        char *end = memchr(l->line, '\n', l->have);
+        if (end) {
+            *end = 0;
+            l->used = (size_t)(end - l->line) + 1;
+            return FA_OK;
+        }
+        if (l->have == LINE - 1)
+            return lose(l, FA_DEVICE, "an answer without an end");
         struct pollfd p = { .fd = l->fd, .events = POLLIN };
         double left = until - now();
         int r = left > 0 ? poll(&p, 1, (int)fmin(ceil(left * 1e3), 1e6)) : 0;
@@ -98,26 +111,22 @@ static fa_status hear(child_lab *l, double seconds)
         if (n <= 0)
             return lose(l, FA_DEVICE, "no answer");
         l->have += (size_t)n;
-        l->line[l->have] = 0;
-        char *end = strchr(l->line, '\n');
-        if (end) {
-            *end = 0;
-            return FA_OK;
-        }
-        if (l->have == LINE - 1)
-            return lose(l, FA_DEVICE, "an answer without an end");
     }
 }
 
-/* Says a line and hears the answer: FA_OK for one that begins with `good`; what else it tells is a failure. */
-static fa_status ask(child_lab *l, const char *good, const char *word, const char *text)
+static fa_status say(child_lab *l, const char *word, const char *text)
 {
-    char line[1024], message[512] = "";
-    int status = 0;
+    char line[1024];
     int n = snprintf(line, sizeof line, "%s %s\n", word, text);
-    if (send(l->fd, line, (size_t)n, MSG_NOSIGNAL) != n)
-        return lose(l, FA_DEVICE, "nobody listens");
-    fa_status st = hear(l, l->hang);
+    return send(l->fd, line, (size_t)n, MSG_NOSIGNAL) == n ? FA_OK : lose(l, FA_DEVICE, "nobody listens");
+}
+
+/* Hears an answer: FA_OK for one that begins with `good`; what else it tells is a failure. */
+static fa_status answer(child_lab *l, const char *good, double seconds)
+{
+    char message[512] = "";
+    int status = 0;
+    fa_status st = hear(l, seconds);
     if (st != FA_OK)
         return st;
     size_t k = strlen(good);
@@ -138,12 +147,17 @@ static fa_status ask(child_lab *l, const char *good, const char *word, const cha
     return lose(l, FA_DEVICE, "an answer that is none");
 }
 
-static fa_status start(child_lab *l)
+static fa_status ask(child_lab *l, const char *good, const char *word, const char *text)
+{
+    fa_status st = say(l, word, text);
+    return st == FA_OK ? answer(l, good, l->hang) : st;
+}
+
+/* Starts it and tells it the problem; what it says to that is heard when it is needed. */
+static fa_status spawn(child_lab *l)
 {
     char text[256];
     int pair[2];
-    if (l->pid)
-        return FA_OK;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
         return fa_fail(FA_IO, "no pipe to a child: %s", strerror(errno));
     posix_spawn_file_actions_t files;
@@ -165,11 +179,34 @@ static fa_status start(child_lab *l)
         close(pair[0]);
         return fa_fail(FA_IO, "%s could not be started: %s", l->argv[0], strerror(r));
     }
-    fa_status st = hear(l, FA_CHILD_START);
+    l->fresh = true;
+    l->have = l->used = 0;
+    fa_problem_print(text, sizeof text, &l->problem);
+    return say(l, "problem", text);
+}
+
+/* One that is ready; where the first never is, this process takes its place. */
+static fa_status start(child_lab *l)
+{
+    char why[512];
+    fa_status st = l->pid ? FA_OK : spawn(l);
+    if (st != FA_OK || !l->fresh)
+        return st;
+    st = hear(l, FA_CHILD_START);
     if (st == FA_OK && strcmp(l->line, "ready " FA_VERSION_STRING) != 0)
         st = lose(l, FA_DEVICE, "it is not ready, or of another version");
-    fa_problem_print(text, sizeof text, &l->problem);
-    return st == FA_OK ? ask(l, "ok", "problem", text) : st;
+    if (st == FA_OK)
+        st = answer(l, "ok", FA_CHILD_START);
+    l->fresh = false;
+    l->once |= st == FA_OK;
+    if (st == FA_OK || l->once || !l->site->ctx)
+        return st;
+    snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, fa_last_error());
+    fa_log_say(fa_context_log(l->site->ctx), FA_LOG_WARN, "candidates are tried in this process, not in a child: %s", why);
+    reap(l, NULL, 0);
+    *l->lost = 0;
+    l->never = true;
+    return fa_lab_open(&l->here, l->site, &l->problem, true);
 }
 
 static fa_status judge(fa_lab *lab, fa_candidate *c)
@@ -177,7 +214,9 @@ static fa_status judge(fa_lab *lab, fa_candidate *c)
     child_lab *l = (child_lab *)lab;
     char text[512];
     fa_config_print(text, sizeof text, &c->config);
-    fa_status st = start(l);
+    fa_status st = l->never ? FA_OK : start(l);
+    if (st == FA_OK && l->never)
+        return fa_lab_judge(l->here, c);
     if (st == FA_OK)
         st = ask(l, "ok", "judge", text);
     if (st == FA_OK)
@@ -192,6 +231,8 @@ static fa_status first(fa_lab *lab, fa_candidate *c, int n)
     int count = 0, launches = 0, throttled = 0, used = 0;
     fa_gauge g = { 0 };
     snprintf(text, sizeof text, "%d", n);
+    if (l->never)
+        return fa_lab_first(l->here, c, n, 0);
     fa_status st = l->pid ? ask(l, "times", "time", text) : fa_fail(FA_DEVICE, "the process that verified it is gone");
     if (st != FA_OK)
         return st;
@@ -227,7 +268,7 @@ static fa_gauge gauge(fa_lab *lab)
     child_lab *l = (child_lab *)lab;
     if (!l->here)
         return l->seen;
-    fa_lab_partner(l->here, (int)l->pid);
+    fa_lab_partner(l->here, (int)l->pid); /* 0: there is none */
     return fa_lab_gauge(l->here);
 }
 
@@ -250,7 +291,6 @@ static void close_child(fa_lab *lab)
 
 fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost)
 {
-    char why[512];
     child_lab *l = calloc(1, sizeof *l);
     *out = NULL;
     if (!l)
@@ -261,15 +301,11 @@ fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem 
     l->argv = argv;
     l->hang = hang > 0 ? hang : FA_CHILD_HANG;
     l->lost = lost;
-    fa_status st = start(l);
-    if (st == FA_OK) {
-        *out = &l->lab;
-        return FA_OK;
-    }
-    snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, fa_last_error());
-    close_child(&l->lab);
-    if (!site->ctx)
+    fa_status st = spawn(l);
+    if (st != FA_OK) {
+        close_child(&l->lab);
         return st;
-    fa_log_say(fa_context_log(site->ctx), FA_LOG_WARN, "candidates are tried in this process, not in a child: %s", why);
-    return fa_lab_open(out, site, p, true);
+    }
+    *out = &l->lab;
+    return FA_OK;
 }

@@ -19,8 +19,9 @@
 #define FA_CHILD_LOSSES 16      /* in a row, after which the device is given up */
 
 /* A lab that judges and takes the first samples in a child made by argv (NULL-terminated), and further samples here: by then the
- * candidate has run. hang: seconds for one answer, 0 = FA_CHILD_HANG. *lost counts children that died. Where the first child does not
- * start, a lab of this process takes its place, and the context's log says so. */
+ * candidate has run. hang: seconds for one answer, 0 = FA_CHILD_HANG. *lost counts children that died. The child is started at once and
+ * gets ready by itself: opening the lab early costs nothing. Where the first never is ready, this process takes its place, and the
+ * context's log says so. FA_IO where nothing can be started. */
 fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost);
 
 /* The child's side: serves until in ends. FA_DEVICE when a candidate has made the context unusable. It dies with its parent. */

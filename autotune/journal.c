@@ -27,6 +27,14 @@ void fa_journal_close(fa_journal *j)
     fa_records_free(&j->old);
 }
 
+bool fa_journal_knows(const fa_journal *j)
+{
+    for (size_t i = 0; i < j->old.n; i++)
+        if (j->old.r[i].how == j->how && fa_problem_bucket(&j->old.r[i].problem) == fa_problem_bucket(&j->problem))
+            return true;
+    return false;
+}
+
 bool fa_journal_recall(const fa_journal *j, fa_candidate *c)
 {
     uint32_t bucket = fa_problem_bucket(&j->problem);

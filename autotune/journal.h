@@ -18,6 +18,8 @@ void fa_journal_close(fa_journal *j);
 /* Takes the outcome of the newest record of the same config, text, compiler, shape bucket and kind. False if there is none.
  * Thread-safe. c->source is set. */
 bool fa_journal_recall(const fa_journal *j, fa_candidate *c);
+/* Whether there is a record of the problem's shape bucket and kind. */
+bool fa_journal_knows(const fa_journal *j);
 /* Appends c's outcome. */
 void fa_journal_note(const fa_journal *j, const fa_candidate *c);
 #endif

@@ -137,6 +137,8 @@ static fa_status try_all(fa_searching *s)
     fa_status st = FA_OK;
     bool refining = false, met = false;
     begin(s, SHARE_LISTED, 0, 0.7);
+    if (s->site->timed && s->opt.worker && !s->opt.lab && !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
+        st = fa_searching_lab(s);
     while (st == FA_OK && !s->interrupted) {
         size_t from = t->n, n = fa_searching_over(s) && !refining ? 0 : draw(s, &st);
         if (st != FA_OK || (n == 0 && (refining || !s->late)))

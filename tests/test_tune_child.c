@@ -137,8 +137,14 @@ Test(tune_child, a_device_that_kills_every_child_is_given_up)
 Test(tune_child, one_that_does_not_start_is_told)
 {
     char *modes[] = { "mute", "old" };
-    for (int i = 0; i < 2; i++)
-        cr_assert_null(lab_of(modes[i], 0, FA_DEVICE));
+    for (int i = 0; i < 2; i++) {
+        fa_lab *lab = lab_of(modes[i], 0, FA_OK); /* it is started, and not yet waited for */
+        fa_candidate c = that(WELL);
+        cr_assert_eq(fa_lab_judge(lab, &c), FA_DEVICE);
+        cr_assert(strstr(fa_last_error(), i ? "another version" : "ended with 3"), "%s", fa_last_error());
+        cr_assert(!c.verified);
+        fa_lab_close(lab);
+    }
     no_child_is_left();
     cr_assert_eq(setenv("FAGEN_FAKE_WORKER", "/nonexistent/worker", 1), 0);
     cr_assert_null(lab_of(NULL, 0, FA_IO));

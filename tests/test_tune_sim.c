@@ -144,3 +144,9 @@ Test(tune_sim, the_same_in_a_child, .init = scratch_make, .fini = scratch_remove
     char *worker[] = { getenv("FAGEN_COMMAND"), "worker", "--device", "sim:sm_80", "--timed", NULL };
     tune_with_times(worker);
 }
+
+Test(tune_sim, where_no_child_gets_ready_this_process_does_it, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    char *worker[] = { getenv("FAGEN_COMMAND"), "worker", "--device", "cuda:1000000", NULL };
+    tune_with_times(worker);
+}
