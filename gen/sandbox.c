@@ -3,6 +3,7 @@
 #include "error.h"
 #include <lauxlib.h>
 #include <lualib.h>
+#include <locale.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -30,6 +31,7 @@ struct fa_sandbox {
     int64_t cpu, look;    /* when the run began, by CLOCK_THREAD_CPUTIME_ID; when to read that next, by CLOCK_MONOTONIC */
     int depth; /* of includes */
     bool host_oom;
+    locale_t plain; /* "C": numbers and order must not depend on the caller's locale */
     char error[1536];
 };
 
@@ -393,7 +395,9 @@ fa_status fa_sandbox_open(fa_sandbox **out)
 {
     fa_sandbox *sb = calloc(1, sizeof *sb);
     *out = NULL;
-    if (!sb || !(sb->L = lua_newstate(allocate, sb))) {
+    if (!sb || !(sb->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0)) || !(sb->L = lua_newstate(allocate, sb))) {
+        if (sb && sb->plain)
+            freelocale(sb->plain);
         free(sb);
         return fa_fail(FA_NOMEM, "no memory for a Lua state");
     }
@@ -416,8 +420,10 @@ void fa_sandbox_limit(fa_sandbox *sb, int64_t steps)
 
 void fa_sandbox_close(fa_sandbox *sb)
 {
-    if (sb)
+    if (sb) {
         lua_close(sb->L);
+        freelocale(sb->plain);
+    }
     free(sb);
 }
 
@@ -451,11 +457,13 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     sb->cpu = now(CLOCK_THREAD_CPUTIME_ID);
     sb->look = 0;
     sb->host_oom = false;
+    locale_t callers = uselocale(sb->plain);
     lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
     lua_pushcfunction(L, locate);
     lua_pushcfunction(L, fn);
     lua_pushlightuserdata(L, job);
     int rc = lua_pcall(L, 1, 0, 1);
+    uselocale(callers);
     lua_sethook(L, NULL, 0, 0);
     fa_status st = rc == LUA_OK ? FA_OK : sb->host_oom ? FA_NOMEM : FA_TEMPLATE;
     if (rc == LUA_ERRMEM && !sb->host_oom)

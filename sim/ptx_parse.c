@@ -1,6 +1,7 @@
 /* ptx_parse: PTX text to modules, variables and raw instructions. */
 #include "ptx_text.h"
 #include <ctype.h>
+#include <locale.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -488,12 +489,18 @@ sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *,
         free(p.module), free(p.scratch);
         return NULL;
     }
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); /* numbers have a point, whatever the caller's locale says; "C" needs no memory */
+    locale_t callers = uselocale(plain);
     if (setjmp(p.fail)) {
+        uselocale(callers);
+        freelocale(plain);
         sim_module_free(p.module);
         sim_module_free(p.scratch);
         return NULL;
     }
     module(&p);
+    uselocale(callers);
+    freelocale(plain);
     sim_module_free(p.scratch);
     return p.module;
 }
