@@ -7,6 +7,8 @@
 #include "gen/templates.h"
 #include "runtime/compiler.h"
 #include "test_cache_scratch.h"
+#include "test_gen_toy.h"
+#include <locale.h>
 #include <criterion/criterion.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
@@ -260,6 +262,24 @@ static void make_locale(void)
         locale_folder = strdup(below("locales"));
     else
         cr_log_warn("no localedef, or no sources of locales: only C and C.UTF-8 are tried");
+}
+
+Test(keys, a_comma_is_no_point)
+{
+    char dir[64];
+    fa_source s;
+    make_locale();
+    if (locale_folder)
+        setenv("LOCPATH", locale_folder, 1);
+    if (!locale_folder || !setlocale(LC_ALL, "de_DE.UTF-8"))
+        cr_skip_test("no locale with a comma");
+    cr_assert_str_eq(localeconv()->decimal_point, ",");
+    toy_dir(dir, "$(f32(0.1)) $(string.format('%.2f', 1.5)) $(tostring(2.5)) $('B' < 'a' and 1 or 2)\n");
+    cr_assert_eq(toy_render(dir, &s), FA_OK, "%s", fa_last_error());
+    cr_expect_str_eq(s.text, "0.1f 1.50 2.5 1\n");
+    cr_expect_str_eq(localeconv()->decimal_point, ",", "the caller's locale stays");
+    fa_source_free(&s);
+    toy_remove(dir, NULL);
 }
 
 /* Surroundings number i, for the process that is about to become the program. */
