@@ -1,0 +1,2 @@
+/* See criterion.h beside it. */
+#include "criterion.h"
