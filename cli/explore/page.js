@@ -173,12 +173,11 @@ function start() {
   drawControls();
   drawSources();
   drawReading();
+  startTip();
   startMap();
   startRoofline();
   startTable();
   drawAll();
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
-  document.addEventListener("scroll", scrollTip, { passive: true, capture: true });
   let width = document.documentElement.clientWidth;
   window.addEventListener("resize", () => {
     if (document.documentElement.clientWidth === width) return;

@@ -28,18 +28,18 @@ function hideTip() {
   byId("tip").hidden = true;
 }
 
-// What scrolls under a mouse that rests is not pointed at.
-let pointer = "", rest = null;
+// What scrolls under a mouse that rests is not pointed at: the events that a browser then makes up are where the last move was.
+let pointer = "";
+const pointerOf = (event) => event.clientX + "," + event.clientY;
+const pointed = (event) => pointerOf(event) !== pointer;
 
-function pointed(event) {
-  pointer = event.clientX + "," + event.clientY;
-  if (pointer === rest) return false;
-  rest = null;
-  return true;
+function startTip() {
+  window.addEventListener("pointermove", (event) => { pointer = pointerOf(event); }); // behind everybody else's handlers
+  document.addEventListener("scroll", scrollTip, { passive: true, capture: true });
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 }
 
 function scrollTip() {
-  rest = pointer;
   const tip = byId("tip");
   if (!tip.hidden && tipAnchor) showTip(tipAnchor, [...tip.childNodes], true);
   else hideTip();
