@@ -1,7 +1,6 @@
 /* line: pieces are dropped until the rest fits. */
 #include "line.h"
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,20 +15,49 @@ void cli_line_add(cli_line *l, int rank, const char *fmt, ...)
         return;
     cli_piece *p = &l->piece[l->n++];
     p->rank = rank;
+    p->brief[0] = 0;
     va_start(ap, fmt);
     vsnprintf(p->text, sizeof p->text, fmt, ap);
     va_end(ap);
 }
 
-/* Takes what has the rank, as long as it fits; returns the columns that are used then. */
-static int take(const cli_line *l, int rank, int used, int width, bool *in)
+void cli_line_brief(cli_line *l, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (l->n)
+        vsnprintf(l->piece[l->n - 1].brief, sizeof l->piece[0].brief, fmt, ap);
+    va_end(ap);
+}
+
+static const char *least(const cli_piece *p)
+{
+    return p->brief[0] ? p->brief : p->text;
+}
+
+/* Takes what has the rank, in its least form, as long as it fits; returns the columns that are used then. */
+static int take(const cli_line *l, int rank, int used, int width, const char **in)
 {
     for (int i = 0; i < l->n; i++) {
-        int n = (int)strlen(l->piece[i].text);
-        if (!n || l->piece[i].rank != rank)
+        const char *text = least(&l->piece[i]);
+        int n = (int)strlen(text);
+        if (!n || l->piece[i].rank != rank || (rank > 0 && used + (used ? GAP : 0) + n > width)) /* what is always there is cut */
             continue;
-        in[i] = rank == 0 || used + (used ? GAP : 0) + n <= width; /* what is never dropped is cut */
-        used += in[i] ? (used ? GAP : 0) + n : 0;
+        in[i] = text;
+        used += (used ? GAP : 0) + n;
+    }
+    return used;
+}
+
+/* Whole texts in place of brief ones, where there is room. */
+static int widen(const cli_line *l, int rank, int used, int width, const char **in)
+{
+    for (int i = 0; i < l->n; i++) {
+        int more = in[i] && l->piece[i].rank == rank ? (int)strlen(l->piece[i].text) - (int)strlen(in[i]) : 0;
+        if (more <= 0 || used + more > width)
+            continue;
+        in[i] = l->piece[i].text;
+        used += more;
     }
     return used;
 }
@@ -45,7 +73,7 @@ void cli_line_fit(const cli_line *l, int width, char out[CLI_LINE_MOST])
 {
     char bar[CELLS_MOST + 3] = "";
     double done = l->done < 0 ? 0 : l->done > 1 ? 1 : l->done;
-    bool in[CLI_LINE_PIECES] = { false };
+    const char *in[CLI_LINE_PIECES] = { NULL };
     int last = CLI_LINE_BAR, used = 0, cells = 0;
     size_t at = 0;
     width = width < CLI_LINE_MOST - 1 ? width : CLI_LINE_MOST - 1;
@@ -59,6 +87,8 @@ void cli_line_fit(const cli_line *l, int width, char out[CLI_LINE_MOST])
             used += (used ? GAP : 0) + CELLS_LEAST + 2;
         }
     }
+    for (int rank = 0; rank <= last; rank++)
+        used = widen(l, rank, used, width, in);
     if (cells) {
         cells += width - used < CELLS_MOST - cells ? width - used : CELLS_MOST - cells;
         bar[0] = '[';
@@ -69,7 +99,7 @@ void cli_line_fit(const cli_line *l, int width, char out[CLI_LINE_MOST])
     out[0] = 0;
     for (int i = 0; i < l->n; i++) {
         if (in[i])
-            at = add(out, at, l->piece[i].text, "  ");
+            at = add(out, at, in[i], "  ");
         if (i == 0 && bar[0])
             at = add(out, at, bar, "  ");
     }

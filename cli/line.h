@@ -9,6 +9,7 @@
 typedef struct cli_piece {
     int rank;       /* the smallest are taken first, as long as they fit; 0 = always */
     char text[120]; /* ASCII; "" = not there */
+    char brief[56]; /* in its place where there is less room; "" = as text */
 } cli_piece;
 
 typedef struct cli_line {
@@ -20,8 +21,12 @@ typedef struct cli_line {
 /* Appends a piece; more than there is room for are dropped. */
 void cli_line_add(cli_line *l, int rank, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
+/* The last piece's shorter form. */
+void cli_line_brief(cli_line *l, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
 #define CLI_LINE_BAR 4 /* the bar's rank */
-/* The line for a terminal: two blanks between pieces, at most width columns; the bar takes what is left, up to 24 cells. */
+/* The line for a terminal: two blanks between pieces, at most width columns. What room is left after all brief forms goes to whole
+ * texts, and then to the bar, up to 24 cells. */
 void cli_line_fit(const cli_line *l, int width, char out[CLI_LINE_MOST]);
 /* The line for a file: the percentage, every piece, commas between. */
 void cli_line_plain(const cli_line *l, char out[CLI_LINE_MOST]);

@@ -41,6 +41,8 @@ typedef struct tune_site {
 /* A device, or no device and an arch; a note says which. --device is `device` where that is not NULL. */
 fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const char *device);
 void tune_site_close(tune_site *s);
+/* The note. */
+void tune_site_note(const cli *c, const char *arch, const char *chip, bool timed);
 
 /* ---- one problem ---- */
 

@@ -155,16 +155,25 @@ static void bury(fleet *f, hand *h)
 
 /* ---- what travels ---- */
 
+static void hear_ready(fleet *f, hand *h, const json_t *j)
+{
+    const char *arch = json_string_value(json_object_get(j, "arch")), *chip = json_string_value(json_object_get(j, "chip"));
+    tune_run *r = f->r;
+    bool first = !r->arch[0];
+    h->ready = true;
+    snprintf(r->arch, sizeof r->arch, "%s", arch ? arch : "?");
+    r->timed = json_is_true(json_object_get(j, "timed"));
+    if (first)
+        tune_site_note(r->c, r->arch, chip ? chip : "?", r->timed);
+}
+
 static void hear_line(fleet *f, hand *h, const char *line)
 {
     json_t *j = json_loads(line, 0, NULL), *result = json_object_get(j, "result"), *view = json_object_get(j, "view");
     const char *lost = json_string_value(json_object_get(j, "lost"));
     json_int_t at = json_integer_value(json_object_get(j, "at"));
     if (json_object_get(j, "ready")) {
-        const char *arch = json_string_value(json_object_get(j, "arch"));
-        h->ready = true;
-        snprintf(f->r->arch, sizeof f->r->arch, "%s", arch ? arch : "");
-        f->r->timed = json_is_true(json_object_get(j, "timed"));
+        hear_ready(f, h, j);
     } else if (lost) {
         give_up(f, h, (fa_status)json_integer_value(json_object_get(j, "status")), lost);
     } else if (view) {
@@ -266,6 +275,7 @@ static void draw(fleet *f)
         tune_problem_brief(text, sizeof text, &r->list.row[h->at].problem);
         cli_line_add(&line, CLI_LINE_BAR + 1 + (int)i, "%s: %s %lld/%lld", h->device, text, (long long)(h->view.compiled + h->view.resumed),
                      (long long)h->view.kept);
+        cli_line_brief(&line, "%s %lld/%lld", h->device, (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
     }
     if (line.n > 1)
         cli_progress_draw(&f->bar, "share", &line);

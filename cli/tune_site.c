@@ -10,12 +10,20 @@ static void warn(void *user, const char *message)
     cli_note(user, "%s", message);
 }
 
+void tune_site_note(const cli *c, const char *arch, const char *chip, bool timed)
+{
+    if (timed)
+        cli_note(c, "tuning on %s (%s): candidates are compiled, verified and timed", chip, arch);
+    else
+        cli_note(c, "no %s GPU here: candidates for %s are compiled, gated on registers and spills, and ranked by the model; nothing is timed", arch,
+                 arch);
+}
+
 fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const char *device)
 {
     const fa_arch *arch = a->arch ? fa_arch_find(a->arch) : NULL;
     fa_environment env = fa_environment_read();
     cli_where where = { device ? device : a->where.device, a->where.sram };
-    char chip[80];
     *out = (tune_site){ .site = { .ctx = NULL } };
     if (a->arch && !arch)
         return fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", a->arch, fa_arch_names());
@@ -33,7 +41,7 @@ fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const
         return fa_fail(FA_INVALID, "--arch %s and --device%s %s (%s) contradict each other", arch->name, device ? "s" : "", where.device, here->name);
     if (same && !out->session.simulated) {
         out->site = fa_site_of(out->session.ctx);
-        cli_note(c, "tuning on %s: candidates are compiled, verified and timed", cli_session_chip(&out->session, chip, sizeof chip));
+        tune_site_note(c, here->name, here->chip, true);
         return FA_OK;
     }
     arch = arch ? arch : here;
@@ -41,8 +49,7 @@ fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const
                            .compiler = fa_compiler_open(NULL) };
     if (!out->site.store || !out->site.compiler)
         return fa_fail(FA_NOMEM, "no memory to tune");
-    cli_note(c, "no %s GPU here: candidates for %s are compiled, gated on registers and spills, and ranked by the model; nothing is timed",
-             arch->name, arch->name);
+    tune_site_note(c, arch->name, arch->chip, false);
     return FA_OK;
 }
 

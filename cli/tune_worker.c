@@ -59,7 +59,7 @@ int tune_worker(cli *c, const tune_args *a)
     c->quiet = true;
     fa_status st = tune_site_open(&site, c, a, a->on);
     if (st == FA_OK)
-        say(json_pack("{s:s,s:s,s:b}", "ready", a->on, "arch", site.site.arch->name, "timed", site.site.timed));
+        say(json_pack("{s:s,s:s,s:s,s:b}", "ready", a->on, "arch", site.site.arch->name, "chip", site.site.arch->chip, "timed", site.site.timed));
     else
         say(json_pack("{s:s,s:i}", "lost", fa_last_error(), "status", st));
     while (st == FA_OK && !cli_interrupted() && getline(&line, &cap, stdin) > 0) {

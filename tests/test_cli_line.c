@@ -65,6 +65,28 @@ Test(cli_line, drops_the_least_first)
     cr_expect_str_eq(out, " 50 %  12/48, bf16 d128 causal 4x16 4096, best 712.3 TFLOP/s, +3.4 % over the default, 41 s left");
 }
 
+/* Brief forms first, whole ones where all brief ones fit. */
+Test(cli_line, widens_what_is_brief)
+{
+    char out[CLI_LINE_MOST];
+    cli_line l = { .n = 0 };
+    cli_line_add(&l, 0, "1/2");
+    cli_line_add(&l, 1, "14112 configs > 31 timed");
+    cli_line_brief(&l, "14112>31");
+    cli_line_add(&l, 2, "last");
+    static const struct {
+        int width;
+        const char *line;
+    } lines[] = { { 12, "1/2  last" }, { 13, "1/2  14112>31" }, { 19, "1/2  14112>31  last" }, { 28, "1/2  14112>31  last" },
+                  { 29, "1/2  [......]  14112>31  last" }, { 45, "1/2  [......]  14112 configs > 31 timed  last" } };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        cli_line_fit(&l, lines[i].width, out);
+        cr_expect_str_eq(out, lines[i].line, "%d: %s", lines[i].width, out);
+    }
+    cli_line_plain(&l, out);
+    cr_expect_str_eq(out, "  0 %  1/2, 14112 configs > 31 timed, last");
+}
+
 Test(cli_line, more_pieces_than_room)
 {
     char out[CLI_LINE_MOST];

@@ -164,7 +164,8 @@ static const struct {
     size_t most;
     bool colours;
 } terminals[] = {
-    { 200, "X=", "", "fit SRAM", NULL, 199, true },
+    { 200, "X=", "", "128 configs > 80 fit SRAM > 62 registers", NULL, 199, true },
+    { 70, "X=", "", "128>80>62", "fit SRAM", 69, true },
     { 80, "NO_COLOR=1", "", "[###", "\033", 79, false },
     { 24, "COLUMNS=130", "--color never", "best", NULL, 129, false },
     { 80, "NO_COLOR=1", "--color always", "[###", NULL, 79, true },
