@@ -13,7 +13,7 @@ static struct fake_compiler *fake;
 /* After scratch_make(). */
 static inline void fake_make(void)
 {
-    const char *path = below("shared");
+    const char *path = below("fake");
     int fd = open(path, O_RDWR | O_CREAT, 0600);
     if (fd < 0 || ftruncate(fd, sizeof *fake) != 0)
         abort();
