@@ -171,6 +171,7 @@ static int run(cli *c, const void *args, int n, char **words)
         return tune_list_grids(c, a);
     if (a->on)
         return tune_worker(c, a);
+    cli_interrupt_watch();
     fa_status st = tune_list_make(&r.list, a);
     if (st == FA_OK)
         st = devices_of(c, a, &devices);
@@ -183,8 +184,8 @@ static int run(cli *c, const void *args, int n, char **words)
     for (size_t i = 0; i < devices.n; i++)
         names[i] = devices.name[i];
     cli_interrupt_say(c->quiet ? NULL : "\nfagen tune: stopping; everything found so far is kept. Once more ends it at once.\n");
-    cli_interrupt_watch();
-    st = devices.n > 1 ? tune_fleet(&r, names, devices.n) : tune_alone(&r, devices.n ? names[0] : NULL);
+    /* one that is named gets a process of its own too, so that its death does not end the others' problems */
+    st = devices.n > 1 || (devices.n == 1 && r.list.n > 1) ? tune_fleet(&r, names, devices.n) : tune_alone(&r, devices.n ? names[0] : NULL);
     cli_interrupt_say(NULL);
     int code = conclude(&r, st);
     for (size_t i = 0; i < r.list.n; i++)

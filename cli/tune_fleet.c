@@ -241,6 +241,8 @@ static void feed(fleet *f, hand *h)
     char *line = job ? json_dumps(job, JSON_COMPACT) : NULL;
     if (line && send(h->fd, line, strlen(line), MSG_NOSIGNAL) > 0 && send(h->fd, "\n", 1, MSG_NOSIGNAL) == 1) {
         h->at = i;
+        if (f->n == 1)
+            cli_progress_anew(&f->bar);
         h->view = (tune_view){ .done = 0 };
         f->task[i].taken = true;
     } /* else it is dead, and the next hearing tells */
@@ -249,6 +251,20 @@ static void feed(fleet *f, hand *h)
 }
 
 /* ---- the whole ---- */
+
+static void add_hands(const fleet *f, cli_line *line)
+{
+    char text[64];
+    for (size_t i = 0; i < f->n; i++) {
+        const hand *h = &f->hand[i];
+        if (h->at < 0)
+            continue;
+        tune_problem_brief(text, sizeof text, &f->r->list.row[h->at].problem);
+        cli_line_add(line, CLI_LINE_BAR + 1 + (int)i, "%s: %s %lld/%lld", h->device, text, (long long)(h->view.compiled + h->view.resumed),
+                     (long long)h->view.kept);
+        cli_line_brief(line, "%s %lld/%lld", h->device, (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
+    }
+}
 
 static void draw(fleet *f)
 {
@@ -262,23 +278,21 @@ static void draw(fleet *f)
     for (size_t i = 0; i < f->n; i++)
         done += f->hand[i].at >= 0 ? f->hand[i].view.done : 0;
     line.done = ((double)whole + done) / (double)r->list.n;
-    cli_line_add(&line, 0, "%zu/%zu", whole, r->list.n);
     double left = tune_left(cli_clock() - r->start, line.done, r->a->budget);
-    if (left >= 0) {
-        tune_show_span(text, sizeof text, left);
-        cli_line_add(&line, 1, "%s left", text);
-    }
-    for (size_t i = 0; i < f->n; i++) {
-        const hand *h = &f->hand[i];
-        if (h->at < 0)
-            continue;
-        tune_problem_brief(text, sizeof text, &r->list.row[h->at].problem);
-        cli_line_add(&line, CLI_LINE_BAR + 1 + (int)i, "%s: %s %lld/%lld", h->device, text, (long long)(h->view.compiled + h->view.resumed),
-                     (long long)h->view.kept);
-        cli_line_brief(&line, "%s %lld/%lld", h->device, (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
+    if (f->n == 1 && f->hand[0].at >= 0) {
+        const hand *h = f->hand;
+        if (h->view.kept)
+            tune_view_line(&line, &h->view, &r->list.row[h->at].problem, whole + 1, r->list.n, line.done, left);
+    } else {
+        cli_line_add(&line, 0, "%zu/%zu", whole, r->list.n);
+        if (left >= 0) {
+            tune_show_span(text, sizeof text, left);
+            cli_line_add(&line, 1, "%s left", text);
+        }
+        add_hands(f, &line);
     }
     if (line.n > 1)
-        cli_progress_draw(&f->bar, "share", &line);
+        cli_progress_draw(&f->bar, f->n == 1 ? f->hand[0].view.stage : "share", &line);
 }
 
 /* Whether any hand is at work, or can still take a problem. */
@@ -351,7 +365,8 @@ fa_status tune_fleet(tune_run *r, const char *const *device, size_t n)
     }
     for (size_t i = 0; i < r->list.n; i++)
         f.task[i].not_on = -1;
-    cli_note(r->c, "%zu devices share %zu problem%s, a process each", n, r->list.n, r->list.n == 1 ? "" : "s");
+    if (n > 1)
+        cli_note(r->c, "%zu devices share %zu problem%s, a process each", n, r->list.n, r->list.n == 1 ? "" : "s");
     for (size_t i = 0; i < n; i++) {
         f.hand[i] = (hand){ .device = device[i], .fd = -1, .at = -1 };
         if (spawn(&f, &f.hand[i]) != FA_OK)
