@@ -64,13 +64,18 @@ function digits(x, n) {
   return Number(x.toPrecision(n)).toLocaleString("en", { maximumSignificantDigits: n, useGrouping: false });
 }
 
+// With the zeros at the end, so that columns line up: 119.0
+function exact(x, n) {
+  return x >= 10 ** n ? whole(x) : x.toPrecision(n);
+}
+
 function whole(x) {
   return Math.round(x).toString().replace(/\B(?=(\d{3})+$)/g, "\u202f");
 }
 
 function showTime(us, n = 4) {
   if (us === null || us === undefined) return "not known";
-  return us >= 1e6 ? digits(us / 1e6, n) + " s" : us >= 1e3 ? digits(us / 1e3, n) + " ms" : digits(us, n) + " µs";
+  return us >= 1e6 ? exact(us / 1e6, n) + " s" : us >= 1e3 ? exact(us / 1e3, n) + " ms" : exact(us, n) + " µs";
 }
 
 function showBytes(bytes, n = 3) {

@@ -19,10 +19,10 @@ function inkOn(rgb) {
 
 // of: the value of a config; write: for the cell; tell: for people; bright: which end of the ramp is bright; log: the scale.
 const LAYERS = [
-  { key: "time", title: "Time", unit: "", of: (c) => timeOf(c, state.clock), write: (v) => digits(scaled(v), 3), tell: showTime,
+  { key: "time", title: "Time", unit: "", of: (c) => timeOf(c, state.clock), write: (v) => exact(scaled(v), 3), tell: showTime,
     bright: "low", log: true, ends: ["slower", "faster"], timed: true },
-  { key: "tflops", title: "TFLOP/s", of: (c) => tflopsOf(timeOf(c, state.clock)), write: (v) => digits(v, 3),
-    tell: (v) => digits(v, 4) + " TFLOP/s", bright: "high", log: false, ends: ["slower", "faster"], timed: true },
+  { key: "tflops", title: "TFLOP/s", of: (c) => tflopsOf(timeOf(c, state.clock)), write: (v) => exact(v, 3),
+    tell: (v) => exact(v, 4) + " TFLOP/s", bright: "high", log: false, ends: ["slower", "faster"], timed: true },
   { key: "smem", title: "Shared memory", of: (c) => c.smem, write: (v) => digits(v / 1024, 3), tell: (v) => whole(v) + " bytes", unit: "KiB per block",
     bright: "high", log: false, ends: ["less", "more"] },
   { key: "regs", title: "Registers", of: (c) => c.compiled_regs ?? c.regs, write: (v) => v.toString(), tell: (v) => v + " per thread",
@@ -37,7 +37,7 @@ const LAYERS = [
     unit: "passes too many, counted by the simulator", bright: "low", log: false, ends: ["more", "fewer"], simulated: true },
   { key: "fits", title: "Why pruned", unit: "% of the tile's points that fit", bright: "high", log: false, ends: ["fewer", "more"], tally: true,
     write: (v) => Math.round(100 * v).toString(), tell: (v) => percent(v) + " fit" },
-  { key: "warm", title: "Time, warm L2", of: (c) => c.warm_us, write: (v) => digits(scaled(v), 3), tell: (v) => showTime(v) + " measured with a warm L2",
+  { key: "warm", title: "Time, warm L2", of: (c) => c.warm_us, write: (v) => exact(scaled(v), 3), tell: (v) => showTime(v) + " measured with a warm L2",
     bright: "low", log: true, ends: ["slower", "faster"], timed: true, warm: true },
 ];
 

@@ -84,6 +84,7 @@ function drawControls() {
     hasTimes ? radios("clock", "Times", [["measured", "measured"], ["model", "by the model"]], state.clock, (v) => {
       state.clock = v;
       regroup();
+      drawSources();
       drawAll();
     }) : null,
     h("fieldset", { class: "choice" }, h("legend", {}, "Other tunables"), h("div", { id: "filters", class: "filters" })));
@@ -108,17 +109,18 @@ function drawSources() {
     : [model(), ` No times of this shape are on record for ${D.arch.name}: every time here is the model's, of ${D.arch.chip}.` + compiled]),
     ...(D.counters.length ? [" ", badge("by-sim", "simulator"), ` Bytes and bank conflicts of ${plural(D.counters.length, "config")}, at ${simulatedShape()}.`] : []),
     ...(D.simulated.why ? [" ", badge("by-sim", "simulator"), " " + D.simulated.why + "."] : []));
-  put("roofline-source", model(), ` Peaks of ${D.arch.chip}; `, ...(hasTimes ? ["times as chosen above."] : ["times of the model."]));
+  put("roofline-source", state.clock === "measured" ? badge("by-clock", "measured") : model(), ` Times of ${state.clock === "measured" ? s.chip : "the model"}; `, model(),
+    ` bytes and peaks of ${D.arch.chip}.`);
   put("convergence-source", hasTimes ? badge("by-clock", "measured") : model(), hasTimes ? " " + chip + "." : " No records of measured times.");
   put("speedup-source", model(), D.lengths.some((l) => l.measured_us) ? " and " : "", D.lengths.some((l) => l.measured_us) ? badge("by-clock", "measured") : "",
-    ` ${D.arch.chip}.`);
+    ` ${D.lengths.some((l) => l.measured_us) ? s.chip : D.arch.chip}.`);
   put("memory-source", badge("by-count", "exact"), " Counted from the shapes.");
 }
 
 function drawHead() {
   const a = D.asked, best = configs.slice().sort(byTime(hasTimes ? "measured" : "model"))[0], us = best.measured_us ?? best.model_us;
   const heads = a.hq === a.hkv ? plural(a.hq, "head") : `${a.hq} query and ${a.hkv} KV heads`;
-  byId("title").textContent = `Attention, ${a.dtype}, d = ${a.d}${a.dv !== a.d ? ", dᵥ = " + a.dv : ""}, ${a.mask === "none" ? "no mask" : a.mask}`;
+  byId("title").textContent = `Attention, ${a.dtype}, d = ${a.d}${a.dv !== a.d ? ", dᵥ = " + a.dv : ""}, ${a.mask === "none" ? "no mask" : a.mask === "window" ? `a window of ${whole(a.window)} keys` : a.mask}`;
   byId("subtitle").textContent = `${a.sq === a.sk ? "N = " + whole(a.sk) : (a.sq === 1 ? "1 query" : whole(a.sq) + " queries") + ", " + plural(a.sk, "key")} · ${heads} · batch ${a.b} · ` +
     `${D.arch.chip} (${D.arch.name}), ${whole(D.budget)} bytes of shared memory per block`;
   const facts = [

@@ -7,7 +7,7 @@ const TABLE = [
   { key: "x", title: "B_c", of: (c) => axisOf(c.f, 1) ? axisOf(c.f, 1).values[placeOf(c, 1)] : null, write: String },
   { key: "model", title: "model", of: (c) => c.model_us, write: (v) => showTime(v) },
   { key: "measured", title: "measured", of: (c) => c.measured_us, write: (v) => showTime(v), only: () => hasTimes },
-  { key: "tflops", title: "TFLOP/s", of: (c) => tflopsOf(timeOf(c, state.clock)), write: (v) => digits(v, 4) },
+  { key: "tflops", title: "TFLOP/s", of: (c) => tflopsOf(timeOf(c, state.clock)), write: (v) => exact(v, 4) },
   { key: "bound", title: "busiest", of: (c) => c.bound, text: true },
   { key: "smem", title: "shared", of: (c) => c.smem, write: whole },
   { key: "regs", title: "regs", of: (c) => c.compiled_regs ?? c.regs, write: String },
