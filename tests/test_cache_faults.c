@@ -1,0 +1,322 @@
+/* The n-th call fails, n = 1, 2, ... until none does, in everything that is done to a store: no call crashes, leaks or leaves another's bytes;
+ * what says that it went well did; the next to open the store finds it whole.
+ *
+ * By default calls beyond the first forty are sampled. FAGEN_TEST_FULL=1: each of them, with every error. */
+#include "cache/canary.h"
+#include "cache/census.h"
+#include "cache/lock.h"
+#include "cache/parcel.h"
+#include "cache/prune.h"
+#include "fault.h"
+#include "gen/problem.h"
+#include "test_cache_entries.h"
+#include "test_cache_scratch.h"
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+
+enum { KEYS = 4, BODY = 300 };
+
+static char root[300], roots[700], parcel[300], out[300];
+static fa_record record;
+static fa_entry made[KEYS + 1];
+
+static void entry_path(char path[500], uint64_t n)
+{
+    char hex[33];
+    fa_key_print(hex, key_made(n));
+    snprintf(path, 500, "%s/v1/kernels/%.2s/%s.fak", root, hex, hex);
+}
+
+static void wipe(const char *path)
+{
+    nftw(path, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+/* A store of KEYS entries and a record, and a parcel of them. */
+static void make(void)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    fa_parcel_count n;
+    scratch_make_light();
+    snprintf(root, sizeof root, "%s/root", scratch);
+    snprintf(roots, sizeof roots, "%s:%s/shared", root, scratch);
+    snprintf(parcel, sizeof parcel, "%s/in.parcel", scratch);
+    snprintf(out, sizeof out, "%s/out.parcel", scratch);
+    p.dtype = FA_BF16;
+    p.d = 64;
+    p.b = 1, p.hq = p.hkv = 8, p.sq = p.sk = 1024;
+    if (fa_problem_normalize(&record.problem, &p) != FA_OK || fa_config_parse(&record.config, "flash_fwd_mma:br=64,bc=64,warps=4") != FA_OK)
+        abort();
+    strcpy(record.chip, "NVIDIA H200");
+    strcpy(record.arch, "sm_80");
+    record.how = FA_MEASURED;
+    record.seconds = 1;
+    fa_store *s = fa_store_open(below("shared"), NULL, NULL);
+    for (uint64_t k = 0; k <= KEYS; k++) {
+        made[k] = entry_made(k, BODY);
+        if (k < KEYS && !fa_entry_put(s, &made[k]))
+            abort();
+    }
+    if (!fa_record_append(s, &record) || fa_parcel_export(s, parcel, NULL, true, &n) != FA_OK)
+        abort();
+    fa_store_close(s);
+}
+TestSuite(cache_faults, .init = make, .fini = scratch_remove, .timeout = 1800);
+
+static void begin(void)
+{
+    wipe(root);
+    fa_store *s = fa_store_open(root, NULL, NULL);
+    for (uint64_t k = 0; k < KEYS; k++)
+        if (!fa_entry_put(s, &made[k]))
+            abort();
+    if (!fa_record_append(s, &record))
+        abort();
+    fa_store_close(s);
+}
+
+static void begin_empty(void)
+{
+    wipe(root);
+}
+
+static void begin_damaged(void)
+{
+    char path[500], inner[600];
+    begin();
+    entry_path(path, 0);
+    if (truncate(path, 100) != 0)
+        abort();
+    entry_path(path, 1);
+    unlink(path);
+    snprintf(inner, sizeof inner, "%s/inner", path);
+    if (mkdir(path, 0700) != 0)
+        abort();
+    spill(inner, "x", 1);
+}
+
+/* After writers and loaders that died. */
+static void begin_dead(void)
+{
+    char path[500], hex[33];
+    begin();
+    snprintf(path, sizeof path, "%s/v1/kernels/.put-dead", root);
+    spill(path, "x", 1);
+    fa_key_print(hex, key_made(2));
+    snprintf(path, sizeof path, "%s/v1/loading/%s", root, hex);
+    spill(path, "loading\n", 8);
+    fa_key_print(hex, key_made(3));
+    snprintf(path, sizeof path, "%s/v1/loading/%s", root, hex);
+    spill(path, "", 0);
+}
+
+static void begin_old(void)
+{
+    char path[500];
+    struct timespec then[2] = {{1000, 0}, {1000, 0}};
+    begin();
+    for (uint64_t k = 0; k < KEYS; k++) {
+        entry_path(path, k);
+        utimensat(AT_FDCWD, path, then, 0);
+    }
+}
+
+/* What is done with one call failing. False: it says that it went well, and did not. */
+static bool op_get(fa_store *s)
+{
+    bool ok = true;
+    for (uint64_t k = 0; k < KEYS; k++) {
+        fa_entry e;
+        if (fa_entry_get(s, made[k].key, "sm_80", &e)) {
+            ok = ok && e.image_size == BODY && !memcmp(e.image, made[k].image, BODY);
+            fa_entry_free(&e);
+        }
+    }
+    return ok;
+}
+
+static bool op_put(fa_store *s)
+{
+    bool said = fa_entry_put(s, &made[KEYS]) && fault_disarm(NULL);
+    return !said || entry_hit(s, KEYS, BODY) == 1;
+}
+
+static bool op_evict(fa_store *s)
+{
+    fa_store_set_limit(s, 3000);
+    bool said = fa_entry_put(s, &made[KEYS]) && fault_disarm(NULL);
+    return !said || entry_hit(s, KEYS, BODY) == 1;
+}
+
+static bool op_lock(fa_store *s)
+{
+    fa_lock l = fa_lock_take(s, made[0].key);
+    fa_lock_drop(&l);
+    return true;
+}
+
+static bool op_load(fa_store *s)
+{
+    fa_canary c = fa_canary_set(s, &made[0]);
+    fa_canary_clear(&c, true);
+    c = fa_canary_set(s, &made[KEYS]); /* in no root */
+    fa_canary_clear(&c, false);
+    return true;
+}
+
+static bool op_append(fa_store *s)
+{
+    bool said = fa_record_append(s, &record) && fault_disarm(NULL);
+    fa_records rs = fa_records_load(s, "NVIDIA H200", &record.problem);
+    bool ok = !said || rs.n >= 1;
+    fa_records_free(&rs);
+    return ok;
+}
+
+static bool op_records(fa_store *s)
+{
+    fa_records rs = fa_records_load(s, NULL, NULL);
+    bool ok = rs.n <= 2;
+    fa_records_free(&rs);
+    return ok;
+}
+
+static bool import(fa_store *s, bool trusted)
+{
+    fa_parcel_count n;
+    fa_status st = fa_parcel_import(s, parcel, trusted, &n);
+    fault_disarm(NULL);
+    if (st != FA_OK)
+        return st == FA_IO || st == FA_NOMEM || st == FA_INVALID;
+    for (uint64_t k = 0; k < KEYS && trusted; k++)
+        if (entry_hit(s, k, BODY) != 1)
+            return false;
+    return n.entries + n.entries_there == KEYS;
+}
+
+static bool op_import(fa_store *s)
+{
+    return import(s, true);
+}
+
+static bool op_foreign(fa_store *s)
+{
+    return import(s, false);
+}
+
+static bool op_export(fa_store *s)
+{
+    fa_parcel_count n;
+    fa_parcel p;
+    char why[200];
+    size_t size;
+    unlink(out);
+    fa_status st = fa_parcel_export(s, out, NULL, true, &n);
+    fault_disarm(NULL);
+    if (st != FA_OK)
+        return (st == FA_IO || st == FA_NOMEM) && access(out, F_OK) != 0;
+    char *bytes = slurp(out, &size);
+    bool ok = fa_parcel_unpack(&p, bytes, size, why, sizeof why) && p.n == n.entries && p.n_lines == n.lines;
+    fa_parcel_free(&p);
+    free(bytes);
+    return ok;
+}
+
+static bool op_prune(fa_store *s)
+{
+    static const char *const archs[] = {"sm_80", NULL};
+    fa_prune p = {.to = 600, .archs = archs};
+    fa_pruned n;
+    return !fa_prune_run(s, &p, NULL, NULL, &n) || n.n + n.left <= 2 * KEYS;
+}
+
+static const struct {
+    const char *name;
+    void (*begin)(void);
+    bool (*op)(fa_store *s);
+    const char *path;
+} scenes[] = {
+    {"get", begin_old, op_get, root},        {"get what is damaged", begin_damaged, op_get, roots}, {"get from elsewhere", begin_empty, op_get, roots},
+    {"put", begin, op_put, root},            {"put into nothing", begin_empty, op_put, root},       {"evict", begin, op_evict, root},
+    {"lock", begin, op_lock, root},          {"load", begin, op_load, root},                        {"after the dead", begin_dead, op_get, roots},
+    {"append", begin, op_append, root},      {"records", begin, op_records, roots},                 {"import", begin_empty, op_import, root},
+    {"import aside", begin, op_foreign, root}, {"export", begin, op_export, roots},                 {"prune", begin_damaged, op_prune, root},
+};
+
+static size_t left(const char *folder, const char *prefix)
+{
+    size_t n = 0;
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += !strncmp(e->d_name, prefix, strlen(prefix));
+    if (d)
+        closedir(d);
+    return n;
+}
+
+static bool trial(size_t scene, fault_kind kind, long n, int error)
+{
+    const char *what, *name = scenes[scene].name, *why = error == FAULT_SHORT ? "a short count" : strerror(error);
+    char kernels[400];
+    scenes[scene].begin();
+    long live = fault_live();
+    int descriptors = fault_descriptors();
+    fault_arm(kind, n, error);
+    fa_store *s = fa_store_open(scenes[scene].path, NULL, NULL);
+    bool ok = !s || scenes[scene].op(s);
+    bool fired = fault_disarm(&what);
+    fa_store_close(s);
+    cr_assert(ok, "%s: wrong after %s %ld: %s", name, what, n, why);
+    cr_assert_eq(fault_descriptors(), descriptors, "%s: a descriptor is left after %s %ld: %s", name, what, n, why);
+    cr_assert_eq(fault_live(), live, "%s: %ld blocks are left after %s %ld: %s", name, fault_live() - live, what, n, why);
+    s = fa_store_open(scenes[scene].path, NULL, NULL);
+    for (uint64_t k = 0; k <= KEYS; k++)
+        cr_assert_geq(entry_hit(s, k, BODY), 0);
+    cr_assert(fa_entry_put(s, &made[0]) && entry_hit(s, 0, BODY) == 1, "%s: the store is of no use after %s %ld: %s", name, what, n, why);
+    fa_store_close(s);
+    snprintf(kernels, sizeof kernels, "%s/v1/kernels", root);
+    cr_assert_eq(left(kernels, ".put-"), 0, "%s: a draft is left after %s %ld: %s", name, what, n, why);
+    return fired;
+}
+
+static bool full(void)
+{
+    const char *s = getenv("FAGEN_TEST_FULL");
+    return s && *s == '1';
+}
+
+static void each(fault_kind kind, const int *errors, size_t n_errors)
+{
+    for (size_t scene = 0; scene < sizeof scenes / sizeof *scenes; scene++) {
+        long trials = 0, n = 1;
+        for (size_t e = 0; e < (full() ? n_errors : 1); e++)
+            for (n = 1; trial(scene, kind, n, errors[full() ? e : (size_t)n % n_errors]); trials++)
+                n += full() || n < 40 ? 1 : 1 + n / 10;
+        cr_assert_gt(trials, kind == FAULT_IO ? 15 : 0, "%s", scenes[scene].name);
+        cr_log_info("%s: %ld of some %ld calls", scenes[scene].name, trials, n);
+    }
+}
+
+Test(cache_faults, io)
+{
+    static const int errors[] = {EIO, ENOSPC, EINTR, EDQUOT, EMFILE, EACCES, EROFS, ESTALE, ENOLCK, ENOENT};
+    each(FAULT_IO, errors, sizeof errors / sizeof *errors);
+}
+
+Test(cache_faults, short_counts)
+{
+    for (size_t scene = 0; scene < sizeof scenes / sizeof *scenes; scene++)
+        for (long n = 1; trial(scene, FAULT_IO, n, FAULT_SHORT); n++)
+            ;
+}
+
+Test(cache_faults, memory)
+{
+    static const int errors[] = {ENOMEM};
+    if (!fault_allocates())
+        cr_skip_test("a sanitizer owns the allocator");
+    each(FAULT_ALLOC, errors, 1);
+    each(FAULT_GROW, errors, 1);
+}
