@@ -45,7 +45,7 @@ int main(int argc, char **argv)
         } else if (!strncmp(line, "time ", 5)) {
             int n = atoi(line + 5);
             if (does == LATER_DIES)
-                raise(SIGSEGV);
+                raise(SIGKILL);
             if (does == LATER_HANGS)
                 pause();
             if (does == LATER_BABBLES) {
