@@ -12,7 +12,6 @@
 #define SWEEPS 24
 #define SURPRISE 0.3    /* variance that a value nobody measured adds, over that of what the correction leaves */
 #define LEAST_ERROR 0.01
-#define WORTH 0.002     /* expected improvement, relative, below which no more is tried */
 #define VALUES_MOST 256
 
 typedef struct value {
@@ -115,30 +114,25 @@ static double improvement(correction *k, const fa_prospect *p, double best)
     return gain * 0.5 * erfc(-z / sqrt(2)) + deviation * exp(-z * z / 2) / sqrt(2 * acos(-1));
 }
 
-size_t fa_guided_next(fa_hunt *h, size_t *out, size_t most)
+size_t fa_guided_pick(fa_pool *pool, size_t among, size_t *out, size_t most)
 {
-    fa_pool *pool = h->pool;
     size_t best = fa_pool_best(pool), n = 0;
-    if (best == FA_NOWHERE) {
-        for (size_t room = most < FIRST ? most : FIRST; n < room && h->at < pool->listed; h->at++)
-            if (!pool->p[h->at].given)
-                out[n++] = h->at;
-        return n;
-    }
+    if (best == FA_NOWHERE)
+        return 0;
     correction *k = calloc(1, sizeof *k);
     row *rows = calloc(pool->n, sizeof *rows);
-    double *promise = k && rows ? calloc(pool->listed + 1, sizeof *promise) : NULL;
+    double *promise = k && rows ? calloc(among + 1, sizeof *promise) : NULL;
     if (promise) {
         k->measured = rows;
         correct(k, pool);
-        for (size_t i = 0; i < pool->listed; i++)
+        for (size_t i = 0; i < among; i++)
             promise[i] = pool->p[i].given ? 0 : improvement(k, &pool->p[i], log(pool->p[best].seconds));
     }
-    while (promise && n < most && n < BATCH) {
+    while (promise && n < most) {
         size_t top = 0;
-        for (size_t i = 1; i < pool->listed; i++)
+        for (size_t i = 1; i < among; i++)
             top = promise[i] > promise[top] ? i : top;
-        if (!pool->listed || promise[top] < WORTH)
+        if (!among || promise[top] < FA_GUIDED_WORTH)
             break;
         promise[top] = 0;
         out[n++] = top;
@@ -146,5 +140,17 @@ size_t fa_guided_next(fa_hunt *h, size_t *out, size_t most)
     free(promise);
     free(rows);
     free(k);
+    return n;
+}
+
+size_t fa_guided_next(fa_hunt *h, size_t *out, size_t most)
+{
+    fa_pool *pool = h->pool;
+    size_t n = 0;
+    if (fa_pool_best(pool) != FA_NOWHERE)
+        return fa_guided_pick(pool, pool->listed, out, most < BATCH ? most : BATCH);
+    for (size_t room = most < FIRST ? most : FIRST; n < room && h->at < pool->listed; h->at++)
+        if (!pool->p[h->at].given)
+            out[n++] = h->at;
     return n;
 }

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CENTRES 3       /* the best few whose neighbours are tried first */
-#define NEAR 1.05       /* of them, those within this of the best */
-#define LEVEL 1.005     /* later: what is as fast as the best, as far as a short measurement tells */
-#define FIRST_KIN 24    /* neighbours of the best, and of another */
-#define OTHER_KIN 12
+#define CENTRES 4       /* the best few whose neighbours are looked at */
+#define NEAR 1.03       /* of them, those within this of the best */
+#define LEVEL 1.002     /* what is as fast as the best, as far as a round tells */
+#define BATCH 12        /* configs between two looks */
+#define KIN 128         /* neighbours of one config: more than there are */
 
 /* The listed by rank. */
 static size_t by_rank(fa_hunt *h, size_t *out, size_t most)
@@ -126,27 +126,37 @@ static size_t next_centre(const fa_hunt *h, double most)
     return best;
 }
 
-/* Neighbours of the best few; later of whatever has become, or equals, the best: until nothing does. */
+/* Gives what is in out, as neighbours. */
+static size_t give(fa_hunt *h, const size_t *out, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        h->pool->p[out[i]].given = true;
+    h->neighbours += n;
+    return n;
+}
+
+/* The neighbours of the best few come into the pool; of all that is there, what the corrected model thinks most of is tried. When that
+ * promises nothing more, the neighbours of what is as fast as the best are tried whatever it thinks, until none of them is faster. */
 static size_t refine(fa_hunt *h, size_t *out, size_t most)
 {
-    size_t best = fa_pool_best(h->pool), n = 0;
+    size_t best = fa_pool_best(h->pool), n = 0, some[KIN];
     if (best == FA_NOWHERE || !h->kin || !h->strategy->refines)
         return 0;
-    bool first = h->n_expanded == 0;
-    double within = h->pool->p[best].seconds * (first ? NEAR : LEVEL);
-    for (int i = 0; i < CENTRES && n < most && h->neighbours < h->neighbours_most; i++) {
-        size_t centre = next_centre(h, within), room = i == 0 ? FIRST_KIN : OTHER_KIN;
+    size_t left = h->neighbours_most > h->neighbours ? h->neighbours_most - h->neighbours : 0, room = most < left ? most : left;
+    for (int i = 0; i < CENTRES; i++) {
+        size_t centre = next_centre(h, h->pool->p[best].seconds * NEAR);
         if (centre == FA_NOWHERE || !expand(h, centre))
             break;
-        room = room < most - n ? room : most - n;
-        room = room < h->neighbours_most - h->neighbours ? room : h->neighbours_most - h->neighbours;
-        size_t some = fa_kin_of(h->kin, h->pool, centre, out + n, room);
-        for (size_t k = 0; k < some; k++)
-            h->pool->p[out[n + k]].given = true;
-        n += some;
-        h->neighbours += some;
-        if (!first && n == 0)
-            i--; /* all its neighbours were tried: on to the next of the same speed */
+        fa_kin_of(h->kin, h->pool, centre, some, KIN);
+    }
+    n = fa_guided_pick(h->pool, h->pool->n, out, room < BATCH ? room : BATCH);
+    if (n)
+        return give(h, out, n);
+    double level = h->pool->p[best].seconds * LEVEL;
+    for (size_t i = 0; i < h->pool->n && n < room && n < BATCH; i++) {
+        const fa_prospect *p = &h->pool->p[i];
+        if (p->told && p->seconds > 0 && p->seconds <= level)
+            n += give(h, out + n, fa_kin_of(h->kin, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n));
     }
     return n;
 }

@@ -53,7 +53,7 @@ typedef struct fa_tuning {
         size_t fits_shared;  /* and whose buffers fit the shared memory */
         size_t fits;         /* and the registers: all hard constraints */
         size_t kept;         /* candidates: n */
-        size_t seeds, neighbours; /* of them */
+        size_t seeds, neighbours; /* of them; neighbours: what was tried when the strategy itself was done */
         size_t compiled, verified, timed, resumed, failed;
         size_t lost;         /* child processes that a candidate took with it */
     } counts;
