@@ -73,11 +73,12 @@ class Browser:
         self.post("/element/" + self.find(selector)[ELEMENT] + "/click")
 
     def hover(self, selector, x=0, y=0):
-        """Moves the pointer to the middle of the element, off by x and y."""
+        """Moves the pointer, from a corner of the window, to the middle of the element, off by x and y."""
         self.post("/execute/async", args=[selector], script="""document.querySelector(arguments[0]).scrollIntoView({ block: 'center' });
 requestAnimationFrame(() => requestAnimationFrame(arguments[1]));""")
-        move = {"type": "pointerMove", "duration": 0, "origin": self.find(selector), "x": x, "y": y}
-        self.post("/actions", actions=[{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [move]}])
+        moves = [{"type": "pointerMove", "duration": 0, "origin": origin, "x": dx, "y": dy}
+                 for origin, dx, dy in (("viewport", 1, 1), (self.find(selector), x, y))]
+        self.post("/actions", actions=[{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": moves}])
 
     def keys(self, *names):
         actions = []

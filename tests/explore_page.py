@@ -112,6 +112,8 @@ def check_model_page(browser, url, rows, text, document, downloads):
     browser.hover(".cell[data-y='2'][data-x='3']")
     tip = browser.js(TIP)
     check(tip.startswith("Br = 64, Bc = 64") and "TFLOP/s" in tip and "bytes" in tip, "tooltip under the mouse: " + tip)
+    browser.hover(".cell[data-y='1'][data-x='3']")
+    check("as the model has; 0 bank conflicts" in browser.js(TIP), "counters of the best tile: " + browser.js(TIP))
     browser.hover("h1")
     check(browser.js(TIP) == "", "the tooltip stays when the mouse is gone")
     pruned = next(c for c in browser.js(CELLS) if "pruned" in c["label"])

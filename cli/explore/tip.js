@@ -66,7 +66,8 @@ function configRows(c) {
     ["registers", c.compiled_regs !== null ? c.compiled_regs + " compiled" + (c.spills ? ", " + c.spills + " bytes spilled" : "") : c.regs + " estimated"],
     ["occupancy", percent(c.occupancy, 1) + ", " + plural(c.blocks_sm, "block") + " per SM, by " + c.limiter],
     ["global bytes", showBytes(c.bytes)],
-    c.sim_read !== null ? ["simulated", whole(c.sim_read + c.sim_written) + " bytes, " + plural(c.conflicts, "bank conflict")] : null,
+    c.sim_read !== null ? ["simulated", whole(c.sim_read + c.sim_written) + " bytes" + (c.sim_read + c.sim_written === c.sim_modelled ? ", as the model has"
+      : ", the model has " + whole(c.sim_modelled)) + "; " + plural(c.conflicts, "bank conflict")] : null,
   ];
 }
 
