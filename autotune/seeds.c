@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #define SHIPPED_MOST 6
-#define RECORDED_MOST 4  /* of this bucket */
+#define RECORDED_MOST 6  /* of this bucket */
 #define BUCKETS_MOST 4   /* other shapes, one config each */
 
 typedef struct planting {

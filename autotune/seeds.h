@@ -5,7 +5,7 @@
 #include "kin.h"
 #include "tuning.h"
 
-#define FA_SEEDS_MOST 24
+#define FA_SEEDS_MOST 32
 
 /* Adds to the pool, as FA_SEED, those that kin accepts for p (normalized, with its shape). Seeds that are there already are marked. */
 void fa_seeds_add(fa_pool *pool, fa_kin *kin, const fa_site *site, const fa_problem *p);

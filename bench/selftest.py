@@ -24,6 +24,7 @@ import model
 import ncu
 import report
 import stats
+import twice
 import variants
 import winners
 
@@ -421,6 +422,48 @@ class Abi(unittest.TestCase):
         for name in "qkvo":
             fa.check(fa.lib.fa_free(fa.ctx, memory[name]))
         fa.close()
+
+
+class Twice(unittest.TestCase):
+    def race(self, **took):
+        return {"problems": [{"problem": "P", "candidates": [{"config": c, "outcome": "ok", "seconds": t} for c, t in took.items()]
+                              + [{"config": "w", "outcome": "wrong", "seconds": 1e-9}]}]}
+
+    def test_verdicts(self):
+        race = self.race(a=1.0e-3, b=1.009e-3, c=1.02e-3, e=0.985e-3)
+        def judged(first, second, thorough=None):
+            rows = twice.verdicts(race, {"P": first}, {"P": second}, {"P": thorough} if thorough else {})
+            self.assertEqual(len(rows), 1)
+            return rows, twice.holds(rows, 1 if thorough else 0)
+        self.assertTrue(judged("a", "a")[1])
+        self.assertTrue(judged("a", "b")[1])
+        self.assertTrue(judged("b", "a")[1])
+        self.assertFalse(judged("a", "c")[1])
+        self.assertFalse(judged("a", "w")[1], "a winner that is wrong in the race is no winner")
+        self.assertFalse(judged("a", "gone")[1])
+        self.assertFalse(judged("a", "a", "e")[1], "1.5 % behind what a thorough search found")
+        self.assertTrue(judged("a", "b", "b")[1], "ahead of it is fine")
+        self.assertAlmostEqual(judged("a", "b", "e")[0][0]["apart"], 0.009)
+        self.assertIn("1 of 1 pairs within 1 %, 0 the same config", twice.table(judged("a", "b", "e")[0]))
+        self.assertFalse(twice.holds([], 0), "nothing was raced")
+        self.assertFalse(twice.holds(judged("a", "a")[0], 12), "too few were searched thoroughly")
+
+    def test_only_measured_winners(self):
+        found = {"problems": [{"problem": "P", "source": "measured", "winner": {"config": "a"}}, {"problem": "Q", "source": "model", "winner": {"config": "a"}},
+                              {"problem": "R", "source": "measured", "winner": None}]}
+        self.assertEqual(twice.winners(found), {"P": "a"})
+
+    def test_records_of_winners_alone_are_carried(self):
+        with tempfile.TemporaryDirectory() as d:
+            place = os.path.join(d, "from", "v1", "records", "CHIP")
+            os.makedirs(place)
+            with open(os.path.join(place, "key.jsonl"), "w") as f:
+                for config, seconds in (("a", 3), ("b", 1), ("a", 2)):
+                    f.write(json.dumps({"problem": "P", "config": config, "how": "measured", "outcome": "ok", "seconds": seconds}) + "\n")
+                f.write("torn {")
+            twice.carry_winners(os.path.join(d, "from"), os.path.join(d, "to"), {"P": "a"})
+            with open(os.path.join(d, "to", "v1", "records", "CHIP", "key.jsonl")) as f:
+                self.assertEqual([json.loads(x)["seconds"] for x in f], [2], "the newest alone")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Is the tuner's word good? Tunes the same problems twice from nothing, and some of them exhaustively; then all that won meet in one race.
+
+    python3 bench/twice.py [--grid default | --problem TEXT ...] [--exhaustive 12] [--limit 400] [--keep FOLDER] [--json FILE]
+
+Each tuning has a cache of its own; compiled kernels are shared, measurements are not. The race is the tuner's own: the winners are its seeds, verified, and
+timed in turns and in pairs. Asked: the two winners of every problem are within 1 % of each other, and the first within 1 % of the best that was
+found by timing the --limit best by the model (0 = every config that fits, which takes minutes a problem). Exits with 1 where that does not hold.
+"""
+import argparse
+import glob
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import model
+
+NEAR = 0.01
+
+
+def tune(cache, words):
+    """What `fagen tune --json` answers, with its wall time."""
+    begun = time.monotonic()
+    r = subprocess.run([model.command(), "tune", "--json", *words], env={**os.environ, "FAGEN_CACHE_DIR": cache}, stdout=subprocess.PIPE, text=True)
+    try:
+        document = json.loads(r.stdout)
+    except ValueError:
+        raise SystemExit(f"fagen tune {' '.join(words)} ended with {r.returncode} and no document")
+    document["wall"] = time.monotonic() - begun
+    return document
+
+
+def winners(document):
+    """{problem: config} of what was measured."""
+    return {p["problem"]: p["winner"]["config"] for p in document.get("problems", []) if p.get("winner") and p.get("source") == "measured"}
+
+
+def share_kernels(source, to):
+    """Compiling once is enough: kernels are the same bytes whoever compiles them."""
+    kernels = os.path.join(source, "v1", "kernels")
+    if os.path.isdir(kernels):
+        os.makedirs(os.path.join(to, "v1"), mode=0o700, exist_ok=True)
+        shutil.copytree(kernels, os.path.join(to, "v1", "kernels"), dirs_exist_ok=True)
+
+
+def carry_winners(source, to, won):
+    """The records of the winners, and of nothing else, so that they are the seeds of the race."""
+    for path in glob.glob(os.path.join(source, "v1", "records", "*", "*.jsonl")):
+        lines = {}
+        with open(path, errors="replace") as f:
+            for line in f:
+                try:
+                    r = json.loads(line)
+                except ValueError:
+                    continue
+                if r.get("how") == "measured" and r.get("outcome") == "ok" and won.get(r.get("problem")) == r.get("config"):
+                    lines[r["problem"]] = line
+        target = os.path.join(to, os.path.relpath(path, source))
+        if lines:
+            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
+            with open(target, "a") as f:
+                f.writelines(lines.values())
+
+
+def verdicts(race, first, second, thorough):
+    """A row per problem: its configs, what the second takes over the first, and the first over the thorough search's best; None = not raced."""
+    rows = []
+    for p in race.get("problems", []):
+        took = {c["config"]: c["seconds"] for c in p.get("candidates", []) if c.get("outcome") == "ok" and c.get("seconds")}
+        text = p["problem"]
+        a, b, e = (took.get(w.get(text)) for w in (first, second, thorough))
+        if text not in first or text not in second:
+            continue
+        rows.append({"problem": text, "first": first[text], "second": second[text], "thorough": thorough.get(text),
+                     "apart": 0.0 if first[text] == second[text] else b / a - 1 if a and b else None,
+                     "behind": 0.0 if thorough.get(text) == first[text] else a / e - 1 if a and e else None})
+    return rows
+
+
+def holds(rows, wanted):
+    """Whether every pair is near, and of at least `wanted` problems the first is near the thorough search's best, none farther."""
+    thorough = [r for r in rows if r["thorough"]]
+    return (bool(rows) and all(r["apart"] is not None and abs(r["apart"]) <= NEAR for r in rows) and len(thorough) >= wanted
+            and all(r["behind"] is not None and r["behind"] <= NEAR for r in thorough))
+
+
+def table(rows):
+    def percent(x):
+        return "-" if x is None else f"{100 * x:+.2f} %"
+    lines = [f"{'second/first':>12} {'first/best':>10}  problem"]
+    for r in rows:
+        lines.append(f"{percent(r['apart']):>12} {percent(r['behind']) if r['thorough'] else '':>10}  {r['problem']}")
+        if r["apart"]:
+            lines.append(f"{'':25}{r['first']}\n{'':25}{r['second']}")
+        if r["thorough"] and r["behind"]:
+            lines.append(f"{'':25}{r['thorough']}  (thorough)")
+    near = sum(r["apart"] is not None and abs(r["apart"]) <= NEAR for r in rows)
+    same = sum(r["first"] == r["second"] for r in rows)
+    lines.append(f"{near} of {len(rows)} pairs within 1 %, {same} the same config")
+    thorough = [r for r in rows if r["thorough"]]
+    if thorough:
+        lines.append(f"{sum(r['behind'] is not None and r['behind'] <= NEAR for r in thorough)} of {len(thorough)} within 1 % of the best found thoroughly")
+    return "\n".join(lines)
+
+
+def parse(argv=None):
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--grid", default="default", help="of fagen tune (default: default)")
+    p.add_argument("--problem", action="append", default=[], help="instead of a grid; repeat for more")
+    p.add_argument("--exhaustive", type=int, default=0, metavar="N", help="problems, spread over the grid, that are also searched thoroughly")
+    p.add_argument("--limit", type=int, default=400, help="configs of that, best by the model first (default 400; 0 = all)")
+    p.add_argument("--keep", help="folder for the caches and documents; what is there from an earlier run is not tuned again")
+    p.add_argument("--json", help="write the rows to this file")
+    return p.parse_args(argv)
+
+
+def main():
+    o = parse()
+    folder = o.keep or tempfile.mkdtemp(prefix="fagen-twice-")
+    os.makedirs(folder, mode=0o700, exist_ok=True)
+    lists = [["--problem", t] for t in o.problem] or [["--grid", o.grid]]
+
+    def done(name, words, sources=()):
+        path, cache = os.path.join(folder, name + ".json"), os.path.join(folder, name)
+        if not os.path.exists(path):
+            os.makedirs(cache, mode=0o700, exist_ok=True)
+            for source in sources:
+                share_kernels(source, cache)
+            parts = [tune(cache, w) for w in words]
+            whole = {"problems": [p for d in parts for p in d.get("problems", [])], "wall": sum(d["wall"] for d in parts)}
+            with open(path, "w") as f:
+                json.dump(whole, f)
+        with open(path) as f:
+            document = json.load(f)
+        print(f"{name}: {len(document['problems'])} problems, {document['wall']:.0f} s", flush=True)
+        return winners(document), cache, document
+
+    first, a, _ = done("first", lists)
+    second, b, _ = done("second", lists, [a])
+    if not first:
+        raise SystemExit("nothing was measured: a GPU is needed")
+    step = max(1, len(first) // max(1, o.exhaustive))
+    some = list(first)[::step][:o.exhaustive]
+    more = ["--strategy", "exhaustive"] + (["--limit", str(o.limit)] if o.limit else ["--all"])
+    thorough, e, _ = done("thorough", [["--problem", t, *more] for t in some], [a]) if some else ({}, None, None)
+    race = os.path.join(folder, "race")
+    if not os.path.exists(race + ".json"):
+        for source, won in ((a, first), (b, second), (e, thorough)):
+            if source:
+                carry_winners(source, race, won)
+    _, _, raced = done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
+    rows = verdicts(raced, first, second, thorough)
+    print(table(rows))
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump(rows, f, indent=1)
+    if not o.keep:
+        shutil.rmtree(folder)
+    return 0 if holds(rows, len(some)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
