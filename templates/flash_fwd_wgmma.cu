@@ -97,7 +97,11 @@ struct Ring {
 
 // ---- which tiles this block does, in order ----
 //| -- With two buffers of Q the first scores of a tile are issued beside the last P V of the tile before.
-//| local ahead = c.grid > 0 and c.q_bufs == 2 and c.schedule < 2 and c.o_path ~= 1
+//| local ahead = c.grid > 0 and c.q_bufs == 2 and c.o_path ~= 1
+//| -- Consumer warpgroups take turns: at the issue of products, or at the exponentials.
+//| local issue_turns, exp_turns = c.schedule == 1, c.schedule == 2
+//| -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
+//| local early = c.convert == 1
 //| if c.grid == 0 then
 struct Tiles {
   bool first = true;
@@ -345,7 +349,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 //| local unit = relative and "1.f" or "scale_log2"
 //| local first_shift = "{shift_of<true>(state[0].m, " .. unit .. "), shift_of<true>(state[1].m, " .. unit .. ")}"
 //| local next_shift = relative and "{0.f, 0.f}" or first_shift
-//| if c.schedule ~= 2 then
+//| if not early then
 // Bits that depend on all exponentials.
 __device__ __forceinline__ u32 sums(const RowState (&state)[2]) { return __float_as_int(state[0].l) ^ __float_as_int(state[1].l); }
 __device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[2], float scale_log2) {
@@ -381,7 +385,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
 }
 //| end
 
-//| if c.schedule ~= 2 then
+//| if not early then
 // P as the first operand of the second product: a thread's own elements, in order.
 __device__ __forceinline__ void to_operand(u32 (&a)[NS / 2], const float (&s)[NS]) {
 #pragma unroll
@@ -416,17 +420,26 @@ __device__ __forceinline__ void issue_output(float (&o)[NO], const u32 (&a)[NS /
 
 //| include "hopper_store.cu"
 
-//| local turns = c.schedule == 1 or c.schedule == 2
+//| local turns = issue_turns or exp_turns
 //| if turns then
 // Consumer warpgroups take turns: one may pass, then the next.
 __device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
 __device__ __forceinline__ void turn_pass(int wg) { named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256); }
 //| end
 
+// How many of the columns 8n and 8n + 1 lie below x, no more than 0 where x is: a thread holds these of a row.
+__device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x % 8, 2); }
+// The lowest n bits, all or none where n is beyond.
+__device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 ? (1u << n) - 1 : 0; }
 // The keys that a warpgroup's rows see.
 __device__ __forceinline__ Range own_range(const Params &p, int wg_row) {
   return key_range(p, wg_row, max(wg_row, min(wg_row + 64, row_count(p)) - 1));
 }
+
+//| if p.mask ~= "none" then
+// The block that a warpgroup begins with, of those that are fed; rows beyond the last one may see others, or none.
+__device__ __forceinline__ int first_block(const Range &own, const Range &fed) { return max(min(own.block_hi, fed.block_hi), fed.block_lo); }
+//| end
 
 //| if c.o_path == 0 then
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
@@ -439,9 +452,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
   float s[NS], o[NO];
-//| if c.schedule == 3 then
-  float s_odd[NS];
-//| end
   u32 a[NS / 2];
   auto release = [&](u32 empty) {  // this warp has read the buffer
     __syncwarp();
@@ -505,35 +515,44 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 
 //| if p.mask ~= "none" then
     // Lets a block of keys pass that only other warpgroups see.
-    auto skip = [&] {
+    auto skip_k = [&] {
       mbarrier_wait(k_full(smem, k.at), k.parity);
       release_k();
 //| if turns then
       turn_wait(wg);  // before the wait for V: who frees its place may want this turn
       turn_pass(wg);
 //| end
+    };
+    auto skip_v = [&] {
       mbarrier_wait(v_full(smem, v.at), v.parity);
       release_v();
     };
 //| end
-//| if c.schedule == 2 then
+//| if early then
     auto first_probabilities = [&] {
       first_maxima(s, state, p.scale_log2);
       const float scale_log2 = p.scale_log2, shift[2] = $(first_shift);
+//|   if exp_turns then
       turn_wait(wg);
+//|   end
       exponentials<false, false>(s, a, o, state, keep, shift, scale_log2);
+//|   if exp_turns then
       turn_pass(wg);
+//|   end
     };
-    auto next_probabilities = [&] {
-      const float scale_log2 = p.scale_log2;
-      const bool moved = next_maxima(s, state, keep, scale_log2);
-      const float shift[2] = $(next_shift);
+    // To be called when the P V before is over.
+    auto next_probabilities = [&](bool moved) {
+      const float scale_log2 = p.scale_log2, shift[2] = $(next_shift);
+//|   if exp_turns then
       turn_wait(wg);
+//|   end
       if (moved)
         exponentials<$(relative), true>(s, a, o, state, keep, shift, scale_log2);
       else
         exponentials<$(relative), false>(s, a, o, state, keep, shift, scale_log2);
+//|   if exp_turns then
       turn_pass(wg);
+//|   end
     };
 //| end
     auto mask = [&](float (&s)[NS], int block) {
@@ -542,112 +561,51 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 #pragma unroll
       for (int h = 0; h < 2; h++) {
         const int query = query_of(p, wg_row + warp_row + g + 8 * h);
-        const int hi = last_key(p, query) - first;
+        const int below_hi = columns_below(last_key(p, query) + 1 - first);
 //| if p.mask == "window" then
-        const int lo = first_key(p, query) - first;
+        const int below_lo = columns_below(first_key(p, query) - first);
 //| end
 #pragma unroll
-        for (int n = 0; n < NS / 4; n++)
-#pragma unroll
-          for (int e = 0; e < 2; e++)
+        for (int word = 0; word < (NS + 63) / 64; word++) {
 //| if p.mask == "window" then
-            if (n * 8 + e > hi || n * 8 + e < lo) s[4 * n + 2 * h + e] = -infinity();
+          const u32 seen = bits_below(below_hi - 32 * word) & ~bits_below(below_lo - 32 * word);
 //| else
-            if (n * 8 + e > hi) s[4 * n + 2 * h + e] = -infinity();
+          const u32 seen = bits_below(below_hi - 32 * word);
 //| end
+#pragma unroll
+          for (int bit = 0; bit < 32; bit++) {
+            const int i = 2 * (32 * word + bit - bit % 2) + 2 * h + bit % 2;
+            if (i < NS && !(seen >> bit & 1)) s[i] = -infinity();
+          }
+        }
       }
     };
 
     if (range.block_hi >= range.block_lo) {
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
+//| if p.mask == "none" then
       int block = range.block_hi;
+//| elseif ahead then
+      int block = begun ? first_block(own, range) : range.block_hi;
+//| else
+      int block = range.block_hi;
+//| end
 //| if p.mask ~= "none" then
 #pragma unroll 1
-      for (; block > max(own.block_hi, range.block_lo); block--) skip();
+      for (; block > first_block(own, range); block--) skip_k(), skip_v();
 //| end
 //| if not ahead then
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
       mbarrier_wait(k_full(smem, k.at), k.parity);
 //| end
-//| if c.schedule == 3 then
-      // S of the next block and P V of the last are under way while this one's S becomes P: two sets of registers for S take turns.
-      const int last = max(own.block_lo, range.block_lo);
-      auto issue_next = [&](float (&next)[NS]) {
-        mbarrier_wait(k_full(smem, k.at), k.parity);
-        wgmma_fence();
-        issue_scores(next, q_tile, smem + SMEM_K + k.at * K_TILE);
-        wgmma_commit();
-      };
-      auto issue_before = [&] {
-        mbarrier_wait(v_full(smem, v.at), v.parity);
-        wgmma_fence(o, a);
-        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
-        wgmma_commit();
-      };
-      auto step = [&](float (&now)[NS], float (&next)[NS]) {
-        issue_before();
-        issue_next(next);
-        mask(now, block);
-        const bool moved = next_softmax(now, state, keep, p.scale_log2);
-        settle(sums(state), v_full(smem, v.at), v.parity);
-        wgmma_wait<1>(o);
-        release_v();
-        wgmma_wait<0>(next);
-        release_k();
-        if (moved) rescale(o, keep);
-        to_operand(a, now);
-        block--;
-      };
-      auto last_step = [&](float (&now)[NS]) {
-        issue_before();
-        mask(now, block);
-        const bool moved = next_softmax(now, state, keep, p.scale_log2);
-        settle(sums(state), v_full(smem, v.at), v.parity);
-        wgmma_wait<0>(o);
-        release_v();
-        if (moved) rescale(o, keep);
-        to_operand(a, now);
-        block--;
-      };
-      issue_next(s);
-      wgmma_wait<0>(s);
-      release_k();
-      auto begin = [&] {
-        mask(s, block);
-        first_softmax(s, state, p.scale_log2);
-      };
-      if (block > last) {
-        issue_next(s_odd);
-        begin();
-        settle(sums(state), k_full(smem, k.at), k.parity);
-        wgmma_wait<0>(s_odd);
-        release_k();
-        to_operand(a, s);
-        block--;
-        while (block > last + 1) {
-          step(s_odd, s);
-          step(s, s_odd);
-        }
-        if (block > last) {
-          step(s_odd, s);
-          last_step(s);
-        } else {
-          last_step(s_odd);
-        }
-        block = last;
-      } else {  // one block, or rows beyond the last that see none
-        begin();
-        to_operand(a, s);
-      }
-//| else
 //|   function first_scores()
-//|     if c.schedule == 1 then
+//|     if issue_turns then
       turn_wait(wg);
 //|     end
       wgmma_fence();
       issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
       wgmma_commit();
-//|     if c.schedule == 1 then
+//|     if issue_turns then
       turn_pass(wg);
 //|     end
       wgmma_wait<0>(s);
@@ -661,36 +619,19 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       }
 //|   else first_scores() end
       mask(s, block);
-//| if c.schedule == 2 then
+//| if early then
       first_probabilities();
-
-      // P V of one block and S of the next are under way together; the other warpgroups take their exponentials meanwhile.
-      for (; block > max(own.block_lo, range.block_lo); block--) {
-        mbarrier_wait(v_full(smem, v.at), v.parity);
-        wgmma_fence(o, a);
-        issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
-        wgmma_commit();
-        mbarrier_wait(k_full(smem, k.at), k.parity);
-        wgmma_fence();
-        issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
-        wgmma_commit();
-        wgmma_wait<1>(o);
-        release_v();
-        wgmma_wait<0>(s);
-        release_k();
-        mask(s, block - 1);
-        next_probabilities();
-      }
 //| else
       first_softmax(s, state, p.scale_log2);
       to_operand(a, s);
+//| end
 
-      // S of the next block and P V of this one are issued side by side; the softmax runs under the second.
+      // S of the next block and P V of this one are issued side by side; the $(early and "maxima are" or "softmax is") found under the second.
       for (; block > max(own.block_lo, range.block_lo); block--) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
-//|   if c.schedule == 1 then
+//| if issue_turns then
         turn_wait(wg);
-//|   end
+//| end
         wgmma_fence(o, a);
         issue_scores(s, q_tile, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
@@ -698,42 +639,65 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         wgmma_fence();
         issue_output(o, a, smem + SMEM_V + v.at * V_TILE);
         wgmma_commit();
-//|   if c.schedule == 1 then
+//| if issue_turns then
         turn_pass(wg);
-//|   end
+//| end
         wgmma_wait<1>(s);
         release_k();
         mask(s, block - 1);
+//| if early then
+        const bool moved = next_maxima(s, state, keep, p.scale_log2);
+        wgmma_wait<0>(o);
+        release_v();
+        next_probabilities(moved);
+//| else
         const bool moved = next_softmax(s, state, keep, p.scale_log2);
         settle(sums(state), v_full(smem, v.at), v.parity);
         wgmma_wait<0>(o);
         release_v();
         if (moved) rescale(o, keep);
         to_operand(a, s);
+//| end
       }
-//| end
-//| end
 //| if c.o_path ~= 1 then
       release(q_empty(smem, q.at, wg));
       q.next();
 //| end
       mbarrier_wait(v_full(smem, v.at), v.parity);
 //| if ahead then
+//|   if p.mask == "none" then
       Place after;
-//|   if p.mask == "window" then
-      // Who still has blocks to let pass must do that first: the next tile is dealt when they are fed.
-      begun = block == range.block_lo && tiles.peek(p, smem, after);
-//|   else
       begun = tiles.peek(p, smem, after);
-//|   end
       if (begun) {
         const Range fed = range_of(p, after);
-        begun = fed.block_lo <= fed.block_hi && fed.block_hi == own_range(p, after.row + row_in_tile(wg)).block_hi;
+        begun = fed.block_lo <= fed.block_hi;
       }
+//|   else
+      // Blocks that only others see, at the end of this tile and at the beginning of the next: their K passes now, their V later. V of all
+      // that is fed before K of our next block must find a place beside the V that we still hold.
+      Place after;
+      int trailing = block - range.block_lo, leading = 0;
+      begun = trailing < STAGES_V;
       if (begun) {
+#pragma unroll 1
+        for (int i = 0; i < trailing; i++) skip_k();  // the next tile is dealt when the last K is on its way
+        begun = tiles.peek(p, smem, after);
+        if (begun) {
+          const Range fed = range_of(p, after);
+          leading = fed.block_hi - first_block(own_range(p, after.row + row_in_tile(wg)), fed);
+          begun = fed.block_lo <= fed.block_hi && trailing + max(leading - 1, 0) < STAGES_V;
+        }
+        block = range.block_lo;
+      }
+//|   end
+      if (begun) {
+//|   if p.mask ~= "none" then
+#pragma unroll 1
+        for (int i = 0; i < leading; i++) skip_k();
+//|   end
         mbarrier_wait(q_full(smem, q.at, wg), q.parity);
         mbarrier_wait(k_full(smem, k.at), k.parity);
-//|   if c.schedule == 1 then
+//|   if issue_turns then
         turn_wait(wg);
 //|   end
         wgmma_fence(o, a);
@@ -742,11 +706,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         wgmma_fence();
         issue_scores(s, smem + (q.at * WGS + wg) * Q_TILE, smem + SMEM_K + k.at * K_TILE);
         wgmma_commit();
-//|   if c.schedule == 1 then
+//|   if issue_turns then
         turn_pass(wg);
 //|   end
         wgmma_wait<1>(o);
         release_v();
+//|   if p.mask ~= "none" then
+#pragma unroll 1
+        for (int i = 0; i < trailing + leading; i++) skip_v();
+//|   end
         store(o, state);
         wgmma_wait<0>(s);
         release_k();
@@ -758,9 +726,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       wgmma_commit();
       wgmma_wait<0>(o);
       release_v();
-//| if p.mask == "window" then
+//| if p.mask ~= "none" and ahead then
 #pragma unroll 1
-      for (; block > range.block_lo; block--) skip();
+      for (; trailing > 0; trailing--) {
+        if (block > range.block_lo) skip_k();
+        skip_v();
+      }
+//| elseif p.mask == "window" then
+#pragma unroll 1
+      for (; block > range.block_lo; block--) skip_k(), skip_v();
 //| end
     }
     store(o, state$(c.o_path == 1 and ", range.block_hi >= range.block_lo" or ""));

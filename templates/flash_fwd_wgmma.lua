@@ -20,9 +20,11 @@ local unusual = {
   { "schedule", function(c) return c.schedule > 1 end },
   { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
   { "grid", function(c) return c.grid == 0 end },
+  { "sections", function(c) return c.sections ~= 1 end },
   { "cluster", function(c) return c.cluster ~= 1 or c.grid == 1 end },  -- clusters are persistent with grid 1 alone
   { "rescale", function(c) return c.rescale ~= 3 end },
   { "exp", function(c) return c.exp ~= 0 end },
+  { "convert", function(c) return c.convert == 0 end },
   { "o_path", function(c) return c.o_path == 1 end },
 }
 
@@ -71,16 +73,18 @@ return {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 24, 32, 40 }, "registers per thread that the feeding warpgroup keeps" },
-    { "schedule", { 0, 1, 2, 3 }, "S of the next block is issued 0 = beside P V, 1 = likewise, warpgroups take turns; 2 = turns at the exponentials; 3 = before this one's softmax" },
+    { "schedule", { 0, 1, 2 }, "S of the next block is issued beside P V: 0 = when a warpgroup gets there, 1 = in turns; 2 = the exponentials are taken in turns" },
     { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2, 3, 4 }, "buffers of V in shared memory" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { 2, 1, 0 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
+    { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
     { "rescale", { 3, 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units; 3 = as 2, seen after the scale" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
+    { "convert", { 1, 0 }, "P becomes 16-bit 1 = as its exponentials come, which follow the P V before; 0 = behind both, which run side by side" },
     { "o_path", { 0, 1, 2 }, "O goes back 0 = from registers, 1 = by TMA from the place of Q, 2 = by TMA from a buffer of its own" },
   },
 
@@ -106,9 +110,8 @@ return {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
-      if c.schedule == 3 and c.br == 64 then others = 44
-      elseif p.mask == "window" and (c.schedule == 3 or c.ctas == 2) then others = 34 end
-      local need = c.bc // 2 * (c.schedule == 3 and 2 or 1) + c.bc // 4 + round_up(p.dv, 8) // 2 + others
+      if p.mask == "window" and c.ctas == 2 then others = 34 end
+      local need = c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "bc" },
@@ -141,14 +144,14 @@ return {
       return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
     end, upto = "q_bufs" },
     { "turns", function(p, c)
-      if c.br > 64 or c.schedule == 0 or c.schedule == 3 then return true end
+      if c.br > 64 or c.schedule == 0 then return true end
       return false, "one warpgroup has nobody to take turns with"
     end, upto = "schedule" },
-    departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8),
-    { "rescale", function(p, c)
-      if c.schedule ~= 3 or c.rescale > 0 then return true end
-      return false, "beside two sets of scores, O does not stay in registers"
-    end, upto = "rescale" },
+    departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
+    { "convert", function(p, c)
+      if c.convert == 1 or c.schedule < 2 then return true end
+      return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+    end, upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid > 0 then return true end
       return false, "a block with one tile has one Q"
@@ -223,7 +226,7 @@ return {
       latency = latency,
       tile_latency = tile,
       -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.
-      shows = l.wgs * c.ctas == 1 and 1 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5, 0.53 })[c.schedule] - (l.wgs > 3 and 0.12 or 0),
+      shows = l.wgs * c.ctas == 1 and 1 or ({ [0] = l.wgs > 2 and 0.47 or 0.44, 0.45, 0.5 })[c.schedule] - (l.wgs > 3 and 0.12 or 0),
       l2_speed = 1.8,
       regs = l.regs,
     }

@@ -13,10 +13,15 @@ __device__ __forceinline__ Place place_of(const Params &p, int index) {
   const int heads = p.hq;
 //| end
   const int total = heads * p.b;                           // heads of all batches
-  const int per_section = p.tiles * p.section;
+//| if (c.sections or 1) > 1 then
+  const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
+//| else
+  const int widest = p.section;
+//| end
+  const int per_section = p.tiles * widest;
   const int section = index / per_section, rest = index % per_section;
-  const int width = min(p.section, total - section * p.section);  // the last section may be narrower
-  const int tile = rest / width, at = section * p.section + rest % width;
+  const int width = min(widest, total - section * widest);  // the last section may be narrower
+  const int tile = rest / width, at = section * widest + rest % width;
   Place w;
 //| if p.mask == "none" then
   w.row = tile * BR;

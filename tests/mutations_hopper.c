@@ -5,9 +5,12 @@
 
 #define CONFIG(br, schedule, bc, box, rest)                                                                                                \
     "flash_fwd_wgmma:ctas=1,feeder=40,br=" #br ",schedule=" #schedule ",bc=" #bc ",box=" #box "," rest
-#define USUAL "stages_k=2,stages_v=2,q_bufs=1,cluster=1,rescale=2,exp=0,o_path=0"
-#define AHEAD "stages_k=2,stages_v=2,q_bufs=2,cluster=1,rescale=2,exp=0,o_path=0,grid=2"
-#define WITH(what) "stages_k=2,stages_v=2,q_bufs=1," what
+#define USUAL "stages_k=2,stages_v=2,q_bufs=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0"
+#define EARLY "stages_k=2,stages_v=2,q_bufs=1,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0"
+#define AHEAD "stages_k=2,stages_v=2,q_bufs=2,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=2"
+#define AHEAD_EARLY "stages_k=2,stages_v=2,q_bufs=2,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0,grid=2"
+#define WITH(what) "stages_k=2,stages_v=2,q_bufs=1,sections=1,convert=0," what
+#define EARLY_WITH(what) "stages_k=2,stages_v=2,q_bufs=1,sections=1,convert=1," what
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0
@@ -16,22 +19,21 @@
 const scene hopper_scenes[] = {
     { "one", "bf16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 200, NONE, PLAIN },
     { "turns", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 1, 48, 64, USUAL ",grid=0"), 160, 200, NONE, PLAIN },
-    { "softmax", "fp16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 2, 64, 64, USUAL ",grid=0"), 160, 230, NONE, PLAIN },
-    { "two_sets", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(64, 3, 48, 64, USUAL ",grid=0"), 70, 250, NONE, PLAIN },
-    { "two_sets_window", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 3, 48, 64, USUAL ",grid=2"), 400, 500, 40, 9, 0, 0, HIDDEN },
-    { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, USUAL ",grid=0"), 160, 300, 40, 9, 0, 0, HIDDEN },
+    { "softmax", "fp16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 2, 64, 64, EARLY ",grid=0"), 160, 230, NONE, PLAIN },
+    { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, EARLY ",grid=0"), 160, 300, 40, 9, 0, 0, HIDDEN },
     { "away", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 300, 30, 5, FA_OFFSET, 150, HIDDEN },
     { "blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=2"), 300, 40, NONE, HIDDEN },
     { "dealt", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=1"), 200, 200, NONE, PLAIN },
-    { "drawn", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 3, 48, 64, USUAL ",grid=2"), 200, 200, NONE, PLAIN },
-    { "drawn_turns", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(128, 2, 48, 64, USUAL ",grid=2"), 300, 200, 50, 20, 0, 0, PLAIN },
+    { "drawn", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=2"), 200, 200, NONE, PLAIN },
+    { "drawn_turns", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(128, 2, 48, 64, EARLY ",grid=2"), 300, 200, 50, 20, 0, 0, PLAIN },
     { "two_q", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 200, 200, NONE, PLAIN },
     { "ahead", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", CONFIG(128, 1, 48, 64, AHEAD), 300, 320, NONE, PLAIN },
     { "ahead_window", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(128, 1, 48, 64, AHEAD), 300, 320, 40, 9, 0, 0, PLAIN },
     { "ahead_left", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(256, 1, 48, 64, AHEAD), 400, 400, 10, 5, 0, 0, PLAIN },
     { "ahead_blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 300, 40, NONE, HIDDEN },
     { "stages", "bf16,d=64,mask=none,b=1,hq=2,hkv=1",
-      CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,cluster=1,rescale=2,exp=0,o_path=0,grid=0"), 70, 340, NONE, PLAIN },
+      CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 70, 340, NONE,
+      PLAIN },
     { "over_q", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=2,exp=0,o_path=1,grid=2")), 200, 150,
       NONE, PLAIN },
     { "over_q_blind", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=2,exp=0,o_path=1,grid=2")), 250,
@@ -52,19 +54,28 @@ const scene hopper_scenes[] = {
       100, NONE, PLAIN },
     { "always", "bf16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=0,exp=0,o_path=0,grid=0")), 70, 200,
       NONE, PLAIN },
-    { "moved", "bf16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, WITH("cluster=1,rescale=1,exp=0,o_path=0,grid=0")), 70, 200,
-      NONE, PLAIN },
+    { "moved", "bf16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, EARLY_WITH("cluster=1,rescale=1,exp=0,o_path=0,grid=0")), 70,
+      200, NONE, PLAIN },
     { "relative", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=3,exp=0,o_path=0,grid=0")), 70, 250,
       NONE, PLAIN },
     { "relative_steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=3,exp=0,o_path=0,grid=0")), 70,
       250, NONE, STEEP },
-    { "relative_late", "bf16,d=64,mask=causal,b=2,hq=4,hkv=4", CONFIG(128, 2, 48, 64, WITH("cluster=1,rescale=3,exp=0,o_path=0,grid=0")),
-      130, 130, NONE, FA_VALUES_STEEP, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0 },
+    { "relative_late", "bf16,d=64,mask=causal,b=2,hq=4,hkv=4",
+      CONFIG(128, 2, 48, 64, EARLY_WITH("cluster=1,rescale=3,exp=0,o_path=0,grid=0")), 130, 130, NONE, FA_VALUES_STEEP, FA_HIDDEN_VALUES,
+      FA_LAYOUT_PADDED, 0 },
     { "two_batches", "bf16,d=64,mask=none,b=2,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=1"), 100, 100, NONE, PLAIN },
-    { "beyond", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 3, 48, 64, USUAL ",grid=0"), 140, 140, 0, 0, 0, 0, PLAIN },
     { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 200, NONE, STEEP },
-    { "steep_two", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 3, 48, 64, USUAL ",grid=0"), 70, 200, NONE, STEEP },
-    { "steep_turns", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, USUAL ",grid=0"), 130, 200, NONE, STEEP },
+    { "steep_turns", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, EARLY ",grid=0"), 130, 200, NONE, STEEP },
+    { "early", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, EARLY ",grid=0"), 70, 250, NONE, PLAIN },
+    { "wide", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(64, 0, 160, 64, EARLY ",grid=0"), 70, 400, 150, 9, 0, 0, HIDDEN },
+    { "sections", "bf16,d=64,mask=causal,b=1,hq=3,hkv=3",
+      CONFIG(64, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=1,sections=2,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 130, 130,
+      NONE, PLAIN },
+    { "ahead_beyond", "bf16,d=64,mask=causal,b=1,hq=4,hkv=1", CONFIG(128, 2, 48, 64, AHEAD_EARLY), 20, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "ahead_long", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
+      "flash_fwd_wgmma:ctas=1,feeder=32,br=192,schedule=1,bc=48,box=64,stages_k=3,stages_v=3,q_bufs=2,sections=1,cluster=1,rescale=2,exp=0,"
+      "convert=1,o_path=0,grid=2",
+      400, 420, 60, 9, 0, 0, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 
@@ -73,6 +84,7 @@ const scene hopper_scenes[] = {
 #define H "hopper.cu"
 #define O "hopper_store.cu"
 #define S "softmax.cu"
+#define P "place.cu"
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
@@ -98,8 +110,8 @@ const mutation hopper_mutations[] = {
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n      mbarrier_wait(k_full(smem, k.at), k.parity);\n",
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n", 0, "one" },
     { "Q is not waited for", F, "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n", "", 0, "one" },
-    { "K waited for by the wrong parity", F, "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//|   if c.schedule == 1",
-      "        mbarrier_wait(k_full(smem, k.at), k.parity ^ 1);\n//|   if c.schedule == 1", 0, "one" },
+    { "K waited for by the wrong parity", F, "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//| if issue_turns",
+      "        mbarrier_wait(k_full(smem, k.at), k.parity ^ 1);\n//| if issue_turns", 0, "one" },
     { "the last V is not waited for", F, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n//| if ahead then", "//| if ahead then", 0,
       "one" },
     { "V of the second stage waited for in the first", F, "return barrier(smem, 2 * STAGES_K + stage); }",
@@ -153,16 +165,22 @@ const mutation hopper_mutations[] = {
 
     /* a tile begun under the end of the one before */
     { "the tile at hand is taken for the next", F, "    after.slot.next();\n", "", 0, "two_q" },
-    { "begun with a block that others see", F,
-      "fed.block_lo <= fed.block_hi && fed.block_hi == own_range(p, after.row + row_in_tile(wg)).block_hi;",
-      "fed.block_lo <= fed.block_hi;", 0, "ahead" },
-    { "begun though it has no key", F, "begun = fed.block_lo <= fed.block_hi && ", "begun = ", 0, "ahead_blind" },
-    { "begun with left blocks not skipped", F, "begun = block == range.block_lo && tiles.peek", "begun = tiles.peek", 0, "ahead_window" },
-    { "the next tile asked for before left blocks are skipped", F, "begun = block == range.block_lo && tiles.peek(p, smem, after);",
-      "begun = tiles.peek(p, smem, after) && block == range.block_lo;", 0, "ahead_window ahead_left" },
+    { "begun though it has no key", F, "begun = fed.block_lo <= fed.block_hi && trailing", "begun = trailing", 0, "ahead_blind" },
+    { "begun behind the blocks that are fed", F, "max(min(own.block_hi, fed.block_hi), fed.block_lo)", "max(own.block_hi, fed.block_lo)", 0,
+      "ahead_beyond" },
+    { "begun, and K that only others see is kept", F, "        for (int i = 0; i < leading; i++) skip_k();\n", "", 0, "ahead ahead_long" },
+    { "begun, and K at the end is kept", F, "        for (int i = 0; i < trailing; i++) skip_k();", "", 0, "ahead_window ahead_long" },
+    { "begun, and V that only others see is kept", F, "i < trailing + leading; i++) skip_v();", "i < trailing; i++) skip_v();", 0,
+      "ahead ahead_long" },
+    { "begun, and V at the end is kept", F, "i < trailing + leading; i++) skip_v();", "i < leading; i++) skip_v();", 0, "ahead_long" },
+    { "begun, and blocks are let pass twice", F, "begun ? first_block(own, range) : range.block_hi;", "range.block_hi;", 0,
+      "ahead ahead_long" },
+    { "begun where V of what is let pass finds no place", F, "trailing + max(leading - 1, 0) < STAGES_V", "true", 0, "ahead_left" },
+    { "K at the end passes where its V finds no place", F, "begun = trailing < STAGES_V;", "begun = true;", 0, "ahead_left" },
+    { "not begun, and K at the end passes twice", F, "        block = range.block_lo;\n", "", 0, "ahead_window ahead_left ahead_long" },
     { "begun, and begun again", F, "      if (!begun) {", "      {", 0, "two_q" },
-    { "begun, and O of the tile before not waited for", F, "        wgmma_wait<1>(o);\n        release_v();\n        store(o, state);",
-      "        release_v();\n        store(o, state);", 0, "two_q" },
+    { "begun, and O of the tile before not waited for", F, "        wgmma_wait<1>(o);\n        release_v();\n//|   if",
+      "        release_v();\n//|   if", 0, "two_q" },
     { "begun, and its scores not waited for", F, "        wgmma_wait<0>(s);\n        release_k();\n        continue;",
       "        release_k();\n        continue;", 0, "two_q" },
     { "begun, and the tile before ended twice", F, "        release_k();\n        continue;", "        release_k();", 0, "two_q" },
@@ -171,6 +189,10 @@ const mutation hopper_mutations[] = {
       "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//|   if", 0, "two_q" },
     { "begun with the Q of the tile before", F, "issue_scores(s, smem + (q.at * WGS + wg) * Q_TILE,",
       "issue_scores(s, smem + ((q.at ^ 1) * WGS + wg) * Q_TILE,", 0, "two_q" },
+
+    { "the last section of heads is as wide as the others", P, "min(widest, total - section * widest)", "widest", 0, "sections" },
+    { "narrow sections rounded down", P, "(p.section + $(c.sections - 1)) / $(c.sections)", "p.section / $(c.sections) / 2", 0,
+      "sections" },
 
     /* registers that are handed over */
     { "the feeder keeps its registers", F, "    registers_give<FEEDER_REGISTERS>();\n", "", 0, "turns" },
@@ -199,15 +221,17 @@ const mutation hopper_mutations[] = {
     { "O of the last keys only", H, "setp.eq.b32 more, 0, 0;", "setp.ne.b32 more, 0, 0;", 1, "one" },
     { "K is subtracted", H, "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;", "%$(NS), %$(NS + 1), more, 1, -1, 0, 0;", 1, "one" },
     { "products without a fence", H, "void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
-      "void wgmma_fence() {}", 0, "one two_sets" },
-    { "P V without a fence, two sets", F, "        wgmma_fence(o, a);\n", "", 0, "two_sets" },
-    { "P V without a fence", F, "        wgmma_fence(o, a);\n", "", 1, "softmax" },
-    { "P V without a fence, side by side", F, "        wgmma_fence(o, a);\n", "", 2, "one" },
+      "void wgmma_fence() {}", 0, "one" },
+    { "P V without a fence", F, "        wgmma_fence(o, a);\n", "", 0, "one" },
+    { "the last P V without a fence, begun", F, "        wgmma_fence(o, a);\n", "", 1, "two_q" },
+    { "the last P V without a fence", F, "      wgmma_fence(o, a);\n      issue_output", "      issue_output", 0, "early" },
     { "products are not committed", H, "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");", "", 0, "one" },
-    { "S is not waited for", F, "      wgmma_wait<0>(s);\n", "", 0, "two_sets" },
+    { "S is not waited for", F, "      wgmma_wait<0>(s);\n", "", 0, "one" },
     { "S is not waited for, one warpgroup", F, "        wgmma_wait<1>(s);\n", "        wgmma_wait<2>(s);\n", 0, "one" },
-    { "O is not waited for", F, "        wgmma_wait<1>(o);\n        release_v();\n        wgmma_wait<0>(s);",
-      "        release_v();\n        wgmma_wait<0>(s);", 0, "softmax" },
+    { "O is not waited for", F, "        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities",
+      "        release_v();\n        next_probabilities", 0, "softmax early" },
+    { "V is given back before it is read, early", F, "        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities(moved);",
+      "        release_v();\n        wgmma_wait<0>(o);\n        next_probabilities(moved);", 0, "early" },
     { "the last O is not waited for", F, "      wgmma_wait<0>(o);\n      release_v();\n//| if p.mask", "      release_v();\n//| if p.mask",
       0, "one" },
     { "K is given back before it is read", F, "      wgmma_wait<0>(s);\n      release_k();\n//|   end",
@@ -218,9 +242,6 @@ const mutation hopper_mutations[] = {
     { "O is rescaled under a product", F,
       "        wgmma_wait<0>(o);\n        release_v();\n        if (moved) rescale(o, keep);\n        to_operand(a, s);",
       "        if (moved) rescale(o, keep);\n        wgmma_wait<0>(o);\n        release_v();\n        to_operand(a, s);", 0, "always" },
-    { "two sets: rows beyond the last let blocks pass twice", F, "        begin();\n        to_operand(a, s);\n",
-      "        begin();\n        to_operand(a, s);\n        block = last;\n", 0, "beyond" },
-    { "two sets: the next S is not waited for", F, "        wgmma_wait<0>(next);\n", "", 0, "two_sets" },
 
     /* turns */
     { "nobody begins", F, "  if (wg == WGS - 1) turn_pass(wg);\n", "", 0, "turns" },
@@ -231,13 +252,17 @@ const mutation hopper_mutations[] = {
     { "turns of one warpgroup's threads", F, "named_wait(1 + wg, 256)", "named_wait(1 + wg, 128)", 0, "turns" },
 
     /* masks */
-    { "mask one off on the right", F, "if (n * 8 + e > hi) s", "if (n * 8 + e >= hi) s", 0, "turns" },
-    { "window one off on the right", F, "n * 8 + e > hi ||", "n * 8 + e > hi + 1 ||", 0, "window" },
-    { "window one off on the left", F, "n * 8 + e < lo)", "n * 8 + e <= lo)", 0, "window" },
-    { "window: the left edge forgotten", F, "n * 8 + e > hi || n * 8 + e < lo", "n * 8 + e > hi", 0, "window" },
+    { "mask one off on the right", F, "last_key(p, query) + 1 - first", "last_key(p, query) - first", 0, "turns" },
+    { "window one off on the right", F, "last_key(p, query) + 1 - first", "last_key(p, query) + 2 - first", 0, "window" },
+    { "window one off on the left", F, "first_key(p, query) - first", "first_key(p, query) + 1 - first", 0, "window" },
+    { "window: the left edge forgotten", F, " & ~bits_below(below_lo - 32 * word)", "", 0, "window" },
+    { "a mask by whole eights", F, "x / 8 * 2 + min(x % 8, 2)", "x / 8 * 2", 0, "turns" },
+    { "a mask by pairs of columns", F, "min(x % 8, 2)", "min(x % 8, 1) * 2", 0, "turns" },
+    { "a mask of no column is one of all", F, "n > 0 ? (1u", "n != 0 ? (1u", 0, "turns window" },
+    { "the second word of a mask is the first", F, "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
+    { "the second word of a left mask is the first", F, "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
     { "columns of a thread's scores", F, "block * BC + 2 * t;", "block * BC + t;", 0, "turns" },
-    { "the mask of the block before", F, "mask(s, block - 1);", "mask(s, block);", 0, "softmax window" },
-    { "the mask of the block before, side by side", F, "mask(s, block - 1);", "mask(s, block);", 1, "one turns away" },
+    { "the mask of the block before", F, "mask(s, block - 1);", "mask(s, block);", 0, "one turns away softmax window" },
     { "diagonal blocks taken as full", F, "block < own.full_hi && block > own.full_lo", "block <= own.full_hi && block > own.full_lo", 0,
       "turns" },
     { "left blocks taken as full", F, "block < own.full_hi && block > own.full_lo", "block < own.full_hi && block >= own.full_lo", 0,
@@ -248,10 +273,8 @@ const mutation hopper_mutations[] = {
       "query_of(p, wg_row + warp_row + g)", 0, "turns" },
     { "skipped V is kept", F, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
-    { "left blocks are not skipped", F, "      for (; block > range.block_lo; block--) skip();\n", "", 0, "window" },
+    { "left blocks are not skipped", F, "      for (; block > range.block_lo; block--) skip_k(), skip_v();\n", "", 0, "window" },
     { "own keys of one row", F, "min(wg_row + 64, row_count(p)) - 1", "wg_row + 1", 0, "turns" },
-
-    { "two sets: blocks counted one too far", F, "        block = last;\n", "", 0, "two_sets_window" },
 
     /* softmax */
     { "a late maximum is forgotten", F, "> LAG ||", "> 1000.f ||", 0, "steep" },
@@ -262,10 +285,6 @@ const mutation hopper_mutations[] = {
       "always steep" },
     { "O is not rescaled among the exponentials", F, "if constexpr (RESCALE)", "if constexpr (false)", 0, "moved steep_turns" },
     { "rows rescaled by the other's factor", F, "o[at] *= keep[at / 2 % 2];", "o[at] *= keep[at % 2];", 0, "moved" },
-    { "two sets: O is not rescaled", F, "        if (moved) rescale(o, keep);\n        to_operand(a, now);", "        to_operand(a, now);",
-      0, "steep_two" },
-    { "two sets: O is not rescaled at the end", F, "        if (moved) rescale(o, keep);\n        to_operand(a, now);",
-      "        to_operand(a, now);", 1, "steep_two" },
     { "half of the sum", F, "state[h].l += x + y;", "state[h].l += x;", 0, "one" },
     { "P in the other order", F, "a[i] = pack2(s[2 * i], s[2 * i + 1])", "a[i] = pack2(s[2 * i + 1], s[2 * i])", 0, "one" },
     { "P of the second row in the other order", F, "a[2 * n + 1] = pack2(s[4 * n + 2], s[4 * n + 3])",
