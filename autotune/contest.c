@@ -65,6 +65,7 @@ fa_status fa_contest_round(fa_contest *c, fa_candidate **e, size_t n, double tim
     fa_status st = FA_OK;
     fa_span span;
     *left = keep(e, n, times);
+    *left = *left < FA_CONTEST_FIELD ? *left : FA_CONTEST_FIELD;
     for (int i = 0; i < ROUNDS_MOST && st == FA_OK && *left > 1 && !stopped(c); i++) {
         st = turns(c, e, *left, samples, &span);
         if (!fa_span_moved(&span))
@@ -197,9 +198,7 @@ fa_status fa_contest_final(fa_contest *c, fa_candidate **e, size_t n, fa_candida
     *winner = NULL;
     if (n == 0)
         return FA_OK;
-    left = keep(e, n, FA_CONTEST_SECOND);
-    left = left < FA_CONTEST_FIELD ? left : FA_CONTEST_FIELD;
-    fa_status st = fa_contest_round(c, e, left, FA_CONTEST_SECOND, LAST_SAMPLES, &left);
+    fa_status st = fa_contest_round(c, e, n, FA_CONTEST_SECOND, LAST_SAMPLES, &left);
     left = keep(e, left, FA_CONTEST_LAST);
     left = left < FA_CONTEST_FINALISTS ? left : FA_CONTEST_FINALISTS;
     *winner = e[0];

@@ -8,7 +8,7 @@
 #define FA_CONTEST_SECOND 1.1
 #define FA_CONTEST_LAST 1.03
 #define FA_CONTEST_FINALISTS 6
-#define FA_CONTEST_FIELD 24   /* most that meet in the last common round */
+#define FA_CONTEST_FIELD 24   /* most that meet in a round */
 /* Finals end when every pair's 95 % interval excludes 1 or is within this; what is closer than this is a tie. */
 #define FA_CONTEST_TIE 0.005
 
@@ -19,7 +19,7 @@ typedef struct fa_contest {
     fa_candidate *culprit;             /* whose sample failed, where one did */
 } fa_contest;
 
-/* One more round among those of the n entrants that are within `times` the fastest of them: n samples of each in turns, which replace
+/* One more round among those of the n entrants that are within `times` the fastest of them, FA_CONTEST_FIELD at most: n samples of each in turns, which replace
  * their old ones. Entrants are sorted by what they now take; *left: how many met. Taken again where the clock moved. */
 fa_status fa_contest_round(fa_contest *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 

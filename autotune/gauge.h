@@ -28,7 +28,7 @@ bool fa_span_moved(const fa_span *s);
 /* The middle of the clocks seen, MHz; 0 = not told. */
 int32_t fa_span_clock(const fa_span *s);
 /* Of `count` samples, whose median has the relative interval `width` (0 = not told), taken during the span. */
-#define FA_COUNT_ENOUGH 5
+#define FA_COUNT_ENOUGH 6 /* fewer have no 95 % interval */
 #define FA_WIDTH_NOISY 0.03
 fa_quality fa_span_quality(const fa_span *s, int32_t count, double width);
 #endif

@@ -36,7 +36,7 @@ static size_t at_random(fa_hunt *h, size_t *out, size_t most)
 
 static const fa_strategy table[] = {
     { "halving", "the best by the model, in ever longer rounds among ever fewer, then the neighbours of the fastest", 3, true, false, false, by_rank },
-    { "exhaustive", "every config that fits (or as many as the limit says, best by the model first), all with the same samples", 7, false, false, true,
+    { "exhaustive", "every config that fits (or as many as the limit says, best by the model first), all with the same samples", 5, false, false, true,
       by_rank },
     { "model", "by a model that each measurement corrects, as long as it promises a gain, then the neighbours of the fastest", 3, true, false, false,
       fa_guided_next },

@@ -242,6 +242,12 @@ static double distance(const fa_problem *a, const fa_problem *b)
            0.5 * doublings((double)x.hq / x.hkv, (double)y.hq / y.hkv);
 }
 
+/* Few samples were taken early, perhaps under a higher clock than those of the last round, which decided. */
+static double weighed(const fa_record *r)
+{
+    return r->seconds * (r->quality == FA_QUALITY_FEW ? FA_FEW_COUNT_AS : 1);
+}
+
 /* The fastest of the configs whose newest record in the bucket ran. */
 static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_how how, uint32_t bucket)
 {
@@ -249,7 +255,7 @@ static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_ho
     for (size_t i = 0; i < rs->n; i++) {
         const fa_record *r = &rs->r[i];
         if (!ran(r) || r->how != how || !fa_record_same_key(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
-            (best && r->seconds >= best->seconds))
+            (best && weighed(r) >= weighed(best)))
             continue;
         bool newest = true;
         for (size_t j = i + 1; j < rs->n && newest; j++)

@@ -287,3 +287,18 @@ Test(cache_record, quality_words)
     cr_assert_eq(fa_quality_of("fine"), FA_QUALITY_UNTOLD);
     cr_assert_str_eq(fa_quality_name(FA_QUALITIES), "?");
 }
+
+Test(cache_record, few_samples_must_be_faster_by_more)
+{
+    fa_record r[] = {record_of(1024, 64, 1.00, FA_MEASURED), record_of(1024, 128, 0.97, FA_MEASURED), record_of(1024, 32, 0.99, FA_MEASURED)};
+    fa_problem p = problem_of(1024);
+    fa_records rs = list(r, 3);
+    r[0].quality = FA_QUALITY_STEADY;
+    r[1].quality = r[2].quality = FA_QUALITY_FEW;
+    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[0]);
+    r[0].quality = FA_QUALITY_FEW;
+    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[1], "among its like the fastest");
+    r[0].quality = FA_QUALITY_STEADY;
+    r[1].seconds = 0.9;
+    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[1]);
+}
