@@ -28,8 +28,9 @@ typedef void (*fa_store_warn)(void *user, const char *message);
 fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user);
 void fa_store_close(fa_store *s);
 /* What the kernels of the root that takes new files may take together, in bytes; < 0 = any amount. A put that exceeds it removes
- * what was used longest ago (quota.h). Before the store is used by other threads. */
-#define FA_STORE_LIMIT ((int64_t)1 << 30)
+ * what was used longest ago (quota.h). Before the store is used by other threads. The default: tuning a chip in one go
+ * compiles thousands of candidates of some 0.3 MB, and the winners of its beginning are to survive that. */
+#define FA_STORE_LIMIT ((int64_t)4 << 30)
 void fa_store_set_limit(fa_store *s, int64_t bytes);
 int64_t fa_store_limit(const fa_store *s);
 

@@ -212,7 +212,7 @@ typedef struct fa_options {
     int32_t sram_budget;      /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
     const fa_bundle *const *bundles; /* ends in NULL; not copied: they outlive the context. NULL = none */
     int32_t bundle_only;      /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
-    int64_t cache_limit;      /* bytes of kernels kept on disk before the longest unused go; 0 = 1 GiB, -1 = any amount */
+    int64_t cache_limit;      /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
 } fa_options;
 #define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0 }
 

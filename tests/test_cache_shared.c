@@ -169,6 +169,20 @@ static int files(const char *folder)
     return n;
 }
 
+Test(cache_shared, the_limit_is_the_callers)
+{
+    static const int64_t given[] = {0, -1, 12345}, is[] = {FA_STORE_LIMIT, -1, 12345};
+    for (int i = 0; i < 3; i++) {
+        fa_context *ctx;
+        fa_options o = FA_OPTIONS_INIT;
+        o.cache_dir = below("mine");
+        o.cache_limit = given[i];
+        cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(fa_store_limit(fa_context_store(ctx)), is[i]);
+        fa_destroy(ctx);
+    }
+}
+
 Test(cache_shared, a_kernel_that_kills_its_loader_is_set_aside)
 {
     int status;

@@ -143,7 +143,7 @@ Test(cli_output, cache_words)
     cr_expect(integer(j, "removed") == 1 && integer(j, "left") == 0);
     json_decref(j);
     j = cli_json("FAGEN_CACHE_DIR=c2 cache stat --json", 0);
-    cr_expect(integer(j, "roots.0.kernels.files") == 0 && integer(j, "limit") == 1 << 30);
+    cr_expect(integer(j, "roots.0.kernels.files") == 0 && integer(j, "limit") == 4ll << 30);
     json_decref(j);
 }
 

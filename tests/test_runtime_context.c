@@ -97,6 +97,10 @@ Test(runtime_context, options_are_checked)
         cr_expect_eq(fa_create_on(&ctx, &o, d, 0), FA_INVALID);
         cr_expect(strstr(fa_last_error(), rows[i].field), "%zu: %s", i, fa_last_error());
     }
+    o = (fa_options)FA_OPTIONS_INIT;
+    o.cache_limit = -2;
+    cr_expect_eq(fa_create_on(&ctx, &o, d, 0), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "cache_limit"), "%s", fa_last_error());
     cr_assert_eq(fake_retained(0), 0);
     setenv("FAGEN_LOG", "loud", 1);
     cr_assert_eq(fa_create_on(&ctx, NULL, d, 0), FA_INVALID);
