@@ -140,7 +140,7 @@ static fa_status try_all(fa_searching *s)
     if (s->site->timed && s->opt.worker && !s->opt.lab && !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
         st = fa_searching_lab(s);
     while (st == FA_OK && !s->interrupted) {
-        size_t from = t->n, n = fa_searching_over(s) && !refining ? 0 : draw(s, &st);
+        size_t from = t->n, n = fa_searching_over(s) ? 0 : draw(s, &st);
         if (st != FA_OK || (n == 0 && (refining || !s->late)))
             break;
         if (!refining && (n == 0 || s->hunt.phase != FA_PHASE_OWN)) {

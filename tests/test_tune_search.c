@@ -1,6 +1,7 @@
 /* The whole search on a driver that only pretends, with a lab whose times and faults are known: nothing is timed that was not verified,
  * failures are on record and cost nothing else, neighbours are found, a second run resumes. */
 #include "autotune/child.h"
+#include "autotune/random.h"
 #include "autotune/search.h"
 #include "fake_driver.h"
 #include "test_cache_scratch.h"
@@ -26,6 +27,8 @@ typedef struct world {
     int faults_after, its_samples;
     const char *wrong, *dies;
     bool dead;
+    fa_random random;
+    double noise, drift;   /* of a sample; of the clock, over all samples */
 } world;
 
 static const char *name_of(const fa_candidate *c)
@@ -68,7 +71,7 @@ static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
     if (w->fault && !strcmp(name_of(c), w->fault) && w->its_samples++ >= w->faults_after)
         return fa_fail(FA_DEVICE, "CUDA_ERROR_LAUNCH_TIMEOUT");
     *(warm ? &w->warm : &w->samples) += 1;
-    fa_samples_add(warm ? &c->warm_samples : &c->samples, truth(c) * (1 + 1e-4 * (w->samples % 7)));
+    fa_samples_add(warm ? &c->warm_samples : &c->samples, truth(c) * (1 + 1e-4 * (w->samples % 7)) * exp(w->noise * fa_random_normal(&w->random)) * (1 + w->drift * fmin(1, w->samples / 300.0)));
     return FA_OK;
 }
 
@@ -183,6 +186,28 @@ Test(tune_search, a_neighbour_that_is_not_listed_wins_and_everything_was_verifie
     cr_assert_eq(t.counts.resumed, 0);
     cr_assert_gt(s.w.samples, samples);
     fa_tuning_free(&t);
+    close_scene(&s);
+}
+
+Test(tune_search, noise_and_a_falling_clock_do_not_change_the_pick)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    for (int run = 0; run < 6; run++) {
+        fa_search_options o = options(&s, 8);
+        o.again = true;
+        o.strategy = run % 2 ? "model" : "halving";
+        s.w = (world){ .lab = s.w.lab, .random = { fa_random_mix((uint64_t)run) }, .noise = 0.004, .drift = run < 4 ? 0.05 : -0.05 };
+        s.w.lab.user = &s.w;
+        cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+        cr_assert_leq(truth(t.winner), 1.01e-4, "run %d picks %s", run, name_of(t.winner));
+        fa_records rs = records(&s);
+        const fa_record *best = fa_records_best(&rs, &t.problem);
+        cr_assert(fa_config_equal(&best->config, &t.winner->config), "run %d: what follows from the records is what was picked", run);
+        fa_records_free(&rs);
+        fa_tuning_free(&t);
+    }
     close_scene(&s);
 }
 
