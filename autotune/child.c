@@ -74,7 +74,8 @@ static fa_status lose(child_lab *l, fa_status st, const char *what)
     reap(l, how, sizeof how);
     ++*l->lost;
     l->in_a_row++;
-    return st == FA_INTERRUPTED ? fa_fail(st, "%s; the process that tried it was killed", what) : fa_fail(st, "%s: the process that tried it %s", what, how);
+    return st == FA_INTERRUPTED ? fa_fail(st, "%s; the process that tried it was killed", what)
+                                : fa_fail(st, "%s: the process that tried it %s", what, how);
 }
 
 /* The next line of the child, without its newline. */
@@ -236,8 +237,8 @@ static fa_status first(fa_lab *lab, fa_candidate *c, int n)
     fa_status st = l->pid ? ask(l, "times", "time", text) : fa_fail(FA_DEVICE, "the process that verified it is gone");
     if (st != FA_OK)
         return st;
-    if (sscanf(l->line, "times %d %d %d %d %d %d%n", &count, &launches, &g.clock_mhz, &g.temperature, &g.foreign, &throttled, &used) != 6 || count < 1 ||
-        count > FA_SAMPLES_MAX || launches < 1)
+    if (sscanf(l->line, "times %d %d %d %d %d %d%n", &count, &launches, &g.clock_mhz, &g.temperature, &g.foreign, &throttled, &used) != 6 ||
+        count < 1 || count > FA_SAMPLES_MAX || launches < 1)
         return lose(l, FA_DEVICE, "times that are none");
     g.throttled = throttled;
     l->seen = g;

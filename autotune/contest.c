@@ -138,7 +138,8 @@ static bool ties(const finals *f, size_t k)
     return slower < FA_CONTEST_TIE || (slower <= r.half && slower < 2 * FA_CONTEST_TIE);
 }
 
-/* Their times stay those of the last common round, but for what the pairs say: the leader has the least, the others that times the ratio. */
+/* Their times stay those of the last common round, but for what the pairs say: the leader has the least, the others that times their
+ * ratio. */
 static fa_candidate *decide(finals *f, const fa_span *span)
 {
     size_t winner = f->leader;

@@ -19,8 +19,8 @@ typedef struct fa_contest {
     fa_candidate *culprit;             /* whose sample failed, where one did */
 } fa_contest;
 
-/* One more round among those of the n entrants that are within `times` the fastest of them, FA_CONTEST_FIELD at most: n samples of each in turns, which replace
- * their old ones. Entrants are sorted by what they now take; *left: how many met. Taken again where the clock moved. */
+/* One more round among those of the n entrants that are within `times` the fastest of them, FA_CONTEST_FIELD at most: n samples of each in
+ * turns, which replace their old ones. Entrants are sorted by what they now take; *left: how many met. Taken again where the clock moved. */
 fa_status fa_contest_round(fa_contest *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 
 /* The finals: all that are within FA_CONTEST_FIRST have met twice, those near the best meet in pairs, each going first every other time.

@@ -41,7 +41,8 @@ bool fa_journal_recall(const fa_journal *j, fa_candidate *c)
     for (size_t i = j->old.n; i-- > 0;) {
         const fa_record *r = &j->old.r[i];
         if (r->how != j->how || r->source[0] != c->source[0] || r->source[1] != c->source[1] || strcmp(r->compiler, j->compiler) ||
-            (r->outcome == FA_RAN && r->how == FA_MEASURED && !r->verified) || fa_problem_bucket(&r->problem) != bucket || !fa_config_equal(&r->config, &c->config))
+            (r->outcome == FA_RAN && r->how == FA_MEASURED && !r->verified) || fa_problem_bucket(&r->problem) != bucket ||
+            !fa_config_equal(&r->config, &c->config))
             continue;
         c->outcome = r->outcome;
         c->how = r->how;
@@ -67,9 +68,24 @@ bool fa_journal_recall(const fa_journal *j, fa_candidate *c)
 void fa_journal_note(const fa_journal *j, const fa_candidate *c)
 {
     fa_record r = {
-        .problem = j->problem, .config = c->config, .outcome = c->outcome, .how = c->how, .seconds = c->seconds, .spread = c->spread,
-        .low = c->low, .high = c->high, .warm = c->warm, .verified = c->verified, .quality = c->quality, .clock_mhz = c->clock_mhz,
-        .temperature = c->temperature, .count = c->count, .regs = c->regs, .spills = c->spills, .smem = c->smem, .source = { c->source[0], c->source[1] },
+        .problem = j->problem,
+        .config = c->config,
+        .outcome = c->outcome,
+        .how = c->how,
+        .seconds = c->seconds,
+        .spread = c->spread,
+        .low = c->low,
+        .high = c->high,
+        .warm = c->warm,
+        .verified = c->verified,
+        .quality = c->quality,
+        .clock_mhz = c->clock_mhz,
+        .temperature = c->temperature,
+        .count = c->count,
+        .regs = c->regs,
+        .spills = c->spills,
+        .smem = c->smem,
+        .source = { c->source[0], c->source[1] },
         .version = FA_VERSION_STRING,
     };
     time_t now = time(NULL);

@@ -214,7 +214,8 @@ static fa_status conclude(const fa_searching *s)
 {
     const fa_tuning *t = s->t;
     if (s->interrupted)
-        return fa_fail(FA_INTERRUPTED, "the search was stopped; %zu of %zu candidates are on record", t->counts.timed + t->counts.resumed, t->n);
+        return fa_fail(FA_INTERRUPTED, "the search was stopped; %zu of %zu candidates are on record", t->counts.timed + t->counts.resumed,
+                       t->n);
     if (t->winner)
         return FA_OK;
     if (t->out_of_time)
@@ -245,7 +246,8 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
         s.opt = *opt;
     *out = (fa_tuning){ .how = site->timed ? FA_MEASURED : FA_MODELLED };
     if (s.opt.limit < -1 || !(s.opt.seconds >= 0) || s.opt.threads < 0 || !(s.opt.hang >= 0))
-        return fa_fail(FA_INVALID, "search: limit %d, seconds %g, threads %d, hang %g; accepted: -1 or more, 0 or more, 0 or more, 0 or more",
+        return fa_fail(FA_INVALID,
+                       "search: limit %d, seconds %g, threads %d, hang %g; accepted: -1 or more, 0 or more, 0 or more, 0 or more",
                        s.opt.limit, s.opt.seconds, s.opt.threads, s.opt.hang);
     fa_status st = fa_problem_normalize(&out->problem, p);
     if (st != FA_OK)

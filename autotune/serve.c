@@ -62,7 +62,9 @@ static fa_status judge(server *v, const char *text)
 static void take_times(server *v, const char *text)
 {
     int n = atoi(text);
-    fa_status st = v->lab && n > 0 && n <= FA_SAMPLES_MAX ? FA_OK : fa_fail(FA_INVALID, "time %.20s; accepted: 1 to %d, after judge", text, FA_SAMPLES_MAX);
+    fa_status st = v->lab && n > 0 && n <= FA_SAMPLES_MAX
+                       ? FA_OK
+                       : fa_fail(FA_INVALID, "time %.20s; accepted: 1 to %d, after judge", text, FA_SAMPLES_MAX);
     v->c.samples.n = 0;
     if (st == FA_OK)
         st = fa_lab_first(v->lab, &v->c, n, 0);
@@ -71,7 +73,8 @@ static void take_times(server *v, const char *text)
         return;
     }
     fa_gauge g = fa_lab_gauge(v->lab);
-    fprintf(v->out, "times %d %d %d %d %d %d", v->c.samples.n, v->c.launches > 0 ? v->c.launches : 1, g.clock_mhz, g.temperature, g.foreign, g.throttled);
+    fprintf(v->out, "times %d %d %d %d %d %d", v->c.samples.n, v->c.launches > 0 ? v->c.launches : 1, g.clock_mhz, g.temperature, g.foreign,
+            g.throttled);
     for (int i = 0; i < v->c.samples.n; i++)
         fprintf(v->out, " %a", v->c.samples.s[i]);
     fputc('\n', v->out);

@@ -35,11 +35,12 @@ static size_t at_random(fa_hunt *h, size_t *out, size_t most)
 }
 
 static const fa_strategy table[] = {
-    { "halving", "the best by the model, in ever longer rounds among ever fewer, then the neighbours of the fastest", 3, true, false, false, by_rank },
-    { "exhaustive", "every config that fits (or as many as the limit says, best by the model first), all with the same samples", 5, false, false, true,
+    { "halving", "the best by the model, in ever longer rounds among ever fewer, then the neighbours of the fastest", 3, true, false, false,
       by_rank },
-    { "model", "by a model that each measurement corrects, as long as it promises a gain, then the neighbours of the fastest", 3, true, false, false,
-      fa_guided_next },
+    { "exhaustive", "every config that fits (or as many as the limit says, best by the model first), all with the same samples", 5, false,
+      false, true, by_rank },
+    { "model", "by a model that each measurement corrects, as long as it promises a gain, then the neighbours of the fastest", 3, true,
+      false, false, fa_guided_next },
     { "random", "configs drawn at random: what the others must beat", 3, false, true, false, at_random },
 };
 
@@ -64,7 +65,9 @@ const char *fa_strategy_names(void)
 
 void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, int32_t limit, uint64_t seed)
 {
-    *h = (fa_hunt){ .pool = pool, .kin = kin, .strategy = s, .baseline = FA_NOWHERE, .limit = (size_t)limit, .random = { fa_random_mix(seed) } };
+    *h = (fa_hunt){
+        .pool = pool, .kin = kin, .strategy = s, .baseline = FA_NOWHERE, .limit = (size_t)limit, .random = { fa_random_mix(seed) }
+    };
     if (limit < 0 || (limit == 0 && s->whole))
         h->limit = pool->listed;
     else if (limit == 0)
@@ -121,7 +124,8 @@ static size_t next_centre(const fa_hunt *h, double most)
     const fa_prospect *p = h->pool->p;
     size_t best = FA_NOWHERE;
     for (size_t i = 0; i < h->pool->n; i++)
-        if (p[i].told && p[i].seconds > 0 && p[i].seconds <= most && (best == FA_NOWHERE || p[i].seconds < p[best].seconds) && !was_expanded(h, i))
+        if (p[i].told && p[i].seconds > 0 && p[i].seconds <= most && (best == FA_NOWHERE || p[i].seconds < p[best].seconds) &&
+            !was_expanded(h, i))
             best = i;
     return best;
 }

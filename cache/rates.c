@@ -16,8 +16,9 @@
 static const struct {
     const char *name;
     size_t at;
-} fields[] = { { "mma16", offsetof(fa_rates, mma16) },       { "wgmma16", offsetof(fa_rates, wgmma16) },     { "exps", offsetof(fa_rates, exps) },
-               { "l2_bytes", offsetof(fa_rates, l2_bytes) }, { "hbm_bytes", offsetof(fa_rates, hbm_bytes) }, { "launch", offsetof(fa_rates, launch) },
+} fields[] = { { "mma16", offsetof(fa_rates, mma16) },         { "wgmma16", offsetof(fa_rates, wgmma16) },
+               { "exps", offsetof(fa_rates, exps) },           { "l2_bytes", offsetof(fa_rates, l2_bytes) },
+               { "hbm_bytes", offsetof(fa_rates, hbm_bytes) }, { "launch", offsetof(fa_rates, launch) },
                { "clock", offsetof(fa_rates, clock) } };
 #define FIELDS (sizeof fields / sizeof *fields)
 

@@ -106,7 +106,8 @@ static void read_tuning(reader *r, const json_t *doc)
         json_array_foreach(json_object_get(p, "candidates"), k, c) {
             const char *outcome = text(c, "outcome"), *source = text(c, "source");
             if (outcome && strcmp(outcome, "open") && source && !strcmp(source, "measured"))
-                add(r, text(p, "problem"), text(c, "config"), strcmp(outcome, "ok") ? 0 : number(c, "seconds"), number(c, "modelled"), text(doc, "arch"));
+                add(r, text(p, "problem"), text(c, "config"), strcmp(outcome, "ok") ? 0 : number(c, "seconds"), number(c, "modelled"),
+                    text(doc, "arch"));
         }
 }
 
@@ -162,8 +163,10 @@ fa_status cli_recordings_read(cli_recordings *out, const char *path, const char 
         free(copy);
         st = r.st;
         if (st == FA_OK && out->taken == r.before)
-            st = fa_fail(FA_INVALID, "%s holds no measurements; accepted: records (JSON lines), what fagen tune --json prints on a GPU, what "
-                                     "bench/variants.py --json writes", path);
+            st = fa_fail(FA_INVALID,
+                         "%s holds no measurements; accepted: records (JSON lines), what fagen tune --json prints on a GPU, what "
+                         "bench/variants.py --json writes",
+                         path);
     }
     fa_gen_close(r.g);
     free(bytes);

@@ -51,9 +51,9 @@ static json_t *run_json(const fa_strategy *s, const fa_recording *rec, uint64_t 
         snprintf(name, sizeof name, "%zu", fa_replay_marks[i]);
         json_object_set_new(marks, name, cli_json_number(r->regret[i]));
     }
-    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:o,s:o,s:o}", "strategy", s->name, "problem", text, "configs", (json_int_t)rec->n, "seed", (json_int_t)seed,
-                     "tried", (json_int_t)r->tried, "until", r->until ? json_integer((json_int_t)r->until) : json_null(), "regret", marks, "end",
-                     cli_json_number(r->end));
+    return json_pack("{s:s,s:s,s:I,s:I,s:I,s:o,s:o,s:o}", "strategy", s->name, "problem", text, "configs", (json_int_t)rec->n, "seed",
+                     (json_int_t)seed, "tried", (json_int_t)r->tried, "until", r->until ? json_integer((json_int_t)r->until) : json_null(),
+                     "regret", marks, "end", cli_json_number(r->end));
 }
 
 static json_t *summary_json(const fa_strategy *s, summary *m)
@@ -65,9 +65,9 @@ static json_t *summary_json(const fa_strategy *s, summary *m)
         snprintf(name, sizeof name, "%zu", fa_replay_marks[i]);
         json_object_set_new(marks, name, cli_json_number(m->regret[i] / n));
     }
-    return json_pack("{s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "strategy", s->name, "runs", (json_int_t)m->runs, "reached", (json_int_t)m->reached, "until",
-                     cli_json_number(median_until(m)), "tried", cli_json_number(m->tried / n), "regret", marks, "end", cli_json_number(m->end / n),
-                     "worst", cli_json_number(m->worst));
+    return json_pack("{s:s,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "strategy", s->name, "runs", (json_int_t)m->runs, "reached",
+                     (json_int_t)m->reached, "until", cli_json_number(median_until(m)), "tried", cli_json_number(m->tried / n), "regret",
+                     marks, "end", cli_json_number(m->end / n), "worst", cli_json_number(m->worst));
 }
 
 static void row(cli_table *t, const fa_strategy *s, summary *m)
@@ -122,7 +122,8 @@ int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int3
     cli_recordings all = { .n = 0 };
     cli_table table;
     size_t used = 0, configs = 0;
-    fa_status st = n ? FA_OK : fa_fail(FA_INVALID, "--replay wants files; accepted: records, or the JSON of fagen tune or bench/variants.py");
+    fa_status st =
+        n ? FA_OK : fa_fail(FA_INVALID, "--replay wants files; accepted: records, or the JSON of fagen tune or bench/variants.py");
     if (st == FA_OK && !fa_arch_find(arch))
         st = fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", arch, fa_arch_names());
     for (int i = 0; i < n && st == FA_OK; i++)
@@ -133,7 +134,8 @@ int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int3
             configs += all.r[i].n;
         }
     if (st == FA_OK && !used)
-        st = fa_fail(FA_INVALID, "no problem has %d configs that the model can price; %zu measurements were read, %zu are of configs it does not know",
+        st = fa_fail(FA_INVALID,
+                     "no problem has %d configs that the model can price; %zu measurements were read, %zu are of configs it does not know",
                      LEAST_CONFIGS, all.taken, all.unknown);
     json_t *runs = json_array(), *strategies = json_array();
     cli_table_open(&table, "strategy >runs >tried >near >until >after_8 >16 >32 >48 >96 >at_its_end >worst");
@@ -143,8 +145,8 @@ int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int3
     cli_recordings_free(&all);
     if (st != FA_OK || c->json) {
         fa_text_free(&table.cells);
-        json_t *doc = json_pack("{s:I,s:I,s:I,s:o,s:o}", "problems", (json_int_t)used, "configs", (json_int_t)configs, "unknown", (json_int_t)unknown,
-                                "strategies", strategies, "runs", runs);
+        json_t *doc = json_pack("{s:I,s:I,s:I,s:o,s:o}", "problems", (json_int_t)used, "configs", (json_int_t)configs, "unknown",
+                                (json_int_t)unknown, "strategies", strategies, "runs", runs);
         if (st == FA_OK)
             return cli_answer(c, doc, CLI_EXIT_OK);
         json_decref(doc);
@@ -154,7 +156,8 @@ int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int3
     if (unknown)
         printf("%zu measurements left out: the templates have no price for their configs\n", unknown);
     cli_table_print(&table, c);
-    printf("near: runs that came within 1 %% of the best on record; until: their median number of tried configs; after 8 ... 96: mean time of the "
+    printf("near: runs that came within 1 %% of the best on record; until: their median number of tried configs; after 8 ... 96: mean time "
+           "of the "
            "best so far over the best on record, less 1\n");
     json_decref(runs);
     json_decref(strategies);

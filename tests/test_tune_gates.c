@@ -42,7 +42,9 @@ Test(tune_gates, spills_and_notes)
     scratch_make();
     toy_dir(dir, cu);
     toy_write(dir, "toy.lua", lua);
-    fa_site site = { .arch = fa_arch_find("sm_90"), .template_dir = dir, .store = fa_store_open(scratch, NULL, NULL), .compiler = fa_compiler_open(NULL) };
+    fa_site site = {
+        .arch = fa_arch_find("sm_90"), .template_dir = dir, .store = fa_store_open(scratch, NULL, NULL), .compiler = fa_compiler_open(NULL)
+    };
     cr_assert_str_eq(site.arch->name, "sm_90a", "the architecture with wgmma, TMA and setmaxnreg");
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
     cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());

@@ -52,16 +52,21 @@ Test(tune_replay, a_replay_is_the_hunt_and_never_leaves_the_recording)
     fa_recording_free(&r);
 }
 
-/* Twelve configs of a family that no template has; the model's order is a = 1, 2, ..., the truth's best is a = 5, 10 % ahead of a = 1, and a
- * = 2 does not run. */
+/* Twelve configs of a family that no template has; the model's order is a = 1, 2, ..., the truth's best is a = 5, 10 % ahead of a = 1, and
+ * a = 2 does not run. */
 static void write_tuning(const char *path)
 {
     FILE *f = fopen(path, "w");
     cr_assert_not_null(f);
     fprintf(f, "{\"arch\": \"sm_80\", \"problems\": [{\"problem\": \"bf16,d=64,b=1,hq=1,hkv=1,sq=64,sk=64\", \"candidates\": [");
     for (int a = 1; a <= 12; a++)
-        fprintf(f, "%s{\"config\": \"made_up:a=%d,b=%d\", \"outcome\": \"%s\", \"source\": \"measured\", \"seconds\": %g, \"modelled\": %g}", a > 1 ? ", " : "",
-                a, a % 2, a == 2 ? "wrong" : "ok", a == 5 ? 1e-4 : a == 1 ? 1.1e-4 : 2e-4, 1e-4 * (1 + 0.1 * a));
+        fprintf(f,
+                "%s{\"config\": \"made_up:a=%d,b=%d\", \"outcome\": \"%s\", \"source\": \"measured\", \"seconds\": %g, \"modelled\": %g}",
+                a > 1 ? ", " : "", a, a % 2, a == 2 ? "wrong" : "ok",
+                a == 5   ? 1e-4
+                : a == 1 ? 1.1e-4
+                         : 2e-4,
+                1e-4 * (1 + 0.1 * a));
     fprintf(f, "]}]}\n");
     fclose(f);
 }
@@ -123,18 +128,22 @@ Test(tune_replay, the_three_kinds_of_files, .init = cli_scratch_make, .fini = cl
     snprintf(path[2], sizeof path[2], "%s", "nothing.json");
     FILE *f = fopen(path[0], "w"), *g = fopen(path[1], "w"), *h = fopen(path[2], "w");
     fprintf(h, "[]");
-    fprintf(f, "[{\"problem\": \"bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=1,hq=2,hkv=2,sq=512,sk=512\", \"variants\": [{\"config\": \"cudnn\", \"peer\": true, "
+    fprintf(f, "[{\"problem\": \"bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=1,hq=2,hkv=2,sq=512,sk=512\", \"variants\": [{\"config\": "
+               "\"cudnn\", \"peer\": true, "
                "\"seconds\": [1e-9]}");
     for (int i = 0; i < 5; i++)
-        fprintf(f, ", {\"config\": \"flash_fwd_mma:br=%d,bc=%d,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1\", \"seconds\": [3e-4, %g, 1e-5]}", i % 2 ? 64 : 128,
-                32 + 16 * i, 1e-4 * (i + 1));
+        fprintf(f,
+                ", {\"config\": \"flash_fwd_mma:br=%d,bc=%d,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1\", "
+                "\"seconds\": [3e-4, %g, 1e-5]}",
+                i % 2 ? 64 : 128, 32 + 16 * i, 1e-4 * (i + 1));
     fprintf(f, ", {\"config\": \"no_such:x=1\", \"seconds\": [1e-7]}]}]");
     for (int i = 0; i < 4; i++) {
         fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .seconds = 5e-5, .verified = true };
         fa_text line = { 0 };
         char config[128];
         cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=1,hq=2,hkv=2,sq=512,sk=512"), FA_OK);
-        snprintf(config, sizeof config, "flash_fwd_mma:br=64,bc=%d,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=%d,ctas=1", 32 + 32 * (i % 2), 8 * (i / 2));
+        snprintf(config, sizeof config, "flash_fwd_mma:br=64,bc=%d,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=%d,ctas=1",
+                 32 + 32 * (i % 2), 8 * (i / 2));
         cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
         strcpy(r.chip, "A100");
         strcpy(r.arch, "sm_80");
@@ -155,7 +164,9 @@ Test(tune_replay, the_three_kinds_of_files, .init = cli_scratch_make, .fini = cl
     json_decref(doc);
     cli_result_free(&r);
 
-    const char *bad[][2] = { { "bench --replay", "wants files" }, { "bench --replay /nonexistent.json", "/nonexistent.json" }, { "bench file", "--replay" },
+    const char *bad[][2] = { { "bench --replay", "wants files" },
+                             { "bench --replay /nonexistent.json", "/nonexistent.json" },
+                             { "bench file", "--replay" },
                              { "bench --replay --arch sm_1 x", "--arch" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         r = cli_run(bad[i][0]);

@@ -71,7 +71,9 @@ static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
     if (w->fault && !strcmp(name_of(c), w->fault) && w->its_samples++ >= w->faults_after)
         return fa_fail(FA_DEVICE, "CUDA_ERROR_LAUNCH_TIMEOUT");
     *(warm ? &w->warm : &w->samples) += 1;
-    fa_samples_add(warm ? &c->warm_samples : &c->samples, truth(c) * (1 + 1e-4 * (w->samples % 7)) * exp(w->noise * fa_random_normal(&w->random)) * (1 + w->drift * fmin(1, w->samples / 300.0)));
+    fa_samples_add(warm ? &c->warm_samples : &c->samples, truth(c) * (1 + 1e-4 * (w->samples % 7)) *
+                                                              exp(w->noise * fa_random_normal(&w->random)) *
+                                                              (1 + w->drift * fmin(1, w->samples / 300.0)));
     return FA_OK;
 }
 
@@ -279,7 +281,10 @@ static fa_status child_judge(fa_lab *lab, fa_candidate *c)
 {
     world *w = lab->user;
     fa_candidate told = *c;
-    fa_config_set(&told.config, "does", !strcmp(name_of(c), HANGS) ? 3 : fa_config_get(&c->config, "br", 0) == 16 || fa_config_get(&c->config, "bc", 0) == 8 ? 2 : 0);
+    fa_config_set(&told.config, "does",
+                  !strcmp(name_of(c), HANGS)                                                            ? 3
+                  : fa_config_get(&c->config, "br", 0) == 16 || fa_config_get(&c->config, "bc", 0) == 8 ? 2
+                                                                                                        : 0);
     fa_config_set(&told.config, "us", (int)lround(truth(c) * 1e6));
     fa_status st = fa_lab_judge(w->child, &told);
     if (st == FA_OK)
@@ -308,7 +313,11 @@ Test(tune_search, hangs_and_crashes_in_children_are_outcomes)
     cr_assert_str_eq(name_of(t.winner), "toy:br=32,bc=24,kind=1");
     for (size_t i = 0; i < t.n; i++) {
         int br = fa_config_get(&t.candidate[i].config, "br", 0), bc = fa_config_get(&t.candidate[i].config, "bc", 0);
-        cr_assert_eq(t.candidate[i].outcome, !strcmp(name_of(&t.candidate[i]), HANGS) ? FA_BAD_TIMEOUT : br == 16 || bc == 8 ? FA_BAD_LAUNCH : FA_RAN, "%s", name_of(&t.candidate[i]));
+        cr_assert_eq(t.candidate[i].outcome,
+                     !strcmp(name_of(&t.candidate[i]), HANGS) ? FA_BAD_TIMEOUT
+                     : br == 16 || bc == 8                    ? FA_BAD_LAUNCH
+                                                              : FA_RAN,
+                     "%s", name_of(&t.candidate[i]));
         outcomes[t.candidate[i].outcome]++;
     }
     cr_assert(outcomes[FA_BAD_TIMEOUT] == 1 && outcomes[FA_BAD_LAUNCH] >= 4);

@@ -129,7 +129,8 @@ Test(tune_strategy, random_is_its_seed_and_is_the_worst)
     int other = 0;
     for (uint64_t seed = 0; seed < 20; seed++) {
         world w = world_make(seed);
-        run a = go(&w, "random", 24, seed, NULL, 1024), b = go(&w, "random", 24, seed, NULL, 1024), c = go(&w, "random", 24, seed + 1, NULL, 1024);
+        run a = go(&w, "random", 24, seed, NULL, 1024), b = go(&w, "random", 24, seed, NULL, 1024),
+            c = go(&w, "random", 24, seed + 1, NULL, 1024);
         cr_assert_eq(a.tried, 24);
         cr_assert_eq(a.best, b.best);
         other += a.best != c.best;

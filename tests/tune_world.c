@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const int32_t rows[] = { 64, 128, 192, 256 }, cols[] = { 32, 48, 64, 80, 96, 112, 128, 160 }, stages[] = { 1, 2, 3, 4 }, two[] = { 0, 1 },
-                     four[] = { 0, 1, 2, 3 }, three[] = { 24, 32, 40 };
+static const int32_t rows[] = { 64, 128, 192, 256 }, cols[] = { 32, 48, 64, 80, 96, 112, 128, 160 }, stages[] = { 1, 2, 3, 4 },
+                     two[] = { 0, 1 }, four[] = { 0, 1, 2, 3 }, three[] = { 24, 32, 40 };
 static const fa_tunable tunables[WORLD_TUNABLES] = {
-    { "br", "", rows, 4 }, { "bc", "", cols, 8 }, { "stages", "", stages, 4 }, { "path", "", three, 3 }, { "order", "", four, 4 }, { "exp", "", two, 2 },
+    { "br", "", rows, 4 },    { "bc", "", cols, 8 },    { "stages", "", stages, 4 },
+    { "path", "", three, 3 }, { "order", "", four, 4 }, { "exp", "", two, 2 },
 };
 
 static int place(int t, const fa_config *c)
