@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 /* As in NVIDIA's nvml.h: what is used of it, in the sizes that its ABI has had since 2016 (processes: v1 in 11.x and older). */
@@ -40,6 +41,8 @@ struct fa_nvml {
     int (*processes)(nvml_device, unsigned *, void *);
     size_t process_size;
     int ours[OURS_MOST], n_ours;
+    double asked;       /* when the processes were last listed, which takes milliseconds */
+    int32_t foreign;    /* what was found then */
 };
 
 /* dlsym gives an object's address where a function's is meant: ISO C has no cast for it. */
@@ -115,6 +118,15 @@ void fa_nvml_expect(fa_nvml *m, const int *pids, int n)
         m->ours[m->n_ours++] = pids[i];
 }
 
+#define ASK_AGAIN 0.2 /* seconds */
+
+static double now(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
 static int32_t foreign(const fa_nvml *m)
 {
     union {
@@ -148,6 +160,10 @@ fa_gauge fa_nvml_read(fa_nvml *m)
         g.temperature = (int32_t)celsius;
     if (m->reasons && m->reasons(m->device, &reasons) == NVML_OK)
         g.throttled = (reasons & HELD_DOWN) != 0;
-    g.foreign = foreign(m);
+    if (m->asked == 0 || now() - m->asked > ASK_AGAIN) {
+        m->asked = now();
+        m->foreign = foreign(m);
+    }
+    g.foreign = m->foreign;
     return g;
 }

@@ -263,7 +263,8 @@ FA_API fa_status fa_copy(fa_context *ctx, void *to, const void *from, size_t byt
 /* How fa_tune() searches. */
 typedef struct fa_tune_options {
     uint32_t size;        /* sizeof(fa_tune_options): FA_TUNE_OPTIONS_INIT sets it */
-    int32_t limit;        /* candidates kept after the model's ranking; 0 = 48; -1 = every config that fits */
+    int32_t limit;        /* listed candidates that are tried, best by the model first; 0 = 48; -1 = every config that fits. What ships or won
+                             elsewhere, and at most as many neighbours of the fastest, or 48, come on top */
     double seconds;       /* time budget; 0 = none */
     int32_t threads;      /* compile threads; 0 = one per core, at most 16 */
     int32_t reserved;
