@@ -525,7 +525,6 @@ static int run(const cell *c, const char *home, const char *cache, void (*make)(
     if (child == 0) {
         close(to[0]);
         dup2(to[1], STDOUT_FILENO);
-        dup2(to[1], STDERR_FILENO);
         close(to[1]);
         bool first = make == foreign || make == entry_foreign; /* what only root can do */
         if (first)
