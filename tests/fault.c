@@ -76,7 +76,7 @@ static bool fails(const char *what)
 #define CALLS(X)                                                                                                              \
     X(open) X(openat) X(mkdir) X(mkdirat) X(fstat) X(fstatat) X(stat) X(read) X(pread) X(write) X(fsync) X(fdatasync) X(rename)  \
     X(renameat) X(unlink) X(unlinkat) X(flock) X(faccessat) X(access) X(close) X(fdopendir) X(opendir) X(readdir) X(closedir)   \
-    X(getrandom) X(futimens) X(utimensat) X(fchmod) X(ftruncate) X(getpwuid_r)
+    X(getrandom) X(futimens) X(utimensat) X(fchmod) X(ftruncate) X(getpwuid_r) X(mkostemp)
 #define NAMED(f) static void *next_##f;
 CALLS(NAMED)
 #undef NAMED
@@ -170,6 +170,7 @@ INT(access, (const char *path, int mode), (path, mode))
 INT(futimens, (int fd, const struct timespec t[2]), (fd, t))
 INT(utimensat, (int at, const char *path, const struct timespec t[2], int flags), (at, path, t, flags))
 INT(fchmod, (int fd, mode_t mode), (fd, mode))
+INT(mkostemp, (char *name, int flags), (name, flags))
 INT(ftruncate, (int fd, off_t n), (fd, n))
 
 ssize_t pread(int fd, void *to, size_t n, off_t at)

@@ -7,6 +7,11 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define MEMORY (64 << 20)
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define SLOW true /* the time limit may come before the one that a script is meant to meet */
+#else
+#define SLOW false
+#endif
 
 typedef struct attack {
     const char *script, *says; /* a part of the message */
@@ -273,7 +278,8 @@ static void attacked(fa_gen *g, const char *script, const char *says)
         slowest_script = script;
     }
     cr_expect_eq(st, FA_TEMPLATE, "\"%.100s\" gave %s: %.300s", script, fa_status_name(st), st == FA_OK ? s.text : fa_last_error());
-    cr_expect(st != FA_TEMPLATE || strstr(fa_last_error(), says), "\"%.100s\" gave \"%.300s\", not \"%s\"", script, fa_last_error(), says);
+    bool late = SLOW && strstr(fa_last_error(), "the time limit is used up");
+    cr_expect(st != FA_TEMPLATE || late || strstr(fa_last_error(), says), "\"%.100s\" gave \"%.300s\", not \"%s\"", script, fa_last_error(), says);
     fa_source_free(&s);
     still_works(g, script);
 }

@@ -101,7 +101,9 @@ Test(runtime_launch, a_hit_costs_one_driver_launch)
         cr_assert(a0 == 0 && l0 == 0 && e0 == 0, "%ld allocations, %ld locks, %ld look-ups", a0, l0, e0);
         double ns = ((double)(t1.tv_sec - t0.tv_sec) * 1e9 + (double)(t1.tv_nsec - t0.tv_nsec)) / 10000;
         cr_log_info("a hit takes %.0f ns on the host", ns);
+#ifdef COUNTED /* no sanitizer */
         cr_assert_lt(ns, 20000);
+#endif
     }
     fa_context_driver(ctx)->cuCtxSetCurrent(NULL);
 #ifdef COUNTED
