@@ -28,7 +28,7 @@ static _Thread_local struct {
     fault_kind kind;
     long left;
     int error;
-    const char *what;
+    const char *what, *only;
 } now;
 static _Thread_local long live;
 
@@ -40,6 +40,13 @@ void fault_arm(fault_kind kind, long nth, int error)
     now.left = nth;
     now.error = error;
     now.what = "nothing";
+    now.only = NULL;
+}
+
+void fault_arm_call(const char *name, long nth, int error)
+{
+    fault_arm(FAULT_IO, nth, error);
+    now.only = name;
 }
 
 bool fault_disarm(const char **what)
@@ -52,7 +59,7 @@ bool fault_disarm(const char **what)
 
 static bool hits(fault_kind kind, const char *what)
 {
-    if (!now.armed || now.kind != kind || --now.left)
+    if (!now.armed || now.kind != kind || (now.only && strcmp(now.only, what)) || --now.left)
         return false;
     now.fired = true;
     now.what = what;
@@ -80,6 +87,14 @@ static bool fails(const char *what)
 #define NAMED(f) static void *next_##f;
 CALLS(NAMED)
 #undef NAMED
+
+const char *fault_call(int i)
+{
+#define NAME(f) #f,
+    static const char *const names[] = {CALLS(NAME) NULL};
+#undef NAME
+    return names[i];
+}
 
 /* Before main, so that looking names up is no part of a test. */
 __attribute__((constructor)) static void find(void)

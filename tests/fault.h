@@ -14,6 +14,10 @@ typedef enum fault_kind {
 
 /* From now on the nth call (from 1) of the kind by this thread fails with the errno; none before, none after. */
 void fault_arm(fault_kind kind, long nth, int error);
+/* The same, of the calls of one name alone: "fdopendir". */
+void fault_arm_call(const char *name, long nth, int error);
+/* The names, NULL past the last. */
+const char *fault_call(int i);
 /* Ends that. True when a call did fail; *what (may be NULL) is its name. */
 bool fault_disarm(const char **what);
 
