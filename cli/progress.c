@@ -107,7 +107,8 @@ void cli_progress_anew(cli_progress *p)
 }
 
 /* A thread of its own waits for the signals, which all others block: NVRTC's front end puts handlers of its own in the place of whatever
- * is there while it compiles, and these end the process with code 4. */
+ * is there while it compiles, and these end the process with code 4. When it begins to compile it also ignores them for a moment: a signal
+ * that has come and was not yet fetched is gone then, and must be given again. */
 static atomic_bool stopped;
 static const char *_Atomic last_words;
 
@@ -121,11 +122,8 @@ static void *wait_for_signals(void *user)
     sigaddset(&set, SIGTERM);
     while (sigwait(&set, &sig) == 0) {
         const char *words = atomic_load(&last_words);
-        if (atomic_exchange(&stopped, true)) {
-            signal(sig, SIG_DFL);
-            pthread_sigmask(SIG_UNBLOCK, &set, NULL);
-            raise(sig);
-        }
+        if (atomic_exchange(&stopped, true))
+            _exit(CLI_EXIT_INTERRUPTED); /* the default handler may not be there, and exit() waits for locks */
         if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
             continue; /* there is nobody to tell */
     }

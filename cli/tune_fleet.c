@@ -312,7 +312,7 @@ static void stop(fleet *f)
     f->stopping = true;
     for (size_t i = 0; i < f->n; i++)
         if (f->hand[i].fd >= 0)
-            kill(f->hand[i].pid, SIGTERM);
+            shutdown(f->hand[i].fd, SHUT_WR); /* they look for it, end their search, and tell what they have */
 }
 
 static void turn(fleet *f, struct pollfd *poll_of)

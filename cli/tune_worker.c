@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #define VIEW_SECONDS 0.1
 
@@ -22,6 +24,13 @@ static void say(json_t *j)
     json_decref(j);
 }
 
+/* Whether the parent closed its end: it wants no more. A signal would do, did NVRTC not lose some. */
+static bool dismissed(void)
+{
+    char byte;
+    return recv(STDIN_FILENO, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
 static int show(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
 {
     double *told = user, now = cli_clock();
@@ -30,7 +39,7 @@ static int show(void *user, const fa_tuning *t, const char *stage, const fa_cand
         say(json_pack("{s:o}", "view", tune_view_json(&v)));
         *told = now;
     }
-    return cli_interrupted();
+    return cli_interrupted() || dismissed();
 }
 
 /* One line of input. False: not a job. */
