@@ -17,6 +17,8 @@ typedef struct job {
     double *o, *lse; /* exact */
     float *naive;
     int dtype, o_dtype;
+    double p2, step2; /* of naive's P: the sum of squares, and that of the distance to the next value in units of the coarsest for P's size */
+    pthread_mutex_t sums;
     int64_t rows;    /* b * hq * sq */
     _Atomic int64_t next;
     atomic_bool oom;
@@ -76,6 +78,7 @@ static void naive_row(job *j, const place *at, float *s)
     const fa_attention *a = j->a;
     bool inputs = j->dtype == FA_TF32; /* the others come rounded */
     float m = -INFINITY, l = 0, *o = j->naive + at->out;
+    double p2 = 0, step2 = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *k = at->k + key * at->step_k;
         float x = 0;
@@ -91,11 +94,19 @@ static void naive_row(job *j, const place *at, float *s)
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *v = at->v + key * at->step_v;
         float p = fa_number_round(s[key] / l, j->dtype);
+        int exponent;
+        frexp(p, &exponent);
+        p2 += (double)p * p;
+        step2 += p > 0 ? ldexp(0.25, 2 * exponent) : 0;
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * (inputs ? fa_number_to_tf32(v[i]) : v[i]);
     }
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = fa_number_round(o[i], j->o_dtype);
+    pthread_mutex_lock(&j->sums);
+    j->p2 += p2;
+    j->step2 += step2;
+    pthread_mutex_unlock(&j->sums);
 }
 
 static void *work(void *user)
@@ -138,8 +149,11 @@ fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)
     return run(&j);
 }
 
-fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o)
+fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o, double *luck)
 {
-    job j = { .a = a, .naive = o, .dtype = dtype, .o_dtype = o_dtype };
-    return run(&j);
+    job j = { .a = a, .naive = o, .dtype = dtype, .o_dtype = o_dtype, .sums = PTHREAD_MUTEX_INITIALIZER };
+    fa_status st = run(&j);
+    if (luck) /* exact fp32 rounds sums, not P; numbers spread evenly over the binades have step^2 = 3 / (8 ln 2) p^2 on average */
+        *luck = dtype != FA_F32 && j.step2 > 0 ? fmax(1, sqrt(3 / (8 * M_LN2) * j.p2 / j.step2)) : 1;
+    return st;
 }

@@ -211,14 +211,16 @@ static fa_status reference(fa_trial *t, fa_reference how)
     t->lse_out = malloc(((size_t)t->n_lse + 1) * sizeof *t->lse_out);
     if (!t->o_reference || !t->lse_reference || !t->o_bits || !t->o || !t->lse_out)
         return fa_fail(FA_NOMEM, "no memory for %lld reference values", (long long)t->n_o);
+    double luck = 1;
     fa_status st = how == FA_REFERENCE_DEVICE ? device_reference(t) : fa_oracle_exact(&a, t->o_reference, t->lse_reference);
     if (st == FA_OK && p->dtype == FA_TF32)
         st = lse_of_rounded(t, &a);
     if (st == FA_OK)
-        st = fa_oracle_naive(&a, p->dtype, p->o_dtype, t->o);
+        st = fa_oracle_naive(&a, p->dtype, p->o_dtype, t->o, &luck);
     if (st == FA_OK)
         t->naive = fa_verify_errors(t->o, t->o_reference, t->n_o, false);
     t->scale = fa_verify_scale(t->o_reference, t->n_o, t->lse_reference, t->n_lse, p->o_dtype, t->c.lse);
+    t->scale.luck = luck;
     return st;
 }
 

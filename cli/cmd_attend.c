@@ -157,6 +157,7 @@ static fa_status judge(const inputs *in, const fa_args *args, int o_dtype, const
     float *x[3] = { rounded(&in->t[0], p->dtype), rounded(&in->t[1], p->dtype), rounded(&in->t[2], p->dtype) };
     double *exact = malloc((size_t)n * sizeof *exact), *exact_lse = malloc((size_t)rows * sizeof *exact_lse);
     float *naive = malloc((size_t)n * sizeof *naive);
+    double luck;
     fa_status st = FA_NOMEM;
     *v = (fa_verdict){ .ok = false };
     if (x[0] && x[1] && x[2] && exact && exact_lse && naive) {
@@ -164,12 +165,13 @@ static fa_status judge(const inputs *in, const fa_args *args, int o_dtype, const
                            args->scale > 0 ? args->scale : (float)(1 / sqrt(p->d)), x[0], x[1], x[2] };
         st = fa_oracle_exact(&a, exact, exact_lse);
         if (st == FA_OK)
-            st = fa_oracle_naive(&a, p->dtype, o_dtype, naive);
+            st = fa_oracle_naive(&a, p->dtype, o_dtype, naive, &luck);
         if (st == FA_OK) {
             v->o = fa_verify_errors(o, exact, n, false);
             v->naive = fa_verify_errors(naive, exact, n, false);
             v->lse = fa_verify_errors(lse, exact_lse, rows, true);
             fa_scale scale = fa_verify_scale(exact, n, exact_lse, rows, o_dtype, true);
+            scale.luck = luck;
             fa_verify_judge(v, &scale);
         }
     } else {

@@ -111,7 +111,7 @@ static sample make(int dtype, int sq, int sk, int d, int dv, int64_t lo, int64_t
     s.naive = malloc((size_t)s.n * sizeof *s.naive);
     s.lse = malloc((size_t)s.rows * sizeof *s.lse);
     cr_assert_eq(fa_oracle_exact(&s.a, s.o, s.lse), FA_OK);
-    cr_assert_eq(fa_oracle_naive(&s.a, dtype, dtype == FA_TF32 ? FA_F32 : dtype, s.naive), FA_OK);
+    cr_assert_eq(fa_oracle_naive(&s.a, dtype, dtype == FA_TF32 ? FA_F32 : dtype, s.naive, NULL), FA_OK);
     return s;
 }
 
@@ -172,10 +172,34 @@ Test(verify_rule, oracle_reads_nothing_that_is_not_visible)
                 s.k[(b * 40 + j) * 16 + x] = s.v[(b * 40 + j) * 16 + x] = NAN;
     cr_assert_eq(fa_oracle_exact(&s.a, s.o, s.lse), FA_OK);
     cr_assert(!memcmp(o, s.o, (size_t)s.n * sizeof *o));
-    cr_assert_eq(fa_oracle_naive(&s.a, FA_BF16, FA_BF16, s.naive), FA_OK);
+    cr_assert_eq(fa_oracle_naive(&s.a, FA_BF16, FA_BF16, s.naive, NULL), FA_OK);
     for (int64_t i = 0; i < s.n; i++)
         cr_assert(isfinite(s.naive[i]));
     free(o);
+    drop(&s);
+}
+
+Test(verify_rule, luck_of_the_naive_algorithm)
+{
+    /* scale 0: P = 1 / sk everywhere, which is 1.77 * 2^-8 or just above 2^-7: rounding costs 1 / 1.77 or all of its most */
+    static const struct {
+        int sk;
+        double luck;
+    } rows[] = { { 145, 1.766 * 0.7355 }, { 127, 1 }, { 129, 1.985 * 0.7355 } };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        sample s = make(FA_F16, 4, rows[r].sk, 8, 8, -4, rows[r].sk);
+        double luck;
+        s.a.scale = 0;
+        cr_assert_eq(fa_oracle_naive(&s.a, FA_F16, FA_F16, s.naive, &luck), FA_OK);
+        cr_assert_float_eq(luck, rows[r].luck, 2e-3, "sk %d: %g", rows[r].sk, luck);
+        cr_assert_eq(fa_oracle_naive(&s.a, FA_F32, FA_F32, s.naive, &luck), FA_OK);
+        cr_assert_eq(luck, 1);
+        drop(&s);
+    }
+    sample s = make(FA_F16, 20, 200, 16, 8, -20, 200); /* P over many binades */
+    double luck;
+    cr_assert_eq(fa_oracle_naive(&s.a, FA_F16, FA_F16, s.naive, &luck), FA_OK);
+    cr_assert_lt(luck, 1.1, "%g", luck);
     drop(&s);
 }
 
