@@ -13,7 +13,9 @@
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <sys/socket.h>
 #include <sys/time.h>
+#include <sys/un.h>
 
 TestSuite(cache_edges, .init = scratch_make, .fini = scratch_remove, .timeout = 60);
 
@@ -254,4 +256,75 @@ Test(cache_edges, pruning_and_carrying_what_is_there_twice)
     cr_expect(told == 298 && out.n == 298, "%d", told);
     cr_assert(fa_prune_run(s, &(fa_prune){.to = 1000, .before = 1}, NULL, NULL, &out) && out.left_bytes <= 1000);
     fa_store_close(s);
+}
+
+Test(cache_edges, archs_that_no_parcel_takes)
+{
+    static const struct {
+        const char *said, *kept;
+    } rows[] = {{"sm_90", "sm_90"}, {"sm_1", "sm_1"}, {"sm_80", "sm_86"}, {"", "sm_80"}}; /* another name of sm_90a, none, two, untold */
+    fa_store *s = fa_store_open(scratch, NULL, NULL);
+    fa_parcel_count n;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_about a = about_of(100 + i);
+        fa_text t = {0};
+        strcpy(a.arch, rows[i].said);
+        cr_assert(fa_about_print(&a, &t));
+        fa_entry e = {.key = fa_about_key(&a), .image = strdup("x"), .image_size = 1, .about = t.s, .about_size = t.n, .log = strdup("")};
+        strcpy(e.arch, rows[i].kept);
+        cr_assert(fa_entry_put(s, &e));
+        fa_entry_free(&e);
+    }
+    cr_assert_eq(fa_parcel_export(s, below("parcel"), NULL, false, &n), FA_OK, "%s", fa_last_error());
+    cr_expect(n.entries == 0 && n.skipped == sizeof rows / sizeof *rows, "%zu, %zu skipped", n.entries, n.skipped);
+    fa_store_close(s);
+}
+
+Test(cache_edges, a_socket_in_its_place)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    fa_store *s = fa_store_open(scratch, NULL, NULL);
+    char hex[33];
+    fa_key_print(hex, key_made(1));
+    mkdir(below("v1/kernels/%.2s", hex), 0700);
+    cr_assert_eq(chdir(below("v1/kernels/%.2s", hex)), 0);
+    snprintf(at.sun_path, sizeof at.sun_path, "%s.fak", hex);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    cr_assert(fd >= 0 && bind(fd, (const struct sockaddr *)&at, sizeof at) == 0);
+    cr_expect_eq(entry_hit(s, 1, 10), 0);
+    cr_expect(entry_put(s, 1, 10) && entry_hit(s, 1, 10) == 1, "it gave way");
+    close(fd);
+    cr_assert_eq(chdir("/"), 0);
+    fa_store_close(s);
+}
+
+static void count(void *user, const char *message)
+{
+    (void)message;
+    ++*(int *)user;
+}
+
+Test(cache_edges, no_home)
+{
+    static const char *const homes[] = {NULL, "", "here"}, *const caches[] = {NULL, "", "here"};
+    if (geteuid() == 0 && seteuid(54321) != 0)
+        cr_skip_test("needs a uid without a passwd entry");
+    if (geteuid() != 54321)
+        cr_skip_test("needs root to take a uid without a passwd entry");
+    unsetenv("FAGEN_CACHE_DIR");
+    for (int h = 0; h < 3; h++)
+        for (int x = 0; x < 3; x++) {
+            int told = 0;
+            homes[h] ? setenv("HOME", homes[h], 1) : unsetenv("HOME");
+            caches[x] ? setenv("XDG_CACHE_HOME", caches[x], 1) : unsetenv("XDG_CACHE_HOME");
+            fa_store *s = fa_store_open(NULL, count, &told);
+            cr_expect(!fa_store_root(s) && told == 1, "%d", told);
+            fa_store_close(s);
+            fa_store_close(fa_store_open(NULL, NULL, NULL));
+        }
+    setenv("FAGEN_CACHE_DIR", "", 1);
+    int told = 0;
+    fa_store_close(fa_store_open(NULL, count, &told));
+    cr_expect_eq(told, 0);
+    cr_assert_eq(seteuid(0), 0);
 }
