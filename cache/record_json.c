@@ -51,9 +51,8 @@ static json_t *text_json(const char *s, size_t size)
     json_t *j = json_stringn(s, n);
     if (j)
         return j;
-    char clean[256];
-    if (n >= sizeof clean)
-        n = sizeof clean - 1;
+    char clean[256]; /* no member is as long: see texts */
+    _Static_assert(sizeof(((fa_record *)0)->why) < sizeof clean && sizeof(((fa_record *)0)->chip) < sizeof clean, "room");
     for (size_t i = 0; i < n; i++)
         clean[i] = (unsigned char)s[i] < 0x80 ? s[i] : '?';
     return json_stringn(clean, n);

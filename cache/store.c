@@ -183,7 +183,7 @@ fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user)
     s->user = user;
     pthread_mutex_init(&s->mutex, NULL);
     pthread_cond_init(&s->freed, NULL);
-    if (getauxval(AT_SECURE))
+    if (getauxval(AT_SECURE)) /* NO BRANCH: the suite `environment` sees to it, in a program that may write no counters */
         return s;
     if (!path) {
         default_path(&made);

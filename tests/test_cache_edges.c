@@ -52,6 +52,9 @@ Test(cache_edges, words)
     cr_expect_str_eq(fa_quality_about((fa_quality)FA_QUALITIES), "?");
     cr_expect_eq(fa_quality_of(NULL), FA_QUALITY_UNTOLD);
     cr_expect_eq(fa_quality_of("x"), FA_QUALITY_UNTOLD);
+    fa_about a = about_of(1), b = about_of(2);
+    const char *field;
+    cr_expect(fa_about_differ(&a, &b, &field, NULL, 0) > 0 && *field, "without the sentence");
     cr_expect_str_eq(fa_outcome_name((fa_outcome)99), "?");
     cr_expect_str_eq(fa_outcome_name((fa_outcome)-1), "?");
 }
