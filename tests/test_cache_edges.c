@@ -158,7 +158,8 @@ Test(cache_edges, records_of_many_problems)
             r.how = i % 4 == 3 ? FA_MODELLED : FA_MEASURED;
             r.outcome = c == 2 && i % 2 ? FA_BAD_RESULT : FA_RAN;
             r.verified = c != 2;
-            snprintf(r.date, sizeof r.date, "2026-11-2%dT00:00:00Z", c);
+            memcpy(r.date, "2026-11-20T00:00:00Z", 21);
+            r.date[9] = (char)('0' + c);
             cr_assert(fa_record_append(s, &r));
         }
     fa_record none = record_of("bf16,d=64", "a:b=1", 1);
