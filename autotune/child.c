@@ -191,9 +191,10 @@ static fa_status start(child_lab *l)
 {
     char why[512];
     fa_status st = l->pid ? FA_OK : spawn(l);
-    if (st != FA_OK || !l->fresh)
+    if (st == FA_OK && !l->fresh)
         return st;
-    st = hear(l, FA_CHILD_START);
+    if (st == FA_OK) /* else it ended before it heard the problem */
+        st = hear(l, FA_CHILD_START);
     if (st == FA_OK && strcmp(l->line, "ready " FA_VERSION_STRING) != 0)
         st = lose(l, FA_DEVICE, "it is not ready, or of another version");
     if (st == FA_OK)
@@ -303,7 +304,7 @@ fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem 
     l->hang = hang > 0 ? hang : FA_CHILD_HANG;
     l->lost = lost;
     fa_status st = spawn(l);
-    if (st != FA_OK) {
+    if (st != FA_OK && st != FA_DEVICE) { /* one that ended at once is no reason to stop: see start() */
         close_child(&l->lab);
         return st;
     }

@@ -32,6 +32,21 @@ static size_t keep(fa_candidate **e, size_t n, double times)
     return left;
 }
 
+/* The guest stays among the first `left` of n, of which at most `most` may be; it takes the last place where there is no other. */
+static size_t invite(const fa_contest *c, fa_candidate **e, size_t n, size_t left, size_t most)
+{
+    left = left < most ? left : most;
+    for (size_t i = left; i < n && left > 0; i++)
+        if (e[i] == c->guest) {
+            size_t place = left < most ? left : left - 1;
+            fa_candidate *other = e[place];
+            e[place] = e[i];
+            e[i] = other;
+            return place + 1;
+        }
+    return left;
+}
+
 static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
 {
     fa_status st = fa_lab_sample(c->lab, k, warm);
@@ -64,8 +79,7 @@ fa_status fa_contest_round(fa_contest *c, fa_candidate **e, size_t n, double tim
 {
     fa_status st = FA_OK;
     fa_span span;
-    *left = keep(e, n, times);
-    *left = *left < FA_CONTEST_FIELD ? *left : FA_CONTEST_FIELD;
+    *left = invite(c, e, n, keep(e, n, times), FA_CONTEST_FIELD);
     for (int i = 0; i < ROUNDS_MOST && st == FA_OK && *left > 1 && !stopped(c); i++) {
         st = turns(c, e, *left, samples, &span);
         if (!fa_span_moved(&span))
@@ -200,8 +214,8 @@ fa_status fa_contest_final(fa_contest *c, fa_candidate **e, size_t n, fa_candida
     if (n == 0)
         return FA_OK;
     fa_status st = fa_contest_round(c, e, n, FA_CONTEST_SECOND, LAST_SAMPLES, &left);
-    left = keep(e, left, FA_CONTEST_LAST);
-    left = left < FA_CONTEST_FINALISTS ? left : FA_CONTEST_FINALISTS;
+    size_t met = left;
+    left = invite(c, e, met, keep(e, met, FA_CONTEST_LAST), FA_CONTEST_FINALISTS);
     *winner = e[0];
     if (st == FA_OK)
         st = finals_of(c, e, left, winner);

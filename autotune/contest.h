@@ -17,6 +17,7 @@ typedef struct fa_contest {
     bool (*stop)(struct fa_contest *); /* true: end now with what there is; may be NULL */
     void *user;
     fa_candidate *culprit;             /* whose sample failed, where one did */
+    fa_candidate *guest;               /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
 } fa_contest;
 
 /* One more round among those of the n entrants that are within `times` the fastest of them, FA_CONTEST_FIELD at most: n samples of each in

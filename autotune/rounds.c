@@ -26,8 +26,9 @@ static size_t entrants(fa_searching *s, size_t from, size_t to, double times, fa
     size_t n = 0;
     for (size_t i = from; i < to; i++) {
         fa_candidate *c = &t->candidate[i];
-        if (!c->decided || c->outcome != FA_RAN || !c->verified || c->seconds > times * t->winner->seconds ||
-            (c->resumed && (c->seconds > MEET_AGAIN * t->winner->seconds || !load(s, c))))
+        if (!c->decided || c->outcome != FA_RAN || !c->verified ||
+            (c != s->contest.guest && c->seconds > times * t->winner->seconds) ||
+            (c->resumed && ((c != s->contest.guest && c->seconds > MEET_AGAIN * t->winner->seconds) || !load(s, c))))
             continue;
         *fresh += !c->resumed;
         e[n++] = c;
@@ -37,10 +38,39 @@ static size_t entrants(fa_searching *s, size_t from, size_t to, double times, fa
     return n;
 }
 
-/* The strategy hears the new times; the best so far is the best of them. */
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* By how much those that met are slower than before, since the chip is warm now: the median. 1 where nobody did. */
+static double drift(fa_candidate **e, const double *before, size_t n)
+{
+    double ratio[FA_CONTEST_FIELD];
+    size_t m = 0;
+    for (size_t i = 0; i < n && m < FA_CONTEST_FIELD; i++)
+        if (before[i] > 0 && e[i]->seconds > 0)
+            ratio[m++] = e[i]->seconds / before[i];
+    if (m)
+        qsort(ratio, m, sizeof *ratio, ascending);
+    return m ? ratio[m / 2] : 1;
+}
+
+/* The strategy hears the new times, and of all others what they would be now; the best so far is the best that met. */
 static void hear(fa_searching *s, fa_candidate **e, size_t n)
 {
     fa_tuning *t = s->t;
+    double before[FA_CONTEST_FIELD] = { 0 };
+    for (size_t i = 0; i < n && i < FA_CONTEST_FIELD; i++)
+        before[i] = fa_hunt_heard(&s->hunt, e[i]->at);
+    double now = drift(e, before, n < FA_CONTEST_FIELD ? n : FA_CONTEST_FIELD);
+    for (size_t i = 0; i < t->n; i++) {
+        const fa_candidate *c = &t->candidate[i];
+        double heard = c->decided && c->outcome == FA_RAN ? fa_hunt_heard(&s->hunt, c->at) : 0;
+        if (heard > 0)
+            fa_hunt_tell(&s->hunt, c->at, heard * now);
+    }
     for (size_t i = 0; i < n; i++) {
         e[i]->tflops = e[i]->seconds > 0 ? s->flops / e[i]->seconds * 1e-12 : 0;
         fa_hunt_tell(&s->hunt, e[i]->at, e[i]->seconds);

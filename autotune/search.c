@@ -125,7 +125,7 @@ static size_t draw(fa_searching *s, fa_status *st)
     }
     t->n += n;
     t->counts.kept = t->n;
-    t->baseline = t->n ? t->candidate : NULL;
+    s->contest.guest = t->baseline = t->n ? t->candidate : NULL;
     free(at);
     return n;
 }

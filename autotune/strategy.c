@@ -190,3 +190,8 @@ void fa_hunt_tell(fa_hunt *h, size_t at, double seconds)
     h->pool->p[at].told = true;
     h->pool->p[at].seconds = seconds;
 }
+
+double fa_hunt_heard(const fa_hunt *h, size_t at)
+{
+    return h->pool->p[at].told ? h->pool->p[at].seconds : 0;
+}

@@ -48,6 +48,8 @@ void fa_hunt_close(fa_hunt *h);
 size_t fa_hunt_next(fa_hunt *h, size_t *out, size_t most);
 /* seconds 0: it did not run. May be told again when it was measured better. */
 void fa_hunt_tell(fa_hunt *h, size_t at, double seconds);
+/* What it was told of it; 0 = nothing. */
+double fa_hunt_heard(const fa_hunt *h, size_t at);
 
 /* guided.c: takes configs by a model whose times are corrected by what was told so far. */
 size_t fa_guided_next(fa_hunt *h, size_t *out, size_t most);

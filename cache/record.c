@@ -242,10 +242,11 @@ static double distance(const fa_problem *a, const fa_problem *b)
            0.5 * doublings((double)x.hq / x.hkv, (double)y.hq / y.hkv);
 }
 
-/* Few samples were taken early, perhaps under a higher clock than those of the last round, which decided. */
-static double weighed(const fa_record *r)
+/* Few samples were taken early, before others met in turns, and often under a higher clock: they count where there is nothing else. */
+static bool better(const fa_record *a, const fa_record *b)
 {
-    return r->seconds * (r->quality == FA_QUALITY_FEW ? FA_FEW_COUNT_AS : 1);
+    bool few = a->quality == FA_QUALITY_FEW, fewer = b->quality == FA_QUALITY_FEW;
+    return few != fewer ? fewer : a->seconds < b->seconds;
 }
 
 /* The fastest of the configs whose newest record in the bucket ran. */
@@ -255,7 +256,7 @@ static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_ho
     for (size_t i = 0; i < rs->n; i++) {
         const fa_record *r = &rs->r[i];
         if (!ran(r) || r->how != how || !fa_record_same_key(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
-            (best && weighed(r) >= weighed(best)))
+            (best && !better(r, best)))
             continue;
         bool newest = true;
         for (size_t j = i + 1; j < rs->n && newest; j++)

@@ -78,11 +78,9 @@ typedef struct fa_records {
 fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p);
 void fa_records_free(fa_records *rs);
 
-/* A time of few samples counts as this much longer. */
-#define FA_FEW_COUNT_AS 1.05
-
 /* The winner for p among rs, or NULL: records that ran and, measured, are verified; measured before modelled, same bucket first, else the nearest bucket
- * of the same key; within it, for each config its newest record, and of those the fastest. */
+ * of the same key; within it, for each config its newest record, and of those the fastest; times of few samples
+ * (quality.h) count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. */
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
 
 /* How far two problems of one class lie apart: doublings of the lengths and of b * hq, and half of those of the group. 0 within one shape

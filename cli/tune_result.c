@@ -16,6 +16,8 @@ static int by_outcome(const void *x, const void *y)
     const fa_candidate *a = *(const fa_candidate *const *)x, *b = *(const fa_candidate *const *)y;
     if (ran(a) != ran(b))
         return ran(a) ? -1 : 1;
+    if (ran(a) && a->met != b->met) /* the others' times are of a cooler chip */
+        return a->met ? -1 : 1;
     return !ran(a) || a->seconds == b->seconds ? (a > b) - (a < b) : a->seconds < b->seconds ? -1 : 1;
 }
 

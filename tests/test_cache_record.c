@@ -288,7 +288,7 @@ Test(cache_record, quality_words)
     cr_assert_str_eq(fa_quality_name(FA_QUALITIES), "?");
 }
 
-Test(cache_record, few_samples_must_be_faster_by_more)
+Test(cache_record, few_samples_count_where_there_are_no_others)
 {
     fa_record r[] = {record_of(1024, 64, 1.00, FA_MEASURED), record_of(1024, 128, 0.97, FA_MEASURED), record_of(1024, 32, 0.99, FA_MEASURED)};
     fa_problem p = problem_of(1024);
@@ -299,6 +299,6 @@ Test(cache_record, few_samples_must_be_faster_by_more)
     r[0].quality = FA_QUALITY_FEW;
     cr_assert_eq(fa_records_best(&rs, &p), &rs.r[1], "among its like the fastest");
     r[0].quality = FA_QUALITY_STEADY;
-    r[1].seconds = 0.9;
-    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[1]);
+    r[1].seconds = 0.5;
+    cr_assert_eq(fa_records_best(&rs, &p), &rs.r[0], "taken under another clock, perhaps");
 }
