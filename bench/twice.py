@@ -111,6 +111,7 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--grid", default="default", help="of fagen tune (default: default)")
     p.add_argument("--problem", action="append", default=[], help="instead of a grid; repeat for more")
+    p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all")
     p.add_argument("--exhaustive", type=int, default=0, metavar="N", help="problems, spread over the grid, that are also searched thoroughly")
     p.add_argument("--limit", type=int, default=400, help="configs of that, best by the model first (default 400; 0 = all)")
     p.add_argument("--keep", help="folder for the caches and documents; what is there from an earlier run is not tuned again")
@@ -123,6 +124,7 @@ def main():
     folder = o.keep or tempfile.mkdtemp(prefix="fagen-twice-")
     os.makedirs(folder, mode=0o700, exist_ok=True)
     lists = [["--problem", t] for t in o.problem] or [["--grid", o.grid]]
+    lists = [[*w, "--devices", o.devices] if o.devices else w for w in lists]
 
     def done(name, words, sources=()):
         path, cache = os.path.join(folder, name + ".json"), os.path.join(folder, name)
