@@ -50,6 +50,7 @@ typedef struct ptx_parser {
     sim_module *module, *scratch; /* scratch: gone when the module is loaded */
     const char *at, *end;
     uint32_t line;
+    int nested; /* operands in operands */
     uint64_t (*place)(void *, const sim_variable *);
     void *place_arg;
     char *error;

@@ -141,6 +141,8 @@ int sim_ptx_label(const ptx_function *f, const char *s, uint32_t from)
 
 /* ---- operands ---- */
 
+#define NESTED 8 /* [{%r1, %r2}] and !%p are two deep */
+
 static void list(ptx_parser *p, ptx_function *f, ptx_operand *o, char close)
 {
     size_t cap = 0;
@@ -152,7 +154,16 @@ static void list(ptx_parser *p, ptx_function *f, ptx_operand *o, char close)
     sim_text_need(p, close);
 }
 
+static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o);
+
 void sim_text_operand(ptx_parser *p, ptx_function *f, ptx_operand *o)
+{
+    if (++p->nested > NESTED) sim_ptx_fail(p, p->line, "operands are nested too deeply");
+    operand(p, f, o);
+    p->nested--;
+}
+
+static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o)
 {
     *o = (ptx_operand){.reg = -1, .pair = -1};
     char c = sim_text_peek(p);

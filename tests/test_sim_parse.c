@@ -34,6 +34,8 @@ Test(sim_parse, errors_name_the_line_and_the_text)
     refused(HEAD80 KERNEL("call.uni (retval0), vprintf, (param0, param1);"), "calls are not simulated");
     refused(HEAD80 KERNEL("add.u32 %r1, %r2, %r2"), "expected ',' or ';'");
     refused(HEAD80 KERNEL("mov.u32 %r1, 12x4;"), "is no number");
+    refused(HEAD80 KERNEL("ld.global.u32 %r1, [[[[[[[[[[%rd1]]]]]]]]]];"), "operands are nested too deeply");
+    refused(HEAD80 KERNEL("mov.u32 %r1, !!!!!!!!!!!!!!!!%r2;"), "operands are nested too deeply");
     refused(HEAD80 KERNEL("setp.between.s32 %p1, %r1, %r2;"), "the comparison is missing");
     refused(HEAD80 KERNEL("ld.global.u32 %r1, [%rd1"), "expected ']'");
     refused(HEAD80 ".visible .entry k()\n{\nret;\n", "is not closed");
