@@ -39,7 +39,8 @@ static const fa_arch rows[] = {
       .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
       .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 132, .l2_bytes = 60 * MIB, .clock_ghz = 1.755,
       .mma16_flop = 2590, .mma_tf32_flop = 1295, .wgmma16_flop = 4096, .ffma_flop = 250, .exp_rate = 16, .issue_rate = 4,
-      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 4560, .fitted = { .mma16 = 600e12, .wgmma16 = 798e12, .hbm_bytes = 4560e9 },
+      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 4560, .fitted = { .mma16 = 652.6e12, .wgmma16 = 898.6e12, .exps = 4.173e12, .l2_bytes = 7654e9,
+        .hbm_bytes = 4394e9 }, /* `fagen doctor --probe`, 2026-11-21, at 1.66 GHz */
       .source = "programming guide; measured on an H200: mma.sync 600 TFLOP/s, FFMA 125 and ex2 16 per clock and SM, read "
                 "4560 GB/s; wgmma: Hopper white paper; mma_tf32 (half of mma16), l2_gbs: estimate" },
     { .name = "sm_100a", .chip = "B200", .cc = 100,
