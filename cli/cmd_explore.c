@@ -142,6 +142,7 @@ static int run(cli *c, const void *args, int n, char **words)
     const char *page = a->page ? a->page : a->csv || c->json ? NULL : "explore.html";
     bool to_stdout = (page && !strcmp(page, "-")) || (a->csv && !strcmp(a->csv, "-"));
     (void)n, (void)words;
+    cli_interrupt_watch(); /* before there is any thread */
     fa_status st = cli_ask_problem(&a->ask, &p);
     if (st == FA_OK && c->json && to_stdout)
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
@@ -154,7 +155,6 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK)
         st = explore_open(&e, g, &p, at.arch, at.budget, a->family, at.store, at.chip);
     if (st == FA_OK) {
-        cli_interrupt_watch();
         explore_simulate(&e, c, a->simulate);
         bool wanted = page || c->json;
         document = wanted ? explore_document(&e) : NULL;
