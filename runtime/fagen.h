@@ -24,8 +24,8 @@
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
  * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
- * Signals: while NVRTC compiles it has handlers of its own for SIGINT and SIGTERM, which end the process with exit code 4. Block both in
- * the threads that may compile, or prepare kernels beforehand, where that matters.
+ * Signals: while NVRTC compiles it has handlers of its own for SIGINT and SIGTERM, which end the process with exit code 4. Where that
+ * matters, block both in every thread and fetch them with sigwait(), as the command does, or prepare kernels beforehand.
  */
 #ifndef FAGEN_H
 #define FAGEN_H
