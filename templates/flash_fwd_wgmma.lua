@@ -110,7 +110,7 @@ return {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
-      if p.mask == "window" and c.ctas == 2 then others = 34 end
+      if p.mask == "window" and (c.ctas == 2 or c.br == 64) then others = 34 end
       local need = c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"

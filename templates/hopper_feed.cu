@@ -1,0 +1,65 @@
+// ---- the feeding warpgroup: one thread for K and V, one for Q$(c.grid > 0 and ", one that deals" or "") ----
+// One box of K or V.
+__device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, const Place &where) {
+//| if c.cluster > 1 then
+  const int part = cluster_rank() * (BC / CLUSTER);
+  tma_load_for_all(to + part * ROW, map, full, column, key + part, where.kv_head, where.batch);
+//| else
+  tma_load(to, map, full, column, key, where.kv_head, where.batch);
+//| end
+}
+__device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
+  Ring<STAGES_K> k;
+  Ring<STAGES_V> v;
+  Tiles tiles;
+  Place where;
+  while (tiles.next(p, smem, where)) {
+    tiles.done(smem, false);
+    const Range range = range_of(p, where);
+//| if c.grid > 0 then
+    if (range.block_hi < range.block_lo) mbarrier_arrive(tile_fed(smem));
+//| end
+    // V of a block is needed when K of the next has been.
+    for (int block = range.block_hi; block >= range.block_lo - 1 && range.block_lo <= range.block_hi; block--) {
+      const int key = block * BC - p.key_base;
+      if (block >= range.block_lo) {
+        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+        mbarrier_expect(k_full(smem, k.at), K_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES; box++)
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where);
+        k.next();
+//| if c.grid > 0 then
+        if (block == range.block_lo) mbarrier_arrive(tile_fed(smem));
+//| end
+      }
+      if (block < range.block_hi) {
+        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
+        mbarrier_expect(v_full(smem, v.at), V_TILE);
+#pragma unroll
+        for (int box = 0; box < BOXES_V; box++)
+          load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where);
+        v.next();
+      }
+    }
+  }
+}
+
+__device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q_map, u32 smem) {
+  Ring<Q_BUFS> q;
+  Tiles tiles;
+  Place where;
+  while (tiles.next(p, smem, where)) {
+    tiles.done(smem, false);
+    const Range range = range_of(p, where);
+    if (range.block_hi < range.block_lo) continue;
+    for (int wg = 0; wg < WGS; wg++) {
+      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
+      mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX, where.row + row_in_tile(wg), where.head, where.batch);
+    }
+    q.next();
+  }
+}

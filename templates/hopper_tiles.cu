@@ -1,0 +1,123 @@
+// ---- who waits for whom ----
+// Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
+__device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
+__device__ __forceinline__ u32 k_full(u32 smem, int stage) { return barrier(smem, stage); }
+__device__ __forceinline__ u32 k_empty(u32 smem, int stage) { return barrier(smem, STAGES_K + stage); }
+__device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + stage); }
+__device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }
+__device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
+__device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
+//| if c.grid > 0 then
+constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLOTS = $(l.slots);
+//| end
+
+//| blocks, block = "gridDim.x", "blockIdx.x"
+//| if c.cluster > 1 then
+//|   blocks, block = "gridDim.x / CLUSTER", "blockIdx.x / CLUSTER"
+//| end
+// First row of a warpgroup's 64 in the tile.
+__device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
+
+// Where one walks around a ring of N buffers.
+template <int N>
+struct Ring {
+  int at = 0;
+  u32 parity = 0;
+  __device__ __forceinline__ void next() {
+    if (++at == N) at = 0, parity ^= 1;
+  }
+};
+
+// ---- which tiles this block does, in order ----
+//| -- With two buffers of Q the first scores of a tile are issued beside the last P V of the tile before.
+//| ahead = c.grid > 0 and c.q_bufs == 2 and c.o_path ~= 1
+//| -- Consumer warpgroups take turns: at the issue of products, or at the exponentials.
+//| issue_turns, exp_turns = c.schedule == 1, c.schedule == 2
+//| -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
+//| early = c.convert == 1
+//| if c.grid == 0 then
+struct Tiles {
+  bool first = true;
+  __device__ __forceinline__ bool next(const Params &p, u32, Place &where) {
+    if (!first) return false;
+    first = false;
+    where = place_of(p, $(block));
+    return true;
+  }
+  __device__ __forceinline__ Place again(const Params &p, u32) { return place_of(p, $(block)); }
+  __device__ __forceinline__ void done(u32, bool) {}
+};
+//| else
+// One thread deals. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on tiles that
+// others could begin, and tells everyone through one of two slots. A row of -1 ends it.
+__device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
+__device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
+__device__ __forceinline__ u32 tile_fed(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
+__device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * 16; }
+
+struct Tiles {
+  Ring<2> slot;
+  // False at the end.
+  __device__ __forceinline__ bool next(const Params &p, u32 smem, Place &where) {
+    mbarrier_wait(tile_full(smem, slot.at), slot.parity);
+    where = again(p, smem);
+    return where.row >= 0;
+  }
+//|   if ahead then
+  // The tile after the one at hand.
+  __device__ __forceinline__ bool peek(const Params &p, u32 smem, Place &where) {
+    Tiles after = *this;
+    after.slot.next();
+    return after.next(p, smem, where);
+  }
+//|   end
+  // The tile at hand, so that nobody must keep it in registers.
+  __device__ __forceinline__ Place again(const Params &, u32 smem) {
+    const uint4 told = load_shared_x4(tile_slot(smem, slot.at));
+    return {(int)told.x, (int)told.y, (int)told.z, (int)told.w};
+  }
+  // This warp, or this thread alone, needs the tile no more.
+  __device__ __forceinline__ void done(u32 smem, bool whole_warp) {
+    if (whole_warp) __syncwarp();
+    if (!whole_warp || threadIdx.x % 32 == 0) mbarrier_arrive(tile_empty(smem, slot.at));
+    slot.next();
+  }
+};
+__device__ __forceinline__ void deal(const Params &p, u32 smem) {
+  Ring<2> slot;
+  auto tell = [&](const Place &where) {
+    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
+    store_shared(tile_slot(smem, slot.at), make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
+    mbarrier_arrive(tile_full(smem, slot.at));
+    slot.next();
+  };
+  Ring<1> fed;
+  auto wait_fed = [&] {
+    mbarrier_wait(tile_fed(smem), fed.parity);
+    fed.next();
+  };
+//|   if c.grid == 1 then
+  // To and fro over the blocks, so that who got a long tile gets a short one next.
+  for (int round = 0;; round++) {
+    const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
+    if (tile >= p.total) break;
+    tell(place_of(p, tile));
+    wait_fed();
+  }
+//|   else
+  // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
+  // blocks puts the counter back to 0 for the next launch.
+  for (int tile = blockIdx.x; tile < p.total;) {
+    tell(place_of(p, tile));
+    wait_fed();
+    const u32 drawn = atomicAdd(p.counter, 1u);
+    if (drawn == p.total - 1) *p.counter = 0;
+    tile = gridDim.x + drawn;
+  }
+//|   end
+  tell({-1, 0, 0, 0});
+}
+//| end
+__device__ __forceinline__ Range range_of(const Params &p, const Place &where) {
+  return key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
+}
