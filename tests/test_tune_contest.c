@@ -151,6 +151,28 @@ Test(tune_contest, a_tie_goes_to_the_smaller_footprint_and_is_recorded_as_a_tie)
     }
 }
 
+Test(tune_contest, the_guest_meets_in_all_rounds_however_slow)
+{
+    for (int invited = 0; invited < 2; invited++) {
+        static fa_candidate k[MANY];
+        fa_candidate *e[MANY], *winner;
+        world w = { .r = { 5 }, .noise = 0.002 };
+        fa_lab lab = { .sample = sample, .gauge = look, .user = &w };
+        fa_contest c = { .lab = &lab, .user = &w, .guest = invited ? &k[0] : NULL };
+        for (int i = 0; i < MANY; i++) { /* 29 within 3 %, more than may meet, and one far behind */
+            k[i] = (fa_candidate){ .cost.seconds = i ? 1e-3 * (1 + 0.001 * i) : 1.8e-3, .smem = 1000, .regs = 100, .verified = true };
+            e[i] = &k[i];
+            cr_assert_eq(fa_lab_first(&lab, &k[i], 3, 0), FA_OK);
+        }
+        cr_assert_eq(fa_contest_run(&c, e, MANY, &winner), FA_OK);
+        cr_assert_neq(winner, &k[0]);
+        cr_assert_eq(k[0].met, invited);
+        if (invited)
+            cr_assert_float_eq(k[0].seconds / winner->seconds, 1.8, 0.02, "%g", k[0].seconds / winner->seconds);
+        cr_assert_eq(k[0].warm > 0, invited, "in the finals too");
+    }
+}
+
 Test(tune_contest, slow_ones_are_sampled_least)
 {
     static fa_candidate k[MANY];
