@@ -347,7 +347,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       }
 //|   else
       // Blocks that only others see, at the end of this tile and at the beginning of the next: their K passes now, their V later. V of all
-      // that is fed before K of our next block must find a place beside the V that we still hold.
+      // that is fed before K of our next block must find a place beside the V that we still hold$(issue_turns and ", and one more: who has the" or ".")
+//|     if issue_turns then
+      // turn before ours may have to let the V of the block before pass first.
+//|     end
       Place after;
       int trailing = block - range.block_lo, leading = 0;
       begun = trailing < STAGES_V;
@@ -358,7 +361,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         if (begun) {
           const Range fed = range_of(p, after);
           leading = fed.block_hi - first_block(own_range(p, after.row + row_in_tile(wg)), fed);
-          begun = fed.block_lo <= fed.block_hi && trailing + max(leading - 1, 0) < STAGES_V;
+          begun = fed.block_lo <= fed.block_hi && trailing + $(issue_turns and "leading" or "max(leading - 1, 0)") < STAGES_V;
         }
         block = range.block_lo;
       }

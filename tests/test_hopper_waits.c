@@ -1,0 +1,83 @@
+/* Nobody waits for ever: kernels of flash_fwd_wgmma that begin a tile under the end of the one before, in which warpgroups let blocks of
+ * keys pass, in turns and not, with few and many buffers. One SM does all tiles. What goes wrong here ends as a deadlock or as a wrong sum,
+ * and on a GPU as a launch that never ends.
+ *
+ *   FAGEN_TEST_FULL=1   every B_r, B_c and pair of stages, instead of those that are tight */
+#include "test_verify_device.h"
+
+typedef struct shape {
+    const char *mask;
+    int sq, sk, left, right, diagonal;
+} shape;
+static const shape shapes[] = {
+    { "causal", 520, 520, -1, -1, 0 },
+    { "causal", 520, 330, -1, -1, FA_TOP_LEFT },
+    { "causal", 300, 620, -1, -1, 0 },
+    { "window", 520, 520, 130, 0, 0 },
+    { "window", 600, 600, 40, 90, 0 },
+    { "window", 600, 250, 20, 5, FA_TOP_LEFT },
+};
+static const int stages[][2] = { { 2, 2 }, { 3, 3 }, { 2, 1 }, { 3, 2 }, { 4, 4 } };
+
+/* Whether the space has the config. */
+static bool fits(fa_context *ctx, const char *mask, const char *config)
+{
+    char text[64];
+    fa_problem p;
+    const fa_plan *plan;
+    fa_config c = test_config(config);
+    snprintf(text, sizeof text, "bf16,d=16,mask=%s", mask);
+    cr_assert_eq(fa_problem_parse(&p, text), FA_OK, "%s", fa_last_error());
+    fa_status st = fa_plan_make(ctx, &p, &c, NULL, &plan);
+    cr_assert(st == FA_OK || st == FA_UNSUPPORTED || strstr(fa_last_error(), "constraint"), "%s: %s", config, fa_last_error());
+    return st == FA_OK;
+}
+
+static size_t run(fa_context *ctx, const char *mask, const char *config)
+{
+    static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_REVERSED, SIM_RANDOM };
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+        const shape *s = &shapes[i];
+        char text[96];
+        if (strcmp(s->mask, mask) != 0)
+            continue;
+        snprintf(text, sizeof text, "bf16,d=16,mask=%s,b=1,hq=3,hkv=3", mask);
+        fa_case c = test_case(text, s->sq, s->sk);
+        c.window_left = s->left;
+        c.window_right = s->right;
+        c.diagonal = s->diagonal;
+        test_mode(i % 2 ? SIM_LAZY : SIM_EAGER, schedules[i % 3], i);
+        test_output r = test_run(ctx, &c, config);
+        cr_expect_eq(test_counter(ctx), 0, "%s: the counter is not put back", config);
+        test_drop(&r);
+        n++;
+    }
+    return n;
+}
+
+Test(hopper_waits, tiles_begun_early, .timeout = 3600)
+{
+    const char *all = getenv("FAGEN_TEST_FULL");
+    bool full = all && *all == '1';
+    size_t kernels = 0, cases = 0;
+    fa_context *ctx = test_hopper_context(NULL, NULL, 1);
+    for (int mask = 0; mask < 2; mask++)
+        for (int br = full ? 64 : 192; br <= 256; br += 64)
+            for (int schedule = 0; schedule < (br > 64 ? 3 : 1); schedule++)
+                for (size_t s = 0; s < (full ? sizeof stages / sizeof *stages : 2); s++)
+                    for (int bc = 48; bc <= (full ? 128 : 64); bc += 16) {
+                        char config[256];
+                        snprintf(config, sizeof config,
+                                 "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=2,q_bufs=2,"
+                                 "box=16,br=%d,bc=%d,schedule=%d,stages_k=%d,stages_v=%d",
+                                 br, bc, schedule, stages[s][0], stages[s][1]);
+                        if (!fits(ctx, mask ? "window" : "causal", config))
+                            continue;
+                        cases += run(ctx, mask ? "window" : "causal", config);
+                        kernels++;
+                    }
+    printf("%zu kernels, %zu cases\n", kernels, cases);
+    cr_expect_geq(kernels, full ? 200 : 48);
+    fa_destroy(ctx);
+}
