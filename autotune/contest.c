@@ -4,10 +4,10 @@
 #include <stdlib.h>
 
 #define SECOND_SAMPLES 5
-#define LAST_SAMPLES 8
+#define LAST_SAMPLES 12
 #define ROUNDS_MOST 2   /* as often is a round taken whose clock moves */
-#define PAIRS_LEAST 8
-#define PAIRS_MOST 48
+#define PAIRS_LEAST 12
+#define PAIRS_MOST 96
 #define WARM_SAMPLES 5
 
 static bool stopped(fa_contest *c)

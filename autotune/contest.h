@@ -7,10 +7,10 @@
 #define FA_CONTEST_FIRST 1.3
 #define FA_CONTEST_SECOND 1.1
 #define FA_CONTEST_LAST 1.03
-#define FA_CONTEST_FINALISTS 6
+#define FA_CONTEST_FINALISTS 8
 #define FA_CONTEST_FIELD 24   /* most that meet in a round */
 /* Finals end when every pair's 95 % interval excludes 1 or is within this; what is closer than this is a tie. */
-#define FA_CONTEST_TIE 0.005
+#define FA_CONTEST_TIE 0.0025
 
 typedef struct fa_contest {
     fa_lab *lab;

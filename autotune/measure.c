@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define SETS_MOST 16
-#define SAMPLE_SECONDS 200e-6
+#define SAMPLE_SECONDS 500e-6
 #define WARM_BATCH 5e-3    /* seconds of one batch of the warm-up */
 #define WARM_MOST 0.5      /* seconds after which the clock is taken as it is */
 #define WARM_STEADY 0.01   /* relative change of three batches in a row */

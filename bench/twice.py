@@ -11,11 +11,13 @@ import argparse
 import glob
 import json
 import os
+import queue
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import model
 
@@ -23,15 +25,31 @@ NEAR = 0.01
 
 
 def tune(cache, words):
-    """What `fagen tune --json` answers, with its wall time."""
-    begun = time.monotonic()
+    """What `fagen tune --json` answers."""
     r = subprocess.run([model.command(), "tune", "--json", *words], env={**os.environ, "FAGEN_CACHE_DIR": cache}, stdout=subprocess.PIPE, text=True)
     try:
         document = json.loads(r.stdout)
     except ValueError:
         raise SystemExit(f"fagen tune {' '.join(words)} ended with {r.returncode} and no document")
-    document["wall"] = time.monotonic() - begun
     return document
+
+
+def tune_each(cache, lists, devices):
+    """One tuning per list of words, on each device one at a time."""
+    if not devices:
+        return [tune(cache, w) for w in lists]
+    free = queue.SimpleQueue()
+    for d in devices:
+        free.put(d)
+
+    def one(words):
+        device = free.get()
+        try:
+            return tune(cache, [*words, "--device", f"cuda:{device}"])
+        finally:
+            free.put(device)
+    with ThreadPoolExecutor(len(devices)) as pool:
+        return list(pool.map(one, lists))
 
 
 def winners(document):
@@ -111,7 +129,7 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--grid", default="default", help="of fagen tune (default: default)")
     p.add_argument("--problem", action="append", default=[], help="instead of a grid; repeat for more")
-    p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all")
+    p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all; of a list, as 0,1, each also takes its part of the thorough searches")
     p.add_argument("--exhaustive", type=int, default=0, metavar="N", help="problems, spread over the grid, that are also searched thoroughly")
     p.add_argument("--limit", type=int, default=400, help="configs of that, best by the model first (default 400; 0 = all)")
     p.add_argument("--keep", help="folder for the caches and documents; what is there from an earlier run is not tuned again")
@@ -126,14 +144,15 @@ def main():
     lists = [["--problem", t] for t in o.problem] or [["--grid", o.grid]]
     lists = [[*w, "--devices", o.devices] if o.devices else w for w in lists]
 
-    def done(name, words, sources=()):
+    def done(name, words, sources=(), devices=()):
         path, cache = os.path.join(folder, name + ".json"), os.path.join(folder, name)
         if not os.path.exists(path):
             os.makedirs(cache, mode=0o700, exist_ok=True)
             for source in sources:
                 share_kernels(source, cache)
-            parts = [tune(cache, w) for w in words]
-            whole = {"problems": [p for d in parts for p in d.get("problems", [])], "wall": sum(d["wall"] for d in parts)}
+            begun = time.monotonic()
+            parts = tune_each(cache, words, devices)
+            whole = {"problems": [p for d in parts for p in d.get("problems", [])], "wall": time.monotonic() - begun}
             with open(path, "w") as f:
                 json.dump(whole, f)
         with open(path) as f:
@@ -145,10 +164,11 @@ def main():
     second, b, _ = done("second", lists, [a])
     if not first:
         raise SystemExit("nothing was measured: a GPU is needed")
+    numbers = o.devices.split(",") if o.devices and o.devices != "all" else []
     step = max(1, len(first) // max(1, o.exhaustive))
     some = list(first)[::step][:o.exhaustive]
     more = ["--strategy", "exhaustive"] + (["--limit", str(o.limit)] if o.limit else ["--all"])
-    thorough, e, _ = done("thorough", [["--problem", t, *more] for t in some], [a]) if some else ({}, None, None)
+    thorough, e, _ = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, None)
     race = os.path.join(folder, "race")
     if not os.path.exists(race + ".json"):
         for source, won in ((a, first), (b, second), (e, thorough)):
