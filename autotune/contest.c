@@ -47,6 +47,16 @@ static size_t invite(const fa_contest *c, fa_candidate **e, size_t n, size_t lef
     return left;
 }
 
+/* 0 ... n - 1 in an order drawn anew (Knuth, volume 2, 3.4.2, algorithm P). */
+static void shuffle(fa_contest *c, size_t *order, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t j = (size_t)fa_random_below(&c->order, (int32_t)i + 1);
+        order[i] = order[j];
+        order[j] = i;
+    }
+}
+
 static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
 {
     fa_status st = fa_lab_sample(c->lab, k, warm);
@@ -57,16 +67,18 @@ static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
     return st;
 }
 
-/* New samples of all, in turns; the old ones, taken at another time, are dropped. */
+/* New samples of all, at most FA_CONTEST_FIELD, in turns; the old ones, taken at another time, are dropped. */
 static fa_status turns(fa_contest *c, fa_candidate **e, size_t n, int samples, fa_span *span)
 {
     fa_status st = FA_OK;
+    size_t order[FA_CONTEST_FIELD];
     *span = (fa_span){ 0 };
     for (size_t i = 0; i < n; i++)
         e[i]->samples.n = 0;
     for (int s = 0; s < samples && st == FA_OK && !stopped(c); s++) {
+        shuffle(c, order, n);
         for (size_t i = 0; i < n && st == FA_OK; i++)
-            st = sample(c, e[i], false);
+            st = sample(c, e[order[i]], false);
         fa_span_add(span, fa_lab_gauge(c->lab));
     }
     for (size_t i = 0; i < n; i++)
@@ -110,12 +122,14 @@ static fa_ratio to_leader(const finals *f, size_t k)
     return fa_samples_ratio(f->x[k], f->x[f->leader], n);
 }
 
-/* One round of those that are left, whoever began last time goes last. */
-static fa_status meet(fa_contest *c, finals *f, int round, fa_span *span)
+/* One round of those that are left. */
+static fa_status meet(fa_contest *c, finals *f, fa_span *span)
 {
     fa_status st = FA_OK;
+    size_t order[FA_CONTEST_FINALISTS];
+    shuffle(c, order, f->n);
     for (size_t i = 0; i < f->n && st == FA_OK; i++) {
-        size_t k = (i + (size_t)round) % f->n;
+        size_t k = order[i];
         if (f->out[k])
             continue;
         st = sample(c, f->e[k], false);
@@ -183,7 +197,7 @@ static fa_status finals_of(fa_contest *c, fa_candidate **e, size_t n, fa_candida
     for (int round = 0; round < PAIRS_MOST && !settled && st == FA_OK && !stopped(c); round++) {
         for (size_t i = 0; i < n && round == 0; i++)
             e[i]->samples.n = 0;
-        st = meet(c, &f, round, &span);
+        st = meet(c, &f, &span);
         settled = st == FA_OK && round + 1 >= PAIRS_LEAST && settle(&f);
     }
     for (size_t i = 0; i < n; i++)

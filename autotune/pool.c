@@ -13,11 +13,60 @@ const char *fa_origin_name(fa_origin o)
     return (unsigned)o < 3 ? names[o] : "?";
 }
 
-size_t fa_pool_find(const fa_pool *pool, const fa_config *c)
+/* Where the search for a config begins: of its values, which tell configs of one family apart. */
+static size_t first_slot(const fa_pool *pool, const fa_config *c)
 {
+    uint64_t h = (uint64_t)c->n;
+    for (int i = 0; i < c->n; i++)
+        h = (h ^ (uint32_t)c->tunable[i].value) * 0x9e3779b97f4a7c15u; /* Knuth, volume 3, 6.4: multiplicative hashing */
+    return (size_t)(h >> 32) & (pool->slots - 1);
+}
+
+static void enter(fa_pool *pool, size_t at)
+{
+    size_t k = first_slot(pool, &pool->p[at].config);
+    while (pool->slot[k] != FA_NOWHERE)
+        k = (k + 1) & (pool->slots - 1);
+    pool->slot[k] = at;
+}
+
+/* False when memory ran out. */
+static bool make_table(fa_pool *pool)
+{
+    size_t slots = 64;
+    while (slots < 2 * pool->cap)
+        slots *= 2;
+    free(pool->slot);
+    pool->slots = 0;
+    pool->slot = malloc(slots * sizeof *pool->slot);
+    if (!pool->slot)
+        return false;
+    pool->slots = slots;
+    for (size_t k = 0; k < slots; k++)
+        pool->slot[k] = FA_NOWHERE;
     for (size_t i = 0; i < pool->n; i++)
-        if (fa_config_equal(&pool->p[i].config, c))
-            return i;
+        enter(pool, i);
+    return true;
+}
+
+static void drop_table(fa_pool *pool)
+{
+    free(pool->slot);
+    pool->slot = NULL;
+    pool->slots = 0;
+}
+
+size_t fa_pool_find(fa_pool *pool, const fa_config *c)
+{
+    if (!pool->slots && !make_table(pool)) { /* slowly, then */
+        for (size_t i = 0; i < pool->n; i++)
+            if (fa_config_equal(&pool->p[i].config, c))
+                return i;
+        return FA_NOWHERE;
+    }
+    for (size_t k = first_slot(pool, c); pool->slot[k] != FA_NOWHERE; k = (k + 1) & (pool->slots - 1))
+        if (fa_config_equal(&pool->p[pool->slot[k]].config, c))
+            return pool->slot[k];
     return FA_NOWHERE;
 }
 
@@ -30,8 +79,11 @@ static size_t append(fa_pool *pool, const fa_prospect *x)
             return FA_NOWHERE;
         pool->p = grown;
         pool->cap = cap;
+        drop_table(pool);
     }
     pool->p[pool->n] = *x;
+    if (pool->slots)
+        enter(pool, pool->n);
     return pool->n++;
 }
 
@@ -57,6 +109,7 @@ void fa_pool_rank(fa_pool *pool)
 {
     fa_prospect *p = pool->p;
     pool->listed = pool->n;
+    drop_table(pool);
     for (size_t i = 0; i < pool->n; i++)
         p[i].rank = p[i].cost.seconds;
     if (pool->n)
@@ -129,5 +182,6 @@ size_t fa_pool_best(const fa_pool *pool)
 void fa_pool_free(fa_pool *pool)
 {
     free(pool->p);
+    free(pool->slot);
     *pool = (fa_pool){ .n = 0 };
 }

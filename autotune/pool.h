@@ -28,6 +28,8 @@ typedef struct fa_pool {
     fa_prospect *p;    /* the listed ones by rank, then what was added, as it came */
     size_t n, cap;
     size_t listed;     /* of the space */
+    size_t *slot;      /* a hash table of indexes, of a power of two slots: a search asks for thousands of configs; none before the first is asked for */
+    size_t slots;
 } fa_pool;
 
 #define FA_NOWHERE ((size_t)-1)
@@ -35,7 +37,7 @@ typedef struct fa_pool {
 /* Copies x and returns its index; of a config that is there already, that one's, whose origin becomes FA_SEED where x says so.
  * FA_NOWHERE when memory ran out. */
 size_t fa_pool_add(fa_pool *pool, const fa_prospect *x);
-size_t fa_pool_find(const fa_pool *pool, const fa_config *c); /* FA_NOWHERE: not there */
+size_t fa_pool_find(fa_pool *pool, const fa_config *c); /* FA_NOWHERE: not there */
 /* Orders what was added so far by rank and declares it listed. Indexes change: before anything is given. */
 void fa_pool_rank(fa_pool *pool);
 /* Adds every config of the space that fits and that the model prices, ranked. *space: the listing, the caller's to free also on failure. */

@@ -6,7 +6,7 @@
 #define CENTRES 4       /* the best few whose neighbours are looked at */
 #define NEAR 1.03       /* of them, those within this of the best */
 #define LEVEL 1.002     /* what is as fast as the best, as far as a round tells */
-#define BATCH 12        /* configs between two looks */
+#define BATCH 24        /* configs between two looks: a round each time, and a compiler for each core */
 #define KIN 128         /* neighbours of one config: more than there are */
 
 /* The listed by rank. */
