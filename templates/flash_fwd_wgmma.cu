@@ -392,6 +392,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         for (int i = 0; i < trailing + leading; i++) skip_v();
 //|   end
         store(o, state);
+        settle(0, q_full(smem, q.at, wg), q.parity);
         wgmma_wait<0>(s);
         release_k();
         continue;

@@ -147,9 +147,10 @@ __device__ __forceinline__ void wgmma_wait(float (&x)[$(NO)]) {
       : "n"(N) : "memory");
 }
 //| end
-// Nothing, but what computes `sums` stays before it. The compiler would move exponentials down to their use, behind a wait for
-// products that they should run beside. It moves nothing across the branches of a loop, here a wait for a phase that is over
-// already, and it cannot know that no two sums, which are not negative, have the bits that would skip the wait.
+// Nothing, but what computes `sums` stays before it, and what is stored. The compiler would move exponentials down to their use, behind a
+// wait for products that they should run beside, and a wait for products up into the stores that should run beside them. It moves
+// nothing across the branches of a loop, here a wait for a phase that is over already, and it cannot know that no two sums, which are
+// not negative, have the bits that would skip the wait.
 __device__ __forceinline__ void settle(u32 sums, u32 barrier, u32 parity) {
   asm volatile("{\n"
                ".reg .pred done, never;\n"
