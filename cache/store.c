@@ -187,6 +187,11 @@ fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user)
         return s;
     if (!path) {
         default_path(&made);
+        if (made.oom) { /* what there is of it names another folder: the home itself, for one */
+            fa_text_free(&made);
+            fa_store_close(s);
+            return NULL;
+        }
         path = fa_text_cstr(&made);
         if (!path[0] && warn && !secure_getenv("FAGEN_CACHE_DIR"))
             warn(user, "no disk cache: no home directory; FAGEN_CACHE_DIR names another place");

@@ -379,3 +379,29 @@ Test(cache_faults, memory)
     each(FAULT_ALLOC, errors, 1, 0);
     each(FAULT_GROW, errors, 1, 0);
 }
+
+/* The default folder lies below the home; where there is no memory for the rest of its name, the home is none. */
+Test(cache_faults, half_a_default_path)
+{
+    char home[400];
+    long n = 0;
+    if (!fault_allocates())
+        cr_skip_test("a sanitizer owns the allocator");
+    memset(home, 0, sizeof home);
+    snprintf(home, sizeof home, "%s/", scratch);
+    memset(home + strlen(home), 'h', 250 - strlen(home)); /* a text grows between this and what is added */
+    cr_assert_eq(mkdir(home, 0700), 0);
+    setenv("HOME", home, 1);
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("FAGEN_CACHE_DIR");
+    for (bool fired = true; fired; n++) {
+        fault_arm(FAULT_GROW, n + 1, ENOMEM);
+        fa_store *s = fa_store_open(NULL, NULL, NULL);
+        fired = fault_disarm(NULL);
+        const char *of = s ? fa_store_root(s) : NULL;
+        cr_assert(!of || !strcmp(of + strlen(home), "/.cache/fagen"), "after reallocation %ld the cache is %s", n + 1, of);
+        cr_assert_neq(access(below("%s/v1", strrchr(home, '/') + 1), F_OK), 0, "reallocation %ld: the home is a cache", n + 1);
+        fa_store_close(s);
+    }
+    cr_assert_geq(n, 3);
+}
