@@ -121,14 +121,21 @@ static void first_errors(fa_text *out, const char *log)
 typedef nvrtcResult (*size_fn)(nvrtcProgram, size_t *);
 typedef nvrtcResult (*bytes_fn)(nvrtcProgram, char *);
 
-/* One result of a program, NUL-terminated past its size. */
+/* One result of a program, NUL-terminated past its size; or none of it, and no size either. */
 static nvrtcResult fetch(nvrtcProgram p, size_fn size, bytes_fn bytes, char **out, size_t *n)
 {
-    nvrtcResult r = size(p, n);
-    if (r != NVRTC_SUCCESS)
+    size_t room = 0;
+    nvrtcResult r = size(p, &room);
+    char *s = r == NVRTC_SUCCESS ? calloc(1, room + 1) : NULL;
+    if (r == NVRTC_SUCCESS)
+        r = s ? bytes(p, s) : NVRTC_ERROR_OUT_OF_MEMORY;
+    if (r != NVRTC_SUCCESS) {
+        free(s);
         return r;
-    *out = calloc(1, *n + 1);
-    return *out ? bytes(p, *out) : NVRTC_ERROR_OUT_OF_MEMORY;
+    }
+    *out = s;
+    *n = room;
+    return r;
 }
 
 fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out)
@@ -151,8 +158,10 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
     if (r == NVRTC_SUCCESS) {
         r = n->nvrtcCompileProgram(program, o.n, o.list);
         nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
-        if (l == NVRTC_SUCCESS && out->log_size)
+        if (out->log)
             out->log_size = strnlen(out->log, out->log_size); /* its NUL is not counted here */
+        if (r == NVRTC_SUCCESS)
+            r = l; /* the log tells registers and spills: a kernel without one is not kept, or nobody would ever know them */
         if (r == NVRTC_SUCCESS)
             r = ptx ? fetch(program, n->nvrtcGetPTXSize, n->nvrtcGetPTX, &out->image, &out->image_size)
                     : fetch(program, n->nvrtcGetCUBINSize, n->nvrtcGetCUBIN, &out->image, &out->image_size);

@@ -133,3 +133,18 @@ Test(faults, growing)
     memory(FAULT_GROW, COLD, 20);
     memory(FAULT_GROW, WARM, 20);
 }
+
+/* A kernel whose log had no room is not launched, and not kept either: nobody who found it would ever know its registers. */
+Test(faults, log_without_room)
+{
+    const char *dir = below("roomless");
+    if (!fault_allocates())
+        cr_skip_test("a sanitizer owns the allocator");
+    setenv("FAKE_NVRTC_LOG_SIZE", "4611686018427387904", 1);
+    tiny_result r = once(dir);
+    cr_assert_eq(r.status, FA_NOMEM, "%s: %s", fa_status_name(r.status), r.said);
+    cr_assert(strstr(r.said, "ran out of memory"), "%s", r.said);
+    unsetenv("FAKE_NVRTC_LOG_SIZE");
+    r = once(dir);
+    cr_assert(r.status == FA_OK && r.right && !r.cached, "%s", r.said);
+}
