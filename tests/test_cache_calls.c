@@ -1,6 +1,7 @@
 /* Each call that the cache makes fails, by its name: the first ones, and some of those after them, with several errors in turn. Whoever
  * asked may give up; nobody crashes, leaves memory or a descriptor behind, or leaves something that reads as another kernel; and the
- * next try works. The suite cache_faults goes through calls in their order; this one sees to those that come after hundreds of others. */
+ * next try works. The suite cache_faults goes through calls in their order; this one sees to those that come after hundreds of others.
+ * FAGEN_TEST_FULL=1: each of them, with every error. */
 #include "cache/canary.h"
 #include "cache/census.h"
 #include "cache/lock.h"
@@ -275,14 +276,22 @@ static bool trial(const struct scene *sc, const char *name, long nth, int error)
     return fired;
 }
 
+static bool full(void)
+{
+    const char *s = getenv("FAGEN_TEST_FULL");
+    return s && *s && strcmp(s, "0") != 0;
+}
+
 Test(cache_calls, each_by_its_name)
 {
-    static const int errors[] = {EIO, ENOENT, EINTR, ENOSPC, EAGAIN, EMFILE, EACCES};
+    enum { ERRORS = 7 };
+    static const int errors[ERRORS] = {EIO, ENOENT, EINTR, ENOSPC, EAGAIN, EMFILE, EACCES};
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         long trials = 0;
         for (int c = 0; fault_call(c); c++)
-            for (long n = 1, k = c; trial(&scenes[i], fault_call(c), n, errors[k % 7]); k++, trials++)
-                n += n < 6 ? 1 : 1 + n / 2;
+            for (int e = 0; e < (full() ? ERRORS : 1); e++)
+                for (long n = 1, k = c + e; trial(&scenes[i], fault_call(c), n, errors[k % ERRORS]); k += full() ? 0 : 1, trials++)
+                    n += full() || n < 6 ? 1 : 1 + n / 2;
         cr_log_info("%s: %ld calls failed", scenes[i].name, trials);
         cr_expect_gt(trials, 20);
     }
@@ -292,8 +301,11 @@ Test(cache_calls, memory)
 {
     if (!fault_allocates())
         cr_skip_test("a sanitizer owns the allocator");
-    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++)
+    for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
+        long trials = 0;
         for (int grow = 0; grow < 2; grow++)
-            for (long n = 1; trial(&scenes[i], grow ? "realloc" : "malloc", n, ENOMEM);)
-                n += n < 60 ? 1 : 1 + n / 8;
+            for (long n = 1; trial(&scenes[i], grow ? "realloc" : "malloc", n, ENOMEM); trials++)
+                n += full() || n < 60 ? 1 : 1 + n / 8;
+        cr_log_info("%s: %ld allocations failed", scenes[i].name, trials);
+    }
 }
