@@ -50,7 +50,7 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
 
 void sim_block_free(sim_block *b)
 {
-    for (uint32_t k = 0; b->arena && k < b->warps; k++) free(b->warp[k].copies), sim_pipeline_free(&b->warp[k]);
+    for (uint32_t k = 0; b->warp && k < b->warps; k++) free(b->warp[k].copies), sim_pipeline_free(&b->warp[k]);
     sim_group_free(b);
     sim_bulk_drop(b);
     free(b->bulk);

@@ -2,9 +2,11 @@
  * is closed. A launch gives the right output all the same, or, for want of memory, says so; nothing is left behind.
  *
  * The device is the simulator, the compiler a fake that answers with PTX that the real one made once. By default each I/O call fails
- * with one error, and allocations are sampled beyond the first ones; FAGEN_TEST_FULL=1 takes all, and an hour. */
+ * with one error, and allocations are sampled beyond the first ones; FAGEN_TEST_FULL=1 takes all, and an hour. The allocations of
+ * launches alone, of kernels that use all of the simulator, all fail either way. */
 #include "fault.h"
 #include "test_cache_scratch.h"
+#include "test_verify_device.h"
 #include "tiny.h"
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -36,7 +38,7 @@ static void prepare(void)
         cr_assert(r.status == FA_OK && r.right && r.cached == i, "%s", r.said);
     }
 }
-TestSuite(faults, .init = prepare, .fini = scratch_remove, .timeout = 1800);
+TestSuite(faults, .init = prepare, .fini = scratch_remove, .timeout = 3600);
 
 /* Where the run begins: with no folder, with all that the run before left, with an entry that is damaged. */
 typedef enum start { COLD, WARM, DAMAGED, STARTS } start;
@@ -123,6 +125,12 @@ Test(faults, allocations)
     if (!fault_allocates())
         cr_skip_test("a sanitizer owns the allocator");
     memory(FAULT_ALLOC, COLD, 20);
+}
+
+Test(faults, allocations_warm)
+{
+    if (!fault_allocates())
+        cr_skip_test("a sanitizer owns the allocator");
     memory(FAULT_ALLOC, WARM, 100);
 }
 
@@ -147,4 +155,54 @@ Test(faults, log_without_room)
     unsetenv("FAKE_NVRTC_LOG_SIZE");
     r = once(dir);
     cr_assert(r.status == FA_OK && r.right && !r.cached, "%s", r.said);
+}
+
+/* One launch of a kernel that is loaded: clusters, products in flight, copies by TMA, tiles drawn from a counter. */
+static long launches(fa_context *ctx, const char *problem, const char *config, int sq, int sk, fault_kind kind)
+{
+    fa_case c = test_case(problem, sq, sk);
+    fa_config k = test_config(config);
+    const fa_plan *plan;
+    fa_trial *t;
+    fa_verdict v;
+    long n = 0;
+    cr_assert_eq(fa_plan_make(ctx, &c.problem, &k, "asked for", &plan), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s", fa_last_error());
+    for (bool fired = true; fired; n++) {
+        const char *what;
+        long live = fault_live();
+        fault_arm(kind, n + 1, ENOMEM);
+        fa_status st = fa_trial_run(t, plan, &v);
+        fired = fault_disarm(&what);
+        cr_assert(st == FA_NOMEM || (st == FA_OK && v.ok), "%s: %s %ld failed, and the launch said %s: %s", config, what, n + 1, fa_status_name(st), fa_last_error());
+        cr_assert_eq(fault_live(), live, "%s: %ld blocks are left after %s %ld", config, fault_live() - live, what, n + 1);
+        cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: the launch after %s %ld: %s", config, what, n + 1, fa_last_error());
+    }
+    fa_trial_close(t);
+    return n - 1;
+}
+
+#define HOPPER(rest) "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,sections=1,rescale=2,exp=0," rest
+TestSuite(launch_faults, .init = scratch_make, .fini = scratch_remove, .timeout = 1800);
+Test(launch_faults, memory)
+{
+    static const struct {
+        const char *problem, *config;
+        int sq, sk;
+    } kernels[] = {{"bf16,d=64,mask=none,b=1,hq=1,hkv=1", HOPPER("br=128,schedule=1,bc=64,cluster=2,convert=0,o_path=0,grid=0"), 256, 64},
+                   {"bf16,d=64,mask=causal,b=1,hq=2,hkv=1", HOPPER("br=64,schedule=0,bc=48,cluster=1,convert=1,o_path=1,grid=2"), 128, 100}};
+    if (!fault_allocates())
+        cr_skip_test("a sanitizer owns the allocator");
+    for (int lazy = 0; lazy < 2; lazy++) {
+        fa_context *ctx = test_hopper_context(NULL, below("hopper"), 2);
+        sim_set_options(&(sim_options){.async = lazy ? SIM_LAZY : SIM_EAGER, .threads = 1});
+        for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+            long a = launches(ctx, kernels[i].problem, kernels[i].config, kernels[i].sq, kernels[i].sk, FAULT_ALLOC);
+            long g = launches(ctx, kernels[i].problem, kernels[i].config, kernels[i].sq, kernels[i].sk, FAULT_GROW);
+            cr_assert(a > 10 && g > 2, "only %ld allocations and %ld reallocations", a, g);
+            cr_log_info("%s: %ld allocations and %ld reallocations failed", kernels[i].config, a, g);
+        }
+        fa_destroy(ctx);
+    }
 }
