@@ -251,12 +251,30 @@ static bool load(sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrie
     return true;
 }
 
+static bool read_row(void *arg, const sim_box_row *r)
+{
+    const sim_bulk *c = ((const passage *)arg)->c;
+    for (uint32_t k = r->skip & ~(UNIT - 1u), end = r->skip + r->size; k < end; k += UNIT) {
+        uint32_t from = k < r->skip ? r->skip : k, to = k + UNIT < end ? k + UNIT : end;
+        if (!sim_proxy_read(c->warp, c->insn, c->lane, sim_swizzle(c->shared + r->at + k, c->map.swizzle) + from % UNIT, to - from)) return false;
+    }
+    return true;
+}
+/* May the bytes be read that the copy moves? Columns of a box that lie outside the tensor are not written, and need hold nothing. */
+static bool may_store(sim_block *b, sim_bulk *c)
+{
+    const sim_bulk_form *f = c->insn->fn.data;
+    bool whole = !f->rank || (c->at[0] >= 0 && (int64_t)c->at[0] + c->map.box[0] <= (int64_t)c->map.last[0] + 1);
+    if (whole) return sim_proxy_read(c->warp, c->insn, c->lane, c->shared, c->bytes);
+    return !b->checked || sim_tensor_map_walk(&c->map, c->at, read_row, &(passage){c, b->shared, 0});
+}
+
 static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes)
 {
     sim_warp *w = c->warp;
     const sim_bulk_form *f = c->insn->fn.data;
     if (sim_shared_owner(w, c->insn, c->lane, &address) != b) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "the source of a bulk copy is not in the block's own shared memory"), false;
-    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !sim_proxy_read(w, c->insn, c->lane, c->shared, c->bytes)) return false;
+    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !may_store(b, c)) return false;
     sim_proxy_hold(b, c->shared, c->bytes);
     c->group = w->bulk_group[c->lane];
     count(b, c->bytes, 0);

@@ -104,15 +104,6 @@ __device__ __forceinline__ void turn_pass(int wg) { named_arrive(wg == WGS - 1 ?
 __device__ __forceinline__ int columns_below(int x) { return x / 8 * 2 + min(x % 8, 2); }
 // The lowest n bits, all or none where n is beyond.
 __device__ __forceinline__ u32 bits_below(int n) { return n >= 32 ? ~0u : n > 0 ? (1u << n) - 1 : 0; }
-// The keys that a warpgroup's rows see.
-__device__ __forceinline__ Range own_range(const Params &p, int wg_row) {
-  return key_range(p, wg_row, max(wg_row, min(wg_row + 64, row_count(p)) - 1));
-}
-
-//| if p.mask ~= "none" then
-// The block that a warpgroup begins with, of those that are fed; rows beyond the last one may see others, or none.
-__device__ __forceinline__ int first_block(const Range &own, const Range &fed) { return max(min(own.block_hi, fed.block_hi), fed.block_lo); }
-//| end
 
 //| if c.o_path == 0 then
 __device__ __forceinline__ void consume(const Params &p, u32 smem, int wg) {
@@ -178,9 +169,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   bool begun = false;  // the scores of the tile's first block are there
 //| end
   while (tiles.next(p, smem, where)) {
-    const Range range = range_of(p, where);  // of all warpgroups: what is fed
+    const Work work = tiles.work(p, smem, wg);
     const int wg_row = where.row + row_in_tile(wg);
-    const Range own = own_range(p, wg_row);
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float keep[2];
 #pragma unroll
@@ -229,7 +219,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     };
 //| end
     auto mask = [&](float (&s)[NS], int block) {
-      if (block < own.full_hi && block > own.full_lo) return;
+      if (block < work.full_hi && block > work.full_lo) return;
       const int first = block * BC + 2 * t;
 #pragma unroll
       for (int h = 0; h < 2; h++) {
@@ -254,18 +244,18 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       }
     };
 
-    if (range.block_hi >= range.block_lo) {
+    if (work.fed_hi >= work.fed_lo) {
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| if p.mask == "none" then
-      int block = range.block_hi;
+      int block = work.fed_hi;
 //| elseif ahead then
-      int block = begun ? first_block(own, range) : range.block_hi;
+      int block = begun ? work.first : work.fed_hi;
 //| else
-      int block = range.block_hi;
+      int block = work.fed_hi;
 //| end
 //| if p.mask ~= "none" then
 #pragma unroll 1
-      for (; block > first_block(own, range); block--) skip_k(), skip_v();
+      for (; block > work.first; block--) skip_k(), skip_v();
 //| end
 //| if not ahead then
       mbarrier_wait(q_full(smem, q.at, wg), q.parity);
@@ -300,7 +290,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
 
       // S of the next block and P V of this one are issued side by side; the $(early and "maxima are" or "softmax is") found under the second.
-      for (; block > max(own.block_lo, range.block_lo); block--) {
+      for (; block > work.last; block--) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
 //| if issue_turns then
         turn_wait(wg);
@@ -339,31 +329,27 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       mbarrier_wait(v_full(smem, v.at), v.parity);
 //| if ahead then
 //|   if p.mask == "none" then
-      Place after;
-      begun = tiles.peek(p, smem, after);
-      if (begun) {
-        const Range fed = range_of(p, after);
-        begun = fed.block_lo <= fed.block_hi;
-      }
+      Work after;
+      begun = tiles.peek(p, smem, wg, after);
+      if (begun) begun = after.fed_lo <= after.fed_hi;
 //|   else
       // Blocks that only others see, at the end of this tile and at the beginning of the next: their K passes now, their V later. V of all
       // that is fed before K of our next block must find a place beside the V that we still hold$(issue_turns and ", and one more: who has the" or ".")
 //|     if issue_turns then
       // turn before ours may have to let the V of the block before pass first.
 //|     end
-      Place after;
-      int trailing = block - range.block_lo, leading = 0;
+      Work after;
+      int trailing = block - work.fed_lo, leading = 0;
       begun = trailing < STAGES_V;
       if (begun) {
 #pragma unroll 1
         for (int i = 0; i < trailing; i++) skip_k();  // the next tile is dealt when the last K is on its way
-        begun = tiles.peek(p, smem, after);
+        begun = tiles.peek(p, smem, wg, after);
         if (begun) {
-          const Range fed = range_of(p, after);
-          leading = fed.block_hi - first_block(own_range(p, after.row + row_in_tile(wg)), fed);
-          begun = fed.block_lo <= fed.block_hi && trailing + $(issue_turns and "leading" or "max(leading - 1, 0)") < STAGES_V;
+          leading = after.fed_hi - after.first;
+          begun = after.fed_lo <= after.fed_hi && trailing + $(issue_turns and "leading" or "max(leading - 1, 0)") < STAGES_V;
         }
-        block = range.block_lo;
+        block = work.fed_lo;
       }
 //|   end
       if (begun) {
@@ -406,15 +392,15 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if p.mask ~= "none" and ahead then
 #pragma unroll 1
       for (; trailing > 0; trailing--) {
-        if (block > range.block_lo) skip_k();
+        if (block > work.fed_lo) skip_k();
         skip_v();
       }
 //| elseif p.mask == "window" then
 #pragma unroll 1
-      for (; block > range.block_lo; block--) skip_k(), skip_v();
+      for (; block > work.fed_lo; block--) skip_k(), skip_v();
 //| end
     }
-    store(o, state$(c.o_path == 1 and ", range.block_hi >= range.block_lo" or ""));
+    store(o, state$(c.o_path == 1 and ", work.fed_hi >= work.fed_lo" or ""));
   }
 //| if c.o_path == 2 then
   tma_wait_read();
@@ -454,7 +440,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 0 && lane == 0) feed_keys(p, k_map, v_map, smem);
     if (warp == 1 && lane == 0) feed_queries(p, q_map, smem);
 //| if c.grid > 0 then
-    if (warp == 2 && lane == 0) deal(p, smem);
+    if (warp == 2) deal(p, smem, lane);
 //| end
   } else {
 //| if l.consumer > l.regs then

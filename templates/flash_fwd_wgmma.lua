@@ -59,7 +59,8 @@ local function places(p, c)
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
   l.slots = round_up(l.barriers + 8 * barriers, 16)
-  l.bytes = l.slots + (c.grid > 0 and 32 or 0)
+  l.slot = 16 + (p.mask ~= "none" and 16 + 16 * l.wgs or 0) -- where a tile is; what is fed, and what each warpgroup does of it
+  l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   return l
 end
 
@@ -165,7 +166,6 @@ return {
     { "o_path", function(p, c)
       if c.o_path == 0 then return true end
       if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
-      if p.dv % c.box ~= 0 then return false, "rows of O are no whole number of boxes" end
       if c.o_path == 2 or p.dv <= round_up(p.d, c.box) then return true end
       return false, "rows of O are longer than those of Q"
     end, upto = "o_path" },

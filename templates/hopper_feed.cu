@@ -14,15 +14,15 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
   Tiles tiles;
   Place where;
   while (tiles.next(p, smem, where)) {
+    const Work work = tiles.work(p, smem, 0);
     tiles.done(smem, false);
-    const Range range = range_of(p, where);
 //| if c.grid > 0 then
-    if (range.block_hi < range.block_lo) mbarrier_arrive(tile_fed(smem));
+    if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));
 //| end
     // V of a block is needed when K of the next has been.
-    for (int block = range.block_hi; block >= range.block_lo - 1 && range.block_lo <= range.block_hi; block--) {
+    for (int block = work.fed_hi; block >= work.fed_lo - 1 && work.fed_lo <= work.fed_hi; block--) {
       const int key = block * BC - p.key_base;
-      if (block >= range.block_lo) {
+      if (block >= work.fed_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
         mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll
@@ -30,10 +30,10 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where);
         k.next();
 //| if c.grid > 0 then
-        if (block == range.block_lo) mbarrier_arrive(tile_fed(smem));
+        if (block == work.fed_lo) mbarrier_arrive(tile_fed(smem));
 //| end
       }
-      if (block < range.block_hi) {
+      if (block < work.fed_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
         mbarrier_expect(v_full(smem, v.at), V_TILE);
 #pragma unroll
@@ -50,9 +50,9 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
   Tiles tiles;
   Place where;
   while (tiles.next(p, smem, where)) {
+    const Work work = tiles.work(p, smem, 0);
     tiles.done(smem, false);
-    const Range range = range_of(p, where);
-    if (range.block_hi < range.block_lo) continue;
+    if (work.fed_hi < work.fed_lo) continue;
     for (int wg = 0; wg < WGS; wg++) {
       mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
       mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);

@@ -28,13 +28,29 @@ struct Ring {
   }
 };
 
-// ---- which tiles this block does, in order ----
+// ---- which tiles this block does, in order, and what of each ----
 //| -- With two buffers of Q the first scores of a tile are issued beside the last P V of the tile before.
 //| ahead = c.grid > 0 and c.q_bufs == 2 and c.o_path ~= 1
 //| -- Consumer warpgroups take turns: at the issue of products, or at the exponentials.
 //| issue_turns, exp_turns = c.schedule == 1, c.schedule == 2
 //| -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
 //| early = c.convert == 1
+//| -- Under a mask who deals a tile also tells what each warpgroup has to do in it.
+//| local told = c.grid > 0 and p.mask ~= "none"
+// In blocks of keys: all that are fed are those from fed_hi down to fed_lo. A warpgroup sees those from first down to last, and needs no
+// mask between full_lo and full_hi, both left out. Rows beyond the last one may see others, or none.
+struct Work {
+  int fed_hi, fed_lo, first, last, full_lo, full_hi;
+};
+__device__ __forceinline__ Range fed_range(const Params &p, const Place &where) {
+  return key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
+}
+__device__ __forceinline__ Work work_of(const Params &p, const Place &where, int wg) {
+  const int row = where.row + row_in_tile(wg);
+  const Range fed = fed_range(p, where), own = key_range(p, row, max(row, min(row + 64, row_count(p)) - 1));
+  return {fed.block_hi, fed.block_lo, max(min(own.block_hi, fed.block_hi), fed.block_lo), max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
+}
+
 //| if c.grid == 0 then
 struct Tiles {
   bool first = true;
@@ -45,15 +61,16 @@ struct Tiles {
     return true;
   }
   __device__ __forceinline__ Place again(const Params &p, u32) { return place_of(p, $(block)); }
+  __device__ __forceinline__ Work work(const Params &p, u32 smem, int wg) { return work_of(p, again(p, smem), wg); }
   __device__ __forceinline__ void done(u32, bool) {}
 };
 //| else
-// One thread deals. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on tiles that
-// others could begin, and tells everyone through one of two slots. A row of -1 ends it.
+// One warp deals. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on tiles that
+// others could begin, and tells everyone through one of two slots$(told and ", a lane for each warpgroup" or ""). A row of -1 ends it.
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
 __device__ __forceinline__ u32 tile_fed(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
-__device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * 16; }
+__device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * $(l.slot); }
 
 struct Tiles {
   Ring<2> slot;
@@ -65,10 +82,13 @@ struct Tiles {
   }
 //|   if ahead then
   // The tile after the one at hand.
-  __device__ __forceinline__ bool peek(const Params &p, u32 smem, Place &where) {
+  __device__ __forceinline__ bool peek(const Params &p, u32 smem, int wg, Work &its) {
     Tiles after = *this;
+    Place where;
     after.slot.next();
-    return after.next(p, smem, where);
+    const bool there = after.next(p, smem, where);
+    if (there) its = after.work(p, smem, wg);
+    return there;
   }
 //|   end
   // The tile at hand, so that nobody must keep it in registers.
@@ -76,6 +96,15 @@ struct Tiles {
     const uint4 told = load_shared_x4(tile_slot(smem, slot.at));
     return {(int)told.x, (int)told.y, (int)told.z, (int)told.w};
   }
+//|   if told then
+  __device__ __forceinline__ Work work(const Params &, u32 smem, int wg) {
+    const u32 slot = tile_slot(smem, this->slot.at);
+    const uint4 fed = load_shared_x4(slot + 16), own = load_shared_x4(slot + 32 + wg * 16);
+    return {(int)fed.x, (int)fed.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
+  }
+//|   else
+  __device__ __forceinline__ Work work(const Params &p, u32 smem, int wg) { return work_of(p, again(p, smem), wg); }
+//|   end
   // This warp, or this thread alone, needs the tile no more.
   __device__ __forceinline__ void done(u32 smem, bool whole_warp) {
     if (whole_warp) __syncwarp();
@@ -83,12 +112,23 @@ struct Tiles {
     slot.next();
   }
 };
-__device__ __forceinline__ void deal(const Params &p, u32 smem) {
+__device__ __forceinline__ void deal(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
   auto tell = [&](const Place &where) {
+    const u32 to = tile_slot(smem, slot.at);
     mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
-    store_shared(tile_slot(smem, slot.at), make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
-    mbarrier_arrive(tile_full(smem, slot.at));
+//|   if told then
+    if (where.row >= 0 && lane < WGS) {
+      const Work its = work_of(p, where, lane);
+      if (lane == 0) store_shared(to + 16, make_uint4(its.fed_hi, its.fed_lo, 0, 0));
+      store_shared(to + 32 + lane * 16, make_uint4(its.first, its.last, its.full_lo, its.full_hi));
+    }
+    __syncwarp();
+//|   end
+    if (lane == 0) {
+      store_shared(to, make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
+      mbarrier_arrive(tile_full(smem, slot.at));
+    }
     slot.next();
   };
   Ring<1> fed;
@@ -110,14 +150,14 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem) {
   for (int tile = blockIdx.x; tile < p.total;) {
     tell(place_of(p, tile));
     wait_fed();
-    const u32 drawn = atomicAdd(p.counter, 1u);
-    if (drawn == p.total - 1) *p.counter = 0;
-    tile = gridDim.x + drawn;
+    u32 drawn = 0;
+    if (lane == 0) {
+      drawn = atomicAdd(p.counter, 1u);
+      if (drawn == p.total - 1) *p.counter = 0;
+    }
+    tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }
 //|   end
   tell({-1, 0, 0, 0});
 }
 //| end
-__device__ __forceinline__ Range range_of(const Params &p, const Place &where) {
-  return key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
-}

@@ -365,6 +365,22 @@ Test(sim_tma, stores_and_their_waits)
     wrong(TMA_KERNEL(BOX, FILL FENCE "bar.sync 0;\n" STORE2 "@%p0 cp.async.bulk.wait_group.read 0;\n"), CUDA_ERROR_LAUNCH_FAILED, "commit_group before it");
 }
 
+/* Each of 64 threads writes the first `words` words of its row of 128 bytes; the map has 32 columns of four bytes, the box starts at column c. */
+#define ROWS(words)                                                                                                                         \
+    "{\nmov.u32 %r10, 0; mov.u32 %r11, buf; shl.b32 %r12, %r0, 7; add.u32 %r11, %r11, %r12; F: st.shared.u32 [%r11], %r0; add.u32 %r11, %r11, 4; add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, " #words "; @%p1 bra F;\n}\n" FENCE "bar.sync 0;\n"
+#define FROM(c) "@%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd3, {" #c ", 0}], [buf]; @%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group.read 0;\n"
+Test(sim_tma, columns_outside_need_hold_nothing)
+{
+    const uint64_t dim[2] = {50, 64};
+    const uint32_t box[2] = {32, 64};
+    tensor t = tensor_of(2, 4, dim, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+    CUdeviceptr at = buffer(NULL, 64 * t.stride[0]), out = buffer(NULL, 64);
+    CUtensorMap m = map_of(&t, at);
+    EACH_WAY(way) run_maps(load(TMA_KERNEL(BOX, ROWS(18) FROM(32))), 1, 64, 0, at, out, &m, NULL);
+    fails_maps(TMA_KERNEL(BOX, ROWS(17) FROM(32)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote");
+    fails_maps(TMA_KERNEL(BOX, ROWS(31) FROM(0)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote");
+}
+
 Test(sim_tma, reductions)
 {
     const uint64_t dim[2] = {24, 10};
