@@ -1,7 +1,7 @@
 /* Each call that the cache makes fails, by its name: the first ones, and some of those after them, with several errors in turn. Whoever
  * asked may give up; nobody crashes, leaves memory or a descriptor behind, or leaves something that reads as another kernel; and the
  * next try works. The suite cache_faults goes through calls in their order; this one sees to those that come after hundreds of others.
- * FAGEN_TEST_FULL=1: each of them, with every error. */
+ * Allocations all fail, one by one. FAGEN_TEST_FULL=1: calls too, each with every error. */
 #include "cache/canary.h"
 #include "cache/census.h"
 #include "cache/lock.h"
@@ -305,7 +305,7 @@ Test(cache_calls, memory)
         long trials = 0;
         for (int grow = 0; grow < 2; grow++)
             for (long n = 1; trial(&scenes[i], grow ? "realloc" : "malloc", n, ENOMEM); trials++)
-                n += full() || n < 60 ? 1 : 1 + n / 8;
+                n++;
         cr_log_info("%s: %ld allocations failed", scenes[i].name, trials);
     }
 }
