@@ -98,6 +98,7 @@ return {
 
   constraints = {
     { "feeder", function(p, c, a)
+      if p.mask == "window" and c.feeder < 32 then return false, "who deals the tiles of a window needs more than " .. c.feeder .. " registers" end
       local _launch, consumer = registers(a, c)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
