@@ -448,6 +448,16 @@ class Twice(unittest.TestCase):
         self.assertFalse(twice.holds([], 0), "nothing was raced")
         self.assertFalse(twice.holds(judged("a", "a")[0], 12), "too few were searched thoroughly")
 
+    def test_unraced_by_the_same_default(self):
+        def tuned(config, gain, default="d"):
+            return {"problems": [{"problem": "P", "source": "measured", "winner": {"config": config}, "baseline": {"config": default}, "gain": gain}]}
+        rows = twice.verdicts(twice.unraced(tuned("a", 0.03), tuned("b", 0.01)), {"P": "a"}, {"P": "b"}, {})
+        self.assertAlmostEqual(rows[0]["apart"], 1.03 / 1.01 - 1)
+        self.assertFalse(twice.holds(rows, 0))
+        rows = twice.verdicts(twice.unraced(tuned("a", 0.03), tuned("a", 0.01)), {"P": "a"}, {"P": "a"}, {})
+        self.assertEqual(rows[0]["apart"], 0, "the same config, however it was measured")
+        self.assertEqual(twice.unraced(tuned("a", 0.03), tuned("b", 0.01, "another")), {"problems": []}, "nothing in common to be held against")
+
     def test_only_measured_winners(self):
         found = {"problems": [{"problem": "P", "source": "measured", "winner": {"config": "a"}}, {"problem": "Q", "source": "model", "winner": {"config": "a"}},
                               {"problem": "R", "source": "measured", "winner": None}]}

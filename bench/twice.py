@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Is the tuner's word good? Tunes the same problems twice from nothing, and some of them exhaustively; then all that won meet in one race.
 
-    python3 bench/twice.py [--grid default | --problem TEXT ...] [--exhaustive 12] [--limit 400] [--keep FOLDER] [--json FILE]
+    python3 bench/twice.py [--grid default | --problem TEXT ...] [--exhaustive 12] [--limit 400] [--no-race] [--keep FOLDER] [--json FILE]
 
 Each tuning has a cache of its own; compiled kernels are shared, measurements are not. The race is the tuner's own: the winners are its seeds, verified, and
-timed in turns and in pairs. Asked: the two winners of every problem are within 1 % of each other, and the first within 1 % of the best that was
+timed in turns and in pairs. Without it the two are held against each other over what both tunings timed in pairs with them, the config that would run
+untuned. Asked: the two winners of every problem are within 1 % of each other, and the first within 1 % of the best that was
 found by timing the --limit best by the model (0 = every config that fits, which takes minutes a problem). Exits with 1 where that does not hold.
 """
 import argparse
@@ -84,6 +85,21 @@ def carry_winners(source, to, won):
                 f.writelines(lines.values())
 
 
+def gains(document):
+    """{problem: what the winner gains over the config that would run untuned}, of one and the same config."""
+    return {p["problem"]: (p["baseline"]["config"], p["gain"]) for p in document.get("problems", []) if p.get("baseline") and p.get("gain") is not None}
+
+
+def unraced(first, second):
+    """As a race would be, of two tunings: what each winner takes over the same default."""
+    a, b, problems = gains(first), gains(second), []
+    for text in a.keys() & b.keys():
+        if a[text][0] == b[text][0]:
+            problems.append({"problem": text, "candidates": [{"config": winners(d)[text], "outcome": "ok", "seconds": 1 / (1 + g[text][1])}
+                                                             for d, g in ((first, a), (second, b)) if text in winners(d)]})
+    return {"problems": sorted(problems, key=lambda p: p["problem"])}
+
+
 def verdicts(race, first, second, thorough):
     """A row per problem: its configs, what the second takes over the first, and the first over the thorough search's best; None = not raced."""
     rows = []
@@ -132,6 +148,7 @@ def parse(argv=None):
     p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all; of a list, as 0,1, each also takes its part of the thorough searches")
     p.add_argument("--exhaustive", type=int, default=0, metavar="N", help="problems, spread over the grid, that are also searched thoroughly")
     p.add_argument("--limit", type=int, default=400, help="configs of that, best by the model first (default 400; 0 = all)")
+    p.add_argument("--no-race", action="store_true", help="no last race; nothing is searched thoroughly")
     p.add_argument("--keep", help="folder for the caches and documents; what is there from an earlier run is not tuned again")
     p.add_argument("--json", help="write the rows to this file")
     return p.parse_args(argv)
@@ -160,21 +177,21 @@ def main():
         print(f"{name}: {len(document['problems'])} problems, {document['wall']:.0f} s", flush=True)
         return winners(document), cache, document
 
-    first, a, _ = done("first", lists)
-    second, b, _ = done("second", lists, [a])
+    first, a, once = done("first", lists)
+    second, b, again = done("second", lists, [a])
     if not first:
         raise SystemExit("nothing was measured: a GPU is needed")
     numbers = o.devices.split(",") if o.devices and o.devices != "all" else []
     step = max(1, len(first) // max(1, o.exhaustive))
-    some = list(first)[::step][:o.exhaustive]
+    some = [] if o.no_race else list(first)[::step][:o.exhaustive]
     more = ["--strategy", "exhaustive"] + (["--limit", str(o.limit)] if o.limit else ["--all"])
     thorough, e, _ = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, None)
     race = os.path.join(folder, "race")
-    if not os.path.exists(race + ".json"):
+    if not os.path.exists(race + ".json") and not o.no_race:
         for source, won in ((a, first), (b, second), (e, thorough)):
             if source:
                 carry_winners(source, race, won)
-    _, _, raced = done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
+    _, _, raced = (None, None, unraced(once, again)) if o.no_race else done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
     rows = verdicts(raced, first, second, thorough)
     print(table(rows))
     if o.json:
