@@ -456,7 +456,10 @@ class Twice(unittest.TestCase):
         self.assertFalse(twice.holds(rows, 0))
         rows = twice.verdicts(twice.unraced(tuned("a", 0.03), tuned("a", 0.01)), {"P": "a"}, {"P": "a"}, {})
         self.assertEqual(rows[0]["apart"], 0, "the same config, however it was measured")
-        self.assertEqual(twice.unraced(tuned("a", 0.03), tuned("b", 0.01, "another")), {"problems": []}, "nothing in common to be held against")
+        rows = twice.verdicts(twice.unraced(tuned("a", 0.03), tuned("b", 0.01, "another")), {"P": "a"}, {"P": "b"}, {})
+        self.assertIsNone(rows[0]["apart"], "nothing in common to be held against")
+        rows = twice.verdicts(twice.unraced(tuned("a", 0.03), tuned("a", 0.03), tuned("e", 0.05)), {"P": "a"}, {"P": "a"}, {"P": "e"})
+        self.assertAlmostEqual(rows[0]["behind"], 1.05 / 1.03 - 1)
 
     def test_only_measured_winners(self):
         found = {"problems": [{"problem": "P", "source": "measured", "winner": {"config": "a"}}, {"problem": "Q", "source": "model", "winner": {"config": "a"}},

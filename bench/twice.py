@@ -90,14 +90,16 @@ def gains(document):
     return {p["problem"]: (p["baseline"]["config"], p["gain"]) for p in document.get("problems", []) if p.get("baseline") and p.get("gain") is not None}
 
 
-def unraced(first, second):
-    """As a race would be, of two tunings: what each winner takes over the same default."""
-    a, b, problems = gains(first), gains(second), []
-    for text in a.keys() & b.keys():
-        if a[text][0] == b[text][0]:
-            problems.append({"problem": text, "candidates": [{"config": winners(d)[text], "outcome": "ok", "seconds": 1 / (1 + g[text][1])}
-                                                             for d, g in ((first, a), (second, b)) if text in winners(d)]})
-    return {"problems": sorted(problems, key=lambda p: p["problem"])}
+def unraced(*documents):
+    """As a race would be, of tunings: what the winner of each takes over the same default."""
+    problems = {}
+    for d in documents:
+        won = winners(d)
+        for text, (default, gain) in gains(d).items():
+            p = problems.setdefault(text, {"problem": text, "default": default, "candidates": []})
+            if p["default"] == default and text in won:
+                p["candidates"].append({"config": won[text], "outcome": "ok", "seconds": 1 / (1 + gain)})
+    return {"problems": [problems[text] for text in sorted(problems)]}
 
 
 def verdicts(race, first, second, thorough):
@@ -148,7 +150,7 @@ def parse(argv=None):
     p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all; of a list, as 0,1, each also takes its part of the thorough searches")
     p.add_argument("--exhaustive", type=int, default=0, metavar="N", help="problems, spread over the grid, that are also searched thoroughly")
     p.add_argument("--limit", type=int, default=400, help="configs of that, best by the model first (default 400; 0 = all)")
-    p.add_argument("--no-race", action="store_true", help="no last race; nothing is searched thoroughly")
+    p.add_argument("--no-race", action="store_true", help="no last race: winners are held against each other over the same default")
     p.add_argument("--keep", help="folder for the caches and documents; what is there from an earlier run is not tuned again")
     p.add_argument("--json", help="write the rows to this file")
     return p.parse_args(argv)
@@ -183,15 +185,15 @@ def main():
         raise SystemExit("nothing was measured: a GPU is needed")
     numbers = o.devices.split(",") if o.devices and o.devices != "all" else []
     step = max(1, len(first) // max(1, o.exhaustive))
-    some = [] if o.no_race else list(first)[::step][:o.exhaustive]
+    some = list(first)[::step][:o.exhaustive]
     more = ["--strategy", "exhaustive"] + (["--limit", str(o.limit)] if o.limit else ["--all"])
-    thorough, e, _ = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, None)
+    thorough, e, more_of = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, {})
     race = os.path.join(folder, "race")
     if not os.path.exists(race + ".json") and not o.no_race:
         for source, won in ((a, first), (b, second), (e, thorough)):
             if source:
                 carry_winners(source, race, won)
-    _, _, raced = (None, None, unraced(once, again)) if o.no_race else done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
+    _, _, raced = (None, None, unraced(once, again, more_of)) if o.no_race else done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
     rows = verdicts(raced, first, second, thorough)
     print(table(rows))
     if o.json:
