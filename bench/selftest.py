@@ -18,6 +18,7 @@ import unittest
 import xml.etree.ElementTree as xml
 
 import cells
+import clocks
 import figure
 import limits
 import model
@@ -422,6 +423,23 @@ class Abi(unittest.TestCase):
         for name in "qkvo":
             fa.check(fa.lib.fa_free(fa.ctx, memory[name]))
         fa.close()
+
+
+class Clocks(unittest.TestCase):
+    def test_every_point_is_in_the_kernel(self):
+        with open(os.path.join(HERE, "..", "templates", clocks.KERNEL)) as f:
+            text = clocks.instrument(f.read(), 3)
+        for i in range(len(clocks.POINTS)):
+            self.assertEqual(text.count(f"point(trace, {i});"), 1)
+        self.assertIn("blockIdx.x == 3", text)
+        with self.assertRaisesRegex(ValueError, "0 times, not once"):
+            clocks.instrument("", 0)
+
+    def test_segments(self):
+        ways, tiles = clocks.segments([(0, 0xfffffff0), (1, 0x10), (2, 0x20), (0, 0x50), (1, 0x90)])
+        self.assertEqual(tiles, 2)
+        self.assertEqual(ways[0, 1], [0x20, 0x40], "clocks wrap around")
+        self.assertIn("48 per tile", clocks.table(0, [(0, 0xfffffff0), (1, 0x10), (0, 0x50), (1, 0x90)]))
 
 
 class Twice(unittest.TestCase):

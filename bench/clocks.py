@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""Where the clocks of a Hopper kernel go: a trace of one block's warpgroups, step by step.
+
+    python3 bench/clocks.py --problem 128,causal,1024 [--block 5] [--json FILE] CONFIG ...
+
+The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, behind
+LSE. That costs a few percent, and products, waits and stores are where they are without it. A row of a table is the way from one point to the next: how
+often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
+"""
+import argparse
+import collections
+import json
+import os
+import shutil
+import statistics
+import sys
+import tempfile
+
+POINTS_MOST = 8000  # of a warpgroup
+WARPGROUPS = 4
+
+# (name, text of flash_fwd_wgmma.cu that is there once, with a # where the point is)
+KERNEL = "flash_fwd_wgmma.cu"
+POINTS = (
+    ("tile", "#    const Work work = tiles.work(p, smem, wg);\n"),
+    ("first P", "#      // S of the next block and P V of this one are issued side by side;"),
+    ("may issue", "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//| if issue_turns then\n        turn_wait(wg);\n//| end\n#"),
+    ("issued", "#        wgmma_wait<1>(s);\n"),
+    ("S", "        wgmma_wait<1>(s);\n#"),
+    ("maxima", "#        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities(moved);\n"),
+    ("P V", "        wgmma_wait<0>(o);\n#        release_v();\n        next_probabilities(moved);\n"),
+    ("P", "        next_probabilities(moved);\n#"),
+    ("last P", "#//| if c.o_path ~= 1 then\n      release(q_empty(smem, q.at, wg));\n"),
+    ("last V", "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#//| if ahead then\n"),
+    ("next tile", "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n        mbarrier_wait(k_full(smem, k.at), k.parity);\n//|   if issue_turns then\n"),
+    ("ahead issued", "#        wgmma_wait<1>(o);\n"),
+    ("last P V", "        wgmma_wait<1>(o);\n#"),
+    ("stored", "#        settle(0, q_full(smem, q.at, wg), q.parity);\n"),
+    ("next S", "        wgmma_wait<0>(s);\n#        release_k();\n        continue;\n"),
+)
+WRITER = """struct Trace {
+  u32 n, *to;
+};
+__device__ __forceinline__ void point(Trace &t, u32 id) {
+  u32 clock;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(clock));
+  if (t.to && t.n < POINTS_MOST) t.to[2 * t.n] = id + 1, t.to[2 * t.n + 1] = clock, t.n++;
+}
+"""
+OPEN = """  Trace trace{0, blockIdx.x == BLOCK && threadIdx.x % 128 == 0 ? (u32 *)(p.lse + p.b * p.hq * p.sq) + 2 * POINTS_MOST * wg : nullptr};
+"""
+
+
+def place(text, part):
+    """Where the # of part stands in text."""
+    plain = part.replace("#", "")
+    if text.count(plain) != 1:
+        raise ValueError(f"{KERNEL} has this {text.count(plain)} times, not once: {plain}")
+    return text.index(plain) + part.index("#")
+
+
+def instrument(text, block):
+    """The kernel's text with a writer at every point."""
+    more = [("#// Issues S = Q K^T.\n", WRITER), ("#  Tiles tiles;\n  Place where;\n  // The end of a tile.\n", OPEN)]
+    more = [(place(text, part), what.replace("POINTS_MOST", str(POINTS_MOST)).replace("BLOCK", str(block))) for part, what in more]
+    more += [(place(text, part), f"point(trace, {i});\n") for i, (_, part) in enumerate(POINTS)]
+    for at, what in sorted(more, reverse=True):
+        text = text[:at] + what + text[at:]
+    return text
+
+
+def segments(events):
+    """{(from, to): clocks of each} of one warpgroup's events, and how many tiles it began."""
+    out = collections.OrderedDict()
+    for (a, begun), (b, ended) in zip(events, events[1:]):
+        out.setdefault((a, b), []).append((ended - begun) & 0xffffffff)
+    return out, sum(i == 0 for i, _ in events)
+
+
+def table(wg, events):
+    ways, tiles = segments(events)
+    begins = [c for i, c in events if i == 0]
+    per_tile = [(b - a) & 0xffffffff for a, b in zip(begins, begins[1:])]
+    lines = [f"  warpgroup {wg}: {tiles} tiles" + (f", {statistics.mean(per_tile):.0f} clocks each" if per_tile else "")]
+    for (a, b), clocks in ways.items():
+        lines.append(f"    {POINTS[a][0]:>12} -> {POINTS[b][0]:12} {len(clocks):5} x {statistics.median(clocks):6.0f}  {sum(clocks) / max(1, tiles):8.0f} per tile")
+    return "\n".join(lines)
+
+
+def trace(cell, text):
+    """Per warpgroup [(point, clock)], and the seconds of a launch."""
+    import fagen
+    import torch
+    fa = fagen.Fagen(lever=True)
+    kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
+    problem = fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")})
+    plan = fa.plan(problem, fa.pick(problem, text))
+    q, k, v = (torch.randn(cell.b, s, h, d, device="cuda", dtype=kind)
+               for s, h, d in ((cell.sq, cell.hq, cell.d), (cell.sk, cell.hkv, cell.d), (cell.sk, cell.hkv, cell.dv)))
+    rows = cell.b * cell.hq * cell.sq
+    lse = torch.zeros(rows + 2 * POINTS_MOST * WARPGROUPS, device="cuda")
+    args = fa.args(q, k, v, torch.empty(cell.b, cell.sq, cell.hq, cell.dv, device="cuda", dtype=kind), fagen.MASKS[cell.mask], lse=lse,
+                   window=(cell.left, cell.right), diagonal=fagen.DIAGONALS[cell.diagonal])
+    begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+    for _ in range(200):  # until the clock is what a load leaves it
+        fa.launch(args, plan)
+    lse.zero_()
+    begin.record()
+    for _ in range(20):
+        fa.launch(args, plan)
+    end.record()
+    torch.cuda.synchronize()
+    words = lse[rows:].view(torch.int32).cpu().tolist()
+    out = []
+    for wg in range(WARPGROUPS):
+        mine = words[2 * POINTS_MOST * wg:2 * POINTS_MOST * (wg + 1)]
+        out.append([(mine[i] - 1, mine[i + 1] & 0xffffffff) for i in range(0, len(mine), 2) if mine[i]])
+    return out, begin.elapsed_time(end) / 20 * 1e-3
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("config", nargs="+", help="of flash_fwd_wgmma; it may leave tunables out")
+    p.add_argument("--problem", required=True, help="D,MASK,S, or as fagen prints it")
+    p.add_argument("--block", type=int, default=5, help="whose trace (default 5)")
+    p.add_argument("--json", help="write the events to this file")
+    o = p.parse_args()
+    import cells
+    here = os.path.dirname(os.path.abspath(__file__))
+    with tempfile.TemporaryDirectory(prefix="fagen-trace-") as folder:
+        templates = os.path.join(folder, "templates")
+        shutil.copytree(os.path.join(here, "..", "templates"), templates)
+        os.chmod(templates, 0o700)
+        path = os.path.join(templates, KERNEL)
+        with open(path) as f:
+            text = instrument(f.read(), o.block)
+        with open(path, "w") as f:
+            f.write(text)
+        os.environ["FAGEN_TEMPLATE_DIR"], os.environ["FAGEN_CACHE_DIR"] = templates, os.path.join(folder, "cache")
+        cell, found = cells.parse(o.problem), []
+        for config in o.config:
+            warpgroups, seconds = trace(cell, config)
+            print(f"{config}\n  {seconds * 1e6:.1f} us a launch, {cell.flops() / seconds * 1e-12:.0f} TFLOP/s, traced")
+            for wg, events in enumerate(warpgroups):
+                if events:
+                    print(table(wg, events))
+            found.append({"config": config, "seconds": seconds, "events": warpgroups})
+    if o.json:
+        with open(o.json, "w") as f:
+            json.dump({"problem": cell.problem(), "points": [n for n, _, _ in POINTS], "traces": found}, f)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
