@@ -246,9 +246,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 
     if (work.fed_hi >= work.fed_lo) {
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
-//| if p.mask == "none" then
-      int block = work.fed_hi;
-//| elseif ahead then
+//| if p.mask ~= "none" and ahead then
       int block = begun ? work.first : work.fed_hi;
 //| else
       int block = work.fed_hi;
@@ -334,9 +332,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       if (begun) begun = after.fed_lo <= after.fed_hi;
 //|   else
       // Blocks that only others see, at the end of this tile and at the beginning of the next: their K passes now, their V later. V of all
-      // that is fed before K of our next block must find a place beside the V that we still hold$(issue_turns and ", and one more: who has the" or ".")
+      // that is fed before K of our next block must find a place beside the V that we still hold.
 //|     if issue_turns then
-      // turn before ours may have to let the V of the block before pass first.
+      // And one more V: who has the turn before ours may have to let the V of the block before pass first.
 //|     end
       Work after;
       int trailing = block - work.fed_lo, leading = 0;

@@ -42,12 +42,9 @@ struct Ring {
 struct Work {
   int fed_hi, fed_lo, first, last, full_lo, full_hi;
 };
-__device__ __forceinline__ Range fed_range(const Params &p, const Place &where) {
-  return key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
-}
 __device__ __forceinline__ Work work_of(const Params &p, const Place &where, int wg) {
-  const int row = where.row + row_in_tile(wg);
-  const Range fed = fed_range(p, where), own = key_range(p, row, max(row, min(row + 64, row_count(p)) - 1));
+  const int row = where.row + row_in_tile(wg), rows = row_count(p);
+  const Range fed = key_range(p, where.row, min(where.row + BR, rows) - 1), own = key_range(p, row, max(row, min(row + 64, rows) - 1));
   return {fed.block_hi, fed.block_lo, max(min(own.block_hi, fed.block_hi), fed.block_lo), max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
 }
 

@@ -285,7 +285,7 @@ const mutation hopper_mutations[] = {
     { "skipped V is kept", F, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
     { "left blocks are not skipped", F, "      for (; block > work.fed_lo; block--) skip_k(), skip_v();\n", "", 0, "window" },
-    { "own keys of one row", T, "min(row + 64, row_count(p)) - 1", "row + 1", 0, "turns" },
+    { "own keys of one row", T, "min(row + 64, rows) - 1", "row + 1", 0, "turns" },
 
     /* softmax */
     { "a late maximum is forgotten", X, "> LAG ||", "> 1000.f ||", 0, "steep" },
