@@ -27,6 +27,8 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
 
 /* Inside a run. Pushes a new environment: the allowed names, fresh copies, strict about undefined ones. */
 void fa_sandbox_env(lua_State *L);
+/* Takes work off the steps that are left, as much as so many instructions; raises where a limit is reached. */
+void fa_sandbox_charge(lua_State *L, double work);
 /* How deep includes are, after `by` more: each run begins at 0, however the one before ended. */
 int fa_sandbox_nest(lua_State *L, int by);
 /* Pushes the chunk compiled from text with the environment at index env. Raises Lua's syntax error. */
