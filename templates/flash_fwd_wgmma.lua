@@ -111,8 +111,8 @@ return {
     -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds.
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
-      local others = 26
-      if p.mask == "window" and (c.ctas == 2 or c.br == 64) then others = 34 end
+      local others = p.mask == "window" and 32 or 26
+      if p.mask ~= "none" and (c.ctas == 2 or c.br == 64) then others = 34 end
       local need = c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
