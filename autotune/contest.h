@@ -17,7 +17,7 @@ typedef struct fa_contest {
     fa_lab *lab;
     bool (*stop)(struct fa_contest *); /* true: end now with what there is; may be NULL */
     void *user;
-    fa_random order;                   /* who goes after whom: another order each time, for a kernel's clock is what the one before left it */
+    fa_random order;                   /* who goes after whom, drawn anew each time: a kernel's clock is what the one before left it */
     fa_candidate *culprit;             /* whose sample failed, where one did */
     fa_candidate *guest;               /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
 } fa_contest;
@@ -26,8 +26,8 @@ typedef struct fa_contest {
  * turns, which replace their old ones. Entrants are sorted by what they now take; *left: how many met. Taken again where the clock moved. */
 fa_status fa_contest_round(fa_contest *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 
-/* The finals: all that are within FA_CONTEST_FIRST have met twice, those near the best meet in pairs, in an order drawn anew for each round.
- * *winner is one of them. Ties go to the smaller footprint, shared memory, then registers; tied candidates end with the same time.
+/* The finals: all that are within FA_CONTEST_FIRST have met twice, those near the best meet in pairs, in an order drawn anew for each
+ * round. *winner is one of them. Ties go to the smaller footprint, shared memory, then registers; tied candidates end with the same time.
  * The times of all are those of the last common round, but for what the pairs say. Finalists get a time with a warm L2. */
 fa_status fa_contest_run(fa_contest *c, fa_candidate **entrant, size_t n, fa_candidate **winner);
 /* The last common round and the finals alone, of entrants that met before. */

@@ -28,7 +28,7 @@ typedef struct fa_pool {
     fa_prospect *p;    /* the listed ones by rank, then what was added, as it came */
     size_t n, cap;
     size_t listed;     /* of the space */
-    size_t *slot;      /* a hash table of indexes, of a power of two slots: a search asks for thousands of configs; none before the first is asked for */
+    size_t *slot;      /* hash table of indexes, a power of two slots; NULL before the first config is asked for */
     size_t slots;
 } fa_pool;
 

@@ -1,7 +1,7 @@
 /* sandbox: one Lua state with limits and a short list of names. */
 #include "sandbox.h"
-#include "sandbox_names.h"
 #include "error.h"
+#include "sandbox_names.h"
 #include <lauxlib.h>
 #include <locale.h>
 #include <stdbool.h>

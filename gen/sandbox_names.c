@@ -58,7 +58,7 @@ static double work_of_string(lua_State *L)
 #define CHARGED(fn, work)                                   \
     static int fn(lua_State *L)                             \
     {                                                       \
-        fa_sandbox_charge(L, work(L));                                 \
+        fa_sandbox_charge(L, work(L));                      \
         lua_pushvalue(L, lua_upvalueindex(1));              \
         lua_insert(L, 1);                                   \
         lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);        \
