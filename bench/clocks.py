@@ -4,7 +4,7 @@
     python3 bench/clocks.py --problem 128,causal,1024 [--block 5] [--json FILE] CONFIG ...
 
 The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, behind
-LSE. That costs a few percent, and products, waits and stores are where they are without it. A row of a table is the way from one point to the next: how
+LSE. That takes time of its own, and the compiler may lay out what is around the points another way. A row of a table is the way from one point to the next: how
 often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
 """
 import argparse

@@ -187,13 +187,13 @@ def main():
     step = max(1, len(first) // max(1, o.exhaustive))
     some = list(first)[::step][:o.exhaustive]
     more = ["--strategy", "exhaustive"] + (["--limit", str(o.limit)] if o.limit else ["--all"])
-    thorough, e, more_of = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, {})
+    thorough, e, searched = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, {})
     race = os.path.join(folder, "race")
     if not os.path.exists(race + ".json") and not o.no_race:
         for source, won in ((a, first), (b, second), (e, thorough)):
             if source:
                 carry_winners(source, race, won)
-    _, _, raced = (None, None, unraced(once, again, more_of)) if o.no_race else done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
+    _, _, raced = (None, None, unraced(once, again, searched)) if o.no_race else done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
     rows = verdicts(raced, first, second, thorough)
     print(table(rows))
     if o.json:

@@ -108,7 +108,8 @@ return {
       end
       return true
     end, upto = "feeder" },
-    -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds.
+    -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
+    -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys.
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = p.mask == "window" and 32 or 26

@@ -13,6 +13,7 @@
 #include "gen/problem.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -274,12 +275,6 @@ static bool trial(const struct scene *sc, const char *name, long nth, int error)
         fa_store_close(s);
     }
     return fired;
-}
-
-static bool full(void)
-{
-    const char *s = getenv("FAGEN_TEST_FULL");
-    return s && *s && strcmp(s, "0") != 0;
 }
 
 Test(cache_calls, each_by_its_name)

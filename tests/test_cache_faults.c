@@ -12,6 +12,7 @@
 #include "gen/problem.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -334,12 +335,6 @@ static bool trial(size_t scene, fault_kind kind, long n, int error)
     snprintf(kernels, sizeof kernels, "%s/v1/kernels", root);
     cr_assert_eq(left(kernels, ".put-"), 0, "%s: a draft is left after %s %ld: %s", name, what, n, why);
     return fired;
-}
-
-static bool full(void)
-{
-    const char *s = getenv("FAGEN_TEST_FULL");
-    return s && *s == '1';
 }
 
 /* The first of the errors are those that the calls tell apart: by default each early call gets them all, and each call one more in turn. */

@@ -6,6 +6,7 @@
  * launches alone, of kernels that use all of the simulator, all fail either way. */
 #include "fault.h"
 #include "test_cache_scratch.h"
+#include "test_full.h"
 #include "test_verify_device.h"
 #include "tiny.h"
 #include <criterion/criterion.h>
@@ -14,12 +15,6 @@
 
 static char ptx_file[600];
 static fa_record tuned; /* the config that the problem runs, so that no model is asked */
-
-static bool full(void)
-{
-    const char *s = getenv("FAGEN_TEST_FULL");
-    return s && *s && strcmp(s, "0") != 0;
-}
 
 static tiny_result once(const char *cache)
 {

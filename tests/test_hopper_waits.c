@@ -3,6 +3,7 @@
  * and on a GPU as a launch that never ends.
  *
  *   FAGEN_TEST_FULL=1   every B_r, B_c and pair of stages, instead of those that are tight */
+#include "test_full.h"
 #include "test_verify_device.h"
 
 typedef struct shape {
@@ -58,15 +59,13 @@ static size_t run(fa_context *ctx, const char *mask, const char *config)
 
 Test(hopper_waits, tiles_begun_early, .timeout = 3600)
 {
-    const char *all = getenv("FAGEN_TEST_FULL");
-    bool full = all && *all == '1';
     size_t kernels = 0, cases = 0;
     fa_context *ctx = test_hopper_context(NULL, NULL, 1);
     for (int mask = 0; mask < 2; mask++)
-        for (int br = full ? 64 : 192; br <= 256; br += 64)
+        for (int br = full() ? 64 : 192; br <= 256; br += 64)
             for (int schedule = 0; schedule < (br > 64 ? 3 : 1); schedule++)
-                for (size_t s = 0; s < (full ? sizeof stages / sizeof *stages : 2); s++)
-                    for (int bc = 48; bc <= (full ? 128 : 64); bc += 16) {
+                for (size_t s = 0; s < (full() ? sizeof stages / sizeof *stages : 2); s++)
+                    for (int bc = 48; bc <= (full() ? 128 : 64); bc += 16) {
                         char config[256];
                         snprintf(config, sizeof config,
                                  "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=2,q_bufs=2,"
@@ -78,6 +77,6 @@ Test(hopper_waits, tiles_begun_early, .timeout = 3600)
                         kernels++;
                     }
     printf("%zu kernels, %zu cases\n", kernels, cases);
-    cr_expect_geq(kernels, full ? 200 : 48);
+    cr_expect_geq(kernels, full() ? 200 : 48);
     fa_destroy(ctx);
 }

@@ -24,6 +24,7 @@ fa_key key_make_2(const uint64_t source_hash[2], const char *const *options, int
 void key_print_2(char out[33], fa_key k);
 bool key_parse_2(fa_key *out, const char *hex);
 #include "cache/key.c"
+#include "test_full.h"
 #undef fa_key_make
 #undef fa_key_print
 #undef fa_key_parse
@@ -244,12 +245,6 @@ Test(keys, a_shape_does_not_change_the_key)
 }
 
 /* --- the same everywhere --- */
-
-static bool full(void)
-{
-    const char *s = getenv("FAGEN_TEST_FULL");
-    return s && *s && strcmp(s, "0") != 0;
-}
 
 static const char *locale_folder; /* NULL: no locale but C can be had */
 
