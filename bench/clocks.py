@@ -147,7 +147,7 @@ def main():
             found.append({"config": config, "seconds": seconds, "events": warpgroups})
     if o.json:
         with open(o.json, "w") as f:
-            json.dump({"problem": cell.problem(), "points": [n for n, _, _ in POINTS], "traces": found}, f)
+            json.dump({"problem": cell.problem(), "points": [n for n, _ in POINTS], "traces": found}, f)
     return 0
 
 

@@ -7,8 +7,9 @@
 #   repeat                 REPEATS (200) launches of REPEAT_KERNELS (20) random kernels give the same bits; REPEAT_FAMILY
 #   race                   configs of RACE_GRIDS (main) raced in one process: the RACE_TOP (48) that the model ranks first of RACE_FAMILY,
 #                          and those of the file RACE_CONFIGS; leaves rows for runtime/defaults.inc
-#   tune hopper            fagen tune over TUNE_GRIDS (main), TUNE_LIMIT (96) candidates, TUNE_BUDGET (20s) per cell, TUNE_SECONDS (540) in
-#                          all, TUNE_FAMILY; hopper: the family flash_fwd_wgmma
+#   tune hopper            fagen tune over TUNE_GRIDS (main) without the cells that TUNE_SKIP (a regular expression) finds, TUNE_LIMIT (96)
+#                          candidates, TUNE_BUDGET (20s) per cell, TUNE_SECONDS (540) in all, TUNE_FAMILY; hopper: the family flash_fwd_wgmma;
+#                          the GPUs of the machine share the cells
 #   side fp16 odd window gqa quick   the grids of side_by_side.py beside their peers, SIDE_SECONDS (240) each
 #   profile                what limits PROFILE_PROBLEMS, by Nsight Compute, beside PROFILE_PEER (cudnn)
 #   naive host             against naive attention; the host's part of a launch
@@ -49,19 +50,29 @@ limited() {
 # The cells of grids, a problem per line.
 problems() { python3 side_by_side.py --list --grid "$1" | awk '{ print $NF }'; }
 
-# tune GRIDS FAMILY: cell by cell, until the time for all of them is over.
-tune() {
+# tune_on GPU GPUS FAMILY: every GPUS-th cell of those on standard input, until the time for all of them is over.
+tune_on() {
     local end=$((SECONDS + ${TUNE_SECONDS:-540})) left=0 n=0 family=()
-    [[ -z $2 ]] || family=(--family "$2")
-    mkdir -p "$out/tune"
-    for p in $(problems "$1"); do
+    [[ -z $3 ]] || family=(--family "$3")
+    while read -r p; do
         n=$((n + 1))
+        ((n % $2 == $1)) || continue
         ((SECONDS < end)) || { left=$((left + 1)); continue; }
-        limited 180 "$fagen" tune --problem "$p" "${family[@]}" --limit "${TUNE_LIMIT:-96}" --threads "$(nproc)" \
-            --budget "${TUNE_BUDGET:-20s}" --device cuda:0 --quiet --json > "$out/tune/$p.json"
+        limited 180 "$fagen" tune --problem "$p" "${family[@]}" --limit "${TUNE_LIMIT:-96}" --threads $(($(nproc) / $2)) \
+            --budget "${TUNE_BUDGET:-20s}" --device "cuda:$1" --quiet --json > "$out/tune/$p.json" < /dev/null
         python3 winners.py "$out/tune/$p.json" || echo "no winner: $p"
     done
     ((left == 0)) || echo "stopped: $left of $n cells are not tuned, the limit of ${TUNE_SECONDS:-540} s is reached"
+}
+
+# tune GRIDS FAMILY: cell by cell, on every GPU of this machine.
+tune() {
+    local gpus grid
+    gpus=$(nvidia-smi -L | wc -l)
+    mkdir -p "$out/tune"
+    for grid in $1; do problems "$grid"; done | grep -Ev "${TUNE_SKIP:-^$}" > "$out/tune/cells"
+    for ((i = 0; i < gpus; i++)); do tune_on "$i" "$gpus" "$2" < "$out/tune/cells" & done
+    wait
     python3 winners.py --merge ../runtime/defaults.inc "$out"/tune/*.json > "$out/defaults.inc"
 }
 
