@@ -101,7 +101,7 @@ static fa_status open_pool(fa_searching *s)
     s->hunt.baseline = baseline;
     s->hunt.limit -= !s->site->timed && limit > 0;
     size_t most = s->hunt.limit < s->pool.listed ? s->hunt.limit : s->pool.listed;
-    s->cap = 1 + most + FA_SEEDS_MOST + (s->site->timed && strategy->refines ? s->hunt.neighbours_most : 0);
+    s->cap = 1 + most + FA_SEEDS_MOST + (s->site->timed && strategy->refines ? s->hunt.neighbours_most + s->hunt.steps_most : 0);
     t->candidate = calloc(s->cap, sizeof *t->candidate);
     return t->candidate ? FA_OK : fa_fail(FA_NOMEM, "no memory for %zu candidates", s->cap);
 }

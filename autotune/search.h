@@ -5,7 +5,7 @@
 
 typedef struct fa_search_options {
     int32_t limit;          /* listed candidates that the strategy may take; 0 = 48 (exhaustive: all); -1 = every config that fits.
-                               Seeds come on top, and at most as many neighbours, or 48 */
+                               Seeds come on top, at most as many neighbours, or 48, and 32 more of the best */
     double seconds;         /* time budget; 0 = none. On a device 60 % of it is for what is listed, 25 % for neighbours, the rest for finals */
     int32_t threads;        /* compile threads; 0 = one per core, at most 16 */
     bool again;             /* measure anew what is on record */

@@ -8,6 +8,7 @@
 #define LEVEL 1.002     /* what is as fast as the best, as far as a round tells */
 #define BATCH 24        /* configs between two looks: a round each time, and a compiler for each core */
 #define KIN 128         /* neighbours of one config: more than there are */
+#define STEPS 32        /* neighbours of the best that come on top of what is given by the corrected model */
 
 /* The listed by rank. */
 static size_t by_rank(fa_hunt *h, size_t *out, size_t most)
@@ -73,6 +74,7 @@ void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, 
     else if (limit == 0)
         h->limit = FA_STRATEGY_LIMIT;
     h->neighbours_most = h->limit > FA_STRATEGY_LIMIT ? h->limit : FA_STRATEGY_LIMIT;
+    h->steps_most = STEPS;
 }
 
 void fa_hunt_close(fa_hunt *h)
@@ -130,17 +132,18 @@ static size_t next_centre(const fa_hunt *h, double most)
     return best;
 }
 
-/* Gives what is in out, as neighbours. */
-static size_t give(fa_hunt *h, const size_t *out, size_t n)
+/* Gives what is in out, and counts it. */
+static size_t give(fa_hunt *h, const size_t *out, size_t n, size_t *count)
 {
     for (size_t i = 0; i < n; i++)
         h->pool->p[out[i]].given = true;
-    h->neighbours += n;
+    *count += n;
     return n;
 }
 
-/* The neighbours of the best few come into the pool; of all that is there, what the corrected model thinks most of is tried. When that
- * promises nothing more, the neighbours of what is as fast as the best are tried whatever it thinks, until none of them is faster. */
+/* The neighbours of the best few come into the pool; of all that is there, what the corrected model thinks most of is tried. From the second
+ * batch on the neighbours of the best go first, whatever the model thinks: two hunts that met different configs end beside each other. When
+ * the model promises nothing more, the neighbours of what is as fast as the best are tried too, until none of them is faster. */
 static size_t refine(fa_hunt *h, size_t *out, size_t most)
 {
     size_t best = fa_pool_best(h->pool), n = 0, some[KIN];
@@ -153,14 +156,20 @@ static size_t refine(fa_hunt *h, size_t *out, size_t most)
             break;
         fa_kin_of(h->kin, h->pool, centre, some, KIN);
     }
-    n = fa_guided_pick(h->pool, h->pool->n, out, room < BATCH ? room : BATCH);
+    if (h->neighbours > 0) {
+        size_t steps = h->steps_most - h->steps;
+        steps = steps < most ? steps : most;
+        n = give(h, out, fa_kin_of(h->kin, h->pool, best, out, steps < BATCH ? steps : BATCH), &h->steps);
+        room = most - n < left ? most - n : left;
+    }
+    n += give(h, out + n, fa_guided_pick(h->pool, h->pool->n, out + n, room < BATCH - n ? room : BATCH - n), &h->neighbours);
     if (n)
-        return give(h, out, n);
+        return n;
     double level = h->pool->p[best].seconds * LEVEL;
     for (size_t i = 0; i < h->pool->n && n < room && n < BATCH; i++) {
         const fa_prospect *p = &h->pool->p[i];
         if (p->told && p->seconds > 0 && p->seconds <= level)
-            n += give(h, out + n, fa_kin_of(h->kin, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n));
+            n += give(h, out + n, fa_kin_of(h->kin, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n), &h->neighbours);
     }
     return n;
 }

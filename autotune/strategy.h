@@ -29,16 +29,16 @@ struct fa_hunt {
     fa_kin *kin;                 /* NULL: nothing is refined */
     const fa_strategy *strategy;
     size_t baseline;             /* goes first; FA_NOWHERE = none */
-    size_t limit, neighbours_most; /* listed configs that the strategy may give; neighbours */
+    size_t limit, neighbours_most, steps_most; /* listed configs that the strategy may give; neighbours; and more of them, of the best */
     fa_random random;
     fa_phase phase;
-    size_t given, neighbours;    /* by the strategy; while refining */
+    size_t given, neighbours, steps; /* by the strategy; while refining */
     size_t at;                   /* the strategy's own place in the pool */
     size_t *expanded, n_expanded, cap_expanded; /* whose neighbours were asked for */
 };
 
 /* limit 0: FA_STRATEGY_LIMIT, or all for a strategy that is whole; -1: all. Neighbours are at most as many, or FA_STRATEGY_LIMIT if that
- * is more. The pool is ranked, its seeds added. */
+ * is more, and a few of the best on top. The pool is ranked, its seeds added. */
 #define FA_STRATEGY_LIMIT 48
 void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, int32_t limit, uint64_t seed);
 void fa_hunt_close(fa_hunt *h);

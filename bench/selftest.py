@@ -478,6 +478,10 @@ class Twice(unittest.TestCase):
         self.assertIsNone(rows[0]["apart"], "nothing in common to be held against")
         rows = twice.verdicts(twice.unraced(tuned("a", 0.03), tuned("a", 0.03), tuned("e", 0.05)), {"P": "a"}, {"P": "a"}, {"P": "e"})
         self.assertAlmostEqual(rows[0]["behind"], 1.05 / 1.03 - 1)
+        row = {"apart": 0.004, "thorough": None, "behind": None}
+        self.assertFalse(twice.is_far(row))
+        for other in ({"apart": -0.006}, {"apart": None}, {"thorough": "e", "behind": 0.02}, {"thorough": "e"}):
+            self.assertTrue(twice.is_far({**row, **other}), f"{other} is for a race")
 
     def test_only_measured_winners(self):
         found = {"problems": [{"problem": "P", "source": "measured", "winner": {"config": "a"}}, {"problem": "Q", "source": "model", "winner": {"config": "a"}},

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Is the tuner's word good? Tunes the same problems twice from nothing, and some of them exhaustively; then all that won meet in one race.
 
-    python3 bench/twice.py [--grid default | --problem TEXT ...] [--exhaustive 12] [--limit 400] [--no-race] [--keep FOLDER] [--json FILE]
+    python3 bench/twice.py [--grid default | --problem TEXT ...] [--exhaustive 12] [--limit 400] [--race all|far|none] [--keep FOLDER] [--json FILE]
 
 Each tuning has a cache of its own; compiled kernels are shared, measurements are not. The race is the tuner's own: the winners are its seeds, verified, and
 timed in turns and in pairs. Without it the two are held against each other over what both tunings timed in pairs with them, the config that would run
-untuned. Asked: the two winners of every problem are within 1 % of each other, and the first within 1 % of the best that was
+untuned; `far` races only those that are further apart by that than half of what is allowed. Asked: the two winners of every problem are within 1 % of each other, and the first within 1 % of the best that was
 found by timing the --limit best by the model (0 = every config that fits, which takes minutes a problem). Exits with 1 where that does not hold.
 """
 import argparse
@@ -117,6 +117,11 @@ def verdicts(race, first, second, thorough):
     return rows
 
 
+def is_far(row):
+    """Whether a row that no race decided is nearer to what is not allowed than to nothing, or unknown."""
+    return any(x is None or abs(x) > NEAR / 2 for x in (row["apart"], row["behind"] if row["thorough"] else 0.0))
+
+
 def holds(rows, wanted):
     """Whether every pair is near, and of at least `wanted` problems the first is near the thorough search's best, none farther."""
     thorough = [r for r in rows if r["thorough"]]
@@ -150,7 +155,7 @@ def parse(argv=None):
     p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all; of a list, as 0,1, each also takes its part of the thorough searches")
     p.add_argument("--exhaustive", type=int, default=0, metavar="N", help="problems, spread over the grid, that are also searched thoroughly")
     p.add_argument("--limit", type=int, default=400, help="configs of that, best by the model first (default 400; 0 = all)")
-    p.add_argument("--no-race", action="store_true", help="no last race: winners are held against each other over the same default")
+    p.add_argument("--race", choices=("all", "far", "none"), default="all", help="the winners that meet: all, those that seem far apart over the same default, none")
     p.add_argument("--keep", help="folder for the caches and documents; what is there from an earlier run is not tuned again")
     p.add_argument("--json", help="write the rows to this file")
     return p.parse_args(argv)
@@ -188,13 +193,18 @@ def main():
     some = list(first)[::step][:o.exhaustive]
     more = ["--strategy", "exhaustive"] + (["--limit", str(o.limit)] if o.limit else ["--all"])
     thorough, e, searched = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, {})
-    race = os.path.join(folder, "race")
-    if not os.path.exists(race + ".json") and not o.no_race:
-        for source, won in ((a, first), (b, second), (e, thorough)):
-            if source:
-                carry_winners(source, race, won)
-    _, _, raced = (None, None, unraced(once, again, searched)) if o.no_race else done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
-    rows = verdicts(raced, first, second, thorough)
+    rows = verdicts(unraced(once, again, searched), first, second, thorough)
+    if o.race == "far":
+        lists = [["--problem", r["problem"]] for r in rows if is_far(r)]
+    if o.race != "none" and lists:
+        race = os.path.join(folder, "race")
+        if not os.path.exists(race + ".json"):
+            for source, won in ((a, first), (b, second), (e, thorough)):
+                if source:
+                    carry_winners(source, race, won)
+        _, _, raced = done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
+        met = {r["problem"]: r for r in verdicts(raced, first, second, thorough)}
+        rows = [met[r["problem"]] if o.race == "all" or is_far(r) else r for r in rows if o.race == "far" or r["problem"] in met]
     print(table(rows))
     if o.json:
         with open(o.json, "w") as f:

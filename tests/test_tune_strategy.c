@@ -110,6 +110,30 @@ Test(tune_strategy, neighbours_lead_to_a_best_that_is_not_listed)
     cr_assert_lt(alone, 30, "%d of 40 without neighbours: the world is too easy to tell", alone);
 }
 
+/* With a budget of neighbours that the corrected model alone would spend elsewhere. */
+Test(tune_strategy, no_step_from_the_best_is_left_out)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        world w = world_make(seed);
+        fa_pool pool = { .n = 0 };
+        fa_kin kin = world_kin(&w);
+        fa_hunt h;
+        size_t at[256], n;
+        world_list(&w, &pool);
+        fa_hunt_open(&h, &pool, &kin, fa_strategy_find("halving"), 12, 0);
+        h.neighbours_most = 24;
+        while ((n = fa_hunt_next(&h, at, 256)) > 0)
+            for (size_t i = 0; i < n; i++)
+                fa_hunt_tell(&h, at[i], world_time(&w, &pool.p[at[i]].config));
+        cr_assert_leq(h.neighbours, h.neighbours_most);
+        cr_assert_leq(h.steps, h.steps_most);
+        n = fa_kin_of(&kin, &pool, fa_pool_best(&pool), at, 256);
+        cr_expect(n == 0 || h.steps == h.steps_most, "world %d: %zu steps from the best were not taken", (int)seed, n);
+        fa_hunt_close(&h);
+        fa_pool_free(&pool);
+    }
+}
+
 Test(tune_strategy, a_seed_that_is_the_best_is_found_at_once)
 {
     for (uint64_t seed = 0; seed < 8; seed++) {
