@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The same launch, many times: are O and LSE the same bits each time? A race or a missing wait shows as a difference sooner or later.
+"""The same launch, many times: are O and LSE the same bits each time? A race or a missing wait shows as a difference sooner or later. Then
+a chain of launches, each with the O of the one before as its Q: does it end in the same bits when nobody waits between them?
 
     python3 bench/repeat.py                                    20 random problems and configs, 200 launches of each
     python3 bench/repeat.py --family flash_fwd_wgmma --kernels 40 --seed 7
@@ -17,6 +18,7 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--kernels", type=int, default=20)
     p.add_argument("--repeats", type=int, default=200)
+    p.add_argument("--chains", type=int, default=10, help="chains of 16 launches (default 10)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--family", help="only configs of this family (default: what fa_launch chooses for every third, else any that fits)")
     p.add_argument("--problem", action="append", default=[], help="instead of random ones")
@@ -47,8 +49,26 @@ def config_of(fa, fagen, problem, options, rng, n):
     return rng.choice(fitting[:max(40, len(fitting) // 4)])  # the better part of them, by the model
 
 
-def repeat(fa, fagen, cell, config, repeats):
-    """(launches whose O or LSE differs from the first's, or None where the first has NaN)."""
+def chain(fa, fagen, cell, plan, args, q, o, chains):
+    """Chains that do not end in the bits of the one in which every launch has ended before the next begins."""
+    import torch
+    first, other = q.clone(), o
+    back = type(args).from_buffer_copy(args)
+    args.q.ptr, back.q.ptr, back.o.ptr = first.data_ptr(), other.data_ptr(), first.data_ptr()
+
+    def run(wait):
+        first.copy_(q)
+        for n in range(16):
+            fa.launch(back if n % 2 else args, plan)
+            if wait:
+                torch.cuda.synchronize()
+        return first.view(torch.int16).clone()
+    whole = run(True)
+    return sum((run(False) != whole).any().item() for _ in range(chains))
+
+
+def repeat(fa, fagen, cell, config, repeats, chains):
+    """(launches whose O or LSE differs from the first's, or None where the first has NaN; chains that do)."""
     import torch
     kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
     q, k, v = (torch.randn(cell.b, s, h, d, device="cuda", dtype=kind) for s, h, d in (
@@ -71,10 +91,10 @@ def repeat(fa, fagen, cell, config, repeats):
         if first is None:
             first = [b.clone() for b in bits]
             if o.isnan().any() or lse.isnan().any():
-                return None
+                return None, 0
         else:
             differ += (bits[0] != first[0]).any() | (bits[1] != first[1]).any()
-    return differ.item()
+    return differ.item(), chain(fa, fagen, cell, plan, args, q, o, chains) if cell.d == cell.dv else 0
 
 
 def main():
@@ -96,17 +116,17 @@ def main():
         problem = fa.problem(**{k: getattr(cell, k) for k in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")})
         try:
             config = config_of(fa, fagen, problem, options, rng, n)
-            differ = repeat(fa, fagen, cell, config, options.repeats)
+            differ, broken = repeat(fa, fagen, cell, config, options.repeats, options.chains)
         except fagen.Error as e:
             if "status -2" in str(e) or "status -7" in str(e):  # no config of the family for this problem
                 print(f"-     {cell.problem()}: {e}")
                 continue
             raise
         ran += 1
-        bad += differ != 0
-        verdict = "ok" if differ == 0 else "NaN" if differ is None else f"{differ} DIFFER"
+        bad += differ != 0 or broken != 0
+        verdict = "NaN" if differ is None else f"{differ} DIFFER" if differ else f"{broken} CHAINS DIFFER" if broken else "ok"
         print(f"{verdict:5} {cell.problem()}  {config or 'as chosen'}", flush=True)
-    print(f"{ran - bad} of {ran} kernels gave the same bits in {options.repeats} launches, {time.monotonic() - begun:.0f} s")
+    print(f"{ran - bad} of {ran} kernels gave the same bits in {options.repeats} launches and {options.chains} chains, {time.monotonic() - begun:.0f} s")
     return 1 if bad or not ran else 0
 
 

@@ -29,7 +29,7 @@ static void describe(cli_bundle_image *i, const fa_config *c)
         const fa_step *s = &i->steps.step[k];
         fa_resources r = fa_resources_parse(i->entry.log, s->entry);
         d->step[k] = (fa_bundle_step){.entry = s->entry, .threads = s->threads, .smem = s->smem, .br = s->br, .bc = s->bc, .pack = s->pack,
-                                      .per_sm = s->per_sm, .cluster = s->cluster, .counter = s->counter, .registers = r.registers,
+                                      .per_sm = s->per_sm, .cluster = s->cluster, .counter = s->counter, .early = s->early, .registers = r.registers,
                                       .spills = r.spill_stores + r.spill_loads, .maps = s->n_maps};
         for (int m = 0; m < s->n_maps; m++)
             d->step[k].map[m] = (fa_bundle_map){s->map[m].tensor, s->map[m].cols, s->map[m].rows, s->map[m].swizzle};
@@ -155,8 +155,8 @@ static void print_step(const fa_bundle_step *s, fa_text *t)
 {
     fa_text_str(t, "        { ");
     literal(t, s->entry);
-    fa_text_fmt(t, ", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, {", s->threads, s->smem, s->br, s->bc, s->pack, s->per_sm, s->cluster, s->counter,
-                s->registers, s->spills, s->maps);
+    fa_text_fmt(t, ", %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, %d, {", s->threads, s->smem, s->br, s->bc, s->pack, s->per_sm, s->cluster, s->counter,
+                s->early, s->registers, s->spills, s->maps);
     for (int m = 0; m < 4; m++)
         fa_text_fmt(t, "%s{ %d, %d, %d, %d }", m ? ", " : " ", s->map[m].tensor, s->map[m].cols, s->map[m].rows, s->map[m].swizzle);
     fa_text_str(t, " } },\n");
@@ -183,7 +183,7 @@ void cli_bundle_print(const cli_bundle *b, const char *name, const char *file, c
     for (uint32_t i = 0; i < b->images; i++)
         print_bytes(b->image[i], i, t);
     fa_text_str(t, "/* arch, config, hash of the CUDA text, checksum, bytes, PTX?, workspace bytes per score, kernels: each with its entry, threads,\n"
-                   " * shared memory, br, bc, pack, per_sm, cluster, counter, registers, spilled bytes, number of tensor maps, the maps */\n"
+                   " * shared memory, br, bc, pack, per_sm, cluster, counter, early, registers, spilled bytes, number of tensor maps, the maps */\n"
                    "static const fa_bundle_image images[] = {\n");
     for (uint32_t i = 0; i < b->images; i++)
         print_image(b->image[i], i, t);

@@ -30,7 +30,7 @@ static void read_step(fa_bundle_step *s, char **at)
     char *n;
     s->entry = line(at);
     n = line(at);
-    int32_t *const to[] = {&s->threads, &s->smem, &s->br, &s->bc, &s->pack, &s->per_sm, &s->cluster, &s->counter, &s->registers, &s->spills, &s->maps};
+    int32_t *const to[] = {&s->threads, &s->smem, &s->br, &s->bc, &s->pack, &s->per_sm, &s->cluster, &s->counter, &s->early, &s->registers, &s->spills, &s->maps};
     for (size_t i = 0; i < sizeof to / sizeof *to; i++)
         *to[i] = number(&n);
     for (int m = 0; m < 4; m++)

@@ -157,7 +157,7 @@ typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called
  *
  * libfagen_launch.a is all of this library that a program needs for bundles: no template, compiler, tuner or disk cache is in it. It
  * has every function below but fa_tune(), and bundle_only is always 1. */
-#define FA_BUNDLE_FORMAT 1
+#define FA_BUNDLE_FORMAT 2
 
 typedef struct fa_bundle_map { /* a tensor map that a kernel takes: boxes of cols x rows elements; swizzle in bytes */
     int32_t tensor, cols, rows, swizzle; /* tensor: 0 = Q, 1 = K, 2 = V, 3 = O */
@@ -169,6 +169,7 @@ typedef struct fa_bundle_step { /* one kernel of an image, and its launch: tiles
     int32_t br, bc, pack;     /* pack: the query heads of a group share rows */
     int32_t per_sm;           /* > 0: a persistent grid of at most that many blocks per SM */
     int32_t cluster, counter; /* blocks of a cluster; 1: counts in a word of device memory */
+    int32_t early;            /* 1: may begin before what is in front of it in the stream has ended: it waits itself */
     int32_t registers, spills; /* per thread; registers 0 = not known; spills in bytes */
     int32_t maps;
     fa_bundle_map map[4];

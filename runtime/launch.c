@@ -24,14 +24,25 @@ static int32_t row_tiles(const fa_step *s, const fa_params *p)
     return s->br ? (int32_t)((rows + s->br - 1) / s->br) : 1;
 }
 
-/* A cluster needs the launch with attributes; all else takes the short call. */
+/* A cluster, and a kernel that may begin early, need the launch with attributes; all else takes the short call. Early (programmatic
+ * dependent launch, CUDA C++ Programming Guide): its blocks start where an SM is free once those in front have begun their last work,
+ * and wait there themselves until all of that has ended and is visible. */
+static bool has_attributes(const fa_step *s)
+{
+    return s->cluster > 1 || s->early;
+}
 static CUresult start(const cu_driver *d, const fa_step *s, CUkernel fn, unsigned grid, CUstream stream, void **arguments)
 {
     /* a CUkernel serves whatever context is current; the driver takes it in a CUfunction's place */
-    if (s->cluster <= 1)
+    if (!has_attributes(s))
         return d->cuLaunchKernel((CUfunction)fn, grid, 1, 1, (unsigned)s->threads, 1, 1, (unsigned)s->smem, stream, arguments, NULL);
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
-                                 .value.clusterDim = {(unsigned)s->cluster, 1, 1}};
+    CUlaunchAttribute attribute[2];
+    unsigned n = 0;
+    if (s->cluster > 1)
+        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {(unsigned)s->cluster, 1, 1}};
+    if (s->early)
+        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                             .value.programmaticStreamSerializationAllowed = 1};
     CUlaunchConfig config = {.gridDimX = grid,
                              .gridDimY = 1,
                              .gridDimZ = 1,
@@ -40,8 +51,8 @@ static CUresult start(const cu_driver *d, const fa_step *s, CUkernel fn, unsigne
                              .blockDimZ = 1,
                              .sharedMemBytes = (unsigned)s->smem,
                              .hStream = stream,
-                             .attrs = &cluster,
-                             .numAttrs = 1};
+                             .attrs = attribute,
+                             .numAttrs = n};
     return d->cuLaunchKernelEx(&config, (CUfunction)fn, arguments, NULL);
 }
 
@@ -74,7 +85,7 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call
         arguments[1 + m] = (void *)(uintptr_t)map[m];
     CUresult r = start(d, s, k->fn[i], (unsigned)grid, stream, arguments);
     return r == CUDA_SUCCESS ? FA_OK
-                             : fa_wrap(fa_driver_check(d, r, s->cluster > 1 ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s", s->entry);
+                             : fa_wrap(fa_driver_check(d, r, has_attributes(s) ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s", s->entry);
 }
 
 /* A context of the device is current. */

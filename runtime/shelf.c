@@ -48,7 +48,7 @@ fa_key fa_shelf_check(const fa_bundle_image *image)
     add_number(&h, (uint64_t)image->score_bytes);
     for (int i = 0; i < image->steps; i++) {
         const fa_bundle_step *s = &image->step[i];
-        const int32_t v[] = {s->threads, s->smem, s->br, s->bc, s->pack, s->per_sm, s->cluster, s->counter, s->registers, s->spills, s->maps};
+        const int32_t v[] = {s->threads, s->smem, s->br, s->bc, s->pack, s->per_sm, s->cluster, s->counter, s->early, s->registers, s->spills, s->maps};
         add_text(&h, s->entry);
         for (size_t k = 0; k < sizeof v / sizeof *v; k++)
             add_number(&h, (uint64_t)v[k]);
@@ -92,7 +92,8 @@ static fa_status check_step(const fa_bundle_step *s)
                        sizeof((fa_step *)0)->entry - 1);
     const range rows[] = {{"threads", s->threads, 1, 1024},     {"smem", s->smem, 0, 1 << 20},      {"br", s->br, 0, 1 << 20},
                           {"bc", s->bc, 0, 1 << 20},            {"pack", s->pack, 0, 1},            {"per_sm", s->per_sm, 0, 32},
-                          {"cluster", s->cluster, 1, FA_CLUSTER_MAX}, {"counter", s->counter, 0, 1}, {"maps", s->maps, 0, FA_STEP_MAPS}};
+                          {"cluster", s->cluster, 1, FA_CLUSTER_MAX}, {"counter", s->counter, 0, 1}, {"early", s->early, 0, 1},
+                          {"maps", s->maps, 0, FA_STEP_MAPS}};
     fa_status st = IN_RANGE(rows);
     for (int m = 0; st == FA_OK && m < s->maps; m++)
         st = fa_wrap(check_map(&s->map[m]), "map %d", m);
@@ -251,7 +252,7 @@ void fa_shelf_source(fa_source *out, const fa_bundle_image *image)
         strncpy(t->entry, s->entry, sizeof t->entry - 1);
         t->threads = s->threads, t->smem = s->smem;
         t->br = s->br, t->bc = s->bc, t->pack = s->pack;
-        t->per_sm = s->per_sm, t->cluster = s->cluster, t->counter = s->counter;
+        t->per_sm = s->per_sm, t->cluster = s->cluster, t->counter = s->counter, t->early = s->early;
         t->n_maps = s->maps;
         for (int m = 0; m < s->maps; m++)
             t->map[m] = (fa_map){s->map[m].tensor, s->map[m].cols, s->map[m].rows, s->map[m].swizzle};

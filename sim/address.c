@@ -49,6 +49,7 @@ uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
         sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned access to global memory: %u bytes at %s", size, where);
         return NULL;
     }
+    if (!sim_grid_waited(w, i, lane)) return NULL;
     *which = a;
     return a->data + (address - a->base);
 }

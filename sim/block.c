@@ -71,7 +71,7 @@ static void start_warp(sim_block *b, sim_warp *w)
     const sim_launch *l = b->launch;
     uint32_t n = b->threads - w->index * 32;
     w->lanes = n >= 32 ? SIM_ALL : (1u << n) - 1;
-    w->pc = 0, w->active = w->lanes, w->join = UINT32_MAX, w->left = 0, w->depth = 0, w->carry = 0;
+    w->pc = 0, w->active = w->lanes, w->join = UINT32_MAX, w->left = w->after = 0, w->depth = 0, w->carry = 0;
     w->state = W_READY;
     w->ncopies = 0;
     sim_pipeline_start(w);

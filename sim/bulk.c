@@ -299,7 +299,8 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
         } else if (c.global & (UNIT - 1)) {
             return sim_fault(w, i, (int)l, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned bulk copy: global address 0x%llx is no multiple of %d", (unsigned long long)c.global, UNIT);
         }
-        bool ok = true;
+        bool ok = i->sub == BULK_SHARED || sim_grid_waited(w, i, (int)l);
+        if (!ok) return STEP_FAULT;
         if (i->sub == BULK_LOAD || i->sub == BULK_SHARED) ok = load(&c, shared, bytes, address_of(w, i, &f->mbarrier, l), f->mask < 0 ? 0 : sim_arg(w, i, f->mask)->u[l] & 0xFFFF);
         else if (i->sub != BULK_PREFETCH) ok = store_from(b, &c, shared, bytes);
         if (!ok) return STEP_FAULT;

@@ -266,6 +266,16 @@ static bool nothing(dec *d)
     return true;
 }
 
+/* Dependents begin when they are launched, which is after this launch: the permission to begin sooner changes nothing. */
+static bool griddepcontrol(dec *d)
+{
+    bool wait = sim_dec_mod(d, "wait");
+    if (!wait && !sim_dec_mod(d, "launch_dependents")) sim_dec_fail(d, "this griddepcontrol is unknown");
+    sim_dec_ops(d, 0, 0);
+    d->o->run = wait ? sim_run_grid_wait : sim_run_nothing, d->o->cls = C_CONTROL;
+    return true;
+}
+
 static bool createpolicy(dec *d)
 {
     d->i->used = SIM_ALL;
@@ -433,7 +443,7 @@ const dec_row sim_decoders[] = {
     {"mov", mov}, {"and", logic}, {"or", logic}, {"xor", logic}, {"not", neg_not}, {"setp", setp}, {"set", setp}, {"selp", selp}, {"testp", testp},
     {"add", carry}, {"addc", carry}, {"sub", carry}, {"subc", carry}, {"lop3", lop3}, {"slct", slct}, {"cvt", cvt}, {"cvta", cvta}, {"isspacep", isspacep},
     {"bra", bra}, {"brx", brx}, {"ret", leave}, {"exit", leave}, {"trap", trap}, {"brkpt", trap}, {"call", call},
-    {"nanosleep", nothing}, {"griddepcontrol", nothing}, {"setmaxnreg", sim_decode_registers}, {"pmevent", nothing}, {"discard", nothing}, {"applypriority", nothing},
+    {"nanosleep", nothing}, {"griddepcontrol", griddepcontrol}, {"setmaxnreg", sim_decode_registers}, {"pmevent", nothing}, {"discard", nothing}, {"applypriority", nothing},
     {"createpolicy", createpolicy}, {"ld", sim_decode_load_store}, {"ldu", sim_decode_load_store}, {"st", sim_decode_load_store}, {"prefetch", sim_decode_prefetch}, {"prefetchu", sim_decode_prefetch},
     {"atom", sim_decode_atom}, {"red", sim_decode_atom}, {"shfl", shfl}, {"vote", vote}, {"match", match}, {"activemask", activemask}, {"redux", redux}, {"elect", elect},
     {"bar", bar}, {"barrier", bar}, {"membar", fence}, {"fence", fence}, {"ldmatrix", sim_decode_ldmatrix}, {"stmatrix", sim_decode_ldmatrix}, {"mma", sim_decode_mma}, {"cp", sim_decode_cp},

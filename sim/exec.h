@@ -39,6 +39,7 @@ typedef struct sim_launch {
     sim_memory *memory, *variables;
     uint32_t grid[3], block[3], cluster[3], dynamic_shared; /* cluster: blocks, at least 1 */
     bool explicit_cluster;
+    bool early;            /* may begin before what is in front of it in the stream has ended */
     const uint8_t *params;
     sim_options options;
     int64_t max_steps;
@@ -71,6 +72,7 @@ struct sim_warp {
     uint32_t pc, active, join;
     uint32_t lanes, carry;    /* lanes: those that exist; carry: CC.CF */
     uint32_t left;            /* lanes that have exited */
+    uint32_t after;           /* lanes that have waited for what is in front of the launch */
     sim_entry stack[SIM_STACK];
     int depth;
     sim_activity state;
@@ -193,6 +195,10 @@ bool sim_meeting_end(sim_block *b);      /* all warps of b have ended. false: re
 /* cluster.c */
 int sim_cluster_run(sim_cluster *c, uint64_t linear); /* 0 = fine */
 CUresult sim_launch_run(sim_launch *l);
+
+/* access.c: launches that may begin early. Has the lane waited, before it touches global memory? Has a thread of the block that ends? */
+bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane); /* false: reported */
+bool sim_grid_end(sim_block *b);                                /* false: reported */
 
 /* address.c: where lanes' addresses lead. */
 uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size, sim_alloc **a); /* NULL: reported */

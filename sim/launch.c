@@ -200,7 +200,7 @@ CUresult sim_launch_node(const sim_node *n)
     l->program = n->kernel->program, l->arch = n->device->arch;
     l->memory = &n->device->memory, l->variables = &sim_the.variables;
     for (int k = 0; k < 3; k++) l->grid[k] = n->grid[k], l->block[k] = n->block[k], l->cluster[k] = n->cluster[k];
-    l->explicit_cluster = n->explicit_cluster;
+    l->explicit_cluster = n->explicit_cluster, l->early = n->early;
     l->dynamic_shared = n->dynamic, l->params = n->params, l->options = sim_the.options;
     CUresult r = sim_launch_run(l);
     sim_counters_add(&l->tally.c);
@@ -249,7 +249,7 @@ static CUresult choose_cluster(const sim_kernel *k, const sim_device *d, const u
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t block[3], const uint32_t cluster[3], uint32_t dynamic, CUstream stream, void **params, void **extra)
+static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t block[3], const uint32_t cluster[3], bool early, uint32_t dynamic, CUstream stream, void **params, void **extra)
 {
     sim_device *d;
     CUresult r = sim_current(&d);
@@ -258,7 +258,7 @@ static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t bloc
     if (!sim_live(f, H_KERNEL)) return CUDA_ERROR_INVALID_HANDLE;
     sim_kernel *k = (sim_kernel *)(void *)f;
     const sim_program *p = k->program;
-    sim_node n = {.what = N_LAUNCH, .kernel = k, .device = d, .dynamic = dynamic};
+    sim_node n = {.what = N_LAUNCH, .kernel = k, .device = d, .dynamic = dynamic, .early = early};
     for (int i = 0; i < 3; i++) n.grid[i] = grid[i], n.block[i] = block[i];
     if ((r = refuse(k, d, &n)) || (r = choose_cluster(k, d, cluster, &n))) return r;
     if (p->nparams && !params && !extra) return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s needs %u parameters", p->name, p->nparams);
@@ -285,7 +285,7 @@ static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t bloc
 CUresult sim_cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned dynamic, CUstream stream, void **params, void **extra)
 {
     SIM_LOCKED;
-    return launch(f, (uint32_t[3]){gx, gy, gz}, (uint32_t[3]){bx, by, bz}, (uint32_t[3]){0}, dynamic, stream, params, extra);
+    return launch(f, (uint32_t[3]){gx, gy, gz}, (uint32_t[3]){bx, by, bz}, (uint32_t[3]){0}, false, dynamic, stream, params, extra);
 }
 
 CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
@@ -293,13 +293,15 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **para
     SIM_LOCKED;
     SIM_NEED(c && (!c->numAttrs || c->attrs));
     uint32_t cluster[3] = {0};
+    bool early = false;
     for (unsigned k = 0; k < c->numAttrs; k++) {
         const CUlaunchAttribute *a = &c->attrs[k];
         if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
             cluster[0] = a->value.clusterDim.x, cluster[1] = a->value.clusterDim.y, cluster[2] = a->value.clusterDim.z;
             if (!cluster[0] || !cluster[1] || !cluster[2]) return sim_tell(CUDA_ERROR_INVALID_VALUE, "a cluster of (%u,%u,%u) blocks; accepted: at least 1 each", cluster[0], cluster[1], cluster[2]);
         }
+        if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) early = a->value.programmaticStreamSerializationAllowed;
         if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative) return sim_tell(CUDA_ERROR_NOT_SUPPORTED, "cooperative launches are not simulated");
     }
-    return launch(f, (uint32_t[3]){c->gridDimX, c->gridDimY, c->gridDimZ}, (uint32_t[3]){c->blockDimX, c->blockDimY, c->blockDimZ}, cluster, c->sharedMemBytes, c->hStream, params, extra);
+    return launch(f, (uint32_t[3]){c->gridDimX, c->gridDimY, c->gridDimZ}, (uint32_t[3]){c->blockDimX, c->blockDimY, c->blockDimZ}, cluster, early, c->sharedMemBytes, c->hStream, params, extra);
 }

@@ -9,7 +9,7 @@
     /* flow of control: warp.c */                                                                                         \
     X(branch) X(branch_index) X(exit) X(trap)                                                                             \
     /* access.c */                                                                                                        \
-    X(load) X(store) X(atom) X(prefetch)                                                                                  \
+    X(load) X(store) X(atom) X(prefetch) X(grid_wait)                                                                              \
     /* exchange.c */                                                                                                      \
     X(shuffle) X(vote) X(match) X(active) X(redux) X(elect) X(warp_barrier)                                               \
     /* matrix.c, mma.c */                                                                                                 \

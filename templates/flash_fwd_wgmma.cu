@@ -439,11 +439,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     if (warp == 1 && lane == 0) feed_queries(p, q_map, smem);
 //| if c.grid > 0 then
     if (warp == 2) deal(p, smem, lane);
+//| else
+    if (warp == 2) grid_over();
 //| end
   } else {
 //| if l.consumer > l.regs then
     registers_take<CONSUMER_REGISTERS>();
 //| end
+    grid_wait();
     consume(p, $(c.o_path > 0 and "o_map, " or "")smem, warp / 4 - 1);
   }
 //| if c.cluster > 1 then

@@ -42,6 +42,13 @@ __device__ __forceinline__ void registers_give() { asm volatile("setmaxnreg.dec.
 template <int N>
 __device__ __forceinline__ void registers_take() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(N)); }
 
+// The launch may begin before what is in front of it in the stream has ended: no thread touches global memory before it has waited for
+// that (CUDA C++ Programming Guide, "Programmatic Dependent Launch"). And the launch behind may begin once every block has said so, or ended.
+__device__ __forceinline__ void grid_wait() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+__device__ __forceinline__ void grid_over() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+// Brings the map itself near.
+__device__ __forceinline__ void tma_prefetch(const TensorMap &map) { asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory"); }
 // One box of a tensor of dimensions (column, sequence, head, batch); what lies outside the tensor arrives as zeros and is not stored.
 __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch) {
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::

@@ -13,6 +13,8 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
   Ring<STAGES_V> v;
   Tiles tiles;
   Place where;
+  tma_prefetch(k_map), tma_prefetch(v_map);
+  grid_wait();
   while (tiles.next(p, smem, where)) {
     const Work work = tiles.work(p, smem, 0);
     tiles.done(smem, false);
@@ -49,6 +51,8 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
   Ring<Q_BUFS> q;
   Tiles tiles;
   Place where;
+  tma_prefetch(q_map);
+  grid_wait();
   while (tiles.next(p, smem, where)) {
     const Work work = tiles.work(p, smem, 0);
     tiles.done(smem, false);

@@ -148,6 +148,7 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem, int lane) {
     tell(place_of(p, tile));
     wait_fed();
     u32 drawn = 0;
+    grid_wait();
     if (lane == 0) {
       drawn = atomicAdd(p.counter, 1u);
       if (drawn == p.total - 1) *p.counter = 0;
@@ -155,6 +156,7 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem, int lane) {
     tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }
 //|   end
+  grid_over();
   tell({-1, 0, 0, 0});
 }
 //| end

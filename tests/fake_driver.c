@@ -201,9 +201,9 @@ static CUresult f_kernel_set(CUfunction_attribute a, int v, CUkernel k, CUdevice
     return CUDA_SUCCESS;
 }
 
-static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned smem, unsigned cluster, CUstream s, void **params)
+static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned smem, unsigned cluster, bool early, CUstream s, void **params)
 {
-    last = (fake_launch){f, grid, block, smem, cluster, s, stack[depth], *(fa_params *)params[0], 0, {{0}}};
+    last = (fake_launch){f, grid, block, smem, cluster, early, s, stack[depth], *(fa_params *)params[0], 0, {{0}}};
     for (; params[1 + last.maps]; last.maps++) {
         if ((uintptr_t)params[1 + last.maps] % 64)
             return CUDA_ERROR_MISALIGNED_ADDRESS;
@@ -217,17 +217,27 @@ static CUresult f_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, un
 {
     (void)gy, (void)gz, (void)by, (void)bz, (void)extra;
     NOTE(cuLaunchKernel);
-    return launched(f, gx, bx, smem, 0, s, params);
+    return launched(f, gx, bx, smem, 0, false, s, params);
 }
 
 static CUresult f_launch_ex(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
     (void)extra;
     NOTE(cuLaunchKernelEx);
-    if (c->numAttrs != 1 || c->attrs[0].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION || c->attrs[0].value.clusterDim.y != 1 ||
-        c->attrs[0].value.clusterDim.z != 1 || c->gridDimX % c->attrs[0].value.clusterDim.x)
+    unsigned cluster = 0;
+    bool early = false;
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        const CUlaunchAttribute *a = &c->attrs[i];
+        if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && a->value.programmaticStreamSerializationAllowed == 1 && !early)
+            early = true;
+        else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && !cluster && a->value.clusterDim.x && a->value.clusterDim.y == 1 && a->value.clusterDim.z == 1)
+            cluster = a->value.clusterDim.x;
+        else
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!c->numAttrs || (cluster && c->gridDimX % cluster))
         return CUDA_ERROR_INVALID_VALUE;
-    return launched(f, c->gridDimX, c->blockDimX, c->sharedMemBytes, c->attrs[0].value.clusterDim.x, c->hStream, params);
+    return launched(f, c->gridDimX, c->blockDimX, c->sharedMemBytes, cluster, early, c->hStream, params);
 }
 
 _Static_assert(sizeof(fake_map) <= sizeof(CUtensorMap), "room");

@@ -38,7 +38,8 @@ typedef struct fake_map {
 
 typedef struct fake_launch {
     CUfunction f;
-    unsigned grid, block, smem, cluster; /* cluster 0: launched without attributes */
+    unsigned grid, block, smem, cluster; /* cluster 0: none was asked for */
+    bool early;                          /* programmatic stream serialization was */
     CUstream stream;
     CUcontext context;
     fa_params params;

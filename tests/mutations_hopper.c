@@ -123,6 +123,12 @@ const mutation hopper_mutations[] = {
     { "one mbarrier for K and for V", T, "return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }",
       "return barrier(smem, STAGES_K + stage); }", 0, "one" },
 
+    /* what is in front of the launch */
+    { "K is fetched before what is in front has ended", E, "tma_prefetch(v_map);\n  grid_wait();\n", "tma_prefetch(v_map);\n", 0, "one" },
+    { "Q is fetched before what is in front has ended", E, "tma_prefetch(q_map);\n  grid_wait();\n", "tma_prefetch(q_map);\n", 0, "one" },
+    { "O is stored before what is in front has ended", F, "    grid_wait();\n    consume(", "    consume(", 0, "one" },
+    { "tiles are drawn before what is in front has ended", T, "    grid_wait();\n    if (lane == 0) {", "    if (lane == 0) {", 0, "drawn" },
+
     /* what is fed */
     { "K: a row of bytes too few announced", E, "mbarrier_expect(k_full(smem, k.at), K_TILE);",
       "mbarrier_expect(k_full(smem, k.at), K_TILE - ROW);", 0, "one" },

@@ -229,6 +229,21 @@ Test(runtime_maps, grids_and_clusters)
     cr_expect_eq(fake_calls("cuLaunchKernelEx"), 1);
 }
 
+Test(runtime_maps, who_waits_itself_may_begin_early)
+{
+    static const struct {
+        int kind;
+        bool early;
+        unsigned cluster;
+    } rows[] = { { 1, false, 0 }, { 2, false, 3 }, { 6, true, 0 }, { 7, true, 2 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fake_launch l = launch(&a, rows[i].kind);
+        cr_expect(l.early == rows[i].early && l.cluster == rows[i].cluster, "kind %d: early %d, cluster %u", rows[i].kind, l.early, l.cluster);
+    }
+    cr_expect_eq(fake_calls("cuLaunchKernel"), 1, "the short call for who needs no attribute");
+}
+
 /* --- counters --- */
 
 Test(runtime_maps, a_word_for_each_launch)

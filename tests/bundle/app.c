@@ -216,7 +216,7 @@ static void what_is_damaged(const char *device)
     const fa_bundle *list[2] = { &d.bundle, NULL };
     fa_problem good = problem_of(FA_BF16, D, 0);
     d.bytes = (unsigned char *)malloc(BUNDLE.image[0].size);
-    REFUSED(d.bundle.format++, "format 2; accepted: ");
+    REFUSED(d.bundle.format++, "format 3; accepted: ");
     REFUSED(d.bundle.size = 8, "size is 8");
     REFUSED(d.bundle.params ^= 1, "its kernels take other parameters");
     REFUSED(d.bundle.name = NULL, "is NULL");
@@ -245,6 +245,7 @@ static void what_is_damaged(const char *device)
     REFUSED(d.image[0].step[0].per_sm = 33, "per_sm is 33");
     REFUSED(d.image[0].step[0].cluster = 0, "cluster is 0");
     REFUSED(d.image[0].step[0].counter = 2, "counter is 2");
+    REFUSED(d.image[0].step[0].early = 2, "early is 2");
     REFUSED(d.image[0].step[0].maps = 5, "maps is 5");
     REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].tensor = 4), "map 0: tensor is 4");
     REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].cols = 0), "map 0: cols is 0");
