@@ -244,6 +244,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       }
     };
 
+//| local later = p.mask == "window" and not ahead and c.schedule == 0
+//| if later then
+    int trailing = 0;  // blocks that only others see: O leaves first
+//| end
     if (work.fed_hi >= work.fed_lo) {
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| if p.mask ~= "none" and ahead then
@@ -393,12 +397,18 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         if (block > work.fed_lo) skip_k();
         skip_v();
       }
+//| elseif later then
+      trailing = block - work.fed_lo;
 //| elseif p.mask == "window" then
 #pragma unroll 1
       for (; block > work.fed_lo; block--) skip_k(), skip_v();
 //| end
     }
     store(o, state$(c.o_path == 1 and ", work.fed_hi >= work.fed_lo" or ""));
+//| if later then
+#pragma unroll 1
+    for (; trailing > 0; trailing--) skip_k(), skip_v();
+//| end
   }
 //| if c.o_path == 2 then
   tma_wait_read();

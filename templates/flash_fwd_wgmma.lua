@@ -14,6 +14,9 @@ local function registers(a, c)
   return launch, consumer
 end
 
+-- Registers per thread that S, P and O take.
+local function matrices(p, c) return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 end
+
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
   { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
@@ -77,8 +80,8 @@ return {
     { "schedule", { 0, 1, 2 }, "S of the next block is issued beside P V: 0 = when a warpgroup gets there, 1 = in turns; 2 = the exponentials are taken in turns" },
     { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
-    { "stages_k", { 2, 3, 4 }, "buffers of K in shared memory" },
-    { "stages_v", { 1, 2, 3, 4 }, "buffers of V in shared memory" },
+    { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
+    { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { 2, 1, 0 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
@@ -114,7 +117,7 @@ return {
       local _launch, consumer = registers(a, c)
       local others = p.mask == "window" and 32 or 26
       if p.mask ~= "none" and (c.ctas == 2 or c.br == 64) then others = 34 end
-      local need = c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) // 2 + others
+      local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
     end, upto = "bc" },
@@ -133,13 +136,14 @@ return {
       end
       return true
     end, upto = "box" },
-    -- K is needed one block before V. Copies take about 1700 clocks, so that many buffers are for small blocks.
+    -- K is needed one block before V. Copies take about 1700 clocks, so that many buffers are for small blocks. In a window each
+    -- warpgroup begins and ends a tile a block after the one below it: buffers let them.
     { "stages", function(p, c)
       if c.stages_k ~= c.stages_v and c.stages_k ~= c.stages_v + 1 then
         return false, c.stages_k .. " of K do not go with " .. c.stages_v .. " of V"
       end
-      if c.stages_k < 4 or (c.stages_v == 4 and c.bc <= 80) then return true end
-      return false, "four are for blocks of at most 80 keys"
+      if c.stages_k < 4 or (c.stages_v == c.stages_k and c.bc <= 80 and (c.stages_k == 4 or p.mask == "window")) then return true end
+      return false, "four are for blocks of at most 80 keys, six for windows"
     end, upto = "stages_v" },
     { "buffers", function(p, c, a)
       local need, most = buffers(p, c).bytes, shared_memory(a, c)
@@ -151,9 +155,14 @@ return {
       return false, "one warpgroup has nobody to take turns with"
     end, upto = "schedule" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
-    { "convert", function(p, c)
-      if c.convert == 1 or c.schedule < 2 then return true end
-      return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+    { "convert", function(p, c, a)
+      if c.convert == 1 then return true end
+      if c.schedule == 2 then return false, "turns at the exponentials are for P that becomes 16-bit on the way" end
+      -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
+      local _launch, consumer = registers(a, c)
+      local need = matrices(p, c) + 30
+      if p.mask == "none" or need <= consumer then return true end
+      return false, "S, P and O with 30 others, under a mask where P becomes 16-bit behind both, take " .. need .. " > " .. consumer .. " registers"
     end, upto = "convert" },
     { "q_bufs", function(p, c)
       if c.q_bufs == 1 or c.grid > 0 then return true end
