@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 import xml.etree.ElementTree as xml
 
 import cells
@@ -488,17 +489,14 @@ class Twice(unittest.TestCase):
                               {"problem": "R", "source": "measured", "winner": None}]}
         self.assertEqual(twice.winners(found), {"P": "a"})
 
-    def test_records_of_winners_alone_are_carried(self):
-        with tempfile.TemporaryDirectory() as d:
-            place = os.path.join(d, "from", "v1", "records", "CHIP")
-            os.makedirs(place)
-            with open(os.path.join(place, "key.jsonl"), "w") as f:
-                for config, seconds in (("a", 3), ("b", 1), ("a", 2)):
-                    f.write(json.dumps({"problem": "P", "config": config, "how": "measured", "outcome": "ok", "seconds": seconds}) + "\n")
-                f.write("torn {")
-            twice.carry_winners(os.path.join(d, "from"), os.path.join(d, "to"), {"P": "a"})
-            with open(os.path.join(d, "to", "v1", "records", "CHIP", "key.jsonl")) as f:
-                self.assertEqual([json.loads(x)["seconds"] for x in f], [2], "the newest alone")
+    def test_a_race_is_of_winners_that_differ(self):
+        with unittest.mock.patch.object(twice.subprocess, "run") as run:
+            self.assertEqual(twice.race(["P"], {"P": "a"}, {"P": "a"}, {}), {"problems": []})
+            run.assert_not_called()
+        rows = twice.verdicts({"problems": twice.raced_problems("P", [{"problem": "p", "variants": [
+            {"config": "a", "seconds": [2.0, 3.0, 9.0]}, {"config": "b", "seconds": [3.06, 1.0, 4.0]}, {"config": "c", "error": "x"},
+            {"config": "cudnn", "peer": True, "seconds": [1.0]}]}])}, {"P": "a"}, {"P": "b"}, {})
+        self.assertAlmostEqual(rows[0]["apart"], 0.02)
 
 
 if __name__ == "__main__":

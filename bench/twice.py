@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Is the tuner's word good? Tunes the same problems twice from nothing, and some of them exhaustively; then all that won meet in one race.
+"""Is the tuner's word good? Tunes the same problems twice from nothing, and some of them exhaustively; then the winners of a problem meet in a race.
 
     python3 bench/twice.py [--grid default | --problem TEXT ...] [--exhaustive 12] [--limit 400] [--race all|far|none] [--keep FOLDER] [--json FILE]
 
-Each tuning has a cache of its own; compiled kernels are shared, measurements are not. The race is the tuner's own: the winners are its seeds, verified, and
-timed in turns and in pairs. Without it the two are held against each other over what both tunings timed in pairs with them, the config that would run
-untuned; `far` races only those that are further apart by that than half of what is allowed. Asked: the two winners of every problem are within 1 % of each other, and the first within 1 % of the best that was
-found by timing the --limit best by the model (0 = every config that fits, which takes minutes a problem). Exits with 1 where that does not hold.
+Each tuning has a cache of its own; compiled kernels are shared, measurements are not. The race is variants.py's, which needs PyTorch: the two or three winners of
+a problem, in turns, 25 times. Without it they are held against each other over what both tunings timed in pairs with them, the config that would run
+untuned; `far` races only those that are further apart by that than half of what is allowed. Asked: the two winners of every problem are within 1 % of each
+other, and the first within 1 % of the best that was found by timing the --limit best by the model (0 = every config that fits, which takes
+minutes a problem). Exits with 1 where that does not hold.
 """
 import argparse
-import glob
 import json
 import os
 import queue
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -66,23 +67,27 @@ def share_kernels(source, to):
         shutil.copytree(kernels, os.path.join(to, "v1", "kernels"), dirs_exist_ok=True)
 
 
-def carry_winners(source, to, won):
-    """The records of the winners, and of nothing else, so that they are the seeds of the race."""
-    for path in glob.glob(os.path.join(source, "v1", "records", "*", "*.jsonl")):
-        lines = {}
-        with open(path, errors="replace") as f:
-            for line in f:
-                try:
-                    r = json.loads(line)
-                except ValueError:
-                    continue
-                if r.get("how") == "measured" and r.get("outcome") == "ok" and won.get(r.get("problem")) == r.get("config"):
-                    lines[r["problem"]] = line
-        target = os.path.join(to, os.path.relpath(path, source))
-        if lines:
-            os.makedirs(os.path.dirname(target), mode=0o700, exist_ok=True)
-            with open(target, "a") as f:
-                f.writelines(lines.values())
+def race(texts, *tunings):
+    """What variants.py measures of the winners of these problems, as a document of fagen tune; a problem with one winner needs none."""
+    here, problems = os.path.dirname(os.path.abspath(__file__)), []
+    for text in texts:
+        configs = list(dict.fromkeys(t[text] for t in tunings if text in t))
+        if len(configs) < 2:
+            continue
+        with tempfile.NamedTemporaryFile(suffix=".json") as f:
+            subprocess.run([sys.executable, os.path.join(here, "variants.py"), "--problem", text, "--rounds", "25", "--rows", "3", "--json", f.name, *configs],
+                           stdout=sys.stderr, check=False)
+            try:
+                problems += raced_problems(text, json.load(f))
+            except ValueError:
+                print(f"no race: {text}", file=sys.stderr)
+    return {"problems": problems}
+
+
+def raced_problems(text, results):
+    """Of variants.py's results for one problem."""
+    return [{"problem": text, "candidates": [{"config": v["config"], "outcome": "ok", "seconds": statistics.median(v["seconds"])}
+                                             for v in r["variants"] if v.get("seconds") and not v.get("peer")]} for r in results]
 
 
 def gains(document):
@@ -194,17 +199,9 @@ def main():
     more = ["--strategy", "exhaustive"] + (["--limit", str(o.limit)] if o.limit else ["--all"])
     thorough, e, searched = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, {})
     rows = verdicts(unraced(once, again, searched), first, second, thorough)
-    if o.race == "far":
-        lists = [["--problem", r["problem"]] for r in rows if is_far(r)]
-    if o.race != "none" and lists:
-        race = os.path.join(folder, "race")
-        if not os.path.exists(race + ".json"):
-            for source, won in ((a, first), (b, second), (e, thorough)):
-                if source:
-                    carry_winners(source, race, won)
-        _, _, raced = done("race", [[*w, "--again", "--strategy", "exhaustive", "--limit", "1"] for w in lists], [s for s in (a, b, e) if s])
-        met = {r["problem"]: r for r in verdicts(raced, first, second, thorough)}
-        rows = [met[r["problem"]] if o.race == "all" or is_far(r) else r for r in rows if o.race == "far" or r["problem"] in met]
+    texts = [r["problem"] for r in rows if o.race == "all" or o.race == "far" and is_far(r)]
+    met = {r["problem"]: r for r in verdicts(race(texts, first, second, thorough), first, second, thorough)}
+    rows = [met.get(r["problem"], r) for r in rows]
     print(table(rows))
     if o.json:
         with open(o.json, "w") as f:
