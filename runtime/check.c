@@ -48,6 +48,8 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
                        o.sram_budget);
     if (o.bundle_only != 0 && o.bundle_only != 1)
         return fa_fail(FA_INVALID, "options: bundle_only is %d; accepted: 0, 1", o.bundle_only);
+    if (o.in_order != 0 && o.in_order != 1)
+        return fa_fail(FA_INVALID, "options: in_order is %d; accepted: 0, 1", o.in_order);
     if (o.cache_limit < -1)
         return fa_fail(FA_INVALID, "options: cache_limit is %lld; accepted: bytes, 0 for 4 GiB, or -1 for any amount",
                        (long long)o.cache_limit);

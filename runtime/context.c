@@ -19,6 +19,7 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
                        o->sram_budget, ctx->device.arch.chip, most);
     ctx->budget = o->sram_budget ? o->sram_budget : most;
     ctx->shelf_only = o->bundle_only != 0;
+    ctx->in_order = o->in_order != 0;
     fa_status st = fa_shelf_open(&ctx->shelf, o->bundles);
     if (st != FA_OK)
         return st;

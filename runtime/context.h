@@ -17,6 +17,7 @@ struct fa_context {
     int32_t budget;          /* shared memory per block, bytes */
     fa_shelf shelf;          /* kernels of bundles */
     bool shelf_only;         /* nothing is rendered or compiled */
+    bool in_order;           /* no kernel begins before what is in front of it has ended */
     fa_table table;
     pthread_mutex_t mutex;   /* of kernels, plans, and retaining primary */
     fa_kernel *kernels;

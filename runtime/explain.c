@@ -69,15 +69,16 @@ static fa_status look_for_call(fa_context *ctx, fa_problem *p, const fa_call *c,
     return FA_OK;
 }
 
-static void tell_steps(fa_text *t, const answer *a, const fa_problem *p, int32_t sm_count, const char *why)
+static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const fa_problem *p, const char *why)
 {
     fa_problem q = *p;
     fa_problem_fill_shape(&q);
     for (int i = 0; i < a->steps; i++) {
         const fa_step *s = &a->step[i];
         int64_t total = fa_step_total(s, q.b, q.hq, q.hkv, q.sq, q.sk);
-        fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory\n", s->entry,
-                    (long long)fa_step_grid(s, total, sm_count), s->threads, s->smem);
+        fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory%s\n", s->entry,
+                    (long long)fa_step_grid(s, total, ctx->device.arch.sm_count), s->threads, s->smem,
+                    s->early && !ctx->in_order ? ", may begin early" : "");
         if (s->per_sm || s->cluster > 1 || s->counter)
             fa_text_fmt(t, "scheduler  %s: ", s->entry);
         if (s->per_sm)
@@ -152,7 +153,7 @@ fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, 
                 tell_plan(&t, found.plan);
             else
                 tell_choice(&t, ctx, &found);
-            tell_steps(&t, &found, &q, ctx->device.arch.sm_count, why);
+            tell_steps(&t, ctx, &found, &q, why);
         }
         fa_source_free(&found.source);
     }

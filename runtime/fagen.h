@@ -215,9 +215,10 @@ typedef struct fa_options {
     int32_t sram_budget;      /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
     const fa_bundle *const *bundles; /* ends in NULL; not copied: they outlive the context. NULL = none */
     int32_t bundle_only;      /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
+    int32_t in_order;         /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
     int64_t cache_limit;      /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
 } fa_options;
-#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0 }
+#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0 }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
  * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
@@ -243,7 +244,10 @@ FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
- * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured. */
+ * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured.
+ * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain() says
+ * so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same
+ * way, and then has to wait likewise. The option in_order turns that off. */
 FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream);
 
 /* Which kernel fa_launch() would run for args (or for the problem, if args is NULL), where it comes from and why: written

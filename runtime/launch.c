@@ -27,20 +27,19 @@ static int32_t row_tiles(const fa_step *s, const fa_params *p)
 /* A cluster, and a kernel that may begin early, need the launch with attributes; all else takes the short call. Early (programmatic
  * dependent launch, CUDA C++ Programming Guide): its blocks start where an SM is free once those in front have begun their last work,
  * and wait there themselves until all of that has ended and is visible. */
-static bool has_attributes(const fa_step *s)
+static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsigned grid, CUstream stream, void **arguments, const char **call)
 {
-    return s->cluster > 1 || s->early;
-}
-static CUresult start(const cu_driver *d, const fa_step *s, CUkernel fn, unsigned grid, CUstream stream, void **arguments)
-{
+    const cu_driver *d = ctx->device.driver;
+    bool early = s->early && !ctx->in_order;
+    *call = s->cluster > 1 || early ? "cuLaunchKernelEx" : "cuLaunchKernel";
     /* a CUkernel serves whatever context is current; the driver takes it in a CUfunction's place */
-    if (!has_attributes(s))
+    if (s->cluster <= 1 && !early)
         return d->cuLaunchKernel((CUfunction)fn, grid, 1, 1, (unsigned)s->threads, 1, 1, (unsigned)s->smem, stream, arguments, NULL);
     CUlaunchAttribute attribute[2];
     unsigned n = 0;
     if (s->cluster > 1)
         attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {(unsigned)s->cluster, 1, 1}};
-    if (s->early)
+    if (early)
         attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                              .value.programmaticStreamSerializationAllowed = 1};
     CUlaunchConfig config = {.gridDimX = grid,
@@ -83,9 +82,9 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call
         return fa_wrap(st, "%s", s->entry);
     for (int m = 0; m < s->n_maps; m++)
         arguments[1 + m] = (void *)(uintptr_t)map[m];
-    CUresult r = start(d, s, k->fn[i], (unsigned)grid, stream, arguments);
-    return r == CUDA_SUCCESS ? FA_OK
-                             : fa_wrap(fa_driver_check(d, r, has_attributes(s) ? "cuLaunchKernelEx" : "cuLaunchKernel"), "%s", s->entry);
+    const char *call;
+    CUresult r = start(ctx, s, k->fn[i], (unsigned)grid, stream, arguments, &call);
+    return r == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, r, call), "%s", s->entry);
 }
 
 /* A context of the device is current. */

@@ -244,6 +244,27 @@ Test(runtime_maps, who_waits_itself_may_begin_early)
     cr_expect_eq(fake_calls("cuLaunchKernel"), 1, "the short call for who needs no attribute");
 }
 
+Test(runtime_maps, in_order_nothing_begins_early)
+{
+    fa_args a = good();
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = scratch;
+    o.template_dir = dir;
+    o.in_order = 1;
+    fa_destroy(ctx);
+    const cu_driver *d = fake_driver();
+    fake_devices(2, 9, 0);
+    OK(fa_create_on(&ctx, &o, d, 0));
+    cr_expect(!launch(&a, 6).early);
+    cr_expect_eq(fake_calls("cuLaunchKernelEx"), 0);
+    fake_launch l = launch(&a, 7);
+    cr_expect(!l.early && l.cluster == 2);
+    fa_context *none;
+    o.in_order = 2;
+    cr_expect_eq(fa_create_on(&none, &o, d, 0), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "in_order is 2; accepted: 0, 1"), "%s", fa_last_error());
+}
+
 /* --- counters --- */
 
 Test(runtime_maps, a_word_for_each_launch)

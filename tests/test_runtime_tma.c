@@ -139,7 +139,8 @@ Test(runtime_tma, explain_tells_the_grid)
                     "scheduler  toy: persistent, at most 2 per SM for 1600 tiles\n"},
                 {2, "launch     toy: 4800 blocks of 128 threads, 1024 bytes of shared memory\n"
                     "scheduler  toy: one cluster per tile, clusters of 3\n"},
-                {3, "scheduler  toy: persistent, at most 1 per SM for 1600 tiles, taken from a counter, clusters of 2\n"}};
+                {3, "scheduler  toy: persistent, at most 1 per SM for 1600 tiles, taken from a counter, clusters of 2\n"},
+                {6, "launch     toy: 1600 blocks of 128 threads, 1024 bytes of shared memory, may begin early\n"}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_config c;
         const fa_plan *plan;
