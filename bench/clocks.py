@@ -19,8 +19,8 @@ import tempfile
 POINTS_MOST = 8000  # of a warpgroup
 WARPGROUPS = 4
 
-# (name, text of flash_fwd_wgmma.cu that is there once, with a # where the point is)
-KERNEL = "flash_fwd_wgmma.cu"
+# (name, text of hopper_consume.cu that is there once, with a # where the point is)
+KERNEL = "hopper_consume.cu"
 POINTS = (
     ("tile", "#    const Work work = tiles.work(p, smem, wg);\n"),
     ("first P", "#      // S of the next block and P V of this one are issued side by side;"),
