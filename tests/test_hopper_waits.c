@@ -18,7 +18,7 @@ static const shape shapes[] = {
     { "window", 600, 600, 40, 90, 0 },
     { "window", 600, 250, 20, 5, FA_TOP_LEFT },
 };
-static const int stages[][2] = { { 2, 2 }, { 3, 3 }, { 2, 1 }, { 3, 2 }, { 4, 4 } };
+static const int stages[][2] = { { 2, 2 }, { 3, 3 }, { 2, 1 }, { 3, 2 }, { 4, 4 }, { 6, 6 } };
 
 /* Whether the space has the config. */
 static bool fits(fa_context *ctx, const char *mask, const char *config)
@@ -78,5 +78,30 @@ Test(hopper_waits, tiles_begun_early, .timeout = 3600)
                     }
     printf("%zu kernels, %zu cases\n", kernels, cases);
     cr_expect_geq(kernels, full() ? 200 : 48);
+    fa_destroy(ctx);
+}
+
+/* In a window, without turns, O leaves before a warpgroup lets the blocks pass that only others see. */
+Test(hopper_waits, o_leaves_before_blocks_pass, .timeout = 3600)
+{
+    static const char *const ways[] = { "q_bufs=1,o_path=0", "q_bufs=1,o_path=2", "q_bufs=2,o_path=1" };
+    size_t kernels = 0, cases = 0;
+    fa_context *ctx = test_hopper_context(NULL, NULL, 1);
+    for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
+        for (int br = full() ? 64 : 192; br <= 256; br += 64)
+            for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
+                for (int bc = full() ? 48 : 64; bc <= (full() ? 128 : 64); bc += 16) {
+                    char config[256];
+                    snprintf(config, sizeof config,
+                             "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,schedule=0,box=16,%s,"
+                             "br=%d,bc=%d,stages_k=%d,stages_v=%d",
+                             ways[way], br, bc, stages[s][0], stages[s][1]);
+                    if (!fits(ctx, "window", config))
+                        continue;
+                    cases += run(ctx, "window", config);
+                    kernels++;
+                }
+    printf("%zu kernels, %zu cases\n", kernels, cases);
+    cr_expect_geq(kernels, full() ? 150 : 30);
     fa_destroy(ctx);
 }
