@@ -24,7 +24,7 @@ static char *copy(lua_State *L, const char *s)
 {
     char *p = strdup(s);
     if (!p)
-        luaL_error(L, "no memory for \"%s\"", s);
+        fa_sandbox_no_memory(L, s);
     return p;
 }
 
@@ -57,7 +57,7 @@ static void read_tunable(lua_State *L, fa_family *f)
     for (size_t i = 0; i < t->n; i++) {
         int ok = 0;
         if (!values)
-            luaL_error(L, "no memory for the values of %s", name);
+            fa_sandbox_no_memory(L, name);
         lua_rawgeti(L, -1, (lua_Integer)i + 1);
         lua_Integer v = lua_tointegerx(L, -1, &ok);
         if (!ok || v < INT32_MIN || v > INT32_MAX)

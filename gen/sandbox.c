@@ -67,6 +67,19 @@ static fa_sandbox *of(lua_State *L)
     return ud;
 }
 
+fa_status fa_sandbox_reason(lua_State *L, fa_status st)
+{
+    of(L)->host_oom |= st == FA_NOMEM;
+    return st;
+}
+
+void fa_sandbox_no_memory(lua_State *L, const char *what)
+{
+    fa_sandbox_reason(L, FA_NOMEM);
+    luaL_error(L, "no memory for %s", what);
+    abort(); /* luaL_error does not return */
+}
+
 int fa_sandbox_nest(lua_State *L, int by)
 {
     return of(L)->depth += by;

@@ -29,6 +29,10 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
 void fa_sandbox_env(lua_State *L);
 /* Takes work off the steps that are left, as much as so many instructions; raises where a limit is reached. */
 void fa_sandbox_charge(lua_State *L, double work);
+/* The error that C raises next has this reason: FA_NOMEM becomes the run's status, any other is as none. Returns st. */
+fa_status fa_sandbox_reason(lua_State *L, fa_status st);
+/* Raises "no memory for <what>", for that reason. */
+_Noreturn void fa_sandbox_no_memory(lua_State *L, const char *what);
 /* How deep includes are, after `by` more: each run begins at 0, however the one before ended. */
 int fa_sandbox_nest(lua_State *L, int by);
 /* Pushes the chunk compiled from text with the environment at index env. Raises Lua's syntax error. */

@@ -53,7 +53,7 @@ static fa_point *append(lua_State *L, job *j, const fa_family *f, size_t listed)
         size_t cap = j->cap ? j->cap * 2 : 1024;
         fa_point *p = realloc(s->points, cap * sizeof *p);
         if (!p)
-            luaL_error(L, "no memory for %d configs", (int)cap);
+            fa_sandbox_no_memory(L, "the configs");
         s->points = p;
         j->cap = cap;
     }

@@ -194,7 +194,7 @@ static int put_line(lua_State *L)
     }
     fa_text_add(&o->text, "\n", 1);
     if (o->text.oom || o->lined.oom)
-        return luaL_error(L, "no memory for the text");
+        fa_sandbox_no_memory(L, "the text");
     if (o->text.n > OUTPUT_BYTES || o->lined.n > 4 * OUTPUT_BYTES)
         return luaL_error(L, "the text is longer than %d bytes", OUTPUT_BYTES);
     const char *s = o->text.s + start;
@@ -228,13 +228,13 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
     char chunk[64];
     luaL_checkstack(L, 8, NULL);
     env = lua_absindex(L, env);
-    if (fa_files_get(o->files, &index, name) != FA_OK)
+    if (fa_sandbox_reason(L, fa_files_get(o->files, &index, name)) != FA_OK)
         luaL_error(L, "%s", fa_last_error());
     fa_file *f = &o->files->file[index];
     if (fa_sandbox_nest(L, 0) >= DEPTH)
         luaL_error(L, "include \"%s\": more than %d deep", name, DEPTH);
     snprintf(chunk, sizeof chunk, "@templates/%s", f->name);
-    if (!lua && !f->code.s && fa_template_translate(&f->code, f, index) != FA_OK) {
+    if (!lua && !f->code.s && fa_sandbox_reason(L, fa_template_translate(&f->code, f, index)) != FA_OK) {
         fa_text_free(&f->code);
         lua_pushstring(L, fa_last_error());
         lua_error(L);

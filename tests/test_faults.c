@@ -220,3 +220,37 @@ Test(launch_faults, memory)
         fa_destroy(ctx);
     }
 }
+
+/* A kernel of the Hopper family is loaded from the disk: parsed, decoded, laid out in registers. By default allocations are sampled. */
+static void load_with_faults(fault_kind kind)
+{
+    fa_problem p;
+    fa_config k = test_config(HOPPER("br=128,schedule=1,bc=64,cluster=1,convert=1,o_path=2,grid=2"));
+    long trials = 0, n = 1;
+    const fa_plan *plan;
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,mask=causal,b=1,hq=2,hkv=1"), FA_OK, "%s", fa_last_error());
+    fa_context *ctx = test_hopper_context(NULL, below("loads"), 2); /* compiled, and what is allocated once per process is allocated now */
+    cr_assert_eq(fa_plan_make(ctx, &p, &k, "asked for", &plan), FA_OK, "%s", fa_last_error());
+    fa_destroy(ctx);
+    for (bool fired = true; fired; trials++, n += full() || n < 40 ? 1 : 1 + n / 4) {
+        const char *what = "";
+        long live = fault_live();
+        ctx = test_hopper_context(NULL, below("loads"), 2);
+        fault_arm(kind, n, ENOMEM);
+        fa_status st = fa_plan_make(ctx, &p, &k, "asked for", &plan);
+        fired = fault_disarm(&what);
+        cr_assert(st == FA_OK || (fired && st == FA_NOMEM), "%s %ld failed, and loading said %s: %s", what, n, fa_status_name(st), fa_last_error());
+        cr_assert_eq(fa_plan_make(ctx, &p, &k, "asked for", &plan), FA_OK, "after %s %ld: %s", what, n, fa_last_error());
+        fa_destroy(ctx);
+        cr_assert_eq(fault_live(), live, "%ld blocks are left after %s %ld", fault_live() - live, what, n);
+    }
+    cr_log_info("%ld of about %ld %s failed", trials - 1, n, kind == FAULT_ALLOC ? "allocations" : "reallocations");
+    cr_assert_gt(trials, 20);
+}
+Test(launch_faults, loading)
+{
+    if (!fault_allocates())
+        cr_skip_test("a sanitizer owns the allocator");
+    load_with_faults(FAULT_ALLOC);
+    load_with_faults(FAULT_GROW);
+}
