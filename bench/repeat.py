@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The same launch, many times: are O and LSE the same bits each time? A race or a missing wait shows as a difference sooner or later. Then
-a chain of launches, each with the O of the one before as its Q: does it end in the same bits when nobody waits between them?
+a chain of launches, each with the O of the one before as its Q: does it end in the same bits when nobody waits between them, and as a graph?
 
     python3 bench/repeat.py                                    20 random problems and configs, 200 launches of each
     python3 bench/repeat.py --family flash_fwd_wgmma --kernels 40 --seed 7
@@ -18,7 +18,7 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--kernels", type=int, default=20)
     p.add_argument("--repeats", type=int, default=200)
-    p.add_argument("--chains", type=int, default=10, help="chains of 16 launches (default 10)")
+    p.add_argument("--chains", type=int, default=10, help="chains of 16 launches, and as many replays of one as a graph (default 10)")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--family", help="only configs of this family (default: what fa_launch chooses for every third, else any that fits)")
     p.add_argument("--problem", action="append", default=[], help="instead of random ones")
@@ -56,15 +56,21 @@ def chain(fa, fagen, cell, plan, args, q, o, chains):
     back = type(args).from_buffer_copy(args)
     args.q.ptr, back.q.ptr, back.o.ptr = first.data_ptr(), other.data_ptr(), first.data_ptr()
 
-    def run(wait):
-        first.copy_(q)
+    def links(wait=False):
         for n in range(16):
             fa.launch(back if n % 2 else args, plan)
             if wait:
                 torch.cuda.synchronize()
+
+    def end(run, *more):
+        first.copy_(q)
+        run(*more)
         return first.view(torch.int16).clone()
-    whole = run(True)
-    return sum((run(False) != whole).any().item() for _ in range(chains))
+    whole = end(links, True)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        links()
+    return sum((end(links) != whole).any().item() + (end(graph.replay) != whole).any().item() for _ in range(chains))
 
 
 def repeat(fa, fagen, cell, config, repeats, chains):
