@@ -69,6 +69,7 @@ tune_on() {
 tune() {
     local gpus grid
     gpus=$(nvidia-smi -L | wc -l)
+    ((gpus > 0)) || { echo "nvidia-smi -L names no GPU: nothing is tuned" >&2; return 1; }
     mkdir -p "$out/tune"
     for grid in $1; do problems "$grid"; done | grep -Ev "${TUNE_SKIP:-^$}" > "$out/tune/cells"
     for ((i = 0; i < gpus; i++)); do tune_on "$i" "$gpus" "$2" < "$out/tune/cells" & done

@@ -493,9 +493,12 @@ class Twice(unittest.TestCase):
         with unittest.mock.patch.object(twice.subprocess, "run") as run:
             self.assertEqual(twice.race(["P"], {"P": "a"}, {"P": "a"}, {}), {"problems": []})
             run.assert_not_called()
-        rows = twice.verdicts({"problems": twice.raced_problems("P", [{"problem": "p", "variants": [
+            rows = twice.verdicts(twice.race(["P"], {"P": "a"}, {"P": "b"}, {}), {"P": "a"}, {"P": "b"}, {})
+            run.assert_called_once()
+        self.assertFalse(twice.holds(rows, 0), "a race that gave nothing")
+        rows = twice.verdicts({"problems": [twice.raced_problem("P", [{"problem": "p", "variants": [
             {"config": "a", "seconds": [2.0, 3.0, 9.0]}, {"config": "b", "seconds": [3.06, 1.0, 4.0]}, {"config": "c", "error": "x"},
-            {"config": "cudnn", "peer": True, "seconds": [1.0]}]}])}, {"P": "a"}, {"P": "b"}, {})
+            {"config": "cudnn", "peer": True, "seconds": [1.0]}]}])]}, {"P": "a"}, {"P": "b"}, {})
         self.assertAlmostEqual(rows[0]["apart"], 0.02)
 
 

@@ -8,6 +8,7 @@
 #include "cache/entry.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <fcntl.h>
@@ -324,13 +325,12 @@ static void each_state(before b, int prefix, bool honest, int *states, int *hits
 
 static void crash(before b)
 {
-    const char *full = getenv("FAGEN_TEST_FULL");
     int states = 0, hits = 0, lying = 0, lying_hits = 0;
     snprintf(root, sizeof root, "%s/root", scratch);
     make_before(b);
     if (!record())
         cr_skip_test("tracing is not allowed here");
-    split(full && full[0] == '1' ? 9 : 3);
+    split(full() ? 9 : 3);
     int write_at = -1, rename_at = -1;
     for (int i = 0; i < n_ops; i++) {
         fprintf(stderr, "  %s %s %s\n", kinds[ops[i].kind], ops[i].path, ops[i].to);

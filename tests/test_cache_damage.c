@@ -3,6 +3,7 @@
  * FAGEN_TEST_FULL=1: every bit of the file of an attention kernel, some two millions, instead of a small kernel's. */
 #include "gen/problem.h"
 #include "test_cache_fake.h"
+#include "test_full.h"
 #include <sys/wait.h>
 
 static void make(void)
@@ -234,9 +235,8 @@ static int flip_part(const char *path, fa_key k, size_t from, size_t to)
 
 Test(cache_damage, of_each_bit_of_a_real_kernel)
 {
-    const char *full = getenv("FAGEN_TEST_FULL");
     enum { PARTS = 2 };
-    fa_key k = real_entry(full && full[0] == '1');
+    fa_key k = real_entry(full());
     char path[600];
     snprintf(path, sizeof path, "%s", path_in("shared-root", k));
     struct stat st;

@@ -10,6 +10,7 @@
 #include "test_cache_entries.h"
 #include "test_cache_killer.h"
 #include "test_cache_scratch.h"
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <sys/mman.h>
@@ -351,8 +352,7 @@ enum { PUT, EVICT, APPEND, IMPORT, LOAD, SCENES };
 
 static uint64_t trials(void)
 {
-    const char *full = getenv("FAGEN_TEST_FULL");
-    return full && full[0] == '1' ? 1500 : 30;
+    return full() ? 1500 : 30;
 }
 
 static void begin(void)

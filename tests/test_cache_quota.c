@@ -2,6 +2,7 @@
 #include "cache/prune.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <sys/wait.h>
@@ -121,8 +122,7 @@ enum { READERS = 32, KEYS = 24 };
 /* Readers of a store from which entries are being evicted find whole entries or none. */
 Test(cache_quota, readers_under_eviction, .timeout = 1800)
 {
-    const char *full = getenv("FAGEN_TEST_FULL");
-    const int rounds = full && full[0] == '1' ? 100 : 1;
+    const int rounds = full() ? 100 : 1;
     const char *root = below("root");
     fa_store *s = fa_store_open(root, NULL, NULL);
     int stop[2];

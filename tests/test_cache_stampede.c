@@ -3,6 +3,7 @@
  *
  * FAGEN_TEST_FULL=1: 200 rounds instead of 2. */
 #include "test_cache_fake.h"
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <sched.h>
 #include <signal.h>
@@ -70,8 +71,7 @@ static int stampede(const char *root, int processes, int *compiled)
 
 static int rounds(void)
 {
-    const char *full = getenv("FAGEN_TEST_FULL");
-    return full && full[0] == '1' ? 200 : 2;
+    return full() ? 200 : 2;
 }
 
 Test(cache_stampede, each_key_is_compiled_once)

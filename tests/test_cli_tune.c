@@ -3,6 +3,7 @@
 #include "cache/record.h"
 #include "gen/text.h"
 #include "test_cli_run.h"
+#include "test_full.h"
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <errno.h>
@@ -241,7 +242,7 @@ static size_t records(void)
 Test(cli_tune, stopped_at_random_moments)
 {
     static const int signals[] = { SIGINT, SIGTERM, SIGKILL };
-    int rounds = getenv("FAGEN_TEST_FULL") ? 60 : 4;
+    int rounds = full() ? 60 : 4;
     unsigned seed = (unsigned)time(NULL);
     size_t known = 0;
     for (int i = 0; i < rounds; i++) {

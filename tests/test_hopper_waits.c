@@ -1,5 +1,5 @@
-/* Nobody waits for ever: kernels of flash_fwd_wgmma that begin a tile under the end of the one before, in which warpgroups let blocks of
- * keys pass, in turns and not, with few and many buffers. One SM does all tiles. What goes wrong here ends as a deadlock or as a wrong sum,
+/* Nobody waits for ever: kernels of flash_fwd_wgmma in which warpgroups let blocks of keys pass, while they begin a tile under the end of
+ * the one before, or store O first; in turns and not, with few and many buffers. One SM does all tiles. What goes wrong here ends as a deadlock or as a wrong sum,
  * and on a GPU as a launch that never ends.
  *
  *   FAGEN_TEST_FULL=1   every B_r, B_c and pair of stages, instead of those that are tight */
