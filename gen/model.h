@@ -79,6 +79,7 @@ int64_t fa_step_total(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int6
  * take. Returns 0 when they exceed 2^31 - 1. */
 int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count);
 /* Heads of one L2 section: as many KV heads (times the group where rows are not packed) as fit two thirds of the L2, less what makes
- * the sections equally wide. At least 1. */
-int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes);
+ * the sections equally wide. At least 1. seen: the keys of a head that one tile sees; where they are fewer than sk, as in a window, a
+ * head takes no more, and all heads together as many again as rows are at work on the chip. */
+int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes);
 #endif

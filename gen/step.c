@@ -23,10 +23,14 @@ int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count)
     return total * cluster <= INT32_MAX ? total * cluster : 0;
 }
 
-int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t l2_bytes)
+int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes)
 {
-    int64_t head = (int64_t)p->sk * (p->d + p->dv) * fa_dtype_bytes(p->dtype), all = (int64_t)p->b * p->hkv;
-    int64_t most = head > 0 ? l2_bytes / 3 * 2 / head : all, n;
+    int64_t key = (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype), all = (int64_t)p->b * p->hkv, keys = p->sk, room = 0, n;
+    if (key > 0)
+        room = l2_bytes / 3 * 2 / key;
+    if (seen < keys)
+        keys = seen, room -= at_work;
+    int64_t most = key > 0 && keys > 0 ? room / keys : all;
     most = most < all ? most : all;
     most = most > 1 ? most : 1;
     n = all > 0 ? (all + most - 1) / most : 1; /* sections; made as wide as each other: a narrow last one would leave SMs idle */

@@ -73,7 +73,8 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call
             p->hq, p->sq, p->sk, s->entry);
     p->tiles = row_tiles(s, p);
     p->total = (int32_t)total;
-    p->section = fa_step_section(s, &c->problem, ctx->device.arch.l2_bytes);
+    p->section = fa_step_section(s, &c->problem, (int64_t)p->diag_hi - p->diag_lo + s->br,
+                                 (int64_t)ctx->device.arch.sm_count * (s->per_sm > 1 ? s->per_sm : 1) * s->br, ctx->device.arch.l2_bytes);
     p->counter = 0;
     fa_status st = s->counter ? fa_counter_take(ctx, in->current, stream, &p->counter) : FA_OK;
     if (st == FA_OK && s->n_maps)

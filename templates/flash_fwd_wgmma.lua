@@ -23,12 +23,13 @@ local unusual = {
   { "schedule", function(c) return c.schedule > 1 end },
   { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
   { "grid", function(c) return c.grid == 0 end },
+  { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid > 0) end },
   { "sections", function(c) return c.sections ~= 1 end },
   { "cluster", function(c) return c.cluster ~= 1 or c.grid == 1 end },  -- clusters are persistent with grid 1 alone
   { "rescale", function(c) return c.rescale ~= 3 end },
   { "exp", function(c) return c.exp ~= 0 end },
   { "convert", function(c) return c.convert == 0 end },
-  { "o_path", function(c) return c.o_path == 1 end },
+  { "o_path", function(c) return c.o_path == 1 and c.q_bufs == 1 end },  -- the next Q waits for O
 }
 
 -- Of the first `last` at most one. Asked at each of them, for what it spares: most configs fail here.
@@ -84,6 +85,7 @@ return {
     { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory" },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { 2, 1, 0 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
+    { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
     { "rescale", { 3, 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units; 3 = as 2, seen after the scale" },
@@ -155,6 +157,7 @@ return {
       return false, "one warpgroup has nobody to take turns with"
     end, upto = "schedule" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
+    departures(11),
     { "convert", function(p, c, a)
       if c.convert == 1 then return true end
       if c.schedule == 2 then return false, "turns at the exponentials are for P that becomes 16-bit on the way" end
@@ -168,6 +171,10 @@ return {
       if c.q_bufs == 1 or c.grid > 0 then return true end
       return false, "a block with one tile has one Q"
     end, upto = "grid" },
+    { "ahead", function(p, c)
+      if c.ahead == 0 or c.grid > 0 and c.q_bufs == 2 then return true end
+      return false, "a tile begun under the end of another needs a second buffer of Q, and blocks with many tiles"
+    end, upto = "ahead" },
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
       if c.grid == 2 then return false, "the blocks of a cluster would draw different tiles" end
@@ -223,7 +230,7 @@ return {
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
     local tile = 3400 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
-    if c.o_path == 1 then tile = tile + 1500 elseif c.o_path == 2 then tile = tile - 200 end
+    if c.o_path == 1 then tile = tile + (c.q_bufs == 1 and 1500 or 0) elseif c.o_path == 2 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end

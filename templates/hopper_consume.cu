@@ -80,10 +80,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     store_rows(p, where, o, state, row + warp_row + g, t);
 //| elseif c.o_path == 1 then
     if (any_keys) {
-      store_tile(p, o_map, where, o, state, smem + (q.at * WGS + wg) * Q_TILE, row, wg);
+      const int place = (q.at + Q_BUFS - 1) % Q_BUFS;  // of the Q that was: q is one further
+      store_tile(p, o_map, where, o, state, smem + (place * WGS + wg) * Q_TILE, row, wg);
       tma_wait_read();
-      release(q_empty(smem, q.at, wg));
-      q.next();
+      release(q_empty(smem, place, wg));
     } else {  // a tile without keys never held a Q
       store_rows(p, where, o, state, row + warp_row + g, t);
     }
@@ -252,8 +252,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       }
 //| if c.o_path ~= 1 then
       release(q_empty(smem, q.at, wg));
-      q.next();
 //| end
+      q.next();
       mbarrier_wait(v_full(smem, v.at), v.parity);
 //| if ahead then
 //|   if p.mask == "none" then
@@ -301,11 +301,11 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   end
         wgmma_wait<1>(o);
         release_v();
+        store(o, state$(c.o_path == 1 and ", true" or ""));
 //|   if p.mask ~= "none" then
 #pragma unroll 1
         for (int i = 0; i < trailing + leading; i++) skip_v();
 //|   end
-        store(o, state);
         settle(0, q_full(smem, q.at, wg), q.parity);
         wgmma_wait<0>(s);
         release_k();

@@ -29,8 +29,8 @@ struct Ring {
 };
 
 // ---- which tiles this block does, in order, and what of each ----
-//| -- With two buffers of Q the first scores of a tile are issued beside the last P V of the tile before.
-//| ahead = c.grid > 0 and c.q_bufs == 2 and c.o_path ~= 1
+//| -- The first scores of a tile are issued beside the last P V of the tile before.
+//| ahead = c.ahead == 1
 //| -- Consumer warpgroups take turns: at the issue of products, or at the exponentials.
 //| issue_turns, exp_turns = c.schedule == 1, c.schedule == 2
 //| -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.

@@ -5,12 +5,12 @@
 
 #define CONFIG(br, schedule, bc, box, rest)                                                                                                \
     "flash_fwd_wgmma:ctas=1,feeder=40,br=" #br ",schedule=" #schedule ",bc=" #bc ",box=" #box "," rest
-#define USUAL "stages_k=2,stages_v=2,q_bufs=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0"
-#define EARLY "stages_k=2,stages_v=2,q_bufs=1,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0"
-#define AHEAD "stages_k=2,stages_v=2,q_bufs=2,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=2"
-#define AHEAD_EARLY "stages_k=2,stages_v=2,q_bufs=2,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0,grid=2"
-#define WITH(what) "stages_k=2,stages_v=2,q_bufs=1,sections=1,convert=0," what
-#define EARLY_WITH(what) "stages_k=2,stages_v=2,q_bufs=1,sections=1,convert=1," what
+#define USUAL "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0"
+#define EARLY "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0"
+#define AHEAD "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=2"
+#define AHEAD_EARLY "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0,grid=2"
+#define WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=0," what
+#define EARLY_WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=1," what
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0
@@ -32,8 +32,11 @@ const scene hopper_scenes[] = {
     { "ahead_left", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(256, 1, 48, 64, AHEAD), 400, 400, 10, 5, 0, 0, PLAIN },
     { "ahead_turns", "bf16,d=64,mask=causal,b=1,hq=4,hkv=4", CONFIG(256, 1, 48, 64, AHEAD), 520, 520, NONE, PLAIN },
     { "ahead_blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 300, 40, NONE, HIDDEN },
+    { "ahead_over_q", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
+      CONFIG(128, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=1,grid=2"), 500, 500, 40, 9, 0,
+      0, PLAIN },
     { "stages", "bf16,d=64,mask=none,b=1,hq=2,hkv=1",
-      CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 70, 340, NONE,
+      CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 70, 340, NONE,
       PLAIN },
     { "over_q", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=2,exp=0,o_path=1,grid=2")), 200, 150,
       NONE, PLAIN },
@@ -70,11 +73,11 @@ const scene hopper_scenes[] = {
     { "early", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, EARLY ",grid=0"), 70, 250, NONE, PLAIN },
     { "wide", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(64, 0, 160, 64, EARLY ",grid=0"), 70, 400, 150, 9, 0, 0, HIDDEN },
     { "sections", "bf16,d=64,mask=causal,b=1,hq=3,hkv=3",
-      CONFIG(64, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=1,sections=2,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 130, 130,
+      CONFIG(64, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=2,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 130, 130,
       NONE, PLAIN },
     { "ahead_beyond", "bf16,d=64,mask=causal,b=1,hq=4,hkv=1", CONFIG(128, 2, 48, 64, AHEAD_EARLY), 20, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
     { "ahead_long", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
-      "flash_fwd_wgmma:ctas=1,feeder=32,br=192,schedule=1,bc=48,box=64,stages_k=3,stages_v=3,q_bufs=2,sections=1,cluster=1,rescale=2,exp=0,"
+      "flash_fwd_wgmma:ctas=1,feeder=32,br=192,schedule=1,bc=48,box=64,stages_k=3,stages_v=3,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,"
       "convert=1,o_path=0,grid=2",
       400, 420, 60, 9, 0, 0, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
@@ -174,10 +177,11 @@ const mutation hopper_mutations[] = {
     { "the batch is not told", T, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },
     { "two buffers of Q, and the first is read", C, "const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;",
       "const u32 q_tile = smem + wg * Q_TILE;", 0, "two_q" },
-    { "Q's ring does not advance", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n",
-      "      release(q_empty(smem, q.at, wg));\n", 1, "two_q" },
-    { "Q is kept", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n", "      q.next();\n", 1, "dealt" },
-    { "Q is kept where O was", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n", "      q.next();\n", 0, "over_q" },
+    { "Q's ring does not advance", C, "      q.next();\n", "", 0, "two_q" },
+    { "Q is kept", C, "      release(q_empty(smem, q.at, wg));\n", "", 0, "dealt" },
+    { "Q is kept where O was", C, "      release(q_empty(smem, place, wg));\n", "", 0, "over_q" },
+    { "O takes the place of the next Q", C, "(q.at + Q_BUFS - 1) % Q_BUFS", "q.at", 0, "ahead_over_q" },
+    { "the place of O is free before O has left", C, "      tma_wait_read();\n      release(q_empty", "      release(q_empty", 0, "ahead_over_q" },
 
     /* a tile begun under the end of the one before */
     { "the tile at hand is taken for the next", T, "    after.slot.next();\n", "", 0, "two_q" },

@@ -197,7 +197,7 @@ static long launches(fa_context *ctx, const char *problem, const char *config, i
     return n - 1;
 }
 
-#define HOPPER(rest) "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,sections=1,rescale=2,exp=0," rest
+#define HOPPER(rest) "flash_fwd_wgmma:ctas=1,feeder=40,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,rescale=2,exp=0," rest
 TestSuite(launch_faults, .init = scratch_make, .fini = scratch_remove, .timeout = 1800);
 Test(launch_faults, memory)
 {

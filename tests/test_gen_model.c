@@ -234,12 +234,17 @@ Test(model, sections)
     fa_step s = { .br = 64 };
     fa_problem p = parse("bf16,d=128,b=4,hq=32,hkv=8,sq=8192");
     int64_t head = 8192 * 256 * 2; /* 4 MiB */
-    cr_expect_eq(fa_step_section(&s, &p, 3 * 4 * head), 8 * 4);
-    cr_expect_eq(fa_step_section(&s, &p, 3 * 6 * head), 11 * 4, "three of 12, 12 and 8 become three of 11, 11 and 10");
+    cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 3 * 4 * head), 8 * 4);
+    cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 3 * 6 * head), 11 * 4, "three of 12, 12 and 8 become three of 11, 11 and 10");
     s.pack = 1;
-    cr_expect_eq(fa_step_section(&s, &p, 3 * 4 * head), 8);
-    cr_expect_eq(fa_step_section(&s, &p, 0), 1);
-    cr_expect_eq(fa_step_section(&s, &p, INT64_MAX), 32, "no more than there are");
+    cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 3 * 4 * head), 8);
+    cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 0), 1);
+    cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, INT64_MAX), 32, "no more than there are");
+    int64_t key = 256 * 2;
+    cr_expect_eq(fa_step_section(&s, &p, 1000, 5000, 3 * 4 * head), 32, "a window: 64 Ki - 5000 keys at 1000 a head are 60 heads, of 32");
+    cr_expect_eq(fa_step_section(&s, &p, 1000, 5000, 3 * 5000 * key), 5, "5000 keys at 1000 a head");
+    cr_expect_eq(fa_step_section(&s, &p, 1000, 5000, 3 * 1000 * key), 1, "at least one");
+    cr_expect_eq(fa_step_section(&s, &p, 9000, 5000, 3 * 4 * head), 8, "a window beyond all keys is none");
 }
 
 /* A family with a simple work(): 128 x 64 blocks of scores. */

@@ -65,26 +65,27 @@ Test(hopper_waits, tiles_begun_early, .timeout = 3600)
         for (int br = full() ? 64 : 192; br <= 256; br += 64)
             for (int schedule = 0; schedule < (br > 64 ? 3 : 1); schedule++)
                 for (size_t s = 0; s < (full() ? sizeof stages / sizeof *stages : 2); s++)
-                    for (int bc = 48; bc <= (full() ? 128 : 64); bc += 16) {
+                    for (int i = 0, bcs = full() ? 6 : 2; i < bcs * (full() ? 3 : 1); i++) {
+                        int bc = 48 + 16 * (i % bcs), o_path = full() ? i / bcs : (int)kernels % 3;
                         char config[256];
                         snprintf(config, sizeof config,
-                                 "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=2,q_bufs=2,"
-                                 "box=16,br=%d,bc=%d,schedule=%d,stages_k=%d,stages_v=%d",
-                                 br, bc, schedule, stages[s][0], stages[s][1]);
+                                 "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,q_bufs=2,ahead=1,"
+                                 "box=16,o_path=%d,br=%d,bc=%d,schedule=%d,stages_k=%d,stages_v=%d",
+                                 o_path, br, bc, schedule, stages[s][0], stages[s][1]);
                         if (!fits(ctx, mask ? "window" : "causal", config))
                             continue;
                         cases += run(ctx, mask ? "window" : "causal", config);
                         kernels++;
                     }
     printf("%zu kernels, %zu cases\n", kernels, cases);
-    cr_expect_geq(kernels, full() ? 200 : 48);
+    cr_expect_geq(kernels, full() ? 600 : 48);
     fa_destroy(ctx);
 }
 
 /* In a window, without turns, O leaves before a warpgroup lets the blocks pass that only others see. */
 Test(hopper_waits, o_leaves_before_blocks_pass, .timeout = 3600)
 {
-    static const char *const ways[] = { "q_bufs=1,o_path=0", "q_bufs=1,o_path=2", "q_bufs=2,o_path=1" };
+    static const char *const ways[] = { "q_bufs=1,o_path=0", "q_bufs=1,o_path=2", "q_bufs=1,o_path=1", "q_bufs=2,o_path=1" };
     size_t kernels = 0, cases = 0;
     fa_context *ctx = test_hopper_context(NULL, NULL, 1);
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
@@ -93,7 +94,7 @@ Test(hopper_waits, o_leaves_before_blocks_pass, .timeout = 3600)
                 for (int bc = full() ? 48 : 64; bc <= (full() ? 128 : 64); bc += 16) {
                     char config[256];
                     snprintf(config, sizeof config,
-                             "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,schedule=0,box=16,%s,"
+                             "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,ahead=0,schedule=0,box=16,%s,"
                              "br=%d,bc=%d,stages_k=%d,stages_v=%d",
                              ways[way], br, bc, stages[s][0], stages[s][1]);
                     if (!fits(ctx, "window", config))

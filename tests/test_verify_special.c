@@ -16,12 +16,12 @@ static const kind kinds[] = {
     { "tf32", "flash_fwd_mma:br=32,bc=16,warps=1,stages_k=1,stages_v=2,order=0,q_regs=0,pack=0,lag=0,ctas=1",
       "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=2,stages_v=2,order=1,q_regs=1,pack=0,lag=8,ctas=1", 0 },
     { "fp32", "flash_fwd_ffma:br=16,bc=32,warps=2,pack=0", "flash_fwd_ffma:br=64,bc=64,warps=4,pack=0", 0 },
-    { "bf16", WGMMA(64, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=0,convert=1,grid=0"),
-      WGMMA(128, 64, "rescale=2,box=32,stages_k=3,stages_v=3,q_bufs=2,schedule=2,convert=1,grid=2"), 1 },
-    { "fp16", WGMMA(64, 80, "rescale=2,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=0,convert=0,grid=2"),
-      WGMMA(192, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=1,convert=0,grid=0"), 1 },
-    { "bf16", WGMMA(128, 48, "rescale=3,box=64,stages_k=2,stages_v=2,q_bufs=1,schedule=0,convert=1,grid=2"),
-      WGMMA(128, 48, "rescale=3,box=32,stages_k=2,stages_v=2,q_bufs=1,schedule=2,convert=1,grid=0"), 1 },
+    { "bf16", WGMMA(64, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=0"),
+      WGMMA(128, 64, "rescale=2,box=32,stages_k=3,stages_v=3,q_bufs=2,ahead=1,schedule=2,convert=1,grid=2"), 1 },
+    { "fp16", WGMMA(64, 80, "rescale=2,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=0,grid=2"),
+      WGMMA(192, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=1,convert=0,grid=0"), 1 },
+    { "bf16", WGMMA(128, 48, "rescale=3,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2"),
+      WGMMA(128, 48, "rescale=3,box=32,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=2,convert=1,grid=0"), 1 },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -167,7 +167,7 @@ Test(verify_special, long_sequences, .timeout = 300)
         test_output r =
             test_run(ctx[0], &c, "flash_fwd_mma:br=128,bc=16,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1");
         test_drop(&r);
-        r = test_run(ctx[1], &c, WGMMA(128, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,schedule=2,convert=1,grid=2"));
+        r = test_run(ctx[1], &c, WGMMA(128, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=2,convert=1,grid=2"));
         test_drop(&r);
     }
     close_contexts(ctx);
