@@ -230,7 +230,7 @@ return {
     -- O's way out, and the first copies of a tile where no others are under way. Two blocks of an SM cover that for each other, persistent
     -- or not.
     local tile = 3400 * c.br * p.dv // 16384 + (c.grid == 0 and 3900 or c.ctas > 1 and 2700 or 700)
-    if c.o_path == 1 then tile = tile + (c.q_bufs == 1 and 1500 or 0) elseif c.o_path == 2 then tile = tile - 200 end
+    if c.o_path == 1 and c.q_bufs == 1 then tile = tile + 1500 elseif c.o_path > 0 then tile = tile - 200 end
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end

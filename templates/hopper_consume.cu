@@ -67,6 +67,17 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
   Tiles tiles;
   Place where;
+//| if c.o_path == 1 then
+  // O leaves from the place of its Q, when q is one further. A second Q lets it take its time: the place is owed until the next tile is under way.
+  auto q_before = [&] { return (q.at + Q_BUFS - 1) % Q_BUFS; };
+  auto free_place = [&] {
+    tma_wait_read();
+    release(q_empty(smem, q_before(), wg));
+  };
+//|   if c.q_bufs == 2 then
+  bool owed = false;  // by every tile that saw keys to the next one
+//|   end
+//| end
   // The end of a tile.
 //| if c.o_path == 1 then
   auto store = [&](const float (&o)[NO], const RowState (&state)[2], bool any_keys) {
@@ -80,10 +91,12 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     store_rows(p, where, o, state, row + warp_row + g, t);
 //| elseif c.o_path == 1 then
     if (any_keys) {
-      const int place = (q.at + Q_BUFS - 1) % Q_BUFS;  // of the Q that was: q is one further
-      store_tile(p, o_map, where, o, state, smem + (place * WGS + wg) * Q_TILE, row, wg);
-      tma_wait_read();
-      release(q_empty(smem, place, wg));
+      store_tile(p, o_map, where, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
+//|   if c.q_bufs == 1 then
+      free_place();
+//|   else
+      owed = true;
+//|   end
     } else {  // a tile without keys never held a Q
       store_rows(p, where, o, state, row + warp_row + g, t);
     }
@@ -216,6 +229,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       first_softmax(s, state, p.scale_log2);
       to_operand(a, s);
 //| end
+//| if c.o_path == 1 and c.q_bufs == 2 then
+      if (owed) free_place();
+//| end
 
       // S of the next block and P V of this one are issued side by side; the $(early and "maxima are" or "softmax is") found under the second.
       for (; block > work.last; block--) {
@@ -336,7 +352,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     for (; trailing > 0; trailing--) skip_k(), skip_v();
 //| end
   }
-//| if c.o_path == 2 then
+//| if c.o_path > 0 then
   tma_wait_read();
 //| end
 }
