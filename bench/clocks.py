@@ -61,7 +61,7 @@ def place(text, part):
 
 def instrument(text, block):
     """The kernel's text with a writer at every point."""
-    more = [("#// Issues S = Q K^T.\n", WRITER), ("#  Tiles tiles;\n  Place where;\n  // The end of a tile.\n", OPEN)]
+    more = [("#// Issues S = Q K^T.\n", WRITER), ("#  Tiles tiles;\n  Place where;\n//| if c.o_path == 1 then\n", OPEN)]
     more = [(place(text, part), what.replace("POINTS_MOST", str(POINTS_MOST)).replace("BLOCK", str(block))) for part, what in more]
     more += [(place(text, part), f"point(trace, {i});\n") for i, (_, part) in enumerate(POINTS)]
     for at, what in sorted(more, reverse=True):

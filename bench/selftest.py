@@ -489,11 +489,20 @@ class Twice(unittest.TestCase):
                               {"problem": "R", "source": "measured", "winner": None}]}
         self.assertEqual(twice.winners(found), {"P": "a"})
 
+    def test_devices_share_the_work(self):
+        used = twice.on_each(["0", "1"], lambda item, device: (item, device), range(20))
+        self.assertEqual([item for item, _ in used], list(range(20)))
+        self.assertLessEqual({device for _, device in used}, {"0", "1"})
+        self.assertEqual(twice.on_each([], lambda item, device: (item, device), "ab"), [("a", None), ("b", None)])
+        with unittest.mock.patch.object(twice.subprocess, "run") as run:
+            twice.race(["P"], ({"P": "a"}, {"P": "b"}), ["7"])
+            self.assertEqual(run.call_args.kwargs["env"]["CUDA_VISIBLE_DEVICES"], "7")
+
     def test_a_race_is_of_winners_that_differ(self):
         with unittest.mock.patch.object(twice.subprocess, "run") as run:
-            self.assertEqual(twice.race(["P"], {"P": "a"}, {"P": "a"}, {}), {"problems": []})
+            self.assertEqual(twice.race(["P"], ({"P": "a"}, {"P": "a"}, {})), {"problems": []})
             run.assert_not_called()
-            rows = twice.verdicts(twice.race(["P"], {"P": "a"}, {"P": "b"}, {}), {"P": "a"}, {"P": "b"}, {})
+            rows = twice.verdicts(twice.race(["P"], ({"P": "a"}, {"P": "b"}, {})), {"P": "a"}, {"P": "b"}, {})
             run.assert_called_once()
         self.assertFalse(twice.holds(rows, 0), "a race that gave nothing")
         rows = twice.verdicts({"problems": [twice.raced_problem("P", [{"problem": "p", "variants": [

@@ -36,22 +36,25 @@ def tune(cache, words):
     return document
 
 
-def tune_each(cache, lists, devices):
-    """One tuning per list of words, on each device one at a time."""
-    if not devices:
-        return [tune(cache, w) for w in lists]
+def on_each(devices, work, items):
+    """[work(item, device), ...], on each device one at a time; where none is named one after the other, with None for the device."""
     free = queue.SimpleQueue()
-    for d in devices:
+    for d in devices or [None]:
         free.put(d)
 
-    def one(words):
+    def one(item):
         device = free.get()
         try:
-            return tune(cache, [*words, "--device", f"cuda:{device}"])
+            return work(item, device)
         finally:
             free.put(device)
-    with ThreadPoolExecutor(len(devices)) as pool:
-        return list(pool.map(one, lists))
+    with ThreadPoolExecutor(len(devices) or 1) as pool:
+        return list(pool.map(one, items))
+
+
+def tune_each(cache, lists, devices):
+    """One tuning per list of words."""
+    return on_each(devices, lambda words, device: tune(cache, words if device is None else [*words, "--device", f"cuda:{device}"]), lists)
 
 
 def winners(document):
@@ -67,22 +70,22 @@ def share_kernels(source, to):
         shutil.copytree(kernels, os.path.join(to, "v1", "kernels"), dirs_exist_ok=True)
 
 
-def race(texts, *tunings):
+def race(texts, tunings, devices=()):
     """What variants.py measures of the winners of these problems, as a document of fagen tune; a problem with one winner needs none."""
-    here, problems = os.path.dirname(os.path.abspath(__file__)), []
-    for text in texts:
-        configs = list(dict.fromkeys(t[text] for t in tunings if text in t))
-        if len(configs) < 2:
-            continue
+    here = os.path.dirname(os.path.abspath(__file__))
+    meeting = {text: list(dict.fromkeys(t[text] for t in tunings if text in t)) for text in texts}
+
+    def one(text, device):
+        only = {} if device is None else {"CUDA_VISIBLE_DEVICES": device}
         with tempfile.NamedTemporaryFile(suffix=".json") as f:
-            subprocess.run([sys.executable, os.path.join(here, "variants.py"), "--problem", text, "--rounds", "25", "--rows", "3", "--json", f.name, *configs],
-                           stdout=sys.stderr, check=False)
+            subprocess.run([sys.executable, os.path.join(here, "variants.py"), "--problem", text, "--rounds", "25", "--rows", "3", "--json", f.name,
+                            *meeting[text]], env={**os.environ, **only}, stdout=sys.stderr, check=False)
             try:
                 results = json.load(f)
             except ValueError:  # it ended without any
                 results = []
-        problems.append(raced_problem(text, results))
-    return {"problems": problems}
+        return raced_problem(text, results)
+    return {"problems": on_each(devices, one, [text for text in texts if len(meeting[text]) > 1])}
 
 
 def raced_problem(text, results):
@@ -158,7 +161,7 @@ def parse(argv=None):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--grid", default="default", help="of fagen tune (default: default)")
     p.add_argument("--problem", action="append", default=[], help="instead of a grid; repeat for more")
-    p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all; of a list, as 0,1, each also takes its part of the thorough searches")
+    p.add_argument("--devices", help="of fagen tune: GPUs that share the grid, or all; of a list, as 0,1, each also takes its part of the thorough searches and of the race")
     p.add_argument("--exhaustive", type=int, default=0, metavar="N", help="problems, spread over the grid, that are also searched thoroughly")
     p.add_argument("--limit", type=int, default=400, help="configs of that, best by the model first (default 400; 0 = all)")
     p.add_argument("--race", choices=("all", "far", "none"), default="all", help="the winners that meet: all, those that seem far apart over the same default, none")
@@ -201,7 +204,7 @@ def main():
     thorough, e, searched = done("thorough", [["--problem", t, *more] for t in some], [a], numbers) if some else ({}, None, {})
     rows = verdicts(unraced(once, again, searched), first, second, thorough)
     texts = [r["problem"] for r in rows if o.race == "all" or o.race == "far" and is_far(r)]
-    met = {r["problem"]: r for r in verdicts(race(texts, first, second, thorough), first, second, thorough)}
+    met = {r["problem"]: r for r in verdicts(race(texts, (first, second, thorough), numbers), first, second, thorough)}
     rows = [met.get(r["problem"], r) for r in rows]
     print(table(rows))
     if o.json:

@@ -57,10 +57,11 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
     const Work work = tiles.work(p, smem, 0);
     tiles.done(smem, false);
     if (work.fed_hi < work.fed_lo) continue;
-//| if p.mask == "none" then
+//| if p.mask == "none" or exp_turns then
     for (int wg = 0; wg < WGS; wg++) {
 //| else
-    // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before.
+    // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the exponentials
+    // begin with the first rows.
     for (int wg = WGS - 1; wg >= 0; wg--) {
 //| end
       mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
