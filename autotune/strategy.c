@@ -8,7 +8,7 @@
 #define LEVEL 1.002     /* what is as fast as the best, as far as a round tells */
 #define BATCH 24        /* configs between two looks: a round each time, and a compiler for each core */
 #define KIN 128         /* neighbours of one config: more than there are */
-#define STEPS 32        /* neighbours of the best that come on top of what is given by the corrected model */
+#define STEPS 16        /* neighbours of the best that come on top of what is given by the corrected model */
 
 /* The listed by rank. */
 static size_t by_rank(fa_hunt *h, size_t *out, size_t most)

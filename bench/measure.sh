@@ -6,7 +6,8 @@
 #   verify bits sanitize   random problems against the oracle; against the simulator, bit for bit; under compute-sanitizer
 #   repeat                 REPEATS (200) launches of REPEAT_KERNELS (20) random kernels give the same bits; REPEAT_FAMILY
 #   race                   configs of RACE_GRIDS (main) raced in one process: the RACE_TOP (48) that the model ranks first of RACE_FAMILY,
-#                          and those of the file RACE_CONFIGS; leaves rows for runtime/defaults.inc
+#                          and those of the file RACE_CONFIGS, and what is chosen with all values of RACE_VARY; leaves rows for
+#                          runtime/defaults.inc
 #   tune hopper            fagen tune over TUNE_GRIDS (main) without the cells that TUNE_SKIP (a regular expression) finds, TUNE_LIMIT (96)
 #                          candidates, TUNE_BUDGET (20s) per cell, TUNE_SECONDS (540) in all, TUNE_FAMILY; hopper: the family flash_fwd_wgmma;
 #                          the GPUs of the machine share the cells
@@ -109,7 +110,8 @@ if has race; then
     for grid in ${RACE_GRIDS:-main}; do
         section "race: configs of the grid $grid"
         limited "${RACE_SECONDS:-540}" python3 variants.py --grid "$grid" --top "${RACE_TOP:-48}" --chosen --rows 4 \
-            --json "$out/race-$grid.json" ${RACE_FAMILY:+--family "$RACE_FAMILY"} ${RACE_CONFIGS:+--file "$RACE_CONFIGS"} ${RACE_PEER:+--peer "$RACE_PEER"}
+            --json "$out/race-$grid.json" ${RACE_FAMILY:+--family "$RACE_FAMILY"} ${RACE_CONFIGS:+--file "$RACE_CONFIGS"} ${RACE_PEER:+--peer "$RACE_PEER"} \
+            ${RACE_VARY:+--vary "$RACE_VARY"}
         [[ ! -s $out/race-$grid.json ]] || python3 winners.py "$out/race-$grid.json" > "$out/winners-$grid.inc"
     done
 fi

@@ -204,6 +204,10 @@ class Variants(unittest.TestCase):
         self.assertEqual(variants.expand("f:a=1|2,b=3,c=4|5"), ["f:a=1,b=3,c=4", "f:a=1,b=3,c=5", "f:a=2,b=3,c=4", "f:a=2,b=3,c=5"])
         self.assertEqual(variants.expand("f"), ["f"])
 
+    def test_the_chosen_is_varied(self):
+        self.assertEqual(variants.varied("f:a=1,b=2,c=3", "b=2|5,a=1|4"), ["f:a=1,b=2,c=3", "f:a=4,b=2,c=3", "f:a=1,b=5,c=3", "f:a=4,b=5,c=3"])
+        self.assertEqual(variants.varied("f:a=1", "x=1|2"), ["f:a=1"], "of another family")
+
     def test_parts_and_neighbours(self):
         self.assertTrue(variants.is_part("f:a=1", "f:a=1,b=2"))
         self.assertFalse(variants.is_part("f:a=1", "f:a=12,b=2"))

@@ -34,6 +34,7 @@ def parse(argv=None):
     p.add_argument("--family", help="of --top")
     p.add_argument("--around", type=int, default=0, help="also what differs from a given config in up to this many tunables")
     p.add_argument("--chosen", action="store_true", help="also what fa_launch chooses")
+    p.add_argument("--vary", metavar="CHOICES", help="also that with all of these values that fit, as 'q_bufs=1|2,ahead=0|1,o_path=0|1|2'; needs --chosen")
     p.add_argument("--peer", help="also these peers, as cudnn,fa3")
     p.add_argument("--rounds", type=int, default=9, help="of the configs that are left at the end (default 9)")
     p.add_argument("--sample", type=float, default=1e-3, help="seconds of launches per sample (default 0.001)")
@@ -58,6 +59,8 @@ def parse(argv=None):
         with (sys.stdin if o.file == "-" else open(o.file)) as f:
             texts += [line.split("#")[0].strip() for line in f]
     o.configs = list(dict.fromkeys(c for t in texts if t for c in expand(t)))
+    if o.vary and not o.chosen:
+        p.error(f"--vary is {o.vary!r} without --chosen; accepted: both")
     if not o.cells or not (o.configs or o.top or o.chosen):
         p.error("nothing to race; accepted: at least one --problem or --grid, and configs, --file, --top or --chosen")
     return o
@@ -77,6 +80,16 @@ def tunables(config):
     """(family, {name: value})"""
     family, _, rest = config.partition(":")
     return family, dict(w.partition("=")[::2] for w in rest.split(",") if w)
+
+
+def varied(config, choices):
+    """The configs that differ from this one in values of these choices alone, itself included; tunables that it has not are left out."""
+    family, own = tunables(config)
+    out = []
+    for text in expand("f:" + choices):
+        some = {n: v for n, v in tunables(text)[1].items() if n in own}
+        out.append(family + ":" + ",".join(f"{n}={v}" for n, v in {**own, **some}.items()))
+    return list(dict.fromkeys([config, *out]))
 
 
 def is_part(text, config):
@@ -180,7 +193,7 @@ class Parent:
         """Runs one worker to its end; why it ended."""
         left = [c for c in self.o.cells if c.problem() not in self.done]
         job = {"cells": [c.dict() for c in left], "configs": self.o.configs, "dead": self.dead, "top": self.o.top,
-               "around": self.o.around, "family": self.o.family, "chosen": self.o.chosen, "peers": self.o.peer.split(",") if self.o.peer else [],
+               "around": self.o.around, "family": self.o.family, "chosen": self.o.chosen, "vary": self.o.vary, "peers": self.o.peer.split(",") if self.o.peer else [],
                "rounds": self.o.rounds, "sample": self.o.sample, "keep": self.o.keep, "threads": self.o.threads}
         self.at = self.why = None
         child = subprocess.Popen(self.worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)

@@ -56,7 +56,13 @@ class Worker:
             for config in fitting(self.job["family"])[:self.job["top"]]:
                 add(config)
         if self.job["chosen"]:
-            add(self.fagen.explained(self.fa.explain(problem=p))["config"], chosen=True)
+            chosen = self.fagen.explained(self.fa.explain(problem=p))["config"]
+            add(chosen, chosen=True)
+            for config in variants.varied(chosen, self.job["vary"])[1:] if self.job["vary"] else ():
+                try:
+                    add(self.fa.pick(p, config))
+                except self.fagen.Error:  # it breaks a rule
+                    pass
         for config, why in self.job["dead"].get(cell.problem(), {}).items():
             if config in out:
                 out[config]["why"] = why
