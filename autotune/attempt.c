@@ -17,11 +17,12 @@ void fa_attempt_note(fa_searching *s, fa_candidate *c)
     fa_tuning *t = s->t;
     bool ran = c->outcome == FA_RAN;
     if (ran) {
+        c->level = c->resumed ? c->seconds : c->seconds * s->slower;
         c->tflops = c->seconds > 0 ? s->flops / c->seconds * 1e-12 : 0;
-        if (!t->winner || c->seconds < t->winner->seconds)
+        if (!t->winner || (!t->winner->placed && c->level < t->winner->level)) /* who did not meet is not held against who did */
             t->winner = c;
     }
-    fa_hunt_tell(&s->hunt, c->at, ran ? c->seconds : 0);
+    fa_hunt_tell(&s->hunt, c->at, ran ? c->level : 0);
     if (!c->resumed)
         fa_journal_note(&s->journal, c);
 }
@@ -67,7 +68,7 @@ static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
         return fa_attempt_failed(s, c, st);
     t->counts.verified++;
     fa_searching_tell(s, "time", c, done);
-    st = fa_lab_first(s->lab, c, s->hunt.strategy->samples, t->winner ? FA_CONTEST_FIRST * t->winner->seconds : 0);
+    st = fa_lab_first(s->lab, c, s->hunt.strategy->samples, t->winner ? FA_CONTEST_FIRST * t->winner->level / s->slower : 0);
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.timed++;

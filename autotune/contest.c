@@ -18,7 +18,7 @@ static bool stopped(fa_contest *c)
 static int faster(const void *a, const void *b)
 {
     const fa_candidate *x = *(fa_candidate *const *)a, *y = *(fa_candidate *const *)b;
-    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+    return (x->level > y->level) - (x->level < y->level);
 }
 
 /* Sorts, and keeps those within `times` the best. */
@@ -27,7 +27,7 @@ static size_t keep(fa_candidate **e, size_t n, double times)
     size_t left = 0;
     if (n > 1)
         qsort(e, n, sizeof *e, faster);
-    while (left < n && e[left]->seconds <= times * e[0]->seconds)
+    while (left < n && e[left]->level <= times * e[0]->level)
         left++;
     return left;
 }
@@ -181,7 +181,7 @@ static fa_candidate *decide(finals *f, const fa_span *span)
         double factor = k == f->leader || ties(f, k) ? 1 : fmax(1, to_leader(f, k).mean);
         fa_lab_sum_up(f->e[k], span);
         double scale = f->e[k]->seconds > 0 ? least * factor / f->e[k]->seconds : 1;
-        f->e[k]->seconds = least * factor; /* to the bit: a tie is on record as one */
+        f->e[k]->seconds = f->e[k]->level = least * factor; /* to the bit: a tie is on record as one */
         f->e[k]->low *= scale;
         f->e[k]->high *= scale;
     }

@@ -22,7 +22,7 @@ typedef struct fa_contest {
     fa_candidate *guest;               /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
 } fa_contest;
 
-/* One more round among those of the n entrants that are within `times` the fastest of them, FA_CONTEST_FIELD at most: n samples of each in
+/* One more round among those of the n entrants that are within `times` the fastest of them by level, FA_CONTEST_FIELD at most: n samples of each in
  * turns, which replace their old ones. Entrants are sorted by what they now take; *left: how many met. Taken again where the clock moved. */
 fa_status fa_contest_round(fa_contest *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 

@@ -122,7 +122,7 @@ fa_status fa_lab_sample(fa_lab *lab, fa_candidate *c, bool warm)
 
 void fa_lab_sum_up(fa_candidate *c, const fa_span *s)
 {
-    c->seconds = fa_samples_median(&c->samples);
+    c->seconds = c->level = fa_samples_median(&c->samples);
     c->spread = fa_samples_spread(&c->samples);
     c->count = c->samples.n;
     fa_samples_interval(&c->samples, &c->low, &c->high);

@@ -1,6 +1,7 @@
 /* rounds: the candidates of a search among each other. */
 #include "gen/error.h"
 #include "searching.h"
+#include <math.h>
 #include <stdlib.h>
 
 #define MEET_AGAIN 1.1 /* candidates known from records are timed again when they are within this of the best */
@@ -16,19 +17,25 @@ static bool load(const fa_searching *s, fa_candidate *c)
 static int faster(const void *a, const void *b)
 {
     const fa_candidate *x = *(fa_candidate *const *)a, *y = *(fa_candidate *const *)b;
-    return x->seconds < y->seconds ? -1 : x->seconds > y->seconds;
+    return (x->level > y->level) - (x->level < y->level);
 }
 
-/* Those that ran, may be loaded and lie between two candidates of the search; sorted. *fresh: how many of them this search timed. */
+/* Those that ran, may be loaded and lie between two candidates of the search, within `times` the best of them; sorted. *fresh: how many of
+ * them this search timed. */
 static size_t entrants(fa_searching *s, size_t from, size_t to, double times, fa_candidate **e, size_t *fresh)
 {
     fa_tuning *t = s->t;
     size_t n = 0;
+    double best = INFINITY;
+    for (size_t i = from; i < to; i++) {
+        const fa_candidate *c = &t->candidate[i];
+        if (c->decided && c->outcome == FA_RAN && c->verified)
+            best = fmin(best, c->level);
+    }
     for (size_t i = from; i < to; i++) {
         fa_candidate *c = &t->candidate[i];
-        if (!c->decided || c->outcome != FA_RAN || !c->verified ||
-            (c != s->contest.guest && c->seconds > times * t->winner->seconds) ||
-            (c->resumed && ((c != s->contest.guest && c->seconds > MEET_AGAIN * t->winner->seconds) || !load(s, c))))
+        if (!c->decided || c->outcome != FA_RAN || !c->verified || (c != s->contest.guest && c->level > times * best) ||
+            (c->resumed && ((c != s->contest.guest && c->level > MEET_AGAIN * best) || !load(s, c))))
             continue;
         *fresh += !c->resumed;
         e[n++] = c;
@@ -44,40 +51,52 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* By how much those that met are slower than before, since the chip is warm now: the median. 1 where nobody did. */
-static double drift(fa_candidate **e, const double *before, size_t n)
+/* Of those that just met and whose levels were placed before, or were not: by how much they are slower now, the median; `none` where there
+ * are none. */
+static double drift(fa_candidate **e, const double *before, size_t n, bool placed, double none)
 {
     double ratio[FA_CONTEST_FIELD];
     size_t m = 0;
     for (size_t i = 0; i < n && m < FA_CONTEST_FIELD; i++)
-        if (before[i] > 0 && e[i]->seconds > 0)
+        if (e[i]->placed == placed && before[i] > 0 && e[i]->seconds > 0)
             ratio[m++] = e[i]->seconds / before[i];
     if (m)
         qsort(ratio, m, sizeof *ratio, ascending);
-    return m ? ratio[m / 2] : 1;
+    return m ? ratio[m / 2] : none;
 }
 
-/* The strategy hears the new times, and of all others what they would be now; the best so far is the best that met. */
+static bool among(const fa_candidate *c, fa_candidate **e, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (e[i] == c)
+            return true;
+    return false;
+}
+
+/* Those that just met have their times; all others what they would be now, as far as those that met tell; the strategy hears it. The best so far
+ * is the best that met. */
 static void hear(fa_searching *s, fa_candidate **e, size_t n)
 {
     fa_tuning *t = s->t;
     double before[FA_CONTEST_FIELD] = { 0 };
     for (size_t i = 0; i < n && i < FA_CONTEST_FIELD; i++)
         before[i] = fa_hunt_heard(&s->hunt, e[i]->at);
-    double now = drift(e, before, n < FA_CONTEST_FIELD ? n : FA_CONTEST_FIELD);
+    double since = drift(e, before, n, true, 1), since_first = drift(e, before, n, false, since);
+    s->slower *= since_first;
     for (size_t i = 0; i < t->n; i++) {
-        const fa_candidate *c = &t->candidate[i];
-        double heard = c->decided && c->outcome == FA_RAN ? fa_hunt_heard(&s->hunt, c->at) : 0;
-        if (heard > 0)
-            fa_hunt_tell(&s->hunt, c->at, heard * now);
+        fa_candidate *c = &t->candidate[i];
+        if (!c->decided || c->outcome != FA_RAN)
+            continue;
+        if (!among(c, e, n))
+            c->level *= c->placed ? since : since_first;
+        c->placed = true;
+        fa_hunt_tell(&s->hunt, c->at, c->level);
     }
     for (size_t i = 0; i < n; i++) {
         e[i]->tflops = e[i]->seconds > 0 ? s->flops / e[i]->seconds * 1e-12 : 0;
-        fa_hunt_tell(&s->hunt, e[i]->at, e[i]->seconds);
-    }
-    for (size_t i = 0; i < n; i++)
-        if (e[i]->outcome == FA_RAN && e[i]->met && (i == 0 || e[i]->seconds < t->winner->seconds))
+        if (e[i]->outcome == FA_RAN && e[i]->met && (i == 0 || e[i]->level < t->winner->level))
             t->winner = e[i];
+    }
 }
 
 /* A failure among the fastest is on record too, or a second run would meet it again. */
@@ -93,7 +112,7 @@ static fa_status ended(fa_searching *s, fa_status st)
     s->t->counts.failed++;
     for (size_t i = 0; i < s->t->n; i++) {
         fa_candidate *k = &s->t->candidate[i];
-        if (k->decided && k->outcome == FA_RAN && (!s->t->winner || k->seconds < s->t->winner->seconds))
+        if (k->decided && k->outcome == FA_RAN && (!s->t->winner || k->level < s->t->winner->level))
             s->t->winner = k;
     }
     return st;
@@ -108,6 +127,9 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
     if (!e)
         return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
     n = t->winner ? entrants(s, 0, from, FA_CONTEST_SECOND, e, &old) : 0;
+    for (size_t i = OLD_FEW; i < n; i++)
+        if (e[i] == s->contest.guest)
+            e[OLD_FEW - 1] = e[i];
     n = n < OLD_FEW ? n : OLD_FEW;
     n += t->winner ? entrants(s, from, t->n, from ? FA_CONTEST_SECOND : FA_CONTEST_FIRST, e + n, &fresh) : 0;
     if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_lab(s)) == FA_OK) {

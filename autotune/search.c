@@ -178,7 +178,7 @@ static fa_candidate *fastest(fa_tuning *t)
 {
     fa_candidate *best = NULL;
     for (size_t i = 0; i < t->n; i++)
-        if (t->candidate[i].decided && t->candidate[i].outcome == FA_RAN && (!best || t->candidate[i].seconds < best->seconds))
+        if (t->candidate[i].decided && t->candidate[i].outcome == FA_RAN && (!best || t->candidate[i].level < best->level))
             best = &t->candidate[i];
     return best;
 }
@@ -241,7 +241,7 @@ static fa_status search_all(fa_searching *s)
 
 fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_options *opt, fa_tuning *out)
 {
-    fa_searching s = { .site = site, .t = out, .start = now(), .share = 1, .span = 1 };
+    fa_searching s = { .site = site, .t = out, .start = now(), .slower = 1, .share = 1, .span = 1 };
     if (opt)
         s.opt = *opt;
     *out = (fa_tuning){ .how = site->timed ? FA_MEASURED : FA_MODELLED };

@@ -20,6 +20,7 @@ typedef struct fa_searching {
     fa_lab *lab;            /* NULL until the first candidate is ready for it */
     fa_contest contest;
     double start, flops;
+    double slower;          /* in a round than in a first pass, as the last round told */
     double share;           /* of the time budget, up to which the present phase may go on */
     double base, span;      /* of `done`: where the present phase begins, and how much of the whole it is */
     bool late;              /* the phase's time is up */

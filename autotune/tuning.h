@@ -31,6 +31,10 @@ typedef struct fa_candidate {
     fa_samples samples, warm_samples;
     int launches;            /* of one sample */
     bool met;                /* it was timed among others; its times before that are of no account */
+    /* What candidates are compared by: seconds as they would be beside those that met last. Each round has a clock of its own, a chip that
+     * idled while kernels were compiled being faster for a moment; placed: the level knows of that, else it is of the first pass. */
+    double level;
+    bool placed;
     size_t at;               /* in the pool of its search */
 } fa_candidate;
 

@@ -16,9 +16,9 @@ static int by_outcome(const void *x, const void *y)
     const fa_candidate *a = *(const fa_candidate *const *)x, *b = *(const fa_candidate *const *)y;
     if (ran(a) != ran(b))
         return ran(a) ? -1 : 1;
-    if (ran(a) && a->met != b->met) /* the others' times are of a cooler chip */
+    if (ran(a) && a->met != b->met) /* of the others there is a first pass alone */
         return a->met ? -1 : 1;
-    return !ran(a) || a->seconds == b->seconds ? (a > b) - (a < b) : a->seconds < b->seconds ? -1 : 1;
+    return !ran(a) || a->level == b->level ? (a > b) - (a < b) : a->level < b->level ? -1 : 1;
 }
 
 static json_t *candidate_json(const fa_candidate *k)
@@ -29,8 +29,8 @@ static json_t *candidate_json(const fa_candidate *k)
                      "source", k->how == FA_MEASURED ? "measured" : "model", "seconds", cli_json_number(k->seconds), "spread",
                      cli_json_number(k->spread), "samples", k->count, "tflops", cli_json_number(k->tflops), "regs", k->regs, "spills", k->spills,
                      "smem", k->smem, "resumed", k->resumed, "why", k->why);
-    json_t *more = json_pack("{s:s,s:o,s:b,s:o,s:o,s:o,s:s,s:i,s:i}", "origin", fa_origin_name(k->origin), "modelled", cli_json_number(k->cost.seconds),
-                             "verified", k->verified, "low", cli_json_number(k->low), "high", cli_json_number(k->high), "warm",
+    json_t *more = json_pack("{s:s,s:o,s:o,s:b,s:o,s:o,s:o,s:s,s:i,s:i}", "origin", fa_origin_name(k->origin), "modelled", cli_json_number(k->cost.seconds),
+                             "level", cli_json_number(k->level), "verified", k->verified, "low", cli_json_number(k->low), "high", cli_json_number(k->high), "warm",
                              cli_json_number(k->warm), "quality", fa_quality_name(k->quality), "clock_mhz", k->clock_mhz, "temperature",
                              k->temperature);
     json_object_update(j, more);
@@ -49,14 +49,14 @@ static double error_of(const fa_candidate *k)
 /* How likely chance alone would put b so far behind a; NAN where it cannot be told. */
 static double chance(const fa_candidate *a, const fa_candidate *b)
 {
-    double error = hypot(error_of(a), error_of(b)), behind = b->seconds / a->seconds - 1;
+    double error = hypot(error_of(a), error_of(b)), behind = b->level / a->level - 1;
     return a->how != FA_MEASURED || isnan(error) ? NAN : error > 0 ? 0.5 * erfc(behind / error / sqrt(2)) : behind > 0 ? 0 : 0.5;
 }
 
 static json_t *runner_up_json(const fa_candidate *winner, const fa_candidate *k)
 {
     json_t *j = candidate_json(k);
-    json_object_set_new(j, "behind", cli_json_number(k->seconds / winner->seconds - 1));
+    json_object_set_new(j, "behind", cli_json_number(k->level / winner->level - 1));
     json_object_set_new(j, "chance", cli_json_number(chance(winner, k)));
     return j;
 }
@@ -99,7 +99,7 @@ static void add_candidates(json_t *doc, const fa_tuning *t)
         if (!t->winner || order[i] == t->winner || !ran(order[i]))
             continue;
         second = second ? second : order[i];
-        like += order[i]->seconds <= t->winner->seconds;
+        like += order[i]->level <= t->winner->level;
     }
     json_object_set_new(doc, "runner_up", second ? runner_up_json(t->winner, second) : json_null());
     json_object_set_new(doc, "alike", json_integer(like)); /* others with the winner's time */
