@@ -5,6 +5,7 @@
 
 #define SECOND_SAMPLES 5
 #define LAST_SAMPLES 12
+#define SAMPLES_MOST 16 /* of a round, that its levels look at */
 #define ROUNDS_MOST 2   /* as often is a round taken whose clock moves */
 #define PAIRS_LEAST 12
 #define PAIRS_MOST 96
@@ -67,23 +68,60 @@ static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
     return st;
 }
 
+/* When each was sampled in a round: sample s of candidate i was the at[s][i]-th of its turn. */
+typedef struct turns {
+    int n; /* whole ones */
+    size_t at[SAMPLES_MOST][FA_CONTEST_FIELD];
+} turns;
+
+/* Levels of n that took turns, without the drift of the clock, which falls while a round goes on: each sample over what all take at its
+ * time, a line through the medians of the turns; of those ratios the median, times that of the turns. */
+static void level(fa_candidate **e, size_t n, const turns *t)
+{
+    fa_samples of_turns = { 0 };
+    for (int s = 0; s < t->n; s++) {
+        fa_samples turn = { 0 };
+        for (size_t i = 0; i < n; i++)
+            fa_samples_add(&turn, e[i]->samples.s[s]);
+        fa_samples_add(&of_turns, fa_samples_median(&turn));
+    }
+    for (size_t i = 0; i < n; i++) {
+        fa_samples ratio = { 0 };
+        for (int s = 0; s < t->n; s++) {
+            double off = ((double)t->at[s][i] + 0.5) / (double)n - 0.5; /* from the middle of the turn, in turns */
+            int from = off < 0 ? s - 1 : s;
+            from = from < 0 ? 0 : from > t->n - 2 ? t->n - 2 : from;
+            double slope = t->n > 1 ? of_turns.s[from + 1] - of_turns.s[from] : 0;
+            fa_samples_add(&ratio, e[i]->samples.s[s] / (of_turns.s[s] + off * slope));
+        }
+        e[i]->level = fa_samples_median(&ratio) * fa_samples_median(&of_turns);
+    }
+}
+
 /* New samples of all, at most FA_CONTEST_FIELD, in turns; the old ones, taken at another time, are dropped. */
-static fa_status turns(fa_contest *c, fa_candidate **e, size_t n, int samples, fa_span *span)
+static fa_status take_turns(fa_contest *c, fa_candidate **e, size_t n, int samples, fa_span *span)
 {
     fa_status st = FA_OK;
     size_t order[FA_CONTEST_FIELD];
+    turns t = { 0 };
     *span = (fa_span){ 0 };
     for (size_t i = 0; i < n; i++)
         e[i]->samples.n = 0;
     for (int s = 0; s < samples && st == FA_OK && !stopped(c); s++) {
         shuffle(c, order, n);
-        for (size_t i = 0; i < n && st == FA_OK; i++)
+        for (size_t i = 0; i < n && st == FA_OK; i++) {
             st = sample(c, e[order[i]], false);
+            if (s < SAMPLES_MOST)
+                t.at[s][order[i]] = i;
+        }
+        t.n += st == FA_OK && s < SAMPLES_MOST;
         fa_span_add(span, fa_lab_gauge(c->lab));
     }
     for (size_t i = 0; i < n; i++)
         if (e[i]->samples.n)
             fa_lab_sum_up(e[i], span);
+    if (t.n)
+        level(e, n, &t);
     return st;
 }
 
@@ -93,7 +131,7 @@ fa_status fa_contest_round(fa_contest *c, fa_candidate **e, size_t n, double tim
     fa_span span;
     *left = invite(c, e, n, keep(e, n, times), FA_CONTEST_FIELD);
     for (int i = 0; i < ROUNDS_MOST && st == FA_OK && *left > 1 && !stopped(c); i++) {
-        st = turns(c, e, *left, samples, &span);
+        st = take_turns(c, e, *left, samples, &span);
         if (!fa_span_moved(&span))
             break;
     }
@@ -221,18 +259,33 @@ static fa_status warm(fa_contest *c, fa_candidate **e, size_t n)
     return st;
 }
 
-fa_status fa_contest_final(fa_contest *c, fa_candidate **e, size_t n, fa_candidate **winner)
+/* What the n finalists' levels are now over what they were, the median: so much slower the others would be too. */
+static void carry(fa_candidate **e, const double *before, size_t n, size_t met)
+{
+    fa_samples ratio = { 0 };
+    for (size_t i = 0; i < n; i++)
+        fa_samples_add(&ratio, e[i]->level / before[i]);
+    for (size_t i = n; i < met; i++)
+        e[i]->level *= fa_samples_median(&ratio);
+}
+
+fa_status fa_contest_final(fa_contest *c, fa_candidate **e, size_t n, size_t *met, fa_candidate **winner)
 {
     size_t left = 0;
+    double before[FA_CONTEST_FINALISTS];
     *winner = NULL;
+    *met = 0;
     if (n == 0)
         return FA_OK;
-    fa_status st = fa_contest_round(c, e, n, FA_CONTEST_SECOND, LAST_SAMPLES, &left);
-    size_t met = left;
-    left = invite(c, e, met, keep(e, met, FA_CONTEST_LAST), FA_CONTEST_FINALISTS);
+    fa_status st = fa_contest_round(c, e, n, FA_CONTEST_SECOND, LAST_SAMPLES, met);
+    left = invite(c, e, *met, keep(e, *met, FA_CONTEST_LAST), FA_CONTEST_FINALISTS);
     *winner = e[0];
+    for (size_t i = 0; i < left; i++)
+        before[i] = e[i]->level;
     if (st == FA_OK)
         st = finals_of(c, e, left, winner);
+    if (left)
+        carry(e, before, left, *met);
     return st == FA_OK && !stopped(c) ? warm(c, e, left) : st;
 }
 
@@ -244,5 +297,5 @@ fa_status fa_contest_run(fa_contest *c, fa_candidate **e, size_t n, fa_candidate
         return FA_OK;
     fa_status st = fa_contest_round(c, e, n, FA_CONTEST_FIRST, SECOND_SAMPLES, &left);
     *winner = e[0];
-    return st == FA_OK ? fa_contest_final(c, e, left, winner) : st;
+    return st == FA_OK ? fa_contest_final(c, e, left, &left, winner) : st;
 }

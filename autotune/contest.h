@@ -22,14 +22,15 @@ typedef struct fa_contest {
     fa_candidate *guest;               /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
 } fa_contest;
 
-/* One more round among those of the n entrants that are within `times` the fastest of them by level, FA_CONTEST_FIELD at most: n samples of each in
- * turns, which replace their old ones. Entrants are sorted by what they now take; *left: how many met. Taken again where the clock moved. */
+/* One more round among those of the n entrants that are within `times` the fastest of them by level, FA_CONTEST_FIELD at most: n samples
+ * of each in turns, which replace their old ones. Entrants are sorted by their levels, which know where the clock was at each sample;
+ * *left: how many met. Taken again where the clock moved. */
 fa_status fa_contest_round(fa_contest *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 
 /* The finals: all that are within FA_CONTEST_FIRST have met twice, those near the best meet in pairs, in an order drawn anew for each
  * round. *winner is one of them. Ties go to the smaller footprint, shared memory, then registers; tied candidates end with the same time.
  * The times of all are those of the last common round, but for what the pairs say. Finalists get a time with a warm L2. */
 fa_status fa_contest_run(fa_contest *c, fa_candidate **entrant, size_t n, fa_candidate **winner);
-/* The last common round and the finals alone, of entrants that met before. */
-fa_status fa_contest_final(fa_contest *c, fa_candidate **entrant, size_t n, fa_candidate **winner);
+/* The last common round and the finals alone, of entrants that met before. *met: how many of them were in that round, the first ones. */
+fa_status fa_contest_final(fa_contest *c, fa_candidate **entrant, size_t n, size_t *met, fa_candidate **winner);
 #endif

@@ -58,8 +58,8 @@ static double drift(fa_candidate **e, const double *before, size_t n, bool place
     double ratio[FA_CONTEST_FIELD];
     size_t m = 0;
     for (size_t i = 0; i < n && m < FA_CONTEST_FIELD; i++)
-        if (e[i]->placed == placed && before[i] > 0 && e[i]->seconds > 0)
-            ratio[m++] = e[i]->seconds / before[i];
+        if (e[i]->placed == placed && before[i] > 0 && e[i]->level > 0)
+            ratio[m++] = e[i]->level / before[i];
     if (m)
         qsort(ratio, m, sizeof *ratio, ascending);
     return m ? ratio[m / 2] : none;
@@ -73,8 +73,8 @@ static bool among(const fa_candidate *c, fa_candidate **e, size_t n)
     return false;
 }
 
-/* Those that just met have their times; all others what they would be now, as far as those that met tell; the strategy hears it. The best so far
- * is the best that met. */
+/* Those that just met have their times; all others what they would be now, as far as those that met tell; the strategy hears it. The best
+ * so far is the best that met. */
 static void hear(fa_searching *s, fa_candidate **e, size_t n)
 {
     fa_tuning *t = s->t;
@@ -144,7 +144,7 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
 fa_status fa_rounds_final(fa_searching *s)
 {
     fa_tuning *t = s->t;
-    size_t fresh, n;
+    size_t fresh, n, met;
     fa_status st = FA_OK;
     fa_candidate **e = calloc(t->n + 1, sizeof *e), *winner = NULL;
     if (!e)
@@ -155,8 +155,8 @@ fa_status fa_rounds_final(fa_searching *s)
         n = entrants(s, 0, t->n, FA_CONTEST_FIRST, e, &fresh);
         if (!fresh || n < 2 || (st = fa_searching_lab(s)) != FA_OK)
             break;
-        st = fa_contest_final(&s->contest, e, n, &winner);
-        hear(s, e, n);
+        st = fa_contest_final(&s->contest, e, n, &met, &winner);
+        hear(s, e, met);
         t->winner = winner ? winner : t->winner;
         again = s->contest.culprit != NULL;
         st = ended(s, st);

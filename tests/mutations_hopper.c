@@ -9,6 +9,8 @@
 #define EARLY "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0"
 #define AHEAD "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=2"
 #define AHEAD_EARLY "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0,grid=2"
+#define OVER_Q(ahead) \
+    "stages_k=2,stages_v=2,q_bufs=2,ahead=" #ahead ",sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=1,grid=2"
 #define WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=0," what
 #define EARLY_WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=1," what
 #define NONE -1, -1, 0, 0
@@ -33,14 +35,12 @@ const scene hopper_scenes[] = {
     { "ahead_turns", "bf16,d=64,mask=causal,b=1,hq=4,hkv=4", CONFIG(256, 1, 48, 64, AHEAD), 520, 520, NONE, PLAIN },
     { "ahead_blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 300, 40, NONE, HIDDEN },
     { "ahead_over_q", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
-      CONFIG(128, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=1,grid=2"), 500, 500, 40, 9, 0,
-      0, PLAIN },
+      CONFIG(128, 0, 48, 64, OVER_Q(1)), 500, 500, 40, 9, 0, 0, PLAIN },
     { "two_over_q_blind", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
-      CONFIG(64, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=2,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=1,grid=2"), 350, 60, 20, 5,
-      FA_TOP_LEFT, 0, HIDDEN },
+      CONFIG(64, 0, 48, 64, OVER_Q(0)), 350, 60, 20, 5, FA_TOP_LEFT, 0, HIDDEN },
     { "stages", "bf16,d=64,mask=none,b=1,hq=2,hkv=1",
-      CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 70, 340, NONE,
-      PLAIN },
+      CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 70,
+      340, NONE, PLAIN },
     { "over_q", "bf16,d=64,mask=causal,b=1,hq=3,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=2,exp=0,o_path=1,grid=2")), 200, 150,
       NONE, PLAIN },
     { "over_q_blind", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(64, 0, 48, 64, WITH("cluster=1,rescale=2,exp=0,o_path=1,grid=2")), 250,
@@ -76,12 +76,12 @@ const scene hopper_scenes[] = {
     { "early", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, EARLY ",grid=0"), 70, 250, NONE, PLAIN },
     { "wide", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(64, 0, 160, 64, EARLY ",grid=0"), 70, 400, 150, 9, 0, 0, HIDDEN },
     { "sections", "bf16,d=64,mask=causal,b=1,hq=3,hkv=3",
-      CONFIG(64, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=2,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 130, 130,
-      NONE, PLAIN },
+      CONFIG(64, 0, 48, 64, "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=2,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 130,
+      130, NONE, PLAIN },
     { "ahead_beyond", "bf16,d=64,mask=causal,b=1,hq=4,hkv=1", CONFIG(128, 2, 48, 64, AHEAD_EARLY), 20, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
     { "ahead_long", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
-      "flash_fwd_wgmma:ctas=1,feeder=32,br=192,schedule=1,bc=48,box=64,stages_k=3,stages_v=3,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,"
-      "convert=1,o_path=0,grid=2",
+      "flash_fwd_wgmma:ctas=1,feeder=32,br=192,schedule=1,bc=48,box=64,stages_k=3,stages_v=3,q_bufs=2,ahead=1,sections=1,cluster=1,"
+      "rescale=2,exp=0,convert=1,o_path=0,grid=2",
       400, 420, 60, 9, 0, 0, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
@@ -361,8 +361,8 @@ const mutation hopper_mutations[] = {
     { "the place of O is free though no tile had it", C, "  bool owed = false;", "  bool owed = true;", 0, "ahead_over_q" },
     { "the block leaves under the copy of O", C, "//| if c.o_path > 0 then\n  tma_wait_read();\n", "//| if c.o_path > 0 then\n", 0,
       "staged" },
-    { "the block leaves under the copy that is owed", C, "//| if c.o_path > 0 then\n  tma_wait_read();\n", "//| if c.o_path == 2 then\n  tma_wait_read();\n",
-      0, "ahead_over_q" },
+    { "the block leaves under the copy that is owed", C, "//| if c.o_path > 0 then\n  tma_wait_read();\n",
+      "//| if c.o_path == 2 then\n  tma_wait_read();\n", 0, "ahead_over_q" },
     { "stores are not committed", O, "    tma_commit();\n", "", 0, "staged" },
     { "O is not swizzled", O, "(chunk ^ swizzle) * 16", "chunk * 16", 0, "staged" },
     { "O swizzled by half the rows", O, "ROW == 128 ? r % 8", "ROW == 128 ? r % 4", 0, "staged" },

@@ -36,8 +36,9 @@ static char *heard(void)
 
 static fa_candidate candidate(const char *config, double seconds, double half)
 {
-    fa_candidate c = { .decided = true, .how = FA_MEASURED, .seconds = seconds, .level = seconds, .low = seconds * (1 - half), .high = seconds * (1 + half), .count = 24,
-                       .quality = FA_QUALITY_STEADY, .clock_mhz = 1620, .temperature = 61, .tflops = 1e-4 / seconds, .verified = true, .met = true };
+    fa_candidate c = { .decided = true, .how = FA_MEASURED, .seconds = seconds, .level = seconds, .low = seconds * (1 - half),
+                       .high = seconds * (1 + half), .count = 24, .quality = FA_QUALITY_STEADY, .clock_mhz = 1620, .temperature = 61,
+                       .tflops = 1e-4 / seconds, .verified = true, .met = true };
     cr_assert_eq(fa_config_parse(&c.config, config), FA_OK);
     return c;
 }

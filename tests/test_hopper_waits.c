@@ -94,8 +94,8 @@ Test(hopper_waits, o_leaves_before_blocks_pass, .timeout = 3600)
                 for (int bc = full() ? 48 : 64; bc <= (full() ? 128 : 64); bc += 16) {
                     char config[256];
                     snprintf(config, sizeof config,
-                             "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,ahead=0,schedule=0,box=16,%s,"
-                             "br=%d,bc=%d,stages_k=%d,stages_v=%d",
+                             "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,ahead=0,schedule=0,"
+                             "box=16,%s,br=%d,bc=%d,stages_k=%d,stages_v=%d",
                              ways[way], br, bc, stages[s][0], stages[s][1]);
                     if (!fits(ctx, "window", config))
                         continue;
