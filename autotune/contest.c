@@ -92,7 +92,8 @@ static void level(fa_candidate **e, size_t n, const turns *t)
             int from = off < 0 ? s - 1 : s;
             from = from < 0 ? 0 : from > t->n - 2 ? t->n - 2 : from;
             double slope = t->n > 1 ? of_turns.s[from + 1] - of_turns.s[from] : 0;
-            fa_samples_add(&ratio, e[i]->samples.s[s] / (of_turns.s[s] + off * slope));
+            double all = fmax(of_turns.s[s] + off * slope, of_turns.s[s] / 2); /* a line through a leap would leave the positive */
+            fa_samples_add(&ratio, e[i]->samples.s[s] / all);
         }
         e[i]->level = fa_samples_median(&ratio) * fa_samples_median(&of_turns);
     }

@@ -46,7 +46,7 @@ bool fa_journal_recall(const fa_journal *j, fa_candidate *c)
             continue;
         c->outcome = r->outcome;
         c->how = r->how;
-        c->seconds = c->level = r->seconds;
+        c->seconds = r->seconds;
         c->spread = r->spread;
         c->count = r->count;
         c->low = r->low;

@@ -45,24 +45,15 @@ static size_t entrants(fa_searching *s, size_t from, size_t to, double times, fa
     return n;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Of those that just met and whose levels were placed before, or were not: by how much they are slower now, the median; `none` where there
  * are none. */
 static double drift(fa_candidate **e, const double *before, size_t n, bool placed, double none)
 {
-    double ratio[FA_CONTEST_FIELD];
-    size_t m = 0;
-    for (size_t i = 0; i < n && m < FA_CONTEST_FIELD; i++)
+    fa_samples ratio = { 0 };
+    for (size_t i = 0; i < n; i++)
         if (e[i]->placed == placed && before[i] > 0 && e[i]->level > 0)
-            ratio[m++] = e[i]->level / before[i];
-    if (m)
-        qsort(ratio, m, sizeof *ratio, ascending);
-    return m ? ratio[m / 2] : none;
+            fa_samples_add(&ratio, e[i]->level / before[i]);
+    return ratio.n ? fa_samples_median(&ratio) : none;
 }
 
 static bool among(const fa_candidate *c, fa_candidate **e, size_t n)
@@ -128,7 +119,7 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
         return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
     n = t->winner ? entrants(s, 0, from, FA_CONTEST_SECOND, e, &old) : 0;
     for (size_t i = OLD_FEW; i < n; i++)
-        if (e[i] == s->contest.guest)
+        if (e[i] == s->contest.guest) /* who meets every time */
             e[OLD_FEW - 1] = e[i];
     n = n < OLD_FEW ? n : OLD_FEW;
     n += t->winner ? entrants(s, from, t->n, from ? FA_CONTEST_SECOND : FA_CONTEST_FIRST, e + n, &fresh) : 0;

@@ -73,6 +73,7 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call
             p->hq, p->sq, p->sk, s->entry);
     p->tiles = row_tiles(s, p);
     p->total = (int32_t)total;
+    /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
     p->section = fa_step_section(s, &c->problem, (int64_t)p->diag_hi - p->diag_lo + s->br,
                                  (int64_t)ctx->device.arch.sm_count * (s->per_sm > 1 ? s->per_sm : 1) * s->br, ctx->device.arch.l2_bytes);
     p->counter = 0;

@@ -44,6 +44,8 @@ typedef struct world {
     const fa_candidate *judged_last;
     bool cool;
     double swing, slower;  /* rounds are up to so much slower than a first pass; by how much this one is */
+    int rounds, its_rounds; /* those with the baseline in them, the first that was judged */
+    bool its_turn;
 } world;
 
 static const char *name_of(const fa_candidate *c)
@@ -86,9 +88,16 @@ static double clock_of(world *w, const fa_candidate *c)
     if (c == w->judged_last)
         return 1;
     w->judged_last = NULL;
-    if (w->cool)
+    if (w->cool) {
         w->slower = 1 + w->swing * fa_random_unit(&w->random);
+        w->rounds++;
+        w->its_turn = true;
+    }
     w->cool = false;
+    if (w->its_turn && !strcmp(name_of(c), w->right[0])) {
+        w->its_rounds++;
+        w->its_turn = false;
+    }
     return w->slower > 0 ? w->slower : 1;
 }
 
@@ -262,6 +271,8 @@ Test(tune_search, a_round_at_a_slow_clock_is_not_held_against_those_that_met_in_
         s.w.lab.user = &s.w;
         cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
         cr_expect_leq(truth(t.winner), 1.01e-4, "run %d picks %s", run, name_of(t.winner));
+        cr_expect_gt(s.w.rounds, 1);
+        cr_expect_eq(s.w.its_rounds, s.w.rounds, "run %d: the baseline met in %d of %d rounds", run, s.w.its_rounds, s.w.rounds);
         fa_tuning_free(&t);
     }
     close_scene(&s);
