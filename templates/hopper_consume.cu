@@ -115,7 +115,6 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 #pragma unroll
     for (int n = 0; n < NO; n++) o[n] = 0.f;
 
-//| if p.mask ~= "none" then
     // Lets a block of keys pass that only other warpgroups see.
     auto skip_k = [&] {
       mbarrier_wait(k_full(smem, k.at), k.parity);
@@ -129,7 +128,19 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       mbarrier_wait(v_full(smem, v.at), v.parity);
       release_v();
     };
+    if (work.idle()) {
+      tiles.done(smem, true);
+//| if c.o_path == 1 and c.q_bufs == 2 then
+      if (owed) free_place();
+      owed = false;
 //| end
+      mbarrier_wait(q_full(smem, q.at, wg), q.parity);
+      release(q_empty(smem, q.at, wg));
+      q.next();
+#pragma unroll 1
+      for (int block = work.fed_hi; block >= work.fed_lo; block--) skip_k(), skip_v();
+      continue;
+    }
 //| if early then
     auto first_probabilities = [&] {
       first_maxima(s, state, p.scale_log2);
@@ -275,7 +286,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //|   if p.mask == "none" then
       Work after;
       begun = tiles.peek(p, smem, wg, after);
-      if (begun) begun = after.fed_lo <= after.fed_hi;
+      if (begun) begun = after.fed_lo <= after.fed_hi && !after.idle();
 //|   else
       // Blocks that only others see, at the end of this tile and at the beginning of the next: their K passes now, their V later. V of all
       // that is fed before K of our next block must find a place beside the V that we still hold.
@@ -291,7 +302,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
         begun = tiles.peek(p, smem, wg, after);
         if (begun) {
           leading = after.fed_hi - after.first;
-          begun = after.fed_lo <= after.fed_hi && trailing + $(issue_turns and "leading" or "max(leading - 1, 0)") < STAGES_V;
+          begun = after.fed_lo <= after.fed_hi && !after.idle() && trailing + $(issue_turns and "leading" or "max(leading - 1, 0)") < STAGES_V;
         }
         block = work.fed_lo;
       }

@@ -1,11 +1,9 @@
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
-// What O is multiplied by; LSE is written on the way. Row h of a thread is row + 8h of the head.
-__device__ __forceinline__ float finish_row(const Params &p, const Place &where, const RowState &state, int row, int t) {
-  const float l = quad_sum(state.l);
+// Of a thread's row and its l, all of it.
+__device__ __forceinline__ void store_lse(const Params &p, const Place &where, const RowState &state, float l, int row, int t) {
   if (p.lse != nullptr && t == 0 && row < p.sq) p.lse[(where.batch * p.hq + where.head) * p.sq + row] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
-  return reciprocal(l);
 }
 
 //| if p.o_bytes == 2 and c.o_path < 2 then
@@ -25,7 +23,8 @@ __device__ __forceinline__ void store_rows(const Params &p, const Place &where, 
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
-    const float inverse = finish_row(p, where, state[h], i, t);
+    const float l = quad_sum(state[h].l), inverse = reciprocal(l);
+    store_lse(p, where, state[h], l, i, t);
     const bool real = i < p.sq;
     output *const to = (output *)p.o + where.batch * p.o_sb + i * p.o_ss + where.head * p.o_sh;
 //|   if p.o_bytes == 4 then
@@ -54,9 +53,9 @@ __device__ __forceinline__ void store_rows(const Params &p, const Place &where, 
 __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Place &where, const float (&o)[NO],
                                            const RowState (&state)[2], u32 tile, int row, int wg) {
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
-  float inverse[2];
+  float l[2], inverse[2];
 #pragma unroll
-  for (int h = 0; h < 2; h++) inverse[h] = finish_row(p, where, state[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+  for (int h = 0; h < 2; h++) l[h] = quad_sum(state[h].l), inverse[h] = reciprocal(l[h]);
 //|   if c.o_path == 2 then
   tma_wait_read();  // of the tile before, by the thread that stored it
 //|   end
@@ -83,5 +82,8 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     for (int box = 0; box < BOXES_V; box++) tma_store(o_map, tile + box * 64 * ROW, box * BOX, row, where.head, where.batch);
     tma_commit();
   }
+  // Behind the fence, which would wait until memory has it.
+#pragma unroll
+  for (int h = 0; h < 2; h++) store_lse(p, where, state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
 }
 //| end

@@ -38,13 +38,17 @@ struct Ring {
 //| -- Under a mask who deals a tile also tells what each warpgroup has to do in it.
 //| local told = c.grid > 0 and p.mask ~= "none"
 // In blocks of keys: all that are fed are those from fed_hi down to fed_lo. A warpgroup sees those from first down to last, and needs no
-// mask between full_lo and full_hi, both left out. Rows beyond the last one may see others, or none.
+// mask between full_lo and full_hi, both left out.
 struct Work {
   int fed_hi, fed_lo, first, last, full_lo, full_hi;
+  // A tile's last warpgroups may have no row of the problem: they let pass all that is fed.
+  __device__ __forceinline__ bool idle() const { return first < 0; }
 };
 __device__ __forceinline__ Work work_of(const Params &p, const Place &where, int wg) {
   const int row = where.row + row_in_tile(wg), rows = row_count(p);
-  const Range fed = key_range(p, where.row, min(where.row + BR, rows) - 1), own = key_range(p, row, max(row, min(row + 64, rows) - 1));
+  const Range fed = key_range(p, where.row, min(where.row + BR, rows) - 1);
+  if (row >= rows && fed.block_lo <= fed.block_hi) return {fed.block_hi, fed.block_lo, -1, -1, -1, -1};
+  const Range own = key_range(p, row, min(row + 64, rows) - 1);
   return {fed.block_hi, fed.block_lo, max(min(own.block_hi, fed.block_hi), fed.block_lo), max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
 }
 

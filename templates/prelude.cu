@@ -32,6 +32,13 @@ __device__ __forceinline__ float exp2_approx(float x) {
   return y;
 }
 
+// 1 / x within 1 ulp (PTX ISA, rcp.approx); infinity of 0.
+__device__ __forceinline__ float reciprocal_approx(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // log2(x), absolute error about 2^-22 (PTX ISA, lg2.approx).
 __device__ __forceinline__ float log2_approx(float x) {
   float y;

@@ -35,7 +35,7 @@ __device__ __forceinline__ float raise(RowState &row, float m, float scale_log2)
   row.l *= keep;
   return keep;
 }
-__device__ __forceinline__ float reciprocal(float l) { return l == 0.f ? 0.f : 1.f / l; }
+__device__ __forceinline__ float reciprocal(float l) { return l == 0.f ? 0.f : reciprocal_approx(l); }
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale) {
   return l == 0.f ? -infinity() : fmaf(row.m, scale, log2_approx(l) * 0.693147180559945309f);
 }

@@ -17,7 +17,10 @@ static const shape shapes[] = {
     { "window", 520, 520, 130, 0, 0 },
     { "window", 600, 600, 40, 90, 0 },
     { "window", 600, 250, 20, 5, FA_TOP_LEFT },
+    { "none", 520, 300, -1, -1, 0 }, /* of B_r = 256 the last tile has rows for one warpgroup, of 192 */
+    { "none", 300, 150, -1, -1, 0 }, /* for all but the last */
 };
+static const char *const masks[] = { "causal", "window", "none" };
 static const int stages[][2] = { { 2, 2 }, { 3, 3 }, { 2, 1 }, { 3, 2 }, { 4, 4 }, { 6, 6 } };
 
 /* Whether the space has the config. */
@@ -61,7 +64,7 @@ Test(hopper_waits, tiles_begun_early, .timeout = 3600)
 {
     size_t kernels = 0, cases = 0;
     fa_context *ctx = test_hopper_context(NULL, NULL, 1);
-    for (int mask = 0; mask < 2; mask++)
+    for (size_t mask = 0; mask < sizeof masks / sizeof *masks; mask++)
         for (int br = full() ? 64 : 192; br <= 256; br += 64)
             for (int schedule = 0; schedule < (br > 64 ? 3 : 1); schedule++)
                 for (size_t s = 0; s < (full() ? sizeof stages / sizeof *stages : 2); s++)
@@ -69,12 +72,12 @@ Test(hopper_waits, tiles_begun_early, .timeout = 3600)
                         int bc = 48 + 16 * (i % bcs), o_path = full() ? i / bcs : (int)kernels % 3;
                         char config[256];
                         snprintf(config, sizeof config,
-                                 "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,q_bufs=2,ahead=1,"
+                                 "flash_fwd_wgmma:ctas=1,feeder=40,sections=%d,cluster=1,rescale=3,exp=0,convert=1,grid=2,q_bufs=2,ahead=1,"
                                  "box=16,o_path=%d,br=%d,bc=%d,schedule=%d,stages_k=%d,stages_v=%d",
-                                 o_path, br, bc, schedule, stages[s][0], stages[s][1]);
-                        if (!fits(ctx, mask ? "window" : "causal", config))
+                                 kernels % 2 ? 4 : 1, o_path, br, bc, schedule, stages[s][0], stages[s][1]);
+                        if (!fits(ctx, masks[mask], config))
                             continue;
-                        cases += run(ctx, mask ? "window" : "causal", config);
+                        cases += run(ctx, masks[mask], config);
                         kernels++;
                     }
     printf("%zu kernels, %zu cases\n", kernels, cases);
@@ -91,19 +94,19 @@ Test(hopper_waits, tiles_one_after_the_other, .timeout = 3600)
     size_t kernels = 0, cases = 0, tried = 0;
     fa_context *ctx = test_hopper_context(NULL, NULL, 1);
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
-        for (int mask = 0; mask < 2; mask++)
+        for (size_t mask = 0; mask < sizeof masks / sizeof *masks; mask++)
             for (int br = full() ? 64 : 192; br <= 256; br += 64)
                 for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
-                    for (int schedule = full() ? 0 : (int)tried++ % 3, last = full() ? 2 : schedule; schedule <= last; schedule++)
+                    for (int schedule = full() ? 0 : (int)(tried++ + way) % 3, last = full() ? 2 : schedule; schedule <= last; schedule++)
                         for (int bc = full() ? 48 : 64; bc <= (full() ? 128 : 64); bc += 16) {
                             char config[256];
                             snprintf(config, sizeof config,
-                                     "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,rescale=3,exp=0,convert=1,grid=2,ahead=0,"
+                                     "flash_fwd_wgmma:ctas=1,feeder=40,sections=%d,cluster=1,rescale=3,exp=0,convert=1,grid=2,ahead=0,"
                                      "box=16,%s,schedule=%d,br=%d,bc=%d,stages_k=%d,stages_v=%d",
-                                     ways[way], schedule, br, bc, stages[s][0], stages[s][1]);
-                            if (!fits(ctx, mask ? "window" : "causal", config))
+                                     kernels % 2 ? 4 : 1, ways[way], schedule, br, bc, stages[s][0], stages[s][1]);
+                            if (!fits(ctx, masks[mask], config))
                                 continue;
-                            cases += run(ctx, mask ? "window" : "causal", config);
+                            cases += run(ctx, masks[mask], config);
                             kernels++;
                         }
     printf("%zu kernels, %zu cases\n", kernels, cases);
