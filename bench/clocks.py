@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Where the clocks of a Hopper kernel go: a trace of one block's warpgroups, step by step.
 
-    python3 bench/clocks.py --problem 128,causal,1024 [--block 5] [--json FILE] CONFIG ...
+    python3 bench/clocks.py --problem 128,causal,1024 [--block 5] [--lse] [--json FILE] CONFIG ...
 
 The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, behind
-LSE. That takes time of its own, and the compiler may lay out what is around the points another way. A row of a table is the way from one point to the next: how
+LSE, which itself is written only with --lse. That takes time of its own, and the compiler may lay out what is around the points another way. A row of a table is the way from one point to the next: how
 often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
 """
 import argparse
@@ -21,8 +21,10 @@ WARPGROUPS = 4
 
 # (name, text of hopper_consume.cu that is there once, with a # where the point is)
 KERNEL = "hopper_consume.cu"
+STORE, WRITES_LSE = "hopper_store.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
     ("tile", "#    const Work work = tiles.work(p, smem, wg);\n"),
+    ("first S", "#      mask(s, block);\n"),
     ("first P", "#      // S of the next block and P V of this one are issued side by side;"),
     ("may issue", "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//| if issue_turns then\n        turn_wait(wg);\n//| end\n#"),
     ("issued", "#        wgmma_wait<1>(s);\n"),
@@ -37,6 +39,8 @@ POINTS = (
     ("last P V", "        wgmma_wait<1>(o);\n#"),
     ("stored", "#        settle(0, q_full(smem, q.at, wg), q.parity);\n"),
     ("next S", "        wgmma_wait<0>(s);\n#        release_k();\n        continue;\n"),
+    ("P V alone", "      wgmma_wait<0>(o);\n#      release_v();\n//| if p.mask"),
+    ("stored alone", "    store(o, state$(c.o_path == 1 and \", work.fed_hi >= work.fed_lo\" or \"\"));\n#"),
 )
 WRITER = """struct Trace {
   u32 n, *to;
@@ -67,6 +71,20 @@ def instrument(text, block):
     for at, what in sorted(more, reverse=True):
         text = text[:at] + what + text[at:]
     return text
+
+
+def without_lse(text):
+    """The text of STORE that writes none, though it has a place for it."""
+    if text.count(WRITES_LSE) != 1:
+        raise ValueError(f"{STORE} has this {text.count(WRITES_LSE)} times, not once: {WRITES_LSE}")
+    return text.replace(WRITES_LSE, "if (false")
+
+
+def edit(path, change):
+    with open(path) as f:
+        text = change(f.read())
+    with open(path, "w") as f:
+        f.write(text)
 
 
 def segments(events):
@@ -104,11 +122,12 @@ def trace(cell, text):
     begin, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     for _ in range(200):  # until the clock is what a load leaves it
         fa.launch(args, plan)
-    lse.zero_()
     begin.record()
     for _ in range(20):
         fa.launch(args, plan)
     end.record()
+    lse.zero_()  # the trace is one launch's: another may have given the block more tiles
+    fa.launch(args, plan)
     torch.cuda.synchronize()
     words = lse[rows:].view(torch.int32).cpu().tolist()
     out = []
@@ -123,6 +142,7 @@ def main():
     p.add_argument("config", nargs="+", help="of flash_fwd_wgmma; it may leave tunables out")
     p.add_argument("--problem", required=True, help="D,MASK,S, or as fagen prints it")
     p.add_argument("--block", type=int, default=5, help="whose trace (default 5)")
+    p.add_argument("--lse", action="store_true", help="write LSE too; benchmarks do without")
     p.add_argument("--json", help="write the events to this file")
     o = p.parse_args()
     import cells
@@ -131,11 +151,9 @@ def main():
         templates = os.path.join(folder, "templates")
         shutil.copytree(os.path.join(here, "..", "templates"), templates)
         os.chmod(templates, 0o700)
-        path = os.path.join(templates, KERNEL)
-        with open(path) as f:
-            text = instrument(f.read(), o.block)
-        with open(path, "w") as f:
-            f.write(text)
+        edit(os.path.join(templates, KERNEL), lambda text: instrument(text, o.block))
+        if not o.lse:
+            edit(os.path.join(templates, STORE), without_lse)
         os.environ["FAGEN_TEMPLATE_DIR"], os.environ["FAGEN_CACHE_DIR"] = templates, os.path.join(folder, "cache")
         cell, found = cells.parse(o.problem), []
         for config in o.config:

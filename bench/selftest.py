@@ -439,6 +439,10 @@ class Clocks(unittest.TestCase):
         self.assertIn("blockIdx.x == 3", text)
         with self.assertRaisesRegex(ValueError, "0 times, not once"):
             clocks.instrument("", 0)
+        with open(os.path.join(HERE, "..", "templates", clocks.STORE)) as f:
+            self.assertIn("if (false && row < p.sq)", clocks.without_lse(f.read()))
+        with self.assertRaises(ValueError):
+            clocks.without_lse("")
 
     def test_segments(self):
         ways, tiles = clocks.segments([(0, 0xfffffff0), (1, 0x10), (2, 0x20), (0, 0x50), (1, 0x90)])
