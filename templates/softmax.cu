@@ -35,7 +35,11 @@ __device__ __forceinline__ float raise(RowState &row, float m, float scale_log2)
   row.l *= keep;
   return keep;
 }
-__device__ __forceinline__ float reciprocal(float l) { return l == 0.f ? 0.f : reciprocal_approx(l); }
+// 1 / l to the nearest for 2^-126 <= l <= 2^126, by one step of Newton's as in a division, but without that one's branches; 0 of 0.
+__device__ __forceinline__ float reciprocal(float l) {
+  const float r = reciprocal_approx(l);
+  return l == 0.f ? 0.f : fmaf(r, fmaf(-l, r, 1.f), r);
+}
 __device__ __forceinline__ float log_sum_exp(const RowState &row, float l, float scale) {
   return l == 0.f ? -infinity() : fmaf(row.m, scale, log2_approx(l) * 0.693147180559945309f);
 }
