@@ -109,8 +109,7 @@ def beside_table(cells):
     for c in cells:
         for name, r in c["runs"].items():
             if r.get("mask") and stats.rate(c, "ours") and stats.rate(c, name):
-                a, b = stats.rate(c, "ours"), stats.rate(c, name)
-                rows.append([c["d"], c["sq"], f"{a:.0f}", f"{b:.0f}", f"{a / b:.2f}"])
+                rows.append([c["d"], c["sq"], *(f"{stats.rate(c, n):.0f}" for n in ("ours", name)), f"{stats.paired(c, 'ours', name):.2f}"])
     names = {r["mask"] for c in cells for r in c["runs"].values() if r.get("mask")}
     return table(["d", "length", "TFLOP/s over visible pairs"] + [", ".join(sorted(names))] + ["ratio"], rows) if rows else ""
 
@@ -132,7 +131,8 @@ def header(doc):
     clocks = ", ".join(f"{when} {c.get('clocks.sm', '?')} at {c.get('temperature.gpu', '?')} C" for when, c in doc["clocks"].items())
     return (f"{h['device']} (driver {h['driver']}), PyTorch {h['torch']}, {h['date']}. {peers}. {counted} interleaved rounds in rotating "
             f"order, samples of {1e3 * p['sample']:g} ms, {p['buffers']} sets of N(0, 1) data in turn; clock {clocks}.\n\n"
-            "Each cell: TFLOP/s of fagen / of the best peer = ratio (median absolute deviation of ours, percent).")
+            "Each cell: TFLOP/s of fagen / of the best peer = ratio (median absolute deviation of ours, percent). The ratio is that within a round, the "
+            "median of all rounds: the clock moves between rounds, so that it may differ a little from that of the two rates.")
 
 
 def markdown(doc):

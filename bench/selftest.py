@@ -128,8 +128,20 @@ class Stats(unittest.TestCase):
         self.assertAlmostEqual(stats.ratio(c, "fa2"), 500 / 300)
         c["runs"]["cudnn"]["wrong"] = "yes"
         self.assertEqual(stats.best_peer(c), "fa2")
+        self.assertAlmostEqual(stats.ratio(c), 500 / 300)
         c["runs"]["ours"]["wrong"] = "yes"
         self.assertIsNone(stats.ratio(c))
+
+
+    def test_a_ratio_is_of_pairs(self):
+        """Where the clock falls by a fifth in the middle of a run, in our samples a round before the peer's."""
+        cell = {"flops": 1e12, "runs": {"ours": {"kind": "ours", "seconds": [1, 1, 1.2, 1.2, 1.2]}, "cudnn": {"kind": "peer", "seconds": [1.1, 1.1, 1.32, 1.32, 1.32]},
+                                        "fa3": {"kind": "peer", "seconds": [1.15, 1.15, 1.15, 1.38, 1.38]}}}
+        self.assertAlmostEqual(stats.ratio(cell), 1.1)
+        self.assertAlmostEqual(stats.paired(cell, "ours", "fa3"), 1.15)
+        self.assertLess(stats.rate(cell, "ours") / stats.rate(cell, "fa3"), 1, "what the medians alone would say")
+        self.assertEqual(stats.best_peer(cell), "cudnn")
+        self.assertIsNone(stats.paired(cell, "ours", "fa2"))
 
 
 class Tables(unittest.TestCase):
@@ -220,6 +232,13 @@ class Variants(unittest.TestCase):
         self.assertEqual((short, common), ({"f:a=1,b=2": "a=1", "f:a=3,b=2": "a=3"}, "f:b=2"))
         short, common = variants.varying(["f:a=1", "g:a=1"])
         self.assertEqual((short, common), ({"f:a=1": "f:", "g:a=1": "g:"}, "a=1"))
+
+    def test_one_reason_is_told_once(self):
+        """Though a message names the config."""
+        some = [{"config": f"f:a={i}", "why": f"f:a={i} on sm_90a: constraint smem"} for i in (1, 2)] + [{"config": "f:a=3", "why": "wrong"}]
+        text = variants.tables([{"problem": "p", "flops": 1, "variants": some}], 5)
+        self.assertIn("2 x it on sm_90a: constraint smem", text)
+        self.assertIn("1 x wrong", text)
 
     def drive(self, configs, problems, **given):
         """The parent over a worker that hangs in f:hang, dies in f:die and times the others."""

@@ -30,18 +30,30 @@ def peers(cell):
     return [n for n, r in cell["runs"].items() if r["kind"] == "peer" and r.get("seconds") and not r.get("wrong")]
 
 
+def paired(cell, name, other):
+    """The rate of one runner over another's: the median over the rounds of that within a round, since the clock moves between rounds.
+    None where one of the two did not run."""
+    a, b = (cell["runs"].get(n) or {} for n in (name, other))
+    if not a.get("seconds") or not b.get("seconds"):
+        return None
+    work = a.get("flops", cell["flops"]) / b.get("flops", cell["flops"])
+    return work * statistics.median(y / x for x, y in zip(a["seconds"], b["seconds"]))
+
+
 def best_peer(cell):
+    """The one beside whom we are slowest; where we did not run, the fastest."""
     names = peers(cell)
-    return max(names, key=lambda n: rate(cell, n)) if names else None
+    if not names:
+        return None
+    return min(names, key=lambda n: paired(cell, "ours", n)) if paired(cell, "ours", names[0]) else max(names, key=lambda n: rate(cell, n))
 
 
 def ratio(cell, peer=None):
-    """Our rate over the peer's; of the best peer where none is named. None where one of the two is missing."""
+    """Our rate over the peer's, in pairs; of the best peer where none is named. None where one of the two is missing or wrong."""
     peer = peer or best_peer(cell)
-    ours, theirs = rate(cell, "ours"), rate(cell, peer) if peer else None
-    if ours is None or theirs is None or cell["runs"]["ours"].get("wrong") or (peer and cell["runs"][peer].get("wrong")):
+    if peer is None or any((cell["runs"].get(n) or {}).get("wrong") for n in ("ours", peer)):
         return None
-    return ours / theirs
+    return paired(cell, "ours", peer)
 
 
 def judge(runs):

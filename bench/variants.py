@@ -143,7 +143,7 @@ def tables(results, rows):
         failed = {}
         for v in r["variants"]:
             if v.get("why"):
-                failed.setdefault(v["why"], []).append(v["config"])
+                failed.setdefault(v["why"].replace(v["config"], "it"), []).append(v["config"])
         for why, some in failed.items():
             out.append(f"  {len(some)} x {why[:200]}\n      such as {some[0]}")
     return "\n".join(out)
