@@ -54,6 +54,15 @@ static inline void toy_remove(const char *dir, const char *const *more)
     rmdir(dir);
 }
 
+/* A problem in one text, with its shape where that says none. */
+static inline fa_problem shaped_problem(const char *text)
+{
+    fa_problem p;
+    cr_assert_eq(fa_problem_parse(&p, text), FA_OK, "%s: %s", text, fa_last_error());
+    fa_problem_fill_shape(&p);
+    return p;
+}
+
 /* Renders toy:br=16,bc=8 of bf16, d=64 from dir. */
 static inline fa_status toy_render(const char *dir, fa_source *out)
 {

@@ -1,0 +1,284 @@
+/* The cost: its plain sense, what a family may say, and what a whole space costs. */
+#include "gen/model.h"
+#include "test_gen_toy.h"
+#include <math.h>
+
+/* A family with a simple work(): 128 x 64 blocks of scores. */
+static const char lua[] =
+    "return { doc = 'x', default = false, tunables = { { 'threads', { 128, 256 }, 't' }, { 'smem', { 1, 64, 160 }, 'KiB' } },\n"
+    "  supports = function() return true end, constraints = {},\n"
+    "  layout = function(p, c) return { bytes = c.smem * 1024, threads = c.threads, regs = 128 } end,\n"
+    "  steps = function(p, c, a, l) return { { entry = 'x', br = 128 } } end,\n"
+    "  work = function(p, c, a, l) if p.sq == 0 then fail('work sees the shape') end\n"
+    "    return { rows = 128, cols = 64, matrix_flops = 4 * p.d, unit = 'mma16', exps = 1, issue = 1000, smem_bytes = 65536 } end }\n";
+
+static fa_cost cost(fa_gen *g, const char *problem, const char *config, const char *arch, int regs)
+{
+    fa_problem p = shaped_problem(problem);
+    fa_config c;
+    fa_cost k;
+    cr_assert_eq(fa_config_parse(&c, config), FA_OK);
+    cr_assert_eq(fa_model_cost(g, &p, &c, fa_arch_find(arch), regs, &k), FA_OK, "%s: %s", config, fa_last_error());
+    return k;
+}
+
+Test(cost, plain_sense)
+{
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", lua);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    const char *big = "bf16,d=128,b=8,hq=16,sq=4096", *c = "toy:threads=128,smem=64";
+    fa_cost k = cost(g, big, c, "sm_80", 0), again = cost(g, big, c, "sm_80", 0);
+    cr_expect_eq(k.seconds, again.seconds, "deterministic");
+    cr_expect_eq(k.grid, 8 * 16 * 32);
+    cr_expect(k.blocks_sm == 2 && !strcmp(k.limiter, "smem"), "%d by %s", k.blocks_sm, k.limiter);
+    cr_expect_float_eq(k.occupancy, 8.0 / 64, 1e-12);
+    cr_expect_float_eq(k.waves, 4096.0 / 216, 1e-9);
+    cr_expect_eq(k.flops, 4096.0 * 4096 * (4 * 128 + 5) * 128);
+    cr_expect_str_eq(k.bound, "matrix");
+    /* The matrix units alone: 2 * 2 * N^2 d per head at 312 TFLOP/s. */
+    cr_expect_float_eq(k.t_matrix, 4.0 * 4096 * 4096 * 128 * 128 / 311.9e12, 0.01 * k.t_matrix);
+    cr_expect(k.seconds >= k.t_matrix && k.seconds < 3 * k.t_matrix);
+    cr_expect_eq(k.bytes, fa_traffic_total(&k.traffic));
+    cr_expect_float_eq(k.intensity, k.flops / k.bytes, 1e-9);
+
+    cr_expect_gt(k.seconds, cost(g, "bf16,d=128,b=4,hq=16,sq=4096", c, "sm_80", 0).seconds, "more work takes longer");
+    fa_cost causal = cost(g, "bf16,d=128,mask=causal,b=8,hq=16,sq=4096", c, "sm_80", 0);
+    cr_expect(causal.seconds < 0.6 * k.seconds && causal.seconds > 0.45 * k.seconds, "half the tiles, and the diagonal");
+    cr_expect_lt(cost(g, big, c, "h200", 0).seconds, k.seconds);
+    cr_expect_gt(cost(g, big, "toy:threads=128,smem=160", "sm_80", 0).seconds, k.seconds, "one warp per scheduler hides less");
+    cr_expect_eq(cost(g, big, "toy:threads=256,smem=1", "sm_80", 0).blocks_sm, 2, "128 registers, 256 threads");
+    cr_expect_str_eq(cost(g, big, "toy:threads=256,smem=1", "sm_80", 0).limiter, "regs");
+    cr_expect_eq(cost(g, big, "toy:threads=256,smem=1", "sm_80", 168).blocks_sm, 1, "the compiler's count counts");
+    cr_expect_eq(cost(g, big, "toy:threads=256,smem=1", "sm_80", 32).blocks_sm, 8);
+    cr_expect_str_eq(cost(g, big, "toy:threads=256,smem=1", "sm_80", 32).limiter, "regs");
+
+    fa_cost decode = cost(g, "bf16,d=128,b=64,hq=8,sq=1,sk=8192", c, "h200", 0);
+    cr_expect_geq(decode.seconds, decode.t_hbm);
+    cr_expect_float_eq(decode.t_hbm, 64 * 8 * 8192 * 256 * 2.0 / 4560e9, 0.01 * decode.t_hbm, "K and V cross HBM once");
+    fa_cost window = cost(g, "bf16,d=128,mask=window,b=8,hq=16,sq=16384", c, "sm_80", 0);
+    fa_cost full = cost(g, "bf16,d=128,mask=causal,b=8,hq=16,sq=16384", c, "sm_80", 0);
+    cr_expect_lt(window.seconds, 0.2 * full.seconds);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+Test(cost, clusters_and_persistent_grids)
+{
+    static const char many[] =
+        "return { doc = 'x', default = false, tunables = { { 'cluster', { 1, 2 }, 'n' }, { 'per_sm', { 0, 1 }, 'n' } },\n"
+        "  supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 65536, threads = 128, regs = 128 } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', br = 128 * c.cluster, cluster = c.cluster, per_sm = c.per_sm } } end,\n"
+        "  work = function(p, c, a, l) return { rows = 128 * c.cluster, cols = 64, unit = 'wgmma16', issue = 16000, smem_bytes = 65536,\n"
+        "    latency = 100, tile_latency = 500 } end }\n";
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", many);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    const char *big = "bf16,d=128,b=8,hq=16,sq=8192";
+    int sms = fa_arch_find("h200")->sm_count;
+    fa_cost one = cost(g, big, "toy:cluster=1,per_sm=0", "h200", 0), two = cost(g, big, "toy:cluster=2,per_sm=0", "h200", 0),
+            stay = cost(g, big, "toy:cluster=1,per_sm=1", "h200", 0), both = cost(g, big, "toy:cluster=2,per_sm=1", "h200", 0);
+    cr_expect(one.grid == 8192 && two.grid == 8192, "%d and %d blocks", (int)one.grid, (int)two.grid);
+    cr_expect_float_eq(two.t_matrix, one.t_matrix, 1e-12 * one.t_matrix, "a cluster shares the products");
+    cr_expect_float_eq(two.t_exp, one.t_exp, 1e-12 * one.t_exp);
+    cr_expect_float_eq(two.t_issue, one.t_issue, 1e-12 * one.t_issue, "each block issues its own");
+    cr_expect_float_eq(two.t_smem, one.t_smem, 1e-12 * one.t_smem);
+    cr_expect_float_eq(two.traffic.read_k, one.traffic.read_k / 2, 1, "K is read once for both");
+    cr_expect(two.seconds <= one.seconds && two.seconds > 0.99 * one.seconds, "%g and %g", two.seconds, one.seconds);
+    cr_expect(one.blocks_sm == 3 && !strcmp(one.limiter, "smem"), "%d by %s", one.blocks_sm, one.limiter);
+    cr_expect(stay.grid == sms && stay.blocks_sm == 1 && !strcmp(stay.limiter, "grid"), "%d by %s", stay.blocks_sm, stay.limiter);
+    cr_expect_eq(stay.waves, 1);
+    cr_expect_float_eq(stay.occupancy, 4.0 / 64, 1e-12);
+    cr_expect_gt(stay.seconds, one.seconds, "one block waits where three take turns");
+    cr_expect_eq(both.grid, sms / 2 * 2);
+    /* Fewer tiles than SMs: as many SMs are at work either way. */
+    const char *small = "bf16,d=128,b=1,hq=16,sq=256,sk=65536";
+    one = cost(g, small, "toy:cluster=1,per_sm=1", "h200", 0), two = cost(g, small, "toy:cluster=2,per_sm=1", "h200", 0);
+    cr_expect(one.grid == 32 && two.grid == 32);
+    cr_expect_float_eq(two.seconds, one.seconds, 0.01 * one.seconds, "%g and %g", two.seconds, one.seconds);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+Test(cost, failures)
+{
+    static const char no_unit[] =
+        "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', br = 64 } } end,\n"
+        "  work = function(p, c, a, l) return { rows = 64, cols = 64, unit = p.dtype == 'bf16' and 'wgmma16' or 'abacus' } end }\n";
+    char dir[64];
+    fa_gen *g;
+    fa_cost k;
+    fa_problem p = shaped_problem("bf16,d=64"), h = shaped_problem("fp16,d=64");
+    fa_config c, d;
+    fa_config_parse(&c, "toy:br=16,bc=8");
+    fa_config_parse(&d, "toy");
+    toy_dir(dir, "x\n");
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK);
+    cr_expect_eq(fa_model_cost(g, &p, &c, fa_arch_find("sm_80"), 0, &k), FA_UNSUPPORTED, "no work()");
+    cr_expect(strstr(fa_last_error(), "toy declares no work()"));
+    cr_expect_eq(fa_model_cost(g, &p, &d, fa_arch_find("sm_80"), 0, &k), FA_INVALID, "no tunables");
+    fa_gen_close(g);
+    toy_write(dir, "toy.lua", no_unit);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    cr_expect_eq(fa_model_cost(g, &p, &d, fa_arch_find("sm_80"), 0, &k), FA_UNSUPPORTED);
+    cr_expect(strstr(fa_last_error(), "wgmma16"), "%s", fa_last_error());
+    cr_expect_eq(fa_model_cost(g, &p, &d, fa_arch_find("h200"), 0, &k), FA_OK, "%s", fa_last_error());
+    cr_expect_eq(fa_model_cost(g, &h, &d, fa_arch_find("h200"), 0, &k), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "unit of work is \"abacus\""), "%s", fa_last_error());
+    cr_expect_eq(fa_model_cost(g, &p, &d, fa_arch_find("h200"), 1000, &k), FA_NO_FIT);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* Rows that walk in groups, what shows of the shorter phase, the rate out of L2, and tiles that are dealt out beforehand. */
+Test(cost, what_a_family_may_say)
+{
+    static const char many[] =
+        "return { doc = 'x', default = false, tunables = { { 'group', { 0, 64, 128, 256 }, 'n' }, { 'shows', { -1, 0, 50, 100 }, '%' },\n"
+        "    { 'l2', { 1, 2 }, 'n' }, { 'deal', { 0, 1, 2 }, 'n' } },\n"
+        "  supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 131072, threads = 640, regs = 96 } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', br = 256, per_sm = c.deal > 0 and 1 or 0, counter = c.deal // 2 } } end,\n"
+        "  work = function(p, c, a, l) return { rows = 256, cols = 64, unit = 'wgmma16', issue = 256 * 64 // 8, latency = 100,\n"
+        "    group = p.d == 8 and 100 or c.group, shows = c.shows >= 0 and c.shows / 100 or nil, l2_speed = c.l2 } end }\n";
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", many);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    const char *none = "bf16,d=64,b=8,hq=16,sq=4096", *causal = "bf16,d=64,mask=causal,b=32,hq=32,sq=512";
+#define AT(problem, config) cost(g, problem, "toy:" config, "h200", 0)
+    fa_cost whole = AT(none, "group=0,shows=50,l2=1,deal=0"), walk = AT(none, "group=64,shows=50,l2=1,deal=0");
+    cr_expect_eq(walk.t_matrix, whole.t_matrix, "without a mask every group walks as far");
+    cr_expect_lt(walk.seconds, whole.seconds, "and only its own part of a block is in its way");
+    /* Of 512 rows under the diagonal, blocks of 64 keys: tiles of 256 see 4 and 8 of them, groups of 64 one to eight, 36 in all. */
+    whole = AT(causal, "group=0,shows=50,l2=1,deal=0"), walk = AT(causal, "group=64,shows=50,l2=1,deal=0");
+    fa_cost half = AT(causal, "group=128,shows=50,l2=1,deal=0");
+    cr_expect_float_eq(walk.t_matrix, whole.t_matrix * 36 / (4 * (4 + 8)), 1e-9 * whole.t_matrix);
+    cr_expect_float_eq(half.t_exp, whole.t_exp * (2 + 4 + 6 + 8) / (2 * (4 + 8)), 1e-9 * whole.t_exp);
+    cr_expect(walk.seconds < half.seconds && half.seconds < whole.seconds, "%g, %g, %g", walk.seconds, half.seconds, whole.seconds);
+    cr_expect_eq(AT(causal, "group=256,shows=50,l2=1,deal=0").seconds, whole.seconds, "one group is none");
+
+    double shows[3] = { AT(none, "group=64,shows=0,l2=1,deal=0").seconds, AT(none, "group=64,shows=50,l2=1,deal=0").seconds,
+                        AT(none, "group=64,shows=100,l2=1,deal=0").seconds }, unsaid = AT(none, "group=64,shows=-1,l2=1,deal=0").seconds;
+    cr_expect(shows[0] < shows[1] && shows[1] < unsaid && unsaid < shows[2], "%g, %g, %g; %g", shows[0], shows[1], shows[2], unsaid);
+
+    fa_cost slow = AT(none, "group=64,shows=0,l2=1,deal=0"), fast = AT(none, "group=64,shows=0,l2=2,deal=0");
+    cr_expect_float_eq(fast.t_l2, slow.t_l2 / 2, 1e-12 * slow.t_l2);
+    cr_expect_lt(fast.seconds, slow.seconds);
+
+    causal = "bf16,d=64,mask=causal,b=8,hq=16,sq=4096";
+    fa_cost dealt = AT(causal, "group=64,shows=0,l2=1,deal=1"), drawn = AT(causal, "group=64,shows=0,l2=1,deal=2");
+    cr_expect_gt(dealt.seconds, 1.05 * drawn.seconds, "%g and %g", dealt.seconds, drawn.seconds);
+    dealt = AT(none, "group=64,shows=0,l2=1,deal=1"), drawn = AT(none, "group=64,shows=0,l2=1,deal=2");
+    cr_expect_eq(dealt.seconds, drawn.seconds, "equal tiles may be dealt");
+#undef AT
+    fa_problem odd = shaped_problem("bf16,d=8");
+    fa_config c;
+    fa_cost k;
+    fa_config_parse(&c, "toy:group=64,shows=0,l2=1,deal=0");
+    cr_expect_eq(fa_model_cost(g, &odd, &c, fa_arch_find("h200"), 0, &k), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "group of work"), "%s", fa_last_error());
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+typedef struct told {
+    const fa_space *space;
+    double *seconds; /* of each point, 0 where nothing was told */
+    size_t n, last;
+} told;
+
+static void note(void *user, size_t point, const fa_cost *c)
+{
+    told *t = user;
+    cr_assert(point < t->space->n && t->space->points[point].fits && (!t->n || point > t->last));
+    t->seconds[point] = c->seconds;
+    t->last = point;
+    t->n++;
+}
+
+/* A space priced at once costs what its points cost one by one, over the borders of families and of the runs it is priced in. */
+Test(cost, of_a_space)
+{
+    static const char *const problems[] = { "bf16,d=72,mask=causal,sq=3000,hq=8,hkv=2", "fp32,d=64,sq=100" };
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        fa_problem p = shaped_problem(problems[i]);
+        const fa_arch *a = fa_arch_find("sm_90a");
+        fa_space s;
+        cr_assert_eq(fa_space_list(g, &p, a, 0, NULL, &s), FA_OK, "%s", fa_last_error());
+        told t = { .space = &s, .seconds = calloc(s.n, sizeof *t.seconds) };
+        cr_assert_eq(fa_model_space(g, &p, &s, a, note, &t), FA_OK, "%s", fa_last_error());
+        cr_expect(t.n > 0 && t.n <= s.fitting);
+        for (size_t k = 0; k < s.n; k += s.n / 3000 + 1) {
+            fa_cost x = { .seconds = 0 };
+            if (s.points[k].fits && fa_model_cost(g, &p, &s.points[k].config, a, 0, &x) != FA_OK)
+                x.seconds = 0;
+            cr_expect_eq(t.seconds[k], x.seconds, "%s: point %zu: %.17g, alone %.17g", problems[i], k, t.seconds[k], x.seconds);
+        }
+        free(t.seconds);
+        fa_space_free(&s);
+    }
+    fa_gen_close(g);
+}
+
+Test(cost, of_a_space_without_a_price)
+{
+    static const char one[] =
+        "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', br = 64 } } end,\n"
+        "  work = function(p, c, a, l) return { rows = 64, cols = 64, unit = p.dtype == 'bf16' and 'wgmma16' or 'abacus' } end }\n";
+    char dir[64];
+    fa_gen *g;
+    fa_space s;
+    told t = { .space = &s, .seconds = (double[1]){ 0 } };
+    const fa_arch *a = fa_arch_find("sm_80");
+    fa_problem p = shaped_problem("bf16,d=64"), h = shaped_problem("fp16,d=64");
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", one);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_space_list(g, &p, a, 0, "toy", &s), FA_OK, "%s", fa_last_error());
+    cr_expect_eq(fa_model_space(g, &p, &s, a, note, &t), FA_UNSUPPORTED);
+    cr_expect(strstr(fa_last_error(), "wgmma16"), "%s", fa_last_error());
+    cr_expect_eq(fa_model_space(g, &h, &s, a, note, &t), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "unit of work is \"abacus\""), "%s", fa_last_error());
+    cr_expect_eq(t.n, 0);
+    fa_space_free(&s);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* Every fitting point of the library's families has a finite cost. */
+Test(cost, of_the_library, .timeout = 300)
+{
+    static const char *const problems[] = { "bf16,d=128,mask=causal", "tf32,d=64", "fp32,d=64", "fp16,d=64,mask=window" };
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
+        for (size_t f = 0; f < fa_gen_families(g); f++) {
+            fa_problem p = shaped_problem(problems[i]);
+            fa_space s;
+            const fa_arch *a = fa_arch_find("h200");
+            if (fa_space_list(g, &p, a, 0, fa_gen_family(g, f), &s) != FA_OK)
+                continue;
+            for (size_t k = 0; k < s.n; k += s.n / 200 + 1) {
+                fa_cost x;
+                if (!s.points[k].fits)
+                    continue;
+                fa_status st = fa_model_cost(g, &p, &s.points[k].config, a, 0, &x);
+                cr_expect(st == FA_OK || st == FA_UNSUPPORTED, "%s", fa_last_error());
+                if (st == FA_OK)
+                    cr_expect(isfinite(x.seconds) && x.seconds > 1e-6 && x.seconds < 10 && x.blocks_sm >= 1 && x.bound[0]);
+            }
+            fa_space_free(&s);
+        }
+    fa_gen_close(g);
+}
