@@ -1,4 +1,4 @@
-# cmake -DBUILD=build/release -DCOMMAND=fagen -DARCHIVE=libfagen.a -DLAUNCH=libfagen_launch.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DWORK=scratch -P run.cmake
+# cmake -DBUILD=build/release -DCOMMAND=fagen -DARCHIVE=libfagen.a -DLAUNCH=libfagen_launch.a -DSHARED=libfagen.so -DINCLUDE=folder of fagen.h -DCC=cc -DCXX=c++ -DGENERATOR=Ninja -DWORK=scratch -P run.cmake
 # With -DDEVICE=cuda:0 also, and only, a bundle of cubins for that GPU and one of PTX for sm_80, which its driver compiles; without a GPU it
 # says "no GPU".
 #
@@ -62,7 +62,7 @@ get_filename_component(folder ${pc} DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${folder})
 fa_run(sh -c "${CC} -DBUNDLE=counter ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/counter.o $(pkg-config --cflags --libs fagen_launch) -o ${WORK}/launch")
 fa_run(${bare} ${WORK}/launch first sim:sm_90a)
-fa_run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_C_COMPILER=${CC})
+fa_run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCMAKE_C_COMPILER=${CC})
 fa_run(${CMAKE_COMMAND} --build ${WORK}/build)
 fa_run(${bare} ${WORK}/build/app only sim:sm_80)
 fa_run(${bare} ${WORK}/build/app first sim:sm_86)
