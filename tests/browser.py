@@ -19,6 +19,13 @@ def missing():
 class Browser:
     def __init__(self, downloads):
         self.process = subprocess.Popen(["chromedriver", "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        try:
+            self.begin(downloads)
+        except BaseException:
+            self.end()
+            raise
+
+    def begin(self, downloads):
         port = None
         for line in self.process.stdout:
             if "on port " in line and "successfully" in line:
@@ -52,8 +59,11 @@ class Browser:
         try:
             self.call("DELETE", self.path)
         finally:
-            self.process.terminate()
-            self.process.wait()
+            self.end()
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait()
 
     def open(self, url, width=1400, height=1000, dark=False):
         self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}])

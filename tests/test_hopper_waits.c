@@ -95,10 +95,10 @@ Test(hopper_waits, tiles_one_after_the_other, .timeout = 3600)
     fa_context *ctx = test_hopper_context(NULL, NULL, 1);
     for (size_t way = 0; way < sizeof ways / sizeof *ways; way++)
         for (size_t mask = 0; mask < sizeof masks / sizeof *masks; mask++)
-            for (int br = full() ? 64 : 192; br <= 256; br += 64)
+            for (int br = full() ? 128 : 192; br <= 256; br += 64)
                 for (size_t s = 0; s < sizeof stages / sizeof *stages; s++)
                     for (int schedule = full() ? 0 : (int)(tried++ + way) % 3, last = full() ? 2 : schedule; schedule <= last; schedule++)
-                        for (int bc = full() ? 48 : 64; bc <= (full() ? 128 : 64); bc += 16) {
+                        for (int bc = full() ? 48 : 64; bc <= (full() ? 112 : 64); bc += 32) {
                             char config[256];
                             snprintf(config, sizeof config,
                                      "flash_fwd_wgmma:ctas=1,feeder=40,sections=%d,cluster=1,rescale=3,exp=0,convert=1,grid=2,ahead=0,"
