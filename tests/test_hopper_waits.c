@@ -2,7 +2,7 @@
  * the one before, or one after the other; in turns and not, with few and many buffers. One SM does all tiles. What goes wrong here ends as
  * a deadlock or as a wrong sum, and on a GPU as a launch that never ends.
  *
- *   FAGEN_TEST_FULL=1   every B_r, B_c and pair of stages, instead of those that are tight */
+ *   FAGEN_TEST_FULL=1   more of B_r and B_c, every pair of stages and turns, instead of what is tight; ten minutes for the second half */
 #include "test_full.h"
 #include "test_verify_device.h"
 
