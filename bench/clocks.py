@@ -4,8 +4,8 @@
     python3 bench/clocks.py --problem 128,causal,1024 [--block 5] [--lse] [--json FILE] CONFIG ...
 
 The kernel is rendered from a copy of the templates in which the first thread of each consumer warpgroup writes its clock at the points below, behind
-LSE, which itself is written only with --lse. That takes time of its own, and the compiler may lay out what is around the points another way. A row of a table is the way from one point to the next: how
-often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
+LSE, which itself is written only with --lse. That takes time of its own, and the compiler may lay out what is around the points
+another way. A row of a table is the way from one point to the next: how often, the median, and the clocks per tile. Needs a GPU and PyTorch, and checks nothing: what is traced is no longer what ships.
 """
 import argparse
 import collections

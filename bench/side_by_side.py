@@ -2,7 +2,8 @@
 """fagen beside its peers on one GPU in one run: interleaved, random data, medians and their spread.
 
 Before a cell is timed, every output is held against attention in fp32. A round times every runner once, in rotating order; a cell's
-rate is the median over the rounds, a ratio the median of those within a round. The results go to a JSON file after each cell; tables and figures are made from it, here or later:
+rate is the median over the rounds, a ratio the median of those within a round. The results go to a JSON file after each cell; tables
+and figures are made from it, here or later:
 
     python3 bench/side_by_side.py                                      the main grid against cuDNN, FlashAttention-2 and -3
     python3 bench/side_by_side.py --grid fp16,odd --seconds 60 --json out.json --svg out.svg

@@ -1,7 +1,7 @@
 // ---- how the rows of a warpgroup go back to memory: O / l, and LSE = scale m + log(l) ----
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
-// Of a thread's row and its l, all of it.
+// Of one of a thread's rows; l is the whole row's.
 __device__ __forceinline__ void store_lse(const Params &p, const Place &where, const RowState &state, float l, int row, int t) {
   if (p.lse != nullptr && t == 0 && row < p.sq) p.lse[(where.batch * p.hq + where.head) * p.sq + row] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
 }

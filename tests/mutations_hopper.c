@@ -9,8 +9,7 @@
 #define EARLY "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0"
 #define AHEAD "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=2"
 #define AHEAD_EARLY "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=1,cluster=1,rescale=2,exp=0,convert=1,o_path=0,grid=2"
-#define OVER_Q(ahead) \
-    "stages_k=2,stages_v=2,q_bufs=2,ahead=" #ahead ",sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=1,grid=2"
+#define OVER_Q(ahead) "stages_k=2,stages_v=2,q_bufs=2,ahead=" #ahead ",sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=1,grid=2"
 #define WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=0," what
 #define EARLY_WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=1," what
 #define NONE -1, -1, 0, 0
@@ -34,10 +33,9 @@ const scene hopper_scenes[] = {
     { "ahead_left", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(256, 1, 48, 64, AHEAD), 400, 400, 10, 5, 0, 0, PLAIN },
     { "ahead_turns", "bf16,d=64,mask=causal,b=1,hq=4,hkv=4", CONFIG(256, 1, 48, 64, AHEAD), 520, 520, NONE, PLAIN },
     { "ahead_blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 300, 40, NONE, HIDDEN },
-    { "ahead_over_q", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
-      CONFIG(128, 0, 48, 64, OVER_Q(1)), 500, 500, 40, 9, 0, 0, PLAIN },
-    { "two_over_q_blind", "bf16,d=64,mask=window,b=1,hq=3,hkv=1",
-      CONFIG(64, 0, 48, 64, OVER_Q(0)), 350, 60, 20, 5, FA_TOP_LEFT, 0, HIDDEN },
+    { "ahead_over_q", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(128, 0, 48, 64, OVER_Q(1)), 500, 500, 40, 9, 0, 0, PLAIN },
+    { "two_over_q_blind", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(64, 0, 48, 64, OVER_Q(0)), 350, 60, 20, 5, FA_TOP_LEFT, 0,
+      HIDDEN },
     { "stages", "bf16,d=64,mask=none,b=1,hq=2,hkv=1",
       CONFIG(64, 0, 48, 64, "stages_k=3,stages_v=3,q_bufs=1,ahead=0,sections=1,cluster=1,rescale=2,exp=0,convert=0,o_path=0,grid=0"), 70,
       340, NONE, PLAIN },
@@ -85,7 +83,9 @@ const scene hopper_scenes[] = {
       400, 420, 60, 9, 0, 0, PLAIN },
     { "idle", "bf16,d=64,mask=none,b=1,hq=4,hkv=1", CONFIG(128, 1, 48, 64, OVER_Q(0)), 180, 200, NONE, PLAIN },
     { "idle_ahead", "bf16,d=64,mask=none,b=1,hq=4,hkv=1", CONFIG(128, 1, 48, 64, AHEAD), 180, 200, NONE, PLAIN },
-    { "idle_ahead_window", "bf16,d=64,mask=window,b=1,hq=4,hkv=1", CONFIG(128, 2, 48, 64, "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=4,cluster=1,rescale=2,exp=0,convert=1,o_path=0,grid=2"), 180, 40, 400, 100, 0, 0, PLAIN },
+    { "idle_ahead_window", "bf16,d=64,mask=window,b=1,hq=4,hkv=1",
+      CONFIG(128, 2, 48, 64, "stages_k=2,stages_v=2,q_bufs=2,ahead=1,sections=4,cluster=1,rescale=2,exp=0,convert=1,o_path=0,grid=2"), 180,
+      40, 400, 100, 0, 0, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 
@@ -123,7 +123,8 @@ const mutation hopper_mutations[] = {
     { "K is not waited for", C,
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n      mbarrier_wait(k_full(smem, k.at), k.parity);\n",
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n", 0, "one" },
-    { "Q is not waited for", C, "//| if not ahead then\n      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n", "//| if not ahead then\n", 0, "one" },
+    { "Q is not waited for", C, "//| if not ahead then\n      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n",
+      "//| if not ahead then\n", 0, "one" },
     { "K waited for by the wrong parity", C, "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//| if issue_turns",
       "        mbarrier_wait(k_full(smem, k.at), k.parity ^ 1);\n//| if issue_turns", 0, "one" },
     { "the last V is not waited for", C, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n//| if ahead then", "//| if ahead then", 0,
@@ -137,7 +138,8 @@ const mutation hopper_mutations[] = {
     { "K is fetched before what is in front has ended", E, "tma_prefetch(v_map);\n  grid_wait();\n", "tma_prefetch(v_map);\n", 0, "one" },
     { "Q is fetched before what is in front has ended", E, "tma_prefetch(q_map);\n  grid_wait();\n", "tma_prefetch(q_map);\n", 0, "one" },
     { "O is stored before what is in front has ended", F, "    grid_wait();\n    consume(", "    consume(", 0, "one" },
-    { "tiles are drawn before what is in front has ended", T, "    grid_wait();\n    if (lane == 0) {", "    if (lane == 0) {", 0, "drawn" },
+    { "tiles are drawn before what is in front has ended", T, "    grid_wait();\n    if (lane == 0) {", "    if (lane == 0) {", 0,
+      "drawn" },
 
     /* what is fed */
     { "K: a row of bytes too few announced", E, "mbarrier_expect(k_full(smem, k.at), K_TILE);",
@@ -160,8 +162,8 @@ const mutation hopper_mutations[] = {
     { "Q of the first warpgroup for all", E, "box * BOX, where.row + row_in_tile(wg), where.head", "box * BOX, where.row, where.head", 0,
       "turns" },
     { "Q of tiles that see no key is fed", E, "    if (work.fed_hi < work.fed_lo) continue;\n", "", 0, "blind" },
-    { "the dealer hears nothing of tiles that see no key", E, "    if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));\n",
-      "", 0, "blind" },
+    { "the dealer hears nothing of tiles that see no key", E, "    if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));\n", "",
+      0, "blind" },
     { "V overlaps K", F, "SMEM_V = $(l.v)", "SMEM_V = $(l.v) - K_TILE", 0, "one" },
 
     /* which tiles */
@@ -174,11 +176,13 @@ const mutation hopper_mutations[] = {
     { "odd rounds are left out", T, "$(blocks) - 1 - $(block));", "p.total);", 0, "dealt" },
     { "the counter is not put back", T, "    if (drawn == p.total - 1) *p.counter = 0;\n", "", 0, "drawn" },
     { "the counter is put back too soon", T, "if (drawn == p.total - 1)", "if (drawn == p.total - 3)", 0, "drawn" },
-    { "every warpgroup is told the work of the first", T, "const Work its = work_of(p, where, lane);", "const Work its = work_of(p, where, 0);", 0,
-      "ahead" },
+    { "every warpgroup is told the work of the first", T, "const Work its = work_of(p, where, lane);",
+      "const Work its = work_of(p, where, 0);", 0, "ahead" },
     { "what is fed is not told", T, "if (lane == 0) store_shared(to + 16,", "if (lane == 99) store_shared(to + 16,", 0, "drawn" },
     { "told before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n      store_shared(to, make",
-      "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n      store_shared(to, make", 0, "drawn" },
+      "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n      "
+      "store_shared(to, make",
+      0, "drawn" },
     { "drawn tiles one too far", T, "tile = gridDim.x + __shfl", "tile = gridDim.x + 1 + __shfl", 0, "drawn" },
     { "the batch is not told", T, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },
     { "two buffers of Q, and the first is read", C, "const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;",
@@ -195,16 +199,18 @@ const mutation hopper_mutations[] = {
       "begun = !after.idle() && trailing", 0, "ahead_blind" },
     { "begun behind the blocks that are fed", T, "max(min(own.block_hi, fed.block_hi), fed.block_lo)", "max(own.block_hi, fed.block_lo)", 0,
       "ahead_beyond" },
-    { "a warpgroup without rows keeps its Q", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n#pragma", "      q.next();\n#pragma", 0,
-      "idle" },
+    { "a warpgroup without rows keeps its Q", C, "      release(q_empty(smem, q.at, wg));\n      q.next();\n#pragma",
+      "      q.next();\n#pragma", 0, "idle" },
     { "a warpgroup without rows does not wait for its Q", C,
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n      release(q_empty(smem, q.at, wg));\n      q.next();\n",
       "      release(q_empty(smem, q.at, wg));\n      q.next();\n", 0, "idle idle_ahead" },
-    { "a warpgroup without rows keeps K and V", C, "block >= work.fed_lo; block--) skip_k(), skip_v();", "block > work.fed_lo; block--) skip_k(), skip_v();",
+    { "a warpgroup without rows keeps K and V", C, "block >= work.fed_lo; block--) skip_k(), skip_v();",
+      "block > work.fed_lo; block--) skip_k(), skip_v();", 0, "idle" },
+    { "a warpgroup without rows keeps the tile", C, "    if (work.idle()) {\n      tiles.done(smem, true);\n", "    if (work.idle()) {\n",
       0, "idle" },
-    { "a warpgroup without rows keeps the tile", C, "    if (work.idle()) {\n      tiles.done(smem, true);\n", "    if (work.idle()) {\n", 0, "idle" },
     { "a warpgroup with a few rows has none", T, "if (row >= rows &&", "if (row + 63 >= rows &&", 0, "idle" },
-    { "a tile is begun that has no rows", C, "after.fed_lo <= after.fed_hi && !after.idle();", "after.fed_lo <= after.fed_hi;", 0, "idle_ahead" },
+    { "a tile is begun that has no rows", C, "after.fed_lo <= after.fed_hi && !after.idle();", "after.fed_lo <= after.fed_hi;", 0,
+      "idle_ahead" },
     { "a tile is begun that has no rows in a window", C, "after.fed_hi && !after.idle() && trailing", "after.fed_hi && trailing", 0,
       "idle_ahead_window" },
     { "begun, and K that only others see is kept", C, "        for (int i = 0; i < leading; i++) skip_k();\n", "", 0, "ahead ahead_long" },
@@ -212,8 +218,7 @@ const mutation hopper_mutations[] = {
     { "begun, and V that only others see is kept", C, "i < trailing + leading; i++) skip_v();", "i < trailing; i++) skip_v();", 0,
       "ahead ahead_long" },
     { "begun, and V at the end is kept", C, "i < trailing + leading; i++) skip_v();", "i < leading; i++) skip_v();", 0, "ahead_long" },
-    { "begun, and blocks are let pass twice", C, "begun ? work.first : work.fed_hi;", "work.fed_hi;", 0,
-      "ahead ahead_long" },
+    { "begun, and blocks are let pass twice", C, "begun ? work.first : work.fed_hi;", "work.fed_hi;", 0, "ahead ahead_long" },
     { "begun where V of what is let pass finds no place", C,
       "trailing + $(issue_turns and \"leading\" or \"max(leading - 1, 0)\") < STAGES_V", "true", 0, "ahead_left" },
     { "begun where V of what is let pass leaves no place to who has the turn", C, "issue_turns and \"leading\" or", "false or", 0,
@@ -290,7 +295,8 @@ const mutation hopper_mutations[] = {
     { "everybody begins", C, "  if (wg == WGS - 1) turn_pass(wg);\n", "  turn_pass(wg);\n", 0, "turns" },
     { "the turn goes back to who had it", C, "named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256)", "named_arrive(1 + wg, 256)", 0, "turns" },
     { "skipped blocks take no turn", C,
-      "      turn_wait(wg);  // before the wait for V: who frees its place may want this turn\n      turn_pass(wg);\n", "", 0, "window drawn_turns" },
+      "      turn_wait(wg);  // before the wait for V: who frees its place may want this turn\n      turn_pass(wg);\n", "", 0,
+      "window drawn_turns" },
     { "turns of one warpgroup's threads", C, "named_wait(1 + wg, 256)", "named_wait(1 + wg, 128)", 0, "turns" },
 
     /* masks */
@@ -305,8 +311,8 @@ const mutation hopper_mutations[] = {
     { "the second word of a left mask is the first", C, "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
     { "columns of a thread's scores", C, "block * BC + 2 * t;", "block * BC + t;", 0, "turns" },
     { "the mask of the block before", C, "mask(s, block - 1);", "mask(s, block);", 0, "one turns away softmax window" },
-    { "diagonal blocks taken as full", C, "block < work.full_hi && block > work.full_lo", "block <= work.full_hi && block > work.full_lo", 0,
-      "turns" },
+    { "diagonal blocks taken as full", C, "block < work.full_hi && block > work.full_lo", "block <= work.full_hi && block > work.full_lo",
+      0, "turns" },
     { "left blocks taken as full", C, "block < work.full_hi && block > work.full_lo", "block < work.full_hi && block >= work.full_lo", 0,
       "window" },
     { "masked by the tile's first row", C, "query_of(p, wg_row + warp_row + g + 8 * h)", "query_of(p, where.row + warp_row + g + 8 * h)", 0,

@@ -350,7 +350,9 @@ Test(cli_bad_input, damaged_kernels)
     cli_result r = cli_run("run -d 64 -n 32 --heads 1");
     cr_assert_eq(r.code, 0, "%s", r.err);
     cli_result_free(&r);
-    cr_assert_eq(system("for f in $(find kept -name '*.fak'); do chmod u+w $f; printf xyz | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; done"), 0);
+    cr_assert_eq(
+        system("for f in $(find kept -name '*.fak'); do chmod u+w $f; printf xyz | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; done"),
+        0);
     cr_assert_eq(system("for f in $(find kept -name '*.jsonl'); do printf '{\"broken' >> $f; done"), 0);
     static const char *const after[] = { "cache ls", "cache ls --json", "show -d 64", "run -d 64 -n 32 --heads 1", "run -d 64 -n 32 --heads 1" };
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) {

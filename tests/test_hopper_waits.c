@@ -11,12 +11,8 @@ typedef struct shape {
     int sq, sk, left, right, diagonal;
 } shape;
 static const shape shapes[] = {
-    { "causal", 520, 520, -1, -1, 0 },
-    { "causal", 520, 330, -1, -1, FA_TOP_LEFT },
-    { "causal", 300, 620, -1, -1, 0 },
-    { "window", 520, 520, 130, 0, 0 },
-    { "window", 600, 600, 40, 90, 0 },
-    { "window", 600, 250, 20, 5, FA_TOP_LEFT },
+    { "causal", 520, 520, -1, -1, 0 }, { "causal", 520, 330, -1, -1, FA_TOP_LEFT }, { "causal", 300, 620, -1, -1, 0 },
+    { "window", 520, 520, 130, 0, 0 }, { "window", 600, 600, 40, 90, 0 },           { "window", 600, 250, 20, 5, FA_TOP_LEFT },
     { "none", 520, 300, -1, -1, 0 }, /* of B_r = 256 the last tile has rows for one warpgroup, of 192 */
     { "none", 300, 150, -1, -1, 0 }, /* for all but the last */
 };
