@@ -1,5 +1,6 @@
 /* child: a process that verifies and first times candidates: the parent's side. */
 #include "child.h"
+#include "clock.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/log.h"
@@ -34,13 +35,6 @@ typedef struct child_lab {
     size_t have, used;          /* bytes; of them the answer's */
     fa_gauge seen;              /* by the child */
 } child_lab;
-
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
 
 /* Ends it, whatever it is at. how gets a word about its end. A process stuck in the driver may not even die: it is left behind. */
 static void reap(child_lab *l, char *how, size_t n)
@@ -81,7 +75,7 @@ static fa_status lose(child_lab *l, fa_status st, const char *what)
 /* The next line of the child, without its newline. */
 static fa_status hear(child_lab *l, double seconds)
 {
-    double until = now() + seconds;
+    double until = fa_clock() + seconds;
     l->have -= l->used;
     memmove(l->line, l->line + l->used, l->have);
     l->used = 0;
@@ -95,11 +89,11 @@ static fa_status hear(child_lab *l, double seconds)
         if (l->have == LINE - 1)
             return lose(l, FA_DEVICE, "an answer without an end");
         struct pollfd p = { .fd = l->fd, .events = POLLIN };
-        double left = until - now();
+        double left = until - fa_clock();
         int r = left > 0 ? poll(&p, 1, (int)fmin(ceil(left * 1e3), 1e6)) : 0;
         if (r < 0 && errno == EINTR)
             continue;
-        if (r == 0 && now() < until)
+        if (r == 0 && fa_clock() < until)
             continue;
         if (r <= 0) {
             char what[64];

@@ -1,10 +1,10 @@
 /* nvml: libnvidia-ml.so.1 by dlopen, by prototypes of our own. */
 #include "nvml.h"
+#include "clock.h"
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 /* As in NVIDIA's nvml.h: what is used of it, in the sizes that its ABI has had since 2016 (processes: v1 in 11.x and older). */
@@ -120,13 +120,6 @@ void fa_nvml_expect(fa_nvml *m, const int *pids, int n)
 
 #define ASK_AGAIN 0.2 /* seconds */
 
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
-
 static int32_t foreign(const fa_nvml *m)
 {
     union {
@@ -160,8 +153,8 @@ fa_gauge fa_nvml_read(fa_nvml *m)
         g.temperature = (int32_t)celsius;
     if (m->reasons && m->reasons(m->device, &reasons) == NVML_OK)
         g.throttled = (reasons & HELD_DOWN) != 0;
-    if (m->asked == 0 || now() - m->asked > ASK_AGAIN) {
-        m->asked = now();
+    if (m->asked == 0 || fa_clock() - m->asked > ASK_AGAIN) {
+        m->asked = fa_clock();
         m->foreign = foreign(m);
     }
     g.foreign = m->foreign;

@@ -1,24 +1,17 @@
 /* search: space -> model -> compile -> verify -> time -> record -> winner. */
 #include "search.h"
 #include "baseline.h"
+#include "clock.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "searching.h"
 #include "seeds.h"
 #include <math.h>
 #include <stdlib.h>
-#include <time.h>
 
 /* Of a time budget on a device: until when configs of the list are tried, and until when neighbours. */
 #define SHARE_LISTED 0.6
 #define SHARE_NEIGHBOURS 0.85
-
-static double now(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
-}
 
 void fa_tuning_free(fa_tuning *t)
 {
@@ -36,7 +29,7 @@ fa_site fa_site_of(fa_context *ctx)
 
 double fa_searching_left(const fa_searching *s)
 {
-    return s->opt.seconds > 0 ? fmax(0, s->share * s->opt.seconds - (now() - s->start)) : -1;
+    return s->opt.seconds > 0 ? fmax(0, s->share * s->opt.seconds - (fa_clock() - s->start)) : -1;
 }
 
 bool fa_searching_over(fa_searching *s)
@@ -48,7 +41,7 @@ bool fa_searching_over(fa_searching *s)
 
 void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done)
 {
-    s->t->elapsed = now() - s->start;
+    s->t->elapsed = fa_clock() - s->start;
     if (s->opt.progress && s->opt.progress(s->opt.user, s->t, stage, latest, s->base + s->span * done))
         s->interrupted = true;
 }
@@ -241,7 +234,7 @@ static fa_status search_all(fa_searching *s)
 
 fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_options *opt, fa_tuning *out)
 {
-    fa_searching s = { .site = site, .t = out, .start = now(), .slower = 1, .share = 1, .span = 1 };
+    fa_searching s = { .site = site, .t = out, .start = fa_clock(), .slower = 1, .share = 1, .span = 1 };
     if (opt)
         s.opt = *opt;
     *out = (fa_tuning){ .how = site->timed ? FA_MEASURED : FA_MODELLED };
@@ -268,6 +261,6 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     fa_hunt_close(&s.hunt);
     fa_pool_free(&s.pool);
     fa_gen_close(s.g);
-    out->elapsed = now() - s.start;
+    out->elapsed = fa_clock() - s.start;
     return st == FA_OK ? conclude(&s) : st;
 }

@@ -1,13 +1,12 @@
 /* workers: threads that render and compile candidates. */
 #include "workers.h"
+#include "clock.h"
 #include "gen/error.h"
 #include "runtime/map.h"
-#include <math.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #define THREADS_MOST 16
@@ -160,14 +159,8 @@ fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journ
 
 bool fa_workers_wait(fa_workers *w, size_t i, double seconds, fa_status *fatal)
 {
-    struct timespec until;
+    struct timespec until = fa_clock_in(seconds);
     int late = 0;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    double whole = floor(fmax(seconds, 0));
-    until.tv_sec += (time_t)whole;
-    until.tv_nsec += (long)((fmax(seconds, 0) - whole) * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
     pthread_mutex_lock(&w->mutex);
     while (!w->done[i] && w->fatal == FA_OK && !late)
         late = seconds < 0 ? pthread_cond_wait(&w->progress, &w->mutex) : pthread_cond_timedwait(&w->progress, &w->mutex, &until);
