@@ -47,9 +47,9 @@ struct Work {
 __device__ __forceinline__ Work work_of(const Params &p, const Place &where, int wg) {
   const int row = where.row + row_in_tile(wg), rows = row_count(p);
   const Range fed = key_range(p, where.row, min(where.row + BR, rows) - 1);
-  if (row >= rows && fed.block_lo <= fed.block_hi) return {fed.block_hi, fed.block_lo, -1, -1, -1, -1};
-  const Range own = key_range(p, row, min(row + 64, rows) - 1);
-  return {fed.block_hi, fed.block_lo, max(min(own.block_hi, fed.block_hi), fed.block_lo), max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
+  const Range own = key_range(p, row, max(row, min(row + 64, rows) - 1));
+  const int first = max(min(own.block_hi, fed.block_hi), fed.block_lo);
+  return {fed.block_hi, fed.block_lo, row >= rows && fed.block_lo <= fed.block_hi ? -1 : first, max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
 }
 
 //| if c.grid == 0 then

@@ -208,7 +208,7 @@ const mutation hopper_mutations[] = {
       "block > work.fed_lo; block--) skip_k(), skip_v();", 0, "idle" },
     { "a warpgroup without rows keeps the tile", C, "    if (work.idle()) {\n      tiles.done(smem, true);\n", "    if (work.idle()) {\n",
       0, "idle" },
-    { "a warpgroup with a few rows has none", T, "if (row >= rows &&", "if (row + 63 >= rows &&", 0, "idle" },
+    { "a warpgroup with a few rows has none", T, "row >= rows && fed", "row + 63 >= rows && fed", 0, "idle" },
     { "a tile is begun that has no rows", C, "after.fed_lo <= after.fed_hi && !after.idle();", "after.fed_lo <= after.fed_hi;", 0,
       "idle_ahead" },
     { "a tile is begun that has no rows in a window", C, "after.fed_hi && !after.idle() && trailing", "after.fed_hi && trailing", 0,

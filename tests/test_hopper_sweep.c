@@ -1,6 +1,7 @@
 /* What the space of flash_fwd_wgmma offers compiles as it must: no local memory, no note of ptxas that the products are serialized or
- * the registers not handed over, and the register count that the layout states. Every pair of tunables' values that occurs, and every pair
- * of one with a head_dim, a mask, a type, is compiled.
+ * the registers not handed over, and the register count that the layout states. Every pair of tunables' values that occurs is compiled,
+ * every value with every problem below, and every value with every mask and number of the feeder's registers, which dealing under a mask
+ * uses up; and every kernel that ships.
  *
  *   FAGEN_SWEEP=all                compiles every config that fits, hours of it; FAGEN_SWEEP=500 so many of them, drawn at random;
  *                                prints what became of each
@@ -34,7 +35,7 @@ static const char *const table[] = {
 typedef struct job {
     fa_problem problem;
     fa_config config;
-    int32_t regs; /* as the layout states */
+    int32_t regs; /* as the layout states; 0 = it is not listed, and nothing is stated */
 } job;
 
 typedef struct sweep {
@@ -97,11 +98,13 @@ static size_t list_jobs(job **jobs, pairs_row **rows, int *factors)
             int at = 0;
             for (; at < c->n; at++)
                 r->value[at] = pairs_number(&factor[at], c->tunable[at].value);
-            cr_assert_leq(at + 4, PAIRS_FACTORS);
+            cr_assert_leq(at + 6, PAIRS_FACTORS);
             r->value[at] = pairs_number(&factor[at], p->d * 1000 + p->dv), at++;
             r->value[at] = pairs_number(&factor[at], p->mask), at++;
             r->value[at] = pairs_number(&factor[at], p->dtype), at++;
             r->value[at] = pairs_number(&factor[at], p->o_dtype == FA_F32), at++;
+            r->value[at] = pairs_number(&factor[at], (int32_t)k), at++;
+            r->value[at] = pairs_number(&factor[at], fa_config_get(c, "feeder", 0) * 8 + p->mask), at++;
             *factors = at;
             (*jobs)[n++] = (job){ .problem = *p, .config = *c, .regs = s.points[i].regs };
         }
@@ -144,6 +147,39 @@ static void choose(sweep *s)
     fflush(stdout);
 }
 
+/* What ships, each kernel once. */
+static const struct {
+    const char *chip, *problem, *config;
+} rows[] = {
+#define DEFAULT(chip, problem, config) { chip, problem, config },
+#include "runtime/defaults.inc"
+#undef DEFAULT
+};
+#define ROWS (sizeof rows / sizeof *rows)
+
+static void choose_shipped(sweep *s)
+{
+    fa_gen *g;
+    s->job = calloc(ROWS, sizeof *s->job);
+    cr_assert_eq(fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR")), FA_OK, "%s", fa_last_error());
+    for (size_t i = 0; i < ROWS; i++) {
+        job *j = &s->job[s->n];
+        fa_point point;
+        bool seen = strncmp(rows[i].config, FAMILY, strlen(FAMILY)) != 0;
+        size_t key = (size_t)(strstr(rows[i].problem, ",b=") - rows[i].problem);
+        for (size_t k = 0; k < i && !seen; k++)
+            seen = !strncmp(rows[i].problem, rows[k].problem, key) && !strcmp(rows[i].config, rows[k].config);
+        if (seen)
+            continue;
+        cr_assert_eq(fa_problem_parse(&j->problem, rows[i].problem), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_config_parse(&j->config, rows[i].config), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_space_judge(g, &j->problem, arch(), 0, &j->config, &point), FA_OK, "%s", fa_last_error());
+        j->regs = point.regs;
+        s->n++;
+    }
+    fa_gen_close(g);
+}
+
 /* ---- compiled ---- */
 
 /* Whether warpgroups hand registers over: their number at the launch is then part of a sum. */
@@ -173,7 +209,7 @@ static void compile(sweep *s, fa_gen *g, const job *j, char why[200])
             snprintf(why, 200, "%s", r.note);
         else if (r.stack || bytes)
             snprintf(why, 200, "spills: %d bytes, stack of %d", bytes, r.stack);
-        else if (r.registers > j->regs || (hands_over(&source) && r.registers != j->regs))
+        else if (j->regs && (r.registers > j->regs || (hands_over(&source) && r.registers != j->regs)))
             snprintf(why, 200, "%d registers at the launch, not %d", r.registers, j->regs);
     }
     fa_entry_free(&e);
@@ -207,14 +243,14 @@ static void *work(void *user)
     return NULL;
 }
 
-Test(hopper_sweep, what_fits_compiles_clean)
+static void run(void (*chosen)(sweep *))
 {
     pthread_t thread[8];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int threads = cores < 1 ? 1 : cores > 8 ? 8 : (int)cores;
     sweep s = { .compiler = fa_compiler_open(NULL), .mutex = PTHREAD_MUTEX_INITIALIZER };
     cr_assert_not_null(s.compiler);
-    choose(&s);
+    chosen(&s);
     for (int i = 0; i < threads; i++)
         cr_assert_eq(pthread_create(&thread[i], NULL, work, &s), 0);
     for (int i = 0; i < threads; i++)
@@ -224,4 +260,14 @@ Test(hopper_sweep, what_fits_compiles_clean)
     cr_expect_eq(s.clean, s.n, "%zu of %zu configs do not compile as they must", s.n - s.clean, s.n);
     fa_compiler_close(s.compiler);
     free(s.job);
+}
+
+Test(hopper_sweep, what_ships_compiles_clean)
+{
+    run(choose_shipped);
+}
+
+Test(hopper_sweep, what_fits_compiles_clean)
+{
+    run(choose);
 }
