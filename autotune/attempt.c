@@ -46,6 +46,7 @@ fa_status fa_searching_lab(fa_searching *s)
     fa_status st = FA_OK;
     if (s->lab)
         return FA_OK;
+    fa_slot_tell(s->site->slot, s->opt.worker ? 2 : 1); /* also between two children: who looks at the device may see one that just ended */
     if (s->opt.lab)
         s->lab = s->opt.lab;
     else if (s->opt.worker)
@@ -53,6 +54,8 @@ fa_status fa_searching_lab(fa_searching *s)
     else
         st = fa_lab_open(&s->lab, s->site, &s->t->problem, true);
     s->contest.lab = s->lab;
+    if (s->lab)
+        s->lab->slot = s->site->slot;
     return st;
 }
 
@@ -60,7 +63,7 @@ static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
 {
     fa_tuning *t = s->t;
     fa_status st = fa_searching_lab(s);
-    if (st != FA_OK)
+    if (st != FA_OK || !fa_searching_device(s))
         return st;
     fa_searching_tell(s, "verify", c, done);
     st = fa_lab_judge(s->lab, c);
@@ -110,7 +113,11 @@ fa_status fa_attempt_all(fa_searching *s, size_t from, size_t n)
         fa_searching_tell(s, "compile", c, done);
         if (s->interrupted)
             break;
-        bool there = fa_workers_wait(workers, i, fa_searching_left(s), &st);
+        bool there = fa_workers_wait(workers, i, 0, &st);
+        if (!there && st == FA_OK) {
+            fa_slot_give(s->site->slot);
+            there = fa_workers_wait(workers, i, fa_searching_left(s), &st);
+        }
         if (there && st == FA_OK)
             st = attempt(s, c, done);
     }

@@ -93,7 +93,10 @@ void fa_lab_close(fa_lab *lab)
 
 fa_gauge fa_lab_gauge(fa_lab *lab)
 {
-    return lab->gauge ? lab->gauge(lab) : (fa_gauge){ 0 };
+    fa_gauge g = lab->gauge ? lab->gauge(lab) : (fa_gauge){ 0 };
+    int strangers = g.foreign - fa_slot_beside(lab->slot);
+    g.foreign = strangers > 0 ? strangers : 0;
+    return g;
 }
 
 bool fa_lab_alive(fa_lab *lab)

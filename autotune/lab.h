@@ -16,6 +16,7 @@ struct fa_lab {
     fa_gauge (*gauge)(fa_lab *lab);      /* NULL = nothing is known of the chip */
     bool (*alive)(fa_lab *lab);          /* after a failure: whether others may still be tried. NULL = yes */
     void (*close)(fa_lab *lab);          /* NULL = nothing to do */
+    const fa_slot *slot;                 /* whose other members are no strangers on the device; NULL = there is none */
     void *user;
 };
 
@@ -31,7 +32,7 @@ fa_status fa_lab_judge(fa_lab *lab, fa_candidate *c);  /* sets c->verified */
  * FA_INTERNAL of a candidate that is not verified. */
 fa_status fa_lab_first(fa_lab *lab, fa_candidate *c, int n, double enough);
 fa_status fa_lab_sample(fa_lab *lab, fa_candidate *c, bool warm); /* likewise */
-fa_gauge fa_lab_gauge(fa_lab *lab);
+fa_gauge fa_lab_gauge(fa_lab *lab); /* foreign: without those of the slot */
 bool fa_lab_alive(fa_lab *lab);
 
 /* What c's samples say, taken during the span. */

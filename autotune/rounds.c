@@ -123,7 +123,7 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
             e[OLD_FEW - 1] = e[i];
     n = n < OLD_FEW ? n : OLD_FEW;
     n += t->winner ? entrants(s, from, t->n, from ? FA_CONTEST_SECOND : FA_CONTEST_FIRST, e + n, &fresh) : 0;
-    if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_lab(s)) == FA_OK) {
+    if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_lab(s)) == FA_OK && fa_searching_device(s)) {
         st = fa_contest_round(&s->contest, e, n, FA_CONTEST_FIRST, MEET_SAMPLES, &left);
         hear(s, e, left);
         st = ended(s, st);
@@ -144,7 +144,7 @@ fa_status fa_rounds_final(fa_searching *s)
         again = false;
         fresh = 0;
         n = entrants(s, 0, t->n, FA_CONTEST_FIRST, e, &fresh);
-        if (!fresh || n < 2 || (st = fa_searching_lab(s)) != FA_OK)
+        if (!fresh || n < 2 || (st = fa_searching_lab(s)) != FA_OK || !fa_searching_device(s))
             break;
         st = fa_contest_final(&s->contest, e, n, &met, &winner);
         hear(s, e, met);

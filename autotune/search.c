@@ -12,6 +12,7 @@
 /* Of a time budget on a device: until when configs of the list are tried, and until when neighbours. */
 #define SHARE_LISTED 0.6
 #define SHARE_NEIGHBOURS 0.85
+#define WAIT_SECONDS 0.1 /* for the device, between two words to the caller */
 
 void fa_tuning_free(fa_tuning *t)
 {
@@ -22,7 +23,7 @@ void fa_tuning_free(fa_tuning *t)
 fa_site fa_site_of(fa_context *ctx)
 {
     return (fa_site){ ctx, fa_context_arch(ctx), fa_context_budget(ctx), fa_context_template_dir(ctx), fa_context_store(ctx),
-                      fa_context_compiler(ctx), !fa_context_driver(ctx)->takes_ptx };
+                      fa_context_compiler(ctx), !fa_context_driver(ctx)->takes_ptx, NULL };
 }
 
 /* ---- the clock and the caller ---- */
@@ -42,8 +43,18 @@ bool fa_searching_over(fa_searching *s)
 void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done)
 {
     s->t->elapsed = fa_clock() - s->start;
+    s->done = done;
     if (s->opt.progress && s->opt.progress(s->opt.user, s->t, stage, latest, s->base + s->span * done))
         s->interrupted = true;
+}
+
+bool fa_searching_device(fa_searching *s)
+{
+    double from = fa_clock();
+    while (!fa_slot_take(s->site->slot, WAIT_SECONDS) && !s->interrupted)
+        fa_searching_tell(s, "wait", NULL, s->done);
+    s->start += fa_clock() - from;
+    return !s->interrupted;
 }
 
 /* A phase may use the budget up to `share`, and is `span` of the whole from `base` on. */
@@ -147,6 +158,7 @@ static fa_status try_all(fa_searching *s)
         st = fa_attempt_all(s, from, n);
         if (st == FA_OK && s->site->timed && !s->interrupted)
             st = fa_rounds_meet(s, met ? from : 0);
+        fa_slot_give(s->site->slot); /* what follows is not compiled yet */
         met = true;
         if (refining && fa_searching_over(s))
             break;
@@ -256,6 +268,7 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
             fa_journal_close(&s.journal);
         }
     }
+    fa_slot_give(site->slot);
     if (s.lab != s.opt.lab)
         fa_lab_close(s.lab);
     fa_hunt_close(&s.hunt);

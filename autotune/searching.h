@@ -22,6 +22,7 @@ typedef struct fa_searching {
     double start, flops;
     double slower;          /* in a round than in a first pass, as the last round told */
     double share;           /* of the time budget, up to which the present phase may go on */
+    double done;            /* of the phase, as was last told */
     double base, span;      /* of `done`: where the present phase begins, and how much of the whole it is */
     bool late;              /* the phase's time is up */
     bool interrupted;
@@ -30,6 +31,9 @@ typedef struct fa_searching {
 double fa_searching_left(const fa_searching *s);   /* seconds of the phase; < 0: no limit */
 bool fa_searching_over(fa_searching *s);           /* the phase's time is up, or somebody stopped the search */
 void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
+
+/* The device is this search's until it gives the slot back. The wait counts neither for the budget nor as elapsed. False: interrupted. */
+bool fa_searching_device(fa_searching *s);
 
 /* attempt.c */
 /* The lab, opened when first needed. */

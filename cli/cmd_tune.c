@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
+#include "runtime/environment.h"
 #include "tune.h"
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +45,11 @@ static const cli_option search_options[] = {
       .min = 1, .max = 64 },
     { .name = "devices", .kind = &cli_text, FIELD(devices), .value = "LIST",
       .help = "devices that share the problems, a process each: all (the GPUs like the first), or a list such as 0,1,3 (default: one)" },
+    { .name = "abreast", .kind = &cli_int, FIELD(abreast), .value = "N",
+      .help = "problems that share a device: one is measured while others are compiled (default: 2 on a GPU, 1 elsewhere)", .min = 1,
+      .max = FA_SLOT_MEMBERS },
     { .name = "worker-on", .kind = &cli_text, FIELD(on), .value = "DEVICE" },
+    { .name = "slot", .kind = &cli_text, FIELD(slot), .value = "FD:MEMBER" },
     { .name = NULL },
 };
 static const cli_group groups[] = { { "The problems: every combination of the lists", problem_options, 0 },
@@ -78,6 +83,14 @@ static fa_status devices_of(const cli *c, const tune_args *a, cli_devices *out)
             cli_note(c, "one of %zu GPUs works; --devices all shares the problems among them", n);
     }
     return FA_OK;
+}
+
+/* The GPU that one process would work on, as --device, FAGEN_DEVICE and --arch say: where there are several problems they go abreast. */
+static bool gpu_of(const tune_args *a, cli_devices *out)
+{
+    const char *set = fa_environment_read().device, *name = a->where.device ? a->where.device : set && set[0] ? set : "cuda";
+    const fa_arch *arch = a->arch ? fa_arch_find(a->arch) : NULL;
+    return (!a->arch || arch) && cli_devices_gpu(out, name, arch ? arch->name : NULL);
 }
 
 static fa_status status_named(const char *name)
@@ -181,6 +194,8 @@ static int run(cli *c, const void *args, int n, char **words)
         tune_list_free(&r.list);
         return cli_fail(c, st);
     }
+    if (!devices.n && r.list.n > 1 && a->abreast != 1 && !a->in_process && !gpu_of(a, &devices) && a->abreast)
+        cli_note(c, "--abreast is for devices: there is no such GPU here, and --devices names none; one problem after the other");
     for (size_t i = 0; i < devices.n; i++)
         names[i] = devices.name[i];
     cli_interrupt_say(c->quiet ? NULL : "\nfagen tune: stopping; everything found so far is kept. Once more ends it at once.\n");

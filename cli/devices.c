@@ -32,6 +32,16 @@ size_t cli_devices_alike(void)
     return gpus(&all) == FA_OK ? all.n : 0;
 }
 
+bool cli_devices_gpu(cli_devices *out, const char *name, const char *arch)
+{
+    fa_device d;
+    *out = (cli_devices){ .n = 0 };
+    if (strncmp(name, "cuda", 4) != 0 || fa_device_open(&d, name) != FA_OK || (arch && strcmp(arch, d.arch.name) != 0))
+        return false;
+    snprintf(out->name[out->n++], sizeof out->name[0], "cuda:%d", d.ordinal);
+    return true;
+}
+
 static fa_status add(cli_devices *out, const char *text, size_t n)
 {
     char word[sizeof out->name[0]];

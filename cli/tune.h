@@ -12,9 +12,11 @@ typedef struct tune_args {
     cli_where where;
     cli_list d, dtype, mask, n;
     int32_t dv, b, hq, hkv, limit, threads;
+    int32_t abreast;     /* searches that share a device; 0 = the usual number */
     double budget;       /* seconds of the whole command; 0 = none */
     const char *arch, *family, *problem, *grid, *devices;
     const char *on;      /* of a worker: its device */
+    const char *slot;    /* and the slot of that, "3:0": file descriptor and member; NULL = the device is its own */
     int32_t strategy;    /* an index of fa_strategy_at */
     uint64_t seed;
     bool causal, all, again, list_grids, in_process;
@@ -57,8 +59,8 @@ bool tune_tells(const json_t *result);
 /* Whether other problems can succeed after one ended so. */
 bool tune_goes_on(fa_status st);
 
-/* The share of one problem: what is left of the budget, in equal parts for `left` problems on `sites` devices, but at least the few
- * seconds without which nothing is found. 0 = no limit; below 0: the time is up. */
+/* The share of one problem: what is left of the budget, in equal parts for the `left` problems without a result, on `sites` devices, but
+ * at least the few seconds without which nothing is found. 0 = no limit; below 0: the time is up. */
 double tune_share(double budget, double spent, size_t left, size_t sites);
 
 /* ---- while it runs ---- */
@@ -105,10 +107,11 @@ typedef struct tune_run {
     bool timed;
     double start;
 } tune_run;
-/* On one device, in this process; on several, one process each (tune_fleet.c). Fills result. FA_INTERRUPTED: a signal ended it. */
+/* On one device, in this process, one problem after the other; or in processes of their own, several on each GPU (tune_fleet.c). Fills
+ * result. FA_INTERRUPTED: a signal ended it. */
 fa_status tune_alone(tune_run *r, const char *device); /* device NULL = that of --device */
 fa_status tune_fleet(tune_run *r, const char *const *device, size_t n);
-/* The process behind one device of a fleet: jobs from standard input, results to standard output, a line of JSON each. */
+/* A process of a fleet: jobs from standard input, results to standard output, a line of JSON each. */
 int tune_worker(cli *c, const tune_args *a);
 /* Keeps a result, and reports it. */
 void tune_run_keep(tune_run *r, size_t i, json_t *result);

@@ -1,5 +1,5 @@
-/* tune_worker: the process behind one device of a fleet. CUDA does not survive a fork, so it is the command once more, with its options
- * and --worker-on. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"result"}, {"lost"} go out. It ends
+/* tune_worker: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --worker-on and
+ * --slot. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"result"}, {"lost"} go out. It ends
  * with its input, and with its parent. */
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -42,6 +42,22 @@ static int show(void *user, const fa_tuning *t, const char *stage, const fa_cand
     return cli_interrupted() || dismissed();
 }
 
+/* "3:0": the file descriptor and the member. */
+static fa_status join(fa_slot **out, const char *text)
+{
+    int fd, member;
+    char more;
+    *out = NULL;
+    if (!text)
+        return FA_OK;
+    if (sscanf(text, "%d:%d%c", &fd, &member, &more) != 2)
+        return fa_fail(FA_INVALID, "--slot is \"%.40s\"; accepted: FD:MEMBER", text);
+    fa_status st = fa_slot_join(out, fd, member);
+    if (st == FA_OK)
+        close(fd);
+    return st;
+}
+
 /* One line of input. False: not a job. */
 static bool work(const tune_args *a, const fa_site *site, const char *line, fa_status *st)
 {
@@ -66,11 +82,17 @@ int tune_worker(cli *c, const tune_args *a)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     cli_interrupt_watch();
     c->quiet = true;
+    fa_slot *slot = NULL;
     fa_status st = tune_site_open(&site, c, a, a->on);
     if (st == FA_OK)
+        st = join(&slot, a->slot);
+    if (st == FA_OK) {
+        site.site.slot = slot;
+        fa_slot_tell(slot, 1);
         say(json_pack("{s:s,s:s,s:s,s:b}", "ready", a->on, "arch", site.site.arch->name, "chip", site.site.arch->chip, "timed", site.site.timed));
-    else
+    } else {
         say(json_pack("{s:s,s:i}", "lost", fa_last_error(), "status", st));
+    }
     while (st == FA_OK && !cli_interrupted() && getline(&line, &cap, stdin) > 0) {
         if (!work(a, &site.site, line, &st))
             break;
@@ -79,5 +101,6 @@ int tune_worker(cli *c, const tune_args *a)
     }
     free(line);
     tune_site_close(&site);
+    fa_slot_leave(slot);
     return cli_exit_of(st);
 }

@@ -396,6 +396,7 @@ static void survive(const char *words)
 Test(cli_tune, devices_share_the_problems_and_a_death_costs_one)
 {
     survive(SMALL " -n 256,1024,4096 --limit 2 --devices sim:sm_80 --json"); /* one that is named gets a process too */
+    survive(SMALL " -n 256,1024,4096 --limit 2 --devices sim:sm_80 --abreast 2 --json"); /* or two */
     survive(SHARED);
     json_t *doc = cli_json("tune " SHARED " -q", 0); /* and with all on record, in one process, the same winners */
     cr_assert_eq(sum(doc, "resumed"), 6);

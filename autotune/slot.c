@@ -1,0 +1,115 @@
+/* slot: the right to use a device alone. */
+#include "slot.h"
+#include "clock.h"
+#include "gen/error.h"
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What all map. */
+typedef struct board {
+    pthread_mutex_t mutex; /* robust: a holder's death frees it */
+    atomic_int processes[FA_SLOT_MEMBERS];
+} board;
+
+struct fa_slot {
+    board *board;
+    int member;
+    bool held;
+};
+
+static board *map(int fd)
+{
+    void *at = mmap(NULL, sizeof(board), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+int fa_slot_make(void)
+{
+    pthread_mutexattr_t attr;
+    int fd = memfd_create("fagen slot", MFD_CLOEXEC);
+    board *b = fd >= 0 && ftruncate(fd, sizeof *b) == 0 ? map(fd) : NULL;
+    int error = errno;
+    if (b) {
+        pthread_mutexattr_init(&attr);
+        pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
+        pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
+        pthread_mutex_init(&b->mutex, &attr);
+        pthread_mutexattr_destroy(&attr);
+        munmap(b, sizeof *b);
+        return fd;
+    }
+    if (fd >= 0)
+        close(fd);
+    errno = error;
+    return -1;
+}
+
+fa_status fa_slot_join(fa_slot **out, int fd, int member)
+{
+    struct stat st;
+    *out = NULL;
+    if (member < 0 || member >= FA_SLOT_MEMBERS)
+        return fa_fail(FA_INVALID, "slot: member is %d; accepted: 0 to %d", member, FA_SLOT_MEMBERS - 1);
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)sizeof(board))
+        return fa_fail(FA_INVALID, "slot: file descriptor %d is no slot", fd);
+    fa_slot *s = calloc(1, sizeof *s);
+    if (!s)
+        return fa_fail(FA_NOMEM, "no memory for a slot");
+    s->member = member;
+    s->board = map(fd);
+    if (!s->board) {
+        free(s);
+        return fa_fail(FA_IO, "slot: mmap: %s", strerror(errno));
+    }
+    *out = s;
+    return FA_OK;
+}
+
+void fa_slot_leave(fa_slot *s)
+{
+    if (!s)
+        return;
+    fa_slot_give(s);
+    munmap(s->board, sizeof *s->board);
+    free(s);
+}
+
+bool fa_slot_take(fa_slot *s, double seconds)
+{
+    if (!s || s->held)
+        return true;
+    struct timespec until = fa_clock_in(seconds);
+    int r = pthread_mutex_clocklock(&s->board->mutex, CLOCK_MONOTONIC, &until);
+    if (r == EOWNERDEAD) /* what it measured died with it */
+        r = pthread_mutex_consistent(&s->board->mutex);
+    s->held = r == 0;
+    return s->held;
+}
+
+void fa_slot_give(fa_slot *s)
+{
+    if (!s || !s->held)
+        return;
+    s->held = false;
+    pthread_mutex_unlock(&s->board->mutex);
+}
+
+void fa_slot_tell(fa_slot *s, int processes)
+{
+    if (s)
+        atomic_store(&s->board->processes[s->member], processes);
+}
+
+int fa_slot_beside(const fa_slot *s)
+{
+    int n = 0;
+    for (int i = 0; s && i < FA_SLOT_MEMBERS; i++)
+        n += i == s->member ? 0 : atomic_load(&s->board->processes[i]);
+    return n;
+}

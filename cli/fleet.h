@@ -1,0 +1,52 @@
+/* fleet: the processes that share the problems of one `fagen tune`, and what is known of them. */
+#ifndef FA_CLI_FLEET_H
+#define FA_CLI_FLEET_H
+#include "devices.h"
+#include "gen/text.h"
+#include "progress.h"
+#include "tune.h"
+#include <sys/types.h>
+
+typedef struct hand {
+    size_t device;      /* whose */
+    int member;         /* of its slot, from 0 */
+    fa_slot *slot;      /* to tell of its death */
+    pid_t pid;
+    int fd;             /* both ways; -1: no process */
+    fa_text heard;      /* of a line that is not complete */
+    bool ready, given_up;
+    ptrdiff_t at;       /* its problem; -1 = none */
+    tune_view view;
+    int deaths, restarts;
+    json_int_t done;
+} hand;
+
+typedef struct fleet {
+    tune_run *r;
+    hand *hand;
+    size_t n;
+    const char *const *device;
+    size_t devices;
+    int slot[CLI_DEVICES_MOST]; /* one for each */
+    struct task {
+        int tries;
+        bool taken;
+        ptrdiff_t not_on; /* the hand whose process died of it; -1 = none */
+    } *task;
+    cli_progress bar;
+    bool stopping;
+    fa_status status;   /* why a device was given up */
+    char why[512];
+} fleet;
+
+/* Starts a hand's process. */
+fa_status fleet_spawn(fleet *f, hand *h);
+/* No more processes for it. */
+void fleet_give_up(fleet *f, hand *h, fa_status st, const char *why);
+/* Its process ended or its line broke: its problem goes to another, and it gets a new process, unless that happens too often. */
+void fleet_bury(fleet *f, hand *h);
+/* Takes in what has come. False: the process is gone. */
+bool fleet_hear(fleet *f, hand *h);
+size_t fleet_hands_up(const fleet *f);
+size_t fleet_devices_up(const fleet *f); /* with at least one hand */
+#endif

@@ -1,0 +1,308 @@
+/* The slot of a device: one has it at a time, who dies gives it back, and a search holds it whenever it uses the device and at no other
+ * time. The search runs on a driver that only pretends, with a lab that looks who has the slot. */
+#include "autotune/clock.h"
+#include "autotune/search.h"
+#include "fake_driver.h"
+#include "test_cache_scratch.h"
+#include "test_gen_toy.h"
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+static fa_slot *join(int fd, int member)
+{
+    fa_slot *s;
+    cr_assert_eq(fa_slot_join(&s, fd, member), FA_OK, "%s", fa_last_error());
+    return s;
+}
+
+Test(tune_slot, one_has_it_at_a_time)
+{
+    int fd = fa_slot_make();
+    cr_assert_geq(fd, 0);
+    fa_slot *a = join(fd, 0), *b = join(fd, 1);
+    close(fd);
+    cr_assert(fa_slot_take(a, 0));
+    cr_assert(fa_slot_take(a, 0), "who has it has it");
+    double from = fa_clock();
+    cr_assert_not(fa_slot_take(b, 0.05));
+    cr_assert_geq(fa_clock() - from, 0.05);
+    fa_slot_give(b); /* not b's to give */
+    cr_assert_not(fa_slot_take(b, 0));
+    fa_slot_give(a);
+    fa_slot_give(a);
+    cr_assert(fa_slot_take(b, 0));
+    fa_slot_leave(b); /* gives it */
+    cr_assert(fa_slot_take(a, 0));
+    fa_slot_leave(a);
+    cr_assert(fa_slot_take(NULL, 0) && fa_slot_beside(NULL) == 0);
+    fa_slot_give(NULL);
+    fa_slot_tell(NULL, 1);
+}
+
+Test(tune_slot, the_processes_of_the_others_are_counted)
+{
+    int fd = fa_slot_make();
+    fa_slot *a = join(fd, 0), *b = join(fd, 1), *c = join(fd, FA_SLOT_MEMBERS - 1);
+    fa_slot_tell(a, 2);
+    fa_slot_tell(b, 1);
+    cr_assert(fa_slot_beside(a) == 1 && fa_slot_beside(b) == 2 && fa_slot_beside(c) == 3);
+    fa_slot_tell(a, 0);
+    cr_assert(fa_slot_beside(b) == 0);
+    fa_slot_leave(a);
+    fa_slot_leave(b);
+    fa_slot_leave(c);
+    close(fd);
+}
+
+Test(tune_slot, what_is_no_slot_is_refused)
+{
+    fa_slot *s;
+    int fd = fa_slot_make(), other = memfd_create("other", 0);
+    cr_assert_eq(fa_slot_join(&s, fd, FA_SLOT_MEMBERS), FA_INVALID);
+    cr_assert_eq(fa_slot_join(&s, fd, -1), FA_INVALID);
+    cr_assert(strstr(fa_last_error(), "member is -1; accepted: 0 to 7"), "%s", fa_last_error());
+    cr_assert_eq(fa_slot_join(&s, other, 0), FA_INVALID);
+    cr_assert_eq(fa_slot_join(&s, 999, 0), FA_INVALID);
+    cr_assert_null(s);
+    close(fd);
+    close(other);
+}
+
+Test(tune_slot, a_holder_that_dies_gives_it_back)
+{
+    int fd = fa_slot_make(), ready[2];
+    fa_slot *mine = join(fd, 0);
+    for (int i = 0; i < 3; i++) {
+        char byte = 0;
+        cr_assert_eq(pipe(ready), 0);
+        pid_t pid = fork();
+        if (pid == 0) {
+            fa_slot *its = join(fd, 1);
+            byte = fa_slot_take(its, 5);
+            _exit(write(ready[1], &byte, 1) == 1 ? pause() : 1);
+        }
+        cr_assert_eq(read(ready[0], &byte, 1), 1);
+        cr_assert(byte);
+        cr_assert_not(fa_slot_take(mine, 0.01));
+        kill(pid, SIGKILL);
+        cr_assert(fa_slot_take(mine, 5), "time %d", i);
+        cr_assert_eq(waitpid(pid, NULL, 0), pid);
+        fa_slot_give(mine);
+        close(ready[0]);
+        close(ready[1]);
+    }
+    fa_slot_leave(mine);
+    close(fd);
+}
+
+/* ---- a search beside another ---- */
+
+static const char lua[] =
+    "return { doc = 'x', default = false,\n"
+    "  tunables = { { 'br', { 16, 32, 48, 64 }, 'r' }, { 'bc', { 8, 16, 24, 32 }, 'c' } },\n"
+    "  supports = function() return true end,\n"
+    "  constraints = {},\n"
+    "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
+    "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end,\n"
+    "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
+static const char cu[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc); }\n";
+
+typedef struct scene {
+    char dir[64];
+    fa_context *ctx;
+    fa_site site;
+    fa_problem p;
+    fa_lab lab;
+    fa_slot *rival;
+    atomic_bool busy, over;  /* the rival measures; the search is done */
+    atomic_int measured;     /* times that it did */
+    int used;                /* how often the search used the device */
+    bool alone;              /* each time it had the slot */
+    int others;              /* processes that NVML sees beside the search's own */
+    int waits, stop_after;   /* words of waiting so far; and after how many it is stopped, 0 = never */
+} scene;
+
+/* Somebody has the slot, and it is not the rival. */
+static void look(scene *s)
+{
+    s->used++;
+    s->alone &= !atomic_load(&s->busy) && !fa_slot_take(s->rival, 0);
+}
+
+static fa_status judge(fa_lab *lab, fa_candidate *c)
+{
+    (void)c;
+    look(lab->user);
+    return FA_OK;
+}
+
+static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
+{
+    int br = fa_config_get(&c->config, "br", 0), bc = fa_config_get(&c->config, "bc", 0);
+    look(lab->user);
+    fa_samples_add(warm ? &c->warm_samples : &c->samples, 1e-4 * (1 + 0.1 * abs(br - 32) / 16 + 0.05 * abs(bc - 16) / 8));
+    return FA_OK;
+}
+
+static fa_gauge gauge(fa_lab *lab)
+{
+    return (fa_gauge){ .foreign = ((scene *)lab->user)->others };
+}
+
+static int progress(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
+{
+    scene *s = user;
+    (void)t, (void)latest, (void)done;
+    s->waits += !strcmp(stage, "wait");
+    return s->stop_after && s->waits >= s->stop_after;
+}
+
+static void open_scene(scene *s, int fd)
+{
+    fa_options o = FA_OPTIONS_INIT;
+    memset(s, 0, sizeof *s);
+    scratch_make();
+    toy_dir(s->dir, cu);
+    toy_write(s->dir, "toy.lua", lua);
+    o.cache_dir = scratch;
+    o.template_dir = s->dir;
+    const cu_driver *driver = fake_driver();
+    fake_ptx(false);
+    cr_assert_eq(fa_create_on(&s->ctx, &o, driver, 0), FA_OK, "%s", fa_last_error());
+    s->site = fa_site_of(s->ctx);
+    cr_assert_eq(fa_problem_parse(&s->p, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256"), FA_OK);
+    s->lab = (fa_lab){ .judge = judge, .sample = sample, .gauge = gauge, .user = s };
+    s->site.slot = join(fd, 0);
+    s->rival = join(fd, 1);
+    fa_slot_tell(s->rival, 2);
+    s->alone = true;
+}
+
+static void close_scene(scene *s)
+{
+    fa_slot_leave(s->rival);
+    fa_slot_leave(s->site.slot);
+    fa_destroy(s->ctx);
+    fake_ptx(true);
+    toy_remove(s->dir, NULL);
+    scratch_remove();
+}
+
+typedef struct other {
+    scene *s;
+    int fd;
+} other;
+
+/* Another search: it measures whenever it can, 3 ms long. */
+static void *measure(void *user)
+{
+    other *o = user;
+    fa_slot *slot = join(o->fd, 2);
+    while (!atomic_load(&o->s->over)) {
+        if (!fa_slot_take(slot, 0.01))
+            continue;
+        atomic_store(&o->s->busy, true);
+        usleep(3000);
+        atomic_fetch_add(&o->s->measured, 1);
+        atomic_store(&o->s->busy, false);
+        fa_slot_give(slot);
+        sched_yield();
+    }
+    fa_slot_leave(slot);
+    return NULL;
+}
+
+static fa_search_options options(scene *s)
+{
+    return (fa_search_options){ .limit = 8, .family = "toy", .threads = 1, .lab = &s->lab, .progress = progress, .user = s };
+}
+
+Test(tune_slot, two_searches_measure_by_turns)
+{
+    scene s;
+    fa_tuning t;
+    pthread_t thread;
+    int fd = fa_slot_make();
+    open_scene(&s, fd);
+    other o = { &s, fd };
+    fa_search_options so = options(&s);
+    cr_assert_eq(pthread_create(&thread, NULL, measure, &o), 0);
+    while (!atomic_load(&s.measured))
+        usleep(1000);
+    int before = atomic_load(&s.measured);
+    cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_OK, "%s", fa_last_error());
+    int during = atomic_load(&s.measured) - before;
+    atomic_store(&s.over, true);
+    pthread_join(thread, NULL);
+    cr_assert(s.alone, "the device was used without the slot");
+    cr_assert_gt(s.used, 40);
+    cr_assert_gt(during, 5, "the other one measured %d times while this one's kernels were compiled", during);
+    cr_assert(fa_slot_take(s.rival, 0), "a search that is over leaves the slot");
+    fa_tuning_free(&t);
+    close_scene(&s);
+    close(fd);
+}
+
+Test(tune_slot, others_of_the_slot_are_no_strangers)
+{
+    scene s;
+    fa_tuning t;
+    int fd = fa_slot_make();
+    open_scene(&s, fd);
+    fa_search_options so = options(&s);
+    so.again = true;
+    for (s.others = 2; s.others <= 3; s.others++) { /* two are the rival's */
+        cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(t.winner->quality, s.others == 2 ? FA_QUALITY_STEADY : FA_QUALITY_CONTENDED, "%s with %d", fa_quality_name(t.winner->quality), s.others);
+        fa_tuning_free(&t);
+    }
+    close_scene(&s);
+    close(fd);
+}
+
+static void *hold(void *user)
+{
+    scene *s = user;
+    cr_assert(fa_slot_take(s->rival, 0));
+    atomic_store(&s->busy, true);
+    usleep(700000);
+    atomic_store(&s->busy, false);
+    fa_slot_give(s->rival);
+    return NULL;
+}
+
+Test(tune_slot, waiting_does_not_count_and_can_be_stopped)
+{
+    scene s;
+    fa_tuning t;
+    pthread_t thread;
+    int fd = fa_slot_make();
+    open_scene(&s, fd);
+    fa_search_options so = options(&s);
+    cr_assert(fa_slot_take(s.rival, 0));
+    s.stop_after = 3;
+    cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_INTERRUPTED);
+    cr_assert_eq(s.used, 0, "it was stopped, and used the device all the same");
+    cr_assert_eq(t.counts.verified, 0);
+    fa_tuning_free(&t);
+    fa_slot_give(s.rival);
+
+    s.stop_after = 0;
+    cr_assert_eq(pthread_create(&thread, NULL, hold, &s), 0);
+    while (!atomic_load(&s.busy))
+        usleep(1000);
+    double from = fa_clock();
+    cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_OK, "%s", fa_last_error());
+    double wall = fa_clock() - from;
+    pthread_join(thread, NULL);
+    cr_assert(s.alone);
+    cr_assert_gt(s.waits, 3);
+    cr_assert_lt(t.elapsed, wall - 0.2, "%.2f of %.2f s: the kernels are there, so it waited most of the 0.7 s", t.elapsed, wall);
+    fa_tuning_free(&t);
+    close_scene(&s);
+    close(fd);
+}
