@@ -1,4 +1,4 @@
-/* clock: the monotonic one. */
+/* clock: now, and until when to wait. */
 #include "clock.h"
 #include <math.h>
 
@@ -9,11 +9,11 @@ double fa_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-struct timespec fa_clock_in(double seconds)
+struct timespec fa_clock_in(clockid_t clock, double seconds)
 {
     struct timespec t;
     double left = fmax(seconds, 0), whole = floor(left);
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     t.tv_sec += (time_t)whole;
     t.tv_nsec += (long)((left - whole) * 1e9);
     t.tv_sec += t.tv_nsec / 1000000000;

@@ -1,8 +1,8 @@
-/* clock: the monotonic one, which nobody sets. */
+/* clock: now, and until when to wait. */
 #ifndef FA_AUTOTUNE_CLOCK_H
 #define FA_AUTOTUNE_CLOCK_H
 #include <time.h>
 
-double fa_clock(void);                         /* seconds */
-struct timespec fa_clock_in(double seconds);   /* that moment of CLOCK_MONOTONIC; what is below 0 is now */
+double fa_clock(void); /* seconds of CLOCK_MONOTONIC, which nobody sets */
+struct timespec fa_clock_in(clockid_t clock, double seconds); /* from now; below 0 = now */
 #endif

@@ -84,8 +84,8 @@ bool fa_slot_take(fa_slot *s, double seconds)
 {
     if (!s || s->held)
         return true;
-    struct timespec until = fa_clock_in(seconds);
-    int r = pthread_mutex_clocklock(&s->board->mutex, CLOCK_MONOTONIC, &until);
+    struct timespec until = fa_clock_in(CLOCK_REALTIME, seconds); /* a clock that is set makes one wait longer or shorter, no more */
+    int r = pthread_mutex_timedlock(&s->board->mutex, &until);
     if (r == EOWNERDEAD) /* what it measured died with it */
         r = pthread_mutex_consistent(&s->board->mutex);
     s->held = r == 0;

@@ -159,7 +159,7 @@ fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journ
 
 bool fa_workers_wait(fa_workers *w, size_t i, double seconds, fa_status *fatal)
 {
-    struct timespec until = fa_clock_in(seconds);
+    struct timespec until = fa_clock_in(CLOCK_MONOTONIC, seconds);
     int late = 0;
     pthread_mutex_lock(&w->mutex);
     while (!w->done[i] && w->fatal == FA_OK && !late)

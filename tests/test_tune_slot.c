@@ -192,6 +192,7 @@ static void close_scene(scene *s)
     scratch_remove();
 }
 
+/* A thread that has the slot as its own member. */
 typedef struct other {
     scene *s;
     int fd;
@@ -266,12 +267,13 @@ Test(tune_slot, others_of_the_slot_are_no_strangers)
 
 static void *hold(void *user)
 {
-    scene *s = user;
-    cr_assert(fa_slot_take(s->rival, 0));
-    atomic_store(&s->busy, true);
+    other *o = user;
+    fa_slot *slot = join(o->fd, 2);
+    cr_assert(fa_slot_take(slot, 0));
+    atomic_store(&o->s->busy, true);
     usleep(700000);
-    atomic_store(&s->busy, false);
-    fa_slot_give(s->rival);
+    atomic_store(&o->s->busy, false);
+    fa_slot_leave(slot);
     return NULL;
 }
 
@@ -292,7 +294,8 @@ Test(tune_slot, waiting_does_not_count_and_can_be_stopped)
     fa_slot_give(s.rival);
 
     s.stop_after = 0;
-    cr_assert_eq(pthread_create(&thread, NULL, hold, &s), 0);
+    other o = { &s, fd };
+    cr_assert_eq(pthread_create(&thread, NULL, hold, &o), 0);
     while (!atomic_load(&s.busy))
         usleep(1000);
     double from = fa_clock();
