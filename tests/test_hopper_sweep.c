@@ -12,6 +12,7 @@
 #include "runtime/compiler.h"
 #include "runtime/resources.h"
 #include "test_pairs.h"
+#include "test_shipped.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
@@ -148,31 +149,18 @@ static void choose(sweep *s)
 }
 
 /* What ships, each kernel once. */
-static const struct {
-    const char *chip, *problem, *config;
-} rows[] = {
-#define DEFAULT(chip, problem, config) { chip, problem, config },
-#include "runtime/defaults.inc"
-#undef DEFAULT
-};
-#define ROWS (sizeof rows / sizeof *rows)
-
 static void choose_shipped(sweep *s)
 {
     fa_gen *g;
-    s->job = calloc(ROWS, sizeof *s->job);
+    s->job = calloc(SHIPPED, sizeof *s->job);
     cr_assert_eq(fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR")), FA_OK, "%s", fa_last_error());
-    for (size_t i = 0; i < ROWS; i++) {
+    for (size_t i = 0; i < SHIPPED; i++) {
         job *j = &s->job[s->n];
         fa_point point;
-        bool seen = strncmp(rows[i].config, FAMILY, strlen(FAMILY)) != 0;
-        size_t key = (size_t)(strstr(rows[i].problem, ",b=") - rows[i].problem);
-        for (size_t k = 0; k < i && !seen; k++)
-            seen = !strncmp(rows[i].problem, rows[k].problem, key) && !strcmp(rows[i].config, rows[k].config);
-        if (seen)
+        if (strncmp(shipped[i].config, FAMILY, strlen(FAMILY)) != 0 || shipped_before(i))
             continue;
-        cr_assert_eq(fa_problem_parse(&j->problem, rows[i].problem), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_config_parse(&j->config, rows[i].config), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_problem_parse(&j->problem, shipped[i].problem), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_config_parse(&j->config, shipped[i].config), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_space_judge(g, &j->problem, arch(), 0, &j->config, &point), FA_OK, "%s", fa_last_error());
         j->regs = point.regs;
         s->n++;

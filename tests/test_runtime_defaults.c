@@ -2,18 +2,10 @@
 #include "gen/gen.h"
 #include "gen/problem.h"
 #include "runtime/choose.h"
+#include "test_shipped.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <string.h>
-
-static const struct {
-    const char *chip, *problem, *config;
-} rows[] = {
-#define DEFAULT(chip, problem, config) { chip, problem, config },
-#include "runtime/defaults.inc"
-#undef DEFAULT
-};
-#define ROWS (sizeof rows / sizeof *rows)
 
 static fa_problem problem(const char *text)
 {
@@ -38,18 +30,18 @@ Test(runtime_defaults, every_row_renders_and_is_found)
 {
     fa_gen *g;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    cr_assert_geq(ROWS, 60);
-    for (size_t i = 0; i < ROWS; i++) {
-        fa_problem p = problem(rows[i].problem);
+    cr_assert_geq(SHIPPED, 60);
+    for (size_t i = 0; i < SHIPPED; i++) {
+        fa_problem p = problem(shipped[i].problem);
         fa_config c, found;
         fa_source s;
         fa_arch a = h200();
         char where[64];
-        cr_assert_eq(fa_config_parse(&c, rows[i].config), FA_OK, "row %zu: %s", i, fa_last_error());
+        cr_assert_eq(fa_config_parse(&c, shipped[i].config), FA_OK, "row %zu: %s", i, fa_last_error());
         cr_assert_eq(fa_render(g, &p, &c, &a, 0, &s), FA_OK, "row %zu: %s", i, fa_last_error());
         fa_source_free(&s);
         cr_assert(fa_default_config(&a, &p, FA_SAME_ARCH, is_family, c.family, &found, where, sizeof where));
-        cr_expect(fa_config_equal(&c, &found), "row %zu: %s gives another row's config", i, rows[i].problem);
+        cr_expect(fa_config_equal(&c, &found), "row %zu: %s gives another row's config", i, shipped[i].problem);
         cr_expect_str_eq(where, "NVIDIA H200");
     }
     fa_gen_close(g);

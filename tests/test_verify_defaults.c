@@ -2,27 +2,9 @@
 #include "autotune/trial.h"
 #include "gen/problem.h"
 #include "sim/sim.h"
+#include "test_shipped.h"
 #include <criterion/criterion.h>
 #include <string.h>
-
-static const struct {
-    const char *chip, *problem, *config;
-} rows[] = {
-#define DEFAULT(chip, problem, config) { chip, problem, config },
-#include "runtime/defaults.inc"
-#undef DEFAULT
-};
-#define ROWS (sizeof rows / sizeof *rows)
-
-/* Whether an earlier row is the same kernel: its head_dim and mask are in front of the shape. */
-static bool seen(size_t i)
-{
-    size_t key = (size_t)(strstr(rows[i].problem, ",b=") - rows[i].problem);
-    for (size_t j = 0; j < i; j++)
-        if (!strncmp(rows[i].problem, rows[j].problem, key) && !strcmp(rows[i].config, rows[j].config))
-            return true;
-    return false;
-}
 
 Test(verify_defaults, every_shipped_config_on_the_simulator)
 {
@@ -36,16 +18,16 @@ Test(verify_defaults, every_shipped_config_on_the_simulator)
     o.device = "sim:sm_90a";
     o.cache_dir = "";
     cr_assert_eq(fa_create(&ctx, &o), FA_OK, "%s", fa_last_error());
-    for (size_t i = 0; i < ROWS; i++) {
+    for (size_t i = 0; i < SHIPPED; i++) {
         fa_problem p;
         fa_config config;
         const fa_plan *plan;
-        if (seen(i))
+        if (shipped_before(i))
             continue;
         kernels++;
-        cr_assert_eq(fa_problem_parse(&p, rows[i].problem), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_config_parse(&config, rows[i].config), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_plan_make(ctx, &p, &config, "shipped", &plan), FA_OK, "%s: %s", rows[i].config, fa_last_error());
+        cr_assert_eq(fa_problem_parse(&p, shipped[i].problem), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_config_parse(&config, shipped[i].config), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_plan_make(ctx, &p, &config, "shipped", &plan), FA_OK, "%s: %s", shipped[i].config, fa_last_error());
         for (size_t n = 0; n < sizeof lengths / sizeof *lengths; n++) {
             fa_case c;
             fa_trial *t;
