@@ -197,14 +197,12 @@ static fa_status open_hands(fleet *f)
         if ((f->slot[d] = fa_slot_make()) < 0)
             return fa_fail(FA_IO, "no memory that the processes on %s would share: %s", f->device[d], strerror(errno));
     f->n = most < f->r->list.n ? most : f->devices > f->r->list.n ? f->devices : f->r->list.n;
-    for (size_t i = 0; i < f->n; i++) {
-        hand *h = &f->hand[i];
-        *h = (hand){ .device = i % f->devices, .member = (int)(i / f->devices), .fd = -1, .at = -1 };
-        fa_status st = fa_slot_join(&h->slot, f->slot[h->device], h->member);
-        if (st != FA_OK)
-            return st;
-    }
-    return FA_OK;
+    for (size_t i = 0; i < f->n; i++)
+        f->hand[i] = (hand){ .device = i % f->devices, .member = (int)(i / f->devices), .fd = -1, .at = -1 };
+    fa_status st = FA_OK;
+    for (hand *h = f->hand; h < f->hand + f->n && st == FA_OK; h++)
+        st = fa_slot_join(&h->slot, f->slot[h->device], h->member);
+    return st;
 }
 
 fa_status tune_fleet(tune_run *r, const char *const *device, size_t n)
