@@ -31,6 +31,7 @@ typedef struct fleet {
     struct task {
         int tries;
         bool taken;
+        bool alone;       /* there was no memory for it beside another: nobody else works on the device meanwhile */
         ptrdiff_t not_on; /* the hand whose process died of it; -1 = none */
     } *task;
     cli_progress bar;
@@ -47,6 +48,13 @@ void fleet_give_up(fleet *f, hand *h, fa_status st, const char *why);
 void fleet_bury(fleet *f, hand *h);
 /* Takes in what has come. False: the process is gone. */
 bool fleet_hear(fleet *f, hand *h);
+
 size_t fleet_hands_up(const fleet *f);
 size_t fleet_devices_up(const fleet *f); /* with at least one hand */
+/* Problems without a result: those that somebody is at use the devices as well. */
+size_t fleet_open(const fleet *f);
+/* The next problem for a hand, -1 = none now. One that a process died of goes to another, while there is one. */
+ptrdiff_t fleet_next(const fleet *f, const hand *h);
+/* Whether h's problem goes back to be tried alone, because memory ran out while others shared the device. */
+bool fleet_again_alone(fleet *f, hand *h, const json_t *result);
 #endif

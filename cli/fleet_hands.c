@@ -60,26 +60,6 @@ fa_status fleet_spawn(fleet *f, hand *h)
     return fa_fail(FA_IO, "no process for %s: %s", f->device[h->device], strerror(error));
 }
 
-size_t fleet_hands_up(const fleet *f)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < f->n; i++)
-        n += f->hand[i].fd >= 0;
-    return n;
-}
-
-size_t fleet_devices_up(const fleet *f)
-{
-    size_t n = 0;
-    for (size_t d = 0; d < f->devices; d++)
-        for (size_t i = d; i < f->n; i += f->devices)
-            if (f->hand[i].fd >= 0) {
-                n++;
-                break;
-            }
-    return n;
-}
-
 void fleet_give_up(fleet *f, hand *h, fa_status st, const char *why)
 {
     h->given_up = true;
@@ -169,6 +149,12 @@ static void hear_line(fleet *f, hand *h, const char *line)
         fleet_give_up(f, h, (fa_status)json_integer_value(json_object_get(j, "status")), lost);
     } else if (view) {
         h->view = tune_view_read(view);
+    } else if (result && h->at >= 0 && at == h->at && fleet_again_alone(f, h, result)) {
+        char brief[96];
+        tune_problem_brief(brief, sizeof brief, &f->r->list.row[at].problem);
+        cli_progress_end(&f->bar);
+        cli_note(f->r->c, "%s does not fit on %s beside another problem: it is tried again alone, later", brief, f->device[h->device]);
+        h->deaths = 0; /* its process ends, as after every lack of memory, and none of that is a death of the device */
     } else if (result && h->at >= 0 && at == h->at) {
         json_object_set_new(result, "device", json_string(f->device[h->device]));
         cli_progress_end(&f->bar);

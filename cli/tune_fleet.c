@@ -14,32 +14,14 @@
 #define ABREAST 2      /* on a GPU */
 #define POLL_MS 500
 
-/* ---- who does what ---- */
-
-/* The next problem for a hand, -1 = none. One that a process died of goes to another, while there is one. */
-static ptrdiff_t next_for(const fleet *f, const hand *h)
-{
-    for (size_t i = 0; i < f->r->list.n; i++)
-        if (!f->r->result[i] && !f->task[i].taken && (f->task[i].not_on != h - f->hand || fleet_hands_up(f) == 1))
-            return (ptrdiff_t)i;
-    return -1;
-}
-
-/* Those that somebody is at use the devices as well. */
-static size_t open_tasks(const fleet *f)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < f->r->list.n; i++)
-        n += !f->r->result[i];
-    return n;
-}
+/* ---- what is given out ---- */
 
 static void feed(fleet *f, hand *h)
 {
     char text[256];
     const tune_run *r = f->r;
-    ptrdiff_t i = next_for(f, h);
-    double share = i < 0 ? 0 : tune_share(r->a->budget, cli_clock() - r->start, open_tasks(f), fleet_devices_up(f));
+    ptrdiff_t i = fleet_next(f, h);
+    double share = i < 0 ? 0 : tune_share(r->a->budget, cli_clock() - r->start, fleet_open(f), fleet_devices_up(f));
     if (i < 0 || share < 0)
         return;
     fa_problem_print(text, sizeof text, &r->list.row[i].problem);
@@ -117,7 +99,7 @@ static bool is_busy(const fleet *f)
     bool time = tune_share(f->r->a->budget, cli_clock() - f->r->start, 1, 1) >= 0;
     for (size_t i = 0; i < f->n; i++) {
         const hand *h = &f->hand[i];
-        if (h->fd >= 0 && (h->at >= 0 || (!f->stopping && time && next_for(f, h) >= 0)))
+        if (h->fd >= 0 && (h->at >= 0 || (!f->stopping && time && fleet_next(f, h) >= 0)))
             return true;
     }
     return false;

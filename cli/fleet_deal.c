@@ -1,0 +1,65 @@
+/* fleet_deal: which problem goes to which process. */
+#include "fleet.h"
+#include <string.h>
+
+size_t fleet_hands_up(const fleet *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->n; i++)
+        n += f->hand[i].fd >= 0;
+    return n;
+}
+
+size_t fleet_devices_up(const fleet *f)
+{
+    size_t n = 0;
+    for (size_t d = 0; d < f->devices; d++)
+        for (size_t i = d; i < f->n; i += f->devices)
+            if (f->hand[i].fd >= 0) {
+                n++;
+                break;
+            }
+    return n;
+}
+
+size_t fleet_open(const fleet *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->r->list.n; i++)
+        n += !f->r->result[i];
+    return n;
+}
+
+ptrdiff_t fleet_next(const fleet *f, const hand *h)
+{
+    bool beside = false; /* another process is at work on the device */
+    for (size_t i = 0; i < f->n; i++) {
+        const hand *k = &f->hand[i];
+        if (k == h || k->device != h->device || k->fd < 0 || k->at < 0)
+            continue;
+        beside = true;
+        if (f->task[k->at].alone)
+            return -1;
+    }
+    for (size_t i = 0; i < f->r->list.n; i++) {
+        const struct task *t = &f->task[i];
+        if (!f->r->result[i] && !t->taken && !(t->alone && beside) && (t->not_on != h - f->hand || fleet_hands_up(f) == 1))
+            return (ptrdiff_t)i;
+    }
+    return -1;
+}
+
+bool fleet_again_alone(fleet *f, hand *h, const json_t *result)
+{
+    const char *status = json_string_value(json_object_get(result, "status"));
+    struct task *t = &f->task[h->at];
+    size_t on_device = 0;
+    for (size_t i = 0; i < f->n; i++)
+        on_device += f->hand[i].device == h->device;
+    if (!status || strcmp(status, "FA_NOMEM") || t->alone || on_device == 1)
+        return false;
+    t->alone = true;
+    t->taken = false;
+    h->at = -1;
+    return true;
+}
