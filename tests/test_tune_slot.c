@@ -128,7 +128,8 @@ typedef struct scene {
     int judged, first, last;   /* candidates; what the rival had measured by the first and by the last of the first batch */
     bool alone;              /* each time it had the slot */
     int others;              /* processes that NVML sees beside the search's own */
-    int waits, stop_after;   /* words of waiting so far; and after how many it is stopped, 0 = never */
+    atomic_int waits;        /* words of waiting so far */
+    int stop_after;          /* after how many it is stopped, 0 = never */
 } scene;
 
 /* Somebody has the slot, and it is not the rival. */
@@ -168,8 +169,9 @@ static int progress(void *user, const fa_tuning *t, const char *stage, const fa_
 {
     scene *s = user;
     (void)t, (void)latest, (void)done;
-    s->waits += !strcmp(stage, "wait");
-    return s->stop_after && s->waits >= s->stop_after;
+    if (!strcmp(stage, "wait"))
+        atomic_fetch_add(&s->waits, 1);
+    return s->stop_after && atomic_load(&s->waits) >= s->stop_after;
 }
 
 static void open_scene(scene *s, int fd)
@@ -274,13 +276,15 @@ Test(tune_slot, others_of_the_slot_are_no_strangers)
     close(fd);
 }
 
+/* Until the search has said four times, a tenth of a second apart, that it waits; for ten seconds at most. */
 static void *hold(void *user)
 {
     other *o = user;
     fa_slot *slot = join(o->fd, 2);
     cr_assert(fa_slot_take(slot, 0));
     atomic_store(&o->s->busy, true);
-    usleep(700000);
+    for (int i = 0; i < 1000 && atomic_load(&o->s->waits) < 4; i++)
+        usleep(10000);
     atomic_store(&o->s->busy, false);
     fa_slot_leave(slot);
     return NULL;
@@ -303,6 +307,7 @@ Test(tune_slot, waiting_does_not_count_and_can_be_stopped)
     fa_slot_give(s.rival);
 
     s.stop_after = 0;
+    atomic_store(&s.waits, 0);
     other o = { &s, fd };
     cr_assert_eq(pthread_create(&thread, NULL, hold, &o), 0);
     while (!atomic_load(&s.busy))
@@ -312,8 +317,8 @@ Test(tune_slot, waiting_does_not_count_and_can_be_stopped)
     double wall = fa_clock() - from;
     pthread_join(thread, NULL);
     cr_assert(s.alone);
-    cr_assert_gt(s.waits, 3);
-    cr_assert_lt(t.elapsed, wall - 0.2, "%.2f of %.2f s: the kernels are there, so it waited most of the 0.7 s", t.elapsed, wall);
+    cr_assert_geq(atomic_load(&s.waits), 4);
+    cr_assert_leq(t.elapsed, wall - 0.39, "%.2f of %.2f s, of which it waited 0.4", t.elapsed, wall);
     fa_tuning_free(&t);
     close_scene(&s);
     close(fd);
