@@ -194,7 +194,7 @@ static int run(cli *c, const void *args, int n, char **words)
         tune_list_free(&r.list);
         return cli_fail(c, st);
     }
-    if (!devices.n && r.list.n > 1 && a->abreast != 1 && !a->in_process && !gpu_of(a, &devices) && a->abreast)
+    if (!devices.n && r.list.n > 1 && a->abreast != 1 && (a->abreast || !a->in_process) && !gpu_of(a, &devices) && a->abreast)
         cli_note(c, "--abreast is for devices: there is no such GPU here, and --devices names none; one problem after the other");
     for (size_t i = 0; i < devices.n; i++)
         names[i] = devices.name[i];

@@ -36,8 +36,9 @@ typedef struct fleet {
     } *task;
     cli_progress bar;
     bool stopping;
-    fa_status status;   /* why a device was given up */
-    char why[512];
+    bool hopeless;      /* no process can compile */
+    fa_status status;   /* why that is, or a device was given up */
+    char why[1024];
 } fleet;
 
 /* Starts a hand's process. */
@@ -55,6 +56,7 @@ size_t fleet_devices_up(const fleet *f); /* with at least one hand */
 size_t fleet_open(const fleet *f);
 /* The next problem for a hand, -1 = none now. One that a process died of goes to another, while there is one. */
 ptrdiff_t fleet_next(const fleet *f, const hand *h);
-/* Whether h's problem goes back to be tried alone, because memory ran out while others shared the device. */
-bool fleet_again_alone(fleet *f, hand *h, const json_t *result);
+/* Whether h's problem ended so because others share the device, and it was not tried alone yet; status by name, may be NULL. */
+bool fleet_lacks_memory(const fleet *f, const hand *h, const char *status);
+void fleet_put_back_alone(fleet *f, hand *h);
 #endif

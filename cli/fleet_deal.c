@@ -49,17 +49,17 @@ ptrdiff_t fleet_next(const fleet *f, const hand *h)
     return -1;
 }
 
-bool fleet_again_alone(fleet *f, hand *h, const json_t *result)
+bool fleet_lacks_memory(const fleet *f, const hand *h, const char *status)
 {
-    const char *status = json_string_value(json_object_get(result, "status"));
-    struct task *t = &f->task[h->at];
     size_t on_device = 0;
     for (size_t i = 0; i < f->n; i++)
         on_device += f->hand[i].device == h->device;
-    if (!status || strcmp(status, "FA_NOMEM") || t->alone || on_device == 1)
-        return false;
-    t->alone = true;
-    t->taken = false;
+    return status && !strcmp(status, fa_status_name(FA_NOMEM)) && on_device > 1 && !f->task[h->at].alone;
+}
+
+void fleet_put_back_alone(fleet *f, hand *h)
+{
+    f->task[h->at].alone = true;
+    f->task[h->at].taken = false;
     h->at = -1;
-    return true;
 }

@@ -138,30 +138,43 @@ static void hear_ready(fleet *f, hand *h, const json_t *j)
         tune_site_note(r->c, r->arch, chip ? chip : "?", r->timed);
 }
 
+static void hear_result(fleet *f, hand *h, json_t *result, bool last)
+{
+    const char *status = json_string_value(json_object_get(result, "status")), *why = json_string_value(json_object_get(result, "message"));
+    size_t at = (size_t)h->at;
+    h->ready = !last; /* it ends: the next job is for the process after it */
+    h->deaths = 0;
+    cli_progress_end(&f->bar);
+    if (status && !strcmp(status, fa_status_name(FA_NO_NVRTC))) {
+        f->hopeless = true;
+        f->status = FA_NO_NVRTC;
+        snprintf(f->why, sizeof f->why, "%s", why ? why : "");
+        h->at = -1;
+    } else if (fleet_lacks_memory(f, h, status)) {
+        char brief[96];
+        fleet_put_back_alone(f, h);
+        tune_problem_brief(brief, sizeof brief, &f->r->list.row[at].problem);
+        cli_note(f->r->c, "%s does not fit on %s beside another problem: it is tried again alone, later", brief, f->device[h->device]);
+    } else {
+        json_object_set_new(result, "device", json_string(f->device[h->device]));
+        tune_run_keep(f->r, at, json_incref(result));
+        h->at = -1;
+        h->done++;
+    }
+}
+
 static void hear_line(fleet *f, hand *h, const char *line)
 {
     json_t *j = json_loads(line, 0, NULL), *result = json_object_get(j, "result"), *view = json_object_get(j, "view");
     const char *lost = json_string_value(json_object_get(j, "lost"));
-    json_int_t at = json_integer_value(json_object_get(j, "at"));
     if (json_object_get(j, "ready")) {
         hear_ready(f, h, j);
     } else if (lost) {
         fleet_give_up(f, h, (fa_status)json_integer_value(json_object_get(j, "status")), lost);
     } else if (view) {
         h->view = tune_view_read(view);
-    } else if (result && h->at >= 0 && at == h->at && fleet_again_alone(f, h, result)) {
-        char brief[96];
-        tune_problem_brief(brief, sizeof brief, &f->r->list.row[at].problem);
-        cli_progress_end(&f->bar);
-        cli_note(f->r->c, "%s does not fit on %s beside another problem: it is tried again alone, later", brief, f->device[h->device]);
-        h->deaths = 0; /* its process ends, as after every lack of memory, and none of that is a death of the device */
-    } else if (result && h->at >= 0 && at == h->at) {
-        json_object_set_new(result, "device", json_string(f->device[h->device]));
-        cli_progress_end(&f->bar);
-        tune_run_keep(f->r, (size_t)at, json_incref(result));
-        h->at = -1;
-        h->deaths = 0;
-        h->done++;
+    } else if (result && h->at >= 0 && json_integer_value(json_object_get(j, "at")) == h->at) {
+        hear_result(f, h, result, json_is_true(json_object_get(j, "last")));
     }
     json_decref(j);
 }

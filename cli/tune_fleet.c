@@ -115,7 +115,7 @@ static void stop(fleet *f)
 
 static void turn(fleet *f, struct pollfd *poll_of)
 {
-    if (cli_interrupted() && !f->stopping)
+    if ((cli_interrupted() || f->hopeless) && !f->stopping)
         stop(f);
     for (size_t i = 0; i < f->n; i++) {
         hand *h = &f->hand[i];
@@ -212,6 +212,8 @@ fa_status tune_fleet(tune_run *r, const char *const *device, size_t n)
     free(f.task);
     if (st != FA_OK)
         return st;
+    if (f.hopeless)
+        return fa_fail(f.status, "%s", f.why);
     if (interrupted)
         return fa_fail(FA_INTERRUPTED, "the search was stopped");
     return up ? FA_OK : fa_fail(f.status, "no device is left: %s", f.why);

@@ -1,5 +1,5 @@
 /* tune_worker: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --worker-on and
- * --slot. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"result"}, {"lost"} go out. It ends
+ * --slot. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go out. It ends
  * with its input, and with its parent. */
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -58,6 +58,12 @@ static fa_status join(fa_slot **out, const char *text)
     return st;
 }
 
+/* Whether the context still serves after a search that ended so. */
+static bool serves(fa_status st)
+{
+    return tune_goes_on(st) || (st == FA_INTERRUPTED && !cli_interrupted());
+}
+
 /* One line of input. False: not a job. */
 static bool work(const tune_args *a, const fa_site *site, const char *line, fa_status *st)
 {
@@ -68,7 +74,7 @@ static bool work(const tune_args *a, const fa_site *site, const char *line, fa_s
     bool ok = text && fa_problem_parse(&p, text) == FA_OK;
     if (ok) {
         *st = tune_problem(a, site, &p, json_number_value(json_object_get(job, "seconds")), show, &told, &result);
-        say(json_pack("{s:O,s:o}", "at", json_object_get(job, "at"), "result", result));
+        say(json_pack("{s:O,s:o,s:b}", "at", json_object_get(job, "at"), "result", result, "last", !serves(*st)));
     }
     json_decref(job);
     return ok;
@@ -96,7 +102,7 @@ int tune_worker(cli *c, const tune_args *a)
     while (st == FA_OK && !cli_interrupted() && getline(&line, &cap, stdin) > 0) {
         if (!work(a, &site.site, line, &st))
             break;
-        if (tune_goes_on(st) || (st == FA_INTERRUPTED && !cli_interrupted())) /* the context still serves */
+        if (serves(st))
             st = FA_OK;
     }
     free(line);

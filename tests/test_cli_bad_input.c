@@ -291,6 +291,7 @@ static const struct {
     { "FAGEN_NVRTC=/nonexistent emit -d 64 --format cubin -o k.cubin", 2, "/nonexistent" },
     { "FAGEN_NVRTC=file run -d 64 -n 16", 2, "libnvrtc" },
     { "FAGEN_NVRTC=/nonexistent tune -d 64 --arch sm_80 --limit 1", 2, "libnvrtc" },
+    { "FAGEN_NVRTC=/nonexistent tune -d 64 -n 256,512,1024,2048 --limit 1 --devices sim:sm_80,sim:sm_80", 2, "libnvrtc|doctor" },
     { "FAGEN_LOG=loudly run -d 64 -n 16", 1, "FAGEN_LOG|loudly|debug" },
 };
 

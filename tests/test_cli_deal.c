@@ -52,9 +52,9 @@ static void end(scene *s, size_t i)
 
 static bool lacks_memory(scene *s, size_t i, const char *status)
 {
-    json_t *told = json_pack("{s:s}", "status", status);
-    bool again = fleet_again_alone(&s->f, &s->hand[i], told);
-    json_decref(told);
+    bool again = fleet_lacks_memory(&s->f, &s->hand[i], status);
+    if (again)
+        fleet_put_back_alone(&s->f, &s->hand[i]);
     return again;
 }
 
@@ -104,7 +104,7 @@ Test(cli_deal, what_lacked_memory_is_alone_on_its_device)
     for (size_t i = 0; i < 4; i++)
         give(&s, i);
     cr_assert_not(lacks_memory(&s, 0, "FA_OK"));
-    cr_assert_not(lacks_memory(&s, 0, "FA_COMPILE"));
+    cr_assert_not(lacks_memory(&s, 0, "FA_COMPILE") || lacks_memory(&s, 0, NULL));
     cr_assert_eq(s.hand[0].at, 0);
     cr_assert(lacks_memory(&s, 0, "FA_NOMEM"));
     cr_assert_eq(s.hand[0].at, -1);

@@ -125,7 +125,7 @@ typedef struct scene {
     atomic_bool busy, over;  /* the rival measures; the search is done */
     atomic_int measured;     /* times that it did */
     int used;                /* how often the search used the device */
-    int judged, first, last;   /* candidates; what the rival had measured by the first and by the last of the first batch */
+    int judged, first, last; /* candidates; what the rival had measured by the first and by the last of the first batch */
     bool alone;              /* each time it had the slot */
     int others;              /* processes that NVML sees beside the search's own */
     atomic_int waits;        /* words of waiting so far */
