@@ -2,6 +2,7 @@
 #include "ask.h"
 #include "explore.h"
 #include "file.h"
+#include "grid.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
@@ -23,7 +24,8 @@ static const cli_option options[] = {
     { .name = "arch", .letter = 'a', .kind = &cli_text, FIELD(arch), .value = "ARCH", .help = "the chip, instead of --device: sm_80, h200, ..." },
     { .name = "family", .kind = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family (default: those that serve the problem)" },
     { .name = "chip", .kind = &cli_text, FIELD(chip), .value = "NAME",
-      .help = "whose measured times are shown, as `fagen cache ls` names it (default: the device, else the one with most records)" },
+      .help = "whose measured times are shown, as `fagen cache ls` names it (default: the device, else the one with most records, else the "
+              "one whose times ship with fagen)" },
     { .name = "simulate", .kind = &cli_int, FIELD(simulate), .value = "N", .help = "tiles whose best config the simulator runs and counts", .preset = "3",
       .min = 0, .max = 1000 },
     { .name = NULL },
@@ -80,6 +82,25 @@ static fa_status find_place(place *at, cli *c, const explore_args *a)
     return FA_OK;
 }
 
+/* Where neither batch nor heads are given, those with which the default grid tunes the class at the length: times are on record there. */
+static void take_grid_heads(fa_problem *p)
+{
+    cli_grid_row rows[CLI_GRID_MOST];
+    fa_problem full = *p;
+    if (p->b || p->hq || p->hkv)
+        return;
+    fa_problem_fill_shape(&full);
+    for (size_t i = 0, n = cli_grid_list("default", rows); i < n; i++) {
+        const fa_problem *q = &rows[i].problem;
+        if (fa_record_same_key(q, p) && q->sq == full.sq && q->sk == full.sk && q->hq == q->hkv) {
+            p->b = q->b;
+            p->hq = q->hq;
+            p->hkv = q->hkv;
+            return;
+        }
+    }
+}
+
 static void tell(cli *c, const explore *e, const char *page, const char *csv)
 {
     char text[512], problem[256];
@@ -88,13 +109,13 @@ static void tell(cli *c, const explore *e, const char *page, const char *csv)
     for (size_t i = 0; i < e->n; i++)
         if (e->config[i].record && explore_is_time(e, e->config[i].record)) {
             times++;
-            if (!timed || e->config[i].record->seconds < timed->record->seconds)
+            if (explore_is_shorter(e->config[i].record, timed ? timed->record : NULL))
                 timed = &e->config[i];
         }
     fa_problem_print(problem, sizeof problem, &e->problem);
     cli_heading(c, problem);
-    printf("on %s (%s): %zu configs, %zu fit; %zu measured%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total, e->fitting, times,
-           times ? " on " : "", times ? e->chip : "", e->simulated);
+    printf("on %s (%s): %zu configs, %zu fit; %zu measured%s%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total, e->fitting, times,
+           times ? " on " : "", times ? e->chip : "", e->reference ? " (times that ship with fagen)" : "", e->simulated);
     if (timed) {
         fa_config_print(text, sizeof text, &timed->point.config);
         printf("measured   %s, %.1f TFLOP/s: %s\n", cli_show_seconds(timed->record->seconds), e->flops / timed->record->seconds / 1e12, text);
@@ -144,6 +165,8 @@ static int run(cli *c, const void *args, int n, char **words)
     (void)n, (void)words;
     cli_interrupt_watch(); /* before there is any thread */
     fa_status st = cli_ask_problem(&a->ask, &p);
+    if (st == FA_OK)
+        take_grid_heads(&p);
     if (st == FA_OK && c->json && to_stdout)
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK && page && a->csv && !strcmp(page, a->csv))
@@ -187,7 +210,8 @@ const cli_command cli_explore = {
     .usage = "[problem] [--arch ARCH | --device DEVICE] [-o FILE.html] [--csv FILE] [--json]",
     .about = "Writes one page that needs no network: every tile B_r x B_c with its time, memory, registers and occupancy, why each missing one was "
              "pruned, the configs on the roofline, the convergence of the search, and the speed-up over naive attention against the length. "
-             "Times are those on record for the chip, and the model's; every figure says which. The simulator counts bytes and bank conflicts "
+             "Times are those on record for the chip, those that ship with fagen where there are none, and the model's; every figure says which. "
+             "Without --batch and --heads the problem has those of the grid `default` at its length. The simulator counts bytes and bank conflicts "
              "of the best tiles at a small shape.",
     .examples = "fagen explore -d 128 --causal -n 4096 --arch sm_80\nfagen explore -d 64 --arch h200 --simulate 20 -o d64.html --csv d64.csv\n"
                 "fagen explore -d 128 --arch sm_90a --simulate 0 --json",

@@ -81,7 +81,8 @@ typedef struct explore {
     explore_tile *tile;
     size_t tiles;
     char chip[48];              /* of the measured records; "" = none */
-    fa_records records;         /* of this class, chip and arch, oldest first */
+    fa_records records;         /* of this class, chip and arch, oldest first; reference times in front */
+    bool reference;             /* the times of this shape are reference times: reference.h */
     explore_counters *counters; /* as many as were simulated */
     size_t simulated;
     explore_run run;
@@ -93,8 +94,8 @@ typedef struct explore {
     char shipped_for[64];
 } explore;
 
-/* Fills out from the space, the model and the store's records (store may be NULL). chip: whose measured times are taken; NULL = of the
- * arch's chips the one with most records of this shape. family as in fa_space_list. */
+/* Fills out from the space, the model and the store's records (store may be NULL); reference times stand in where a shape has none. chip: whose
+ * measured times are taken; NULL = of the arch's chips the one with most records of this shape. family as in fa_space_list. */
 fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_store *store,
                        const char *chip);
 void explore_close(explore *e); /* zeros are fine */
@@ -105,6 +106,8 @@ void explore_simulate(explore *e, const cli *c, int n);
 /* Whether the record is of exactly this shape, and a time of the chip. */
 bool explore_same_shape(const explore *e, const fa_record *r);
 bool explore_is_time(const explore *e, const fa_record *r);
+/* The shorter time of the two, r NULL being none at all; a time of few samples only where the other is one as well: cache/record.h. */
+bool explore_is_shorter(const fa_record *r, const fa_record *than);
 /* Seconds of naive attention: three kernels (S = Q K^T; softmax; O = P V) over all pairs, each at the roofline of the fastest matrix unit
  * for the type and of HBM, and 3 us for each launch. No kernel of ours: a bound that is kind to whatever is used today. */
 double explore_naive(const fa_arch *a, const fa_problem *p);

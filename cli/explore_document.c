@@ -188,8 +188,8 @@ static json_t *sources_json(const explore *e)
         from = !from[0] || strcmp(r->date, from) < 0 ? r->date : from;
         to = strcmp(r->date, to) > 0 ? r->date : to;
     }
-    return json_pack("{s:o,s:I,s:I,s:o,s:o}", "chip", measured ? text(e->chip) : json_null(), "measured", measured, "modelled", modelled, "from",
-                     text(from), "to", text(to));
+    return json_pack("{s:o,s:I,s:I,s:b,s:o,s:o}", "chip", measured ? text(e->chip) : json_null(), "measured", measured, "modelled", modelled,
+                     "reference", e->reference, "from", text(from), "to", text(to));
 }
 
 static json_t *naive_json(const explore *e)

@@ -58,7 +58,7 @@ static bool same_heads(const fa_problem *a, const fa_problem *b)
 /* The fastest of the family kind at the length; of a config the newest time counts. */
 static double on_record(const explore *e, const fa_problem *p, bool naive)
 {
-    double best = 0;
+    const fa_record *best = NULL;
     for (size_t i = e->records.n; i-- > 0;) {
         const fa_record *r = &e->records.r[i];
         bool newest = true;
@@ -70,10 +70,10 @@ static double on_record(const explore *e, const fa_problem *p, bool naive)
             newest = !(explore_is_time(e, n) && same_heads(&n->problem, p) && n->problem.sq == p->sq && n->problem.sk == p->sk &&
                        fa_config_equal(&n->config, &r->config));
         }
-        if (newest && (best == 0 || r->seconds < best))
-            best = r->seconds;
+        if (newest && explore_is_shorter(r, best))
+            best = r;
     }
-    return best;
+    return best ? best->seconds : 0;
 }
 
 static int by_length(const void *a, const void *b)

@@ -2,6 +2,7 @@
 #include "explore.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "reference.h"
 #include "runtime/choose.h"
 #include <stdlib.h>
 #include <string.h>
@@ -150,6 +151,14 @@ bool explore_is_time(const explore *e, const fa_record *r)
     return r->how == FA_MEASURED && r->outcome == FA_RAN && r->verified && r->seconds > 0 && e->chip[0] && !strcmp(r->chip, e->chip);
 }
 
+bool explore_is_shorter(const fa_record *r, const fa_record *than)
+{
+    bool few = r && r->quality == FA_QUALITY_FEW;
+    if (!r || !than)
+        return r != NULL;
+    return few != (than->quality == FA_QUALITY_FEW) ? !few : r->seconds < than->seconds;
+}
+
 /* Of the arch's chips the one with most times of this shape; of equals the latest. */
 static void choose_chip(explore *e, const fa_records *all)
 {
@@ -168,13 +177,50 @@ static void choose_chip(explore *e, const fa_records *all)
     }
 }
 
+static bool has_times(const explore *e, const fa_problem *shape)
+{
+    for (size_t i = 0; i < e->records.n; i++) {
+        const fa_problem *p = &e->records.r[i].problem;
+        if (explore_is_time(e, &e->records.r[i]) && p->b == shape->b && p->hq == shape->hq && p->hkv == shape->hkv && p->sq == shape->sq &&
+            p->sk == shape->sk)
+            return true;
+    }
+    return false;
+}
+
+/* Reference times stand in for each shape that was not tuned here, in front of what was. */
+static void add_reference(explore *e, const char *chip)
+{
+    fa_records own = e->records, all = cli_reference_load(&e->problem, e->arch);
+    size_t n = 0;
+    if (!all.n || (e->chip[0] && strcmp(e->chip, all.r[0].chip)) || (chip && strcmp(chip, all.r[0].chip))) {
+        fa_records_free(&all);
+        return;
+    }
+    for (size_t i = 0; i < all.n; i++)
+        if (!has_times(e, &all.r[i].problem))
+            all.r[n++] = all.r[i];
+    for (size_t i = 0; i < n && !e->reference; i++)
+        e->reference = explore_same_shape(e, &all.r[i]);
+    fa_record *grown = own.n ? realloc(all.r, (n + own.n) * sizeof *grown) : all.r;
+    if (!grown || (!e->chip[0] && !e->reference)) { /* times of other shapes alone are those of no chip that was asked for */
+        e->reference = false;
+        fa_records_free(&all);
+        return;
+    }
+    if (own.n)
+        memcpy(grown + n, own.r, own.n * sizeof *grown);
+    snprintf(e->chip, sizeof e->chip, "%s", grown[0].chip);
+    e->records = (fa_records){ grown, n + own.n };
+    fa_records_free(&own);
+}
+
 /* Measured on the chip, or modelled for the arch. */
 static void load_records(explore *e, fa_store *store, const char *chip)
 {
     size_t n = 0;
-    if (!store)
-        return;
-    e->records = fa_records_load(store, NULL, &e->problem);
+    if (store)
+        e->records = fa_records_load(store, NULL, &e->problem);
     if (chip)
         snprintf(e->chip, sizeof e->chip, "%s", chip);
     else
@@ -186,6 +232,7 @@ static void load_records(explore *e, fa_store *store, const char *chip)
             e->records.r[n++] = *r;
     }
     e->records.n = n;
+    add_reference(e, chip);
 }
 
 static explore_config *find(explore *e, const fa_config *c)
@@ -226,7 +273,8 @@ static void match_records(explore *e)
     }
 }
 
-/* A time of an older text still tells which config is good, but it is not the time of this one. */
+/* A time of an older text still tells which config is good, but it is not the time of this one. A config that only a record names has its
+ * shared memory from its text. */
 static void compare_texts(explore *e)
 {
     for (size_t i = 0; i < e->n; i++) {
@@ -234,8 +282,10 @@ static void compare_texts(explore *e)
         fa_source s = { .text = NULL };
         if (!k->record || k->record->outcome == FA_BAD_COMPILE)
             continue;
-        bool renders = fa_render(e->gen, &e->problem, &k->point.config, e->arch, e->budget, &s) == FA_OK;
-        k->older = !renders || s.hash[0] != k->record->source[0] || s.hash[1] != k->record->source[1];
+        bool renders = fa_render(e->gen, &e->problem, &k->point.config, e->arch, e->budget, &s) == FA_OK, told = k->record->source[0] || k->record->source[1];
+        k->older = !renders || (told ? s.hash[0] != k->record->source[0] || s.hash[1] != k->record->source[1] : !e->reference);
+        if (renders && !k->point.smem)
+            k->point.smem = s.step[0].smem;
         fa_source_free(&s);
     }
 }

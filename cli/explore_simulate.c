@@ -32,7 +32,7 @@ static bool is_ahead(const explore *e, const explore_config *a, const explore_co
     bool ta = a->record && explore_is_time(e, a->record), tb = b->record && explore_is_time(e, b->record);
     if (ta != tb)
         return ta;
-    return ta ? a->record->seconds < b->record->seconds : a->cost.seconds < b->cost.seconds;
+    return ta ? explore_is_shorter(a->record, b->record) : a->cost.seconds < b->cost.seconds;
 }
 
 static bool same_tile(const explore *e, const fa_config *a, const fa_config *b)

@@ -164,6 +164,26 @@ def check_model_page(browser, url, rows, text, document, downloads):
     browser.keys("Escape")
     check(browser.js(TIP) == "", "Escape closes the tooltip")
 
+    # A hand that scrolls: the tooltip of the focused cell goes, and does not come back with the page.
+    browser.keys("Left")
+    check(browser.js(TIP) != "", "no tooltip to scroll away from")
+    browser.js("document.activeElement.dispatchEvent(new WheelEvent('wheel', { bubbles: true, deltaY: 200 })); scrollBy(0, 200)")
+    browser.js("return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    check(browser.js(TIP) == "", "the tooltip stays while the page scrolls: " + browser.js(TIP))
+
+    # How to read the page comes before the figures; a select says what its values mean.
+    check(browser.js("return document.getElementById('reading').getBoundingClientRect().top < document.getElementById('tiles').getBoundingClientRect().top")
+          and browser.js("return document.getElementById('reading').compareDocumentPosition(document.getElementById('tiles')) & 4") == 4, "the reading is not on top")
+    words = browser.js("return [...document.querySelectorAll('select[data-tunable=order] option')].map((o) => o.textContent)")
+    check(words[0] == "any" and all(": " in w for w in words[1:]) and len(words) == 4, f"the values of `order` have no words: {words}")
+    check(browser.js("return document.querySelector('select[data-tunable=warps]').closest('label').textContent").startswith("warps warps per block"), "a select without words")
+    over = browser.js("""const box = (e) => e.getBoundingClientRect(), labels = [...document.querySelectorAll('#roofline .label')];
+const star = box(labels.find((e) => e.textContent === '★'));
+return labels.filter((e) => e.textContent !== '★' && box(e).left < star.right && box(e).right > star.left && box(e).top < star.bottom - 4 && box(e).bottom > star.top + 4)
+  .map((e) => e.textContent);""")
+    check(over == [], f"the star lies over a label: {over}")
+    browser.js("document.querySelector('.cell[tabindex=\"0\"]').focus()")
+
     # Other tunables held fixed.
     browser.keys("1")
     browser.js("const s = document.querySelector('select[data-tunable=warps]'); s.value = '4'; s.dispatchEvent(new Event('change'))")

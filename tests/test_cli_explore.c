@@ -76,7 +76,7 @@ Test(cli_explore, as_the_space_says)
 /* Every tile without a config says why; what is said is what `fagen space --why` says of the config it names. */
 Test(cli_explore, every_missing_tile_has_a_reason)
 {
-    static const char *const problems[] = { "-d 256 --arch sm_86", "-d 128 --causal --arch h200", "-d 96 --dtype fp32 --arch sm_80" };
+    static const char *const problems[] = { "-d 256 --arch sm_86", "-d 128 --causal -b 3 --arch h200", "-d 96 --dtype fp32 --arch sm_80" };
     for (size_t k = 0; k < sizeof problems / sizeof *problems; k++) {
         char words[1024];
         size_t missing = 0, fits = 0;
@@ -166,6 +166,49 @@ Test(cli_explore, records)
     cr_expect(strstr(csv.out, "\"</script><b>\"\"quoted, with a comma\"\"\""));
     cli_result_free(&page);
     cli_result_free(&csv);
+}
+
+/* Times that ship with the command: where nothing was tuned, for the chip that they were taken on, at a shape that was measured, and nowhere else;
+ * a time of one's own takes their place. */
+Test(cli_explore, reference_times)
+{
+    static const struct {
+        const char *words;
+        bool measured;
+    } rows[] = {
+        { "-d 128 --causal --arch h200", true },                                   /* the grid's batch and heads */
+        { "-d 64 -n 512 --arch sm_90a", true },
+        { "-d 128 --causal -n 4096 -b 4 --heads 16 --arch h200", true },
+        { "-d 128 --causal -n 4096 -b 1 --heads 16 --arch h200", false },          /* another shape */
+        { "-d 128 --causal -n 4100 --arch h200", false },
+        { "-d 128 --causal --arch sm_80", false },                                 /* another chip */
+        { "-d 128 --causal --arch h200 --chip 'Some other chip'", false },
+        { "-d 128 --causal --arch h200 --chip 'NVIDIA H200'", true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char words[256];
+        snprintf(words, sizeof words, "explore %s --simulate 0 --json", rows[i].words);
+        json_t *doc = cli_json(words, 0), *sources = json_object_get(doc, "sources");
+        cr_expect_eq(json_is_true(json_object_get(sources, "reference")), rows[i].measured, "%s", words);
+        cr_expect_eq(json_integer_value(json_object_get(sources, "measured")) > 50, rows[i].measured, "%s", words);
+        for (size_t k = 0; k < json_array_size(json_object_get(doc, "records")); k++) {
+            cr_expect_gt(json_integer_value(cell(doc, "records", k, "compiled_regs")), 0);
+            cr_expect_gt(json_number_value(cell(doc, "records", k, "measured_us")), 0);
+        }
+        for (size_t k = 0; k < json_array_size(json_object_get(doc, "configs")); k++)
+            cr_expect_gt(json_number_value(cell(doc, "configs", k, "smem")), 0, "%s, row %zu", words, k);
+        json_decref(doc);
+    }
+    fa_store *s = fa_store_open("cache", NULL, NULL);
+    fa_record r = { .how = FA_MEASURED, .outcome = FA_RAN, .seconds = 1e-3, .count = 31, .verified = true, .chip = "NVIDIA H200", .arch = "sm_90a" };
+    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=128,mask=causal,b=4,hq=16,hkv=16,sq=4096,sk=4096"), FA_OK);
+    cr_assert_eq(fa_config_parse(&r.config, "flash_fwd_mma:br=128,bc=64,warps=4" REST), FA_OK);
+    cr_assert(fa_record_append(s, &r));
+    fa_store_close(s);
+    json_t *doc = cli_json("explore -d 128 --causal --arch h200 --simulate 0 --json", 0), *sources = json_object_get(doc, "sources");
+    cr_expect_eq(json_integer_value(json_object_get(sources, "measured")), 1);
+    cr_expect(json_is_false(json_object_get(sources, "reference")));
+    json_decref(doc);
 }
 
 /* What `fagen tune` leaves without a GPU: compiled registers, of the very text that is rendered today, and no time. */

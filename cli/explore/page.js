@@ -57,18 +57,25 @@ function chooseBest() {
   state.config = best ? best.i : null;
 }
 
+// What a tunable is and what its values mean, from its text: "what: 0 = this, 1 = that" as { what, words: { 0: "this", 1: "that" } }.
+function meaningOf(t) {
+  const parts = (" " + t.doc).split(/(?:[\s,;:]+)(?=\d+ = )/), words = {};
+  for (const part of parts.slice(1)) words[part.match(/^\d+/)[0]] = part.replace(/^\d+ = /, "");
+  return { what: parts[0].replace(/[\s,;:]+$/, "").trim(), words };
+}
+
 function drawFilters() {
   const holder = byId("filters");
   holder.replaceChildren(...otherTunables(state.family).map((t) => {
-    const used = new Set(configs.filter((c) => c.f === state.family).map((c) => tunable(c, t.name)));
+    const used = new Set(configs.filter((c) => c.f === state.family).map((c) => tunable(c, t.name))), { what, words } = meaningOf(t);
     const select = h("select", { "data-tunable": t.name, onchange: () => {
       state.filters[t.name] = select.value === "" ? null : Number(select.value);
       state.rows = PAGE;
       regroup();
       state.config = state.tile ? configsAt(state.tile)[0]?.i ?? null : null;
       drawAll();
-    } }, h("option", { value: "" }, "any"), ...t.values.filter((v) => used.has(v)).map((v) => h("option", { value: v }, v.toString())));
-    return h("label", { title: t.doc }, t.name, select);
+    } }, h("option", { value: "" }, "any"), ...t.values.filter((v) => used.has(v)).map((v) => h("option", { value: v }, words[v] ? `${v}: ${words[v]}` : v.toString())));
+    return h("label", { title: t.doc }, h("span", {}, h("b", {}, t.name), " ", what), select);
   }));
 }
 
@@ -105,7 +112,8 @@ function drawSources() {
     (s.to.slice(0, 10) !== s.from.slice(0, 10) ? " to " + s.to.slice(0, 10) : "");
   const compiled = s.modelled ? ` Registers of ${plural(s.modelled, "config")} are the compiler's, from records.` : "";
   put("tiles-source", ...(hasTimes
-    ? [badge("by-clock", "measured"), ` Times of ${chip}. `, model(), " All the rest, and the times when so chosen."]
+    ? [badge("by-clock", "measured"), ` Times of ${chip}${s.reference ? "; they ship with fagen, and were not taken on this machine" : ""}. `, model(),
+      " All the rest, and the times when so chosen."]
     : [model(), ` No times of this shape are on record for ${D.arch.name}: every time here is the model's, of ${D.arch.chip}.` + compiled]),
     ...(D.counters.length ? [" ", badge("by-sim", "simulator"), ` Bytes and bank conflicts of ${plural(D.counters.length, "config")}, at ${simulatedShape()}.`] : []),
     ...(D.simulated.why ? [" ", badge("by-sim", "simulator"), " " + D.simulated.why + "."] : []));

@@ -65,6 +65,7 @@ function drawRoofline() {
     write: (v) => digits(v, 2), title: "TFLOP/s" };
   const f = frame(box, x, y, 0.66);
   const points = roofPoints(f, list).reverse();
+  const star = placeIn(f, leader(), -9);
   for (const line of roofs(x, y)) {
     f.plot.append(svg("path", { class: "roof " + line.key + (line.quiet ? " quiet" : ""), d: pathOf(f, line.points) }));
     const [a, b] = line.points.map(([px, py]) => [f.x(px), f.y(py)]);
@@ -73,14 +74,15 @@ function drawRoofline() {
       const lx = a[0] + (b[0] - a[0]) * share, ly = a[1] + (b[1] - a[1]) * share;
       label(f, 0, 0, line.name, { transform: `translate(${lx} ${ly}) rotate(${angle}) translate(0 ${above})`, "text-anchor": "middle" });
     } else {
-      label(f, f.right - 4, b[1] - 5, line.name, { "text-anchor": "end" });
+      const wide = 7 * line.name.length, meets = (dy) => Math.abs(b[1] + dy - star[1]) < 16 && star[0] > f.right - wide - 16;
+      label(f, f.right - 4, b[1] + (meets(-5) ? 15 : -5), line.name, { "text-anchor": "end" });
     }
   }
   for (const p of points)
     f.plot.append(shapeAt(f, p.c.f ? "square" : "circle", p.x, p.y, 3.2, { class: "point" + (p.c.f === state.family ? " own" : "") }));
   f.plot.append(shapeAt(f, "triangle", naive.x, naive.y, 6, { class: "naive" }));
   label(f, f.x(naive.x) + 11, f.y(naive.y) + 15, "naive");
-  label(f, ...placeIn(f, leader(), -9), "★", { "text-anchor": "middle" });
+  label(f, ...star, "★", { "text-anchor": "middle" });
   roofFrame = f;
   markChosen();
   const walk = points.map((p) => ({ x: p.x, y: p.y, choose: () => chooseConfig(p.c), text: () => configText(p.c) + ", " + digits(p.y, 4) + " TFLOP/s",

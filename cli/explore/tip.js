@@ -26,6 +26,7 @@ function showTip(anchor, children, stays) {
 
 function hideTip() {
   byId("tip").hidden = true;
+  tipAnchor = null;
 }
 
 // What scrolls under a mouse that rests is not pointed at: the events that a browser then makes up are where the last move was.
@@ -36,12 +37,17 @@ const pointed = (event) => pointerOf(event) !== pointer;
 function startTip() {
   window.addEventListener("pointermove", (event) => { pointer = pointerOf(event); }); // behind everybody else's handlers
   document.addEventListener("scroll", scrollTip, { passive: true, capture: true });
+  for (const kind of ["wheel", "touchmove"]) document.addEventListener(kind, hideTip, { passive: true }); // a hand that scrolls reads elsewhere
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 }
 
+// The tooltip of the focused thing moves along as keys scroll the page to it, and goes when the thing leaves the window.
 function scrollTip() {
   const tip = byId("tip");
-  if (!tip.hidden && tipAnchor) showTip(tipAnchor, [...tip.childNodes], true);
+  if (tip.hidden) return;
+  const rect = tipAnchor?.();
+  if (rect && rect.bottom > 0 && rect.top < window.innerHeight && rect.right > 0 && rect.left < document.documentElement.clientWidth)
+    showTip(tipAnchor, [...tip.childNodes], true);
   else hideTip();
 }
 
