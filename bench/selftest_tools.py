@@ -19,6 +19,7 @@ import clocks
 import limits
 import model
 import ncu
+import reference
 import twice
 import variants
 import winners
@@ -309,6 +310,27 @@ class Twice(unittest.TestCase):
             {"config": "a", "seconds": [2.0, 3.0, 9.0]}, {"config": "b", "seconds": [3.06, 1.0, 4.0]}, {"config": "c", "error": "x"},
             {"config": "cudnn", "peer": True, "seconds": [1.0]}]}])]}, {"P": "a"}, {"P": "b"}, {})
         self.assertAlmostEqual(rows[0]["apart"], 0.02)
+
+
+class Reference(unittest.TestCase):
+    def record(self, config, seconds, **more):
+        return dict({"problem": "bf16,d=64", "config": config, "outcome": "ok", "how": "measured", "verified": True, "seconds": seconds, "spread": 0.01, "count": 3,
+                     "regs": 128, "chip": "NVIDIA A", "arch": "sm_80", "version": "0", "compiler": "c", "driver": "d", "date": "2026-01-01"}, **more)
+
+    def test_the_place_of_the_first_and_the_level_of_the_report(self):
+        lines = [self.record("f:a=1", 9e-6), self.record("f:a=2", 8e-6), self.record("f:a=1", 7e-6, quality="steady"), self.record("f:a=3", 1e-6, verified=False),
+                 self.record("f:a=4", 1e-6)]
+        report = {"problems": [{"problem": "bf16,d=64", "candidates": [{"config": f"f:a={k}", "verified": True, "level": 1e-6 * (10 + k)} for k in (1, 2, 3)]}]}
+        rows = list(reference.table("Box", reference.read([json.dumps(r) for r in lines], report)))
+        self.assertEqual([r.split("\t")[:2] for r in rows if r[0].isdigit()], [["1", "11"], ["2", "12"]], "a=3 is not verified, a=4 is in no report")
+        self.assertEqual(rows[1:3], ["product\tBox", "chip\tNVIDIA A"])
+        self.assertIn("family\tf\ta", rows)
+        self.assertEqual([r.split("\t")[-1] for r in rows if r[0].isdigit()], ["1", "0"], "quality counts from 1; 0 is none")
+
+    def test_records_of_two_chips_are_refused(self):
+        two = {"p": {"f:a=1": self.record("f:a=1", 1), "f:a=2": self.record("f:a=2", 1, chip="NVIDIA B")}}
+        with self.assertRaises(SystemExit):
+            list(reference.table("Box", two))
 
 
 if __name__ == "__main__":
