@@ -148,6 +148,15 @@ void cli_wrap(FILE *f, const char *text, int indent, int columns)
     fputc('\n', f);
 }
 
+void cli_option_about(char *buf, size_t n, const cli_option *o)
+{
+    char accepted[400] = "";
+    if (o->kind == &cli_choice || o->kind == &cli_choices)
+        o->kind->accepts(accepted, sizeof accepted, o);
+    snprintf(buf, n, "%s%s%s%s%s%s", o->help, accepted[0] ? ": " : "", accepted, o->preset ? " (default " : "", o->preset ? o->preset : "",
+             o->preset ? ")" : "");
+}
+
 #define HELP_INDENT 28
 
 void cli_args_help(FILE *f, const cli_group *groups, int columns)
@@ -157,15 +166,12 @@ void cli_args_help(FILE *f, const cli_group *groups, int columns)
         for (const cli_option *o = groups->options; o->name; o++) {
             if (!o->help)
                 continue;
-            char left[64], right[768], accepted[400] = "";
+            char left[64], right[768];
             char letter[8] = "    ";
             if (o->letter)
                 snprintf(letter, sizeof letter, "-%c, ", o->letter);
             snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->kind ? " " : "", o->kind ? o->value : "");
-            if (o->kind == &cli_choice || o->kind == &cli_choices)
-                o->kind->accepts(accepted, sizeof accepted, o);
-            snprintf(right, sizeof right, "%s%s%s%s%s%s", o->help, accepted[0] ? ": " : "", accepted, o->preset ? " (default " : "",
-                     o->preset ? o->preset : "", o->preset ? ")" : "");
+            cli_option_about(right, sizeof right, o);
             if (strlen(left) >= HELP_INDENT - 1)
                 fprintf(f, "%s\n%*s", left, HELP_INDENT, "");
             else

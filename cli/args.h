@@ -65,6 +65,9 @@ fa_status cli_args_parse(const cli_group *groups, void *args, size_t size, int a
 /* One line or more per option, wrapped at `columns`. */
 void cli_args_help(FILE *f, const cli_group *groups, int columns);
 
+/* What an option does: its help, what --choice accepts, the default. */
+void cli_option_about(char *buf, size_t n, const cli_option *o);
+
 /* The name nearest to `word`, or NULL where none is near. next(user, i) gives the i-th name, NULL at the end. */
 const char *cli_nearest(const char *word, const char *(*next)(const void *user, size_t i), const void *user);
 /* text wrapped at `columns`, every line after the first indented. */

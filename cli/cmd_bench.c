@@ -355,5 +355,5 @@ const cli_command cli_bench = {
              "one that returns at once, so that only fagen's time is left; this runs without a GPU too. With --replay: what each strategy of the search would have tried of "
              "what was measured once, and how soon it would have found the best.",
     .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json\nfagen bench --replay ~/.cache/fagen/v1/records/*/*.jsonl",
-    .groups = groups, .size = sizeof(bench_args), .words = 4096, .run = run,
+    .groups = groups, .size = sizeof(bench_args), .words = 4096, .run = run, .files = true,
 };

@@ -115,6 +115,11 @@ static fa_status check(const cache_args *a, int n, char **words, size_t *which)
     return FA_OK;
 }
 
+static const char *word_at(size_t i)
+{
+    return i < WORDS ? words_of[i].name : NULL;
+}
+
 static int run(cli *c, const void *args, int n, char **words)
 {
     const cache_args *a = args;
@@ -139,5 +144,5 @@ const cli_command cli_cache = {
              "Deleting files of the cache is always safe: what is missing is made anew.",
     .examples = "fagen cache ls\nfagen cache why -d 128 --causal\nfagen cache prune --older 30d --to 100MiB --dry-run\n"
                 "fagen cache export kernels.parcel --arch sm_90a --records\nfagen cache import kernels.parcel --trust",
-    .groups = groups, .size = sizeof(cache_args), .words = 2, .run = run,
+    .groups = groups, .size = sizeof(cache_args), .words = 2, .run = run, .word = word_at, .files = true,
 };

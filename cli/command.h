@@ -33,10 +33,13 @@ typedef struct cli_command {
     size_t size;          /* of the struct of options */
     int words;            /* most words that are no options */
     int (*run)(cli *c, const void *args, int n, char **words);
+    /* For completion: the i-th that the first word may be, NULL past the last; and whether words may be names of files. */
+    const char *(*word)(size_t i);
+    bool files;
 } cli_command;
 
-extern const cli_command cli_attend, cli_bench, cli_cache, cli_doctor, cli_emit, cli_explore, cli_model, cli_run, cli_sample, cli_show, cli_space, cli_tune,
-    cli_twin, cli_verify, cli_worker;
+extern const cli_command cli_attend, cli_bench, cli_cache, cli_completion, cli_doctor, cli_emit, cli_explore, cli_help, cli_model, cli_run, cli_sample, cli_show,
+    cli_space, cli_tune, cli_twin, cli_verify, cli_version, cli_worker;
 
 /* Exit codes, as documented by `fagen help exit-codes`. */
 enum {
@@ -44,7 +47,6 @@ enum {
     CLI_EXIT_DEVICE = 6, CLI_EXIT_FILE = 7, CLI_EXIT_INTERRUPTED = 130
 };
 int cli_exit_of(fa_status st);
-void cli_exit_help(FILE *f);
 
 /* Tells the thread's last message on standard error, and with --json as the document; returns the exit code of st. */
 int cli_fail(cli *c, fa_status st);

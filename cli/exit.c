@@ -1,5 +1,6 @@
 /* exit: from a status to an exit code, a message and, with --json, a document. */
 #include "command.h"
+#include "help.h"
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
@@ -55,11 +56,12 @@ int cli_exit_of(fa_status st)
     return statuses[row_of(st)].code;
 }
 
-void cli_exit_help(FILE *f)
+bool cli_exit_at(size_t i, cli_term *out)
 {
-    fprintf(f, "Exit codes of fagen\n\n");
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-        fprintf(f, "  %3d  %s\n", codes[i].code, codes[i].text);
+    if (i >= sizeof codes / sizeof *codes)
+        return false;
+    *out = (cli_term){ NULL, codes[i].code, codes[i].text };
+    return true;
 }
 
 /* Messages quote what was given, which need not be UTF-8: what is not ASCII becomes '?' then. */

@@ -1,8 +1,8 @@
-# libfagen, and what `cmake --install` puts in place.
+# libfagen: fagen::fagen (shared), fagen::static and fagen::launch, the names that the installed package gives as well.
 #
 # fagen_static is for this tree: the rooms' objects with every symbol, for the command and the tests.
 #
-# What is installed comes from one relocatable object, fagen.o: the rooms together with what they use of Lua, jansson and xxHash,
+# What others link comes from one relocatable object, fagen.o: the rooms together with what they use of Lua, jansson and xxHash,
 # and every name made local but the FA_API ones of fagen.h. libfagen.a is that object, so that users link no other archive and
 # meet no foreign symbol; libfagen.so is linked from it. (Debian builds those archives for executables, not for shared objects:
 # what keeps them out of one are the references to stdin, stdout and stderr, which merge.cmake turns to cmake/streams.c.)
@@ -20,13 +20,13 @@ target_link_libraries(fagen_static PUBLIC fagen::lua fagen::jansson fagen::xxhas
 add_library(fagen_streams OBJECT ${CMAKE_CURRENT_LIST_DIR}/streams.c)
 target_link_libraries(fagen_streams PRIVATE fagen_flags)
 
-set(fa_merged ${CMAKE_BINARY_DIR}/fagen.o)
+set(fa_merged ${PROJECT_BINARY_DIR}/fagen.o)
 add_custom_command(
   OUTPUT ${fa_merged}
-  COMMAND ${CMAKE_COMMAND} -DOUT=${fa_merged} -DLD=${CMAKE_LINKER} -DOBJCOPY=${CMAKE_OBJCOPY} -DHEADER=${CMAKE_SOURCE_DIR}/runtime/fagen.h
+  COMMAND ${CMAKE_COMMAND} -DOUT=${fa_merged} -DLD=${CMAKE_LINKER} -DOBJCOPY=${CMAKE_OBJCOPY} -DHEADER=${PROJECT_SOURCE_DIR}/runtime/fagen.h
           "-DOBJECTS=${fa_objects}" "-DARCHIVES=${fa_lua_library};${fa_jansson_library};${fa_xxhash_library}"
           -DSTREAMS=$<TARGET_OBJECTS:fagen_streams> -P ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
-  DEPENDS ${fa_objects} $<TARGET_OBJECTS:fagen_streams> ${CMAKE_SOURCE_DIR}/runtime/fagen.h ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
+  DEPENDS ${fa_objects} $<TARGET_OBJECTS:fagen_streams> ${PROJECT_SOURCE_DIR}/runtime/fagen.h ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
   VERBATIM)
 
 foreach(kind archive shared)
@@ -39,7 +39,7 @@ set_source_files_properties(${fa_merged} PROPERTIES EXTERNAL_OBJECT ON GENERATED
 set_target_properties(fagen_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 target_link_libraries(fagen_shared PRIVATE ${fa_system} fagen_flags)
 target_link_options(fagen_shared PRIVATE -Wl,-z,defs,-z,now,-z,relro)
-if(FAGEN_SANITIZE) # its runtime is the executable's
+if(FAGEN_SANITIZE OR CMAKE_C_FLAGS MATCHES "-fsanitize") # its runtime is the executable's
   target_link_options(fagen_shared PRIVATE -Wl,-z,undefs)
 endif()
 add_dependencies(fagen_archive fagen_shared) # one of them makes fagen.o
@@ -50,30 +50,27 @@ set(fa_launch_objects $<TARGET_OBJECTS:fagen_launch_only>
   $<FILTER:$<TARGET_OBJECTS:fagen_runtime>,EXCLUDE,/\(build|choose|compiler|defaults|nvrtc|workshop\)[.]c[.]>
   $<FILTER:$<TARGET_OBJECTS:fagen_gen>,INCLUDE,/\(arch|config|error|fields|problem|source|step|text\)[.]c[.]>
   $<FILTER:$<TARGET_OBJECTS:fagen_cache>,INCLUDE,/key[.]c[.]> $<TARGET_OBJECTS:fagen_sim>)
-set(fa_launch ${CMAKE_BINARY_DIR}/fagen_launch.o)
+set(fa_launch ${PROJECT_BINARY_DIR}/fagen_launch.o)
 add_custom_command(
   OUTPUT ${fa_launch}
-  COMMAND ${CMAKE_COMMAND} -DOUT=${fa_launch} -DLD=${CMAKE_LINKER} -DOBJCOPY=${CMAKE_OBJCOPY} -DHEADER=${CMAKE_SOURCE_DIR}/runtime/fagen.h
+  COMMAND ${CMAKE_COMMAND} -DOUT=${fa_launch} -DLD=${CMAKE_LINKER} -DOBJCOPY=${CMAKE_OBJCOPY} -DHEADER=${PROJECT_SOURCE_DIR}/runtime/fagen.h
           "-DOBJECTS=${fa_launch_objects}" "-DARCHIVES=${fa_xxhash_library}" -DSTREAMS=$<TARGET_OBJECTS:fagen_streams>
           -P ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
-  DEPENDS ${fa_launch_objects} $<TARGET_OBJECTS:fagen_streams> ${CMAKE_SOURCE_DIR}/runtime/fagen.h ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
+  DEPENDS ${fa_launch_objects} $<TARGET_OBJECTS:fagen_streams> ${PROJECT_SOURCE_DIR}/runtime/fagen.h ${CMAKE_CURRENT_LIST_DIR}/merge.cmake
   VERBATIM)
 add_library(fagen_launch STATIC ${fa_launch})
 set_target_properties(fagen_launch PROPERTIES LINKER_LANGUAGE C)
 set_source_files_properties(${fa_launch} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
 
-# The package: find_package(fagen) gives fagen::fagen (shared), fagen::static, fagen::launch, fagen::command and fagen_bundle(); pkg-config knows fagen and fagen_launch.
-include(CMakePackageConfigHelpers)
-set(fa_package ${CMAKE_INSTALL_LIBDIR}/cmake/fagen)
-configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fagenConfig.cmake.in ${CMAKE_BINARY_DIR}/package/fagenConfig.cmake
-  INSTALL_DESTINATION ${fa_package} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR)
-write_basic_package_version_file(${CMAKE_BINARY_DIR}/package/fagenConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-file(RELATIVE_PATH fa_pc_root /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen.pc.in ${CMAKE_BINARY_DIR}/package/fagen.pc @ONLY)
-configure_file(${CMAKE_CURRENT_LIST_DIR}/fagen_launch.pc.in ${CMAKE_BINARY_DIR}/package/fagen_launch.pc @ONLY)
-install(FILES runtime/fagen.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(TARGETS fagen_archive fagen_shared fagen_launch ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${CMAKE_BINARY_DIR}/package/fagenConfig.cmake ${CMAKE_BINARY_DIR}/package/fagenConfigVersion.cmake
-  ${CMAKE_CURRENT_LIST_DIR}/fagenBundle.cmake DESTINATION ${fa_package})
-install(FILES ${CMAKE_BINARY_DIR}/package/fagen.pc ${CMAKE_BINARY_DIR}/package/fagen_launch.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# The names of the package, for projects that take this folder in by add_subdirectory() or FetchContent. CMake's targets are global:
+# those of the tree begin with fagen_.
+foreach(row "fagen fagen_shared" "static fagen_archive" "launch fagen_launch")
+  separate_arguments(row UNIX_COMMAND "${row}")
+  list(GET row 0 name)
+  list(GET row 1 target)
+  target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${fa_views}/api>)
+  add_library(fagen::${name} ALIAS ${target})
+endforeach()
+target_link_libraries(fagen_archive INTERFACE ${fa_system})
+target_link_libraries(fagen_launch INTERFACE ${fa_system})
+include(${CMAKE_CURRENT_LIST_DIR}/fagenBundle.cmake)

@@ -3,14 +3,14 @@
 # One OBJECT library, fagen_NAME, of one folder. Its include path holds a view of itself and of the folders it names, each as
 # a link in the build tree, so that `#include "gen/space.h"` from gen's left neighbour, or from a folder that does not name
 # gen, fails to compile. The public header is the contract that every folder sees: <fagen.h>.
-set(fa_views ${CMAKE_BINARY_DIR}/views)
+set(fa_views ${PROJECT_BINARY_DIR}/views)
 file(MAKE_DIRECTORY ${fa_views}/api)
-file(CREATE_LINK ${CMAKE_SOURCE_DIR}/runtime/fagen.h ${fa_views}/api/fagen.h SYMBOLIC)
+file(CREATE_LINK ${PROJECT_SOURCE_DIR}/runtime/fagen.h ${fa_views}/api/fagen.h SYMBOLIC)
 
 function(fa_view out folder)
   file(MAKE_DIRECTORY ${fa_views}/${folder})
   if(NOT EXISTS ${fa_views}/${folder}/${folder})
-    file(CREATE_LINK ${CMAKE_SOURCE_DIR}/${folder} ${fa_views}/${folder}/${folder} SYMBOLIC)
+    file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${folder} ${fa_views}/${folder}/${folder} SYMBOLIC)
   endif()
   set(${out} ${fa_views}/${folder} PARENT_SCOPE)
 endfunction()
@@ -18,8 +18,11 @@ endfunction()
 add_library(fagen_flags INTERFACE)
 target_compile_definitions(fagen_flags INTERFACE _GNU_SOURCE FA_VERSION_STRING="${PROJECT_VERSION}")
 target_include_directories(fagen_flags INTERFACE ${fa_views}/api)
-if(PROJECT_IS_TOP_LEVEL)
+target_compile_options(fagen_flags INTERFACE -fno-lto) # the objects are joined by `ld -r`
+if(PROJECT_IS_TOP_LEVEL OR FAGEN_WERROR)
   target_compile_options(fagen_flags INTERFACE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla)
+else() # the warnings of a parent project, which may be errors there, are meant for its own sources
+  target_compile_options(fagen_flags INTERFACE -w)
 endif()
 if(FAGEN_WERROR)
   target_compile_options(fagen_flags INTERFACE -Werror)

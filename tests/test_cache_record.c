@@ -280,7 +280,7 @@ Test(cache_record, a_measured_time_that_nobody_verified_never_wins)
 Test(cache_record, quality_words)
 {
     for (int q = 0; q < FA_QUALITIES; q++) {
-        cr_assert_eq(fa_quality_of(fa_quality_name((fa_quality)q)), q);
+        cr_assert_eq(fa_quality_of(fa_quality_name((fa_quality)q)), (fa_quality)q);
         cr_assert(fa_quality_about((fa_quality)q)[0]);
     }
     cr_assert_eq(fa_quality_of(NULL), FA_QUALITY_UNTOLD);

@@ -1,5 +1,7 @@
-# cmake -DBUILD=build/release -DWORK=scratch -DVERSION=0.1.0 -DGENERATOR=Ninja -P run.cmake
-# Installs, moves the installed tree, and builds and runs the consumer by find_package and by pkg-config, static and shared.
+# cmake -DBUILD=build/release -DSOURCE=folder of fagen -DCUDA=folder of cuda.h -DWORK=scratch -DVERSION=0.1.0 -DGENERATOR=Ninja -P run.cmake
+# Builds and runs the consumer with fagen as a part of its own project, by add_subdirectory and by FetchContent; then installs, moves the
+# installed tree, and builds and runs it by find_package and by pkg-config, static and shared. Looks at what is installed beside.
+cmake_minimum_required(VERSION 3.19)
 function(fa_run)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE text ERROR_VARIABLE text)
   if(failed)
@@ -8,16 +10,60 @@ function(fa_run)
 endfunction()
 
 file(REMOVE_RECURSE ${WORK})
+set(source ${CMAKE_CURRENT_LIST_DIR})
+
+# In a folder whose name has a blank.
+foreach(by add_subdirectory FetchContent)
+  set(build "${WORK}/by ${by}")
+  fa_run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${source} -B ${build} -DFAGEN_BY=${by} -DFAGEN_SOURCE=${SOURCE} -DFAGEN_CUDA_INCLUDE=${CUDA})
+  fa_run(${CMAKE_COMMAND} --build ${build})
+  foreach(kind fagen static launch)
+    fa_run(${build}/consumer_${kind})
+  endforeach()
+  load_cache(${build} READ_WITH_PREFIX its_ FAGEN_BUILD_TESTS FAGEN_INSTALL CMAKE_BUILD_TYPE)
+  if(its_FAGEN_BUILD_TESTS OR its_FAGEN_INSTALL OR its_CMAKE_BUILD_TYPE)
+    message(FATAL_ERROR "${by}: tests ${its_FAGEN_BUILD_TESTS}, install ${its_FAGEN_INSTALL}, type ${its_CMAKE_BUILD_TYPE}; expected: off, off, none")
+  endif()
+  fa_run(${CMAKE_COMMAND} --install ${build} --prefix ${build}/prefix)
+  file(GLOB_RECURSE installed RELATIVE ${build}/prefix ${build}/prefix/*)
+  if(NOT installed STREQUAL "bin/consumer_static")
+    message(FATAL_ERROR "${by}: the consumer installs ${installed}; expected: bin/consumer_static")
+  endif()
+endforeach()
+
 fa_run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/installed)
 file(RENAME ${WORK}/installed ${WORK}/prefix) # the package must not remember where it was put
-set(source ${CMAKE_CURRENT_LIST_DIR})
 
 fa_run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${source} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 fa_run(${CMAKE_COMMAND} --build ${WORK}/build)
-foreach(kind fagen static)
+foreach(kind fagen static launch)
   fa_run(${WORK}/build/consumer_${kind})
 endforeach()
 fa_run(${WORK}/prefix/bin/fagen --version)
+
+# Documentation: every page that a page links is there; a manual page for the command and each subcommand; completions.
+file(GLOB_RECURSE pages ${WORK}/prefix/*.md)
+list(LENGTH pages n)
+if(n LESS 10)
+  message(FATAL_ERROR "installed pages: ${pages}; expected: README.md, CONTRIBUTING.md and those of docs/")
+endif()
+foreach(page ${pages})
+  get_filename_component(folder ${page} DIRECTORY)
+  file(READ ${page} text)
+  string(REGEX REPLACE "[][;]" "@" text "${text}") # brackets and semicolons mean something in lists
+  string(REGEX MATCHALL "@\\([^):#]+\\)" links "${text}")
+  foreach(link ${links})
+    string(REGEX REPLACE "^..(.*).$" "\\1" link "${link}")
+    if(NOT EXISTS ${folder}/${link})
+      message(FATAL_ERROR "${page} links ${link}, which is not installed")
+    endif()
+  endforeach()
+endforeach()
+foreach(file doc/fagen/LICENSE man/man1/fagen.1 man/man1/fagen-tune.1 man/man1/fagen-cache.1 bash-completion/completions/fagen zsh/site-functions/_fagen)
+  if(NOT EXISTS ${WORK}/prefix/share/${file})
+    message(FATAL_ERROR "share/${file} is not installed")
+  endif()
+endforeach()
 
 file(GLOB_RECURSE pc ${WORK}/prefix/fagen.pc)
 get_filename_component(dir ${pc} DIRECTORY)

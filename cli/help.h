@@ -1,0 +1,37 @@
+/* help: what the command tells of itself, from the tables of its subcommands: as text, as JSON, as manual pages, for completion. */
+#ifndef FA_CLI_HELP_H
+#define FA_CLI_HELP_H
+#include "command.h"
+
+/* The subcommands that are listed, in the order in which a person meets them; NULL past the last. */
+extern const cli_command *const cli_commands[];
+/* Those that are not listed as well; NULL where there is none of the name. */
+const cli_command *cli_command_find(const char *name);
+/* FA_INVALID, with the nearest name. */
+fa_status cli_command_unknown(const char *word);
+
+/* A row of a topic: a name or, where it is NULL, a code; and what it means. */
+typedef struct cli_term {
+    const char *name;
+    int code;
+    const char *text;
+} cli_term;
+
+typedef struct cli_topic {
+    const char *name, *key; /* of `fagen help NAME`; of its list in JSON */
+    const char *section; /* of the manual page */
+    const char *title, *summary;
+    bool (*at)(size_t i, cli_term *out); /* false past the last */
+} cli_topic;
+extern const cli_topic cli_topics[]; /* name NULL past the last */
+bool cli_exit_at(size_t i, cli_term *out);
+bool cli_environment_at(size_t i, cli_term *out);
+
+/* The list of subcommands and topics, for people. */
+void cli_help_list(FILE *f);
+/* Everything that --help tells of a subcommand, in c's form; returns an exit code. */
+int cli_help_command(cli *c, const cli_command *cmd);
+
+/* A manual page in roff, in the macros man(7): of one subcommand, or of fagen as a whole where cmd is NULL. */
+void cli_manual(FILE *f, const cli_command *cmd);
+#endif
