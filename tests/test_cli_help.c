@@ -218,3 +218,44 @@ Test(cli_help, zsh)
     free(said);
     cli_result_free(&script);
 }
+
+/* What README shows of commands whose answer depends on neither the machine nor the clock is what they print; "..." leaves the rest out. */
+Test(cli_help, readme)
+{
+    static const struct {
+        const char *command, *only; /* of its lines: those that begin so */
+    } rows[] = { { "fagen space", "" }, { "fagen model", "" }, { "fagen doctor", "templates" } };
+    FILE *f = fopen(FAGEN_TESTS "/../README.md", "r");
+    size_t compared = 0;
+    char line[1024];
+    cli_result r = { 0 };
+    const char *at = NULL, *only = "";
+    cr_assert(f);
+    while (fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        if (!strncmp(line, "```", 3) || !strcmp(line, "...") || line[0] == '$') {
+            cli_result_free(&r);
+            r = (cli_result){ 0 };
+            at = NULL;
+        }
+        for (size_t i = 0; line[0] == '$' && i < sizeof rows / sizeof *rows; i++)
+            if (!strncmp(line + 2, rows[i].command, strlen(rows[i].command))) {
+                r = cli_run(line + 2 + strlen("fagen "));
+                at = r.out;
+                only = rows[i].only;
+                cr_assert_eq(r.code, 0, "%s: %s", line, r.err);
+            }
+        if (!at || line[0] == '$' || !line[0] || strncmp(line, only, strlen(only)))
+            continue;
+        const char *found = at;
+        size_t n = strlen(line);
+        while (found && (strncmp(found, line, n) || (found[n] && found[n] != '\n')))
+            found = (found = strchr(found, '\n')) ? found + 1 : NULL;
+        cr_expect(found, "README shows, and the command does not print: %s", line);
+        at = found ? found + n : at;
+        compared++;
+    }
+    cli_result_free(&r);
+    fclose(f);
+    cr_expect_gt(compared, 15);
+}
