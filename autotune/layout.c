@@ -9,6 +9,11 @@ const char *fa_layout_name(int kind)
     return kind >= 0 && kind < FA_LAYOUT_KINDS ? names[kind] : "?";
 }
 
+bool fa_layout_broadcasts(int kind)
+{
+    return kind == FA_LAYOUT_SAME_BATCH || kind == FA_LAYOUT_SAME_HEAD || kind == FA_LAYOUT_SAME;
+}
+
 static int64_t round_up(int64_t v, int64_t to)
 {
     return (v + to - 1) / to * to;

@@ -16,6 +16,7 @@ typedef enum fa_layout_kind {
     FA_LAYOUT_KINDS
 } fa_layout_kind;
 const char *fa_layout_name(int kind);
+bool fa_layout_broadcasts(int kind); /* strides of 0 are meant */
 
 typedef struct fa_layout {
     int32_t b, s, h, width;

@@ -67,6 +67,8 @@ static fa_status open_tensors(fa_trial *t)
         if (st == FA_OK)
             st = fa_buffer_upload(&t->tensor[i]);
         *to[i] = (fa_tensor){ (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh };
+        if (fa_layout_broadcasts(t->c.layout[i]))
+            t->args.flags |= FA_BROADCAST;
     }
     if (st == FA_OK && t->c.lse) {
         fa_layout l = fa_layout_make(FA_LAYOUT_PACKED, p->b, p->hq, p->sq, 1, 1, false);

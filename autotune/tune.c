@@ -41,7 +41,9 @@ fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *o
         return fa_fail(FA_INVALID, "tune options: reserved is %d; accepted: 0", l.opt.reserved);
     fa_search_options s = { .limit = l.opt.limit, .seconds = l.opt.seconds, .threads = l.opt.threads, .progress = pass_on, .user = &l };
     fa_site site = fa_site_of(ctx);
+    fa_message before;
+    fa_message_keep(&before);
     fa_status st = fa_search(&site, p, &s, &t);
     fa_tuning_free(&t);
-    return st;
+    return fa_message_settle(&before, st);
 }

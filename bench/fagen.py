@@ -9,6 +9,8 @@ import os
 FP16, BF16, TF32, FP32 = 1, 2, 3, 4
 NONE, CAUSAL, WINDOW = 0, 1, 2
 BOTTOM_RIGHT, TOP_LEFT = 0, 1
+FORWARD = 0
+BROADCAST = 1  # of Args.flags
 DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
 MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
 DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}
@@ -28,7 +30,7 @@ class Args(C.Structure):
         (n, C.c_int32) for n in ("dtype", "o_dtype", "d", "dv", "b", "hq", "hkv", "sq", "sk", "mask", "window_left",
                                  "window_right", "diagonal", "offset")] + [
         ("scale", C.c_float), ("q", Tensor), ("k", Tensor), ("v", Tensor), ("o", Tensor), ("lse", C.c_void_p),
-        ("workspace", C.c_void_p), ("workspace_size", C.c_size_t)]
+        ("workspace", C.c_void_p), ("workspace_size", C.c_size_t), ("op", C.c_int32), ("flags", C.c_uint32)]
 
 
 class Options(C.Structure):
@@ -100,6 +102,8 @@ class Fagen:
                  mask=mask, window_left=window[0], window_right=window[1], diagonal=diagonal, scale=scale)
         for name, t in (("q", q), ("k", k), ("v", v), ("o", o)):
             setattr(a, name, Tensor(t.data_ptr(), t.stride(0), t.stride(1), t.stride(2)))
+            if any(s == 0 and n > 1 for s, n in zip(t.stride()[:3], t.shape[:3])):  # an expanded tensor
+                a.flags |= BROADCAST
         if lse is not None:
             a.lse = lse.data_ptr()
         return a
@@ -124,9 +128,11 @@ class Fagen:
         return n.value
 
     def explain(self, args=None, problem=None):
-        text = C.create_string_buffer(4096)
-        self.check(self.lib.fa_explain(self.ctx, C.byref(problem) if problem else None, C.byref(args) if args else None, text,
-                                       C.c_size_t(4096)))
+        n = C.c_size_t()
+        of = (self.ctx, C.byref(problem) if problem else None, C.byref(args) if args else None)
+        self.check(self.lib.fa_explain_size(*of, C.byref(n)))
+        text = C.create_string_buffer(n.value)
+        self.check(self.lib.fa_explain(*of, text, n))
         return text.value.decode()
 
     # The lever's part.

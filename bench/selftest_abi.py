@@ -44,6 +44,21 @@ class Abi(unittest.TestCase):
             self.assertEqual(out[0], 0x3C00, "the first query sees the first key")
             self.assertEqual(out[(s - 1) * h * d], 0x3C00 + round((s - 1) / 2 + 0.01), "the last sees all")
             self.assertEqual(out[n - 1], out[(s - 1) * h * d], "and so in the last batch and head")
+        out = array.array("H", bytes(2 * n))
+        for name in "kv":  # the first key's row for all: refused, unless the last field of the struct says that it is meant
+            setattr(args, name, fagen.Tensor(memory[name].value, s * h * d, 0, d))
+        with self.assertRaisesRegex(fagen.Error, "k.ss is 0"):
+            fa.launch(args, stream=0)
+        args.flags = fagen.BROADCAST
+        fa.launch(args, stream=0)
+        fa.check(fa.lib.fa_copy(fa.ctx, ctypes.c_void_p(out.buffer_info()[0]), memory["o"], ctypes.c_size_t(2 * n), 1))
+        self.assertEqual(set(out), {0x3C00}, "V of the first key is 1")
+        args.op = 1
+        with self.assertRaisesRegex(fagen.Error, "op is 1"):
+            fa.launch(args, stream=0)
+        args.op = fagen.FORWARD
+        for name in "kv":
+            setattr(args, name, fagen.Tensor(memory[name].value, s * h * d, h * d, d))
         told = fagen.explained(fa.explain(args))
         self.assertIn(told["origin"], ("shipped", "model", "tuned", "modelled"))
         self.assertIn("flash_fwd_mma:", told["config"])

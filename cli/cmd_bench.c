@@ -6,6 +6,7 @@
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
+#include "no_launch.h"
 #include "progress.h"
 #include "ranking.h"
 #include "replay.h"
@@ -219,14 +220,6 @@ static int bench_counts(cli *c, const bench_args *a, cli_session *s)
     return code;
 }
 
-/* The driver's launch, taken out: what is left of fa_launch is fagen's own time. */
-static CUresult CUDAAPI no_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream stream,
-                                  void **args, void **extra)
-{
-    (void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem, (void)stream, (void)args, (void)extra;
-    return CUDA_SUCCESS;
-}
-
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
     (void)st, (void)type, (void)ftw;
@@ -260,10 +253,9 @@ static fa_status first_launch(const cli_session *s, const cli_where *w, const ch
 
 static fa_status time_host(const cli_session *s, const bench_args *a, const cli_tensors *t, host_times *out)
 {
-    cu_driver driver = *fa_context_driver(s->ctx);
+    cu_driver driver = cli_no_launch(fa_context_driver(s->ctx));
     fa_context *hot = NULL;
     fa_status st = FA_OK;
-    driver.cuLaunchKernel = no_launch;
     for (int i = 0; i < HOST_REPEATS && st == FA_OK && !cli_interrupted(); i++) {
         char dir[] = "/tmp/fagen-bench-XXXXXX";
         if (!mkdtemp(dir))

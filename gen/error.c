@@ -43,6 +43,19 @@ fa_status fa_wrap(fa_status st, const char *fmt, ...)
     return st;
 }
 
+void fa_message_keep(fa_message *m)
+{
+    _Static_assert(sizeof m->text == sizeof message, "all of it");
+    memcpy(m->text, message, strlen(message) + 1);
+}
+
+fa_status fa_message_settle(const fa_message *m, fa_status st)
+{
+    if (st == FA_OK)
+        keep(m->text);
+    return st;
+}
+
 const char *fa_last_error(void)
 {
     return message;

@@ -8,4 +8,12 @@ fa_status fa_fail(fa_status st, const char *fmt, ...) __attribute__((format(prin
 
 /* Puts context in front of the message that is there: "while tuning X: <message>". Returns st; FA_OK changes nothing. */
 fa_status fa_wrap(fa_status st, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* This thread's message before a call in which something may fail and be mended: a public function keeps it, and settles with its
+ * status. FA_OK brings the message back, any other status leaves the new one. */
+typedef struct fa_message {
+    char text[2048];
+} fa_message;
+void fa_message_keep(fa_message *m);
+fa_status fa_message_settle(const fa_message *m, fa_status st);
 #endif

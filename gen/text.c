@@ -66,3 +66,9 @@ void fa_text_free(fa_text *t)
     free(t->s);
     *t = (fa_text){ 0 };
 }
+
+const char *fa_text_after(const char *s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return strncmp(s, prefix, n) == 0 && s[n] == ':' && s[n + 1] == ' ' ? s + n + 2 : s;
+}

@@ -15,4 +15,7 @@ void fa_text_str(fa_text *t, const char *s);
 void fa_text_fmt(fa_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 const char *fa_text_cstr(const fa_text *t); /* never NULL */
 void fa_text_free(fa_text *t);              /* and back to empty */
+
+/* s without "prefix: ", where it begins with it: what the loader says of a file names the file, as the message around it does. */
+const char *fa_text_after(const char *s, const char *prefix);
 #endif

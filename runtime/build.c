@@ -86,6 +86,19 @@ static fa_status load(fa_context *ctx, fa_kernel **k, const fa_entry *e, const f
     return st;
 }
 
+/* What the compiler told of each step: nothing where the driver compiles PTX. */
+static void say(const fa_context *ctx, const fa_kernel *k, const fa_source *s)
+{
+    fa_text t = {0};
+    for (int i = 0; i < k->steps; i++)
+        if (k->resources[i].known)
+            fa_text_fmt(&t, "%s%s: %d registers, %d + %d bytes spilled", t.n ? "; " : "", k->step[i].entry, k->resources[i].registers,
+                        k->resources[i].spill_stores, k->resources[i].spill_loads);
+    fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the %s: %s", s->name, ctx->device.arch.name, k->from,
+               t.n ? fa_text_cstr(&t) : "PTX, whose registers are known where it is compiled");
+    fa_text_free(&t);
+}
+
 fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const fa_kernel **out)
 {
     const char *arch = ctx->device.arch.name;
@@ -121,8 +134,7 @@ fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const 
     fa_context_leave(ctx, &in);
     if (st == FA_OK) {
         snprintf(k->from, sizeof k->from, "%s", cached ? "disk cache" : "compiler");
-        fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the %s: %d registers, %d bytes spilled", s->name, arch,
-                   k->from, k->resources[0].registers, k->resources[0].spill_stores);
+        say(ctx, k, s);
         *out = fa_context_keep(ctx, k);
     }
     fa_entry_free(&e);

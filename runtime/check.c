@@ -57,6 +57,15 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     return FA_OK;
 }
 
+static fa_status check_op(const fa_args *a)
+{
+    if (a->op != FA_FORWARD)
+        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d)", a->op, FA_FORWARD);
+    if (a->flags & ~(uint32_t)FA_BROADCAST)
+        return fa_fail(FA_INVALID, "args: flags is %#x; accepted: FA_BROADCAST (%#x), or 0", a->flags, FA_BROADCAST);
+    return FA_OK;
+}
+
 /* The scalars: those of the problem go to *p, in the form fa_problem_normalize leaves. */
 static fa_status check_scalars(fa_problem *p, const fa_args *a)
 {
@@ -109,7 +118,8 @@ static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
     return !__builtin_mul_overflow(size[2], d, &stride[1]) && !__builtin_mul_overflow(size[1], stride[1], &stride[0]);
 }
 
-static fa_status span_of(span *s, const char *name, const fa_tensor *t, const int64_t size[3], int d, int bytes, bool tensors)
+/* zero: strides of 0 are meant, or refused elsewhere. */
+static fa_status span_of(span *s, const char *name, const fa_tensor *t, const int64_t size[3], int d, int bytes, bool tensors, bool zero)
 {
     static const char *const field[3] = {"sb", "ss", "sh"};
     int64_t low = 0, high = 0;
@@ -120,13 +130,20 @@ static fa_status span_of(span *s, const char *name, const fa_tensor *t, const in
     s->stride[0] = t->sb;
     s->stride[1] = t->ss;
     s->stride[2] = t->sh;
-    if (!t->sb && !t->ss && !t->sh && !packed(s->stride, size, d))
+    bool all = !t->sb && !t->ss && !t->sh;
+    zero = zero || all || !size[0] || !size[1] || !size[2]; /* packed strides of an empty tensor may be 0 */
+    if (all && !packed(s->stride, size, d))
         return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
     s->bits = (unsigned)s->row;
     for (int i = 0; i < 3; i++) {
         int64_t reach;
         if (size[i] <= 1)
             s->stride[i] = 0;
+        else if (!s->stride[i] && !zero)
+            return fa_fail(FA_INVALID,
+                           "args: %s.%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all of sb, ss and sh for "
+                           "packed [b, s, h, d], or FA_BROADCAST in flags where each index is the same element",
+                           name, field[i], (long long)size[i]);
         if (__builtin_mul_overflow(s->stride[i], bytes, &reach) ||
             __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
             __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
@@ -251,11 +268,12 @@ static fa_status check_tensors(fa_call *out, const fa_args *a, bool tensors)
     fa_problem *p = &out->problem;
     int in = fa_dtype_bytes(p->dtype), wide = fa_dtype_bytes(p->o_dtype);
     const int64_t qo[3] = {a->b, a->sq, a->hq}, kv[3] = {a->b, a->sk, a->hkv};
+    bool zero = a->flags & FA_BROADCAST;
     span t[4];
-    fa_status st = span_of(&t[0], "q", &a->q, qo, p->d, in, tensors);
-    st = st == FA_OK ? span_of(&t[1], "k", &a->k, kv, p->d, in, tensors) : st;
-    st = st == FA_OK ? span_of(&t[2], "v", &a->v, kv, p->dv, in, tensors) : st;
-    st = st == FA_OK ? span_of(&t[3], "o", &a->o, qo, p->dv, wide, tensors) : st;
+    fa_status st = span_of(&t[0], "q", &a->q, qo, p->d, in, tensors, zero);
+    st = st == FA_OK ? span_of(&t[1], "k", &a->k, kv, p->d, in, tensors, zero) : st;
+    st = st == FA_OK ? span_of(&t[2], "v", &a->v, kv, p->dv, in, tensors, zero) : st;
+    st = st == FA_OK ? span_of(&t[3], "o", &a->o, qo, p->dv, wide, tensors, true) : st; /* check_output refuses them */
     if (st != FA_OK)
         return st;
     st = check_output(&t[3], wide);
@@ -280,20 +298,28 @@ static fa_status check_tensors(fa_call *out, const fa_args *a, bool tensors)
     return FA_OK;
 }
 
-fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
+/* Arguments of any size as those of this header: *args becomes *copy where the sizes differ. Nothing past the size is read. */
+static fa_status take(const fa_args **args, fa_args *copy)
 {
-    fa_args copy;
-    if (!args)
+    const fa_args *a = *args;
+    if (!a)
         return fa_fail(FA_INVALID, "args: NULL");
-    if (args->size != sizeof *args) {
-        fa_status st = fa_check_size(args, args->size, offsetof(fa_args, workspace), sizeof *args, "args");
-        if (st != FA_OK)
-            return st;
-        memset(&copy, 0, sizeof copy);
-        memcpy(&copy, args, args->size < sizeof copy ? args->size : sizeof copy);
-        args = &copy;
-    }
-    fa_status st = check_scalars(&out->problem, args);
+    if (a->size == sizeof *a)
+        return FA_OK;
+    fa_status st = fa_check_size(a, a->size, offsetof(fa_args, workspace), sizeof *a, "args");
+    if (st != FA_OK)
+        return st;
+    memset(copy, 0, sizeof *copy);
+    memcpy(copy, a, a->size < sizeof *copy ? a->size : sizeof *copy);
+    *args = copy;
+    return FA_OK;
+}
+
+static fa_status check(fa_call *out, const fa_args *args, bool tensors)
+{
+    fa_status st = check_op(args);
+    if (st == FA_OK)
+        st = check_scalars(&out->problem, args);
     if (st != FA_OK)
         return st;
     out->empty = args->b == 0 || args->sq == 0;
@@ -304,6 +330,20 @@ fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
     }
     out->problem.sk = args->sk ? args->sk : 1;
     return check_tensors(out, args, tensors);
+}
+
+fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
+{
+    fa_args copy;
+    fa_status st = take(&args, &copy);
+    return st == FA_OK ? check(out, args, tensors) : st;
+}
+
+fa_status fa_check_given(fa_call *out, const fa_args *args)
+{
+    fa_args copy;
+    fa_status st = take(&args, &copy);
+    return st == FA_OK ? check(out, args, args->q.ptr != NULL) : st;
 }
 
 void fa_check_plain(fa_problem *p)

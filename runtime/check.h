@@ -13,8 +13,11 @@ typedef struct fa_call {
     bool empty;            /* b or sq is 0: nothing to launch */
 } fa_call;
 
-/* tensors false: only the shapes matter (fa_workspace_size, fa_explain): addresses may be NULL and are not looked at. */
+/* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
+
+/* The same; addresses are looked at where q has one (fa_explain). */
+fa_status fa_check_given(fa_call *out, const fa_args *args);
 
 /* The class of a call whose kernel takes tensor maps and whose tensors TMA cannot address: rows at multiples of 8 bytes, which no
  * family with maps computes. */

@@ -69,21 +69,25 @@ static fa_status create(fa_context **out, const fa_options *opt, const cu_driver
     return FA_OK;
 }
 
-fa_status fa_create(fa_context **out, const fa_options *opt)
-{
-    return create(out, opt, NULL, -1);
-}
-
 fa_status fa_create_on(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal)
 {
-    return create(out, opt, driver, ordinal);
+    fa_message before;
+    fa_message_keep(&before);
+    return fa_message_settle(&before, create(out, opt, driver, ordinal));
+}
+
+fa_status fa_create(fa_context **out, const fa_options *opt)
+{
+    return fa_create_on(out, opt, NULL, -1);
 }
 
 void fa_destroy(fa_context *ctx)
 {
     fa_entered in = {.pushed = false};
+    fa_message before;
     if (!ctx)
         return;
+    fa_message_keep(&before);
     const cu_driver *d = ctx->device.driver;
     if (ctx->kernels && fa_context_enter(ctx, &in) == FA_OK) {
         for (fa_kernel *k = ctx->kernels, *next; k; k = next) {
@@ -107,6 +111,7 @@ void fa_destroy(fa_context *ctx)
     pthread_mutex_destroy(&ctx->gen_mutex);
     pthread_mutex_destroy(&ctx->mutex);
     free(ctx);
+    fa_message_settle(&before, FA_OK);
 }
 
 static const fa_kernel *find(fa_context *ctx, fa_key k, int32_t steps, const fa_step step[FA_SOURCE_STEPS])

@@ -1,6 +1,7 @@
 /* driver_cuda: libcuda.so.1 by dlopen. */
 #include "driver_cuda.h"
 #include "gen/error.h"
+#include "gen/text.h"
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -39,7 +40,8 @@ static fa_status fill(void)
 {
     void *lib = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!lib)
-        return fa_fail(FA_NO_DRIVER, "libcuda.so.1: %s; an NVIDIA driver is needed, or device \"sim:sm_80\"", dlerror());
+        return fa_fail(FA_NO_DRIVER, "libcuda.so.1: %s; an NVIDIA driver is needed, or device \"sim:sm_80\"",
+                       fa_text_after(dlerror(), "libcuda.so.1"));
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         void *f = find(lib, symbols[i].name);
         if (!f) {

@@ -126,21 +126,18 @@ static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
         fa_workshop_tell(ctx, &a->source, t);
 }
 
-fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n)
+/* The whole text; the caller frees it. */
+static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *args, fa_text *t)
 {
     fa_problem q;
     fa_call call;
-    fa_text t = {0};
     if (!ctx)
         return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
-    if (!buf || !n)
-        return fa_fail(FA_INVALID, "buf: %p of %zu bytes; accepted: room for text", (void *)buf, n);
-    buf[0] = 0;
-    fa_status st = args ? fa_check_args(&call, args, args->q.ptr != NULL) : fa_check_problem(&q, p);
+    fa_status st = args ? fa_check_given(&call, args) : fa_check_problem(&q, p);
     if (st != FA_OK)
         return st;
     if (args && call.empty) {
-        fa_text_str(&t, "nothing is launched: b or sq is 0\n");
+        fa_text_str(t, "nothing is launched: b or sq is 0\n");
     } else {
         if (args)
             q = call.problem;
@@ -148,20 +145,42 @@ fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, 
         char why[160] = "";
         st = look_for_call(ctx, &q, args ? &call : NULL, &found, why, sizeof why);
         if (st == FA_OK) {
-            tell_problem(&t, ctx, &q);
+            tell_problem(t, ctx, &q);
             if (found.plan)
-                tell_plan(&t, found.plan);
+                tell_plan(t, found.plan);
             else
-                tell_choice(&t, ctx, &found);
-            tell_steps(&t, ctx, &found, &q, why);
+                tell_choice(t, ctx, &found);
+            tell_steps(t, ctx, &found, &q, why);
         }
         fa_source_free(&found.source);
     }
-    if (st == FA_OK && t.oom)
-        st = fa_fail(FA_NOMEM, "explain: host memory");
-    size_t len = strnlen(fa_text_cstr(&t), n - 1);
-    memcpy(buf, fa_text_cstr(&t), st == FA_OK ? len : 0);
-    buf[st == FA_OK ? len : 0] = 0;
+    return st == FA_OK && t->oom ? fa_fail(FA_NOMEM, "explain: host memory") : st;
+}
+
+fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n)
+{
+    fa_text t = {0};
+    fa_message before;
+    if (!buf || !n)
+        return fa_fail(FA_INVALID, "buf: %p of %zu bytes; accepted: room for text", (void *)buf, n);
+    fa_message_keep(&before);
+    fa_status st = fa_message_settle(&before, compose(ctx, p, args, &t));
+    size_t len = st == FA_OK ? strnlen(fa_text_cstr(&t), n - 1) : 0;
+    memcpy(buf, fa_text_cstr(&t), len);
+    buf[len] = 0;
+    fa_text_free(&t);
+    return st;
+}
+
+fa_status fa_explain_size(fa_context *ctx, const fa_problem *p, const fa_args *args, size_t *bytes)
+{
+    fa_text t = {0};
+    fa_message before;
+    if (!bytes)
+        return fa_fail(FA_INVALID, "bytes: NULL; accepted: where to write the size");
+    fa_message_keep(&before);
+    fa_status st = fa_message_settle(&before, compose(ctx, p, args, &t));
+    *bytes = st == FA_OK ? t.n + 1 : 0;
     fa_text_free(&t);
     return st;
 }

@@ -85,6 +85,15 @@ typedef enum fa_diagonal {
     FA_OFFSET = 2        /* off = the field `offset` */
 } fa_diagonal;
 
+/* What fa_launch() computes: fa_args.op. */
+typedef enum fa_op {
+    FA_FORWARD = 0 /* O, and LSE where asked for */
+} fa_op;
+
+typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together */
+    FA_BROADCAST = 1   /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
+} fa_flag;
+
 /* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned
  * config runs, and may be left 0 ("typical"). Plain data: compare and copy by value. */
 typedef struct fa_problem {
@@ -105,7 +114,9 @@ typedef struct fa_problem {
 #define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
- * means packed [b, s, h, d]. Strides may be 0 (broadcast) or negative; the stride of a dimension of length 1 is ignored.
+ * means packed [b, s, h, d], whatever the flags. Otherwise each dimension longer than 1 needs its stride: it may be negative, and with
+ * the flag FA_BROADCAST 0 in q, k and v. Without the flag 0 is refused (FA_INVALID), since a stride that was left out would broadcast.
+ * In o it is always refused. The stride of a dimension of length 1 is ignored, and all strides of a tensor without elements.
  * On chips with TMA the fastest kernels need addresses and strides at multiples of 16 bytes, and strides above 0 and below 2^40
  * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it. */
 typedef struct fa_tensor {
@@ -133,9 +144,11 @@ typedef struct fa_args {
     float *lse;            /* device address of [b, hq, sq] fp32, or NULL */
     void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
     size_t workspace_size; /* bytes at workspace */
+    int32_t op;            /* fa_op */
+    uint32_t flags;        /* fa_flag */
 } fa_args;
 #define FA_ARGS_INIT { sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0, 0 }
+    { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0, 0, 0, 0 }
 
 typedef struct fa_context fa_context;    /* device, compiler, cache and the table of prepared kernels */
 typedef struct CUstream_st *fa_stream;   /* = CUstream and cudaStream_t; NULL is the legacy default stream */
@@ -251,8 +264,13 @@ FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t 
 FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream);
 
 /* Which kernel fa_launch() would run for args (or for the problem, if args is NULL), where it comes from and why: written
- * to buf as text lines, cut at n - 1 bytes. Compiles nothing. */
+ * to buf as text lines, cut at n - 1 bytes, always with a NUL at the end. 4096 bytes are enough for most. Compiles nothing. Addresses
+ * are checked where q has one. */
 FA_API fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n);
+
+/* The bytes that fa_explain() needs for the whole text, its NUL counted: a smaller buf cuts it. The text changes when the kernel is
+ * prepared, by this thread or another. */
+FA_API fa_status fa_explain_size(fa_context *ctx, const fa_problem *p, const fa_args *args, size_t *bytes);
 
 /* Device memory for tools, tests and examples, so that a program of this header alone runs on a GPU and on the simulator
  * alike. An engine passes pointers and streams of its own. Not legal while a stream is captured. */
@@ -285,7 +303,8 @@ typedef struct fa_tune_options {
  * model ranks. Blocks; needs device memory for the problem's tensors, several times over. FA_INTERRUPTED keeps results. */
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
 
-/* The last failure of this thread: "" if none; valid until this thread's next failing call. */
+/* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed
+ * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. */
 FA_API const char *fa_last_error(void);
 
 /* "FA_INVALID" and so on; never NULL. */

@@ -117,11 +117,15 @@ static fa_status check_capture(const fa_context *ctx, fa_stream stream)
 /* The plan of a class, made on a miss. */
 static fa_status find_plan(fa_context *ctx, const fa_problem *p, fa_stream stream, const fa_plan **out)
 {
+    fa_message before;
     *out = fa_table_find(&ctx->table, fa_plan_key_of(p));
     if (*out)
         return FA_OK;
     fa_status st = check_capture(ctx, stream);
-    return st == FA_OK ? fa_prepare_plan(ctx, p, out) : st;
+    if (st != FA_OK)
+        return st;
+    fa_message_keep(&before);
+    return fa_message_settle(&before, fa_prepare_plan(ctx, p, out));
 }
 
 /* The plan of the call's class; of the class below it where that one takes maps and TMA cannot address the tensors. */
@@ -214,8 +218,10 @@ static fa_status what_runs(fa_context *ctx, const fa_problem *p, int32_t *score_
 {
     fa_choice choice;
     fa_source source = {0};
+    fa_message before;
+    fa_message_keep(&before);
     const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(p));
-    fa_status st = plan ? FA_OK : fa_choose(ctx, p, &choice, &source);
+    fa_status st = plan ? FA_OK : fa_message_settle(&before, fa_choose(ctx, p, &choice, &source));
     *score_bytes = plan ? plan->kernel->score_bytes : source.score_bytes;
     *maps = plan ? plan->kernel->maps : fa_steps_map(source.step, source.steps);
     fa_source_free(&source);

@@ -119,7 +119,8 @@ static bool try_one(fa_nvrtc *out, const char *name, fa_text *looked)
     memset(&n, 0, sizeof n);
     void *lib = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (!lib) {
-        fa_text_fmt(looked, "%s: %s\n", name, strchr(name, '/') && access(name, F_OK) != 0 ? "no such file" : dlerror());
+        const char *why = dlerror();
+        fa_text_fmt(looked, "%s: %s\n", name, strchr(name, '/') && access(name, F_OK) != 0 ? "no such file" : fa_text_after(why, name));
         return false;
     }
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {

@@ -76,16 +76,22 @@ static fa_status check(fa_context *ctx, fa_problem *out, const fa_problem *p)
 fa_status fa_prepare(fa_context *ctx, const fa_problem *p)
 {
     fa_problem q;
+    fa_message before;
     const fa_plan *plan;
     fa_status st = check(ctx, &q, p);
-    return st == FA_OK ? fa_prepare_plan(ctx, &q, &plan) : st;
+    if (st != FA_OK)
+        return st;
+    fa_message_keep(&before);
+    return fa_message_settle(&before, fa_prepare_plan(ctx, &q, &plan));
 }
 
 fa_status fa_supported(fa_context *ctx, const fa_problem *p)
 {
     fa_problem q;
+    fa_message before;
     fa_status st = check(ctx, &q, p);
     if (st != FA_OK || fa_table_find(&ctx->table, fa_plan_key_of(&q)))
         return st;
-    return fa_choose(ctx, &q, &(fa_choice){.seconds = 0}, NULL);
+    fa_message_keep(&before);
+    return fa_message_settle(&before, fa_choose(ctx, &q, &(fa_choice){.seconds = 0}, NULL));
 }

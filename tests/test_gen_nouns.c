@@ -286,6 +286,10 @@ Test(text, grows)
 {
     fa_text t = { 0 };
     cr_expect_str_eq(fa_text_cstr(&t), "");
+    cr_expect_str_eq(fa_text_after("a.so: cannot be opened", "a.so"), "cannot be opened");
+    cr_expect_str_eq(fa_text_after("b.so: cannot be opened", "a.so"), "b.so: cannot be opened");
+    cr_expect_str_eq(fa_text_after("a.so", "a.so"), "a.so");
+    cr_expect_str_eq(fa_text_after("a.so.1: x", "a.so"), "a.so.1: x");
     for (int i = 0; i < 1000; i++)
         fa_text_fmt(&t, "%d,", i);
     fa_text_add(&t, "a\0b", 3);

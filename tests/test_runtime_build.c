@@ -29,11 +29,14 @@ static fa_source source_of(const char *text)
 static const char *const kernel = "extern \"C\" __global__ void k(float *p) { p[threadIdx.x] = 1.f; }\n";
 
 static int compiles;
+static char told[512]; /* the last line about a kernel */
 
 static void count(void *user, int level, const char *message)
 {
     (void)user, (void)level;
     compiles += strstr(message, "from the compiler") != NULL;
+    if (strstr(message, "from the "))
+        snprintf(told, sizeof told, "%s", message);
 }
 
 static fa_context *open_in(const char *cache)
@@ -87,6 +90,21 @@ Test(runtime_build, resources_are_read_per_entry)
     cr_assert(b.known && b.registers == 255 && b.stack == 0 && b.spill_stores == 0 && b.smem == 1024 && !b.note[0]);
     cr_assert_not(fa_resources_parse("", "k").known);
     cr_assert_not(fa_resources_parse(NULL, "k").known);
+}
+
+Test(runtime_build, what_the_log_tells_of_a_kernel)
+{
+    fa_source s = source_of(kernel);
+    const fa_kernel *k;
+    fa_context *ctx = open_in("");
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_expect(strstr(told, "test.cu") && strstr(told, "PTX") && !strstr(told, "0 registers"), "PTX has no registers: %s", told);
+    fa_destroy(ctx);
+    ctx = open_in("");
+    fake_ptx(false);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_expect(strstr(told, "k: ") && strstr(told, " registers, 0 + 0 bytes spilled") && !strstr(told, ": 0 registers"), "%s", told);
+    fa_destroy(ctx);
 }
 
 /* As ptxas 13.0 writes them. */
@@ -306,6 +324,8 @@ Test(runtime_build, nvrtc_missing_broken_or_too_old)
     cr_assert(strstr(fa_last_error(), "absent.so: no such file"), "%s", fa_last_error());
     spill(path, "not a library", 13);
     cr_assert_eq(fa_nvrtc_open(&n, path, NULL), FA_NO_NVRTC);
+    const char *line = strstr(fa_last_error(), path);
+    cr_assert(line && !strstr(line + 1, path), "the loader's text names the file again: %s", fa_last_error());
     unlink(path);
     if (!make_nvrtc(path, 12, 3, rest))
         cr_skip_test("no C compiler named cc");
@@ -339,6 +359,7 @@ Test(runtime_build, no_nvrtc_is_told_when_a_kernel_is_needed_and_not_before)
     cr_assert_eq(fa_supported(ctx, &p), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_explain(ctx, &p, NULL, buf, sizeof buf), FA_OK);
     cr_assert(strstr(buf, "no compiler"), "%s", buf);
+    cr_assert_str_empty(fa_last_error(), "%s", fa_last_error());
     cr_assert_eq(fa_prepare(ctx, &p), FA_NO_NVRTC);
     cr_assert(strstr(fa_last_error(), "/nowhere/libnvrtc.so"), "%s", fa_last_error());
     fa_destroy(ctx);

@@ -7,6 +7,8 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 static fa_context *ctx;
 
@@ -56,6 +58,8 @@ typedef struct row {
         change;                          \
         rows[n++] = (row){a, st, name, #change}; \
     } while (0)
+
+#define ONE a.flags = FA_BROADCAST /* one stride is set, the others are 0 */
 
 static int bad_args(row *rows)
 {
@@ -128,21 +132,21 @@ static int bad_args(row *rows)
     ROW(a.lse = (float *)((char *)AT(5) + 2), FA_INVALID, "lse");
     ROW(a.lse = (float *)((char *)AT(5) + 1), FA_INVALID, "lse");
     ROW(a.lse = (float *)(UINTPTR_MAX - 3), FA_INVALID, "lse");
-    ROW(a.q.sb = INT64_MAX, FA_INVALID, "q.sb");
-    ROW(a.q.sb = INT64_MIN, FA_INVALID, "q.sb");
-    ROW(a.q.ss = INT64_MAX, FA_INVALID, "q.ss");
-    ROW(a.q.ss = INT64_MIN / 2, FA_INVALID, "q.ss");
-    ROW(a.q.sh = INT64_MAX / 2, FA_INVALID, "q.sh");
-    ROW(a.k.sb = INT64_MAX, FA_INVALID, "k.sb");
-    ROW(a.k.ss = INT64_MAX / 2, FA_INVALID, "k.ss");
-    ROW(a.k.sh = INT64_MIN, FA_INVALID, "k.sh");
-    ROW(a.v.sb = INT64_MIN, FA_INVALID, "v.sb");
-    ROW(a.v.ss = INT64_MAX / 2, FA_INVALID, "v.ss");
-    ROW(a.v.sh = INT64_MAX, FA_INVALID, "v.sh");
+    ROW((ONE, a.q.sb = INT64_MAX), FA_INVALID, "q.sb");
+    ROW((ONE, a.q.sb = INT64_MIN), FA_INVALID, "q.sb");
+    ROW((ONE, a.q.ss = INT64_MAX), FA_INVALID, "q.ss");
+    ROW((ONE, a.q.ss = INT64_MIN / 2), FA_INVALID, "q.ss");
+    ROW((ONE, a.q.sh = INT64_MAX / 2), FA_INVALID, "q.sh");
+    ROW((ONE, a.k.sb = INT64_MAX), FA_INVALID, "k.sb");
+    ROW((ONE, a.k.ss = INT64_MAX / 2), FA_INVALID, "k.ss");
+    ROW((ONE, a.k.sh = INT64_MIN), FA_INVALID, "k.sh");
+    ROW((ONE, a.v.sb = INT64_MIN), FA_INVALID, "v.sb");
+    ROW((ONE, a.v.ss = INT64_MAX / 2), FA_INVALID, "v.ss");
+    ROW((ONE, a.v.sh = INT64_MAX), FA_INVALID, "v.sh");
     ROW((a.o.sb = INT64_MAX, a.o.ss = 512, a.o.sh = 64), FA_INVALID, "o.sb");
-    ROW(a.q.sb = -((int64_t)1 << 40), FA_INVALID, "q:");
-    ROW(a.k.ss = -((int64_t)1 << 40), FA_INVALID, "k:");
-    ROW((a.v.sh = (int64_t)1 << 60, a.v.ptr = (void *)(UINTPTR_MAX & ~(uintptr_t)0xfff)), FA_INVALID, "v:");
+    ROW((ONE, a.q.sb = -((int64_t)1 << 40)), FA_INVALID, "q:");
+    ROW((ONE, a.k.ss = -((int64_t)1 << 40)), FA_INVALID, "k:");
+    ROW((ONE, a.v.sh = (int64_t)1 << 60, a.v.ptr = (void *)(UINTPTR_MAX & ~(uintptr_t)0xfff)), FA_INVALID, "v:");
     ROW(a.q.ptr = (void *)(UINTPTR_MAX & ~(uintptr_t)0xff), FA_INVALID, "q:");
     ROW((a.o.sb = 0, a.o.ss = 512, a.o.sh = 64), FA_INVALID, "o.sb");
     ROW((a.o.sb = 65536, a.o.ss = 0, a.o.sh = 64), FA_INVALID, "o.ss");
@@ -160,7 +164,24 @@ static int bad_args(row *rows)
     ROW(a.lse = a.q.ptr, FA_INVALID, "lse overlaps q");
     ROW(a.lse = (float *)((char *)a.v.ptr + 4), FA_INVALID, "lse overlaps v");
     ROW(a.lse = (float *)((char *)a.o.ptr - 4), FA_INVALID, "lse");
-    ROW((a.q.sb = 0, a.q.ss = -512, a.q.sh = 64, a.o.ptr = (char *)a.q.ptr - 4096), FA_INVALID, "o overlaps q");
+    ROW((a.flags = FA_BROADCAST, a.q.sb = 0, a.q.ss = -512, a.q.sh = 64, a.o.ptr = (char *)a.q.ptr - 4096), FA_INVALID, "o overlaps q");
+    ROW(a.op = 1, FA_INVALID, "op is 1");
+    ROW(a.op = -1, FA_INVALID, "op is -1");
+    ROW(a.op = INT_MAX, FA_INVALID, "op is");
+    ROW((a.op = 1, a.sq = 0), FA_INVALID, "op is");
+    ROW(a.flags = 2, FA_INVALID, "flags is 0x2");
+    ROW(a.flags = FA_BROADCAST | 1u << 31, FA_INVALID, "flags is");
+    /* what a stride that was left out would do */
+    ROW(a.q.sb = 65536, FA_INVALID, "q.ss is 0 and the dimension is 128 long");
+    ROW(a.k.sb = 65536, FA_INVALID, "k.ss is 0");
+    ROW(a.v.sb = 65536, FA_INVALID, "v.ss is 0");
+    ROW((a.q.sb = 65536, a.q.ss = 512), FA_INVALID, "q.sh is 0 and the dimension is 8 long");
+    ROW((a.k.ss = 256, a.k.sh = 64), FA_INVALID, "k.sb is 0 and the dimension is 2 long");
+    ROW((a.v.sb = 65536, a.v.sh = 64), FA_INVALID, "v.ss is 0");
+    ROW(a.o.sb = 65536, FA_INVALID, "o.s");
+    ROW((a.flags = FA_BROADCAST, a.o.sb = 65536, a.o.ss = 512), FA_INVALID, "o.sh is 0");
+    ROW((a.flags = FA_BROADCAST, a.o.ss = 512, a.o.sh = 64), FA_INVALID, "o.sb is 0");
+    ROW((a.flags = FA_BROADCAST, a.o.sb = 65536, a.o.sh = 64), FA_INVALID, "o.ss is 0");
     ROW((a.sq = FA_MAX_LENGTH, a.b = INT_MAX, a.hq = 65536, a.hkv = 65536), FA_INVALID, "q");
     ROW((a.sq = 1, a.b = INT_MAX, a.hq = 65536, a.hkv = 1, a.sk = 1), FA_INVALID, "q");
     return n;
@@ -198,6 +219,8 @@ Test(runtime_check, null_pointers_are_told)
         {fa_workspace_size(ctx, NULL, &bytes), "args"}, {fa_explain(ctx, NULL, NULL, buf, 8), "problem"},
         {fa_explain(NULL, &p, NULL, buf, 8), "ctx"},  {fa_explain(ctx, &p, NULL, NULL, 8), "buf"},
         {fa_explain(ctx, &p, NULL, buf, 0), "buf"},   {fa_create(NULL, NULL), "out"},
+        {fa_explain_size(NULL, &p, NULL, &bytes), "ctx"}, {fa_explain_size(ctx, &p, NULL, NULL), "bytes"},
+        {fa_explain_size(ctx, NULL, NULL, &bytes), "problem"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_eq(rows[i].status, FA_INVALID, "%zu: %s", i, rows[i].name);
@@ -288,6 +311,57 @@ Test(runtime_check, structs_of_newer_headers)
     old.workspace = AT(9);
     cr_assert_eq(fa_check_args(&call, &old, true), FA_OK);
     cr_assert_eq(call.params.workspace, 0);
+    old.size = offsetof(fa_args, op); /* one that ended before op and flags: what lies behind is not read */
+    old.workspace = NULL;
+    old.op = 77, old.flags = ~0u;
+    cr_assert_eq(fa_check_args(&call, &old, true), FA_OK, "%s", fa_last_error());
+    old.q.sb = 65536; /* and has no flag to say that zeros are meant */
+    old.size = offsetof(fa_args, flags), old.op = FA_FORWARD, old.flags = FA_BROADCAST;
+    cr_assert_eq(fa_check_args(&call, &old, true), FA_INVALID);
+    cr_assert(strstr(fa_last_error(), "q.ss is 0"), "%s", fa_last_error());
+}
+
+/* The last bytes of a page behind which nothing is mapped. */
+static void *at_the_end(size_t bytes)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *p = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    cr_assert(p != MAP_FAILED && mprotect(p + page, page, PROT_NONE) == 0);
+    return p + page - bytes;
+}
+
+Test(runtime_check, nothing_past_a_struct_s_size_is_read)
+{
+    const struct {
+        size_t size;
+        fa_status status;
+    } rows[] = {{sizeof(uint32_t), FA_INVALID}, {offsetof(fa_args, q), FA_INVALID}, {offsetof(fa_args, workspace), FA_OK},
+                {offsetof(fa_args, op), FA_OK}, {offsetof(fa_args, flags), FA_OK}, {sizeof(fa_args), FA_OK}};
+    fa_args whole = good();
+    fa_call call;
+    size_t bytes;
+    char text[4096];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args *a = at_the_end((rows[i].size + 7) / 8 * 8);
+        whole.size = (uint32_t)rows[i].size;
+        memcpy(a, &whole, rows[i].size);
+        cr_expect_eq(fa_check_args(&call, a, true), rows[i].status, "%zu: %s", i, fa_last_error());
+        cr_expect_eq(fa_workspace_size(ctx, a, &bytes), rows[i].status, "%zu: %s", i, fa_last_error());
+        cr_expect_eq(fa_explain(ctx, NULL, a, text, sizeof text), rows[i].status, "%zu: %s", i, fa_last_error());
+        cr_expect_eq(fa_explain_size(ctx, NULL, a, &bytes), rows[i].status, "%zu: %s", i, fa_last_error());
+    }
+    cr_assert_eq(fa_launch(ctx, at_the_end(sizeof(uint32_t)), NULL), FA_INVALID);
+}
+
+Test(runtime_check, explain_looks_at_addresses_where_q_has_one)
+{
+    fa_args a = good();
+    char text[4096];
+    a.k.ptr = NULL;
+    cr_expect_eq(fa_explain(ctx, NULL, &a, text, sizeof text), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "k.ptr"), "%s", fa_last_error());
+    a.q.ptr = NULL;
+    cr_expect_eq(fa_explain(ctx, NULL, &a, text, sizeof text), FA_OK, "%s", fa_last_error());
 }
 
 Test(runtime_check, nothing_to_do_is_ok_and_touches_nothing)
@@ -322,9 +396,39 @@ Test(runtime_check, strides_and_defaults)
     cr_assert(c.params.q_sb == 0 && c.problem.align == 16);
     a.k.sh = 64, a.k.ss = -256, a.k.sb = 0; /* backwards */
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
-    a.v.sh = 64; /* one key for all: a broadcast input */
+    a.v.sh = 64; /* one key for all: a broadcast input, where that is said */
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    a.flags = FA_BROADCAST;
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
     cr_assert_eq(c.params.v_ss, 0);
+    cr_assert(c.params.o_sh == 64 && c.params.o_ss == 8 * 64, "three zeros are packed, with the flag too");
+}
+
+Test(runtime_check, a_stride_of_zero_is_refused_unless_it_is_meant)
+{
+    int refused = 0;
+    for (int tensor = 0; tensor < 3; tensor++)
+        for (int zeros = 0; zeros < 8; zeros++) /* which of sb, ss, sh are 0 */
+            for (int ones = 0; ones < 8; ones++) { /* which of b, s, h are 1 */
+                fa_args a = good();
+                fa_call c;
+                fa_tensor *t[] = {&a.q, &a.k, &a.v};
+                a.b = ones & 1 ? 1 : 2, a.sq = a.sk = ones & 2 ? 1 : 128, a.hq = a.hkv = ones & 4 ? 1 : 8;
+                t[tensor]->sb = zeros & 1 ? 0 : 65536, t[tensor]->ss = zeros & 2 ? 0 : 512, t[tensor]->sh = zeros & 4 ? 0 : 64;
+                bool wrong = zeros != 7 && (zeros & ~ones);
+                refused += wrong;
+                cr_expect_eq(fa_check_args(&c, &a, true), wrong ? FA_INVALID : FA_OK, "%d %d %d: %s", tensor, zeros, ones, fa_last_error());
+                if (wrong)
+                    cr_expect(strstr(fa_last_error(), "FA_BROADCAST") && strstr(fa_last_error(), tensor == 0 ? "q.s" : tensor == 1 ? "k.s" : "v.s"),
+                              "%s", fa_last_error());
+                a.flags = FA_BROADCAST;
+                cr_expect_eq(fa_check_args(&c, &a, true), FA_OK, "%d %d %d: %s", tensor, zeros, ones, fa_last_error());
+            }
+    cr_assert_gt(refused, 60);
+    fa_args none = good(); /* a length of 0 has no stride that could matter */
+    fa_call c;
+    none.sk = 0, none.k.sh = none.v.sh = 64, none.k.sb = none.v.sb = 65536;
+    cr_assert_eq(fa_check_args(&c, &none, true), FA_OK, "%s", fa_last_error());
 }
 
 Test(runtime_check, alignment_is_the_least_of_all_rows)

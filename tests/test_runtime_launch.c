@@ -251,7 +251,7 @@ Test(runtime_launch, grids_too_large_are_refused)
     a.sk = 1;
     a.b = 1;
     a.d = 8;
-    a.q.sh = a.q.ss = 0, a.q.sb = 1;
+    a.q.sh = a.q.ss = 0, a.q.sb = 1, a.flags = FA_BROADCAST;
     a.o.ptr = (void *)(uintptr_t)0x1000000000000;
     a.lse = NULL;
     cr_assert_neq(fa_launch(ctx, &a, NULL), FA_OK);
@@ -428,7 +428,69 @@ Test(runtime_launch, explain)
     cr_assert(strstr(after, config), "%s is not what ran: %s", config, after);
     OK(fa_explain(ctx, NULL, &a, cut, sizeof cut));
     cr_assert_eq(strlen(cut), sizeof cut - 1);
+    size_t need = 0, none = 0;
+    OK(fa_explain_size(ctx, NULL, &a, &need));
+    OK(fa_explain(ctx, NULL, &a, after, sizeof after));
+    cr_assert_eq(need, strlen(after) + 1, "the whole text with its NUL");
+    memset(before, 'x', sizeof before);
+    OK(fa_explain(ctx, NULL, &a, before, need));
+    cr_assert(strcmp(before, after) == 0 && before[need] == 'x', "%s", before);
+    OK(fa_explain(ctx, NULL, &a, before, need - 1));
+    cr_assert_eq(strlen(before), need - 2, "one byte less cuts");
+    a.dtype = 99;
+    cr_assert_eq(fa_explain_size(ctx, NULL, &a, &none), FA_INVALID);
+    a = good();
     a.b = 0;
     OK(fa_explain(ctx, NULL, &a, cut, sizeof cut));
     cr_assert(strstr(cut, "nothing"));
+}
+
+/* A record of a config that no template has any more: it is tried first, passed over, and tells nothing of itself. */
+static void plant_a_stale_record(fa_store *store)
+{
+    fa_problem raw = FA_PROBLEM_INIT;
+    fa_record r = {.how = FA_MEASURED, .verified = true, .seconds = 1e-9};
+    raw.dtype = FA_BF16, raw.d = 64, raw.b = 2, raw.hq = 8, raw.hkv = 4, raw.sq = 128, raw.sk = 256;
+    OK(fa_problem_normalize(&r.problem, &raw));
+    OK(fa_config_parse(&r.config, "no_such_family:br=64"));
+    snprintf(r.chip, sizeof r.chip, "Fake 0");
+    snprintf(r.arch, sizeof r.arch, "sm_80");
+    snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
+    snprintf(r.date, sizeof r.date, "2026-11-22T00:00:00Z");
+    fa_record_append(store, &r);
+}
+
+Test(runtime_launch, the_last_error_is_that_of_a_call_that_failed)
+{
+    fa_args a = good();
+    fa_context *second;
+    fa_options o = FA_OPTIONS_INIT;
+    fa_problem p = FA_PROBLEM_INIT;
+    char text[4096];
+    size_t bytes;
+    o.cache_dir = scratch;
+    p.dtype = a.dtype, p.d = a.d, p.b = a.b, p.hq = a.hq, p.hkv = a.hkv, p.sq = a.sq, p.sk = a.sk;
+    plant_a_stale_record(ctx->store);
+    cr_assert_str_empty(fa_last_error());
+    OK(fa_supported(ctx, &p));
+    OK(fa_workspace_size(ctx, &a, &bytes));
+    OK(fa_explain(ctx, NULL, &a, text, sizeof text));
+    OK(fa_explain_size(ctx, NULL, &a, &bytes));
+    cr_assert_str_empty(fa_last_error());
+    OK(fa_launch(ctx, &a, NULL)); /* compiled: it lies in the cache from now on */
+    cr_assert_str_empty(fa_last_error());
+    OK(fa_create_on(&second, &o, fa_context_driver(ctx), 0));
+    fake_fail("cuLibraryLoadData", 1, CUDA_ERROR_INVALID_IMAGE); /* the cached kernel is refused, and compiled anew */
+    OK(fa_prepare(second, &p));
+    OK(fa_launch(second, &a, NULL));
+    cr_assert_str_empty(fa_last_error(), "%s", fa_last_error());
+    a.dtype = 99;
+    cr_assert_eq(fa_launch(second, &a, NULL), FA_INVALID);
+    snprintf(text, sizeof text, "%s", fa_last_error());
+    cr_assert(strstr(text, "dtype is 99"));
+    a = good();
+    a.d = 72; /* a miss, whose record is passed over too */
+    OK(fa_launch(second, &a, NULL));
+    fa_destroy(second);
+    cr_assert_str_eq(fa_last_error(), text, "calls that succeed leave the message of the one that failed");
 }

@@ -57,6 +57,7 @@ static fa_args with(size_t i)
     t[faults[i].t.tensor]->sb = faults[i].t.sb;
     t[faults[i].t.tensor]->ss = faults[i].t.ss;
     t[faults[i].t.tensor]->sh = faults[i].t.sh;
+    a.flags = strstr(faults[i].name, "broadcast") ? FA_BROADCAST : 0;
     return a;
 }
 
@@ -112,7 +113,7 @@ Test(runtime_tma, hits_stay_hits)
     cr_expect(fake_last().maps == 0 && fake_calls("cuLibraryLoadData") == loads && fake_calls("cuStreamIsCapturing") == asked);
     a = good();
     OK(fa_launch(ctx, &a, NULL));
-    a.dtype = FA_F16, a.k.sh = 0, a.k.ss = 64, a.k.sb = 64 * 256;
+    a.dtype = FA_F16, a.k.sh = 0, a.k.ss = 64, a.k.sb = 64 * 256, a.flags = FA_BROADCAST;
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_CAPTURE);
 }
 
