@@ -1,6 +1,7 @@
 /* census: a walk over the folders of every root. */
 #include "census.h"
 #include "place.h"
+#include "quota.h"
 #include "root.h"
 #include <dirent.h>
 #include <errno.h>
@@ -39,7 +40,7 @@ static int visit(walk *w, int dir, const char *folder, const char *name)
     i->name = name;
     i->path = fa_text_cstr(&path);
     i->size = S_ISREG(st.st_mode) ? st.st_size : 0;
-    i->used = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    i->used = fa_quota_used(&st);
     i->proved = S_ISREG(st.st_mode) && !(st.st_mode & S_IWUSR);
     i->named = strncmp(name, folder, strlen(folder)) == 0 && strlen(name) == FA_NAME_SIZE - 1 && strcmp(name + 32, ".fak") == 0 && fa_key_parse(&i->key, hex);
     int rc = w->f(w->user, i);

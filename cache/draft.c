@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -81,7 +82,7 @@ void fa_draft_drop(fa_draft *d)
 static bool old(int dir, const char *name)
 {
     struct stat st;
-    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime > DEAD_SECONDS;
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && llabs((long long)(time(NULL) - st.st_mtime)) > DEAD_SECONDS; /* or of the future */
 }
 
 static void sweep_one(int dir, const char *name)

@@ -96,7 +96,7 @@ bool fa_entry_get(fa_store *s, fa_key k, const char *arch, fa_entry *out)
     return false;
 }
 
-bool fa_entry_keep(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble)
+bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble)
 {
     const fa_root *r = &s->root[s->writer];
     char bucket[3], name[FA_NAME_SIZE];
@@ -117,6 +117,12 @@ bool fa_entry_keep(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t 
         close(dir);
     if (kernels >= 0)
         close(kernels);
+    return ok;
+}
+
+bool fa_entry_keep(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble)
+{
+    bool ok = fa_entry_write(s, bay, k, bytes, size, trouble);
     if (ok && bay == FA_BAY_KERNELS)
         fa_quota_keep(s, k);
     return ok;

@@ -1,5 +1,6 @@
 /* ledger: lines appended whole, read with forgiveness. */
 #include "ledger.h"
+#include "gen/size_limit.h"
 #include "place.h"
 #include "root.h"
 #include <errno.h>
@@ -43,7 +44,7 @@ static bool append(int fd, const char *line, size_t n, const char **trouble)
     *trouble = "out of memory";
     if (!whole.oom) {
         do
-            wrote = write(fd, whole.s, whole.n);
+            wrote = fa_write_limited(fd, whole.s, whole.n);
         while (wrote < 0 && errno == EINTR);
         *trouble = wrote < 0 ? strerror(errno) : "the disk is full";
     }

@@ -5,6 +5,7 @@
 #include "ledger.h"
 #include "parcel_head.h"
 #include "place.h"
+#include "quota.h"
 #include "root.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -87,6 +88,16 @@ static bool parse_line(fa_record *r, const fa_parcel_line *l)
     return ok;
 }
 
+static void find_place(fa_parcel_line *l, const fa_record *r)
+{
+    char path[64 + 1 + 160] = "";
+    fa_record_place(r, path, path + 64 + 1);
+    memset(path + strlen(path), 0, 64 - strlen(path));
+    XXH128_hash_t h = XXH3_128bits(path, 64 + 1 + strlen(path + 64 + 1));
+    l->place[0] = h.high64;
+    l->place[1] = h.low64;
+}
+
 static bool after(fa_key a, fa_key b)
 {
     return a.hi != b.hi ? a.hi > b.hi : a.lo > b.lo;
@@ -117,6 +128,7 @@ static bool take_parts(fa_parcel *out, const parcel_head *h, cursor *c, char *wh
             snprintf(why, n, "record %zu: not a record", i + 1);
             return false;
         }
+        find_place(l, &r);
         out->n_lines = i + 1;
     }
     if (c->p != c->end)
@@ -216,82 +228,112 @@ static fa_status import_entries(fa_store *s, const fa_parcel *p, bool trusted, b
 {
     const fa_root *r = &s->root[s->writer];
     fa_bay bay = trusted ? FA_BAY_KERNELS : FA_BAY_FOREIGN;
+    fa_quota_debt debt = {.n = 0};
+    fa_status st = FA_OK;
     const char *trouble = "";
-    for (size_t i = 0; i < p->n; i++) {
+    for (size_t i = 0; i < p->n && st == FA_OK; i++) {
         fa_key k = p->entry[i].key;
         if (there(r, FA_BAY_KERNELS, k) || there(r, bay, k))
             out->entries_there++;
-        else if (fa_entry_keep(s, bay, k, p->entry[i].bytes, p->entry[i].size, &trouble)) {
+        else if (fa_entry_write(s, bay, k, p->entry[i].bytes, p->entry[i].size, &trouble)) {
             made[i] = true;
             out->entries++;
+            if (trusted)
+                fa_quota_owe(s, &debt, k, p->entry[i].size);
         } else
-            return fa_fail(FA_IO, "%s: a kernel could not be kept: %s; nothing was imported", r->path, trouble);
-        if (trusted)
+            st = fa_fail(FA_IO, "%s: a kernel could not be kept: %s; nothing was imported", r->path, trouble);
+        if (trusted && st == FA_OK)
             take_away(r, FA_BAY_FOREIGN, k);
     }
-    return FA_OK;
+    fa_quota_settle(s, &debt);
+    return st;
 }
 
-/* The lines of one file of records, as a sorted list of their hashes. */
+/* The hashes of the lines of one file, a table with open addressing; 0 is a free slot. */
 typedef struct known {
-    fa_record of;
-    uint64_t *hash;
-    size_t n, cap;
-    bool valid;
+    uint64_t *slot;
+    size_t n, cap; /* cap is a power of two */
+    bool oom;
 } known;
 
-static void know(void *user, const fa_record_line *line)
+/* False when it was there already. */
+static bool enter(known *k, uint64_t hash)
 {
-    known *k = user;
-    if (!line->text)
-        return;
-    if (k->n == k->cap) {
-        size_t cap = k->cap ? 2 * k->cap : 256;
-        uint64_t *grown = realloc(k->hash, cap * sizeof *grown);
-        if (!grown)
-            return;
-        k->hash = grown;
-        k->cap = cap;
+    if (2 * k->n >= k->cap) {
+        known grown = {.cap = k->cap ? 2 * k->cap : 1024};
+        grown.slot = calloc(grown.cap, sizeof *grown.slot);
+        if (!grown.slot) {
+            k->oom = true;
+            return true;
+        }
+        for (size_t i = 0; i < k->cap; i++)
+            if (k->slot[i])
+                enter(&grown, k->slot[i]);
+        free(k->slot);
+        *k = grown;
     }
-    k->hash[k->n++] = XXH3_64bits(line->text, line->size);
+    hash += !hash;
+    size_t i = hash & (k->cap - 1);
+    while (k->slot[i] && k->slot[i] != hash)
+        i = (i + 1) & (k->cap - 1);
+    bool fresh = !k->slot[i];
+    k->slot[i] = hash;
+    k->n += fresh;
+    return fresh;
 }
 
-static int by_value(const void *a, const void *b)
+static void know(void *user, const char *line, size_t n, size_t number)
 {
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
+    (void)number;
+    enter(user, XXH3_64bits(line, n));
 }
 
-/* Lines of one file follow one another in a parcel, so that each file is read about once. */
-static fa_status import_lines(fa_store *s, const fa_parcel *p, fa_parcel_count *out)
+static int by_place(const void *a, const void *b)
 {
-    known k = {.valid = false};
-    fa_status st = FA_OK;
-    for (size_t i = 0; i < p->n_lines && st == FA_OK; i++) {
-        const fa_parcel_line *l = &p->line[i];
-        fa_record r;
-        uint64_t hash = XXH3_64bits(l->bytes, l->size);
-        if (!parse_line(&r, l)) {
-            st = fa_fail(FA_NOMEM, "no memory for a record");
-            break;
-        }
-        if (!k.valid || strcmp(k.of.chip, r.chip) || !fa_record_same_key(&k.of.problem, &r.problem)) {
-            k.n = 0;
-            k.of = r;
-            k.valid = true;
-            fa_records_each(s, r.chip, &r.problem, know, &k);
-            if (k.n)
-                qsort(k.hash, k.n, sizeof *k.hash, by_value);
-        }
-        if (k.n && bsearch(&hash, k.hash, k.n, sizeof hash, by_value))
+    const fa_parcel_line *x = *(const fa_parcel_line *const *)a, *y = *(const fa_parcel_line *const *)b;
+    int c = memcmp(x->place, y->place, sizeof x->place);
+    return c ? c : (x > y) - (x < y);
+}
+
+/* The lines of one file: it is read once, and each that it lacks is appended once. */
+static fa_status import_file(fa_store *s, const fa_parcel *p, const fa_parcel_line *const *line, size_t n, fa_parcel_count *out)
+{
+    known k = {.n = 0};
+    fa_record r;
+    fa_status st = parse_line(&r, line[0]) ? FA_OK : fa_fail(FA_NOMEM, "no memory for a record");
+    if (st == FA_OK)
+        fa_record_beside(s, &r, know, &k);
+    for (size_t i = 0; i < n && st == FA_OK; i++) {
+        bool fresh = enter(&k, XXH3_64bits(line[i]->bytes, line[i]->size));
+        if (k.oom)
+            st = fa_fail(FA_NOMEM, "no memory for the records of a file");
+        else if (!fresh)
             out->lines_there++;
-        else if (fa_record_append_line(s, &r, l->bytes, l->size))
+        else if (fa_record_append_line(s, &r, line[i]->bytes, line[i]->size))
             out->lines++;
         else
             st = fa_fail(FA_IO, "%s: record %zu of %zu could not be kept; the same import again adds only what is missing",
-                         s->root[s->writer].path, i + 1, p->n_lines);
+                         s->root[s->writer].path, (size_t)(line[i] - p->line) + 1, p->n_lines);
     }
-    free(k.hash);
+    free(k.slot);
+    return st;
+}
+
+/* File by file, whatever the order in the parcel; within a file in that order. */
+static fa_status import_lines(fa_store *s, const fa_parcel *p, fa_parcel_count *out)
+{
+    const fa_parcel_line **line = malloc((p->n_lines + 1) * sizeof *line);
+    fa_status st = line ? FA_OK : fa_fail(FA_NOMEM, "no memory for the order of %zu records", p->n_lines);
+    for (size_t i = 0; line && i < p->n_lines; i++)
+        line[i] = &p->line[i];
+    if (line && p->n_lines)
+        qsort(line, p->n_lines, sizeof *line, by_place);
+    for (size_t from = 0, to; st == FA_OK && from < p->n_lines; from = to) {
+        for (to = from + 1; to < p->n_lines && !memcmp(line[to]->place, line[from]->place, sizeof line[to]->place); to++)
+            ;
+        st = import_file(s, p, line + from, to - from, out);
+    }
+    free(line);
     return st;
 }
 

@@ -25,6 +25,7 @@ typedef struct fa_parcel_entry {
 typedef struct fa_parcel_line {
     const char *bytes; /* not NUL-terminated */
     size_t size;
+    uint64_t place[2]; /* hash of the names of the file that it belongs to */
 } fa_parcel_line;
 
 typedef struct fa_parcel {
@@ -45,13 +46,13 @@ typedef struct fa_parcel_count {
     int64_t bytes;                    /* of the file */
 } fa_parcel_count;
 
-/* Writes every sound entry of every root, of arch only (NULL = of any), and with_records every record, to a new file at path, which
- * replaces what is there when it is whole. FA_IO, FA_NOMEM. */
+/* Writes every sound entry of every root, of arch only (NULL = of any), and with_records every record, to path, as output.h tells: a
+ * regular file is replaced when the parcel is whole. FA_IO, FA_NOMEM. */
 fa_status fa_parcel_export(fa_store *s, const char *path, const char *arch, bool with_records, fa_parcel_count *out);
 
 /* Reads a parcel into the root that takes new files: entries to kernels/ when trusted, else to foreign/, where nothing is loaded from;
  * records, which name configs and hold no code, to records/. What is there already stays as it is. A parcel with a fault changes
- * nothing; where the disk fills up, the entries made so far are removed again; a killed import leaves whole entries, and once more
+ * nothing. The work grows with the parcel and what the store holds, not with the order of what is in it. Where the disk fills up, the entries made so far are removed again; a killed import leaves whole entries, and once more
  * completes it. FA_IO, FA_INVALID (the parcel, with the reason), FA_NOMEM. */
 fa_status fa_parcel_import(fa_store *s, const char *path, bool trusted, fa_parcel_count *out);
 #endif

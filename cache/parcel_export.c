@@ -1,10 +1,10 @@
 /* parcel_export: the writer of parcels, entry by entry, so that a large store needs little memory. */
 #include "gen/error.h"
+#include "output.h"
 #include "parcel.h"
 #include "parcel_head.h"
 #include "place.h"
 #include "root.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,19 +88,19 @@ static void add_line(void *user, const fa_record_line *line)
 
 /* The file that is written, hashed on the way. */
 typedef struct sink {
-    int fd;
+    fa_output out;
     XXH3_state_t *hash;
     int64_t size;
-    const char *trouble; /* NULL: fine so far */
+    fa_status status; /* of the first failure, whose message is the thread's last */
 } sink;
 
 static void put(sink *k, const void *bytes, size_t n)
 {
-    if (k->trouble)
+    if (k->status != FA_OK)
         return;
     XXH3_128bits_update(k->hash, bytes, n);
     k->size += (int64_t)n;
-    fa_place_write(k->fd, bytes, n, &k->trouble);
+    k->status = fa_output_write(&k->out, bytes, n);
 }
 
 static void put_entry(sink *k, fa_store *s, const pick *p)
@@ -113,7 +113,7 @@ static void put_entry(sink *k, fa_store *s, const pick *p)
     int kernels = fa_place_dir(s->root[p->root].v1, "kernels", false, &trouble);
     int dir = kernels < 0 ? -1 : fa_place_dir(kernels, folder, false, &trouble);
     if (dir < 0 || fa_place_read(dir, name, FA_FILE_CAP, &bytes, &n, NULL, &trouble) != FA_PLACE_OK)
-        k->trouble = trouble;
+        k->status = fa_fail(FA_IO, "%s: cannot be written: the entry %s: %s", k->out.path, name, trouble);
     uint64_t size = n;
     put(k, name, 32);
     put(k, &size, sizeof size);
@@ -146,7 +146,6 @@ static int64_t measure(fa_store *s, plan *pl)
 
 static fa_status write_all(fa_store *s, plan *pl, const char *path, fa_parcel_count *out)
 {
-    char temp[4096];
     XXH128_canonical_t sum;
     parcel_head h = {.version = PARCEL_VERSION, .lines = (uint32_t)pl->n_lines, .size = (uint64_t)measure(s, pl)};
     memcpy(h.magic, parcel_magic, sizeof h.magic);
@@ -154,40 +153,23 @@ static fa_status write_all(fa_store *s, plan *pl, const char *path, fa_parcel_co
     if (pl->n > FA_PARCEL_ENTRIES || pl->n_lines > FA_PARCEL_LINES || h.size > FA_PARCEL_CAP) /* NO BRANCH: 65536 kernels take a test too long */
         return fa_fail(FA_INVALID, "%s: %zu kernels, %zu records and %llu bytes; accepted: at most %d, %d and %zu; --arch makes them fewer", path, pl->n,
                        pl->n_lines, (unsigned long long)h.size, FA_PARCEL_ENTRIES, FA_PARCEL_LINES, FA_PARCEL_CAP);
-    if (snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= (int)sizeof temp)
-        return fa_fail(FA_IO, "%.80s...: the name is too long", path);
-    sink k = {.fd = mkostemp(temp, O_CLOEXEC), .hash = XXH3_createState()};
-    if (k.fd < 0 || !k.hash) {
-        int why = errno;
-        if (k.fd >= 0) {
-            close(k.fd);
-            unlink(temp);
-        }
-        XXH3_freeState(k.hash);
-        return k.fd < 0 ? fa_fail(FA_IO, "%s: cannot be written: %s", path, strerror(why)) : fa_fail(FA_NOMEM, "%s: no memory", path);
-    }
+    sink k = {.hash = XXH3_createState()};
+    if (!k.hash)
+        return fa_fail(FA_NOMEM, "%s: no memory", path);
     XXH3_128bits_reset(k.hash);
+    k.status = fa_output_open(&k.out, path);
     put(&k, &h, sizeof h);
-    for (size_t i = 0; i < pl->n && !k.trouble; i++)
+    for (size_t i = 0; i < pl->n && k.status == FA_OK; i++)
         put_entry(&k, s, &pl->p[i]);
     put(&k, fa_text_cstr(&pl->lines), pl->lines.n);
     XXH128_canonicalFromHash(&sum, XXH3_128bits_digest(k.hash));
     put(&k, &sum, sizeof sum);
     XXH3_freeState(k.hash);
-    if (!k.trouble && (uint64_t)k.size != h.size)
-        k.trouble = "an entry changed meanwhile; once more";
-    mode_t mask = umask(0);
-    umask(mask);
-    if (!k.trouble && (fchmod(k.fd, 0666 & ~mask) != 0 || fsync(k.fd) != 0))
-        k.trouble = strerror(errno);
-    if (close(k.fd) != 0 && !k.trouble)
-        k.trouble = strerror(errno);
-    if (!k.trouble && rename(temp, path) != 0)
-        k.trouble = strerror(errno);
-    if (k.trouble) {
-        unlink(temp);
-        return fa_fail(FA_IO, "%s: cannot be written: %s", path, k.trouble);
-    }
+    if (k.status == FA_OK && (uint64_t)k.size != h.size)
+        k.status = fa_fail(FA_IO, "%s: cannot be written: an entry changed meanwhile; once more", path);
+    fa_status closed = fa_output_close(&k.out, k.status == FA_OK);
+    if (k.status != FA_OK || closed != FA_OK)
+        return k.status != FA_OK ? k.status : closed;
     out->entries = pl->n;
     out->lines = pl->n_lines;
     out->skipped = pl->skipped;

@@ -1,5 +1,6 @@
 /* place: every open of the cache, with its checks on the descriptor rather than on the path. */
 #include "place.h"
+#include "gen/size_limit.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -109,7 +110,7 @@ bool fa_place_write(int fd, const void *bytes, size_t n, const char **trouble)
 {
     const char *p = bytes;
     while (n > 0) {
-        ssize_t w = write(fd, p, n);
+        ssize_t w = fa_write_limited(fd, p, n);
         if (w < 0 && errno != EINTR) {
             *trouble = strerror(errno);
             return false;

@@ -15,12 +15,18 @@
 #define GROUP_LEAST ((int64_t)64 << 20)
 #define EVICT_MOST 8 /* by one put: it adds one */
 #define RENEW_SECONDS 3600
+#define FUTURE_SECONDS 86400
 
 void fa_quota_touch(int dir, const char *name, const struct stat *st)
 {
     time_t now = time(NULL);
     if (now - st->st_mtime > RENEW_SECONDS || st->st_mtime - now > RENEW_SECONDS)
         utimensat(dir, name, NULL, AT_SYMLINK_NOFOLLOW);
+}
+
+int64_t fa_quota_used(const struct stat *st)
+{
+    return st->st_mtim.tv_sec - time(NULL) > FUTURE_SECONDS ? 0 : (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
 }
 
 typedef struct kept {
@@ -47,7 +53,7 @@ static void add(group *g, int folder, const char *name, const struct stat *st)
         g->cap = cap;
     }
     kept *k = &g->k[g->n++];
-    *k = (kept){.used = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec, .size = st->st_size, .folder = folder};
+    *k = (kept){.used = fa_quota_used(st), .size = st->st_size, .folder = folder};
     memcpy(k->name, name, sizeof k->name);
 }
 
@@ -91,26 +97,39 @@ static void evict(int kernels, const kept *k)
     close(dir);
 }
 
-void fa_quota_keep(fa_store *s, fa_key put)
+static int groups_of(const fa_store *s)
+{
+    int groups = 1;
+    while (groups < FOLDERS && s->limit / (2 * groups) >= GROUP_LEAST)
+        groups *= 2;
+    return groups;
+}
+
+/* The first folder of the key's group. */
+static int first_of(const fa_store *s, fa_key k)
+{
+    int each = FOLDERS / groups_of(s);
+    return (int)(k.hi >> 56) / each * each;
+}
+
+static void hold(fa_store *s, fa_key put, size_t most)
 {
     if (s->limit < 0 || s->writer < 0)
         return;
     const char *trouble;
     char own[FA_NAME_SIZE];
     group g = {NULL, 0, 0, 0};
-    int groups = 1, evicted = 0;
-    while (groups < FOLDERS && s->limit / (2 * groups) >= GROUP_LEAST)
-        groups *= 2;
-    int each = FOLDERS / groups, first = (int)(put.hi >> 56) / each * each;
+    int groups = groups_of(s), first = first_of(s, put);
+    size_t evicted = 0;
     int kernels = fa_place_dir(s->root[s->writer].v1, "kernels", false, &trouble);
     if (kernels < 0)
         return;
     fa_entry_name(own, put);
-    for (int i = 0; i < each; i++)
+    for (int i = 0; i < FOLDERS / groups; i++)
         count(&g, kernels, first + i);
     if (g.sum > s->limit / groups && g.n) {
         qsort(g.k, g.n, sizeof *g.k, by_use);
-        for (size_t i = 0; i < g.n && evicted < EVICT_MOST && g.sum > s->limit / groups; i++)
+        for (size_t i = 0; i < g.n && evicted < most && g.sum > s->limit / groups; i++)
             if (strcmp(g.k[i].name, own)) {
                 evict(kernels, &g.k[i]);
                 g.sum -= g.k[i].size;
@@ -119,4 +138,28 @@ void fa_quota_keep(fa_store *s, fa_key put)
     }
     free(g.k);
     close(kernels);
+}
+
+void fa_quota_keep(fa_store *s, fa_key put)
+{
+    hold(s, put, EVICT_MOST);
+}
+
+void fa_quota_settle(fa_store *s, fa_quota_debt *d)
+{
+    if (d->n)
+        hold(s, d->last, d->n * EVICT_MOST);
+    *d = (fa_quota_debt){.n = 0};
+}
+
+void fa_quota_owe(fa_store *s, fa_quota_debt *d, fa_key put, size_t size)
+{
+    int64_t most = s->limit / groups_of(s);
+    if (d->n && first_of(s, d->last) != first_of(s, put))
+        fa_quota_settle(s, d);
+    d->last = put;
+    d->n++;
+    d->bytes += (int64_t)size;
+    if (d->bytes >= (most < GROUP_LEAST ? most : GROUP_LEAST))
+        fa_quota_settle(s, d);
 }

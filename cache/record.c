@@ -26,6 +26,28 @@ static int records_dir(const fa_root *r)
     return r->v1 < 0 ? -1 : fa_place_dir(r->v1, "records", false, &trouble);
 }
 
+void fa_record_place(const fa_record *r, char chip_dir[64], char file[160])
+{
+    names(chip_dir, file, r->chip, &r->problem);
+}
+
+void fa_record_beside(fa_store *s, const fa_record *r, fa_ledger_fn *f, void *user)
+{
+    char chip[64], file[160];
+    const char *trouble;
+    names(chip, file, r->chip, &r->problem);
+    for (size_t i = 0; i < s->n; i++) {
+        int records = records_dir(&s->root[i]);
+        int dir = records < 0 ? -1 : fa_place_dir(records, chip, false, &trouble);
+        if (dir >= 0) {
+            fa_ledger_read(dir, file, f, user, &trouble);
+            close(dir);
+        }
+        if (records >= 0)
+            close(records);
+    }
+}
+
 bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n)
 {
     if (s->writer < 0)

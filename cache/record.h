@@ -4,6 +4,7 @@
 #include "gen/arch.h"
 #include "gen/config.h"
 #include "gen/text.h"
+#include "ledger.h"
 #include "quality.h"
 #include "store.h"
 
@@ -52,6 +53,11 @@ bool fa_record_same_key(const fa_problem *a, const fa_problem *b);
 
 /* The same with a line that is already JSON of r: members that this version does not know are kept. */
 bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n);
+
+/* The names of the record's folder and file below records/. */
+void fa_record_place(const fa_record *r, char chip_dir[64], char file[160]);
+/* Calls f for every line of the files that the record belongs to, in every root, whether it parses or not. */
+void fa_record_beside(fa_store *s, const fa_record *r, fa_ledger_fn *f, void *user);
 
 /* A line of a file of records, as it lies there. */
 typedef struct fa_record_line {

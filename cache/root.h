@@ -41,6 +41,8 @@ void fa_entry_name(char out[FA_NAME_SIZE], fa_key k);
 /* Writes bytes as the file of k in one of the folders of the root that takes new files (there must be one); in kernels/ within the
  * limit. False with *trouble. */
 bool fa_entry_keep(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble);
+/* The same, but for the limit, which is the caller's to hold (quota.h). */
+bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble);
 
 void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 #endif

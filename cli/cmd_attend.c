@@ -104,6 +104,11 @@ static fa_status shapes(inputs *in, const attend_args *a)
     return fa_problem_normalize(&in->p, &p);
 }
 
+static bool to_stdout(const attend_args *a)
+{
+    return !strcmp(a->o, "-") || (a->lse && !strcmp(a->lse, "-"));
+}
+
 static fa_status read_inputs(inputs *in, const attend_args *a)
 {
     const char *names[3] = { a->q, a->k, a->v };
@@ -113,6 +118,8 @@ static fa_status read_inputs(inputs *in, const attend_args *a)
     for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
         if (!needed[i].value)
             return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", needed[i].option);
+    if (a->lse && !strcmp(a->lse, a->o))
+        return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->o);
     fa_status st = FA_OK;
     for (int i = 0; i < 3 && st == FA_OK; i++)
         st = cli_npy_read(&in->t[i], names[i]);
@@ -200,12 +207,13 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const cli_
                                                         cli_json_number(v->most), "lse_error", cli_json_number(v->lse.most)));
         return cli_answer(c, doc, a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK);
     }
+    FILE *to = to_stdout(a) ? stderr : stdout;
     if (!c->quiet) {
-        printf("%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "", cli_show_seconds(seconds));
-        printf("wrote      %s%s%s\n", a->o, a->lse ? ", " : "", a->lse ? a->lse : "");
+        fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "", cli_show_seconds(seconds));
+        fprintf(to, "wrote      %s%s%s\n", a->o, a->lse ? ", " : "", a->lse ? a->lse : "");
     }
     if (a->check)
-        printf("check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most, v->naive.most,
+        fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most, v->naive.most,
                v->lse.most);
     return a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
 }
@@ -220,6 +228,8 @@ static int run(cli *c, const void *args, int n, char **words)
     float *o = NULL, *lse = NULL;
     (void)n, (void)words;
     fa_status st = read_inputs(&in, a), wrong = FA_OK;
+    if (st == FA_OK && c->json && to_stdout(a))
+        st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK)

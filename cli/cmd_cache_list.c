@@ -47,7 +47,7 @@ static int add(void *user, const fa_item *i)
         cli_table_cell(&l->table, "%s", e.arch);
         cli_table_cell(&l->table, "%s", damaged ? "" : e.ptx ? "ptx" : "cubin");
         cli_table_cell(&l->table, "%zu", e.image_size);
-        cli_table_cell(&l->table, "%.10s", cli_show_time(i->used));
+        cli_table_cell(&l->table, "%.10s", i->used ? cli_show_time(i->used) : "?");
         cli_table_cell(&l->table, "%s", damaged ? damaged : a.problem);
         cli_table_cell(&l->table, "%s", damaged ? i->path : a.config);
     }

@@ -131,7 +131,10 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
     const char *archs[CLI_LIST_MAX + 1];
     const char *const *list;
     fa_parcel_count n;
+    bool to_stdout = !strcmp(word, "-");
     fa_status st = cli_cache_archs(a->arch, archs, &list);
+    if (st == FA_OK && c->json && to_stdout)
+        st = fa_fail(FA_INVALID, "--json and a parcel that goes to \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK && list && (!list[0] || list[1]))
         st = fa_fail(FA_INVALID, "--arch is \"%.60s\"; accepted by export: one arch, or none for all", a->arch);
     if (st == FA_OK)
@@ -142,8 +145,11 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
         return cli_answer(c, json_pack("{s:s,s:I,s:I,s:I,s:I}", "output", word, "kernels", (json_int_t)n.entries, "records", (json_int_t)n.lines,
                                        "skipped", (json_int_t)n.skipped, "bytes", (json_int_t)n.bytes),
                           CLI_EXIT_OK);
-    printf("wrote %s: %zu kernels, %zu records, %s", word, n.entries, n.lines, cli_show_bytes((double)n.bytes));
-    printf(n.skipped ? "; %zu kernels left out: damaged, or made by an older fagen\n" : "\n", n.skipped);
+    if (to_stdout && c->quiet)
+        return CLI_EXIT_OK;
+    FILE *to = to_stdout ? stderr : stdout;
+    fprintf(to, "wrote %s: %zu kernels, %zu records, %s", word, n.entries, n.lines, cli_show_bytes((double)n.bytes));
+    fprintf(to, n.skipped ? "; %zu kernels left out: damaged, or made by an older fagen\n" : "\n", n.skipped);
     return CLI_EXIT_OK;
 }
 

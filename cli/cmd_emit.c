@@ -45,7 +45,7 @@ static const cli_option options[] = {
     { .name = "config", .letter = 'c', .kind = &cli_text, FIELD(config), .value = "CONFIG",
       .help = "family:name=value,... (default: the model's best; in a bundle what fa_launch would choose)" },
     { .name = "format", .letter = 'f', .kind = &cli_choice, FIELD(format), .value = "FORMAT", .help = "what is written", .preset = "cu", .words = formats },
-    { .name = "output", .letter = 'o', .kind = &cli_text, FIELD(output), .value = "FILE", .help = "where to (default: standard output; not for cubin)" },
+    { .name = "output", .letter = 'o', .kind = &cli_text, FIELD(output), .value = "FILE", .help = "where to; \"-\" is standard output (default: standard output; cubin has none)" },
     { .name = NULL },
 };
 static const cli_option bundle_options[] = {
@@ -137,8 +137,8 @@ static int run(cli *c, const void *args, int n, char **words)
     if (a->bundle)
         return emit_bundle(c, a);
     fa_status st = only(a, &p, &arch);
-    if (st == FA_OK && a->format == CUBIN && (!a->output || !strcmp(a->output, "-")))
-        st = fa_fail(FA_INVALID, "--format cubin is binary: --output FILE says where to");
+    if (st == FA_OK && a->format == CUBIN && !a->output)
+        st = fa_fail(FA_INVALID, "--format cubin is binary: --output FILE says where to; \"-\" is standard output");
     if (st == FA_OK && c->json && a->output && !strcmp(a->output, "-"))
         st = fa_fail(FA_INVALID, "--output - and --json both write to standard output; accepted: one of them");
     if (st == FA_OK)

@@ -8,6 +8,7 @@
 #include "standing.h"
 #include "table.h"
 #include <math.h>
+#include <errno.h>
 #include <string.h>
 
 #define FIELD(f) .at = offsetof(show_args, f)
@@ -192,7 +193,7 @@ int show_text(cli *c, const char *what, const char *text, size_t n)
 {
     if (c->json)
         return cli_answer(c, json_pack("{s:s,s:o}", "form", what, "text", json_stringn(text, n)), CLI_EXIT_OK);
-    return fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0 ? CLI_EXIT_OK : cli_fail(c, fa_fail(FA_IO, "standard output could not be written"));
+    return fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0 ? CLI_EXIT_OK : cli_fail(c, fa_fail(FA_IO, "standard output: cannot be written: %s", strerror(errno)));
 }
 
 static int show_problem(cli *c, const show_args *a)

@@ -1,5 +1,6 @@
-/* file: whole or not there. */
+/* file: whole files, in and out. */
 #include "file.h"
+#include "cache/output.h"
 #include "gen/error.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,50 +10,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static bool put(int fd, const char *s, size_t n)
-{
-    while (n) {
-        ssize_t k = write(fd, s, n);
-        if (k < 0 && errno == EINTR)
-            continue;
-        if (k <= 0)
-            return false;
-        s += k;
-        n -= (size_t)k;
-    }
-    return true;
-}
-
 fa_status cli_file_write(const char *path, const void *head, size_t n_head, const void *body, size_t n)
 {
-    char temp[4096];
-    struct stat st;
-    if (!strcmp(path, "-"))
-        return fwrite(head, 1, n_head, stdout) == n_head && fwrite(body ? body : "", 1, n, stdout) == n && fflush(stdout) == 0
-                   ? FA_OK : fa_fail(FA_IO, "standard output: %s", strerror(errno));
-    bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode); /* /dev/null, a pipe: nothing to rename over */
-    if (special && S_ISDIR(st.st_mode))
-        return fa_fail(FA_IO, "%s: is a directory; accepted: a file name", path);
-    if (!special && snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= (int)sizeof temp)
-        return fa_fail(FA_IO, "%.80s...: the name is too long", path);
-    int fd = special ? open(path, O_WRONLY | O_CLOEXEC) : mkostemp(temp, O_CLOEXEC);
-    if (fd < 0)
-        return fa_fail(FA_IO, "%s: cannot be written: %s", path, strerror(errno));
-    bool ok = put(fd, head, n_head) && put(fd, body, n);
-    if (!special) {
-        mode_t mask = umask(0);
-        umask(mask);
-        ok = ok && fchmod(fd, 0666 & ~mask) == 0 && fsync(fd) == 0;
-    }
-    int why = errno;
-    ok = close(fd) == 0 && ok;
-    if (ok && !special && rename(temp, path) != 0) {
-        ok = false;
-        why = errno;
-    }
-    if (!ok && !special)
-        unlink(temp);
-    return ok ? FA_OK : fa_fail(FA_IO, "%s: cannot be written: %s", path, strerror(why));
+    fa_output o;
+    fa_status st = fa_output_open(&o, path);
+    if (st == FA_OK)
+        st = fa_output_write(&o, head, n_head);
+    if (st == FA_OK)
+        st = fa_output_write(&o, body, n);
+    fa_status closed = fa_output_close(&o, st == FA_OK);
+    return st == FA_OK ? closed : st;
 }
 
 fa_status cli_file_read(const char *path, size_t cap, char **out, size_t *n)

@@ -1,4 +1,4 @@
-/* file: results on disk, written to a temporary name and renamed: a file is whole or not there. */
+/* file: results on disk, by the rules of cache/output.h: a file is whole or as it was; devices, pipes and links are respected. */
 #ifndef FA_CLI_FILE_H
 #define FA_CLI_FILE_H
 #include <fagen.h>

@@ -1,6 +1,7 @@
 /* main: the command `fagen`: which subcommand, and its options. */
 #include "help.h"
 #include "gen/error.h"
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,6 +69,7 @@ int main(int argc, char **argv)
     c.color = isatty(STDOUT_FILENO) && !plain;
     c.color_err = c.tty && !plain;
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a full disk: the write fails, and what is half-written goes away */
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
         c.json = c.json || !strcmp(argv[i], "--json"); /* errors of parsing answer in kind */
     const char *word = argc > 1 ? argv[1] : "";
@@ -83,8 +85,9 @@ int main(int argc, char **argv)
     } else {
         code = cli_fail(&c, cli_command_unknown(word));
     }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "fagen: standard output could not be written\n");
+    bool unwritten = fflush(stdout) != 0;
+    if (unwritten || ferror(stdout)) {
+        fprintf(stderr, "fagen: standard output: cannot be written: %s\n", unwritten ? strerror(errno) : "a part of it is missing");
         code = code ? code : CLI_EXIT_FILE;
     }
     return code;

@@ -1,5 +1,6 @@
 /* log: a callback, or standard error when FAGEN_LOG asks for it. */
 #include "log.h"
+#include "gen/size_limit.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,8 +9,11 @@ static const char *const names[] = {"error", "warn", "info", "debug"};
 
 static void to_stderr(void *user, int level, const char *message)
 {
+    char line[1100];
     (void)user;
-    fprintf(stderr, "fagen: %s: %s\n", names[level], message);
+    int n = snprintf(line, sizeof line, "fagen: %s: %s\n", names[level], message);
+    if (fa_write_limited(STDERR_FILENO, line, (size_t)n) < 0) /* one call: lines of several threads stay whole */
+        return;                                               /* there is no other place to tell */
 }
 
 bool fa_log_open(fa_log *out, fa_log_fn f, void *user, int level, const char *env)
