@@ -191,8 +191,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 
     // One block of keys. The barrier at its head tells that K has arrived for everyone and that everyone is through with the
     // buffers of the block before.
+//| if p.align >= 4 then
     auto step = [&](auto masked) {
       constexpr bool MASKED = decltype(masked)::value;
+//| else
+    // Loads element by element are long: the masked blocks share the code of the others.
+    auto step = [&](bool masked) {
+      constexpr bool MASKED = true;  // some row may not have seen a key yet
+//| end
       cp_async_wait<$(wait_k)>();
       __syncthreads();
 //| if c.order == 2 then
@@ -211,7 +217,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       load_k(block - STAGES_K, stage_k);
       cp_async_commit();
 //| end
+//| if p.align >= 4 then
       if constexpr (MASKED) {
+//| else
+      if (masked) {
+//| end
 #pragma unroll
         for (int m = 0; m < MB; m++)
 #pragma unroll
@@ -244,10 +254,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;
 //| end
     };
+//| if p.align >= 4 then
     for (; block >= max(range.full_hi, range.block_lo); block--) step(Constant<true>{});
     for (; block > max(range.full_lo, range.block_lo - 1); block--) step(Constant<false>{});
-//| if p.mask == "window" then
+//|   if p.mask == "window" then
     for (; block >= range.block_lo; block--) step(Constant<true>{});
+//|   end
+//| else
+    for (; block >= range.block_lo; block--) step(block >= range.full_hi || block <= range.full_lo);
 //| end
     cp_async_wait<0>();
   }

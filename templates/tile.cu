@@ -50,7 +50,13 @@ __device__ __forceinline__ void load_row(u32 tile, int row, const char *from, bo
                  read && (ROW_BYTES == CHUNKS * 16 || (S::col() + c) * 16 < ROW_BYTES));
 }
 //| else
-constexpr int UNIT = $(p.align);  // bytes: the most that the alignment of the tensors allows
+//| if p.align < 4 then
+constexpr int UNIT = 4;   // bytes that a thread copies at a time: two elements, which the alignment of the tensors lets it load one by one
+constexpr int BATCH = 8;  // rows that a thread loads before it stores: loads under way. Loops are unrolled no further: the code stays short
+//| else
+constexpr int UNIT = $(p.align);   // bytes that a thread copies at a time: the most that the alignment of the tensors allows
+constexpr int BATCH = 4;  // rows of one turn of a loop, which is unrolled no further: the code stays short
+//| end
 template <int CHUNKS>
 struct Share {
   static constexpr int UNITS = CHUNKS * 16 / UNIT;  // of a row
@@ -60,21 +66,42 @@ struct Share {
   static __device__ __forceinline__ int col() { return threadIdx.x % WIDTH; }
 };
 
+// One unit of each of N rows, STEP apart from `row` on: the one at `byte` of a row, for the first of them at `from`. Zeros where read(row) is
+// false and past ROW_BYTES. Rows from ROWS on are not in the tile; ROWS = 0: all N are.
+template <int N, int ROWS, int CHUNKS, bool PAIRS, int ROW_BYTES, class Read>
+__device__ __forceinline__ void load_units(u32 tile, int row, int byte, const char *from, long long stride, Read read) {
+  using S = Share<CHUNKS>;
+//|   if p.align < 4 then
+  u32 pair[N];
+#pragma unroll
+  for (int i = 0; i < N; i++) {
+    const bool inside = read(row + i * S::STEP) && (ROWS == 0 || row + i * S::STEP < ROWS);
+    const u16 lo = inside && byte < ROW_BYTES ? *(const u16 *)(from + i * (S::STEP * stride)) : (u16)0;
+    const u16 hi = inside && byte + 2 < ROW_BYTES ? *(const u16 *)(from + i * (S::STEP * stride) + 2) : (u16)0;
+    pair[i] = (u32)hi << 16 | lo;
+  }
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    if (ROWS == 0 || row + i * S::STEP < ROWS)
+      store_shared(tile + tile_offset<CHUNKS, PAIRS>(row + i * S::STEP, byte / 16) + byte % 16, pair[i]);
+//|   else
+#pragma unroll
+  for (int i = 0; i < N; i++)
+    if (ROWS == 0 || row + i * S::STEP < ROWS)
+      cp_async<UNIT>(tile + tile_offset<CHUNKS, PAIRS>(row + i * S::STEP, byte / 16) + byte % 16, from + i * (S::STEP * stride),
+                     read(row + i * S::STEP) && byte < ROW_BYTES);
+//|   end
+}
+
 // One row of one thread: its units from `from`, the row's first byte; zeros where read is false and past ROW_BYTES.
 template <int CHUNKS, bool PAIRS, int ROW_BYTES>
 __device__ __forceinline__ void load_row(u32 tile, int row, const char *from, bool read) {
   using S = Share<CHUNKS>;
-#pragma unroll
+#pragma unroll 1
   for (int c = 0; c < S::UNITS; c += S::WIDTH) {
     const int byte = (S::col() + c) * UNIT;
     if (S::UNITS % S::WIDTH != 0 && byte >= CHUNKS * 16) break;
-    const u32 to = tile + tile_offset<CHUNKS, PAIRS>(row, byte / 16) + byte % 16;
-    const bool inside = read && byte < ROW_BYTES;
-//|   if p.align >= 4 then
-    cp_async<UNIT>(to, from + byte, inside);
-//|   else
-    store_shared(to, inside ? *(const u16 *)(from + byte) : (u16)0);
-//|   end
+    load_units<1, 0, CHUNKS, PAIRS, ROW_BYTES>(tile, row, byte, from + byte, 0, [=](int) { return read; });
   }
 }
 //| end
@@ -85,6 +112,7 @@ template <int ROWS, int CHUNKS, bool PAIRS, int ROW_BYTES>
 __device__ __forceinline__ void load_tile(u32 tile, const char *from, long long stride, int first, int last) {
   using S = Share<CHUNKS>;
   if (S::STEP * S::WIDTH < THREADS && S::row() >= S::STEP) return;
+//| if p.align >= 16 then
   from += S::row() * stride;
 #pragma unroll
   for (int r = 0; r < ROWS; r += S::STEP) {
@@ -93,4 +121,17 @@ __device__ __forceinline__ void load_tile(u32 tile, const char *from, long long 
     load_row<CHUNKS, PAIRS, ROW_BYTES>(tile, row, from, (u32)(row - first) <= (u32)(last - first));
     from += S::STEP * stride;
   }
+//| else
+  constexpr int PASSES = (ROWS + S::STEP - 1) / S::STEP, N = PASSES < BATCH ? PASSES : BATCH;
+#pragma unroll 1
+  for (int c = 0; c < S::UNITS; c += S::WIDTH) {
+    const int byte = (S::col() + c) * UNIT;
+    if (S::UNITS % S::WIDTH != 0 && byte >= CHUNKS * 16) break;
+    const char *at = from + S::row() * stride + byte;
+#pragma unroll 1
+    for (int pass = 0; pass < PASSES; pass += N, at += N * (S::STEP * stride))
+      load_units<N, PASSES % N == 0 && ROWS % S::STEP == 0 ? 0 : ROWS, CHUNKS, PAIRS, ROW_BYTES>(
+          tile, S::row() + pass * S::STEP, byte, at, stride, [=](int row) { return (u32)(row - first) <= (u32)(last - first); });
+  }
+//| end
 }
