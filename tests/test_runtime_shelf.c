@@ -198,3 +198,87 @@ Test(runtime_shelf, several_bundles_and_none)
     cr_expect(strstr(fa_last_error(), "bundle_only"), "%s", fa_last_error());
     fa_destroy(ctx);
 }
+
+/* One field at a time of a bundle of two rows and two images; `says` is a part of the message. */
+typedef void harm(built *b);
+#define HARM(name, code) \
+    static void name(built *b) { code; }
+HARM(no_name, b->bundle.name = NULL)
+HARM(no_version, b->bundle.version = NULL)
+HARM(no_rows, b->bundle.row = NULL)
+HARM(no_images, b->bundle.image = NULL)
+HARM(short_struct, b->bundle.size = sizeof b->bundle - 1)
+HARM(next_format, b->bundle.format++)
+HARM(other_params, b->bundle.params++)
+HARM(no_arch, b->image[1].arch = NULL)
+HARM(no_config, b->image[1].config = NULL)
+HARM(no_source, b->image[1].source = NULL)
+HARM(no_check, b->image[1].check = NULL)
+HARM(no_bytes, b->image[1].bytes = NULL)
+HARM(alias_of_an_arch, b->image[1].arch = "a100")
+HARM(source_not_hex, b->image[1].source = "0000000000000000000000000000000g")
+HARM(check_not_hex, b->image[1].check = "0000000000000000000000000000000g")
+HARM(source_short, b->image[1].source = "0000000000000000000000000000001")
+HARM(check_short, b->image[1].check = "0000000000000000000000000000001")
+HARM(no_problem, b->row[1].problem = NULL)
+HARM(no_why, b->row[1].why = NULL)
+HARM(image_count, b->row[1].image = b->bundle.images)
+HARM(image_most, b->row[1].image = UINT32_MAX)
+HARM(not_a_cubin, b->bytes[1][0] = 0)
+HARM(not_a_problem, b->row[1].problem = "bf16,d=0")
+
+static const struct {
+    const char *what, *says;
+    harm *make;
+} harms[] = {
+    {"no name", "name, version, row or image is NULL", no_name},
+    {"no version", "name, version, row or image is NULL", no_version},
+    {"no rows, two told", "name, version, row or image is NULL", no_rows},
+    {"no images, two told", "name, version, row or image is NULL", no_images},
+    {"a shorter struct", "size is ", short_struct},
+    {"the next format", "format 3; accepted: ", next_format},
+    {"other parameters", "other parameters", other_params},
+    {"no arch", "image 1: arch, config, source, check or bytes is NULL", no_arch},
+    {"no config", "image 1: arch, config, source, check or bytes is NULL", no_config},
+    {"no source", "image 1: arch, config, source, check or bytes is NULL", no_source},
+    {"no check", "image 1: arch, config, source, check or bytes is NULL", no_check},
+    {"no bytes", "image 1: arch, config, source, check or bytes is NULL", no_bytes},
+    {"another name of an arch", "image 1: arch is \"a100\"", alias_of_an_arch},
+    {"a source that is no hash", "accepted: 32 hex digits each", source_not_hex},
+    {"a checksum that is none", "accepted: 32 hex digits each", check_not_hex},
+    {"a source of 31 digits", "accepted: 32 hex digits each", source_short},
+    {"a checksum of 31 digits", "accepted: 32 hex digits each", check_short},
+    {"no problem", "row 1: problem or why is NULL", no_problem},
+    {"no why", "row 1: problem or why is NULL", no_why},
+    {"the image behind the last", "image 2 is none of 2", image_count},
+    {"an image far behind", "image 4294967295 is none of 2", image_most},
+    {"bytes of no cubin", "image 1: bytes: not a cubin", not_a_cubin},
+    {"a problem that is none", "row 1", not_a_problem},
+};
+
+Test(runtime_shelf, what_no_fagen_wrote_is_refused)
+{
+    static built b;
+    const fa_bundle *list[] = {&b.bundle, NULL};
+    const item items[ROWS + 1] = {{"sm_80", 0, 16, 512, 0}, {"sm_80", 0, 16, 4096, 0}};
+    const cu_driver *d = fake_driver();
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = "";
+    o.bundles = list;
+    for (size_t i = 0; i < sizeof harms / sizeof *harms; i++) {
+        fa_context *ctx = NULL;
+        build(&b, items);
+        OK(fa_create_on(&ctx, &o, d, 0));
+        fa_destroy(ctx);
+        ctx = NULL;
+        harms[i].make(&b);
+        cr_expect_eq(fa_create_on(&ctx, &o, d, 0), FA_INVALID, "%s", harms[i].what);
+        cr_expect(!ctx && strstr(fa_last_error(), harms[i].says), "%s: %s", harms[i].what, fa_last_error());
+        fa_destroy(ctx);
+    }
+    build(&b, items); /* no rows and no images need no pointers */
+    b.bundle.row = NULL, b.bundle.image = NULL, b.bundle.rows = b.bundle.images = 0;
+    fa_context *ctx;
+    OK(fa_create_on(&ctx, &o, d, 0));
+    fa_destroy(ctx);
+}
