@@ -126,6 +126,22 @@ Test(tune_probe, a_chip_is_what_was_measured_of_it)
     fa_arch_calibrate(&a, &odd);
     cr_assert_eq(a.hbm_gbs, h200->hbm_gbs, "what cannot be is not believed");
 
+    a = *h200; /* fitted, but not by this rate: a measurement of it has nothing to be held against */
+    a.fitted.hbm_bytes = 0;
+    fa_arch_calibrate(&a, &slow);
+    cr_assert_eq(a.hbm_gbs, h200->hbm_gbs);
+    for (int over = 0; over < 2; over++) { /* up to four times as fast or slow is believed */
+        fa_rates edge = same;
+        edge.hbm_bytes *= over ? 3.9 : 0.26;
+        a = *h200;
+        fa_arch_calibrate(&a, &edge);
+        cr_assert_float_eq(a.hbm_gbs, (over ? 3.9 : 0.26) * h200->hbm_gbs, 1e-6 * h200->hbm_gbs);
+        edge.hbm_bytes = same.hbm_bytes * (over ? 4.1 : 0.24);
+        a = *h200;
+        fa_arch_calibrate(&a, &edge);
+        cr_assert_eq(a.hbm_gbs, h200->hbm_gbs);
+    }
+
     a = *a100; /* never fitted: what was measured takes the sheet's place */
     fa_rates m = { .mma16 = 250e12, .hbm_bytes = 1700e9, .l2_bytes = 4e12, .exps = 2e12 };
     fa_arch_calibrate(&a, &m);
