@@ -282,3 +282,69 @@ Test(runtime_shelf, what_no_fagen_wrote_is_refused)
     OK(fa_create_on(&ctx, &o, d, 0));
     fa_destroy(ctx);
 }
+
+/* The numbers of a bundle: the least and the most that is taken. */
+#define IMAGE(f) offsetof(fa_bundle_image, f)
+#define STEP(f) offsetof(fa_bundle_image, step[0].f)
+static const struct {
+    const char *name;
+    size_t at;
+    int32_t least, most;
+} numbers[] = {
+    {"ptx", IMAGE(ptx), 0, 1},
+    {"score_bytes", IMAGE(score_bytes), 0, 64},
+    {"steps", IMAGE(steps), 1, 4},
+    {"threads", STEP(threads), 1, 1024},
+    {"smem", STEP(smem), 0, 1 << 20},
+    {"br", STEP(br), 0, 1 << 20},
+    {"bc", STEP(bc), 0, 1 << 20},
+    {"pack", STEP(pack), 0, 1},
+    {"per_sm", STEP(per_sm), 0, 32},
+    {"cluster", STEP(cluster), 1, 8},
+    {"counter", STEP(counter), 0, 1},
+    {"early", STEP(early), 0, 1},
+    {"maps", STEP(maps), 0, 4},
+    {"tensor", STEP(map[3].tensor), 0, 3},
+    {"cols", STEP(map[3].cols), 1, 256},
+    {"rows", STEP(map[3].rows), 1, 256},
+    {"swizzle", STEP(map[3].swizzle), 0, 0},
+    {"swizzle", STEP(map[3].swizzle), 32, 32},
+    {"swizzle", STEP(map[3].swizzle), 64, 64},
+    {"swizzle", STEP(map[3].swizzle), 128, 128},
+};
+
+static fa_status with(built *b, size_t at, int32_t v)
+{
+    const fa_bundle *list[] = {&b->bundle, NULL};
+    const item items[ROWS + 1] = {{"sm_80", 0, 16, 512, 0}};
+    fa_options o = FA_OPTIONS_INIT;
+    fa_context *ctx = NULL;
+    build(b, items);
+    for (int s = 1; s < 4; s++)
+        b->image[0].step[s] = b->image[0].step[0];
+    b->image[0].step[0].maps = 4;
+    for (int m = 0; m < 4; m++)
+        b->image[0].step[0].map[m] = (fa_bundle_map){.tensor = m, .cols = 64, .rows = 64, .swizzle = 128};
+    memcpy((char *)&b->image[0] + at, &v, sizeof v);
+    o.cache_dir = "";
+    o.bundles = list;
+    fa_status st = fa_create_on(&ctx, &o, fake_driver(), 0);
+    fa_destroy(ctx);
+    return st;
+}
+
+Test(runtime_shelf, numbers_out_of_range_are_refused)
+{
+    static built b;
+    char says[64];
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        cr_expect_eq(with(&b, numbers[i].at, numbers[i].least), FA_OK, "%s: %s", numbers[i].name, fa_last_error());
+        cr_expect_eq(with(&b, numbers[i].at, numbers[i].most), FA_OK, "%s: %s", numbers[i].name, fa_last_error());
+        for (int k = 0; k < 2; k++) {
+            int32_t v = k ? numbers[i].most + 1 : numbers[i].least - 1;
+            cr_expect_eq(with(&b, numbers[i].at, v), FA_INVALID, "%s %d", numbers[i].name, v);
+            snprintf(says, sizeof says, "%s is %d", numbers[i].name, v);
+            cr_expect(strstr(fa_last_error(), says), "%s", fa_last_error());
+        }
+    }
+}

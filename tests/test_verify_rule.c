@@ -301,6 +301,8 @@ Test(verify_rule, a_seed_is_a_case_and_the_draw_is_wide)
         cr_assert_str_eq(x, y);
         const fa_problem *p = &a.problem;
         cr_assert_eq(fa_problem_normalize(&norm, p), FA_OK, "%s: %s", x, fa_last_error());
+        cr_assert(a.same_b == 1 && a.same_kv == 1 && a.same_q == 1, "%s: all heads hold their own data", x);
+        cr_assert(a.gap == 255, "%s: what is between rows is no number", x);
         cr_assert(p->b > 0 && p->sq > 0 && p->sk >= 0 && p->hq % p->hkv == 0, "%s", x);
         dtypes[p->dtype]++;
         masks[p->mask]++;
