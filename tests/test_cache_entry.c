@@ -158,6 +158,42 @@ Test(cache_entry, swapped_entries_and_other_archs_are_misses)
     fa_store_close(s);
 }
 
+/* What a miss leaves can be freed, and holds nothing of a file that was of another kernel. */
+static bool missed(fa_store *s, fa_key k, const char *arch)
+{
+    fa_entry out;
+    memset(&out, 0xaa, sizeof out);
+    bool got = fa_entry_get(s, k, arch, &out);
+    bool empty = !out.image && !out.log && !out.about && !out.image_size && !out.log_size && !out.about_size && !out.proved;
+    if (empty)
+        fa_entry_free(&out);
+    return !got && empty;
+}
+
+Test(cache_entry, a_miss_leaves_nothing)
+{
+    fa_store *s = fa_store_open(scratch, NULL, NULL), *none = fa_store_open("", NULL, NULL);
+    fa_entry a = entry_of(key_of(1), "A");
+    cr_expect(missed(none, a.key, "sm_80"), "no store");
+    cr_expect(missed(s, a.key, "sm_80"), "nothing is there");
+    fa_entry_put(s, &a);
+    cr_expect(missed(s, a.key, "sm_90"), "it is of another arch");
+    fa_entry_put(s, &a);
+    size_t n;
+    char *text = slurp(file_of(a.key), &n);
+    fa_key other = key_of(2);
+    fa_entry b = entry_of(other, "B");
+    fa_entry_put(s, &b);
+    spill(file_of(other), text, n);
+    cr_expect(missed(s, other, "sm_80"), "its file holds another kernel");
+    fa_entry_put(s, &b);
+    spill(file_of(other), text, n - 1);
+    cr_expect(missed(s, other, "sm_80"), "its file is cut");
+    free(text);
+    fa_store_close(s);
+    fa_store_close(none);
+}
+
 Test(cache_entry, what_is_no_regular_file_is_a_miss)
 {
     fa_store *s = fa_store_open(scratch, NULL, NULL);

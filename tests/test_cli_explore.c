@@ -104,11 +104,14 @@ Test(cli_explore, every_missing_tile_has_a_reason)
     }
 }
 
-static void keep(const char *chip, const char *config, bool verified, fa_how how, fa_outcome outcome, double seconds, const char *date)
+#define SHAPE "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=1024"
+
+static void keep_of(const char *problem, const char *chip, const char *config, bool verified, fa_how how, fa_outcome outcome, double seconds,
+                    const char *date)
 {
     fa_store *s = fa_store_open("cache", NULL, NULL);
     fa_record r = { .how = how, .outcome = outcome, .seconds = seconds, .spread = 0.004, .count = 31, .verified = verified, .warm = seconds / 2, .clock_mhz = 1410, .regs = 168, .version = "test" };
-    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=1024"), FA_OK);
+    cr_assert_eq(fa_problem_parse(&r.problem, problem), FA_OK);
     cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
     strcpy(r.chip, chip);
     strcpy(r.arch, "sm_80");
@@ -116,6 +119,11 @@ static void keep(const char *chip, const char *config, bool verified, fa_how how
     strcpy(r.why, outcome == FA_RAN ? "" : "</script><b>\"quoted, with a comma\"");
     cr_assert(fa_record_append(s, &r));
     fa_store_close(s);
+}
+
+static void keep(const char *chip, const char *config, bool verified, fa_how how, fa_outcome outcome, double seconds, const char *date)
+{
+    keep_of(SHAPE, chip, config, verified, how, outcome, seconds, date);
 }
 
 #define FAMILY "flash_fwd_mma:br="
@@ -294,5 +302,58 @@ Test(cli_explore, lengths)
         cr_expect_float_eq(us, 1e6 * json_number_value(json_object_get(json_object_get(m, "cost"), "seconds")), 1e-3 * us, "%s", words);
         json_decref(m);
     }
+    json_decref(doc);
+}
+
+/* What was measured goes before what the model says: in the summary, in the tiles that the simulator runs, beside the lengths. */
+Test(cli_explore, measured_times_lead)
+{
+    static const char *const best = FAMILY "64,bc=32,warps=4" REST;
+    char text[512];
+    keep("Chip A", FAMILY "64,bc=32,warps=4" REST, true, FA_MEASURED, FA_RAN, 20e-6, "2026-01-01T00:00:00Z"); /* not the newest */
+    keep("Chip A", FAMILY "128,bc=64,warps=4" REST, true, FA_MEASURED, FA_RAN, 50e-6, "2026-01-01T00:00:01Z");
+    keep("Chip A", FAMILY "64,bc=32,warps=4" REST, true, FA_MEASURED, FA_RAN, 30e-6, "2026-01-01T00:00:02Z");
+    keep("Chip A", FAMILY "64,bc=64,warps=4" REST, true, FA_MEASURED, FA_RAN, 40e-6, "2026-01-01T00:00:03Z");
+    keep("Chip A", FAMILY "64,bc=80,warps=4" REST, false, FA_MEASURED, FA_RAN, 3e-6, "2026-01-01T00:00:04Z");
+    keep("Chip A", "naive:tile=64", true, FA_MEASURED, FA_RAN, 700e-6, "2026-01-01T00:00:05Z");
+    keep("Chip A", "naive:tile=32", true, FA_MEASURED, FA_RAN, 600e-6, "2026-01-01T00:00:06Z");
+    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=2,sq=1024,sk=1024", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 1e-6,
+            "2026-01-01T00:00:07Z"); /* other heads */
+    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=3000", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 90e-6,
+            "2026-01-01T00:00:08Z"); /* another length */
+    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=2048,sk=2048", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 80e-6,
+            "2026-01-01T00:00:09Z");
+    cli_result r = cli_run("explore " PROBLEM " --simulate 0 -o page.html");
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    cr_expect(strstr(r.out, "3 measured on Chip A"), "%s", r.out);
+    snprintf(text, sizeof text, ": %s\n", best);
+    const char *line = strstr(r.out, "\nmeasured ");
+    cr_expect(line && strstr(line, "30.00 us") && strstr(line, text) && strstr(line, text) < strchr(line + 1, '\n'), "%s", r.out);
+    cli_result_free(&r);
+
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 3 --json -q", 0), *l;
+    size_t i, seen = 0;
+    cr_assert_eq(json_array_size(json_object_get(doc, "counters")), 3);
+    for (i = 0; i < 3; i++) { /* the tiles with a time: of each the config that has it */
+        size_t row = (size_t)json_integer_value(json_array_get(json_array_get(json_object_get(doc, "counters"), i), 0));
+        config_text(doc, row, text, sizeof text);
+        seen |= !strcmp(text, best) ? 1 : !strcmp(text, FAMILY "64,bc=64,warps=4" REST) ? 2 : !strcmp(text, FAMILY "128,bc=64,warps=4" REST) ? 4 : 8;
+    }
+    cr_expect_eq(seen, 7, "%zu", seen);
+    seen = 0;
+    json_array_foreach(json_object_get(doc, "lengths"), i, l) {
+        json_int_t sq = json_integer_value(json_object_get(l, "sq")), sk = json_integer_value(json_object_get(l, "sk"));
+        double us = json_number_value(json_object_get(l, "measured_us")), naive = json_number_value(json_object_get(l, "measured_naive_us"));
+        double want = sq == 1024 && sk == 1024 ? 30 : sk == 3000 ? 90 : sk == 2048 ? 80 : 0;
+        cr_expect_float_eq(us, want, 1e-3, "%d x %d: %g", (int)sq, (int)sk, us);
+        cr_expect_float_eq(naive, want == 30 ? 600 : 0, 1e-3, "%d x %d: %g", (int)sq, (int)sk, naive);
+        seen += want > 0;
+    }
+    cr_expect_eq(seen, 3);
+    json_decref(doc);
+    doc = cli_json("explore " PROBLEM " --simulate 1 --json -q", 0);
+    cr_assert_eq(json_array_size(json_object_get(doc, "counters")), 1);
+    config_text(doc, (size_t)json_integer_value(json_array_get(json_array_get(json_object_get(doc, "counters"), 0), 0)), text, sizeof text);
+    cr_expect_str_eq(text, best);
     json_decref(doc);
 }

@@ -63,6 +63,13 @@ Test(cli_line, drops_the_least_first)
     }
     cli_line_plain(&l, out);
     cr_expect_str_eq(out, " 50 %  12/48, bf16 d128 causal 4x16 4096, best 712.3 TFLOP/s, +3.4 % over the default, 41 s left");
+    static const double done[] = { 0, 0.004, 0.25, 0.996, 1, 3, -1 };
+    static const char *const says[] = { "  0 %", "  0 %", " 25 %", "100 %", "100 %", "100 %", "  0 %" };
+    for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
+        l.done = done[i];
+        cli_line_plain(&l, out);
+        cr_expect(!strncmp(out, says[i], 5), "%g: %s", done[i], out);
+    }
 }
 
 /* Brief forms first, whole ones where all brief ones fit. */

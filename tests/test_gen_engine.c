@@ -1,6 +1,9 @@
 /* The template engine: what is printed, where errors point, what a script cannot do. */
+#include "gen/files.h"
+#include "gen/sandbox.h"
 #include "gen/text.h"
 #include "test_gen_toy.h"
+#include <lauxlib.h>
 #include <sys/stat.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -280,4 +283,65 @@ Test(engine, a_wrong_family_is_named)
         cr_expect(strstr(fa_last_error(), rows[i].part), "\"%s\" gave \"%s\"", rows[i].lua, fa_last_error());
     }
     toy_remove(dir, NULL);
+}
+
+static int run_text(lua_State *L)
+{
+    const char *text = lua_touserdata(L, 1);
+    fa_sandbox_env(L);
+    fa_sandbox_load(L, lua_gettop(L), text, strlen(text), "@test");
+    lua_call(L, 0, 0);
+    return 0;
+}
+
+/* What a library call does in C counts as work of the script: each of these runs some 2000 instructions of Lua, and asks for much more. */
+Test(engine, library_calls_are_charged)
+{
+    static const char *const begin = "local t = {} for i = 1, 500 do t[i] = (i * 7919) % 1000 end local s = ('x'):rep(200000) ";
+    static const char *const calls[] = { "local u = sorted(t)", "table.sort(t)", "for i = 1, 20 do local n = select('#', table.unpack(t)) end",
+                                         "for i = 1, 20 do table.insert(t, 1, i) end", "for i = 1, 20 do table.remove(t, 1) end",
+                                         "for i = 1, 20 do local u = table.concat(t) end", "for i = 1, 2 do local u = s:upper() end",
+                                         "for i = 1, 2 do local u = s:lower() end", "for i = 1, 2 do local u = s:reverse() end",
+                                         "local n = s:find('y', 1, true)", "local n = s:match('y')", "local u = s:gsub('y', 'z')",
+                                         "for w in s:gmatch('y') do end", "local n = select('#', s:byte(1, 200000))" };
+    char text[512];
+    const char *error;
+    for (size_t i = 0; i <= COUNT(calls); i++) { /* and last, without any */
+        fa_sandbox *sb;
+        snprintf(text, sizeof text, "%s%s", begin, i < COUNT(calls) ? calls[i] : "");
+        cr_assert_eq(fa_sandbox_open(&sb), FA_OK);
+        cr_expect_eq(fa_sandbox_run(sb, run_text, text, &error), FA_OK, "%s: %s", text, error);
+        fa_sandbox_limit(sb, 12000);
+        fa_status st = fa_sandbox_run(sb, run_text, text, &error);
+        if (i < COUNT(calls))
+            cr_expect(st == FA_TEMPLATE && strstr(error, "the step limit is used up"), "%s: %s", calls[i], st == FA_OK ? "no limit" : error);
+        else
+            cr_expect_eq(st, FA_OK, "%s", error);
+        fa_sandbox_close(sb);
+    }
+}
+
+/* A file of the folder with the name of one of the library's takes its place: it is listed once. */
+Test(engine, names_of_folder_and_library_are_each_once)
+{
+    char dir[64], **names, **ours;
+    size_t n, own;
+    fa_files fs;
+    cr_assert_eq(fa_files_open(&fs, NULL), FA_OK);
+    cr_assert_eq(fa_files_names(&fs, ".lua", &ours, &own), FA_OK);
+    fa_files_close(&fs);
+    toy_dir(dir, "x\n");
+    toy_write(dir, "naive.lua", toy_lua);
+    toy_write(dir, ".naive.lua", toy_lua); /* and these are no names of templates */
+    toy_write(dir, "naive.lua~", toy_lua);
+    cr_assert_eq(fa_files_open(&fs, dir), FA_OK);
+    cr_assert_eq(fa_files_names(&fs, ".lua", &names, &n), FA_OK);
+    cr_expect_eq(n, own + 1, "%zu and toy.lua: %zu", own, n);
+    for (size_t i = 1; i < n; i++)
+        cr_expect_lt(strcmp(names[i - 1], names[i]), 0, "%s, %s", names[i - 1], names[i]);
+    fa_files_free_names(names, n);
+    fa_files_free_names(ours, own);
+    fa_files_close(&fs);
+    static const char *const more[] = { "naive.lua", ".naive.lua", "naive.lua~", NULL };
+    toy_remove(dir, more);
 }

@@ -3,6 +3,7 @@
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <sys/wait.h>
 
@@ -257,6 +258,24 @@ Test(runtime_build, without_a_disk)
     fa_destroy(ctx);
 }
 
+/* A caller that went on would launch a kernel that is not there. */
+Test(runtime_build, a_cubin_is_refused_where_only_ptx_runs)
+{
+    fa_device d = {.driver = fake_driver()};
+    fa_source s = source_of(kernel);
+    fa_kernel *k = NULL;
+    fa_entry e = {.ptx = false, .image = "\x7f" "ELF", .image_size = 4};
+    fake_ptx(true);
+    cr_expect_eq(fa_kernel_load(&k, &d, &e, &s), FA_INTERNAL);
+    cr_expect(!k && strstr(fa_last_error(), "image: a cubin; accepted by "), "%s", fa_last_error());
+    cr_expect_eq(fake_calls("cuLibraryLoadData"), 0);
+    e.ptx = true;
+    e.image = "// PTX";
+    cr_assert_eq(d.driver->cuCtxPushCurrent(fake_context(0)), CUDA_SUCCESS);
+    cr_expect_eq(fa_kernel_load(&k, &d, &e, &s), FA_OK, "%s", fa_last_error());
+    fa_kernel_unload(&d, k);
+}
+
 Test(runtime_build, processes_share_one_compilation)
 {
     fa_source s = source_of(kernel);
@@ -302,7 +321,7 @@ Test(runtime_build, options_and_compiler_are_in_the_key)
 /* A library that only answers for its version. */
 static bool make_nvrtc(const char *path, int major, int minor, const char *functions)
 {
-    char command[2048];
+    char command[6000];
     FILE *f = fopen(below("nvrtc.c"), "w");
     fprintf(f, "int nvrtcVersion(int *a, int *b) { *a = %d; *b = %d; return 0; }\n%s", major, minor, functions);
     fclose(f);
@@ -343,6 +362,71 @@ Test(runtime_build, nvrtc_missing_broken_or_too_old)
     unsetenv("FAGEN_NVRTC");
     cr_assert(n.major == 99 && strcmp(n.path, newer) == 0 && strstr(fa_text_cstr(&looked), "version 99.1, used"));
     fa_text_free(&looked);
+}
+
+/* Where NVRTC may be installed: below the folder that the variable names; variable NULL: in the loader's path. Each has a version of its
+ * own, which tells it from one that this machine has. */
+static const struct {
+    const char *variable, *file[2]; /* the first is the one that is used */
+} installed[] = {
+    {NULL, {"libnvrtc.so.13"}},
+    {NULL, {"libnvrtc.so.12"}},
+    {NULL, {"libnvrtc.so.13", "libnvrtc.so.12"}},
+    {"CUDA_HOME", {"lib64/libnvrtc.so.12"}},
+    {"CUDA_HOME", {"lib64/libnvrtc.so.13", "lib64/libnvrtc.so.12"}},
+    {"CUDA_PATH", {"lib64/libnvrtc.so.13"}},
+    {"VIRTUAL_ENV", {"lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13", "lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"}},
+    {"VIRTUAL_ENV", {"lib/python3.12/dist-packages/nvidia/cu14/lib/libnvrtc.so.14"}},
+    {"VIRTUAL_ENV", {"lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"}},
+    {"HOME", {".local/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13"}},
+    {"HOME", {".local/lib/python3.11/dist-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"}},
+};
+
+/* The major version that is found, in a process in which nothing else of NVRTC is open; 0: none. */
+static int found_version(const char *variable, const char *value, const char *const path[2])
+{
+    static const char *const names[] = {"FAGEN_NVRTC", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "HOME"};
+    int status = 0;
+    pid_t pid = fork();
+    if (pid == 0) {
+        fa_nvrtc n;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            unsetenv(names[i]);
+        if (variable)
+            setenv(variable, value, 1);
+        for (int k = 0; !variable && k < 2 && path[k]; k++) /* the loader knows what it has by its name */
+            if (!dlopen(path[k], RTLD_NOW))
+                _exit(98);
+        _exit(fa_nvrtc_open(&n, NULL, NULL) == FA_OK ? n.major : 0);
+    }
+    waitpid(pid, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+Test(runtime_build, nvrtc_is_found_where_it_is_installed)
+{
+    static const char *const none[2] = {NULL, NULL};
+    char command[1400], folder[400];
+    if (dlopen("libnvrtc.so.13", RTLD_NOW) || dlopen("libnvrtc.so.12", RTLD_NOW))
+        cr_skip_test("this machine's loader path has an NVRTC, which comes first");
+    if (!make_nvrtc(below("try.so"), 99, 1, rest))
+        cr_skip_test("no C compiler named cc");
+    cr_assert_lt(found_version(NULL, NULL, none), 100);
+    for (size_t i = 0; i < sizeof installed / sizeof *installed; i++) {
+        char path[2][600];
+        const char *file[2] = {path[0], installed[i].file[1] ? path[1] : NULL};
+        snprintf(folder, sizeof folder, "%s", below("place%zu", i));
+        for (int k = 0; k < 2 && installed[i].file[k]; k++) {
+            snprintf(path[k], sizeof path[k], "%s/%s", folder, installed[i].file[k]);
+            snprintf(command, sizeof command, "mkdir -p \"$(dirname %s)\"", path[k]);
+            cr_assert_eq(system(command), 0);
+            snprintf(command, sizeof command, "%s -Wl,-soname,%s", path[k], strrchr(path[k], '/') + 1);
+            cr_assert(make_nvrtc(command, 100 + 2 * (int)i + k, 0, rest));
+        }
+        cr_expect_eq(found_version(installed[i].variable, folder, file), 100 + 2 * (int)i, "%s %s: %d",
+                     installed[i].variable ? installed[i].variable : "the loader's path", installed[i].file[0],
+                     found_version(installed[i].variable, folder, file));
+    }
 }
 
 Test(runtime_build, no_nvrtc_is_told_when_a_kernel_is_needed_and_not_before)

@@ -1,10 +1,12 @@
 /* How contexts are made: device names, options, environment. */
 #include "fake_driver.h"
+#include "runtime/driver_cuda.h"
 #include "runtime/environment.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <dlfcn.h>
+#include <sys/wait.h>
 
 static void clean(void)
 {
@@ -57,6 +59,70 @@ Test(runtime_context, no_driver_is_a_status)
     fa_options o = FA_OPTIONS_INIT;
     o.device = "cuda:3";
     cr_assert_eq(fa_create(&ctx, &o), FA_NO_DRIVER);
+}
+
+/* Drivers that are there and cannot be used: a library whose every function answers the same. The loader knows it by its name. */
+#define TEXT(x) #x
+#define EXPANDED(x) TEXT(x)
+static const struct {
+    const char *missing; /* a function that it does not have */
+    int init, version;
+    const char *says;
+} drivers[] = {
+    {NULL, CUDA_ERROR_NO_DEVICE, 13000, "cuInit: CUDA_ERROR_FAKE; the driver is there, but no device can be used"},
+    {NULL, CUDA_SUCCESS, 12030, "libcuda.so.1: CUDA 12.3; accepted: 12.4 or newer"},
+    {EXPANDED(cuMemAlloc), CUDA_SUCCESS, 13000, "symbol cuMemAlloc_v2 is missing; accepted: a driver of CUDA 12.4 or newer"},
+    {EXPANDED(cuEventElapsedTime), CUDA_SUCCESS, 12040, NULL}, /* an older driver has it by its older name */
+    {NULL, CUDA_SUCCESS, 12040, NULL},
+};
+
+static bool make_driver(size_t i)
+{
+#define X(f) EXPANDED(f),
+    static const char *const names[] = {CU_DRIVER_FUNCTIONS(X)};
+#undef X
+    char command[1400];
+    FILE *f = fopen(below("cuda.c"), "w");
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++)
+        if (strcmp(names[k], "cuInit") && strcmp(names[k], "cuDriverGetVersion") && strcmp(names[k], "cuGetErrorName") &&
+            (!drivers[i].missing || strcmp(names[k], drivers[i].missing)))
+            fprintf(f, "int %s(void) { return 999; }\n", names[k]);
+    fprintf(f, "int cuInit(unsigned n) { return n ? 1 : %d; }\nint cuDriverGetVersion(int *v) { *v = %d; return 0; }\n", drivers[i].init, drivers[i].version);
+    fprintf(f, "int cuGetErrorName(int r, const char **s) { *s = r ? \"CUDA_ERROR_FAKE\" : \"\"; return 0; }\n");
+    if (drivers[i].missing && !strncmp(drivers[i].missing, "cuEventElapsedTime_", 19))
+        fprintf(f, "int cuEventElapsedTime(void) { return 999; }\n");
+    fclose(f);
+    snprintf(command, sizeof command, "cc -shared -fPIC -Wl,-soname,libcuda.so.1 -o %s %s 2>/dev/null", below("cuda%zu.so", i), below("cuda.c"));
+    return system(command) == 0;
+}
+
+Test(runtime_context, drivers_that_cannot_be_used)
+{
+    void *lib = dlopen("libcuda.so.1", RTLD_LAZY);
+    if (lib)
+        cr_skip_test("this machine has a driver");
+    for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+        int status;
+        if (!make_driver(i))
+            cr_skip_test("no C compiler named cc");
+        pid_t pid = fork();
+        if (pid == 0) {
+            const cu_driver *d = NULL;
+            if (!dlopen(below("cuda%zu.so", i), RTLD_NOW))
+                _exit(98);
+            fa_status st = fa_driver_cuda(&d);
+            bool right = drivers[i].says ? st == FA_NO_DRIVER && strstr(fa_last_error(), drivers[i].says) : st == FA_OK && d && !strcmp(d->name, "cuda");
+            if (!right)
+                fprintf(stderr, "driver %zu: %s: %s\n", i, fa_status_name(st), fa_last_error());
+            if (!drivers[i].says && right && (fa_driver_check(d, CUDA_SUCCESS, "f") != FA_OK || fa_driver_check(d, CUDA_ERROR_UNKNOWN, "cuF") != FA_DEVICE ||
+                                              fa_driver_check(d, CUDA_ERROR_OUT_OF_MEMORY, "cuF") != FA_NOMEM ||
+                                              !strstr(fa_last_error(), "cuF: CUDA_ERROR_FAKE (2): ")))
+                right = false;
+            _exit(right ? 0 : 1);
+        }
+        waitpid(pid, &status, 0);
+        cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "driver %zu", i);
+    }
 }
 
 Test(runtime_context, devices_by_ordinal)

@@ -1,7 +1,9 @@
 /* fa_launch on a driver that only remembers: what reaches it, and what a hit costs. */
 #include "cache/record.h"
 #include "fake_driver.h"
+#include "gen/model.h"
 #include "gen/problem.h"
+#include "gen/space.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include "test_hit_counts.h"
@@ -390,6 +392,92 @@ Test(runtime_launch, a_measurement_pushes_nothing_nearer_aside)
         OK(fa_choose(ctx, &p, &c, NULL));
         cr_expect_str_eq(c.where, asks[i].where, "%s: %s: %s", asks[i].problem, c.where, c.why);
     }
+}
+
+static bool is_measured(const fa_problem *p)
+{
+    fa_choice c;
+    OK(fa_choose(ctx, p, &c, NULL));
+    return !strcmp(c.where, "measured record");
+}
+
+/* The limit itself is allowed. */
+Test(runtime_launch, a_record_that_fills_the_budget_counts)
+{
+    fa_problem p;
+    fa_choice c;
+    fa_record r = { .how = FA_MEASURED, .seconds = 1e-3, .verified = true, .version = FA_VERSION_STRING };
+    OK(fa_problem_parse(&p, "bf16,d=72,b=4,hq=32,hkv=32,sq=4096,sk=4096"));
+    OK(fa_choose(ctx, &p, &c, NULL));
+    snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
+    snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
+    r.problem = p;
+    r.config = c.config;
+    r.smem = fa_context_budget(ctx) + 1;
+    cr_assert(fa_record_append(fa_context_store(ctx), &r));
+    cr_expect_not(is_measured(&p), "a byte more than there is");
+    r.smem--;
+    cr_assert(fa_record_append(fa_context_store(ctx), &r));
+    cr_expect(is_measured(&p));
+}
+
+/* Every config that fits fails here, as the records tell, but for the first where one is spared. */
+static fa_config all_fail(const fa_problem *p, bool spare)
+{
+    fa_gen *g;
+    fa_space space = { 0 };
+    fa_config first = { 0 };
+    fa_record r = { .problem = *p, .how = FA_MEASURED, .outcome = FA_BAD_LAUNCH, .version = FA_VERSION_STRING };
+    snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
+    snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
+    OK(fa_gen_open(&g, NULL));
+    OK(fa_space_list(g, p, fa_context_arch(ctx), fa_context_budget(ctx), NULL, &space));
+    cr_assert(space.fitting > 1 && space.fitting < 2000, "%zu", space.fitting);
+    for (size_t i = 0; i < space.n; i++) {
+        if (!space.points[i].fits)
+            continue;
+        r.config = space.points[i].config;
+        if (!first.family[0])
+            first = r.config;
+        if (!spare || !fa_config_equal(&first, &r.config))
+            cr_assert(fa_record_append(fa_context_store(ctx), &r));
+    }
+    fa_space_free(&space);
+    fa_gen_close(g);
+    return first;
+}
+
+Test(runtime_launch, configs_that_are_known_to_fail)
+{
+    fa_problem p;
+    fa_choice c;
+    OK(fa_problem_parse(&p, "fp32,d=208"));
+    fa_problem_fill_shape(&p);
+    fa_config left = all_fail(&p, true);
+    OK(fa_choose(ctx, &p, &c, NULL));
+    cr_expect(fa_config_equal(&c.config, &left) && strstr(c.why, "the model's best of 1 configs"), "%s: %s", c.where, c.why);
+    OK(fa_problem_parse(&p, "fp32,d=200"));
+    fa_problem_fill_shape(&p);
+    all_fail(&p, false);
+    cr_expect_eq(fa_choose(ctx, &p, &c, NULL), FA_NO_FIT, "%s: %s", c.where, c.why);
+    cr_expect(strstr(fa_last_error(), "configs that fit is known to fail"), "%s", fa_last_error());
+}
+
+/* A plan that is not there is looked for in the fullest of tables: half of it stays empty. */
+Test(runtime_launch, the_table_is_never_more_than_half_full)
+{
+    static fa_plan plan[300];
+    fa_table t;
+    cr_assert(fa_table_open(&t));
+    for (size_t i = 0; i < 300; i++) {
+        plan[i].key = (fa_plan_key){ .kernel = 77, .bucket = i };
+        cr_assert(fa_table_put(&t, &plan[i]));
+        cr_assert(fa_table_put(&t, &plan[i]), "once more takes no more room");
+        cr_assert_leq(2 * (i + 1), atomic_load(&t.slots)->size);
+        cr_assert_null(fa_table_find(&t, (fa_plan_key){ .kernel = 78, .bucket = i }));
+    }
+    cr_assert_eq(atomic_load(&t.slots)->size, 1024);
+    fa_table_close(&t);
 }
 
 Test(runtime_launch, the_table_holds_many_plans)

@@ -198,3 +198,153 @@ Test(runtime_shelf, several_bundles_and_none)
     cr_expect(strstr(fa_last_error(), "bundle_only"), "%s", fa_last_error());
     fa_destroy(ctx);
 }
+
+/* One field at a time of a bundle of two rows and two images; `says` is a part of the message. */
+typedef void harm(built *b);
+#define HARM(name, code) \
+    static void name(built *b) { code; }
+HARM(no_name, b->bundle.name = NULL)
+HARM(no_version, b->bundle.version = NULL)
+HARM(no_rows, b->bundle.row = NULL)
+HARM(no_images, b->bundle.image = NULL)
+HARM(short_struct, b->bundle.size = sizeof b->bundle - 1)
+HARM(next_format, b->bundle.format++)
+HARM(other_params, b->bundle.params++)
+HARM(no_arch, b->image[1].arch = NULL)
+HARM(no_config, b->image[1].config = NULL)
+HARM(no_source, b->image[1].source = NULL)
+HARM(no_check, b->image[1].check = NULL)
+HARM(no_bytes, b->image[1].bytes = NULL)
+HARM(alias_of_an_arch, b->image[1].arch = "a100")
+HARM(source_not_hex, b->image[1].source = "0000000000000000000000000000000g")
+HARM(check_not_hex, b->image[1].check = "0000000000000000000000000000000g")
+HARM(source_short, b->image[1].source = "0000000000000000000000000000001")
+HARM(check_short, b->image[1].check = "0000000000000000000000000000001")
+HARM(no_problem, b->row[1].problem = NULL)
+HARM(no_why, b->row[1].why = NULL)
+HARM(image_count, b->row[1].image = b->bundle.images)
+HARM(image_most, b->row[1].image = UINT32_MAX)
+HARM(not_a_cubin, b->bytes[1][0] = 0)
+HARM(not_a_problem, b->row[1].problem = "bf16,d=0")
+
+static const struct {
+    const char *what, *says;
+    harm *make;
+} harms[] = {
+    {"no name", "name, version, row or image is NULL", no_name},
+    {"no version", "name, version, row or image is NULL", no_version},
+    {"no rows, two told", "name, version, row or image is NULL", no_rows},
+    {"no images, two told", "name, version, row or image is NULL", no_images},
+    {"a shorter struct", "size is ", short_struct},
+    {"the next format", "format 3; accepted: ", next_format},
+    {"other parameters", "other parameters", other_params},
+    {"no arch", "image 1: arch, config, source, check or bytes is NULL", no_arch},
+    {"no config", "image 1: arch, config, source, check or bytes is NULL", no_config},
+    {"no source", "image 1: arch, config, source, check or bytes is NULL", no_source},
+    {"no check", "image 1: arch, config, source, check or bytes is NULL", no_check},
+    {"no bytes", "image 1: arch, config, source, check or bytes is NULL", no_bytes},
+    {"another name of an arch", "image 1: arch is \"a100\"", alias_of_an_arch},
+    {"a source that is no hash", "accepted: 32 hex digits each", source_not_hex},
+    {"a checksum that is none", "accepted: 32 hex digits each", check_not_hex},
+    {"a source of 31 digits", "accepted: 32 hex digits each", source_short},
+    {"a checksum of 31 digits", "accepted: 32 hex digits each", check_short},
+    {"no problem", "row 1: problem or why is NULL", no_problem},
+    {"no why", "row 1: problem or why is NULL", no_why},
+    {"the image behind the last", "image 2 is none of 2", image_count},
+    {"an image far behind", "image 4294967295 is none of 2", image_most},
+    {"bytes of no cubin", "image 1: bytes: not a cubin", not_a_cubin},
+    {"a problem that is none", "row 1", not_a_problem},
+};
+
+Test(runtime_shelf, what_no_fagen_wrote_is_refused)
+{
+    static built b;
+    const fa_bundle *list[] = {&b.bundle, NULL};
+    const item items[ROWS + 1] = {{"sm_80", 0, 16, 512, 0}, {"sm_80", 0, 16, 4096, 0}};
+    const cu_driver *d = fake_driver();
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = "";
+    o.bundles = list;
+    for (size_t i = 0; i < sizeof harms / sizeof *harms; i++) {
+        fa_context *ctx = NULL;
+        build(&b, items);
+        OK(fa_create_on(&ctx, &o, d, 0));
+        fa_destroy(ctx);
+        ctx = NULL;
+        harms[i].make(&b);
+        cr_expect_eq(fa_create_on(&ctx, &o, d, 0), FA_INVALID, "%s", harms[i].what);
+        cr_expect(!ctx && strstr(fa_last_error(), harms[i].says), "%s: %s", harms[i].what, fa_last_error());
+        fa_destroy(ctx);
+    }
+    build(&b, items); /* no rows and no images need no pointers */
+    b.bundle.row = NULL, b.bundle.image = NULL, b.bundle.rows = b.bundle.images = 0;
+    fa_context *ctx;
+    OK(fa_create_on(&ctx, &o, d, 0));
+    fa_destroy(ctx);
+}
+
+/* The numbers of a bundle: the least and the most that is taken. */
+#define IMAGE(f) offsetof(fa_bundle_image, f)
+#define STEP(f) offsetof(fa_bundle_image, step[0].f)
+static const struct {
+    const char *name;
+    size_t at;
+    int32_t least, most;
+} numbers[] = {
+    {"ptx", IMAGE(ptx), 0, 1},
+    {"score_bytes", IMAGE(score_bytes), 0, 64},
+    {"steps", IMAGE(steps), 1, 4},
+    {"threads", STEP(threads), 1, 1024},
+    {"smem", STEP(smem), 0, 1 << 20},
+    {"br", STEP(br), 0, 1 << 20},
+    {"bc", STEP(bc), 0, 1 << 20},
+    {"pack", STEP(pack), 0, 1},
+    {"per_sm", STEP(per_sm), 0, 32},
+    {"cluster", STEP(cluster), 1, 8},
+    {"counter", STEP(counter), 0, 1},
+    {"early", STEP(early), 0, 1},
+    {"maps", STEP(maps), 0, 4},
+    {"tensor", STEP(map[3].tensor), 0, 3},
+    {"cols", STEP(map[3].cols), 1, 256},
+    {"rows", STEP(map[3].rows), 1, 256},
+    {"swizzle", STEP(map[3].swizzle), 0, 0},
+    {"swizzle", STEP(map[3].swizzle), 32, 32},
+    {"swizzle", STEP(map[3].swizzle), 64, 64},
+    {"swizzle", STEP(map[3].swizzle), 128, 128},
+};
+
+static fa_status with(built *b, size_t at, int32_t v)
+{
+    const fa_bundle *list[] = {&b->bundle, NULL};
+    const item items[ROWS + 1] = {{"sm_80", 0, 16, 512, 0}};
+    fa_options o = FA_OPTIONS_INIT;
+    fa_context *ctx = NULL;
+    build(b, items);
+    for (int s = 1; s < 4; s++)
+        b->image[0].step[s] = b->image[0].step[0];
+    b->image[0].step[0].maps = 4;
+    for (int m = 0; m < 4; m++)
+        b->image[0].step[0].map[m] = (fa_bundle_map){.tensor = m, .cols = 64, .rows = 64, .swizzle = 128};
+    memcpy((char *)&b->image[0] + at, &v, sizeof v);
+    o.cache_dir = "";
+    o.bundles = list;
+    fa_status st = fa_create_on(&ctx, &o, fake_driver(), 0);
+    fa_destroy(ctx);
+    return st;
+}
+
+Test(runtime_shelf, numbers_out_of_range_are_refused)
+{
+    static built b;
+    char says[64];
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        cr_expect_eq(with(&b, numbers[i].at, numbers[i].least), FA_OK, "%s: %s", numbers[i].name, fa_last_error());
+        cr_expect_eq(with(&b, numbers[i].at, numbers[i].most), FA_OK, "%s: %s", numbers[i].name, fa_last_error());
+        for (int k = 0; k < 2; k++) {
+            int32_t v = k ? numbers[i].most + 1 : numbers[i].least - 1;
+            cr_expect_eq(with(&b, numbers[i].at, v), FA_INVALID, "%s %d", numbers[i].name, v);
+            snprintf(says, sizeof says, "%s is %d", numbers[i].name, v);
+            cr_expect(strstr(fa_last_error(), says), "%s", fa_last_error());
+        }
+    }
+}

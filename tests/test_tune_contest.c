@@ -180,6 +180,28 @@ Test(tune_contest, a_tie_goes_to_the_smaller_footprint_and_is_recorded_as_a_tie)
     }
 }
 
+/* Two that are 0.1 % apart, which is a tie, and one 2 % behind: the time that is written down lies in the interval beside it. */
+Test(tune_contest, the_interval_goes_with_the_time)
+{
+    static fa_candidate k[MANY];
+    double times[MANY];
+    for (int i = 0; i < MANY; i++)
+        times[i] = i == 4 ? 1e-3 : i == 9 ? 1.001e-3 : i == 12 ? 1.02e-3 : 2e-3;
+    for (int trial = 0; trial < 20; trial++) {
+        static const int finalists[] = { 4, 9, 12 };
+        world w = { .r = { (uint64_t)trial }, .noise = 0.0005 };
+        fa_candidate *winner;
+        cr_assert_eq(race(&w, k, times, &winner), FA_OK);
+        cr_expect_eq(k[4].seconds, k[9].seconds, "a tie");
+        cr_expect_float_eq(k[12].seconds / k[4].seconds, 1.02, 0.002);
+        for (int i = 0; i < 3; i++) {
+            const fa_candidate *e = &k[finalists[i]];
+            cr_expect(e->low > 0 && e->low <= e->seconds && e->seconds <= e->high, "trial %d, %d: %g is not in %g to %g", trial, finalists[i],
+                      e->seconds, e->low, e->high);
+        }
+    }
+}
+
 Test(tune_contest, the_guest_meets_in_all_rounds_however_slow)
 {
     for (int invited = 0; invited < 2; invited++) {

@@ -208,6 +208,14 @@ Test(tune_search, a_neighbour_that_is_not_listed_wins_and_everything_was_verifie
     cr_assert_gt(ran, (int)t.counts.timed, "the last common times are on record too");
     const fa_record *best = fa_records_best(&rs, &t.problem);
     cr_assert(fa_config_equal(&best->config, &t.winner->config));
+    for (size_t i = 0; i < t.n; i++) { /* what a record is of: the text that is rendered for its config */
+        fa_source text;
+        const fa_candidate *c = &t.candidate[i];
+        cr_assert_eq(fa_render_in(s.ctx, &t.problem, &c->config, &text), FA_OK, "%s", fa_last_error());
+        cr_assert(c->source[0] == text.hash[0] && c->source[1] == text.hash[1], "%s", name_of(c));
+        fa_source_free(&text);
+    }
+    cr_assert(best->source[0] == t.winner->source[0] && best->source[1] == t.winner->source[1]);
     cr_assert(best->warm > 0 && best->low > 0 && best->low <= best->seconds && best->high >= best->seconds);
     if (t.counts.failed)
         cr_assert_eq(of(&rs, s.w.wrong)->outcome, FA_BAD_RESULT);
@@ -393,4 +401,30 @@ Test(tune_search, hangs_and_crashes_in_children_are_outcomes)
     fa_tuning_free(&t);
     fa_lab_close(s.w.child);
     close_scene(&s);
+}
+
+static int closed;
+
+static void count_closed(fa_lab *lab)
+{
+    (void)lab;
+    closed++;
+}
+
+Test(tune_search, what_is_asked_for_in_vain)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    fa_search_options o = options(&s, 6);
+    o.strategy = "exhaustion";
+    cr_expect_eq(fa_search(&s.site, &s.p, &o, &t), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "strategy is \"exhaustion\"; accepted: ") && strstr(fa_last_error(), "halving"), "%s", fa_last_error());
+    cr_expect_eq(s.w.samples, 0);
+    close_scene(&s);
+    fa_lab lab = { .close = count_closed }, none = { .close = NULL };
+    fa_lab_close(&lab);
+    fa_lab_close(&none);
+    fa_lab_close(NULL);
+    cr_expect_eq(closed, 1);
 }

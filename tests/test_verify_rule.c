@@ -301,6 +301,8 @@ Test(verify_rule, a_seed_is_a_case_and_the_draw_is_wide)
         cr_assert_str_eq(x, y);
         const fa_problem *p = &a.problem;
         cr_assert_eq(fa_problem_normalize(&norm, p), FA_OK, "%s: %s", x, fa_last_error());
+        cr_assert(a.same_b == 1 && a.same_kv == 1 && a.same_q == 1, "%s: all heads hold their own data", x);
+        cr_assert(a.gap == 255, "%s: what is between rows is no number", x);
         cr_assert(p->b > 0 && p->sq > 0 && p->sk >= 0 && p->hq % p->hkv == 0, "%s", x);
         dtypes[p->dtype]++;
         masks[p->mask]++;
@@ -330,6 +332,31 @@ Test(verify_rule, a_seed_is_a_case_and_the_draw_is_wide)
         cr_assert_geq(layouts[i], 20, "layout %s: %d of 3000", fa_layout_name(i), layouts[i]);
     for (int i = 0; i < FA_CASE_KERNELS; i++)
         cr_assert_geq(kernels[i], 5, "kernel %d: %d of 3000", i, kernels[i]);
+}
+
+/* Of the lengths of queries, beside few keys, where no work limit shortens them: 10 % are 1, 20 % to 20, 60 % to 160, 10 % to 400. */
+Test(verify_rule, lengths_are_drawn_as_planned)
+{
+    int n = 0, kind[4] = { 0 }, edge[4] = { 0 };
+    static const int32_t edges[4] = { 2, 20, 21, 160 };
+    for (uint64_t seed = 0; seed < 40000; seed++) {
+        fa_case c;
+        fa_case_make(&c, seed);
+        int32_t s = c.problem.sq;
+        if (c.problem.d + c.problem.dv > 128 || c.problem.sk > 20 || c.problem.sk == s)
+            continue;
+        n++;
+        kind[s == 1 ? 0 : s <= 20 ? 1 : s <= 160 ? 2 : 3]++;
+        for (int i = 0; i < 4; i++)
+            edge[i] += s == edges[i];
+        cr_assert(s >= 1 && s <= 400, "seed %d: %d queries", (int)seed, s);
+    }
+    static const double share[4] = { 0.074, 0.198, 0.625, 0.103 }; /* fewer short ones: those as long as the keys are left out */
+    cr_assert_gt(n, 3000, "%d", n);
+    for (int i = 0; i < 4; i++)
+        cr_expect_float_eq((double)kind[i] / n, share[i], 0.015, "kind %d: %d of %d", i, kind[i], n);
+    for (int i = 0; i < 4; i++)
+        cr_expect_geq(edge[i], 5, "%d queries: %d of %d", edges[i], edge[i], n);
 }
 
 Test(verify_rule, cases_share_configs_by_kernel_and_configs_are_many)
