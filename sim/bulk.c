@@ -40,6 +40,7 @@ static bool fetch_row(void *arg, const sim_box_row *r)
     uint32_t row = x->c->map.box[0] * (uint32_t)x->c->map.element, base = x->c->shared;
     uint8_t line[256 * 8] = {0};
     sim_alloc *a;
+    for (uint32_t k = 0; x->c->map.fill && r->size < row && k < row; k += 2) memcpy(line + k, &(uint16_t){0x7FF7}, 2); /* OOB-NaN, per 16 bits */
     if (r->size) {
         const uint8_t *p = reach(x->c, r->global, r->size, false, &a);
         if (!p) return false;

@@ -23,8 +23,8 @@ typedef struct sim_arch {
     int threads_per_sm, blocks_per_sm;
     int l2;                              /* bytes */
     int clock_khz, memory_khz, bus_bits;
-    /* Matrix arithmetic: products per block for 16-bit inputs and tf32, fraction bits kept, smallest alignment exponent. */
-    int block16, block_tf32, fraction, floor;
+    /* Matrix arithmetic: products per block for 16-bit inputs and tf32, fraction bits kept, smallest alignment exponent, and that of f16 accumulators. */
+    int block16, block_tf32, fraction, floor, floor16;
 } sim_arch;
 const sim_arch *sim_arch_find(const char *name);
 

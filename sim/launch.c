@@ -99,6 +99,21 @@ CUresult sim_cuLibraryGetKernel(CUkernel *to, CUlibrary library, const char *nam
         if (!strcmp(lib->module->kernels[k].name, name)) return *to = (CUkernel)(void *)&lib->kernel[k], CUDA_SUCCESS;
     return sim_tell(CUDA_ERROR_NOT_FOUND, "the library has no kernel %s", name);
 }
+CUresult sim_cuLibraryGetGlobal(CUdeviceptr *to, size_t *bytes, CUlibrary library, const char *name)
+{
+    SIM_LOCKED;
+    SIM_NEED((to || bytes) && name);
+    if (!sim_live(library, H_LIBRARY)) return CUDA_ERROR_INVALID_HANDLE;
+    const sim_module *m = ((const sim_library *)(const void *)library)->module;
+    for (uint32_t k = 0; k < m->nvars; k++) {
+        const sim_variable *v = &m->vars[k];
+        if ((v->space != SP_GLOBAL && v->space != SP_CONST) || strcmp(v->name, name)) continue;
+        if (to) *to = v->address;
+        if (bytes) *bytes = v->size;
+        return CUDA_SUCCESS;
+    }
+    return sim_tell(CUDA_ERROR_NOT_FOUND, "the library has no variable %s in global or constant memory", name);
+}
 CUresult sim_cuKernelGetFunction(CUfunction *to, CUkernel kernel)
 {
     SIM_LOCKED;

@@ -129,6 +129,7 @@ typedef struct sim_variable {
     uint64_t address;    /* shared: offset from SIM_SHARED_BASE; global and const: where memory.c placed it */
     uint8_t *initial;    /* size bytes, or NULL */
     bool dynamic;        /* extern shared of no size */
+    bool passed, hidden; /* a .param variable of a call, which lives in local memory; its scope has ended */
 } sim_variable;
 
 typedef struct sim_module {

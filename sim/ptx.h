@@ -15,6 +15,7 @@ typedef struct ptx_operand {
     bool single;
     const char *name;
     int n;
+    uint32_t local;             /* O_SYMBOL: 1 + index among the variables of the function, 0 = another name */
     struct ptx_operand *elem;   /* O_VECTOR: its members; O_MEMORY: [0] the base, further ones after commas */
 } ptx_operand;
 
@@ -29,6 +30,8 @@ typedef struct ptx_insn {
     bool guard_negated;
     uint32_t line, loc;
     const char *text;
+    bool called;                /* in the body of a function that is called */
+    const char *unknown;        /* why it cannot be executed, found while it was read; NULL: decode.c will see */
 } ptx_insn;
 
 typedef struct ptx_register { const char *name; sim_type type; int number; bool hidden; } ptx_register; /* number: how many share the prefix; -1 = the name is whole; of those without a name, which of them it is */
@@ -46,11 +49,18 @@ typedef struct ptx_function {
     sim_variable *local; size_t locals, local_cap; /* .local and function-scope .shared */
 } ptx_function;
 
+typedef struct ptx_device { const char *name, *at; uint32_t line; } ptx_device; /* a function with a body; at: behind .func */
+enum { PTX_CALLS = 16 };
+
 typedef struct ptx_parser {
     sim_module *module, *scratch; /* scratch: gone when the module is loaded */
     const char *at, *end;
     uint32_t line;
     int nested; /* operands in operands */
+    ptx_device *device; size_t devices, device_cap;
+    const char *calling[PTX_CALLS], *leave, *refused; /* the functions being called; the label of the innermost one's end; why it cannot be called */
+    int depth;
+    uint32_t calls; /* expanded so far */
     uint64_t (*place)(void *, const sim_variable *);
     void *place_arg;
     char *error;
@@ -64,9 +74,19 @@ void *sim_ptx_keep(ptx_parser *p, size_t n);                                    
 void *sim_ptx_grow(ptx_parser *p, void *array, size_t *cap, size_t n, size_t size); /* room for one more than n */
 void *sim_ptx_grow_kept(ptx_parser *p, void *array, size_t *cap, size_t n, size_t size);
 char *sim_ptx_copy(ptx_parser *p, const char *s, size_t n);
-const sim_variable *sim_ptx_variable(ptx_parser *p, ptx_function *f, const char *name);
+const sim_variable *sim_ptx_variable(const ptx_parser *p, const char *name); /* of the module */
 int sim_ptx_param(const ptx_function *f, const char *name);
 int sim_ptx_label(const ptx_function *f, const char *name, uint32_t from); /* as seen by instruction `from` */
+
+/* ptx_parse.c, for ptx_call.c: a type; what follows .param; a body in braces; a variable of the function, and room for it. */
+sim_type sim_ptx_type(ptx_parser *p);
+sim_variable sim_ptx_declaration(ptx_parser *p, sim_space space);
+void sim_ptx_body(ptx_parser *p, ptx_function *f);
+uint32_t sim_ptx_local(ptx_parser *p, ptx_function *f, sim_variable v); /* 1 + its index */
+sim_variable sim_ptx_room(ptx_function *f, sim_variable v);             /* in the local memory of a thread */
+/* ptx_call.c */
+void sim_call_scan(ptx_parser *p);                                               /* before the text is read */
+void sim_call(ptx_parser *p, ptx_function *f, ptx_insn call, const char *start); /* behind its opcode */
 
 /* decode.c: raw instructions to sim_insn, whose arguments are still registers (see flow.c). */
 void sim_decode(ptx_parser *p, ptx_function *f);

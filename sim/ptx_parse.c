@@ -155,7 +155,7 @@ static void instruction(ptx_parser *p, ptx_function *f, uint32_t at_loc)
 {
     f->insn = sim_ptx_grow(p, f->insn, &f->insn_cap, f->insns, sizeof *f->insn);
     ptx_insn *i = &f->insn[f->insns];
-    *i = (ptx_insn){.guard = -1, .line = p->line, .loc = at_loc};
+    *i = (ptx_insn){.guard = -1, .line = p->line, .loc = at_loc, .called = p->leave != NULL};
     const char *start = p->at;
     if (sim_text_take(p, '@')) {
         i->guard_negated = sim_text_take(p, '!');
@@ -171,30 +171,19 @@ static void instruction(ptx_parser *p, ptx_function *f, uint32_t at_loc)
         i->word[i->words++] = s;
     }
     i->used = 1;
+    if (!strcmp(i->word[0], "call")) {
+        sim_call(p, f, *i, start);
+        return;
+    }
+    if (p->leave && !strcmp(i->word[0], "ret")) i->word[0] = "bra", i->op[i->ops++] = (ptx_operand){.kind = O_SYMBOL, .reg = -1, .pair = -1, .name = p->leave};
     while (sim_text_peek(p) && sim_text_peek(p) != ';') {
         if (i->ops == PTX_OPERANDS) sim_ptx_fail(p, i->line, "too many operands");
-        if (sim_text_peek(p) == '(') sim_ptx_fail(p, i->line, "calls are not simulated; mark the function __forceinline__: %.*s", (int)(p->at - start), start);
         sim_text_operand(p, f, &i->op[i->ops++]);
         if (!sim_text_take(p, ',') && sim_text_peek(p) != ';') sim_ptx_fail(p, i->line, "expected ',' or ';' before \"%.20s\"", p->at);
     }
-    char *text = sim_ptx_copy(p, start, (size_t)(p->at - start)), *to = text;
-    for (const char *s = text; *s; s++) if (!isspace((unsigned char)*s) || (to > text && to[-1] != ' ')) *to++ = isspace((unsigned char)*s) ? ' ' : *s;
-    *to = 0;
-    i->text = text;
+    i->text = sim_text_squeeze(p, start);
     sim_text_need(p, ';');
     f->insns++;
-}
-
-static void skip_braces(ptx_parser *p)
-{
-    sim_text_need(p, '{');
-    for (int depth = 1; depth;) {
-        char c = sim_text_peek(p);
-        if (!c) sim_ptx_fail(p, p->line, "a '{' is not closed");
-        if (c == '"') { sim_text_string(p); continue; }
-        depth += (c == '{') - (c == '}');
-        p->at++;
-    }
 }
 
 static void place_shared(ptx_parser *p, ptx_function *f)
@@ -231,7 +220,7 @@ static void place_shared(ptx_parser *p, ptx_function *f)
 
 static void body(ptx_parser *p, ptx_function *f)
 {
-    struct { size_t regs, labels; uint32_t insn; } scope[64];
+    struct { size_t regs, labels, locals; uint32_t insn; } scope[64];
     int depth = 0;
     uint32_t at_loc = 0;
     sim_text_need(p, '{');
@@ -240,13 +229,14 @@ static void body(ptx_parser *p, ptx_function *f)
         if (!c) sim_ptx_fail(p, p->line, "the body of %s is not closed", f->program->name);
         if (c == '{') {
             if (depth == 64) sim_ptx_fail(p, p->line, "scopes are nested too deeply");
-            scope[depth].regs = f->regs, scope[depth].labels = f->labels, scope[depth].insn = (uint32_t)f->insns;
+            scope[depth].regs = f->regs, scope[depth].labels = f->labels, scope[depth].locals = f->locals, scope[depth].insn = (uint32_t)f->insns;
             depth++;
             p->at++;
         } else if (c == '}') {
             p->at++;
             if (!depth--) break;
             for (size_t k = scope[depth].regs; k < f->regs; k++) if (f->reg[k].name) f->reg[k].hidden = true;
+            for (size_t k = scope[depth].locals; k < f->locals; k++) f->local[k].hidden = true;
             for (size_t k = scope[depth].labels; k < f->labels; k++) {
                 ptx_label *l = &f->label[k];
                 if (l->last == UINT32_MAX) l->first = scope[depth].insn, l->last = (uint32_t)f->insns;
@@ -263,18 +253,18 @@ static void body(ptx_parser *p, ptx_function *f)
             else if (!strcmp(s, "local") || !strcmp(s, "shared")) {
                 sim_variable v = variable(p, *s == 'l' ? SP_LOCAL : SP_SHARED);
                 sim_text_need(p, ';');
-                if (v.space == SP_LOCAL) {
-                    uint32_t a = (f->program->local_bytes + v.align - 1) & ~(v.align - 1);
-                    v.address = a;
-                    f->program->local_bytes = a + v.size;
-                }
-                f->local = sim_ptx_grow(p, f->local, &f->local_cap, f->locals, sizeof *f->local);
-                f->local[f->locals++] = v;
-            } else if (!strcmp(s, "global") || !strcmp(s, "const")) {
-                add_variable(p, variable(p, *s == 'g' ? SP_GLOBAL : SP_CONST));
+                if (v.space == SP_SHARED && p->leave) p->refused = "a function that declares shared memory is not called in the simulator: %s";
+                sim_ptx_local(p, f, v.space == SP_LOCAL ? sim_ptx_room(f, v) : v);
+            } else if (!strcmp(s, "param")) { /* of a call */
+                sim_variable v = variable(p, SP_LOCAL);
+                v.passed = true;
+                sim_ptx_local(p, f, sim_ptx_room(f, v));
                 sim_text_need(p, ';');
-            } else if (!strcmp(s, "param")) {
-                sim_ptx_fail(p, line, "calls are not simulated; mark the called function __forceinline__");
+            } else if (!strcmp(s, "global") || !strcmp(s, "const")) {
+                sim_variable v = variable(p, *s == 'g' ? SP_GLOBAL : SP_CONST);
+                if (p->leave) p->refused = "a function that declares global memory is not called in the simulator: %s";
+                else add_variable(p, v);
+                sim_text_need(p, ';');
             } else {
                 sim_ptx_fail(p, line, "unknown directive .%s", s);
             }
@@ -285,6 +275,11 @@ static void body(ptx_parser *p, ptx_function *f)
                 char *s = sim_text_name(p, false);
                 if (sim_text_peek(p) == ':') {
                     p->at++;
+                    if (sim_text_word(p, ".callprototype") || sim_text_word(p, ".calltargets")) { /* of calls through a register */
+                        while (sim_text_peek(p) && *p->at != ';') p->at++;
+                        sim_text_need(p, ';');
+                        continue;
+                    }
                     f->label = sim_ptx_grow(p, f->label, &f->label_cap, f->labels, sizeof *f->label);
                     f->label[f->labels] = (ptx_label){.name = s, .at = (uint32_t)f->insns, .last = UINT32_MAX};
                     if (sim_text_word(p, ".branchtargets")) {
@@ -304,17 +299,33 @@ static void body(ptx_parser *p, ptx_function *f)
     }
 }
 
+sim_type sim_ptx_type(ptx_parser *p) { return type(p); }
+sim_variable sim_ptx_declaration(ptx_parser *p, sim_space space) { return variable(p, space); }
+void sim_ptx_body(ptx_parser *p, ptx_function *f) { body(p, f); }
+sim_variable sim_ptx_room(ptx_function *f, sim_variable v)
+{
+    v.address = (f->program->local_bytes + v.align - 1) & ~(v.align - 1);
+    f->program->local_bytes = (uint32_t)v.address + v.size;
+    return v;
+}
+uint32_t sim_ptx_local(ptx_parser *p, ptx_function *f, sim_variable v)
+{
+    f->local = sim_ptx_grow(p, f->local, &f->local_cap, f->locals, sizeof *f->local);
+    f->local[f->locals++] = v;
+    return (uint32_t)f->locals;
+}
+
 static void function(ptx_parser *p, bool entry)
 {
     ptx_function f = {0};
     sim_program prog = {.module = p->module, .max_threads = 1024};
     f.program = &prog;
-    if (!entry) { /* (return) name (parameters): skipped; a kernel that calls it is refused */
+    if (!entry) { /* (return) name (parameters): read where it is called */
         while (sim_text_peek(p) && sim_text_peek(p) != '{' && sim_text_peek(p) != ';') {
             if (*p->at == '"') sim_text_string(p);
             else p->at++;
         }
-        if (sim_text_peek(p) == '{') skip_braces(p);
+        if (sim_text_peek(p) == '{') sim_text_braces(p);
         else sim_text_need(p, ';');
         return;
     }
@@ -407,7 +418,7 @@ static void module(ptx_parser *p)
         } else if (!strcmp(s, "section")) {
             sim_text_take(p, '.');
             sim_text_name(p, true);
-            skip_braces(p);
+            sim_text_braces(p);
         } else if (!strcmp(s, "pragma")) sim_text_string(p), sim_text_need(p, ';');
         else if (!strcmp(s, "alias")) {
             while (sim_text_peek(p) && sim_text_peek(p) != ';') p->at++;
@@ -437,6 +448,7 @@ sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *,
         sim_module_free(p.scratch);
         return NULL;
     }
+    if (memmem(ptx, n, ".func", 5)) sim_call_scan(&p);
     module(&p);
     uselocale(callers);
     freelocale(plain);

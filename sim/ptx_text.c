@@ -66,6 +66,25 @@ char *sim_text_string(ptx_parser *p)
     return sim_ptx_copy(p, s, (size_t)(p->at++ - s));
 }
 
+void sim_text_braces(ptx_parser *p)
+{
+    sim_text_need(p, '{');
+    for (int depth = 1; depth;) {
+        char c = sim_text_peek(p);
+        if (!c) sim_ptx_fail(p, p->line, "a '{' is not closed");
+        if (c == '"') { sim_text_string(p); continue; }
+        depth += (c == '{') - (c == '}');
+        p->at++;
+    }
+}
+char *sim_text_squeeze(ptx_parser *p, const char *start)
+{
+    char *text = sim_ptx_copy(p, start, (size_t)(p->at - start)), *to = text;
+    for (const char *s = text; *s; s++) if (!isspace((unsigned char)*s) || (to > text && to[-1] != ' ')) *to++ = isspace((unsigned char)*s) ? ' ' : *s;
+    *to = 0;
+    return text;
+}
+
 /* A number: decimal, 0x, 0, 0b, with an optional U; 0f and 0d float bits; a decimal point or exponent makes a double. */
 void sim_text_number(ptx_parser *p, ptx_operand *o)
 {
@@ -117,9 +136,8 @@ int sim_text_find_register(const ptx_function *f, const char *s)
     return -1;
 }
 
-const sim_variable *sim_ptx_variable(ptx_parser *p, ptx_function *f, const char *s)
+const sim_variable *sim_ptx_variable(const ptx_parser *p, const char *s)
 {
-    for (size_t i = f ? f->locals : 0; i-- > 0;) if (!strcmp(f->local[i].name, s)) return &f->local[i];
     for (uint32_t i = p->module->nvars; i-- > 0;) if (!strcmp(p->module->vars[i].name, s)) return &p->module->vars[i];
     return NULL;
 }
@@ -199,6 +217,7 @@ static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o)
             o->kind = O_SPECIAL;
         } else {
             o->kind = O_SYMBOL;
+            for (size_t k = f ? f->locals : 0; k-- > 0 && !o->local;) if (!f->local[k].hidden && !strcmp(f->local[k].name, s)) o->local = (uint32_t)k + 1;
         }
         o->name = s;
         if (!strcmp(s, "WARP_SZ")) o->kind = O_IMM, o->imm = 32;

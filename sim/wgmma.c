@@ -6,6 +6,7 @@
  * So a register in flight is bound to a product and an element of it; a mov binds its destination as well, a product that
  * accumulates onto such registers takes over from the earlier one, and the wait delivers to whatever is still bound. */
 #include "wgmma.h"
+#include "alu.h"
 #include "descriptor.h"
 #include "group.h"
 #include "mma.h"
@@ -43,6 +44,7 @@ typedef struct sim_pipeline {
     uint32_t fences;
 } pipeline;
 
+static uint32_t registers_of(const sim_insn *i) { return i->count * (i->type2 == T_F16 ? 2u : 4u); } /* accumulators of a thread; two of f16 share one */
 static const char *name_of(const sim_warp *w, uint16_t held) { return w->block->program->held_names[held - 1]; }
 static sim_vec *value_at(product *p, uint32_t k) { return (sim_vec *)(void *)((uint8_t *)p->value + (size_t)k * 128); }
 
@@ -149,7 +151,7 @@ static bool registers_fit(sim_warp *w, const sim_insn *i, bool scale)
             sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s becomes an accumulator, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a]));
             return false;
         }
-        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count)))) {
+        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count || op_of(p, h->op)->insn->type2 != i->type2)))) {
             const product *o = op_of(p, h->op ? h->op : other);
             sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s: the accumulator overlaps that of the wgmma in flight at PTX line %u, but is not the same: wgmma.wait_group is missing before it",
                       name_of(w, t[a]), o->insn->line);
@@ -198,12 +200,33 @@ static bool chunk_end(sim_warp *w, const sim_insn *i, uint32_t address)
 
 static const uint8_t *chunk(const sim_block *b, const sim_matrix *m, uint32_t x, uint32_t y) { return b->shared + (sim_matrix_chunk(m, x, y) - SIM_SHARED_BASE); }
 
+static void load_tf32(const sim_warp *w, const product *o, sim_product *p) /* K-major only: a row of 8 is two chunks */
+{
+    const sim_block *b = w->block;
+    uint32_t minus_a = o->insn->sub & WGMMA_MINUS_A ? 0x80000000u : 0, minus_b = o->insn->sub & WGMMA_MINUS_B ? 0x80000000u : 0, e[4];
+    for (int r = 0; r < 4 && !o->a_shared; r++)
+        for (int l = 0; l < 32; l++) p->a32[(l >> 2) + 8 * (r & 1)][(l & 3) + 4 * (r >> 1)] = o->reg[r].u[l] ^ minus_a;
+    for (uint32_t side = o->a_shared ? 0 : 1; side < 2; side++)
+        for (uint32_t x = 0; x < (side ? p->n : 16); x++)
+            for (uint32_t y = 0; y < 2; y++) {
+                memcpy(e, side ? chunk(b, &o->b, x, y) : chunk(b, &o->a, w->index % 4 * 16 + x, y), 16);
+                for (uint32_t k = 0; k < 4; k++) {
+                    if (side) p->b32[4 * y + k][x] = e[k] ^ minus_b;
+                    else p->a32[x][4 * y + k] = e[k] ^ minus_a;
+                }
+            }
+}
+
 static void load(const sim_warp *w, const product *o, sim_product *p)
 {
     const sim_block *b = w->block;
     const sim_insn *i = o->insn;
     uint32_t row = w->index % 4 * 16;
-    p->type = (sim_type)i->type, p->n = i->count * 8u;
+    p->type = (sim_type)i->type, p->n = i->count * 8u, p->half = i->type2 == T_F16;
+    if (p->type == T_TF32) {
+        load_tf32(w, o, p);
+        return;
+    }
     uint16_t e[8];
     for (int r = 0; r < 4 && !o->a_shared; r++)
         for (int l = 0; l < 32; l++)
@@ -237,13 +260,18 @@ static uint32_t *element(sim_product *p, uint32_t k, uint32_t l) { return &p->c[
 static void compute(sim_warp *w, const product *o, sim_vec *const *from, sim_vec *const *to)
 {
     static _Thread_local sim_product p;
-    uint32_t regs = o->insn->count * 4u;
+    uint32_t regs = registers_of(o->insn);
     load(w, o, &p);
     for (uint32_t k = 0; k < regs; k++)
-        for (uint32_t l = 0; l < 32; l++) *element(&p, k, l) = o->scale ? from[k]->u[l] : 0;
+        for (uint32_t l = 0; l < 32; l++) {
+            uint32_t v = o->scale ? from[k]->u[l] : 0;
+            if (!p.half) *element(&p, k, l) = v;
+            else for (uint32_t h = 0; h < 2; h++) *element(&p, 2 * k + h, l) = sim_bits(sim_half_float((uint16_t)(v >> 16 * h)));
+        }
     sim_product_run(&p, w->block->launch->arch);
     for (uint32_t k = 0; k < regs; k++)
-        for (uint32_t l = 0; l < 32; l++) to[k]->u[l] = *element(&p, k, l);
+        for (uint32_t l = 0; l < 32; l++)
+            to[k]->u[l] = p.half ? sim_float_half(sim_f32(*element(&p, 2 * k, l))) | (uint32_t)sim_float_half(sim_f32(*element(&p, 2 * k + 1, l))) << 16 : *element(&p, k, l);
 }
 
 /* ---- the queue ---- */
@@ -271,14 +299,14 @@ static void retire(sim_warp *w)
 {
     pipeline *p = w->pipeline;
     product *o = &p->op[0];
-    uint32_t number = p->first, regs = o->insn->count * 4u;
+    uint32_t number = p->first, regs = registers_of(o->insn);
     bool lazy = w->block->lazy;
     if (lazy) {
         sim_vec *at[MOST];
         for (uint32_t k = 0; k < regs; k++) at[k] = value_at(o, k);
         compute(w, o, at, at);
         for (uint32_t x = 1; x < p->ops; x++)
-            for (uint32_t k = 0; k < p->op[x].insn->count * 4u; k++) {
+            for (uint32_t k = 0; k < registers_of(p->op[x].insn); k++) {
                 source *s = &p->op[x].from[k];
                 if (s->op == number) memcpy(value_at(&p->op[x], k), value_at(o, s->at), 128), s->op = 0;
             }
@@ -312,7 +340,7 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     pipeline *p = w->pipeline;
     sim_block *b = w->block;
-    uint32_t regs = i->count * 4u;
+    uint32_t regs = registers_of(i);
     int d = i->defs, shared = i->sub & WGMMA_SHARED_A ? 1 : 0;
     uint64_t da = 0, db;
     if (!sim_group_converged(w, i, m)) return STEP_FAULT;
