@@ -210,8 +210,9 @@ void sim_counters_add(const sim_counters *c)
 
 CUresult sim_launch_node(const sim_node *n)
 {
-    sim_launch *l = calloc(1, sizeof *l);
+    sim_launch *l = calloc(1, sizeof *l + SIM_DETAIL);
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
+    l->report = (char *)(l + 1);
     l->program = n->kernel->program, l->arch = n->device->arch;
     l->memory = &n->device->memory, l->variables = &sim_the.variables;
     for (int k = 0; k < 3; k++) l->grid[k] = n->grid[k], l->block[k] = n->block[k], l->cluster[k] = n->cluster[k];

@@ -171,7 +171,7 @@ sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
     int mantissa = i->type == T_BF16 ? 7 : 10, exponent = i->type == T_F16 ? 5 : 8;
     bool half = i->type2 == T_F16;
     int first = i->defs; /* A; two f16 accumulators share a register */
-    if (m != SIM_ALL) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m);
+    if (m != SIM_ALL) return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m);
     if (!tf && !half && k == 16 && ordinary(w, i)) return STEP_NEXT;
     tile t;
     t.bits = mantissa, t.special = false;

@@ -83,8 +83,8 @@ bool sim_tensor_map_read(sim_warp *w, const sim_insn *i, int lane, uint64_t addr
     sim_space s = sim_space_of(SP_GENERIC, &at);
     CUtensorMap raw;
     if (s != SP_PARAM && s != SP_GLOBAL)
-        return sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "a tensor map is neither among the parameters nor in global or constant memory"), false;
-    if (address & 63) return sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned tensor map: address 0x%llx is no multiple of 64", (unsigned long long)address), false;
+        return sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "a tensor map is neither among the parameters nor in global or constant memory"), false;
+    if (address & 63) return sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned tensor map: address 0x%llx is no multiple of 64", (unsigned long long)address), false;
     for (uint32_t k = 0; k < sizeof raw; k += 16) {
         if (s == SP_GLOBAL) { /* fetching a descriptor is no traffic of a tensor: it is not counted */
             sim_alloc *a;
@@ -95,7 +95,7 @@ bool sim_tensor_map_read(sim_warp *w, const sim_insn *i, int lane, uint64_t addr
     }
     memcpy(to, &raw, sizeof *to);
     if (to->magic != magic || to->checksum != checksum(to)) {
-        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "no tensor map of this driver is at %s 0x%llx: its 128 bytes are %s", s == SP_PARAM ? "parameter offset" : "address", (unsigned long long)at,
+        sim_fault(w, i, lane, SIM_CHECK_TENSOR_MAP, "no tensor map of this driver is at %s 0x%llx: its 128 bytes are %s", s == SP_PARAM ? "parameter offset" : "address", (unsigned long long)at,
                   to->magic == magic ? "damaged" : "something else");
         return false;
     }
