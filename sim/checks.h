@@ -70,7 +70,7 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(TRAP, "trap", ERROR, 1, LAUNCH_FAILED, "the kernel executed `trap`")                                                            \
     X(DEADLOCK, "deadlock", ERROR, 1, LAUNCH_TIMEOUT, "no warp of a block, or of a cluster's blocks, can go on")                      \
     X(HANG, "hang", ERROR, 1, LAUNCH_TIMEOUT, "the launch has run more instructions than `max_steps` or longer than `max_seconds`")   \
-    X(UNSUPPORTED, "unsupported", ERROR, 1, LAUNCH_FAILED, "right on a GPU perhaps, but not simulated")                               \
+    X(UNSUPPORTED, "unsupported", ERROR, 1, NOT_SUPPORTED, "right on a GPU perhaps, but not simulated")                               \
     X(HOST_MEMORY, "host-memory", ERROR, 1, OUT_OF_MEMORY, "the simulator itself found no memory")
 
 typedef enum sim_check {

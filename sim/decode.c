@@ -94,7 +94,11 @@ int32_t sim_dec_constant(dec *d, uint64_t v, bool wide)
 {
     ptx_function *f = d->f;
     if (!wide) v &= 0xFFFFFFFF;
-    for (size_t k = 0; k < f->constants; k++) if (f->constant[k].value == v && f->constant[k].wide == wide) return ~(int32_t)k;
+    const ptx_name *known = sim_names_find(&f->constant_values, &v, sizeof v, wide);
+    if (known) return ~(int32_t)known->value;
+    uint64_t *key = sim_ptx_alloc(d->p, sizeof *key);
+    *key = v;
+    sim_names_add(d->p, &f->constant_values, key, sizeof *key, wide, (uint32_t)f->constants);
     f->constant = sim_ptx_grow(d->p, f->constant, &f->constant_cap, f->constants, sizeof *f->constant);
     f->constant[f->constants].value = v, f->constant[f->constants].wide = wide;
     return ~(int32_t)f->constants++;
@@ -138,7 +142,7 @@ int32_t sim_dec_use(dec *d, const ptx_operand *o, char cls, sim_type t)
         int s = special(d, o->name, false);
         if (!f->special[s]) {
             f->reg = sim_ptx_grow(d->p, f->reg, &f->reg_cap, f->regs, sizeof *f->reg);
-            f->reg[f->regs] = (ptx_register){o->name, T_B32, -1, true};
+            f->reg[f->regs] = (ptx_register){o->name, T_B32, -1};
             f->special[s] = (int)f->regs++;
         }
         if (cls != 'w') sim_dec_fail(d, "a special register is 32 bits wide");

@@ -88,6 +88,7 @@ bool sim_decode_registers(dec *d)
     uint64_t n = constant(d, 0, "the number of registers must be a constant");
     if (n < 24 || n > 256 || n % 8) sim_dec_fail(d, "the number of registers must be a multiple of 8 from 24 to 256");
     d->o->imm = (int64_t)n;
+    d->f->program->resizes = true;
     d->o->run = sim_run_registers, d->o->cls = C_CONTROL, d->o->sub = take ? REGISTERS_INC : REGISTERS_DEC;
     return true;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_LOCAL = 512 * 1024 }; /* bytes of a thread */
+
 static uint64_t place(void *arg, const sim_variable *v)
 {
     sim_library *lib = arg;
@@ -238,6 +240,10 @@ static CUresult refuse(const sim_kernel *k, const sim_device *d, const sim_node 
     }
     if (n->block[0] > 1024 || n->block[1] > 1024 || n->block[2] > 64 || threads > 1024 || threads > (uint64_t)p->max_threads)
         return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s: %llu threads per block, at most %d", p->name, (unsigned long long)threads, p->max_threads);
+    if (p->resizes && threads * p->registers > 65536)
+        return sim_tell(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s: %llu threads of %u registers, more than the 65536 of a multiprocessor", p->name, (unsigned long long)threads, p->registers);
+    if (p->local_bytes > MOST_LOCAL)
+        return sim_tell(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s: %u bytes of local memory per thread, at most %d", p->name, p->local_bytes, MOST_LOCAL);
     if (n->dynamic > (uint32_t)k->max_dynamic[d->ordinal] || n->dynamic > INT32_MAX)
         return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u bytes of dynamic shared memory, but only %d are allowed (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)", p->name, n->dynamic, k->max_dynamic[d->ordinal]);
     return CUDA_SUCCESS;

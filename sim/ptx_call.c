@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CODE = 1 << 19, MOST_FORMALS = 64 }; /* instructions of a kernel; parameters of one function */
+enum { MOST_CODE = 1 << 19, MOST_CALLS = 1 << 16, MOST_FORMALS = 64 }; /* instructions of a kernel; calls of a module; parameters of one function */
 
 typedef struct formal { const char *name; int reg; sim_variable v; uint32_t local; } formal; /* reg -1: a .param; local: 1 + where it lives */
 
@@ -29,6 +29,7 @@ void sim_call_scan(ptx_parser *p)
             }
             if (c != '{' || !d.name) continue;
             p->device = sim_ptx_grow(p, p->device, &p->device_cap, p->devices, sizeof d);
+            sim_names_add(p, &p->device_names, d.name, strlen(d.name), 0, (uint32_t)p->devices);
             p->device[p->devices++] = d;
         }
     }
@@ -37,15 +38,15 @@ void sim_call_scan(ptx_parser *p)
 
 static const ptx_device *device(const ptx_parser *p, const char *name)
 {
-    for (size_t k = 0; k < p->devices; k++) if (!strcmp(p->device[k].name, name)) return &p->device[k];
-    return NULL;
+    const ptx_name *e = sim_names_find(&p->device_names, name, strlen(name), 0);
+    return e ? &p->device[e->value] : NULL;
 }
 
 static ptx_insn *emit(ptx_parser *p, ptx_function *f, const ptx_insn *call, const char *op, const char *word, const char *type)
 {
     f->insn = sim_ptx_grow(p, f->insn, &f->insn_cap, f->insns, sizeof *f->insn);
     ptx_insn *i = &f->insn[f->insns++];
-    *i = (ptx_insn){.guard = -1, .line = call->line, .loc = call->loc, .text = call->text, .used = 1};
+    *i = (ptx_insn){.guard = -1, .line = call->line, .loc = call->loc, .text = call->text, .scope = f->scope, .used = 1};
     const char *words[] = {op, word, type};
     for (int k = 0; k < 3; k++) if (words[k]) i->word[i->words++] = words[k];
     return i;
@@ -53,7 +54,8 @@ static ptx_insn *emit(ptx_parser *p, ptx_function *f, const ptx_insn *call, cons
 static void put_label(ptx_parser *p, ptx_function *f, const char *name)
 {
     f->label = sim_ptx_grow(p, f->label, &f->label_cap, f->labels, sizeof *f->label);
-    f->label[f->labels++] = (ptx_label){.name = name, .at = (uint32_t)f->insns, .first = 0, .last = UINT32_MAX - 1};
+    sim_ptx_name_label(p, f, name, 0, (uint32_t)f->labels);
+    f->label[f->labels++] = (ptx_label){.name = name, .at = (uint32_t)f->insns};
 }
 static ptx_operand name_of(const char *name) { return (ptx_operand){.kind = O_SYMBOL, .reg = -1, .pair = -1, .name = name}; }
 
@@ -92,7 +94,8 @@ static int formals(ptx_parser *p, ptx_function *f, formal *to)
             f->reg = sim_ptx_grow(p, f->reg, &f->reg_cap, f->regs, sizeof *f->reg);
             sim_type t = sim_ptx_type(p);
             x->name = sim_text_name(p, false), x->reg = (int)f->regs;
-            f->reg[f->regs++] = (ptx_register){x->name, t, -1, false};
+            f->reg[f->regs++] = (ptx_register){x->name, t, -1};
+            sim_ptx_declare(p, f, (uint32_t)f->regs - 1);
         } else {
             if (!sim_text_word(p, ".param")) sim_ptx_fail(p, p->line, "expected .param or .reg");
             x->v = sim_ptx_declaration(p, SP_LOCAL), x->name = x->v.name;
@@ -129,13 +132,13 @@ static const char *bind(ptx_parser *p, ptx_function *f, formal *x, const ptx_ope
     if (o->kind == O_SYMBOL && o->local && f->local[o->local - 1].passed) {
         sim_variable v = f->local[o->local - 1];
         if (v.size < x->v.size) return "the arguments of this call of %s do not fit";
-        v.name = (char *)(uintptr_t)x->name, v.hidden = false;
+        v.name = (char *)(uintptr_t)x->name;
         x->local = sim_ptx_local(p, f, v);
         return NULL;
     }
     if (!is_value(o) || !bits(x->v.size)) return "the arguments of this call of %s do not fit";
     x->v.passed = true;
-    x->local = sim_ptx_local(p, f, sim_ptx_room(f, x->v));
+    x->local = sim_ptx_local(p, f, sim_ptx_room(p, f, x->v));
     return NULL;
 }
 
@@ -144,7 +147,8 @@ static const char *bind(ptx_parser *p, ptx_function *f, formal *x, const ptx_ope
 static const char *expand(ptx_parser *p, ptx_function *f, const ptx_insn *call, const ptx_device *d, const ptx_operand *ret, int rets, const ptx_operand *arg, int args)
 {
     formal *out = sim_ptx_alloc(p, 2 * MOST_FORMALS * sizeof *out), *in = out + MOST_FORMALS;
-    size_t insns = f->insns, regs = f->regs, labels = f->labels, locals = f->locals;
+    size_t insns = f->insns, labels = f->labels, label_names = f->label_names.entries;
+    ptx_scope around = sim_scope_open(p, f);
     const char *why = NULL, *leave = p->leave;
     char *end = sim_ptx_alloc(p, 64), *past = sim_ptx_alloc(p, 64);
     snprintf(end, 64, "(return of call %u)", ++p->calls);
@@ -175,13 +179,11 @@ static const char *expand(ptx_parser *p, ptx_function *f, const ptx_insn *call, 
         p->depth--, p->leave = leave;
         why = p->refused;
     }
-    for (size_t k = regs; k < f->regs; k++) if (f->reg[k].name) f->reg[k].hidden = true;
-    for (size_t k = locals; k < f->locals; k++) f->local[k].hidden = true;
-    for (size_t k = labels; k < f->labels; k++) {
-        ptx_label *l = &f->label[k];
-        if (l->last == UINT32_MAX) l->first = (uint32_t)insns, l->last = (uint32_t)f->insns;
+    sim_scope_close(f, around);
+    if (why) {
+        sim_names_cut(&f->label_names, label_names);
+        return f->insns = insns, f->labels = labels, why;
     }
-    if (why) return f->insns = insns, f->labels = labels, why;
     put_label(p, f, end);
     for (int k = 0; k < outs; k++) {
         ptx_operand reg = {.kind = O_REG, .reg = out[k].reg, .pair = -1};
@@ -209,7 +211,7 @@ void sim_call(ptx_parser *p, ptx_function *f, ptx_insn call, const char *start)
     const ptx_device *d = device(p, name);
     if (sim_text_find_register(f, name) >= 0) why = "calls through a register are not simulated: %s";
     else if (!d) why = "calls of a function without a body are not simulated: %s";
-    else if (p->depth == PTX_CALLS || f->insns > MOST_CODE) why = "calls are nested too deeply, or more than half a million instructions long, at %s";
+    else if (p->depth == PTX_CALLS || f->insns > MOST_CODE || p->calls > MOST_CALLS) why = "calls are nested too deeply, too many, or more than half a million instructions long, at %s";
     for (int k = 0; k < p->depth && !why; k++) if (!strcmp(p->calling[k], name)) why = "recursive calls are not simulated: %s";
     if (!why) {
         const char *at = p->at;

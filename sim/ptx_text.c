@@ -119,44 +119,6 @@ void sim_text_number(ptx_parser *p, ptx_operand *o)
     p->at = e;
 }
 
-/* ---- names ---- */
-
-int sim_text_find_register(const ptx_function *f, const char *s)
-{
-    size_t n = strlen(s), digits = n;
-    while (digits && isdigit((unsigned char)s[digits - 1])) digits--;
-    long number_of = digits < n && n - digits < 9 ? strtol(s + digits, NULL, 10) : -1;
-    for (size_t i = f->regs; i-- > 0;) {
-        const ptx_register *r = &f->reg[i];
-        if (!r->name) i -= (size_t)(r->number > 0 ? r->number - 1 : 0); /* the next is the one with the name */
-        if (!r->name || r->hidden) continue;
-        if (r->number < 0 ? !strcmp(r->name, s) : (number_of >= 0 && number_of < r->number && strlen(r->name) == digits && !memcmp(r->name, s, digits)))
-            return (int)i + (r->number < 0 ? 0 : (int)number_of);
-    }
-    return -1;
-}
-
-const sim_variable *sim_ptx_variable(const ptx_parser *p, const char *s)
-{
-    for (uint32_t i = p->module->nvars; i-- > 0;) if (!strcmp(p->module->vars[i].name, s)) return &p->module->vars[i];
-    return NULL;
-}
-int sim_ptx_param(const ptx_function *f, const char *s)
-{
-    for (size_t i = 0; i < f->param_names; i++) if (!strcmp(f->param_name[i], s)) return (int)i;
-    return -1;
-}
-int sim_ptx_label(const ptx_function *f, const char *s, uint32_t from)
-{
-    int best = -1;
-    for (size_t i = 0; i < f->labels; i++) {
-        const ptx_label *l = &f->label[i];
-        if (strcmp(l->name, s) || from < l->first || from > l->last) continue;
-        if (best < 0 || l->last - l->first < f->label[best].last - f->label[best].first) best = (int)i;
-    }
-    return best;
-}
-
 /* ---- operands ---- */
 
 #define NESTED 8 /* [{%r1, %r2}] and !%p are two deep */
@@ -217,7 +179,7 @@ static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o)
             o->kind = O_SPECIAL;
         } else {
             o->kind = O_SYMBOL;
-            for (size_t k = f ? f->locals : 0; k-- > 0 && !o->local;) if (!f->local[k].hidden && !strcmp(f->local[k].name, s)) o->local = (uint32_t)k + 1;
+            if (f && !(o->local = sim_ptx_find_local(f, s))) sim_ptx_use(p, f, s);
         }
         o->name = s;
         if (!strcmp(s, "WARP_SZ")) o->kind = O_IMM, o->imm = 32;

@@ -86,7 +86,7 @@ sim_step sim_run_trap(sim_warp *w, const sim_insn *i, uint32_t m)
 
 sim_step sim_run_unknown(sim_warp *w, const sim_insn *i, uint32_t m)
 {
-    return sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_NOT_SUPPORTED, "%s", (const char *)i->fn.data);
+    return sim_fault(w, i, __builtin_ctz(m), SIM_CHECK_UNSUPPORTED, "%s", (const char *)i->fn.data);
 }
 
 /* Keeps track of registers that nobody may have written. They may be copied around; to decide anything is a defect. */
