@@ -90,9 +90,10 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
     if (!b->checked) return STEP_NEXT;
     FOR_LANES(l, m) { /* a later lane that wrote something else is visible now */
         uint64_t a = address[l];
-        if (own(w, i, &a) && memcmp(b->shared + (a - SIM_SHARED_BASE), data[l], size))
-            return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory: lanes of one store write different values to offset %llu",
-                             (unsigned long long)(a - SIM_SHARED_BASE));
+        if (own(w, i, &a) && memcmp(b->shared + (a - SIM_SHARED_BASE), data[l], size) &&
+            sim_fault(w, i, (int)l, SIM_CHECK_COLLISION, "race in shared memory: lanes of one store write different values to offset %llu",
+                      (unsigned long long)(a - SIM_SHARED_BASE)) == STEP_FAULT)
+            return STEP_FAULT;
     }
     return STEP_NEXT;
 }
@@ -117,8 +118,8 @@ sim_step sim_run_grid_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane)
 {
     if (!w->block->launch->early || w->after >> lane & 1) return true;
-    return sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED,
-                     "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin before what is in front of it has ended"), false;
+    return STEP_FAULT != sim_fault(w, i, lane, SIM_CHECK_GRID_WAIT,
+                     "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin before what is in front of it has ended");
 }
 
 bool sim_grid_end(sim_block *b)
@@ -128,8 +129,7 @@ bool sim_grid_end(sim_block *b)
     char text[512];
     snprintf(text, sizeof text, "block (%u,%u,%u) of kernel %.200s ends without griddepcontrol.wait, in a launch that may begin before what is in front of it has ended: "
              "what comes behind waits for this launch alone", b->id[0], b->id[1], b->id[2], b->program->name);
-    sim_report_block(b, CUDA_ERROR_LAUNCH_FAILED, text);
-    return false;
+    return sim_report_block(b, SIM_CHECK_GRID_WAIT, text) != STEP_FAULT;
 }
 
 static uint64_t apply(int op, sim_type t, uint64_t old, uint64_t v, uint64_t other)
@@ -178,18 +178,19 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
         if (s == SP_CLUSTER && !(at = sim_shared_owner(w, i, (int)l, &a))) return STEP_FAULT;
         if (s == SP_CLUSTER) s = SP_SHARED;
         uint8_t *p = s == SP_SHARED ? sim_shared_of(at, w, i, (int)l, a, size) : s == SP_GLOBAL ? sim_global(w, i, (int)l, a, size, &where) : NULL;
-        if (!p) return s == SP_SHARED || s == SP_GLOBAL ? STEP_FAULT : sim_fault(w, i, (int)l, CUDA_ERROR_ILLEGAL_ADDRESS, "an atomic operation outside of global and shared memory");
+        if (!p) return s == SP_SHARED || s == SP_GLOBAL ? STEP_FAULT : sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an atomic operation outside of global and shared memory");
         uint64_t x = size == 8 ? v->q[l] : v->u[l], y = size == 8 ? o->q[l] : o->u[l], old, new;
         if (s == SP_SHARED) {
             uint32_t k = (uint32_t)(p - at->shared) >> 2;
-            if (b->checked && (at->state[k] & 15) != 15)
-                return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset %u", k * 4);
+            if (b->checked && (at->state[k] & 15) != 15 &&
+                sim_fault(w, i, (int)l, SIM_CHECK_UNWRITTEN, "shared memory is read that nobody wrote: offset %u", k * 4) == STEP_FAULT)
+                return STEP_FAULT;
             b->tally.c.shared_read += size, b->tally.c.shared_write += size;
         } else {
             if (b->checked && i->sub != ATOM_EXCH && sim_memory_unwritten(where, a - where->base, size) >= 0) {
                 char text[256];
                 sim_report_address(b, a, text, sizeof text);
-                return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: %s", text);
+                if (sim_fault(w, i, (int)l, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", text) == STEP_FAULT) return STEP_FAULT;
             }
             sim_memory_mark(where, a - where->base, size);
             sim_count_global(b, where, size, size);

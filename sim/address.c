@@ -40,13 +40,13 @@ uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
     if (!a || size > a->size - (address - a->base)) {
         char where[256];
         sim_report_address(b, address, where, sizeof where);
-        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "global memory accessed out of bounds: %u bytes at %s", size, where);
+        sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "global memory accessed out of bounds: %u bytes at %s", size, where);
         return NULL;
     }
     if (size > 1 && address & (size - 1)) {
         char where[256];
         sim_report_address(b, address, where, sizeof where);
-        sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned access to global memory: %u bytes at %s", size, where);
+        sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned access to global memory: %u bytes at %s", size, where);
         return NULL;
     }
     if (!sim_grid_waited(w, i, lane)) return NULL;
@@ -59,11 +59,11 @@ static uint8_t *local(sim_warp *w, const sim_insn *i, int lane, uint64_t address
     uint32_t bytes = w->block->program->local_bytes;
     uint64_t at = address - SIM_LOCAL_BASE;
     if (at >= bytes || size > bytes - at) {
-        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "local memory accessed out of bounds: %u bytes at offset %lld of %u", size, (long long)at, bytes);
+        sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "local memory accessed out of bounds: %u bytes at offset %lld of %u", size, (long long)at, bytes);
         return NULL;
     }
     if (at & (size - 1)) {
-        sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned access to local memory: %u bytes at offset %llu", size, (unsigned long long)at);
+        sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned access to local memory: %u bytes at offset %llu", size, (unsigned long long)at);
         return NULL;
     }
     return w->local + (size_t)lane * bytes + at;
@@ -100,7 +100,7 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
         break;
     case SP_PARAM:
         if (address >= b->program->param_bytes || size > b->program->param_bytes - address) {
-            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "parameters accessed out of bounds: %u bytes at offset %llu of %u", size, (unsigned long long)address, b->program->param_bytes);
+            sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "parameters accessed out of bounds: %u bytes at offset %llu of %u", size, (unsigned long long)address, b->program->param_bytes);
             return false;
         }
         p = b->launch->params + address;
@@ -110,8 +110,7 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
         if (b->checked && sim_memory_unwritten(a, address - a->base, size) >= 0) {
             char where[256];
             sim_report_address(b, a->base + (uint64_t)sim_memory_unwritten(a, address - a->base, size), where, sizeof where);
-            sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: %s", where);
-            return false;
+            if (sim_fault(w, i, lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT) return false;
         }
         sim_count_global(b, a, size, 0);
     }
@@ -142,7 +141,7 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
         break;
     case SP_PARAM:
     case SP_CONST:
-        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "a parameter or constant is written");
+        sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "a parameter or constant is written");
         return false;
     default:
         if (!(p = sim_global(w, i, lane, address, size, &a))) return false;

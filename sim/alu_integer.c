@@ -173,6 +173,35 @@ OP(slct64, d->q[l] = c->s[l] >= 0 ? a->q[l] : b->q[l])
 OP(slct_f32, d->u[l] = c->f[l] >= 0 ? a->u[l] : b->u[l])
 OP(slct_f64, d->q[l] = c->f[l] >= 0 ? a->q[l] : b->q[l])
 
+/* Sums of products of bytes, or of halves and bytes `from` on. */
+static int32_t byte_of(uint32_t x, int k, bool sign) { return sign ? (int8_t)(x >> 8 * k) : (int32_t)(uint8_t)(x >> 8 * k); }
+static uint32_t dot4(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb)
+{
+    for (int k = 0; k < 4; k++) c += (uint32_t)(byte_of(a, k, sa) * byte_of(b, k, sb));
+    return c;
+}
+static uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb, int from)
+{
+    for (int k = 0; k < 2; k++) c += (uint32_t)((sa ? (int16_t)(a >> 16 * k) : (int32_t)(uint16_t)(a >> 16 * k)) * byte_of(b, from + k, sb));
+    return c;
+}
+#define DOT(name, sa, sb)                                                                                                 \
+    OP(dp4a_##name, d->u[l] = dot4(a->u[l], b->u[l], c->u[l], sa, sb))                                                    \
+    OP(dp2a_lo_##name, d->u[l] = dot2(a->u[l], b->u[l], c->u[l], sa, sb, 0))                                              \
+    OP(dp2a_hi_##name, d->u[l] = dot2(a->u[l], b->u[l], c->u[l], sa, sb, 2))
+DOT(uu, false, false)
+DOT(us, false, true)
+DOT(su, true, false)
+DOT(ss, true, true)
+static uint32_t bit_mask(uint32_t at, uint32_t n, bool clamp)
+{
+    if (clamp && at > 31) return 0;
+    uint32_t from = SIM_ALL << (at & 31), end = (at & 31) + (n & 31);
+    return from & ~(end > 31 || (clamp && n > 31) ? 0 : SIM_ALL << end);
+}
+OP(bmsk_clamp, d->u[l] = bit_mask(a->u[l], b->u[l], true))
+OP(bmsk_wrap, d->u[l] = bit_mask(a->u[l], b->u[l], false))
+
 #define I32 (TB(U32) | TB(S32))
 #define I64 (TB(U64) | TB(S64))
 #define I16 (TB(U16) | TB(S16))
@@ -217,6 +246,14 @@ const sim_alu_row sim_alu_integer[] = {
     {"bfind", TB(U32), "ww", bfind_u32, NULL, 0}, {"bfind", TB(S32), "ww", bfind_s32, NULL, 0},
     {"bfind", TB(U64), "wq", bfind_u64, NULL, 0}, {"bfind", TB(S64), "wq", bfind_s64, NULL, 0},
     {"sad", TB(U32), "wwww", sad_u32, NULL, 0}, {"sad", TB(S32), "wwww", sad_s32, NULL, 0},
+    /* the type looked up is the last, that of b; where the one of a differs, its row goes first */
+    {"dp4a.s32", TB(U32), "wwww", dp4a_su, NULL, 0}, {"dp4a.u32", TB(U32), "wwww", dp4a_uu, NULL, 0},
+    {"dp4a.u32", TB(S32), "wwww", dp4a_us, NULL, 0}, {"dp4a.s32", TB(S32), "wwww", dp4a_ss, NULL, 0},
+    {"dp2a.lo.s32", TB(U32), "wwww", dp2a_lo_su, NULL, 0}, {"dp2a.lo.u32", TB(U32), "wwww", dp2a_lo_uu, NULL, 0},
+    {"dp2a.lo.u32", TB(S32), "wwww", dp2a_lo_us, NULL, 0}, {"dp2a.lo.s32", TB(S32), "wwww", dp2a_lo_ss, NULL, 0},
+    {"dp2a.hi.s32", TB(U32), "wwww", dp2a_hi_su, NULL, 0}, {"dp2a.hi.u32", TB(U32), "wwww", dp2a_hi_uu, NULL, 0},
+    {"dp2a.hi.u32", TB(S32), "wwww", dp2a_hi_us, NULL, 0}, {"dp2a.hi.s32", TB(S32), "wwww", dp2a_hi_ss, NULL, 0},
+    {"bmsk.clamp", TB(B32), "www", bmsk_clamp, NULL, 0}, {"bmsk.wrap", TB(B32), "www", bmsk_wrap, NULL, 0},
     {"mul24.lo", TB(U32), "www", mul24, NULL, 0},
     {"mov", TB(B16) | TB(B32) | TB(U16) | TB(S16) | TB(U32) | TB(S32) | TB(F32) | TB(F16) | TB(BF16) | TB(F16X2) | TB(BF16X2), "ww", move32, NULL, 0},
     {"mov", TB(B64) | TB(U64) | TB(S64) | TB(F64), "qq", move64, NULL, 0},

@@ -19,8 +19,7 @@ static bool transfer(sim_warp *w, const sim_copy *c)
         if (hole >= 0) {
             char where[256];
             sim_report_address(b, a->base + (uint64_t)hole, where, sizeof where);
-            sim_fault(w, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: %s", where);
-            return false;
+            if (sim_fault(w, c->insn, c->lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT) return false;
         }
         memcpy(to, from, c->from_size);
     }
@@ -33,7 +32,7 @@ static sim_copy *add(sim_warp *w, const sim_insn *i)
     if (w->ncopies == w->copy_cap) {
         size_t cap = w->copy_cap ? w->copy_cap * 2 : 256;
         sim_copy *grown = realloc(w->copies, cap * sizeof *grown);
-        if (!grown) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), NULL;
+        if (!grown) return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
         w->copies = grown, w->copy_cap = cap;
     }
     return &w->copies[w->ncopies++];
@@ -51,12 +50,12 @@ sim_step sim_run_copy(sim_warp *w, const sim_insn *i, uint32_t m)
         sim_alloc *a;
         uint8_t *p = sim_shared(w, i, (int)l, to, n);
         if (!p) return STEP_FAULT;
-        if (size > n) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "a copy of %u bytes has a source of %u", n, size);
+        if (size > n) return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "a copy of %u bytes has a source of %u", n, size);
         if (size) {
             if (from & (n - 1)) {
                 char where[256];
                 sim_report_address(b, from, where, sizeof where);
-                return sim_fault(w, i, (int)l, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned source of an asynchronous copy: %u bytes at %s", n, where);
+                return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "misaligned source of an asynchronous copy: %u bytes at %s", n, where);
             }
             if (!sim_global(w, i, (int)l, from, size == n ? n : 1, &a)) return STEP_FAULT;
             if (size != n && !sim_global(w, i, (int)l, from + size - 1, 1, &a)) return STEP_FAULT;

@@ -23,13 +23,13 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
     int base = i->sub >= BAR_AND ? 1 : 0;
     uint32_t first = (uint32_t)__builtin_ctz(m), id = sim_arg(w, i, base)->u[first], count = k->warps * 32, here = w->lanes & ~w->left;
     if (m != here)
-        return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "divergence at a barrier: only lanes 0x%08x of 0x%08x came", m, here);
+        return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "divergence at a barrier: only lanes 0x%08x of 0x%08x came", m, here);
     if (i->arg[base + 1] != SIM_NO_ARG) count = sim_arg(w, i, base + 1)->u[first];
     FOR_LANES(l, m)
-        if (sim_arg(w, i, base)->u[l] != id) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "lanes of one warp name different barriers: %u and %u", id, sim_arg(w, i, base)->u[l]);
-    if (id >= SIM_BARRIERS) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "there is no barrier %u", id);
+        if (sim_arg(w, i, base)->u[l] != id) return sim_fault(w, i, (int)l, SIM_CHECK_BARRIER, "lanes of one warp name different barriers: %u and %u", id, sim_arg(w, i, base)->u[l]);
+    if (id >= SIM_BARRIERS) return sim_fault(w, i, -1, SIM_CHECK_BARRIER, "there is no barrier %u", id);
     if (!count || count & 31 || count > k->warps * 32)
-        return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "barrier %u waits for %u threads: not a multiple of 32, or more than the block's %u", id, count, k->warps * 32);
+        return sim_fault(w, i, -1, SIM_CHECK_BARRIER, "barrier %u waits for %u threads: not a multiple of 32, or more than the block's %u", id, count, k->warps * 32);
     sim_barrier *b = &k->barrier[id];
     uint32_t bit = 1u << w->index;
     if (!b->seen) {
@@ -37,8 +37,8 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
         b->count = count, b->arrived = 0, b->sleepers = 0, b->line = i->line, b->all = 1, b->any = b->sum = 0;
     }
     if (b->count != count)
-        return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "barrier %u is asked to wait for %u threads, but for %u at PTX line %u", id, count, b->count, b->line);
-    if (b->seen & bit) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "warp %u comes to barrier %u twice before it completes", w->index, id);
+        return sim_fault(w, i, -1, SIM_CHECK_BARRIER, "barrier %u is asked to wait for %u threads, but for %u at PTX line %u", id, count, b->count, b->line);
+    if (b->seen & bit) return sim_fault(w, i, -1, SIM_CHECK_BARRIER, "warp %u comes to barrier %u twice before it completes", w->index, id);
     k->tally.c.barriers++;
     if (base) {
         uint32_t p = sim_pred(w, i, 3) & m;

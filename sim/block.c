@@ -76,13 +76,14 @@ static void start_warp(sim_block *b, sim_warp *w)
     w->ncopies = 0;
     sim_pipeline_start(w);
     w->fences = w->fence_lost = 0;
+    w->view[0].lanes = w->view[1].lanes = 0;
     w->spun = 0, w->waits = NULL, w->vain = 0;
     memset(w->group, 0, sizeof w->group);
     memset(w->bulk_group, 0, sizeof w->bulk_group);
     memset(w->defined, 0, b->program->tracked * sizeof *w->defined);
     for (uint32_t x = 0; x < SIM_ACTORS; x++) w->clock[x] = b->cluster->epoch;
     memset(w->fenced, 0, sizeof w->fenced);
-    w->met = 0, w->joined = 0;
+    w->met = 0, w->joined = 0, w->awaits_group = false;
     w->clock[w->actor] = b->cluster->epoch + 1;
     for (uint32_t k = 0; k < 32; k++) {
         uint32_t t = w->index * 32 + k, id[3] = {t % l->block[0], t / l->block[0] % l->block[1], t / l->block[0] / l->block[1]}, bit = 1u << k;

@@ -24,14 +24,13 @@ static uint8_t *reach(const sim_bulk *c, uint64_t address, uint32_t n, bool writ
     uint64_t at = address - (*a)->base;
     if (n > (*a)->size - at) {
         sim_report_address(b, (*a)->base + (*a)->size, where, sizeof where);
-        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "global memory accessed out of bounds: %u bytes from byte %llu on, %s", n, (unsigned long long)at, where);
+        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_BOUNDS, "global memory accessed out of bounds: %u bytes from byte %llu on, %s", n, (unsigned long long)at, where);
         return NULL;
     }
     int64_t hole = b->checked && !writes ? sim_memory_unwritten(*a, at, n) : -1;
     if (hole < 0) return p;
     sim_report_address(b, (*a)->base + (uint64_t)hole, where, sizeof where);
-    sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: %s", where);
-    return NULL;
+    return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT ? NULL : p;
 }
 
 static bool fetch_row(void *arg, const sim_box_row *r)
@@ -40,6 +39,7 @@ static bool fetch_row(void *arg, const sim_box_row *r)
     uint32_t row = x->c->map.box[0] * (uint32_t)x->c->map.element, base = x->c->shared;
     uint8_t line[256 * 8] = {0};
     sim_alloc *a;
+    for (uint32_t k = 0; x->c->map.fill && r->size < row && k < row; k += 2) memcpy(line + k, &(uint16_t){0x7FF7}, 2); /* OOB-NaN, per 16 bits */
     if (r->size) {
         const uint8_t *p = reach(x->c, r->global, r->size, false, &a);
         if (!p) return false;
@@ -62,7 +62,7 @@ static bool write_run(const sim_bulk *c, uint64_t address, const uint8_t *from, 
     if (!p) return false;
     sim_type t = !f->rank ? f->type : c->map.type < sizeof types / sizeof *types ? types[c->map.type] : T_NONE;
     if (!reduce) memcpy(p, from, n);
-    else if (t == T_NONE) return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a reduction of the map's type is not simulated"), false;
+    else if (t == T_NONE) return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNSUPPORTED, "a reduction of the map's type is not simulated"), false;
     else sim_bulk_reduce(p, from, n, t, f->op);
     sim_memory_mark(a, address - a->base, n);
     sim_count_global(c->warp->block, a, reduce ? n : 0, n);
@@ -102,7 +102,7 @@ static bool fetch(sim_block *b, sim_bulk *c)
 
 static bool take(sim_block *b, sim_bulk *c)
 {
-    if (!(c->taken = malloc(c->bytes))) return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
+    if (!(c->taken = malloc(c->bytes))) return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_HOST_MEMORY, "out of host memory"), false;
     memcpy(c->taken, b->shared + c->shared, c->bytes);
     return true;
 }
@@ -124,7 +124,7 @@ static sim_bulk *add(sim_block *b, const sim_bulk *c)
     if (b->bulks == b->bulk_cap) {
         uint32_t cap = b->bulk_cap ? b->bulk_cap * 2 : 16;
         sim_bulk *grown = realloc(b->bulk, cap * sizeof *grown);
-        if (!grown) return sim_fault(c->warp, c->insn, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), NULL;
+        if (!grown) return sim_fault(c->warp, c->insn, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
         b->bulk = grown, b->bulk_cap = cap;
     }
     b->bulk[b->bulks] = *c;
@@ -144,11 +144,11 @@ static bool arrive(sim_block *b, sim_bulk *c)
 {
     sim_mbarrier *m = c->mbarrier;
     if (!fetch(b, c)) return false;
-    if (m->phase != c->phase) {
-        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED,
-                  "the mbarrier at offset %u completed phase %llu before all bytes of the copies to it had arrived: too few were announced", m->address, (unsigned long long)c->phase);
+    if (m->phase != c->phase &&
+        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_ANNOUNCED,
+                  "the mbarrier at offset %u completed phase %llu before all bytes of the copies to it had arrived: too few were announced", m->address,
+                  (unsigned long long)c->phase) == STEP_FAULT)
         return false;
-    }
     if (b->checked) sim_shared_arrive(b, m, c->shared, c->bytes);
     m->landed = m->phase + 1, m->last = c->insn, m->last_warp = c->warp;
     return sim_mbarrier_tx(c->warp, c->insn, c->lane, b, m, -(int64_t)c->bytes);
@@ -182,12 +182,12 @@ static bool span(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes, ui
 {
     uint64_t at = address - SIM_SHARED_BASE;
     if (at >= b->shared_size || bytes > b->shared_size - at) {
-        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %llu bytes at offset %lld; the block has %u", (unsigned long long)bytes,
+        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_BOUNDS, "shared memory accessed out of bounds: %llu bytes at offset %lld; the block has %u", (unsigned long long)bytes,
                   (long long)at, b->shared_size);
         return false;
     }
     if (at & (align - 1)) {
-        sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned bulk copy: offset %llu of shared memory is no multiple of %u", (unsigned long long)at, align);
+        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: offset %llu of shared memory is no multiple of %u", (unsigned long long)at, align);
         return false;
     }
     if (at + bytes > b->tally.c.shared_peak) b->tally.c.shared_peak = at + bytes;
@@ -208,7 +208,7 @@ static bool source(sim_bulk *c)
     sim_bulk from = *c;
     sim_warp *w = c->warp;
     sim_block *b = w->block;
-    if (sim_shared_owner(w, c->insn, c->lane, &from.global) != b) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "the source of a bulk copy is not in the block's own shared memory"), false;
+    if (sim_shared_owner(w, c->insn, c->lane, &from.global) != b) return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "the source of a bulk copy is not in the block's own shared memory"), false;
     if (!span(b, &from, from.global, c->bytes, UNIT) || !sim_proxy_read(w, c->insn, c->lane, from.shared, c->bytes)) return false;
     sim_proxy_hold(b, from.shared, c->bytes);
     count(b, c->bytes, 0);
@@ -239,9 +239,9 @@ static bool load(sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrie
     const sim_bulk_form *f = c->insn->fn.data;
     sim_block *o = sim_shared_owner(w, c->insn, c->lane, &address), *p = o ? sim_shared_owner(w, c->insn, c->lane, &mbarrier) : NULL;
     if (!p) return false;
-    if (o != p) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "a bulk copy to block (%u,%u,%u) with an mbarrier of another block", o->id[0], o->id[1], o->id[2]), false;
+    if (o != p) return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "a bulk copy to block (%u,%u,%u) with an mbarrier of another block", o->id[0], o->id[1], o->id[2]), false;
     if (f->mask < 0) return load_to(o, c, address, bytes, mbarrier);
-    if (!mask || mask >> k->blocks) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a multicast to blocks 0x%x of a cluster of %u", mask, k->blocks), false;
+    if (!mask || mask >> k->blocks) return sim_fault(w, c->insn, c->lane, SIM_CHECK_OPERAND, "a multicast to blocks 0x%x of a cluster of %u", mask, k->blocks), false;
     FOR_LANES(r, mask) {
         uint64_t at = address;
         if (r != w->block->rank) at |= (uint64_t)(r + 1) << SIM_RANK_SHIFT; /* for the checks of an access from another block */
@@ -273,7 +273,7 @@ static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t byt
 {
     sim_warp *w = c->warp;
     const sim_bulk_form *f = c->insn->fn.data;
-    if (sim_shared_owner(w, c->insn, c->lane, &address) != b) return sim_fault(w, c->insn, c->lane, CUDA_ERROR_ILLEGAL_ADDRESS, "the source of a bulk copy is not in the block's own shared memory"), false;
+    if (sim_shared_owner(w, c->insn, c->lane, &address) != b) return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "the source of a bulk copy is not in the block's own shared memory"), false;
     if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !may_store(b, c)) return false;
     sim_proxy_hold(b, c->shared, c->bytes);
     c->group = w->bulk_group[c->lane];
@@ -291,13 +291,13 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
         uint64_t bytes = f->rank ? 0 : sim_arg(w, i, f->size)->u[l], shared = i->sub == BULK_PREFETCH ? 0 : address_of(w, i, &f->shared, l);
         if (f->rank) {
             if (!sim_tensor_map_read(w, i, (int)l, c.global, &c.map)) return STEP_FAULT;
-            if (c.map.rank != f->rank) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "the tensor map has %u dimensions, the instruction %u", c.map.rank, f->rank);
+            if (c.map.rank != f->rank) return sim_fault(w, i, (int)l, SIM_CHECK_TENSOR_MAP, "the tensor map has %u dimensions, the instruction %u", c.map.rank, f->rank);
             for (int k = 0; k < f->rank; k++) c.at[k] = (int32_t)sim_arg(w, i, f->coordinate + k)->u[l];
             bytes = sim_tensor_map_bytes(&c.map);
         } else if (bytes & (UNIT - 1) || !bytes) {
-            return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "a bulk copy of %llu bytes: not a multiple of %d, or none", (unsigned long long)bytes, UNIT);
+            return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "a bulk copy of %llu bytes: not a multiple of %d, or none", (unsigned long long)bytes, UNIT);
         } else if (c.global & (UNIT - 1)) {
-            return sim_fault(w, i, (int)l, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned bulk copy: global address 0x%llx is no multiple of %d", (unsigned long long)c.global, UNIT);
+            return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: global address 0x%llx is no multiple of %d", (unsigned long long)c.global, UNIT);
         }
         bool ok = i->sub == BULK_SHARED || sim_grid_waited(w, i, (int)l);
         if (!ok) return STEP_FAULT;
@@ -351,10 +351,15 @@ bool sim_bulk_leave(sim_warp *w)
             k++;
             continue;
         }
-        if (b->checked && !c->read)
-            return sim_fault(w, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a thread leaves while its bulk copy still reads shared memory: cp.async.bulk.wait_group%s is missing",
-                             c->group < w->bulk_group[c->lane] ? "" : " or the commit_group before it"), false;
-        if ((b->lazy && !c->read && !take(b, c)) || !give(c)) return false;
+        if (b->checked && !c->read &&
+            sim_fault(w, c->insn, c->lane, SIM_CHECK_UNAWAITED, "a thread leaves while its bulk copy still reads shared memory: cp.async.bulk.wait_group%s is missing",
+                      c->group < w->bulk_group[c->lane] ? "" : " or the commit_group before it") == STEP_FAULT)
+            return false;
+        if (!c->read) {
+            if (b->lazy && !take(b, c)) return false;
+            release(b, c);
+        }
+        if (!give(c)) return false;
         drop(b, k);
     }
     return true;
@@ -365,26 +370,30 @@ bool sim_bulk_end(sim_block *b)
     for (uint32_t k = 0; k < b->mbarriers && b->checked; k++) {
         const sim_mbarrier *m = &b->mbarrier[k];
         if (!m->last) continue; /* no bulk copy has come to it */
-        if (m->tx)
-            return sim_fault(m->last_warp, m->last, -1, CUDA_ERROR_LAUNCH_FAILED, "a block ends with an mbarrier at offset %u to which copies have brought %lld bytes %s than were announced", m->address,
-                             (long long)(m->tx < 0 ? -m->tx : m->tx), m->tx < 0 ? "more" : "less"), false;
-        if (m->landed > m->waited)
-            return sim_fault(m->last_warp, m->last, -1, CUDA_ERROR_LAUNCH_FAILED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
-                             (unsigned long long)(m->landed - 1), m->address), false;
+        if (m->tx &&
+            sim_fault(m->last_warp, m->last, -1, SIM_CHECK_ANNOUNCED, "a block ends with an mbarrier at offset %u to which copies have brought %lld bytes %s than were announced", m->address,
+                      (long long)(m->tx < 0 ? -m->tx : m->tx), m->tx < 0 ? "more" : "less") == STEP_FAULT)
+            return false;
+        if (m->landed > m->waited &&
+            sim_fault(m->last_warp, m->last, -1, SIM_CHECK_UNAWAITED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
+                      (unsigned long long)(m->landed - 1), m->address) == STEP_FAULT)
+            return false;
     }
     for (uint32_t r = 0; r < b->cluster->blocks && b->checked; r++) {
         const sim_block *o = b->cluster->block[r];
         for (uint32_t k = 0; k < o->bulks; k++) {
             const sim_bulk *c = &o->bulk[k];
-            if (c->insn->sub == BULK_SHARED && c->warp->block == b)
-                return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a block ends while its bulk copy to another block still reads shared memory"), false;
+            if (c->insn->sub == BULK_SHARED && c->warp->block == b &&
+                sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED, "a block ends while its bulk copy to another block still reads shared memory") == STEP_FAULT)
+                return false;
         }
     }
     for (uint32_t k = 0; k < b->bulks; k++) {
         const sim_bulk *c = &b->bulk[k];
-        if (b->checked && c->mbarrier)
-            return sim_fault(c->warp, c->insn, c->lane, CUDA_ERROR_LAUNCH_FAILED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
-                             (unsigned long long)c->phase, c->mbarrier->address), false;
+        if (b->checked && c->mbarrier &&
+            sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
+                      (unsigned long long)c->phase, c->mbarrier->address) == STEP_FAULT)
+            return false;
     }
     sim_bulk_drop(b);
     return true;

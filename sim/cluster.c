@@ -5,9 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-/* Instructions a warp runs at a stretch; rounds of vain waiting before a deadlock; rounds without progress before what is late comes. */
-enum { SLICE = 100000, PATIENCE = 1000, STALE = 2 };
+/* Instructions a warp runs at a stretch, and between two looks at the limits; rounds of vain waiting before a deadlock; rounds without
+ * progress before what is late comes. */
+enum { SLICE = 100000, PIECE = 2048, PATIENCE = 1000, STALE = 2 };
+static const double DEFAULT_SECONDS = 300;
+static const int64_t DEFAULT_STEPS = 4000000000;
 
 static uint32_t random32(sim_cluster *c) /* splitmix64 */
 {
@@ -59,6 +63,7 @@ static size_t waits_for(const sim_warp *w, char *to, size_t room)
     }
     if (w->state == W_BARRIER) return (size_t)snprintf(to, room, "waits at barrier %d, where %u of %u threads are", w->barrier, b->barrier[w->barrier].arrived, b->barrier[w->barrier].count);
     if (w->wants) return (size_t)snprintf(to, room, "waits for %u more registers per thread, but its block has given back %u", w->wants, b->registers);
+    if (w->awaits_group) return (size_t)snprintf(to, room, "waits for a wgmma that another warp of its warp group has yet to issue");
     if (!m) return (size_t)snprintf(to, room, "waits in vain");
     size_t n = (size_t)snprintf(to, room, "waits for phase %llu of the mbarrier at offset %u", (unsigned long long)m->phase, m->address);
     if (m->pending) n += (size_t)snprintf(to + n, room - n, ", which waits for %u more of %u arrivals", m->pending, m->expected);
@@ -82,21 +87,55 @@ static void deadlock(sim_cluster *c)
             n += (size_t)snprintf(text + n, sizeof text - n, "has exited");
             continue;
         }
-        const sim_insn *i = &b->program->code[w->state == W_BARRIER || w->wants ? w->waiting_at : w->pc ? w->pc - 1 : 0];
+        const sim_insn *i = &b->program->code[w->state == W_BARRIER || w->wants || w->awaits_group ? w->waiting_at : w->pc ? w->pc - 1 : 0];
         n += waits_for(w, text + n, sizeof text - n);
         n += (size_t)snprintf(text + n, sizeof text - n, ", PTX line %u: %.120s", i->line, i->text);
         if (sim_report_where(b->program, i, where, sizeof where)) n += (size_t)snprintf(text + n, sizeof text - n, ", from %.200s", where);
     }
-    sim_report_block(c->block[0], CUDA_ERROR_LAUNCH_TIMEOUT, text);
+    sim_report_block(c->block[0], SIM_CHECK_DEADLOCK, text);
+}
+
+static double monotonic(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool sim_run_should_stop(sim_launch *l, int64_t steps)
+{
+    return __atomic_load_n(&l->stop, __ATOMIC_RELAXED) || __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + steps > l->max_steps || monotonic() > l->deadline;
+}
+
+/* Which limit the launch is over, if any. */
+static bool over(const sim_launch *l, int64_t steps, char *text, size_t room)
+{
+    int64_t all = __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + steps;
+    double seconds = l->options.max_seconds > 0 ? l->options.max_seconds : DEFAULT_SECONDS;
+    if (all > l->max_steps) return snprintf(text, room, "hang: the launch has run %lld warp instructions; the limit is %lld (max_steps)", (long long)all, (long long)l->max_steps), true;
+    if (monotonic() > l->deadline) return snprintf(text, room, "hang: the launch has run for %g seconds, its limit (max_seconds)", seconds), true;
+    return false;
 }
 
 static bool too_long(sim_block *b, sim_warp *w)
 {
-    sim_launch *l = b->launch;
-    int64_t all = __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + b->steps;
-    if (all <= l->max_steps) return false;
-    sim_fault(w, &b->program->code[w->pc < b->program->insns ? w->pc : 0], -1, CUDA_ERROR_LAUNCH_TIMEOUT, "hang: the launch has run %lld warp instructions", (long long)all);
+    char text[160];
+    if (!over(b->launch, b->steps, text, sizeof text)) return false;
+    sim_fault(w, &b->program->code[w->pc < b->program->insns ? w->pc : 0], -1, SIM_CHECK_HANG, "%s", text);
     return true;
+}
+
+/* Up to `slice` instructions, piece by piece; after each the limits of the launch. */
+static sim_step stretch(sim_block *b, sim_warp *w, int64_t slice)
+{
+    sim_step s = STEP_NEXT;
+    while (slice > 0 && s == STEP_NEXT) {
+        int64_t piece = slice < PIECE ? slice : PIECE;
+        s = sim_warp_run(w, piece);
+        slice -= piece;
+        if (s == STEP_NEXT && sim_run_should_stop(b->launch, b->steps)) break;
+    }
+    return s;
 }
 
 /* One turn of a warp. false: a defect. */
@@ -106,7 +145,7 @@ static bool turn(sim_block *b, sim_warp *w)
     int64_t slice = b->launch->options.schedule == SIM_RANDOM ? 1 + random32(b->cluster) % 200 : SLICE;
     if (slice > most) slice = most > 0 ? most : 1;
     w->state = W_READY;
-    switch (sim_warp_run(w, slice)) {
+    switch (stretch(b, w, slice)) {
     case STEP_FAULT: return false;
     case STEP_WAIT: w->state = W_BARRIER; break;
     case STEP_YIELD: w->state = W_SPIN, w->spun = b->cluster->progress; break;
@@ -117,10 +156,22 @@ static bool turn(sim_block *b, sim_warp *w)
         break;
     default: break;
     }
-    return !too_long(b, w) && !__atomic_load_n(&b->launch->stop, __ATOMIC_RELAXED);
+    return !sim_run_should_stop(b->launch, b->steps) || (too_long(b, w), false);
 }
 
-int sim_cluster_run(sim_cluster *c, uint64_t linear)
+static void settle(sim_cluster *c, bool finished) /* what its blocks have run */
+{
+    for (uint32_t r = 0; r < c->blocks; r++) {
+        sim_block *b = c->block[r];
+        __atomic_fetch_add(&c->launch->steps, b->steps, __ATOMIC_RELAXED);
+        b->tally.c.instructions += (uint64_t)b->steps;
+        b->steps = 0;
+        if (finished) b->tally.c.blocks++, b->tally.c.warps += b->warps;
+        else sim_bulk_drop(b);
+    }
+}
+
+static int run(sim_cluster *c, uint64_t linear)
 {
     const sim_launch *l = c->launch;
     uint32_t running = c->warps, vain = 0, stale = 0, per = c->block[0]->warps;
@@ -148,14 +199,14 @@ int sim_cluster_run(sim_cluster *c, uint64_t linear)
             return -1;
         }
     }
-    for (uint32_t r = 0; r < c->blocks; r++) {
-        sim_block *b = c->block[r];
-        __atomic_fetch_add(&c->launch->steps, b->steps, __ATOMIC_RELAXED);
-        b->tally.c.instructions += (uint64_t)b->steps;
-        b->steps = 0;
-        b->tally.c.blocks++, b->tally.c.warps += b->warps;
-    }
     return 0;
+}
+
+int sim_cluster_run(sim_cluster *c, uint64_t linear)
+{
+    int r = run(c, linear);
+    settle(c, !r);
+    return r;
 }
 
 /* ---- launches ---- */
@@ -205,6 +256,15 @@ static sim_cluster *cluster_new(sim_launch *l)
     return ok ? c : (cluster_free(c), NULL);
 }
 
+/* A limit that is reached between two clusters: a grid of blocks of which each does little. */
+static void between(sim_block *b, const char *limit)
+{
+    char text[640];
+    snprintf(text, sizeof text, "%s\n  in kernel %.200s, after block (%u,%u,%u) of a grid of (%u,%u,%u)", limit, b->program->name, b->id[0], b->id[1], b->id[2], b->launch->grid[0], b->launch->grid[1],
+             b->launch->grid[2]);
+    sim_report_block(b, SIM_CHECK_HANG, text);
+}
+
 static void *work(void *arg)
 {
     sim_launch *l = arg;
@@ -218,7 +278,12 @@ static void *work(void *arg)
     }
     for (;;) {
         uint64_t k = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
-        if (k >= l->total || __atomic_load_n(&l->stop, __ATOMIC_RELAXED) || sim_cluster_run(c, k)) break;
+        if (k >= l->total || __atomic_load_n(&l->stop, __ATOMIC_RELAXED)) break;
+        if (sim_cluster_run(c, k) && __atomic_load_n(&l->stop, __ATOMIC_RELAXED)) break; /* else the launch goes on without this one */
+        char text[160];
+        if (!sim_run_should_stop(l, 0)) continue;
+        if (k + 1 < l->total && !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) && over(l, 0, text, sizeof text)) between(c->block[0], text);
+        break;
     }
     pthread_mutex_lock(&lock);
     for (uint32_t r = 0; r < c->blocks; r++) merge(l, c->block[r]);
@@ -232,11 +297,14 @@ CUresult sim_launch_run(sim_launch *l)
     pthread_t thread[64];
     int n = 0, most = l->options.threads - 1;
     l->total = (uint64_t)(l->grid[0] / l->cluster[0]) * (l->grid[1] / l->cluster[1]) * (l->grid[2] / l->cluster[2]);
-    l->max_steps = l->options.max_steps > 0 ? l->options.max_steps : 4000000000;
+    l->max_steps = l->options.max_steps > 0 ? l->options.max_steps : DEFAULT_STEPS;
+    l->deadline = monotonic() + (l->options.max_seconds > 0 ? l->options.max_seconds : DEFAULT_SECONDS);
     l->result = CUDA_SUCCESS;
+    sim_report_open(l);
     while (n < most && n < 64 && (uint64_t)n + 1 < l->total && !pthread_create(&thread[n], NULL, work, l)) n++;
     work(l);
     while (n) pthread_join(thread[--n], NULL);
     l->tally.c.launches = 1;
+    sim_report_close(l);
     return l->result;
 }

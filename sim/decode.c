@@ -44,7 +44,12 @@ static const struct { const char *name; int special; } specials[] = {
     {"%is_explicit_cluster", SR_CLUSTER_EXPLICIT},
 };
 
-_Noreturn void sim_dec_fail(dec *d, const char *why) { sim_ptx_fail(d->p, d->i->line, "%s: %s", why, d->i->text); }
+_Noreturn void sim_dec_fail(dec *d, const char *why)
+{
+    snprintf(d->why, sizeof d->why, "%s", why);
+    longjmp(d->unknown, 1);
+}
+_Noreturn void sim_dec_refuse(dec *d, const char *why) { sim_ptx_fail(d->p, d->i->line, "%s: %s", why, d->i->text); }
 
 bool sim_dec_mod(dec *d, const char *word)
 {
@@ -89,7 +94,11 @@ int32_t sim_dec_constant(dec *d, uint64_t v, bool wide)
 {
     ptx_function *f = d->f;
     if (!wide) v &= 0xFFFFFFFF;
-    for (size_t k = 0; k < f->constants; k++) if (f->constant[k].value == v && f->constant[k].wide == wide) return ~(int32_t)k;
+    const ptx_name *known = sim_names_find(&f->constant_values, &v, sizeof v, wide);
+    if (known) return ~(int32_t)known->value;
+    uint64_t *key = sim_ptx_alloc(d->p, sizeof *key);
+    *key = v;
+    sim_names_add(d->p, &f->constant_values, key, sizeof *key, wide, (uint32_t)f->constants);
     f->constant = sim_ptx_grow(d->p, f->constant, &f->constant_cap, f->constants, sizeof *f->constant);
     f->constant[f->constants].value = v, f->constant[f->constants].wide = wide;
     return ~(int32_t)f->constants++;
@@ -97,8 +106,8 @@ int32_t sim_dec_constant(dec *d, uint64_t v, bool wide)
 
 uint64_t sim_dec_symbol(dec *d, const ptx_operand *o, sim_space *space)
 {
-    const sim_variable *v = sim_ptx_variable(d->p, d->f, o->name);
-    int param = sim_ptx_param(d->f, o->name);
+    const sim_variable *v = o->local ? &d->f->local[o->local - 1] : sim_ptx_variable(d->p, o->name);
+    int param = o->local ? -1 : sim_ptx_param(d->f, o->name);
     if (param >= 0) return *space = SP_PARAM, d->f->program->params[param].offset;
     if (!v) sim_dec_fail(d, sim_ptx_label(d->f, o->name, (uint32_t)(d->i - d->f->insn)) >= 0 ? "a label is no operand here" : "undeclared name");
     *space = v->space;
@@ -133,7 +142,7 @@ int32_t sim_dec_use(dec *d, const ptx_operand *o, char cls, sim_type t)
         int s = special(d, o->name, false);
         if (!f->special[s]) {
             f->reg = sim_ptx_grow(d->p, f->reg, &f->reg_cap, f->regs, sizeof *f->reg);
-            f->reg[f->regs] = (ptx_register){o->name, T_B32, -1, true};
+            f->reg[f->regs] = (ptx_register){o->name, T_B32, -1};
             f->special[s] = (int)f->regs++;
         }
         if (cls != 'w') sim_dec_fail(d, "a special register is 32 bits wide");
@@ -267,6 +276,31 @@ static void finish(dec *d)
     o->args = (uint16_t)d->n;
 }
 
+static void start(dec *d)
+{
+    *d->o = (sim_insn){.guard = d->i->guard, .guard_negated = d->i->guard_negated, .line = d->i->line, .loc = d->i->loc, .text = d->i->text,
+                       .target = UINT32_MAX, .join = UINT32_MAX, .unknown = U_DECIDE};
+}
+
+static void understand(dec *d)
+{
+    bool done = false;
+    for (const dec_row *r = sim_decoders; r->op && !done; r++) {
+        if (strcmp(r->op, d->i->word[0])) continue;
+        done = r->decode(d);
+    }
+    if (!done && !alu(d)) sim_dec_fail(d, "unknown instruction");
+    finish(d);
+}
+
+/* false: it cannot be executed, for the reason in d->why. */
+static bool known(dec *d)
+{
+    if (setjmp(d->unknown)) return false;
+    understand(d);
+    return true;
+}
+
 void sim_decode(ptx_parser *p, ptx_function *f)
 {
     /* one more: running off the end is an exit */
@@ -275,16 +309,14 @@ void sim_decode(ptx_parser *p, ptx_function *f)
     f->program->code[f->insns] = (sim_insn){.run = sim_run_exit, .guard = -1, .cls = C_CONTROL, .unknown = U_DECIDE, .text = "(end of the kernel)",
                                             .line = f->insns ? f->insn[f->insns - 1].line : p->line};
     for (size_t k = 0; k < f->insns; k++) {
-        dec d = {.p = p, .f = f, .i = &f->insn[k], .o = &f->program->code[k]};
-        *d.o = (sim_insn){.guard = d.i->guard, .guard_negated = d.i->guard_negated, .line = d.i->line, .loc = d.i->loc, .text = d.i->text,
-                          .target = UINT32_MAX, .join = UINT32_MAX, .unknown = U_DECIDE};
-        if (d.i->guard >= 0 && sim_type_class(f->reg[d.i->guard].type) != 'p') sim_dec_fail(&d, "the guard is no predicate");
-        bool known = false;
-        for (const dec_row *r = sim_decoders; r->op && !known; r++) {
-            if (strcmp(r->op, d.i->word[0])) continue;
-            known = r->decode(&d);
-        }
-        if (!known && !alu(&d)) sim_dec_fail(&d, "unknown instruction");
-        finish(&d);
+        dec d;
+        d.p = p, d.f = f, d.i = &f->insn[k], d.o = &f->program->code[k], d.n = 0, d.why[0] = 0;
+        start(&d);
+        if (d.i->guard >= 0 && sim_type_class(f->reg[d.i->guard].type) != 'p') sim_dec_refuse(&d, "the guard is no predicate");
+        if (d.i->unknown) snprintf(d.why, sizeof d.why, "%s", d.i->unknown);
+        else if (known(&d)) continue;
+        start(&d); /* it has no operands: nothing of it takes part in the flow of values */
+        d.o->run = sim_run_unknown, d.o->cls = C_CONTROL;
+        d.o->fn.data = sim_ptx_copy(p, d.why, strlen(d.why));
     }
 }

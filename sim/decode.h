@@ -11,13 +11,17 @@ typedef struct dec {
     sim_insn *o;
     int32_t arg[DEC_ARGS];
     int n;
+    char why[512];  /* of an instruction that cannot be executed */
+    jmp_buf unknown;
 } dec;
 
 /* false: not this one, try the tables of alu.h. */
 typedef struct dec_row { const char *op; bool (*decode)(dec *d); } dec_row;
 extern const dec_row sim_decoders[];
 
+/* This instruction is not one the simulator executes: the kernel loads, and whoever comes to it is told why. */
 _Noreturn void sim_dec_fail(dec *d, const char *why);
+_Noreturn void sim_dec_refuse(dec *d, const char *why);                   /* the text as a whole is wrong: it does not load */
 bool sim_dec_mod(dec *d, const char *word);                               /* consumes a modifier */
 int sim_dec_one_of(dec *d, const char *const *words, int none);          /* index of the one that is there */
 int sim_dec_round(dec *d);                                                /* ROUND_..., -1: none given */

@@ -13,7 +13,7 @@ sim_space sim_dec_space(dec *d)
     if (sim_dec_mod(d, "shared") || sim_dec_mod(d, "shared::cta")) return SP_SHARED;
     if (sim_dec_mod(d, "shared::cluster")) return SP_CLUSTER;
     if (sim_dec_mod(d, "local")) return SP_LOCAL;
-    if (sim_dec_mod(d, "param") || sim_dec_mod(d, "param::entry")) return SP_PARAM;
+    if (sim_dec_mod(d, "param") || sim_dec_mod(d, "param::entry") || sim_dec_mod(d, "param::func")) return SP_PARAM;
     if (sim_dec_mod(d, "const")) return SP_CONST;
     return SP_GENERIC;
 }
@@ -50,6 +50,12 @@ bool sim_decode_load_store(dec *d)
     if (policy) sim_dec_policy(d, 2);
     const ptx_operand *v = &d->i->op[store ? 1 : 0], *list = v->kind == O_VECTOR ? v->elem : v;
     if ((v->kind == O_VECTOR ? v->n : 1) != n) sim_dec_fail(d, "wrong number of elements");
+    const ptx_operand *at = &d->i->op[store ? 0 : 1];
+    if (s == SP_PARAM && at->kind == O_MEMORY) { /* of a call: in local memory */
+        const ptx_operand *base = &at->elem[0];
+        if (base->kind == O_SYMBOL && base->local && d->f->local[base->local - 1].passed) s = SP_LOCAL;
+        else if (d->i->called) sim_dec_fail(d, "a parameter of a called function through a register is not simulated");
+    }
     if (store && (s == SP_PARAM || s == SP_CONST)) sim_dec_fail(d, "this space cannot be written");
     char c = 0;
     for (int k = 0; k < n; k++) {
@@ -140,15 +146,16 @@ bool sim_decode_mma(dec *d)
     bool ok = sim_dec_mod(d, "sync") && sim_dec_mod(d, "aligned") && sim_dec_mod(d, "row") && sim_dec_mod(d, "col");
     if (!ok) sim_dec_fail(d, "this mma is not simulated");
     sim_type c = sim_dec_type(d), b = sim_dec_type(d), a = sim_dec_type(d), r = sim_dec_type(d);
-    if (a != b || c != T_F32 || r != T_F32) sim_dec_fail(d, "this mma is not simulated");
+    bool half = a == T_F16 && c == T_F16 && r == T_F16;
+    if (a != b || (!half && (c != T_F32 || r != T_F32))) sim_dec_fail(d, "this mma is not simulated");
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         if (shapes[k].t != a || !sim_dec_mod(d, shapes[k].shape)) continue;
         sim_dec_ops(d, 4, 4);
-        d->o->run = sim_run_mma, d->o->cls = C_MATRIX, d->o->type = (uint8_t)a, d->o->count = (uint8_t)shapes[k].k;
-        registers(d, &d->i->op[0], 4, true);
+        d->o->run = sim_run_mma, d->o->cls = C_MATRIX, d->o->type = (uint8_t)a, d->o->count = (uint8_t)shapes[k].k, d->o->type2 = (uint8_t)c;
+        registers(d, &d->i->op[0], half ? 2 : 4, true);
         registers(d, &d->i->op[1], shapes[k].a, false);
         registers(d, &d->i->op[2], shapes[k].b, false);
-        registers(d, &d->i->op[3], 4, false);
+        registers(d, &d->i->op[3], half ? 2 : 4, false);
         return true;
     }
     sim_dec_fail(d, "this mma is not simulated");

@@ -73,7 +73,10 @@ static bool setp(dec *d)
     int b = sim_dec_one_of(d, bools, -1), c = sim_dec_one_of(d, compares, -1);
     bool ftz = sim_dec_mod(d, "ftz");
     if (c < 0) sim_dec_fail(d, "the comparison is missing");
-    if (!(o->fn.cmp = sim_compare_find(compares[c], t, ftz))) sim_dec_fail(d, "this comparison of this type is unknown");
+    sim_type one = t == T_F16X2 ? T_F16 : t == T_BF16X2 ? T_BF16 : t; /* pairs: one comparison per half */
+    o->count = one == t ? 1 : 2;
+    if (set && (one != t) != (o->type == T_F16X2 || o->type == T_BF16X2)) sim_dec_fail(d, "this comparison of pairs is not simulated");
+    if (!(o->fn.cmp = sim_compare_find(compares[c], one, ftz))) sim_dec_fail(d, "this comparison of this type is unknown");
     sim_dec_ops(d, b < 0 ? 3 : 4, b < 0 ? 3 : 4);
     o->run = set ? sim_run_set : sim_run_setp, o->unknown = U_PROPAGATE;
     o->sub = (uint8_t)(b < 0 ? LOGIC_NONE : b);
@@ -213,7 +216,7 @@ static bool isspacep(dec *d)
 static uint32_t label(dec *d, const char *name)
 {
     int k = sim_ptx_label(d->f, name, (uint32_t)(d->i - d->f->insn));
-    if (k < 0) sim_dec_fail(d, "the label is not defined");
+    if (k < 0) sim_dec_refuse(d, "the label is not defined");
     return d->f->label[k].at;
 }
 
@@ -233,7 +236,7 @@ static bool brx(dec *d)
     if (!sim_dec_mod(d, "idx")) sim_dec_fail(d, "only brx.idx is known");
     sim_dec_ops(d, 2, 2);
     int k = d->i->op[1].kind == O_SYMBOL ? sim_ptx_label(d->f, d->i->op[1].name, (uint32_t)(d->i - d->f->insn)) : -1;
-    if (k < 0 || !d->f->label[k].targets) sim_dec_fail(d, "the list of targets is not defined");
+    if (k < 0 || !d->f->label[k].targets) sim_dec_refuse(d, "the list of targets is not defined");
     uint32_t n = 1;
     for (const char *s = d->f->label[k].targets; *s; s++) n += *s == ',';
     sim_targets *t = sim_ptx_keep(d->p, sizeof *t + n * sizeof *t->at);
@@ -256,7 +259,6 @@ static bool trap(dec *d)
     d->o->run = sim_run_trap, d->o->cls = C_CONTROL;
     return true;
 }
-static bool call(dec *d) { sim_dec_fail(d, "calls are not simulated; mark the function __forceinline__"); }
 
 /* Hints without effect here: every modifier is accepted, operands are not evaluated. */
 static bool nothing(dec *d)
@@ -442,7 +444,7 @@ static bool mapa(dec *d)
 const dec_row sim_decoders[] = {
     {"mov", mov}, {"and", logic}, {"or", logic}, {"xor", logic}, {"not", neg_not}, {"setp", setp}, {"set", setp}, {"selp", selp}, {"testp", testp},
     {"add", carry}, {"addc", carry}, {"sub", carry}, {"subc", carry}, {"lop3", lop3}, {"slct", slct}, {"cvt", cvt}, {"cvta", cvta}, {"isspacep", isspacep},
-    {"bra", bra}, {"brx", brx}, {"ret", leave}, {"exit", leave}, {"trap", trap}, {"brkpt", trap}, {"call", call},
+    {"bra", bra}, {"brx", brx}, {"ret", leave}, {"exit", leave}, {"trap", trap}, {"brkpt", trap},
     {"nanosleep", nothing}, {"griddepcontrol", griddepcontrol}, {"setmaxnreg", sim_decode_registers}, {"pmevent", nothing}, {"discard", nothing}, {"applypriority", nothing},
     {"createpolicy", createpolicy}, {"ld", sim_decode_load_store}, {"ldu", sim_decode_load_store}, {"st", sim_decode_load_store}, {"prefetch", sim_decode_prefetch}, {"prefetchu", sim_decode_prefetch},
     {"atom", sim_decode_atom}, {"red", sim_decode_atom}, {"shfl", shfl}, {"vote", vote}, {"match", match}, {"activemask", activemask}, {"redux", redux}, {"elect", elect},

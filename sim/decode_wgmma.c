@@ -10,15 +10,16 @@ static uint64_t constant(dec *d, int n, const char *what)
     return d->i->op[n].imm;
 }
 
-/* "m64n128k16": the columns; 0: another shape. */
-static int columns(dec *d)
+/* "m64n128k16": the columns; 0: another shape. *deep: k is 16, not 8. */
+static int columns(dec *d, bool *deep)
 {
     for (int k = 1; k < d->i->words; k++) {
         const char *s = d->i->word[k];
         if (d->i->used >> k & 1 || strncmp(s, "m64n", 4)) continue;
         char *end;
         long n = strtol(s + 4, &end, 10);
-        if (strcmp(end, "k16") || n < 8 || n > 256 || n % 8) return 0;
+        *deep = !strcmp(end, "k16");
+        if ((!*deep && strcmp(end, "k8")) || n < 8 || n > 256 || n % 8) return 0;
         d->i->used |= 1u << k;
         return (int)n;
     }
@@ -28,17 +29,20 @@ static int columns(dec *d)
 static bool product(dec *d)
 {
     sim_insn *o = d->o;
-    int n = columns(d);
-    if (!n) sim_dec_fail(d, "this shape of wgmma is not simulated; m64nNk16 is, with N a multiple of 8 up to 256");
+    bool deep = false;
+    int n = columns(d, &deep);
+    if (!n) sim_dec_fail(d, "this shape of wgmma is not simulated; m64nNk16 is, and m64nNk8 of tf32, with N a multiple of 8 up to 256");
     sim_type b = sim_dec_type(d), a = sim_dec_type(d), r = sim_dec_type(d);
-    if (a != b || (a != T_F16 && a != T_BF16) || r != T_F32) sim_dec_fail(d, "wgmma of these types is not simulated");
-    sim_dec_ops(d, 4, 8); /* d, a, b, scale-d, scale-a, scale-b {, trans-a if A is in shared memory}, trans-b */
+    bool tf = a == T_TF32, half = r == T_F16;
+    if (a != b || tf == deep || (!tf && a != T_F16 && a != T_BF16) || (r != T_F32 && !(half && a == T_F16))) sim_dec_fail(d, "wgmma of these types is not simulated");
+    sim_dec_ops(d, 4, 8); /* d, a, b, scale-d, scale-a, scale-b and, of 16 bits, {, trans-a if A is in shared memory}, trans-b */
     const ptx_operand *op = d->i->op;
     bool shared = op[1].kind != O_VECTOR;
-    sim_dec_ops(d, shared ? 8 : 7, shared ? 8 : 7);
-    if (op[0].kind != O_VECTOR || op[0].n != n / 2) sim_dec_fail(d, "wrong number of accumulator registers");
+    int ops = tf ? 6 : shared ? 8 : 7, regs = half ? n / 4 : n / 2;
+    sim_dec_ops(d, ops, ops);
+    if (op[0].kind != O_VECTOR || op[0].n != regs) sim_dec_fail(d, "wrong number of accumulator registers");
     if (!shared && op[1].n != 4) sim_dec_fail(d, "wrong number of registers for A");
-    for (int k = 0; k < n / 2; k++) {
+    for (int k = 0; k < regs; k++) {
         if (op[0].elem[k].kind != O_REG) sim_dec_fail(d, "an accumulator is no register");
         sim_dec_def(d, &op[0].elem[k], 'w');
     }
@@ -48,12 +52,12 @@ static bool product(dec *d)
     sim_dec_push(d, sim_dec_use(d, &op[3], 'p', T_PRED), false);
     o->round = op[3].negated;
     uint64_t scale_a = constant(d, 4, "the scale of A must be 1 or -1"), scale_b = constant(d, 5, "the scale of B must be 1 or -1");
-    uint64_t trans_a = shared ? constant(d, 6, "the transposition of A must be 0 or 1") : 0, trans_b = constant(d, shared ? 7 : 6, "the transposition of B must be 0 or 1");
+    uint64_t trans_a = shared && !tf ? constant(d, 6, "the transposition of A must be 0 or 1") : 0, trans_b = tf ? 0 : constant(d, shared ? 7 : 6, "the transposition of B must be 0 or 1");
     if ((scale_a + 1) & ~2ull || (scale_b + 1) & ~2ull) sim_dec_fail(d, "the scale of A and of B must be 1 or -1");
     if (trans_a > 1 || trans_b > 1) sim_dec_fail(d, "the transposition of A and of B must be 0 or 1");
     o->sub = (uint8_t)((shared ? WGMMA_SHARED_A : 0) | (scale_a == 1 ? 0 : WGMMA_MINUS_A) | (scale_b == 1 ? 0 : WGMMA_MINUS_B) | (trans_a ? WGMMA_TRANS_A : 0) |
                        (trans_b ? WGMMA_TRANS_B : 0));
-    o->run = sim_run_wgmma, o->cls = C_MATRIX, o->type = (uint8_t)a, o->count = (uint8_t)(n / 8), o->flags |= F_TIED;
+    o->run = sim_run_wgmma, o->cls = C_MATRIX, o->type = (uint8_t)a, o->type2 = (uint8_t)r, o->count = (uint8_t)(n / 8), o->flags |= F_TIED;
     return true;
 }
 
@@ -84,6 +88,7 @@ bool sim_decode_registers(dec *d)
     uint64_t n = constant(d, 0, "the number of registers must be a constant");
     if (n < 24 || n > 256 || n % 8) sim_dec_fail(d, "the number of registers must be a multiple of 8 from 24 to 256");
     d->o->imm = (int64_t)n;
+    d->f->program->resizes = true;
     d->o->run = sim_run_registers, d->o->cls = C_CONTROL, d->o->sub = take ? REGISTERS_INC : REGISTERS_DEC;
     return true;
 }

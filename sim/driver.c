@@ -89,6 +89,9 @@ CUresult sim_cuInit(unsigned flags)
 {
     SIM_LOCKED;
     SIM_NEED(!flags);
+    uint8_t outside[SIM_CHECKS];
+    char error[512];
+    if (!sim_report_environment(outside, error)) return sim_tell(CUDA_ERROR_INVALID_VALUE, "%s", error);
     sim_the.initialised = true;
     return CUDA_SUCCESS;
 }

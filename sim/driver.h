@@ -29,6 +29,7 @@
     X(cuLibraryLoadData)                                                                                                  \
     X(cuLibraryUnload)                                                                                                    \
     X(cuLibraryGetKernel)                                                                                                 \
+    X(cuLibraryGetGlobal)                                                                                                 \
     X(cuKernelGetFunction)                                                                                                \
     X(cuKernelGetAttribute)                                                                                               \
     X(cuKernelSetAttribute)                                                                                               \

@@ -10,12 +10,12 @@ static uint32_t members(sim_warp *w, const sim_insn *i, int n, uint32_t m)
     FOR_LANES(l, m) {
         uint32_t mask = v->u[l];
         if (!(mask >> l & 1)) {
-            sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "a lane runs a .sync instruction whose member mask 0x%08x leaves it out", mask);
+            sim_fault(w, i, (int)l, SIM_CHECK_DIVERGENCE, "a lane runs a .sync instruction whose member mask 0x%08x leaves it out", mask);
             return 0;
         }
         uint32_t missing = mask & w->lanes & ~w->left & ~m;
         if (missing) {
-            sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED,
+            sim_fault(w, i, (int)l, SIM_CHECK_DIVERGENCE,
                       "divergence at a .sync instruction: the member mask is 0x%08x, but only lanes 0x%08x are here; lane %d is missing", mask, m, __builtin_ctz(missing));
             return 0;
         }
@@ -39,7 +39,7 @@ sim_step sim_run_shuffle(sim_warp *w, const sim_insn *i, uint32_t m)
         }
         if (!p) from = l;
         if (!(m >> from & 1))
-            return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "a shuffle reads lane %u, which does not take part (lanes 0x%08x do)", from, m);
+            return sim_fault(w, i, (int)l, SIM_CHECK_DIVERGENCE, "a shuffle reads lane %u, which does not take part (lanes 0x%08x do)", from, m);
         ok |= (uint32_t)p << l;
         r[l] = a->u[from];
     }

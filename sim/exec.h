@@ -8,6 +8,7 @@
 #include "sim.h"
 
 enum { SIM_WARPS = 32, SIM_STACK = 96, SIM_BARRIERS = 16, SIM_REPORT = 4096, SIM_FENCES = 16 };
+enum { SIM_FINDINGS = 64, SIM_DETAIL = 16384 }; /* different defects of a launch; bytes of the text about them */
 enum { SIM_CLUSTER = 8, SIM_MBARRIERS = 64 }; /* blocks of a cluster; mbarriers of a block */
 /* Who has a time of its own: first the warps of a cluster, then its mbarriers, in whose name asynchronous copies write. */
 enum { SIM_ACTORS = SIM_CLUSTER * (SIM_WARPS + SIM_MBARRIERS) };
@@ -23,8 +24,8 @@ typedef struct sim_arch {
     int threads_per_sm, blocks_per_sm;
     int l2;                              /* bytes */
     int clock_khz, memory_khz, bus_bits;
-    /* Matrix arithmetic: products per block for 16-bit inputs and tf32, fraction bits kept, smallest alignment exponent. */
-    int block16, block_tf32, fraction, floor;
+    /* Matrix arithmetic: products per block for 16-bit inputs and tf32, fraction bits kept, smallest alignment exponent, and that of f16 accumulators. */
+    int block16, block_tf32, fraction, floor, floor16;
 } sim_arch;
 const sim_arch *sim_arch_find(const char *name);
 
@@ -46,9 +47,12 @@ typedef struct sim_launch {
     uint64_t total, next;  /* clusters; next is taken atomically */
     int64_t steps;         /* of finished time slices, all threads */
     int stop;              /* a thread found a defect */
-    uint64_t failed_block;
+    double deadline;       /* on the monotonic clock, seconds */
+    uint8_t severity[SIM_CHECKS];
+    struct sim_finding *finding; /* SIM_FINDINGS, of warnings and errors; NULL as long as there are none */
+    uint32_t findings, errors;   /* errors: of the findings */
     CUresult result;
-    char report[SIM_REPORT];
+    char *report;          /* SIM_DETAIL bytes */
     sim_tally tally;
 } sim_launch;
 
@@ -92,10 +96,12 @@ struct sim_warp {
     uint8_t *local;            /* lane-major */
     struct sim_pipeline *pipeline; /* of wgmma; NULL in programs without */
     uint32_t issued;           /* instructions of its warp group: see group.c */
+    bool awaits_group;         /* at a wgmma.wait_group, for a product that another warp of the group has yet to issue */
     uint32_t registers, wants; /* of a thread; what setmaxnreg waits for */
     uint32_t resizes, resized; /* how many setmaxnreg, and the warp's time at the last */
     sim_fence fence[SIM_FENCES]; /* the latest, by number modulo the size; see proxy.c */
     uint32_t fences, fence_lost; /* lost: time of the latest that was overwritten */
+    struct sim_view { uint32_t lanes, clock[SIM_ACTORS]; } view[2]; /* what the warp knew at its last such fence: of all its lanes, and of fewer */
 };
 
 typedef struct sim_barrier {
@@ -172,9 +178,13 @@ typedef struct sim_cluster {
     bool stuck;                 /* nothing has moved for some rounds: what is late may come now */
 } sim_cluster;
 
-/* report.c. Both return STEP_FAULT; the first report of a launch wins. lane < 0: the whole warp. */
-sim_step sim_fault(sim_warp *w, const sim_insn *i, int lane, CUresult code, const char *format, ...) __attribute__((format(printf, 5, 6)));
-void sim_report_block(sim_block *b, CUresult code, const char *text);
+/* report.c. A defect of a class, found by a warp (lane < 0: as a whole) or by a block. STEP_FAULT: the warp stops here, and its cluster with
+ * it. STEP_NEXT: the class is off or a warning, or the run goes on up to a number of reports; never so for the fixed classes. */
+sim_step sim_fault(sim_warp *w, const sim_insn *i, int lane, sim_check check, const char *format, ...) __attribute__((format(printf, 5, 6)));
+sim_step sim_report_block(sim_block *b, sim_check check, const char *text);
+int sim_report_environment(uint8_t to[SIM_CHECKS], char error[512]); /* of FAGEN_SIM_CHECKS; 0: error says what is wrong with it */
+void sim_report_open(sim_launch *l);                             /* severities and limits of a launch, from its options */
+void sim_report_close(sim_launch *l);                            /* l->result and l->report, and the warnings for the process */
 int sim_report_where(const sim_program *p, const sim_insn *i, char *to, size_t room); /* template line */
 int sim_report_address(sim_block *b, uint64_t address, char *to, size_t room);
 int sim_report_actor(const sim_cluster *c, const sim_block *from, uint32_t actor, char *to, size_t room); /* "warp 3" */
@@ -194,6 +204,7 @@ bool sim_meeting_end(sim_block *b);      /* all warps of b have ended. false: re
 
 /* cluster.c */
 int sim_cluster_run(sim_cluster *c, uint64_t linear); /* 0 = fine */
+bool sim_run_should_stop(sim_launch *l, int64_t steps); /* must the launch end: a defect, a limit. steps: of slices not yet finished */
 CUresult sim_launch_run(sim_launch *l);
 
 /* access.c: launches that may begin early. Has the lane waited, before it touches global memory? Has a thread of the block that ends? */

@@ -20,9 +20,12 @@ typedef struct flow {
     sim_program *prog;
     block *b;
     uint32_t n, *of;            /* blocks; the block of each instruction */
+    uint32_t *order;            /* the blocks so that most come after those in front of them: reverse postorder, then the unreached */
     size_t words;               /* of a set of registers */
     uint64_t *live_in, *live_out, *sure_in;
 } flow;
+
+enum { MOST_SETS = 1 << 29 }; /* bytes of one set of registers per block */
 
 #define HAS(s, r) ((s)[(r) >> 6] >> ((r) & 63) & 1)
 #define PUT(s, r) ((s)[(r) >> 6] |= 1ull << ((r) & 63))
@@ -85,6 +88,29 @@ static void predecessors(flow *w)
             block *to = &w->b[w->b[k].next[j]];
             to->before[to->nbefore++] = k;
         }
+}
+
+/* What follows a block is known from what follows its successors, or the other way: in this order a few passes do. */
+static void order(flow *w)
+{
+    uint32_t n = w->n, count = n, depth = 0;
+    uint8_t *seen = sim_ptx_alloc(w->p, n + 1);
+    uint32_t *stack = sim_ptx_alloc(w->p, (n + 1) * sizeof *stack), *at = sim_ptx_alloc(w->p, (n + 1) * sizeof *at);
+    w->order = sim_ptx_alloc(w->p, (n + 1) * sizeof *w->order);
+    for (uint32_t s = n; s-- > 0;) { /* the entry last, so that it comes first; those that only unreached blocks lead to come in front of nothing */
+        if (seen[s] || (s && w->b[s].nbefore)) continue;
+        seen[s] = 1, stack[depth] = s, at[depth++] = 0;
+        while (depth) {
+            const block *b = &w->b[stack[depth - 1]];
+            if (at[depth - 1] == b->nnext) {
+                w->order[--count] = stack[--depth];
+                continue;
+            }
+            uint32_t y = b->next[at[depth - 1]++];
+            if (!seen[y]) seen[y] = 1, stack[depth] = y, at[depth++] = 0;
+        }
+    }
+    for (uint32_t s = 0; s < n; s++) if (!seen[s]) w->order[--count] = s;
 }
 
 /* Lanes that go straight to an exit leave at once and wait for nobody: such an edge does not count unless it is the only one. */
@@ -164,7 +190,8 @@ static void liveness(flow *w)
     uint64_t *set = sim_ptx_alloc(w->p, words * 8);
     for (bool changed = true; changed;) {
         changed = false;
-        for (uint32_t k = w->n; k-- > 0;) {
+        for (uint32_t at = w->n; at-- > 0;) {
+            uint32_t k = w->order[at];
             block *b = &w->b[k];
             memset(set, 0, words * 8);
             for (uint32_t j = 0; j < b->nnext; j++)
@@ -193,7 +220,8 @@ static void undefined(flow *w, uint64_t *tracked)
     for (bool changed = true, last = false; changed || !last;) {
         if (!changed) last = true;
         changed = false;
-        for (uint32_t k = 0; k < w->n; k++) {
+        for (uint32_t at = 0; at < w->n; at++) {
+            uint32_t k = w->order[at];
             block *b = &w->b[k];
             memcpy(set, w->sure_in + k * words, words * 8);
             for (uint32_t i = b->first; i <= b->last; i++) {
@@ -393,7 +421,10 @@ void sim_flow(ptx_parser *p, ptx_function *f)
     flow w = {.p = p, .f = f, .prog = f->program, .words = (f->regs + 63) / 64 + 1};
     blocks(&w);
     predecessors(&w);
+    order(&w);
     joins(&w);
+    if ((uint64_t)w.n * w.words > MOST_SETS / 8)
+        sim_ptx_fail(p, f->program->code[0].line, "kernel %.200s is too large: %u basic blocks and %llu registers", f->program->name, w.n, (unsigned long long)f->regs);
     w.live_in = sim_ptx_alloc(p, w.n * w.words * 8);
     w.live_out = sim_ptx_alloc(p, w.n * w.words * 8);
     w.sure_in = sim_ptx_alloc(p, w.n * w.words * 8);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_LOCAL = 512 * 1024 }; /* bytes of a thread */
+
 static uint64_t place(void *arg, const sim_variable *v)
 {
     sim_library *lib = arg;
@@ -98,6 +100,21 @@ CUresult sim_cuLibraryGetKernel(CUkernel *to, CUlibrary library, const char *nam
     for (uint32_t k = 0; k < lib->module->nkernels; k++)
         if (!strcmp(lib->module->kernels[k].name, name)) return *to = (CUkernel)(void *)&lib->kernel[k], CUDA_SUCCESS;
     return sim_tell(CUDA_ERROR_NOT_FOUND, "the library has no kernel %s", name);
+}
+CUresult sim_cuLibraryGetGlobal(CUdeviceptr *to, size_t *bytes, CUlibrary library, const char *name)
+{
+    SIM_LOCKED;
+    SIM_NEED((to || bytes) && name);
+    if (!sim_live(library, H_LIBRARY)) return CUDA_ERROR_INVALID_HANDLE;
+    const sim_module *m = ((const sim_library *)(const void *)library)->module;
+    for (uint32_t k = 0; k < m->nvars; k++) {
+        const sim_variable *v = &m->vars[k];
+        if ((v->space != SP_GLOBAL && v->space != SP_CONST) || strcmp(v->name, name)) continue;
+        if (to) *to = v->address;
+        if (bytes) *bytes = v->size;
+        return CUDA_SUCCESS;
+    }
+    return sim_tell(CUDA_ERROR_NOT_FOUND, "the library has no variable %s in global or constant memory", name);
 }
 CUresult sim_cuKernelGetFunction(CUfunction *to, CUkernel kernel)
 {
@@ -195,8 +212,9 @@ void sim_counters_add(const sim_counters *c)
 
 CUresult sim_launch_node(const sim_node *n)
 {
-    sim_launch *l = calloc(1, sizeof *l);
+    sim_launch *l = calloc(1, sizeof *l + SIM_DETAIL);
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
+    l->report = (char *)(l + 1);
     l->program = n->kernel->program, l->arch = n->device->arch;
     l->memory = &n->device->memory, l->variables = &sim_the.variables;
     for (int k = 0; k < 3; k++) l->grid[k] = n->grid[k], l->block[k] = n->block[k], l->cluster[k] = n->cluster[k];
@@ -222,6 +240,10 @@ static CUresult refuse(const sim_kernel *k, const sim_device *d, const sim_node 
     }
     if (n->block[0] > 1024 || n->block[1] > 1024 || n->block[2] > 64 || threads > 1024 || threads > (uint64_t)p->max_threads)
         return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s: %llu threads per block, at most %d", p->name, (unsigned long long)threads, p->max_threads);
+    if (p->resizes && threads * p->registers > 65536)
+        return sim_tell(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s: %llu threads of %u registers, more than the 65536 of a multiprocessor", p->name, (unsigned long long)threads, p->registers);
+    if (p->local_bytes > MOST_LOCAL)
+        return sim_tell(CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES, "kernel %s: %u bytes of local memory per thread, at most %d", p->name, p->local_bytes, MOST_LOCAL);
     if (n->dynamic > (uint32_t)k->max_dynamic[d->ordinal] || n->dynamic > INT32_MAX)
         return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s: %u bytes of dynamic shared memory, but only %d are allowed (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)", p->name, n->dynamic, k->max_dynamic[d->ordinal]);
     return CUDA_SUCCESS;

@@ -8,10 +8,10 @@ static bool rows(sim_warp *w, const sim_insn *i, int arg, uint32_t m, uint8_t *r
 {
     sim_block *b = w->block;
     int n = i->count * 8;
-    if (m != SIM_ALL) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m), false;
+    if (m != SIM_ALL) return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m), false;
     for (int l = 0; l < n; l++) {
         uint64_t a = sim_address(w, i, arg, i->flags & F_WIDE, (uint32_t)l);
-        if (sim_space_of((sim_space)i->space, &a) != SP_SHARED) return sim_fault(w, i, l, CUDA_ERROR_ILLEGAL_ADDRESS, "a matrix row outside of shared memory"), false;
+        if (sim_space_of((sim_space)i->space, &a) != SP_SHARED) return sim_fault(w, i, l, SIM_CHECK_BOUNDS, "a matrix row outside of shared memory"), false;
         if (!(row[l] = sim_shared(w, i, l, a, 16))) return false;
         at[l] = (uint32_t)(row[l] - b->shared);
     }
@@ -62,7 +62,8 @@ sim_step sim_run_stmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
         memcpy(row[l], e[l], 16);
     }
     for (int l = 0; l < 8 * n && w->block->checked; l++)
-        if (memcmp(row[l], e[l], 16)) return sim_fault(w, i, l, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory: lanes of one store write different values to offset %u", at[l]);
+        if (memcmp(row[l], e[l], 16) && sim_fault(w, i, l, SIM_CHECK_COLLISION, "race in shared memory: lanes of one store write different values to offset %u", at[l]) == STEP_FAULT)
+            return STEP_FAULT;
     w->block->tally.c.shared_write += 128u * (uint32_t)n;
     return STEP_NEXT;
 }

@@ -17,7 +17,7 @@ static sim_block *place(sim_warp *w, const sim_insn *i, int lane, int arg, uint3
     sim_block *o = w->block;
     sim_space s = sim_space_of((sim_space)i->space, &a);
     if (s != SP_SHARED && s != SP_CLUSTER) {
-        sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "an mbarrier outside of shared memory");
+        sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "an mbarrier outside of shared memory");
         return NULL;
     }
     if (s == SP_CLUSTER && !(o = sim_shared_owner(w, i, lane, &a))) return NULL;
@@ -34,7 +34,7 @@ static sim_mbarrier *find(sim_warp *w, const sim_insn *i, int lane, sim_block *b
         if (b->checked && !sim_shared_read_of(b, w, i, lane, at, 8)) return NULL; /* against an init without a barrier after it */
         return &b->mbarrier[k];
     }
-    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "no mbarrier was initialised at shared offset %u of block (%u,%u,%u)", at, b->id[0], b->id[1], b->id[2]);
+    sim_fault(w, i, lane, SIM_CHECK_MBARRIER, "no mbarrier was initialised at shared offset %u of block (%u,%u,%u)", at, b->id[0], b->id[1], b->id[2]);
     return NULL;
 }
 
@@ -42,7 +42,7 @@ sim_mbarrier *sim_mbarrier_at(sim_warp *w, const sim_insn *i, int lane, int arg)
 {
     uint32_t at;
     sim_block *o = place(w, i, lane, arg, &at);
-    if (o && o != w->block) return sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "this can be done to an mbarrier of the own block only, not to one of another block of the cluster"), NULL;
+    if (o && o != w->block) return sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "this can be done to an mbarrier of the own block only, not to one of another block of the cluster"), NULL;
     return o ? find(w, i, lane, o, at) : NULL;
 }
 
@@ -66,9 +66,9 @@ sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_bloc
 {
     sim_mbarrier *m = find(w, i, lane, b, (uint32_t)(address - SIM_SHARED_BASE));
     if (!m || m->fenced || !b->checked) return m;
-    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "a bulk copy to the mbarrier at offset %u, which was initialised without a fence: fence.mbarrier_init is missing between its initialisation and the barrier after that",
-              m->address);
-    return NULL;
+    return sim_fault(w, i, lane, SIM_CHECK_MBARRIER_FENCE,
+                     "a bulk copy to the mbarrier at offset %u, which was initialised without a fence: fence.mbarrier_init is missing between its initialisation and the barrier after that",
+                     m->address) == STEP_FAULT ? NULL : m;
 }
 
 void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
@@ -85,7 +85,7 @@ void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
 bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim_mbarrier *b, uint32_t count)
 {
     if (count > b->pending) {
-        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "too many arrivals at the mbarrier at shared offset %u: phase %llu expects %u, %u were left, %u more came", b->address,
+        sim_fault(w, i, lane, SIM_CHECK_MBARRIER, "too many arrivals at the mbarrier at shared offset %u: phase %llu expects %u, %u were left, %u more came", b->address,
                   (unsigned long long)b->phase, b->expected, b->pending, count);
         return false;
     }
@@ -100,7 +100,7 @@ bool sim_mbarrier_tx(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim
 {
     b->tx += bytes;
     if (b->tx >= MOST || b->tx <= -MOST) {
-        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "the mbarrier at offset %u would wait for %lld bytes: its count goes to 2^20 - 1 either way", b->address, (long long)b->tx);
+        sim_fault(w, i, lane, SIM_CHECK_MBARRIER, "the mbarrier at offset %u would wait for %lld bytes: its count goes to 2^20 - 1 either way", b->address, (long long)b->tx);
         return false;
     }
     k->cluster->progress++;
@@ -116,12 +116,12 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         uint32_t at, count = sim_arg(w, i, 1)->u[l];
         sim_block *o = place(w, i, (int)l, 0, &at);
         if (!o) return STEP_FAULT;
-        if (o != b) return sim_fault(w, i, (int)l, CUDA_ERROR_ILLEGAL_ADDRESS, "an mbarrier of another block of the cluster cannot be initialised");
-        if (!count || count >= MOST) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "an mbarrier cannot expect %u arrivals", count);
+        if (o != b) return sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an mbarrier of another block of the cluster cannot be initialised");
+        if (!count || count >= MOST) return sim_fault(w, i, (int)l, SIM_CHECK_MBARRIER, "an mbarrier cannot expect %u arrivals", count);
         if (b->checked && !sim_shared_write(w, i, (int)l, at, 8, NULL)) return STEP_FAULT;
         uint32_t k = 0;
         while (k < b->mbarriers && b->mbarrier[k].address != at) k++;
-        if (k == SIM_MBARRIERS) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "more than %d mbarriers in a block are not simulated", SIM_MBARRIERS);
+        if (k == SIM_MBARRIERS) return sim_fault(w, i, (int)l, SIM_CHECK_UNSUPPORTED, "more than %d mbarriers in a block are not simulated", SIM_MBARRIERS);
         sim_mbarrier *x = &b->mbarrier[k];
         if (k == b->mbarriers) {
             b->mbarriers++;
@@ -153,7 +153,7 @@ sim_step sim_run_mbarrier_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
         sim_block *o;
         sim_mbarrier *b = anywhere(w, i, (int)l, 1, &o);
         if (!b) return STEP_FAULT;
-        if (o != w->block && i->arg[0] != SIM_NO_ARG) return sim_fault(w, i, (int)l, CUDA_ERROR_ILLEGAL_ADDRESS, "an arrival at an mbarrier of another block has no state to return");
+        if (o != w->block && i->arg[0] != SIM_NO_ARG) return sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an arrival at an mbarrier of another block has no state to return");
         uint32_t n = i->arg[2] == SIM_NO_ARG ? 1 : sim_arg(w, i, 2)->u[l];
         if (i->arg[0] != SIM_NO_ARG) sim_arg(w, i, 0)->q[l] = b->phase;
         if (i->flags & F_EXPECT) {
@@ -161,7 +161,7 @@ sim_step sim_run_mbarrier_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
             n = 1;
         }
         if (i->sub && n < b->expected) b->expected -= n; /* arrive_drop: in later phases too */
-        else if (i->sub) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "the mbarrier at offset %u would be left with no arrivals to expect", b->address);
+        else if (i->sub) return sim_fault(w, i, (int)l, SIM_CHECK_MBARRIER, "the mbarrier at offset %u would be left with no arrivals to expect", b->address);
         if (!sim_mbarrier_arrive(w, i, (int)l, o, b, n)) return STEP_FAULT;
     }
     return STEP_NEXT;

@@ -29,7 +29,7 @@ static bool whole(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     uint32_t here = w->lanes & ~w->left;
     if (m == here) return true;
-    sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "divergence at the cluster's barrier: only lanes 0x%08x of 0x%08x came", m, here);
+    sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "divergence at the cluster's barrier: only lanes 0x%08x of 0x%08x came", m, here);
     return false;
 }
 
@@ -37,7 +37,7 @@ sim_step sim_run_cluster_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_cluster *c = w->block->cluster;
     if (!whole(w, i, m)) return STEP_FAULT;
-    if (w->joined) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "warp %u comes to the cluster's barrier again without having waited", w->index);
+    if (w->joined) return sim_fault(w, i, -1, SIM_CHECK_CLUSTER_BARRIER, "warp %u comes to the cluster's barrier again without having waited", w->index);
     w->met = m, w->joined = c->phase + 1;
     if (i->sub == ARRIVE_RELEASE) sim_clock_release(w, c->open);
     else for (uint32_t x = 0; x < c->actors; x++) if (w->fenced[x] > c->open[x]) c->open[x] = w->fenced[x];
@@ -51,7 +51,7 @@ sim_step sim_run_cluster_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_cluster *c = w->block->cluster;
     if (!whole(w, i, m)) return STEP_FAULT;
-    if (!w->joined) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "warp %u waits at the cluster's barrier without having arrived", w->index);
+    if (!w->joined) return sim_fault(w, i, -1, SIM_CHECK_CLUSTER_BARRIER, "warp %u waits at the cluster's barrier without having arrived", w->index);
     if (c->phase < w->joined) {
         w->barrier = -1, w->waiting_at = w->pc;
         return STEP_WAIT;
@@ -70,9 +70,9 @@ sim_step sim_run_map_address(sim_warp *w, const sim_insn *i, uint32_t m)
     FOR_LANES(l, m) {
         uint64_t at = i->wide ? a->q[l] : a->u[l], in = at;
         uint32_t rank = r->u[l];
-        if (rank >= c->blocks) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "mapa: there is no block of rank %u in a cluster of %u", rank, c->blocks);
+        if (rank >= c->blocks) return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "mapa: there is no block of rank %u in a cluster of %u", rank, c->blocks);
         sim_space s = i->space == SP_CLUSTER ? SP_CLUSTER : sim_space_of(SP_GENERIC, &in);
-        if (s != SP_SHARED && s != SP_CLUSTER) return sim_fault(w, i, (int)l, CUDA_ERROR_ILLEGAL_ADDRESS, "mapa: the address is outside of shared memory");
+        if (s != SP_SHARED && s != SP_CLUSTER) return sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "mapa: the address is outside of shared memory");
         at = (at & ~((uint64_t)SIM_RANK_BITS << SIM_RANK_SHIFT)) | (uint64_t)(rank + 1) << SIM_RANK_SHIFT;
         if (i->wide) d->q[l] = at;
         else d->u[l] = (uint32_t)at;
@@ -100,8 +100,9 @@ bool sim_meeting_end(sim_block *b)
         for (uint32_t k = 0; k < b->warps; k++) if (b->warp[k].clock[x] > known) known = b->warp[k].clock[x];
         if (b->visit[x].time <= known) continue;
         sim_warp *w = &c->block[x / b->warps]->warp[x % b->warps];
-        sim_fault(w, b->visit[x].insn, -1, CUDA_ERROR_LAUNCH_FAILED, "block (%u,%u,%u) ends, but no barrier orders this access to its shared memory before that", b->id[0], b->id[1], b->id[2]);
-        return false;
+        if (sim_fault(w, b->visit[x].insn, -1, SIM_CHECK_CLUSTER_EXIT, "block (%u,%u,%u) ends, but no barrier orders this access to its shared memory before that", b->id[0], b->id[1],
+                      b->id[2]) == STEP_FAULT)
+            return false;
     }
     return true;
 }

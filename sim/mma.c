@@ -1,8 +1,9 @@
 /* mma: the arithmetic of the tensor cores, bit for bit. Per output the products are taken in blocks; a block's products and the
  * accumulator are aligned to the largest exponent, truncated to a fixed number of fraction bits, summed exactly and rounded
- * toward zero to f32; blocks are chained in the order of k. Model: arXiv 2512.07004 (Khattak and Mikaitis); its parameters are
+ * toward zero to f32, or to nearest even to f16; blocks are chained in the order of k. Model: arXiv 2512.07004 (Khattak and Mikaitis); its parameters are
  * a row of the table in arch.c. */
 #include "mma.h"
+#include "alu.h"
 #include "run.h"
 #include <string.h>
 
@@ -48,7 +49,26 @@ static inline uint32_t to_float(int64_t sum, int lsb)
     return e >= 255 ? sign | 0x7F800000u : sign | (uint32_t)e << 23 | ((uint32_t)s & 0x7FFFFF);
 }
 
-SIM_FAST static void multiply(tile *t, int k, int block, int fraction, int floor)
+/* sum * 2^lsb to nearest even to f16, as f32. */
+static uint32_t to_half(int64_t sum, int lsb)
+{
+    if (!sum) return 0;
+    uint32_t sign = sum < 0 ? 0x80000000u : 0;
+    uint64_t s = sum < 0 ? 0 - (uint64_t)sum : (uint64_t)sum;
+    int q = lsb + 64 - __builtin_clzll(s) - 11, shift; /* the exponent of the last bit kept */
+    if (q < -24) q = -24;
+    if ((shift = q - lsb) > 0) {
+        uint64_t low = shift > 63 ? s : s & ((1ull << shift) - 1), tie = shift > 63 ? UINT64_MAX : 1ull << (shift - 1);
+        s = shift > 63 ? 0 : s >> shift;
+        s += low > tie || (low == tie && s & 1);
+        lsb = q;
+    }
+    union { uint64_t q; double d; } scale = {.q = (uint64_t)(lsb + 1023) << 52};
+    double v = (double)s * scale.d; /* exact */
+    return sign | (v >= 65536 ? 0x7F800000u : sim_bits((float)v));
+}
+
+SIM_FAST static void multiply(tile *t, int k, int block, int fraction, int floor, bool half)
 {
     int up = fraction - 2 * t->bits, c_up = fraction - 23;
     const v8 most = (v8){0} + 31;
@@ -82,7 +102,8 @@ SIM_FAST static void multiply(tile *t, int k, int block, int fraction, int floor
             for (int n = 0; n < 8; n++) {
                 if ((acc[n] & 0x7F800000) == 0x7F800000) continue; /* an infinity stays */
                 int64_t c = acc[n] >> 31 ? -(int64_t)c_mag[n] : (int64_t)c_mag[n];
-                acc[n] = to_float((int64_t)sum[0][n] + sum[1][n] + c, top[n] - fraction);
+                int64_t all = (int64_t)sum[0][n] + sum[1][n] + c;
+                acc[n] = half ? to_half(all, top[n] - fraction) : to_float(all, top[n] - fraction);
             }
         }
     }
@@ -148,12 +169,14 @@ sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
     bool tf = i->type == T_TF32;
     int k = i->count, regs_a = tf ? k / 2 : k / 4, regs_b = regs_a / 2;
     int mantissa = i->type == T_BF16 ? 7 : 10, exponent = i->type == T_F16 ? 5 : 8;
-    if (m != SIM_ALL) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m);
-    if (!tf && k == 16 && ordinary(w, i)) return STEP_NEXT;
+    bool half = i->type2 == T_F16;
+    int first = i->defs; /* A; two f16 accumulators share a register */
+    if (m != SIM_ALL) return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m);
+    if (!tf && !half && k == 16 && ordinary(w, i)) return STEP_NEXT;
     tile t;
     t.bits = mantissa, t.special = false;
     for (int r = 0; r < regs_a; r++) {
-        const sim_vec *v = sim_arg(w, i, 4 + r);
+        const sim_vec *v = sim_arg(w, i, first + r);
         for (int l = 0; l < 32; l++) {
             int row = (l >> 2) + 8 * (r & 1);
             for (int h = 0; h < (tf ? 1 : 2); h++) {
@@ -164,7 +187,7 @@ sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
         }
     }
     for (int r = 0; r < regs_b; r++) {
-        const sim_vec *v = sim_arg(w, i, 4 + regs_a + r);
+        const sim_vec *v = sim_arg(w, i, first + regs_a + r);
         for (int l = 0; l < 32; l++)
             for (int h = 0; h < (tf ? 1 : 2); h++) {
                 int at = tf ? (l & 3) + 4 * r : 2 * (l & 3) + h + 8 * r;
@@ -175,60 +198,66 @@ sim_step sim_run_mma(sim_warp *w, const sim_insn *i, uint32_t m)
             }
     }
     for (int r = 0; r < 4; r++) {
-        const sim_vec *v = sim_arg(w, i, 4 + regs_a + regs_b + r);
+        const sim_vec *v = sim_arg(w, i, first + regs_a + regs_b + (half ? r >> 1 : r));
         for (int l = 0; l < 32; l++) {
-            uint32_t c = t.c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)] = v->u[l];
+            uint32_t c = t.c[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)] = half ? sim_bits(sim_half_float((uint16_t)(v->u[l] >> 16 * (r & 1)))) : v->u[l];
             t.special |= (c & 0x7F800000) == 0x7F800000;
         }
     }
     int block = tf ? arch->block_tf32 : arch->block16;
-    multiply(&t, k, block < k ? block : k, arch->fraction, arch->floor);
+    multiply(&t, k, block < k ? block : k, arch->fraction, half ? arch->floor16 : arch->floor, half);
     if (t.special) {
         for (int r = 0; r < regs_a; r++)
             for (int l = 0; l < 32; l++)
                 for (int h = 0; h < (tf ? 1 : 2); h++) {
-                    uint32_t x = sim_arg(w, i, 4 + r)->u[l];
+                    uint32_t x = sim_arg(w, i, first + r)->u[l];
                     t.a_raw[(l >> 2) + 8 * (r & 1)][tf ? (l & 3) + 4 * (r >> 1) : 2 * (l & 3) + h + 8 * (r >> 1)] = widen(tf ? x : x >> 16 * h & 0xFFFF, i->type);
                 }
         for (int r = 0; r < regs_b; r++)
             for (int l = 0; l < 32; l++)
                 for (int h = 0; h < (tf ? 1 : 2); h++) {
-                    uint32_t x = sim_arg(w, i, 4 + regs_a + r)->u[l];
+                    uint32_t x = sim_arg(w, i, first + regs_a + r)->u[l];
                     t.b_raw[tf ? (l & 3) + 4 * r : 2 * (l & 3) + h + 8 * r][l >> 2] = widen(tf ? x : x >> 16 * h & 0xFFFF, i->type);
                 }
         specials(&t, k);
     }
-    for (int r = 0; r < 4; r++) {
+    for (int r = 0; r < first; r++) {
         if (i->arg[r] == SIM_NO_ARG) continue;
         sim_vec *v = sim_arg(w, i, r);
-        for (int l = 0; l < 32; l++) v->u[l] = t.d[(l >> 2) + 8 * (r >> 1)][2 * (l & 3) + (r & 1)];
+        for (int l = 0; l < 32; l++) {
+            const uint32_t *at = &t.d[(l >> 2) + 8 * (half ? r : r >> 1)][2 * (l & 3) + (half ? 0 : r & 1)];
+            v->u[l] = half ? sim_float_half(sim_f32(at[0])) | (uint32_t)sim_float_half(sim_f32(at[1])) << 16 : *at;
+        }
     }
     return STEP_NEXT;
 }
 
 void sim_product_slow(sim_product *p, const sim_arch *arch)
 {
-    int mantissa = p->type == T_BF16 ? 7 : 10, exponent = p->type == T_F16 ? 5 : 8, block = arch->block16 < 16 ? arch->block16 : 16;
+    bool tf = p->type == T_TF32;
+    int mantissa = p->type == T_BF16 ? 7 : 10, exponent = p->type == T_F16 ? 5 : 8, depth = tf ? 8 : 16, block = tf ? arch->block_tf32 : arch->block16;
     for (uint32_t n0 = 0; n0 < p->n; n0 += 8) {
         tile t;
         t.bits = mantissa, t.special = false;
-        for (int k = 0; k < 16; k++) {
-            for (int row = 0; row < 16; row++) split(p->a[row][k], mantissa, exponent, &t.a_sig[row][k], &t.a_exp[row][k], &t.special);
+        for (int k = 0; k < depth; k++) {
+            for (int row = 0; row < 16; row++) split(tf ? p->a32[row][k] >> 13 : p->a[row][k], mantissa, exponent, &t.a_sig[row][k], &t.a_exp[row][k], &t.special);
             for (int n = 0; n < 8; n++) {
                 int32_t sig, exp;
-                split(p->b[k][n0 + (uint32_t)n], mantissa, exponent, &sig, &exp, &t.special);
+                split(tf ? p->b32[k][n0 + (uint32_t)n] >> 13 : p->b[k][n0 + (uint32_t)n], mantissa, exponent, &sig, &exp, &t.special);
                 t.b_sig[k][n] = sig, t.b_exp[k][n] = exp;
             }
-            memcpy(t.c[k], &p->c[k][n0], sizeof t.c[k]);
-            for (int n = 0; n < 8; n++) t.special |= (t.c[k][n] & 0x7F800000) == 0x7F800000;
         }
-        multiply(&t, 16, block, arch->fraction, arch->floor);
+        for (int row = 0; row < 16; row++) {
+            memcpy(t.c[row], &p->c[row][n0], sizeof t.c[row]);
+            for (int n = 0; n < 8; n++) t.special |= (t.c[row][n] & 0x7F800000) == 0x7F800000;
+        }
+        multiply(&t, depth, block < depth ? block : depth, arch->fraction, p->half ? arch->floor16 : arch->floor, p->half);
         if (t.special) {
-            for (int k = 0; k < 16; k++) {
-                for (int row = 0; row < 16; row++) t.a_raw[row][k] = widen(p->a[row][k], p->type);
-                for (int n = 0; n < 8; n++) t.b_raw[k][n] = widen(p->b[k][n0 + (uint32_t)n], p->type);
+            for (int k = 0; k < depth; k++) {
+                for (int row = 0; row < 16; row++) t.a_raw[row][k] = widen(tf ? p->a32[row][k] : p->a[row][k], p->type);
+                for (int n = 0; n < 8; n++) t.b_raw[k][n] = widen(tf ? p->b32[k][n0 + (uint32_t)n] : p->b[k][n0 + (uint32_t)n], p->type);
             }
-            specials(&t, 16);
+            specials(&t, depth);
         }
         for (int row = 0; row < 16; row++) memcpy(&p->c[row][n0], t.d[row], sizeof t.d[row]);
     }

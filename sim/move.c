@@ -43,21 +43,33 @@ sim_step sim_run_unpack(sim_warp *w, const sim_insn *i, uint32_t m)
 
 static uint32_t logic(int op, uint32_t a, uint32_t b) { return op == LOGIC_AND ? a & b : op == LOGIC_OR ? a | b : op == LOGIC_XOR ? a ^ b : op == LOGIC_NOT ? ~a : a; }
 
+/* The comparison of the upper halves of two pairs. */
+static uint32_t compare_upper(const sim_insn *i, const sim_vec *a, const sim_vec *b)
+{
+    sim_vec x, y;
+    for (int l = 0; l < SIM_LANES; l++) x.u[l] = a->u[l] >> 16, y.u[l] = b->u[l] >> 16;
+    return i->fn.cmp(&x, &y);
+}
+
 sim_step sim_run_setp(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     uint32_t r = i->fn.cmp(sim_arg(w, i, 2), sim_arg(w, i, 3)), c = i->sub == LOGIC_NONE ? 0 : sim_pred(w, i, 4);
     sim_set_pred(w, i, 0, logic(i->sub, r, c), m);
-    sim_set_pred(w, i, 1, logic(i->sub, ~r, c), m);
+    r = i->count == 2 ? compare_upper(i, sim_arg(w, i, 2), sim_arg(w, i, 3)) : ~r; /* the second predicate */
+    sim_set_pred(w, i, 1, logic(i->sub, r, c), m);
     return STEP_NEXT;
 }
+
+static uint32_t truth(sim_type t) { return t == T_F32 ? 0x3F800000u : t == T_F16 || t == T_F16X2 ? 0x3C00u : t == T_BF16 || t == T_BF16X2 ? 0x3F80u : sim_type_bytes(t) == 2 ? 0xFFFFu : SIM_ALL; }
 
 sim_step sim_run_set(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     uint32_t r = i->fn.cmp(sim_arg(w, i, 1), sim_arg(w, i, 2)), c = i->sub == LOGIC_NONE ? 0 : sim_pred(w, i, 3);
+    uint32_t upper = i->count == 2 ? logic(i->sub, compare_upper(i, sim_arg(w, i, 1), sim_arg(w, i, 2)), c) : 0, yes = truth((sim_type)i->type);
     r = logic(i->sub, r, c);
     if (i->arg[0] == SIM_NO_ARG) return STEP_NEXT;
     sim_vec *d = sim_arg(w, i, 0);
-    FOR_LANES(l, m) d->u[l] = !(r >> l & 1) ? 0 : i->type == T_F32 ? 0x3F800000u : i->type == T_F16 ? 0x3C00u : i->type == T_BF16 ? 0x3F80u : SIM_ALL;
+    FOR_LANES(l, m) d->u[l] = (r >> l & 1 ? yes : 0) | (upper >> l & 1 ? yes << 16 : 0);
     return STEP_NEXT;
 }
 

@@ -133,7 +133,7 @@ bool sim_product_fast(sim_product *p, const sim_arch *arch)
     int32_t most_a = NOTHING, most_b = NOTHING;
     uint32_t top = 0;
     bool half = p->type == T_F16;
-    if (16 % arch->block16) return false;
+    if (16 % arch->block16 || p->half || p->type == T_TF32) return false;
     for (int k = 0; k < 16; k++) {
         int32_t e = decode(p->a[k], 16, half, a.v[k], a.e[k]), f = decode(p->b[k], p->n, half, b.v[k], b.e[k]);
         most_a = e > most_a ? e : most_a, most_b = f > most_b ? f : most_b;

@@ -118,6 +118,7 @@ typedef struct sim_program {
     int max_threads, required[3];
     uint32_t cluster[3];     /* blocks of a cluster that it requires; 0 = none are required */
     uint32_t registers;      /* per thread at the launch, as far as the directives tell; 0: they do not. For setmaxnreg */
+    bool resizes;            /* has a setmaxnreg */
     bool proxy;              /* uses the async proxy: wgmma or bulk copies */
     struct sim_module *module;
 } sim_program;
@@ -129,6 +130,8 @@ typedef struct sim_variable {
     uint64_t address;    /* shared: offset from SIM_SHARED_BASE; global and const: where memory.c placed it */
     uint8_t *initial;    /* size bytes, or NULL */
     bool dynamic;        /* extern shared of no size */
+    bool passed;         /* a .param variable of a call, which lives in local memory */
+    uint32_t user;       /* while a module is read: the kernel, by number from 1, that last named it */
 } sim_variable;
 
 typedef struct sim_module {

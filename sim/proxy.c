@@ -1,6 +1,7 @@
 /* proxy: what the async proxy may touch, and which generic stores were fenced for it. A fence has a time of its own on the
  * warp's clock, so a store is before or after it, and who learns of the fence knows a later time: store <= fence < known. */
 #include "proxy.h"
+#include <string.h>
 
 /* Is there a fence of warp x, by the lane that stored, that came after the store and that w knows of? */
 static bool fenced(const sim_warp *w, const sim_warp *x, uint32_t stored, uint32_t author)
@@ -12,6 +13,14 @@ static bool fenced(const sim_warp *w, const sim_warp *x, uint32_t stored, uint32
         if (f->at < stored) return false;
         if (f->at < known && (author == SIM_ANY_LANE || f->lanes >> (author - 1) & 1)) return true;
     }
+    return false;
+}
+
+/* Has w, or the lane of it that starts the access, made a fence when it already knew of the store? */
+static bool fenced_late(const sim_warp *w, int lane, uint32_t actor, uint32_t stored)
+{
+    uint32_t lanes = lane < 0 ? w->lanes & ~w->left : 1u << lane;
+    for (int k = 0; k < 2; k++) if (!(lanes & ~w->view[k].lanes) && stored <= w->view[k].clock[actor]) return true;
     return false;
 }
 
@@ -30,10 +39,12 @@ static bool check(const sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
         }
         char who[160];
         sim_report_actor(c, b, actor, who, sizeof who);
-        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED,
-                  "the async proxy %s shared memory that %s has stored to without a fence: offset %u; fence.proxy.async is missing between the store and the barrier",
-                  writes ? "writes" : "reads", who, k * 4);
-        return false;
+        bool late = x != w && fenced_late(w, lane, actor, (uint32_t)(wrote >> 32));
+        if (sim_fault(w, i, lane, late ? SIM_CHECK_PROXY_FENCE_LATE : SIM_CHECK_PROXY_FENCE,
+                      "the async proxy %s shared memory that %s has stored to without a fence: offset %u; fence.proxy.async is missing between the store and the barrier%s",
+                      writes ? "writes" : "reads", who, k * 4, late ? ", and made by the reader only, behind it" : "") == STEP_FAULT)
+            return false;
+        if (late) seen = wrote;
     }
     return true;
 }
@@ -69,5 +80,8 @@ void sim_proxy_fence(sim_warp *w, uint32_t lanes)
     if (w->fences >= SIM_FENCES) w->fence_lost = f->at;
     *f = (sim_fence){.at = *now, .lanes = lanes};
     w->fences++;
+    struct sim_view *v = &w->view[(w->lanes & ~w->left & ~lanes) != 0];
+    v->lanes = lanes;
+    memcpy(v->clock, w->clock, w->block->cluster->warps * sizeof *v->clock);
     if (*now < SIM_LAST_CLOCK) ++*now;
 }

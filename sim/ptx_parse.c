@@ -31,17 +31,21 @@ static void registers(ptx_parser *p, ptx_function *f)
         if (count.imm > 1u << 20 || f->regs + count.imm > 1u << 22) sim_ptx_fail(p, p->line, "too many registers");
         for (uint64_t k = 0; k < count.imm; k++) {
             f->reg = sim_ptx_grow(p, f->reg, &f->reg_cap, f->regs, sizeof *f->reg);
-            f->reg[f->regs++] = (ptx_register){k ? NULL : s, t, k ? (int)k : many ? (int)count.imm : -1, false};
+            f->reg[f->regs++] = (ptx_register){k ? NULL : s, t, k ? (int)k : many ? (int)count.imm : -1};
         }
+        if (count.imm) sim_ptx_declare(p, f, (uint32_t)(f->regs - count.imm));
     } while (sim_text_take(p, ','));
     sim_text_need(p, ';');
 }
 
-static void initial(ptx_parser *p, sim_variable *v, uint32_t element, uint32_t *at)
+enum { DIMENSIONS = 64 }; /* how deep initialisers nest */
+
+static void initial(ptx_parser *p, sim_variable *v, uint32_t element, uint32_t *at, int depth)
 {
     if (sim_text_take(p, '{')) {
+        if (depth == DIMENSIONS) sim_ptx_fail(p, p->line, "initialiser of %.200s: '{' is nested more than %d deep", v->name, DIMENSIONS);
         if (sim_text_take(p, '}')) return;
-        do initial(p, v, element, at);
+        do initial(p, v, element, at, depth + 1);
         while (sim_text_take(p, ','));
         sim_text_need(p, '}');
         return;
@@ -92,18 +96,20 @@ static sim_variable variable(ptx_parser *p, sim_space space)
     if (sim_text_take(p, '=')) {
         uint32_t at = 0;
         v.initial = sim_ptx_keep(p, v.size + 8);
-        initial(p, &v, element, &at);
+        initial(p, &v, element, &at, 0);
     }
     return v;
 }
 
 static void add_variable(ptx_parser *p, sim_variable v)
 {
+    if (v.space == SP_CONST) sim_ptx_constants(p, &v);
     if (v.space == SP_GLOBAL || v.space == SP_CONST) {
         v.address = p->place ? p->place(p->place_arg, &v) : 0;
         if (!v.address) longjmp(p->fail, 1); /* with no message, as where memory is short */
     }
     p->module->vars = sim_ptx_grow_kept(p, p->module->vars, &p->var_cap, p->module->nvars, sizeof v);
+    sim_names_add(p, &p->variables, v.name, strlen(v.name), 0, p->module->nvars);
     p->module->vars[p->module->nvars++] = v;
 }
 
@@ -140,12 +146,11 @@ static void parameters(ptx_parser *p, ptx_function *f)
         if (!sim_text_word(p, ".param")) sim_ptx_fail(p, p->line, "expected .param");
         sim_variable v = variable(p, SP_PARAM);
         at = (at + v.align - 1) & ~(v.align - 1);
-        f->param_name = sim_ptx_grow(p, f->param_name, &f->param_cap, f->param_names, sizeof *f->param_name);
-        f->param_name[f->param_names] = v.name;
+        sim_names_add(p, &f->param_names_by, v.name, strlen(v.name), 0, (uint32_t)f->param_names);
         f->program->params = sim_ptx_grow_kept(p, f->program->params, &cap, f->param_names, sizeof *f->program->params);
         f->program->params[f->param_names++] = (sim_param){at, v.size};
         at += v.size;
-        if (at > 32764) sim_ptx_fail(p, p->line, "more than 32764 bytes of parameters");
+        if (at > 32764) sim_ptx_fail(p, p->line, "kernel %.200s uses too much parameter space: %u bytes with %.200s, at most 32764", f->program->name, at, v.name);
     } while (sim_text_take(p, ','));
     sim_text_need(p, ')');
     f->program->nparams = (uint32_t)f->param_names, f->program->param_bytes = at;
@@ -155,7 +160,7 @@ static void instruction(ptx_parser *p, ptx_function *f, uint32_t at_loc)
 {
     f->insn = sim_ptx_grow(p, f->insn, &f->insn_cap, f->insns, sizeof *f->insn);
     ptx_insn *i = &f->insn[f->insns];
-    *i = (ptx_insn){.guard = -1, .line = p->line, .loc = at_loc};
+    *i = (ptx_insn){.guard = -1, .line = p->line, .loc = at_loc, .scope = f->scope, .called = p->leave != NULL};
     const char *start = p->at;
     if (sim_text_take(p, '@')) {
         i->guard_negated = sim_text_take(p, '!');
@@ -171,67 +176,24 @@ static void instruction(ptx_parser *p, ptx_function *f, uint32_t at_loc)
         i->word[i->words++] = s;
     }
     i->used = 1;
+    if (!strcmp(i->word[0], "call")) {
+        sim_call(p, f, *i, start);
+        return;
+    }
+    if (p->leave && !strcmp(i->word[0], "ret")) i->word[0] = "bra", i->op[i->ops++] = (ptx_operand){.kind = O_SYMBOL, .reg = -1, .pair = -1, .name = p->leave};
     while (sim_text_peek(p) && sim_text_peek(p) != ';') {
         if (i->ops == PTX_OPERANDS) sim_ptx_fail(p, i->line, "too many operands");
-        if (sim_text_peek(p) == '(') sim_ptx_fail(p, i->line, "calls are not simulated; mark the function __forceinline__: %.*s", (int)(p->at - start), start);
         sim_text_operand(p, f, &i->op[i->ops++]);
         if (!sim_text_take(p, ',') && sim_text_peek(p) != ';') sim_ptx_fail(p, i->line, "expected ',' or ';' before \"%.20s\"", p->at);
     }
-    char *text = sim_ptx_copy(p, start, (size_t)(p->at - start)), *to = text;
-    for (const char *s = text; *s; s++) if (!isspace((unsigned char)*s) || (to > text && to[-1] != ' ')) *to++ = isspace((unsigned char)*s) ? ' ' : *s;
-    *to = 0;
-    i->text = text;
+    i->text = sim_text_squeeze(p, start);
     sim_text_need(p, ';');
     f->insns++;
 }
 
-static void skip_braces(ptx_parser *p)
-{
-    sim_text_need(p, '{');
-    for (int depth = 1; depth;) {
-        char c = sim_text_peek(p);
-        if (!c) sim_ptx_fail(p, p->line, "a '{' is not closed");
-        if (c == '"') { sim_text_string(p); continue; }
-        depth += (c == '{') - (c == '}');
-        p->at++;
-    }
-}
-
-static void place_shared(ptx_parser *p, ptx_function *f)
-{
-    uint32_t at = 0;
-    sim_variable *all[2] = {p->module->vars, f->local};
-    size_t n[2] = {p->module->nvars, f->locals};
-    uint32_t align = 16;
-    for (int pass = 0; pass < 2; pass++)
-        for (int k = 0; k < 2; k++)
-            for (size_t j = 0; j < n[k]; j++) {
-                sim_variable *v = &all[k][j];
-                if (v->space != SP_SHARED || v->dynamic != (pass == 1)) continue;
-                if (pass == 1) { /* every extern array starts where the static ones end */
-                    if (v->align > align) align = v->align;
-                    continue;
-                }
-                at = (at + v->align - 1) & ~(v->align - 1);
-                v->address = at;
-                at += v->size;
-            }
-    at = (at + align - 1) & ~(align - 1);
-    bool dynamic = false;
-    for (int k = 0; k < 2; k++)
-        for (size_t j = 0; j < n[k]; j++) if (all[k][j].space == SP_SHARED && all[k][j].dynamic) all[k][j].address = at, dynamic = true;
-    uint32_t used = 0;
-    for (int k = 0; k < 2; k++)
-        for (size_t j = 0; j < n[k]; j++) {
-            const sim_variable *v = &all[k][j];
-            if (v->space == SP_SHARED && !v->dynamic && v->address + v->size > used) used = (uint32_t)v->address + v->size;
-        }
-    f->program->shared_bytes = dynamic && used ? at : used;
-}
-
 static void body(ptx_parser *p, ptx_function *f)
 {
-    struct { size_t regs, labels; uint32_t insn; } scope[64];
+    ptx_scope around[64];
     int depth = 0;
     uint32_t at_loc = 0;
     sim_text_need(p, '{');
@@ -240,17 +202,12 @@ static void body(ptx_parser *p, ptx_function *f)
         if (!c) sim_ptx_fail(p, p->line, "the body of %s is not closed", f->program->name);
         if (c == '{') {
             if (depth == 64) sim_ptx_fail(p, p->line, "scopes are nested too deeply");
-            scope[depth].regs = f->regs, scope[depth].labels = f->labels, scope[depth].insn = (uint32_t)f->insns;
-            depth++;
+            around[depth++] = sim_scope_open(p, f);
             p->at++;
         } else if (c == '}') {
             p->at++;
             if (!depth--) break;
-            for (size_t k = scope[depth].regs; k < f->regs; k++) if (f->reg[k].name) f->reg[k].hidden = true;
-            for (size_t k = scope[depth].labels; k < f->labels; k++) {
-                ptx_label *l = &f->label[k];
-                if (l->last == UINT32_MAX) l->first = scope[depth].insn, l->last = (uint32_t)f->insns;
-            }
+            sim_scope_close(f, around[depth]);
         } else if (c == ';') {
             p->at++;
         } else if (c == '.') {
@@ -263,18 +220,18 @@ static void body(ptx_parser *p, ptx_function *f)
             else if (!strcmp(s, "local") || !strcmp(s, "shared")) {
                 sim_variable v = variable(p, *s == 'l' ? SP_LOCAL : SP_SHARED);
                 sim_text_need(p, ';');
-                if (v.space == SP_LOCAL) {
-                    uint32_t a = (f->program->local_bytes + v.align - 1) & ~(v.align - 1);
-                    v.address = a;
-                    f->program->local_bytes = a + v.size;
-                }
-                f->local = sim_ptx_grow(p, f->local, &f->local_cap, f->locals, sizeof *f->local);
-                f->local[f->locals++] = v;
-            } else if (!strcmp(s, "global") || !strcmp(s, "const")) {
-                add_variable(p, variable(p, *s == 'g' ? SP_GLOBAL : SP_CONST));
+                if (v.space == SP_SHARED && p->leave) p->refused = "a function that declares shared memory is not called in the simulator: %s";
+                sim_ptx_local(p, f, v.space == SP_LOCAL ? sim_ptx_room(p, f, v) : v);
+            } else if (!strcmp(s, "param")) { /* of a call */
+                sim_variable v = variable(p, SP_LOCAL);
+                v.passed = true;
+                sim_ptx_local(p, f, sim_ptx_room(p, f, v));
                 sim_text_need(p, ';');
-            } else if (!strcmp(s, "param")) {
-                sim_ptx_fail(p, line, "calls are not simulated; mark the called function __forceinline__");
+            } else if (!strcmp(s, "global") || !strcmp(s, "const")) {
+                sim_variable v = variable(p, *s == 'g' ? SP_GLOBAL : SP_CONST);
+                if (p->leave) p->refused = "a function that declares global memory is not called in the simulator: %s";
+                else add_variable(p, v);
+                sim_text_need(p, ';');
             } else {
                 sim_ptx_fail(p, line, "unknown directive .%s", s);
             }
@@ -285,8 +242,14 @@ static void body(ptx_parser *p, ptx_function *f)
                 char *s = sim_text_name(p, false);
                 if (sim_text_peek(p) == ':') {
                     p->at++;
+                    if (sim_text_word(p, ".callprototype") || sim_text_word(p, ".calltargets")) { /* of calls through a register */
+                        while (sim_text_peek(p) && *p->at != ';') p->at++;
+                        sim_text_need(p, ';');
+                        continue;
+                    }
                     f->label = sim_ptx_grow(p, f->label, &f->label_cap, f->labels, sizeof *f->label);
-                    f->label[f->labels] = (ptx_label){.name = s, .at = (uint32_t)f->insns, .last = UINT32_MAX};
+                    f->label[f->labels] = (ptx_label){.name = s, .at = (uint32_t)f->insns};
+                    sim_ptx_name_label(p, f, s, f->scope, (uint32_t)f->labels);
                     if (sim_text_word(p, ".branchtargets")) {
                         sim_text_blank(p);
                         const char *t = p->at;
@@ -304,21 +267,34 @@ static void body(ptx_parser *p, ptx_function *f)
     }
 }
 
+sim_type sim_ptx_type(ptx_parser *p) { return type(p); }
+sim_variable sim_ptx_declaration(ptx_parser *p, sim_space space) { return variable(p, space); }
+void sim_ptx_body(ptx_parser *p, ptx_function *f) { body(p, f); }
+uint32_t sim_ptx_local(ptx_parser *p, ptx_function *f, sim_variable v)
+{
+    f->local = sim_ptx_grow(p, f->local, &f->local_cap, f->locals, sizeof *f->local);
+    f->local[f->locals++] = v;
+    sim_ptx_name_local(p, f, (uint32_t)f->locals - 1);
+    return (uint32_t)f->locals;
+}
+
 static void function(ptx_parser *p, bool entry)
 {
     ptx_function f = {0};
     sim_program prog = {.module = p->module, .max_threads = 1024};
     f.program = &prog;
-    if (!entry) { /* (return) name (parameters): skipped; a kernel that calls it is refused */
+    p->functions++;
+    if (!entry) { /* (return) name (parameters): read where it is called */
         while (sim_text_peek(p) && sim_text_peek(p) != '{' && sim_text_peek(p) != ';') {
             if (*p->at == '"') sim_text_string(p);
             else p->at++;
         }
-        if (sim_text_peek(p) == '{') skip_braces(p);
+        if (sim_text_peek(p) == '{') sim_text_braces(p);
         else sim_text_need(p, ';');
         return;
     }
     prog.name = sim_text_name(p, false);
+    uint32_t begin = p->line;
     parameters(p, &f);
     uint32_t most = 0, bound = 0, blocks = 0;
     while (sim_text_peek(p) == '.') {
@@ -331,6 +307,8 @@ static void function(ptx_parser *p, bool entry)
         int n = 0;
         do sim_text_number(p, &o[n++]);
         while (n < 3 && sim_text_take(p, ','));
+        for (int k = 0; k < n; k++) if (!o[k].imm) sim_ptx_fail(p, line, "kernel %.200s: .%s needs numbers above 0", prog.name, s);
+        if (!strcmp(s, "reqnctapercluster") && p->module->target < 90) sim_ptx_fail(p, line, "kernel %.200s: .%s needs a target of sm_90 or later", prog.name, s);
         uint64_t threads = o[0].imm * o[1].imm * o[2].imm;
         if (!strcmp(s, "maxnreg")) most = (uint32_t)o[0].imm;
         if (!strcmp(s, "minnctapersm") && o[0].imm) blocks = (uint32_t)o[0].imm;
@@ -343,8 +321,10 @@ static void function(ptx_parser *p, bool entry)
             sim_ptx_fail(p, line, "unknown directive .%s", s);
     }
     if (sim_text_take(p, ';')) return; /* a declaration */
+    if (sim_names_find(&p->kernel_names, prog.name, strlen(prog.name), 0)) sim_ptx_fail(p, begin, "kernel %.200s is defined twice", prog.name);
+    sim_names_add(p, &p->kernel_names, prog.name, strlen(prog.name), 0, p->module->nkernels);
     body(p, &f);
-    place_shared(p, &f);
+    sim_ptx_place(p, &f);
     sim_decode(p, &f);
     prog.registers = sim_registers_of(&prog, most, bound, blocks);
     sim_flow(p, &f);
@@ -407,7 +387,7 @@ static void module(ptx_parser *p)
         } else if (!strcmp(s, "section")) {
             sim_text_take(p, '.');
             sim_text_name(p, true);
-            skip_braces(p);
+            sim_text_braces(p);
         } else if (!strcmp(s, "pragma")) sim_text_string(p), sim_text_need(p, ';');
         else if (!strcmp(s, "alias")) {
             while (sim_text_peek(p) && sim_text_peek(p) != ';') p->at++;
@@ -437,6 +417,7 @@ sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *,
         sim_module_free(p.scratch);
         return NULL;
     }
+    if (memmem(ptx, n, ".func", 5)) sim_call_scan(&p);
     module(&p);
     uselocale(callers);
     freelocale(plain);

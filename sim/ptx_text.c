@@ -66,6 +66,25 @@ char *sim_text_string(ptx_parser *p)
     return sim_ptx_copy(p, s, (size_t)(p->at++ - s));
 }
 
+void sim_text_braces(ptx_parser *p)
+{
+    sim_text_need(p, '{');
+    for (int depth = 1; depth;) {
+        char c = sim_text_peek(p);
+        if (!c) sim_ptx_fail(p, p->line, "a '{' is not closed");
+        if (c == '"') { sim_text_string(p); continue; }
+        depth += (c == '{') - (c == '}');
+        p->at++;
+    }
+}
+char *sim_text_squeeze(ptx_parser *p, const char *start)
+{
+    char *text = sim_ptx_copy(p, start, (size_t)(p->at - start)), *to = text;
+    for (const char *s = text; *s; s++) if (!isspace((unsigned char)*s) || (to > text && to[-1] != ' ')) *to++ = isspace((unsigned char)*s) ? ' ' : *s;
+    *to = 0;
+    return text;
+}
+
 /* A number: decimal, 0x, 0, 0b, with an optional U; 0f and 0d float bits; a decimal point or exponent makes a double. */
 void sim_text_number(ptx_parser *p, ptx_operand *o)
 {
@@ -98,45 +117,6 @@ void sim_text_number(ptx_parser *p, ptx_operand *o)
         if (*stop) sim_ptx_fail(p, p->line, "\"%s\" is no number", text);
     }
     p->at = e;
-}
-
-/* ---- names ---- */
-
-int sim_text_find_register(const ptx_function *f, const char *s)
-{
-    size_t n = strlen(s), digits = n;
-    while (digits && isdigit((unsigned char)s[digits - 1])) digits--;
-    long number_of = digits < n && n - digits < 9 ? strtol(s + digits, NULL, 10) : -1;
-    for (size_t i = f->regs; i-- > 0;) {
-        const ptx_register *r = &f->reg[i];
-        if (!r->name) i -= (size_t)(r->number > 0 ? r->number - 1 : 0); /* the next is the one with the name */
-        if (!r->name || r->hidden) continue;
-        if (r->number < 0 ? !strcmp(r->name, s) : (number_of >= 0 && number_of < r->number && strlen(r->name) == digits && !memcmp(r->name, s, digits)))
-            return (int)i + (r->number < 0 ? 0 : (int)number_of);
-    }
-    return -1;
-}
-
-const sim_variable *sim_ptx_variable(ptx_parser *p, ptx_function *f, const char *s)
-{
-    for (size_t i = f ? f->locals : 0; i-- > 0;) if (!strcmp(f->local[i].name, s)) return &f->local[i];
-    for (uint32_t i = p->module->nvars; i-- > 0;) if (!strcmp(p->module->vars[i].name, s)) return &p->module->vars[i];
-    return NULL;
-}
-int sim_ptx_param(const ptx_function *f, const char *s)
-{
-    for (size_t i = 0; i < f->param_names; i++) if (!strcmp(f->param_name[i], s)) return (int)i;
-    return -1;
-}
-int sim_ptx_label(const ptx_function *f, const char *s, uint32_t from)
-{
-    int best = -1;
-    for (size_t i = 0; i < f->labels; i++) {
-        const ptx_label *l = &f->label[i];
-        if (strcmp(l->name, s) || from < l->first || from > l->last) continue;
-        if (best < 0 || l->last - l->first < f->label[best].last - f->label[best].first) best = (int)i;
-    }
-    return best;
 }
 
 /* ---- operands ---- */
@@ -199,6 +179,7 @@ static void operand(ptx_parser *p, ptx_function *f, ptx_operand *o)
             o->kind = O_SPECIAL;
         } else {
             o->kind = O_SYMBOL;
+            if (f && !(o->local = sim_ptx_find_local(f, s))) sim_ptx_use(p, f, s);
         }
         o->name = s;
         if (!strcmp(s, "WARP_SZ")) o->kind = O_IMM, o->imm = 32;

@@ -10,6 +10,8 @@ void sim_text_need(ptx_parser *p, char c);
 char *sim_text_name(ptx_parser *p, bool dots);      /* with dots: an opcode or a section */
 bool sim_text_word(ptx_parser *p, const char *w);   /* consumes w if it stands here as a whole */
 char *sim_text_string(ptx_parser *p);
+void sim_text_braces(ptx_parser *p);                /* skips what stands in braces */
+char *sim_text_squeeze(ptx_parser *p, const char *start); /* from there to here, with single blanks */
 /* Decimal, 0x, 0, 0b, with an optional U; 0f and 0d float bits; a decimal point or exponent makes a double. */
 void sim_text_number(ptx_parser *p, ptx_operand *o);
 void sim_text_operand(ptx_parser *p, ptx_function *f, ptx_operand *o);

@@ -7,7 +7,7 @@
     /* move.c */                                                                                                          \
     X(pack) X(unpack) X(setp) X(set) X(selp) X(pred_logic) X(pred_move) X(testp) X(carry) X(clock) X(nothing) X(isspace)  \
     /* flow of control: warp.c */                                                                                         \
-    X(branch) X(branch_index) X(exit) X(trap)                                                                             \
+    X(branch) X(branch_index) X(exit) X(trap) X(unknown)                                                                             \
     /* access.c */                                                                                                        \
     X(load) X(store) X(atom) X(prefetch) X(grid_wait)                                                                              \
     /* exchange.c */                                                                                                      \

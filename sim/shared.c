@@ -12,9 +12,11 @@ sim_block *sim_shared_owner(sim_warp *w, const sim_insn *i, int lane, uint64_t *
     sim_cluster *c = w->block->cluster;
     uint32_t rank = (uint32_t)(*address >> SIM_RANK_SHIFT) & SIM_RANK_BITS;
     if (!rank || rank == w->block->rank + 1) return *address &= (1u << SIM_RANK_SHIFT) - 1, w->block;
-    if (rank > c->blocks) return sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: address 0x%llx is in no block of the cluster", (unsigned long long)*address), NULL;
+    if (rank > c->blocks) return sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "shared memory accessed out of bounds: address 0x%llx is in no block of the cluster", (unsigned long long)*address), NULL;
     sim_block *o = c->block[rank - 1];
-    if (!o->running) return sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "the shared memory of block (%u,%u,%u) is accessed, which has ended", o->id[0], o->id[1], o->id[2]), NULL;
+    if (!o->running &&
+        sim_fault(w, i, lane, SIM_CHECK_CLUSTER_EXIT, "the shared memory of block (%u,%u,%u) is accessed, which has ended", o->id[0], o->id[1], o->id[2]) == STEP_FAULT)
+        return NULL;
     *address &= (1u << SIM_RANK_SHIFT) - 1;
     return o;
 }
@@ -26,17 +28,17 @@ uint8_t *sim_shared_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, u
     uint64_t at = address - SIM_SHARED_BASE;
     if (at >= b->shared_size || size > b->shared_size - at) {
         if (address < SIM_SHARED_BASE)
-            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %u bytes at 0x%llx, below the first byte of the block's (0x%x); is a base address missing?",
+            sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "shared memory accessed out of bounds: %u bytes at 0x%llx, below the first byte of the block's (0x%x); is a base address missing?",
                       size, (unsigned long long)address, SIM_SHARED_BASE);
         else if (address >> SIM_RANK_SHIFT && address >> 32 == 0)
-            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: 0x%llx is an address of mapa, for .shared::cluster only", (unsigned long long)address);
+            sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "shared memory accessed out of bounds: 0x%llx is an address of mapa, for .shared::cluster only", (unsigned long long)address);
         else
-            sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "shared memory accessed out of bounds: %u bytes at offset %llu; the block has %u (%u static, %u dynamic)", size,
+            sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "shared memory accessed out of bounds: %u bytes at offset %llu; the block has %u (%u static, %u dynamic)", size,
                       (unsigned long long)at, b->shared_size, b->program->shared_bytes, b->launch->dynamic_shared);
         return NULL;
     }
     if (size > 1 && at & (size - 1)) {
-        sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned access to shared memory: %u bytes at offset %llu", size, (unsigned long long)at);
+        sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned access to shared memory: %u bytes at offset %llu", size, (unsigned long long)at);
         return NULL;
     }
     if (at + size > b->tally.c.shared_peak) b->tally.c.shared_peak = at + size;
@@ -44,19 +46,20 @@ uint8_t *sim_shared_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, u
     return b->shared + at;
 }
 
+/* Both: true where the run goes on. */
 static bool conflict(sim_warp *w, const sim_insn *i, int lane, uint32_t word, uint32_t other, bool writes, bool wrote)
 {
     const sim_cluster *c = w->block->cluster;
     char who[160];
     sim_report_actor(c, w->block, other, who, sizeof who);
-    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory: warp %u %s offset %u, which %s %s %s", w->index, writes ? "writes" : "reads", word * 4, who,
-              wrote ? "has written" : "has read", other < c->warps ? "with no barrier between the two" : "and whose completion it has not waited for");
-    return false;
+    return sim_fault(w, i, lane, other < c->warps ? SIM_CHECK_RACE : SIM_CHECK_COMPLETION, "race in shared memory: warp %u %s offset %u, which %s %s %s", w->index,
+                     writes ? "writes" : "reads", word * 4, who, wrote ? "has written" : "has read",
+                     other < c->warps ? "with no barrier between the two" : "and whose completion it has not waited for") != STEP_FAULT;
 }
 static bool flying(sim_warp *w, const sim_insn *i, int lane, uint32_t word, bool writes)
 {
-    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "shared memory is %s while an asynchronous copy to it is in flight: offset %u; a wait is missing", writes ? "written" : "read", word * 4);
-    return false;
+    return sim_fault(w, i, lane, SIM_CHECK_IN_FLIGHT, "shared memory is %s while an asynchronous copy to it is in flight: offset %u; a wait is missing", writes ? "written" : "read",
+                     word * 4) != STEP_FAULT;
 }
 
 static inline uint32_t bytes_of(uint32_t word, uint32_t at, uint32_t end)
@@ -70,7 +73,7 @@ bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint
 bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size)
 {
     if (b != w->block && !b->far && !(b->far = calloc((size_t)b->cluster->warps * b->words, sizeof *b->far)))
-        return sim_fault(w, i, lane, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), false;
+        return sim_fault(w, i, lane, SIM_CHECK_HOST_MEMORY, "out of host memory"), false;
     uint32_t me = w->actor, now = w->clock[me], *mine = b == w->block ? b->read + (size_t)w->index * b->words : b->far + (size_t)me * b->words;
     uint64_t seen = UINT64_MAX;
     if (size == 4 && b->state[at >> 2] == 15) { /* a written word, nothing in flight */
@@ -90,16 +93,15 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
     }
     for (; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size), state = b->state[k];
-        if (state >> 4 & bytes) return flying(w, i, lane, k, false);
-        if ((state & bytes) != bytes) {
-            sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset %u", k * 4 + (uint32_t)__builtin_ctz(bytes & ~state));
+        if (state >> 4 & bytes && !flying(w, i, lane, k, false)) return false;
+        if ((state & bytes) != bytes &&
+            sim_fault(w, i, lane, SIM_CHECK_UNWRITTEN, "shared memory is read that nobody wrote: offset %u", k * 4 + (uint32_t)__builtin_ctz(bytes & ~state)) == STEP_FAULT)
             return false;
-        }
         uint64_t wrote = b->wrote[k];
         if (wrote != seen) {
             uint32_t other = (uint16_t)wrote;
             if (other != me && wrote >> 32 > w->clock[other]) {
-                if (wrote >> 16 & bytes) return conflict(w, i, lane, k, other, false, true);
+                if (wrote >> 16 & bytes && !conflict(w, i, lane, k, other, false, true)) return false;
             } else seen = wrote;
         }
         mine[k] = mine[k] >> 4 == now ? mine[k] | bytes : now << 4 | bytes;
@@ -112,20 +114,19 @@ static bool may_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, ui
 {
     uint64_t wrote = b->wrote[k];
     uint32_t me = w->actor, other = (uint16_t)wrote;
-    if (b->state[k] >> 4 & bytes) return flying(w, i, lane, k, true);
-    if (b->held && b->held[k]) {
-        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED,
-                  "race in shared memory: warp %u writes offset %u, which an asynchronous operation still reads; its wait, or a barrier after the wait, is missing", w->index, k * 4);
+    if (b->state[k] >> 4 & bytes && !flying(w, i, lane, k, true)) return false;
+    if (b->held && b->held[k] &&
+        sim_fault(w, i, lane, SIM_CHECK_IN_USE,
+                  "race in shared memory: warp %u writes offset %u, which an asynchronous operation still reads; its wait, or a barrier after the wait, is missing", w->index, k * 4) == STEP_FAULT)
         return false;
-    }
-    if (!same && other != me && wrote >> 32 > w->clock[other] && wrote >> 16 & bytes) return conflict(w, i, lane, k, other, true, true);
+    if (!same && other != me && wrote >> 32 > w->clock[other] && wrote >> 16 & bytes && !conflict(w, i, lane, k, other, true, true)) return false;
     for (uint32_t x = 0; x < b->warps; x++) {
         uint32_t r = b->read[(size_t)x * b->words + k];
-        if (b->first + x != me && r >> 4 > w->clock[b->first + x] && r & bytes) return conflict(w, i, lane, k, b->first + x, true, false);
+        if (b->first + x != me && r >> 4 > w->clock[b->first + x] && r & bytes && !conflict(w, i, lane, k, b->first + x, true, false)) return false;
     }
     for (uint32_t x = 0; b->far && x < b->cluster->warps; x++) {
         uint32_t r = b->far[(size_t)x * b->words + k];
-        if (x != me && r >> 4 > w->clock[x] && r & bytes) return conflict(w, i, lane, k, x, true, false);
+        if (x != me && r >> 4 > w->clock[x] && r & bytes && !conflict(w, i, lane, k, x, true, false)) return false;
     }
     return true;
 }

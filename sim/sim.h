@@ -2,6 +2,7 @@
  * It knows nothing of who calls it. One simulator per process: sim_open() fills the driver table for a list of devices. */
 #ifndef SIM_H
 #define SIM_H
+#include "checks.h"
 #include "driver.h"
 #include <stdint.h>
 
@@ -23,6 +24,10 @@ typedef struct sim_options {
     int unchecked;       /* 1: no race, uninitialised-read or bank-conflict bookkeeping (bounds stay): faster */
     int threads;         /* host threads that run blocks side by side; 0 or 1 = the calling thread alone */
     int64_t max_steps;   /* warp instructions per launch before it is called a hang; 0 = 4e9 */
+    double max_seconds;  /* the same for its time; 0 = 300 */
+    uint8_t checks[SIM_CHECKS]; /* sim_severity of each class; see sim_checks_parse() */
+    int reports;         /* errors of a launch before it ends; 0 or 1 = it ends with the first. Each class and instruction counts once. After
+                          * a defect of a fixed class its block, or cluster, ends and the launch goes on with the next */
 } sim_options;
 
 /* What launches did since sim_counters_reset(). Bytes are those the kernel asked for: one per active lane and byte. */
@@ -37,6 +42,7 @@ typedef struct sim_counters {
     uint64_t shared_wavefronts;   /* passes the 32 banks needed */
     uint64_t shared_ideal;        /* passes a conflict-free layout would need: conflicts = wavefronts - ideal */
     uint64_t shared_peak;         /* highest shared-memory byte touched + 1, of any block */
+    uint64_t warnings;            /* different ones of a launch, summed over launches */
     struct {
         uint64_t base, size, read, write; /* one row per allocation touched, by first touch; the last row gathers the rest */
     } tensor[SIM_TENSORS];
@@ -54,7 +60,11 @@ void sim_get_options(sim_options *o);
 void sim_counters_reset(void);
 void sim_counters_get(sim_counters *out);
 
-/* The first defect that a check found in this thread's last failed launch: one line per fact (what, PTX line and text,
- * template line through .loc, block, warp, lane, address); "" if none. This is the table's detail(). */
+/* The defects that ended this thread's last failed launch, `reports` of them at most: one line per fact (what, PTX line and text,
+ * template line through .loc, block, warp, lane, address; the class); "" if none. This is the table's detail(). */
 const char *sim_report(void);
+
+/* The warnings of the process since the last call, each once, in the order of their first occurrence, in the form of a report; as many as
+ * fit. Returns how many there were. Thread-safe. */
+int sim_warnings(char *to, size_t room);
 #endif

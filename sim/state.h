@@ -4,7 +4,7 @@
 #include "exec.h"
 #include <pthread.h>
 
-enum { SIM_DEVICES = 8, SIM_DETAIL = SIM_REPORT };
+enum { SIM_DEVICES = 8 };
 #define SIM_MEMORY_BYTES (80ull << 30)
 
 typedef enum sim_kind { H_CONTEXT, H_LIBRARY, H_KERNEL, H_STREAM, H_EVENT, H_GRAPH, H_GRAPH_EXEC } sim_kind;

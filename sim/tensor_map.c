@@ -48,14 +48,14 @@ CUresult sim_cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, c
     if (interleave < CU_TENSOR_MAP_INTERLEAVE_NONE || interleave > CU_TENSOR_MAP_INTERLEAVE_32B) BAD("interleave is %d; accepted: 0 (NONE)", (int)interleave);
     if (swizzle < 0 || swizzle > CU_TENSOR_MAP_SWIZZLE_128B_ATOM_64B) BAD("swizzle is %d; accepted: 0 (NONE), 1 (32B), 2 (64B), 3 (128B)", (int)swizzle);
     if (promotion < CU_TENSOR_MAP_L2_PROMOTION_NONE || promotion > CU_TENSOR_MAP_L2_PROMOTION_L2_256B) BAD("l2Promotion is %d; accepted: 0 to 3", (int)promotion);
-    if (fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA) BAD("oobFill is %d; accepted: 0 (NONE)", (int)fill);
+    if (fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE && fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA) BAD("oobFill is %d; accepted: 0 (NONE), 1 (NAN_REQUEST_ZERO_FMA)", (int)fill);
+    if (fill && !strstr(types[t].name, "FLOAT")) BAD("oobFill is NAN_REQUEST_ZERO_FMA, but tensorDataType %s has no NaN", types[t].name);
     if (!types[t].bytes) LACK("tensorDataType %s is not simulated", types[t].name);
     if (interleave) LACK("interleave %d is not simulated; accepted: 0 (NONE)", (int)interleave);
     if (swizzle > CU_TENSOR_MAP_SWIZZLE_128B) LACK("swizzle %d is not simulated; accepted: 0 (NONE), 1 (32B), 2 (64B), 3 (128B)", (int)swizzle);
-    if (fill) LACK("oobFill NAN_REQUEST_ZERO_FMA is not simulated; accepted: 0 (NONE)");
     sim_tensor_map m;
     memset(&m, 0, sizeof m); /* padding too: the checksum reads it */
-    m.magic = magic, m.base = (uint64_t)(uintptr_t)base, m.rank = (uint8_t)rank, m.type = (uint8_t)type, m.element = types[t].bytes, m.swizzle = (uint8_t)spans[swizzle];
+    m.magic = magic, m.base = (uint64_t)(uintptr_t)base, m.rank = (uint8_t)rank, m.type = (uint8_t)type, m.element = types[t].bytes, m.fill = fill != CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE, m.swizzle = (uint8_t)spans[swizzle];
     for (uint32_t k = 0; k < SIM_RANK; k++) m.box[k] = 1, m.step[k] = 1;
     for (uint32_t k = 0; k < rank; k++) {
         if (!dim[k] || dim[k] > 1ull << 32) BAD("globalDim[%u] is %llu; accepted: 1 to 2^32", k, (unsigned long long)dim[k]);
@@ -83,8 +83,8 @@ bool sim_tensor_map_read(sim_warp *w, const sim_insn *i, int lane, uint64_t addr
     sim_space s = sim_space_of(SP_GENERIC, &at);
     CUtensorMap raw;
     if (s != SP_PARAM && s != SP_GLOBAL)
-        return sim_fault(w, i, lane, CUDA_ERROR_ILLEGAL_ADDRESS, "a tensor map is neither among the parameters nor in global or constant memory"), false;
-    if (address & 63) return sim_fault(w, i, lane, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned tensor map: address 0x%llx is no multiple of 64", (unsigned long long)address), false;
+        return sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "a tensor map is neither among the parameters nor in global or constant memory"), false;
+    if (address & 63) return sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned tensor map: address 0x%llx is no multiple of 64", (unsigned long long)address), false;
     for (uint32_t k = 0; k < sizeof raw; k += 16) {
         if (s == SP_GLOBAL) { /* fetching a descriptor is no traffic of a tensor: it is not counted */
             sim_alloc *a;
@@ -95,7 +95,7 @@ bool sim_tensor_map_read(sim_warp *w, const sim_insn *i, int lane, uint64_t addr
     }
     memcpy(to, &raw, sizeof *to);
     if (to->magic != magic || to->checksum != checksum(to)) {
-        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "no tensor map of this driver is at %s 0x%llx: its 128 bytes are %s", s == SP_PARAM ? "parameter offset" : "address", (unsigned long long)at,
+        sim_fault(w, i, lane, SIM_CHECK_TENSOR_MAP, "no tensor map of this driver is at %s 0x%llx: its 128 bytes are %s", s == SP_PARAM ? "parameter offset" : "address", (unsigned long long)at,
                   to->magic == magic ? "damaged" : "something else");
         return false;
     }

@@ -12,6 +12,7 @@ typedef struct sim_tensor_map {
     uint16_t box[SIM_RANK];       /* elements a copy spans */
     uint8_t step[SIM_RANK];       /* ... of which it takes every step-th; [0] is 1 */
     uint8_t rank, type, element;  /* CUtensorMapDataType; bytes of one element */
+    uint8_t fill;                 /* 1: elements outside of the tensor are read as NaN */
     uint8_t swizzle;              /* bytes of the span within which 16-byte chunks are permuted; 0 = none */
 } sim_tensor_map;
 

@@ -33,7 +33,7 @@ static sim_step part(sim_warp *w, const sim_insn *i, uint32_t go, uint32_t pc, u
     uint32_t join = i->join == UINT32_MAX ? w->join : i->join;
     if (leaves(w, pc)) return w->left |= go, w->active = stay, w->pc = next, STEP_JUMP;
     if (leaves(w, next)) return w->left |= stay, w->active = go, w->pc = pc, STEP_JUMP;
-    if (w->depth > SIM_STACK - 3) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the lanes of a warp diverge too often: %d levels", w->depth);
+    if (w->depth > SIM_STACK - 3) return sim_fault(w, i, -1, SIM_CHECK_UNSUPPORTED, "the lanes of a warp diverge too often: %d levels", w->depth);
     if (join != w->join) push(w, join, go | stay, w->join);
     if (next != join) push(w, next, stay, join);
     w->pc = pc, w->active = go, w->join = join;
@@ -52,12 +52,12 @@ sim_step sim_run_branch_index(sim_warp *w, const sim_insn *i, uint32_t m)
     const sim_targets *t = i->fn.data;
     const sim_vec *v = sim_arg(w, i, 0);
     uint32_t join = i->join == UINT32_MAX ? w->join : i->join, stay = w->active & ~m, rest = m, outer = w->join;
-    FOR_LANES(l, m) if (v->u[l] >= t->n) return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "brx.idx: index %u of %u targets", v->u[l], t->n);
+    FOR_LANES(l, m) if (v->u[l] >= t->n) return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "brx.idx: index %u of %u targets", v->u[l], t->n);
     uint32_t one = t->at[v->u[__builtin_ctz(m)]];
     bool uniform = !stay;
     FOR_LANES(l, m) uniform &= t->at[v->u[l]] == one;
     if (uniform) return w->pc = one, STEP_JUMP;
-    if (w->depth > SIM_STACK - 36) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the lanes of a warp diverge too often: %d levels", w->depth);
+    if (w->depth > SIM_STACK - 36) return sim_fault(w, i, -1, SIM_CHECK_UNSUPPORTED, "the lanes of a warp diverge too often: %d levels", w->depth);
     if (join != outer) push(w, join, w->active, outer);
     if (stay) push(w, w->pc + 1, stay, join);
     while (rest) {
@@ -81,7 +81,12 @@ sim_step sim_run_exit(sim_warp *w, const sim_insn *i, uint32_t m)
 
 sim_step sim_run_trap(sim_warp *w, const sim_insn *i, uint32_t m)
 {
-    return sim_fault(w, i, __builtin_ctz(m), CUDA_ERROR_LAUNCH_FAILED, "the kernel has trapped");
+    return sim_fault(w, i, __builtin_ctz(m), SIM_CHECK_TRAP, "the kernel has trapped");
+}
+
+sim_step sim_run_unknown(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    return sim_fault(w, i, __builtin_ctz(m), SIM_CHECK_UNSUPPORTED, "%s", (const char *)i->fn.data);
 }
 
 /* Keeps track of registers that nobody may have written. They may be copied around; to decide anything is a defect. */
@@ -90,14 +95,15 @@ sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m)
     const uint16_t *t = i->tracked;
     uint32_t guard = t[i->args] ? w->active & ~w->defined[t[i->args] - 1] : 0, bad[SIM_LANES] = {0}, any = 0;
     const char *const *names = (const char *const *)w->block->program->tracked_names;
-    if (guard) return sim_fault(w, i, __builtin_ctz(guard), CUDA_ERROR_LAUNCH_FAILED, "predicate %s decides, but it was never written", names[t[i->args] - 1]);
+    if (guard && sim_fault(w, i, __builtin_ctz(guard), SIM_CHECK_UNDEFINED, "predicate %s decides, but it was never written", names[t[i->args] - 1]) == STEP_FAULT) return STEP_FAULT;
     int first = i->flags & F_TIED && sim_wgmma_scale(w, i) ? 0 : i->defs;
     for (int a = first; a < i->args; a++) {
         if (!t[a]) continue;
         uint32_t b = m & ~w->defined[t[a] - 1];
         if (a < SIM_LANES) bad[a] = b;
         any |= b;
-        if (b && i->unknown == U_DECIDE) return sim_fault(w, i, __builtin_ctz(b), CUDA_ERROR_LAUNCH_FAILED, "register %s is used, but it was never written", names[t[a] - 1]);
+        if (b && i->unknown == U_DECIDE && sim_fault(w, i, __builtin_ctz(b), SIM_CHECK_UNDEFINED, "register %s is used, but it was never written", names[t[a] - 1]) == STEP_FAULT)
+            return STEP_FAULT;
     }
     if (i->unknown == U_SELECT) {
         uint32_t p = sim_pred(w, i, 3);

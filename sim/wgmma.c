@@ -6,6 +6,7 @@
  * So a register in flight is bound to a product and an element of it; a mov binds its destination as well, a product that
  * accumulates onto such registers takes over from the earlier one, and the wait delivers to whatever is still bound. */
 #include "wgmma.h"
+#include "alu.h"
 #include "descriptor.h"
 #include "group.h"
 #include "mma.h"
@@ -29,6 +30,7 @@ typedef struct product {
     const sim_insn *insn;
     uint64_t group;
     bool a_shared, scale;
+    bool ended;             /* for shared memory: a warp of the group has waited for it. Its registers wait for their own warp */
     sim_matrix a, b;
     sim_vec reg[4];         /* A */
     sim_vec *value;         /* the accumulator, n / 2 registers of 128 bytes; lazy only */
@@ -43,6 +45,7 @@ typedef struct sim_pipeline {
     uint32_t fences;
 } pipeline;
 
+static uint32_t registers_of(const sim_insn *i) { return i->count * (i->type2 == T_F16 ? 2u : 4u); } /* accumulators of a thread; two of f16 share one */
 static const char *name_of(const sim_warp *w, uint16_t held) { return w->block->program->held_names[held - 1]; }
 static sim_vec *value_at(product *p, uint32_t k) { return (sim_vec *)(void *)((uint8_t *)p->value + (size_t)k * 128); }
 
@@ -76,11 +79,8 @@ void sim_pipeline_free(sim_warp *w)
 bool sim_pipeline_leave(sim_warp *w)
 {
     pipeline *p = w->pipeline;
-    if (p && p->ops && w->block->checked) {
-        sim_fault(w, p->op[0].insn, -1, CUDA_ERROR_LAUNCH_FAILED, "the warp exits while this wgmma is in flight; wgmma.wait_group is missing");
-        return false;
-    }
-    return true;
+    return !p || !p->ops || !w->block->checked ||
+           sim_fault(w, p->op[0].insn, -1, SIM_CHECK_UNAWAITED, "the warp exits while this wgmma is in flight; wgmma.wait_group is missing") != STEP_FAULT;
 }
 
 /* ---- registers ---- */
@@ -114,14 +114,13 @@ bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m)
         bool writes = a < i->defs;
         if (h->op && w->block->checked) {
             const product *o = op_of(p, h->op);
-            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s is %s, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
-                      name_of(w, t[a]), writes ? "written" : "read", o->insn->line);
-            return false;
+            if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s is %s, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
+                          name_of(w, t[a]), writes ? "written" : "read", o->insn->line) == STEP_FAULT)
+                return false;
         }
-        if (writes && h->reading && w->block->checked) {
-            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s is written, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a]));
+        if (writes && h->reading && w->block->checked &&
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s is written, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a])) == STEP_FAULT)
             return false;
-        }
         if (writes) h->op = 0, h->wrote = p->fences + 1;
         else h->read = p->fences + 1;
     }
@@ -135,31 +134,29 @@ static bool registers_fit(sim_warp *w, const sim_insn *i, bool scale)
     const uint16_t *t = i->held;
     uint32_t fence = p->fences + 1;
     if (!w->block->checked) return true;
-    if (!p->fences) return sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "the first wgmma has no wgmma.fence before it"), false;
+    if (!p->fences && sim_fault(w, i, -1, SIM_CHECK_WGMMA_FENCE, "the first wgmma has no wgmma.fence before it") == STEP_FAULT) return false;
     uint32_t other = p->hold[t[0] - 1].op;
     for (int a = 0; a < i->args; a++) {
         if (!t[a]) continue;
         const hold *h = &p->hold[t[a] - 1];
-        if (a >= i->defs && h->op) {
-            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s is read as A, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
-                      name_of(w, t[a]), op_of(p, h->op)->insn->line);
+        if (a >= i->defs && h->op &&
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s is read as A, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
+                      name_of(w, t[a]), op_of(p, h->op)->insn->line) == STEP_FAULT)
             return false;
-        }
-        if (a < i->defs && h->reading) {
-            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s becomes an accumulator, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a]));
+        if (a < i->defs && h->reading &&
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s becomes an accumulator, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a])) == STEP_FAULT)
             return false;
-        }
-        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count)))) {
+        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count || op_of(p, h->op)->insn->type2 != i->type2)))) {
             const product *o = op_of(p, h->op ? h->op : other);
-            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s: the accumulator overlaps that of the wgmma in flight at PTX line %u, but is not the same: wgmma.wait_group is missing before it",
-                      name_of(w, t[a]), o->insn->line);
-            return false;
+            if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s: the accumulator overlaps that of the wgmma in flight at PTX line %u, but is not the same: wgmma.wait_group is missing before it",
+                          name_of(w, t[a]), o->insn->line) == STEP_FAULT)
+                return false;
         }
         bool touched = h->wrote == fence && (a >= i->defs || scale);
-        if (touched || (h->read == fence && h->retired == fence && a < i->defs)) {
-            sim_fault(w, i, -1, CUDA_ERROR_LAUNCH_FAILED, "register %s was %s after the last wgmma.fence: one is missing before this wgmma", name_of(w, t[a]), touched ? "written" : "read");
+        if ((touched || (h->read == fence && h->retired == fence && a < i->defs)) &&
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_FENCE, "register %s was %s after the last wgmma.fence: one is missing before this wgmma", name_of(w, t[a]),
+                      touched ? "written" : "read") == STEP_FAULT)
             return false;
-        }
     }
     return true;
 }
@@ -180,13 +177,17 @@ static bool chunks(const product *p, uint32_t row, bool (*each)(sim_warp *, cons
     }
     return true;
 }
+/* The read is no read by this warp at this time: until the wait the bytes are held, and then whichever warp waits first has read them. */
 static bool chunk_begin(sim_warp *w, const sim_insn *i, uint32_t address)
 {
+    sim_block *b = w->block;
     const uint8_t *at = sim_shared(w, i, -1, address, 16);
     if (!at) return false;
-    uint32_t offset = (uint32_t)(at - w->block->shared);
+    uint32_t offset = (uint32_t)(at - b->shared), before[4], *mine = b->checked ? b->read + (size_t)w->index * b->words + (offset >> 2) : before;
+    memcpy(before, mine, b->checked ? sizeof before : 0);
     if (!sim_proxy_read(w, i, -1, offset, 16)) return false;
-    sim_proxy_hold(w->block, offset, 16);
+    if (b->checked) memcpy(mine, before, sizeof before);
+    sim_proxy_hold(b, offset, 16);
     return true;
 }
 static bool chunk_end(sim_warp *w, const sim_insn *i, uint32_t address)
@@ -198,12 +199,33 @@ static bool chunk_end(sim_warp *w, const sim_insn *i, uint32_t address)
 
 static const uint8_t *chunk(const sim_block *b, const sim_matrix *m, uint32_t x, uint32_t y) { return b->shared + (sim_matrix_chunk(m, x, y) - SIM_SHARED_BASE); }
 
+static void load_tf32(const sim_warp *w, const product *o, sim_product *p) /* K-major only: a row of 8 is two chunks */
+{
+    const sim_block *b = w->block;
+    uint32_t minus_a = o->insn->sub & WGMMA_MINUS_A ? 0x80000000u : 0, minus_b = o->insn->sub & WGMMA_MINUS_B ? 0x80000000u : 0, e[4];
+    for (int r = 0; r < 4 && !o->a_shared; r++)
+        for (int l = 0; l < 32; l++) p->a32[(l >> 2) + 8 * (r & 1)][(l & 3) + 4 * (r >> 1)] = o->reg[r].u[l] ^ minus_a;
+    for (uint32_t side = o->a_shared ? 0 : 1; side < 2; side++)
+        for (uint32_t x = 0; x < (side ? p->n : 16); x++)
+            for (uint32_t y = 0; y < 2; y++) {
+                memcpy(e, side ? chunk(b, &o->b, x, y) : chunk(b, &o->a, w->index % 4 * 16 + x, y), 16);
+                for (uint32_t k = 0; k < 4; k++) {
+                    if (side) p->b32[4 * y + k][x] = e[k] ^ minus_b;
+                    else p->a32[x][4 * y + k] = e[k] ^ minus_a;
+                }
+            }
+}
+
 static void load(const sim_warp *w, const product *o, sim_product *p)
 {
     const sim_block *b = w->block;
     const sim_insn *i = o->insn;
     uint32_t row = w->index % 4 * 16;
-    p->type = (sim_type)i->type, p->n = i->count * 8u;
+    p->type = (sim_type)i->type, p->n = i->count * 8u, p->half = i->type2 == T_F16;
+    if (p->type == T_TF32) {
+        load_tf32(w, o, p);
+        return;
+    }
     uint16_t e[8];
     for (int r = 0; r < 4 && !o->a_shared; r++)
         for (int l = 0; l < 32; l++)
@@ -237,13 +259,18 @@ static uint32_t *element(sim_product *p, uint32_t k, uint32_t l) { return &p->c[
 static void compute(sim_warp *w, const product *o, sim_vec *const *from, sim_vec *const *to)
 {
     static _Thread_local sim_product p;
-    uint32_t regs = o->insn->count * 4u;
+    uint32_t regs = registers_of(o->insn);
     load(w, o, &p);
     for (uint32_t k = 0; k < regs; k++)
-        for (uint32_t l = 0; l < 32; l++) *element(&p, k, l) = o->scale ? from[k]->u[l] : 0;
+        for (uint32_t l = 0; l < 32; l++) {
+            uint32_t v = o->scale ? from[k]->u[l] : 0;
+            if (!p.half) *element(&p, k, l) = v;
+            else for (uint32_t h = 0; h < 2; h++) *element(&p, 2 * k + h, l) = sim_bits(sim_half_float((uint16_t)(v >> 16 * h)));
+        }
     sim_product_run(&p, w->block->launch->arch);
     for (uint32_t k = 0; k < regs; k++)
-        for (uint32_t l = 0; l < 32; l++) to[k]->u[l] = *element(&p, k, l);
+        for (uint32_t l = 0; l < 32; l++)
+            to[k]->u[l] = p.half ? sim_float_half(sim_f32(*element(&p, 2 * k, l))) | (uint32_t)sim_float_half(sim_f32(*element(&p, 2 * k + 1, l))) << 16 : *element(&p, k, l);
 }
 
 /* ---- the queue ---- */
@@ -254,35 +281,50 @@ static product *append(sim_warp *w, const sim_insn *i)
     if (p->ops == p->cap) {
         uint32_t cap = p->cap ? p->cap * 2 : 8;
         product *grown = realloc(p->op, cap * sizeof *grown);
-        if (!grown) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), NULL;
+        if (!grown) return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
         for (uint32_t k = p->cap; k < cap; k++) grown[k].value = NULL;
         p->op = grown, p->cap = cap;
     }
     product *o = &p->op[p->ops];
     sim_vec *kept = o->value;
-    if (w->block->lazy && !kept && !(kept = malloc(MOST * 128))) return sim_fault(w, i, -1, CUDA_ERROR_OUT_OF_MEMORY, "out of host memory"), NULL;
+    if (w->block->lazy && !kept && !(kept = malloc(MOST * 128))) return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
     *o = (product){.insn = i, .group = p->group, .value = kept};
     p->ops++;
     return o;
 }
 
-/* Ends the oldest product: its value, then those who are bound to it or go on from it. */
+/* Ends a product of warp x, as far as shared memory goes: its value is computed and handed to those that go on from it, and its bytes
+ * have been read, by the warp that has waited. Products end in the order of their numbers. */
+static void finish(sim_warp *x, uint32_t number, sim_warp *waited)
+{
+    pipeline *p = x->pipeline;
+    if (number < p->first || number - p->first >= p->ops) return;
+    uint32_t first = number - p->first;
+    product *o = &p->op[first];
+    if (o->ended) return;
+    o->ended = true;
+    if (x->block->lazy) {
+        uint32_t regs = registers_of(o->insn);
+        sim_vec *at[MOST];
+        for (uint32_t k = 0; k < regs; k++) at[k] = value_at(o, k);
+        compute(x, o, at, at);
+        for (uint32_t later = first + 1; later < p->ops; later++)
+            for (uint32_t k = 0; k < registers_of(p->op[later].insn); k++) {
+                source *s = &p->op[later].from[k];
+                if (s->op == number) memcpy(value_at(&p->op[later], k), value_at(o, s->at), 128), s->op = 0;
+            }
+    }
+    if (x->block->checked) chunks(o, x->index % 4 * 16, chunk_end, waited);
+}
+
+/* Ends the oldest product of the warp: for the whole warp group, then for the warp's registers that are bound to it. */
 static void retire(sim_warp *w)
 {
     pipeline *p = w->pipeline;
     product *o = &p->op[0];
-    uint32_t number = p->first, regs = o->insn->count * 4u;
+    uint32_t number = p->first, first = w->index & ~3u;
     bool lazy = w->block->lazy;
-    if (lazy) {
-        sim_vec *at[MOST];
-        for (uint32_t k = 0; k < regs; k++) at[k] = value_at(o, k);
-        compute(w, o, at, at);
-        for (uint32_t x = 1; x < p->ops; x++)
-            for (uint32_t k = 0; k < p->op[x].insn->count * 4u; k++) {
-                source *s = &p->op[x].from[k];
-                if (s->op == number) memcpy(value_at(&p->op[x], k), value_at(o, s->at), 128), s->op = 0;
-            }
-    }
+    for (uint32_t k = first; k < first + 4 && k < w->block->warps; k++) finish(&w->block->warp[k], number, w);
     for (uint32_t k = 0; k < w->block->program->held; k++) {
         hold *h = &p->hold[k];
         if (h->op != number) continue;
@@ -290,7 +332,6 @@ static void retire(sim_warp *w)
         h->op = 0, h->retired = p->fences + 1;
     }
     for (int a = o->insn->defs; a < o->insn->args; a++) if (o->insn->held[a]) p->hold[o->insn->held[a] - 1].reading--;
-    if (w->block->checked) chunks(o, w->index % 4 * 16, chunk_end, w);
     product gone = *o;
     memmove(p->op, p->op + 1, (p->ops - 1) * sizeof *p->op);
     p->ops--, p->first++;
@@ -304,7 +345,7 @@ static bool descriptor(sim_warp *w, const sim_insn *i, int arg, const char *what
     const sim_vec *v = sim_arg(w, i, arg);
     *to = v->q[0];
     for (int l = 1; l < 32; l++)
-        if (v->q[l] != *to) return sim_fault(w, i, l, CUDA_ERROR_LAUNCH_FAILED, "the descriptor of %s differs between the lanes of a warp", what), false;
+        if (v->q[l] != *to) return sim_fault(w, i, l, SIM_CHECK_DESCRIPTOR, "the descriptor of %s differs between the lanes of a warp", what), false;
     return true;
 }
 
@@ -312,7 +353,7 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     pipeline *p = w->pipeline;
     sim_block *b = w->block;
-    uint32_t regs = i->count * 4u;
+    uint32_t regs = registers_of(i);
     int d = i->defs, shared = i->sub & WGMMA_SHARED_A ? 1 : 0;
     uint64_t da = 0, db;
     if (!sim_group_converged(w, i, m)) return STEP_FAULT;
@@ -339,6 +380,7 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
         h->op = number, h->at = (uint16_t)k;
     }
     for (uint32_t k = 0; k < regs && b->lazy; k++) memset(at[k], 0xFF, 128);
+    b->cluster->progress++; /* another warp of the group may wait for this one to have come so far */
     return STEP_NEXT;
 }
 
@@ -356,10 +398,28 @@ sim_step sim_run_wgmma_commit(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
+/* Products of a warp group have the same numbers in its four warps. One that ended early will issue none: that is reported elsewhere. */
+static bool issued_by_all(const sim_warp *w, uint32_t number)
+{
+    const sim_block *b = w->block;
+    for (uint32_t k = w->index & ~3u; k < (w->index | 3u) + 1 && k < b->warps; k++) {
+        const pipeline *p = b->warp[k].pipeline;
+        if (b->warp[k].state != W_DONE && p->first + p->ops <= number) return false;
+    }
+    return true;
+}
+
 sim_step sim_run_wgmma_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     pipeline *p = w->pipeline;
     if (!sim_group_converged(w, i, m)) return STEP_FAULT;
-    while (p && p->ops && p->op[0].group + (uint64_t)i->imm < p->group) retire(w);
+    while (p && p->ops && p->op[0].group + (uint64_t)i->imm < p->group) {
+        if (!issued_by_all(w, p->first)) { /* to be tried again; a try is no instruction */
+            w->block->steps--, w->block->by_class[i->cls]--;
+            return w->waiting_at = w->pc--, w->awaits_group = true, STEP_YIELD;
+        }
+        retire(w);
+    }
+    w->awaits_group = false;
     return STEP_NEXT;
 }

@@ -52,6 +52,7 @@ static bool fails(fa_context *ctx, const scene *s, char *how, size_t n)
     const fa_plan *plan;
     fa_trial *t;
     uint64_t bits = 0;
+    char error[512];
     bool bad = false;
     fa_status st = fa_plan_make(ctx, &c.problem, &k, NULL, &plan);
     if (st == FA_COMPILE || st == FA_TEMPLATE) { /* that would be no fault of the kernel's: the row is to be written better */
@@ -63,8 +64,9 @@ static bool fails(fa_context *ctx, const scene *s, char *how, size_t n)
     cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", s->name, fa_last_error());
     for (size_t m = 0; m < sizeof modes / sizeof *modes && !bad; m++) {
         fa_verdict v;
-        sim_set_options(
-            &(sim_options){ .async = modes[m].async, .schedule = modes[m].schedule, .seed = modes[m].seed, .max_steps = 20000000 });
+        sim_options o = { .async = modes[m].async, .schedule = modes[m].schedule, .seed = modes[m].seed, .max_steps = 20000000 };
+        cr_assert(sim_checks_parse("all=error", o.checks, error), "%s", error); /* fagen's own kernels give no warning either */
+        sim_set_options(&o);
         st = fa_trial_run(t, plan, &v);
         uint32_t left = st == FA_OK ? test_counter(ctx) : 0;
         bad = st != FA_OK || left || (m > 0 && v.bits != bits);

@@ -25,6 +25,15 @@ __attribute__((unused)) static void open_machine(const char *archs)
     cr_assert_eq(cu->cuDevicePrimaryCtxRetain(&c, 0), CUDA_SUCCESS);
     cr_assert_eq(cu->cuCtxSetCurrent(c), CUDA_SUCCESS);
 }
+/* What the options are, with these severities beside. */
+__attribute__((unused)) static void checks(const char *list)
+{
+    sim_options o;
+    char error[512];
+    sim_get_options(&o);
+    cr_assert(sim_checks_parse(list, o.checks, error), "%s", error);
+    sim_set_options(&o);
+}
 __attribute__((unused)) static void open80(void) { open_machine("sm_80"); }
 
 __attribute__((unused)) static CUdeviceptr buffer(const void *data, size_t n) /* data NULL: nothing written */

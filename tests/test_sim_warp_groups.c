@@ -37,6 +37,7 @@ Test(sim_warp_groups, registers_move_between_warp_groups)
         CUfunction f = load(registers(rows[r].bounds, rows[r].body));
         for (int order = SIM_IN_ORDER; order <= SIM_RANDOM; order++) {
             sim_set_options(&(sim_options){.schedule = (sim_schedule)order, .seed = 5});
+            checks("setmaxnreg-order=error");
             CUresult got = launch(f, 1, 384, 0, 0, 0);
             cr_assert(got == rows[r].code && strstr(sim_report(), rows[r].words), "row %zu, order %d: %d\n%s", r, order, got, sim_report());
         }
