@@ -43,6 +43,9 @@ if(FAGEN_SANITIZE OR CMAKE_C_FLAGS MATCHES "-fsanitize") # its runtime is the ex
   target_link_options(fagen_shared PRIVATE -Wl,-z,undefs)
 endif()
 add_dependencies(fagen_archive fagen_shared) # one of them makes fagen.o
+# Makefiles know the objects of other folders only by their targets.
+list(TRANSFORM fa_rooms PREPEND fagen_ OUTPUT_VARIABLE fa_room_targets)
+add_dependencies(fagen_shared ${fa_room_targets} fagen_streams)
 
 # libfagen_launch.a: fa_launch() and what it stands on, for programs that ship bundles: no template, Lua, NVRTC, tuner or disk cache is in
 # it. Made as libfagen.a is, of the rooms' objects without the workshop.
@@ -61,6 +64,7 @@ add_custom_command(
 add_library(fagen_launch STATIC ${fa_launch})
 set_target_properties(fagen_launch PROPERTIES LINKER_LANGUAGE C)
 set_source_files_properties(${fa_launch} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
+add_dependencies(fagen_launch fagen_launch_only fagen_gen fagen_cache fagen_sim fagen_runtime fagen_streams)
 
 # The names of the package, for projects that take this folder in by add_subdirectory() or FetchContent. CMake's targets are global:
 # those of the tree begin with fagen_.
