@@ -22,6 +22,14 @@ static bool takes(void *user, const fa_config *c)
     return true;
 }
 
+bool fa_baseline_ships(fa_kin *kin, const fa_site *site, const fa_problem *p)
+{
+    trial r = { .kin = kin };
+    fa_config shipped;
+    char chip[44];
+    return fa_default_config(site->arch, p, FA_ANY_ARCH, takes, &r, &shipped, chip, sizeof chip);
+}
+
 size_t fa_baseline_find(fa_pool *pool, fa_kin *kin, const fa_site *site, const fa_problem *p, const char *family, char from[64])
 {
     trial r = { .kin = kin, .family = family };

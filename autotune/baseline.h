@@ -8,4 +8,7 @@
  * does not list is added; it is a seed. family: the only one that is searched, or NULL; a shipped config of another is passed over. from
  * tells which it was. */
 size_t fa_baseline_find(fa_pool *pool, fa_kin *kin, const fa_site *site, const fa_problem *p, const char *family, char from[64]);
+
+/* Whether some winner that ships, of whatever family and arch, runs the problem here: then fa_choose() takes no guess. */
+bool fa_baseline_ships(fa_kin *kin, const fa_site *site, const fa_problem *p);
 #endif

@@ -41,7 +41,7 @@ bool fa_journal_recall(const fa_journal *j, fa_candidate *c)
     for (size_t i = j->old.n; i-- > 0;) {
         const fa_record *r = &j->old.r[i];
         if (r->how != j->how || r->source[0] != c->source[0] || r->source[1] != c->source[1] || strcmp(r->compiler, j->compiler) ||
-            (r->outcome == FA_RAN && r->how == FA_MEASURED && !r->verified) || fa_problem_bucket(&r->problem) != bucket ||
+            (r->outcome == FA_RAN && (r->how == FA_MEASURED ? !r->verified : r->spills > 0)) || fa_problem_bucket(&r->problem) != bucket ||
             !fa_config_equal(&r->config, &c->config))
             continue;
         c->outcome = r->outcome;

@@ -97,6 +97,7 @@ static fa_status open_pool(fa_searching *s)
     s->kin = fa_kin_of_families(&s->kin_site);
     t->strategy = strategy->name;
     size_t baseline = fa_baseline_find(&s->pool, &s->kin, s->site, &t->problem, s->opt.family, t->baseline_from);
+    t->ships = fa_baseline_ships(&s->kin, s->site, &t->problem);
     if (s->site->timed && !s->opt.unseeded && !s->opt.family)
         fa_seeds_add(&s->pool, &s->kin, s->site, &t->problem);
     /* by the model alone, the baseline is one of the limit's */
@@ -171,7 +172,7 @@ static fa_status try_all(fa_searching *s)
 static fa_status use_winner(fa_searching *s)
 {
     fa_tuning *t = s->t;
-    if (!s->site->ctx || !t->winner)
+    if (!s->site->ctx || !t->winner || (!s->site->timed && t->ships)) /* as fa_choose() goes by: a guess comes after what ships */
         return FA_OK;
     fa_status st = t->winner->plan ? FA_OK : fa_plan_make(s->site->ctx, &t->problem, &t->winner->config, "tuned", &t->winner->plan);
     if (st == FA_OK && !fa_plan_use(s->site->ctx, t->winner->plan))
@@ -228,6 +229,8 @@ static fa_status conclude(const fa_searching *s)
     for (size_t i = 0; i < t->n; i++)
         if (t->candidate[i].outcome == FA_BAD_RESULT)
             return fa_fail(FA_WRONG, "none of %zu candidates passed; the best by the model: %s", t->n, t->candidate[i].why);
+    if (t->how == FA_MODELLED)
+        return fa_fail(FA_NO_KERNEL, "none of %zu candidates is a guess; the first: %s; a larger limit tries more", t->n, t->n ? t->candidate[0].why : "there is none");
     return fa_fail(FA_NO_KERNEL, "none of %zu candidates ran; the first: %s", t->n, t->n ? t->candidate[0].why : "there is none");
 }
 

@@ -47,9 +47,10 @@ typedef struct fa_tuning {
     fa_candidate *candidate; /* as they were tried: the baseline, seeds, then by the strategy, then neighbours. Its place stays the same */
     size_t n;                /* so far: a strategy that learns adds to them */
     const char *strategy;    /* its name */
-    fa_candidate *winner;    /* NULL = none */
+    fa_candidate *winner;    /* NULL = none; of FA_MODELLED a guess */
     fa_candidate *baseline;  /* what fa_launch() runs where nothing was tuned: baseline.h; NULL = none is known */
     char baseline_from[64];  /* "shipped winner of NVIDIA H200" */
+    bool ships;              /* some winner that ships runs here: a guess (FA_MODELLED) does not take its place */
     fa_rejection rejected[FA_REJECTIONS]; /* why configs of the space are no candidates, most first */
     size_t n_rejected;
     struct {

@@ -34,10 +34,11 @@ static void reject(fa_candidate *c, fa_outcome o, const char *why)
     snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, why);
 }
 
-/* maps: warps are specialised, and registers handed from one to the other; there a spill is in the inner loop. */
-static void use_resources(fa_candidate *c, const fa_resources *r, int steps, bool maps)
+/* maps: warps are specialised, and registers handed from one to the other; there a spill is in the inner loop. Where nothing is timed, none
+ * is accepted: the model does not price them. */
+static void use_resources(fa_candidate *c, const fa_resources *r, int steps, bool maps, fa_how how)
 {
-    int32_t accepted = maps ? 0 : FA_SPILLS_ACCEPTED;
+    int32_t accepted = maps || how == FA_MODELLED ? 0 : FA_SPILLS_ACCEPTED;
     const char *note = "";
     char why[64];
     c->regs = c->spills = 0;
@@ -69,7 +70,7 @@ static fa_status build(const fa_workers *w, fa_candidate *c, const fa_source *s)
     if (w->site->timed) {
         fa_status st = fa_plan_make(w->site->ctx, p, &c->config, "tuned", &c->plan);
         if (st == FA_OK)
-            use_resources(c, c->plan->kernel->resources, c->plan->kernel->steps, c->plan->kernel->maps);
+            use_resources(c, c->plan->kernel->resources, c->plan->kernel->steps, c->plan->kernel->maps, w->journal->how);
         return st;
     }
     fa_status st = fa_build_image(w->site->store, w->site->compiler, s, w->site->arch->name, 0, about, false, &e, NULL);
@@ -77,7 +78,7 @@ static fa_status build(const fa_workers *w, fa_candidate *c, const fa_source *s)
         return st;
     for (int i = 0; i < s->steps; i++)
         r[i] = fa_resources_parse(e.log, s->step[i].entry);
-    use_resources(c, r, s->steps, fa_steps_map(s->step, s->steps));
+    use_resources(c, r, s->steps, fa_steps_map(s->step, s->steps), w->journal->how);
     fa_entry_free(&e);
     return FA_OK;
 }

@@ -35,6 +35,7 @@ void cli_anatomy_free(cli_anatomy *a);
 json_t *cli_anatomy_json(const cli_anatomy *a);
 void cli_anatomy_print(const cli_anatomy *a);
 
-/* The machine code of a cubin as nvdisasm or cuobjdump tell it; FA_IO where neither is found, with where they were looked for. */
-fa_status cli_sass(const void *cubin, size_t n, fa_text *out);
+/* The machine code of a cubin as nvdisasm or cuobjdump tell it; FA_IO where neither is found, with where they were looked for:
+ * then *missing is true, and the command ends with CLI_EXIT_MISSING. */
+fa_status cli_sass(const void *cubin, size_t n, fa_text *out, bool *missing);
 #endif

@@ -3,7 +3,6 @@
 #include "file.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "ranking.h"
 #include "runtime/compiler.h"
 #include "runtime/resources.h"
 #include <stdlib.h>
@@ -43,7 +42,10 @@ static const cli_option chip_options[] = {
 };
 static const cli_option options[] = {
     { .name = "config", .letter = 'c', .kind = &cli_text, FIELD(config), .value = "CONFIG",
-      .help = "family:name=value,... (default: the model's best; in a bundle what fa_launch would choose)" },
+      .help = "family:name=value,... (default: what fa_launch would run; of a part, the model's best that it can mean)" },
+    { .name = "model-best", FIELD(model_best), .help = "the model's best of the whole space instead, whatever is measured or ships" },
+    { .name = "chip", .kind = &cli_text, FIELD(chip), .value = "NAME",
+      .help = "whose measured records and shipped winners count, as 'NVIDIA H200' (default: the GPU of that arch in this machine)" },
     { .name = "format", .letter = 'f', .kind = &cli_choice, FIELD(format), .value = "FORMAT", .help = "what is written", .preset = "cu", .words = formats },
     { .name = "output", .letter = 'o', .kind = &cli_text, FIELD(output), .value = "FILE", .help = "where to; \"-\" is standard output (default: standard output; cubin has none)" },
     { .name = NULL },
@@ -53,8 +55,6 @@ static const cli_option bundle_options[] = {
     { .name = "grid", .letter = 'g', .kind = &cli_text, FIELD(grid), .value = "NAME",
       .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, vit, all" },
     { .name = "name", .kind = &cli_text, FIELD(name), .value = "NAME", .help = "of the fa_bundle in it (default: the file's name up to its dot)" },
-    { .name = "chip", .kind = &cli_text, FIELD(chip), .value = "NAME",
-      .help = "whose measured records and shipped winners count, as 'NVIDIA H200' (default: the GPU of that arch in this machine)" },
     { .name = "threads", .letter = 'j', .kind = &cli_int, FIELD(threads), .value = "N", .help = "compile threads (default: one per core, at most 8)",
       .min = 1, .max = 64 },
     { .name = NULL },
@@ -72,8 +72,8 @@ static fa_status only(const emit_args *a, fa_problem *p, const fa_arch **arch)
     static fa_problem all[EMIT_PROBLEMS];
     size_t n;
     const cli_chip chip = { a->arch, a->sram };
-    if (a->name || a->chip || a->grid)
-        return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : a->chip ? "chip" : "grid");
+    if (a->name || a->grid)
+        return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : "grid");
     fa_status st = emit_problems(a, all, &n);
     if (st == FA_OK && n > 1)
         st = fa_fail(FA_INVALID, "the lists give %zu problems; accepted without --bundle: one", n);
@@ -97,7 +97,7 @@ static json_t *steps_json(const fa_source *s, const fa_entry *e)
 }
 
 /* Where the result goes: a file, standard output, or a string of the document. */
-static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_config *config, const fa_arch *arch, const fa_source *s,
+static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_choice *choice, const fa_arch *arch, const fa_source *s,
                    const fa_entry *e)
 {
     const char *bytes = a->format == CU ? s->text : e->image;
@@ -110,16 +110,17 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_con
     if (c->json) {
         char problem[200], text[512], hash[40];
         fa_problem_print_key(problem, sizeof problem, p);
-        fa_config_print(text, sizeof text, config);
+        fa_config_print(text, sizeof text, &choice->config);
         snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash[1], (unsigned long long)s->hash[0]);
-        return cli_answer(c, json_pack("{s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "problem", problem, "config", text, "arch", arch->name, "format",
+        return cli_answer(c, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "problem", problem, "config", text, "where",
+                                       choice->where, "why", choice->why, "arch", arch->name, "format",
                                        formats[a->format].name, "source", hash, "bytes", (json_int_t)n, "kernels", steps_json(s, e), "output",
                                        a->output ? json_string(a->output) : json_null(), "text",
                                        a->output ? json_null() : json_stringn(bytes, n)),
                           CLI_EXIT_OK);
     }
     if (a->output && strcmp(a->output, "-"))
-        cli_note(c, "wrote %s: %zu bytes", a->output, n);
+        cli_note(c, "wrote %s: %zu bytes; %s: %s", a->output, n, choice->where, choice->why);
     return CLI_EXIT_OK;
 }
 
@@ -128,8 +129,8 @@ static int run(cli *c, const void *args, int n, char **words)
     const emit_args *a = args;
     fa_problem p;
     const fa_arch *arch;
-    fa_gen *g = NULL;
-    fa_config config;
+    fa_context *ctx = NULL;
+    fa_choice choice;
     fa_source s = { 0 };
     fa_entry e = { 0 };
     fa_compiler *compiler = NULL;
@@ -142,17 +143,15 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK && c->json && a->output && !strcmp(a->output, "-"))
         st = fa_fail(FA_INVALID, "--output - and --json both write to standard output; accepted: one of them");
     if (st == FA_OK)
-        st = cli_gen_open(&g);
+        st = emit_open(a, arch, &ctx);
     if (st == FA_OK)
-        st = cli_pick(g, &p, arch, a->sram, a->config, &config);
-    if (st == FA_OK)
-        st = fa_render(g, &p, &config, arch, a->sram, &s);
-    fa_gen_close(g);
+        st = emit_pick(a, ctx, &p, &choice, &s);
+    fa_destroy(ctx);
     if (st == FA_OK && a->format != CU) {
         compiler = fa_compiler_open(NULL);
         st = compiler ? fa_compile(compiler, &s, arch->name, a->format == PTX, &e) : fa_fail(FA_NOMEM, "no memory for a compiler");
     }
-    int code = st == FA_OK ? deliver(c, a, &p, &config, arch, &s, &e) : cli_fail(c, st);
+    int code = st == FA_OK ? deliver(c, a, &p, &choice, arch, &s, &e) : cli_fail(c, st);
     fa_entry_free(&e);
     fa_compiler_close(compiler);
     fa_source_free(&s);
@@ -162,7 +161,8 @@ static int run(cli *c, const void *args, int n, char **words)
 const cli_command cli_emit = {
     .name = "emit", .summary = "the kernel of a config: readable CUDA, PTX or a cubin; or many, compiled, in a C file",
     .usage = "[problem] [--config CONFIG] [--format FORMAT] [-o FILE] | --bundle [problems] --arch LIST -o FILE.c",
-    .about = "Renders a config, the model's best where none is named, to the text that fagen would compile; the same command gives the same bytes. "
+    .about = "Renders the config that fa_launch would run there, from the records of the chip, what ships, or the model, or the one that is named, to the text "
+             "that fagen would compile. The text names its config: with --config the same command gives the same bytes. "
              "Needs no GPU; ptx and cubin need NVRTC. With --bundle: a C file with the compiled kernels that fa_launch would run for each problem on "
              "each arch, and how they are launched. A program that hands it to fa_create needs no NVRTC.",
     .examples = "fagen emit -d 128 --causal\nfagen emit -d 64 --arch sm_90a --format cubin -o attention.cubin\n"

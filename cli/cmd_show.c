@@ -17,7 +17,7 @@ static const cli_option options[] = {
       .max = 1000000 },
     { .name = "source", FIELD(source), .help = "print the kernel's text instead" },
     { .name = "ptx", FIELD(ptx), .help = "print its PTX instead" },
-    { .name = "sass", FIELD(sass), .help = "print its machine code instead, where nvdisasm or cuobjdump is installed" },
+    { .name = "sass", FIELD(sass), .help = "print its machine code instead, where nvdisasm or cuobjdump is installed (else exit code 2)" },
     { .name = NULL },
 };
 static const cli_group groups[] = { CLI_ASK(show_args), { "What is shown", options, 0 }, CLI_WHERE(show_args), CLI_COMMON, { NULL, NULL, 0 } };
@@ -172,6 +172,7 @@ static int form(cli *c, const show_args *a, const cli_session *s, const fa_probl
     fa_source source = { 0 };
     fa_entry e = { .ptx = 0 };
     fa_text t = { 0 };
+    bool missing = false;
     fa_status st = fa_choose(s->ctx, p, &choice, &source);
     if (st == FA_OK && a->source)
         fa_text_add(&t, source.text, source.text_size);
@@ -181,8 +182,9 @@ static int form(cli *c, const show_args *a, const cli_session *s, const fa_probl
     if (st == FA_OK && a->ptx)
         fa_text_add(&t, e.image, e.image_size - 1);
     if (st == FA_OK && a->sass)
-        st = cli_sass(e.image, e.image_size, &t);
-    int code = st == FA_OK ? show_text(c, a->source ? "source" : a->ptx ? "ptx" : "sass", fa_text_cstr(&t), t.n) : cli_fail(c, st);
+        st = cli_sass(e.image, e.image_size, &t, &missing);
+    int code = st == FA_OK ? show_text(c, a->source ? "source" : a->ptx ? "ptx" : "sass", fa_text_cstr(&t), t.n)
+                           : cli_fail_with(c, st, missing ? CLI_EXIT_MISSING : cli_exit_of(st));
     fa_text_free(&t);
     fa_entry_free(&e);
     fa_source_free(&source);

@@ -105,11 +105,12 @@ static fa_status status_named(const char *name)
 static fa_status status_of(const tune_run *r, fa_status st)
 {
     size_t done = 0, failed = 0, won = 0;
+    const char *what = r->timed ? "winner" : "guess";
     const json_t *first = NULL;
     char message[1024];
     for (size_t i = 0; i < r->list.n; i++) {
         const char *status = json_string_value(json_object_get(r->result[i], "status"));
-        bool winner = json_is_object(json_object_get(r->result[i], "winner"));
+        bool winner = json_is_object(tune_best(r->result[i]));
         done += r->result[i] != NULL;
         won += winner;
         failed += status && !winner;
@@ -118,10 +119,10 @@ static fa_status status_of(const tune_run *r, fa_status st)
     if (r->list.n == 1 || (st != FA_OK && st != FA_INTERRUPTED && tune_goes_on(st) == false))
         return st;
     if (cli_interrupted())
-        return fa_fail(FA_INTERRUPTED, "stopped at %zu of %zu problems, %zu have a winner; what was found is kept, and the same command goes on from there",
-                       done, r->list.n, won);
+        return fa_fail(FA_INTERRUPTED, "stopped at %zu of %zu problems, %zu have a %s; what was found is kept, and the same command goes on from there",
+                       done, r->list.n, won, what);
     if (!won && done < r->list.n)
-        return fa_fail(FA_INTERRUPTED, "the time was up before any problem had a winner");
+        return fa_fail(FA_INTERRUPTED, "the time was up before any problem had a %s", what);
     if (done < r->list.n)
         cli_note(r->c, "the time was up at %zu of %zu problems; the same command goes on from there", done, r->list.n);
     if (!first)
@@ -131,7 +132,7 @@ static fa_status status_of(const tune_run *r, fa_status st)
     st = status_named(json_string_value(json_object_get(first, "status")));
     if (st == FA_INTERRUPTED) /* its share of the time was too short: the others count */
         return FA_OK;
-    return fa_fail(st, "%zu of %zu problems have no winner; the first, %s", failed, r->list.n, message);
+    return fa_fail(st, "%zu of %zu problems have no %s; the first, %s", failed, r->list.n, what, message);
 }
 
 static int answer(tune_run *r, fa_status st)
@@ -216,7 +217,7 @@ const cli_command cli_tune = {
     .usage = "[-d LIST] [--dtype LIST] [--mask LIST | --causal] [-n LIST] | --grid NAME  [--budget TIME] [--arch ARCH | --devices LIST]",
     .about = "Prunes the space by the hard constraints and the model, compiles, verifies and times what is left, and records every outcome as it comes: "
              "Ctrl-C keeps all results, and the same command goes on from there. What runs untuned is measured beside the others, first. For a chip that "
-             "is not here, candidates are compiled, gated on registers and spills, and ranked by the model; a measured record always beats such a one.",
+             "is not here, candidates are compiled, gated on registers and spills, and ranked by the model: a guess, which runs where nothing is measured and no winner ships.",
     .examples = "fagen tune --grid default --budget 10m\nfagen tune --grid llm-prefill -d 128 --devices all\n"
                 "fagen tune -d 64,128 --dtype bf16 --causal --budget 60s\nfagen tune --arch sm_80 -d 64 --limit 8\n"
                 "fagen tune -d 128 -n 1024,16384 --heads 32 --kv-heads 8 --json",

@@ -50,6 +50,8 @@ int cli_exit_of(fa_status st);
 
 /* Tells the thread's last message on standard error, and with --json as the document; returns the exit code of st. */
 int cli_fail(cli *c, fa_status st);
+/* The same with another exit code than the status's. */
+int cli_fail_with(cli *c, fa_status st, int code);
 /* One line on standard error, "fagen: ...", unless --quiet. */
 void cli_note(const cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 

@@ -3,6 +3,7 @@
 #define FA_CLI_EMIT_H
 #include "ask.h"
 #include "command.h"
+#include "runtime/runtime.h"
 
 typedef struct emit_args {
     cli_common common;
@@ -14,7 +15,7 @@ typedef struct emit_args {
     int32_t sram;
     const char *config, *output;
     int32_t format;
-    bool bundle;
+    bool bundle, model_best;
     const char *name, *chip, *grid;
     int32_t threads;
 } emit_args;
@@ -23,6 +24,22 @@ typedef struct emit_args {
 
 /* Every combination of the lists, or the problems of the grid, normalized; *n of them. FA_INVALID; also when there are more than EMIT_PROBLEMS. */
 fa_status emit_problems(const emit_args *a, fa_problem out[EMIT_PROBLEMS], size_t *n);
+
+/* "sm_90a": a cubin; "compute_80": PTX. */
+typedef struct emit_target {
+    const fa_arch *arch;
+    bool ptx;
+} emit_target;
+
+#define EMIT_ARCHS 8 /* of one list: as many as the simulator has devices */
+
+/* The first of a list, which moves on to the next. FA_INVALID names what is accepted. */
+fa_status emit_next_target(const char **list, emit_target *out);
+
+/* A context that knows the records of the arch's chip: of --chip, else of the device of this machine that has the arch. Launches nothing. */
+fa_status emit_open(const emit_args *a, const fa_arch *arch, fa_context **out);
+/* The config of --config, or --model-best, else what fa_launch() would run there, rendered. */
+fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *s);
 
 /* Writes the bundle of all problems and archs. */
 int emit_bundle(cli *c, const emit_args *a);

@@ -5,98 +5,18 @@
 #include "file.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "ranking.h"
 #include "runtime/environment.h"
 #include "runtime/runtime.h"
-#include "sim/sim.h"
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* "sm_90a": a cubin; "compute_80": PTX. */
-typedef struct target {
-    const fa_arch *arch;
-    bool ptx;
-} target;
-
-#define ARCHS 8 /* of one list: as many as the simulator has devices */
-
-static fa_status next_target(const char **list, target *out)
-{
-    char name[40];
-    size_t len = strcspn(*list, ",");
-    snprintf(name, sizeof name, "%.*s", (int)len, *list);
-    out->ptx = strncmp(name, "compute_", 8) == 0;
-    out->arch = len < sizeof name ? fa_arch_find(out->ptx ? name + 8 : name) : NULL;
-    bool more = (*list)[len] != 0, dangling = more && !(*list)[len + 1];
-    *list += len + more;
-    return out->arch && !dangling ? FA_OK
-                     : fa_fail(FA_INVALID, "--arch is \"%s\"; accepted: %s, and the same with compute_ in place of sm_ for PTX, in a list", dangling ? "" : name,
-                               fa_arch_names());
-}
-
-/* The simulator with one device for each arch of the list: there is one in a process. */
-static const cu_driver *simulator(const char *list, const fa_arch **ordinal, size_t *n)
-{
-    fa_text names = { 0 };
-    target t;
-    *n = 0;
-    while (*list && next_target(&list, &t) == FA_OK) {
-        size_t i = 0;
-        while (i < *n && ordinal[i] != t.arch)
-            i++;
-        if (i < *n)
-            continue;
-        fa_text_fmt(&names, "%s%s", *n ? "," : "", t.arch->name);
-        ordinal[(*n)++] = t.arch;
-    }
-    const cu_driver *sim = sim_open(fa_text_cstr(&names));
-    fa_text_free(&names);
-    return sim;
-}
-
-/* A context that knows the records of the chip: of the device of this machine that has the arch, where there is one. Launches nothing. */
-static fa_status open_for(const emit_args *a, const fa_arch *arch, fa_context **out)
-{
-    const fa_arch *known[ARCHS];
-    char device[32];
-    size_t n, k = 0;
-    fa_options o = FA_OPTIONS_INIT;
-    o.sram_budget = a->sram;
-    o.device = device;
-    for (int i = 0;; i++) {
-        snprintf(device, sizeof device, "cuda:%d", i);
-        if (fa_create(out, &o) != FA_OK)
-            break;
-        if (!strcmp(fa_context_arch(*out)->name, arch->name))
-            return FA_OK;
-        fa_destroy(*out);
-    }
-    const cu_driver *sim = simulator(a->arch ? a->arch : "sm_80", known, &n);
-    while (k < n && known[k] != arch)
-        k++;
-    return sim ? fa_create_on(out, &o, sim, (int)k) : fa_fail(FA_INTERNAL, "--arch %s: the simulator knows one of them not", a->arch);
-}
-
-static fa_status pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *s)
-{
-    if (!a->config)
-        return fa_choose_made(ctx, p, out, s);
-    fa_gen *g;
-    fa_status st = fa_gen_open(&g, fa_context_template_dir(ctx));
-    *out = (fa_choice){ .where = "named", .why = "--config" };
-    if (st == FA_OK)
-        st = cli_pick(g, p, fa_context_arch(ctx), fa_context_budget(ctx), a->config, &out->config);
-    fa_gen_close(g);
-    return st == FA_OK ? fa_render_in(ctx, p, &out->config, s) : st;
-}
-
 /* Chosen and rendered; compiled later. */
-static fa_status plan(const emit_args *a, emit_batch *batch, fa_context *ctx, const target *t, const fa_problem *p)
+static fa_status plan(const emit_args *a, emit_batch *batch, fa_context *ctx, const emit_target *t, const fa_problem *p)
 {
     char line[256];
     emit_job j = { .problem = *p, .arch = t->arch, .ptx = t->ptx };
-    fa_status st = pick(a, ctx, p, &j.choice, &j.source);
+    fa_status st = emit_pick(a, ctx, p, &j.choice, &j.source);
     if (st == FA_OK)
         st = emit_batch_add(batch, &j);
     if (st == FA_OK)
@@ -137,22 +57,20 @@ static fa_status gather(cli *c, const emit_args *a, cli_bundle *b)
 {
     static fa_problem problem[EMIT_PROBLEMS];
     size_t n = 0;
-    target t;
+    emit_target t;
     emit_batch batch = { .n = 0 };
     fa_status st = emit_problems(a, problem, &n);
     const char *list = a->arch ? a->arch : "sm_80";
     size_t targets = 0;
     for (const char *l = list; st == FA_OK && *l; targets++) /* nothing is compiled before every name is known */
-        st = next_target(&l, &t);
-    if (st == FA_OK && targets > ARCHS)
-        st = fa_fail(FA_INVALID, "--arch lists %zu; accepted: at most %d", targets, ARCHS);
+        st = emit_next_target(&l, &t);
+    if (st == FA_OK && targets > EMIT_ARCHS)
+        st = fa_fail(FA_INVALID, "--arch lists %zu; accepted: at most %d", targets, EMIT_ARCHS);
     while (st == FA_OK && *list) {
         fa_context *ctx = NULL;
-        st = next_target(&list, &t);
+        st = emit_next_target(&list, &t);
         if (st == FA_OK)
-            st = open_for(a, t.arch, &ctx);
-        if (st == FA_OK) /* the simulator's own numbers are those of no chip */
-            fa_context_pretend(ctx, fa_context_driver(ctx)->takes_ptx ? t.arch : NULL, a->chip);
+            st = emit_open(a, t.arch, &ctx);
         for (size_t i = 0; st == FA_OK && i < n; i++)
             st = plan(a, &batch, ctx, &t, &problem[i]);
         fa_destroy(ctx);
@@ -189,6 +107,8 @@ static void command_of(const emit_args *a, const cli_bundle *b, const char *name
         fa_text_fmt(t, " --sram %d", a->sram);
     if (a->config)
         fa_text_fmt(t, " --config %s", a->config);
+    if (a->model_best)
+        fa_text_str(t, " --model-best");
     if (a->chip)
         fa_text_fmt(t, " --chip '%s'", a->chip);
     fa_text_fmt(t, a->grid ? " --grid %s" : " --problem '", a->grid);

@@ -11,7 +11,7 @@ static const struct {
 } codes[] = {
     { CLI_EXIT_OK, "done" },
     { CLI_EXIT_USAGE, "bad usage: an argument is wrong, or the problem is not one that any kernel computes" },
-    { CLI_EXIT_MISSING, "the environment lacks something: the driver, a device, NVRTC (fagen doctor tells what)" },
+    { CLI_EXIT_MISSING, "the environment lacks something: the driver, a device, NVRTC (fagen doctor tells what), or a disassembler for show --sass" },
     { CLI_EXIT_NO_FIT, "no config fits the shared-memory or register budget; the message names the smallest that would" },
     { CLI_EXIT_WRONG, "verification failed" },
     { CLI_EXIT_COMPILE, "a template failed, or NVRTC refused what it made" },
@@ -79,14 +79,19 @@ static json_t *text_of(const char *s)
 
 int cli_fail(cli *c, fa_status st)
 {
+    return cli_fail_with(c, st, cli_exit_of(st));
+}
+
+int cli_fail_with(cli *c, fa_status st, int code)
+{
     const char *hint = statuses[row_of(st)].hint;
     fprintf(stderr, "fagen%s%s: %s\n", c->command ? " " : "", c->command ? c->command : "", fa_last_error());
     if (hint)
         fprintf(stderr, "  %s\n", hint);
     if (c->json && !c->answered)
         cli_answer(c, json_pack("{s:{s:s,s:o,s:i}}", "error", "status", fa_status_name(st), "message", text_of(fa_last_error()),
-                                "exit", cli_exit_of(st)), 0);
-    return cli_exit_of(st);
+                                "exit", code), 0);
+    return code;
 }
 
 void cli_note(const cli *c, const char *fmt, ...)

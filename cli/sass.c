@@ -55,13 +55,14 @@ static fa_status collect(const char *tool, const char *argument, const char *fil
     return out->oom ? fa_fail(FA_NOMEM, "no memory for what %s says", tool) : FA_OK;
 }
 
-fa_status cli_sass(const void *cubin, size_t n, fa_text *out)
+fa_status cli_sass(const void *cubin, size_t n, fa_text *out, bool *missing)
 {
     char tool[4096], file[] = "/tmp/fagen-XXXXXX.cubin";
     size_t i = 0;
     while (i < sizeof tools / sizeof *tools && !find(tools[i].name, tool, sizeof tool))
         i++;
-    if (i == sizeof tools / sizeof *tools)
+    *missing = i == sizeof tools / sizeof *tools;
+    if (*missing)
         return fa_fail(FA_IO, "--sass: neither nvdisasm nor cuobjdump was found in PATH or in bin of CUDA_HOME (else /usr/local/cuda); accepted: one of them, "
                               "from a CUDA toolkit, or --ptx");
     int fd = mkostemps(file, 6, O_CLOEXEC);

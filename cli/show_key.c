@@ -131,6 +131,7 @@ static void print(const search *s, const fa_entry *e, const json_t *about, const
 
 static int image(cli *c, const show_args *a, const search *s, const fa_entry *e, const again *r)
 {
+    bool missing = false;
     fa_text t = { 0 };
     fa_status st = FA_OK;
     if (a->source && !r->same)
@@ -143,8 +144,9 @@ static int image(cli *c, const show_args *a, const search *s, const fa_entry *e,
     else if (a->ptx)
         fa_text_add(&t, e->image, e->image_size - 1);
     else
-        st = cli_sass(e->image, e->image_size, &t);
-    int code = st == FA_OK ? show_text(c, a->source ? "source" : a->ptx ? "ptx" : "sass", fa_text_cstr(&t), t.n) : cli_fail(c, st);
+        st = cli_sass(e->image, e->image_size, &t, &missing);
+    int code = st == FA_OK ? show_text(c, a->source ? "source" : a->ptx ? "ptx" : "sass", fa_text_cstr(&t), t.n)
+                           : cli_fail_with(c, st, missing ? CLI_EXIT_MISSING : cli_exit_of(st));
     fa_text_free(&t);
     return code;
 }

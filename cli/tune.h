@@ -54,6 +54,8 @@ typedef int tune_progress(void *user, const fa_tuning *t, const char *stage, con
 fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem *p, double seconds, tune_progress *progress, void *user,
                        json_t **result);
 json_t *tune_result(const fa_tuning *t, const fa_problem *p, const fa_site *site, fa_status st, const char *message); /* site NULL = none */
+/* Its "winner" where it was measured, else its "guess", which is the model's; no object where there is none. */
+const json_t *tune_best(const json_t *result);
 /* Whether there is more to tell of a result than why it failed. */
 bool tune_tells(const json_t *result);
 /* Whether other problems can succeed after one ended so. */

@@ -108,7 +108,7 @@ static void tell_gain(fa_text *t, const json_t *r)
     else if (!isnan(gain))
         fa_text_fmt(t, "; %s over the default (%s)%s", percent(gain, buf), text_at(r, "baseline_from"), json_is_true(json_object_get(base, "beside")) ? ", measured beside it" : "");
     else if (json_is_object(base) && strcmp(text_at(base, "outcome"), "open"))
-        fa_text_fmt(t, "; the default (%s) did not run here: %s", text_at(r, "baseline_from"), text_at(base, "why"));
+        fa_text_fmt(t, measured(r) ? "; the default (%s) did not run here: %s" : "; the default (%s) is no guess: %s", text_at(r, "baseline_from"), text_at(base, "why"));
 }
 
 /* What disturbed the winner's time, if anything did, and under what it was taken. */
@@ -130,11 +130,11 @@ static void tell_quality(const cli *c, const json_t *w)
 
 static void tell_winner(const cli *c, const json_t *r)
 {
-    const json_t *w = json_object_get(r, "winner"), *second = json_object_get(r, "runner_up");
+    const json_t *w = tune_best(r), *second = json_object_get(r, "runner_up");
     fa_text t = { 0 };
     char span[32], buf[16];
     fa_text_str(&t, text_at(w, "config"));
-    line(c, "winner", &t);
+    line(c, measured(r) ? "winner" : "guess", &t);
     fa_text_str(&t, cli_show_seconds(real_at(w, "seconds")));
     if (measured(r) && real_at(w, "high") > 0)
         fa_text_fmt(&t, " (95 %%: %s to %s, %lld samples)", cli_show_seconds(real_at(w, "low")), cli_show_seconds(real_at(w, "high")),
@@ -147,6 +147,11 @@ static void tell_winner(const cli *c, const json_t *r)
         fa_text_fmt(&t, " by the model (%.1f TFLOP/s), never measured", real_at(w, "tflops"));
     tell_gain(&t, r);
     line(c, "", &t);
+    if (!measured(r)) {
+        fa_text_str(&t, json_is_true(json_object_get(r, "ships")) ? "the winner that ships, as without this tuning: a guess does not take its place"
+                                                                  : "the guess, until something is measured here: no winner ships for this problem");
+        line(c, "runs", &t);
+    }
     if (json_is_object(second)) {
         double p = real_at(second, "chance"), behind = real_at(second, "behind");
         fa_text_fmt(&t, "%s: ", text_at(second, "config"));
@@ -199,11 +204,11 @@ void tune_report(const cli *c, const json_t *r, bool alone)
         tell_space(c, r);
     if (int_at(r, "kept"))
         tell_candidates(c, r);
-    if (json_is_object(json_object_get(r, "winner"))) {
+    if (json_is_object(tune_best(r))) {
         tell_winner(c, r);
     } else {
         fa_text_fmt(&t, "none: %s", text_at(r, "message"));
-        line(c, "winner", &t);
+        line(c, measured(r) ? "winner" : "guess", &t);
     }
     if (alone && json_array_size(json_object_get(r, "candidates")))
         tell_table(c, r);
@@ -211,24 +216,24 @@ void tune_report(const cli *c, const json_t *r, bool alone)
     fflush(stdout);
 }
 
-/* "measured", "model", a word of quality that is not good, "in part", or how it failed */
+/* "measured", "a guess", a word of quality that is not good, "in part", or how it failed */
 static const char *state_of(const json_t *r)
 {
-    const char *status = text_at(r, "status"), *quality = text_at(json_object_get(r, "winner"), "quality");
-    bool won = json_is_object(json_object_get(r, "winner"));
+    const char *status = text_at(r, "status"), *quality = text_at(tune_best(r), "quality");
+    bool won = json_is_object(tune_best(r));
     if (!strcmp(status, "FA_INTERRUPTED"))
         return won ? "in part" : "no time";
     if (!won)
         return text_at(r, "message");
     if (json_is_true(json_object_get(r, "out_of_time")))
         return "in part";
-    return fa_quality_of(quality) > FA_QUALITY_STEADY ? quality : text_at(r, "source");
+    return fa_quality_of(quality) > FA_QUALITY_STEADY ? quality : measured(r) ? "measured" : "a guess";
 }
 
 static void tell_row(cli_table *t, const fa_problem *p, const json_t *r)
 {
     char buf[16];
-    const json_t *w = json_object_get(r, "winner"), *second = json_object_get(r, "runner_up");
+    const json_t *w = tune_best(r), *second = json_object_get(r, "runner_up");
     bool won = json_is_object(w);
     double gain = real_at(r, "gain"), behind = real_at(second, "behind");
     cli_table_cell(t, "%s", fa_dtype_name(p->dtype));
@@ -254,13 +259,16 @@ void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, d
     char span[32], brief[80] = "";
     double logs = 0, most = 0;
     size_t won = 0, held = 0, resumed = 0;
-    cli_heading(c, "Winners");
+    bool guesses = true;
+    for (size_t i = 0; i < l->n; i++)
+        guesses = guesses && (!results[i] || !measured(results[i]));
+    cli_heading(c, guesses ? "Guesses of the model" : "Winners");
     cli_table_open(&t, "type >d mask >heads >length >time >TFLOP/s >over_default >runner-up >tried >on_record source");
     for (size_t i = 0; i < l->n; i++) {
         const json_t *r = results[i];
         double gain = real_at(r, "gain");
         tell_row(&t, &l->row[i].problem, r);
-        won += json_is_object(json_object_get(r, "winner"));
+        won += json_is_object(tune_best(r));
         resumed += int_at(r, "resumed") > 0;
         if (isnan(gain))
             continue;
@@ -273,11 +281,11 @@ void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, d
     }
     cli_table_print(&t, c);
     tune_show_span(span, sizeof span, elapsed);
-    printf("\n%zu of %zu problems have a winner, after %s", won, l->n, span);
+    printf("\n%zu of %zu problems have a %s, after %s", won, l->n, guesses ? "guess" : "winner", span);
     if (resumed)
         printf(", %zu of them with the help of records", resumed);
     if (held)
-        printf("; %+.1f %% over the default in the geometric mean", 100 * expm1(logs / (double)held));
+        printf("; %+.1f %% over the default in the geometric mean%s", 100 * expm1(logs / (double)held), guesses ? ", says the model" : "");
     if (brief[0])
         printf(", most %+.1f %%: %s", 100 * most, brief);
     printf("\n");

@@ -121,10 +121,14 @@ json_t *tune_result(const fa_tuning *t, const fa_problem *p, const fa_site *site
     const char *root = site ? fa_store_root(site->store) : NULL;
     fa_problem_print(text, sizeof text, p);
     json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:b,s:o,s:o}", "problem", text, "status", fa_status_name(st), "message",
-                          st == FA_OK ? "" : message, "source", t->how == FA_MEASURED ? "measured" : "model", "winner",
+                          st == FA_OK ? "" : message, "source", t->how == FA_MEASURED ? "measured" : "model", t->how == FA_MEASURED ? "winner" : "guess",
                           t->winner ? candidate_json(t->winner) : json_null(), "baseline", t->baseline ? baseline_json(t) : json_null(),
                           "baseline_from", t->baseline_from, "gain", cli_json_number(gain_of(t)), "elapsed", cli_json_number(t->elapsed), "out_of_time",
                           t->out_of_time, "saved", root ? json_string(root) : json_null(), "rejected", rejected_json(t));
+    if (j) {
+        json_object_set_new(j, t->how == FA_MEASURED ? "guess" : "winner", json_null());
+        json_object_set_new(j, "ships", json_boolean(t->ships));
+    }
     for (size_t i = 0; j && i < sizeof counts / sizeof *counts; i++)
         json_object_set_new(j, counts[i].name, json_integer((json_int_t)counts[i].n));
     if (j)
@@ -154,9 +158,15 @@ fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem
     return st == FA_OK ? st : fa_fail(st, "%s", message);
 }
 
+const json_t *tune_best(const json_t *r)
+{
+    const json_t *winner = json_object_get(r, "winner");
+    return json_is_object(winner) ? winner : json_object_get(r, "guess");
+}
+
 bool tune_tells(const json_t *r)
 {
-    return json_is_object(json_object_get(r, "winner")) || json_integer_value(json_object_get(r, "compiled")) > 0;
+    return json_is_object(tune_best(r)) || json_integer_value(json_object_get(r, "compiled")) > 0;
 }
 
 bool tune_goes_on(fa_status st)

@@ -1,5 +1,5 @@
-/* choose: what was measured on this chip or ships for its arch, whichever is nearer in shape; what the model said of it when it was tuned, what
- * ships for the nearest arch, the model: in this order, the first that still renders. */
+/* choose: what was measured on this chip or ships for its arch, whichever is nearer in shape; what ships for the nearest arch, what the model
+ * guessed when it was tuned, the model: in this order, the first that still renders. */
 #include "choose.h"
 #include "cache/record.h"
 #include "context.h"
@@ -45,9 +45,9 @@ static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_
     size_t n = 0;
     for (size_t i = 0; i < rs->n; i++) {
         const fa_record *r = &rs->r[i];
-        /* the model is asked again for each bucket, and by each version of the library */
+        /* the model is asked again for each bucket, and by each version of the library; what spills is no guess */
         bool fresh = how == FA_MEASURED ||
-                     (fa_problem_bucket(&r->problem) == fa_problem_bucket(p) && strcmp(r->version, FA_VERSION_STRING) == 0);
+                     (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) && strcmp(r->version, FA_VERSION_STRING) == 0);
         if (r->how == how && r->smem <= ctx->budget && fresh && fa_records_distance(&r->problem, p) <= most)
             rs->r[n++] = *r;
     }
@@ -223,8 +223,9 @@ fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, f
     fa_status st = FA_OK;
     /* a winner of another length that was measured here does not push aside the one that ships for this length */
     if (!from_records(ctx, p, FA_MEASURED, fa_default_distance(&ctx->device.arch, p), out, &s) && !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) &&
-        !from_records(ctx, p, FA_MEASURED, INFINITY, out, &s) && !from_records(ctx, p, FA_MODELLED, INFINITY, out, &s) &&
-        !from_defaults(ctx, p, FA_ANY_ARCH, out, &s)) {
+        !from_records(ctx, p, FA_MEASURED, INFINITY, out, &s) &&
+        /* what was measured on another chip goes before a guess, which nothing was measured for */
+        !from_defaults(ctx, p, FA_ANY_ARCH, out, &s) && !from_records(ctx, p, FA_MODELLED, INFINITY, out, &s)) {
         st = from_model(ctx, p, out, &s);
         if (st == FA_OK)
             remember(ctx, p, out, &s);

@@ -19,8 +19,8 @@ typedef struct fa_choice {
 fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
 /* The best known config that renders within the context's budget: what is nearest in shape (fa_records_distance) of the measured records
- * of this chip and of what ships for its arch, the record where they are as near; else the other of the two; else the best modelled record of the arch (`fagen tune` without a device leaves them), else what ships for the nearest arch, else
- * the model's best of the whole space. FA_NO_FIT names the smallest tile. */
+ * of this chip and of what ships for its arch, the record where they are as near; else the other of the two; else what ships for the nearest arch; else the best guess on record for the arch, without spills (`fagen tune` without
+ * a device leaves them); else the model's best of the whole space. FA_NO_FIT names the smallest tile. */
 fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source);
 
 /* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch, as far as allowed; of rows

@@ -171,8 +171,8 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
         st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
     else if (r != NVRTC_SUCCESS) {
         first_errors(&errors, out->log ? out->log : "");
-        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s", s->name, arch, n->name, n->nvrtcGetErrorString(r),
-                     fa_text_cstr(&errors));
+        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s%s", s->name, arch, n->name, n->nvrtcGetErrorString(r),
+                     fa_text_cstr(&errors), strstr(fa_text_cstr(&errors), "templates/") ? "\n" FA_SOURCE_PLACE : "");
     }
     fa_text_free(&errors);
     if (st != FA_OK)

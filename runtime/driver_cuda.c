@@ -1,6 +1,7 @@
 /* driver_cuda: libcuda.so.1 by dlopen. */
 #include "driver_cuda.h"
 #include "gen/error.h"
+#include "gen/source.h"
 #include "gen/text.h"
 #include <dlfcn.h>
 #include <pthread.h>
@@ -86,7 +87,8 @@ fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call)
         name = NULL;
     if (d->cuGetErrorString(r, &text) != CUDA_SUCCESS)
         text = NULL;
-    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : FA_DEVICE, "%s: %s (%d): %s%s%s", call,
+    const char *place = detail && strstr(detail, "templates/") ? "\n" FA_SOURCE_PLACE : "";
+    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : FA_DEVICE, "%s: %s (%d): %s%s%s%s", call,
                    name ? name : "unknown error", (int)r, text ? text : "", detail && detail[0] ? "\n" : "",
-                   detail ? detail : "");
+                   detail ? detail : "", place);
 }

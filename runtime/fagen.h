@@ -299,8 +299,8 @@ typedef struct fa_tune_options {
 #define FA_TUNE_OPTIONS_INIT { sizeof(fa_tune_options), 0, 0, 0, 0, 0, 0 }
 
 /* Searches the configs for the problem: compiles, verifies, times on the device, and records every outcome on disk, so
- * that it resumes where it was stopped and fa_launch() uses the winner from now on. On the simulator nothing is timed: the
- * model ranks. Blocks; needs device memory for the problem's tensors, several times over. FA_INTERRUPTED keeps results. */
+ * that it resumes where it was stopped and fa_launch() uses the winner from now on. On the simulator nothing is timed: what the
+ * model ranks first is a guess, which fa_launch() uses where no winner ships with the library. Blocks; needs device memory for the problem's tensors, several times over. FA_INTERRUPTED keeps results. */
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
 
 /* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed

@@ -158,24 +158,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     // still be under way.
 //| local SK, SV = c.stages_k, c.stages_v
 //| local wait_k, wait_v
+//| local function before(i) return i == 0 and "block" or "block - " .. i end
 //| if c.order == 2 then
 //|   wait_k = SK - 2
 //|   for i = 0, SK - 2 do
-    load_k(block - $(i), $(i));
-    load_v(block - $(i), $(i));
+    load_k($(before(i)), $(i));
+    load_v($(before(i)), $(i));
     cp_async_commit();
 //|   end
 //| else
 //|   wait_k, wait_v = 2 * (SK - 1), 2 * (SV - 1)
 //|   for i = -math.max(SK, SV - 1), -1 do
 //|     if i + SV - 1 >= 0 then
-    load_v(block - $(i + SV - 1), $(i + SV - 1));
+    load_v($(before(i + SV - 1)), $(i + SV - 1));
 //|     end
 //|     if i > -math.max(SK, SV - 1) then
     cp_async_commit();
 //|     end
 //|     if i + SK >= 0 then
-    load_k(block - $(i + SK), $(i + SK));
+    load_k($(before(i + SK)), $(i + SK));
     cp_async_commit();
 //|     end
 //|   end

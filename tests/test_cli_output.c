@@ -33,7 +33,7 @@ static const struct {
     { "space -d 64 --json --limit 1 --family naive", "configs.0.config" },
     { "space -d 64 --json --why flash_fwd_mma:br=64,bc=64,warps=2", "config fits smem regs constraint why" },
     { "model -d 64 --json", "problem arch tile.sram flops.matrix traffic.naive.total traffic.tiled2d.total traffic.flash1.total traffic.flash2.total cost.seconds cost.bound" },
-    { "emit -d 64 --json", "problem config arch source bytes kernels.0.entry kernels.0.smem text" },
+    { "emit -d 64 --json", "problem config where why arch source bytes kernels.0.entry kernels.0.smem text" },
     { "emit -d 64 --format ptx --json", "kernels.0.threads text format" },
     { "emit -d 64 --format cubin -o k.cubin --json", "kernels.0.registers output" },
     { "emit --bundle -d 64,72 --arch sm_80,compute_80 -o k.c --json -q", "name output bytes images rows.3.problem rows.3.arch rows.3.ptx rows.3.config rows.3.source" },
@@ -58,7 +58,7 @@ static const struct {
     { "verify --count 2 --json", "device ran failed skipped cases.0.case cases.0.ok" },
     { "verify -d 64 -n 48 --json", "ran cases.0.max_error" },
     { "verify --family flash_fwd_wgmma --count 1 --device sim:sm_90a --json", "ran cases.0.config" },
-    { "tune -d 64 --arch sm_80 --limit 2 --json -q", "arch timed status problems.0.winner.config problems.0.candidates.0.outcome problems.0.kept" },
+    { "tune -d 64 --arch sm_80 --limit 2 --json -q", "arch timed status problems.0.guess.config problems.0.winner problems.0.ships problems.0.candidates.0.outcome problems.0.kept" },
     { "sample -d 8 -n 4 --json -q", "files.2 dtype" },
     { "explore -d 64 --arch sm_80 --simulate 0 --json", "fagen problem asked.d arch.peaks.0.tflops budget sources.measured families.0.tunables.0.name "
       "columns.configs.0.name configs.0.1 records history counters tiles.0.points lengths.0.naive_us naive.held shipped" },
@@ -242,6 +242,68 @@ Test(cli_output, show_sass)
     r = cli_run(words);
     cr_expect(r.code == 7 && strstr(r.err, "nvdisasm -c: it failed"), "%d %s", r.code, r.err);
     cli_result_free(&r);
+}
+
+static const char *config_of(json_t *doc)
+{
+    return json_string_value(json_object_get(doc, "config"));
+}
+
+/* What `fagen emit` prints is what fa_launch() runs: what ships, a record where there is one; the model's best where that is asked for. */
+Test(cli_output, emit_prints_what_runs)
+{
+    static const char *const chips[][2] = { { "sm_80", "sim:sm_80" }, { "sm_90a", "sim:sm_90a" } };
+    char words[512];
+    for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
+        snprintf(words, sizeof words, "emit -d 64 --causal --arch %s", chips[i][0]);
+        cli_result text = cli_run(words);
+        snprintf(words, sizeof words, "show -d 64 --causal --source --device %s", chips[i][1]);
+        cli_result runs = cli_run(words);
+        cr_expect(text.code == 0 && runs.code == 0 && strlen(text.out) > 1000 && !strcmp(text.out, runs.out), "%s", chips[i][0]);
+        cli_result_free(&text);
+        cli_result_free(&runs);
+    }
+    json_t *ships = cli_json("emit -d 64 --causal --arch sm_80 --json -q", 0), *best = cli_json("emit -d 64 --causal --arch sm_80 --model-best --json -q", 0),
+           *space = cli_json("space -d 64 --causal --arch sm_80 --limit 1 --json -q", 0);
+    cr_expect_str_eq(json_string_value(json_object_get(ships, "where")), "default table");
+    cr_expect_str_neq(config_of(ships), config_of(best), "or nothing is shown here");
+    cr_expect_str_eq(config_of(best), config_of(json_array_get(json_object_get(space, "configs"), 0)));
+    json_decref(space);
+    fa_store *store = fa_store_open("cache", NULL, NULL); /* a measured record of the chip goes before both */
+    fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-6, .count = 20 };
+    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,mask=causal,b=1,hq=16,hkv=16,sq=4096,sk=4096"), FA_OK);
+    cr_assert_eq(fa_config_parse(&r.config, config_of(best)), FA_OK);
+    strcpy(r.chip, "NVIDIA A100"), strcpy(r.arch, "sm_80"), strcpy(r.version, FA_VERSION_STRING), strcpy(r.date, "2026-11-22T00:00:00Z");
+    cr_assert(fa_record_append(store, &r));
+    fa_store_close(store);
+    json_t *record = cli_json("FAGEN_CACHE_DIR=cache emit -d 64 --causal -b 1 --heads 16 -n 4096 --arch sm_80 --chip 'NVIDIA A100' --json -q", 0);
+    cr_expect_str_eq(json_string_value(json_object_get(record, "where")), "measured record", "%s", json_string_value(json_object_get(record, "why")));
+    cr_expect_str_eq(config_of(record), config_of(best));
+    json_decref(record);
+    json_decref(ships);
+    json_decref(best);
+}
+
+/* Terms that the config makes nothing of are not there to read. */
+Test(cli_output, emitted_code_has_no_empty_terms)
+{
+    static const char *const emitted[] = { "emit -d 64 --causal --arch sm_80", "emit -d 128 --arch sm_90a", "emit -d 64 -t fp32", "emit -d 64 -t tf32",
+                                           "emit -d 64 --config flash_fwd_mma:order=0,stages_k=1,stages_v=1", "emit -d 64 --config flash_fwd_mma:order=0,stages_k=2,stages_v=2",
+                                           "emit -d 64 --config flash_fwd_mma:order=1,stages_k=2,stages_v=1", "emit -d 64 --config flash_fwd_mma:order=1,stages_k=1,stages_v=2",
+                                           "emit -d 64 --config flash_fwd_mma:order=2,stages_k=2,stages_v=2", "emit -d 64 --config naive:tile=64",
+                                           "emit -d 64 -t fp32 --config flash_fwd_ffma:br=16" };
+    static const char *const empty[] = { " - 0,", " - 0)", " - 0;", " + 0,", " + 0)", " + 0;", " * 1,", " * 1)", " * 1;", "(0 + ", " 1 * ", "(0 * ", " / 1)", " / 1;" };
+    for (size_t i = 0; i < sizeof emitted / sizeof *emitted; i++) {
+        cli_result r = cli_run(emitted[i]);
+        cr_expect_eq(r.code, 0, "%s: %s", emitted[i], r.err);
+        for (char *s = r.out; (s = strstr(s, "//")) != NULL;) /* comments may */
+            memset(s, '/', strcspn(s, "\n")), s += strcspn(s, "\n");
+        for (size_t k = 0; k < sizeof empty / sizeof *empty; k++) {
+            const char *at = strstr(r.out, empty[k]);
+            cr_expect_null(at, "%s: \"%.60s\"", emitted[i], at ? at - (at - r.out > 20 ? 20 : at - r.out) : "");
+        }
+        cli_result_free(&r);
+    }
 }
 
 Test(cli_output, emit_twice)

@@ -89,6 +89,38 @@ Test(cli_report, a_measured_problem)
     json_decref(r);
 }
 
+/* What no device measured is a guess in every word. */
+Test(cli_report, a_guess_of_the_model)
+{
+    for (int ships = 0; ships < 2; ships++) {
+        fa_problem p = problem(4096);
+        fa_candidate c[3] = { candidate("f:br=64,bc=64", 110e-6, 0), candidate("f:br=128,bc=64", 100e-6, 0), candidate("f:br=128,bc=128", 101e-6, 0) };
+        for (int i = 0; i < 3; i++)
+            c[i].how = FA_MODELLED, c[i].verified = c[i].met = false, c[i].quality = FA_QUALITY_UNTOLD, c[i].count = 0;
+        fa_tuning t = { .problem = p, .how = FA_MODELLED, .candidate = c, .n = 3, .winner = &c[1], .baseline = &c[0], .ships = ships,
+                        .baseline_from = "shipped winner of X", .counts = { .space = 9, .fits = 9, .kept = 3, .compiled = 3 } };
+        c[0].outcome = FA_BAD_CONSTRAINT;
+        strcpy(c[0].why, "spills: 88 > 0 bytes");
+        json_t *r = tune_result(&t, &p, NULL, FA_OK, "");
+        cr_expect(json_is_null(json_object_get(r, "winner")) && json_is_object(json_object_get(r, "guess")));
+        cr_expect_eq(tune_best(r), json_object_get(r, "guess"));
+        listen();
+        tune_report(&wide, r, true);
+        const char *said = heard();
+        cr_expect(strstr(said, "guess      f:br=128,bc=64\n") && strstr(said, " by the model (1.0 TFLOP/s), never measured"), "%s", said);
+        cr_expect(strstr(said, "; the default (shipped winner of X) is no guess: spills: 88 > 0 bytes\n"), "%s", said);
+        cr_expect(strstr(said, ships ? "runs       the winner that ships" : "runs       the guess"), "%s", said);
+        cr_expect_null(strstr(said, "winner     "), "%s", said);
+        cli_grid_row row = { p, "" };
+        tune_list l = { &row, 1 };
+        listen();
+        tune_report_all(&wide, &l, &r, 5);
+        said = heard();
+        cr_expect(strstr(said, "a guess\n") && strstr(said, "1 of 1 problems have a guess") && !strstr(said, "inners"), "%s", said);
+        json_decref(r);
+    }
+}
+
 /* What is within the noise is not called better, and trouble has its word. */
 Test(cli_report, a_noisy_problem)
 {

@@ -33,7 +33,7 @@ static const char cu[] =
 Test(tune_gates, spills_and_notes)
 {
     char dir[64];
-    fa_candidate c[4];
+    fa_candidate c[4], guess;
     fa_journal j;
     fa_workers *w;
     fa_problem p;
@@ -47,7 +47,7 @@ Test(tune_gates, spills_and_notes)
     };
     cr_assert_str_eq(site.arch->name, "sm_90a", "the architecture with wgmma, TMA and setmaxnreg");
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
-    cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MEASURED), FA_OK, "%s", fa_last_error());
     for (int i = 0; i < 4; i++) {
         char text[32];
         snprintf(text, sizeof text, "toy:kind=%d", i);
@@ -62,6 +62,24 @@ Test(tune_gates, spills_and_notes)
     cr_expect(strstr(c[1].why, "> 0 bytes"), "%s", c[1].why);
     cr_expect(c[2].decided && c[2].outcome == FA_BAD_CONSTRAINT && strstr(c[2].why, "'setmaxnreg' ignored"), "%s", c[2].why);
     cr_expect(!c[3].decided && c[3].regs > 0 && !c[3].spills, "%s", c[3].why);
+    fa_journal_close(&j);
+
+    /* where nothing is timed, no byte of spills is accepted, nor an older record that had some */
+    memset(&guess, 0, sizeof guess);
+    guess.config = c[0].config;
+    cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
+    for (int again = 0; again < 2; again++) {
+        cr_assert_eq(fa_workers_start(&w, &site, &j, &guess, 1, 1, false), FA_OK);
+        cr_assert(fa_workers_wait(w, 0, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
+        fa_workers_stop(w);
+        cr_expect(guess.decided && guess.outcome == FA_BAD_CONSTRAINT && !guess.resumed && strstr(guess.why, "> 0 bytes"), "%d bytes: %s", guess.spills,
+                  guess.why);
+        guess.outcome = FA_RAN, guess.how = FA_MODELLED, guess.seconds = 1e-6; /* as older versions wrote it */
+        fa_journal_note(&j, &guess);
+        guess.decided = false;
+        fa_journal_close(&j);
+        cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
+    }
     fa_journal_close(&j);
     fa_compiler_close(site.compiler);
     fa_store_close(site.store);
