@@ -179,6 +179,7 @@ static int run(cli *c, const void *args, int n, char **words)
         st = explore_open(&e, g, &p, at.arch, at.budget, a->family, at.store, at.chip);
     if (st == FA_OK) {
         explore_simulate(&e, c, a->simulate);
+        cli_interrupt_unwatch(); /* a FIFO may have no reader */
         bool wanted = page || c->json;
         document = wanted ? explore_document(&e) : NULL;
         st = document || !wanted ? FA_OK : fa_fail(FA_NOMEM, "no memory for the document");

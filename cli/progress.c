@@ -157,6 +157,11 @@ void cli_interrupt_watch(void)
     atomic_store(&asked_for, true);
 }
 
+void cli_interrupt_unwatch(void)
+{
+    atomic_store(&asked_for, false);
+}
+
 void cli_interrupt_child(void)
 {
     sigset_t set;

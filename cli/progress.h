@@ -31,6 +31,8 @@ void cli_interrupt_open(void);
 /* From now on the first of them is asked for by cli_interrupted() instead, and ends what the simulator runs: a command that keeps what it
  * has found. A second one ends the process. */
 void cli_interrupt_watch(void);
+/* As before that call: what follows has nothing to keep, or waits for others. */
+void cli_interrupt_unwatch(void);
 /* In a child between fork() and exec: the signals are as other programs expect them. */
 void cli_interrupt_child(void);
 /* What the first signal says on standard error; NULL = nothing. */
