@@ -2,6 +2,7 @@
 #include "child.h"
 #include "gen/error.h"
 #include "searching.h"
+#include "sim/sim.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -32,6 +33,10 @@ fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
     char why[512];
     if (st == FA_NOMEM || st == FA_INTERNAL)
         return st;
+    if (st == FA_INTERRUPTED && sim_interrupted()) { /* tells nothing of the candidate */
+        s->interrupted = true;
+        return st;
+    }
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, fa_last_error());
     decide(c, st == FA_WRONG ? FA_BAD_RESULT : st == FA_INTERRUPTED ? FA_BAD_TIMEOUT : FA_BAD_LAUNCH, why);
     c->resumed = false;

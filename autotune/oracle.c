@@ -2,6 +2,7 @@
 #include "oracle.h"
 #include "gen/error.h"
 #include "number.h"
+#include "sim/sim.h"
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -115,7 +116,7 @@ static void *work(void *user)
     void *s = malloc(((size_t)j->a->sk + 1) * sizeof(double));
     if (!s)
         atomic_store(&j->oom, true);
-    for (int64_t row; s && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
+    for (int64_t row; s && !sim_interrupted() && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
         place at = place_of(j->a, row);
         if (j->naive)
             naive_row(j, &at, s);
@@ -140,6 +141,8 @@ static fa_status run(job *j)
     work(j);
     for (int i = 0; i < started; i++)
         pthread_join(thread[i], NULL);
+    if (sim_interrupted())
+        return fa_fail(FA_INTERRUPTED, "the oracle was interrupted");
     return atomic_load(&j->oom) ? fa_fail(FA_NOMEM, "no memory for %d scores of the oracle", a->sk) : FA_OK;
 }
 

@@ -31,6 +31,9 @@ fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *o
     fa_tuning t;
     if (!ctx || !p)
         return fa_fail(FA_INVALID, "tune: ctx or p is NULL");
+    fa_status st = fa_context_check(ctx);
+    if (st != FA_OK)
+        return st;
     if (fa_context_shelf_only(ctx))
         return fa_fail(FA_NO_KERNEL, "tune: the context was made with bundle_only = 1, and nothing is compiled; accepted: another context");
     if (opt && (opt->size < offsetof(fa_tune_options, seconds) || opt->size > 4096))
@@ -43,7 +46,7 @@ fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *o
     fa_site site = fa_site_of(ctx);
     fa_message before;
     fa_message_keep(&before);
-    fa_status st = fa_search(&site, p, &s, &t);
+    st = fa_search(&site, p, &s, &t);
     fa_tuning_free(&t);
     return fa_message_settle(&before, st);
 }

@@ -161,7 +161,7 @@ static fa_status each(bench *b, fa_status (*one)(bench *b, const fa_problem *p))
         st = one(b, &p);
     }
     cli_progress_end(&bar);
-    return st;
+    return st == FA_INTERRUPTED && cli_interrupted() ? FA_OK : st; /* what was done before it is the answer */
 }
 
 static int bench_device(cli *c, const bench_args *a, cli_session *s)
@@ -265,7 +265,7 @@ static fa_status time_host(const cli_session *s, const bench_args *a, const cli_
             st = first_launch(s, &a->where, dir, &driver, &t->args, &out->warm, i == HOST_REPEATS - 1 ? &hot : NULL);
         nftw(dir, remove_one, 16, FTW_DEPTH | FTW_PHYS);
     }
-    for (int i = 0; i < 50 && st == FA_OK && hot; i++) {
+    for (int i = 0; i < 50 && st == FA_OK && hot && !cli_interrupted(); i++) {
         double start = cli_clock();
         for (int k = 0; k < HOT_BATCH && st == FA_OK; k++)
             st = fa_launch(hot, &t->args, NULL);

@@ -163,7 +163,7 @@ static int run(cli *c, const void *args, int n, char **words)
     const char *page = a->page ? a->page : a->csv || c->json ? NULL : "explore.html";
     bool to_stdout = (page && !strcmp(page, "-")) || (a->csv && !strcmp(a->csv, "-"));
     (void)n, (void)words;
-    cli_interrupt_watch(); /* before there is any thread */
+    cli_interrupt_watch();
     fa_status st = cli_ask_problem(&a->ask, &p);
     if (st == FA_OK)
         take_grid_heads(&p);
@@ -179,6 +179,7 @@ static int run(cli *c, const void *args, int n, char **words)
         st = explore_open(&e, g, &p, at.arch, at.budget, a->family, at.store, at.chip);
     if (st == FA_OK) {
         explore_simulate(&e, c, a->simulate);
+        cli_interrupt_unwatch(); /* a FIFO may have no reader */
         bool wanted = page || c->json;
         document = wanted ? explore_document(&e) : NULL;
         st = document || !wanted ? FA_OK : fa_fail(FA_NOMEM, "no memory for the document");

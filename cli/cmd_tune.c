@@ -31,7 +31,7 @@ static const cli_word strategies[] = { { "halving", 0 }, { "exhaustive", 1 }, { 
 static const cli_option search_options[] = {
     { .name = "arch", .letter = 'a', .kind = &cli_text, FIELD(arch), .value = "ARCH",
       .help = "the chip to tune for; one that is not here is compiled for and ranked by the model" },
-    { .name = "budget", .kind = &cli_seconds, FIELD(budget), .value = "TIME", .help = "time for the whole command, as 60s or 10m, in fair shares for its problems; what one leaves goes to the next (default: none)" },
+    { .name = "budget", .kind = &cli_seconds, FIELD(budget), .value = "TIME", .help = "time for the whole command, as 60s or 10m, in fair shares for its problems; what one leaves goes to the next; up before anything had a winner it exits 130 (default: none)" },
     { .name = "limit", .letter = 'l', .kind = &cli_int, FIELD(limit), .value = "N",
       .help = "listed candidates that are tried; seeds and neighbours of the best come on top (default: 48; exhaustive: all)", .min = 1, .max = 1000000 },
     { .name = "all", FIELD(all), .help = "every config that fits is a candidate" },

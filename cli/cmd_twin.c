@@ -141,6 +141,8 @@ static int run(cli *c, const void *args, int n, char **words)
         st = one(&t, c, &s, other, g, a->seed + (uint64_t)i);
     }
     cli_progress_end(&bar);
+    if (st == FA_INTERRUPTED && cli_interrupted()) /* the cases before it are the answer */
+        st = FA_OK;
     int code = st == FA_OK ? answer(c, &t, cli_session_chip(&s, chip, sizeof chip), with) : cli_fail(c, st);
     if (st == FA_OK && cli_interrupted())
         code = CLI_EXIT_INTERRUPTED;

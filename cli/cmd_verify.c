@@ -75,6 +75,8 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
     fa_verdict v = { .ok = false };
     char text[512], used[512] = "as chosen";
     fa_status st = fa_verify_case(ctx, k, config, &v);
+    if (st == FA_INTERRUPTED && cli_interrupted()) /* no verdict */
+        return false;
     t->ran++;
     t->failed += st != FA_OK;
     if (st != FA_OK && t->first == FA_OK) {

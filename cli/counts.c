@@ -71,8 +71,10 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, bool n
         return st;
     fa_config_print(config, sizeof config, &choice.config);
     snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
+    bool has = naive && plan_naive(ctx, g, p, &plan) && (st = count(ctx, p, plan, &theirs)) == FA_OK;
+    if (st == FA_INTERRUPTED)
+        return st;
     row(t, "fagen", &ours, text);
-    bool has = naive && plan_naive(ctx, g, p, &plan) && count(ctx, p, plan, &theirs) == FA_OK;
     if (has)
         row(t, "naive", &theirs, text);
     json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o,s:o}", "problem", text, "config", config, "why", why, "ours", numbers(&ours), "naive",

@@ -5,9 +5,9 @@
 #include "file.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "identifier.h"
 #include "runtime/environment.h"
 #include "runtime/runtime.h"
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,12 +87,10 @@ static fa_status name_of(const emit_args *a, char *out, size_t n)
     const char *from = a->name ? a->name : a->output && strcmp(a->output, "-") ? strrchr(a->output, '/') : "fagen_bundle";
     from = a->name || !a->output || !strcmp(a->output, "-") ? from : from ? from + 1 : a->output;
     size_t len = a->name ? strlen(from) : strcspn(from, ".");
-    bool ok = len > 0 && len < n && !isdigit((unsigned char)*from);
-    for (size_t i = 0; ok && i < len; i++)
-        ok = isalnum((unsigned char)from[i]) || from[i] == '_';
-    if (!ok)
-        return fa_fail(FA_INVALID, "%s is \"%.60s\"; accepted: a C identifier of less than %zu letters%s", a->name ? "--name" : "the bundle's name", from, n,
-                       a->name ? "" : ": --name NAME gives another");
+    const char *doubt = len < n ? cli_identifier_doubt(from, len) : "it is too long";
+    if (doubt)
+        return fa_fail(FA_INVALID, "%s is \"%.60s\": %s; accepted: a C identifier of less than %zu letters%s", a->name ? "--name" : "the bundle's name", from,
+                       doubt, n, a->name ? "" : ": --name NAME gives another");
     snprintf(out, n, "%.*s", (int)len, from);
     return FA_OK;
 }

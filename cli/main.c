@@ -1,6 +1,7 @@
 /* main: the command `fagen`: which subcommand, and its options. */
 #include "help.h"
 #include "gen/error.h"
+#include "progress.h"
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -70,6 +71,7 @@ int main(int argc, char **argv)
     c.color_err = c.tty && !plain;
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a full disk: the write fails, and what is half-written goes away */
+    cli_interrupt_open();
     for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
         c.json = c.json || !strcmp(argv[i], "--json"); /* errors of parsing answer in kind */
     const char *word = argc > 1 ? argv[1] : "";

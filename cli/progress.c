@@ -1,5 +1,7 @@
 /* progress: the line on standard error, and the signals that stop what it tells of. */
 #include "progress.h"
+#include "cache/output.h"
+#include "sim/sim.h"
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -109,39 +111,63 @@ void cli_progress_anew(cli_progress *p)
 /* A thread of its own waits for the signals, which all others block: NVRTC's front end puts handlers of its own in the place of whatever
  * is there while it compiles, and these end the process with code 4. When it begins to compile it also ignores them for a moment: a signal
  * that has come and was not yet fetched is gone then, and must be given again. */
-static atomic_bool stopped;
+static atomic_bool stopped, asked_for;
 static const char *_Atomic last_words;
+
+static void watched(sigset_t *set)
+{
+    sigemptyset(set);
+    sigaddset(set, SIGINT);
+    sigaddset(set, SIGTERM);
+}
 
 static void *wait_for_signals(void *user)
 {
     sigset_t set;
     int sig;
     (void)user;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
+    watched(&set);
     while (sigwait(&set, &sig) == 0) {
         const char *words = atomic_load(&last_words);
-        if (atomic_exchange(&stopped, true))
+        if (!atomic_load(&asked_for) || atomic_exchange(&stopped, true)) {
+            fa_output_forsake();
             _exit(CLI_EXIT_INTERRUPTED); /* the default handler may not be there, and exit() waits for locks */
+        }
+        sim_interrupt(1);
         if (words && write(STDERR_FILENO, words, strlen(words)) < 0)
-            continue; /* there is nobody to tell */
+            continue; /* there is no other place to tell */
     }
     return NULL;
 }
 
-void cli_interrupt_watch(void)
+void cli_interrupt_open(void)
 {
     sigset_t set;
     pthread_t thread;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
+    watched(&set);
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     if (pthread_create(&thread, NULL, wait_for_signals, NULL) == 0)
         pthread_detach(thread);
     else
         pthread_sigmask(SIG_UNBLOCK, &set, NULL); /* without a watch they end it, as ever */
+}
+
+void cli_interrupt_watch(void)
+{
+    atomic_store(&asked_for, true);
+}
+
+void cli_interrupt_unwatch(void)
+{
+    atomic_store(&asked_for, false);
+}
+
+void cli_interrupt_child(void)
+{
+    sigset_t set;
+    signal(SIGXFSZ, SIG_DFL);
+    watched(&set);
+    pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
 void cli_interrupt_say(const char *note)

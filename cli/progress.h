@@ -25,9 +25,16 @@ void cli_progress_anew(cli_progress *p);
 int cli_progress_columns(void);
 double cli_clock(void); /* seconds, monotonic */
 
-/* From now on SIGINT and SIGTERM are asked for instead of ending the process; a second one ends it. Once, before anything starts a
- * thread (a session of a GPU does): threads that are there before would still be interrupted. Children inherit the mask. */
+/* From now on SIGINT and SIGTERM end the process with CLI_EXIT_INTERRUPTED, and leave no half-written file. Once, before anything starts
+ * a thread: threads that are there before would die of the signal itself. Children inherit the mask. */
+void cli_interrupt_open(void);
+/* From now on the first of them is asked for by cli_interrupted() instead, and ends what the simulator runs: a command that keeps what it
+ * has found. A second one ends the process. */
 void cli_interrupt_watch(void);
+/* As before that call: what follows has nothing to keep, or waits for others. */
+void cli_interrupt_unwatch(void);
+/* In a child between fork() and exec: the signals are as other programs expect them. */
+void cli_interrupt_child(void);
 /* What the first signal says on standard error; NULL = nothing. */
 void cli_interrupt_say(const char *note);
 bool cli_interrupted(void);

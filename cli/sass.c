@@ -1,6 +1,7 @@
 /* sass: machine code as text, by NVIDIA's disassembler where it is installed. */
 #include "anatomy.h"
 #include "gen/error.h"
+#include "progress.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -40,6 +41,7 @@ static fa_status collect(const char *tool, const char *argument, const char *fil
     pid_t pid = fork();
     if (pid == 0) {
         dup2(ends[1], STDOUT_FILENO);
+        cli_interrupt_child();
         execl(tool, tool, argument, file, (char *)NULL);
         _exit(127);
     }
@@ -70,7 +72,7 @@ fa_status cli_sass(const void *cubin, size_t n, fa_text *out, bool *missing)
         return fa_fail(FA_IO, "%s: %s", file, strerror(errno));
     bool whole = write(fd, cubin, n) == (ssize_t)n;
     whole = close(fd) == 0 && whole;
-    fa_status st = whole ? collect(tool, tools[i].argument, file, out) : fa_fail(FA_IO, "%s: %s", file, strerror(errno));
+    fa_status st = whole ? collect(tool, tools[i].argument, file, out) : fa_fail(FA_IO, "%s: cannot be written: %s", file, strerror(errno));
     unlink(file);
     return st;
 }

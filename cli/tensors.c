@@ -4,6 +4,7 @@
 #include "autotune/random.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "progress.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,9 +84,11 @@ fa_status cli_tensors_fill(cli_tensors *t, cli_value value, void *user)
         uint8_t *host = malloc(t->count[i] ? t->count[i] * bytes : 1);
         if (!host)
             return fa_fail(FA_NOMEM, "%s: %zu bytes of host memory", names[i], t->count[i] * bytes);
-        for (size_t k = 0; k < t->count[i]; k++)
+        for (size_t k = 0; k < t->count[i] && !cli_interrupted(); k++)
             fa_number_store(host + k * bytes, value(user, i, k), dtype);
-        if (t->count[i])
+        if (cli_interrupted())
+            st = fa_fail(FA_INTERRUPTED, "interrupted");
+        else if (t->count[i])
             st = check(t, fa_context_driver(t->ctx)->cuMemcpyHtoD(t->at[i], host, t->count[i] * bytes), "cuMemcpyHtoD");
         free(host);
     }

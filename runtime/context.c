@@ -3,6 +3,7 @@
 #include "check.h"
 #include "driver_cuda.h"
 #include "environment.h"
+#include "fork.h"
 #include "gen/error.h"
 #include "runtime.h"
 #include "workshop.h"
@@ -43,6 +44,8 @@ static fa_status create(fa_context **out, const fa_options *opt, const cu_driver
     ctx = calloc(1, sizeof *ctx);
     if (!ctx)
         return fa_fail(FA_NOMEM, "context: %zu bytes of host memory", sizeof *ctx);
+    fa_fork_watch();
+    ctx->forks = atomic_load(&fa_forks);
     pthread_mutex_init(&ctx->mutex, NULL);
     pthread_mutex_init(&ctx->gen_mutex, NULL);
     pthread_cond_init(&ctx->prepared, NULL);
@@ -69,6 +72,15 @@ static fa_status create(fa_context **out, const fa_options *opt, const cu_driver
     return FA_OK;
 }
 
+fa_status fa_context_check(const fa_context *ctx)
+{
+    if (!ctx)
+        return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
+    if (ctx->forks != atomic_load_explicit(&fa_forks, memory_order_relaxed))
+        return fa_fail(FA_INVALID, "ctx: it was made before fork(), by a parent of this process; accepted: a context that this process made");
+    return FA_OK;
+}
+
 fa_status fa_create_on(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal)
 {
     fa_message before;
@@ -85,7 +97,7 @@ void fa_destroy(fa_context *ctx)
 {
     fa_entered in = {.pushed = false};
     fa_message before;
-    if (!ctx)
+    if (!ctx || ctx->forks != atomic_load(&fa_forks)) /* in a child of fork() all of it is the parent's */
         return;
     fa_message_keep(&before);
     const cu_driver *d = ctx->device.driver;

@@ -9,6 +9,7 @@
 #include "table.h"
 
 struct fa_context {
+    unsigned forks;          /* fa_forks when it was made: another number means another process */
     fa_device device;
     fa_store *store;
     fa_compiler *compiler;
@@ -29,6 +30,9 @@ struct fa_context {
     pthread_mutex_t gen_mutex;
     fa_gen *gen;             /* used under gen_mutex */
 };
+
+/* FA_INVALID of NULL, and in a child of the process that made it. */
+fa_status fa_context_check(const fa_context *ctx);
 
 /* The CUDA context that is current, and whether it is the primary one and was pushed. */
 typedef struct fa_entered {

@@ -1,16 +1,20 @@
 /* driver_cuda: libcuda.so.1 by dlopen. */
 #include "driver_cuda.h"
+#include "fork.h"
 #include "gen/error.h"
 #include "gen/source.h"
 #include "gen/text.h"
+#include "sim/sim.h"
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static cu_driver table;
 static int ready;
+static unsigned forks; /* fa_forks when the driver was started */
 
 /* The macro of cuda.h expands before the text is taken: cuMemAlloc gives "cuMemAlloc_v2". */
 #define TEXT(x) #x
@@ -65,6 +69,8 @@ static fa_status fill(void)
     if (version < FA_DRIVER_OLDEST)
         return fa_fail(FA_NO_DRIVER, "libcuda.so.1: CUDA %d.%d; accepted: 12.4 or newer", version / 1000,
                        version % 1000 / 10);
+    fa_fork_watch();
+    forks = atomic_load(&fa_forks);
     ready = 1;
     return FA_OK;
 }
@@ -73,6 +79,12 @@ fa_status fa_driver_cuda(const cu_driver **out)
 {
     pthread_mutex_lock(&mutex);
     fa_status st = ready ? FA_OK : fill();
+    if (ready && forks != atomic_load(&fa_forks)) {
+        *out = NULL;
+        pthread_mutex_unlock(&mutex);
+        return fa_fail(FA_NO_DRIVER, "cuInit: a parent of this process used the driver before fork(), which CUDA does not survive; accepted: a process that "
+                                     "was forked before the first fa_create(), or one that called exec");
+    }
     pthread_mutex_unlock(&mutex);
     *out = st == FA_OK ? &table : NULL;
     return st;
@@ -88,7 +100,8 @@ fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call)
     if (d->cuGetErrorString(r, &text) != CUDA_SUCCESS)
         text = NULL;
     const char *place = detail && strstr(detail, "templates/") ? "\n" FA_SOURCE_PLACE : "";
-    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : FA_DEVICE, "%s: %s (%d): %s%s%s%s", call,
+    bool stopped = r == CUDA_ERROR_LAUNCH_TIMEOUT && d->takes_ptx && sim_interrupted();
+    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : stopped ? FA_INTERRUPTED : FA_DEVICE, "%s: %s (%d): %s%s%s%s", call,
                    name ? name : "unknown error", (int)r, text ? text : "", detail && detail[0] ? "\n" : "",
                    detail ? detail : "", place);
 }

@@ -131,9 +131,10 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
 {
     fa_problem q;
     fa_call call;
-    if (!ctx)
-        return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
-    fa_status st = args ? fa_check_given(&call, args) : fa_check_problem(&q, p);
+    fa_status st = fa_context_check(ctx);
+    if (st != FA_OK)
+        return st;
+    st = args ? fa_check_given(&call, args) : fa_check_problem(&q, p);
     if (st != FA_OK)
         return st;
     if (args && call.empty) {

@@ -24,6 +24,10 @@
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
  * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
+ * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A child
+ * may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA itself
+ * does not survive fork(): FA_NO_DRIVER otherwise. A child of a process whose other threads were inside fagen may do nothing but exec.
+ * Files: where the process has a file-size limit, it is a full disk to the library, which raises no SIGXFSZ.
  * Signals: while NVRTC compiles it has handlers of its own for SIGINT and SIGTERM, which end the process with exit code 4. Where that
  * matters, block both in every thread and fetch them with sigwait(), as the command does, or prepare kernels beforehand.
  */

@@ -146,9 +146,9 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
 {
     fa_call call;
     fa_entered in;
-    if (!ctx)
-        return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
-    fa_status st = fa_check_args(&call, args, true);
+    fa_status st = fa_context_check(ctx);
+    if (st == FA_OK)
+        st = fa_check_args(&call, args, true);
     if (st != FA_OK || call.empty)
         return st;
     const fa_plan *plan = NULL;
@@ -233,12 +233,13 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
     fa_call call;
     int32_t score_bytes;
     bool maps;
-    if (!ctx)
-        return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
+    fa_status st = fa_context_check(ctx);
+    if (st != FA_OK)
+        return st;
     if (!bytes)
         return fa_fail(FA_INVALID, "bytes: NULL; accepted: where to write the size");
     *bytes = 0;
-    fa_status st = fa_check_args(&call, args, false);
+    st = fa_check_args(&call, args, false);
     if (st != FA_OK || call.empty)
         return st;
     st = what_runs(ctx, &call.problem, &score_bytes, &maps);

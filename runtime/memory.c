@@ -5,7 +5,8 @@
 
 static fa_status enter(fa_context *ctx, fa_entered *in)
 {
-    return ctx ? fa_context_enter(ctx, in) : fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
+    fa_status st = fa_context_check(ctx);
+    return st == FA_OK ? fa_context_enter(ctx, in) : st;
 }
 
 fa_status fa_alloc(fa_context *ctx, void **out, size_t bytes)

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <glob.h>
 #include <link.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -200,8 +201,13 @@ fa_status fa_nvrtc_open(fa_nvrtc *out, const char *path, fa_text *looked)
     fa_text *seen = looked ? looked : &own;
     fa_status st = FA_OK;
     const char *only = path ? path : env.nvrtc;
+    /* one search at a time: the dynamic linker's list of libraries, which identify() reads, is still while none is opened here */
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
     memset(out, 0, sizeof *out);
-    if (only ? !try_one(out, only, seen) : !search(out, &env, seen))
+    pthread_mutex_lock(&mutex);
+    bool usable = only ? try_one(out, only, seen) : search(out, &env, seen);
+    pthread_mutex_unlock(&mutex);
+    if (!usable)
         st = fa_fail(FA_NO_NVRTC,
                      "libnvrtc: none is usable; accepted: %d.%d or newer, named by the option nvrtc or FAGEN_NVRTC, or in "
                      "the loader's path. Looked at:\n%s",

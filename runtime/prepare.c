@@ -70,7 +70,8 @@ fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **
 
 static fa_status check(fa_context *ctx, fa_problem *out, const fa_problem *p)
 {
-    return ctx ? fa_check_problem(out, p) : fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
+    fa_status st = fa_context_check(ctx);
+    return st == FA_OK ? fa_check_problem(out, p) : st;
 }
 
 fa_status fa_prepare(fa_context *ctx, const fa_problem *p)

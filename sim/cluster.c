@@ -102,9 +102,14 @@ static double monotonic(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static int interrupt; /* of the process */
+
+void sim_interrupt(int on) { __atomic_store_n(&interrupt, on, __ATOMIC_RELAXED); }
+int sim_interrupted(void) { return __atomic_load_n(&interrupt, __ATOMIC_RELAXED); }
+
 bool sim_run_should_stop(sim_launch *l, int64_t steps)
 {
-    return __atomic_load_n(&l->stop, __ATOMIC_RELAXED) || __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + steps > l->max_steps || monotonic() > l->deadline;
+    return sim_interrupted() || __atomic_load_n(&l->stop, __ATOMIC_RELAXED) || __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + steps > l->max_steps || monotonic() > l->deadline;
 }
 
 /* Which limit the launch is over, if any. */
@@ -112,6 +117,7 @@ static bool over(const sim_launch *l, int64_t steps, char *text, size_t room)
 {
     int64_t all = __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + steps;
     double seconds = l->options.max_seconds > 0 ? l->options.max_seconds : DEFAULT_SECONDS;
+    if (sim_interrupted()) return snprintf(text, room, "interrupted: the launch was ended from outside"), true;
     if (all > l->max_steps) return snprintf(text, room, "hang: the launch has run %lld warp instructions; the limit is %lld (max_steps)", (long long)all, (long long)l->max_steps), true;
     if (monotonic() > l->deadline) return snprintf(text, room, "hang: the launch has run for %g seconds, its limit (max_seconds)", seconds), true;
     return false;

@@ -304,8 +304,19 @@ static const cu_driver table = {
     .name = sim_the.name, .takes_ptx = 1, .detail = sim_report,
 };
 
+/* A child of fork() begins without a simulator: a thread that is not in it may hold the lock, in the middle of a change. What the parent
+ * had is not given back: it costs nothing until a page of it is written. */
+static void in_child(void)
+{
+    sim_the = (sim_state){.lock = PTHREAD_MUTEX_INITIALIZER};
+    depth = 0;
+}
+static void watch_forks(void) { pthread_atfork(NULL, NULL, in_child); }
+
 const cu_driver *sim_open(const char *archs)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, watch_forks);
     SIM_LOCKED;
     const sim_arch *arch[SIM_DEVICES];
     char list[256], *rest = NULL;

@@ -50,12 +50,18 @@ typedef struct sim_counters {
 } sim_counters;
 
 /* archs: "sm_80" or a list, "sm_80,sm_90a": one device each. Unknown archs: NULL. Idempotent for the same list; the table
- * lives for ever. Each device has 80 GB of sparse memory: only touched pages cost. Thread-safe. */
+ * lives for ever. A child of fork() begins without a simulator: it opens one anew. Each device has 80 GB of sparse memory: only touched
+ * pages cost. Thread-safe. */
 const cu_driver *sim_open(const char *archs);
 
 /* Options of later launches of the process. NULL = all zero. Thread-safe. */
 void sim_set_options(const sim_options *o);
 void sim_get_options(sim_options *o);
+
+/* on: launches that run end within some thousand instructions of a warp, and later ones at once, with CUDA_ERROR_LAUNCH_TIMEOUT and a
+ * report that says "interrupted"; memory is left as it is then. 0: launches run again. From any thread; waits for nothing. */
+void sim_interrupt(int on);
+int sim_interrupted(void);
 
 void sim_counters_reset(void);
 void sim_counters_get(sim_counters *out);

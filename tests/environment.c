@@ -153,7 +153,6 @@ void tight_umask(const char *home)
 void file_size_limit(const char *home)
 {
     (void)home;
-    signal(SIGXFSZ, SIG_IGN);
     NEED(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, 100}));
 }
 

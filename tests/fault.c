@@ -26,7 +26,7 @@
 static _Thread_local struct {
     bool armed, fired;
     fault_kind kind;
-    long left;
+    long left, nth;
     int error;
     const char *what, *only;
 } now;
@@ -37,7 +37,7 @@ void fault_arm(fault_kind kind, long nth, int error)
     now.armed = true;
     now.fired = false;
     now.kind = kind;
-    now.left = nth;
+    now.left = now.nth = nth;
     now.error = error;
     now.what = "nothing";
     now.only = NULL;
@@ -47,6 +47,11 @@ void fault_arm_call(const char *name, long nth, int error)
 {
     fault_arm(FAULT_IO, nth, error);
     now.only = name;
+}
+
+long fault_seen(void)
+{
+    return now.nth - now.left;
 }
 
 bool fault_disarm(const char **what)

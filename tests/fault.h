@@ -16,6 +16,8 @@ typedef enum fault_kind {
 void fault_arm(fault_kind kind, long nth, int error);
 /* The same, of the calls of one name alone: "fdopendir". */
 void fault_arm_call(const char *name, long nth, int error);
+/* How many calls counted since then: with nth beyond reach, all of them. */
+long fault_seen(void);
 /* The names, NULL past the last. */
 const char *fault_call(int i);
 /* Ends that. True when a call did fail; *what (may be NULL) is its name. */
