@@ -10,6 +10,7 @@
 #include "npy.h"
 #include "progress.h"
 #include "session.h"
+#include "simulator.h"
 #include "tensors.h"
 #include <math.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 typedef struct attend_args {
     cli_common common;
     cli_where where;
+    cli_sim sim;
     const char *q, *k, *v, *o, *lse;
     int32_t dtype, o_dtype, window[2], diagonal, offset;
     float scale;
@@ -47,7 +49,7 @@ static const cli_option options[] = {
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
-static const cli_group groups[] = { { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_SIM(attend_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 typedef struct inputs {
     cli_npy t[3];
@@ -226,12 +228,17 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_tensors t = { .ctx = NULL };
     fa_verdict v = { .ok = true };
     float *o = NULL, *lse = NULL;
+    sim_options on = { .threads = 0 };
     (void)n, (void)words;
     fa_status st = read_inputs(&in, a), wrong = FA_OK;
     if (st == FA_OK && c->json && to_stdout(a))
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
+    if (st == FA_OK)
+        st = cli_sim_set(&a->sim, s.simulated, &on);
+    if (st == FA_OK)
+        sim_set_options(&on);
     if (st == FA_OK)
         st = cli_tensors_open(&t, s.ctx, &in.p);
     if (st == FA_OK)
@@ -255,6 +262,7 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK || wrong == FA_WRONG)
         st = write_outputs(a, &t, &in.p, o, lse);
     int code = st == FA_OK ? answer(c, a, &s, &t, &in.p, &v, seconds) : cli_fail(c, st);
+    cli_sim_tell(c, &a->sim);
     free(o);
     free(lse);
     cli_tensors_close(&t);

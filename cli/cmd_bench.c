@@ -11,7 +11,7 @@
 #include "ranking.h"
 #include "replay.h"
 #include "session.h"
-#include "sim/sim.h"
+#include "simulator.h"
 #include "table.h"
 #include "tensors.h"
 #include <ftw.h>
@@ -22,6 +22,7 @@
 typedef struct bench_args {
     cli_common common;
     cli_where where;
+    cli_sim sim;
     cli_list d, dtype, mask, n;
     int32_t b, hq, hkv, samples;
     int32_t limit, seeds;
@@ -53,7 +54,7 @@ static const cli_option replay_options[] = {
     { .name = "arch", .kind = &cli_text, FIELD(arch), .value = "ARCH", .help = "of measurements whose file does not say it", .preset = "sm_90a" },
     { .name = NULL },
 };
-static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, { "Strategies on recordings", replay_options, 0 }, CLI_WHERE(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, { "Strategies on recordings", replay_options, 0 }, CLI_WHERE(bench_args), CLI_SIM(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 static fa_problem problem_of(const bench_args *a, int32_t d, int32_t dtype, int32_t mask, int32_t n)
 {
@@ -187,7 +188,7 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
 static int bench_counts(cli *c, const bench_args *a, cli_session *s)
 {
     bench b = { .c = c, .a = a, .s = s, .list = json_array() };
-    const sim_options o = { .threads = (int)sysconf(_SC_NPROCESSORS_ONLN) };
+    sim_options o = { .threads = (int)sysconf(_SC_NPROCESSORS_ONLN) };
     const cu_driver *sim = s->simulated ? fa_context_driver(s->ctx) : sim_open(fa_context_arch(s->ctx)->name);
     fa_entered in = { .pushed = false };
     fa_options on = FA_OPTIONS_INIT;
@@ -198,6 +199,8 @@ static int bench_counts(cli *c, const bench_args *a, cli_session *s)
         st = fa_context_enter(b.sim, &in);
     if (st == FA_OK)
         st = fa_gen_open(&b.g, fa_context_template_dir(b.sim));
+    if (st == FA_OK)
+        st = cli_sim_set(&a->sim, true, &o);
     sim_set_options(&o);
     cli_table_open(&b.table, CLI_COUNTS_HEADS);
     if (st == FA_OK)
@@ -217,6 +220,7 @@ static int bench_counts(cli *c, const bench_args *a, cli_session *s)
                                        cli_interrupted(), "counts", b.list), code);
     fa_destroy(b.sim);
     json_decref(b.list);
+    cli_sim_tell(c, &a->sim);
     return code;
 }
 
@@ -331,6 +335,8 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_interrupt_watch();
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
+    if (st == FA_OK && (st = cli_sim_set(&a->sim, a->counts || s.simulated, &(sim_options){ .threads = 0 })) != FA_OK)
+        cli_session_close(&s);
     if (st != FA_OK)
         return cli_fail(c, st);
     int code = a->host ? bench_host(c, a, &s) : a->counts || s.simulated ? bench_counts(c, a, &s) : bench_device(c, a, &s);

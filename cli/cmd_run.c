@@ -6,7 +6,7 @@
 #include "gen/problem.h"
 #include "progress.h"
 #include "session.h"
-#include "sim/sim.h"
+#include "simulator.h"
 #include "table.h"
 #include "tensors.h"
 #include <string.h>
@@ -15,6 +15,7 @@ typedef struct run_args {
     cli_common common;
     cli_where where;
     cli_ask ask;
+    cli_sim sim;
     const char *config;
     uint64_t seed;
     int32_t window[2], async, schedule;
@@ -40,7 +41,7 @@ static const cli_option sim_table[] = {
     { .name = "unchecked", FIELD(unchecked), .help = "no race and no uninitialised-read checks: faster" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(run_args), { "The launch", options, 0 }, CLI_WHERE(run_args), { "The simulator", sim_table, 0 }, CLI_COMMON,
+static const cli_group groups[] = { CLI_ASK(run_args), { "The launch", options, 0 }, CLI_WHERE(run_args), { "The simulator", sim_table, 0 }, CLI_SIM(run_args), CLI_COMMON,
                                     { NULL, NULL, 0 } };
 
 static const struct {
@@ -50,7 +51,7 @@ static const struct {
 #define ROW(f) { #f, offsetof(sim_counters, f) }
     ROW(launches),    ROW(blocks),       ROW(warps),       ROW(instructions), ROW(matrix),     ROW(shuffle),     ROW(special),
     ROW(memory),      ROW(control),      ROW(other),       ROW(barriers),     ROW(global_read), ROW(global_write), ROW(shared_read),
-    ROW(shared_write), ROW(shared_wavefronts), ROW(shared_ideal), ROW(shared_peak),
+    ROW(shared_write), ROW(shared_wavefronts), ROW(shared_ideal), ROW(shared_peak), ROW(warnings),
 #undef ROW
 };
 
@@ -150,6 +151,8 @@ static int run(cli *c, const void *args, int n, char **words)
         st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK && a->counters && !s.simulated)
         st = fa_fail(FA_INVALID, "--counters are the simulator's; accepted with it: --device sim:ARCH");
+    if (st == FA_OK)
+        st = cli_sim_set(&a->sim, s.simulated, &o);
     if (st != FA_OK) {
         cli_session_close(&s);
         return cli_fail(c, st);
@@ -183,6 +186,7 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK && a->check)
         st = check(a, &s, &p, a->config ? &config : NULL, &v);
     int code = st == FA_OK ? answer(c, a, &s, &t, &p, why, seconds, &k, &v) : cli_fail(c, st);
+    cli_sim_tell(c, &a->sim);
     cli_tensors_close(&t);
     cli_session_close(&s);
     return code;

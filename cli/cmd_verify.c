@@ -6,13 +6,14 @@
 #include "gen/problem.h"
 #include "progress.h"
 #include "session.h"
-#include "sim/sim.h"
+#include "simulator.h"
 #include "table.h"
 #include <string.h>
 
 typedef struct verify_args {
     cli_common common;
     cli_where where;
+    cli_sim sim;
     uint64_t seed, schedule_seed;
     int32_t count, async, schedule;
     cli_list d, dtype, mask, n;
@@ -56,6 +57,7 @@ static const cli_group groups[] = { { "Random cases", random_options, 0 },
                                     { "A grid instead: every combination of these lists", grid_options, 0 },
                                     CLI_WHERE(verify_args),
                                     { "The simulator", sim_options_table, 0 },
+                                    CLI_SIM(verify_args),
                                     CLI_COMMON,
                                     { NULL, NULL, 0 } };
 
@@ -214,6 +216,8 @@ static int run(cli *c, const void *args, int n, char **words)
         cli_session_close(&s);
         st = fa_fail(FA_INVALID, "--sim-async and --schedule are of the simulator; accepted with them: --device sim:ARCH");
     }
+    if (st == FA_OK && (st = cli_sim_set(&a->sim, s.simulated, &o)) != FA_OK)
+        cli_session_close(&s);
     if (st == FA_OK && a->family && has_grid(a)) {
         cli_session_close(&s);
         st = fa_fail(FA_INVALID, "--family draws random cases; accepted with a grid: --config FAMILY");
@@ -235,6 +239,7 @@ static int run(cli *c, const void *args, int n, char **words)
     }
     if (st == FA_OK && !c->json)
         json_decref(t.list);
+    cli_sim_tell(c, &a->sim);
     cli_session_close(&s);
     return code;
 }

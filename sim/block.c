@@ -16,8 +16,10 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     size_t preds = ((p->preds + 1u) * 4 + 63u) & ~63u, defined = ((p->tracked + 1u) * 4 + 63u) & ~63u;
     size_t head = (warps * sizeof(sim_warp) + 63) & ~(size_t)63, arena = (shared + 64 + 63u) & ~63u, plane = ((size_t)words * 4 + 63) & ~(size_t)63;
     bool checked = !l->options.unchecked;
-    size_t total = head + warps * (file + local + preds + defined) + arena + (checked ? plane * (3 + warps + p->proxy) : 0);
+    uint32_t groups = p->held ? (warps + 3) / 4 : 0;
+    size_t total = head + warps * (file + local + preds + defined) + arena + (checked ? plane * (3 + warps + groups + p->proxy) : 0);
     b->launch = l, b->program = p, b->cluster = c, b->rank = rank, b->first = rank * warps;
+    b->groups = groups;
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
     b->checked = checked, b->lazy = l->options.async == SIM_LAZY;
     b->arena = aligned_alloc(64, total);
@@ -43,6 +45,7 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
         b->state = at, at += plane;
         b->wrote = (uint64_t *)(void *)at, at += 2 * plane;
         b->read = (uint32_t *)(void *)at, at += plane * warps;
+        if (groups) b->group_read = (uint32_t *)(void *)at, at += plane * groups;
         if (p->proxy) b->held = (uint16_t *)(void *)at;
     }
     return true;
@@ -123,6 +126,7 @@ void sim_block_start(sim_block *b)
     const uint32_t *id = b->id;
     for (int k = 0; k < 3; k++) b->id[k] = b->cluster->id[k] * l->cluster[k] + b->place[k];
     b->running = b->warps;
+    for (uint32_t k = 0; k < b->groups; k++) b->group_time[k] = b->cluster->epoch;
     if (b->visit) memset(b->visit, 0, b->cluster->warps * sizeof *b->visit);
     b->linear = id[0] + (uint64_t)l->grid[0] * (id[1] + (uint64_t)l->grid[1] * id[2]);
     if (b->checked) memset(b->state, 0, b->words);

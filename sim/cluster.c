@@ -30,13 +30,14 @@ static void begin(sim_cluster *c, uint64_t linear)
         const sim_block *b = c->block[r];
         for (uint32_t k = 0; k < b->warps; k++) if (b->warp[k].clock[b->first + k] > last) last = b->warp[k].clock[b->first + k];
         for (uint32_t k = 0; k < b->mbarriers; k++) if (b->mbarrier[k].time > last) last = b->mbarrier[k].time;
+        for (uint32_t k = 0; k < b->groups; k++) if (b->group_time[k] > last) last = b->group_time[k];
     }
     c->epoch = last + 1;
     bool again = c->epoch > 1u << 26;
     if (again) c->epoch = 1;
     memset(c->sync, 0, sizeof c->sync);
     c->random = l->options.seed * 0x9E3779B97F4A7C15ull + linear;
-    c->progress = 1, c->stuck = false, c->actors = c->warps, c->phase = 0;
+    c->progress = 1, c->stuck = false, c->actors = c->warps + c->groups, c->phase = 0;
     memset(c->open, 0, sizeof c->open);
     uint32_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
     c->id[0] = (uint32_t)(linear % nx), c->id[1] = (uint32_t)(linear / nx % ny), c->id[2] = (uint32_t)(linear / nx / ny);
@@ -44,6 +45,7 @@ static void begin(sim_cluster *c, uint64_t linear)
         sim_block *b = c->block[r];
         if (again) {
             if (b->checked) memset(b->wrote, 0, (size_t)b->words * 8), memset(b->read, 0, (size_t)b->words * 4 * b->warps);
+            if (b->group_read && b->checked) memset(b->group_read, 0, (size_t)b->words * 4 * b->groups);
             if (b->far) memset(b->far, 0, (size_t)c->warps * b->words * 4);
             memset(b->barrier, 0, sizeof b->barrier), memset(b->mbarrier, 0, SIM_MBARRIERS * sizeof *b->mbarrier);
         }
@@ -257,7 +259,7 @@ static sim_cluster *cluster_new(sim_launch *l)
     for (uint32_t r = 0; ok && r < l->cluster[0] * l->cluster[1] * l->cluster[2]; r++) {
         ok = (c->block[r] = calloc(1, sizeof *c->block[r])) != NULL;
         if (ok) c->blocks++, ok = sim_block_prepare(c->block[r], c, r);
-        if (ok) c->warps += c->block[r]->warps;
+        if (ok) c->warps += c->block[r]->warps, c->groups += c->block[r]->groups;
     }
     return ok ? c : (cluster_free(c), NULL);
 }

@@ -267,7 +267,7 @@ static void finish(dec *d)
     }
     sim_insn *o = d->o;
     if (!d->f->chunk || d->f->chunk_left < (size_t)d->n) {
-        d->f->chunk_left = 4096;
+        d->f->chunk_left = d->f->insns < 256 ? 16 * d->f->insns + DEC_ARGS : 4096; /* a small kernel keeps little */
         d->f->chunk = sim_ptx_keep(d->p, d->f->chunk_left * sizeof *d->f->chunk);
     }
     if (d->n) memcpy(d->f->chunk, d->arg, (size_t)d->n * sizeof *d->arg);

@@ -10,8 +10,9 @@
 enum { SIM_WARPS = 32, SIM_STACK = 96, SIM_BARRIERS = 16, SIM_REPORT = 4096, SIM_FENCES = 16 };
 enum { SIM_FINDINGS = 64, SIM_DETAIL = 16384 }; /* different defects of a launch; bytes of the text about them */
 enum { SIM_CLUSTER = 8, SIM_MBARRIERS = 64 }; /* blocks of a cluster; mbarriers of a block */
-/* Who has a time of its own: first the warps of a cluster, then its mbarriers, in whose name asynchronous copies write. */
-enum { SIM_ACTORS = SIM_CLUSTER * (SIM_WARPS + SIM_MBARRIERS) };
+/* Who has a time of its own: first the warps of a cluster, then its warp groups, in whose name wgmmas read, then its mbarriers, in whose name
+ * asynchronous copies write. */
+enum { SIM_GROUPS = SIM_WARPS / 4, SIM_ACTORS = SIM_CLUSTER * (SIM_WARPS + SIM_GROUPS + SIM_MBARRIERS) };
 
 enum { SIM_LAST_CLOCK = (1 << 28) - 2 }; /* beyond it time stands still: races are missed, none is made up */
 
@@ -144,6 +145,8 @@ typedef struct sim_block {
     uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
     uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | author << 20 | bytes << 16 | actor; see proxy.h */
     uint32_t *read;            /* per warp, per 4 bytes: time << 4 | bytes */
+    uint32_t *group_read;      /* the same per warp group, of its wgmmas that have ended; NULL in programs without */
+    uint32_t groups, group_time[SIM_GROUPS]; /* 0 in programs without; when the latest of its wgmmas ended */
     uint32_t *far;             /* the same for every warp of the cluster, for reads from other blocks; NULL as long as there are none */
     struct sim_group_log *group_log[SIM_WARPS / 4]; /* of each warp group */
     uint32_t registers;        /* that setmaxnreg gave back: per thread, summed over the warps */
@@ -167,7 +170,7 @@ typedef struct sim_block {
 typedef struct sim_cluster {
     sim_launch *launch;
     sim_block *block[SIM_CLUSTER];
-    uint32_t blocks, warps, actors; /* warps: of all blocks; actors: how many of the times are in use */
+    uint32_t blocks, warps, groups, actors; /* warps, groups: of all blocks; actors: how many of the times are in use */
     uint32_t epoch;             /* time at which this cluster began */
     uint32_t id[3];
     uint64_t phase;             /* of its barrier */
@@ -246,6 +249,9 @@ void sim_shared_sync(sim_warp *w, bool release, bool acquire);
 void sim_clock_release(sim_warp *w, uint32_t *into);
 void sim_clock_acquire(sim_warp *w, const uint32_t *from);
 void sim_count_banks(sim_block *b, const uint32_t *address, uint32_t m, uint32_t size);
+
+/* The actor that is a warp group of the block. */
+static inline uint32_t sim_group_actor(const sim_block *b, uint32_t group) { return b->cluster->warps + b->rank * b->groups + group; }
 
 /* Offsets of the instruction's arguments in the warp. */
 static inline sim_vec *sim_arg(const sim_warp *w, const sim_insn *i, int n)

@@ -125,7 +125,7 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         sim_mbarrier *x = &b->mbarrier[k];
         if (k == b->mbarriers) {
             b->mbarriers++;
-            x->time = c->epoch, x->actor = c->warps + k * c->blocks + b->rank;
+            x->time = c->epoch, x->actor = c->warps + c->groups + k * c->blocks + b->rank;
             if (x->actor >= c->actors) c->actors = x->actor + 1;
         }
         *x = (sim_mbarrier){.address = at, .actor = x->actor, .time = x->time + 1, .live = true, .maker = (uint8_t)w->index, .maker_lane = (uint8_t)l,

@@ -33,9 +33,12 @@ int sim_report_address(sim_block *b, uint64_t address, char *to, size_t room)
 
 int sim_report_actor(const sim_cluster *c, const sim_block *from, uint32_t actor, char *to, size_t room)
 {
-    uint32_t per = from->warps, k = actor - c->warps;
-    const sim_block *b = actor < c->warps ? c->block[actor / per] : c->block[k % c->blocks];
-    int n = actor < c->warps ? snprintf(to, room, "warp %u", actor % per) : snprintf(to, room, "an asynchronous copy to the mbarrier at offset %u", b->mbarrier[k / c->blocks].address);
+    uint32_t per = from->warps, g = actor - c->warps, k = g - c->groups;
+    bool group = g < c->groups;
+    const sim_block *b = actor < c->warps ? c->block[actor / per] : group ? c->block[g / from->groups] : c->block[k % c->blocks];
+    int n = actor < c->warps ? snprintf(to, room, "warp %u", actor % per)
+            : group          ? snprintf(to, room, "a wgmma of warps %u to %u", g % from->groups * 4, g % from->groups * 4 + 3)
+                             : snprintf(to, room, "an asynchronous copy to the mbarrier at offset %u", b->mbarrier[k / c->blocks].address);
     if (b != from && n >= 0 && (size_t)n < room) n += snprintf(to + n, room - (size_t)n, " of block (%u,%u,%u)", b->id[0], b->id[1], b->id[2]);
     return n;
 }

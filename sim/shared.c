@@ -52,7 +52,7 @@ static bool conflict(sim_warp *w, const sim_insn *i, int lane, uint32_t word, ui
     const sim_cluster *c = w->block->cluster;
     char who[160];
     sim_report_actor(c, w->block, other, who, sizeof who);
-    return sim_fault(w, i, lane, other < c->warps ? SIM_CHECK_RACE : SIM_CHECK_COMPLETION, "race in shared memory: warp %u %s offset %u, which %s %s %s", w->index,
+    return sim_fault(w, i, lane, other < c->warps ? SIM_CHECK_RACE : other < c->warps + c->groups ? SIM_CHECK_IN_USE : SIM_CHECK_COMPLETION, "race in shared memory: warp %u %s offset %u, which %s %s %s", w->index,
                      writes ? "writes" : "reads", word * 4, who, wrote ? "has written" : "has read",
                      other < c->warps ? "with no barrier between the two" : "and whose completion it has not waited for") != STEP_FAULT;
 }
@@ -124,6 +124,8 @@ static bool may_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, ui
         uint32_t r = b->read[(size_t)x * b->words + k];
         if (b->first + x != me && r >> 4 > w->clock[b->first + x] && r & bytes && !conflict(w, i, lane, k, b->first + x, true, false)) return false;
     }
+    for (uint32_t g = 0; g < b->groups; g++)
+        if (b->group_read[(size_t)g * b->words + k] >> 4 > w->clock[sim_group_actor(b, g)] && !conflict(w, i, lane, k, sim_group_actor(b, g), true, false)) return false;
     for (uint32_t x = 0; b->far && x < b->cluster->warps; x++) {
         uint32_t r = b->far[(size_t)x * b->words + k];
         if (x != me && r >> 4 > w->clock[x] && r & bytes && !conflict(w, i, lane, k, x, true, false)) return false;
@@ -197,6 +199,8 @@ static bool may_write_all(const sim_block *b, const sim_warp *w, uint32_t from, 
     }
     for (uint32_t x = 0; x < b->warps; x++)
         if (b->first + x != w->actor && !read_before(b->read + (size_t)x * b->words, from, to, w->clock[b->first + x])) return false;
+    for (uint32_t g = 0; g < b->groups; g++)
+        if (!read_before(b->group_read + (size_t)g * b->words, from, to, w->clock[sim_group_actor(b, g)])) return false;
     for (uint32_t x = 0; b->far && x < b->cluster->warps; x++)
         if (x != w->actor && !read_before(b->far + (size_t)x * b->words, from, to, w->clock[x])) return false;
     return true;

@@ -30,7 +30,7 @@ typedef struct product {
     const sim_insn *insn;
     uint64_t group;
     bool a_shared, scale;
-    bool ended;             /* for shared memory: a warp of the group has waited for it. Its registers wait for their own warp */
+    uint32_t ended;         /* for shared memory: the group's time when one of its warps had waited; 0 = none has. Registers wait for their own warp */
     sim_matrix a, b;
     sim_vec reg[4];         /* A */
     sim_vec *value;         /* the accumulator, n / 2 registers of 128 bytes; lazy only */
@@ -177,7 +177,7 @@ static bool chunks(const product *p, uint32_t row, bool (*each)(sim_warp *, cons
     }
     return true;
 }
-/* The read is no read by this warp at this time: until the wait the bytes are held, and then whichever warp waits first has read them. */
+/* The read is no read by this warp at this time: until the wait the bytes are held, and then the warp group has read them. */
 static bool chunk_begin(sim_warp *w, const sim_insn *i, uint32_t address)
 {
     sim_block *b = w->block;
@@ -193,7 +193,7 @@ static bool chunk_begin(sim_warp *w, const sim_insn *i, uint32_t address)
 static bool chunk_end(sim_warp *w, const sim_insn *i, uint32_t address)
 {
     (void)i;
-    sim_proxy_drop(w, address - SIM_SHARED_BASE, 16);
+    sim_proxy_drop_group(w->block, w->index / 4, address - SIM_SHARED_BASE, 16);
     return true;
 }
 
@@ -294,15 +294,15 @@ static product *append(sim_warp *w, const sim_insn *i)
 }
 
 /* Ends a product of warp x, as far as shared memory goes: its value is computed and handed to those that go on from it, and its bytes
- * have been read, by the warp that has waited. Products end in the order of their numbers. */
-static void finish(sim_warp *x, uint32_t number, sim_warp *waited)
+ * have been read. Products end in the order of their numbers. */
+static void finish(sim_warp *x, uint32_t number, uint32_t time)
 {
     pipeline *p = x->pipeline;
     if (number < p->first || number - p->first >= p->ops) return;
     uint32_t first = number - p->first;
     product *o = &p->op[first];
     if (o->ended) return;
-    o->ended = true;
+    o->ended = time;
     if (x->block->lazy) {
         uint32_t regs = registers_of(o->insn);
         sim_vec *at[MOST];
@@ -314,7 +314,7 @@ static void finish(sim_warp *x, uint32_t number, sim_warp *waited)
                 if (s->op == number) memcpy(value_at(&p->op[later], k), value_at(o, s->at), 128), s->op = 0;
             }
     }
-    if (x->block->checked) chunks(o, x->index % 4 * 16, chunk_end, waited);
+    if (x->block->checked) chunks(o, x->index % 4 * 16, chunk_end, x);
 }
 
 /* Ends the oldest product of the warp: for the whole warp group, then for the warp's registers that are bound to it. */
@@ -324,7 +324,13 @@ static void retire(sim_warp *w)
     product *o = &p->op[0];
     uint32_t number = p->first, first = w->index & ~3u;
     bool lazy = w->block->lazy;
-    for (uint32_t k = first; k < first + 4 && k < w->block->warps; k++) finish(&w->block->warp[k], number, w);
+    if (!o->ended) {
+        uint32_t *time = &w->block->group_time[first / 4];
+        if (*time < SIM_LAST_CLOCK) ++*time;
+        for (uint32_t k = first; k < first + 4 && k < w->block->warps; k++) finish(&w->block->warp[k], number, *time);
+    }
+    uint32_t *known = &w->clock[sim_group_actor(w->block, first / 4)];
+    if (o->ended > *known) *known = o->ended;
     for (uint32_t k = 0; k < w->block->program->held; k++) {
         hold *h = &p->hold[k];
         if (h->op != number) continue;
@@ -375,7 +381,9 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     if (!b->lazy) compute(w, o, at, at);
     for (uint32_t k = 0; k < regs; k++) {
         hold *h = &p->hold[i->held[k] - 1];
-        if (b->lazy && scale && h->op) o->from[k] = (source){h->op, h->at};
+        product *before = h->op ? &p->op[h->op - p->first] : NULL;
+        if (b->lazy && scale && before && before->ended) memcpy(value_at(o, k), value_at(before, h->at), 128); /* another warp has waited for it */
+        else if (b->lazy && scale && h->op) o->from[k] = (source){h->op, h->at};
         else if (b->lazy && scale) memcpy(value_at(o, k), at[k], 128);
         h->op = number, h->at = (uint16_t)k;
     }
