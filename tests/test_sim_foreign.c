@@ -67,7 +67,7 @@ Test(sim_foreign, an_unknown_instruction_stops_only_those_who_come_to_it)
 Test(sim_foreign, every_reason_is_told_at_the_instruction)
 {
     static const char *const rows[][2] = {
-        {"frob.u32 %r1, %r2;", "unknown instruction"}, {"add.wild.u32 %r1, %r2, %r2;", "unknown modifier .wild"}, {"add.u32 %r1, %rd2, %r2;", "an operand has the wrong size"},
+        {"frob.u32 %r1, %r2;", "unknown instruction"}, {"add.wild.u32 %r1, %r2, %r2;", "unknown modifier .wild"}, {"add.u32 %r1, %r2;", "unknown instruction"}, {"add.u32 %r1, %rd2, %r2;", "an operand has the wrong size"},
         {"add.u32 %r1, %q2, %r2;", "unknown special register"}, {"add.u32 %r1, nowhere, %r2;", "undeclared name"}, {"add.u32 7, %r1, %r2;", "the destination is no register"},
         {"ld.global.u32 %r1, %rd1;", "expected an address in brackets"}, {"ld.global.v2.u32 {%r1}, [%rd1];", "wrong number of elements"}, {"st.param.u32 [a], %r1;", "this space cannot be written"},
         {"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};", "this mma is not simulated"}, {"cp.async.cg.shared.global [%r1], [%rd1], 8;", "with .cg 16"},
@@ -82,6 +82,13 @@ Test(sim_foreign, every_reason_is_told_at_the_instruction)
         CUresult r = launch(load(around(HEAD90, body, "")), 1, 32, 0, buffer(NULL, 4), buffer(NULL, 4));
         cr_expect(r == CUDA_ERROR_NOT_SUPPORTED && strstr(sim_report(), rows[k][1]) && strstr(sim_report(), "PTX line 16: "), "%s: %d\n%s", rows[k][0], r, sim_report());
     }
+}
+
+Test(sim_foreign, bulk_copies_of_a_text_for_an_older_chip)
+{
+    const char *body = "mov.u32 %r1, 1024; mov.u32 %r2, 1024;\ncp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];";
+    cr_expect_eq(launch(load(around(HEAD80, body, "")), 1, 32, 0, buffer(NULL, 16), 0), CUDA_ERROR_NOT_SUPPORTED);
+    cr_expect(strstr(sim_report(), "bulk copies need a target of sm_90") != NULL, "%s", sim_report());
 }
 
 /* ---- calls ---- */
