@@ -375,7 +375,9 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     if (!b->lazy) compute(w, o, at, at);
     for (uint32_t k = 0; k < regs; k++) {
         hold *h = &p->hold[i->held[k] - 1];
-        if (b->lazy && scale && h->op) o->from[k] = (source){h->op, h->at};
+        product *before = h->op ? &p->op[h->op - p->first] : NULL;
+        if (b->lazy && scale && before && before->ended) memcpy(value_at(o, k), value_at(before, h->at), 128); /* another warp has waited for it */
+        else if (b->lazy && scale && before) o->from[k] = (source){h->op, h->at};
         else if (b->lazy && scale) memcpy(value_at(o, k), at[k], 128);
         h->op = number, h->at = (uint16_t)k;
     }
