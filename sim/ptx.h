@@ -44,6 +44,7 @@ typedef struct ptx_function {
     ptx_insn *insn;   size_t insns, insn_cap;
     ptx_register *reg; size_t regs, reg_cap;
     ptx_label *label; size_t labels, label_cap;
+    uint32_t calls;             /* expanded so far */
     int special[SR_COUNT];      /* the register that stands for it, or 0 */
     struct { uint64_t value; bool wide; } *constant; size_t constants, constant_cap; ptx_names constant_values;
     int32_t *chunk; size_t chunk_left; /* of kept arguments */
@@ -68,7 +69,7 @@ typedef struct ptx_parser {
     uint64_t constants;  /* bytes of .const */
     const char *calling[PTX_CALLS], *leave, *refused; /* the functions being called; the label of the innermost one's end; why it cannot be called */
     int depth;
-    uint32_t calls; /* expanded so far */
+    uint32_t calls;      /* expanded so far, in all kernels */
     uint64_t (*place)(void *, const sim_variable *);
     void *place_arg;
     char *error;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_CODE = 1 << 19, MOST_CALLS = 1 << 16, MOST_FORMALS = 64 }; /* instructions of a kernel; calls of a module; parameters of one function */
+enum { MOST_CALLS = 1024, ALL_CALLS = 1 << 16, MOST_FORMALS = 64 }; /* of a kernel, those inside of functions with them; of a module; parameters of one function */
 
 typedef struct formal { const char *name; int reg; sim_variable v; uint32_t local; } formal; /* reg -1: a .param; local: 1 + where it lives */
 
@@ -151,8 +151,9 @@ static const char *expand(ptx_parser *p, ptx_function *f, const ptx_insn *call, 
     ptx_scope around = sim_scope_open(p, f);
     const char *why = NULL, *leave = p->leave;
     char *end = sim_ptx_alloc(p, 64), *past = sim_ptx_alloc(p, 64);
-    snprintf(end, 64, "(return of call %u)", ++p->calls);
-    snprintf(past, 64, "(past call %u)", p->calls);
+    snprintf(end, 64, "(return of call %u)", ++f->calls);
+    p->calls++;
+    snprintf(past, 64, "(past call %u)", f->calls);
     p->at = d->at, p->line = d->line;
     int outs = formals(p, f, out);
     sim_text_name(p, false);
@@ -211,7 +212,8 @@ void sim_call(ptx_parser *p, ptx_function *f, ptx_insn call, const char *start)
     const ptx_device *d = device(p, name);
     if (sim_text_find_register(f, name) >= 0) why = "calls through a register are not simulated: %s";
     else if (!d) why = "calls of a function without a body are not simulated: %s";
-    else if (p->depth == PTX_CALLS || f->insns > MOST_CODE || p->calls > MOST_CALLS) why = "calls are nested too deeply, too many, or more than half a million instructions long, at %s";
+    else if (p->depth == PTX_CALLS) why = "calls are nested too deeply to be simulated, at %s";
+    else if (f->calls == MOST_CALLS || p->calls == ALL_CALLS) why = "a kernel makes too many calls to be simulated, at %s";
     for (int k = 0; k < p->depth && !why; k++) if (!strcmp(p->calling[k], name)) why = "recursive calls are not simulated: %s";
     if (!why) {
         const char *at = p->at;

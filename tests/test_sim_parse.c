@@ -13,30 +13,13 @@ static void refused(const char *ptx, const char *words)
 
 Test(sim_parse, errors_name_the_line_and_the_text)
 {
-    refused(HEAD80 KERNEL("frob.u32 %r1, %r2;"), "PTX line 15: unknown instruction: frob.u32 %r1, %r2");
-    refused(HEAD80 KERNEL("add.wild.u32 %r1, %r2, %r2;"), "PTX line 15: unknown modifier .wild: add.wild.u32");
-    refused(HEAD80 KERNEL("add.u32 %r1, %r2;"), "unknown instruction");
-    refused(HEAD80 KERNEL("add.u32 %r1, %rd2, %r2;"), "an operand has the wrong size");
-    refused(HEAD80 KERNEL("add.u32 %r1, %q2, %r2;"), "unknown special register");
-    refused(HEAD80 KERNEL("add.u32 %r1, nowhere, %r2;"), "undeclared name");
-    refused(HEAD80 KERNEL("add.u32 7, %r1, %r2;"), "the destination is no register");
     refused(HEAD80 KERNEL("bra NOWHERE;"), "the label is not defined");
     refused(HEAD80 KERNEL("@%r1 mov.u32 %r2, 1;"), "the guard is no predicate");
     refused(HEAD80 KERNEL("@%q mov.u32 %r2, 1;"), "register %q is not declared");
-    refused(HEAD80 KERNEL("ld.global.u32 %r1, %rd1;"), "expected an address in brackets");
-    refused(HEAD80 KERNEL("ld.global.v2.u32 {%r1}, [%rd1];"), "wrong number of elements");
-    refused(HEAD80 KERNEL("st.param.u32 [a], %r1;"), "this space cannot be written");
-    refused(HEAD80 KERNEL("mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};"), "this mma is not simulated");
-    refused(HEAD80 KERNEL("cp.async.cg.shared.global [%r1], [%rd1], 8;"), "with .cg 16");
-    refused(HEAD80 KERNEL("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd1], 16, [%r2];"), "bulk copies need a target of sm_90");
-    refused(HEAD90 KERNEL("cp.async.bulk.shared::cluster.global.bulk_group [%r1], [%rd1], 16, [%r2];"), "this bulk copy is not simulated");
-    refused(HEAD90 KERNEL("cp.async.bulk.tensor.2d.global.shared::cta.im2col.bulk_group [%rd1, {%r1, %r2}], [%r3];"), "unknown modifier .im2col");
-    refused(HEAD80 KERNEL("call.uni (retval0), vprintf, (param0, param1);"), "calls are not simulated");
     refused(HEAD80 KERNEL("add.u32 %r1, %r2, %r2"), "expected ',' or ';'");
     refused(HEAD80 KERNEL("mov.u32 %r1, 12x4;"), "is no number");
     refused(HEAD80 KERNEL("ld.global.u32 %r1, [[[[[[[[[[%rd1]]]]]]]]]];"), "operands are nested too deeply");
     refused(HEAD80 KERNEL("mov.u32 %r1, !!!!!!!!!!!!!!!!%r2;"), "operands are nested too deeply");
-    refused(HEAD80 KERNEL("setp.between.s32 %p1, %r1, %r2;"), "the comparison is missing");
     refused(HEAD80 KERNEL("ld.global.u32 %r1, [%rd1"), "expected ']'");
     refused(HEAD80 ".visible .entry k()\n{\nret;\n", "is not closed");
     refused(HEAD80 "/* open", "a comment is not closed");
@@ -46,7 +29,6 @@ Test(sim_parse, errors_name_the_line_and_the_text)
     refused(HEAD80 ".visible .entry k()\n{\n.reg .q32 %r<3>;\nret;\n}\n", "unknown type .q32");
     refused(HEAD80 ".global .align 3 .b32 x;\n", "is no power of two");
     refused(HEAD80 ".global .b32 x[2] = {1, 2, 3};\n", "too many initialisers");
-    refused(HEAD90 KERNEL("mapa.u32 %r1, %r2, 0;"), "this form is unknown");
 }
 
 Test(sim_parse, images_that_are_no_ptx)

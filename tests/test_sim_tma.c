@@ -226,7 +226,35 @@ Test(sim_tma, rules_of_the_encoder)
     r = cu->cuTensorMapEncodeTiled(m, good.type, 4, (void *)(uintptr_t)p, good.dim, good.stride, good.box, good.step, CU_TENSOR_MAP_INTERLEAVE_16B, good.swizzle, 0, 0);
     cr_expect_eq(r, CUDA_ERROR_NOT_SUPPORTED);
     r = cu->cuTensorMapEncodeTiled(m, good.type, 4, (void *)(uintptr_t)p, good.dim, good.stride, good.box, good.step, CU_TENSOR_MAP_INTERLEAVE_NONE, good.swizzle, 0, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
-    cr_expect_eq(r, CUDA_ERROR_NOT_SUPPORTED);
+    cr_expect_eq(r, CUDA_SUCCESS, "%s", cu->detail());
+    r = cu->cuTensorMapEncodeTiled(m, CU_TENSOR_MAP_DATA_TYPE_UINT16, 4, (void *)(uintptr_t)p, good.dim, good.stride, good.box, good.step, CU_TENSOR_MAP_INTERLEAVE_NONE, good.swizzle, 0, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA);
+    cr_expect(r == CUDA_ERROR_INVALID_VALUE && strstr(cu->detail(), "UINT16 has no NaN"), "%d %s", r, cu->detail());
+}
+
+/* Elements outside of the tensor are the NaN of that fill, in every 16 bits; those inside are what they are; 7 x 7 of a box of 8 x 16 at (-1, 1). */
+Test(sim_tma, not_a_number_outside)
+{
+    const uint64_t dim[2] = {7, 8};
+    const uint32_t box[2] = {8, 16};
+    for (uint32_t element = 2; element <= 8; element *= 2) {
+        tensor t = tensor_of(2, element, dim, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+        uint8_t *data = noise(tensor_bytes(&t)), got[256 * 8];
+        const int32_t at[5] = {-1, 1};
+        CUtensorMap m;
+        CUdeviceptr p = buffer(data, tensor_bytes(&t)), b = buffer(NULL, 256 * 8), c = buffer(at, sizeof at);
+        cr_assert_eq(cu->cuTensorMapEncodeTiled(&m, t.type, 2, (void *)(uintptr_t)p, t.dim, t.stride, t.box, t.step, CU_TENSOR_MAP_INTERLEAVE_NONE, t.swizzle, 0,
+                                                CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA), CUDA_SUCCESS, "%s", cu->detail());
+        CUresult r = launch_maps(load(load_kernel(2, 128 * element, "shared::cluster")), 1, 64, 0, c, b, &m, NULL);
+        cr_assert_eq(r, CUDA_SUCCESS, "%s", sim_report());
+        fetch(got, b, 128 * element);
+        for (uint32_t k = 0; k < 128 * element; k++) {
+            uint32_t e = k / element, x = e % 8, y = e / 8;
+            bool outside = !x || y > 6;
+            uint8_t want = outside ? (k & 1 ? 0x7F : 0xF7) : expected(&t, data, at, e, k % element);
+            cr_assert_eq(got[k], want, "element %u of %u bytes, byte %u: %02x instead of %02x", e, element, k % element, got[k], want);
+        }
+        free(data);
+    }
 }
 TestSuite(sim_tma_old, .init = open80);
 Test(sim_tma_old, needs_compute_capability_9)
