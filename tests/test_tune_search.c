@@ -457,12 +457,12 @@ Test(tune_search, what_won_elsewhere_is_a_seed)
     fa_space space = { .n = 0 };
     fa_gen *g;
     open_scene(&s);
+    won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=24,kind=2", FA_MODELLED, true); /* nobody measured it */
     won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=250,sk=250", "toy:br=16,bc=8,kind=2", FA_MEASURED, true);
     won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=1024,sk=1024", "toy:br=16,bc=16,kind=2", FA_MEASURED, true);
     won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=4096,sk=4096", "toy:br=16,bc=24,kind=2", FA_MEASURED, true);
     won(&s, "fp16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=2", FA_MEASURED, true);
     won(&s, "fp16,d=64,b=1,hq=2,hkv=2,sq=8192,sk=8192", "toy:br=64,bc=16,kind=2", FA_MEASURED, true);
-    won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=24,kind=2", FA_MODELLED, true); /* nobody measured it */
     won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=16384,sk=16384", "toy:br=64,bc=32,kind=2", FA_MEASURED, false); /* nobody verified it */
     won(&s, "bf16,d=72,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=1", FA_MEASURED, true); /* another head_dim */
     cr_assert_eq(fa_gen_open(&g, s.dir), FA_OK, "%s", fa_last_error());
