@@ -50,7 +50,6 @@ fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e,
     if (!k)
         return fa_fail(FA_NOMEM, "kernel: %zu bytes of host memory", sizeof *k);
     k->key = e->key;
-    memcpy(k->source, s->hash, sizeof k->source);
     k->steps = s->steps;
     memcpy(k->step, s->step, sizeof k->step);
     k->maps = fa_steps_map(s->step, s->steps);

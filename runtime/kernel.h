@@ -8,7 +8,6 @@
 
 typedef struct fa_kernel {
     fa_key key;
-    uint64_t source[2];      /* hash of the rendered text */
     CUlibrary library;
     int32_t steps;
     CUkernel fn[FA_SOURCE_STEPS];

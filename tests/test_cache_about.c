@@ -76,6 +76,22 @@ Test(cache_about, first_difference)
     }
 }
 
+Test(cache_about, texts_are_told_by_their_hashes)
+{
+    fa_about a = base(), b = base();
+    const char *field;
+    char says[1400];
+    a.text[0] = 0x0123456789abcdef, a.text[1] = 0xfedcba9876543210;
+    b.text[0] = 0x1111111111111111, b.text[1] = 0x2222222222222222;
+    strcpy(b.fagen, "9.8.7");
+    cr_expect_eq(fa_about_differ(&a, &b, &field, says, sizeof says), 1);
+    char x[33], y[33], want[200];
+    fa_key_print(x, (fa_key){a.text[0], a.text[1]});
+    fa_key_print(y, (fa_key){b.text[0], b.text[1]});
+    snprintf(want, sizeof want, "text: %s of fagen %s here, %s of fagen 9.8.7 there", x, a.fagen, y);
+    cr_expect_str_eq(says, want);
+}
+
 Test(cache_about, what_is_not_whole)
 {
     static const struct {

@@ -108,6 +108,36 @@ Test(cache_record, append_and_load_in_order)
     fa_store_close(s);
 }
 
+/* The newest record of a config counts, wherever it lies and in whatever order it was written. */
+Test(cache_record, dates_order_the_records_of_several_roots)
+{
+    char path[700];
+    fa_problem p = problem_of(1024);
+    fa_store *shared = fa_store_open(below("shared"), NULL, NULL);
+    snprintf(path, sizeof path, "%s:%s", below("own"), below("shared"));
+    fa_store *s = fa_store_open(path, NULL, NULL);
+    static const struct {
+        bool shared;
+        int seconds;
+        const char *date;
+    } lines[] = { { true, 4, "2026-12-04T00:00:00Z" }, { true, 1, "2026-12-01T00:00:00Z" }, { false, 3, "2026-12-03T00:00:00Z" },
+                  { false, 2, "2026-12-02T00:00:00Z" }, { false, 5, "2026-12-04T00:00:00Z" } };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        fa_record r = record_of(1024, i < 4 ? 64 : 128, lines[i].seconds, FA_MEASURED);
+        strcpy(r.date, lines[i].date);
+        cr_assert(fa_record_append(lines[i].shared ? shared : s, &r));
+    }
+    fa_records rs = fa_records_load(s, "NVIDIA H200", &p);
+    cr_assert_eq(rs.n, 5);
+    for (size_t i = 0; i < rs.n; i++) /* of two of one date, that of the own root comes last */
+        cr_expect_eq(rs.r[i].seconds, i + 1.0, "%zu: %g of %s", i, rs.r[i].seconds, rs.r[i].date);
+    const fa_record *best = fa_records_best(&rs, &p);
+    cr_assert(best && best->seconds == 4, "neither 1, 2 nor 3, which are older");
+    fa_records_free(&rs);
+    fa_store_close(s);
+    fa_store_close(shared);
+}
+
 Test(cache_record, torn_and_garbage_lines_are_skipped_and_mended)
 {
     fa_store *s = fa_store_open(scratch, NULL, NULL);

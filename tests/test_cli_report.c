@@ -121,6 +121,27 @@ Test(cli_report, a_guess_of_the_model)
     }
 }
 
+/* Gains over the default: two digits where one would be none. */
+Test(cli_report, gains)
+{
+    static const struct {
+        double gain;
+        const char *says;
+    } rows[] = { { 0.1, "; +10.0 % over" }, { 0.0007, "; +0.1 % over" }, { 0.0003, "; +0.03 % over" }, { -0.0003, "; -0.03 % over" }, { -0.0007, "; -0.1 % over" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_problem p = problem(1024);
+        fa_candidate c[2] = { candidate("f:br=64,bc=64", 100e-6 * (1 + rows[i].gain), 1e-5), candidate("f:br=128,bc=64", 100e-6, 1e-5) };
+        fa_tuning t = { .problem = p, .how = FA_MEASURED, .candidate = c, .n = 2, .winner = &c[1], .baseline = &c[0], .baseline_from = "x", .elapsed = 1,
+                        .counts = { .space = 2, .sound = 2, .fits_shared = 2, .fits = 2, .kept = 2, .compiled = 2, .verified = 2, .timed = 2 } };
+        json_t *r = tune_result(&t, &p, NULL, FA_OK, "");
+        listen();
+        tune_report(&wide, r, true);
+        const char *said = heard();
+        cr_expect(strstr(said, rows[i].says), "%g: no \"%s\" in\n%s", rows[i].gain, rows[i].says, said);
+        json_decref(r);
+    }
+}
+
 /* What is within the noise is not called better, and trouble has its word. */
 Test(cli_report, a_noisy_problem)
 {

@@ -189,6 +189,31 @@ Test(cost, what_a_family_may_say)
     toy_remove(dir, NULL);
 }
 
+Test(cost, work_that_is_no_table)
+{
+    static const char *const answers[] = { "7", "nil", "'rows'", "true" }, *const types[] = { "number", "nil", "string", "boolean" };
+    for (size_t i = 0; i < 4; i++) {
+        char dir[64], family[600], says[80];
+        fa_gen *g;
+        fa_config c;
+        fa_cost k;
+        fa_problem p = shaped_problem("bf16,d=64");
+        snprintf(family, sizeof family,
+                 "return { doc = 'x', default = false, tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+                 "  layout = function(p, c) return { bytes = 1024, threads = 128, regs = 96 } end,\n"
+                 "  steps = function() return { { entry = 'x', br = 64 } } end, work = function() return %s end }\n", answers[i]);
+        snprintf(says, sizeof says, "templates/toy.lua: work returned a %s; accepted: a table", types[i]);
+        toy_dir(dir, "x\n");
+        toy_write(dir, "toy.lua", family);
+        cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_config_parse(&c, "toy:n=1"), FA_OK);
+        cr_expect_eq(fa_model_cost(g, &p, &c, fa_arch_find("h200"), 0, &k), FA_TEMPLATE, "%s", answers[i]);
+        cr_expect(strstr(fa_last_error(), says), "%s", fa_last_error());
+        fa_gen_close(g);
+        toy_remove(dir, NULL);
+    }
+}
+
 typedef struct told {
     const fa_space *space;
     double *seconds; /* of each point, 0 where nothing was told */

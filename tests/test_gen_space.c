@@ -244,8 +244,8 @@ Test(space, render_names_what_is_wrong_with_a_config)
         { "toy:br=16,bc=9", "bc of toy is 9; accepted: 8, 24", FA_INVALID },
         { "toy:br=16,bc=8,warps=4", "toy has no tunable \"warps\"; accepted: br, bc", FA_INVALID },
         { "toys:br=16", "family is \"toys\"", FA_INVALID },
-        { "toy:br=32,bc=24", "constraint square: 32 x 24", FA_UNSUPPORTED },
-        { "toy:br=64,bc=24", "constraint smem: 11264 > 9000 bytes", FA_NO_FIT },
+        { "toy:br=32,bc=24", "toy:br=32,bc=24 on sm_80 for bf16,d=64,dv=64,mask=none,o=bf16,align=16: constraint square: 32 x 24", FA_UNSUPPORTED },
+        { "toy:br=64,bc=24", "toy:br=64,bc=24 on sm_80 for bf16,d=64,dv=64,mask=none,o=bf16,align=16: constraint smem: 11264 > 9000 bytes", FA_NO_FIT },
         { "toy:bc=24,br=16", "", FA_OK },
     };
     char dir[64];

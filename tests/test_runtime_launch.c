@@ -477,6 +477,8 @@ Test(runtime_launch, the_table_is_never_more_than_half_full)
         cr_assert_null(fa_table_find(&t, (fa_plan_key){ .kernel = 78, .bucket = i }));
     }
     cr_assert_eq(atomic_load(&t.slots)->size, 1024);
+    for (size_t i = 0; i < 300; i++)
+        cr_assert_eq(fa_table_find(&t, plan[i].key), &plan[i], "plan %zu is where it was", i);
     fa_table_close(&t);
 }
 

@@ -116,11 +116,21 @@ Test(runtime_shelf, which_kernel_runs)
                           text);
                 cr_expect(ran == FA_OK && (int)fake_last().block == 32 * (rules[i].runs + 1), "%s: %s: block %u", rules[i].what,
                           fa_last_error(), fake_last().block);
+                const item *it = &rules[i].items[rules[i].runs]; /* what is not made for this very chip and class says what it is */
+                bool other = strcmp(it->arch, fa_context_arch(ctx)->name) || it->ptx || it->align != rules[i].align;
+                char what[96];
+                snprintf(what, sizeof what, " (%s for %s, rows at multiples of %d bytes)", it->ptx ? "PTX" : "a cubin", it->arch, it->align);
+                cr_expect(other ? strstr(text, what) != NULL : !strstr(text, " (a cubin for "), "%s: %s", rules[i].what, text);
                 OK(fa_explain(ctx, NULL, &a, text, sizeof text));
                 cr_expect(strstr(text, "loaded, from the bundle") && strstr(text, "77 registers"), "%s", text);
             } else {
                 /* what is left is to compile, which is ruled out, or has nothing to do it with */
                 cr_expect_eq(ran, only ? FA_NO_KERNEL : FA_IO, "%s: %s: %s", rules[i].what, fa_status_name(ran), fa_last_error());
+                int rows = 0, here = 0;
+                for (; rules[i].items[rows].arch; rows++)
+                    here += !strcmp(rules[i].items[rows].arch, fa_context_arch(ctx)->name);
+                snprintf(text, sizeof text, "hold %d rows, %d of them for %s", rows, here, fa_context_arch(ctx)->name);
+                cr_expect(!only || strstr(fa_last_error(), text), "%s: %s", text, fa_last_error());
             }
             fa_destroy(ctx);
             cr_assert_eq(fake_live_libraries(), 0);

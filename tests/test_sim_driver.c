@@ -248,3 +248,23 @@ Test(sim_driver, threads)
     for (int k = 0; k < 4; k++) pthread_create(&t[k], NULL, worker, t);
     for (int k = 0; k < 4; k++) cr_expect(!pthread_join(t[k], &r) && !r);
 }
+
+/* Addresses are used again only when the space of the device is used up: then what is still held stays apart. */
+Test(sim_driver, addresses_come_again_when_the_space_is_used_up)
+{
+    const uint64_t big = 40ull << 30;
+    CUdeviceptr kept[4], p, first;
+    int again = 0;
+    cr_assert_eq(cu->cuMemAlloc(&first, 1), CUDA_SUCCESS);
+    for (int i = 0; i < 2000; i++) {
+        if (i % 500 == 10) cr_assert_eq(cu->cuMemAlloc(&kept[i / 500], 1 << 20), CUDA_SUCCESS);
+        cr_assert_eq(cu->cuMemAlloc(&p, big), CUDA_SUCCESS, "allocation %d", i);
+        cr_assert(p >> 44 == first >> 44 && (p + big - 1) >> 44 == first >> 44, "allocation %d at %llx leaves the device's space, which begins at %llx", i, p, first);
+        again += i > 0 && p < first + 3 * big;
+        for (int k = 0; k <= (i - 10) / 500 && i >= 10; k++) cr_assert(p + big <= kept[k] || p >= kept[k] + (1 << 20), "allocation %d covers one that is held", i);
+        cr_assert_eq(cu->cuMemFree(p), CUDA_SUCCESS);
+    }
+    cr_expect_gt(again, 0);
+    for (int k = 0; k < 4; k++) cr_expect_eq(cu->cuMemFree(kept[k]), CUDA_SUCCESS);
+    cr_expect_eq(cu->cuMemFree(first), CUDA_SUCCESS);
+}

@@ -102,3 +102,21 @@ Test(sim_parse, attributes_of_parameters_and_variables)
     refused(HEAD80 ".visible .entry k(.param .u64 .pointer a)\n{\nret;\n}\n", "unknown attribute .pointer of a variable");
     refused(HEAD80 ".global .align 4 m;\n", "a variable has no type");
 }
+
+/* A name stands for a place in one space; generic addresses are made by cvta. */
+Test(sim_parse, names_belong_to_their_space)
+{
+    static const char *const spaces[] = { "global", "const", "shared", "local" };
+    char ptx[1024];
+    for (int at = 0; at < 4; at++)
+        for (int by = 0; by < 4; by++) {
+            CUlibrary l;
+            bool legal = at == by || (at == 1 && by == 0); /* constant memory is part of global memory here */
+            snprintf(ptx, sizeof ptx, HEAD80 "%s.%s .align 4 .b32 v;\n.visible .entry k()\n{\n.reg .b32 %%r<2>;\n%s\nld.%s.u32 %%r1, [v];\nret;\n}\n", at == 3 ? "//" : "", spaces[at],
+                     at == 3 ? ".local .align 4 .b32 v;" : "", spaces[by]);
+            CUresult r = cu->cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0);
+            if (!legal && r == CUDA_SUCCESS) r = launch(load(ptx), 1, 1, 0, 0, 0); /* told when it is loaded, or when it would be executed */
+            cr_expect_eq(r == CUDA_SUCCESS, legal, "ld.%s of a variable in %s: %d %s", spaces[by], spaces[at], r, cu->detail());
+            cr_expect(legal || strstr(cu->detail(), "the variable lives in another space"), "%s", cu->detail());
+        }
+}

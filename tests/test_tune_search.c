@@ -3,6 +3,7 @@
 #include "autotune/child.h"
 #include "autotune/random.h"
 #include "autotune/search.h"
+#include "autotune/seeds.h"
 #include "fake_driver.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
@@ -427,4 +428,57 @@ Test(tune_search, what_is_asked_for_in_vain)
     fa_lab_close(&none);
     fa_lab_close(NULL);
     cr_expect_eq(closed, 1);
+}
+
+static void won(const scene *s, const char *problem, const char *config, fa_how how, bool verified)
+{
+    fa_record r = { .how = how, .seconds = 1e-3, .count = 30, .verified = verified, .version = "test", .date = "2026-01-01T00:00:00Z" };
+    cr_assert_eq(fa_problem_parse(&r.problem, problem), FA_OK, "%s", fa_last_error());
+    fa_problem_fill_shape(&r.problem);
+    cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
+    strcpy(r.chip, s->site.arch->chip);
+    strcpy(r.arch, s->site.arch->name);
+    cr_assert(fa_record_append(s->site.store, &r));
+}
+
+static bool is_seed(fa_pool *pool, const char *config)
+{
+    fa_config c;
+    cr_assert_eq(fa_config_parse(&c, config), FA_OK);
+    size_t at = fa_pool_find(pool, &c);
+    return at != FA_NOWHERE && pool->p[at].origin == FA_SEED;
+}
+
+/* Configs that the space does not list are among the first where they won for a neighbour: this shape, other lengths, the other type of two bytes. */
+Test(tune_search, what_won_elsewhere_is_a_seed)
+{
+    scene s;
+    fa_pool pool = { .n = 0 };
+    fa_space space = { .n = 0 };
+    fa_gen *g;
+    open_scene(&s);
+    won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=24,kind=2", FA_MODELLED, true); /* nobody measured it */
+    won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=250,sk=250", "toy:br=16,bc=8,kind=2", FA_MEASURED, true);
+    won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=1024,sk=1024", "toy:br=16,bc=16,kind=2", FA_MEASURED, true);
+    won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=4096,sk=4096", "toy:br=16,bc=24,kind=2", FA_MEASURED, true);
+    won(&s, "fp16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=2", FA_MEASURED, true);
+    won(&s, "fp16,d=64,b=1,hq=2,hkv=2,sq=8192,sk=8192", "toy:br=64,bc=16,kind=2", FA_MEASURED, true);
+    won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=16384,sk=16384", "toy:br=64,bc=32,kind=2", FA_MEASURED, false); /* nobody verified it */
+    won(&s, "bf16,d=72,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=1", FA_MEASURED, true); /* another head_dim */
+    cr_assert_eq(fa_gen_open(&g, s.dir), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_pool_list(&pool, g, &s.p, s.site.arch, s.site.budget, "toy", &space), FA_OK, "%s", fa_last_error());
+    fa_kin_site site = { g, &s.p, s.site.arch, s.site.budget };
+    fa_kin kin = fa_kin_of_families(&site);
+    fa_seeds_add(&pool, &kin, &s.site, &s.p);
+    static const char *const yes[] = { "toy:br=16,bc=8,kind=2", "toy:br=16,bc=16,kind=2", "toy:br=16,bc=24,kind=2", "toy:br=64,bc=8,kind=2",
+                                       "toy:br=64,bc=16,kind=2" };
+    static const char *const no[] = { "toy:br=64,bc=24,kind=2", "toy:br=64,bc=32,kind=2", "toy:br=64,bc=8,kind=1" };
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++)
+        cr_expect(is_seed(&pool, yes[i]), "%s", yes[i]);
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++)
+        cr_expect_not(is_seed(&pool, no[i]), "%s", no[i]);
+    fa_pool_free(&pool);
+    fa_space_free(&space);
+    fa_gen_close(g);
+    close_scene(&s);
 }
