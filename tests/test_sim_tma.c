@@ -363,7 +363,8 @@ Test(sim_tma, maps)
     fails_maps(TMA_KERNEL(BOX, "add.s64 %rd3, %rd3, 32; @%p0 prefetch.tensormap [%rd3];\n"), 64, 0, at, out, &m, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned tensor map");
     fails_maps(TMA_KERNEL(BOX, "mov.u32 %r1, buf; cvt.u64.u32 %rd3, %r1; cvta.shared.u64 %rd3, %rd3; @%p0 prefetch.tensormap [%rd3];\n"), 64, 0, at, out, &m, CUDA_ERROR_ILLEGAL_ADDRESS, "neither");
     m = square(&at, 8192, 2048);
-    fails_maps(PLAIN, 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
+    fails_maps(TMA_KERNEL(BOX, INIT("1") EXPECT("4096") LOAD2("buf", "0", "0") WAIT("1", "bar", "0") USE "ld.shared.u32 %r9, [buf+4092]; st.global.u32 [%rd8], %r9;\n"), 64, 0, at, out, &m,
+               CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
     m = square(&at, 2048, 2048);
     fails_maps(PLAIN, 64, 0, at, out, &m, CUDA_ERROR_ILLEGAL_ADDRESS, "global memory accessed out of bounds");
     /* a map in global memory */
