@@ -16,9 +16,11 @@ static void bring(const way *x, uint64_t address, uint32_t to, uint32_t n)
 {
     const sim_alloc *a = n ? allocation(x->c, address) : NULL;
     if (!a || sim_memory_unwritten(a, address - a->base, n) < 0) return;
-    for (uint32_t k = 0; k < n; k++) {
-        if (sim_memory_unwritten(a, address - a->base + k, 1) < 0) continue;
-        sim_shared_undefine(x->b, sim_swizzle(x->c->shared + to + k, x->c->map.swizzle), 1, &(sim_origin){x->c->insn, address + k, ORIGIN_GLOBAL});
+    for (uint32_t k = 0; k < n;) { /* up to the next multiple of 16 bytes, which stay together */
+        uint32_t first = (to + k) % 16, next = 16 - first < n - k ? 16 - first : n - k, bytes = 0;
+        for (uint32_t j = 0; j < next; j++) bytes |= (uint32_t)(sim_memory_unwritten(a, address - a->base + k + j, 1) >= 0) << j;
+        if (bytes) sim_shared_undefine(x->b, sim_swizzle(x->c->shared + to + k, x->c->map.swizzle), bytes, &(sim_origin){x->c->insn, address + k + (uint32_t)__builtin_ctz(bytes), ORIGIN_GLOBAL});
+        k += next;
     }
 }
 static bool bring_row(void *arg, const sim_box_row *r)

@@ -43,8 +43,8 @@ void sim_origin_text(const sim_warp *w, const sim_origin *o, char *to, size_t ro
 
 /* defined_memory.c. Bit n of a result: byte n is undefined. */
 uint32_t sim_shared_holes(const sim_block *b, uint32_t at, uint32_t size);
-void sim_shared_undefine(sim_block *b, uint32_t at, uint32_t bytes, const sim_origin *from); /* the bytes from `at` on whose bit is set; from NULL: of no known origin */
-sim_origin sim_shared_origin(const sim_block *b, const sim_insn *i, uint32_t at);            /* of an undefined byte near `at` */
+void sim_shared_undefine(sim_block *b, uint32_t at, uint32_t bytes, const sim_origin *from); /* the bytes from `at` on whose bit is set; from NULL: of an origin that is already told */
+sim_origin sim_shared_origin(const sim_block *b, const sim_insn *i, uint32_t at);            /* of the undefined byte `at` */
 /* After a load, a store, ... that met something undefined. */
 void sim_defined_load(sim_warp *w, const sim_insn *i, uint32_t m, const uint64_t *address);
 bool sim_defined_store(sim_warp *w, const sim_insn *i, uint32_t lane, uint64_t address);     /* false: reported */

@@ -16,23 +16,17 @@ uint32_t sim_shared_holes(const sim_block *b, uint32_t at, uint32_t size)
 
 void sim_shared_undefine(sim_block *b, uint32_t at, uint32_t bytes, const sim_origin *from)
 {
-    for (uint32_t n = 0; n < 32; n++) {
-        uint32_t word = (at + n) >> 2;
-        if (!(bytes >> n & 1)) continue;
-        b->state[word] &= (uint8_t)~(1u << ((at + n) & 3));
-        if (from) {
-            const sim_tale *last = &b->tale[(b->tales - 1) % SIM_TALES];
-            if (!b->tales || last->at != word) b->tale[b->tales++ % SIM_TALES] = (sim_tale){word, *from};
-        }
-    }
+    for (uint32_t n = 0; n < 32; n++)
+        if (bytes >> n & 1) b->state[(at + n) >> 2] &= (uint8_t)~(1u << ((at + n) & 3));
+    if (from && bytes) b->tale[b->tales++ % SIM_TALES] = (sim_tale){at, bytes, *from};
 }
 
-/* What was stored there last, if it is remembered; else nobody wrote it. */
+/* What was stored there last, if it is remembered; else that something was, or that nobody wrote it. */
 sim_origin sim_shared_origin(const sim_block *b, const sim_insn *i, uint32_t at)
 {
     for (uint32_t k = 1; k <= SIM_TALES && k <= b->tales; k++) {
         const sim_tale *t = &b->tale[(b->tales - k) % SIM_TALES];
-        if (t->at == at >> 2) return t->origin;
+        if (at - t->at < 32 && t->bytes >> (at - t->at) & 1) return t->origin;
     }
     uint64_t wrote = b->wrote[at >> 2];
     bool stored = wrote >> 32 > b->cluster->epoch && wrote >> 16 & 1u << (at & 3);

@@ -83,8 +83,8 @@ typedef struct sim_shadow { /* what is undefined in a warp's registers, see defi
     bool met;               /* set when a read from memory meets an undefined byte */
 } sim_shadow;
 
-enum { SIM_TALES = 32 };
-typedef struct sim_tale { uint32_t at; sim_origin origin; } sim_tale; /* an undefined value went to this word of shared memory */
+enum { SIM_TALES = 64 };
+typedef struct sim_tale { uint32_t at, bytes; sim_origin origin; } sim_tale; /* undefined bytes went to shared memory: from `at` on, those whose bit is set */
 
 struct sim_warp {
     struct sim_block *block;
