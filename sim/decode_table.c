@@ -78,7 +78,7 @@ static bool setp(dec *d)
     if (set && (one != t) != (o->type == T_F16X2 || o->type == T_BF16X2)) sim_dec_fail(d, "this comparison of pairs is not simulated");
     if (!(o->fn.cmp = sim_compare_find(compares[c], one, ftz))) sim_dec_fail(d, "this comparison of this type is unknown");
     sim_dec_ops(d, b < 0 ? 3 : 4, b < 0 ? 3 : 4);
-    o->run = set ? sim_run_set : sim_run_setp, o->unknown = U_PROPAGATE;
+    o->run = set ? sim_run_set : sim_run_setp, o->unknown = b < 0 ? U_PROPAGATE : U_COMPARE;
     o->sub = (uint8_t)(b < 0 ? LOGIC_NONE : b);
     sim_dec_def(d, &d->i->op[0], set ? 'w' : 'p');
     if (!set) sim_dec_pair(d, &d->i->op[0]);

@@ -70,12 +70,12 @@ void sim_undefined_fill(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, u
     sim_undefined_set(w, i, a, lanes, m, from);
 }
 
-void sim_undefined_put(sim_warp *w, const sim_insn *i, int a, const uint64_t *bits, uint32_t m, const sim_origin *from)
+void sim_undefined_put(sim_warp *w, const sim_insn *i, int a, const uint64_t *bits, uint32_t open, uint32_t m, const sim_origin *from)
 {
     uint32_t at = i->slot[a].at, lanes = 0;
     if (!at) return;
     sim_vec *v = sim_undefined_bits(w, i, a);
-    FOR_LANES(l, m) {
+    FOR_LANES(l, open & m) {
         if (at & SLOT_WIDE) v->q[l] = bits[l];
         else v->u[l] = (uint32_t)bits[l];
         lanes |= (uint32_t)((at & SLOT_WIDE ? bits[l] : (uint32_t)bits[l]) != 0) << l;
@@ -145,12 +145,12 @@ static void select_one(const step *s)
     uint32_t p = sim_pred(w, i, 3), open = sim_undefined(w, i, 3);
     uint64_t bits[SIM_LANES];
     if (i->arg[0] == SIM_NO_ARG) return;
-    FOR_LANES(l, s->m) {
+    FOR_LANES(l, s->any) {
         uint64_t x = sim_undefined_in(w, i, 1, l), y = sim_undefined_in(w, i, 2, l);
         if (open >> l & 1) bits[l] = x | y | (i->wide ? a->q[l] ^ b->q[l] : a->u[l] ^ b->u[l]); /* either side: equal ones are defined */
         else bits[l] = p >> l & 1 ? x : y;
     }
-    sim_undefined_put(w, i, 0, bits, s->m, s->from);
+    sim_undefined_put(w, i, 0, bits, s->any, s->m, s->from);
 }
 
 /* Each bit of the result is a function of a bit of each of the first `sub` operands: it is undefined if turning over undefined bits, of
@@ -193,7 +193,7 @@ static void bit_by_bit(const step *s)
         FOR_LANES(l, s->any) bits[l] |= i->wide ? r.q[l] ^ base.q[l] : r.u[l] ^ base.u[l];
     }
     FOR_LANES(l, deciding) bits[l] = UINT64_MAX;
-    sim_undefined_put(w, i, 0, bits, s->m, s->from);
+    sim_undefined_put(w, i, 0, bits, s->any, s->m, s->from);
 }
 
 static uint64_t half_mask(uint64_t bits) { return (bits & 0xFFFF ? 0xFFFFu : 0) | (bits >> 16 & 0xFFFF ? 0xFFFF0000u : 0); }
@@ -203,14 +203,14 @@ static void halves(const step *s)
     uint64_t bits[SIM_LANES] = {0};
     FOR_LANES(l, s->any)
         for (int a = 1; a < s->i->args; a++) bits[l] |= half_mask(sim_undefined_in(s->w, s->i, a, l));
-    sim_undefined_put(s->w, s->i, 0, bits, s->m, s->from);
+    sim_undefined_put(s->w, s->i, 0, bits, s->any, s->m, s->from);
 }
 
 static void pair(const step *s) /* two numbers become the halves of one register, the first the upper */
 {
     uint64_t bits[SIM_LANES] = {0};
     FOR_LANES(l, s->any) bits[l] = (sim_undefined(s->w, s->i, 1) >> l & 1 ? 0xFFFF0000u : 0) | (sim_undefined(s->w, s->i, 2) >> l & 1 ? 0xFFFFu : 0);
-    sim_undefined_put(s->w, s->i, 0, bits, s->m, s->from);
+    sim_undefined_put(s->w, s->i, 0, bits, s->any, s->m, s->from);
 }
 
 static void logic(const step *s)
@@ -224,12 +224,22 @@ static void logic(const step *s)
     sim_undefined_set(s->w, i, 0, any, s->m, s->from);
 }
 
+static void compare(const step *s) /* and the last operand, a predicate, which may settle it as above */
+{
+    const sim_insn *i = s->i;
+    int last = i->args - 1;
+    uint32_t c = sim_pred(s->w, i, last), settled = ~sim_undefined(s->w, i, last) & (i->sub == LOGIC_AND ? ~c : i->sub == LOGIC_OR ? c : 0);
+    step open = *s;
+    open.any &= ~settled;
+    propagate(&open);
+}
+
 static void pack(const step *s)
 {
     uint64_t bits[SIM_LANES] = {0}, mask = s->i->sub >= 32 ? SIM_ALL : (1u << s->i->sub) - 1;
     FOR_LANES(l, s->any)
         for (int k = 0; k < s->i->count; k++) bits[l] |= (sim_undefined_in(s->w, s->i, 1 + k, l) & mask) << s->i->sub * k;
-    sim_undefined_put(s->w, s->i, 0, bits, s->m, s->from);
+    sim_undefined_put(s->w, s->i, 0, bits, s->any, s->m, s->from);
 }
 
 static void unpack(const step *s)
@@ -240,7 +250,7 @@ static void unpack(const step *s)
     FOR_LANES(l, s->any) from[l] = sim_undefined_in(s->w, i, i->count, l);
     for (int k = 0; k < i->count; k++) {
         FOR_LANES(l, s->any) bits[l] = from[l] >> i->sub * k & mask;
-        sim_undefined_put(s->w, i, k, bits, s->m, &origin);
+        sim_undefined_put(s->w, i, k, bits, s->any, s->m, &origin);
     }
 }
 
@@ -262,7 +272,7 @@ static void convert(const step *s)
         if (to < 64 && sim_type_signed((sim_type)i->type) && x >> (to - 1) & 1) x |= UINT64_MAX << to;
         v[l] = i->count == 2 ? x & 0xFFFF : x;
     }
-    sim_undefined_put(s->w, i, 0, v, s->m, s->from);
+    sim_undefined_put(s->w, i, 0, v, s->any, s->m, s->from);
 }
 
 static void carry(const step *s)
@@ -281,7 +291,7 @@ static void carry(const step *s)
 static void matrix(const step *s) { sim_defined_mma(s->w, s->i); }
 
 static void (*const rules[])(const step *) = {
-    [U_PROPAGATE] = propagate, [U_SELECT] = select_one, [U_BITS] = bit_by_bit, [U_HALVES] = halves, [U_PAIR] = pair, [U_LOGIC] = logic,
+    [U_PROPAGATE] = propagate, [U_SELECT] = select_one, [U_BITS] = bit_by_bit, [U_HALVES] = halves, [U_PAIR] = pair, [U_LOGIC] = logic, [U_COMPARE] = compare,
     [U_PACK] = pack, [U_UNPACK] = unpack, [U_CONVERT] = convert, [U_CARRY] = carry, [U_MATRIX] = matrix,
 };
 static bool computes(const sim_insn *i) { return i->unknown != U_DECIDE && i->unknown != U_RUN && i->unknown != U_MATRIX; }

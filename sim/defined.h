@@ -32,8 +32,8 @@ static inline uint64_t sim_undefined_in(const sim_warp *w, const sim_insn *i, in
 /* Of the lanes m, exactly `lanes` are undefined in argument a from now on; their bits were set before. fill() sets all of them. */
 void sim_undefined_set(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, uint32_t m, const sim_origin *from);
 void sim_undefined_fill(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, uint32_t m, const sim_origin *from);
-/* The same with the bits given per lane. */
-void sim_undefined_put(sim_warp *w, const sim_insn *i, int a, const uint64_t *bits, uint32_t m, const sim_origin *from);
+/* The same with the bits given for the lanes `open`; in the others of m none is undefined. */
+void sim_undefined_put(sim_warp *w, const sim_insn *i, int a, const uint64_t *bits, uint32_t open, uint32_t m, const sim_origin *from);
 const sim_origin *sim_undefined_origin(const sim_warp *w, const sim_insn *i, int a);
 
 /* Reports that argument a (i->args: the guard) may not be undefined. what: "is stored to global memory". false. */

@@ -9,7 +9,7 @@ void sim_defined_shuffle(sim_warp *w, const sim_insn *i, uint32_t m, const uint3
     uint64_t bits[SIM_LANES];
     FOR_LANES(l, m) bits[l] = absent >> l & 1 ? UINT64_MAX : sim_undefined_in(w, i, 2, from[l]);
     if (absent) origin = (sim_origin){i, from[__builtin_ctz(absent)], ORIGIN_LANE};
-    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, m, &origin);
+    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, m, m, &origin);
     sim_undefined_set(w, i, 1, 0, m, NULL);
 }
 
@@ -21,7 +21,7 @@ void sim_defined_vote(sim_warp *w, const sim_insn *i, uint32_t group)
     uint64_t bits[SIM_LANES];
     if (i->sub == VOTE_BALLOT) {
         FOR_LANES(l, group) bits[l] = open;
-        sim_undefined_put(w, i, 0, bits, group, &origin);
+        sim_undefined_put(w, i, 0, bits, group, group, &origin);
         return;
     }
     bool settled = i->sub == VOTE_ALL ? not != 0 : i->sub == VOTE_ANY ? p != 0 : p && not;
@@ -38,7 +38,7 @@ void sim_defined_match(sim_warp *w, const sim_insn *i, uint32_t group)
     FOR_LANES(l, sure) differ |= i->wide ? a->q[l] != a->q[first] : a->u[l] != a->u[first];
     uint32_t all = open && !differ ? group : 0;
     FOR_LANES(l, group) bits[l] = i->sub ? all : open >> l & 1 ? group & ~(1u << l) : open; /* a lane matches itself */
-    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, group, &origin);
+    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, group, group, &origin);
     sim_undefined_set(w, i, 1, all, group, &origin);
 }
 
@@ -55,5 +55,5 @@ void sim_defined_redux(sim_warp *w, const sim_insn *i, uint32_t group)
         settled |= i->sub == ATOM_AND ? ~a->u[l] & ~u : i->sub == ATOM_OR ? a->u[l] & ~u : 0;
     }
     FOR_LANES(l, group) bits[l] = bitwise ? open & ~settled : open ? SIM_ALL : 0;
-    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, group, &origin);
+    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, group, group, &origin);
 }

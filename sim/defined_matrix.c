@@ -21,26 +21,41 @@ static void columns_of(const sim_warp *w, const sim_insn *i, int first, int n, s
         FOR_LANES(l, sim_undefined(w, i, first + r)) s->columns[0] |= 1ull << (l >> 2);
 }
 
-/* The accumulators: register k of `c` is added to, register k of the destination is the result. f32: two registers per row and eight
- * columns; f16: one, of which each half is an element. */
+/* The lanes of register k whose element is in such a row, in such a column. */
+static uint32_t lanes_of_rows(const sides *s, uint32_t half)
+{
+    uint32_t lanes = 0;
+    for (uint32_t r = 0; r < 8; r++) if (s->rows >> (r + 8 * half) & 1) lanes |= 0xFu << 4 * r;
+    return lanes;
+}
+static uint32_t lanes_of_columns(const sides *s, uint32_t eight, uint32_t odd)
+{
+    uint32_t lanes = 0;
+    for (uint32_t q = 0; q < 4; q++) if (column(s, 8 * eight + 2 * q + odd)) lanes |= 0x11111111u << q;
+    return lanes;
+}
+
+/* The accumulators: register c + k is added to, register k is the result. f32: two registers per row and eight columns; f16: one, of
+ * which each half is an element. */
 static void results(sim_warp *w, const sim_insn *i, const sides *s, int c, bool added, bool whole, const sim_origin *from)
 {
     uint64_t all[4][SIM_LANES]; /* an mma's accumulators may be its destinations in another order; a wgmma's are its destinations */
+    uint32_t lanes[4];
     sim_origin origins[4];
     for (int k = 0; k < i->defs; k++) {
         uint64_t *bits = all[k & 3];
         uint32_t half = whole ? (uint32_t)k >> 1 & 1 : (uint32_t)k & 1, eight = whole ? (uint32_t)k >> 2 : (uint32_t)k >> 1;
-        uint32_t before = added ? sim_undefined(w, i, c + k) : 0;
+        uint32_t before = added ? sim_undefined(w, i, c + k) : 0, rows = lanes_of_rows(s, half);
+        uint32_t low = rows | lanes_of_columns(s, eight, whole ? (uint32_t)k & 1 : 0), high = whole ? low : rows | lanes_of_columns(s, eight, 1);
         origins[k & 3] = before ? *sim_undefined_origin(w, i, c + k) : *from;
-        for (uint32_t l = 0; l < SIM_LANES; l++) {
-            uint32_t col = 8 * eight + 2 * (l & 3);
-            uint64_t was = before >> l & 1 ? sim_undefined_in(w, i, c + k, l) : 0;
-            if (s->rows >> ((l >> 2) + 8 * half) & 1) bits[l] = SIM_ALL;
-            else if (whole) bits[l] = was || column(s, col + ((uint32_t)k & 1)) ? SIM_ALL : 0;
-            else bits[l] = (was & 0xFFFF || column(s, col) ? 0xFFFFu : 0) | (was >> 16 || column(s, col + 1) ? 0xFFFF0000u : 0);
+        lanes[k & 3] = low | high | before;
+        FOR_LANES(l, lanes[k & 3]) {
+            uint64_t was = sim_undefined_in(w, i, c + k, l);
+            bits[l] = (low >> l & 1 ? 0xFFFFu : 0) | (high >> l & 1 ? 0xFFFF0000u : 0);
+            if (before >> l & 1) bits[l] |= whole ? SIM_ALL : (was & 0xFFFF ? 0xFFFFu : 0) | (was >> 16 ? 0xFFFF0000u : 0);
         }
         for (int x = k & ~3; (k & 3) == 3 || k + 1 == i->defs ? x <= k : 0; x++)
-            if (i->arg[x] != SIM_NO_ARG) sim_undefined_put(w, i, x, all[x & 3], SIM_ALL, &origins[x & 3]);
+            if (i->arg[x] != SIM_NO_ARG) sim_undefined_put(w, i, x, all[x & 3], lanes[x & 3], SIM_ALL, &origins[x & 3]);
     }
 }
 

@@ -7,9 +7,11 @@
 
 uint32_t sim_shared_holes(const sim_block *b, uint32_t at, uint32_t size)
 {
-    uint32_t holes = 0, defined = (at | size) & 3 ? 0 : 15;
-    for (uint32_t k = at >> 2; k < (at + size) >> 2; k++) defined &= b->state[k];
-    if (defined == 15) return 0;
+    uint32_t holes = 0;
+    if (!((at | size) & 3)) {
+        for (uint32_t k = 0; k < size / 4; k++) holes |= (~b->state[at / 4 + k] & 15u) << 4 * k;
+        return holes;
+    }
     for (uint32_t n = 0; n < size; n++) holes |= (uint32_t)!(b->state[(at + n) >> 2] >> ((at + n) & 3) & 1) << n;
     return holes;
 }
@@ -113,7 +115,7 @@ void sim_defined_load(sim_warp *w, const sim_insn *i, uint32_t m, const uint64_t
             bits[l] = widen(holes[l] >> k * element & ((1u << element) - 1));
             if (sign && element < 8 && bits[l] >> (8 * element - 1) & 1) bits[l] |= UINT64_MAX << 8 * element;
         }
-        sim_undefined_put(w, i, (int)k, bits, m, &origin);
+        sim_undefined_put(w, i, (int)k, bits, m, m, &origin);
     }
 }
 
@@ -179,7 +181,7 @@ void sim_defined_ldmatrix(sim_warp *w, const sim_insn *i, const uint32_t *at)
             uint32_t e = 2 * (l >> 2), r = 2 * (l & 3);
             bits[l] = i->flags & F_TRANS ? widen((holes[r] >> e & 3) | (holes[r + 1] >> e & 3) << 2) : widen(holes[l >> 2] >> 4 * (l & 3) & 15);
         }
-        sim_undefined_put(w, i, k, bits, SIM_ALL, &origin);
+        sim_undefined_put(w, i, k, bits, SIM_ALL, SIM_ALL, &origin);
     }
 }
 

@@ -52,7 +52,7 @@ enum { K_RUN, K_ALU };
 /* What an undefined operand means to an instruction, see defined.h. A lane's results are undefined if any of its operands is (U_PROPAGATE); it is a defect (U_DECIDE);
  * the side that is not selected does not count (U_SELECT); bit by bit, in the first `sub` operands (U_BITS); each half of a register by itself (U_HALVES, U_PAIR);
  * a row of its own (U_LOGIC to U_MATRIX); the instruction's own function follows what it moves, of the rest nothing may be undefined (U_RUN). */
-enum { U_PROPAGATE, U_DECIDE, U_SELECT, U_BITS, U_HALVES, U_PAIR, U_LOGIC, U_PACK, U_UNPACK, U_CONVERT, U_CARRY, U_MATRIX, U_RUN };
+enum { U_PROPAGATE, U_DECIDE, U_SELECT, U_BITS, U_HALVES, U_PAIR, U_LOGIC, U_COMPARE, U_PACK, U_UNPACK, U_CONVERT, U_CARRY, U_MATRIX, U_RUN };
 
 enum {
     F_SAT = 1,      /* clamp an f32 result to [0,1] */

@@ -81,6 +81,8 @@ Test(sim_defined, selected_away)
     dirty("setp.eq.u32 %p2, %r8, 0; mov.u32 %r1, 0; @%p2 mov.u32 %r1, 1;" RESULT, STORED);
     clean("setp.eq.u32 %p2, %r8, 0; mov.u32 %r1, 0; @%p2 mov.u32 %r1, 1; mov.u32 %r1, 2;" RESULT);
     clean("setp.eq.u32 %p2, %r8, 0; and.pred %p2, %p2, %p1; @!%p1 bra END; bra.uni END; END: and.pred %p2, %p1, 0; @%p2 bra END;");
+    clean("setp.lt.and.u32 %p2, %r8, 3, 0; @%p2 bra END; END: setp.lt.or.u32 %p2|%p3, %r7, 3, !%p1; @%p2 bra NEXT; NEXT: @%p3 bra LAST; LAST: mov.u32 %r1, 0;");
+    dirty("setp.lt.and.u32 %p2, %r7, 3, !%p1; @%p2 bra END; END: mov.u32 %r1, 0;", "decides a branch");
     dirty("mul.lo.u32 %r1, %r8, 0;" RESULT, STORED);
     dirty("min.u32 %r1, %r8, 0;" RESULT, STORED);
 }
