@@ -47,7 +47,7 @@ void sim_bulk_undefine(sim_block *b, const sim_bulk *c)
     }
 }
 
-/* Of n bytes from byte `at` of the copy on. */
+/* Of n bytes from byte `at` of the copy on. One report is enough. */
 static bool takes(const way *x, uint32_t at, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
@@ -56,8 +56,7 @@ static bool takes(const way *x, uint32_t at, uint32_t n)
         char text[600];
         sim_origin origin = sim_shared_origin(x->b, x->c->insn, from);
         sim_origin_text(x->c->warp, &origin, text, sizeof text);
-        sim_fault(x->c->warp, x->c->insn, x->c->lane, CUDA_ERROR_LAUNCH_FAILED, "offset %u of shared memory is stored to global memory, but its value is undefined: %s", from, text);
-        return false;
+        return sim_fault(x->c->warp, x->c->insn, x->c->lane, sim_origin_check(&origin), "offset %u of shared memory is stored to global memory, but its value is undefined: %s", from, text) != STEP_FAULT;
     }
     return true;
 }

@@ -119,13 +119,15 @@ bool sim_undefined_report(sim_warp *w, const sim_insn *i, int a, int lane, const
     bool pred = i->slot[a].at & SLOT_PRED;
     char name[100], from[600];
     name_of(w->block->program, i->slot[a].name, name, sizeof name);
-    if (o->kind == ORIGIN_REGISTER && o->at == i->slot[a].name) {
-        sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "%s %s %s, but it was never written", pred ? "predicate" : "register", name, what);
-        return false;
-    }
+    sim_step step;
     sim_origin_text(w, o, from, sizeof from);
-    sim_fault(w, i, lane, CUDA_ERROR_LAUNCH_FAILED, "%s %s %s, but its value is undefined: %s", pred ? "predicate" : "register", name, what, from);
-    return false;
+    if (o->kind == ORIGIN_REGISTER && o->at == i->slot[a].name)
+        step = sim_fault(w, i, lane, SIM_CHECK_UNDEFINED, "%s %s %s, but it was never written", pred ? "predicate" : "register", name, what);
+    else
+        step = sim_fault(w, i, lane, sim_origin_check(o), "%s %s %s, but its value is undefined: %s", pred ? "predicate" : "register", name, what, from);
+    if (step == STEP_FAULT) return false;
+    sim_undefined_set(w, i, a, 0, SIM_ALL, NULL);
+    return true;
 }
 
 /* ---- the rules: operands of the lanes `any` have undefined bits, which became so at `from` ---- */
@@ -324,7 +326,7 @@ static bool decided(sim_warp *w, const sim_insn *i, uint32_t m)
     if (i->unknown == U_RUN) moved(i, &from, &n);
     for (int a = i->flags & F_TIED ? 0 : i->defs; a < i->args; a++) {
         uint32_t bad = sim_undefined(w, i, a) & m;
-        if (bad && (a < from || a >= from + n)) return sim_undefined_report(w, i, a, __builtin_ctz(bad), use_of(i, a));
+        if (bad && (a < from || a >= from + n) && !sim_undefined_report(w, i, a, __builtin_ctz(bad), use_of(i, a))) return false;
     }
     return true;
 }
@@ -342,7 +344,10 @@ bool sim_defined_check(sim_warp *w, const sim_insn *i, uint32_t m)
         for (int a = 0; a < i->defs; a++) if (lanes[i->slot[a].at & SLOT_NUMBER] & m) sim_undefined_set(w, i, a, 0, m, NULL);
         return true;
     }
-    if (guard && !computes(i)) return sim_undefined_report(w, i, i->args, __builtin_ctz(guard), i->run == sim_run_branch ? "decides a branch" : "decides whether this is executed");
+    if (guard && !computes(i)) {
+        if (!sim_undefined_report(w, i, i->args, __builtin_ctz(guard), i->run == sim_run_branch ? "decides a branch" : "decides whether this is executed")) return false;
+        guard = 0;
+    }
     sim_origin of_guard = guard ? *sim_undefined_origin(w, i, i->args) : (sim_origin){0}, from = first >= 0 ? *sim_undefined_origin(w, i, first) : of_guard;
     if (i->unknown == U_DECIDE || i->unknown == U_RUN) {
         if (!decided(w, i, m)) return false;

@@ -36,9 +36,11 @@ void sim_undefined_fill(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, u
 void sim_undefined_put(sim_warp *w, const sim_insn *i, int a, const uint64_t *bits, uint32_t open, uint32_t m, const sim_origin *from);
 const sim_origin *sim_undefined_origin(const sim_warp *w, const sim_insn *i, int a);
 
-/* Reports that argument a (i->args: the guard) may not be undefined. what: "is stored to global memory". false. */
+/* Reports that argument a (i->args: the guard) may not be undefined. what: "is stored to global memory". true: the run goes on, and the
+ * argument counts as defined from now on. */
 bool sim_undefined_report(sim_warp *w, const sim_insn *i, int a, int lane, const char *what);
-/* The words for an origin, after "undefined: ". */
+/* The class of a defect that comes of it; the words, after "undefined: ". */
+static inline sim_check sim_origin_check(const sim_origin *o) { return o->kind == ORIGIN_REGISTER || o->kind == ORIGIN_LANE ? SIM_CHECK_UNDEFINED : SIM_CHECK_UNWRITTEN; }
 void sim_origin_text(const sim_warp *w, const sim_origin *o, char *to, size_t room);
 
 /* defined_memory.c. Bit n of a result: byte n is undefined. */

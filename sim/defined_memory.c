@@ -154,14 +154,14 @@ int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, sim_block *shar
         if (operand || (holes && i->sub != ATOM_EXCH)) sim_shared_undefine(shared, offset, all, from);
         return holes != 0;
     }
-    if (operand) return sim_undefined_report(w, i, brings, (int)l, "is stored to global memory"), -1;
+    if (operand && !sim_undefined_report(w, i, brings, (int)l, "is stored to global memory")) return -1;
     int64_t hole = sim_memory_unwritten(global, address - global->base, size);
     if (hole < 0) return 0;
     *from = (sim_origin){i, global->base + (uint64_t)hole, ORIGIN_GLOBAL};
     if (i->sub == ATOM_EXCH) return 1;
     char text[256];
     sim_report_address(w->block, from->at, text, sizeof text);
-    return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: %s", text), -1;
+    return sim_fault(w, i, (int)l, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", text) == STEP_FAULT ? -1 : 0;
 }
 
 /* ---- matrices: lane l holds of row l / 4 the bytes from 4 (l % 4) on, with .trans the elements l / 4 of rows 2 (l % 4) and the next ---- */

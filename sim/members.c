@@ -6,13 +6,13 @@ static bool agree(sim_warp *w, const sim_insn *i, uint32_t m, const sim_vec *v, 
 {
     uint32_t mask = v->u[l], missing = mask & w->lanes & ~w->left & ~m;
     if (!(mask >> l & 1))
-        return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "a lane runs a .sync instruction whose member mask 0x%08x leaves it out", mask), false;
+        return sim_fault(w, i, (int)l, SIM_CHECK_DIVERGENCE, "a lane runs a .sync instruction whose member mask 0x%08x leaves it out", mask), false;
     if (missing)
-        return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "divergence at a .sync instruction: the member mask is 0x%08x, but only lanes 0x%08x are here; lane %d is missing",
+        return sim_fault(w, i, (int)l, SIM_CHECK_DIVERGENCE, "divergence at a .sync instruction: the member mask is 0x%08x, but only lanes 0x%08x are here; lane %d is missing",
                          mask, m, __builtin_ctz(missing)), false;
     FOR_LANES(k, mask & m)
         if (v->u[k] != mask)
-            return sim_fault(w, i, (int)l, CUDA_ERROR_LAUNCH_FAILED, "lanes of a .sync instruction disagree: the member mask 0x%08x of lane %u names lane %u, whose mask is 0x%08x", mask,
+            return sim_fault(w, i, (int)l, SIM_CHECK_DIVERGENCE, "lanes of a .sync instruction disagree: the member mask 0x%08x of lane %u names lane %u, whose mask is 0x%08x", mask,
                              l, k, v->u[k]), false;
     return true;
 }
