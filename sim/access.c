@@ -1,6 +1,6 @@
 /* access: loads, stores and atomics of a warp, and the wait before them for the launches in front. */
 #include "alu.h"
-#include "exec.h"
+#include "defined.h"
 #include "run.h"
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +39,7 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
     uint64_t address[SIM_LANES];
     bool same = i->arg[n] == SIM_NO_ARG && i->space == SP_PARAM;
     if (i->flags & F_VOLATILE) sim_shared_sync(w, false, true);
+    w->shadow.met = false;
     FOR_LANES(l, m) {
         address[l] = sim_address(w, i, (int)n, i->flags & F_WIDE, l);
         if (!sim_load(w, i, (int)l, (sim_space)i->space, address[l], data[l], size)) return STEP_FAULT;
@@ -61,6 +62,7 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
             FOR_LANES(l, m) d->u[l] = (uint32_t)extend(data[l] + k * element, element, sign);
         }
     }
+    if (w->shadow.met) sim_defined_load(w, i, m, address);
     return STEP_NEXT;
 }
 
@@ -70,6 +72,8 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
     uint8_t data[SIM_LANES][32];
     uint64_t address[SIM_LANES];
     sim_block *b = w->block;
+    uint32_t undefined = 0;
+    for (uint32_t k = 0; k < n && w->shadow.slots; k++) undefined |= sim_undefined(w, i, 1 + (int)k);
     for (uint32_t k = 0; k < n; k++) {
         const sim_vec *v = sim_arg(w, i, 1 + (int)k);
         if (element == 4 && !i->wide) {
@@ -83,6 +87,7 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
     FOR_LANES(l, m) {
         address[l] = sim_address(w, i, 0, i->flags & F_WIDE, l);
         if (!sim_store(w, i, (int)l, (sim_space)i->space, address[l], data[l], size)) return STEP_FAULT;
+        if (undefined >> l & 1 && !sim_defined_store(w, i, l, address[l])) return STEP_FAULT;
     }
     if (i->flags & F_VOLATILE) sim_shared_sync(w, true, false);
     if (i->space != SP_SHARED && i->space != SP_GENERIC && i->space != SP_CLUSTER) return STEP_NEXT;
@@ -166,6 +171,8 @@ static uint64_t apply(int op, sim_type t, uint64_t old, uint64_t v, uint64_t oth
 sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;
+    uint32_t operands = !w->shadow.slots ? 0 : sim_undefined(w, i, 2) | (i->sub == ATOM_CAS ? sim_undefined(w, i, 3) : 0), vague = 0;
+    sim_origin from = {.insn = i};
     uint32_t size = (uint32_t)sim_type_bytes((sim_type)i->type);
     const sim_vec *v = sim_arg(w, i, 2), *o = i->sub == ATOM_CAS ? sim_arg(w, i, 3) : v;
     uint64_t result[SIM_LANES];
@@ -180,18 +187,12 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
         uint8_t *p = s == SP_SHARED ? sim_shared_of(at, w, i, (int)l, a, size) : s == SP_GLOBAL ? sim_global(w, i, (int)l, a, size, &where) : NULL;
         if (!p) return s == SP_SHARED || s == SP_GLOBAL ? STEP_FAULT : sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an atomic operation outside of global and shared memory");
         uint64_t x = size == 8 ? v->q[l] : v->u[l], y = size == 8 ? o->q[l] : o->u[l], old, new;
+        int old_undefined = b->checked ? sim_defined_atom(w, i, l, s == SP_SHARED ? at : NULL, (uint32_t)(p - at->shared), where, a, operands >> l & 1, &from) : 0;
+        if (old_undefined < 0) return STEP_FAULT;
+        vague |= (uint32_t)old_undefined << l;
         if (s == SP_SHARED) {
-            uint32_t k = (uint32_t)(p - at->shared) >> 2;
-            if (b->checked && (at->state[k] & 15) != 15 &&
-                sim_fault(w, i, (int)l, SIM_CHECK_UNWRITTEN, "shared memory is read that nobody wrote: offset %u", k * 4) == STEP_FAULT)
-                return STEP_FAULT;
             b->tally.c.shared_read += size, b->tally.c.shared_write += size;
         } else {
-            if (b->checked && i->sub != ATOM_EXCH && sim_memory_unwritten(where, a - where->base, size) >= 0) {
-                char text[256];
-                sim_report_address(b, a, text, sizeof text);
-                if (sim_fault(w, i, (int)l, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", text) == STEP_FAULT) return STEP_FAULT;
-            }
             sim_memory_mark(where, a - where->base, size);
             sim_count_global(b, where, size, size);
         }
@@ -209,6 +210,7 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
     }
     sim_shared_sync(w, true, false);
     if (i->arg[0] == SIM_NO_ARG) return STEP_NEXT;
+    if (vague || w->shadow.slots) sim_undefined_fill(w, i, 0, vague, m, &from);
     sim_vec *d = sim_arg(w, i, 0);
     FOR_LANES(l, m) {
         if (i->wide) d->q[l] = result[l];

@@ -1,5 +1,5 @@
-/* address: one lane's read or write anywhere: bounds, alignment, what was written, what is counted. */
-#include "exec.h"
+/* address: one lane's read or write anywhere: bounds, alignment, what is defined, what is counted. */
+#include "defined.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -92,11 +92,13 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
         __attribute__((fallthrough));
     case SP_SHARED:
         if (!(p = sim_shared_of(o, w, i, lane, address, size))) return false;
-        if (b->checked && !(i->flags & F_VOLATILE) && !sim_shared_read_of(o, w, i, lane, (uint32_t)(p - o->shared), size)) return false;
+        if (b->checked && i->flags & F_VOLATILE) w->shadow.met |= sim_shared_holes(o, (uint32_t)(p - o->shared), size) != 0;
+        else if (b->checked && !sim_shared_read_of(o, w, i, lane, (uint32_t)(p - o->shared), size)) return false;
         b->tally.c.shared_read += size;
         break;
     case SP_LOCAL:
         if (!(p = local(w, i, lane, address, size))) return false;
+        if (b->checked && !sim_local_defined(w, (uint32_t)lane, (uint32_t)(address - SIM_LOCAL_BASE), size)) w->shadow.met = true;
         break;
     case SP_PARAM:
         if (address >= b->program->param_bytes || size > b->program->param_bytes - address) {
@@ -107,11 +109,7 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
         break;
     default:
         if (!(p = sim_global(w, i, lane, address, size, &a))) return false;
-        if (b->checked && sim_memory_unwritten(a, address - a->base, size) >= 0) {
-            char where[256];
-            sim_report_address(b, a->base + (uint64_t)sim_memory_unwritten(a, address - a->base, size), where, sizeof where);
-            if (sim_fault(w, i, lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT) return false;
-        }
+        if (b->checked && sim_memory_unwritten(a, address - a->base, size) >= 0) w->shadow.met = true;
         sim_count_global(b, a, size, 0);
     }
     move(to, p, size);
@@ -138,6 +136,7 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
         break;
     case SP_LOCAL:
         if (!(p = local(w, i, lane, address, size))) return false;
+        if (b->checked) sim_local_define(w, (uint32_t)lane, (uint32_t)(address - SIM_LOCAL_BASE), size);
         break;
     case SP_PARAM:
     case SP_CONST:

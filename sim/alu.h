@@ -5,6 +5,9 @@
 
 #define TB(t) (1u << T_##t)
 enum { A_SAT = 1, A_ROUND = 2, A_SPECIAL = 4 }; /* may have .sat; may have .rn/.rz/.rm/.rp; is counted as special */
+/* A_BITS(n): each bit of the result depends on a bit of each of the first n operands, which bit on the other operands. */
+enum { A_BITS_SHIFT = 3 };
+#define A_BITS(n) ((n) << A_BITS_SHIFT)
 
 /* op: the name with the modifiers that tell rows apart. operands: destination first, w = 16 or 32 bits, q = 64 bits.
  * ftz: the same with .ftz, or NULL where .ftz is not allowed. */

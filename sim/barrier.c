@@ -1,5 +1,6 @@
 /* barrier: bar.sync, bar.arrive, bar.red and fences. A warp counts for 32 threads, and comes as a whole. */
 #include "async.h"
+#include "defined.h"
 #include "proxy.h"
 #include "run.h"
 #include <string.h>
@@ -9,6 +10,8 @@ static void reduce(sim_warp *w, const sim_barrier *b)
     const sim_insn *i = &w->block->program->code[w->waiting_at];
     if (i->sub < BAR_AND || i->arg[0] == SIM_NO_ARG) return;
     uint32_t m = w->lanes & ~w->left;
+    bool vague = b->vague && (i->sub == BAR_POPC || (i->sub == BAR_AND ? b->all : !b->any));
+    if (vague || w->shadow.slots) sim_undefined_fill(w, i, 0, vague ? m : 0, m, &b->from);
     if (i->sub == BAR_POPC) {
         sim_vec *d = sim_arg(w, i, 0);
         FOR_LANES(l, m) d->u[l] = b->sum;
@@ -34,15 +37,16 @@ sim_step sim_run_barrier(sim_warp *w, const sim_insn *i, uint32_t m)
     uint32_t bit = 1u << w->index;
     if (!b->seen) {
         memset(b->clock, 0, k->cluster->actors * sizeof *b->clock);
-        b->count = count, b->arrived = 0, b->sleepers = 0, b->line = i->line, b->all = 1, b->any = b->sum = 0;
+        b->count = count, b->arrived = 0, b->sleepers = 0, b->line = i->line, b->all = 1, b->any = b->sum = 0, b->vague = false;
     }
     if (b->count != count)
         return sim_fault(w, i, -1, SIM_CHECK_BARRIER, "barrier %u is asked to wait for %u threads, but for %u at PTX line %u", id, count, b->count, b->line);
     if (b->seen & bit) return sim_fault(w, i, -1, SIM_CHECK_BARRIER, "warp %u comes to barrier %u twice before it completes", w->index, id);
     k->tally.c.barriers++;
     if (base) {
-        uint32_t p = sim_pred(w, i, 3) & m;
-        b->all &= p == m, b->any |= p != 0, b->sum += (uint32_t)__builtin_popcount(p);
+        uint32_t open = w->shadow.slots ? sim_undefined(w, i, 3) & m : 0, p = sim_pred(w, i, 3) & m & ~open;
+        if (open && !b->vague) b->vague = true, b->from = *sim_undefined_origin(w, i, 3);
+        b->all &= (p | open) == m, b->any |= p != 0, b->sum += (uint32_t)__builtin_popcount(p);
     }
     b->seen |= bit;
     b->arrived += 32;

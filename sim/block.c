@@ -1,5 +1,6 @@
 /* block: what a block of threads needs while it runs, and how it begins. */
 #include "bulk.h"
+#include "defined.h"
 #include "group.h"
 #include "wgmma.h"
 #include <stdlib.h>
@@ -13,11 +14,11 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     uint32_t threads = l->block[0] * l->block[1] * l->block[2], warps = (threads + 31) / 32, shared = p->shared_bytes + l->dynamic_shared;
     uint32_t words = (shared + 3) / 4 + 4;
     size_t file = (p->file_bytes + 63u) & ~63u, local = ((size_t)p->local_bytes * 32 + 63) & ~(size_t)63;
-    size_t preds = ((p->preds + 1u) * 4 + 63u) & ~63u, defined = ((p->tracked + 1u) * 4 + 63u) & ~63u;
+    size_t preds = ((p->preds + 1u) * 4 + 63u) & ~63u;
     size_t head = (warps * sizeof(sim_warp) + 63) & ~(size_t)63, arena = (shared + 64 + 63u) & ~63u, plane = ((size_t)words * 4 + 63) & ~(size_t)63;
     bool checked = !l->options.unchecked;
     uint32_t groups = p->held ? (warps + 3) / 4 : 0;
-    size_t total = head + warps * (file + local + preds + defined) + arena + (checked ? plane * (3 + warps + groups + p->proxy) : 0);
+    size_t total = head + warps * (file + local + preds + (checked ? sim_defined_bytes(p, file) : 0)) + arena + (checked ? plane * (3 + warps + groups + p->proxy) : 0);
     b->launch = l, b->program = p, b->cluster = c, b->rank = rank, b->first = rank * warps;
     b->groups = groups;
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
@@ -36,8 +37,8 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
         w->block = b, w->index = k, w->actor = b->first + k;
         w->file = at, at += file;
         w->pred = (uint32_t *)(void *)at, at += preds;
-        w->defined = (uint32_t *)(void *)at, at += defined;
         w->local = at, at += local;
+        if (checked) at = sim_defined_prepare(w, at, file);
         if (!sim_pipeline_prepare(w)) return false;
     }
     b->shared = at, at += arena;
@@ -83,7 +84,7 @@ static void start_warp(sim_block *b, sim_warp *w)
     w->spun = 0, w->waits = NULL, w->vain = 0;
     memset(w->group, 0, sizeof w->group);
     memset(w->bulk_group, 0, sizeof w->bulk_group);
-    memset(w->defined, 0, b->program->tracked * sizeof *w->defined);
+    sim_defined_start(w);
     for (uint32_t x = 0; x < SIM_ACTORS; x++) w->clock[x] = b->cluster->epoch;
     memset(w->fenced, 0, sizeof w->fenced);
     w->met = 0, w->joined = 0, w->awaits_group = false;
@@ -134,6 +135,6 @@ void sim_block_start(sim_block *b)
     if (b->held) memset(b->held, 0, (size_t)b->words * sizeof *b->held);
     memset(b->shared, 0xFF, b->shared_size);
     for (uint32_t k = 0; k < SIM_BARRIERS; k++) b->barrier[k].seen = b->barrier[k].sleepers = 0;
-    b->mbarriers = 0;
+    b->mbarriers = b->tales = 0;
     for (uint32_t k = 0; k < b->warps; k++) start_warp(b, &b->warp[k]);
 }

@@ -15,7 +15,8 @@ _Static_assert(SIM_SHARED_BASE % 1024 == 0, "a swizzle permutes offsets as it do
 
 typedef struct passage { sim_bulk *c; uint8_t *raw; uint32_t first; } passage; /* raw: shared memory, or a piece of it from offset `first` on */
 
-static uint8_t *reach(const sim_bulk *c, uint64_t address, uint32_t n, bool writes, sim_alloc **a)
+/* reduces: what is there is read, and decides. */
+static uint8_t *reach(sim_bulk *c, uint64_t address, uint32_t n, bool writes, bool reduces, sim_alloc **a)
 {
     sim_block *b = c->warp->block;
     uint8_t *p = sim_global(c->warp, c->insn, c->lane, address, 1, a);
@@ -29,6 +30,7 @@ static uint8_t *reach(const sim_bulk *c, uint64_t address, uint32_t n, bool writ
     }
     int64_t hole = b->checked && !writes ? sim_memory_unwritten(*a, at, n) : -1;
     if (hole < 0) return p;
+    if (!reduces) return c->holes = true, p;
     sim_report_address(b, (*a)->base + (uint64_t)hole, where, sizeof where);
     return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT ? NULL : p;
 }
@@ -41,7 +43,7 @@ static bool fetch_row(void *arg, const sim_box_row *r)
     sim_alloc *a;
     for (uint32_t k = 0; x->c->map.fill && r->size < row && k < row; k += 2) memcpy(line + k, &(uint16_t){0x7FF7}, 2); /* OOB-NaN, per 16 bits */
     if (r->size) {
-        const uint8_t *p = reach(x->c, r->global, r->size, false, &a);
+        const uint8_t *p = reach(x->c, r->global, r->size, false, false, &a);
         if (!p) return false;
         if (x->c->count) sim_count_global(x->c->warp->block, a, r->size, 0);
         memcpy(line + r->skip, p, r->size);
@@ -50,7 +52,7 @@ static bool fetch_row(void *arg, const sim_box_row *r)
     return true;
 }
 
-static bool write_run(const sim_bulk *c, uint64_t address, const uint8_t *from, uint32_t n)
+static bool write_run(sim_bulk *c, uint64_t address, const uint8_t *from, uint32_t n)
 {
     static const sim_type types[] = {[CU_TENSOR_MAP_DATA_TYPE_UINT32] = T_U32, [CU_TENSOR_MAP_DATA_TYPE_INT32] = T_S32, [CU_TENSOR_MAP_DATA_TYPE_UINT64] = T_U64,
                                      [CU_TENSOR_MAP_DATA_TYPE_INT64] = T_S64, [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = T_F16, [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = T_F32,
@@ -58,14 +60,14 @@ static bool write_run(const sim_bulk *c, uint64_t address, const uint8_t *from, 
     const sim_bulk_form *f = c->insn->fn.data;
     bool reduce = c->insn->sub == BULK_REDUCE;
     sim_alloc *a;
-    uint8_t *p = reach(c, address, n, !reduce, &a);
+    uint8_t *p = reach(c, address, n, !reduce, reduce, &a);
     if (!p) return false;
     sim_type t = !f->rank ? f->type : c->map.type < sizeof types / sizeof *types ? types[c->map.type] : T_NONE;
     if (!reduce) memcpy(p, from, n);
     else if (t == T_NONE) return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNSUPPORTED, "a reduction of the map's type is not simulated"), false;
     else sim_bulk_reduce(p, from, n, t, f->op);
     sim_memory_mark(a, address - a->base, n);
-    sim_count_global(c->warp->block, a, reduce ? n : 0, n);
+    if (c->count) sim_count_global(c->warp->block, a, reduce ? n : 0, n);
     return true;
 }
 
@@ -91,7 +93,7 @@ static bool fetch(sim_block *b, sim_bulk *c)
         return true;
     }
     if (f->rank) return sim_tensor_map_walk(&c->map, c->at, fetch_row, &x);
-    const uint8_t *p = reach(c, c->global, c->bytes, false, &a);
+    const uint8_t *p = reach(c, c->global, c->bytes, false, false, &a);
     if (!p) return false;
     if (c->count) sim_count_global(c->warp->block, a, c->bytes, 0);
     memcpy(b->shared + c->shared, p, c->bytes);
@@ -150,6 +152,7 @@ static bool arrive(sim_block *b, sim_bulk *c)
                   (unsigned long long)c->phase) == STEP_FAULT)
         return false;
     if (b->checked) sim_shared_arrive(b, m, c->shared, c->bytes);
+    if (b->checked && (c->holes || c->insn->sub == BULK_SHARED)) sim_bulk_undefine(b, c);
     m->landed = m->phase + 1, m->last = c->insn, m->last_warp = c->warp;
     return sim_mbarrier_tx(c->warp, c->insn, c->lane, b, m, -(int64_t)c->bytes);
 }
@@ -260,13 +263,15 @@ static bool read_row(void *arg, const sim_box_row *r)
     }
     return true;
 }
-/* May the bytes be read that the copy moves? Columns of a box that lie outside the tensor are not written, and need hold nothing. */
+/* May the bytes be read that the copy moves? Elements of a box that lie outside the tensor are not written, and need hold nothing. */
 static bool may_store(sim_block *b, sim_bulk *c)
 {
     const sim_bulk_form *f = c->insn->fn.data;
     bool whole = !f->rank || (c->at[0] >= 0 && (int64_t)c->at[0] + c->map.box[0] <= (int64_t)c->map.last[0] + 1);
-    if (whole) return sim_proxy_read(c->warp, c->insn, c->lane, c->shared, c->bytes);
-    return !b->checked || sim_tensor_map_walk(&c->map, c->at, read_row, &(passage){c, b->shared, 0});
+    c->warp->shadow.met = false;
+    if (!b->checked) return true;
+    if (!(whole ? sim_proxy_read(c->warp, c->insn, c->lane, c->shared, c->bytes) : sim_tensor_map_walk(&c->map, c->at, read_row, &(passage){c, b->shared, 0}))) return false;
+    return !c->warp->shadow.met || sim_bulk_defined(b, c);
 }
 
 static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes)
@@ -277,15 +282,23 @@ static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t byt
     if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !may_store(b, c)) return false;
     sim_proxy_hold(b, c->shared, c->bytes);
     c->group = w->bulk_group[c->lane];
-    count(b, c->bytes, 0);
+    if (c->count) count(b, c->bytes, 0);
     if (!b->lazy && (!take(b, c) || !give(c))) return false;
     return add(b, c) != NULL;
+}
+
+/* Lanes that store the same bytes to the same place store them once. */
+static bool same_store(const sim_bulk *x, const sim_bulk *y)
+{
+    return x->global == y->global && x->shared == y->shared && x->bytes == y->bytes && !memcmp(x->at, y->at, sizeof x->at);
 }
 
 sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     const sim_bulk_form *f = i->fn.data;
     sim_block *b = w->block;
+    sim_bulk store[SIM_LANES]; /* of the lanes so far, those that are counted; shared: the address */
+    uint32_t stores = 0;
     FOR_LANES(l, m) {
         sim_bulk c = {.insn = i, .warp = w, .lane = (uint8_t)l, .count = true, .global = address_of(w, i, &f->global, l)};
         uint64_t bytes = f->rank ? 0 : sim_arg(w, i, f->size)->u[l], shared = i->sub == BULK_PREFETCH ? 0 : address_of(w, i, &f->shared, l);
@@ -302,7 +315,13 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
         bool ok = i->sub == BULK_SHARED || sim_grid_waited(w, i, (int)l);
         if (!ok) return STEP_FAULT;
         if (i->sub == BULK_LOAD || i->sub == BULK_SHARED) ok = load(&c, shared, bytes, address_of(w, i, &f->mbarrier, l), f->mask < 0 ? 0 : sim_arg(w, i, f->mask)->u[l] & 0xFFFF);
-        else if (i->sub != BULK_PREFETCH) ok = store_from(b, &c, shared, bytes);
+        else if (i->sub != BULK_PREFETCH) {
+            sim_bulk key = c;
+            key.shared = (uint32_t)shared, key.bytes = (uint32_t)bytes;
+            for (uint32_t k = 0; k < stores && i->sub == BULK_STORE; k++) c.count &= !same_store(&store[k], &key);
+            if (c.count) store[stores++] = key;
+            ok = store_from(b, &c, shared, bytes);
+        }
         if (!ok) return STEP_FAULT;
     }
     return STEP_NEXT;

@@ -24,7 +24,7 @@ typedef struct sim_bulk {
     const sim_insn *insn;
     sim_warp *warp;         /* who issued it */
     uint8_t lane;
-    bool read, count;       /* its shared source has been read; its global bytes are counted (once per multicast) */
+    bool read, count, holes; /* its shared source has been read; its bytes are counted, once per multicast and per store that several lanes issue; undefined bytes may be among them */
     sim_tensor_map map;
     int32_t at[SIM_RANK];
     uint64_t global;        /* of a run of bytes; from shared memory: its offset in the issuer's block */
@@ -40,6 +40,10 @@ bool sim_bulk_land(sim_block *b, const sim_mbarrier *m);
 bool sim_bulk_leave(sim_warp *w); /* the warp has ended. false: reported */
 bool sim_bulk_end(sim_block *b);  /* all warps of the block have. false: reported */
 void sim_bulk_drop(sim_block *b); /* forgets all that is under way */
+/* bulk_defined.c. What of the bytes that have arrived at the block is undefined. */
+void sim_bulk_undefine(sim_block *b, const sim_bulk *c);
+/* Are the bytes of the block defined that go to global memory? false: reported. */
+bool sim_bulk_defined(sim_block *b, const sim_bulk *c);
 /* Adds, ..., to elements of global memory, atomically. */
 void sim_bulk_reduce(uint8_t *to, const uint8_t *from, uint32_t bytes, sim_type t, int op);
 #endif

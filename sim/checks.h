@@ -16,10 +16,10 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
       "local memory or the parameters, or in a space that the instruction cannot reach")                                              \
     X(ALIGNMENT, "alignment", ERROR, 1, MISALIGNED_ADDRESS, "the address is no multiple of what the access needs")                    \
     X(UNWRITTEN, "unwritten", ERROR, 0, LAUNCH_FAILED,                                                                                \
-      "a byte of global or shared memory is read that was never written; copies from the host and `cuMemset` count as writes")        \
+      "what was read from memory that was never written decides something: a branch, an address, an operand of a barrier or copy, a "     \
+      "member mask, what is stored to global memory; copies from the host and `cuMemset` count as writes")                            \
     X(UNDEFINED, "undefined", ERROR, 0, LAUNCH_FAILED,                                                                                \
-      "a register that was never written is used as address, stored, fed to a matrix instruction, or decides a branch; copying it "   \
-      "around is allowed")                                                                                                            \
+      "the same of a register that was never written, or that a shuffle took from a lane that does not take part")                    \
     X(RACE, "race", ERROR, 0, LAUNCH_FAILED, "two warps touched a byte of shared memory, one of them wrote, and no barrier orders the two") \
     X(COLLISION, "collision", ERROR, 0, LAUNCH_FAILED, "lanes of one store write different values to one place in shared memory")     \
     X(IN_FLIGHT, "in-flight", ERROR, 0, LAUNCH_FAILED,                                                                                \
@@ -28,8 +28,8 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
       "a warp touches what a bulk copy brought, and has not learnt that the mbarrier's phase is complete")                            \
     X(IN_USE, "in-use", ERROR, 0, LAUNCH_FAILED, "shared memory is written that a wgmma or a bulk store in flight still reads")       \
     X(DIVERGENCE, "divergence", ERROR, 1, LAUNCH_FAILED,                                                                              \
-      "lanes are missing at a `.sync` instruction or a barrier; a matrix instruction without all 32 lanes; a shuffle from a lane that " \
-      "does not take part")                                                                                                           \
+      "lanes are missing at a `.sync` instruction or a barrier; a matrix instruction without all 32 lanes; a member mask that " \
+      "leaves out its own lane, or names one with another mask")                                                                      \
     X(BARRIER, "barrier", ERROR, 1, LAUNCH_FAILED,                                                                                    \
       "a barrier that does not exist, different thread counts, a count that is no multiple of 32, a warp that comes twice")           \
     X(WGMMA_REGISTER, "wgmma-register", ERROR, 0, LAUNCH_FAILED,                                                                      \

@@ -251,7 +251,9 @@ static bool alu(dec *d)
     if (r->flags & A_SPECIAL) d->o->cls = C_SPECIAL;
     d->o->wide = r->operands[0] == 'q';
     if (!strcmp(r->op, "mov") && !strcmp(r->operands, "ww")) d->o->flags |= F_MOVE;
-    d->o->unknown = U_PROPAGATE;
+    uint32_t bits = r->flags >> A_BITS_SHIFT;
+    bool halves = t == T_F16X2 || t == T_BF16X2 || t == T_U16X2 || t == T_S16X2;
+    d->o->unknown = bits ? U_BITS : halves ? U_HALVES : U_PROPAGATE, d->o->sub = (uint8_t)bits;
     sim_dec_def(d, &d->i->op[0], r->operands[0]);
     for (int k = 1; k < d->i->ops; k++) sim_dec_in(d, &d->i->op[k], r->operands[k], t);
     return true;

@@ -68,7 +68,7 @@ bool sim_decode_load_store(dec *d)
     if (store) for (int k = 0; k < n; k++) sim_dec_in(d, &list[k], c, t);
     o->run = store ? sim_run_store : sim_run_load;
     o->cls = C_MEMORY, o->space = (uint8_t)s, o->type = (uint8_t)t, o->count = (uint8_t)n, o->wide = c == 'q', o->sub = (uint8_t)sim_type_bytes(t);
-    if (store && s == SP_LOCAL) o->unknown = U_PROPAGATE; /* spilling an undefined register decides nothing */
+    if (store) o->unknown = U_RUN;
     return true;
 }
 
@@ -106,7 +106,7 @@ bool sim_decode_atom(dec *d)
     sim_dec_address(d, at, s);
     sim_dec_in(d, at + 1, sim_type_class(t), t);
     if (op == ATOM_CAS) sim_dec_in(d, at + 2, sim_type_class(t), t);
-    o->run = sim_run_atom, o->cls = C_MEMORY, o->space = (uint8_t)s, o->type = (uint8_t)t, o->sub = (uint8_t)op, o->wide = sim_type_class(t) == 'q';
+    o->run = sim_run_atom, o->cls = C_MEMORY, o->unknown = U_RUN, o->space = (uint8_t)s, o->type = (uint8_t)t, o->sub = (uint8_t)op, o->wide = sim_type_class(t) == 'q';
     return true;
 }
 
@@ -131,6 +131,7 @@ bool sim_decode_ldmatrix(dec *d)
     if (!sync || !n || sim_dec_type(d) != T_B16 || (s != SP_SHARED && s != SP_GENERIC)) sim_dec_fail(d, "this matrix move is not simulated");
     sim_dec_ops(d, 2, 2);
     d->o->run = store ? sim_run_stmatrix : sim_run_ldmatrix, d->o->cls = C_MEMORY, d->o->space = (uint8_t)s, d->o->count = (uint8_t)n;
+    if (store) d->o->unknown = U_RUN;
     if (!store) registers(d, &d->i->op[0], n, true);
     sim_dec_address(d, &d->i->op[store ? 0 : 1], s);
     if (store) registers(d, &d->i->op[1], n, false);
@@ -151,7 +152,7 @@ bool sim_decode_mma(dec *d)
     for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
         if (shapes[k].t != a || !sim_dec_mod(d, shapes[k].shape)) continue;
         sim_dec_ops(d, 4, 4);
-        d->o->run = sim_run_mma, d->o->cls = C_MATRIX, d->o->type = (uint8_t)a, d->o->count = (uint8_t)shapes[k].k, d->o->type2 = (uint8_t)c;
+        d->o->run = sim_run_mma, d->o->cls = C_MATRIX, d->o->unknown = U_MATRIX, d->o->type = (uint8_t)a, d->o->count = (uint8_t)shapes[k].k, d->o->type2 = (uint8_t)c;
         registers(d, &d->i->op[0], half ? 2 : 4, true);
         registers(d, &d->i->op[1], shapes[k].a, false);
         registers(d, &d->i->op[2], shapes[k].b, false);

@@ -32,7 +32,7 @@ static bool mov(dec *d)
             else sim_dec_def(d, &v->elem[k], 'w');
         }
         if (!pack) sim_dec_in(d, from, sim_type_class(t), t);
-        o->run = pack ? sim_run_pack : sim_run_unpack;
+        o->run = pack ? sim_run_pack : sim_run_unpack, o->unknown = pack ? U_PACK : U_UNPACK;
         o->count = (uint8_t)v->n, o->sub = (uint8_t)(8 * bytes / v->n), o->wide = bytes == 8;
         return true;
     }
@@ -53,7 +53,7 @@ static bool logic(dec *d)
     if (sim_dec_type(d) != T_PRED) return d->i->used = before, false;
     const char *w = d->i->word[0];
     d->o->sub = *w == 'a' ? LOGIC_AND : *w == 'o' ? LOGIC_OR : *w == 'x' ? LOGIC_XOR : LOGIC_NOT;
-    d->o->run = sim_run_pred_logic, d->o->unknown = U_PROPAGATE;
+    d->o->run = sim_run_pred_logic, d->o->unknown = U_LOGIC;
     int n = *w == 'n' ? 2 : 3;
     sim_dec_ops(d, n, n);
     sim_dec_def(d, &d->i->op[0], 'p');
@@ -78,7 +78,7 @@ static bool setp(dec *d)
     if (set && (one != t) != (o->type == T_F16X2 || o->type == T_BF16X2)) sim_dec_fail(d, "this comparison of pairs is not simulated");
     if (!(o->fn.cmp = sim_compare_find(compares[c], one, ftz))) sim_dec_fail(d, "this comparison of this type is unknown");
     sim_dec_ops(d, b < 0 ? 3 : 4, b < 0 ? 3 : 4);
-    o->run = set ? sim_run_set : sim_run_setp, o->unknown = U_PROPAGATE;
+    o->run = set ? sim_run_set : sim_run_setp, o->unknown = b < 0 ? U_PROPAGATE : U_COMPARE;
     o->sub = (uint8_t)(b < 0 ? LOGIC_NONE : b);
     sim_dec_def(d, &d->i->op[0], set ? 'w' : 'p');
     if (!set) sim_dec_pair(d, &d->i->op[0]);
@@ -120,7 +120,7 @@ static bool carry(dec *d) /* add.cc, addc[.cc], sub.cc, subc[.cc] */
     if (!out && !in) return false;
     sim_type t = sim_dec_type(d);
     sim_dec_ops(d, 3, 3);
-    d->o->run = sim_run_carry, d->o->wide = sim_type_class(t) == 'q', d->o->unknown = U_PROPAGATE;
+    d->o->run = sim_run_carry, d->o->wide = sim_type_class(t) == 'q', d->o->unknown = U_CARRY;
     d->o->sub = (uint8_t)((*w == 'a' ? CARRY_ADD : CARRY_SUB) | (in ? CARRY_IN : 0) | (out ? CARRY_OUT : 0));
     sim_dec_def(d, &d->i->op[0], sim_type_class(t));
     for (int k = 1; k < 3; k++) sim_dec_in(d, &d->i->op[k], sim_type_class(t), t);
@@ -152,12 +152,12 @@ static bool cvt(dec *d)
     sim_type from = sim_dec_type(d), to = sim_dec_type(d);
     int r = sim_dec_one_of(d, modes, -1), ri = sim_dec_one_of(d, whole, -1);
     bool sat = sim_dec_mod(d, "sat"), ftz = sim_dec_mod(d, "ftz"), relu = sim_dec_mod(d, "relu");
-    o->unknown = U_PROPAGATE;
+    o->unknown = U_CONVERT;
     o->type = (uint8_t)to, o->type2 = (uint8_t)from, o->round = (uint8_t)(r >= 0 ? r : ri >= 0 ? ri : 0);
     if (to == T_F16X2 || to == T_BF16X2) {
         sim_dec_ops(d, 3, 3);
         if (from != T_F32 || sat || ftz || (r != ROUND_NEAREST && r != ROUND_ZERO)) sim_dec_fail(d, "this conversion is not simulated");
-        o->run = sim_run_convert_pair, o->sub = relu;
+        o->run = sim_run_convert_pair, o->sub = relu, o->unknown = U_PAIR;
         sim_dec_def(d, &d->i->op[0], 'w');
         for (int k = 1; k < 3; k++) sim_dec_in(d, &d->i->op[k], 'w', T_F32);
         return true;
@@ -172,7 +172,8 @@ static bool cvt(dec *d)
     int bytes = sim_type_bytes(d->f->reg[d->i->op[0].reg].type);
     if (dc == sim_type_class(to) && ac == sim_type_class(from) && bytes == (sim_type_bytes(to) < 2 ? bytes : sim_type_bytes(to)) && ri < 0 &&
         (o->fn.alu = sim_convert_find(to, from, o->round, sat, ftz))) {
-        o->kind = K_ALU;
+        bool moves = (!sim_type_float(to) && !sim_type_float(from)) || (to == T_F32 && from == T_BF16);
+        o->kind = K_ALU, o->unknown = moves ? U_BITS : U_PROPAGATE, o->sub = moves;
         return true;
     }
     o->run = sim_run_convert;
@@ -296,7 +297,7 @@ static bool shfl(dec *d)
     int mode = sim_dec_one_of(d, modes, -1);
     if (!sync || mode < 0 || sim_dec_type(d) != T_B32) sim_dec_fail(d, "this shuffle is unknown");
     sim_dec_ops(d, 5, 5);
-    d->o->run = sim_run_shuffle, d->o->cls = C_SHUFFLE, d->o->sub = (uint8_t)mode, d->o->unknown = U_PROPAGATE;
+    d->o->run = sim_run_shuffle, d->o->cls = C_SHUFFLE, d->o->sub = (uint8_t)mode, d->o->unknown = U_RUN;
     sim_dec_def(d, &d->i->op[0], 'w');
     sim_dec_pair(d, &d->i->op[0]);
     for (int k = 1; k < 5; k++) sim_dec_in(d, &d->i->op[k], 'w', T_B32);
@@ -311,7 +312,7 @@ static bool vote(dec *d)
     sim_type t = sim_dec_type(d);
     if (!sync || mode < 0 || t != (mode == VOTE_BALLOT ? T_B32 : T_PRED)) sim_dec_fail(d, "this vote is unknown");
     sim_dec_ops(d, 3, 3);
-    d->o->run = sim_run_vote, d->o->cls = C_SHUFFLE, d->o->sub = (uint8_t)mode;
+    d->o->run = sim_run_vote, d->o->cls = C_SHUFFLE, d->o->unknown = U_RUN, d->o->sub = (uint8_t)mode;
     sim_dec_def(d, &d->i->op[0], sim_type_class(t));
     sim_dec_in(d, &d->i->op[1], 'p', T_PRED);
     sim_dec_in(d, &d->i->op[2], 'w', T_B32);
@@ -324,7 +325,7 @@ static bool match(dec *d)
     sim_type t = sim_dec_type(d);
     if (!sync || (!any && !all)) sim_dec_fail(d, "this match is unknown");
     sim_dec_ops(d, 3, 3);
-    d->o->run = sim_run_match, d->o->cls = C_SHUFFLE, d->o->sub = all, d->o->wide = sim_type_class(t) == 'q';
+    d->o->run = sim_run_match, d->o->cls = C_SHUFFLE, d->o->unknown = U_RUN, d->o->sub = all, d->o->wide = sim_type_class(t) == 'q';
     sim_dec_def(d, &d->i->op[0], 'w');
     sim_dec_pair(d, &d->i->op[0]);
     sim_dec_in(d, &d->i->op[1], sim_type_class(t), t);
@@ -349,7 +350,7 @@ static bool redux(dec *d)
     sim_type t = sim_dec_type(d);
     if (!sync || op < 0 || sim_type_float(t) || sim_type_bytes(t) != 4) sim_dec_fail(d, "this reduction is not simulated");
     sim_dec_ops(d, 3, 3);
-    d->o->run = sim_run_redux, d->o->cls = C_SHUFFLE, d->o->sub = (uint8_t)op, d->o->type = (uint8_t)t;
+    d->o->run = sim_run_redux, d->o->cls = C_SHUFFLE, d->o->unknown = U_RUN, d->o->sub = (uint8_t)op, d->o->type = (uint8_t)t;
     sim_dec_def(d, &d->i->op[0], 'w');
     for (int k = 1; k < 3; k++) sim_dec_in(d, &d->i->op[k], 'w', t);
     return true;
@@ -403,7 +404,7 @@ static bool bar(dec *d)
         last = ops - 1;
     } else if (sync == arrive) sim_dec_fail(d, "this barrier is unknown");
     else sim_dec_ops(d, arrive ? 2 : 1, 2);
-    o->run = sim_run_barrier, o->cls = C_CONTROL, o->sub = (uint8_t)sub;
+    o->run = sim_run_barrier, o->cls = C_CONTROL, o->sub = (uint8_t)sub, o->unknown = U_RUN;
     if (red) sim_dec_def(d, &d->i->op[0], sim_type_class(t));
     int first = red ? 1 : 0;
     sim_dec_in(d, &d->i->op[first], 'w', T_U32);

@@ -57,7 +57,7 @@ static bool product(dec *d)
     if (trans_a > 1 || trans_b > 1) sim_dec_fail(d, "the transposition of A and of B must be 0 or 1");
     o->sub = (uint8_t)((shared ? WGMMA_SHARED_A : 0) | (scale_a == 1 ? 0 : WGMMA_MINUS_A) | (scale_b == 1 ? 0 : WGMMA_MINUS_B) | (trans_a ? WGMMA_TRANS_A : 0) |
                        (trans_b ? WGMMA_TRANS_B : 0));
-    o->run = sim_run_wgmma, o->cls = C_MATRIX, o->type = (uint8_t)a, o->type2 = (uint8_t)r, o->count = (uint8_t)(n / 8), o->flags |= F_TIED;
+    o->run = sim_run_wgmma, o->cls = C_MATRIX, o->unknown = U_RUN, o->type = (uint8_t)a, o->type2 = (uint8_t)r, o->count = (uint8_t)(n / 8), o->flags |= F_TIED;
     return true;
 }
 

@@ -62,6 +62,7 @@ typedef struct sim_copy {  /* a cp.async of one lane that nobody has waited for 
     uint64_t source;
     uint32_t to, group;
     uint8_t lane, size, from_size, done;
+    uint16_t holes;            /* bytes of the source that nobody wrote */
 } sim_copy;
 
 typedef struct sim_fence { uint32_t at, lanes; } sim_fence; /* a fence.proxy.async: the warp's time at it */
@@ -69,11 +70,27 @@ typedef struct sim_fence { uint32_t at, lanes; } sim_fence; /* a fence.proxy.asy
 typedef struct sim_entry { uint32_t pc, mask, join; } sim_entry;
 typedef enum sim_activity { W_READY, W_BARRIER, W_SPIN, W_DONE } sim_activity;
 
+/* Where an undefined value comes from. ORIGIN_REGISTER: at is the register; memory: an address or offset; ORIGIN_LANE: the lane that a shuffle reads. */
+typedef enum sim_origin_kind { ORIGIN_REGISTER, ORIGIN_SHARED, ORIGIN_STORED, ORIGIN_GLOBAL, ORIGIN_LOCAL, ORIGIN_LANE } sim_origin_kind;
+typedef struct sim_origin { const sim_insn *insn; uint64_t at; sim_origin_kind kind; } sim_origin;
+
+typedef struct sim_shadow { /* what is undefined in a warp's registers, see defined.h */
+    uint32_t *lanes;        /* per slot: the lanes that hold an undefined bit */
+    uint8_t *bits;          /* laid out as the register file: in those lanes, the undefined bits */
+    sim_origin *origin;     /* per slot */
+    uint8_t *local;         /* per byte of local memory a bit: it is defined */
+    uint32_t slots;         /* how many have such lanes; 0: nothing is undefined */
+    bool met;               /* set when a read from memory meets an undefined byte */
+} sim_shadow;
+
+enum { SIM_TALES = 64 };
+typedef struct sim_tale { uint32_t at, bytes; sim_origin origin; } sim_tale; /* undefined bytes went to shared memory: from `at` on, those whose bit is set */
+
 struct sim_warp {
     struct sim_block *block;
     uint8_t *file;
     uint32_t *pred;
-    uint32_t *defined;        /* lanes, per tracked register */
+    sim_shadow shadow;
     uint32_t pc, active, join;
     uint32_t lanes, carry;    /* lanes: those that exist; carry: CC.CF */
     uint32_t left;            /* lanes that have exited */
@@ -112,6 +129,8 @@ typedef struct sim_barrier {
     uint32_t line;
     uint8_t reduce;
     uint32_t all, any, sum;
+    bool vague;                /* the predicate of some lane is undefined, since `from` */
+    sim_origin from;
 } sim_barrier;
 
 typedef struct sim_mbarrier {
@@ -142,7 +161,9 @@ typedef struct sim_block {
     uint32_t warps, threads;
     uint8_t *shared;
     uint32_t shared_size;      /* bytes, static and dynamic */
-    uint8_t *state;            /* per 4 bytes: low half which were written, high half which are in flight */
+    uint8_t *state;            /* per 4 bytes: low half which are defined, high half which are in flight */
+    sim_tale tale[SIM_TALES];  /* the latest, by number modulo the size */
+    uint32_t tales;
     uint64_t *wrote;           /* per 4 bytes: last writer: time << 32 | author << 20 | bytes << 16 | actor; see proxy.h */
     uint32_t *read;            /* per warp, per 4 bytes: time << 4 | bytes */
     uint32_t *group_read;      /* the same per warp group, of its wgmmas that have ended; NULL in programs without */
@@ -194,7 +215,6 @@ int sim_report_actor(const sim_cluster *c, const sim_block *from, uint32_t actor
 
 /* warp.c */
 sim_step sim_warp_run(sim_warp *w, int64_t slice);
-sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m);
 
 /* block.c */
 bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank); /* false: out of memory */
@@ -232,7 +252,7 @@ static inline sim_space sim_space_of(sim_space s, uint64_t *address)
 
 /* shared.c: bounds, alignment, the shadow. Addresses include SIM_SHARED_BASE. */
 uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size); /* bounds and alignment only */
-bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);     /* at: offset in the arena */
+bool sim_shared_read(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);     /* at: offset in the arena; undefined bytes set w->shadow.met */
 bool sim_shared_write(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size, const void *value); /* value: to be stored, or NULL */
 bool sim_shared_begin(sim_warp *w, const sim_insn *i, int lane, uint32_t at, uint32_t size);    /* in flight from now on */
 void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size);                         /* arrived */

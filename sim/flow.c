@@ -1,5 +1,6 @@
 /* flow: what execution needs to know about a kernel as a whole. Where the lanes of a branch meet again (the immediate
  * post-dominator), which registers may be read before they are written, and which registers can share a place. */
+#include "defined.h"
 #include "ptx.h"
 #include "run.h"
 #include <string.h>
@@ -208,8 +209,8 @@ static void liveness(flow *w)
     }
 }
 
-/* The registers that may be read undefined, and those that may inherit it. */
-static void undefined(flow *w, uint64_t *tracked)
+/* The registers that may be read before they are written. */
+static void unset(flow *w, uint64_t *tracked)
 {
     size_t words = w->words;
     sim_program *g = w->prog;
@@ -239,16 +240,6 @@ static void undefined(flow *w, uint64_t *tracked)
                 }
         }
         if (last) break;
-    }
-    for (bool changed = true; changed;) {
-        changed = false;
-        for (uint32_t k = 0; k < g->insns; k++) {
-            const sim_insn *o = &g->code[k];
-            if (o->unknown == U_DECIDE) continue;
-            bool any = false;
-            for (int a = 0; a < o->args; a++) any |= uses(o, a) && HAS(tracked, o->arg[a]);
-            for (int a = 0; any && a < o->args; a++) if (defines(o, a) && !HAS(tracked, o->arg[a])) PUT(tracked, o->arg[a]), changed = true;
-        }
     }
 }
 
@@ -375,26 +366,48 @@ static void mark_held(flow *w, const uint64_t *hold, const uint32_t *place)
     }
 }
 
-/* Arguments become places; instructions that touch a tracked register learn which. */
-static void rename_arguments(flow *w, const uint64_t *tracked, const uint32_t *place)
+static sim_slot slot_of(const flow *w, int32_t r, const uint32_t *place)
+{
+    if (r < 0) return (sim_slot){0, 0};
+    sim_type t = w->f->reg[r].type;
+    if (t == T_PRED) return (sim_slot){SLOT_PRED | (1 + w->prog->file_bytes / 128 + place[r]), (uint32_t)r + 1};
+    return (sim_slot){(sim_type_bytes(t) == 8 ? SLOT_WIDE : 0u) | (1 + place[r] / 128), (uint32_t)r + 1};
+}
+
+/* The slots of arguments and guards, and the names for reports; before the arguments become places. */
+static void slots(flow *w, const uint64_t *tracked, const uint32_t *place)
 {
     sim_program *g = w->prog;
-    uint16_t *index = sim_ptx_alloc(w->p, (w->f->regs + 1) * sizeof *index);
-    uint32_t count = 0;
-    for (size_t r = 0; r < w->f->regs; r++) if (HAS(tracked, r) && count < 65000) index[r] = (uint16_t)++count;
-    g->tracked = count;
-    g->tracked_names = sim_ptx_keep(w->p, (count + 1) * sizeof *g->tracked_names);
-    for (size_t r = 0; r < w->f->regs; r++) if (index[r]) g->tracked_names[index[r] - 1] = (char *)(uintptr_t)full_name(w, (uint32_t)r);
+    size_t n = 0;
+    for (uint32_t k = 0; k < g->insns; k++) n += g->code[k].args + 1u;
+    sim_slot *at = sim_ptx_keep(w->p, n * sizeof *at);
     for (uint32_t k = 0; k < g->insns; k++) {
         sim_insn *o = &g->code[k];
-        bool any = o->guard >= 0 && index[o->guard];
-        for (int a = 0; a < o->args; a++) any |= o->arg[a] >= 0 && index[o->arg[a]];
-        if (any) {
-            uint16_t *t = sim_ptx_keep(w->p, ((size_t)o->args + 1) * sizeof *t);
-            for (int a = 0; a < o->args; a++) t[a] = o->arg[a] >= 0 ? index[o->arg[a]] : 0;
-            t[o->args] = o->guard >= 0 ? index[o->guard] : 0;
-            o->tracked = t, o->flags |= F_TRACK;
-        }
+        o->slot = at;
+        for (int a = 0; a < o->args; a++) *at++ = slot_of(w, o->arg[a], place);
+        *at++ = slot_of(w, o->guard, place);
+    }
+    g->slots = 1 + g->file_bytes / 128 + g->preds + 1;
+    for (size_t r = 0; r < w->f->regs; r++) g->unsets += HAS(tracked, r) != 0, g->nnames += w->f->reg[r].name != NULL;
+    g->unset = sim_ptx_keep(w->p, (g->unsets + 1) * sizeof *g->unset);
+    g->names = sim_ptx_keep(w->p, (g->nnames + 1) * sizeof *g->names);
+    uint32_t u = 0, names = 0;
+    for (size_t r = 0; r < w->f->regs; r++) {
+        const ptx_register *x = &w->f->reg[r];
+        if (HAS(tracked, r)) g->unset[u++] = slot_of(w, (int32_t)r, place);
+        if (!x->name) continue;
+        char *prefix = sim_ptx_keep(w->p, strlen(x->name) + 1);
+        strcpy(prefix, x->name);
+        g->names[names++] = (struct sim_name){prefix, (uint32_t)r, x->number < 0};
+    }
+}
+
+/* Arguments become places. */
+static void rename_arguments(flow *w, const uint32_t *place)
+{
+    sim_program *g = w->prog;
+    for (uint32_t k = 0; k < g->insns; k++) {
+        sim_insn *o = &g->code[k];
         int32_t *arg = (int32_t *)(uintptr_t)o->arg;
         for (int a = 0; a < o->args; a++) {
             if (arg[a] == SIM_NO_ARG) continue;
@@ -431,10 +444,11 @@ void sim_flow(ptx_parser *p, ptx_function *f)
     uint64_t *tracked = sim_ptx_alloc(p, w.words * 8);
     uint32_t *place = sim_ptx_alloc(p, (f->regs + 1) * sizeof *place);
     liveness(&w);
-    undefined(&w, tracked);
+    unset(&w, tracked);
     uint64_t *hold = held(&w);
     places(&w, tracked, hold, place);
     mark_held(&w, hold, place);
-    rename_arguments(&w, tracked, place);
+    slots(&w, tracked, place);
+    rename_arguments(&w, place);
     pool(&w);
 }

@@ -89,7 +89,7 @@ const sim_alu_row sim_alu_half[] = {
     ROWS("add", "www", add, 0), ROWS("sub", "www", sub, 0), ROWS("mul", "www", mul, 0), ROWS("fma", "wwww", fma, 0),
     ROWS("ex2.approx", "ww", ex2, A_SPECIAL), ROWS("tanh.approx", "ww", tanh, A_SPECIAL),
     ROWS("min.NaN", "www", minn, 0), ROWS("max.NaN", "www", maxn, 0), ROWS("min", "www", min, 0), ROWS("max", "www", max, 0),
-    {"neg", TB(F16) | TB(BF16), "ww", neg_x1, neg_x1, 0}, {"neg", TB(F16X2) | TB(BF16X2), "ww", neg_x2, neg_x2, 0},
-    {"abs", TB(F16) | TB(BF16), "ww", abs_x1, abs_x1, 0}, {"abs", TB(F16X2) | TB(BF16X2), "ww", abs_x2, abs_x2, 0},
+    {"neg", TB(F16) | TB(BF16), "ww", neg_x1, neg_x1, A_BITS(1)}, {"neg", TB(F16X2) | TB(BF16X2), "ww", neg_x2, neg_x2, A_BITS(1)},
+    {"abs", TB(F16) | TB(BF16), "ww", abs_x1, abs_x1, A_BITS(1)}, {"abs", TB(F16X2) | TB(BF16X2), "ww", abs_x2, abs_x2, A_BITS(1)},
     {NULL, 0, NULL, NULL, NULL, 0},
 };

@@ -1,6 +1,6 @@
 /* matrix: ldmatrix and stmatrix. Lane 8m+r gives the address of row r (16 bytes) of matrix m; lane l holds in register m the
  * elements (l/4, 2(l%4)) and the next, with .trans (2(l%4), l/4) and the one below. Each matrix is one pass over the banks. */
-#include "exec.h"
+#include "defined.h"
 #include "run.h"
 #include <string.h>
 
@@ -25,6 +25,7 @@ sim_step sim_run_ldmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
     uint32_t at[32];
     int n = i->count;
     if (!rows(w, i, n, m, row, at)) return STEP_FAULT;
+    w->shadow.met = false;
     if (w->block->checked) for (int l = 0; l < 8 * n; l++) if (!sim_shared_read(w, i, l, at[l], 16)) return STEP_FAULT;
     for (int k = 0; k < n; k++) {
         if (i->arg[k] == SIM_NO_ARG) continue;
@@ -38,6 +39,7 @@ sim_step sim_run_ldmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
         for (int g = 0; g < 8; g++) memcpy(e[g], r[g], 16);
         for (int l = 0; l < 32; l++) d->u[l] = e[2 * (l & 3)][l >> 2] | (uint32_t)e[2 * (l & 3) + 1][l >> 2] << 16;
     }
+    if (w->shadow.met) sim_defined_ldmatrix(w, i, at);
     w->block->tally.c.shared_read += 128u * (uint32_t)n;
     return STEP_NEXT;
 }
@@ -64,6 +66,7 @@ sim_step sim_run_stmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
     for (int l = 0; l < 8 * n && w->block->checked; l++)
         if (memcmp(row[l], e[l], 16) && sim_fault(w, i, l, SIM_CHECK_COLLISION, "race in shared memory: lanes of one store write different values to offset %u", at[l]) == STEP_FAULT)
             return STEP_FAULT;
+    if (w->shadow.slots) sim_defined_stmatrix(w, i, at);
     w->block->tally.c.shared_write += 128u * (uint32_t)n;
     return STEP_NEXT;
 }

@@ -49,12 +49,13 @@ typedef void sim_alu(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, co
 typedef uint32_t sim_compare(const sim_vec *a, const sim_vec *b);
 
 enum { K_RUN, K_ALU };
-/* What an undefined register means to an instruction. */
-enum { U_PROPAGATE, U_DECIDE, U_SELECT };
+/* What an undefined operand means to an instruction, see defined.h. A lane's results are undefined if any of its operands is (U_PROPAGATE); it is a defect (U_DECIDE);
+ * the side that is not selected does not count (U_SELECT); bit by bit, in the first `sub` operands (U_BITS); each half of a register by itself (U_HALVES, U_PAIR);
+ * a row of its own (U_LOGIC to U_MATRIX); the instruction's own function follows what it moves, of the rest nothing may be undefined (U_RUN). */
+enum { U_PROPAGATE, U_DECIDE, U_SELECT, U_BITS, U_HALVES, U_PAIR, U_LOGIC, U_COMPARE, U_PACK, U_UNPACK, U_CONVERT, U_CARRY, U_MATRIX, U_RUN };
 
 enum {
     F_SAT = 1,      /* clamp an f32 result to [0,1] */
-    F_TRACK = 2,    /* touches a register that may be undefined */
     F_TRANS = 4,
     F_VOLATILE = 8, /* orders other accesses: volatile, relaxed, acquire, release */
     F_NOINC = 16,
@@ -73,6 +74,8 @@ enum {
 
 /* An argument: a byte offset in the warp's register file; a negative one is ~offset in the program's pool of constants; for a
  * predicate, its index. The first `defs` arguments are written. */
+typedef struct sim_slot { uint32_t at, name; } sim_slot; /* where an argument's state is kept, see defined.h; its register + 1; 0: a constant */
+
 struct sim_insn {
     sim_run *run;
     union { sim_alu *alu; sim_compare *cmp; const void *data; } fn;
@@ -87,7 +90,7 @@ struct sim_insn {
     uint16_t args, defs;
     uint8_t kind, wide; /* wide: the result is 64 bits */
     uint8_t cls, space, type, type2, count, sub, round, unknown, guard_negated;
-    const uint16_t *tracked; /* per argument, then the guard: 1 + index of its tracked register, 0 = none */
+    const sim_slot *slot; /* per argument, then the guard */
     const uint16_t *held; /* per argument: 1 + index among the registers of wgmmas, 0 = none */
     const char *text;
 };
@@ -101,12 +104,14 @@ typedef struct sim_program {
     sim_insn *code;
     uint32_t insns;
     int32_t *args;
-    uint16_t *track;
     sim_vec *pool;           /* constants, 32 lanes each (as 256-byte rows) */
     uint32_t pool_rows;
     uint32_t file_bytes;     /* of a warp's register file */
-    uint32_t preds, tracked;
-    char **tracked_names;
+    uint32_t preds, slots;   /* slots: of defined.h; the first stands for constants, the last for CC.CF */
+    sim_slot *unset;         /* registers that may be read before they are written */
+    uint32_t unsets;
+    struct sim_name { const char *prefix; uint32_t first; bool whole; } *names; /* of the registers from `first` on: the prefix and a number, or whole */
+    uint32_t nnames;
     uint32_t held;           /* registers that a wgmma uses, or a mov away from it */
     uint32_t *held_place;    /* file offset */
     char **held_names;

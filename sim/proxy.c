@@ -31,7 +31,7 @@ static bool check(const sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
     for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) {
         uint64_t wrote = b->wrote[k];
         uint32_t actor = (uint16_t)wrote, author = wrote >> 20 & 63;
-        if (wrote == seen || !author || !(b->state[k] & 15) || actor >= c->warps) continue;
+        if (wrote == seen || !author || actor >= c->warps) continue;
         const sim_warp *x = &c->block[actor / b->warps]->warp[actor % b->warps];
         if (fenced(w, x, (uint32_t)(wrote >> 32), author)) {
             seen = wrote;

@@ -1,4 +1,4 @@
-/* shared: a block's shared memory and what is known of every byte of it: written or not, in flight or not, and who touched it
+/* shared: a block's shared memory and what is known of every byte of it: defined or not, in flight or not, and who touched it
  * last. Order is kept as vector clocks: actor w's own time is clock[w]; whoever passes a barrier learns the times of all who
  * came. An access is a race if the other one's time is not yet known and one of the two writes. Nothing else
  * orders: lanes of one warp run in step here, so races inside a warp are not seen. */
@@ -94,9 +94,7 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
     for (; k <= (at + size - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, at, at + size), state = b->state[k];
         if (state >> 4 & bytes && !flying(w, i, lane, k, false)) return false;
-        if ((state & bytes) != bytes &&
-            sim_fault(w, i, lane, SIM_CHECK_UNWRITTEN, "shared memory is read that nobody wrote: offset %u", k * 4 + (uint32_t)__builtin_ctz(bytes & ~state)) == STEP_FAULT)
-            return false;
+        if ((state & bytes) != bytes) w->shadow.met = true;
         uint64_t wrote = b->wrote[k];
         if (wrote != seen) {
             uint32_t other = (uint16_t)wrote;

@@ -1,6 +1,6 @@
 /* warp: the loop that executes a warp, and how its lanes part and meet. The lanes that run are `active` at `pc`; others wait
  * on the stack. Lanes of a branch that went different ways meet again at its immediate post-dominator, `join`. */
-#include "exec.h"
+#include "defined.h"
 #include "group.h"
 #include "run.h"
 #include "wgmma.h"
@@ -89,34 +89,6 @@ sim_step sim_run_unknown(sim_warp *w, const sim_insn *i, uint32_t m)
     return sim_fault(w, i, __builtin_ctz(m), SIM_CHECK_UNSUPPORTED, "%s", (const char *)i->fn.data);
 }
 
-/* Keeps track of registers that nobody may have written. They may be copied around; to decide anything is a defect. */
-sim_step sim_undefined(sim_warp *w, const sim_insn *i, uint32_t m)
-{
-    const uint16_t *t = i->tracked;
-    uint32_t guard = t[i->args] ? w->active & ~w->defined[t[i->args] - 1] : 0, bad[SIM_LANES] = {0}, any = 0;
-    const char *const *names = (const char *const *)w->block->program->tracked_names;
-    if (guard && sim_fault(w, i, __builtin_ctz(guard), SIM_CHECK_UNDEFINED, "predicate %s decides, but it was never written", names[t[i->args] - 1]) == STEP_FAULT) return STEP_FAULT;
-    int first = i->flags & F_TIED && sim_wgmma_scale(w, i) ? 0 : i->defs;
-    for (int a = first; a < i->args; a++) {
-        if (!t[a]) continue;
-        uint32_t b = m & ~w->defined[t[a] - 1];
-        if (a < SIM_LANES) bad[a] = b;
-        any |= b;
-        if (b && i->unknown == U_DECIDE && sim_fault(w, i, __builtin_ctz(b), SIM_CHECK_UNDEFINED, "register %s is used, but it was never written", names[t[a] - 1]) == STEP_FAULT)
-            return STEP_FAULT;
-    }
-    if (i->unknown == U_SELECT) {
-        uint32_t p = sim_pred(w, i, 3);
-        any = bad[3] | (p & bad[1]) | (~p & bad[2]);
-    } else if (i->kind == K_RUN && i->run == sim_run_pred_logic && i->sub <= LOGIC_OR) {
-        uint32_t flip = i->sub == LOGIC_AND ? SIM_ALL : 0, x = sim_pred(w, i, 1) ^ flip, y = sim_pred(w, i, 2) ^ flip;
-        any &= ~((x & ~bad[1]) | (y & ~bad[2])); /* a false operand of an and, a true one of an or settles it */
-    }
-    for (int a = 0; a < i->defs; a++)
-        if (t[a]) w->defined[t[a] - 1] = (w->defined[t[a] - 1] & ~m) | (m & ~any);
-    return STEP_NEXT;
-}
-
 static inline void compute(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     static const int modes[] = {FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD};
@@ -152,7 +124,7 @@ sim_step sim_warp_run(sim_warp *w, int64_t slice)
         if (i->guard >= 0) m &= i->guard_negated ? ~w->pred[i->guard] : w->pred[i->guard];
         b->steps++;
         b->by_class[i->cls]++;
-        if (i->flags & F_TRACK && b->checked && sim_undefined(w, i, m) == STEP_FAULT) return STEP_FAULT;
+        if (__builtin_expect(w->shadow.slots, 0) && !sim_defined_check(w, i, m)) return STEP_FAULT;
         if (!m) {
             w->pc++;
             continue;

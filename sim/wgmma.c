@@ -7,6 +7,7 @@
  * accumulates onto such registers takes over from the earlier one, and the wait delivers to whatever is still bound. */
 #include "wgmma.h"
 #include "alu.h"
+#include "defined.h"
 #include "descriptor.h"
 #include "group.h"
 #include "mma.h"
@@ -373,7 +374,9 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     if (!sim_matrix_open(w, i, "B", db, i->sub & WGMMA_TRANS_B, &o->b)) return STEP_FAULT;
     for (int k = 0; k < 4 && !shared; k++) memcpy(&o->reg[k], sim_arg(w, i, d + k), 128);
     for (int a = d; a < i->args; a++) if (i->held[a]) p->hold[i->held[a] - 1].reading++;
+    w->shadow.met = false;
     if (!chunks(o, w->index % 4 * 16, chunk_begin, w)) return STEP_FAULT;
+    if (w->shadow.met || w->shadow.slots) sim_defined_wgmma(w, i, shared ? &o->a : NULL, &o->b, scale);
     b->tally.c.shared_read += (shared ? 512u : 0) + (w->index % 4 ? 0 : i->count * 256u);
     uint32_t number = p->first + p->ops - 1;
     sim_vec *at[MOST];

@@ -59,19 +59,19 @@ Test(sim_checks, alignment)
 }
 Test(sim_checks, unwritten_memory)
 {
-    fails(HEAD80 KERNEL("ld.global.u32 %r1, [%rd2+512];"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
+    fails(HEAD80 KERNEL("ld.global.u32 %r1, [%rd2+512]; st.global.u32 [%rd2], %r1;"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
     run(HEAD80 KERNEL("st.global.u32 [%rd2+512], 0; ld.global.u32 %r1, [%rd2+512];"), 1, 1, 0, in, out);
-    fails(HEAD80 KERNEL("st.global.u16 [%rd2+768], 0; ld.global.u32 %r1, [%rd2+768];"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "byte 770 of the allocation");
-    fails(SHARED KERNEL("cp.async.ca.shared.global [buf], [%rd2], 16; cp.async.wait_all;"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
+    fails(HEAD80 KERNEL("st.global.u16 [%rd2+768], 0; ld.global.u32 %r1, [%rd2+768]; st.global.u32 [%rd2], %r1;"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "byte 770 of the allocation");
+    fails(SHARED KERNEL("cp.async.ca.shared.global [buf], [%rd2+32], 16; cp.async.wait_all; ld.shared.u32 %r1, [buf+4]; st.global.u32 [%rd2], %r1;"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
 }
 Test(sim_checks, unwritten_shared_memory)
 {
-    twins(SHARED KERNEL(PLACES "$1 ld.shared.u32 %r1, [%r9];"), 32, "st.shared.u16 [%r9], 1;", "st.shared.u32 [%r9], 1;", CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset 2");
+    twins(SHARED KERNEL(PLACES "$1 ld.shared.u32 %r1, [%r9]; st.global.u32 [%rd4], %r1;"), 32, "st.shared.u16 [%r9], 1;", "st.shared.u32 [%r9], 1;", CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset 2");
 }
 Test(sim_checks, unwritten_registers)
 {
-    twins(HEAD80 KERNEL("$1 st.global.u32 [%rd2], %r7;"), 1, "", "mov.u32 %r7, 1;", CUDA_ERROR_LAUNCH_FAILED, "register %r7 is used, but it was never written");
-    twins(HEAD80 KERNEL("$1 mov.u32 %r6, %r7; add.u32 %r5, %r6, 1; st.global.u32 [%rd2], %r5;"), 1, "", "mov.u32 %r7, 1;", CUDA_ERROR_LAUNCH_FAILED, "register %r5 is used");
+    twins(HEAD80 KERNEL("$1 st.global.u32 [%rd2], %r7;"), 1, "", "mov.u32 %r7, 1;", CUDA_ERROR_LAUNCH_FAILED, "register %r7 is stored to global memory, but it was never written");
+    twins(HEAD80 KERNEL("$1 mov.u32 %r6, %r7; add.u32 %r5, %r6, 1; st.global.u32 [%rd2], %r5;"), 1, "", "mov.u32 %r7, 1;", CUDA_ERROR_LAUNCH_FAILED, "register %r5 is stored to global memory, but its value is undefined: it comes from register %r7, which was never written");
     twins(HEAD80 KERNEL("setp.eq.u32 %p1, %r0, 0; $1 @%p2 st.global.u32 [%rd2], %r0;"), 1, "", "mov.pred %p2, %p1;", CUDA_ERROR_LAUNCH_FAILED, "predicate %p2 decides");
     /* written under one guard and read under the same or a narrower one; selected away: not undefined */
     twins(HEAD80 KERNEL("setp.lt.u32 %p1, %r0, 16; @%p1 mov.u32 %r7, %r0; setp.lt.u32 %p2, %r0, $1; @%p2 st.global.u32 [%rd2], 5; @%p2 add.u32 %r6, %r7, 1; @%p2 st.global.u32 [%rd2], 5; @%p2 st.global.u32 [%rd2+64], %r6;"),
@@ -120,7 +120,7 @@ Test(sim_checks, divergence)
     twins(HEAD80 KERNEL("setp.lt.u32 %p1, %r0, $1; @!%p1 bra DONE; shfl.sync.bfly.b32 %r1, %r0, 1, 31, -1; DONE: mov.u32 %r5, 0;"), 32, "16", "32", CUDA_ERROR_LAUNCH_FAILED, "divergence at a .sync instruction");
     twins(HEAD80 KERNEL("setp.lt.u32 %p1, %r0, $1; @!%p1 bra DONE; bar.sync 0; DONE: mov.u32 %r5, 0;"), 32, "16", "32", CUDA_ERROR_LAUNCH_FAILED, "divergence at a barrier");
     twins(HEAD80 KERNEL("shfl.sync.bfly.b32 %r1, %r0, 1, 31, $1;"), 32, "0xffff", "-1", CUDA_ERROR_LAUNCH_FAILED, "leaves it out");
-    twins(HEAD80 KERNEL("setp.lt.u32 %p1, %r0, 16; @!%p1 bra DONE; shfl.sync.idx.b32 %r1, %r0, $1, 31, 0xffff; DONE: mov.u32 %r5, 0;"), 32, "20", "3", CUDA_ERROR_LAUNCH_FAILED, "reads lane 20, which does not take part");
+    twins(HEAD80 KERNEL("setp.lt.u32 %p1, %r0, 16; @!%p1 bra DONE; shfl.sync.idx.b32 %r1, %r0, $1, 31, 0xffff; st.global.u32 [%rd2], %r1; DONE: mov.u32 %r5, 0;"), 32, "20", "3", CUDA_ERROR_LAUNCH_FAILED, "reads lane 20, which does not take part");
     twins(SHARED KERNEL(PLACES "st.shared.u32 [%r9], 1; mov.u32 %r9, buf; setp.lt.u32 %p1, %r0, $1; @%p1 ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [%r9];"), 32, "31", "32", CUDA_ERROR_LAUNCH_FAILED, "needs all 32 lanes");
 }
 Test(sim_checks, barriers)

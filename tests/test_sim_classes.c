@@ -5,7 +5,7 @@ TestSuite(sim_classes, .init = open90a);
 
 #define TWO_HOLES                                                                                                                     \
     HEAD80 ".shared .align 16 .b8 buf[1024];\n"                                                                                       \
-    KERNEL("mov.u32 %r9, buf;\nld.shared.u32 %r1, [%r9];\nld.shared.u32 %r2, [%r9+4];\nst.global.u32 [%rd2], %r0;")
+    KERNEL("mov.u32 %r9, buf;\nld.shared.u32 %r1, [%r9];\nld.shared.u32 %r2, [%r9+4];\nst.global.u32 [%rd2], %r1;\nst.global.u32 [%rd2+4], %r2;")
 
 static int warnings(char *to, size_t room) /* of the launches since the last call; to: their words */
 {
@@ -82,7 +82,7 @@ Test(sim_classes, reports_go_on_up_to_their_number)
 {
     CUdeviceptr a = buffer("0123456789abcdef", 16), b = buffer(NULL, 64);
     /* a store whose lanes disagree, and two holes */
-    CUfunction f = load(HEAD80 ".shared .align 16 .b8 buf[1024];\n" KERNEL("mov.u32 %r9, buf;\nst.shared.u32 [%r9], %r0;\nld.shared.u32 %r1, [%r9+8];\nld.shared.u32 %r2, [%r9+4];\n"));
+    CUfunction f = load(HEAD80 ".shared .align 16 .b8 buf[1024];\n" KERNEL("mov.u32 %r9, buf;\nst.shared.u32 [%r9], %r0;\nld.shared.u32 %r1, [%r9+8];\nld.shared.u32 %r2, [%r9+4];\nst.global.u32 [%rd2], %r1;\nst.global.u32 [%rd2], %r2;\n"));
     static const struct { int reports, collision, unwritten; } rows[] = {{0, 1, 0}, {1, 1, 0}, {2, 1, 1}, {3, 1, 2}, {8, 1, 2}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         sim_set_options(&(sim_options){.reports = rows[r].reports});
@@ -118,7 +118,7 @@ Test(sim_classes, defects_of_every_kind_as_warnings)
         "mov.u32 %r9, buf;\nshl.b32 %r8, %r0, 2;\nadd.u32 %r9, %r9, %r8;\nmul.wide.u32 %rd3, %r0, 4;\nadd.s64 %rd3, %rd1, %rd3;\ncp.async.ca.shared.global [%r9], [%rd3], 4;\nld.shared.u32 %r1, [%r9];\n"
         "cp.async.wait_all;\nld.shared.u32 %r1, [%r9];", /* in flight */
         "setp.eq.u32 %p1, %r1, 5;\n@%p1 add.u32 %r2, %r2, 1;\nst.global.u32 [%rd2], %r2;", /* undefined */
-        "ld.global.u32 %r1, [%rd2+256];\natom.global.add.u32 %r2, [%rd2+260], 1;\natom.shared.add.u32 %r3, [buf+8], 1;", /* unwritten */
+        "ld.global.u32 %r1, [%rd2+256];\natom.global.add.u32 %r2, [%rd2+260], 1;\natom.shared.add.u32 %r3, [buf+8], 1;\nst.global.u32 [%rd2], %r1;\nst.global.u32 [%rd2], %r3;", /* unwritten */
     };
     static uint32_t data[256];
     char said[8192];

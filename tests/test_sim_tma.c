@@ -363,7 +363,8 @@ Test(sim_tma, maps)
     fails_maps(TMA_KERNEL(BOX, "add.s64 %rd3, %rd3, 32; @%p0 prefetch.tensormap [%rd3];\n"), 64, 0, at, out, &m, CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned tensor map");
     fails_maps(TMA_KERNEL(BOX, "mov.u32 %r1, buf; cvt.u64.u32 %rd3, %r1; cvta.shared.u64 %rd3, %rd3; @%p0 prefetch.tensormap [%rd3];\n"), 64, 0, at, out, &m, CUDA_ERROR_ILLEGAL_ADDRESS, "neither");
     m = square(&at, 8192, 2048);
-    fails_maps(PLAIN, 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
+    fails_maps(TMA_KERNEL(BOX, INIT("1") EXPECT("4096") LOAD2("buf", "0", "0") WAIT("1", "bar", "0") USE "ld.shared.u32 %r9, [buf+4092]; st.global.u32 [%rd8], %r9;\n"), 64, 0, at, out, &m,
+               CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
     m = square(&at, 2048, 2048);
     fails_maps(PLAIN, 64, 0, at, out, &m, CUDA_ERROR_ILLEGAL_ADDRESS, "global memory accessed out of bounds");
     /* a map in global memory */
@@ -396,6 +397,8 @@ Test(sim_tma, stores_and_their_waits)
 /* Each of 64 threads writes the first `words` words of its row of 128 bytes; the map has 32 columns of four bytes, the box starts at column c. */
 #define ROWS(words)                                                                                                                         \
     "{\nmov.u32 %r10, 0; mov.u32 %r11, buf; shl.b32 %r12, %r0, 7; add.u32 %r11, %r11, %r12; F: st.shared.u32 [%r11], %r0; add.u32 %r11, %r11, 4; add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, " #words "; @%p1 bra F;\n}\n" FENCE "bar.sync 0;\n"
+/* The same, all words, without a fence or a barrier. */
+#define FILL_ROW "{\nmov.u32 %r10, 0; mov.u32 %r11, buf; shl.b32 %r12, %r0, 7; add.u32 %r11, %r11, %r12; F: st.shared.u32 [%r11], %r0; add.u32 %r11, %r11, 4; add.u32 %r10, %r10, 1; setp.lt.u32 %p1, %r10, 32; @%p1 bra F;\n}\n"
 #define FROM(c) "@%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd3, {" #c ", 0}], [buf]; @%p0 cp.async.bulk.commit_group; @%p0 cp.async.bulk.wait_group.read 0;\n"
 Test(sim_tma, columns_outside_need_hold_nothing)
 {
@@ -407,6 +410,82 @@ Test(sim_tma, columns_outside_need_hold_nothing)
     EACH_WAY(way) run_maps(load(TMA_KERNEL(BOX, ROWS(18) FROM(32))), 1, 64, 0, at, out, &m, NULL);
     fails_maps(TMA_KERNEL(BOX, ROWS(17) FROM(32)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote");
     fails_maps(TMA_KERNEL(BOX, ROWS(31) FROM(0)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote");
+}
+
+/* Rows beyond the tensor are not written either. */
+Test(sim_tma, rows_outside_need_hold_nothing)
+{
+    const uint64_t dim[2] = {32, 40};
+    const uint32_t box[2] = {32, 64};
+    tensor t = tensor_of(2, 4, dim, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+    CUdeviceptr at = buffer(NULL, 40 * t.stride[0]), out = buffer(NULL, 64);
+    CUtensorMap m = map_of(&t, at);
+    EACH_WAY(way) run_maps(load(with(TMA_KERNEL(BOX, "setp.ge.u32 %p7, %r0, $1; @%p7 bra LESS;\n" FILL_ROW FENCE "LESS: bar.sync 0;\n" FROM(0)), "40", "", "")), 1, 64, 0, at, out, &m, NULL);
+    fails_maps(with(TMA_KERNEL(BOX, "setp.ge.u32 %p7, %r0, $1; @%p7 bra LESS;\n" FILL_ROW FENCE "LESS: bar.sync 0;\n" FROM(0)), "39", "", ""), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "nobody wrote: offset 4992");
+}
+
+/* What a copy brings is as undefined as its source: a hole of 2 bytes in row 1 of the first buffer. */
+Test(sim_tma, undefined_bytes_stay_undefined)
+{
+    const uint64_t dim[2] = {64, 32};
+    const uint32_t box[2] = {64, 32};
+    tensor t = tensor_of(2, 2, dim, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    uint8_t *data = noise(4096);
+    CUdeviceptr at = buffer(NULL, 4096), out = buffer(NULL, 4096);
+    CUtensorMap m = map_of(&t, at);
+    cr_assert_eq(cu->cuMemcpyHtoD(at, data, 150), CUDA_SUCCESS);
+    cr_assert_eq(cu->cuMemcpyHtoD(at + 152, data + 152, 4096 - 152), CUDA_SUCCESS);
+    free(data);
+    static const char *const brings[] = {
+        EXPECT("4096") LOAD2("buf", "0", "0"),
+        EXPECT("4096") "@%p0 cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [buf], [%rd1], 4096, [bar];\n",
+        EXPECT("4096") LOAD2("buf+8192", "0", "0") WAIT("0", "bar", "0") "@%p0 mbarrier.arrive.expect_tx.shared::cta.b64 %rd9, [bar+8], 4096;\n@%p0 cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes [buf], [buf+8192], 4096, [bar+8];\n" WAIT("2", "bar+8", "0"),
+    };
+    for (int k = 0; k < 3; k++) { /* the hole is in bytes 22 and 23 of row 1, whose chunks 0 and 1 change places in a box */
+        const char *where = k == 1 ? "buf+148" : "buf+132", *beside = k == 1 ? "buf+132" : "buf+148";
+        for (int use = 0; use < 2; use++) {
+            char text[8192];
+            snprintf(text, sizeof text, "%s", TMA_KERNEL(BOX, INIT("1") "$BRING" WAIT("1", "bar", "0") "ld.shared.u32 %r9, [$WHERE]; st.global.u32 [%rd2], %r9;\n"));
+            char ptx[8192];
+            size_t n = 0;
+            for (const char *s = text; *s; s++) {
+                if (!strncmp(s, "$BRING", 6)) n += (size_t)snprintf(ptx + n, sizeof ptx - n, "%s", brings[k]), s += 5;
+                else if (!strncmp(s, "$WHERE", 6)) n += (size_t)snprintf(ptx + n, sizeof ptx - n, "%s", use ? where : beside), s += 5;
+                else ptx[n++] = *s;
+            }
+            ptx[n] = 0;
+            if (use) fails_maps(ptx, 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: address");
+            else EACH_WAY(way) run_maps(load(ptx), 1, 64, 0, at, out, &m, NULL);
+        }
+    }
+}
+
+/* A store that all lanes issue with the same operands moves its bytes once; with different ones, each its own. */
+Test(sim_tma, a_store_of_all_lanes_is_counted_once)
+{
+    CUdeviceptr at, out = buffer(NULL, 4096);
+    CUtensorMap m = square(&at, 8192, 8192);
+    sim_counters c;
+    static const struct { const char *store; uint64_t bytes; } rows[] = {
+        {"@%p0 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd3, {0, 0}], [buf];", 4096},
+        {"cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd3, {0, 0}], [buf];", 4096},
+        {"@%p2 cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd3, {0, %r5}], [buf];", 8192},
+        {"cp.async.bulk.global.shared::cta.bulk_group [%rd2], [buf], 1024;", 1024},
+        {"@%p2 cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%rd1], [buf], 1024;", 2048}, /* it adds twice */
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
+            char body[2048];
+            snprintf(body, sizeof body, "%s cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n", rows[k].store);
+            CUfunction f = load(with(TMA_KERNEL(BOX, FILL FENCE "bar.sync 0; setp.ge.u32 %p7, %r0, 32; @%p7 bra OVER; setp.lt.u32 %p2, %r0, 2; shl.b32 %r5, %r0, 5;\n$1 OVER:"), body, "", ""));
+            sim_set_options(&(sim_options){.async = (sim_async)async});
+            sim_counters_reset();
+            run_maps(f, 1, 64, 0, at, out, &m, NULL);
+            sim_counters_get(&c);
+            cr_expect_eq(c.global_write, rows[k].bytes, "%s: %llu bytes", rows[k].store, (unsigned long long)c.global_write);
+            cr_expect_eq(c.shared_read, rows[k].bytes, "%s: %llu bytes of shared memory", rows[k].store, (unsigned long long)c.shared_read);
+        }
+    }
 }
 
 Test(sim_tma, reductions)
