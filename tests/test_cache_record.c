@@ -262,6 +262,18 @@ Test(cache_record, processes_append_whole_lines)
     fa_store_close(s);
 }
 
+/* Nowhere to write is no trouble that a tuning would have to know of. */
+Test(cache_record, without_a_writer_nothing_is_kept)
+{
+    fa_record r = record_of(1024, 64, 1, FA_MEASURED);
+    fa_store *none = fa_store_open("", NULL, NULL);
+    cr_expect_not(fa_record_append(none, &r));
+    fa_records rs = fa_records_load(none, NULL, NULL);
+    cr_expect_eq(rs.n, 0);
+    fa_records_free(&rs);
+    fa_store_close(none);
+}
+
 Test(cache_record, what_is_said_of_a_measurement_survives_and_older_lines_say_nothing)
 {
     fa_record r = record_of(1024, 64, 1.25e-4, FA_MEASURED), back;
@@ -289,6 +301,7 @@ Test(cache_record, what_is_said_of_a_measurement_survives_and_older_lines_say_no
     cr_assert(fa_record_from_json(&back, line));
     cr_assert(back.verified && back.quality == FA_QUALITY_UNTOLD && back.low == 0 && back.high == 0 && back.warm == 0);
     cr_assert(back.clock_mhz == 0 && back.temperature == 0);
+    cr_assert(back.source[0] == 0 && back.source[1] == 0, "it is of no text that is known");
     snprintf(line, sizeof line, old, "wrong", "measured");
     cr_assert(fa_record_from_json(&back, line) && !back.verified);
     snprintf(line, sizeof line, old, "ok", "model");

@@ -441,3 +441,27 @@ Test(verify_rule, a_row_is_the_same_in_every_layout)
     fa_case_row(&b, FA_K, 0, 2, 1, y);
     cr_assert(!memcmp(x, y, sizeof x));
 }
+
+/* same_b batches, same_kv KV heads and same_q query heads in a row hold the same data, and the next others. */
+Test(verify_rule, heads_and_batches_that_are_told_to_be_the_same)
+{
+    fa_problem p;
+    fa_case c;
+    float a[64], b[64];
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,b=4,hq=8,hkv=4,sq=5,sk=5"), FA_OK);
+    cr_assert_eq(fa_case_of(&c, &p, 17), FA_OK, "%s", fa_last_error());
+    for (int kind = 0; kind < 4; kind++) { /* none, batches, KV heads, query heads */
+        c.same_b = kind == 1 ? 2 : 1, c.same_kv = kind == 2 ? 2 : 1, c.same_q = kind == 3 ? 3 : 1;
+        for (int tensor = FA_Q; tensor <= FA_V; tensor++)
+            for (int32_t n = 1; n < 4; n++) {
+                int same = tensor == FA_Q ? c.same_q : c.same_kv;
+                fa_case_row(&c, tensor, 0, 3, 0, a);
+                fa_case_row(&c, tensor, 0, 3, n, b);
+                cr_expect_eq(!memcmp(a, b, sizeof a), n < same, "kind %d, tensor %d, head %d", kind, tensor, n);
+                fa_case_row(&c, tensor, n, 3, 0, b);
+                cr_expect_eq(!memcmp(a, b, sizeof a), n < c.same_b, "kind %d, tensor %d, batch %d", kind, tensor, n);
+                fa_case_row(&c, tensor, 0, 3 + (n & 1), 0, b);
+                cr_expect_eq(!memcmp(a, b, sizeof a), !(n & 1), "kind %d, tensor %d, row", kind, tensor);
+            }
+    }
+}
