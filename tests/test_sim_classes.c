@@ -115,8 +115,8 @@ Test(sim_classes, defects_of_every_kind_as_warnings)
 {
     static const char *const bodies[] = {
         "mov.u32 %r9, buf;\nshr.u32 %r8, %r0, 5;\nst.shared.u32 [%r9], %r8;\nld.shared.u32 %r1, [%r9];", /* race */
-        "mov.u32 %r9, buf;\nshl.b32 %r8, %r0, 2;\nadd.u32 %r9, %r9, %r8;\nmul.wide.u32 %rd3, %r0, 4;\nadd.s64 %rd3, %rd1, %rd3;\ncp.async.ca.shared.global [%r9], [%rd3], 4;\nld.shared.u32 %r1, [%r9];\n"
-        "cp.async.wait_all;\nld.shared.u32 %r1, [%r9];", /* in flight */
+        ("mov.u32 %r9, buf;\nshl.b32 %r8, %r0, 2;\nadd.u32 %r9, %r9, %r8;\nmul.wide.u32 %rd3, %r0, 4;\nadd.s64 %rd3, %rd1, %rd3;\ncp.async.ca.shared.global [%r9], [%rd3], 4;\nld.shared.u32 %r1, [%r9];\n"
+         "cp.async.wait_all;\nld.shared.u32 %r1, [%r9];"), /* in flight */
         "setp.eq.u32 %p1, %r1, 5;\n@%p1 add.u32 %r2, %r2, 1;\nst.global.u32 [%rd2], %r2;", /* undefined */
         "ld.global.u32 %r1, [%rd2+256];\natom.global.add.u32 %r2, [%rd2+260], 1;\natom.shared.add.u32 %r3, [buf+8], 1;\nst.global.u32 [%rd2], %r1;\nst.global.u32 [%rd2], %r3;", /* unwritten */
     };
