@@ -48,6 +48,9 @@ static void read_tunable(lua_State *L, fa_family *f)
     for (int i = 0; i < f->n_tunables; i++)
         if (!strcmp(f->tunable[i].name, name))
             luaL_error(L, "templates/%s.lua: tunable %s is declared twice", f->name, name);
+    if (lua_rawlen(L, -1) > FA_VALUES_MAX)
+        luaL_error(L, "templates/%s.lua: tunable %s has %I values; accepted: at most %d", f->name, name,
+                   (LUAI_UACINT)lua_rawlen(L, -1), FA_VALUES_MAX);
     f->n_tunables++; /* from here on fa_family_free frees what is there */
     t->n = lua_rawlen(L, -1);
     t->name = copy(L, name);
