@@ -25,8 +25,8 @@
 #define CPU_NS_PER_INSTRUCTION 200
 #define LOOK_NS 10000000 /* between two readings of that clock, which is a system call */
 
-/* Behind that stands a limit by the clock on the wall. A gap between two looks counts for no more than GAP_NS: a process that was stopped, or a
- * machine that slept, is not late. */
+/* Behind that stands a limit by the clock on the wall. A gap between two looks counts for no more than GAP_NS: a process that was
+ * stopped, or a machine that slept, is not late. */
 #define WALL_NS 30000000000
 #define GAP_NS 1000000000
 

@@ -195,8 +195,8 @@ void fa_sandbox_strict(lua_State *L, int index, const char *what)
     lua_setmetatable(L, index);
 }
 
-/* What a script sees: library, name, and the function in the place of Lua's, which is its first upvalue: one that charges for it. NULL: what
- * takes the same time whatever it is given, or copies what counts as memory. NULL library: a plain name. */
+/* What a script sees: library, name, and the function in the place of Lua's, which is its first upvalue and which it charges for. NULL
+ * function: what takes the same time whatever it is given, or copies what counts as memory. NULL library: a plain name. */
 typedef struct allowed {
     const char *library, *name;
     lua_CFunction wrap;

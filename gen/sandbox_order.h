@@ -1,5 +1,5 @@
-/* sandbox_order: table.sort and sorted. n log2 n comparisons whatever the order, each charged; equal values keep their places, where Lua's own
- * sort leaves them as a random pivot has it. */
+/* sandbox_order: table.sort and sorted. n log2 n comparisons whatever the order, each charged; equal values keep their places,
+ * which Lua's own sort leaves to a random pivot. */
 #ifndef FA_GEN_SANDBOX_ORDER_H
 #define FA_GEN_SANDBOX_ORDER_H
 #include <lua.h>

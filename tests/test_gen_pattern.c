@@ -1,5 +1,5 @@
-/* The sandbox's find, match, gmatch and gsub against Lua's own: the same results and the same errors, for many random patterns; its sort, which
- * is stable; and that a listing whose limits are used up by one family says nothing of another. */
+/* The sandbox's find, match, gmatch and gsub against Lua's own: the same results and the same errors, for many random patterns; its
+ * sort, which is stable; and that a listing whose limits are used up by one family says nothing of another. */
 #include "autotune/random.h"
 #include "gen/sandbox.h"
 #include "gen/sandbox_order.h"
@@ -11,9 +11,10 @@
 #define ROUNDS 400 /* runs of the sandbox, each of CASES */
 #define CASES 50
 
-static const char *const pieces[] = { "a",  "b",  ".",  "%a", "%d", "%S", "%w", "[ab]", "[^a]", "[a-c]", "[%d_]", "[]a]", "[^]]", "[a-", "%",  "(",
-                                      ")",  "()", "*",  "+",  "-",  "?",  "^",  "$",    "%b()", "%b",    "%f[a]", "%f",   "%1",   "%2",  "%0", "a*",
-                                      ".-", "b+", "a?", "%%", "%.", "[",  "]",  "(a*)", "(.-)", "([ab])" };
+static const char *const pieces[] = {
+    "a", "b", ".", "%a", "%d", "%S", "%w", "[ab]", "[^a]", "[a-c]", "[%d_]", "[]a]", "[^]]", "[a-", "%", "(", ")", "()", "*", "+", "-",
+    "?", "^", "$", "%b()", "%b", "%f[a]", "%f", "%1", "%2", "%0", "a*", ".-", "b+", "a?", "%%", "%.", "[", "]", "(a*)", "(.-)", "([ab])",
+};
 static const char *const texts[] = { "a", "b", "c", "ab", " ", "1", "_", "(", ")", "()", "]", "%", "^", "$", ".", "aa" };
 static const char *const replacements[] = { "", "x", "%0", "%1", "%2", "%%", "<%0%0>", "%", "%x", "%1%0y" };
 #define ONE_OF(r, list) list[fa_random_below(r, (int32_t)(sizeof list / sizeof *list))]
@@ -47,7 +48,8 @@ static void same(lua_State *L, const char *what, const char *text, const char *p
         lua_rawgeti(L, -2, i);
         lua_rawgeti(L, -2, i);
         const char *a = luaL_tolstring(L, -2, NULL), *b = luaL_tolstring(L, -2, NULL);
-        cr_expect(lua_compare(L, -4, -3, LUA_OPEQ), "%s of \"%s\" with \"%s\": value %d is \"%s\", not \"%s\"", what, text, pattern, (int)i - 1, b, a);
+        cr_expect(lua_compare(L, -4, -3, LUA_OPEQ), "%s of \"%s\" with \"%s\": value %d is \"%s\", not \"%s\"", what, text,
+                  pattern, (int)i - 1, b, a);
         lua_pop(L, 4);
     }
     lua_pop(L, 2);
@@ -74,7 +76,9 @@ static int compare(lua_State *L)
     static const struct {
         const char *name;
         lua_CFunction ours;
-    } functions[] = { { "find", fa_pattern_find }, { "match", fa_pattern_match }, { "gmatch", fa_pattern_gmatch }, { "gsub", fa_pattern_gsub } };
+    } functions[] = {
+        { "find", fa_pattern_find }, { "match", fa_pattern_match }, { "gmatch", fa_pattern_gmatch }, { "gsub", fa_pattern_gsub },
+    };
     fa_random *r = lua_touserdata(L, 1);
     for (int c = 0; c < CASES; c++) {
         char text[128], pattern[128];
@@ -128,7 +132,8 @@ static int sort_pairs(lua_State *L)
 {
     static const char text[] = "local sort, n = ...  local t = {}  for i = 1, n do t[i] = { i * 7919 % 13, i } end\n"
                                "sort(t, function(a, b) return a[1] < b[1] end)\n"
-                               "for i = 2, n do local a, b = t[i - 1], t[i]  if a[1] > b[1] or a[1] == b[1] and a[2] > b[2] then return false end end\n"
+                               "for i = 2, n do local a, b = t[i - 1], t[i]\n"
+                               "  if a[1] > b[1] or a[1] == b[1] and a[2] > b[2] then return false end end\n"
                                "local u = {} for i = 1, n do u[i] = i * 7919 % 104729 end sort(u)\n"
                                "for i = 2, n do if u[i - 1] > u[i] then return false end end  return #t == n and #u == n";
     for (int n = 0; n < 300; n += n < 20 ? 1 : 93) {
