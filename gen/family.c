@@ -28,7 +28,6 @@ static char *copy(lua_State *L, const char *s)
     return p;
 }
 
-#define VALUES_MOST 4096
 
 /* The tunable at the top of the stack: { name, { values }, doc }. */
 static void read_tunable(lua_State *L, fa_family *f)
@@ -50,8 +49,9 @@ static void read_tunable(lua_State *L, fa_family *f)
     for (int i = 0; i < f->n_tunables; i++)
         if (!strcmp(f->tunable[i].name, name))
             luaL_error(L, "templates/%s.lua: tunable %s is declared twice", f->name, name);
-    if (lua_rawlen(L, -1) > VALUES_MOST) /* each is held against all before it */
-        luaL_error(L, "templates/%s.lua: tunable %s lists %I values; accepted: at most %d", f->name, name, (lua_Integer)lua_rawlen(L, -1), VALUES_MOST);
+    if (lua_rawlen(L, -1) > FA_VALUES_MAX)
+        luaL_error(L, "templates/%s.lua: tunable %s has %I values; accepted: at most %d", f->name, name,
+                   (LUAI_UACINT)lua_rawlen(L, -1), FA_VALUES_MAX);
     f->n_tunables++; /* from here on fa_family_free frees what is there */
     t->n = lua_rawlen(L, -1);
     t->name = copy(L, name);

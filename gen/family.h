@@ -7,6 +7,7 @@
 #include "template.h"
 
 #define FA_CONSTRAINTS_MAX 24
+#define FA_VALUES_MAX 1024   /* of a tunable */
 #define FA_THREADS_MAX 1024 /* of a block */
 
 typedef struct fa_family {

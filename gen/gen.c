@@ -18,12 +18,29 @@ static int by_rank(const void *a, const void *b)
     return d ? d : strcmp(f->name, h->name);
 }
 
-static int load_families(lua_State *L)
+typedef struct loading {
+    fa_gen *g;
+    fa_family *family;
+} loading;
+
+static int load_family(lua_State *L)
 {
-    fa_gen *g = lua_touserdata(L, 1);
-    for (size_t i = 0; i < g->n; i++)
-        fa_family_load(L, g, &g->family[i]);
+    loading *l = lua_touserdata(L, 1);
+    fa_family_load(L, l->g, l->family);
     return 0;
+}
+
+/* Each under limits of its own, so that none is blamed for another. */
+static fa_status load_families(fa_gen *g)
+{
+    const char *error;
+    for (size_t i = 0; i < g->n; i++) {
+        loading l = { g, &g->family[i] };
+        fa_status st = fa_sandbox_run(g->sb, load_family, &l, &error);
+        if (st != FA_OK)
+            return fa_template_fail(&g->files, st, "loading the families", error);
+    }
+    return FA_OK;
 }
 
 /* A .lua with a .cu of the same name is a family; one without is a piece that others include. */
@@ -51,7 +68,6 @@ fa_status fa_gen_open(fa_gen **out, const char *template_dir)
     fa_gen *g = calloc(1, sizeof *g);
     char **lua = NULL, **cu = NULL;
     size_t n = 0, m = 0;
-    const char *error;
     *out = NULL;
     if (!g)
         return fa_fail(FA_NOMEM, "no memory for a generator");
@@ -66,8 +82,8 @@ fa_status fa_gen_open(fa_gen **out, const char *template_dir)
         st = find_families(g, lua, n, cu, m);
     fa_files_free_names(lua, n);
     fa_files_free_names(cu, m);
-    if (st == FA_OK && (st = fa_sandbox_run(g->sb, load_families, g, &error)) != FA_OK)
-        fa_template_fail(&g->files, st, "loading the families", error);
+    if (st == FA_OK)
+        st = load_families(g);
     if (st != FA_OK) {
         fa_gen_close(g);
         return st;

@@ -12,8 +12,11 @@
 
 #define HOOK_EVERY 100                  /* instructions between two looks at the limits */
 #define CHURN_BYTES ((size_t)512 << 20) /* allocated in one run, freed or not: bounds the time spent inside copies */
-#define BLOCK_BYTES ((size_t)16 << 20)  /* of one block: bounds what a single instruction can compare or convert */
+#define BLOCK_BYTES ((size_t)16 << 20)  /* of one block */
+#define STRING_BYTES ((size_t)4 << 20)  /* of one string: bounds what a single instruction can compare, convert or copy */
+#define STRING_HEAD 64                  /* what Lua keeps in front of the bytes of a string, and the zero behind them: not more */
 #define DEEP 16000                      /* calls within calls: before the memory ends, which could not say where */
+#define STEPS_PER_BYTE 4                /* of text that is compiled */
 #define DEEP_EVERY (64 * HOOK_EVERY)    /* instructions between two looks at that, which take longer */
 
 /* The last resort, for work that is neither steps nor memory (comparing long strings, passing long lists on): processor time of
@@ -22,14 +25,20 @@
 #define CPU_NS_PER_INSTRUCTION 200
 #define LOOK_NS 10000000 /* between two readings of that clock, which is a system call */
 
+/* Behind that stands a limit by the clock on the wall. A gap between two looks counts for no more than GAP_NS: a process that was
+ * stopped, or a machine that slept, is not late. */
+#define WALL_NS 30000000000
+#define GAP_NS 1000000000
+
 struct fa_sandbox {
     lua_State *L;
     size_t held, churn;
     int64_t steps, limit; /* left in this run; of each run */
     int64_t ran;          /* instructions of this run */
-    int64_t cpu, look;    /* when the run began, by CLOCK_THREAD_CPUTIME_ID; when to read that next, by CLOCK_MONOTONIC */
+    int64_t cpu;          /* when the run began, by CLOCK_THREAD_CPUTIME_ID */
+    int64_t look, wall;   /* when both clocks were read last, by CLOCK_MONOTONIC; how long the run has taken by that one */
     int depth; /* of includes */
-    bool host_oom;
+    bool host_oom, long_string;
     locale_t plain; /* "C": numbers and order must not depend on the caller's locale */
     char error[1536];
 };
@@ -37,11 +46,16 @@ struct fa_sandbox {
 static void *allocate(void *ud, void *ptr, size_t old, size_t size)
 {
     fa_sandbox *sb = ud;
+    bool string = !ptr && old == LUA_TSTRING; /* of a new block Lua passes what it is for */
     if (!ptr)
-        old = 0; /* Lua passes a type tag there */
+        old = 0;
     if (!size) {
         free(ptr);
         sb->held -= old;
+        return NULL;
+    }
+    if (string && size > STRING_BYTES + STRING_HEAD) {
+        sb->long_string = true;
         return NULL;
     }
     if (size > old) {
@@ -94,11 +108,12 @@ static int64_t now(clockid_t clock)
 
 static bool late(fa_sandbox *sb)
 {
-    int64_t t = now(CLOCK_MONOTONIC);
-    if (t < sb->look)
+    int64_t t = now(CLOCK_MONOTONIC), gap = t - sb->look;
+    if (gap < LOOK_NS)
         return false;
-    sb->look = t + LOOK_NS;
-    return now(CLOCK_THREAD_CPUTIME_ID) - sb->cpu > CPU_NS + CPU_NS_PER_INSTRUCTION * sb->ran;
+    sb->look = t;
+    sb->wall += gap < GAP_NS ? gap : GAP_NS;
+    return sb->wall > WALL_NS || now(CLOCK_THREAD_CPUTIME_ID) - sb->cpu > CPU_NS + CPU_NS_PER_INSTRUCTION * sb->ran;
 }
 
 /* Takes work off what is left; the limit that is used up, or NULL. */
@@ -132,6 +147,7 @@ static void on_count(lua_State *L, lua_Debug *ar)
 void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
 {
     env = lua_absindex(L, env);
+    fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE);
     if (luaL_loadbufferx(L, text, n, chunkname, "t") != LUA_OK)
         lua_error(L);
     lua_pushvalue(L, env);
@@ -202,8 +218,9 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     sb->depth = 0;
     sb->ran = 0;
     sb->cpu = now(CLOCK_THREAD_CPUTIME_ID);
-    sb->look = 0;
-    sb->host_oom = false;
+    sb->look = now(CLOCK_MONOTONIC);
+    sb->wall = 0;
+    sb->host_oom = sb->long_string = false;
     locale_t callers = uselocale(sb->plain);
     lua_sethook(L, on_count, LUA_MASKCOUNT, HOOK_EVERY);
     lua_pushcfunction(L, locate);
@@ -213,7 +230,9 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     uselocale(callers);
     lua_sethook(L, NULL, 0, 0);
     fa_status st = rc == LUA_OK ? FA_OK : sb->host_oom ? FA_NOMEM : FA_TEMPLATE;
-    if (rc == LUA_ERRMEM && !sb->host_oom)
+    if (rc == LUA_ERRMEM && sb->long_string)
+        snprintf(sb->error, sizeof sb->error, "the memory limit of a string, %zu MiB, is used up", STRING_BYTES >> 20);
+    else if (rc == LUA_ERRMEM && !sb->host_oom)
         snprintf(sb->error, sizeof sb->error, "the memory limit of %d MiB is used up", FA_SANDBOX_BYTES >> 20);
     else if (rc != LUA_OK)
         snprintf(sb->error, sizeof sb->error, "%s",

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define FA_SANDBOX_BYTES (32 << 20)    /* memory held at one time; the text it writes has limits of its own */
-#define FA_SANDBOX_STEPS 50000000     /* Lua instructions of one call; library calls are charged by their work */
+#define FA_SANDBOX_STEPS 50000000     /* Lua instructions of one call; library calls are charged by what they do */
 
 typedef struct fa_sandbox fa_sandbox;
 

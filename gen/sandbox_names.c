@@ -1,6 +1,8 @@
 /* sandbox_names: see the header. What runs no Lua instruction is charged by what it is asked to do. */
 #include "sandbox_names.h"
 #include "sandbox.h"
+#include "sandbox_order.h"
+#include "sandbox_pattern.h"
 #include <lauxlib.h>
 #include <lualib.h>
 #include <math.h>
@@ -8,51 +10,65 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Work of a library call that runs no Lua instruction, from its arguments. */
-static double work_of_table(lua_State *L)
+/* What a library call does that runs no Lua instruction, in such instructions, from its arguments. What works through a list takes some
+ * for each value, what works through text one for some bytes. Memory has limits of its own. */
+#define PER_VALUE 4.0
+#define BYTES_PER_STEP 8.0
+#define VALUES_MOST 1e6 /* that a call can take or return */
+
+static double bytes_of(lua_State *L, int arg)
 {
-    return lua_istable(L, 1) ? 1 + 16.0 * (double)lua_rawlen(L, 1) : 1;
+    return lua_type(L, arg) == LUA_TSTRING ? (double)lua_rawlen(L, arg) / BYTES_PER_STEP : 0;
 }
 
-/* Of sorting n values: n log2 n comparisons, some steps each. */
-static double work_of_order(double n)
+static double length_of(lua_State *L, int arg)
 {
-    return 1 + 4 * n * log2(n + 1);
+    return lua_istable(L, arg) ? (double)lua_rawlen(L, arg) : 0;
 }
 
-static double work_of_sort(lua_State *L)
+static double work_of_arguments(lua_State *L)
 {
-    return lua_istable(L, 1) ? work_of_order((double)lua_rawlen(L, 1)) : 1;
+    return 1 + PER_VALUE * lua_gettop(L);
 }
 
-/* Of what gives out the values from one place to another: table.unpack. */
-static double work_of_list(lua_State *L)
+static double work_of_text(lua_State *L)
 {
-    double n = lua_istable(L, 1) ? (double)lua_rawlen(L, 1) : 0, asked = lua_tonumber(L, 3) - lua_tonumber(L, 2);
-    return 1 + 16 * fmax(n, fmin(asked, 1e6)); /* no call returns more */
+    return 1 + bytes_of(L, 1);
 }
 
+/* byte(s, i, j): each byte becomes a value. */
 static double work_of_bytes(lua_State *L)
 {
-    return lua_gettop(L) < 3 || lua_type(L, 1) != LUA_TSTRING ? 1 : 1 + (double)lua_rawlen(L, 1);
+    return lua_gettop(L) < 3 ? 1 : 1 + PER_VALUE * BYTES_PER_STEP * bytes_of(L, 1);
 }
 
-/* A backtracking match takes at most about subject^(repetitions + 1) tries, each of which may read a whole set, [...], or compare
- * what was captured. */
-static double work_of_pattern(lua_State *L)
+static double work_of_concat(lua_State *L)
 {
-    size_t n = 0, m = 0, k = 1;
-    const char *s = lua_tolstring(L, 1, &n), *p = lua_tolstring(L, 2, &m);
-    if (!s || !p)
-        return 1;
-    for (size_t i = 0; i < m; i++)
-        k += strchr("*+-?", p[i]) != NULL || (p[i] == '%' && i + 1 < m && p[i + 1] && strchr("bf123456789", p[i + 1]));
-    return 1 + pow((double)n + 1, (double)k) * ((double)m + 2) / 16 + (double)n;
+    return 1 + PER_VALUE * fmax(length_of(L, 1), fmin(lua_tonumber(L, 4), VALUES_MOST)) + bytes_of(L, 2);
 }
 
-static double work_of_string(lua_State *L)
+/* insert(t, v) and remove(t) move nothing; with a place, what is behind it. */
+static double moved(lua_State *L, double from)
 {
-    return lua_type(L, 1) == LUA_TSTRING ? 1 + (double)lua_rawlen(L, 1) / 8 : 1;
+    double n = length_of(L, 1);
+    return 1 + PER_VALUE * fmax(0, n - fmax(0, fmin(from, n)));
+}
+
+static double work_of_insert(lua_State *L)
+{
+    return lua_gettop(L) < 3 ? 1 : moved(L, lua_tonumber(L, 2));
+}
+
+static double work_of_remove(lua_State *L)
+{
+    return lua_gettop(L) < 2 ? 1 : moved(L, lua_tonumber(L, 2));
+}
+
+/* unpack(t, i, j): gives out the values from one place to another. */
+static double work_of_list(lua_State *L)
+{
+    double first = lua_isnoneornil(L, 2) ? 1 : lua_tonumber(L, 2), last = lua_isnoneornil(L, 3) ? length_of(L, 1) : lua_tonumber(L, 3);
+    return 1 + PER_VALUE * fmax(0, fmin(last - first + 1, VALUES_MOST));
 }
 
 #define CHARGED(fn, work)                                   \
@@ -64,12 +80,33 @@ static double work_of_string(lua_State *L)
         lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);        \
         return lua_gettop(L);                               \
     }
-CHARGED(charged_table, work_of_table)
-CHARGED(charged_sort, work_of_sort)
-CHARGED(charged_list, work_of_list)
+CHARGED(charged_arguments, work_of_arguments)
+CHARGED(charged_text, work_of_text)
 CHARGED(charged_bytes, work_of_bytes)
-CHARGED(charged_pattern, work_of_pattern)
-CHARGED(charged_string, work_of_string)
+CHARGED(charged_concat, work_of_concat)
+CHARGED(charged_insert, work_of_insert)
+CHARGED(charged_remove, work_of_remove)
+CHARGED(charged_list, work_of_list)
+
+/* rep(s, n, separator): n copies of nothing are nothing, which Lua's own makes one by one. */
+static int safe_rep(lua_State *L)
+{
+    size_t length, between = 0;
+    luaL_checklstring(L, 1, &length);
+    double n = (double)luaL_checkinteger(L, 2);
+    luaL_optlstring(L, 3, "", &between);
+    if (length + between == 0) {
+        fa_sandbox_charge(L, 1);
+        lua_pushliteral(L, "");
+        return 1;
+    }
+    double bytes = n * (double)(length + between);
+    fa_sandbox_charge(L, bytes > 0 && bytes <= FA_SANDBOX_BYTES ? 1 + n + bytes / BYTES_PER_STEP : 1); /* else empty, or an error at once */
+    lua_pushvalue(L, lua_upvalueindex(1));
+    lua_insert(L, 1);
+    lua_call(L, lua_gettop(L) - 1, 1);
+    return 1;
+}
 
 /* Tables and functions print as their address, which differs from run to run. */
 static int safe_tostring(lua_State *L)
@@ -86,6 +123,7 @@ static int safe_format(lua_State *L)
 {
     size_t n;
     const char *f = luaL_checklstring(L, 1, &n), *end = f + n;
+    double work = work_of_arguments(L) + (double)n;
     while ((f = memchr(f, '%', (size_t)(end - f)))) { /* past zero bytes too, as format itself goes */
         f += 1 + strspn(f + 1, "-+ #0123456789.");
         if (*f == 'p')
@@ -95,38 +133,12 @@ static int safe_format(lua_State *L)
     for (int i = 2; i <= lua_gettop(L); i++)
         if (lua_type(L, i) != LUA_TNUMBER && lua_type(L, i) != LUA_TSTRING && lua_type(L, i) != LUA_TBOOLEAN)
             return luaL_error(L, "format: argument %d is a %s; accepted: number, string, boolean", i, luaL_typename(L, i));
+        else
+            work += bytes_of(L, i);
+    fa_sandbox_charge(L, work);
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, 1);
-    return 1;
-}
-
-/* sorted(t): the keys of t as an array, numbers before strings, each ascending. */
-static int key_less(lua_State *L)
-{
-    int a = lua_type(L, 1), b = lua_type(L, 2);
-    lua_pushboolean(L, a == b ? lua_compare(L, 1, 2, LUA_OPLT) : a == LUA_TNUMBER);
-    return 1;
-}
-
-static int sorted(lua_State *L)
-{
-    luaL_checktype(L, 1, LUA_TTABLE);
-    lua_settop(L, 1);
-    lua_pushvalue(L, lua_upvalueindex(1)); /* table.sort */
-    lua_newtable(L);
-    lua_Integer n = 0;
-    for (lua_pushnil(L); lua_next(L, 1); lua_pop(L, 1)) {
-        if (lua_type(L, -2) != LUA_TNUMBER && lua_type(L, -2) != LUA_TSTRING)
-            return luaL_error(L, "sorted: a key is a %s; accepted: numbers and strings", luaL_typename(L, -2));
-        lua_pushvalue(L, -2);
-        lua_rawseti(L, 3, ++n);
-    }
-    fa_sandbox_charge(L, work_of_order((double)n));
-    lua_pushvalue(L, 3);
-    lua_insert(L, 2);
-    lua_pushcfunction(L, key_less);
-    lua_call(L, 2, 0);
     return 1;
 }
 
@@ -183,29 +195,34 @@ void fa_sandbox_strict(lua_State *L, int index, const char *what)
     lua_setmetatable(L, index);
 }
 
-/* What a script sees: library, name, and the function that charges for it. NULL library: a plain name. */
+/* What a script sees: library, name, and the function in the place of Lua's, which is its first upvalue and which it charges for. NULL
+ * function: what takes the same time whatever it is given, or copies what counts as memory. NULL library: a plain name. */
 typedef struct allowed {
     const char *library, *name;
     lua_CFunction wrap;
 } allowed;
 
 static const allowed names[] = {
-    { NULL, "assert", NULL },   { NULL, "error", NULL },     { NULL, "ipairs", NULL },    { NULL, "select", NULL },
-    { NULL, "tonumber", charged_string }, { NULL, "type", NULL },      { NULL, "tostring", safe_tostring },
-    { "string", "byte", charged_bytes }, { "string", "char", NULL },  { "string", "find", charged_pattern },
-    { "string", "format", safe_format },                     { "string", "gmatch", charged_pattern },
-    { "string", "gsub", charged_pattern },                   { "string", "len", NULL },
-    { "string", "lower", charged_string },                   { "string", "match", charged_pattern },
-    { "string", "rep", NULL },                               { "string", "reverse", charged_string },
-    { "string", "sub", NULL },                               { "string", "upper", charged_string },
-    { "table", "concat", charged_table },                    { "table", "insert", charged_table },
-    { "table", "remove", charged_table },                    { "table", "sort", charged_sort },
+    { NULL, "assert", charged_arguments },                   { NULL, "error", NULL },
+    { NULL, "ipairs", NULL },                                { NULL, "select", charged_arguments },
+    { NULL, "tonumber", charged_text },                      { NULL, "type", NULL },
+    { NULL, "tostring", safe_tostring },
+    { "string", "byte", charged_bytes },                     { "string", "char", charged_arguments },
+    { "string", "find", fa_pattern_find },                   { "string", "format", safe_format },
+    { "string", "gmatch", fa_pattern_gmatch },               { "string", "gsub", fa_pattern_gsub },
+    { "string", "len", NULL },                               { "string", "lower", charged_text },
+    { "string", "match", fa_pattern_match },                 { "string", "rep", safe_rep },
+    { "string", "reverse", charged_text },                   { "string", "sub", NULL },
+    { "string", "upper", charged_text },
+    { "table", "concat", charged_concat },                   { "table", "insert", charged_insert },
+    { "table", "remove", charged_remove },                   { "table", "sort", fa_order_sort },
     { "table", "unpack", charged_list },
     { "math", "abs", NULL },    { "math", "ceil", NULL },    { "math", "exp", NULL },     { "math", "floor", NULL },
-    { "math", "fmod", NULL },   { "math", "huge", NULL },    { "math", "log", NULL },     { "math", "max", NULL },
-    { "math", "maxinteger", NULL },                          { "math", "min", NULL },     { "math", "mininteger", NULL },
-    { "math", "modf", NULL },   { "math", "pi", NULL },      { "math", "sqrt", NULL },    { "math", "tointeger", NULL },
-    { "math", "type", NULL },   { "math", "ult", NULL },
+    { "math", "fmod", NULL },   { "math", "huge", NULL },    { "math", "log", NULL },     { "math", "max", charged_arguments },
+    { "math", "maxinteger", NULL },                          { "math", "min", charged_arguments },
+    { "math", "mininteger", NULL },                          { "math", "modf", NULL },    { "math", "pi", NULL },
+    { "math", "sqrt", NULL },   { "math", "tointeger", NULL },                            { "math", "type", NULL },
+    { "math", "ult", NULL },
 };
 
 /* Pushes the table of what is allowed in one library (NULL: the plain names). Lua's own are in the table at `from`. */
@@ -245,11 +262,8 @@ void fa_sandbox_env(lua_State *L)
         lua_setfield(L, env, libraries[i]);
         lua_pop(L, 1);
     }
-    lua_getfield(L, originals, "table");
-    lua_getfield(L, -1, "sort");
-    lua_pushcclosure(L, sorted, 1);
+    lua_pushcfunction(L, fa_order_sorted);
     lua_setfield(L, env, "sorted");
-    lua_pop(L, 1);
     lua_pushcfunction(L, f32);
     lua_setfield(L, env, "f32");
     lua_pushcfunction(L, fail);

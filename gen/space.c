@@ -37,10 +37,11 @@ typedef struct job {
     const fa_problem *p;
     const fa_arch *a;
     int32_t budget;
-    const fa_family *only; /* NULL = the defaults */
+    const fa_family *family;
     fa_space *out;
     size_t cap;
     int serving;           /* families that compute the problem */
+    size_t told;           /* bytes of why */
     char why[512];         /* reasons of those that do not */
 } job;
 
@@ -104,21 +105,15 @@ static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_famil
 static int run(lua_State *L)
 {
     job *j = lua_touserdata(L, 1);
-    size_t at = 0;
-    for (size_t i = 0; i < j->g->n; i++) {
-        const fa_family *f = &j->g->family[i];
-        char why[104] = "";
-        fa_frame fr;
-        if (j->only ? j->only != f : !f->is_default)
-            continue;
-        fa_frame_push(L, &fr, f, j->p, j->a, j->budget, false);
-        if (fa_family_supports(L, &fr, f, why, sizeof why)) {
-            j->serving++;
-            list_family(L, j, &fr, f);
-        } else if (at < sizeof j->why) {
-            at += (size_t)snprintf(j->why + at, sizeof j->why - at, "%s%s: %s", at ? "; " : "", f->name, why);
-        }
-        lua_settop(L, 1);
+    const fa_family *f = j->family;
+    char why[104] = "";
+    fa_frame fr;
+    fa_frame_push(L, &fr, f, j->p, j->a, j->budget, false);
+    if (fa_family_supports(L, &fr, f, why, sizeof why)) {
+        j->serving++;
+        list_family(L, j, &fr, f);
+    } else if (j->told < sizeof j->why) {
+        j->told += (size_t)snprintf(j->why + j->told, sizeof j->why - j->told, "%s%s: %s", j->told ? "; " : "", f->name, why);
     }
     return 0;
 }
@@ -135,13 +130,16 @@ fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_
     if (st != FA_OK)
         return st;
     job j = { .g = g, .p = &norm, .a = a, .budget = budget, .out = out };
-    if (family && !(j.only = fa_family_find(g, family)))
+    const fa_family *only = family ? fa_family_find(g, family) : NULL;
+    if (family && !only)
         return FA_INVALID;
-    st = fa_sandbox_run(g->sb, run, &j, &error);
+    for (size_t i = 0; st == FA_OK && i < g->n; i++) { /* each under limits of its own, so that none is blamed for another */
+        j.family = &g->family[i];
+        if ((only ? only == j.family : j.family->is_default) && (st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
+            fa_template_fail(&g->files, st, "listing the configs", error);
+    }
     fa_problem_print_key(text, sizeof text, &norm);
-    if (st != FA_OK)
-        fa_template_fail(&g->files, st, "listing the configs", error);
-    else if (!j.serving)
+    if (st == FA_OK && !j.serving)
         st = fa_fail(FA_UNSUPPORTED, "no kernel family computes %s on %s: %s", text, a->name, j.why[0] ? j.why : "there is none");
     if (st != FA_OK)
         fa_space_free(out);

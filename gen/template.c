@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define DEPTH 16                 /* of includes */
+#define BYTES_PER_STEP 4         /* of text that is written */
 #define OUTPUT_BYTES (2 << 20)   /* of one rendered text, and four times as many with its #line */
 
 /* --- from template to Lua, line by line --- */
@@ -193,6 +194,7 @@ static int put_line(lua_State *L)
         fa_text_add(&o->text, s, n);
     }
     fa_text_add(&o->text, "\n", 1);
+    fa_sandbox_charge(L, (double)(o->text.n - start) / BYTES_PER_STEP); /* of a blank line, which is dropped, too */
     if (o->text.oom || o->lined.oom)
         fa_sandbox_no_memory(L, "the text");
     if (o->text.n > OUTPUT_BYTES || o->lined.n > 4 * OUTPUT_BYTES)

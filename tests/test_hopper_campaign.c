@@ -75,7 +75,7 @@ static void choose(kernel *out, size_t most)
         fa_space_free(&s);
     }
     fa_gen_close(g);
-    size_t *chosen = malloc((n + 1) * sizeof *chosen), count = pairs_cover(row, n, factors, SEED, chosen);
+    size_t *chosen = malloc((n + 1) * sizeof *chosen), count = pairs_cover(row, n, factors, 1, SEED, chosen);
     fa_random r = { SEED };
     for (size_t i = 0; i < most; i++) /* past the cover any, maybe again */
         out[i] = all[i < count ? chosen[i] : (size_t)fa_random_below(&r, (int32_t)n)];

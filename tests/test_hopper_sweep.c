@@ -1,8 +1,9 @@
 /* What the space of flash_fwd_wgmma offers compiles as it must: no local memory, no note of ptxas that the products are serialized or
- * the registers not handed over, and the register count that the layout states. Every pair of tunables' values that occurs is compiled,
- * every value with every problem below, and every value with every mask and number of the feeder's registers, which dealing under a mask
- * uses up; and every kernel that ships.
+ * the registers not handed over, and the register count that the layout states. Every value of a tunable, every head_dim and every type is
+ * compiled with every mask; and every kernel that ships.
  *
+ *   FAGEN_SWEEP=pairs              every pair of tunables' values that occurs, every value with every problem below, and every value with
+ *                                every mask and number of the feeder's registers, which dealing under a mask uses up; five minutes
  *   FAGEN_SWEEP=all                compiles every config that fits, hours of it; FAGEN_SWEEP=500 so many of them, drawn at random;
  *                                prints what became of each
  *   FAGEN_SWEEP_PROBLEMS='A B'     for these problems alone, separated by blanks
@@ -73,8 +74,8 @@ static size_t read_problems(fa_problem *out)
     return n;
 }
 
-/* All that fits, of every problem; and as rows of numbers for the choice. */
-static size_t list_jobs(job **jobs, pairs_row **rows, int *factors)
+/* All that fits, of every problem; and as rows of numbers for the choice, the mask's behind those of tunables, head_dim and types. */
+static size_t list_jobs(job **jobs, pairs_row **rows, bool pairs, int *factors, int *mask)
 {
     fa_problem problem[PROBLEMS_MOST];
     pairs_factor factor[PAIRS_FACTORS] = { { 0 } };
@@ -101,11 +102,14 @@ static size_t list_jobs(job **jobs, pairs_row **rows, int *factors)
                 r->value[at] = pairs_number(&factor[at], c->tunable[at].value);
             cr_assert_leq(at + 6, PAIRS_FACTORS);
             r->value[at] = pairs_number(&factor[at], p->d * 1000 + p->dv), at++;
-            r->value[at] = pairs_number(&factor[at], p->mask), at++;
             r->value[at] = pairs_number(&factor[at], p->dtype), at++;
             r->value[at] = pairs_number(&factor[at], p->o_dtype == FA_F32), at++;
-            r->value[at] = pairs_number(&factor[at], (int32_t)k), at++;
-            r->value[at] = pairs_number(&factor[at], fa_config_get(c, "feeder", 0) * 8 + p->mask), at++;
+            *mask = at;
+            r->value[at] = pairs_number(&factor[at], p->mask), at++;
+            if (pairs) {
+                r->value[at] = pairs_number(&factor[at], (int32_t)k), at++;
+                r->value[at] = pairs_number(&factor[at], fa_config_get(c, "feeder", 0) * 8 + p->mask), at++;
+            }
             *factors = at;
             (*jobs)[n++] = (job){ .problem = *p, .config = *c, .regs = s.points[i].regs };
         }
@@ -120,9 +124,11 @@ static void choose(sweep *s)
     job *all;
     pairs_row *rows;
     const char *how = getenv("FAGEN_SWEEP");
-    int factors = 0;
-    size_t n = list_jobs(&all, &rows, &factors), drawn = how ? strtoul(how, NULL, 10) : 0;
-    cr_assert(!how || !*how || !strcmp(how, "all") || drawn, "FAGEN_SWEEP is \"%s\"; accepted: all, a number of configs", how);
+    bool pairs = how && !strcmp(how, "pairs");
+    int factors = 0, mask = 0;
+    size_t n = list_jobs(&all, &rows, pairs, &factors, &mask), drawn = how ? strtoul(how, NULL, 10) : 0;
+    cr_assert(!how || !*how || pairs || !strcmp(how, "all") || drawn,
+              "FAGEN_SWEEP is \"%s\"; accepted: pairs, all, a number of configs", how);
     s->job = all;
     s->n = n;
     s->verbose = how && *how;
@@ -134,9 +140,9 @@ static void choose(sweep *s)
             all[s->n] = all[other];
             all[other] = kept;
         }
-    } else if (!how || !*how) {
+    } else if (!how || !*how || pairs) {
         size_t *chosen = malloc((n + 1) * sizeof *chosen);
-        s->n = pairs_cover(rows, n, factors, SEED, chosen);
+        s->n = pairs_cover(rows, n, factors, pairs ? 1 : mask, SEED, chosen);
         s->job = malloc((s->n + 1) * sizeof *s->job);
         for (size_t i = 0; i < s->n; i++)
             s->job[i] = all[chosen[i]];
@@ -186,7 +192,7 @@ static void compile(sweep *s, fa_gen *g, const job *j, char why[200])
         snprintf(why, 200, "%.190s", fa_last_error());
         return;
     }
-    if (fa_compile(s->compiler, &source, arch()->name, 0, &e) != FA_OK) {
+    if (fa_compile(s->compiler, &source, arch()->name, FA_IMAGE_LEAN, &e) != FA_OK) {
         snprintf(why, 200, "%.190s", fa_last_error());
     } else {
         fa_resources r = fa_resources_parse(e.log, source.step[0].entry);

@@ -38,9 +38,9 @@ static inline size_t pairs_index(const pairs_row *r, int i, int j)
     return ((size_t)(i * PAIRS_FACTORS + j) * PAIRS_VALUES + r->value[i]) * PAIRS_VALUES + r->value[j];
 }
 
-/* Greedy: each time the row with the most pairs that no chosen one has; a hash of the seed decides between equals. Writes the numbers of
- * the chosen rows, n at most, and returns how many. */
-static inline size_t pairs_cover(const pairs_row *row, size_t n, int factors, uint64_t seed, size_t *chosen)
+/* Greedy: each time the row with the most pairs that no chosen one has; a hash of the seed decides between equals. Of pairs,
+ * those whose second factor is number `from` or a later one: 1 for all. Writes the numbers of the chosen rows, n at most; how many. */
+static inline size_t pairs_cover(const pairs_row *row, size_t n, int factors, int from, uint64_t seed, size_t *chosen)
 {
     bool *have = calloc((size_t)PAIRS_FACTORS * PAIRS_FACTORS * PAIRS_VALUES * PAIRS_VALUES, sizeof *have);
     int *most = malloc((n + 1) * sizeof *most); /* what a row had to offer when it was last asked: it can only be less by now */
@@ -55,7 +55,7 @@ static inline size_t pairs_cover(const pairs_row *row, size_t n, int factors, ui
                 continue;
             int gain = 0;
             for (int i = 0; i < factors; i++)
-                for (int j = i + 1; j < factors; j++)
+                for (int j = i + 1 > from ? i + 1 : from; j < factors; j++)
                     gain += !have[pairs_index(&row[r], i, j)];
             most[r] = gain;
             if (gain > best || (gain == best && gain > 0 && fa_random_mix(seed ^ r) > fa_random_mix(seed ^ at))) {
@@ -66,7 +66,7 @@ static inline size_t pairs_cover(const pairs_row *row, size_t n, int factors, ui
         if (best == 0)
             break;
         for (int i = 0; i < factors; i++)
-            for (int j = i + 1; j < factors; j++)
+            for (int j = i + 1 > from ? i + 1 : from; j < factors; j++)
                 have[pairs_index(&row[at], i, j)] = true;
         chosen[count++] = at;
     }
