@@ -102,8 +102,8 @@ const scene hopper_scenes[] = {
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
-    { "K is free when a warp still reads it", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
-      "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) - 1)", 0, "one turns" },
+    { "K is free when a warp group still reads it", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
+      "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) - 4)", 0, "turns" },
     { "V is free when a warp still reads it", F, "mbarrier_init(v_empty(smem, i), 4 * WGS$(all))",
       "mbarrier_init(v_empty(smem, i), 4 * WGS$(all) - 1)", 0, "one turns" },
     { "Q is free when a warp still reads it", F, "mbarrier_init(q_empty(smem, 0, i), 4)", "mbarrier_init(q_empty(smem, 0, i), 3)", 0,

@@ -130,9 +130,9 @@ Test(sim_limits, nothing_nests_without_an_end, .timeout = 60)
 #define BODY HEAD90 ".visible .entry k()\n{\n.reg .pred %%p<9>;\n.reg .b32 %%r<9>;\nmov.u32 %%r1, %%tid.x;\nsetp.eq.u32 %%p1, %%r1, 7;\n"
 
 /* Each of these took minutes where a name was looked for in a list. */
-Test(sim_limits, loading_is_linear, .timeout = 240)
+Test(sim_limits, loading_is_linear, .timeout = 75)
 {
-    enum { N = 100000 };
+    enum { N = 60000 };
     static const struct { const char *head, *line, *tail; int n; } rows[] = {
         {BODY, "L%d: add.u32 %%r1, %%r1, %d;\n@%%p1 bra L%d;\n", "ret;\n}\n", N},
         {BODY, "R%d: @%%p1 bra END;\n", "END: ret;\n}\n", N},
