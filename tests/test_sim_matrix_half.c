@@ -108,15 +108,16 @@ Test(sim_matrix_half_80, mma_of_ampere) { mma_against_the_model(HEAD80, 16, 8, 2
 
 enum { WORDS = 16 }; /* per thread: A in 0 to 3, C in 4 to 7, B of mma.sync in 8 and 9 */
 
-/* m64n8 by one step of k with A in registers, `times` products one onto another, then the same with mma.sync: of thread t at b + 32 t. */
-static CUfunction both(const char *type, const char *acc, int times)
+/* m64n8 by one step of k with A in registers, `times` products one onto another with some text between them, then the same with
+ * mma.sync: of thread t at b + 32 t. */
+static CUfunction both(const char *type, const char *acc, int times, const char *between)
 {
     static char text[32768];
     bool tf = !strcmp(type, "tf32"), half = !strcmp(acc, "f16");
     const char *d = half ? "{%d1,%d2}" : "{%d1,%d2,%d3,%d4}", *e = half ? "{%e1,%e2}" : "{%e1,%e2,%e3,%e4}";
     size_t n = (size_t)snprintf(text, sizeof text,
                                 ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 a, .param .u64 b)\n{\n.shared .align 1024 .b8 tile[256];\n.reg .pred %%p<4>;\n.reg .b32 %%r<20>;\n"
-                                ".reg .b32 %%d<5>;\n.reg .b32 %%e<5>;\n.reg .b64 %%rd<12>;\nld.param.u64 %%rd1, [a];\nld.param.u64 %%rd2, [b];\nmov.u32 %%r0, %%tid.x;\n"
+                                ".reg .b32 %%d<5>;\n.reg .b16 %%h<7>;\n.reg .b32 %%e<5>;\n.reg .b64 %%rd<12>;\nld.param.u64 %%rd1, [a];\nld.param.u64 %%rd2, [b];\nmov.u32 %%r0, %%tid.x;\n"
                                 "mov.u32 %%r15, tile;\nsetp.ge.u32 %%p1, %%r0, 64;\n@%%p1 bra FILLED;\nshl.b32 %%r16, %%r0, 2;\ncvt.u64.u32 %%rd5, %%r16;\nadd.s64 %%rd5, %%rd5, %%rd1;\nadd.u32 %%r16, %%r16, %%r15;\n"
                                 "ld.global.u32 %%r17, [%%rd5];\nst.shared.u32 [%%r16], %%r17;\nfence.proxy.async;\nFILLED:\nbar.sync 0;\n"
                                 "mul.wide.u32 %%rd3, %%r0, %d;\nadd.s64 %%rd3, %%rd1, %%rd3;\nld.global.v4.u32 {%%r1,%%r2,%%r3,%%r4}, [%%rd3+256];\nld.global.v4.u32 {%%d1,%%d2,%%d3,%%d4}, [%%rd3+272];\n"
@@ -125,7 +126,7 @@ static CUfunction both(const char *type, const char *acc, int times)
                                 4 * WORDS, (128ull >> 4) << 16 | (256ull >> 4) << 32);
     for (int k = 0; k < times; k++)
         n += (size_t)snprintf(text + n, sizeof text - n, "wgmma.mma_async.sync.aligned.m64n8k%d.%s.%s.%s %s, {%%r1,%%r2,%%r3,%%r4}, %%rd6, 1, 1, 1%s;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n%s",
-                              tf ? 8 : 16, acc, type, type, d, tf ? "" : ", 0", "add.u32 %r18, %r0, 1;\nadd.u32 %r18, %r18, 1;\nadd.u32 %r18, %r18, 1;\nadd.u32 %r18, %r18, 1;\n");
+                              tf ? 8 : 16, acc, type, type, d, tf ? "" : ", 0", between);
     n += (size_t)snprintf(text + n, sizeof text - n, "wgmma.wait_group.sync.aligned 0;\n");
     for (int k = 0; k < times; k++)
         n += (size_t)snprintf(text + n, sizeof text - n, "mma.sync.aligned.m16n8k%d.row.col.%s.%s.%s.%s %s, {%%r1,%%r2,%%r3,%%r4}, {%%r5,%%r6}, %s;\n", tf ? 8 : 16, acc, type, type, acc, e, e);
@@ -140,9 +141,14 @@ static uint32_t some_word(const char *type, int kind)
     return kind == 4 && r % 17 == 0 ? 0x7F800000 | (r & 0x80000000) : (r & 0x807FFFFF) | (uint32_t)((kind == 0 ? 120 : 60) + noise() % (kind == 0 ? 14 : 120)) << 23;
 }
 
-static void wgmma_is_mma(const char *type, const char *acc)
+#define PAUSE "add.u32 %r18, %r0, 1;\nadd.u32 %r18, %r18, 1;\nadd.u32 %r18, %r18, 1;\nadd.u32 %r18, %r18, 1;\n"
+/* As compilers do that know f16 accumulators as pairs: apart and together again while the product is in flight, by way of other registers. */
+#define APART                                                                                                             \
+    "mov.b32 {%h1,%h2}, %d1;\nmov.b32 {%h3,%h4}, %d2;\nmov.b16 %h5, %h1;\n" PAUSE "mov.b32 %d1, {%h5,%h2};\nmov.b32 %r19, {%h3,%h4};\nmov.b32 %d2, %r19;\n"
+
+static void wgmma_is_mma(const char *type, const char *acc, const char *between)
 {
-    CUfunction once = both(type, acc, 1), often = both(type, acc, 6);
+    CUfunction once = both(type, acc, 1, between), often = both(type, acc, 6, between);
     bool tf = !strcmp(type, "tf32"), half = !strcmp(acc, "f16");
     for (int round = 0; round < 120; round++) {
         uint32_t in[64 + 128 * WORDS] = {0}, out[128][8], b[8][8]; /* b: column, pair of k, or k of tf32 */
@@ -167,6 +173,24 @@ static void wgmma_is_mma(const char *type, const char *acc)
         cu->cuMemFree(from), cu->cuMemFree(to);
     }
 }
-Test(sim_matrix_half, wgmma_into_f16) { wgmma_is_mma("f16", "f16"); }
-Test(sim_matrix_half, wgmma_of_tf32) { wgmma_is_mma("tf32", "f32"); }
-Test(sim_matrix_half, wgmma_into_f32) { wgmma_is_mma("f16", "f32"); }
+Test(sim_matrix_half, wgmma_into_f16) { wgmma_is_mma("f16", "f16", PAUSE); }
+Test(sim_matrix_half, accumulators_apart_and_together) { wgmma_is_mma("f16", "f16", APART); }
+Test(sim_matrix_half, wgmma_of_tf32) { wgmma_is_mma("tf32", "f32", PAUSE); }
+Test(sim_matrix_half, wgmma_into_f32) { wgmma_is_mma("f16", "f32", PAUSE); }
+
+/* A half is used, or stands in the wrong place: that is no renaming. */
+Test(sim_matrix_half, halves_in_flight)
+{
+    static const char *const rows[][2] = {
+        {"mov.b32 {%h1,%h2}, %d1;\nadd.f16 %h3, %h1, %h2;\n", "register %h1 is read, but it is an accumulator of the wgmma"},
+        {"mov.b32 {%h1,%h2}, %d1;\nmov.b32 %d1, {%h2,%h1};\n", "register %d1 is written, but it is an accumulator of the wgmma"},
+        {"mov.b32 {%h1,%h2}, %d1;\nmov.b32 {%h3,%h4}, %d2;\nmov.b32 %r19, {%h1,%h4};\n", "register %h1 is read, but it is an accumulator of the wgmma"},
+    };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+        for (int late = 0; late < 2; late++) {
+            uint32_t in[64 + 128 * WORDS] = {0};
+            sim_set_options(&(sim_options){.async = late ? SIM_LAZY : SIM_EAGER});
+            CUresult got = launch(both("f16", "f16", 2, rows[r][0]), 1, 128, 0, buffer(in, sizeof in), buffer(NULL, 128 * 32));
+            cr_expect(got == CUDA_ERROR_LAUNCH_FAILED && strstr(sim_report(), rows[r][1]), "row %zu: %d\n%s", r, got, sim_report());
+        }
+}
