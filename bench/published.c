@@ -1,4 +1,4 @@
-/* published: the simulator as a library of three functions, for published.py. */
+/* published: the simulator as a library of a few functions, for published.py. */
 #include "sim/sim.h"
 #include <stddef.h>
 #include <string.h>
@@ -6,7 +6,8 @@
 #define DOOR __attribute__((visibility("default")))
 DOOR int published_open(const char *archs);
 DOOR void *published_function(const char *name);
-DOOR void published_options(int async, int schedule, unsigned long long seed);
+DOOR int published_options(int async, int schedule, unsigned long long seed, const char *checks);
+DOOR int published_warnings(char *to, size_t room);
 DOOR const char *published_report(void);
 
 static const cu_driver *cu;
@@ -30,9 +31,16 @@ DOOR void *published_function(const char *name)
     return NULL;
 }
 
-DOOR void published_options(int async, int schedule, unsigned long long seed)
+/* 0: the text of severities is wrong. */
+DOOR int published_options(int async, int schedule, unsigned long long seed, const char *checks)
 {
-    sim_set_options(&(sim_options){.async = (sim_async)async, .schedule = (sim_schedule)schedule, .seed = seed});
+    sim_options o = {.async = (sim_async)async, .schedule = (sim_schedule)schedule, .seed = seed};
+    char error[512];
+    if (!sim_checks_parse(checks, o.checks, error)) return 0;
+    sim_set_options(&o);
+    return 1;
 }
+
+DOOR int published_warnings(char *to, size_t room) { return sim_warnings(to, room); }
 
 DOOR const char *published_report(void) { return sim_report(); }

@@ -13,6 +13,7 @@ they may with the warps at random. It is right when both runs have no report and
 import argparse
 import ctypes
 import os
+import re
 import sys
 import time
 
@@ -48,8 +49,15 @@ class Machine:
         if code:
             raise Failure("%s: %d: %s" % (name, code, self.lib.published_report().decode(errors="replace")))
 
-    def options(self, late, seed):
-        self.lib.published_options(1 if late else 0, 2 if late else 0, ctypes.c_ulonglong(seed))
+    def options(self, late, seed, checks):
+        if not self.lib.published_options(1 if late else 0, 2 if late else 0, ctypes.c_ulonglong(seed), checks.encode()):
+            raise Failure("%s: no severities of checks" % checks)
+
+    def warnings(self):
+        """The classes of the warnings since the last call."""
+        room = ctypes.create_string_buffer(1 << 16)
+        self.lib.published_warnings(room, ctypes.c_size_t(len(room)))
+        return sorted(set(re.findall(r"check: ([a-z-]+)", room.value.decode(errors="replace"))))
 
     def upload(self, data):
         p = ctypes.c_uint64()
@@ -139,11 +147,12 @@ def normal(seed, *shape, dtype="fp16", scale=1.0):
 
 
 class Case:
-    """kernel(args by name, constants), on a grid; expect: {output: values}; within: relative to the largest value expected."""
+    """kernel(args by name, constants), on a grid; expect: (output, values) pairs; within: relative to the largest value expected;
+    checks: severities other than the simulator's own, where a true report is harmless."""
 
-    def __init__(self, name, kernel, args, constants, grid, expect, within=2e-3, archs=(80, 90), warps=4, stages=3, **options):
+    def __init__(self, name, kernel, args, constants, grid, expect, within=2e-3, archs=(80, 90), warps=4, stages=3, checks="", **options):
         self.name, self.kernel, self.args, self.constants, self.grid = name, kernel, args, constants, tuple(grid) + (1,) * (3 - len(grid))
-        self.expect, self.within, self.archs = expect, within, archs
+        self.expect, self.within, self.archs, self.checks = expect, within, archs, checks
         self.options = dict(options, num_warps=warps, num_stages=stages)
 
 
@@ -196,7 +205,7 @@ def tensor_map(machine, boxed, address, meta):
 
 
 def run(machine, case, kernel, late, seed):
-    machine.options(late, seed)
+    machine.options(late, seed, case.checks)
     placed, params = {}, []
 
     def place(t):
@@ -237,7 +246,7 @@ def run(machine, case, kernel, late, seed):
             if not np.array_equal(np.isfinite(got), np.isfinite(want)):
                 raise Failure("%d values are infinite or NaN, %d should be" % (int(np.sum(~np.isfinite(got))), int(np.sum(~np.isfinite(want)))))
             fine = np.isfinite(want)
-            error = float(np.max(np.abs(got - want)[fine], initial=0) / max(float(np.max(np.abs(want[fine]), initial=0)), 1e-30))
+            error = float(np.max(np.abs(got[fine] - want[fine]), initial=0) / max(float(np.max(np.abs(want[fine]), initial=0)), 1e-30))
             worst = max(worst, error)
             if not error <= case.within:
                 raise Failure("off by %.2g of the largest value, at most %.2g is right" % (error, case.within))
@@ -294,7 +303,8 @@ def main():
                 except Exception as e:  # of the compiler
                     note = "%s: %s" % (type(e).__name__, str(e)[:500])
                 if note or not o.brief:
-                    print("%-34s sm_%d  %s  %5.1f s%s" % (c.name, arch, "WRONG" if note else "right", time.time() - since, "\n    " + note.replace("\n", "\n    ") if note else "  %.1g" % worst), flush=True)
+                    print("%-34s sm_%d  %s  %5.1f s%s" % (c.name, arch, "WRONG" if note else "right", time.time() - since, "\n    " + note.replace("\n", "\n    ") if note else
+                                                               "  %.1g%s%s" % (worst, "  " + c.checks if c.checks else "", "".join("  warned: " + w for w in machine.warnings()))), flush=True)
             os._exit(0)
         os.close(tell)
         status = os.waitpid(child, 0)[1]

@@ -243,13 +243,15 @@ static void unset(flow *w, uint64_t *tracked)
     }
 }
 
-/* The registers that wgmmas use, and those that plain movs copy from or to them: their state is followed at run time. */
+/* The registers that wgmmas use, and those that plain movs copy from or to them: their state is followed at run time. Of f16
+ * accumulators also the halves that movs take them apart into. */
 static uint64_t *held(flow *w)
 {
     sim_program *g = w->prog;
-    uint64_t *set = sim_ptx_alloc(w->p, w->words * 8);
+    uint64_t *set = sim_ptx_alloc(w->p, w->words * 8), *pair = sim_ptx_alloc(w->p, w->words * 8);
     for (uint32_t k = 0; k < g->insns; k++) {
         const sim_insn *o = &g->code[k];
+        for (int a = 0; o->kind == K_RUN && o->run == sim_run_wgmma && o->type2 == T_F16 && a < o->defs; a++) if (o->arg[a] >= 0) PUT(pair, o->arg[a]);
         for (int a = 0; o->run == sim_run_wgmma && o->kind == K_RUN && a < o->args - 1; a++)
             if (o->arg[a] >= 0 && sim_type_bytes(w->f->reg[o->arg[a]].type) == 4) PUT(set, o->arg[a]);
     }
@@ -257,7 +259,11 @@ static uint64_t *held(flow *w)
         changed = false;
         for (uint32_t k = 0; k < g->insns; k++) {
             const sim_insn *o = &g->code[k];
-            if (!(o->flags & F_MOVE) || o->arg[0] < 0 || o->arg[1] < 0 || HAS(set, o->arg[0]) == HAS(set, o->arg[1])) continue;
+            bool halves = sim_is_halves(o), any = false, all = true;
+            if (!halves && !(o->flags & F_MOVE)) continue;
+            for (int a = 0; a < o->args; a++) if (o->arg[a] >= 0) any |= HAS(pair, o->arg[a]), all &= HAS(pair, o->arg[a]);
+            for (int a = 0; any && !all && a < o->args; a++) if (o->arg[a] >= 0) PUT(pair, o->arg[a]), PUT(set, o->arg[a]), changed = true;
+            if (halves || o->arg[0] < 0 || o->arg[1] < 0 || HAS(set, o->arg[0]) == HAS(set, o->arg[1])) continue;
             PUT(set, o->arg[0]), PUT(set, o->arg[1]), changed = true;
         }
     }

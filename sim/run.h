@@ -44,5 +44,8 @@ enum { ARRIVE_RELEASE, ARRIVE_RELAXED };
 enum { REGISTERS_INC, REGISTERS_DEC };
 enum { WGMMA_SHARED_A = 1, WGMMA_MINUS_A = 2, WGMMA_MINUS_B = 4, WGMMA_TRANS_A = 8, WGMMA_TRANS_B = 16 };
 
+/* A mov of 32 bits from or to two registers of 16. */
+static inline bool sim_is_halves(const sim_insn *i) { return i->kind == K_RUN && (i->run == sim_run_pack || i->run == sim_run_unpack) && i->sub == 16 && i->count == 2; }
+
 typedef struct sim_targets { uint32_t n, at[]; } sim_targets; /* of brx.idx */
 #endif

@@ -21,6 +21,7 @@ enum { MOST = SIM_COLUMNS / 2 }; /* accumulator registers of a thread */
 typedef struct hold {       /* the state of a register that some wgmma of the program uses */
     uint32_t op;            /* the product in flight that will write it, 0 = none */
     uint16_t at;            /* which of its registers */
+    uint16_t half;          /* 1, 2: a register of 16 bits, which takes the lower, the upper half; 0: all of it */
     uint16_t reading;       /* products in flight that read it as A */
     uint32_t wrote, read, retired; /* number of the fence before the last write, read, end of a product, + 1; 0 = never */
 } hold;
@@ -96,6 +97,24 @@ bool sim_wgmma_scale(const sim_warp *w, const sim_insn *i)
     return v != (i->round != 0);
 }
 
+/* A mov that takes an f16 accumulator apart or puts one together renames too. false: it is none of those, but reads or writes. */
+static bool rename_halves(pipeline *p, const sim_insn *i)
+{
+    const uint16_t *t = i->held;
+    bool apart = i->run == sim_run_unpack;
+    hold none = {0}, from = t[apart ? 2 : 1] ? p->hold[t[apart ? 2 : 1] - 1] : none, other = !apart && t[2] ? p->hold[t[2] - 1] : none;
+    if (apart && from.op && op_of(p, from.op)->insn->type2 != T_F16) return false;
+    if (!apart && (from.op || other.op) && (from.op != other.op || from.at != other.at || from.half != 1 || other.half != 2)) return false;
+    for (int k = 0; k < i->defs; k++) {
+        if (!t[k]) continue;
+        hold *d = &p->hold[t[k] - 1];
+        from.reading = d->reading, from.half = apart && from.op ? (uint16_t)(k + 1) : 0;
+        *d = from;
+        if (other.wrote > d->wrote) d->wrote = other.wrote;
+    }
+    return true;
+}
+
 bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     pipeline *p = w->pipeline;
@@ -108,7 +127,7 @@ bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m)
         *d = s;
         return true;
     }
-    if (!m) return true;
+    if (!m || (m == SIM_ALL && sim_is_halves(i) && rename_halves(p, i))) return true;
     for (int a = 0; a < i->args; a++) {
         if (!t[a]) continue;
         hold *h = &p->hold[t[a] - 1];
@@ -335,7 +354,9 @@ static void retire(sim_warp *w)
     for (uint32_t k = 0; k < w->block->program->held; k++) {
         hold *h = &p->hold[k];
         if (h->op != number) continue;
-        if (lazy) memcpy(w->file + w->block->program->held_place[k], value_at(o, h->at), 128);
+        sim_vec *to = (sim_vec *)(void *)(w->file + w->block->program->held_place[k]);
+        if (lazy && !h->half) memcpy(to, value_at(o, h->at), 128);
+        for (int l = 0; lazy && h->half && l < SIM_LANES; l++) to->u[l] = value_at(o, h->at)->u[l] >> (h->half == 2 ? 16 : 0) & 0xFFFF;
         h->op = 0, h->retired = p->fences + 1;
     }
     for (int a = o->insn->defs; a < o->insn->args; a++) if (o->insn->held[a]) p->hold[o->insn->held[a] - 1].reading--;
