@@ -199,6 +199,21 @@ Test(sim_defined, from_global_memory)
     clean_from(holes, "atom.global.exch.b32 %r1, [%rd1+2052], 1; ld.global.u32 %r1, [%rd1+2052];" RESULT);
 }
 
+/* With more reports than one, what was reported counts as defined; the classes tell registers from memory. */
+Test(sim_defined, going_on)
+{
+    CUfunction f = load(whole("setp.eq.u32 %p2, %r8, 0; @%p2 bra NEXT; NEXT: mov.u32 %r1, 0; @%p2 bra END; END: ld.shared.u32 %r2, [%r9]; st.global.u32 [%rd2], %r2;"));
+    sim_set_options(&(sim_options){.reports = 9});
+    cr_assert_eq(launch(f, 1, 32, 0, in, out), CUDA_ERROR_LAUNCH_FAILED);
+    const char *first = strstr(sim_report(), "decides a branch"), *undefined = strstr(sim_report(), "check: undefined"), *unwritten = strstr(sim_report(), "check: unwritten");
+    cr_assert(first && undefined && unwritten, "%s", sim_report());
+    cr_expect(!strstr(first + 1, "decides a branch") && !strstr(undefined + 1, "check: undefined"), "%s", sim_report());
+    sim_options o = {0};
+    o.checks[SIM_CHECK_UNDEFINED] = SIM_OFF, o.checks[SIM_CHECK_UNWRITTEN] = SIM_WARNING;
+    sim_set_options(&o);
+    cr_expect_eq(launch(f, 1, 32, 0, in, out), CUDA_SUCCESS, "%s", sim_report());
+}
+
 /* ---- matrices, element by element ---- */
 
 /* Lane l of destination k is stored where bit l of word k of the first buffer is set. */
@@ -267,6 +282,31 @@ Test(sim_defined, mma)
                     if (row[r] || column[c] || added[r][c]) open[k] |= 1u << l;
                 }
             exactly(f, open, 4, defined, 10, "mma");
+        }
+    }
+}
+/* Two elements of a row in a register: each half by itself. x4 is the lower half of register 0, x5 the upper. */
+Test(sim_defined, mma_with_f16_accumulators)
+{
+    static const int to[2] = {8, 9}, halves[2] = {4, 5};
+    for (int hole = 0; hole < 8; hole++) { /* of the registers 0-3 of A, 4-5 of B, 6-7 of C */
+        int l = (7 * hole + 3) % 32, row = l / 4 + 8 * (hole & 1);
+        uint32_t defined[8], open[4] = {0}, lower[4] = {0};
+        memset(defined, 0xFF, sizeof defined);
+        defined[hole] &= ~(1u << l);
+        for (int form = 0; form < 2; form++) {
+            begin();
+            for (int k = 0; k < 8; k++) add("ld.global.u32 %%r20, [%%rd1+%d]; and.b32 %%r20, %%r20, %%r11; setp.ne.u32 %%p2, %%r20, 0; @%%p2 mov.b32 %%x%d, 0;\n", 64 + 4 * k, k);
+            add("mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%%x8,%%x9}, {%%x0,%%x1,%%x2,%%x3}, {%%x4,%%x5}, {%%x6,%%x7};\nand.b32 %%x4, %%x8, 0xffff; and.b32 %%x5, %%x8, 0xffff0000;\n");
+            CUfunction f = end(form ? halves : to, 2);
+            for (int k = 0; k < 2; k++)
+                for (int x = 0; x < 32; x++) {
+                    bool of_row = hole < 4 && x / 4 + 8 * k == row, of_sum = hole >= 6 && k == hole - 6 && x == l, of_column = hole >= 4 && hole < 6 && x % 4 == l / 4 / 2;
+                    if (of_row || of_sum || of_column) open[k] |= 1u << x;
+                    if (!k && (of_row || of_sum || (of_column && l / 4 % 2 == 0))) lower[0] |= 1u << x;
+                    if (!k && (of_row || of_sum || (of_column && l / 4 % 2 == 1))) lower[1] |= 1u << x;
+                }
+            exactly(f, form ? lower : open, 2, defined, 8, "mma of f16");
         }
     }
 }
