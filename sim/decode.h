@@ -19,7 +19,7 @@ typedef struct dec {
 typedef struct dec_row { const char *op; bool (*decode)(dec *d); } dec_row;
 extern const dec_row sim_decoders[];
 
-/* This instruction is not one the simulator executes: the kernel loads, and whoever comes to it is told why. */
+/* This instruction is not one the simulator executes: the kernel loads, and a launch that comes to it ends with this reason. */
 _Noreturn void sim_dec_fail(dec *d, const char *why);
 _Noreturn void sim_dec_refuse(dec *d, const char *why);                   /* the text as a whole is wrong: it does not load */
 bool sim_dec_mod(dec *d, const char *word);                               /* consumes a modifier */

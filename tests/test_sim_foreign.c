@@ -38,7 +38,7 @@ static const char *around(const char *before, const char *body, const char *behi
     ".visible .entry " name "(.param .u64 a, .param .u64 b)\n{\n.reg .pred %p<9>;\n.reg .b16 %h<9>;\n.reg .b32 %r<40>;\n.reg .b64 %rd<20>;\n.reg .f32 %f<20>;\n"  \
     "ld.param.u64 %rd1, [a];\nld.param.u64 %rd2, [b];\nmov.u32 %r0, %tid.x;\n" body "\nret;\n}\n"
 
-Test(sim_foreign, an_unknown_instruction_stops_only_those_who_come_to_it)
+Test(sim_foreign, an_unknown_instruction_stops_only_lanes_that_execute_it)
 {
     CUdeviceptr a = buffer(NULL, 4), b = buffer(NULL, 4);
     uint32_t got;
@@ -173,6 +173,38 @@ Test(sim_foreign, calls_that_grow_without_measure)
         CUresult r = launch(load(around(ptx, twice ? "call f19;" : "call f14;", "")), 1, 32, 0, buffer(NULL, 4), buffer(NULL, 4));
         cr_expect_eq(r, CUDA_ERROR_NOT_SUPPORTED);
         cr_expect(strstr(sim_report(), words[twice]) != NULL, "%s", sim_report());
+    }
+}
+
+/* ---- one text with all of it ---- */
+
+/* Groups of lanes that differ by the parity of their number reduce in a function that is called, on both sides of a branch; a tile of which
+ * only a part was filled is masked; a variable is set by name; beside them stands a kernel that is not simulated. */
+Test(sim_foreign, idioms_together)
+{
+    const uint32_t bias = 1000;
+    uint32_t got[32];
+    CUdeviceptr a = buffer(NULL, 4), b = buffer(NULL, 128), at;
+    CUlibrary l = library(".version 8.0\n.target sm_90a\n.address_size 64\n.visible .global .u32 bias;\n"
+                          ENTRY("textured", "tex.1d.v4.f32.s32 {%f1,%f2,%f3,%f4}, [a, {%r0}];")
+                          ENTRY("groups", "and.b32 %r1, %r0, 1;\nmatch.any.sync.b32 %r2, %r1, -1;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra ODD;\ncall (%r3), total, (%r0, %r2);\nbra DONE;\n"
+                                          "ODD:\ncall (%r3), total, (%r0, %r2);\nDONE:\nvote.sync.ballot.b32 %r4, %p1, %r2;\nsetp.ne.u32 %p2, %r4, 0;\nsetp.eq.u32 %p3, %r4, %r2;\nxor.pred %p4, %p1, %p2;\n"
+                                          "@%p4 trap;\nmov.u64 %rd5, bias;\nld.global.u32 %r5, [%rd5];\nadd.u32 %r3, %r3, %r5;\n" INTO "%r3;")
+                          ENTRY("masked", ".shared .align 4 .b8 tile[128];\nmov.u32 %r1, tile;\nshl.b32 %r2, %r0, 2;\nadd.u32 %r1, %r1, %r2;\nsetp.lt.u32 %p1, %r0, 20;\n@%p1 st.shared.u32 [%r1], %r0;\n"
+                                          "bar.sync 0;\nld.shared.u32 %r3, [%r1];\nmul.lo.u32 %r3, %r3, 3;\nselp.b32 %r4, %r3, 7, %p1;\n" INTO "%r4;")
+                          ".func (.reg .u32 out) total(.reg .u32 x, .reg .u32 members)\n{\nredux.sync.add.u32 out, x, members;\nret;\n}\n");
+    cr_assert_eq(cu->cuLibraryGetGlobal(&at, NULL, l, "bias"), CUDA_SUCCESS);
+    cu->cuMemcpyHtoD(at, &bias, 4);
+    for (int order = SIM_IN_ORDER; order <= SIM_RANDOM; order++) {
+        sim_set_options(&(sim_options){.schedule = (sim_schedule)order, .seed = 3});
+        cr_assert_eq(launch(kernel_of(l, "groups"), 1, 32, 0, a, b), CUDA_SUCCESS, "%s", sim_report());
+        fetch(got, b, 128);
+        for (uint32_t k = 0; k < 32; k++) cr_assert_eq(got[k], (k & 1 ? 256u : 240u) + bias, "lane %u: %u", k, got[k]);
+        cr_assert_eq(launch(kernel_of(l, "masked"), 1, 32, 0, a, b), CUDA_SUCCESS, "%s", sim_report());
+        fetch(got, b, 128);
+        for (uint32_t k = 0; k < 32; k++) cr_assert_eq(got[k], k < 20 ? 3 * k : 7, "lane %u: %u", k, got[k]);
+        cr_expect_eq(launch(kernel_of(l, "textured"), 1, 32, 0, a, b), CUDA_ERROR_NOT_SUPPORTED);
+        cr_expect(strstr(sim_report(), "in kernel textured") != NULL, "%s", sim_report());
     }
 }
 
