@@ -146,7 +146,7 @@ static const char *bind(ptx_parser *p, ptx_function *f, formal *x, const ptx_ope
 
 static const char *expand(ptx_parser *p, ptx_function *f, const ptx_insn *call, const ptx_device *d, const ptx_operand *ret, int rets, const ptx_operand *arg, int args)
 {
-    formal *out = sim_ptx_alloc(p, 2 * MOST_FORMALS * sizeof *out), *in = out + MOST_FORMALS;
+    formal out[MOST_FORMALS], in[MOST_FORMALS];
     size_t insns = f->insns, labels = f->labels, label_names = f->label_names.entries;
     ptx_scope around = sim_scope_open(p, f);
     const char *why = NULL, *leave = p->leave;
@@ -198,7 +198,7 @@ static const char *expand(ptx_parser *p, ptx_function *f, const ptx_insn *call, 
 /* After "call[.uni]": [(ret, ...),] name [, (arg, ...) [, prototype or list of targets]]; */
 void sim_call(ptx_parser *p, ptx_function *f, ptx_insn call, const char *start)
 {
-    ptx_operand *ret = sim_ptx_alloc(p, 2 * MOST_FORMALS * sizeof *ret), *arg = ret + MOST_FORMALS;
+    ptx_operand ret[MOST_FORMALS], arg[MOST_FORMALS];
     bool gives = sim_text_peek(p) == '(';
     int rets = actuals(p, f, ret), args = 0;
     if (gives) sim_text_need(p, ',');
