@@ -18,7 +18,8 @@ DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}
 
 class Problem(C.Structure):
     _fields_ = [("size", C.c_uint32)] + [
-        (n, C.c_int32) for n in ("dtype", "d", "dv", "mask", "o_dtype", "align", "b", "hq", "hkv", "sq", "sk")]
+        (n, C.c_int32) for n in ("dtype", "d", "dv", "mask", "o_dtype", "align", "b", "hq", "hkv", "sq", "sk", "op", "features", "page",
+                                 "window")]
 
 
 class Tensor(C.Structure):

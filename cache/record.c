@@ -1,5 +1,6 @@
 /* record: append-only files of facts, and the winner that follows from them. */
 #include "record.h"
+#include "gen/model.h"
 #include "gen/problem.h"
 #include "ledger.h"
 #include "place.h"
@@ -88,18 +89,12 @@ typedef struct reader {
     void *user;
 } reader;
 
-bool fa_record_same_key(const fa_problem *a, const fa_problem *b)
-{
-    return a->dtype == b->dtype && a->d == b->d && a->dv == b->dv && a->mask == b->mask && a->o_dtype == b->o_dtype &&
-           a->align == b->align;
-}
-
 static void read_line(void *user, const char *text, size_t n, size_t number)
 {
     reader *rd = user;
     fa_record r;
     bool parses = fa_record_from_json(&r, text);
-    if (parses && ((rd->chip && strcmp(rd->chip, r.chip) != 0) || (rd->problem && !fa_record_same_key(rd->problem, &r.problem))))
+    if (parses && ((rd->chip && strcmp(rd->chip, r.chip) != 0) || (rd->problem && !fa_problem_same_class(rd->problem, &r.problem))))
         return;
     rd->line.record = parses ? &r : NULL;
     rd->line.text = text;
@@ -260,8 +255,9 @@ static double distance(const fa_problem *a, const fa_problem *b)
     fa_problem x = *a, y = *b;
     fa_problem_fill_shape(&x);
     fa_problem_fill_shape(&y);
+    double window = x.mask == FA_MASK_WINDOW ? doublings(x.window ? x.window : FA_MODEL_WINDOW, y.window ? y.window : FA_MODEL_WINDOW) : 0;
     return doublings(x.sq, y.sq) + doublings(x.sk, y.sk) + doublings((double)x.b * x.hq, (double)y.b * y.hq) +
-           0.5 * doublings((double)x.hq / x.hkv, (double)y.hq / y.hkv);
+           0.5 * doublings((double)x.hq / x.hkv, (double)y.hq / y.hkv) + window;
 }
 
 /* Few samples were taken early, before others met in turns, and often under a higher clock: they count where there is nothing else. */
@@ -277,13 +273,13 @@ static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_ho
     const fa_record *best = NULL;
     for (size_t i = 0; i < rs->n; i++) {
         const fa_record *r = &rs->r[i];
-        if (!ran(r) || r->how != how || !fa_record_same_key(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
+        if (!ran(r) || r->how != how || !fa_problem_same_class(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
             (best && !better(r, best)))
             continue;
         bool newest = true;
         for (size_t j = i + 1; j < rs->n && newest; j++)
             newest = !(rs->r[j].how == how && fa_config_equal(&rs->r[j].config, &r->config) &&
-                       fa_record_same_key(&rs->r[j].problem, p) && fa_problem_bucket(&rs->r[j].problem) == bucket);
+                       fa_problem_same_class(&rs->r[j].problem, p) && fa_problem_bucket(&rs->r[j].problem) == bucket);
         if (newest)
             best = r;
     }
@@ -301,7 +297,7 @@ static const fa_record *best_of(const fa_records *rs, const fa_problem *p, fa_ho
         double near = INFINITY;
         for (size_t i = 0; i < rs->n; i++) {
             const fa_record *r = &rs->r[i];
-            if (!ran(r) || r->how != how || !fa_record_same_key(&r->problem, p))
+            if (!ran(r) || r->how != how || !fa_problem_same_class(&r->problem, p))
                 continue;
             double far = distance(&r->problem, p);
             if (far > done && far < near) {

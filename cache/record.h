@@ -48,9 +48,6 @@ typedef struct fa_record {
 /* Appends one line with a single write() under O_APPEND and the file's lock. False when it could not be kept. */
 bool fa_record_append(fa_store *s, const fa_record *r);
 
-/* Whether two problems, whatever their shapes, share a file. */
-bool fa_record_same_key(const fa_problem *a, const fa_problem *b);
-
 /* The same with a line that is already JSON of r: members that this version does not know are kept. */
 bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n);
 

@@ -92,7 +92,7 @@ static void take_grid_heads(fa_problem *p)
     fa_problem_fill_shape(&full);
     for (size_t i = 0, n = cli_grid_list("default", rows); i < n; i++) {
         const fa_problem *q = &rows[i].problem;
-        if (fa_record_same_key(q, p) && q->sq == full.sq && q->sk == full.sk && q->hq == q->hkv) {
+        if (fa_problem_same_class(q, p) && q->sq == full.sq && q->sk == full.sk && q->hq == q->hkv) {
             p->b = q->b;
             p->hq = q->hq;
             p->hkv = q->hkv;

@@ -142,8 +142,9 @@ static fa_status make_tiles(explore *e, const fa_space *s)
 
 bool explore_same_shape(const explore *e, const fa_record *r)
 {
-    const fa_problem *a = &e->problem, *b = &r->problem;
-    return a->b == b->b && a->hq == b->hq && a->hkv == b->hkv && a->sq == b->sq && a->sk == b->sk;
+    fa_problem full = r->problem;
+    fa_problem_fill_shape(&full);
+    return fa_problem_same_shape(&e->problem, &full);
 }
 
 bool explore_is_time(const explore *e, const fa_record *r)
@@ -179,12 +180,9 @@ static void choose_chip(explore *e, const fa_records *all)
 
 static bool has_times(const explore *e, const fa_problem *shape)
 {
-    for (size_t i = 0; i < e->records.n; i++) {
-        const fa_problem *p = &e->records.r[i].problem;
-        if (explore_is_time(e, &e->records.r[i]) && p->b == shape->b && p->hq == shape->hq && p->hkv == shape->hkv && p->sq == shape->sq &&
-            p->sk == shape->sk)
+    for (size_t i = 0; i < e->records.n; i++)
+        if (explore_is_time(e, &e->records.r[i]) && fa_problem_same_shape(&e->records.r[i].problem, shape))
             return true;
-    }
     return false;
 }
 

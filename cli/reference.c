@@ -62,7 +62,7 @@ static bool is_head(table *t, char *field[FIELDS], int n, const fa_problem *p)
         return true;
     }
     if (!strcmp(field[0], "problem")) {
-        t->wanted = n > 2 && fa_problem_parse(&t->common.problem, field[1]) == FA_OK && fa_record_same_key(&t->common.problem, p);
+        t->wanted = n > 2 && fa_problem_parse(&t->common.problem, field[1]) == FA_OK && fa_problem_same_class(&t->common.problem, p);
         snprintf(t->common.date, sizeof t->common.date, "%s", n > 2 ? field[2] : "");
         return true;
     }

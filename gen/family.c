@@ -210,22 +210,21 @@ static void set_flag(lua_State *L, const char *name, bool v)
     lua_setfield(L, -2, name);
 }
 
+/* Every field under its word, names as text; the shape as zeros where it is not to be known. And the bytes of the two types. */
 static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
 {
-    lua_createtable(L, 0, 13);
-    set_text(L, "dtype", fa_dtype_name(p->dtype));
-    set_text(L, "o", fa_dtype_name(p->o_dtype));
-    set_text(L, "mask", fa_mask_name(p->mask));
+    char text[96];
+    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 2);
+    for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
+        const fa_problem_field *f = &fa_problem_fields[i];
+        int32_t v = f->part == FA_FIELD_CLASS || shaped ? fa_problem_get(p, f) : 0;
+        if (f->kind == FA_FIELD_NUMBER)
+            set_int(L, f->word, v);
+        else
+            set_text(L, f->word, fa_problem_field_text(text, sizeof text, f, v));
+    }
     set_int(L, "bytes", fa_dtype_bytes(p->dtype));
     set_int(L, "o_bytes", fa_dtype_bytes(p->o_dtype));
-    set_int(L, "d", p->d);
-    set_int(L, "dv", p->dv);
-    set_int(L, "align", p->align);
-    set_int(L, "b", shaped ? p->b : 0);
-    set_int(L, "hq", shaped ? p->hq : 0);
-    set_int(L, "hkv", shaped ? p->hkv : 0);
-    set_int(L, "sq", shaped ? p->sq : 0);
-    set_int(L, "sk", shaped ? p->sk : 0);
     fa_sandbox_strict(L, -1, "the problem");
 }
 

@@ -1,8 +1,7 @@
-/* problem: what is asked, its checks, its printer and its parser. */
+/* problem: what is asked: the names of its values, its checks, its bucket. */
 #include "problem.h"
 #include "error.h"
-#include "fields.h"
-#include <stdio.h>
+#include "model.h"
 #include <string.h>
 
 static const struct {
@@ -15,6 +14,17 @@ static const struct {
     { FA_F32, 4, "fp32", { "float32", NULL } },
 };
 
+static const char *const ops[] = { "forward", "backward", "merge" }; /* indexed by fa_op */
+static const struct {
+    int32_t bit;
+    const char *name;
+} features[] = {
+    { FA_FEATURE_LENGTHS, "lengths" },
+    { FA_FEATURE_PAGES, "pages" },
+    { FA_FEATURE_BATCH_INVARIANT, "batch-invariant" },
+    { FA_FEATURE_DETERMINISTIC, "deterministic" },
+    { FA_FEATURE_DROPOUT, "dropout" },
+};
 static const char *const masks[] = { "none", "causal", "window" }; /* indexed by fa_mask */
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -62,6 +72,42 @@ bool fa_mask_parse(int *out, const char *s)
     return false;
 }
 
+const char *fa_op_name(int op)
+{
+    return op >= 0 && (size_t)op < COUNT(ops) ? ops[op] : "?";
+}
+
+bool fa_op_parse(int *out, const char *s)
+{
+    for (size_t i = 0; i < COUNT(ops); i++)
+        if (!strcmp(s, ops[i])) {
+            *out = (int)i;
+            return true;
+        }
+    return false;
+}
+
+const char *fa_feature_name(int32_t bit)
+{
+    for (size_t i = 0; i < COUNT(features); i++)
+        if (features[i].bit == bit)
+            return features[i].name;
+    return "?";
+}
+
+int32_t fa_feature_parse(const char *s, size_t n)
+{
+    for (size_t i = 0; i < COUNT(features); i++)
+        if (strlen(features[i].name) == n && !memcmp(s, features[i].name, n))
+            return features[i].bit;
+    return 0;
+}
+
+const char *fa_feature_names(void)
+{
+    return "lengths, pages, batch-invariant, deterministic, dropout";
+}
+
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
 {
@@ -102,6 +148,22 @@ static fa_status check_kernel(fa_problem *p)
     return FA_OK;
 }
 
+/* What fagen.h names and no family computes yet. */
+static fa_status check_built(const fa_problem *p)
+{
+    char text[96];
+    if (p->op < 0 || (size_t)p->op >= COUNT(ops))
+        return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2)", p->op);
+    if (p->op != FA_FORWARD)
+        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward", ops[p->op]);
+    if (p->features)
+        return fa_fail(FA_UNSUPPORTED, "problem: features is %s, which this version does not compute; accepted: none (0)",
+                       fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
+    if (p->page)
+        return fa_fail(FA_UNSUPPORTED, "problem: page is %d, and this version does not compute with pages; accepted: 0", p->page);
+    return FA_OK;
+}
+
 static fa_status check_shape(const fa_problem *p)
 {
     const struct {
@@ -109,11 +171,13 @@ static fa_status check_shape(const fa_problem *p)
         int32_t v, most;
     } dims[] = {
         { "b", p->b, INT32_MAX },          { "hq", p->hq, 1 << 16 },           { "hkv", p->hkv, 1 << 16 },
-        { "sq", p->sq, FA_MAX_LENGTH }, { "sk", p->sk, FA_MAX_LENGTH },
+        { "sq", p->sq, FA_MAX_LENGTH }, { "sk", p->sk, FA_MAX_LENGTH }, { "window", p->window, FA_MAX_LENGTH },
     };
     for (size_t i = 0; i < COUNT(dims); i++)
         if (dims[i].v < 0 || dims[i].v > dims[i].most)
             return fa_fail(FA_INVALID, "problem: %s is %d; accepted: 0 (unset) to %d", dims[i].name, dims[i].v, dims[i].most);
+    if (p->window && p->mask != FA_MASK_WINDOW)
+        return fa_fail(FA_INVALID, "problem: window is %d; accepted with mask=%s: 0", p->window, masks[p->mask]);
     if (p->hq && p->hkv && p->hq % p->hkv)
         return fa_fail(FA_INVALID, "problem: hq is %d; accepted with hkv=%d: a multiple of it", p->hq, p->hkv);
     return FA_OK;
@@ -130,6 +194,8 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)
     p.size = sizeof p;
     fa_status st = check_kernel(&p);
     if (st == FA_OK)
+        st = check_built(&p);
+    if (st == FA_OK)
         st = check_shape(&p);
     if (st == FA_OK)
         *out = p;
@@ -144,77 +210,6 @@ void fa_problem_fill_shape(fa_problem *p)
     int32_t s = p->sq ? p->sq : p->sk ? p->sk : 4096;
     p->sk = p->sk ? p->sk : s;
     p->sq = p->sq ? p->sq : s;
-}
-
-int fa_problem_print_key(char *buf, size_t n, const fa_problem *p)
-{
-    return snprintf(buf, n, "%s,d=%d,dv=%d,mask=%s,o=%s,align=%d", fa_dtype_name(p->dtype), p->d, p->dv,
-                    fa_mask_name(p->mask), fa_dtype_name(p->o_dtype), p->align);
-}
-
-int fa_problem_print(char *buf, size_t n, const fa_problem *p)
-{
-    const struct {
-        const char *name;
-        int32_t v;
-    } dims[] = { { "b", p->b }, { "hq", p->hq }, { "hkv", p->hkv }, { "sq", p->sq }, { "sk", p->sk } };
-    int len = fa_problem_print_key(buf, n, p);
-    for (size_t i = 0; i < COUNT(dims); i++)
-        if (dims[i].v)
-            len += snprintf((size_t)len < n ? buf + len : NULL, (size_t)len < n ? n - (size_t)len : 0, ",%s=%d",
-                            dims[i].name, dims[i].v);
-    return len;
-}
-
-fa_status fa_problem_parse(fa_problem *out, const char *s)
-{
-    fa_problem p = FA_PROBLEM_INIT;
-    enum { DTYPE, MASK, O, NUMBER };
-    const struct {
-        const char *name;
-        int kind;
-        int32_t *v;
-    } fields[] = {
-        { "dtype", DTYPE, &p.dtype }, { "d", NUMBER, &p.d },     { "dv", NUMBER, &p.dv },   { "mask", MASK, &p.mask },
-        { "o", O, &p.o_dtype },       { "align", NUMBER, &p.align }, { "b", NUMBER, &p.b }, { "hq", NUMBER, &p.hq },
-        { "hkv", NUMBER, &p.hkv },    { "sq", NUMBER, &p.sq },   { "sk", NUMBER, &p.sk },
-    };
-    unsigned seen = 0;
-    fa_field f;
-    fa_status st;
-    while (fa_field_next(&s, &f, "problem", &st)) {
-        const char *name = f.name[0] ? f.name : "dtype";
-        size_t i = 0;
-        while (i < COUNT(fields) && strcmp(fields[i].name, name))
-            i++;
-        if (i == COUNT(fields))
-            return fa_fail(FA_INVALID, "problem: unknown field \"%s\"; accepted: dtype, d, dv, mask, o, align, b, hq, hkv, sq, sk",
-                           name);
-        if (seen >> i & 1)
-            return fa_fail(FA_INVALID, "problem: %s is given twice (\"%s\")", name, f.value);
-        seen |= 1u << i;
-        int v;
-        switch (fields[i].kind) {
-        case DTYPE:
-        case O:
-            if (!fa_dtype_parse(&v, f.value))
-                return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32", name, f.value);
-            break;
-        case MASK:
-            if (!fa_mask_parse(&v, f.value))
-                return fa_fail(FA_INVALID, "problem: mask is \"%s\"; accepted: none, causal, window", f.value);
-            break;
-        default:
-            if ((st = fa_field_int(&v, &f, "problem")) != FA_OK)
-                return st;
-        }
-        *fields[i].v = v;
-    }
-    if (st != FA_OK)
-        return st;
-    if (!(seen & 1))
-        return fa_fail(FA_INVALID, "problem: dtype is missing; accepted: fp16, bf16, tf32, fp32");
-    return fa_problem_normalize(out, &p);
 }
 
 /* log2 to the nearest step: bucket k is [2^(k - 1/2), 2^(k + 1/2)), so that the usual powers of two lie in the middle. */
@@ -233,5 +228,6 @@ uint32_t fa_problem_bucket(const fa_problem *in)
     uint32_t group = 0;
     while (p.hq / p.hkv >> (group + 1))
         group++;
-    return nearest_log2(p.sq) | nearest_log2(p.sk) << 6 | nearest_log2((int64_t)p.b * p.hq) << 12 | group << 18;
+    uint32_t window = p.mask == FA_MASK_WINDOW ? nearest_log2(p.window ? p.window : FA_MODEL_WINDOW) : 0;
+    return nearest_log2(p.sq) | nearest_log2(p.sk) << 6 | nearest_log2((int64_t)p.b * p.hq) << 12 | group << 18 | window << 24;
 }

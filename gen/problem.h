@@ -1,8 +1,7 @@
 /* problem: what is asked (fa_problem of fagen.h): its checks, its printer, its parser, its shape bucket. */
 #ifndef FA_GEN_PROBLEM_H
 #define FA_GEN_PROBLEM_H
-#include <fagen.h>
-#include <stdbool.h>
+#include "problem_fields.h"
 
 #define FA_MAX_HEAD_DIM 256
 #define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
@@ -12,6 +11,11 @@ bool fa_dtype_parse(int *out, const char *s);       /* also half, float16, bfloa
 int fa_dtype_bytes(int dtype);                      /* 2 or 4; 0 for anything else */
 const char *fa_mask_name(int mask);                 /* "none" "causal" "window" */
 bool fa_mask_parse(int *out, const char *s);
+const char *fa_op_name(int op);                     /* "forward" "backward" "merge"; "?" for anything else */
+bool fa_op_parse(int *out, const char *s);
+const char *fa_feature_name(int32_t bit);           /* of one fa_feature; "?" for anything else */
+int32_t fa_feature_parse(const char *s, size_t n);  /* the fa_feature of a name of n letters; 0 = none */
+const char *fa_feature_names(void);                 /* all, for messages */
 
 /* Copies min(in->size, sizeof) bytes over defaults, checks every field and fills the defaults in: dv = d, o_dtype = the
  * input's (FA_F32 for the 4-byte types), align = the most that d, dv and the types allow (at most 16). The shape may stay
@@ -22,16 +26,24 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in);
  * that the model and the tuner have numbers to work with. p is normalized. */
 void fa_problem_fill_shape(fa_problem *p);
 
-/* "bf16,d=128,dv=128,mask=causal,o=bf16,align=16,b=2,hq=16,hkv=8,sq=4096,sk=4096"; the shape fields only where set.
- * Returns the length as snprintf does. fa_problem_print_key leaves the shape out: one kernel source per such string. */
+/* "bf16,d=128,dv=128,mask=causal,o=bf16,align=16,b=2,hq=16,hkv=8,sq=4096,sk=4096"; fields that came later, and those of the shape, only
+ * where set. Returns the length as snprintf does. fa_problem_print_key leaves the shape out: one kernel source per such string. */
 int fa_problem_print(char *buf, size_t n, const fa_problem *p);
 int fa_problem_print_key(char *buf, size_t n, const fa_problem *p);
 
 /* Reads what fa_problem_print writes, fields in any order, and normalizes. */
 fa_status fa_problem_parse(fa_problem *out, const char *s);
 
-/* The shape bucket, the unit in which tuned configs are chosen: log2 steps of sq, sk and b * hq, and the group hq / hkv
- * (1, 2, 4, 8, ... rounded down to a power of two). A plain number, equal for problems that share winners; 0 shape fields
+/* Whether the compiled parts, or the shapes, are equal. Of normalized problems. */
+bool fa_problem_same_class(const fa_problem *a, const fa_problem *b);
+bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);
+
+/* The first field for which a kernel of one class cannot run a call of another; NULL = it can. */
+const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, const fa_problem *call);
+
+/* The shape bucket, the unit in which tuned configs are chosen: log2 steps of sq, sk, b * hq and of a window's size, and the group hq / hkv
+ * (1, 2, 4, 8, ... rounded down to a power of two). 6 bits each, FA_BUCKET_BITS in all. A plain number, equal for problems that share winners; 0 shape fields
  * take part as filled by fa_problem_fill_shape. */
+#define FA_BUCKET_BITS 30
 uint32_t fa_problem_bucket(const fa_problem *p);
 #endif

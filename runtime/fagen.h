@@ -83,16 +83,27 @@ typedef enum fa_mask {
     FA_MASK_WINDOW = 2  /* window_left and window_right */
 } fa_mask;
 
+/* What fa_launch() computes. */
+typedef enum fa_op {
+    FA_FORWARD = 0,  /* O, and LSE where asked for */
+    FA_BACKWARD = 1, /* gradients; not computed by this version */
+    FA_MERGE = 2     /* partial O and LSE of disjoint keys into one; likewise */
+} fa_op;
+
+/* Bits of fa_problem.features. This version computes none of them: FA_UNSUPPORTED. */
+typedef enum fa_feature {
+    FA_FEATURE_LENGTHS = 1,          /* lengths of sequences in device memory */
+    FA_FEATURE_PAGES = 2,            /* K and V in pages */
+    FA_FEATURE_BATCH_INVARIANT = 4,  /* the bits of a sequence do not depend on the others of the batch */
+    FA_FEATURE_DETERMINISTIC = 8,    /* gradients are summed in one order */
+    FA_FEATURE_DROPOUT = 16
+} fa_feature;
+
 typedef enum fa_diagonal {
     FA_BOTTOM_RIGHT = 0, /* off = sk - sq: the last query sees the last key */
     FA_TOP_LEFT = 1,     /* off = 0 */
     FA_OFFSET = 2        /* off = the field `offset` */
 } fa_diagonal;
-
-/* What fa_launch() computes: fa_args.op. */
-typedef enum fa_op {
-    FA_FORWARD = 0 /* O, and LSE where asked for */
-} fa_op;
 
 typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together */
     FA_BROADCAST = 1   /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
@@ -114,8 +125,12 @@ typedef struct fa_problem {
     int32_t hkv;      /* key/value heads; divides hq */
     int32_t sq;       /* query length */
     int32_t sk;       /* key length */
+    int32_t op;       /* fa_op; compiled in, as are the next two */
+    int32_t features; /* fa_feature, or-ed */
+    int32_t page;     /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
+    int32_t window;   /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
 } fa_problem;
-#define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
  * means packed [b, s, h, d], whatever the flags. Otherwise each dimension longer than 1 needs its stride: it may be negative, and with

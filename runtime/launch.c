@@ -5,6 +5,7 @@
 #include "driver_cuda.h"
 #include "gen/error.h"
 #include "gen/model.h"
+#include "gen/problem.h"
 #include "map.h"
 #include "prepare.h"
 
@@ -164,18 +165,12 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
 
 static fa_status check_class(const fa_problem *plan, const fa_problem *call)
 {
-    const struct {
-        const char *name;
-        int plan, call;
-    } rows[] = {{"dtype", plan->dtype, call->dtype}, {"d", plan->d, call->d}, {"dv", plan->dv, call->dv},
-                {"mask", plan->mask, call->mask}, {"o_dtype", plan->o_dtype, call->o_dtype}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (rows[i].plan != rows[i].call)
-            return fa_fail(FA_INVALID, "args: %s is %d; accepted by this plan: %d", rows[i].name, rows[i].call, rows[i].plan);
-    if (call->align < plan->align)
-        return fa_fail(FA_INVALID, "args: rows start at multiples of %d bytes; accepted by this plan: %d", call->align,
-                       plan->align);
-    return FA_OK;
+    char has[96], wants[96];
+    const fa_problem_field *f = fa_problem_hindrance(plan, call);
+    if (!f)
+        return FA_OK;
+    return fa_fail(FA_INVALID, "args: %s is %s; accepted by this plan: %s%s", f->member, fa_problem_field_text(wants, sizeof wants, f, fa_problem_get(call, f)),
+                   fa_problem_field_text(has, sizeof has, f, fa_problem_get(plan, f)), f->less_serves ? " or a multiple of it" : "");
 }
 
 static fa_status check_maps(const fa_plan *plan, const fa_call *c)

@@ -8,10 +8,16 @@
 
 fa_plan_key fa_plan_key_of(const fa_problem *p)
 {
-    return (fa_plan_key){(uint64_t)(uint8_t)p->dtype | (uint64_t)(uint16_t)p->d << 8 | (uint64_t)(uint16_t)p->dv << 24 |
-                             (uint64_t)(uint8_t)p->mask << 40 | (uint64_t)(uint8_t)p->o_dtype << 48 |
-                             (uint64_t)(uint8_t)p->align << 56,
-                         fa_problem_bucket(p)};
+    return (fa_plan_key){
+#define CLASS(member) .member = p->member,
+#define SHAPE(member)
+#define X(member, word, part, kind, serves, shown) part(member)
+        FA_PROBLEM_FIELDS(X)
+#undef X
+#undef SHAPE
+#undef CLASS
+        .bucket = fa_problem_bucket(p),
+    };
 }
 
 static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,

@@ -2,13 +2,28 @@
 #ifndef FA_RUNTIME_PLAN_H
 #define FA_RUNTIME_PLAN_H
 #include "choose.h"
+#include "gen/problem_fields.h"
 #include "kernel.h"
+#include <string.h>
 
-/* What selects a plan: the compile-time part of a problem and its shape bucket, packed so that equality is two compares. */
+/* What selects a plan: every field of a problem that is compiled in, and its shape bucket. */
 typedef struct fa_plan_key {
-    uint64_t kernel, bucket;
+#define CLASS(member) int32_t member;
+#define SHAPE(member)
+#define X(member, word, part, kind, serves, shown) part(member)
+    FA_PROBLEM_FIELDS(X)
+#undef X
+#undef SHAPE
+#undef CLASS
+    uint32_t bucket;
 } fa_plan_key;
+_Static_assert(sizeof(fa_plan_key) % 8 == 0, "keys are compared and hashed by 8 bytes");
 fa_plan_key fa_plan_key_of(const fa_problem *p); /* p is normalized */
+
+static inline bool fa_plan_key_equal(const fa_plan_key *a, const fa_plan_key *b)
+{
+    return !memcmp(a, b, sizeof *a);
+}
 
 typedef struct fa_plan {
     fa_plan_key key;

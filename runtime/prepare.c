@@ -13,7 +13,7 @@ typedef struct fa_pending {
 static bool is_pending(const fa_context *ctx, fa_plan_key k)
 {
     for (const fa_pending *i = ctx->pending; i; i = i->next)
-        if (i->key.kernel == k.kernel && i->key.bucket == k.bucket)
+        if (fa_plan_key_equal(&i->key, &k))
             return true;
     return false;
 }

@@ -181,11 +181,6 @@ void fa_shelf_close(fa_shelf *s)
     *s = (fa_shelf){NULL, 0};
 }
 
-static bool same_class(const fa_problem *a, const fa_problem *b)
-{
-    return a->dtype == b->dtype && a->d == b->d && a->dv == b->dv && a->mask == b->mask && a->o_dtype == b->o_dtype;
-}
-
 /* How far an image's chip is from the device: 0 = its own; -1 = it does not run there. Kernels of features of one chip ("sm_90a") run on
  * no other; a cubin runs on later chips of the same major version, PTX on all later ones. Own cubins come before own PTX. */
 static int chip_distance(const fa_shelf_row *r, const fa_device *d)
@@ -205,7 +200,7 @@ static int shape_distance(const fa_problem *a, const fa_problem *b)
 {
     uint32_t x = fa_problem_bucket(a), y = fa_problem_bucket(b);
     int far = 0;
-    for (int at = 0; at < 24; at += 6)
+    for (int at = 0; at < FA_BUCKET_BITS; at += 6)
         far += abs((int)(x >> at & 63) - (int)(y >> at & 63));
     return far;
 }
@@ -224,7 +219,7 @@ const fa_shelf_row *fa_shelf_find(const fa_shelf *s, const fa_problem *p, const 
     long nearest = 0;
     for (size_t i = 0; i < s->n; i++) {
         const fa_shelf_row *r = &s->row[i];
-        int chip = same_class(&r->problem, p) && r->problem.align <= p->align && fits(r->image, budget) ? chip_distance(r, d) : -1;
+        int chip = !fa_problem_hindrance(&r->problem, p) && fits(r->image, budget) ? chip_distance(r, d) : -1;
         if (chip < 0 || (fit == FA_SHELF_OWN && (strcmp(r->arch->name, d->arch.name) || r->problem.align != p->align)))
             continue;
         long far = ((long)chip * 32 + (p->align - r->problem.align)) * 256 + shape_distance(&r->problem, p);

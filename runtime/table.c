@@ -16,7 +16,10 @@ static fa_slots *slots_make(size_t size, fa_slots *older)
 
 static size_t start(fa_plan_key k)
 {
-    uint64_t h = (k.kernel ^ k.bucket * 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
+    uint64_t h = 0, word[sizeof k / 8];
+    memcpy(word, &k, sizeof k);
+    for (size_t i = 0; i < sizeof k / 8; i++)
+        h = (h ^ word[i]) * 0x9E3779B97F4A7C15u;
     return (size_t)(h ^ h >> 32);
 }
 
@@ -24,7 +27,7 @@ static _Atomic(const fa_plan *) *place(fa_slots *s, fa_plan_key k)
 {
     for (size_t i = start(k);; i++) {
         const fa_plan *p = atomic_load_explicit(&s->slot[i & (s->size - 1)], memory_order_acquire);
-        if (!p || (p->key.kernel == k.kernel && p->key.bucket == k.bucket))
+        if (!p || fa_plan_key_equal(&p->key, &k))
             return &s->slot[i & (s->size - 1)];
     }
 }

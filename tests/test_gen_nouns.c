@@ -125,9 +125,72 @@ Test(problem, names_the_wrong_field)
 
 Test(problem, an_older_caller_has_a_shorter_struct)
 {
-    fa_problem p = { offsetof(fa_problem, mask), FA_BF16, 64, 0, 77, 77, 77, 77, 77, 77, 77, 77 }, q;
+    fa_problem p = { offsetof(fa_problem, mask), FA_BF16, 64, 0, 77, 77, 77, 77, 77, 77, 77, 77, 77, 77, 77, 77 }, q;
     cr_assert_eq(fa_problem_normalize(&q, &p), FA_OK, "%s", fa_last_error());
-    cr_expect(q.size == sizeof q && q.dv == 64 && q.mask == 0 && q.align == 16 && q.b == 0 && q.sk == 0);
+    cr_expect(q.size == sizeof q && q.dv == 64 && q.mask == 0 && q.align == 16 && q.b == 0 && q.sk == 0 && q.op == 0 && q.window == 0);
+}
+
+/* Two problems that differ in one field alone are told apart by every reader of the list. */
+Test(problem, no_field_is_forgotten)
+{
+    for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
+        const fa_problem_field *f = &fa_problem_fields[i];
+        fa_problem a, b;
+        char x[256], y[256];
+        cr_assert_eq(fa_problem_parse(&a, "bf16,d=64,mask=window"), FA_OK);
+        b = a;
+        fa_problem_set(&b, f, fa_problem_get(&a, f) + 1);
+        cr_expect_eq(fa_problem_get(&b, f), fa_problem_get(&a, f) + 1);
+        cr_expect_eq(fa_problem_same_class(&a, &b), f->part != FA_FIELD_CLASS, "%s", f->word);
+        cr_expect_eq(fa_problem_same_shape(&a, &b), f->part != FA_FIELD_SHAPE, "%s", f->word);
+        cr_expect_eq(fa_problem_hindrance(&b, &a), f->part == FA_FIELD_CLASS ? f : NULL, "%s", f->word);
+        fa_problem_print(x, sizeof x, &a);
+        fa_problem_print(y, sizeof y, &b);
+        cr_expect_str_neq(x, y, "%s", f->word);
+        fa_problem_print_key(x, sizeof x, &a);
+        fa_problem_print_key(y, sizeof y, &b);
+        cr_expect_eq(strcmp(x, y) != 0, f->part == FA_FIELD_CLASS, "%s: %s", f->word, y);
+    }
+}
+
+/* A kernel for rows of 8 bytes serves rows of 16, and none the other way round. A kernel without pages serves no call with pages. */
+Test(problem, which_kernels_serve)
+{
+    fa_problem a, b;
+    cr_assert_eq(fa_problem_parse(&a, "bf16,d=64,align=16"), FA_OK);
+    cr_assert_eq(fa_problem_parse(&b, "bf16,d=64,align=8"), FA_OK);
+    cr_expect_null(fa_problem_hindrance(&b, &a));
+    cr_expect_eq(fa_problem_hindrance(&a, &b), &fa_problem_fields[FA_FIELD_align]);
+    b = a;
+    b.page = 16;
+    cr_expect_eq(fa_problem_hindrance(&a, &b), &fa_problem_fields[FA_FIELD_page]);
+    cr_expect_eq(fa_problem_hindrance(&b, &a), &fa_problem_fields[FA_FIELD_page]);
+    a.page = 8;
+    cr_expect_null(fa_problem_hindrance(&a, &b));
+}
+
+/* What is named and not built is refused by its name. */
+Test(problem, what_is_not_built)
+{
+    static const struct {
+        const char *in, *part;
+        fa_status st;
+    } rows[] = {
+        { "bf16,d=64,op=backward", "op is backward", FA_UNSUPPORTED },
+        { "bf16,d=64,op=merge", "op is merge", FA_UNSUPPORTED },
+        { "bf16,d=64,op=sideways", "accepted: forward, backward, merge", FA_INVALID },
+        { "bf16,d=64,features=lengths", "features is lengths", FA_UNSUPPORTED },
+        { "bf16,d=64,features=pages+lengths", "features is lengths+pages", FA_UNSUPPORTED },
+        { "bf16,d=64,features=pages+wings", "accepted: lengths, pages", FA_INVALID },
+        { "bf16,d=64,page=16", "page is 16", FA_UNSUPPORTED },
+        { "bf16,d=64,window=128", "accepted with mask=none: 0", FA_INVALID },
+        { "bf16,d=64,mask=window,window=-1", "window is -1", FA_INVALID },
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        fa_problem p;
+        cr_expect_eq(fa_problem_parse(&p, rows[i].in), rows[i].st, "%s", rows[i].in);
+        expect_message(rows[i].in, rows[i].part);
+    }
 }
 
 Test(problem, shapes_are_filled)
@@ -159,6 +222,8 @@ Test(problem, buckets)
     cr_expect_neq(bucket("bf16,d=64,sq=1,sk=4096"), bucket("bf16,d=64,sq=2,sk=4096"));
     cr_expect_neq(bucket("bf16,d=64,sq=4096,sk=4096"), bucket("bf16,d=64,sq=4096,sk=8192"));
     cr_expect_neq(bucket("bf16,d=64,hq=16,hkv=16"), bucket("bf16,d=64,hq=16,hkv=4"));
+    cr_expect_eq(bucket("bf16,d=64,mask=window"), bucket("bf16,d=64,mask=window,window=1024"), "0 is the typical window");
+    cr_expect_neq(bucket("bf16,d=64,mask=window,window=128"), bucket("bf16,d=64,mask=window,window=4096"));
     cr_expect_neq(bucket("bf16,d=64,sq=1073741824,sk=1"), bucket("bf16,d=64,sq=1,sk=1073741824"));
 }
 

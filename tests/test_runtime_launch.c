@@ -261,6 +261,26 @@ Test(runtime_launch, grids_too_large_are_refused)
     cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
 }
 
+/* Problems that differ in a field that is compiled in never share a plan; those that differ in the shape do within a bucket. */
+Test(runtime_launch, a_plan_per_class_and_bucket)
+{
+    fa_problem a, b;
+    cr_assert_eq(fa_problem_parse(&a, "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=512,sk=512"), FA_OK);
+    for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
+        const fa_problem_field *f = &fa_problem_fields[i];
+        fa_plan_key x = fa_plan_key_of(&a), y;
+        b = a;
+        fa_problem_set(&b, f, f->part == FA_FIELD_CLASS ? fa_problem_get(&a, f) + 1 : 4 * fa_problem_get(&a, f));
+        y = fa_plan_key_of(&b);
+        bool in_bucket = fa_problem_bucket(&a) == fa_problem_bucket(&b);
+        cr_expect_eq(fa_plan_key_equal(&x, &y), f->part == FA_FIELD_SHAPE && in_bucket, "%s", f->word);
+    }
+    b = a;
+    b.sq = 520;
+    fa_plan_key x = fa_plan_key_of(&a), y = fa_plan_key_of(&b);
+    cr_expect(fa_plan_key_equal(&x, &y), "520 queries are in the bucket of 512");
+}
+
 Test(runtime_launch, named_configs_and_winners)
 {
     fa_args a = good();
@@ -286,7 +306,7 @@ Test(runtime_launch, named_configs_and_winners)
     a.d = 64;
     a.q.ptr = (char *)a.q.ptr + 2;
     cr_assert_eq(fa_plan_launch(ctx, plan, &a, NULL), FA_INVALID);
-    cr_assert(strstr(fa_last_error(), "multiples of 2 bytes"), "%s", fa_last_error());
+    cr_assert(strstr(fa_last_error(), "align is 2; accepted by this plan: 16"), "%s", fa_last_error());
 }
 
 Test(runtime_launch, workspace_of_the_naive_family)
@@ -470,11 +490,11 @@ Test(runtime_launch, the_table_is_never_more_than_half_full)
     fa_table t;
     cr_assert(fa_table_open(&t));
     for (size_t i = 0; i < 300; i++) {
-        plan[i].key = (fa_plan_key){ .kernel = 77, .bucket = i };
+        plan[i].key = (fa_plan_key){ .d = 77, .bucket = (uint32_t)i };
         cr_assert(fa_table_put(&t, &plan[i]));
         cr_assert(fa_table_put(&t, &plan[i]), "once more takes no more room");
         cr_assert_leq(2 * (i + 1), atomic_load(&t.slots)->size);
-        cr_assert_null(fa_table_find(&t, (fa_plan_key){ .kernel = 78, .bucket = i }));
+        cr_assert_null(fa_table_find(&t, (fa_plan_key){ .d = 78, .bucket = (uint32_t)i }));
     }
     cr_assert_eq(atomic_load(&t.slots)->size, 1024);
     for (size_t i = 0; i < 300; i++)
