@@ -16,7 +16,7 @@ static void twins(const char *text, unsigned threads, const char *bad, const cha
 {
     for (int schedule = SIM_IN_ORDER; schedule <= SIM_RANDOM; schedule++)
         for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
-            sim_set_options(&(sim_options){.schedule = (sim_schedule)schedule, .async = (sim_async)async, .seed = 3, .max_steps = 100000});
+            sim_set_options(&(sim_options){.schedule = (sim_schedule)schedule, .async = (sim_async)async, .seed = 3, .max_steps = 100000, .checks = {[SIM_CHECK_COLLISION] = SIM_ERROR}});
             run(with(text, good, "", ""), 1, threads, 0, in, out);
             fails(with(text, bad, "", ""), threads, 0, in, out, code, words);
         }

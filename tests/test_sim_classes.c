@@ -85,7 +85,7 @@ Test(sim_classes, reports_go_on_up_to_their_number)
     CUfunction f = load(HEAD80 ".shared .align 16 .b8 buf[1024];\n" KERNEL("mov.u32 %r9, buf;\nst.shared.u32 [%r9], %r0;\nld.shared.u32 %r1, [%r9+8];\nld.shared.u32 %r2, [%r9+4];\nst.global.u32 [%rd2], %r1;\nst.global.u32 [%rd2], %r2;\n"));
     static const struct { int reports, collision, unwritten; } rows[] = {{0, 1, 0}, {1, 1, 0}, {2, 1, 1}, {3, 1, 2}, {8, 1, 2}};
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
-        sim_set_options(&(sim_options){.reports = rows[r].reports});
+        sim_set_options(&(sim_options){.reports = rows[r].reports, .checks = {[SIM_CHECK_COLLISION] = SIM_ERROR}});
         cr_assert_eq(launch(f, 1, 32, 0, a, b), CUDA_ERROR_LAUNCH_FAILED);
         cr_expect(count(sim_report(), "check: collision") == rows[r].collision && count(sim_report(), "check: unwritten") == rows[r].unwritten, "%d reports:\n%s", rows[r].reports, sim_report());
     }
