@@ -142,6 +142,23 @@ Test(cli_report, gains)
     }
 }
 
+/* A default that did not run here has no time to be held against. */
+Test(cli_report, a_default_that_does_not_run)
+{
+    fa_problem p = problem(1024);
+    fa_candidate c[2] = { candidate("f:br=64,bc=64", 0, 0), candidate("f:br=128,bc=64", 100e-6, 1e-5) };
+    fa_tuning t = { .problem = p, .how = FA_MEASURED, .candidate = c, .n = 2, .winner = &c[1], .baseline = &c[0], .baseline_from = "shipped winner of X",
+                    .elapsed = 1, .counts = { .space = 2, .sound = 2, .fits_shared = 2, .fits = 2, .kept = 2, .compiled = 2, .verified = 1, .timed = 1, .failed = 1 } };
+    c[0].outcome = FA_BAD_LAUNCH;
+    strcpy(c[0].why, "CUDA_ERROR_ILLEGAL_ADDRESS");
+    json_t *r = tune_result(&t, &p, NULL, FA_OK, "");
+    listen();
+    tune_report(&wide, r, true);
+    const char *said = heard();
+    cr_expect(strstr(said, "; the default (shipped winner of X) did not run here: CUDA_ERROR_ILLEGAL_ADDRESS"), "%s", said);
+    json_decref(r);
+}
+
 /* What is within the noise is not called better, and trouble has its word. */
 Test(cli_report, a_noisy_problem)
 {

@@ -98,3 +98,36 @@ Test(steps, maps_of_4_byte_types)
     cr_expect_eq(render(MAP("tensor = 'k', cols = 36, rows = 64, swizzle = 128"), "fp32,d=64", "sm_90a", &s), FA_TEMPLATE);
     cr_expect(strstr(fa_last_error(), "36, 144 bytes"), "%s", fa_last_error());
 }
+
+/* score_bytes of a family: a number, or a function of problem, config and arch. */
+Test(steps, bytes_of_a_score)
+{
+    static const struct {
+        const char *said;
+        int32_t bytes; /* -1: refused */
+    } rows[] = { { "function() return 0 end", 0 },   { "function() return 64 end", 64 },  { "function(p, c) return c.br // 4 end", 4 }, { "function() return 65 end", -1 },
+                 { "function() return -1 end", -1 }, { "function() return 1.5 end", -1 }, { "function() return 'x' end", -1 },        { "function() return nil end", -1 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char dir[64], lua[4096];
+        fa_gen *g;
+        fa_problem p;
+        fa_config c;
+        fa_source s = { 0 };
+        const char *at = strstr(toy_lua, "tunables");
+        toy_dir(dir, "extern \"C\" __global__ void toy() {}\n");
+        snprintf(lua, sizeof lua, "%.*sscore_bytes = %s, %s", (int)(at - toy_lua), toy_lua, rows[i].said, at);
+        toy_write(dir, "toy.lua", lua);
+        cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
+        cr_assert_eq(fa_config_parse(&c, "toy:br=16,bc=8"), FA_OK);
+        fa_status st = fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s);
+        cr_expect_eq(st, rows[i].bytes < 0 ? FA_TEMPLATE : FA_OK, "%s: %s", rows[i].said, fa_last_error());
+        if (rows[i].bytes < 0)
+            cr_expect(strstr(fa_last_error(), "templates/toy.lua: score_bytes returned no integer from 0 to 64"), "%s", fa_last_error());
+        else
+            cr_expect_eq(s.score_bytes, rows[i].bytes, "%s: %d", rows[i].said, s.score_bytes);
+        fa_source_free(&s);
+        fa_gen_close(g);
+        toy_remove(dir, NULL);
+    }
+}

@@ -209,6 +209,18 @@ Test(tune_search, a_neighbour_that_is_not_listed_wins_and_everything_was_verifie
     cr_assert_gt(ran, (int)t.counts.timed, "the last common times are on record too");
     const fa_record *best = fa_records_best(&rs, &t.problem);
     cr_assert(fa_config_equal(&best->config, &t.winner->config));
+    size_t times = 0, of_winner = 0;
+    for (size_t i = 0; i < rs.n; i++) {
+        of_winner += fa_config_equal(&rs.r[i].config, &t.winner->config);
+        int year, month, day, hour, minute, second;
+        cr_assert_eq(sscanf(rs.r[i].date, "%4d-%2d-%2dT%2d:%2d:%2dZ", &year, &month, &day, &hour, &minute, &second), 6, "\"%s\"", rs.r[i].date);
+        cr_assert(year >= 2024 && month >= 1 && month <= 12 && day >= 1 && strlen(rs.r[i].date) == 20, "%s", rs.r[i].date);
+    }
+    for (size_t k = 0; k < t.n; k++, times = 0) { /* of each as many lines as of the winner, or fewer */
+        for (size_t i = 0; i < rs.n; i++)
+            times += fa_config_equal(&rs.r[i].config, &t.candidate[k].config);
+        cr_assert(times >= 1 && times <= of_winner, "%s: %zu lines, the winner has %zu", name_of(&t.candidate[k]), times, of_winner);
+    }
     for (size_t i = 0; i < t.n; i++) { /* what a record is of: the text that is rendered for its config */
         fa_source text;
         const fa_candidate *c = &t.candidate[i];
@@ -303,6 +315,53 @@ Test(tune_search, exhaustive_gives_all_the_same_and_tries_no_neighbour)
     o.strategy = "annealing";
     cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_INVALID);
     cr_assert(strstr(fa_last_error(), "halving, exhaustive, model, random"), "%s", fa_last_error());
+    fa_tuning_free(&t);
+    close_scene(&s);
+}
+
+/* It survives its first pass, and faults in a round, or when all others have lost to it. */
+Test(tune_search, the_fastest_faults_at_any_time)
+{
+    for (int after = 14; after < 45; after += 20) {
+        scene s;
+        fa_tuning t;
+        open_scene(&s);
+        fa_search_options o = options(&s, 12);
+        s.w.fault = "toy:br=32,bc=24,kind=1";
+        s.w.faults_after = after;
+        cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+        bool faulted = s.w.its_samples > after;
+        cr_expect_eq(strcmp(name_of(t.winner), s.w.fault) == 0, !faulted, "after %d samples the winner is %s", after, name_of(t.winner));
+        cr_expect_eq(t.winner->outcome, FA_RAN);
+        cr_expect(!faulted || truth(t.winner) < 1.05e-4, "%d: %s", after, name_of(t.winner));
+        fa_tuning_free(&t);
+        close_scene(&s);
+        if (!faulted)
+            break;
+    }
+}
+
+/* Without a compiler no candidate can be tried: that is said once, and is no outcome of theirs. */
+Test(tune_search, no_compiler_ends_it)
+{
+    scene s;
+    fa_tuning t;
+    open_scene(&s);
+    fa_destroy(s.ctx);
+    fa_options co = FA_OPTIONS_INIT;
+    co.cache_dir = scratch;
+    co.template_dir = s.dir;
+    co.nvrtc = "/nowhere/libnvrtc.so";
+    const cu_driver *driver = fake_driver();
+    fake_ptx(false);
+    cr_assert_eq(fa_create_on(&s.ctx, &co, driver, 0), FA_OK, "%s", fa_last_error());
+    s.site = fa_site_of(s.ctx);
+    fa_search_options o = options(&s, 6);
+    cr_expect_eq(fa_search(&s.site, &s.p, &o, &t), FA_NO_NVRTC, "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "/nowhere/libnvrtc.so"), "%s", fa_last_error());
+    fa_records rs = records(&s);
+    cr_expect_eq(rs.n, 0, "nothing of it is on record");
+    fa_records_free(&rs);
     fa_tuning_free(&t);
     close_scene(&s);
 }

@@ -465,3 +465,20 @@ Test(verify_rule, heads_and_batches_that_are_told_to_be_the_same)
             }
     }
 }
+
+/* A budget that no config fits is a status, not a config. */
+Test(verify_rule, no_config_fits)
+{
+    fa_gen *g;
+    fa_case c;
+    fa_config out = { .n = 0 };
+    fa_problem p;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=128,b=1,hq=1,sq=64,sk=64"), FA_OK);
+    cr_assert_eq(fa_case_of(&c, &p, 3), FA_OK);
+    cr_expect_eq(fa_case_config(g, &c, fa_arch_find("sm_80"), 1000, "flash_fwd_mma", &out), FA_NO_FIT, "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "1000"), "%s", fa_last_error());
+    cr_expect_eq(fa_case_config(g, &c, fa_arch_find("sm_80"), 0, NULL, &out), FA_OK, "%s", fa_last_error());
+    cr_expect(out.family[0] && out.n > 0);
+    fa_gen_close(g);
+}
