@@ -423,6 +423,7 @@ Test(runtime_build, nvrtc_is_found_where_it_is_installed)
     }
     glob_t toolkit;
     bool has_toolkit = glob("/usr/local/cuda/lib64/libnvrtc.so.1[2-9]", 0, NULL, &toolkit) == 0; /* which comes before all wheels */
+    globfree(&toolkit);
     for (size_t i = 0; i < sizeof installed / sizeof *installed; i++) {
         const char *variable = installed[i].variable;
         if (has_toolkit && variable && strncmp(variable, "CUDA_", 5))
