@@ -304,3 +304,21 @@ Test(cache_calls, memory)
         cr_log_info("%s: %ld allocations failed", scenes[i].name, trials);
     }
 }
+
+/* A file that cannot be read is a miss and stays where it is; a signal during the read is nothing. */
+Test(cache_calls, a_read_that_fails_is_a_miss_and_no_damage)
+{
+    static const struct {
+        int error, hit;
+    } rows[] = { { EIO, 0 }, { EINTR, 1 }, { ENOMEM, 0 } };
+    fa_store *s = fa_store_open(below("reads"), NULL, NULL);
+    cr_assert(entry_put(s, 1, BYTES));
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fault_arm_call("read", 1, rows[i].error);
+        int got = entry_hit(s, 1, BYTES);
+        cr_expect(fault_disarm(NULL), "no read was made");
+        cr_expect_eq(got, rows[i].hit, "%s: %d", strerror(rows[i].error), got);
+        cr_expect_eq(entry_hit(s, 1, BYTES), 1, "after %s it is still there", strerror(rows[i].error));
+    }
+    fa_store_close(s);
+}
