@@ -35,7 +35,7 @@ static const cli_option problem_options[] = {
 };
 static const cli_option chip_options[] = {
     { .name = "arch", .kind = &cli_text, FIELD(arch), .value = "LIST",
-      .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default sm_80); in a bundle also compute_80, ..., for PTX" },
+      .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default: that of FAGEN_DEVICE, else of the GPU of this machine, else sm_80); in a bundle also compute_80, ..., for PTX" },
     { .name = "sram", .kind = &cli_bytes, FIELD(sram), .value = "BYTES",
       .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
@@ -126,7 +126,8 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_cho
 
 static int run(cli *c, const void *args, int n, char **words)
 {
-    const emit_args *a = args;
+    emit_args there = *(const emit_args *)args;
+    const emit_args *a = &there;
     fa_problem p;
     const fa_arch *arch;
     fa_context *ctx = NULL;
@@ -135,6 +136,8 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_entry e = { 0 };
     fa_compiler *compiler = NULL;
     (void)n, (void)words;
+    if (!there.arch)
+        there.arch = emit_default_arch();
     if (a->bundle)
         return emit_bundle(c, a);
     fa_status st = only(a, &p, &arch);

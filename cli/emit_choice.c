@@ -19,6 +19,17 @@ fa_status emit_next_target(const char **list, emit_target *out)
                                fa_arch_names());
 }
 
+const char *emit_default_arch(void)
+{
+    fa_context *ctx;
+    const fa_arch *arch = NULL;
+    if (fa_create(&ctx, NULL) == FA_OK) {
+        arch = fa_arch_find(fa_context_arch(ctx)->name);
+        fa_destroy(ctx);
+    }
+    return arch ? arch->name : "sm_80";
+}
+
 /* The simulator with one device for each arch of the list: there is one in a process. */
 static const cu_driver *simulator(const char *list, const fa_arch **ordinal, size_t *n)
 {
@@ -56,7 +67,7 @@ static fa_status open_for(const emit_args *a, const fa_arch *arch, fa_context **
             return FA_OK;
         fa_destroy(*out);
     }
-    const cu_driver *sim = simulator(a->arch ? a->arch : "sm_80", known, &n);
+    const cu_driver *sim = simulator(a->arch, known, &n);
     while (k < n && known[k] != arch)
         k++;
     return sim ? fa_create_on(out, &o, sim, (int)k) : fa_fail(FA_INTERNAL, "--arch %s: the simulator knows one of them not", a->arch);

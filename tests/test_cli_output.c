@@ -263,6 +263,13 @@ Test(cli_output, emit_prints_what_runs)
         cli_result_free(&text);
         cli_result_free(&runs);
     }
+    static const char *const devices[][2] = { { "", "sm_80" }, { "FAGEN_DEVICE=sim:sm_90a ", "sm_90a" } }; /* without --arch: the device's */
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
+        snprintf(words, sizeof words, "%semit -d 64 --causal --json -q", devices[i][0]);
+        json_t *there = cli_json(words, 0);
+        cr_expect_str_eq(json_string_value(json_object_get(there, "arch")), devices[i][1], "%s", words);
+        json_decref(there);
+    }
     json_t *ships = cli_json("emit -d 64 --causal --arch sm_80 --json -q", 0), *best = cli_json("emit -d 64 --causal --arch sm_80 --model-best --json -q", 0),
            *space = cli_json("space -d 64 --causal --arch sm_80 --limit 1 --json -q", 0);
     cr_expect_str_eq(json_string_value(json_object_get(ships, "where")), "default table");
