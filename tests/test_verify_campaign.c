@@ -1,9 +1,10 @@
 /* Random problems on the simulator, under both timings of asynchronous copies and all schedules of warps. Any failure is replayed by
  * `fagen verify --seed N`. */
+#include "test_full.h"
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
-#define CASES 600
+#define CASES (full() ? 1200 : 360)
 #define CHUNKS 12
 #define SIX_EVERY 15 /* of these cases all six combinations are run and compared */
 
