@@ -268,10 +268,30 @@ Test(cache_record, without_a_writer_nothing_is_kept)
     fa_record r = record_of(1024, 64, 1, FA_MEASURED);
     fa_store *none = fa_store_open("", NULL, NULL);
     cr_expect_not(fa_record_append(none, &r));
+    cr_expect_not(fa_record_append_line(none, &r, "{}\n", 3));
     fa_records rs = fa_records_load(none, NULL, NULL);
     cr_expect_eq(rs.n, 0);
     fa_records_free(&rs);
     fa_store_close(none);
+}
+
+static void advised(void *user, const char *message)
+{
+    snprintf(user, 512, "%s", message);
+}
+
+Test(cache_record, one_without_a_form_in_json_is_told_and_not_kept)
+{
+    char told[512] = "";
+    fa_record r = record_of(1024, 64, 1, FA_MEASURED);
+    fa_store *s = fa_store_open(scratch, advised, told);
+    r.outcome = (fa_outcome)99;
+    cr_expect_not(fa_record_append(s, &r));
+    cr_expect(strstr(told, "could not be kept in ") && strstr(told, "no form in JSON"), "%s", told);
+    fa_records rs = fa_records_load(s, NULL, NULL);
+    cr_expect_eq(rs.n, 0);
+    fa_records_free(&rs);
+    fa_store_close(s);
 }
 
 Test(cache_record, what_is_said_of_a_measurement_survives_and_older_lines_say_nothing)

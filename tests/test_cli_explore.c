@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void init(void)
 {
@@ -102,6 +103,35 @@ Test(cli_explore, every_missing_tile_has_a_reason)
         cr_expect_eq(fits, json_array_size(json_object_get(doc, "configs")), "%s", problems[k]);
         json_decref(doc);
     }
+}
+
+static const char toy_lua[] =
+    "return { doc = 'x', default = false, tunables = { { 'br', { 16, 32 }, 'r' }, { 'bc', { 8, 24 }, 'c' } },\n"
+    "  supports = function() return true end,\n"
+    "  constraints = { { 'square', function(p, c) if c.br == 16 then return true end return false, '32 \\x80 24 \\xff' end } },\n"
+    "  layout = function() return { bytes = 64, threads = 32, regs = 40 } end,\n"
+    "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end,\n"
+    "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
+
+/* A constraint says what its template's author wrote: bytes that are not UTF-8, of which 0x80 is the first, become question marks. */
+Test(cli_explore, a_reason_that_is_not_utf_8)
+{
+    size_t i, found = 0;
+    json_t *t;
+    cr_assert_eq(mkdir("toys", 0700), 0);
+    cli_scratch_write("toys/toy.lua", toy_lua, strlen(toy_lua));
+    cli_scratch_write("toys/toy.cu", "", 0);
+    json_t *doc = cli_json("FAGEN_TEMPLATE_DIR=toys explore " PROBLEM " --family toy --simulate 0 --json", 0);
+    json_array_foreach(json_object_get(doc, "tiles"), i, t) {
+        const json_t *r = json_array_get(json_object_get(t, "reasons"), 0);
+        if (json_integer_value(json_object_get(t, "fits")))
+            continue;
+        const char *why = json_string_value(json_object_get(r, "why"));
+        cr_expect(why && !strcmp(why, "32 ? 24 ?"), "tile %zu: %s", i, why ? why : "no reason");
+        found++;
+    }
+    cr_expect_eq(found, 2);
+    json_decref(doc);
 }
 
 #define SHAPE "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=1024"

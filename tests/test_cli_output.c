@@ -226,6 +226,50 @@ Test(cli_output, show_margin)
     cli_result_free(&r);
 }
 
+/* A family without work() runs and has no time by the model: all others stand beside a dash, each figure under its title. */
+Test(cli_output, show_beside_what_has_no_model)
+{
+    static const char toy[] = "return { doc = 'x', default = false, tunables = { { 'br', { 16, 32 }, 'r' } }, constraints = {},\n"
+                              "  supports = function() return true end, layout = function() return { bytes = 64, threads = 32, regs = 40 } end,\n"
+                              "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end }\n",
+                      text[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br); }\n";
+    fa_store *store = fa_store_open("cache", NULL, NULL);
+    on_record(store, "toy:br=16", 1e-6, "2026-01-01T00:00:00Z", true);
+    fa_store_close(store);
+    cr_assert_eq(mkdir("toys", 0700), 0);
+    cli_scratch_write("toys/toy.lua", toy, strlen(toy));
+    cli_scratch_write("toys/toy.cu", text, strlen(text));
+    cli_result r = cli_run("FAGEN_TEMPLATE_DIR=toys FAGEN_CACHE_DIR=cache show -d 64 -n 1024 --device sim:sm_80");
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    cr_expect(strstr(r.out, "toy:br=16"), "%s", r.out);
+    const char *table = strstr(r.out, "The model's best"), *line = table ? strchr(table, '\n') : NULL;
+    cr_assert_not_null(line, "%s", r.out);
+    int rows = 0;
+    for (char time[32], unit[32], behind[32], bound[32], config[256]; (line = strchr(line + 1, '\n')) != NULL;) {
+        int smem, regs;
+        if (sscanf(line + 1, "%31s %31s %31s %31s %d %d %255s", time, unit, behind, bound, &smem, &regs, config) != 7)
+            break;
+        rows++;
+        cr_expect_str_eq(behind, "-", "%s", line);
+        cr_expect(!strncmp(config, "flash_fwd_", 10), "%s", line);
+    }
+    cr_expect_gt(rows, 0, "%s", r.out);
+    cli_result_free(&r);
+}
+
+Test(cli_output, host_times)
+{
+    static const char *const rows[] = { "cold", "warm", "hot" };
+    json_t *j = cli_json("bench --host -d 64 -n 64 --device sim:sm_80 --json", 0);
+    for (size_t i = 0; i < 3; i++) {
+        json_t *row = json_object_get(j, rows[i]);
+        cr_expect_eq(json_integer_value(json_object_get(row, "samples")), i < 2 ? 5 : 45, "%s", rows[i]);
+        cr_expect_gt(json_number_value(json_object_get(row, "seconds")), 0, "%s", rows[i]);
+    }
+    cr_expect_gt(json_number_value(at(j, "cold.seconds")), json_number_value(at(j, "hot.seconds")));
+    json_decref(j);
+}
+
 /* The disassembler is handed a cubin; one that fails is told of. */
 Test(cli_output, show_sass)
 {

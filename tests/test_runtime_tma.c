@@ -153,3 +153,38 @@ Test(runtime_tma, explain_tells_the_grid)
         cr_expect(strstr(text, rows[i].says) && !strstr(text, "loads"), "%s", text);
     }
 }
+
+/* A family with maps that also takes rows at multiples of 8 bytes, the winner of that class too: there is no kernel left to go to. */
+Test(runtime_tma, what_no_class_takes_is_refused)
+{
+    fa_record r = {.outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-9, .count = 1};
+    fa_options o = FA_OPTIONS_INIT;
+    fa_problem raw = FA_PROBLEM_INIT;
+    fa_args a = good();
+    char text[sizeof lua], *at;
+    strcpy(text, lua);
+    cr_assert_not_null(at = strstr(text, "p.align < 16"));
+    memcpy(at, "p.align < 8 ", 12);
+    toy_write(dir, "toy.lua", text);
+    o.cache_dir = scratch;
+    o.template_dir = dir;
+    const cu_driver *d = fa_context_driver(ctx);
+    fa_destroy(ctx);
+    OK(fa_create_on(&ctx, &o, d, 0));
+    raw.dtype = a.dtype, raw.d = a.d, raw.dv = a.dv, raw.align = 8;
+    raw.b = a.b, raw.hq = a.hq, raw.hkv = a.hkv, raw.sq = a.sq, raw.sk = a.sk;
+    OK(fa_problem_normalize(&r.problem, &raw));
+    OK(fa_config_parse(&r.config, "toy:kind=0"));
+    strcpy(r.chip, "Fake 0");
+    strcpy(r.arch, "sm_90a");
+    strcpy(r.version, FA_VERSION_STRING);
+    strcpy(r.date, "2026-11-21T00:00:00Z");
+    cr_assert(fa_record_append(fa_context_store(ctx), &r));
+    long launches = fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx");
+    a = with(0);
+    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_UNSUPPORTED, "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), faults[0].says) && strstr(fa_last_error(), "accepted by the family toy, whatever the alignment"), "%s", fa_last_error());
+    cr_expect_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx"), launches, "nothing was launched");
+    a = good();
+    OK(fa_launch(ctx, &a, NULL));
+}

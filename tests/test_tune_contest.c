@@ -261,6 +261,40 @@ Test(tune_contest, it_ends_when_told_and_when_the_device_fails)
     cr_assert_null(winner);
 }
 
+/* Of a round that ended before all had their first turn no level is known: the ones of before stay. */
+Test(tune_contest, a_turn_that_was_not_whole_says_nothing)
+{
+    static fa_candidate k[2];
+    size_t left;
+    world w = { .r = { 1 }, .broken = &k[1] };
+    fa_lab lab = { .sample = sample, .user = &w };
+    fa_contest c = { .lab = &lab, .user = &w };
+    fa_candidate *e[2] = { &k[0], &k[1] };
+    k[0] = (fa_candidate){ .cost.seconds = 1e-3, .level = 1e-3, .verified = true };
+    k[1] = (fa_candidate){ .cost.seconds = 1e-3, .level = 1.1e-3, .verified = true };
+    cr_assert_eq(fa_contest_round(&c, e, 2, FA_CONTEST_FIRST, 5, &left), FA_DEVICE);
+    cr_expect_eq(k[1].level, 1.1e-3, "%g", k[1].level);
+    cr_expect_float_eq(k[0].level, 1e-3, 1e-9, "%g", k[0].level);
+}
+
+/* Finals that end early decide from two pairs on, here for the smaller of two that tie; before that the last common round does. */
+Test(tune_contest, finals_that_end_early_decide_from_two_pairs_on)
+{
+    for (int pairs = 1; pairs <= 3; pairs++) {
+        static fa_candidate k[2];
+        size_t met;
+        fa_candidate *e[2] = { &k[0], &k[1] }, *winner = NULL;
+        world w = { .r = { 1 }, .stop_at = 2 * (12 + pairs) }; /* the round takes 12 samples of each */
+        fa_lab lab = { .sample = sample, .user = &w };
+        fa_contest c = { .lab = &lab, .stop = stop, .user = &w };
+        for (int i = 0; i < 2; i++)
+            k[i] = (fa_candidate){ .cost.seconds = 1e-3 * (1 + 0.001 * i), .level = 1e-3, .smem = 2000 - 1000 * i, .verified = true };
+        cr_assert_eq(fa_contest_final(&c, e, 2, &met, &winner), FA_OK);
+        cr_expect_eq(w.samples, w.stop_at);
+        cr_expect_eq(winner, &k[pairs >= 2], "%d pairs", pairs);
+    }
+}
+
 Test(tune_contest, a_round_whose_clock_moved_is_taken_again)
 {
     fa_candidate k[2];

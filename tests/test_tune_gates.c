@@ -86,3 +86,39 @@ Test(tune_gates, spills_and_notes)
     toy_remove(dir, NULL);
     scratch_remove();
 }
+
+/* No compiler is the fault of no candidate: none is rejected for it, and fa_workers_wait() tells it. */
+Test(tune_gates, no_compiler_is_fatal)
+{
+    char dir[64];
+    fa_candidate c[2];
+    fa_journal j;
+    fa_workers *w;
+    fa_problem p;
+    fa_status fatal = FA_OK;
+    memset(c, 0, sizeof c);
+    scratch_make();
+    toy_dir(dir, cu);
+    toy_write(dir, "toy.lua", lua);
+    fa_site site = {
+        .arch = fa_arch_find("sm_90"), .template_dir = dir, .store = fa_store_open(scratch, NULL, NULL), .compiler = fa_compiler_open(NULL)
+    }, without = site;
+    without.compiler = fa_compiler_open("/nowhere/libnvrtc.so");
+    cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
+    cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
+    for (int i = 0; i < 2; i++)
+        cr_assert_eq(fa_config_parse(&c[i].config, i ? "toy:kind=2" : "toy:kind=3"), FA_OK);
+    cr_assert_eq(fa_workers_start(&w, &without, &j, c, 2, 1, true), FA_OK);
+    fa_workers_wait(w, 1, -1, &fatal);
+    cr_expect_eq(fatal, FA_NO_NVRTC, "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "/nowhere/libnvrtc.so"), "%s", fa_last_error());
+    fa_workers_stop(w);
+    for (int i = 0; i < 2; i++)
+        cr_expect(!c[i].decided, "%d: %s", i, c[i].why);
+    fa_journal_close(&j);
+    fa_compiler_close(site.compiler);
+    fa_compiler_close(without.compiler);
+    fa_store_close(site.store);
+    toy_remove(dir, NULL);
+    scratch_remove();
+}

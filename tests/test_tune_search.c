@@ -1,6 +1,7 @@
 /* The whole search on a driver that only pretends, with a lab whose times and faults are known: nothing is timed that was not verified,
  * failures are on record and cost nothing else, neighbours are found, a second run resumes. */
 #include "autotune/child.h"
+#include "autotune/journal.h"
 #include "autotune/random.h"
 #include "autotune/search.h"
 #include "autotune/seeds.h"
@@ -384,6 +385,72 @@ Test(tune_search, one_that_faults_among_the_fastest_is_on_record_and_the_others_
     cr_assert(fa_config_equal(&best->config, &t.winner->config));
     fa_records_free(&rs);
     fa_tuning_free(&t);
+    close_scene(&s);
+}
+
+/* Of two the faster one faults at any time, also when only the other is left: what failed is never the winner. */
+Test(tune_search, of_two_the_one_that_faults_does_not_win)
+{
+    char faster[64] = "";
+    bool faulted = true;
+    for (int after = 0; faulted && after < 100; after += after < 8 ? 8 : 4) {
+        scene s;
+        fa_tuning t;
+        open_scene(&s);
+        fa_search_options o = options(&s, 1); /* and the baseline */
+        o.strategy = "exhaustive";
+        s.w.fault = faster[0] ? faster : NULL;
+        s.w.faults_after = after;
+        cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(t.n, 2);
+        faulted = !faster[0] || s.w.its_samples > after;
+        cr_assert_not_null(t.winner);
+        cr_expect_eq(t.winner->outcome, FA_RAN, "after %d samples: %s", after, t.winner->why);
+        if (faster[0])
+            cr_expect_eq(strcmp(name_of(t.winner), faster) == 0, !faulted, "after %d samples the winner is %s", after, name_of(t.winner));
+        else
+            strcpy(faster, name_of(t.winner));
+        fa_tuning_free(&t);
+        close_scene(&s);
+    }
+    cr_expect_not(faulted, "it has fewer than 100 samples");
+}
+
+static int driver_version;
+
+static CUresult told_version(int *v)
+{
+    *v = driver_version;
+    return CUDA_SUCCESS;
+}
+
+Test(tune_search, the_driver_is_named_by_both_its_numbers)
+{
+    static const struct {
+        int version;
+        const char *name;
+    } rows[] = { { 13000, "cuda 13.0" }, { 12090, "cuda 12.9" }, { 11080, "cuda 11.8" } };
+    scene s;
+    open_scene(&s);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_journal j;
+        driver_version = rows[i].version;
+        cu_driver d = *fake_driver();
+        d.cuDriverGetVersion = told_version;
+        fa_options o = FA_OPTIONS_INIT;
+        fa_destroy(s.ctx);
+        o.cache_dir = scratch;
+        o.template_dir = s.dir;
+        fake_ptx(false);
+        d.takes_ptx = false;
+        cr_assert_eq(fa_create_on(&s.ctx, &o, &d, 0), FA_OK, "%s", fa_last_error());
+        s.site = fa_site_of(s.ctx);
+        cr_assert_eq(fa_journal_open(&j, &s.site, &s.p, FA_MEASURED), FA_OK, "%s", fa_last_error());
+        cr_expect_str_eq(j.driver, rows[i].name);
+        fa_journal_close(&j);
+        fa_destroy(s.ctx);
+        s.ctx = NULL;
+    }
     close_scene(&s);
 }
 

@@ -227,3 +227,23 @@ Test(tune_strategy, kin_differ_little_and_are_repaired_where_one_step_does_not_r
     cr_assert_gt(n, 8);
     fa_pool_free(&pool);
 }
+
+/* What a config promises comes of its own tunables alone: by one more, that it does not have, the correction would be less certain, and the
+ * search would go on. */
+Test(tune_strategy, what_promises_too_little_is_left)
+{
+    for (int row = 0; row < 2; row++) {
+        fa_pool pool = { .n = 0 };
+        size_t out[4];
+        for (int i = 0; i < 2; i++) {
+            fa_prospect x = { .config = { .family = "made_up" } };
+            fa_config_set(&x.config, "br", 64 + i); /* the second one's value was not measured */
+            x.cost.seconds = i == 0 ? 1e-3 : 1e-3 * exp(row ? 0.0160 : 0.0140);
+            cr_assert_eq(fa_pool_add(&pool, &x), i);
+        }
+        pool.p[0].given = pool.p[0].told = true;
+        pool.p[0].seconds = pool.p[0].cost.seconds; /* as modelled: the correction's error is the least, 0.01, its variance 1 + 0.3 */
+        cr_assert_eq(fa_guided_pick(&pool, 2, out, 4), row ? 0 : 1, "%s", row ? "0.0004 is promised" : "0.0006 is promised");
+        fa_pool_free(&pool);
+    }
+}
