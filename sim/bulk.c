@@ -89,7 +89,8 @@ static bool fetch(sim_block *b, sim_bulk *c)
     sim_alloc *a;
     if (c->insn->sub == BULK_SHARED) {
         memcpy(b->shared + c->shared, c->warp->block->shared + c->global, c->bytes);
-        sim_proxy_drop(c->warp, (uint32_t)c->global, c->bytes);
+        /* no read of the issuing warp now: its own time may be later than what it told those that the mbarrier lets go on */
+        sim_proxy_let(c->warp->block, (uint32_t)c->global, c->bytes);
         return true;
     }
     if (f->rank) return sim_tensor_map_walk(&c->map, c->at, fetch_row, &x);

@@ -73,6 +73,12 @@ void sim_proxy_drop(sim_warp *w, uint32_t at, uint32_t n)
     for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]--, mine[k] = now << 4 | 15;
 }
 
+void sim_proxy_let(sim_block *b, uint32_t at, uint32_t n)
+{
+    if (!b->held) return;
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]--;
+}
+
 void sim_proxy_drop_group(sim_block *b, uint32_t group, uint32_t at, uint32_t n)
 {
     if (!b->held) return;

@@ -217,6 +217,22 @@ Test(sim_cluster, copies_between_blocks)
     cr_expect(strstr(sim_report(), "still reads shared memory"), "%s", sim_report());
 }
 
+Test(sim_cluster, a_copy_between_blocks_holds_its_source)
+{
+    CUdeviceptr out = buffer(NULL, 4096);
+    /* once the other block has waited for the bytes, the source may be written again */
+    EACH_WAY(way) {
+        uint32_t got[64];
+        good(ACROSS("fence.proxy.async.shared::cta;\n", "1", MEET "st.shared.u32 [%r3+1024], %r0;\n"), two, two, 64, out, out, NULL);
+        fetch(got, out + 256, sizeof got);
+        for (uint32_t k = 0; k < 64; k++) cr_assert_eq(got[k], k ? k * 3 : 77, "way %d word %u: %u", way, k, got[k]);
+    }
+    /* before, the copy may still read it */
+    sim_set_options(&(sim_options){.async = SIM_LAZY});
+    cr_expect_eq(launch_cluster(load(ACROSS("fence.proxy.async.shared::cta;\n", "1", "@%p1 bra LAST; st.shared.u32 [%r3+1024], %r0;\nLAST:\n" MEET)), two, two, 64, out, out, NULL), CUDA_ERROR_LAUNCH_FAILED);
+    cr_expect(strstr(sim_report(), "still reads"), "%s", sim_report());
+}
+
 /* ---- launches ---- */
 
 Test(sim_cluster, launch_rules)
