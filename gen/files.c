@@ -170,7 +170,8 @@ fa_status fa_files_names(const fa_files *fs, const char *suffix, char ***out, si
         if (ends_in(t->name, suffix))
             ok = add_name(out, n, t->name);
     DIR *d = fs->dir ? opendir(fs->dir) : NULL;
-    if (fs->dir && !d)
+    int error = fs->dir && !d ? errno : 0;
+    if (error)
         ok = false;
     for (struct dirent *e; ok && d && (e = readdir(d));)
         if (plain(e->d_name) && ends_in(e->d_name, suffix))
@@ -181,8 +182,8 @@ fa_status fa_files_names(const fa_files *fs, const char *suffix, char ***out, si
         fa_files_free_names(*out, *n);
         *out = NULL;
         *n = 0;
-        return fs->dir && !d ? fa_fail(FA_IO, "template_dir \"%s\" cannot be listed", fs->dir)
-                             : fa_fail(FA_NOMEM, "no memory for the names of the templates");
+        return error && error != ENOMEM ? fa_fail(FA_IO, "template_dir \"%s\" cannot be listed: %s", fs->dir, strerror(error))
+                                          : fa_fail(FA_NOMEM, "no memory for the names of the templates");
     }
     if (*n)
         qsort(*out, *n, sizeof **out, by_name);
