@@ -203,6 +203,28 @@ Test(sim_driver, capture_and_replay)
     cr_expect(cu->cuStreamDestroy(s) == CUDA_SUCCESS && cu->cuStreamDestroy(s) == CUDA_ERROR_INVALID_HANDLE);
 }
 
+Test(sim_driver, a_stream_that_is_gone_is_refused_by_every_call)
+{
+    CUstream s;
+    CUstreamCaptureStatus status;
+    CUgraph g;
+    CUevent e, other;
+    float ms;
+    CUdeviceptr a = buffer("01234567", 8);
+    CUfunction f = load(HEAD80 KERNEL(""));
+    void *params[] = {&a, &a};
+    cr_assert(cu->cuStreamCreate(&s, 0) == CUDA_SUCCESS && cu->cuStreamDestroy(s) == CUDA_SUCCESS);
+    cr_assert(cu->cuEventCreate(&e, 0) == CUDA_SUCCESS && cu->cuEventCreate(&other, 0) == CUDA_SUCCESS && cu->cuEventRecord(other, NULL) == CUDA_SUCCESS);
+    cr_expect_eq(cu->cuEventRecord(e, s), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuEventElapsedTime(&ms, e, other), CUDA_ERROR_INVALID_HANDLE, "the refused event counts as recorded");
+    cr_expect_eq(cu->cuStreamSynchronize(s), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuStreamIsCapturing(s, &status), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuStreamEndCapture(s, &g), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuMemsetD32Async(a, 0, 1, s), CUDA_ERROR_INVALID_HANDLE);
+    cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL), CUDA_ERROR_INVALID_HANDLE);
+}
+
 Test(sim_driver, nulls_and_names)
 {
     const char *s;

@@ -75,3 +75,19 @@ Test(sim_flow, flags_in_shared_memory_order_what_they_guard)
     fetch(&got, out, 4);
     cr_expect_eq(got, 77);
 }
+
+/* Sixteen lanes go round once more before they set the flag that the others wait for. No block comes after all paths, so the lanes
+ * meet nowhere: not at the first instruction either, which is the head of the loop. */
+Test(sim_flow, lanes_that_meet_nowhere_do_not_wait_at_the_first_instruction)
+{
+    static const uint32_t zero[65];
+    CUdeviceptr in = buffer(zero, 128), out = buffer(zero, sizeof zero);
+    uint32_t got[65];
+    run(HEAD80 ".visible .entry k(.param .u64 a, .param .u64 b)\n{\n.reg .pred %p<4>;\n.reg .b32 %r<8>;\n.reg .b64 %rd<8>;\n"
+        "L: mov.u32 %r0, %tid.x; ld.param.u64 %rd1, [a]; ld.param.u64 %rd2, [b]; mul.wide.u32 %rd3, %r0, 4; add.s64 %rd4, %rd1, %rd3; add.s64 %rd5, %rd2, %rd3;\n"
+        "ld.global.u32 %r1, [%rd4]; add.u32 %r2, %r1, 1; st.global.u32 [%rd4], %r2; mov.u32 %r4, 0; setp.lt.u32 %p1, %r0, 16; @%p1 bra GO;\n"
+        "SPIN: add.u32 %r4, %r4, 1; ld.volatile.global.u32 %r3, [%rd2]; setp.eq.u32 %p2, %r3, 0; setp.lt.and.u32 %p2, %r4, 1000, %p2; @%p2 bra SPIN; add.u32 %r3, %r3, 6; st.global.u32 [%rd5+4], %r3; ret;\n"
+        "GO: setp.eq.u32 %p3, %r1, 0; @%p3 bra L; st.volatile.global.u32 [%rd2], 1; st.global.u32 [%rd5+4], %r2; ret;\n}\n", 1, 32, 0, in, out);
+    fetch(got, out, sizeof got);
+    for (uint32_t k = 0; k < 32; k++) cr_expect_eq(got[k + 1], k < 16 ? 2u : 7u, "thread %u: %u", k, got[k + 1]);
+}

@@ -105,6 +105,30 @@ Test(sim_pipeline, every_piece_is_needed)
     }
 }
 
+/* The fence orders the initialisation by its own thread: another lane's, or another warp's, does not. */
+Test(sim_pipeline, the_fence_is_made_by_the_thread_that_initialised)
+{
+    static const char fence[] = "@%p0 fence.mbarrier_init.release.cluster;\n";
+    static const char *const others[] = {"setp.eq.u32 %p7, %r0, 1; @%p7 fence.mbarrier_init.release.cluster;\n", "setp.eq.u32 %p7, %r0, 32; @%p7 fence.mbarrier_init.release.cluster;\n",
+                                         "setp.ge.u32 %p7, %r0, 32; @%p7 fence.mbarrier_init.release.cluster;\n"};
+    static uint32_t data[TILES * TILE / 4];
+    static char text[16384];
+    tensor t = tiles();
+    CUdeviceptr in = buffer(data, sizeof data), out = buffer(NULL, sizeof data);
+    CUtensorMap from = map_of(&t, in), to = map_of(&t, out);
+    const char *at = strstr(whole, fence);
+    cr_assert_not_null(at);
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        snprintf(text, sizeof text, "%.*s%s%s", (int)(at - whole), whole, others[k], at + sizeof fence - 1);
+        CUfunction f = load(text);
+        EACH_WAY(way) {
+            checks("all=error");
+            CUresult r = launch_maps(f, 1, 96, 0, in, out, &from, &to);
+            cr_expect(r != CUDA_SUCCESS && strstr(sim_report(), "initialised without a fence"), "row %zu way %d: %d %s", k, way, r, sim_report());
+        }
+    }
+}
+
 /* Waits that give the time away, or only ask, end likewise. */
 Test(sim_pipeline, other_waits)
 {
