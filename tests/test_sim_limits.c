@@ -165,7 +165,7 @@ Test(sim_limits, loading_is_linear, .timeout = 75)
 Test(sim_limits, every_launch_ends, .timeout = 120)
 {
     CUdeviceptr a = buffer("0123456789abcdef", 16), b = buffer(NULL, 16);
-    CUfunction memory = load(HEAD90 KERNEL("L: ld.global.u32 %r1, [%rd1];\nst.global.u32 [%rd2], %r1;\nbra L;")), nothing = load(HEAD90 KERNEL(""));
+    CUfunction memory = load(HEAD90 KERNEL(".local .align 4 .b8 own[4];\nL: ld.global.u32 %r1, [%rd1];\nst.local.u32 [own], %r1;\nbra L;")), nothing = load(HEAD90 KERNEL(""));
     static const struct { bool loop; int64_t steps; double seconds; const char *words; } rows[] = {
         {true, 100000, 0, "hang: the launch has run 100001 warp instructions; the limit is 100000 (max_steps)"}, {true, 0, 0.2, "hang: the launch has run for 0.2 seconds, its limit (max_seconds)"},
         {false, 100000, 0, "(max_steps)"}, {false, 0, 0.2, "hang: the launch has run for 0.2 seconds"},
