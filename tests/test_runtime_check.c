@@ -350,7 +350,7 @@ Test(runtime_check, nothing_past_a_struct_s_size_is_read)
         cr_expect_eq(fa_explain(ctx, NULL, a, text, sizeof text), rows[i].status, "%zu: %s", i, fa_last_error());
         cr_expect_eq(fa_explain_size(ctx, NULL, a, &bytes), rows[i].status, "%zu: %s", i, fa_last_error());
     }
-    cr_assert_eq(fa_launch(ctx, at_the_end(sizeof(uint32_t)), NULL), FA_INVALID);
+    cr_assert_eq(fa_launch(ctx, at_the_end(8), NULL), FA_INVALID);
 }
 
 Test(runtime_check, explain_looks_at_addresses_where_q_has_one)
