@@ -239,7 +239,7 @@ Test(tune_strategy, what_promises_too_little_is_left)
             fa_prospect x = { .config = { .family = "made_up" } };
             fa_config_set(&x.config, "br", 64 + i); /* the second one's value was not measured */
             x.cost.seconds = i == 0 ? 1e-3 : 1e-3 * exp(row ? 0.0160 : 0.0140);
-            cr_assert_eq(fa_pool_add(&pool, &x), i);
+            cr_assert_eq(fa_pool_add(&pool, &x), (size_t)i);
         }
         pool.p[0].given = pool.p[0].told = true;
         pool.p[0].seconds = pool.p[0].cost.seconds; /* as modelled: the correction's error is the least, 0.01, its variance 1 + 0.3 */
