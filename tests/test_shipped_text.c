@@ -39,7 +39,7 @@ Test(shipped_text, is_as_it_was)
         if (write)
             fputs(is, f);
         else if (!fgets(was, sizeof was, f) || strcmp(is, was))
-            cr_log_error("row %zu is  %s           was %s", i, is, was), differ++;
+            cr_log_warn("row %zu is  %s           was %s", i, is, was), differ++;
     }
     char more[8];
     cr_expect(write || !fgets(more, sizeof more, f), "the list has rows of kernels that no longer ship");
