@@ -136,11 +136,12 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_entry e = { 0 };
     fa_compiler *compiler = NULL;
     (void)n, (void)words;
-    if (!there.arch)
-        there.arch = emit_default_arch();
+    fa_status st = there.arch ? FA_OK : emit_default_arch(&there.arch);
+    if (st != FA_OK)
+        return cli_fail(c, st);
     if (a->bundle)
         return emit_bundle(c, a);
-    fa_status st = only(a, &p, &arch);
+    st = only(a, &p, &arch);
     if (st == FA_OK && a->format == CUBIN && !a->output)
         st = fa_fail(FA_INVALID, "--format cubin is binary: --output FILE says where to; \"-\" is standard output");
     if (st == FA_OK && c->json && a->output && !strcmp(a->output, "-"))

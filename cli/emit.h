@@ -36,8 +36,9 @@ typedef struct emit_target {
 /* The first of a list, which moves on to the next. FA_INVALID names what is accepted. */
 fa_status emit_next_target(const char **list, emit_target *out);
 
-/* The arch that fa_create() finds without options, of FAGEN_DEVICE or of the GPU of this machine; "sm_80" where there is none. */
-const char *emit_default_arch(void);
+/* The arch that fa_create() finds without options, of FAGEN_DEVICE or of the GPU of this machine; "sm_80" where there is no driver or
+ * device. Any other trouble, as a FAGEN_DEVICE that names nothing, is the caller's to tell. */
+fa_status emit_default_arch(const char **out);
 
 /* A context that knows the records of the arch's chip: of --chip, else of the device of this machine that has the arch. Launches nothing. */
 fa_status emit_open(const emit_args *a, const fa_arch *arch, fa_context **out);

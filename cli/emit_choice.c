@@ -19,15 +19,18 @@ fa_status emit_next_target(const char **list, emit_target *out)
                                fa_arch_names());
 }
 
-const char *emit_default_arch(void)
+fa_status emit_default_arch(const char **out)
 {
     fa_context *ctx;
-    const fa_arch *arch = NULL;
-    if (fa_create(&ctx, NULL) == FA_OK) {
-        arch = fa_arch_find(fa_context_arch(ctx)->name);
-        fa_destroy(ctx);
-    }
-    return arch ? arch->name : "sm_80";
+    fa_status st = fa_create(&ctx, NULL);
+    *out = "sm_80";
+    if (st != FA_OK)
+        return st == FA_NO_DRIVER ? FA_OK : st;
+    const fa_arch *arch = fa_arch_find(fa_context_arch(ctx)->name);
+    if (arch)
+        *out = arch->name;
+    fa_destroy(ctx);
+    return FA_OK;
 }
 
 /* The simulator with one device for each arch of the list: there is one in a process. */

@@ -314,6 +314,9 @@ Test(cli_output, emit_prints_what_runs)
         cr_expect_str_eq(json_string_value(json_object_get(there, "arch")), devices[i][1], "%s", words);
         json_decref(there);
     }
+    cli_result wrong = cli_run("FAGEN_DEVICE=sim:sm_1 emit -d 64 --causal -q");
+    cr_expect(wrong.code != 0 && strstr(wrong.err, "sm_1"), "%d: %s", wrong.code, wrong.err);
+    cli_result_free(&wrong);
     json_t *ships = cli_json("emit -d 64 --causal --arch sm_80 --json -q", 0), *best = cli_json("emit -d 64 --causal --arch sm_80 --model-best --json -q", 0),
            *space = cli_json("space -d 64 --causal --arch sm_80 --limit 1 --json -q", 0);
     cr_expect_str_eq(json_string_value(json_object_get(ships, "where")), "default table");
