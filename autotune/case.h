@@ -8,13 +8,13 @@
 
 enum { FA_Q, FA_K, FA_V, FA_O, FA_TENSORS };
 
-typedef enum fa_values {
+typedef enum fa_case_values {
     FA_VALUES_NORMAL = 0, /* N(0, 1) */
     FA_VALUES_HEAVY,      /* N(0, 1), one in 50 sixteen times as large */
     FA_VALUES_STEEP,      /* scores near -5e5 or +5e5, by key */
     FA_VALUES_TINY,       /* subnormal numbers of the type in K, tiny ones in V */
     FA_VALUES_KINDS
-} fa_values;
+} fa_case_values;
 
 typedef enum fa_hidden {  /* what lies in keys that no query sees */
     FA_HIDDEN_VALUES = 0, FA_HIDDEN_NAN, FA_HIDDEN_INF, FA_HIDDEN_KINDS
@@ -30,7 +30,7 @@ typedef struct fa_case {
     int32_t layout[FA_TENSORS]; /* fa_layout_kind */
     int32_t odd;          /* 1: strides that must be ignored are absurd */
     int32_t lse;          /* 1: LSE is asked for */
-    int32_t values;       /* fa_values */
+    int32_t values;       /* fa_case_values */
     int32_t hidden;       /* fa_hidden */
     int32_t gap;          /* the byte that fills gaps of inputs, 0 to 255; 255 makes NaN of every type */
     int32_t same_b;       /* this many batches in a row hold the same data; at least 1 */

@@ -150,7 +150,7 @@ static fa_status provide_workspace(fa_bench *b, const fa_plan *plan)
 {
     const cu_driver *d = fa_context_driver(b->ctx);
     size_t need;
-    fa_status st = plan ? fa_plan_workspace(plan, &b->args, &need) : fa_workspace_size(b->ctx, &b->args, &need);
+    fa_status st = plan ? fa_plan_workspace(b->ctx, plan, &b->args, &need) : fa_workspace_size(b->ctx, &b->args, &need);
     if (st != FA_OK || need <= b->workspace_size)
         return st;
     if (b->workspace)

@@ -123,7 +123,7 @@ static fa_status launch(fa_trial *t, const fa_plan *plan, const fa_args *args)
     const cu_driver *d = fa_context_driver(t->ctx);
     fa_args a = *args;
     size_t need;
-    fa_status st = plan ? fa_plan_workspace(plan, &a, &need) : fa_workspace_size(t->ctx, &a, &need);
+    fa_status st = plan ? fa_plan_workspace(t->ctx, plan, &a, &need) : fa_workspace_size(t->ctx, &a, &need);
     if (st == FA_OK)
         st = provide_workspace(t, need);
     if (st != FA_OK)

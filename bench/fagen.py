@@ -125,7 +125,7 @@ class Fagen:
         if plan is None:
             self.check(self.lib.fa_workspace_size(self.ctx, C.byref(args), C.byref(n)))
         else:
-            self.check(self.lib.fa_lever_workspace(plan.handle, C.byref(args), C.byref(n)))
+            self.check(self.lib.fa_lever_workspace(self.ctx, plan.handle, C.byref(args), C.byref(n)))
         return n.value
 
     def explain(self, args=None, problem=None):

@@ -102,9 +102,9 @@ fa_status fa_lever_launch(fa_context *ctx, const fa_lever *plan, const fa_args *
     return fa_plan_launch(ctx, (const fa_plan *)plan, args, stream);
 }
 
-fa_status fa_lever_workspace(const fa_lever *plan, const fa_args *args, size_t *bytes)
+fa_status fa_lever_workspace(fa_context *ctx, const fa_lever *plan, const fa_args *args, size_t *bytes)
 {
-    if (!plan || !bytes)
-        return fa_fail(FA_INVALID, "%s: NULL", plan ? "bytes" : "plan");
-    return fa_plan_workspace((const fa_plan *)plan, args, bytes);
+    if (!ctx || !plan || !bytes)
+        return fa_fail(FA_INVALID, "%s: NULL", !ctx ? "ctx" : plan ? "bytes" : "plan");
+    return fa_plan_workspace(ctx, (const fa_plan *)plan, args, bytes);
 }

@@ -23,5 +23,5 @@ FA_API fa_status fa_lever_plan(fa_context *ctx, const fa_problem *p, const char 
 FA_API fa_status fa_lever_launch(fa_context *ctx, const fa_lever *plan, const fa_args *args, fa_stream stream);
 
 /* Bytes of workspace that args need with it. */
-FA_API fa_status fa_lever_workspace(const fa_lever *plan, const fa_args *args, size_t *bytes);
+FA_API fa_status fa_lever_workspace(fa_context *ctx, const fa_lever *plan, const fa_args *args, size_t *bytes);
 #endif

@@ -1,5 +1,6 @@
 /* bundle: the C text, for people first: what it holds, then the launch rules, then the bytes. */
 #include "bundle.h"
+#include "gen/model.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/resources.h"
@@ -24,15 +25,15 @@ static void describe(cli_bundle_image *i, const fa_config *c)
     fa_key_print(i->source, (fa_key){i->steps.hash[0], i->steps.hash[1]});
     *d = (fa_bundle_image){.arch = i->entry.arch, .config = i->config, .source = i->source, .check = i->check,
                            .bytes = (const unsigned char *)i->entry.image, .size = i->entry.image_size, .ptx = i->entry.ptx,
-                           .score_bytes = i->steps.score_bytes, .steps = i->steps.steps};
+                           .score_bytes = i->steps.workspace.n ? 4 : 0, .steps = i->steps.steps};
     for (int k = 0; k < d->steps; k++) {
         const fa_step *s = &i->steps.step[k];
         fa_resources r = fa_resources_parse(i->entry.log, s->entry);
-        d->step[k] = (fa_bundle_step){.entry = s->entry, .threads = s->threads, .smem = s->smem, .br = s->br, .bc = s->bc, .pack = s->pack,
+        d->step[k] = (fa_bundle_step){.entry = s->entry, .threads = s->threads, .smem = s->smem, .br = fa_step_row_tile(s), .bc = s->grid.n > 3 ? s->grid.factor[1].by : 0, .pack = fa_step_packs(s),
                                       .per_sm = s->per_sm, .cluster = s->cluster, .counter = s->counter, .early = s->early, .registers = r.registers,
                                       .spills = r.spill_stores + r.spill_loads, .maps = s->n_maps};
         for (int m = 0; m < s->n_maps; m++)
-            d->step[k].map[m] = (fa_bundle_map){s->map[m].tensor, s->map[m].cols, s->map[m].rows, s->map[m].swizzle};
+            d->step[k].map[m] = (fa_bundle_map){s->map[m].operand, s->map[m].cols, s->map[m].rows, s->map[m].swizzle};
     }
     fa_key_print(i->check, fa_shelf_check(d));
 }

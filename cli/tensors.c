@@ -111,7 +111,7 @@ fa_status cli_tensors_launch(cli_tensors *t, const fa_plan *plan)
 {
     const cu_driver *d = fa_context_driver(t->ctx);
     size_t need = 0;
-    fa_status st = plan ? fa_plan_workspace(plan, &t->args, &need) : fa_workspace_size(t->ctx, &t->args, &need);
+    fa_status st = plan ? fa_plan_workspace(t->ctx, plan, &t->args, &need) : fa_workspace_size(t->ctx, &t->args, &need);
     if (st == FA_OK && need > t->count[CLI_WORKSPACE]) {
         if (t->at[CLI_WORKSPACE])
             d->cuMemFree(t->at[CLI_WORKSPACE]);

@@ -35,7 +35,12 @@ static int judge(lua_State *L)
         fa_frame_set(L, &fr, j->family.tunable[i].name, j->family.tunable[i].values[0]);
     fa_family_judge(L, &fr, &j->family, FA_LISTED, &point, &size_only);
     if (point.fits)
-        fa_family_steps(L, &fr, &j->family, lua_gettop(L), &j->source);
+    {
+        int layout = lua_gettop(L);
+        fa_family_steps(L, &fr, &j->family, layout, &j->source);
+        fa_family_workspace(L, &fr, &j->family, layout, &j->source);
+        fa_family_params(L, &fr, &j->family, layout, &j->source);
+    }
     return 0;
 }
 

@@ -149,7 +149,7 @@ static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *co
 static counts count(const job *j)
 {
     const fa_work *w = &j->w;
-    int pack = j->source.step[0].pack;
+    int pack = fa_step_packs(&j->source.step[0]);
     size_t at = ((size_t)w->rows / 16 * 37 + (size_t)w->cols / 16 * 2 + (size_t)pack) & (KNOWN - 1);
     counts *k = j->known ? &j->known[at] : NULL;
     if (k && k->rows == w->rows && k->cols == w->cols && k->group == w->group && k->pack == pack && k->naive == w->naive)
@@ -175,8 +175,9 @@ static void estimate(fa_cost *out, const job *j, visits v)
     const fa_arch *a = j->a;
     const fa_work *w = &j->w;
     const fa_step *s = &j->source.step[0];
-    double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (s->pack ? p->hkv : p->hq);
-    double tiles = ceil((double)p->sq * (s->pack ? p->hq / p->hkv : 1) / w->rows);
+    bool pack = fa_step_packs(s);
+    double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (pack ? p->hkv : p->hq);
+    double tiles = ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows);
 
     /* Clocks of one SM for its part of a block of scores, by unit. */
     double matrix = pairs * w->matrix_flops / (w->rate * w->efficiency), exps = pairs * w->exps / a->exp_rate;
@@ -206,7 +207,7 @@ static void estimate(fa_cost *out, const job *j, visits v)
     out->t_issue = all * walked * issue + owners * tiles * tile / (a->sm_count * clock);
     out->t_smem = all * smem;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
-    out->t_hbm = hbm_bytes(p, a, out, s->pack, s->cluster, tiles, w->naive) / (a->hbm_gbs * 1e9);
+    out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->naive) / (a->hbm_gbs * 1e9);
     out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * j->source.steps + corner(clocks / clock, fmax(out->t_l2, out->t_hbm));
 
     const struct {
@@ -245,7 +246,9 @@ static fa_status price(const job *j, int regs, fa_cost *out)
     occupancy(out, a, s->smem, regs, s->threads);
     if (out->blocks_sm < 1)
         return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", f->name, a->name, out->limiter);
-    out->grid = fa_step_grid(s, fa_step_total(s, p->b, p->hq, p->hkv, p->sq, p->sk), a->sm_count);
+    fa_sizes sizes = fa_sizes_of(p, a->sm_count);
+    int64_t total = fa_step_total(s, &sizes);
+    out->grid = total > 0 ? fa_step_grid(s, total, a->sm_count) : total;
     if (s->per_sm && s->per_sm < out->blocks_sm) {
         out->occupancy *= (double)s->per_sm / out->blocks_sm;
         out->blocks_sm = s->per_sm;

@@ -20,6 +20,27 @@ static int function_ref(lua_State *L, const fa_family *f, const char *field, boo
     return luaL_ref(L, LUA_REGISTRYINDEX);
 }
 
+/* Of a table, or a function that returns one. */
+static int field_ref(lua_State *L, const char *field)
+{
+    if (lua_getfield(L, -1, field) != LUA_TNIL)
+        return luaL_ref(L, LUA_REGISTRYINDEX);
+    lua_pop(L, 1);
+    return LUA_NOREF;
+}
+
+static void read_operation(lua_State *L, fa_family *f)
+{
+    const char *name = "forward";
+    int type = lua_getfield(L, -1, "operation");
+    if (type != LUA_TNIL)
+        name = type == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
+    f->operation = fa_operation_named(name);
+    if (!f->operation)
+        luaL_error(L, "templates/%s.lua: operation is \"%s\"; accepted: a name of gen/operation.c, such as forward", f->name, name);
+    lua_pop(L, 1);
+}
+
 static char *copy(lua_State *L, const char *s)
 {
     char *p = strdup(s);
@@ -142,21 +163,10 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->layout = function_ref(L, f, "layout", true);
     f->steps = function_ref(L, f, "steps", true);
     f->work = function_ref(L, f, "work", false);
-    f->score = LUA_NOREF;
-    int ok = 1;
-    switch (lua_getfield(L, -1, "score_bytes")) {
-    case LUA_TFUNCTION:
-        lua_pushvalue(L, -1);
-        f->score = luaL_ref(L, LUA_REGISTRYINDEX);
-        break;
-    case LUA_TNIL:
-        break;
-    default:
-        f->score_bytes = (int32_t)lua_tointegerx(L, -1, &ok);
-        if (!ok || f->score_bytes < 0)
-            luaL_error(L, "templates/%s: score_bytes is not a number of bytes, nor a function", file);
-    }
-    lua_pop(L, 3); /* it, the family's table, the environment */
+    f->workspace = field_ref(L, "workspace");
+    f->params = field_ref(L, "params");
+    read_operation(L, f);
+    lua_pop(L, 2); /* the family's table, the environment */
 }
 
 void fa_family_free(fa_family *f)
@@ -266,6 +276,7 @@ void fa_frame_push(lua_State *L, fa_frame *fr, const fa_family *f, const fa_prob
     fr->c = lua_gettop(L);
     push_arch(L, a);
     fr->a = lua_gettop(L);
+    fr->problem = p;
     fr->arch = a;
     fr->budget = fa_budget(a, budget);
 }
@@ -302,6 +313,10 @@ static bool ask(lua_State *L, const fa_frame *fr, const fa_family *f, int ref, c
 
 bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, char *why, size_t n)
 {
+    if (fr->problem->op != f->operation->op) {
+        snprintf(why, n, "it computes %s, not %s", f->operation->name, fa_op_name(fr->problem->op));
+        return false;
+    }
     return ask(L, fr, f, f->supports, "supports", false, why, n);
 }
 

@@ -3,6 +3,7 @@
 #ifndef FA_GEN_FAMILY_H
 #define FA_GEN_FAMILY_H
 #include "gen.h"
+#include "operation.h"
 #include "space.h"
 #include "template.h"
 
@@ -22,8 +23,8 @@ typedef struct fa_family {
         int upto;    /* the last tunable it reads, by number; n_tunables where it did not say */
         bool search; /* only says what is not worth trying: such a config is not listed, but runs when it is named */
     } constraint[FA_CONSTRAINTS_MAX];
-    int supports, layout, steps, work, score; /* references in Lua's registry; work, score: LUA_NOREF where absent */
-    int32_t score_bytes;                      /* where score is absent */
+    const fa_operation *operation;
+    int supports, layout, steps, work, workspace, params; /* references in Lua's registry; the last three: LUA_NOREF where absent */
 } fa_family;
 
 struct fa_gen {
@@ -50,6 +51,7 @@ fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arc
 /* The tables that a family's functions get, at these stack indexes. */
 typedef struct fa_frame {
     int p, c, a;
+    const fa_problem *problem;
     const fa_arch *arch;
     int32_t budget; /* effective, bytes */
 } fa_frame;
@@ -72,8 +74,13 @@ typedef enum fa_judging { FA_NAMED, FA_LISTED, FA_LISTED_REST } fa_judging;
 void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only);
 /* Inside a run. The layout of the config in fr->c, left on the stack; what it says of smem, threads and regs goes to out. */
 void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out);
-/* Inside a run. The kernels and the workspace of the config in fr->c with the layout at index layout. */
+/* Inside a run. The kernels of the config in fr->c with the layout at index layout. */
 void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
+/* Inside a run. The buffers of its workspace. */
+void fa_family_workspace(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
+/* Inside a run, after fa_family_workspace. The parameters that its kernels take, packed as out->packing says; leaves an array of
+ * { type, name, comment } on the stack. */
+void fa_family_params(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
 
 /* Inside a run. An integer field, from 0, of the table at the top, which is `of` in messages; booleans, and floats without a
  * fraction, count. Absent: fallback, or an error when that is negative. */

@@ -73,11 +73,15 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *p, const fa_config *c, con
 typedef void fa_model_tell(void *user, size_t point, const fa_cost *cost);
 fa_status fa_model_space(fa_gen *g, const fa_problem *p, const struct fa_space *s, const fa_arch *a, fa_model_tell *tell, void *user);
 
-/* The tiles of a step, of all heads and batches; the runtime and the model share it. Returns 0 when they exceed 2^31 - 1. */
-int64_t fa_step_total(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk);
+/* The tiles of a step, of all heads and batches; the runtime and the model share it. 0: there is nothing to do. -1: more than 2^31 - 1. */
+int64_t fa_step_total(const fa_step *s, const fa_sizes *sizes);
 /* The blocks that are launched for total tiles: a cluster per tile, of a persistent grid no more of them than the SMs
- * take. Returns 0 when they exceed 2^31 - 1. */
+ * take. -1: more than 2^31 - 1. */
 int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count);
+/* Query rows of a tile, packed or not; 0 where the grid is not over them. */
+int32_t fa_step_row_tile(const fa_step *s);
+/* Whether the query heads of a group share rows. */
+bool fa_step_packs(const fa_step *s);
 /* Heads of one L2 section: as many KV heads (times the group where rows are not packed) as fit two thirds of the L2, less what makes
  * the sections equally wide. At least 1. seen: the keys of a head that one tile sees; where they are fewer than sk, as in a window, a
  * head takes no more, and all heads together as many again as rows are at work on the chip. */

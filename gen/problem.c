@@ -2,6 +2,7 @@
 #include "problem.h"
 #include "error.h"
 #include "model.h"
+#include "operation.h"
 #include <string.h>
 
 static const struct {
@@ -14,7 +15,6 @@ static const struct {
     { FA_F32, 4, "fp32", { "float32", NULL } },
 };
 
-static const char *const ops[] = { "forward", "backward", "merge" }; /* indexed by fa_op */
 static const struct {
     int32_t bit;
     const char *name;
@@ -74,17 +74,16 @@ bool fa_mask_parse(int *out, const char *s)
 
 const char *fa_op_name(int op)
 {
-    return op >= 0 && (size_t)op < COUNT(ops) ? ops[op] : "?";
+    const fa_operation *row = fa_operation_find(op);
+    return row ? row->name : "?";
 }
 
 bool fa_op_parse(int *out, const char *s)
 {
-    for (size_t i = 0; i < COUNT(ops); i++)
-        if (!strcmp(s, ops[i])) {
-            *out = (int)i;
-            return true;
-        }
-    return false;
+    const fa_operation *row = fa_operation_named(s);
+    if (row)
+        *out = row->op;
+    return row != NULL;
 }
 
 const char *fa_feature_name(int32_t bit)
@@ -152,15 +151,20 @@ static fa_status check_kernel(fa_problem *p)
 static fa_status check_built(const fa_problem *p)
 {
     char text[96];
-    if (p->op < 0 || (size_t)p->op >= COUNT(ops))
+    const fa_operation *op = fa_operation_find(p->op);
+    if (!op)
         return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2)", p->op);
-    if (p->op != FA_FORWARD)
-        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward", ops[p->op]);
+    if (!op->n)
+        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward", op->name);
     if (p->features)
         return fa_fail(FA_UNSUPPORTED, "problem: features is %s, which this version does not compute; accepted: none (0)",
                        fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
     if (p->page)
         return fa_fail(FA_UNSUPPORTED, "problem: page is %d, and this version does not compute with pages; accepted: 0", p->page);
+    if (p->grad_dtype)
+        return fa_fail(FA_UNSUPPORTED, "problem: grad_dtype is %d, and this version computes no gradients; accepted: 0", p->grad_dtype);
+    if (p->kv_dtype)
+        return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
     return FA_OK;
 }
 

@@ -26,7 +26,9 @@
     X(hkv, "hkv", SHAPE, NUMBER, SAME, SET)          \
     X(sq, "sq", SHAPE, NUMBER, SAME, SET)            \
     X(sk, "sk", SHAPE, NUMBER, SAME, SET)            \
-    X(window, "window", SHAPE, NUMBER, SAME, SET)
+    X(window, "window", SHAPE, NUMBER, SAME, SET) \
+    X(grad_dtype, "grad", CLASS, DTYPE, SAME, SET) \
+    X(kv_dtype, "kv", CLASS, DTYPE, SAME, SET)
 
 typedef enum fa_field_part { FA_FIELD_CLASS, FA_FIELD_SHAPE } fa_field_part;
 typedef enum fa_field_kind { FA_FIELD_NUMBER, FA_FIELD_DTYPE, FA_FIELD_MASK, FA_FIELD_OP, FA_FIELD_FEATURES } fa_field_kind;

@@ -1,7 +1,6 @@
 /* render: a config becomes text. */
 #include "error.h"
 #include "family.h"
-#include "params.h"
 #include "problem.h"
 #include <lauxlib.h>
 #include <stdlib.h>
@@ -19,29 +18,6 @@ typedef struct job {
     bool supported;
     fa_source source;
 } job;
-
-/* The parameter struct as the templates print it. */
-static void push_params(lua_State *L)
-{
-    static const struct {
-        const char *type, *name, *comment;
-    } rows[] = {
-#define X(c, cuda, name, comment) { #cuda, #name, comment },
-        FA_PARAMS(X)
-#undef X
-    };
-    lua_createtable(L, (int)(sizeof rows / sizeof *rows), 0);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        lua_createtable(L, 0, 3);
-        lua_pushstring(L, rows[i].type);
-        lua_setfield(L, -2, "type");
-        lua_pushstring(L, rows[i].name);
-        lua_setfield(L, -2, "name");
-        lua_pushstring(L, rows[i].comment);
-        lua_setfield(L, -2, "comment");
-        lua_rawseti(L, -2, (lua_Integer)i + 1);
-    }
-}
 
 static void set_global(lua_State *L, int env, int index, const char *name, const char *other)
 {
@@ -85,14 +61,16 @@ static int run(lua_State *L)
         return 0;
     int layout = lua_gettop(L);
     fa_family_steps(L, &fr, j->family, layout, &j->source);
+    fa_family_workspace(L, &fr, j->family, layout, &j->source);
+    fa_family_params(L, &fr, j->family, layout, &j->source);
+    int params = lua_gettop(L);
     fa_sandbox_env(L);
     int env = lua_gettop(L);
     set_global(L, env, fr.p, "p", "prob");
     set_global(L, env, fr.c, "c", "cfg");
     set_global(L, env, fr.a, "a", "arch");
     set_global(L, env, layout, "l", "layout");
-    push_params(L);
-    lua_setfield(L, env, "params");
+    set_global(L, env, params, "params", NULL);
     set_texts(L, env, j);
     fa_template_provide(L, env, &j->g->output);
     strcpy(file, j->family->name);

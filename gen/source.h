@@ -1,37 +1,36 @@
 /* source: rendered text with all that a launch needs to know about it. */
 #ifndef FA_GEN_SOURCE_H
 #define FA_GEN_SOURCE_H
+#include "values.h"
 #include <stddef.h>
 #include <stdint.h>
 
 /* What is added to messages with lines of templates, as compilers and the simulator know them: "templates/softmax.cu:12". */
 #define FA_SOURCE_PLACE "(templates/ is built into fagen and lies in its source tree; a file of FAGEN_TEMPLATE_DIR goes before one of it)"
 
-#define FA_SOURCE_STEPS 4
-#define FA_STEP_MAPS 4
-#define FA_CLUSTER_MAX 8 /* blocks of a cluster that every chip with clusters takes */
+#define FA_SOURCE_STEPS 8
+#define FA_STEP_MAPS 12   /* of a step */
+#define FA_CLUSTER_MAX 8  /* blocks of a cluster that every chip with clusters takes */
 
 /* A tensor map that a kernel takes as a parameter: boxes of cols x rows elements of one head, for loads and stores by TMA. */
-typedef enum fa_map_tensor { FA_MAP_Q = 0, FA_MAP_K = 1, FA_MAP_V = 2, FA_MAP_O = 3 } fa_map_tensor;
 typedef struct fa_map {
-    int32_t tensor;     /* fa_map_tensor */
+    int32_t operand;    /* index in the operation's rows */
     int32_t cols, rows; /* of the box, elements */
     int32_t swizzle;    /* span of the shared-memory swizzle, bytes: 0 = none, 32, 64, 128 */
 } fa_map;
 
 /* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:
- *   tiles  = (br ? ceil(rows / br) : 1) * (bc ? ceil(sk / bc) : 1),   rows = pack ? sq * hq / hkv : sq
- *   total  = tiles * (pack ? hkv : hq) * b
- *   grid.x = (per_sm ? min(total, per_sm * SMs / cluster) : total) * cluster: fa_step_grid */
+ *   total  = the product of grid's factors, the first of which runs fastest over the blocks
+ *   grid.x = (per_sm ? min(total, per_sm * SMs / cluster) : total) * cluster: fa_step_grid
+ * A step whose grid is empty, as one over no keys, is not launched. */
 typedef struct fa_step {
     char entry[32];     /* the extern "C" name */
     int32_t threads;    /* per block */
     int32_t smem;       /* dynamic shared memory, bytes */
-    int32_t br, bc;     /* rows and columns of the tile that a block, or a cluster together, owns; 0 = all of them */
-    int32_t pack;       /* 1: the query heads of a group share rows */
+    fa_product grid;    /* "sq/64 hq b": tiles that a block, or a cluster together, owns */
     int32_t per_sm;     /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
     int32_t cluster;    /* blocks of a thread block cluster; 1 = none */
-    int32_t counter;    /* 1: the kernel takes a word of global memory to count with (fa_params) */
+    int32_t counter;    /* 1: the kernel takes a word of global memory to count with (fa_values) */
     int32_t early;      /* 1: it waits itself for what is in front of it in the stream, and may be launched before that has ended */
     int32_t n_maps;
     fa_map map[FA_STEP_MAPS];
@@ -46,7 +45,9 @@ typedef struct fa_source {
     char name[64];          /* for the compiler's messages, "flash_fwd_mma.cu" */
     int32_t steps;          /* kernels, launched in order on one stream */
     fa_step step[FA_SOURCE_STEPS];
-    int32_t score_bytes;    /* workspace = score_bytes * b * hq * sq * sk; 0 = none */
+    fa_workspace workspace;
+    char params[FA_PARAMS_TEXT]; /* names of the values that its kernels take, the same for every step */
+    fa_packing packing;     /* of these */
     int32_t min_regs;       /* the family's estimate of registers per thread */
 } fa_source;
 

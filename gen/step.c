@@ -2,17 +2,10 @@
 #include "model.h"
 #include "problem.h"
 
-int64_t fa_step_total(const fa_step *s, int64_t b, int64_t hq, int64_t hkv, int64_t sq, int64_t sk)
+int64_t fa_step_total(const fa_step *s, const fa_sizes *sizes)
 {
-    int64_t rows = sq, total;
-    if (s->pack && (hkv <= 0 || __builtin_mul_overflow(sq, hq / hkv, &rows)))
-        return 0;
-    int64_t tiles_r = s->br ? rows / s->br + (rows % s->br != 0) : 1;
-    int64_t tiles_c = s->bc ? sk / s->bc + (sk % s->bc != 0) : 1;
-    if (__builtin_mul_overflow(tiles_r, tiles_c, &total) || __builtin_mul_overflow(total, s->pack ? hkv : hq, &total) ||
-        __builtin_mul_overflow(total, b, &total) || total < 0 || total > INT32_MAX)
-        return 0;
-    return total;
+    int64_t total = fa_product_value(&s->grid, sizes);
+    return total <= INT32_MAX ? total : -1;
 }
 
 int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count)
@@ -20,7 +13,20 @@ int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count)
     int64_t cluster = s->cluster > 1 ? s->cluster : 1, most = (int64_t)s->per_sm * sm_count / cluster;
     if (s->per_sm > 0 && total > most)
         total = most > 1 ? most : 1;
-    return total * cluster <= INT32_MAX ? total * cluster : 0;
+    return total * cluster <= INT32_MAX ? total * cluster : -1;
+}
+
+int32_t fa_step_row_tile(const fa_step *s)
+{
+    for (int32_t i = 0; i < s->grid.n; i++)
+        if (s->grid.factor[i].extent == FA_EXTENT_SQ || s->grid.factor[i].extent == FA_EXTENT_ROWS)
+            return s->grid.factor[i].by;
+    return 0;
+}
+
+bool fa_step_packs(const fa_step *s)
+{
+    return fa_product_has(&s->grid, FA_EXTENT_ROWS);
 }
 
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes)
@@ -35,7 +41,7 @@ int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t seen, int
     most = most > 1 ? most : 1;
     n = all > 0 ? (all + most - 1) / most : 1; /* sections; made as wide as each other: a narrow last one would leave SMs idle */
     n = (all + n - 1) / n;
-    if (!s->pack && p->hkv > 0)
+    if (!fa_step_packs(s) && p->hkv > 0)
         n *= p->hq / p->hkv > 1 ? p->hq / p->hkv : 1;
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;
 }

@@ -1,5 +1,7 @@
 /* steps: the kernels that a family's steps() returns, read and checked. */
+#include "error.h"
 #include "family.h"
+#include "problem.h"
 #include <lauxlib.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,38 +10,39 @@
 #define TMA_UNIT 16   /* bytes: rows of a box are a multiple of it */
 #define PER_SM_MAX 32 /* blocks that an SM of any chip holds */
 
-static const char *const tensors[] = { "q", "k", "v", "o" }; /* indexed by fa_map_tensor */
-
-/* Bytes of an element of the tensor, from the problem's table. */
-static int32_t element(lua_State *L, const fa_frame *fr, const fa_family *f, int32_t tensor)
+/* The operands that TMA can load, for messages. */
+static const char *mappable(char *buf, size_t n, const fa_operation *op)
 {
-    lua_pushvalue(L, fr->p);
-    int32_t bytes = fa_family_integer(L, f, "the problem", tensor == FA_MAP_O ? "o_bytes" : "bytes", -1);
-    lua_pop(L, 1);
-    return bytes;
+    size_t at = 0;
+    buf[0] = 0;
+    for (int i = 0; i < op->n; i++)
+        if (op->operand[i].strided)
+            at += (size_t)snprintf(buf + at, n - at, "%s%s", at ? ", " : "", op->operand[i].name);
+    return buf;
 }
 
 /* The map at the top of the stack, map number i of the step. */
 static void read_map(lua_State *L, const fa_frame *fr, const fa_family *f, const fa_step *s, int i, fa_map *m)
 {
-    char of[64];
+    char of[64], names[128];
     snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
     if (!lua_istable(L, -1))
         luaL_error(L, "templates/%s.lua: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle = }", f->name, of,
                    luaL_typename(L, -1));
     const char *name = lua_getfield(L, -1, "tensor") == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
-    m->tensor = 0;
-    while (m->tensor <= FA_MAP_O && strcmp(tensors[m->tensor], name))
-        m->tensor++;
-    if (m->tensor > FA_MAP_O)
-        luaL_error(L, "templates/%s.lua: tensor of %s is \"%s\"; accepted: q, k, v, o", f->name, of, name);
+    m->operand = fa_operand_index(f->operation, name);
+    if (m->operand < 0 || !f->operation->operand[m->operand].strided)
+        luaL_error(L, "templates/%s.lua: tensor of %s is \"%s\"; accepted: %s", f->name, of, name,
+                   mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);
     m->cols = fa_family_integer(L, f, of, "cols", -1);
     m->rows = fa_family_integer(L, f, of, "rows", -1);
     m->swizzle = fa_family_integer(L, f, of, "swizzle", 0);
-    int32_t bytes = element(L, fr, f, m->tensor);
-    if (m->tensor == FA_MAP_O && bytes != element(L, fr, f, FA_MAP_Q))
-        luaL_error(L, "templates/%s.lua: %s is of o, which is fp32 here; accepted: a map of o where it has the type of q", f->name, of);
+    const fa_operand *o = &f->operation->operand[m->operand];
+    int bytes = fa_operand_bytes(o, fr->problem);
+    if (bytes != fa_dtype_bytes(fr->problem->dtype))
+        luaL_error(L, "templates/%s.lua: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->name, of, o->name,
+                   fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
     if (m->rows < 1 || m->rows > BOX_MAX)
         luaL_error(L, "templates/%s.lua: rows of %s is %d; accepted: 1 to %d", f->name, of, m->rows, BOX_MAX);
     if (m->cols < 1 || m->cols > BOX_MAX || m->cols * bytes % TMA_UNIT)
@@ -70,6 +73,20 @@ static void read_maps(lua_State *L, const fa_frame *fr, const fa_family *f, fa_s
     lua_pop(L, 1);
 }
 
+/* The product that the field of the table at the top spells, "sq/64 hq b". */
+static fa_product read_product(lua_State *L, const fa_family *f, const char *of, const char *field)
+{
+    fa_product p;
+    const char *text = lua_getfield(L, -1, field) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
+    if (!text)
+        luaL_error(L, "templates/%s.lua: %s of %s is a %s; accepted: a product of extents, such as \"sq/64 hq b\"", f->name, field, of,
+                   luaL_typename(L, -1));
+    if (fa_product_parse(&p, text) != FA_OK)
+        luaL_error(L, "templates/%s.lua: %s of %s: %s", f->name, field, of, fa_last_error());
+    lua_pop(L, 1);
+    return p;
+}
+
 static void read_step(lua_State *L, const fa_frame *fr, const fa_family *f, const fa_point *defaults, fa_step *s)
 {
     if (!lua_istable(L, -1) || lua_getfield(L, -1, "entry") != LUA_TSTRING)
@@ -82,9 +99,7 @@ static void read_step(lua_State *L, const fa_frame *fr, const fa_family *f, cons
     lua_pop(L, 1);
     s->threads = fa_family_integer(L, f, "a step", "threads", defaults->threads);
     s->smem = fa_family_integer(L, f, "a step", "smem", defaults->smem);
-    s->br = fa_family_integer(L, f, "a step", "br", 0);
-    s->bc = fa_family_integer(L, f, "a step", "bc", 0);
-    s->pack = fa_family_integer(L, f, "a step", "pack", 0) != 0;
+    s->grid = read_product(L, f, s->entry, "grid");
     s->per_sm = fa_family_integer(L, f, "a step", "per_sm", 0);
     s->cluster = fa_family_integer(L, f, "a step", "cluster", 1);
     s->counter = fa_family_integer(L, f, "a step", "counter", 0);
@@ -133,18 +148,67 @@ void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int l
         lua_pop(L, 1);
     }
     lua_pop(L, 1);
-    out->score_bytes = f->score_bytes;
-    if (f->score == LUA_NOREF)
+}
+
+/* ---- workspace and parameters ---- */
+
+/* The text that the family's field holds, or that its function of (p, c, a, layout) returns; on the stack. */
+static const char *push_text(lua_State *L, const fa_frame *fr, const fa_family *f, int ref, const char *field, int layout)
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
+    if (lua_isfunction(L, -1)) {
+        lua_pushvalue(L, fr->p);
+        lua_pushvalue(L, fr->c);
+        lua_pushvalue(L, fr->a);
+        lua_pushvalue(L, layout);
+        lua_call(L, 4, 1);
+    }
+    if (lua_type(L, -1) != LUA_TSTRING)
+        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: a string, or a function that returns one", f->name, field, luaL_typename(L, -1));
+    return lua_tostring(L, -1);
+}
+
+void fa_family_workspace(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+{
+    out->workspace = (fa_workspace){ .n = 0 };
+    if (f->workspace == LUA_NOREF)
         return;
-    lua_rawgeti(L, LUA_REGISTRYINDEX, f->score);
-    lua_pushvalue(L, fr->p);
-    lua_pushvalue(L, fr->c);
-    lua_pushvalue(L, fr->a);
-    lua_call(L, 3, 1);
-    int ok;
-    lua_Integer v = lua_tointegerx(L, -1, &ok);
-    if (!ok || v < 0 || v > 64)
-        luaL_error(L, "templates/%s.lua: score_bytes returned no integer from 0 to 64", f->name);
-    out->score_bytes = (int32_t)v;
+    const char *text = push_text(L, fr, f, f->workspace, "workspace", lua_absindex(L, layout));
+    if (fa_workspace_parse(&out->workspace, text) != FA_OK)
+        luaL_error(L, "templates/%s.lua: %s", f->name, fa_last_error());
     lua_pop(L, 1);
+}
+
+static void read_params(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+{
+    if (f->params == LUA_NOREF) {
+        fa_values_all(out->params, f->operation);
+        return;
+    }
+    const char *text = push_text(L, fr, f, f->params, "params", layout);
+    if (strlen(text) >= sizeof out->params)
+        luaL_error(L, "templates/%s.lua: params has %d letters; accepted: at most %d", f->name, (int)strlen(text), (int)sizeof out->params - 1);
+    strcpy(out->params, text);
+    lua_pop(L, 1);
+}
+
+void fa_family_params(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+{
+    fa_value v;
+    char name[sizeof v.name];
+    read_params(L, fr, f, lua_absindex(L, layout), out);
+    if (fa_packing_of(&out->packing, f->operation, &out->workspace, out->params) != FA_OK)
+        luaL_error(L, "templates/%s.lua: %s", f->name, fa_last_error());
+    lua_newtable(L);
+    for (const char *at = out->params; fa_values_next(&at, name);) {
+        fa_value_find(&v, f->operation, &out->workspace, name);
+        lua_createtable(L, 0, 3);
+        lua_pushstring(L, v.type);
+        lua_setfield(L, -2, "type");
+        lua_pushstring(L, v.name);
+        lua_setfield(L, -2, "name");
+        lua_pushstring(L, v.comment);
+        lua_setfield(L, -2, "comment");
+        lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+    }
 }

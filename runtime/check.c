@@ -57,13 +57,48 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     return FA_OK;
 }
 
-static fa_status check_op(const fa_args *a)
+/* Fields that no operation of this version reads, in the order of fagen.h. */
+static const struct {
+    const char *name, *what;
+    size_t at, bytes;
+} unread[] = {
+#define X(field, what) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field },
+    FA_UNREAD_ARGS(X)
+#undef X
+};
+
+/* Whether the operation has an operand there. */
+static bool is_read(const fa_operation *op, size_t at)
 {
-    if (a->op != FA_FORWARD)
-        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d)", a->op, FA_FORWARD);
-    if (a->flags & ~(uint32_t)FA_BROADCAST)
-        return fa_fail(FA_INVALID, "args: flags is %#x; accepted: FA_BROADCAST (%#x), or 0", a->flags, FA_BROADCAST);
+    for (int i = 0; i < op->n; i++)
+        if (op->operand[i].at == at)
+            return true;
+    return false;
+}
+
+static fa_status check_unread(const fa_args *a, const fa_operation *op)
+{
+    static const char zero[sizeof(fa_args) - offsetof(fa_args, cu_seqlens_q)];
+    if (!memcmp(&a->cu_seqlens_q, zero, sizeof zero))
+        return FA_OK;
+    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
+        if (memcmp((const char *)a + unread[i].at, zero, unread[i].bytes) && !is_read(op, unread[i].at))
+            return fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", unread[i].name, unread[i].what);
     return FA_OK;
+}
+
+static fa_status check_op(const fa_args *a, const fa_operation **op)
+{
+    static const uint32_t known = FA_BROADCAST | FA_BATCH_INVARIANT | FA_DETERMINISTIC | FA_ACCUMULATE;
+    *op = fa_operation_find(a->op);
+    if (!*op)
+        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d)", a->op, FA_FORWARD);
+    if (!(*op)->n)
+        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute; accepted: FA_FORWARD (%d)", a->op, (*op)->name, FA_FORWARD);
+    if (a->flags & ~(uint32_t)FA_BROADCAST)
+        return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s: FA_BROADCAST (%#x), or 0", a->flags,
+                       a->flags & ~known ? "" : " by this version", FA_BROADCAST);
+    return check_unread(a, *op);
 }
 
 /* The scalars: those of the problem go to *p, in the form fa_problem_normalize leaves. */
@@ -90,7 +125,7 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a)
         return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, a->hkv);
     if (!(a->scale >= 0) || isinf(a->scale))
         return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
-    fa_problem q = {.size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype};
+    fa_problem q = {.size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op};
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)
         return fa_wrap(st, "args");
@@ -102,12 +137,12 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a)
     return FA_OK;
 }
 
-/* A tensor's geometry: strides in elements with those of dimensions of length 1 at 0, and the bytes it spans. */
+/* An operand's geometry: strides in elements with those of dimensions of length 1 at 0, and the bytes it spans. */
 typedef struct span {
     const char *name;
     int64_t stride[3], size[3]; /* batch, sequence, head */
     int64_t row;                /* bytes of a row */
-    uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element */
+    uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element, or is not given */
     unsigned bits;              /* all that must be aligned, or-ed together */
 } span;
 
@@ -119,20 +154,19 @@ static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
 }
 
 /* zero: strides of 0 are meant, or refused elsewhere. */
-static fa_status span_of(span *s, const char *name, const fa_tensor *t, const int64_t size[3], int d, int bytes, bool tensors, bool zero)
+static fa_status span_of_tensor(span *s, const char *name, const fa_tensor *t, const fa_dims *dims, int bytes, bool tensors, bool zero)
 {
     static const char *const field[3] = {"sb", "ss", "sh"};
+    const int64_t *size = dims->of;
     int64_t low = 0, high = 0;
-    memset(s, 0, sizeof *s);
-    s->name = name;
-    s->row = (int64_t)d * bytes;
+    s->row = dims->of[3] * bytes;
     memcpy(s->size, size, sizeof s->size);
     s->stride[0] = t->sb;
     s->stride[1] = t->ss;
     s->stride[2] = t->sh;
     bool all = !t->sb && !t->ss && !t->sh;
     zero = zero || all || !size[0] || !size[1] || !size[2]; /* packed strides of an empty tensor may be 0 */
-    if (all && !packed(s->stride, size, d))
+    if (all && !packed(s->stride, size, dims->of[3]))
         return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
     s->bits = (unsigned)s->row;
     for (int i = 0; i < 3; i++) {
@@ -165,7 +199,45 @@ static fa_status span_of(span *s, const char *name, const fa_tensor *t, const in
     return FA_OK;
 }
 
-/* Rows of o must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */
+/* Elements packed behind a pointer. */
+static fa_status span_of_pointer(span *s, const fa_operand *o, const void *ptr, const fa_dims *dims, int bytes, bool tensors)
+{
+    uint64_t at = (uint64_t)(uintptr_t)ptr, size = (uint64_t)bytes;
+    bool overflow = false;
+    if (!tensors)
+        return FA_OK;
+    if (!at && !o->optional)
+        return fa_fail(FA_INVALID, "args: %s is NULL; accepted: a device address", o->name);
+    if (at % (unsigned)bytes)
+        return fa_fail(FA_INVALID, "args: %s is %p; accepted: a multiple of %d bytes%s", o->name, ptr, bytes, o->optional ? ", or NULL" : "");
+    if (!at)
+        return FA_OK;
+    for (int i = 0; i < o->rank; i++)
+        overflow = overflow || __builtin_mul_overflow(size, (uint64_t)dims->of[i], &size);
+    s->lo = at;
+    if (overflow || __builtin_add_overflow(at, size, &s->hi)) {
+        char extents[64];
+        fa_operand_print(extents, sizeof extents, o);
+        return fa_fail(FA_INVALID, "args: %s: its %s values lead outside the address space", o->name, extents);
+    }
+    return FA_OK;
+}
+
+static fa_status span_of(span *s, const fa_operand *o, const fa_args *a, const fa_call *c, bool tensors)
+{
+    const void *field = (const char *)a + o->at;
+    fa_dims dims = fa_operand_dims(o, &c->sizes);
+    int bytes = fa_operand_bytes(o, &c->problem);
+    s->name = o->name;
+    s->stride[0] = s->stride[1] = s->stride[2] = 0;
+    s->lo = s->hi = 0;
+    s->bits = 0;
+    if (o->strided) /* strides of 0 of outputs: check_output refuses them */
+        return span_of_tensor(s, o->name, field, &dims, bytes, tensors, o->output || a->flags & FA_BROADCAST);
+    return span_of_pointer(s, o, *(void *const *)field, &dims, bytes, tensors);
+}
+
+/* Rows of an output must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */
 static fa_status check_output(const span *o, int bytes)
 {
     static const char *const field[3] = {"sb", "ss", "sh"};
@@ -185,29 +257,25 @@ static fa_status check_output(const span *o, int bytes)
         if (step < extent)
             return fa_fail(
                 FA_INVALID,
-                "args: o.%s is %lld; accepted: a stride of at least %lld elements, so that rows of o do not overlap",
-                field[dim], (long long)o->stride[dim], (long long)(extent / (unsigned)bytes));
+                "args: %s.%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
+                o->name, field[dim], (long long)o->stride[dim], (long long)(extent / (unsigned)bytes), o->name);
         extent += step * (uint64_t)(o->size[dim] - 1);
     }
     return FA_OK;
 }
 
-static bool meet(uint64_t lo, uint64_t hi, const span *s)
+static bool meet(const span *a, const span *b)
 {
-    return lo < s->hi && s->lo < hi && lo < hi && s->lo < s->hi;
+    return a->lo < b->hi && b->lo < a->hi && a->lo < a->hi && b->lo < b->hi;
 }
 
-static fa_status check_overlap(const span t[4], uint64_t lse, uint64_t lse_end)
+/* An output shares no byte with any other operand. */
+static fa_status check_overlap(const fa_operation *op, const span *s)
 {
-    const span *o = &t[3];
-    for (int i = 0; i < 3; i++) {
-        if (meet(o->lo, o->hi, &t[i]))
-            return fa_fail(FA_INVALID, "args: o overlaps %s; accepted: bytes of its own", t[i].name);
-        if (meet(lse, lse_end, &t[i]))
-            return fa_fail(FA_INVALID, "args: lse overlaps %s; accepted: bytes of its own", t[i].name);
-    }
-    if (meet(lse, lse_end, o))
-        return fa_fail(FA_INVALID, "args: o overlaps lse; accepted: bytes of its own");
+    for (int i = 0; i < op->n; i++)
+        for (int k = 0; op->operand[i].output && k < op->n; k++)
+            if (k != i && (k > i || !op->operand[k].output) && meet(&s[i], &s[k]))
+                return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own", s[i].name, s[k].name);
     return FA_OK;
 }
 
@@ -217,7 +285,7 @@ static int32_t diagonal(int64_t x, const fa_args *a)
     return (int32_t)(x < -(int64_t)a->sq ? -(int64_t)a->sq : x > a->sk ? a->sk : x);
 }
 
-static void fill_mask(fa_params *p, const fa_args *a)
+static void fill_mask(fa_values *p, const fa_args *a)
 {
     int64_t off = a->diagonal == FA_TOP_LEFT ? 0 : a->diagonal == FA_OFFSET ? a->offset : (int64_t)a->sk - a->sq;
     bool window = a->mask == FA_MASK_WINDOW;
@@ -228,73 +296,48 @@ static void fill_mask(fa_params *p, const fa_args *a)
     p->key_base = fa_map_key_base(p);
 }
 
-static void fill(fa_call *c, const fa_args *a, const span t[4])
+static void fill(fa_call *c, const fa_args *a, const span *s)
 {
-    float scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)a->d));
-    c->params = (fa_params){
-        .q = (uint64_t)(uintptr_t)a->q.ptr,
-        .k = (uint64_t)(uintptr_t)a->k.ptr,
-        .v = (uint64_t)(uintptr_t)a->v.ptr,
-        .o = (uint64_t)(uintptr_t)a->o.ptr,
-        .lse = (uint64_t)(uintptr_t)a->lse,
-        .workspace = (uint64_t)(uintptr_t)a->workspace,
-        .q_sb = t[0].stride[0],
-        .q_ss = t[0].stride[1],
-        .q_sh = t[0].stride[2],
-        .k_sb = t[1].stride[0],
-        .k_ss = t[1].stride[1],
-        .k_sh = t[1].stride[2],
-        .v_sb = t[2].stride[0],
-        .v_ss = t[2].stride[1],
-        .v_sh = t[2].stride[2],
-        .o_sb = t[3].stride[0],
-        .o_ss = t[3].stride[1],
-        .o_sh = t[3].stride[2],
-        .scale = scale,
-        .scale_log2 = (float)(scale * LOG2E),
-        .b = a->b,
-        .hq = a->hq,
-        .hkv = a->hkv,
-        .group = a->hq / a->hkv,
-        .sq = a->sq,
-        .sk = a->sk,
-    };
-    fill_mask(&c->params, a);
+    fa_values *v = &c->values;
+    for (int i = 0; i < c->op->n; i++) {
+        v->operand[i].address = (uint64_t)(uintptr_t)fa_operand_address(&c->op->operand[i], a);
+        memcpy(v->operand[i].stride, s[i].stride, sizeof s[i].stride);
+    }
+    v->workspace = (uint64_t)(uintptr_t)a->workspace;
+    v->scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)a->d));
+    v->scale_log2 = (float)(v->scale * LOG2E);
+    v->b = a->b;
+    v->hq = a->hq;
+    v->hkv = a->hkv;
+    v->group = a->hq / a->hkv;
+    v->sq = a->sq;
+    v->sk = a->sk;
+    fill_mask(v, a);
     c->workspace_size = a->workspace_size;
 }
 
 static fa_status check_tensors(fa_call *out, const fa_args *a, bool tensors)
 {
-    fa_problem *p = &out->problem;
-    int in = fa_dtype_bytes(p->dtype), wide = fa_dtype_bytes(p->o_dtype);
-    const int64_t qo[3] = {a->b, a->sq, a->hq}, kv[3] = {a->b, a->sk, a->hkv};
-    bool zero = a->flags & FA_BROADCAST;
-    span t[4];
-    fa_status st = span_of(&t[0], "q", &a->q, qo, p->d, in, tensors, zero);
-    st = st == FA_OK ? span_of(&t[1], "k", &a->k, kv, p->d, in, tensors, zero) : st;
-    st = st == FA_OK ? span_of(&t[2], "v", &a->v, kv, p->dv, in, tensors, zero) : st;
-    st = st == FA_OK ? span_of(&t[3], "o", &a->o, qo, p->dv, wide, tensors, true) : st; /* check_output refuses them */
-    if (st != FA_OK)
-        return st;
-    st = check_output(&t[3], wide);
-    if (st != FA_OK)
-        return st;
-    uint64_t lse = (uint64_t)(uintptr_t)a->lse, lse_end = lse, rows;
-    if (lse && tensors) {
-        if (lse % 4)
-            return fa_fail(FA_INVALID, "args: lse is %p; accepted: a multiple of 4 bytes, or NULL", (void *)a->lse);
-        if (__builtin_mul_overflow((uint64_t)a->b * (uint64_t)a->hq, (uint64_t)a->sq * 4, &rows) ||
-            __builtin_add_overflow(lse, rows, &lse_end))
-            return fa_fail(FA_INVALID, "args: lse: b * hq * sq values lead outside the address space");
-    }
-    if (tensors) {
-        st = check_overlap(t, lse, lse_end);
+    const fa_operation *op = out->op;
+    span s[FA_OPERANDS_MAX];
+    unsigned bits = 16;
+    for (int i = 0; i < op->n; i++) {
+        fa_status st = span_of(&s[i], &op->operand[i], a, out, tensors);
         if (st != FA_OK)
             return st;
+        bits |= s[i].bits;
     }
-    unsigned bits = t[0].bits | t[1].bits | t[2].bits | t[3].bits | 16;
-    p->align = (int32_t)(bits & -bits);
-    fill(out, a, t);
+    for (int i = 0; i < op->n; i++)
+        if (op->operand[i].output && op->operand[i].strided) {
+            fa_status st = check_output(&s[i], fa_operand_bytes(&op->operand[i], &out->problem));
+            if (st != FA_OK)
+                return st;
+        }
+    fa_status st = tensors ? check_overlap(op, s) : FA_OK;
+    if (st != FA_OK)
+        return st;
+    out->problem.align = (int32_t)(bits & -bits);
+    fill(out, a, s);
     return FA_OK;
 }
 
@@ -317,14 +360,15 @@ static fa_status take(const fa_args **args, fa_args *copy)
 
 static fa_status check(fa_call *out, const fa_args *args, bool tensors)
 {
-    fa_status st = check_op(args);
+    fa_status st = check_op(args, &out->op);
     if (st == FA_OK)
         st = check_scalars(&out->problem, args);
     if (st != FA_OK)
         return st;
+    out->sizes = fa_sizes_of(&out->problem, 0);
     out->empty = args->b == 0 || args->sq == 0;
     if (out->empty) {
-        memset(&out->params, 0, sizeof out->params);
+        memset(&out->values, 0, sizeof out->values);
         out->workspace_size = 0;
         return FA_OK;
     }
@@ -346,6 +390,17 @@ fa_status fa_check_given(fa_call *out, const fa_args *args)
     return st == FA_OK ? check(out, args, args->q.ptr != NULL) : st;
 }
 
+fa_status fa_problem_of(const fa_args *args, fa_problem *out)
+{
+    fa_call call;
+    if (!out)
+        return fa_fail(FA_INVALID, "out: NULL; accepted: where to write the problem");
+    fa_status st = args ? fa_check_given(&call, args) : fa_fail(FA_INVALID, "args: NULL");
+    if (st == FA_OK)
+        *out = call.problem;
+    return st;
+}
+
 void fa_check_plain(fa_problem *p)
 {
     p->align = p->align < 8 ? p->align : 8;
@@ -353,7 +408,7 @@ void fa_check_plain(fa_problem *p)
 
 fa_status fa_check_workspace(const fa_call *call, size_t need)
 {
-    uint64_t at = call->params.workspace, end;
+    uint64_t at = call->values.workspace, end;
     if (need == 0)
         return FA_OK;
     if (call->workspace_size < need)

@@ -49,7 +49,7 @@ static fa_status look_for_call(fa_context *ctx, fa_problem *p, const fa_call *c,
     fa_problem best = *p;
     answer other;
     fa_status st = look(ctx, p, out);
-    if (st != FA_OK || !c || fa_maps_possible(p, &c->params, why, n)) {
+    if (st != FA_OK || !c || fa_maps_possible(c->op, p, &c->sizes, &c->values, why, n)) {
         why[0] = 0;
         return st;
     }
@@ -73,9 +73,10 @@ static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const
 {
     fa_problem q = *p;
     fa_problem_fill_shape(&q);
+    fa_sizes sizes = fa_sizes_of(&q, ctx->device.arch.sm_count);
     for (int i = 0; i < a->steps; i++) {
         const fa_step *s = &a->step[i];
-        int64_t total = fa_step_total(s, q.b, q.hq, q.hkv, q.sq, q.sk);
+        int64_t total = fa_step_total(s, &sizes);
         fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory%s\n", s->entry,
                     (long long)fa_step_grid(s, total, ctx->device.arch.sm_count), s->threads, s->smem,
                     s->early && !ctx->in_order ? ", may begin early" : "");

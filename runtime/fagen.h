@@ -105,8 +105,11 @@ typedef enum fa_diagonal {
     FA_OFFSET = 2        /* off = the field `offset` */
 } fa_diagonal;
 
-typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together */
-    FA_BROADCAST = 1   /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
+typedef enum fa_flag {      /* fa_args.flags: any of them, or-ed together. This version takes FA_BROADCAST; the others are FA_UNSUPPORTED */
+    FA_BROADCAST = 1,       /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
+    FA_BATCH_INVARIANT = 2, /* the bits of a sequence's result do not depend on what else is in the batch */
+    FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order */
+    FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
 } fa_flag;
 
 /* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned
@@ -129,8 +132,10 @@ typedef struct fa_problem {
     int32_t features; /* fa_feature, or-ed */
     int32_t page;     /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
     int32_t window;   /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
+    int32_t grad_dtype; /* fa_dtype of gradients, compiled in; 0 = as the input */
+    int32_t kv_dtype; /* fa_dtype of K and V, compiled in; 0 = as Q */
 } fa_problem;
-#define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
  * means packed [b, s, h, d], whatever the flags. Otherwise each dimension longer than 1 needs its stride: it may be negative, and with
@@ -165,9 +170,37 @@ typedef struct fa_args {
     size_t workspace_size; /* bytes at workspace */
     int32_t op;            /* fa_op */
     uint32_t flags;        /* fa_flag */
+
+    /* From here on: fields of operations and features to come. This version refuses each that is not 0 (FA_UNSUPPORTED, with its name). */
+
+    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then. */
+    const int32_t *cu_seqlens_q, *cu_seqlens_k;
+    /* Rows in use of padded sequences, or of pages, device memory [b]; beside cu_seqlens they allow gaps. sq and sk are maxima then. */
+    const int32_t *seqlens_q, *seqlens_k;
+    int32_t total_q, total_k; /* packed: rows allocated */
+    /* Pages of K and V: page_table, device memory [b, n], names the pages of each sequence in order. k and v: sb = stride of a page, ss of
+     * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k; page numbers outside [0, pages) read as zeros. */
+    const int32_t *page_table;
+    int64_t page_table_stride; /* elements between two sequences' rows of the table */
+    int32_t page_size, pages;  /* tokens of a page; pages allocated */
+    int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
+    int32_t parts;         /* FA_MERGE: partial results, at part + i * part_stride and part_lse + i * part_lse_stride */
+    int32_t grad_dtype;    /* FA_BACKWARD: fa_dtype of grad_q, grad_k, grad_v; 0 = as the input, or FA_F32 */
+    fa_tensor part;
+    int64_t part_stride;
+    const float *part_lse;
+    int64_t part_lse_stride;
+    fa_tensor grad_o, grad_q, grad_k, grad_v; /* FA_BACKWARD: dO in o_dtype; dQ, dK, dV */
+    const float *grad_lse; /* FA_BACKWARD: gradient of lse [b, hq, sq], or NULL */
+    const uint64_t *rng;   /* dropout: device memory {seed, offset} */
+    float dropout;         /* probability of a weight to be dropped, 0 to 1 */
+    int32_t kv_dtype;      /* fa_dtype of K and V; 0 = as Q */
 } fa_args;
+#define FA_TENSOR_INIT { 0, 0, 0, 0 }
 #define FA_ARGS_INIT { sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, { 0, 0, 0, 0 }, 0, 0, 0, 0, 0 }
+    FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, 0, 0, 0, 0, 0, \
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0, 0, 0, \
+    FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, 0, 0, 0, 0 }
 
 typedef struct fa_context fa_context;    /* device, compiler, cache and the table of prepared kernels */
 typedef struct CUstream_st *fa_stream;   /* = CUstream and cudaStream_t; NULL is the legacy default stream */
@@ -271,6 +304,10 @@ FA_API fa_status fa_supported(fa_context *ctx, const fa_problem *p);
  * until fa_destroy(). Launches that a graph captured keep 4 bytes of it each, 65,536 at most (FA_CAPTURE); graphs instantiated twice
  * from one capture must not run at the same time. */
 FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
+
+/* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
+ * given it, fa_launch() finds. align is what the strides allow, and the addresses where q has one. Thread-safe, needs no context. */
+FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
 /* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);

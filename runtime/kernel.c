@@ -53,7 +53,8 @@ fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e,
     k->steps = s->steps;
     memcpy(k->step, s->step, sizeof k->step);
     k->maps = fa_steps_map(s->step, s->steps);
-    k->score_bytes = s->score_bytes;
+    k->workspace = s->workspace;
+    k->packing = s->packing;
     fa_status st = fa_driver_check(
         d->driver, d->driver->cuLibraryLoadData(&k->library, e->image, NULL, NULL, 0, NULL, NULL, 0), "cuLibraryLoadData");
     for (int i = 0; st == FA_OK && i < k->steps; i++)

@@ -14,7 +14,8 @@ typedef struct fa_kernel {
     fa_step step[FA_SOURCE_STEPS];
     bool maps;               /* some step takes tensor maps */
     fa_resources resources[FA_SOURCE_STEPS];
-    int32_t score_bytes;     /* as in fa_source */
+    fa_workspace workspace;  /* this and the next as in fa_source */
+    fa_packing packing;
     char from[16];           /* "disk cache", "compiler" or "bundle" */
     struct fa_kernel *next;  /* of the list of its context */
 } fa_kernel;

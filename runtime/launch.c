@@ -9,20 +9,14 @@
 #include "map.h"
 #include "prepare.h"
 
-/* Bytes of workspace. */
-static fa_status workspace_of(int32_t score_bytes, const fa_params *p, size_t *need)
+/* Bytes of workspace, and where in it each buffer lies. */
+static fa_status workspace_of(const fa_workspace *w, const fa_call *c, size_t *need, int64_t offset[FA_BUFFERS_MAX])
 {
-    *need = 0;
-    if (!score_bytes || (!__builtin_mul_overflow((size_t)score_bytes * (size_t)p->hq, (size_t)p->b, need) &&
-                         !__builtin_mul_overflow(*need, (size_t)p->sq, need) && !__builtin_mul_overflow(*need, (size_t)p->sk, need)))
-        return FA_OK;
-    return fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", p->b, p->hq, p->sq, p->sk);
-}
-
-static int32_t row_tiles(const fa_step *s, const fa_params *p)
-{
-    int64_t rows = s->pack ? (int64_t)p->sq * p->group : p->sq;
-    return s->br ? (int32_t)((rows + s->br - 1) / s->br) : 1;
+    int64_t bytes = w->counters || w->n ? fa_workspace_bytes(w, &c->sizes, offset) : 0;
+    *need = bytes > 0 ? (size_t)bytes : 0;
+    return bytes >= 0 ? FA_OK
+                      : fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", c->values.b, c->values.hq,
+                                c->values.sq, c->values.sk);
 }
 
 /* A cluster, and a kernel that may begin early, need the launch with attributes; all else takes the short call. Early (programmatic
@@ -56,33 +50,43 @@ static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsi
     return d->cuLaunchKernelEx(&config, (CUfunction)fn, arguments, NULL);
 }
 
-/* One step. A step over no columns has nothing to do: the others still write O = 0 and LSE = -inf. */
+/* What depends on the step, and where its parameters lie. */
+static fa_status fill_step(fa_context *ctx, const fa_step *s, fa_call *c, int64_t total, const fa_entered *in, CUstream stream)
+{
+    fa_values *v = &c->values;
+    const fa_arch *a = &ctx->device.arch;
+    int64_t tile = fa_step_row_tile(s);
+    v->tiles = s->grid.n ? (int32_t)fa_factor_value(&s->grid.factor[0], &c->sizes) : 1;
+    v->total = (int32_t)total;
+    /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
+    v->section = fa_step_section(s, &c->problem, (int64_t)v->diag_hi - v->diag_lo + tile, (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile,
+                                 a->l2_bytes);
+    v->counter = 0;
+    return s->counter ? fa_counter_take(ctx, in->current, stream, &v->counter) : FA_OK;
+}
+
+/* One step. One over an empty grid, as over no keys, has nothing to do: the others still write O = 0 and LSE = -inf. */
 static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call *c, const fa_entered *in, CUstream stream)
 {
     const fa_step *s = &k->step[i];
-    fa_params *p = &c->params;
     const cu_driver *d = ctx->device.driver;
     const CUtensorMap *map[FA_STEP_MAPS];
-    void *arguments[1 + FA_STEP_MAPS + 1] = {p}; /* ends in NULL, which the driver does not look at */
-    if (s->bc && p->sk == 0)
+    _Alignas(8) unsigned char params[FA_PACKED_MAX];
+    void *arguments[1 + FA_STEP_MAPS + 1] = {params}; /* ends in NULL, which the driver does not look at */
+    int64_t total = fa_step_total(s, &c->sizes), grid = total > 0 ? fa_step_grid(s, total, ctx->device.arch.sm_count) : total;
+    if (grid == 0)
         return FA_OK;
-    int64_t total = fa_step_total(s, p->b, p->hq, p->hkv, p->sq, p->sk), grid = fa_step_grid(s, total, ctx->device.arch.sm_count);
-    if (grid <= 0)
+    if (grid < 0)
         return fa_fail(
             FA_INVALID,
-            "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches", p->b,
-            p->hq, p->sq, p->sk, s->entry);
-    p->tiles = row_tiles(s, p);
-    p->total = (int32_t)total;
-    /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
-    p->section = fa_step_section(s, &c->problem, (int64_t)p->diag_hi - p->diag_lo + s->br,
-                                 (int64_t)ctx->device.arch.sm_count * (s->per_sm > 1 ? s->per_sm : 1) * s->br, ctx->device.arch.l2_bytes);
-    p->counter = 0;
-    fa_status st = s->counter ? fa_counter_take(ctx, in->current, stream, &p->counter) : FA_OK;
+            "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches", c->values.b,
+            c->values.hq, c->values.sq, c->values.sk, s->entry);
+    fa_status st = fill_step(ctx, s, c, total, in, stream);
     if (st == FA_OK && s->n_maps)
-        st = fa_maps_encode(map, d, s, &c->problem, p);
+        st = fa_maps_encode(map, d, s, c->op, &c->problem, &c->sizes, &c->values);
     if (st != FA_OK)
         return fa_wrap(st, "%s", s->entry);
+    fa_pack(params, &k->packing, &c->values);
     for (int m = 0; m < s->n_maps; m++)
         arguments[1 + m] = (void *)(uintptr_t)map[m];
     const char *call;
@@ -94,10 +98,14 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call
 static fa_status run(fa_context *ctx, const fa_plan *plan, fa_call *c, const fa_entered *in, fa_stream stream)
 {
     const fa_kernel *k = plan->kernel;
+    int64_t offset[FA_BUFFERS_MAX];
     size_t need;
-    fa_status st = workspace_of(k->score_bytes, &c->params, &need);
+    c->sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
+    fa_status st = workspace_of(&k->workspace, c, &need, offset);
     if (st == FA_OK)
         st = fa_check_workspace(c, need);
+    for (int i = 0; st == FA_OK && i < k->workspace.n; i++)
+        c->values.buffer[i] = c->values.workspace + (uint64_t)offset[i];
     for (int i = 0; st == FA_OK && i < k->steps; i++)
         st = launch_step(ctx, k, i, c, in, (CUstream)stream);
     return st;
@@ -129,16 +137,21 @@ static fa_status find_plan(fa_context *ctx, const fa_problem *p, fa_stream strea
     return fa_message_settle(&before, fa_prepare_plan(ctx, p, out));
 }
 
+static bool maps_possible(const fa_call *c, char *why, size_t n)
+{
+    return fa_maps_possible(c->op, &c->problem, &c->sizes, &c->values, why, n);
+}
+
 /* The plan of the call's class; of the class below it where that one takes maps and TMA cannot address the tensors. */
 static fa_status plan_for(fa_context *ctx, fa_call *c, fa_stream stream, const fa_plan **out)
 {
     char why[160];
     fa_status st = find_plan(ctx, &c->problem, stream, out);
-    if (st != FA_OK || !(*out)->kernel->maps || fa_maps_possible(&c->problem, &c->params, NULL, 0))
+    if (st != FA_OK || !(*out)->kernel->maps || maps_possible(c, NULL, 0))
         return st;
     fa_check_plain(&c->problem);
     st = find_plan(ctx, &c->problem, stream, out);
-    if (st == FA_OK && (*out)->kernel->maps && !fa_maps_possible(&c->problem, &c->params, why, sizeof why))
+    if (st == FA_OK && (*out)->kernel->maps && !maps_possible(c, why, sizeof why))
         st = fa_fail(FA_UNSUPPORTED, "args: %s; accepted by the family %s, whatever the alignment", why, (*out)->config.family);
     return st;
 }
@@ -176,7 +189,7 @@ static fa_status check_class(const fa_problem *plan, const fa_problem *call)
 static fa_status check_maps(const fa_plan *plan, const fa_call *c)
 {
     char why[160];
-    if (!plan->kernel->maps || fa_maps_possible(&c->problem, &c->params, why, sizeof why))
+    if (!plan->kernel->maps || maps_possible(c, why, sizeof why))
         return FA_OK;
     return fa_fail(FA_INVALID, "args: %s; accepted by this plan, which loads by TMA", why);
 }
@@ -200,16 +213,22 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
     return st;
 }
 
-fa_status fa_plan_workspace(const fa_plan *plan, const fa_args *args, size_t *bytes)
+fa_status fa_plan_workspace(fa_context *ctx, const fa_plan *plan, const fa_args *args, size_t *bytes)
 {
     fa_call call;
     fa_status st = fa_check_args(&call, args, false);
     *bytes = 0;
-    return st == FA_OK && !call.empty ? workspace_of(plan->kernel->score_bytes, &call.params, bytes) : st;
+    call.sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
+    return st == FA_OK && !call.empty ? workspace_of(&plan->kernel->workspace, &call, bytes, NULL) : st;
 }
 
 /* What a launch of the class would need to know, compiling nothing. */
-static fa_status what_runs(fa_context *ctx, const fa_problem *p, int32_t *score_bytes, bool *maps)
+typedef struct needs {
+    fa_workspace workspace;
+    bool maps;
+} needs;
+
+static fa_status what_runs(fa_context *ctx, const fa_problem *p, needs *out)
 {
     fa_choice choice;
     fa_source source = {0};
@@ -217,8 +236,9 @@ static fa_status what_runs(fa_context *ctx, const fa_problem *p, int32_t *score_
     fa_message_keep(&before);
     const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(p));
     fa_status st = plan ? FA_OK : fa_message_settle(&before, fa_choose(ctx, p, &choice, &source));
-    *score_bytes = plan ? plan->kernel->score_bytes : source.score_bytes;
-    *maps = plan ? plan->kernel->maps : fa_steps_map(source.step, source.steps);
+    const fa_kernel *k = plan ? plan->kernel : NULL;
+    out->workspace = k ? k->workspace : source.workspace;
+    out->maps = k ? k->maps : fa_steps_map(source.step, source.steps);
     fa_source_free(&source);
     return st;
 }
@@ -226,8 +246,7 @@ static fa_status what_runs(fa_context *ctx, const fa_problem *p, int32_t *score_
 fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
 {
     fa_call call;
-    int32_t score_bytes;
-    bool maps;
+    needs n;
     fa_status st = fa_context_check(ctx);
     if (st != FA_OK)
         return st;
@@ -237,10 +256,11 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
     st = fa_check_args(&call, args, false);
     if (st != FA_OK || call.empty)
         return st;
-    st = what_runs(ctx, &call.problem, &score_bytes, &maps);
-    if (st == FA_OK && maps && !fa_maps_possible(&call.problem, &call.params, NULL, 0)) {
+    call.sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
+    st = what_runs(ctx, &call.problem, &n);
+    if (st == FA_OK && n.maps && !maps_possible(&call, NULL, 0)) {
         fa_check_plain(&call.problem);
-        st = what_runs(ctx, &call.problem, &score_bytes, &maps);
+        st = what_runs(ctx, &call.problem, &n);
     }
-    return st == FA_OK ? workspace_of(score_bytes, &call.params, bytes) : st;
+    return st == FA_OK ? workspace_of(&n.workspace, &call, bytes, NULL) : st;
 }

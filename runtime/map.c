@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 32 KiB for a thread that uses maps */
+#define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 96 KiB for a thread that uses maps */
 #define TMA_UNIT 16
 
 /* All that a map is made of. No padding: compared as bytes. */
@@ -23,17 +23,15 @@ typedef struct place {
     recipe of;       /* driver NULL: empty */
 } place;
 
-static const char *const names[] = {"q", "k", "v", "o"}; /* indexed by fa_map_tensor */
-
 static _Thread_local place table[LINES][FA_STEP_MAPS];
-_Static_assert(sizeof table == 32 << 10, "as said above");
+_Static_assert(sizeof table == 96 << 10, "as said above");
 
-int32_t fa_map_key_base(const fa_params *a)
+int32_t fa_map_key_base(const fa_values *a)
 {
     return a->diag_lo > 0 ? a->diag_lo < a->sk ? a->diag_lo : a->sk : 0;
 }
 
-int32_t fa_map_keys(const fa_params *a)
+int32_t fa_map_keys(const fa_values *a)
 {
     int64_t last = (int64_t)a->sq - 1 + a->diag_hi;
     last = last < a->sk ? last : a->sk - 1;
@@ -41,26 +39,26 @@ int32_t fa_map_keys(const fa_params *a)
     return n > 1 ? (int32_t)n : 1;
 }
 
-/* One tensor of a call: strides of sequence, head, batch in elements. */
+/* One operand of a call: strides of sequence, head, batch in elements. */
 typedef struct tensor {
     uint64_t ptr;
     int64_t stride[3];
-    int32_t size[3];
+    int32_t size[3], width;
     int dtype;
+    bool keys; /* its rows are keys */
 } tensor;
 
-static tensor tensor_of(int which, const fa_problem *p, const fa_params *a)
+static tensor tensor_of(const fa_operation *op, int i, const fa_problem *p, const fa_sizes *s, const fa_values *a)
 {
-    switch (which) {
-    case FA_MAP_Q:
-        return (tensor){a->q, {a->q_ss, a->q_sh, a->q_sb}, {a->sq, a->hq, a->b}, p->dtype};
-    case FA_MAP_K:
-        return (tensor){a->k, {a->k_ss, a->k_sh, a->k_sb}, {a->sk, a->hkv, a->b}, p->dtype};
-    case FA_MAP_V:
-        return (tensor){a->v, {a->v_ss, a->v_sh, a->v_sb}, {a->sk, a->hkv, a->b}, p->dtype};
-    default:
-        return (tensor){a->o, {a->o_ss, a->o_sh, a->o_sb}, {a->sq, a->hq, a->b}, p->o_dtype};
-    }
+    const fa_operand *o = &op->operand[i];
+    const int64_t *stride = a->operand[i].stride;
+    fa_dims d = fa_operand_dims(o, s);
+    return (tensor){.ptr = a->operand[i].address,
+                    .stride = {stride[1], stride[2], stride[0]},
+                    .size = {(int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[0]},
+                    .width = (int32_t)d.of[3],
+                    .dtype = fa_operand_dtype(o, p),
+                    .keys = o->extent[1] == FA_EXTENT_SK};
 }
 
 bool fa_map_stride_fits(int64_t bytes)
@@ -68,21 +66,23 @@ bool fa_map_stride_fits(int64_t bytes)
     return bytes > 0 && bytes < (int64_t)1 << 40 && bytes % TMA_UNIT == 0;
 }
 
-bool fa_maps_possible(const fa_problem *p, const fa_params *a, char *why, size_t n)
+bool fa_maps_possible(const fa_operation *op, const fa_problem *p, const fa_sizes *s, const fa_values *a, char *why, size_t n)
 {
     static const char *const field[3] = {"ss", "sh", "sb"};
-    for (int i = FA_MAP_Q; i <= FA_MAP_O; i++) {
-        tensor t = tensor_of(i, p, a);
+    for (int i = 0; i < op->n; i++) {
+        if (!op->operand[i].strided)
+            continue;
+        tensor t = tensor_of(op, i, p, s, a);
         int bytes = fa_dtype_bytes(t.dtype);
         if (!t.size[0] || bytes != fa_dtype_bytes(p->dtype))
             continue;
         if (t.ptr % TMA_UNIT) {
-            snprintf(why, n, "%s.ptr is %#llx; TMA takes multiples of %d", names[i], (unsigned long long)t.ptr, TMA_UNIT);
+            snprintf(why, n, "%s.ptr is %#llx; TMA takes multiples of %d", op->operand[i].name, (unsigned long long)t.ptr, TMA_UNIT);
             return false;
         }
         for (int k = 0; k < 3; k++)
             if (t.size[k] > 1 && !fa_map_stride_fits(t.stride[k] * bytes)) {
-                snprintf(why, n, "%s.%s is %lld elements, %lld bytes; TMA takes multiples of %d above 0 and below 2^40", names[i],
+                snprintf(why, n, "%s.%s is %lld elements, %lld bytes; TMA takes multiples of %d above 0 and below 2^40", op->operand[i].name,
                          field[k], (long long)t.stride[k], (long long)(t.stride[k] * bytes), TMA_UNIT);
                 return false;
             }
@@ -98,26 +98,27 @@ bool fa_steps_map(const fa_step *s, int32_t steps)
     return any;
 }
 
-static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_problem *p, const fa_params *a)
+static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_operation *op, const fa_problem *p, const fa_sizes *s,
+                     const fa_values *a)
 {
-    tensor t = tensor_of(m->tensor, p, a);
+    tensor t = tensor_of(op, m->operand, p, s, a);
     static const uint32_t types[] = {[FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16, [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                                      [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
-    bool keys = m->tensor == FA_MAP_K || m->tensor == FA_MAP_V, empty = keys && a->sk == 0;
+    bool empty = t.keys && a->sk == 0;
     int bytes = fa_dtype_bytes(t.dtype);
     r->driver = d;
     r->type = types[t.dtype];
     r->cols = (uint32_t)m->cols;
     r->rows = (uint32_t)m->rows;
     r->swizzle = (uint32_t)m->swizzle;
-    r->size[0] = (uint32_t)(m->tensor == FA_MAP_Q || m->tensor == FA_MAP_K ? p->d : p->dv);
-    r->size[1] = (uint32_t)(keys ? fa_map_keys(a) : t.size[0]);
+    r->size[0] = (uint32_t)t.width;
+    r->size[1] = (uint32_t)(t.keys ? fa_map_keys(a) : t.size[0]);
     r->size[2] = (uint32_t)t.size[1];
     r->size[3] = (uint32_t)t.size[2];
     r->address = t.ptr;
     if (empty)
-        r->address = a->q; /* K and V may be NULL then, their strides 0; nothing is loaded */
-    else if (keys)
+        r->address = a->operand[0].address; /* K and V may be NULL then, their strides 0; nothing is loaded */
+    else if (t.keys)
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
     uint64_t below = (r->size[0] * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
     for (int i = 0; i < 3; i++) {
@@ -136,7 +137,7 @@ static uint32_t line_of(const recipe *r)
     return (uint32_t)(h >> 40) % LINES;
 }
 
-static fa_status encode(place *at, const recipe *r, const fa_map *m)
+static fa_status encode(place *at, const recipe *r, const char *name)
 {
     const cuuint64_t size[4] = {r->size[0], r->size[1], r->size[2], r->size[3]};
     const cuuint64_t stride[3] = {r->stride[0], r->stride[1], r->stride[2]};
@@ -152,7 +153,7 @@ static fa_status encode(place *at, const recipe *r, const fa_map *m)
     if (got != CUDA_SUCCESS) {
         char call[160];
         snprintf(call, sizeof call, "cuTensorMapEncodeTiled(%s at %#llx, %u x %u x %u x %u, strides %llu, %llu, %llu bytes, box %u x %u)",
-                 names[m->tensor], (unsigned long long)r->address, r->size[0], r->size[1], r->size[2], r->size[3],
+                 name, (unsigned long long)r->address, r->size[0], r->size[1], r->size[2], r->size[3],
                  (unsigned long long)r->stride[0], (unsigned long long)r->stride[1], (unsigned long long)r->stride[2], r->cols, r->rows);
         return fa_driver_check(r->driver, got, call);
     }
@@ -160,15 +161,15 @@ static fa_status encode(place *at, const recipe *r, const fa_map *m)
     return FA_OK;
 }
 
-fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, const fa_problem *p,
-                         const fa_params *a)
+fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, const fa_operation *op, const fa_problem *p,
+                         const fa_sizes *sizes, const fa_values *a)
 {
     for (int i = 0; i < s->n_maps; i++) {
         recipe r;
-        describe(&r, d, &s->map[i], p, a);
+        describe(&r, d, &s->map[i], op, p, sizes, a);
         place *here = &table[line_of(&r)][i];
         if (memcmp(&here->of, &r, sizeof r) != 0) {
-            fa_status st = encode(here, &r, &s->map[i]);
+            fa_status st = encode(here, &r, op->operand[s->map[i].operand].name);
             if (st != FA_OK)
                 return st;
         }

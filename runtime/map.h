@@ -1,33 +1,32 @@
 /* map: tensor maps, the 128 bytes by which TMA knows a tensor, as fa_step asks for them. */
 #ifndef FA_RUNTIME_MAP_H
 #define FA_RUNTIME_MAP_H
-#include "gen/params.h"
 #include "gen/source.h"
 #include "sim/driver.h"
 #include <fagen.h>
 #include <stdbool.h>
 
 /* Fills at[0 ... n_maps - 1] with the maps of the step for these arguments (key_base among them). Rank 4, innermost first: element,
- * sequence, head, batch; O in the type of the problem's o_dtype. Those of K and V cover key_base up to the last key that any row
+ * sequence, head, batch. Those of K and V cover key_base up to the last key that any row
  * sees, and one row where none sees any: a kernel never loads then. What is outside reads as zeros. The strides of dimensions of
  * length 1 are made up; all others must be such as fa_maps_possible() accepts.
  *
  * The driver encodes a map when it differs from what this thread last saw in its place of a small table: on a hit there is no call, no
  * lock and no allocation. The maps stay where they are until this thread's next call. FA_DEVICE where the driver refuses. */
-fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, const fa_problem *p,
-                         const fa_params *a);
+fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d, const fa_step *s, const fa_operation *op, const fa_problem *p,
+                         const fa_sizes *sizes, const fa_values *a);
 
-/* Whether TMA can address Q, K, V and, where it has their type, O: bases at multiples of 16 bytes; the strides of dimensions longer
+/* Whether TMA can address every strided operand of the type of the inputs: bases at multiples of 16 bytes; the strides of dimensions longer
  * than 1 multiples of 16 bytes, above 0 and below 2^40. An empty tensor is no hindrance. Else why, if there is room for it (n > 0),
  * names the first tensor and stride at fault. Addresses may be NULL, where only strides matter. */
-bool fa_maps_possible(const fa_problem *p, const fa_params *a, char *why, size_t n);
+bool fa_maps_possible(const fa_operation *op, const fa_problem *p, const fa_sizes *s, const fa_values *a, char *why, size_t n);
 bool fa_map_stride_fits(int64_t bytes);
 
 /* Whether one of the steps takes maps. */
 bool fa_steps_map(const fa_step *s, int32_t steps);
 
 /* The first key that some row of the problem sees, where there is one; at most sk. */
-int32_t fa_map_key_base(const fa_params *a);
+int32_t fa_map_key_base(const fa_values *a);
 /* Keys from key_base to the last that some row sees; at least 1. */
-int32_t fa_map_keys(const fa_params *a);
+int32_t fa_map_keys(const fa_values *a);
 #endif

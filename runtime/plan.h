@@ -54,5 +54,5 @@ bool fa_plan_use(fa_context *ctx, const fa_plan *plan);
  * no synchronisation. FA_INVALID when args are of another class (dtype, d, dv, mask, o_dtype), or aligned to less. */
 fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *args, fa_stream stream);
 /* Workspace that args need with the plan, in bytes. */
-fa_status fa_plan_workspace(const fa_plan *plan, const fa_args *args, size_t *bytes);
+fa_status fa_plan_workspace(fa_context *ctx, const fa_plan *plan, const fa_args *args, size_t *bytes);
 #endif

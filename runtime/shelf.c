@@ -2,7 +2,8 @@
 #include "shelf.h"
 #include "context.h"
 #include "gen/error.h"
-#include "gen/params.h"
+#include "gen/model.h"
+#include "gen/source.h"
 #include "gen/problem.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +11,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-_Static_assert(sizeof((fa_bundle_image *)0)->step / sizeof(fa_bundle_step) == FA_SOURCE_STEPS, "steps of an image");
-_Static_assert(sizeof((fa_bundle_step *)0)->map / sizeof(fa_bundle_map) == FA_STEP_MAPS, "maps of a step");
 
 /* The list that both the host and the kernels are made from: whatever is changed there changes this number. */
 uint64_t fa_shelf_params(void)
 {
 #define X(c, cuda, name, comment) #c " " #name ";"
-    static const char text[] = FA_PARAMS(X);
+    static const char text[] = FA_SCALARS(X);
 #undef X
     return XXH3_64bits(text, sizeof text);
 }
@@ -77,7 +76,7 @@ static fa_status in_range(const range *r, size_t n)
 
 static fa_status check_map(const fa_bundle_map *m)
 {
-    const range rows[] = {{"tensor", m->tensor, FA_MAP_Q, FA_MAP_O}, {"cols", m->cols, 1, 256}, {"rows", m->rows, 1, 256}};
+    const range rows[] = {{"tensor", m->tensor, 0, 3}, {"cols", m->cols, 1, 256}, {"rows", m->rows, 1, 256}};
     fa_status st = IN_RANGE(rows);
     if (st == FA_OK && m->swizzle != 0 && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
         st = fa_fail(FA_INVALID, "swizzle is %d; accepted: 0, 32, 64, 128", m->swizzle);
@@ -93,7 +92,7 @@ static fa_status check_step(const fa_bundle_step *s)
     const range rows[] = {{"threads", s->threads, 1, 1024},     {"smem", s->smem, 0, 1 << 20},      {"br", s->br, 0, 1 << 20},
                           {"bc", s->bc, 0, 1 << 20},            {"pack", s->pack, 0, 1},            {"per_sm", s->per_sm, 0, 32},
                           {"cluster", s->cluster, 1, FA_CLUSTER_MAX}, {"counter", s->counter, 0, 1}, {"early", s->early, 0, 1},
-                          {"maps", s->maps, 0, FA_STEP_MAPS}};
+                          {"maps", s->maps, 0, 4}};
     fa_status st = IN_RANGE(rows);
     for (int m = 0; st == FA_OK && m < s->maps; m++)
         st = fa_wrap(check_map(&s->map[m]), "map %d", m);
@@ -111,7 +110,7 @@ static fa_status check_image(const fa_bundle_image *i)
     if (!fa_key_parse(&k, i->source) || !fa_key_parse(&k, i->check))
         return fa_fail(FA_INVALID, "source is \"%.40s\", check is \"%.40s\"; accepted: 32 hex digits each", i->source, i->check);
     const range rows[] = {{"size", (int64_t)i->size, 64, 1 << 30}, {"ptx", i->ptx, 0, 1}, {"score_bytes", i->score_bytes, 0, 64},
-                          {"steps", i->steps, 1, FA_SOURCE_STEPS}};
+                          {"steps", i->steps, 1, 4}};
     fa_status st = IN_RANGE(rows);
     if (st == FA_OK && (i->ptx ? i->bytes[i->size - 1] != 0 : memcmp(i->bytes, "\x7f" "ELF", 4) != 0))
         st = fa_fail(FA_INVALID, "bytes: not %s", i->ptx ? "PTX text that ends in a NUL" : "a cubin");
@@ -240,13 +239,19 @@ void fa_shelf_source(fa_source *out, const fa_bundle_image *image)
     out->hash[0] = hash.lo;
     out->hash[1] = hash.hi;
     out->steps = image->steps;
-    out->score_bytes = image->score_bytes;
+    fa_workspace_parse(&out->workspace, image->score_bytes ? "scores fp32 b hq sq sk" : "");
+    fa_values_all(out->params, fa_operation_find(FA_FORWARD));
+    fa_packing_of(&out->packing, fa_operation_find(FA_FORWARD), &out->workspace, out->params);
     for (int i = 0; i < image->steps; i++) {
         const fa_bundle_step *s = &image->step[i];
         fa_step *t = &out->step[i];
         strncpy(t->entry, s->entry, sizeof t->entry - 1);
         t->threads = s->threads, t->smem = s->smem;
-        t->br = s->br, t->bc = s->bc, t->pack = s->pack;
+        char grid[64], keys[24] = "";
+        if (s->bc)
+            snprintf(keys, sizeof keys, "sk/%d ", s->bc);
+        snprintf(grid, sizeof grid, "%s/%d %s%s b", s->pack ? "rows" : "sq", s->br, keys, s->pack ? "hkv" : "hq");
+        fa_product_parse(&t->grid, grid);
         t->per_sm = s->per_sm, t->cluster = s->cluster, t->counter = s->counter, t->early = s->early;
         t->n_maps = s->maps;
         for (int m = 0; m < s->maps; m++)

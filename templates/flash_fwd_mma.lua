@@ -76,7 +76,7 @@ return {
   end,
 
   steps = function(p, c, a, l)
-    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, br = c.br, bc = 0, pack = c.pack } }
+    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) } }
   end,
 
   -- What one block of B_r x B_c scores costs.

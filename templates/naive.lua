@@ -19,13 +19,13 @@ return {
 
   steps = function(p, c, a, l)
     return {
-      { entry = "fa_scores", threads = 256, smem = l.bytes, br = c.tile, bc = c.tile, pack = 0 },
-      { entry = "fa_rows", threads = 256, smem = 0, br = 8, bc = 0, pack = 0 },
-      { entry = "fa_output", threads = 256, smem = l.bytes, br = c.tile, bc = 0, pack = 0 },
+      { entry = "fa_scores", threads = 256, smem = l.bytes, grid = ("sq/%d sk/%d hq b"):format(c.tile, c.tile) },
+      { entry = "fa_rows", threads = 256, smem = 0, grid = "sq/8 hq b" },
+      { entry = "fa_output", threads = 256, smem = l.bytes, grid = ("sq/%d hq b"):format(c.tile) },
     }
   end,
 
-  score_bytes = 4,
+  workspace = "scores fp32 b hq sq sk",
 
   work = function(p, c, a, l)
     local tile = c.tile

@@ -1,7 +1,7 @@
 /* fake_driver: a cu_driver table that does nothing but count, remember and fail on demand. Thread-safe. */
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
-#include "gen/params.h"
+#include "all_params.h"
 #include "sim/driver.h"
 #include <stdbool.h>
 
@@ -42,7 +42,7 @@ typedef struct fake_launch {
     bool early;                          /* programmatic stream serialization was */
     CUstream stream;
     CUcontext context;
-    fa_params params;
+    all_params params;
     int maps;                            /* further parameters, up to the NULL that ends the list */
     fake_map map[4];
 } fake_launch;

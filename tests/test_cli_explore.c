@@ -110,7 +110,7 @@ static const char toy_lua[] =
     "  supports = function() return true end,\n"
     "  constraints = { { 'square', function(p, c) if c.br == 16 then return true end return false, '32 \\x80 24 \\xff' end } },\n"
     "  layout = function() return { bytes = 64, threads = 32, regs = 40 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end,\n"
+    "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end,\n"
     "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
 
 /* A constraint says what its template's author wrote: bytes that are not UTF-8, of which 0x80 is the first, become question marks. */

@@ -231,7 +231,7 @@ Test(cli_output, show_beside_what_has_no_model)
 {
     static const char toy[] = "return { doc = 'x', default = false, tunables = { { 'br', { 16, 32 }, 'r' } }, constraints = {},\n"
                               "  supports = function() return true end, layout = function() return { bytes = 64, threads = 32, regs = 40 } end,\n"
-                              "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end }\n",
+                              "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end }\n",
                       text[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br); }\n";
     fa_store *store = fa_store_open("cache", NULL, NULL);
     on_record(store, "toy:br=16", 1e-6, "2026-01-01T00:00:00Z", true);

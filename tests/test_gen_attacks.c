@@ -441,10 +441,10 @@ static const struct {
     { "layout", "return include 'toy.lua'.layout(p, c, a)", "" },
     { "steps", "while true do end", "step limit" },
     { "steps", "return {}", "" },
-    { "steps", "local t = {} for i = 1, 100 do t[i] = { entry = 'x', br = 16 } end return t", "" },
+    { "steps", "local t = {} for i = 1, 100 do t[i] = { entry = 'x', grid = 'sq/16 hq b' } end return t", "" },
     { "steps", "return { { entry = ('x'):rep(1000), br = 16 } }", "" },
-    { "steps", "return { { entry = 'x', br = 1 << 40 } }", "" },
-    { "steps", "return { { entry = 'x', br = 16, cluster = 1 << 20 } }", "cluster" },
+    { "steps", "return { { entry = 'x', grid = 'sq/' .. (1 << 40) } }", "" },
+    { "steps", "return { { entry = 'x', grid = 'sq/16 hq b', cluster = 1 << 20 } }", "cluster" },
 };
 
 Test(attacks, by_an_answer, .timeout = 600)

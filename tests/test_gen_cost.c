@@ -8,7 +8,7 @@ static const char lua[] =
     "return { doc = 'x', default = false, tunables = { { 'threads', { 128, 256 }, 't' }, { 'smem', { 1, 64, 160 }, 'KiB' } },\n"
     "  supports = function() return true end, constraints = {},\n"
     "  layout = function(p, c) return { bytes = c.smem * 1024, threads = c.threads, regs = 128 } end,\n"
-    "  steps = function(p, c, a, l) return { { entry = 'x', br = 128 } } end,\n"
+    "  steps = function(p, c, a, l) return { { entry = 'x', grid = 'sq/128 hq b' } } end,\n"
     "  work = function(p, c, a, l) if p.sq == 0 then fail('work sees the shape') end\n"
     "    return { rows = 128, cols = 64, matrix_flops = 4 * p.d, unit = 'mma16', exps = 1, issue = 1000, smem_bytes = 65536 } end }\n";
 
@@ -71,7 +71,7 @@ Test(cost, clusters_and_persistent_grids)
         "return { doc = 'x', default = false, tunables = { { 'cluster', { 1, 2 }, 'n' }, { 'per_sm', { 0, 1 }, 'n' } },\n"
         "  supports = function() return true end, constraints = {},\n"
         "  layout = function(p, c) return { bytes = 65536, threads = 128, regs = 128 } end,\n"
-        "  steps = function(p, c, a, l) return { { entry = 'x', br = 128 * c.cluster, cluster = c.cluster, per_sm = c.per_sm } } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', grid = ('sq/%d hq b'):format(128 * c.cluster), cluster = c.cluster, per_sm = c.per_sm } } end,\n"
         "  work = function(p, c, a, l) return { rows = 128 * c.cluster, cols = 64, unit = 'wgmma16', issue = 16000, smem_bytes = 65536,\n"
         "    latency = 100, tile_latency = 500 } end }\n";
     char dir[64];
@@ -109,7 +109,7 @@ Test(cost, failures)
 {
     static const char no_unit[] =
         "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
-        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', br = 64 } } end,\n"
+        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end,\n"
         "  work = function(p, c, a, l) return { rows = 64, cols = 64, unit = p.dtype == 'bf16' and 'wgmma16' or 'abacus' } end }\n";
     char dir[64];
     fa_gen *g;
@@ -144,7 +144,7 @@ Test(cost, what_a_family_may_say)
         "    { 'l2', { 1, 2 }, 'n' }, { 'deal', { 0, 1, 2 }, 'n' } },\n"
         "  supports = function() return true end, constraints = {},\n"
         "  layout = function(p, c) return { bytes = 131072, threads = 640, regs = 96 } end,\n"
-        "  steps = function(p, c, a, l) return { { entry = 'x', br = 256, per_sm = c.deal > 0 and 1 or 0, counter = c.deal // 2 } } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', grid = 'sq/256 hq b', per_sm = c.deal > 0 and 1 or 0, counter = c.deal // 2 } } end,\n"
         "  work = function(p, c, a, l) return { rows = 256, cols = 64, unit = 'wgmma16', issue = 256 * 64 // 8, latency = 100,\n"
         "    group = p.d == 8 and 100 or c.group, shows = c.shows >= 0 and c.shows / 100 or nil, l2_speed = c.l2 } end }\n";
     char dir[64];
@@ -201,7 +201,7 @@ Test(cost, work_that_is_no_table)
         snprintf(family, sizeof family,
                  "return { doc = 'x', default = false, tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end, constraints = {},\n"
                  "  layout = function(p, c) return { bytes = 1024, threads = 128, regs = 96 } end,\n"
-                 "  steps = function() return { { entry = 'x', br = 64 } } end, work = function() return %s end }\n", answers[i]);
+                 "  steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end, work = function() return %s end }\n", answers[i]);
         snprintf(says, sizeof says, "templates/toy.lua: work returned a %s; accepted: a table", types[i]);
         toy_dir(dir, "x\n");
         toy_write(dir, "toy.lua", family);
@@ -259,7 +259,7 @@ Test(cost, of_a_space_without_a_price)
 {
     static const char one[] =
         "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
-        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', br = 64 } } end,\n"
+        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end,\n"
         "  work = function(p, c, a, l) return { rows = 64, cols = 64, unit = p.dtype == 'bf16' and 'wgmma16' or 'abacus' } end }\n";
     char dir[64];
     fa_gen *g;

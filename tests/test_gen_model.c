@@ -188,29 +188,62 @@ Test(model, bands_do_not_overflow)
     cr_expect_eq(fa_model_visible(&p, fa_band_of(&p, 0, 0, 0, 0)), 0x1p60);
 }
 
+static fa_step step_of(const char *grid)
+{
+    fa_step s = { .cluster = 1 };
+    cr_assert_eq(fa_product_parse(&s.grid, grid), FA_OK, "%s", fa_last_error());
+    return s;
+}
+
 Test(model, tiles_of_a_launch)
 {
-    fa_step s = { .br = 64 };
-    cr_expect_eq(fa_step_total(&s, 2, 8, 2, 100, 1000), 2 * 8 * 2);
-    s.pack = 1;
-    cr_expect_eq(fa_step_total(&s, 2, 8, 2, 100, 1000), 2 * 2 * 7);
-    s.bc = 128, s.pack = 0;
-    cr_expect_eq(fa_step_total(&s, 2, 8, 2, 100, 1000), 2 * 8 * 2 * 8);
-    s.br = 0;
-    cr_expect_eq(fa_step_total(&s, 1, 1, 1, 100, 1000), 8);
-    s.br = 1, s.bc = 0;
-    cr_expect_eq(fa_step_total(&s, 1, 1, 1, INT32_MAX, 1), INT32_MAX);
-    cr_expect_eq(fa_step_total(&s, 2, 1, 1, INT32_MAX, 1), 0);
-    cr_expect_eq(fa_step_total(&s, INT64_MAX, INT64_MAX, 1, INT64_MAX, 1), 0);
+    static const struct {
+        const char *grid;
+        int64_t b, hq, hkv, sq, sk, total;
+        int32_t rows;
+        bool packs;
+    } rows[] = {
+        { "sq/64 hq b", 2, 8, 2, 100, 1000, 2 * 8 * 2, 64, false },
+        { "rows/64 hkv b", 2, 8, 2, 100, 1000, 2 * 2 * 7, 64, true },
+        { "sq/64 sk/128 hq b", 2, 8, 2, 100, 1000, 2 * 8 * 2 * 8, 64, false },
+        { "sk/128 hq b", 1, 1, 1, 100, 1000, 8, 0, false },
+        { "sq/64 sk/64 hq b", 2, 8, 2, 100, 0, 0, 64, false },
+        { "sms 3", 2, 8, 2, 100, 1000, 132 * 3, 0, false },
+        { "", 2, 8, 2, 100, 1000, 1, 0, false },
+        { "sq hq", 1, 1, 1, INT32_MAX, 1, INT32_MAX, 1, false },
+        { "sq hq", 1, 2, 1, INT32_MAX, 1, -1, 1, false },
+        { "sq/2 rows rows rows total_k", 1, 1 << 16, 1, 1 << 30, 1 << 30, -1, 2, true },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_step s = step_of(rows[i].grid);
+        fa_problem p = { .b = (int32_t)rows[i].b, .hq = (int32_t)rows[i].hq, .hkv = (int32_t)rows[i].hkv, .sq = (int32_t)rows[i].sq, .sk = (int32_t)rows[i].sk };
+        fa_sizes sizes = fa_sizes_of(&p, 132);
+        cr_expect_eq(fa_step_total(&s, &sizes), rows[i].total, "%s: %lld", rows[i].grid, (long long)fa_step_total(&s, &sizes));
+        cr_expect(fa_step_row_tile(&s) == rows[i].rows && fa_step_packs(&s) == rows[i].packs, "%s", rows[i].grid);
+    }
+}
+
+Test(model, products_are_read_as_they_are_printed)
+{
+    static const char *const texts[] = { "", "sq/64 hq b", "rows/16 hkv b 3", "sms 2", "total_q dv" };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fa_product p, again;
+        char text[128];
+        cr_assert_eq(fa_product_parse(&p, texts[i]), FA_OK);
+        fa_product_print(text, sizeof text, &p);
+        cr_expect_str_eq(text, texts[i]);
+        cr_assert_eq(fa_product_parse(&again, text), FA_OK);
+        cr_expect(!memcmp(&p, &again, sizeof p));
+    }
 }
 
 Test(model, grids)
 {
-    fa_step s = { .br = 64, .cluster = 1 };
+    fa_step s = step_of("sq/64 hq b");
     cr_expect_eq(fa_step_grid(&s, 1000, 132), 1000, "a block per tile");
     s.cluster = 4;
     cr_expect_eq(fa_step_grid(&s, 1001, 132), 4004, "a cluster per tile");
-    cr_expect_eq(fa_step_grid(&s, INT32_MAX, 132), 0, "2^31 blocks");
+    cr_expect_eq(fa_step_grid(&s, INT32_MAX, 132), -1, "2^31 blocks");
     s.cluster = 1, s.per_sm = 2;
     cr_expect_eq(fa_step_grid(&s, 1000, 132), 264, "persistent: what the SMs hold");
     cr_expect_eq(fa_step_grid(&s, 263, 132), 263, "no block without a tile");
@@ -223,12 +256,12 @@ Test(model, grids)
 
 Test(model, sections)
 {
-    fa_step s = { .br = 64 };
+    fa_step s = step_of("sq/64 hq b");
     fa_problem p = shaped_problem("bf16,d=128,b=4,hq=32,hkv=8,sq=8192");
     int64_t head = 8192 * 256 * 2; /* 4 MiB */
     cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 3 * 4 * head), 8 * 4);
     cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 3 * 6 * head), 11 * 4, "three of 12, 12 and 8 become three of 11, 11 and 10");
-    s.pack = 1;
+    s = step_of("rows/64 hkv b");
     cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 3 * 4 * head), 8);
     cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, 0), 1);
     cr_expect_eq(fa_step_section(&s, &p, 8192, 1000, INT64_MAX), 32, "no more than there are");

@@ -189,7 +189,7 @@ Test(space, what_is_not_worth_trying_still_runs)
         "  constraints = { { 'even', function(p, c) return c.a ~= 2, 'a is 2' end, upto = 'a', search = true },\n"
         "    { 'equal', function(p, c) return c.a ~= c.b, 'both are ' .. c.a end },\n"
         "    { 'last', function(p, c) return c.b ~= 3, 'b is 3' end, search = true } },\n"
-        "  layout = function(p, c) return { bytes = c.a * 4096, threads = 32 } end, steps = function() return { { entry = 'x', br = 64 } } end,\n"
+        "  layout = function(p, c) return { bytes = c.a * 4096, threads = 32 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end,\n"
         "  work = function() return { rows = 64, cols = 64 } end }\n";
     static const struct {
         const char *config, *constraint;
@@ -275,7 +275,7 @@ Test(space, common_constraints)
         "  { 'ctas', { 1, 2 }, 'blocks per SM' } },\n"
         "  supports = function() return true end, constraints = {},\n"
         "  layout = function(p, c) return { bytes = 0, threads = c.t, regs = c.r } end,\n"
-        "  steps = function(p, c, a, l) return { { entry = 'x' } } end }\n";
+        "  steps = function(p, c, a, l) return { { entry = 'x', grid = 'hq b' } } end }\n";
     static const struct {
         int t, r, ctas;
         const char *constraint, *why;

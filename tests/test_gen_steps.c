@@ -5,12 +5,13 @@
 static fa_status render(const char *more, const char *problem, const char *arch, fa_source *out)
 {
     char dir[64], lua[4096];
-    const char *at = strstr(toy_lua, "br = c.br } }");
+    static const char step[] = "grid = ('sq/%d hq b'):format(c.br)";
+    const char *at = strstr(toy_lua, step);
     fa_gen *g;
     fa_problem p;
     fa_config c;
     toy_dir(dir, "extern \"C\" __global__ void toy() {}\n");
-    snprintf(lua, sizeof lua, "%.*sbr = c.br, %s%s", (int)(at - toy_lua), toy_lua, more, at + strlen("br = c.br"));
+    snprintf(lua, sizeof lua, "%.*s%s, %s%s", (int)(at - toy_lua), toy_lua, step, more, at + strlen(step));
     toy_write(dir, "toy.lua", lua);
     *out = (fa_source){ 0 };
     cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
@@ -40,9 +41,9 @@ Test(steps, all_fields)
                  FA_OK, "%s", fa_last_error());
     const fa_step *t = &s.step[0];
     cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->early == 1 && t->n_maps == 4);
-    const fa_map expect[] = { { FA_MAP_Q, 64, 256, 128 }, { FA_MAP_K, 256, 1, 0 }, { FA_MAP_V, 8, 2, 32 }, { FA_MAP_O, 32, 3, 64 } };
+    const fa_map expect[] = { { 0, 64, 256, 128 }, { 1, 256, 1, 0 }, { 2, 8, 2, 32 }, { 3, 32, 3, 64 } };
     for (int i = 0; i < 4; i++)
-        cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d", i, t->map[i].tensor, t->map[i].cols,
+        cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d", i, t->map[i].operand, t->map[i].cols,
                   t->map[i].rows, t->map[i].swizzle);
     fa_source_free(&s);
 }
@@ -54,6 +55,12 @@ Test(steps, faults_are_named)
     static const struct {
         const char *step, *problem, *arch, *says;
     } rows[] = {
+        { "grid = 1", "bf16,d=64", "sm_90a", "grid of toy is a number; accepted: a product of extents" },
+        { "grid = 'sq/0 hq b'", "bf16,d=64", "sm_90a", "\"sq/0\" of \"sq/0 hq b\" is no extent; accepted: b, sq, sk" },
+        { "grid = 'sq/64 heads b'", "bf16,d=64", "sm_90a", "\"heads\" of \"sq/64 heads b\" is no extent" },
+        { "grid = 'b b b b b b b'", "bf16,d=64", "sm_90a", "too many factors; accepted: at most 6" },
+        { "grid = '12x'", "bf16,d=64", "sm_90a", "\"12x\" of" },
+        { "grid = '2147483648'", "bf16,d=64", "sm_90a", "\"2147483648\" of" },
         { "per_sm = 33", "bf16,d=64", "sm_90a", "per_sm of step toy is 33; accepted: 0" },
         { "per_sm = -1", "bf16,d=64", "sm_90a", "per_sm of a step is not an integer" },
         { "early = 2", "bf16,d=64", "sm_90a", "early of step toy is 2; accepted on sm_90a: 0, 1" },
@@ -62,8 +69,8 @@ Test(steps, faults_are_named)
         { "cluster = 9", "bf16,d=64", "sm_90a", "cluster of step toy is 9" },
         { "cluster = 2", "bf16,d=64", "sm_89", "cluster of step toy is 2; accepted on sm_89" },
         { "counter = 2", "bf16,d=64", "sm_90a", "counter of step toy is 2; accepted: 0, 1" },
-        { "maps = 1", "bf16,d=64", "sm_90a", "maps of step toy is not an array of at most 4" },
-        { "maps = { 1, 2, 3, 4, 5 }", "bf16,d=64", "sm_90a", "maps of step toy is not an array of at most 4" },
+        { "maps = 1", "bf16,d=64", "sm_90a", "maps of step toy is not an array of at most 12" },
+        { "maps = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 }", "bf16,d=64", "sm_90a", "maps of step toy is not an array of at most 12" },
         { "maps = { 7 }", "bf16,d=64", "sm_90a", "map 1 of step toy is a number; accepted: { tensor" },
         { MAP("tensor = 'q', cols = 64, rows = 64"), "bf16,d=64", "sm_80", "step toy has maps; accepted on sm_80, which has no TMA" },
         { MAP("tensor = 'qq', cols = 64, rows = 64"), "bf16,d=64", "sm_90a", "tensor of map 1 of step toy is \"qq\"; accepted: q, k, v, o" },
@@ -93,41 +100,92 @@ Test(steps, maps_of_4_byte_types)
 {
     fa_source s;
     cr_assert_eq(render(MAP("tensor = 'o', cols = 32, rows = 64, swizzle = 128"), "tf32,d=64", "sm_90a", &s), FA_OK, "%s", fa_last_error());
-    cr_expect_eq(s.step[0].map[0].tensor, FA_MAP_O);
+    cr_expect_eq(s.step[0].map[0].operand, 3);
     fa_source_free(&s);
     cr_expect_eq(render(MAP("tensor = 'k', cols = 36, rows = 64, swizzle = 128"), "fp32,d=64", "sm_90a", &s), FA_TEMPLATE);
     cr_expect(strstr(fa_last_error(), "36, 144 bytes"), "%s", fa_last_error());
 }
 
-/* score_bytes of a family: a number, or a function of problem, config and arch. */
-Test(steps, bytes_of_a_score)
+/* A family's field, a text or a function of problem, config, arch and layout. */
+static fa_status render_field(const char *field, const char *said, fa_source *out)
+{
+    char dir[64], lua[4096];
+    const char *at = strstr(toy_lua, "tunables");
+    toy_dir(dir, "extern \"C\" __global__ void toy() {}\n");
+    snprintf(lua, sizeof lua, "%.*s%s = %s, %s", (int)(at - toy_lua), toy_lua, field, said, at);
+    toy_write(dir, "toy.lua", lua);
+    fa_status st = toy_render(dir, out);
+    toy_remove(dir, NULL);
+    return st;
+}
+
+Test(steps, workspace)
 {
     static const struct {
-        const char *said;
-        int32_t bytes; /* -1: refused */
-    } rows[] = { { "function() return 0 end", 0 },   { "function() return 64 end", 64 },  { "function(p, c) return c.br // 4 end", 4 }, { "function() return 65 end", -1 },
-                 { "function() return -1 end", -1 }, { "function() return 1.5 end", -1 }, { "function() return 'x' end", -1 },        { "function() return nil end", -1 } };
+        const char *said, *prints; /* NULL: refused */
+        int64_t bytes;
+    } rows[] = {
+        { "''", "", 0 },
+        { "'scores fp32 b hq sq sk'", "scores fp32 b hq sq sk", 2 * 8 * 100 * 200 * 4 },
+        { "'counters'", "counters", 65536 },
+        { "'counters, m fp32 b hq sq, n int32 3'", "counters, m fp32 b hq sq, n int32 3", 65536 + 6400 + 256 },
+        { "' m  fp16   sq/64  hq , '", "m fp16 sq/64 hq", 256 },
+        { "function(p, c, a, l) return ('m fp32 %d rows hkv'):format(c.br) end", "m fp32 16 rows hkv", 16 * 200 * 4 * 4 },
+        { "'m fp32 total_q total_k sms'", "m fp32 total_q total_k sms", 200ll * 400 * 132 * 4 },
+        { "'m'", NULL, 0 }, { "'m fp32'", NULL, 0 }, { "'m fp64 b'", NULL, 0 }, { "'m fp32 b/'", NULL, 0 }, { "'a_name_of_17_lett fp32 b'", NULL, 0 },
+        { "'a fp32 b,b fp32 b,c fp32 b,d fp32 b,e fp32 b,f fp32 b,g fp32 b,h fp32 b,i fp32 b'", NULL, 0 }, { "7", NULL, 0 }, { "function() end", NULL, 0 },
+    };
+    fa_problem p = shaped_problem("bf16,d=64,b=2,hq=8,hkv=4,sq=100,sk=200");
+    fa_sizes sizes = fa_sizes_of(&p, 132);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        char dir[64], lua[4096];
-        fa_gen *g;
-        fa_problem p;
-        fa_config c;
-        fa_source s = { 0 };
-        const char *at = strstr(toy_lua, "tunables");
-        toy_dir(dir, "extern \"C\" __global__ void toy() {}\n");
-        snprintf(lua, sizeof lua, "%.*sscore_bytes = %s, %s", (int)(at - toy_lua), toy_lua, rows[i].said, at);
-        toy_write(dir, "toy.lua", lua);
-        cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
-        cr_assert_eq(fa_config_parse(&c, "toy:br=16,bc=8"), FA_OK);
-        fa_status st = fa_render(g, &p, &c, fa_arch_find("sm_80"), 0, &s);
-        cr_expect_eq(st, rows[i].bytes < 0 ? FA_TEMPLATE : FA_OK, "%s: %s", rows[i].said, fa_last_error());
-        if (rows[i].bytes < 0)
-            cr_expect(strstr(fa_last_error(), "templates/toy.lua: score_bytes returned no integer from 0 to 64"), "%s", fa_last_error());
-        else
-            cr_expect_eq(s.score_bytes, rows[i].bytes, "%s: %d", rows[i].said, s.score_bytes);
+        fa_source s;
+        char text[256];
+        int64_t offset[FA_BUFFERS_MAX];
+        cr_expect_eq(render_field("workspace", rows[i].said, &s), rows[i].prints ? FA_OK : FA_TEMPLATE, "%s: %s", rows[i].said, fa_last_error());
+        if (rows[i].prints) {
+            fa_workspace_print(text, sizeof text, &s.workspace);
+            cr_expect_str_eq(text, rows[i].prints);
+            cr_expect_eq(fa_workspace_bytes(&s.workspace, &sizes, offset), rows[i].bytes, "%s", rows[i].said);
+        } else
+            cr_expect(strstr(fa_last_error(), "templates/toy.lua: workspace"), "%s: %s", rows[i].said, fa_last_error());
         fa_source_free(&s);
-        fa_gen_close(g);
-        toy_remove(dir, NULL);
     }
+}
+
+Test(steps, params)
+{
+    fa_source all, few;
+    cr_assert_eq(render_field("params", "'v_sh k scale scores lse diag_hi q q_sb q_ss q_sh', workspace = 'scores fp32 b'", &few), FA_OK, "%s", fa_last_error());
+    static const struct {
+        uint16_t from, to, words;
+    } expect[] = { { offsetof(fa_values, operand[2].stride[2]) / 4, 0, 2 }, { offsetof(fa_values, operand[1].address) / 4, 2, 2 },
+                   { offsetof(fa_values, scale) / 4, 4, 1 },                { offsetof(fa_values, buffer[0]) / 4, 6, 2 },
+                   { offsetof(fa_values, operand[4].address) / 4, 8, 2 },   { offsetof(fa_values, diag_hi) / 4, 10, 1 },
+                   { offsetof(fa_values, operand[0].address) / 4, 12, 8 } };
+    cr_assert_eq(few.packing.runs, (int32_t)(sizeof expect / sizeof *expect));
+    for (int32_t i = 0; i < few.packing.runs; i++)
+        cr_expect(few.packing.run[i].from == expect[i].from && few.packing.run[i].to == expect[i].to && few.packing.run[i].words == expect[i].words, "run %d", i);
+    cr_expect_eq(few.packing.bytes, 80);
+    fa_source_free(&few);
+    cr_assert_eq(render_field("params", "nil", &all), FA_OK);
+    cr_expect_str_eq(all.params, "q k v o lse workspace counter q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh scale scale_log2 b hq hkv group sq sk "
+                                 "diag_lo diag_hi tiles total key_base section");
+    fa_source_free(&all);
+    static const char *const wrong[] = { "'q qq'", "'q scores'", "'lse_sb'", "'a_name_of_more_letters_than_any'", "7" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cr_expect_eq(render_field("params", wrong[i], &few), FA_TEMPLATE, "%s", wrong[i]);
+        cr_expect(strstr(fa_last_error(), "templates/toy.lua: params"), "%s: %s", wrong[i], fa_last_error());
+        fa_source_free(&few);
+    }
+}
+
+Test(steps, operation)
+{
+    fa_source s;
+    cr_expect_eq(render_field("operation", "'forward'", &s), FA_OK, "%s", fa_last_error());
+    fa_source_free(&s);
+    cr_expect_eq(render_field("operation", "'backwards'", &s), FA_TEMPLATE);
+    cr_expect(strstr(fa_last_error(), "operation is \"backwards\""), "%s", fa_last_error());
+    cr_expect_eq(render_field("operation", "'merge'", &s), FA_UNSUPPORTED);
+    cr_expect(strstr(fa_last_error(), "it computes merge, not forward"), "%s", fa_last_error());
 }

@@ -20,7 +20,7 @@ static const char toy_lua[] =
     "  constraints = { { \"square\", function(p, c, a)\n"
     "    if c.br == 32 and c.bc == 24 then return false, \"32 x 24\" end return true end } },\n"
     "  layout = function(p, c, a) return { bytes = c.br * p.d * p.bytes + c.bc * p.d * p.bytes, threads = 32, regs = 40 } end,\n"
-    "  steps = function(p, c, a, l) return { { entry = \"toy\", br = c.br } } end,\n"
+    "  steps = function(p, c, a, l) return { { entry = \"toy\", grid = ('sq/%d hq b'):format(c.br) } } end,\n"
     "}\n";
 
 static inline void toy_write(const char *dir, const char *name, const char *text)

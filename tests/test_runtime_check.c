@@ -165,11 +165,14 @@ static int bad_args(row *rows)
     ROW(a.lse = (float *)((char *)a.v.ptr + 4), FA_INVALID, "lse overlaps v");
     ROW(a.lse = (float *)((char *)a.o.ptr - 4), FA_INVALID, "lse");
     ROW((a.flags = FA_BROADCAST, a.q.sb = 0, a.q.ss = -512, a.q.sh = 64, a.o.ptr = (char *)a.q.ptr - 4096), FA_INVALID, "o overlaps q");
-    ROW(a.op = 1, FA_INVALID, "op is 1");
+    ROW(a.op = 1, FA_UNSUPPORTED, "op is 1 (backward)");
+    ROW(a.op = 2, FA_UNSUPPORTED, "op is 2 (merge)");
     ROW(a.op = -1, FA_INVALID, "op is -1");
     ROW(a.op = INT_MAX, FA_INVALID, "op is");
-    ROW((a.op = 1, a.sq = 0), FA_INVALID, "op is");
-    ROW(a.flags = 2, FA_INVALID, "flags is 0x2");
+    ROW((a.op = 1, a.sq = 0), FA_UNSUPPORTED, "op is");
+    ROW(a.flags = 2, FA_UNSUPPORTED, "flags is 0x2");
+    ROW(a.flags = 8 | FA_BROADCAST, FA_UNSUPPORTED, "flags is 0x9");
+    ROW(a.flags = 16, FA_INVALID, "flags is 0x10");
     ROW(a.flags = FA_BROADCAST | 1u << 31, FA_INVALID, "flags is");
     /* what a stride that was left out would do */
     ROW(a.q.sb = 65536, FA_INVALID, "q.ss is 0 and the dimension is 128 long");
@@ -310,7 +313,7 @@ Test(runtime_check, structs_of_newer_headers)
     old.size = offsetof(fa_args, workspace);
     old.workspace = AT(9);
     cr_assert_eq(fa_check_args(&call, &old, true), FA_OK);
-    cr_assert_eq(call.params.workspace, 0);
+    cr_assert_eq(call.values.workspace, 0);
     old.size = offsetof(fa_args, op); /* one that ended before op and flags: what lies behind is not read */
     old.workspace = NULL;
     old.op = 77, old.flags = ~0u;
@@ -383,25 +386,25 @@ Test(runtime_check, strides_and_defaults)
     fa_args a = good();
     fa_call c;
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
-    cr_assert(c.params.q_sh == 64 && c.params.q_ss == 8 * 64 && c.params.q_sb == 128 * 8 * 64);
-    cr_assert(c.params.k_sh == 64 && c.params.k_ss == 4 * 64 && c.params.k_sb == 256 * 4 * 64);
-    cr_assert_float_eq(c.params.scale, 0.125f, 0);
-    cr_assert_float_eq(c.params.scale_log2, 0.125f * 1.44269504f, 1e-7);
-    cr_assert(c.params.group == 2 && c.problem.align == 16 && c.problem.dv == 64 && c.problem.o_dtype == FA_BF16);
+    cr_assert(c.values.operand[0].stride[2] == 64 && c.values.operand[0].stride[1] == 8 * 64 && c.values.operand[0].stride[0] == 128 * 8 * 64);
+    cr_assert(c.values.operand[1].stride[2] == 64 && c.values.operand[1].stride[1] == 4 * 64 && c.values.operand[1].stride[0] == 256 * 4 * 64);
+    cr_assert_float_eq(c.values.scale, 0.125f, 0);
+    cr_assert_float_eq(c.values.scale_log2, 0.125f * 1.44269504f, 1e-7);
+    cr_assert(c.values.group == 2 && c.problem.align == 16 && c.problem.dv == 64 && c.problem.o_dtype == FA_BF16);
     a.b = 1; /* the stride of a dimension of length 1 is ignored, whatever it is */
     a.q.sb = 99990001;
     a.q.ss = 8 * 64;
     a.q.sh = 64;
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
-    cr_assert(c.params.q_sb == 0 && c.problem.align == 16);
+    cr_assert(c.values.operand[0].stride[0] == 0 && c.problem.align == 16);
     a.k.sh = 64, a.k.ss = -256, a.k.sb = 0; /* backwards */
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
     a.v.sh = 64; /* one key for all: a broadcast input, where that is said */
     cr_assert_eq(fa_check_args(&c, &a, true), FA_INVALID);
     a.flags = FA_BROADCAST;
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
-    cr_assert_eq(c.params.v_ss, 0);
-    cr_assert(c.params.o_sh == 64 && c.params.o_ss == 8 * 64, "three zeros are packed, with the flag too");
+    cr_assert_eq(c.values.operand[2].stride[1], 0);
+    cr_assert(c.values.operand[3].stride[2] == 64 && c.values.operand[3].stride[1] == 8 * 64, "three zeros are packed, with the flag too");
 }
 
 Test(runtime_check, a_stride_of_zero_is_refused_unless_it_is_meant)
@@ -480,8 +483,8 @@ Test(runtime_check, diagonals)
         a.diagonal = rows[i].diagonal;
         a.offset = rows[i].offset;
         cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
-        cr_expect(c.params.diag_lo == rows[i].lo && c.params.diag_hi == rows[i].hi, "row %zu: %d %d", i, c.params.diag_lo,
-                  c.params.diag_hi);
+        cr_expect(c.values.diag_lo == rows[i].lo && c.values.diag_hi == rows[i].hi, "row %zu: %d %d", i, c.values.diag_lo,
+                  c.values.diag_hi);
     }
 }
 

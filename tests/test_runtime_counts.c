@@ -6,7 +6,7 @@
 static const char lua[] =
     "return { doc = 'x', default = false, tunables = { { 'cluster', { 1, 2 }, 'n' } }, constraints = {},\n"
     "  supports = function() return true end, layout = function() return { bytes = 0, threads = 32, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', br = 1, per_sm = 1, cluster = c.cluster, counter = 1 } } end }\n";
+    "  steps = function(p, c) return { { entry = 'toy', grid = 'sq hq b', per_sm = 1, cluster = c.cluster, counter = 1 } } end }\n";
 
 /* LSE[tile] += 1. Who draws the last number of all puts 0 back. */
 static const char cu[] =

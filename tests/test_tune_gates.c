@@ -6,7 +6,7 @@
 static const char lua[] =
     "return { doc = 'x', default = false, tunables = { { 'kind', { 0, 1, 2, 3 }, 'k' } }, constraints = {},\n"
     "  supports = function() return true end, layout = function() return { bytes = 0, threads = 512, regs = 128 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', br = 64,\n"
+    "  steps = function(p, c) return { { entry = 'toy', grid = 'sq/64 hq b',\n"
     "    maps = c.kind == 1 and { { tensor = 'q', cols = 64, rows = 64, swizzle = 128 } } or nil } } end }\n";
 
 /* kind 0 and 1: two values more than 128 registers hold beside their addresses. 2: registers are handed over that nobody counted. */

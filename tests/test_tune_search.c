@@ -16,7 +16,7 @@ static const char lua[] =
     "  supports = function() return true end,\n"
     "  constraints = { { 'usual', function(p, c) if c.kind == 0 then return true end return false, 'seldom pays' end, search = true } },\n"
     "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end,\n"
+    "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end,\n"
     "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
 static const char cu[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc) * $(c.kind); }\n";
 
@@ -28,7 +28,7 @@ static const char wide_lua[] =
     "  supports = function() return true end,\n"
     "  constraints = {},\n"
     "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'wide', br = c.br } } end,\n"
+    "  steps = function(p, c) return { { entry = 'wide', grid = ('sq/%d hq b'):format(c.br) } } end,\n"
     "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
 static const char wide_cu[] = "extern \"C\" __global__ void wide(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc) * $(c.kind); }\n";
 

@@ -109,7 +109,7 @@ static const char lua[] =
     "  supports = function() return true end,\n"
     "  constraints = {},\n"
     "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end,\n"
+    "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end,\n"
     "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
 static const char cu[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc); }\n";
 

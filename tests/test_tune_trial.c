@@ -14,7 +14,7 @@
 static const char lua[] =
     "return { doc = 'x', default = false, tunables = { { 'br', { 16 }, 'r' } }, constraints = {}, supports = function() return true end,\n"
     "  layout = function() return { bytes = 64, threads = 32, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', br = c.br } } end, work = function(p, c) return { rows = c.br, cols = 8 } end }\n";
+    "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end, work = function(p, c) return { rows = c.br, cols = 8 } end }\n";
 
 static cu_driver table[2];
 static fa_context *ctx[2];
@@ -47,7 +47,7 @@ static CUresult up(CUdeviceptr to, const void *from, size_t n)
 /* What was copied there, and over it what a kernel wrote. */
 static CUresult down(void *to, CUdeviceptr from, size_t n, int device)
 {
-    fa_params p = fake_last().params;
+    all_params p = fake_last().params;
     static const float lse[16] = { 0 };
     for (int i = 0; i < copies; i++)
         if (copy[i].at == from && copy[i].n == n)

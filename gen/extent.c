@@ -1,0 +1,121 @@
+/* extent: products of sizes, parsed, printed and multiplied out. */
+#include "extent.h"
+#include "error.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const fa_extent_words[FA_EXTENT_COUNT] = {
+#define X(name, word, text) word,
+    FA_EXTENTS(X)
+#undef X
+};
+
+fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
+{
+    return (fa_sizes){ .of = {
+                           [FA_EXTENT_B] = p->b,
+                           [FA_EXTENT_SQ] = p->sq,
+                           [FA_EXTENT_SK] = p->sk,
+                           [FA_EXTENT_HQ] = p->hq,
+                           [FA_EXTENT_HKV] = p->hkv,
+                           [FA_EXTENT_D] = p->d,
+                           [FA_EXTENT_DV] = p->dv,
+                           [FA_EXTENT_ROWS] = p->hkv > 0 ? (int64_t)p->sq * (p->hq / p->hkv) : 0,
+                           [FA_EXTENT_TOTAL_Q] = (int64_t)p->b * p->sq,
+                           [FA_EXTENT_TOTAL_K] = (int64_t)p->b * p->sk,
+                           [FA_EXTENT_SMS] = sms,
+                       } };
+}
+
+static int extent_of(const char *s, size_t n)
+{
+    for (int i = 0; i < FA_EXTENT_COUNT; i++)
+        if (strlen(fa_extent_words[i]) == n && !memcmp(fa_extent_words[i], s, n))
+            return i;
+    return -1;
+}
+
+/* A positive number of 31 bits that takes all of [s, s + n). */
+static bool number_of(int32_t *out, const char *s, size_t n)
+{
+    int64_t v = 0;
+    for (size_t i = 0; i < n && v <= INT32_MAX; i++) {
+        if (s[i] < '0' || s[i] > '9')
+            return false;
+        v = 10 * v + (s[i] - '0');
+    }
+    *out = (int32_t)v;
+    return n && v > 0 && v <= INT32_MAX;
+}
+
+static bool factor_of(fa_factor *out, const char *s, size_t n)
+{
+    const char *slash = memchr(s, '/', n);
+    size_t word = slash ? (size_t)(slash - s) : n;
+    *out = (fa_factor){ extent_of(s, word), 1 };
+    if (out->extent < 0) {
+        out->extent = FA_EXTENT_ONE;
+        return !slash && number_of(&out->by, s, n);
+    }
+    return !slash || number_of(&out->by, slash + 1, n - word - 1);
+}
+
+fa_status fa_product_parse(fa_product *out, const char *text)
+{
+    *out = (fa_product){ .n = 0 };
+    for (const char *s = text + strspn(text, " "); *s; s += strspn(s, " ")) {
+        size_t n = strcspn(s, " ");
+        fa_factor f;
+        if (!factor_of(&f, s, n)) {
+            char words[160];
+            int at = 0;
+            for (int i = 0; i < FA_EXTENT_COUNT; i++)
+                at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", fa_extent_words[i]);
+            return fa_fail(FA_INVALID, "\"%.*s\" of \"%s\" is no extent; accepted: %s, each alone or as NAME/TILE, and numbers from 1",
+                           (int)(n < 40 ? n : 40), s, text, words);
+        }
+        if (out->n == FA_FACTORS_MAX)
+            return fa_fail(FA_INVALID, "\"%s\" has too many factors; accepted: at most %d", text, FA_FACTORS_MAX);
+        out->factor[out->n++] = f;
+        s += n;
+    }
+    return FA_OK;
+}
+
+int fa_product_print(char *buf, size_t n, const fa_product *p)
+{
+    int at = 0;
+    if (n)
+        buf[0] = 0;
+    for (int i = 0; i < p->n; i++) {
+        const fa_factor *f = &p->factor[i];
+        char *to = (size_t)at < n ? buf + at : NULL;
+        size_t room = to ? n - (size_t)at : 0;
+        const char *gap = i ? " " : "";
+        if (f->extent == FA_EXTENT_ONE)
+            at += snprintf(to, room, "%s%d", gap, f->by);
+        else if (f->by > 1)
+            at += snprintf(to, room, "%s%s/%d", gap, fa_extent_words[f->extent], f->by);
+        else
+            at += snprintf(to, room, "%s%s", gap, fa_extent_words[f->extent]);
+    }
+    return at;
+}
+
+int64_t fa_product_value(const fa_product *p, const fa_sizes *s)
+{
+    int64_t v = 1;
+    for (int i = 0; i < p->n; i++)
+        if (__builtin_mul_overflow(v, fa_factor_value(&p->factor[i], s), &v))
+            return -1;
+    return v;
+}
+
+bool fa_product_has(const fa_product *p, fa_extent extent)
+{
+    for (int i = 0; i < p->n; i++)
+        if (p->factor[i].extent == (int32_t)extent)
+            return true;
+    return false;
+}

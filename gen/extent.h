@@ -1,0 +1,62 @@
+/* extent: the sizes that shapes, grids and workspace buffers are made of, and products of them as words: "b sq hq d", "rows/64 hkv b". */
+#ifndef FA_GEN_EXTENT_H
+#define FA_GEN_EXTENT_H
+#include <fagen.h>
+#include <stdbool.h>
+
+/* X(name, word, what it is) */
+#define FA_EXTENTS(X)                                                              \
+    X(B, "b", "batch")                                                             \
+    X(SQ, "sq", "query length, or the longest")                                    \
+    X(SK, "sk", "key length, or the longest")                                      \
+    X(HQ, "hq", "query heads")                                                     \
+    X(HKV, "hkv", "key/value heads")                                               \
+    X(D, "d", "head_dim of Q and K")                                               \
+    X(DV, "dv", "head_dim of V and O")                                             \
+    X(ROWS, "rows", "query rows of a group of heads: sq * hq / hkv")               \
+    X(TOTAL_Q, "total_q", "query rows of all sequences: b * sq where not packed")  \
+    X(TOTAL_K, "total_k", "keys of all sequences: b * sk where not packed")        \
+    X(PARTS, "parts", "partial results that a merge reads")                        \
+    X(SMS, "sms", "SMs of the chip")
+
+typedef enum fa_extent {
+#define X(name, word, text) FA_EXTENT_##name,
+    FA_EXTENTS(X)
+#undef X
+    FA_EXTENT_COUNT,
+    FA_EXTENT_ONE = FA_EXTENT_COUNT /* a plain number: 1 times its factor */
+} fa_extent;
+extern const char *const fa_extent_words[FA_EXTENT_COUNT];
+
+/* The sizes of one call. */
+typedef struct fa_sizes {
+    int64_t of[FA_EXTENT_COUNT];
+} fa_sizes;
+/* Those of a problem with its shape; sms: 0 where no chip is meant. */
+fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms);
+
+/* A product of factors, each an extent, an extent divided by a tile and rounded up, or a number. Compared by value. */
+#define FA_FACTORS_MAX 6
+typedef struct fa_factor {
+    int32_t extent; /* fa_extent */
+    int32_t by;     /* of an extent: the divisor, at least 1; of FA_EXTENT_ONE: the number */
+} fa_factor;
+typedef struct fa_product {
+    int32_t n;
+    fa_factor factor[FA_FACTORS_MAX];
+} fa_product;
+
+/* FA_INVALID names the word at fault and what is accepted. "" is the product of nothing, 1. */
+fa_status fa_product_parse(fa_product *out, const char *text);
+int fa_product_print(char *buf, size_t n, const fa_product *p); /* as snprintf */
+
+/* One factor's value. */
+static inline int64_t fa_factor_value(const fa_factor *f, const fa_sizes *s)
+{
+    return f->extent == FA_EXTENT_ONE ? f->by : s->of[f->extent] / f->by + (s->of[f->extent] % f->by != 0);
+}
+
+/* The whole product; -1 where it exceeds 2^63 - 1. */
+int64_t fa_product_value(const fa_product *p, const fa_sizes *s);
+bool fa_product_has(const fa_product *p, fa_extent extent);
+#endif

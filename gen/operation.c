@@ -1,0 +1,118 @@
+/* operation: the table of operations and operands, and its look-ups. */
+#include "operation.h"
+#include "model.h"
+#include "problem.h"
+#include <stdio.h>
+#include <string.h>
+
+#define EXTRA_MAX 4 /* of fa_operation_add */
+
+#define E(x) FA_EXTENT_##x
+#define TENSOR(field, s, h, w, type, ...) { #field, 4, { E(B), E(s), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ }
+#define ROWS_OF_HEADS(field, type, ...) { #field, 3, { E(B), E(HQ), E(SQ) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ }
+
+static const fa_operation operations[] = {
+    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 5,
+      .operand = {
+          TENSOR(q, SQ, HQ, D, INPUT),
+          TENSOR(k, SK, HKV, D, INPUT),
+          TENSOR(v, SK, HKV, DV, INPUT),
+          TENSOR(o, SQ, HQ, DV, OUTPUT, .output = true),
+          ROWS_OF_HEADS(lse, F32, .output = true, .optional = true),
+      } },
+    { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8 },
+    { .op = FA_MERGE, .name = "merge" },
+};
+
+static const fa_operation *extra[EXTRA_MAX];
+static size_t extras;
+
+const fa_operation *fa_operation_row(size_t i)
+{
+    size_t n = sizeof operations / sizeof *operations;
+    return i < n ? &operations[i] : i - n < extras ? extra[i - n] : NULL;
+}
+
+const fa_operation *fa_operation_find(int32_t op)
+{
+    const fa_operation *row;
+    for (size_t i = 0; (row = fa_operation_row(i)); i++)
+        if (row->op == op)
+            return row;
+    return NULL;
+}
+
+const fa_operation *fa_operation_named(const char *name)
+{
+    const fa_operation *row;
+    for (size_t i = 0; (row = fa_operation_row(i)); i++)
+        if (!strcmp(row->name, name))
+            return row;
+    return NULL;
+}
+
+bool fa_operation_add(const fa_operation *row)
+{
+    if (extras == EXTRA_MAX || fa_operation_find(row->op) || fa_operation_named(row->name))
+        return false;
+    extra[extras++] = row;
+    return true;
+}
+
+int fa_operand_index(const fa_operation *op, const char *name)
+{
+    for (int i = 0; i < op->n; i++)
+        if (!strcmp(op->operand[i].name, name))
+            return i;
+    return -1;
+}
+
+int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
+{
+    switch (o->type) {
+    case FA_TYPE_INPUT: return p->dtype;
+    case FA_TYPE_OUTPUT: return p->o_dtype;
+    case FA_TYPE_F32: return FA_F32;
+    case FA_TYPE_I32: break;
+    }
+    return 0;
+}
+
+int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
+{
+    return o->type == FA_TYPE_I32 ? 4 : fa_dtype_bytes(fa_operand_dtype(o, p));
+}
+
+int fa_operand_print(char *buf, size_t n, const fa_operand *o)
+{
+    int at = snprintf(buf, n, "[");
+    for (int i = 0; i < o->rank; i++)
+        at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "%s%s", i ? ", " : "", fa_extent_words[o->extent[i]]);
+    return at + snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "]");
+}
+
+void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss, int64_t sh)
+{
+    if (o->strided)
+        *(fa_tensor *)((char *)a + o->at) = (fa_tensor){ address, sb, ss, sh };
+    else
+        *(void **)((char *)a + o->at) = address;
+}
+
+fa_args fa_operation_args(const fa_problem *p)
+{
+    fa_args a = FA_ARGS_INIT;
+    a.dtype = p->dtype;
+    a.o_dtype = p->o_dtype;
+    a.d = p->d;
+    a.dv = p->dv;
+    a.b = p->b;
+    a.hq = p->hq;
+    a.hkv = p->hkv;
+    a.sq = p->sq;
+    a.sk = p->sk;
+    a.mask = p->mask;
+    a.window_left = p->window ? p->window : FA_MODEL_WINDOW;
+    a.op = p->op;
+    return a;
+}

@@ -1,0 +1,151 @@
+/* values: look-ups in the lists, and the packing of parameters. */
+#include "values.h"
+#include "error.h"
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name, *type, *comment;
+    uint16_t at, bytes;
+} scalars[] = {
+#define X(c, cuda, name, comment) { #name, #cuda, comment, offsetof(fa_values, name), sizeof(c) },
+    FA_SCALARS(X)
+#undef X
+};
+#define SCALARS (sizeof scalars / sizeof *scalars)
+#define IN_FRONT 2 /* of them stand before the strides where a family lists none: workspace and counter */
+
+static const struct {
+    const char *suffix, *comment;
+} strides[3] = { { "_sb", "strides in elements: batch" }, { "_ss", "sequence" }, { "_sh", "head" } };
+
+static void scalar(fa_value *out, size_t i)
+{
+    *out = (fa_value){ .at = scalars[i].at, .bytes = scalars[i].bytes };
+    snprintf(out->name, sizeof out->name, "%s", scalars[i].name);
+    snprintf(out->type, sizeof out->type, "%s", scalars[i].type);
+    snprintf(out->comment, sizeof out->comment, "%s", scalars[i].comment);
+}
+
+/* Tensors have the type that the template gives them; lists of one type have it here. */
+static const char *type_of(const fa_operand *o)
+{
+    if (o->type == FA_TYPE_F32 && !o->strided)
+        return o->output ? "float *" : "const float *";
+    if (o->type == FA_TYPE_I32)
+        return o->output ? "int *" : "const int *";
+    return o->output ? "void *" : "const void *";
+}
+
+static void address(fa_value *out, const fa_operation *op, int i)
+{
+    const fa_operand *o = &op->operand[i];
+    *out = (fa_value){ .at = (uint16_t)offsetof(fa_values, operand[i].address), .bytes = 8 };
+    snprintf(out->name, sizeof out->name, "%s", o->name);
+    snprintf(out->type, sizeof out->type, "%s", type_of(o));
+    int n = fa_operand_print(out->comment, sizeof out->comment, o);
+    if (o->optional)
+        snprintf(out->comment + n, sizeof out->comment - (size_t)n, ", or null");
+}
+
+static void stride(fa_value *out, const fa_operation *op, int i, int dimension)
+{
+    *out = (fa_value){ .type = "long long", .at = (uint16_t)offsetof(fa_values, operand[i].stride[dimension]), .bytes = 8 };
+    snprintf(out->name, sizeof out->name, "%s%s", op->operand[i].name, strides[dimension].suffix);
+    snprintf(out->comment, sizeof out->comment, "%s", i ? "" : strides[dimension].comment); /* said once, at the first operand */
+}
+
+bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w, const char *name)
+{
+    for (int i = 0; i < op->n; i++) {
+        size_t n = strlen(op->operand[i].name);
+        if (!strcmp(name, op->operand[i].name)) {
+            address(out, op, i);
+            return true;
+        }
+        for (int k = 0; k < 3 && op->operand[i].strided && !strncmp(name, op->operand[i].name, n); k++)
+            if (!strcmp(name + n, strides[k].suffix)) {
+                stride(out, op, i, k);
+                return true;
+            }
+    }
+    for (int i = 0; i < w->n; i++)
+        if (!strcmp(name, w->buffer[i].name)) {
+            *out = (fa_value){ .type = "void *", .comment = "a buffer of the workspace", .at = (uint16_t)offsetof(fa_values, buffer[i]), .bytes = 8 };
+            snprintf(out->name, sizeof out->name, "%s", name);
+            return true;
+        }
+    for (size_t i = 0; i < SCALARS; i++)
+        if (!strcmp(name, scalars[i].name)) {
+            scalar(out, i);
+            return true;
+        }
+    return false;
+}
+
+static void add_name(char *out, const char *name, const char *suffix)
+{
+    size_t at = strlen(out);
+    snprintf(out + at, FA_PARAMS_TEXT - at, "%s%s%s", at ? " " : "", name, suffix);
+}
+
+void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
+{
+    out[0] = 0;
+    for (int i = 0; i < op->n; i++)
+        add_name(out, op->operand[i].name, "");
+    for (size_t i = 0; i < IN_FRONT; i++)
+        add_name(out, scalars[i].name, "");
+    for (int i = 0; i < op->n; i++)
+        for (int k = 0; k < 3 && op->operand[i].strided; k++)
+            add_name(out, op->operand[i].name, strides[k].suffix);
+    for (size_t i = IN_FRONT; i < SCALARS; i++)
+        add_name(out, scalars[i].name, "");
+}
+
+bool fa_values_next(const char **at, char name[24])
+{
+    *at += strspn(*at, " \n");
+    size_t n = strcspn(*at, " \n");
+    snprintf(name, 24, "%.*s", (int)(n < 23 ? n : 23), *at);
+    *at += n;
+    return n > 0;
+}
+
+fa_status fa_packing_of(fa_packing *out, const fa_operation *op, const fa_workspace *w, const char *names)
+{
+    fa_value v;
+    char name[sizeof v.name];
+    *out = (fa_packing){ .runs = 0 };
+    while (fa_values_next(&names, name)) {
+        if (!fa_value_find(&v, op, w, name))
+            return fa_fail(FA_INVALID, "params: \"%s\" is no value; accepted: an operand of %s, its strides, a buffer of the workspace, a scalar of gen/values.h", name,
+                           op->name);
+        if (!fa_packing_add(out, &v))
+            return fa_fail(FA_INVALID, "params: \"%s\" is one value too many; accepted: %d", name, FA_PARAMS_MAX);
+    }
+    fa_packing_end(out);
+    return FA_OK;
+}
+
+bool fa_packing_add(fa_packing *p, const fa_value *v)
+{
+    int32_t to = (p->bytes + v->bytes - 1) / v->bytes * v->bytes;
+    uint16_t from = v->at / 4, words = v->bytes / 4, at = (uint16_t)(to / 4);
+    if (p->runs && p->run[p->runs - 1].from + p->run[p->runs - 1].words == from && p->run[p->runs - 1].to + p->run[p->runs - 1].words == at)
+        p->run[p->runs - 1].words += words;
+    else if (p->runs == FA_PARAMS_MAX)
+        return false;
+    else {
+        p->run[p->runs].from = from;
+        p->run[p->runs].to = at;
+        p->run[p->runs++].words = words;
+    }
+    p->bytes = to + v->bytes;
+    return p->bytes <= FA_PARAMS_MAX * 8;
+}
+
+void fa_packing_end(fa_packing *p)
+{
+    p->bytes = (p->bytes + 7) / 8 * 8;
+}

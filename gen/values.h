@@ -1,0 +1,87 @@
+/* values: what a kernel may take as a parameter, and how it is found at a launch. A family lists the values that its kernels take, by name;
+ * the CUDA struct that templates print and the bytes that a launch hands over come from that list, so host and device cannot disagree.
+ *
+ * Names: of an operand (its address) and of its strides, NAME_sb, NAME_ss, NAME_sh, in elements; of a workspace buffer (its address); and
+ * those of FA_SCALARS. */
+#ifndef FA_GEN_VALUES_H
+#define FA_GEN_VALUES_H
+#include "operation.h"
+#include "workspace.h"
+
+#define FA_PARAMS_MAX 96   /* values that one kernel takes */
+#define FA_PARAMS_TEXT 1024 /* bytes of their names, blanks between, with a NUL */
+
+/* X(type in C, type in CUDA, name, comment): all but addresses and strides of operands and buffers. 8-byte ones first. */
+#define FA_SCALARS(X)                                                                                                      \
+    X(uint64_t, void *, workspace, "scratch in global memory, or null")                                                    \
+    X(uint64_t, unsigned *, counter, "one word, 0 when the kernel starts and left 0; null unless the step asks for it")    \
+    X(float, float, scale, "multiplies Q K^T")                                                                             \
+    X(float, float, scale_log2, "scale * log2(e)")                                                                         \
+    X(int32_t, int, b, "batch")                                                                                            \
+    X(int32_t, int, hq, "query heads")                                                                                     \
+    X(int32_t, int, hkv, "key/value heads")                                                                                \
+    X(int32_t, int, group, "hq / hkv")                                                                                     \
+    X(int32_t, int, sq, "query length")                                                                                    \
+    X(int32_t, int, sk, "key length")                                                                                      \
+    X(int32_t, int, diag_lo, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                          \
+    X(int32_t, int, diag_hi, "the host clamps both to [-sq, sk]")                                                          \
+    X(int32_t, int, tiles, "row tiles of one head")                                                                        \
+    X(int32_t, int, total, "tiles of all heads and batches")                                                               \
+    X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")        \
+    X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")
+
+/* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
+typedef struct fa_values {
+    struct {
+        uint64_t address;
+        int64_t stride[3]; /* batch, sequence, head, in elements; of dimensions of length 1: 0 */
+    } operand[FA_OPERANDS_MAX];
+    uint64_t buffer[FA_BUFFERS_MAX];
+#define X(c, cuda, name, comment) c name;
+    FA_SCALARS(X)
+#undef X
+} fa_values;
+
+/* One value: of which C type it is on the device, and where it lies in fa_values. */
+typedef struct fa_value {
+    char name[24];
+    char type[24];    /* in CUDA */
+    char comment[112];
+    uint16_t at, bytes;
+} fa_value;
+
+/* The value of this name. False: there is none. */
+bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w, const char *name);
+
+/* The names that a family takes which lists none: operands, workspace, counter, strides, all scalars. */
+void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op);
+
+/* The next of a text of names; false at its end. Names of more letters than a value can have are cut. */
+bool fa_values_next(const char **at, char name[24]);
+
+/* How a kernel's parameters are made: words of 4 bytes copied from fa_values in runs. */
+typedef struct fa_packing {
+    int32_t runs, bytes; /* bytes: of the struct on the device */
+    struct {
+        uint16_t from, to, words; /* in words */
+    } run[FA_PARAMS_MAX];
+} fa_packing;
+
+/* That of a list of names. FA_INVALID names the one that is no value. */
+fa_status fa_packing_of(fa_packing *out, const fa_operation *op, const fa_workspace *w, const char *names);
+
+/* Adds a value at the end of the struct, aligned as C and CUDA align it. False: there are FA_PARAMS_MAX. */
+bool fa_packing_add(fa_packing *p, const fa_value *v);
+void fa_packing_end(fa_packing *p); /* rounds the struct's size up to its alignment, 8 */
+
+/* The parameters of one kernel; room for p->bytes, aligned to 8. */
+static inline void fa_pack(void *to, const fa_packing *p, const fa_values *v)
+{
+    uint32_t *out = to;
+    const uint32_t *in = (const void *)v;
+    for (int32_t i = 0; i < p->runs; i++)
+        for (uint16_t k = 0; k < p->run[i].words; k++)
+            out[p->run[i].to + k] = in[p->run[i].from + k];
+}
+#define FA_PACKED_MAX (FA_PARAMS_MAX * 8)
+#endif

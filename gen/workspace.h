@@ -1,0 +1,29 @@
+/* workspace: the named buffers of scratch memory that a source's kernels share, and the bytes of a call. As text, "counters, scores fp32
+ * b hq sq sk, row_max fp32 b hq sq": each buffer with the type of its elements and their number as a product of extents. */
+#ifndef FA_GEN_WORKSPACE_H
+#define FA_GEN_WORKSPACE_H
+#include "extent.h"
+
+#define FA_BUFFERS_MAX 8
+#define FA_WORKSPACE_ALIGN 256           /* bytes: of the workspace and of each buffer */
+#define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning, where it has counters */
+
+typedef struct fa_workspace_buffer {
+    char name[16];      /* the value (values.h) that holds its address */
+    int32_t type;       /* index of the table of types, which workspace.c holds */
+    fa_product extents;
+} fa_workspace_buffer;
+
+typedef struct fa_workspace {
+    int32_t counters;   /* 1: it begins with words that are 0 between launches: fa_workspace_init() zeroes them once */
+    int32_t n;
+    fa_workspace_buffer buffer[FA_BUFFERS_MAX];
+} fa_workspace;
+
+/* FA_INVALID names the buffer at fault and what is accepted. "" is none. */
+fa_status fa_workspace_parse(fa_workspace *out, const char *text);
+int fa_workspace_print(char *buf, size_t n, const fa_workspace *w); /* as snprintf */
+
+/* Bytes of one call. offset (may be NULL): where each buffer begins. -1: more than 2^63 - 1. */
+int64_t fa_workspace_bytes(const fa_workspace *w, const fa_sizes *s, int64_t offset[FA_BUFFERS_MAX]);
+#endif
