@@ -2,8 +2,8 @@
 """The pages of the tree: width of lines, links, words. pages.py FOLDER checks the tree at FOLDER; exit code 1 with a line for each fault.
 
 A page is README.md, CONTRIBUTING.md or a file docs/*.md. Width and words do not count inside fenced code; width does not count in tables.
-A link is [text](path) or [text](path#heading), relative to its page. The sources are held to the pages they name: `docs/NAME.md` is a file,
-and `docs/NAME.md, "Heading"` has that heading.
+A link is [text](path) or [text](path#heading), relative to its page; `folder/file.c` in a page is a file of the tree. The sources are held to
+the pages they name: `docs/NAME.md` is a file, and `docs/NAME.md, "Heading"` has that heading.
 """
 import os
 import re
@@ -16,6 +16,8 @@ ALLOWED = []  # (page, the words as they stand there)
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 NAMED = re.compile(r'docs/([\w-]+[.](?:md|png|svg))(?:[,:]?[\s*/#-]+"([^"\n]+)")?')
 SOURCES = (".c", ".h", ".cu", ".lua", ".py", ".sh", ".md", ".txt", ".cmake", ".inc", ".js", ".html")
+FOLDERS = ("autotune", "bench", "cache", "cli", "cmake", "docs", "examples", "fuzz", "gen", "runtime", "scripts", "sim", "templates", "tests")
+FILE = re.compile(r"`((?:%s)/[\w./-]+[.]\w+)" % "|".join(FOLDERS))  # a name with NAME in it stands for any
 
 
 def prose(text):
@@ -41,6 +43,7 @@ def faults(page, text, read):
             continue
         if len(line) > WIDTH and not line.lstrip().startswith("|"):
             out.append((number, f"{len(line)} columns; accepted: {WIDTH}"))
+        out += [(number, f"names {file}, which is not there") for file in FILE.findall(line) if "NAME" not in file and read(file) is None]
         bare = re.sub(r"`[^`]*`", "``", line)
         for allowed_page, words in ALLOWED:
             bare = bare.replace(words, "") if page == allowed_page else bare
@@ -78,7 +81,7 @@ def self_test():
         ("x" * 140, 0), ("x" * 141, 1), ("| " + "x" * 200 + " |", 0), ("```\n" + "who " * 50 + "\n```", 0), ("```\n```\n" + "x" * 141, 1),
         ("[a](a.md) [b](b.png) [c](https://example.org/x)", 0), ("[a](c.md)", 1), ("[a](a.md#a-page-of-it)", 0), ("[a](a.md#no-heading)", 1),
         ("## One\n[a](#one)", 0), ("[a](#two)", 1), ("[a](../docs/a.md)", 0), ("[a](docs/a.md)", 1), ("![a](c.png)", 1),
-        ("Whoever holds it", 1), ("| nobody | waits |", 1), ("`who`, whose rows", 0), ("a cache that we have", 1), ("the US, an hour, 3 us", 0),
+        ("`docs/b.png:7`, `docs/NAME.md` and `docs/a.md`", 0), ("`docs/c.md`", 1), ("Whoever holds it", 1), ("| nobody | waits |", 1), ("`who`, whose rows", 0), ("a cache that we have", 1), ("the US, an hour, 3 us", 0),
     ]
     for text, count in rows:
         assert len(faults("docs/p.md", text, files.get)) == count, text
@@ -101,13 +104,13 @@ def main(root):
 
     pages = ["README.md", "CONTRIBUTING.md"] + sorted("docs/" + n for n in os.listdir(os.path.join(root, "docs")) if n.endswith(".md"))
     found = [(page, *fault) for page in pages for fault in faults(page, read(page), read)]
-    for folder, below, names in os.walk(root):
-        below[:] = sorted(n for n in below if not n.startswith(".") and n != "build")
-        for name in sorted(names):
-            path = os.path.relpath(os.path.join(folder, name), root)
-            if path != "tests/pages.py" and (name.endswith(SOURCES) or folder == os.path.join(root, "scripts")):
-                with open(os.path.join(root, path), encoding="utf-8", errors="replace") as f:
-                    found += [(path, *fault) for fault in named(f.read(), read)]
+    for top in ("README.md", "CONTRIBUTING.md", "CMakeLists.txt") + FOLDERS:
+        for folder, _, names in os.walk(os.path.join(root, top)) if top in FOLDERS else [(root, [], [top])]:
+            for name in sorted(names):
+                path = os.path.relpath(os.path.join(folder, name), root)
+                if path != "tests/pages.py" and (name.endswith(SOURCES) or top == "scripts"):
+                    with open(os.path.join(root, path), encoding="utf-8", errors="replace") as f:
+                        found += [(path, *fault) for fault in named(f.read(), read)]
     for path, number, what in found:
         print(f"{path}:{number}: {what}")
     print(f"{len(pages)} pages, {len(found)} faults")
