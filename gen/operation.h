@@ -53,12 +53,10 @@ int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element
 typedef struct fa_dims {
     int64_t of[4];
 } fa_dims;
-static inline fa_dims fa_operand_dims(const fa_operand *o, const fa_sizes *s)
+static inline void fa_operand_dims(fa_dims *out, const fa_operand *o, const fa_sizes *s)
 {
-    fa_dims d = { { 1, 1, 1, 1 } };
-    for (int i = 0; i < o->rank; i++)
-        d.of[i] = s->of[o->extent[i]];
-    return d;
+    for (int i = 0; i < 4; i++)
+        out->of[i] = i < o->rank ? s->of[o->extent[i]] : 1;
 }
 int fa_operand_print(char *buf, size_t n, const fa_operand *o); /* "[b, sq, hq, d]"; as snprintf */
 

@@ -6,13 +6,13 @@
 #include <string.h>
 
 static const struct {
-    int dtype, bytes;
+    int dtype;
     const char *name, *alias[2];
 } dtypes[] = {
-    { FA_F16, 2, "fp16", { "half", "float16" } },
-    { FA_BF16, 2, "bf16", { "bfloat16", NULL } },
-    { FA_TF32, 4, "tf32", { NULL, NULL } },
-    { FA_F32, 4, "fp32", { "float32", NULL } },
+    { FA_F16, "fp16", { "half", "float16" } },
+    { FA_BF16, "bf16", { "bfloat16", NULL } },
+    { FA_TF32, "tf32", { NULL, NULL } },
+    { FA_F32, "fp32", { "float32", NULL } },
 };
 
 static const struct {
@@ -49,12 +49,10 @@ bool fa_dtype_parse(int *out, const char *s)
     return false;
 }
 
-int fa_dtype_bytes(int dtype)
+int fa_dtype_bytes(int dtype) /* of every operand of every launch: by index, not by search */
 {
-    for (size_t i = 0; i < COUNT(dtypes); i++)
-        if (dtypes[i].dtype == dtype)
-            return dtypes[i].bytes;
-    return 0;
+    static const int bytes[] = { [FA_F16] = 2, [FA_BF16] = 2, [FA_TF32] = 4, [FA_F32] = 4 };
+    return dtype >= 0 && (size_t)dtype < COUNT(bytes) ? bytes[dtype] : 0;
 }
 
 const char *fa_mask_name(int mask)

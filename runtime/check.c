@@ -57,6 +57,8 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     return FA_OK;
 }
 
+_Static_assert(offsetof(fa_args, cu_seqlens_q) % 8 == 0 && sizeof(fa_args) % 8 == 0, "what is unread is looked at by 8 bytes");
+
 /* Fields that no operation of this version reads, in the order of fagen.h. */
 static const struct {
     const char *name, *what;
@@ -78,8 +80,12 @@ static bool is_read(const fa_operation *op, size_t at)
 
 static fa_status check_unread(const fa_args *a, const fa_operation *op)
 {
-    static const char zero[sizeof(fa_args) - offsetof(fa_args, cu_seqlens_q)];
-    if (!memcmp(&a->cu_seqlens_q, zero, sizeof zero))
+    static const char zero[sizeof(fa_tensor)];
+    const uint64_t *word = (const void *)&a->cu_seqlens_q, *end = (const void *)(a + 1);
+    uint64_t any = 0;
+    for (; word < end; word++)
+        any |= *word;
+    if (!any)
         return FA_OK;
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
         if (memcmp((const char *)a + unread[i].at, zero, unread[i].bytes) && !is_read(op, unread[i].at))
@@ -226,8 +232,9 @@ static fa_status span_of_pointer(span *s, const fa_operand *o, const void *ptr, 
 static fa_status span_of(span *s, const fa_operand *o, const fa_args *a, const fa_call *c, bool tensors)
 {
     const void *field = (const char *)a + o->at;
-    fa_dims dims = fa_operand_dims(o, &c->sizes);
+    fa_dims dims;
     int bytes = fa_operand_bytes(o, &c->problem);
+    fa_operand_dims(&dims, o, &c->sizes);
     s->name = o->name;
     s->stride[0] = s->stride[1] = s->stride[2] = 0;
     s->lo = s->hi = 0;

@@ -52,7 +52,8 @@ static tensor tensor_of(const fa_operation *op, int i, const fa_problem *p, cons
 {
     const fa_operand *o = &op->operand[i];
     const int64_t *stride = a->operand[i].stride;
-    fa_dims d = fa_operand_dims(o, s);
+    fa_dims d;
+    fa_operand_dims(&d, o, s);
     return (tensor){.ptr = a->operand[i].address,
                     .stride = {stride[1], stride[2], stride[0]},
                     .size = {(int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[0]},
