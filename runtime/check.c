@@ -143,149 +143,6 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a)
     return FA_OK;
 }
 
-/* An operand's geometry: strides in elements with those of dimensions of length 1 at 0, and the bytes it spans. */
-typedef struct span {
-    const char *name;
-    int64_t stride[3], size[3]; /* batch, sequence, head */
-    int64_t row;                /* bytes of a row */
-    uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element, or is not given */
-    unsigned bits;              /* all that must be aligned, or-ed together */
-} span;
-
-/* Packed strides where all are 0. False on overflow. */
-static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
-{
-    stride[2] = d;
-    return !__builtin_mul_overflow(size[2], d, &stride[1]) && !__builtin_mul_overflow(size[1], stride[1], &stride[0]);
-}
-
-/* zero: strides of 0 are meant, or refused elsewhere. */
-static fa_status span_of_tensor(span *s, const char *name, const fa_tensor *t, const fa_dims *dims, int bytes, bool tensors, bool zero)
-{
-    static const char *const field[3] = {"sb", "ss", "sh"};
-    const int64_t *size = dims->of;
-    int64_t low = 0, high = 0;
-    s->row = dims->of[3] * bytes;
-    memcpy(s->size, size, sizeof s->size);
-    s->stride[0] = t->sb;
-    s->stride[1] = t->ss;
-    s->stride[2] = t->sh;
-    bool all = !t->sb && !t->ss && !t->sh;
-    zero = zero || all || !size[0] || !size[1] || !size[2]; /* packed strides of an empty tensor may be 0 */
-    if (all && !packed(s->stride, size, dims->of[3]))
-        return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
-    s->bits = (unsigned)s->row;
-    for (int i = 0; i < 3; i++) {
-        int64_t reach;
-        if (size[i] <= 1)
-            s->stride[i] = 0;
-        else if (!s->stride[i] && !zero)
-            return fa_fail(FA_INVALID,
-                           "args: %s.%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all of sb, ss and sh for "
-                           "packed [b, s, h, d], or FA_BROADCAST in flags where each index is the same element",
-                           name, field[i], (long long)size[i]);
-        if (__builtin_mul_overflow(s->stride[i], bytes, &reach) ||
-            __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
-            __builtin_add_overflow(reach < 0 ? low : high, reach, reach < 0 ? &low : &high))
-            return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: offsets below 2^63 bytes", name, field[i],
-                           (long long)s->stride[i]);
-        s->bits |= (unsigned)(s->stride[i] * bytes);
-    }
-    if (!size[0] || !size[1] || !size[2] || !tensors)
-        return FA_OK;
-    uint64_t at = (uint64_t)(uintptr_t)t->ptr;
-    if (!at)
-        return fa_fail(FA_INVALID, "args: %s.ptr is NULL; accepted: a device address", name);
-    if (at % (unsigned)bytes)
-        return fa_fail(FA_INVALID, "args: %s.ptr is %p; accepted: a multiple of the element's %d bytes", name, t->ptr, bytes);
-    if (__builtin_add_overflow(at, low, &s->lo) || __builtin_add_overflow(at, high, &s->hi) ||
-        __builtin_add_overflow(s->hi, s->row, &s->hi))
-        return fa_fail(FA_INVALID, "args: %s: its strides lead outside the address space", name);
-    s->bits |= (unsigned)at;
-    return FA_OK;
-}
-
-/* Elements packed behind a pointer. */
-static fa_status span_of_pointer(span *s, const fa_operand *o, const void *ptr, const fa_dims *dims, int bytes, bool tensors)
-{
-    uint64_t at = (uint64_t)(uintptr_t)ptr, size = (uint64_t)bytes;
-    bool overflow = false;
-    if (!tensors)
-        return FA_OK;
-    if (!at && !o->optional)
-        return fa_fail(FA_INVALID, "args: %s is NULL; accepted: a device address", o->name);
-    if (at % (unsigned)bytes)
-        return fa_fail(FA_INVALID, "args: %s is %p; accepted: a multiple of %d bytes%s", o->name, ptr, bytes, o->optional ? ", or NULL" : "");
-    if (!at)
-        return FA_OK;
-    for (int i = 0; i < o->rank; i++)
-        overflow = overflow || __builtin_mul_overflow(size, (uint64_t)dims->of[i], &size);
-    s->lo = at;
-    if (overflow || __builtin_add_overflow(at, size, &s->hi)) {
-        char extents[64];
-        fa_operand_print(extents, sizeof extents, o);
-        return fa_fail(FA_INVALID, "args: %s: its %s values lead outside the address space", o->name, extents);
-    }
-    return FA_OK;
-}
-
-static fa_status span_of(span *s, const fa_operand *o, const fa_args *a, const fa_call *c, bool tensors)
-{
-    const void *field = (const char *)a + o->at;
-    fa_dims dims;
-    int bytes = fa_operand_bytes(o, &c->problem);
-    fa_operand_dims(&dims, o, &c->sizes);
-    s->name = o->name;
-    s->stride[0] = s->stride[1] = s->stride[2] = 0;
-    s->lo = s->hi = 0;
-    s->bits = 0;
-    if (o->strided) /* strides of 0 of outputs: check_output refuses them */
-        return span_of_tensor(s, o->name, field, &dims, bytes, tensors, o->output || a->flags & FA_BROADCAST);
-    return span_of_pointer(s, o, *(void *const *)field, &dims, bytes, tensors);
-}
-
-/* Rows of an output must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */
-static fa_status check_output(const span *o, int bytes)
-{
-    static const char *const field[3] = {"sb", "ss", "sh"};
-    int order[3] = {0, 1, 2};
-    uint64_t extent = (uint64_t)o->row; /* unsigned: strides of both signs may add up to 2^64 */
-    for (int i = 1; i < 3; i++)
-        for (int j = i; j > 0 && llabs(o->stride[order[j]]) < llabs(o->stride[order[j - 1]]); j--) {
-            int swap = order[j];
-            order[j] = order[j - 1];
-            order[j - 1] = swap;
-        }
-    for (int i = 0; i < 3; i++) {
-        int dim = order[i];
-        uint64_t step = (uint64_t)llabs(o->stride[dim]) * (unsigned)bytes;
-        if (o->size[dim] <= 1)
-            continue;
-        if (step < extent)
-            return fa_fail(
-                FA_INVALID,
-                "args: %s.%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
-                o->name, field[dim], (long long)o->stride[dim], (long long)(extent / (unsigned)bytes), o->name);
-        extent += step * (uint64_t)(o->size[dim] - 1);
-    }
-    return FA_OK;
-}
-
-static bool meet(const span *a, const span *b)
-{
-    return a->lo < b->hi && b->lo < a->hi && a->lo < a->hi && b->lo < b->hi;
-}
-
-/* An output shares no byte with any other operand. */
-static fa_status check_overlap(const fa_operation *op, const span *s)
-{
-    for (int i = 0; i < op->n; i++)
-        for (int k = 0; op->operand[i].output && k < op->n; k++)
-            if (k != i && (k > i || !op->operand[k].output) && meet(&s[i], &s[k]))
-                return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own", s[i].name, s[k].name);
-    return FA_OK;
-}
-
 /* The mask as two diagonals, clamped so that the kernel's 32-bit arithmetic cannot wrap. */
 static int32_t diagonal(int64_t x, const fa_args *a)
 {
@@ -303,7 +160,7 @@ static void fill_mask(fa_values *p, const fa_args *a)
     p->key_base = fa_map_key_base(p);
 }
 
-static void fill(fa_call *c, const fa_args *a, const span *s)
+static void fill(fa_call *c, const fa_args *a, const fa_span *s)
 {
     fa_values *v = &c->values;
     for (int i = 0; i < c->op->n; i++) {
@@ -323,29 +180,32 @@ static void fill(fa_call *c, const fa_args *a, const span *s)
     c->workspace_size = a->workspace_size;
 }
 
-static fa_status check_tensors(fa_call *out, const fa_args *a, bool tensors)
+/* Strides, and addresses where tensors is set. */
+static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors, fa_span *s)
 {
-    const fa_operation *op = out->op;
-    span s[FA_OPERANDS_MAX];
-    unsigned bits = 16;
-    for (int i = 0; i < op->n; i++) {
-        fa_status st = span_of(&s[i], &op->operand[i], a, out, tensors);
-        if (st != FA_OK)
-            return st;
-        bits |= s[i].bits;
+    const fa_operation *op = c->op;
+    fa_status st = FA_OK;
+    for (int i = 0; st == FA_OK && i < op->n; i++) {
+        const fa_operand *o = &op->operand[i];
+        fa_dims dims;
+        fa_operand_dims(&dims, o, &c->sizes);
+        st = fa_span_shape(&s[i], o, (const char *)a + o->at, &dims, fa_operand_bytes(o, &c->problem), o->output || a->flags & FA_BROADCAST);
+        if (st == FA_OK && tensors)
+            st = fa_span_place(&s[i], (uint64_t)(uintptr_t)fa_operand_address(o, a));
     }
+    for (int i = 0; st == FA_OK && i < op->n; i++)
+        if (op->operand[i].output && op->operand[i].strided)
+            st = fa_span_rows_apart(&s[i]);
+    return st == FA_OK && tensors ? fa_spans_apart(s, op->n) : st;
+}
+
+int32_t fa_check_align(const fa_operation *op, const fa_span *s)
+{
+    uint64_t bits = 16;
     for (int i = 0; i < op->n; i++)
-        if (op->operand[i].output && op->operand[i].strided) {
-            fa_status st = check_output(&s[i], fa_operand_bytes(&op->operand[i], &out->problem));
-            if (st != FA_OK)
-                return st;
-        }
-    fa_status st = tensors ? check_overlap(op, s) : FA_OK;
-    if (st != FA_OK)
-        return st;
-    out->problem.align = (int32_t)(bits & -bits);
-    fill(out, a, s);
-    return FA_OK;
+        if (op->operand[i].strided)
+            bits |= s[i].bits | (s[i].hi ? s[i].lo - (uint64_t)s[i].low : 0); /* the address, where it is given */
+    return (int32_t)(bits & -bits);
 }
 
 /* Arguments of any size as those of this header: *args becomes *copy where the sizes differ. Nothing past the size is read. */
@@ -365,7 +225,7 @@ static fa_status take(const fa_args **args, fa_args *copy)
     return FA_OK;
 }
 
-static fa_status check(fa_call *out, const fa_args *args, bool tensors)
+static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span *spans)
 {
     fa_status st = check_op(args, &out->op);
     if (st == FA_OK)
@@ -380,21 +240,33 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors)
         return FA_OK;
     }
     out->problem.sk = args->sk ? args->sk : 1;
-    return check_tensors(out, args, tensors);
+    st = check_operands(out, args, tensors, spans);
+    if (st != FA_OK)
+        return st;
+    out->problem.align = fa_check_align(out->op, spans);
+    fill(out, args, spans);
+    return FA_OK;
+}
+
+fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_OPERANDS_MAX])
+{
+    fa_args copy;
+    fa_status st = take(&args, &copy);
+    return st == FA_OK ? check(out, args, tensors, spans) : st;
 }
 
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
 {
-    fa_args copy;
-    fa_status st = take(&args, &copy);
-    return st == FA_OK ? check(out, args, tensors) : st;
+    fa_span spans[FA_OPERANDS_MAX];
+    return fa_check_spans(out, args, tensors, spans);
 }
 
 fa_status fa_check_given(fa_call *out, const fa_args *args)
 {
+    fa_span spans[FA_OPERANDS_MAX];
     fa_args copy;
     fa_status st = take(&args, &copy);
-    return st == FA_OK ? check(out, args, args->q.ptr != NULL) : st;
+    return st == FA_OK ? check(out, args, args->q.ptr != NULL, spans) : st;
 }
 
 fa_status fa_problem_of(const fa_args *args, fa_problem *out)

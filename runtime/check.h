@@ -2,6 +2,7 @@
 #ifndef FA_RUNTIME_CHECK_H
 #define FA_RUNTIME_CHECK_H
 #include "gen/values.h"
+#include "span.h"
 #include <fagen.h>
 #include <stdbool.h>
 
@@ -48,7 +49,13 @@ typedef struct fa_call {
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */
 fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
 
-/* The same; addresses are looked at where q has one (fa_explain). */
+/* The same, and what the operands cover. */
+fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_OPERANDS_MAX]);
+
+/* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */
+int32_t fa_check_align(const fa_operation *op, const fa_span *s);
+
+/* The same as fa_check_args; addresses are looked at where q has one (fa_explain). */
 fa_status fa_check_given(fa_call *out, const fa_args *args);
 
 /* The class of a call whose kernel takes tensor maps and whose tensors TMA cannot address: rows at multiples of 8 bytes, which no

@@ -35,7 +35,8 @@ typedef struct answer {
 
 static fa_status look(fa_context *ctx, const fa_problem *p, answer *out)
 {
-    *out = (answer){.plan = fa_table_find(&ctx->table, fa_plan_key_of(p))};
+    const fa_plan_key key = fa_plan_key_of(p);
+    *out = (answer){.plan = fa_table_find(&ctx->table, &key)};
     fa_status st = out->plan ? FA_OK : fa_choose(ctx, p, &out->choice, &out->source);
     out->step = out->plan ? out->plan->kernel->step : out->source.step;
     out->steps = out->plan ? out->plan->kernel->steps : out->source.steps;
@@ -49,7 +50,7 @@ static fa_status look_for_call(fa_context *ctx, fa_problem *p, const fa_call *c,
     fa_problem best = *p;
     answer other;
     fa_status st = look(ctx, p, out);
-    if (st != FA_OK || !c || fa_maps_possible(c->op, p, &c->sizes, &c->values, why, n)) {
+    if (st != FA_OK || !c || fa_maps_possible(c, p, why, n)) {
         why[0] = 0;
         return st;
     }

@@ -3,8 +3,11 @@
 #include "driver_cuda.h"
 #include "gen/error.h"
 #include "map.h"
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+
+static _Atomic uint64_t loaded; /* kernels of this process */
 
 /* What the driver knows, where no ptxas log told it. */
 static void ask(const fa_device *d, CUkernel f, fa_resources *r)
@@ -53,6 +56,7 @@ fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e,
     k->steps = s->steps;
     memcpy(k->step, s->step, sizeof k->step);
     k->maps = fa_steps_map(s->step, s->steps);
+    k->number = 1 + atomic_fetch_add(&loaded, 1);
     k->workspace = s->workspace;
     k->packing = s->packing;
     fa_status st = fa_driver_check(

@@ -8,6 +8,7 @@
 
 typedef struct fa_kernel {
     fa_key key;
+    uint64_t number;         /* of no other kernel of the process */
     CUlibrary library;
     int32_t steps;
     CUkernel fn[FA_SOURCE_STEPS];

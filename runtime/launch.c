@@ -8,6 +8,7 @@
 #include "gen/problem.h"
 #include "map.h"
 #include "prepare.h"
+#include "repeat.h"
 
 /* Bytes of workspace, and where in it each buffer lies. */
 static fa_status workspace_of(const fa_workspace *w, const fa_call *c, size_t *need, int64_t offset[FA_BUFFERS_MAX])
@@ -50,54 +51,66 @@ static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsi
     return d->cuLaunchKernelEx(&config, (CUfunction)fn, arguments, NULL);
 }
 
-/* What depends on the step, and where its parameters lie. */
-static fa_status fill_step(fa_context *ctx, const fa_step *s, fa_call *c, int64_t total, const fa_entered *in, CUstream stream)
+/* What depends on the step: the grid, and values of its kernel. A source of one step has them from the launch before where nothing but
+ * addresses differs. *grid is 0 where there is nothing to do. */
+static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_step *s, fa_repeat *r, int64_t *grid)
 {
+    fa_call *c = &r->call;
     fa_values *v = &c->values;
     const fa_arch *a = &ctx->device.arch;
-    int64_t tile = fa_step_row_tile(s);
+    if (r->kernel == k->number && k->steps == 1) {
+        *grid = r->grid;
+        return FA_OK;
+    }
+    int64_t tile = fa_step_row_tile(s), total = fa_step_total(s, &c->sizes);
+    *grid = total > 0 ? fa_step_grid(s, total, a->sm_count) : total;
+    if (*grid < 0)
+        return fa_fail(FA_INVALID, "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches", v->b, v->hq, v->sq,
+                       v->sk, s->entry);
     v->tiles = s->grid.n ? (int32_t)fa_factor_value(&s->grid.factor[0], &c->sizes) : 1;
     v->total = (int32_t)total;
     /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
     v->section = fa_step_section(s, &c->problem, (int64_t)v->diag_hi - v->diag_lo + tile, (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile,
                                  a->l2_bytes);
-    v->counter = 0;
-    return s->counter ? fa_counter_take(ctx, in->current, stream, &v->counter) : FA_OK;
+    r->kernel = k->number;
+    r->same = k->steps == 1 ? fa_repeat_next() : 0;
+    r->grid = *grid;
+    return FA_OK;
 }
 
 /* One step. One over an empty grid, as over no keys, has nothing to do: the others still write O = 0 and LSE = -inf. */
-static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_call *c, const fa_entered *in, CUstream stream)
+static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repeat *r, const fa_entered *in, CUstream stream)
 {
     const fa_step *s = &k->step[i];
     const cu_driver *d = ctx->device.driver;
+    fa_call *c = &r->call;
     const CUtensorMap *map[FA_STEP_MAPS];
     _Alignas(8) unsigned char params[FA_PACKED_MAX];
     void *arguments[1 + FA_STEP_MAPS + 1] = {params}; /* ends in NULL, which the driver does not look at */
-    int64_t total = fa_step_total(s, &c->sizes), grid = total > 0 ? fa_step_grid(s, total, ctx->device.arch.sm_count) : total;
-    if (grid == 0)
-        return FA_OK;
-    if (grid < 0)
-        return fa_fail(
-            FA_INVALID,
-            "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches", c->values.b,
-            c->values.hq, c->values.sq, c->values.sk, s->entry);
-    fa_status st = fill_step(ctx, s, c, total, in, stream);
+    int64_t grid;
+    fa_status st = lay_out(ctx, k, s, r, &grid);
+    if (st != FA_OK || grid == 0)
+        return st;
+    c->values.counter = 0;
+    if (s->counter)
+        st = fa_counter_take(ctx, in->current, stream, &c->values.counter);
     if (st == FA_OK && s->n_maps)
-        st = fa_maps_encode(map, d, s, c->op, &c->problem, &c->sizes, &c->values);
+        st = fa_maps_encode(map, d, s, r->same, c);
     if (st != FA_OK)
         return fa_wrap(st, "%s", s->entry);
     fa_pack(params, &k->packing, &c->values);
     for (int m = 0; m < s->n_maps; m++)
         arguments[1 + m] = (void *)(uintptr_t)map[m];
     const char *call;
-    CUresult r = start(ctx, s, k->fn[i], (unsigned)grid, stream, arguments, &call);
-    return r == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, r, call), "%s", s->entry);
+    CUresult got = start(ctx, s, k->fn[i], (unsigned)grid, stream, arguments, &call);
+    return got == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, got, call), "%s", s->entry);
 }
 
 /* A context of the device is current. */
-static fa_status run(fa_context *ctx, const fa_plan *plan, fa_call *c, const fa_entered *in, fa_stream stream)
+static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const fa_entered *in, fa_stream stream)
 {
     const fa_kernel *k = plan->kernel;
+    fa_call *c = &r->call;
     int64_t offset[FA_BUFFERS_MAX];
     size_t need;
     c->sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
@@ -107,7 +120,7 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_call *c, const fa_
     for (int i = 0; st == FA_OK && i < k->workspace.n; i++)
         c->values.buffer[i] = c->values.workspace + (uint64_t)offset[i];
     for (int i = 0; st == FA_OK && i < k->steps; i++)
-        st = launch_step(ctx, k, i, c, in, (CUstream)stream);
+        st = launch_step(ctx, k, i, r, in, (CUstream)stream);
     return st;
 }
 
@@ -124,10 +137,10 @@ static fa_status check_capture(const fa_context *ctx, fa_stream stream)
 }
 
 /* The plan of a class, made on a miss. */
-static fa_status find_plan(fa_context *ctx, const fa_problem *p, fa_stream stream, const fa_plan **out)
+static fa_status find_plan(fa_context *ctx, const fa_problem *p, const fa_plan_key *key, fa_stream stream, const fa_plan **out)
 {
     fa_message before;
-    *out = fa_table_find(&ctx->table, fa_plan_key_of(p));
+    *out = fa_table_find(&ctx->table, key);
     if (*out)
         return FA_OK;
     fa_status st = check_capture(ctx, stream);
@@ -139,18 +152,20 @@ static fa_status find_plan(fa_context *ctx, const fa_problem *p, fa_stream strea
 
 static bool maps_possible(const fa_call *c, char *why, size_t n)
 {
-    return fa_maps_possible(c->op, &c->problem, &c->sizes, &c->values, why, n);
+    return fa_maps_possible(c, &c->problem, why, n);
 }
 
 /* The plan of the call's class; of the class below it where that one takes maps and TMA cannot address the tensors. */
-static fa_status plan_for(fa_context *ctx, fa_call *c, fa_stream stream, const fa_plan **out)
+static fa_status plan_for(fa_context *ctx, fa_repeat *r, fa_stream stream, const fa_plan **out)
 {
     char why[160];
-    fa_status st = find_plan(ctx, &c->problem, stream, out);
+    fa_call *c = &r->call;
+    fa_status st = find_plan(ctx, &c->problem, &r->key, stream, out);
     if (st != FA_OK || !(*out)->kernel->maps || maps_possible(c, NULL, 0))
         return st;
     fa_check_plain(&c->problem);
-    st = find_plan(ctx, &c->problem, stream, out);
+    r->key.align = c->problem.align;
+    st = find_plan(ctx, &c->problem, &r->key, stream, out);
     if (st == FA_OK && (*out)->kernel->maps && !maps_possible(c, why, sizeof why))
         st = fa_fail(FA_UNSUPPORTED, "args: %s; accepted by the family %s, whatever the alignment", why, (*out)->config.family);
     return st;
@@ -158,20 +173,20 @@ static fa_status plan_for(fa_context *ctx, fa_call *c, fa_stream stream, const f
 
 fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
 {
-    fa_call call;
+    fa_repeat *r;
     fa_entered in;
     fa_status st = fa_context_check(ctx);
     if (st == FA_OK)
-        st = fa_check_args(&call, args, true);
-    if (st != FA_OK || call.empty)
+        st = fa_repeat_check(&r, args);
+    if (st != FA_OK || r->call.empty)
         return st;
     const fa_plan *plan = NULL;
     st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    st = plan_for(ctx, &call, stream, &plan);
+    st = plan_for(ctx, r, stream, &plan);
     if (st == FA_OK)
-        st = run(ctx, plan, &call, &in, stream);
+        st = run(ctx, plan, r, &in, stream);
     fa_context_leave(ctx, &in);
     return st;
 }
@@ -196,19 +211,19 @@ static fa_status check_maps(const fa_plan *plan, const fa_call *c)
 
 fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *args, fa_stream stream)
 {
-    fa_call call;
+    fa_repeat *r;
     fa_entered in;
-    fa_status st = fa_check_args(&call, args, true);
-    if (st != FA_OK || call.empty)
+    fa_status st = fa_repeat_check(&r, args);
+    if (st != FA_OK || r->call.empty)
         return st;
-    st = check_class(&plan->problem, &call.problem);
+    st = check_class(&plan->problem, &r->call.problem);
     if (st == FA_OK)
-        st = check_maps(plan, &call);
+        st = check_maps(plan, &r->call);
     if (st == FA_OK)
         st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    st = run(ctx, plan, &call, &in, stream);
+    st = run(ctx, plan, r, &in, stream);
     fa_context_leave(ctx, &in);
     return st;
 }
@@ -234,7 +249,8 @@ static fa_status what_runs(fa_context *ctx, const fa_problem *p, needs *out)
     fa_source source = {0};
     fa_message before;
     fa_message_keep(&before);
-    const fa_plan *plan = fa_table_find(&ctx->table, fa_plan_key_of(p));
+    const fa_plan_key key = fa_plan_key_of(p);
+    const fa_plan *plan = fa_table_find(&ctx->table, &key);
     fa_status st = plan ? FA_OK : fa_message_settle(&before, fa_choose(ctx, p, &choice, &source));
     const fa_kernel *k = plan ? plan->kernel : NULL;
     out->workspace = k ? k->workspace : source.workspace;

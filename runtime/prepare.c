@@ -57,11 +57,11 @@ fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **
 {
     fa_pending me = {.key = fa_plan_key_of(p)};
     fa_status st = FA_OK;
-    *out = fa_table_find(&ctx->table, me.key);
+    *out = fa_table_find(&ctx->table, &me.key);
     if (*out)
         return FA_OK;
     begin(ctx, &me);
-    *out = fa_table_find(&ctx->table, me.key);
+    *out = fa_table_find(&ctx->table, &me.key);
     if (!*out)
         st = make(ctx, p, out);
     end(ctx, &me);
@@ -91,8 +91,11 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
     fa_problem q;
     fa_message before;
     fa_status st = check(ctx, &q, p);
-    if (st != FA_OK || fa_table_find(&ctx->table, fa_plan_key_of(&q)))
+    if (st != FA_OK)
         return st;
+    const fa_plan_key key = fa_plan_key_of(&q);
+    if (fa_table_find(&ctx->table, &key))
+        return FA_OK;
     fa_message_keep(&before);
     return fa_message_settle(&before, fa_choose(ctx, &q, &(fa_choice){.seconds = 0}, NULL));
 }

@@ -14,20 +14,20 @@ static fa_slots *slots_make(size_t size, fa_slots *older)
     return s;
 }
 
-static size_t start(fa_plan_key k)
+static size_t start(const fa_plan_key *k)
 {
-    uint64_t h = 0, word[sizeof k / 8];
-    memcpy(word, &k, sizeof k);
-    for (size_t i = 0; i < sizeof k / 8; i++)
+    uint64_t h = 0, word[sizeof *k / 8];
+    memcpy(word, k, sizeof *k);
+    for (size_t i = 0; i < sizeof *k / 8; i++)
         h = (h ^ word[i]) * 0x9E3779B97F4A7C15u;
     return (size_t)(h ^ h >> 32);
 }
 
-static _Atomic(const fa_plan *) *place(fa_slots *s, fa_plan_key k)
+static _Atomic(const fa_plan *) *place(fa_slots *s, const fa_plan_key *k)
 {
     for (size_t i = start(k);; i++) {
         const fa_plan *p = atomic_load_explicit(&s->slot[i & (s->size - 1)], memory_order_acquire);
-        if (!p || fa_plan_key_equal(&p->key, &k))
+        if (!p || fa_plan_key_equal(&p->key, k))
             return &s->slot[i & (s->size - 1)];
     }
 }
@@ -50,7 +50,7 @@ void fa_table_close(fa_table *t)
     pthread_mutex_destroy(&t->mutex);
 }
 
-const fa_plan *fa_table_find(fa_table *t, fa_plan_key key)
+const fa_plan *fa_table_find(fa_table *t, const fa_plan_key *key)
 {
     fa_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
     return atomic_load_explicit(place(s, key), memory_order_acquire);
@@ -65,7 +65,7 @@ static bool grow(fa_table *t, fa_slots *s)
     for (size_t i = 0; i < s->size; i++) {
         const fa_plan *p = atomic_load(&s->slot[i]);
         if (p)
-            atomic_store(place(bigger, p->key), p);
+            atomic_store(place(bigger, &p->key), p);
     }
     atomic_store_explicit(&t->slots, bigger, memory_order_release);
     return true;
@@ -76,13 +76,13 @@ bool fa_table_put(fa_table *t, const fa_plan *plan)
     bool ok = true;
     pthread_mutex_lock(&t->mutex);
     fa_slots *s = atomic_load(&t->slots);
-    _Atomic(const fa_plan *) *slot = place(s, plan->key);
+    _Atomic(const fa_plan *) *slot = place(s, &plan->key);
     if (!atomic_load(slot)) {
         if (2 * (t->used + 1) > s->size)
             ok = grow(t, s);
         if (ok) {
             t->used++;
-            slot = place(atomic_load(&t->slots), plan->key);
+            slot = place(atomic_load(&t->slots), &plan->key);
         }
     }
     if (ok)

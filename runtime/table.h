@@ -20,7 +20,7 @@ typedef struct fa_table {
 bool fa_table_open(fa_table *t);
 /* Frees the slots, not the plans. */
 void fa_table_close(fa_table *t);
-const fa_plan *fa_table_find(fa_table *t, fa_plan_key key);
+const fa_plan *fa_table_find(fa_table *t, const fa_plan_key *key);
 /* Adds the plan under its key, or takes the place of the one that is there. False when memory ran out. */
 bool fa_table_put(fa_table *t, const fa_plan *plan);
 #endif

@@ -495,11 +495,11 @@ Test(runtime_launch, the_table_is_never_more_than_half_full)
         cr_assert(fa_table_put(&t, &plan[i]));
         cr_assert(fa_table_put(&t, &plan[i]), "once more takes no more room");
         cr_assert_leq(2 * (i + 1), atomic_load(&t.slots)->size);
-        cr_assert_null(fa_table_find(&t, (fa_plan_key){ .d = 78, .bucket = (uint32_t)i }));
+        cr_assert_null(fa_table_find(&t, &(fa_plan_key){ .d = 78, .bucket = (uint32_t)i }));
     }
     cr_assert_eq(atomic_load(&t.slots)->size, 1024);
     for (size_t i = 0; i < 300; i++)
-        cr_assert_eq(fa_table_find(&t, plan[i].key), &plan[i], "plan %zu is where it was", i);
+        cr_assert_eq(fa_table_find(&t, &plan[i].key), &plan[i], "plan %zu is where it was", i);
     fa_table_close(&t);
 }
 
@@ -540,7 +540,7 @@ Test(runtime_launch, the_table_holds_many_plans)
         cr_assert(fa_plan_use(ctx, plan[i]));
     }
     for (int i = 0; i < 300; i++)
-        cr_assert_eq(fa_table_find(&ctx->table, plan[i]->key), plan[i]);
+        cr_assert_eq(fa_table_find(&ctx->table, &plan[i]->key), plan[i]);
     cr_assert_eq(fake_live_libraries(), 1);
 }
 

@@ -1,0 +1,22 @@
+/* repeat: a thread's last launch, looked at and laid out. A call that differs from it in addresses alone, as those of a model's layers do,
+ * is looked at anew in its addresses alone. */
+#ifndef FA_RUNTIME_REPEAT_H
+#define FA_RUNTIME_REPEAT_H
+#include "check.h"
+#include "plan.h"
+
+typedef struct fa_repeat {
+    fa_call call;
+    fa_plan_key key;        /* of call.problem */
+    uint64_t kernel;        /* fa_kernel.number that the rest is of; 0 = none */
+    uint64_t same;          /* a number that this thread's launches of this kernel share which differ in addresses alone */
+    int64_t grid;
+    int32_t tiles, total, section;
+} fa_repeat;
+
+/* A number that this thread has not had; not 0. */
+uint64_t fa_repeat_next(void);
+
+/* As fa_check_args() with tensors, into this thread's own place: *out stays until its next call. */
+fa_status fa_repeat_check(fa_repeat **out, const fa_args *args);
+#endif

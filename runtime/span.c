@@ -1,0 +1,130 @@
+/* span: strides and addresses in 64 bits, with every overflow looked for. */
+#include "span.h"
+#include "gen/error.h"
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const field_names[3] = {"sb", "ss", "sh"};
+
+/* Packed strides where all are 0. False on overflow. */
+static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
+{
+    stride[2] = d;
+    return !__builtin_mul_overflow(size[2], d, &stride[1]) && !__builtin_mul_overflow(size[1], stride[1], &stride[0]);
+}
+
+static fa_status shape_of_tensor(fa_span *s, const fa_tensor *t, const fa_dims *dims, bool zero)
+{
+    const char *name = s->operand->name;
+    const int64_t *size = s->size;
+    s->row = dims->of[3] * s->bytes;
+    s->high = s->row;
+    s->stride[0] = t->sb;
+    s->stride[1] = t->ss;
+    s->stride[2] = t->sh;
+    bool all = !t->sb && !t->ss && !t->sh;
+    zero = zero || all || !s->some; /* packed strides of an empty tensor may be 0 */
+    if (all && !packed(s->stride, size, dims->of[3]))
+        return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
+    s->bits = (unsigned)s->row;
+    for (int i = 0; i < 3; i++) {
+        int64_t reach;
+        if (size[i] <= 1)
+            s->stride[i] = 0;
+        else if (!s->stride[i] && !zero)
+            return fa_fail(FA_INVALID,
+                           "args: %s.%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all of sb, ss and sh for "
+                           "packed [b, s, h, d], or FA_BROADCAST in flags where each index is the same element",
+                           name, field_names[i], (long long)size[i]);
+        if (__builtin_mul_overflow(s->stride[i], s->bytes, &reach) ||
+            __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
+            __builtin_add_overflow(reach < 0 ? s->low : s->high, reach, reach < 0 ? &s->low : &s->high))
+            return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: offsets below 2^63 bytes", name, field_names[i],
+                           (long long)s->stride[i]);
+        s->bits |= (unsigned)(s->stride[i] * s->bytes);
+    }
+    return FA_OK;
+}
+
+/* Elements packed behind a pointer; high is -1 where they are too many. */
+static void shape_of_pointer(fa_span *s, const fa_dims *dims)
+{
+    s->high = s->bytes;
+    for (int i = 0; i < 4; i++)
+        if (__builtin_mul_overflow(s->high, dims->of[i], &s->high)) {
+            s->high = -1;
+            return;
+        }
+}
+
+fa_status fa_span_shape(fa_span *s, const fa_operand *o, const void *field, const fa_dims *dims, int bytes, bool zero)
+{
+    s->operand = o;
+    s->bytes = bytes;
+    s->some = dims->of[0] && dims->of[1] && dims->of[2];
+    memcpy(s->size, dims->of, sizeof s->size);
+    s->stride[0] = s->stride[1] = s->stride[2] = 0;
+    s->low = s->row = 0;
+    s->bits = 0;
+    s->lo = s->hi = 0;
+    if (o->strided)
+        return shape_of_tensor(s, field, dims, zero);
+    shape_of_pointer(s, dims);
+    return FA_OK;
+}
+
+fa_status fa_span_place(fa_span *s, uint64_t at)
+{
+    const fa_operand *o = s->operand;
+    const char *dot = o->strided ? ".ptr" : "";
+    s->lo = s->hi = 0;
+    if (!s->some)
+        return FA_OK;
+    if (!at && !o->optional)
+        return fa_fail(FA_INVALID, "args: %s%s is NULL; accepted: a device address", o->name, dot);
+    if (at & (unsigned)(s->bytes - 1)) /* 2 or 4 */
+        return fa_fail(FA_INVALID, "args: %s%s is %#llx; accepted: a multiple of the element's %d bytes%s", o->name, dot, (unsigned long long)at, s->bytes,
+                       o->optional ? ", or NULL" : "");
+    if (!at)
+        return FA_OK;
+    if (s->high < 0 || __builtin_add_overflow(at, s->low, &s->lo) || __builtin_add_overflow(at, s->high, &s->hi))
+        return fa_fail(FA_INVALID, "args: %s: its %s lead outside the address space", o->name, o->strided ? "strides" : "values");
+    return FA_OK;
+}
+
+fa_status fa_span_rows_apart(const fa_span *s)
+{
+    int order[3] = {0, 1, 2};
+    uint64_t extent = (uint64_t)s->row; /* unsigned: strides of both signs may add up to 2^64 */
+    for (int i = 1; i < 3; i++)
+        for (int j = i; j > 0 && llabs(s->stride[order[j]]) < llabs(s->stride[order[j - 1]]); j--) {
+            int swap = order[j];
+            order[j] = order[j - 1];
+            order[j - 1] = swap;
+        }
+    for (int i = 0; i < 3; i++) {
+        int dim = order[i];
+        uint64_t step = (uint64_t)llabs(s->stride[dim]) * (unsigned)s->bytes;
+        if (s->size[dim] <= 1)
+            continue;
+        if (step < extent)
+            return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
+                           s->operand->name, field_names[dim], (long long)s->stride[dim], (long long)(extent / (unsigned)s->bytes), s->operand->name);
+        extent += step * (uint64_t)(s->size[dim] - 1);
+    }
+    return FA_OK;
+}
+
+static bool meet(const fa_span *a, const fa_span *b)
+{
+    return a->lo < b->hi && b->lo < a->hi && a->lo < a->hi && b->lo < b->hi;
+}
+
+fa_status fa_spans_apart(const fa_span *s, int n)
+{
+    for (int i = 0; i < n; i++)
+        for (int k = 0; s[i].operand->output && k < n; k++)
+            if (k != i && (k > i || !s[k].operand->output) && meet(&s[i], &s[k]))
+                return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own", s[i].operand->name, s[k].operand->name);
+    return FA_OK;
+}

@@ -1,0 +1,28 @@
+/* span: the bytes that an operand of a call covers: its strides looked at, then the address that they start from. */
+#ifndef FA_RUNTIME_SPAN_H
+#define FA_RUNTIME_SPAN_H
+#include "gen/operation.h"
+
+typedef struct fa_span {
+    const fa_operand *operand;
+    int64_t stride[3], size[3]; /* batch, sequence, head; strides in elements, 0 where the dimension is not longer than 1 */
+    int64_t row;                /* bytes of a row */
+    int64_t low, high;          /* bytes from the address to the lowest row, and to the end of the highest */
+    int32_t bytes;              /* of an element */
+    bool some;                  /* it has elements */
+    unsigned bits;              /* a strided one's: row and strides in bytes, or-ed together: what they are multiples of */
+    uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element, or is not given */
+} fa_span;
+
+/* All but lo and hi, from the operand's field in the arguments. zero: strides of 0 are meant, or refused elsewhere. FA_INVALID names the stride. */
+fa_status fa_span_shape(fa_span *out, const fa_operand *o, const void *field, const fa_dims *dims, int bytes, bool zero);
+
+/* lo and hi for the address. FA_INVALID: null where it is not optional, not a multiple of the element, or leading outside the address space. */
+fa_status fa_span_place(fa_span *s, uint64_t address);
+
+/* Rows of an output must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */
+fa_status fa_span_rows_apart(const fa_span *s);
+
+/* An output shares no byte with any other operand. Placed spans of all operands. */
+fa_status fa_spans_apart(const fa_span *s, int n);
+#endif
