@@ -261,7 +261,7 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     if (st != FA_OK)
         return st;
     fa_problem_fill_shape(&out->problem);
-    s.flops = fa_model_matrix_flops(&out->problem, fa_band_of(&out->problem, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0));
+    s.flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
     s.contest = (fa_contest){ .stop = contest_over, .user = &s };
     st = open_pool(&s);
     if (st == FA_OK) {

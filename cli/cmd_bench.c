@@ -116,7 +116,7 @@ static fa_status time_one(bench *b, const fa_problem *in)
         return st;
     fa_config_print(config, sizeof config, &choice.config);
     bool has = !b->a->no_naive && time_naive(b->s->ctx, &p, b->a->samples, &naive);
-    double flops = fa_model_matrix_flops(&p, fa_band_of(&p, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0));
+    double flops = fa_model_matrix_flops(&p, fa_band_of_problem(&p));
     double t = fa_samples_median(&ours), tn = has ? fa_samples_median(&naive) : 0;
     fa_problem_print(text, sizeof text, &p);
     json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o,s:o}", "problem", text, "config", config, "from", choice.where, "why",

@@ -206,7 +206,7 @@ json_t *explore_document(const explore *e)
     fa_problem_print(shape, sizeof shape, &e->run.shape);
     json_t *doc = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:i,s:i},s:o,s:i,s:I,s:I,s:o,s:o}", "fagen", FA_VERSION_STRING, "problem",
                             problem, "asked", "dtype", fa_dtype_name(p->dtype), "o_dtype", fa_dtype_name(p->o_dtype), "mask", fa_mask_name(p->mask),
-                            "window", p->mask == FA_MASK_WINDOW ? json_integer(FA_MODEL_WINDOW) : json_null(),
+                            "window", p->mask == FA_MASK_WINDOW ? json_integer(p->window ? p->window : FA_MODEL_WINDOW) : json_null(),
                             "d", p->d, "dv", p->dv, "b", p->b, "hq", p->hq, "hkv", p->hkv, "sq", p->sq, "sk", p->sk, "arch", arch_json(e), "budget",
                             e->budget, "total", (json_int_t)e->total, "fitting", (json_int_t)e->fitting, "flops", cli_json_number(e->flops),
                             "sources", sources_json(e));

@@ -303,7 +303,7 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     fa_config c;
     *out = (explore){ .gen = g, .arch = a, .budget = budget, .problem = *p, .shipped = SIZE_MAX };
     fa_problem_fill_shape(&out->problem);
-    out->flops = fa_model_matrix_flops(&out->problem, fa_band_of(&out->problem, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0));
+    out->flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
     fa_status st = cli_rank(g, &out->problem, a, budget, family, &r);
     if (st != FA_OK)
         return st;

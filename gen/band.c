@@ -1,5 +1,6 @@
 /* band: the diagonals of a mask and the pairs between them, counted in closed form. */
 #include "model.h"
+#include "operation.h"
 
 static int64_t clamp(int64_t v, int64_t lo, int64_t hi)
 {
@@ -41,10 +42,17 @@ double fa_model_visible(const fa_problem *p, fa_band band)
 
 double fa_model_matrix_flops(const fa_problem *p, fa_band band)
 {
-    return 2 * fa_model_visible(p, band) * (p->d + p->dv) * p->b * p->hq;
+    const fa_operation *op = fa_operation_find(p->op);
+    return op ? 2 * fa_model_visible(p, band) * (op->products_d * p->d + op->products_dv * p->dv) * p->b * p->hq : 0;
 }
 
 double fa_model_other_flops(const fa_problem *p, fa_band band)
 {
-    return 5 * fa_model_visible(p, band) * p->b * p->hq;
+    const fa_operation *op = fa_operation_find(p->op);
+    return op ? op->others * fa_model_visible(p, band) * p->b * p->hq : 0;
+}
+
+fa_band fa_band_of_problem(const fa_problem *p)
+{
+    return fa_band_of(p, FA_BOTTOM_RIGHT, 0, p->window ? p->window : FA_MODEL_WINDOW, 0);
 }

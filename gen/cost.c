@@ -227,7 +227,7 @@ static void set_problem(job *j, const fa_problem *p, const fa_arch *a)
 {
     j->shaped = p;
     j->a = a;
-    j->band = fa_band_of(p, FA_BOTTOM_RIGHT, 0, FA_MODEL_WINDOW, 0);
+    j->band = fa_band_of_problem(p);
     j->flops = fa_model_matrix_flops(p, j->band) + fa_model_other_flops(p, j->band);
 }
 

@@ -25,10 +25,13 @@ typedef struct fa_band {
 /* Bottom-right diagonal; left/right as in fa_args (only read for FA_MASK_WINDOW). */
 fa_band fa_band_of(const fa_problem *p, int diagonal, int64_t offset, int64_t left, int64_t right);
 
+/* That of a problem, which tells no more than a window's size: bottom-right, all of a window to the left, FA_MODEL_WINDOW keys where it is 0. */
+fa_band fa_band_of_problem(const fa_problem *p);
+
 /* Pairs (query, key) that the mask lets through, per head: exact. */
 double fa_model_visible(const fa_problem *p, fa_band band);
-/* FLOPs of the two products over visible pairs, 2 * pairs * (d + dv), and of the rest, 5 per pair (scale, max, subtract and
- * exponentiate, sum, divide), over all heads and batches. */
+/* FLOPs of the operation's products over visible pairs, forward 2 * pairs * (d + dv), and of the rest, forward 5 per pair (scale, max,
+ * subtract and exponentiate, sum, divide), over all heads and batches. */
 double fa_model_matrix_flops(const fa_problem *p, fa_band band);
 double fa_model_other_flops(const fa_problem *p, fa_band band);
 
@@ -56,7 +59,7 @@ typedef struct fa_cost {
     fa_traffic traffic;
 } fa_cost;
 
-/* The window that FA_MASK_WINDOW is modelled with, a problem having no sizes: this many keys to the left, none to the right. */
+/* The size of a window where a problem says none: the keys that a row sees beside its own. */
 #define FA_MODEL_WINDOW 1024
 
 /* regs > 0: the compiler's count replaces the family's estimate. */

@@ -107,6 +107,14 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     return check_unread(a, *op);
 }
 
+/* Keys that a row sees beside its own: what tells windows apart where configs are chosen. */
+static int32_t window_of(const fa_args *a)
+{
+    int64_t left = a->window_left >= 0 ? a->window_left : a->sk, right = a->window_right >= 0 ? a->window_right : a->sk, all = left + right;
+    all = all < a->sk ? all : a->sk;
+    return a->mask != FA_MASK_WINDOW ? 0 : all > 1 ? (int32_t)all : 1;
+}
+
 /* The scalars: those of the problem go to *p, in the form fa_problem_normalize leaves. */
 static fa_status check_scalars(fa_problem *p, const fa_args *a)
 {
@@ -140,6 +148,7 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a)
     p->hkv = a->hkv;
     p->sq = a->sq;
     p->sk = a->sk;
+    p->window = window_of(a);
     return FA_OK;
 }
 

@@ -312,6 +312,11 @@ FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 /* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
+/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is given
+ * it; launches leave it so. Only kernels that count in their workspace need it (fa_explain() tells), for the others it is harmless. One
+ * workspace serves one stream at a time. Legal while the stream is captured. */
+FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream);
+
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
  * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured.
  * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain() says

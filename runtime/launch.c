@@ -280,3 +280,21 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
     }
     return st == FA_OK ? workspace_of(&n.workspace, &call, bytes, NULL) : st;
 }
+
+fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream)
+{
+    fa_entered in;
+    size_t bytes = size < FA_WORKSPACE_COUNTERS ? size : FA_WORKSPACE_COUNTERS;
+    fa_status st = fa_context_check(ctx);
+    if (st != FA_OK || !size)
+        return st;
+    if (!workspace || (uintptr_t)workspace % FA_WORKSPACE_ALIGN)
+        return fa_fail(FA_INVALID, "workspace: %p; accepted: a device address that is a multiple of %d", workspace, FA_WORKSPACE_ALIGN);
+    st = fa_context_enter(ctx, &in);
+    if (st != FA_OK)
+        return st;
+    const cu_driver *d = ctx->device.driver;
+    st = fa_driver_check(d, d->cuMemsetD32Async((CUdeviceptr)(uintptr_t)workspace, 0, bytes / 4, (CUstream)stream), "cuMemsetD32Async");
+    fa_context_leave(ctx, &in);
+    return st;
+}

@@ -511,3 +511,37 @@ Test(runtime_check, workspace)
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
     cr_assert_eq(fa_check_workspace(&c, 1000), FA_OK);
 }
+
+/* The size of a window, as configs are chosen by it. */
+Test(runtime_check, the_window_of_a_problem)
+{
+    static const struct {
+        int32_t mask, left, right, sk, window;
+    } rows[] = {
+        { FA_MASK_NONE, 5, 5, 256, 0 },       { FA_MASK_CAUSAL, 5, 5, 256, 0 },      { FA_MASK_WINDOW, 128, 0, 256, 128 }, { FA_MASK_WINDOW, 128, 100, 256, 228 },
+        { FA_MASK_WINDOW, -1, 0, 256, 256 },  { FA_MASK_WINDOW, 100, -1, 256, 256 }, { FA_MASK_WINDOW, 0, 0, 256, 1 },     { FA_MASK_WINDOW, 4096, 0, 256, 256 },
+        { FA_MASK_WINDOW, 5, 0, 0, 1 },       { FA_MASK_WINDOW, INT_MAX, INT_MAX, 256, 256 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fa_problem p;
+        a.mask = rows[i].mask, a.window_left = rows[i].left, a.window_right = rows[i].right, a.sk = rows[i].sk;
+        cr_assert_eq(fa_problem_of(&a, &p), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(p.window, rows[i].window, "row %zu: %d", i, p.window);
+    }
+    cr_expect_eq(fa_problem_of(NULL, &(fa_problem){ 0 }), FA_INVALID);
+    cr_expect_eq(fa_problem_of(&(fa_args)FA_ARGS_INIT, NULL), FA_INVALID);
+}
+
+Test(runtime_check, a_workspace_is_made_once)
+{
+    cr_expect_eq(fa_workspace_init(ctx, AT(6), 1 << 20, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
+    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(6) && fake_filled().words == 16 << 10, "its counters alone: %zu words", (size_t)fake_filled().words);
+    cr_expect_eq(fa_workspace_init(ctx, AT(7), 256, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
+    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(7) && fake_filled().words == 64, "no more than there is");
+    cr_expect_eq(fa_workspace_init(ctx, NULL, 0, NULL), FA_OK, "nothing is to be made of nothing");
+    cr_expect_eq(fa_workspace_init(ctx, NULL, 256, NULL), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "workspace"), "%s", fa_last_error());
+    cr_expect_eq(fa_workspace_init(ctx, (char *)AT(6) + 16, 256, NULL), FA_INVALID);
+    cr_expect_eq(fa_workspace_init(NULL, AT(6), 256, NULL), FA_INVALID);
+}
