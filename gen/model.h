@@ -54,6 +54,7 @@ typedef struct fa_cost {
     int64_t grid;                       /* blocks of the launch: of a persistent grid those that stay */
     double waves;                       /* grid / (SMs * blocks_sm) */
     fa_traffic traffic;
+    bool packed;                        /* the query heads of a group share the rows of a tile */
 } fa_cost;
 
 /* The window that FA_MASK_WINDOW is modelled with, a problem having no sizes: this many keys to the left, none to the right. */

@@ -32,7 +32,10 @@ Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scr
     cr_assert_not_null(best);
     cr_assert_eq(best->how, FA_MODELLED);
     cr_assert_str_eq(best->driver, "sim");
-    fa_config_print(name, sizeof name, &best->config);
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    fa_gen_config_print(g, name, sizeof name, &best->config);
+    fa_gen_close(g);
     cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
     cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
     fa_records_free(&rs);
