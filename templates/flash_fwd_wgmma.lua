@@ -22,8 +22,8 @@ local unusual = {
   { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
   { "schedule", function(c) return c.schedule == c.named.schedule.pingpong_exp end },
   { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
-  { "grid", function(c) return c.grid == c.named.grid.tiles end },
-  { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid ~= c.named.grid.tiles) end },
+  { "grid", function(c) return c.grid == c.named.grid.per_tile end },
+  { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid ~= c.named.grid.per_tile) end },
   { "sections", function(c) return c.sections ~= 1 end },
   { "cluster", function(c) return c.cluster ~= 1 or c.grid == c.named.grid.static end },  -- clusters that stay have static tiles
   { "rescale", function(c) return c.rescale ~= c.named.rescale.lazy_scaled end },
@@ -86,8 +86,8 @@ return {
     { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory", step = 2 },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
-    { "grid", { { 2, "persistent" }, { 1, "static" }, { 0, "tiles" } },
-      "how blocks get tiles: persistent = they stay and the next that is free draws one, static = they stay and get theirs beforehand, to and fro; tiles = one block each" },
+    { "grid", { { 2, "persistent" }, { 1, "static" }, { 0, "per_tile" } },
+      "how blocks get tiles: persistent = they stay and the next that is free draws one, static = they stay and get theirs beforehand, to and fro; per_tile = one block each" },
     { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
@@ -96,8 +96,8 @@ return {
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "convert", { { 1, "early" }, { 0, "late" } },
       "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = behind both, which run side by side" },
-    { "o_path", { { 0, "registers" }, { 1, "tma_q" }, { 2, "tma" } },
-      "O goes back: registers = from there, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
+    { "o_path", { { 0, "direct" }, { 1, "tma_q" }, { 2, "tma" } },
+      "O goes back: direct = from registers, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
   },
 
   supports = function(p, a)
@@ -178,7 +178,7 @@ return {
       return false, "S, P and O with 30 others, under a mask where P becomes 16-bit behind both, take " .. need .. " > " .. consumer .. " registers"
     end, upto = "convert" },
     { "q_bufs", function(p, c)
-      if c.q_bufs == 1 or c.grid ~= c.named.grid.tiles then return true end
+      if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
       return false, "a block with one tile has one Q"
     end, upto = "grid" },
     { "ahead", function(p, c)
