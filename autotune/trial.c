@@ -173,7 +173,7 @@ static fa_status device_reference(fa_trial *t)
     naive.align = fa_dtype_bytes(p->dtype);
     fa_args args = t->args;
     args.o_dtype = FA_F32;
-    fa_status st = fa_choose_reference(t->ctx, &config);
+    fa_status st = fa_choose_reference(t->ctx, p->op, &config);
     if (st == FA_OK)
         st = fa_plan_make(t->ctx, &naive, &config, "the reference of verification", &plan);
     if (st == FA_OK)

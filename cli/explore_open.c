@@ -258,7 +258,7 @@ static explore_config *add_named(explore *e, const fa_config *c)
 
 bool explore_is_naive(const explore *e, const fa_config *c)
 {
-    const char *reference = fa_gen_reference(e->gen);
+    const char *reference = fa_gen_reference(e->gen, e->problem.op);
     return reference && !strcmp(c->family, reference);
 }
 

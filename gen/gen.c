@@ -2,6 +2,7 @@
 #include "gen.h"
 #include "error.h"
 #include "family.h"
+#include "problem.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +15,22 @@ static int by_rank(const void *a, const void *b)
     return f->rank != h->rank ? (f->rank > h->rank) - (f->rank < h->rank) : strcmp(f->name, h->name);
 }
 
-/* There is one reference at most. */
-static fa_status check_reference(const fa_gen *g)
+static const fa_family *reference(const fa_gen *g, int32_t op)
 {
-    const fa_family *first = NULL;
+    for (size_t i = 0; i < g->n; i++)
+        if (g->family[i].is_reference && g->family[i].operation->op == op)
+            return &g->family[i];
+    return NULL;
+}
+
+/* An operation has one reference at most. */
+static fa_status check_references(const fa_gen *g)
+{
     for (size_t i = 0; i < g->n; i++) {
-        if (g->family[i].is_reference && first)
-            return fa_fail(FA_TEMPLATE, "templates/%s.lua: reference is true, as in templates/%s.lua; accepted: of one family", g->family[i].name,
-                           first->name);
-        first = g->family[i].is_reference ? &g->family[i] : first;
+        const fa_family *f = &g->family[i], *first = reference(g, f->operation->op);
+        if (f->is_reference && first != f)
+            return fa_fail(FA_TEMPLATE, "templates/%s.lua: reference is true, as in templates/%s.lua; accepted: of one family of %s", f->name,
+                           first->name, f->operation->name);
     }
     return FA_OK;
 }
@@ -94,7 +102,7 @@ fa_status fa_gen_open(fa_gen **out, const char *template_dir)
     if (st == FA_OK)
         st = load_families(g);
     if (st == FA_OK)
-        st = check_reference(g);
+        st = check_references(g);
     if (st != FA_OK) {
         fa_gen_close(g);
         return st;
@@ -134,26 +142,18 @@ static const fa_family *find(const fa_gen *g, const char *name)
     return NULL;
 }
 
-static const fa_family *reference(const fa_gen *g)
+const char *fa_gen_reference(const fa_gen *g, int32_t op)
 {
-    for (size_t i = 0; i < g->n; i++)
-        if (g->family[i].is_reference)
-            return &g->family[i];
-    return NULL;
-}
-
-const char *fa_gen_reference(const fa_gen *g)
-{
-    const fa_family *f = reference(g);
+    const fa_family *f = reference(g, op);
     return f ? f->name : NULL;
 }
 
-fa_status fa_gen_reference_config(const fa_gen *g, fa_config *out)
+fa_status fa_gen_reference_config(const fa_gen *g, int32_t op, fa_config *out)
 {
-    const fa_family *f = reference(g);
+    const fa_family *f = reference(g, op);
     *out = (fa_config){ .n = 0 };
     if (!f)
-        return fa_fail(FA_UNSUPPORTED, "no kernel family is the reference; accepted: one whose .lua says reference = true");
+        return fa_fail(FA_UNSUPPORTED, "no kernel family is the reference of %s; accepted: one whose .lua says reference = true", fa_op_name(op));
     *out = fa_family_first(f);
     return FA_OK;
 }

@@ -30,12 +30,12 @@ fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c,
     return st;
 }
 
-fa_status fa_choose_reference(fa_context *ctx, fa_config *out)
+fa_status fa_choose_reference(fa_context *ctx, int32_t op, fa_config *out)
 {
     pthread_mutex_lock(&ctx->gen_mutex);
     fa_status st = open_gen(ctx);
     if (st == FA_OK)
-        st = fa_gen_reference_config(ctx->gen, out);
+        st = fa_gen_reference_config(ctx->gen, op, out);
     pthread_mutex_unlock(&ctx->gen_mutex);
     return st;
 }

@@ -29,7 +29,7 @@ static const char rowwise_lua[] =
     "    end },\n"
     "  },\n"
     "  layout = function(p, c) return { bytes = 0, threads = c.span, regs = p.dv + 40, ctas = c.guests } end,\n"
-    "  steps = function(p, c, a, l) return { { entry = 'rowwise', br = c.span } } end,\n"
+    "  steps = function(p, c, a, l) return { { entry = 'rowwise', grid = ('sq/%d hq b'):format(c.span) } } end,\n"
     "  work = function(p, c, a, l)\n"
     "    return { rows = c.span, cols = c.chunk, unit = 'ffma', issue = c.span * c.chunk // 32 * (p.d + p.dv + 20),\n"
     "      latency = c.walk == c.named.walk.backward and 10 or 0 }\n"

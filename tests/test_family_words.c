@@ -15,6 +15,7 @@ static const struct {
     const char *why;
 } allowed[] = {
     { "gen/step", NULL, "the fields of a step, which a family fills: docs/templates.md" },
+    { "gen/extent.h", "rows", "an extent" },
     { "gen/family.c", "ctas", "a field of the layout: blocks that share an SM's registers" },
     { "gen/tunable.c", "tile", "a field of the family" },
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },

@@ -12,7 +12,7 @@ static void open_pair(char dir[64], const char *lua, fa_gen **g)
 }
 
 #define BASE "supports = function() return true end, layout = function() return { bytes = 0, threads = 32 } end,\n" \
-             "  steps = function() return { { entry = 'x' } } end, "
+             "  steps = function() return { { entry = 'x', grid = 'hq b' } } end, "
 static const char named_lua[] =
     "return { doc = 'x', default = false, constraints = {}, " BASE "tunables = {\n"
     "  { 'walk', { { 1, 'forward' }, { 0, 'backward' }, 7 }, 'w' }, { 'n', { 1, 2 }, 'n' } } }\n";
@@ -172,7 +172,7 @@ Test(family, faults_of_a_declaration)
         { WITH(FIVE, "moves = { { a = 1, b = 'x' } }"), "b of move 1 is not a number of places" },
         { WITH(FIVE, "moves = 3"), "moves is not an array of at most 16" },
         { WITH(FIVE, "rank = -1"), "rank of the family is not an integer" },
-        { WITH(FIVE, "reference = true"), "reference is true, as in templates/naive.lua; accepted: of one family" },
+        { WITH(FIVE, "reference = true"), "reference is true, as in templates/naive.lua; accepted: of one family of forward" },
         { "return { doc = 'x', tunables = {}, constraints = { { 'k', function() return true end, about = 'luck' } }, " BASE "}\n",
           "about of constraint k is \"luck\"; accepted: rules, shared memory, registers" },
     };
@@ -213,7 +213,7 @@ Test(family, what_is_declared_is_told)
     cr_expect(m.n == 2 && m.part[0].tunable == 0 && m.part[0].by == 2 && m.part[1].tunable == 1 && m.part[1].by == -1);
     cr_expect_not(fa_gen_move(g, "toy", 1, &m));
     cr_expect_not(fa_gen_move(g, "none", 0, &m));
-    cr_expect(!fa_gen_axes(g, fa_gen_reference(g), axis) && axis[0] == -1 && axis[1] == -1);
+    cr_expect(!fa_gen_axes(g, fa_gen_reference(g, FA_FORWARD), axis) && axis[0] == -1 && axis[1] == -1);
     c.family[0] = 'x';
     cr_expect(!fa_gen_tile(g, &c, tile) && tile[0] == 0 && tile[1] == 0);
     fa_gen_close(g);
@@ -247,8 +247,8 @@ Test(family, the_reference)
     fa_config c;
     char text[64], dir[64];
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    cr_expect_str_eq(fa_gen_reference(g), "naive");
-    cr_assert_eq(fa_gen_reference_config(g, &c), FA_OK);
+    cr_expect_str_eq(fa_gen_reference(g, FA_FORWARD), "naive");
+    cr_assert_eq(fa_gen_reference_config(g, FA_FORWARD, &c), FA_OK);
     fa_config_print(text, sizeof text, &c);
     cr_expect_str_eq(text, "naive:tile=64");
     fa_gen_close(g);
@@ -263,8 +263,8 @@ Test(family, the_reference)
     toy_write(dir, "naive.lua", without);
     free(without);
     cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
-    cr_expect_null(fa_gen_reference(g));
-    cr_expect_eq(fa_gen_reference_config(g, &c), FA_UNSUPPORTED);
+    cr_expect_null(fa_gen_reference(g, FA_FORWARD));
+    cr_expect_eq(fa_gen_reference_config(g, FA_FORWARD, &c), FA_UNSUPPORTED);
     fa_gen_close(g);
     static const char *const more[] = { "naive.lua", NULL };
     toy_remove(dir, more);

@@ -155,7 +155,7 @@ Test(tune_family, packing_without_groups_is_left_out)
     static const char lua[] =
         "return { doc = 'x', tunables = { { 'shared', { { 0, 'no' }, { 1, 'yes' } }, 's' } }, constraints = {},\n"
         "  supports = function() return true end, layout = function() return { bytes = 0, threads = 32 } end,\n"
-        "  steps = function(p, c) return { { entry = 'x', br = 32, pack = c.shared } } end,\n"
+        "  steps = function(p, c) return { { entry = 'x', grid = c.shared == 1 and 'rows/32 hkv b' or 'sq/32 hq b' } } end,\n"
         "  work = function() return { rows = 32, cols = 32, unit = 'ffma' } end }\n";
     for (int groups = 0; groups < 2; groups++) {
         world w;
