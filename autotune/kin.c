@@ -70,7 +70,8 @@ static size_t moved(found *f, const fa_config *c, const fa_move *m, int sign)
     fa_config other = *c;
     fa_tunable t;
     for (int i = 0; i < m->n; i++) {
-        int number = m->part[i].tunable, own = f->kin->tunable(f->kin, c->family, (size_t)number, &t) ? place(&t, c->tunable[number].value) : -1;
+        int number = m->part[i].tunable;
+        int own = f->kin->tunable(f->kin, c->family, (size_t)number, &t) ? place(&t, c->tunable[number].value) : -1;
         int at = own + sign * m->part[i].by;
         if (own < 0 || at < 0 || at >= (int)t.n)
             return FA_NOWHERE;

@@ -29,8 +29,8 @@ static fa_status check_references(const fa_gen *g)
     for (size_t i = 0; i < g->n; i++) {
         const fa_family *f = &g->family[i], *first = reference(g, f->operation->op);
         if (f->is_reference && first != f)
-            return fa_fail(FA_TEMPLATE, "templates/%s.lua: reference is true, as in templates/%s.lua; accepted: of one family of %s", f->name,
-                           first->name, f->operation->name);
+            return fa_fail(FA_TEMPLATE, "templates/%s.lua: reference is true, as in templates/%s.lua; accepted: of one family of %s",
+                           f->name, first->name, f->operation->name);
     }
     return FA_OK;
 }
@@ -153,7 +153,8 @@ fa_status fa_gen_reference_config(const fa_gen *g, int32_t op, fa_config *out)
     const fa_family *f = reference(g, op);
     *out = (fa_config){ .n = 0 };
     if (!f)
-        return fa_fail(FA_UNSUPPORTED, "no kernel family is the reference of %s; accepted: one whose .lua says reference = true", fa_op_name(op));
+        return fa_fail(FA_UNSUPPORTED, "no kernel family is the reference of %s; accepted: one whose .lua says reference = true",
+                       fa_op_name(op));
     *out = fa_family_first(f);
     return FA_OK;
 }

@@ -16,7 +16,8 @@ void fa_gen_close(fa_gen *g); /* NULL is fine */
 /* The families in a fixed order: those listed by default first, of these the lower `rank`, then by name. */
 size_t fa_gen_families(const fa_gen *g);
 const char *fa_gen_family(const fa_gen *g, size_t i);
-/* The family that the others of an operation are held against, the device's oracle and the baseline of times; NULL where none says `reference`. */
+/* The family that the others of an operation are held against: the device's oracle and the baseline of times. NULL where none says
+ * `reference`. */
 const char *fa_gen_reference(const fa_gen *g, int32_t op);
 /* Its first config: each tunable at its first value. FA_UNSUPPORTED where there is no such family. */
 fa_status fa_gen_reference_config(const fa_gen *g, int32_t op, fa_config *out);

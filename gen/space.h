@@ -41,8 +41,8 @@ typedef struct fa_space {
     size_t rejected[FA_LIMITS]; /* points, by what their first failed constraint is about; with fitting they add up to n */
 } fa_space;
 
-/* family NULL = the families that serve the problem by default (not one with `default = false`). budget 0 = a->smem_block. FA_UNSUPPORTED when no
- * family computes the problem. An empty fit is not an error here: fa_space_check turns it into FA_NO_FIT and names the
+/* family NULL = the families that serve the problem by default (none with `default = false`). budget 0 = a->smem_block.
+ * FA_UNSUPPORTED when no family computes the problem. An empty fit is not an error here: fa_space_check turns it into FA_NO_FIT and names the
  * smallest tile. */
 fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *out);
 fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *a, int32_t budget);

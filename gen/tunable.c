@@ -44,8 +44,8 @@ static void read_name(lua_State *L, const fa_family *f, fa_tunable *t, size_t i)
 {
     const char *name = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
     if (!is_name(name))
-        luaL_error(L, "templates/%s.lua: value %d of tunable %s has no name of 1 to %d small letters, digits and _, a letter first", f->name,
-                   (int)i + 1, t->name, FA_VALUE_NAME_MAX);
+        luaL_error(L, "templates/%s.lua: value %d of tunable %s has no name of 1 to %d small letters, digits and _, a letter first",
+                   f->name, (int)i + 1, t->name, FA_VALUE_NAME_MAX);
     if (!t->names && !(t->names = calloc(t->n, sizeof *t->names)))
         fa_sandbox_no_memory(L, t->name);
     for (size_t j = 0; j < i; j++)

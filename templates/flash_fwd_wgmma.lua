@@ -80,19 +80,22 @@ return {
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 24, 32, 40 }, "registers per thread that the feeding warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" } },
-      "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; pingpong_exp = the exponentials are taken in turns" },
+      "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; " ..
+      "pingpong_exp = the exponentials are taken in turns" },
     { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory", step = 2 },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
     { "grid", { { 2, "persistent" }, { 1, "static" }, { 0, "per_tile" } },
-      "how blocks get tiles: persistent = they stay and the next that is free draws one, static = they stay and get theirs beforehand, to and fro; per_tile = one block each" },
+      "how blocks get tiles: persistent = they stay and the next that is free draws one, " ..
+      "static = they stay and get theirs beforehand, to and fro; per_tile = one block each" },
     { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
     { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" } },
-      "O is rescaled always = for each block of keys, moved = where a maximum moved, lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
+      "O is rescaled always = for each block of keys, moved = where a maximum moved, " ..
+      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
     { "convert", { { 1, "early" }, { 0, "late" } },
       "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = behind both, which run side by side" },
@@ -170,7 +173,9 @@ return {
     departures(11),
     { "convert", function(p, c, a)
       if c.convert == c.named.convert.early then return true end
-      if c.schedule == c.named.schedule.pingpong_exp then return false, "turns at the exponentials are for P that becomes 16-bit on the way" end
+      if c.schedule == c.named.schedule.pingpong_exp then
+        return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+      end
       -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
       local _launch, consumer = registers(a, c)
       local need = matrices(p, c) + 30

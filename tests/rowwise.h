@@ -1,5 +1,5 @@
-/* rowwise: a kernel family of two files that shares no name of a tunable or constraint with those that ship: a thread for each row of Q, which walks
- * the keys twice, in chunks. It computes what it says. */
+/* rowwise: a kernel family of two files that shares no name of a tunable or constraint with those that ship: a thread for each row of Q,
+ * which walks the keys twice, in chunks. It computes what it says. */
 #ifndef FA_TEST_ROWWISE_H
 #define FA_TEST_ROWWISE_H
 

@@ -1,5 +1,5 @@
-/* A family of two files whose tunables have names of their own, through the command: space, explore, tune, show, emit; and values by name, typed and
- * shown, of the families that ship. */
+/* A family of two files whose tunables have names of their own, through the command: space, explore, tune, show, emit. And values by name,
+ * typed and shown, of the families that ship. */
 #include "cache/record.h"
 #include "gen/gen.h"
 #include "gen/problem.h"
@@ -57,7 +57,8 @@ Test(cli_family, explore)
     const json_t *walk = json_array_get(json_object_get(family, "tunables"), 2), *names = json_object_get(walk, "names");
     size_t i, shared = 0;
     cr_expect_str_eq(string(family, "name"), "rowwise");
-    cr_expect(json_array_size(axes) == 2 && json_integer_value(json_array_get(axes, 0)) == 0 && json_integer_value(json_array_get(axes, 1)) == 1);
+    cr_expect_eq(json_array_size(axes), 2);
+    cr_expect(json_integer_value(json_array_get(axes, 0)) == 0 && json_integer_value(json_array_get(axes, 1)) == 1);
     cr_expect(json_array_size(names) == 2 && !strcmp(json_string_value(json_array_get(names, 1)), "backward"));
     cr_expect_eq(json_array_size(json_object_get(doc, "tiles")), 25, "five spans, five chunks");
     json_array_foreach(json_object_get(doc, "tiles"), i, t)

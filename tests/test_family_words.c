@@ -1,5 +1,5 @@
-/* C knows no family: no string of the generator, the cache, the runtime, the tuner and the command is the name of a family, of a tunable, of one of
- * its values or of a constraint, but for what is listed here with its reason. The names are those of the templates of this build. */
+/* C knows no family: no string of the generator, the cache, the runtime, the tuner and the command is the name of a family, of a tunable, of
+ * one of its values or of a constraint, but for what is listed here with its reason. The names are those of the templates of this build. */
 #include "gen/gen.h"
 #include "gen/problem.h"
 #include "gen/space.h"
@@ -201,7 +201,8 @@ Test(family_words, no_string_names_a_family)
         closedir(d);
     }
     cr_expect_gt(files, 150);
-    cr_expect_eq(found, 0, "%zu strings in C name what only a template should: the family declares it, or a row of `allowed` says why", found);
+    cr_expect_eq(found, 0, "%zu strings in C name what only a template should: the family declares it, or a row of `allowed` says why",
+                 found);
     for (size_t k = 0; k < sizeof allowed / sizeof *allowed; k++)
         if (!used[k])
             cr_log_warn("%s no longer names %s: the row can go", allowed[k].file, allowed[k].word ? allowed[k].word : "anything");

@@ -286,8 +286,8 @@ Test(family, limits_are_what_it_says)
     cr_assert_eq(n, 3);
     for (size_t i = 0; i < n; i++) {
         seen[r[i].limit] += r[i].n;
-        cr_expect_eq(r[i].limit, !strcmp(r[i].constraint, "slab") ? FA_LIMIT_SHARED : !strcmp(r[i].constraint, "direction") ? FA_LIMIT_RULE
-                                                                                                                            : FA_LIMIT_REGISTERS);
+        bool slab = !strcmp(r[i].constraint, "slab"), direction = !strcmp(r[i].constraint, "direction");
+        cr_expect_eq(r[i].limit, slab ? FA_LIMIT_SHARED : direction ? FA_LIMIT_RULE : FA_LIMIT_REGISTERS);
     }
     for (int i = 0; i < FA_LIMITS; i++)
         cr_expect(seen[i] > 0 && seen[i] == s.rejected[i], "%s", fa_limit_name((fa_limit)i));

@@ -57,8 +57,8 @@ function chooseBest() {
   state.config = best ? best.i : null;
 }
 
-// What a tunable is and what its values mean, from its text: "what: 0 = this, 1 = that" as { what, words: { 0: "this", 1: "that" } }; a value
-// with a name stands there by it.
+// What a tunable is and what its values mean, from its text: "what: 0 = this, 1 = that" as { what, words: { 0: "this", 1: "that" } }.
+// A value with a name stands there by it.
 function meaningOf(t) {
   const key = "(?:" + ["\\d+", ...t.names.filter((name) => name)].join("|") + ")", words = {};
   const parts = (" " + t.doc).split(new RegExp("[\\s,;:]+(?=" + key + " = )"));
