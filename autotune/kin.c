@@ -3,8 +3,6 @@
 #include "gen/space.h"
 #include <stdlib.h>
 
-#define FEW 4  /* a tunable of so many values takes any other of them in a step, one of more its two neighbours on either side */
-#define STEP 2
 #define KIN_MOST 256
 
 /* Where a value stands among those of the tunable; -1 = nowhere. */
@@ -66,6 +64,22 @@ static size_t repaired(found *f, const fa_config *c, int not)
     return best;
 }
 
+/* The config after the move, taken up or down, if all values are there and it may be tried. */
+static size_t moved(found *f, const fa_config *c, const fa_move *m, int sign)
+{
+    fa_config other = *c;
+    fa_tunable t;
+    for (int i = 0; i < m->n; i++) {
+        int number = m->part[i].tunable;
+        int own = f->kin->tunable(f->kin, c->family, (size_t)number, &t) ? place(&t, c->tunable[number].value) : -1;
+        int at = own + sign * m->part[i].by;
+        if (own < 0 || at < 0 || at >= (int)t.n)
+            return FA_NOWHERE;
+        other.tunable[number].value = t.values[at];
+    }
+    return admit(f, &other);
+}
+
 size_t fa_kin_of(fa_kin *k, fa_pool *pool, size_t centre, size_t *out, size_t most)
 {
     const fa_config c = pool->p[centre].config;
@@ -74,7 +88,7 @@ size_t fa_kin_of(fa_kin *k, fa_pool *pool, size_t centre, size_t *out, size_t mo
     for (int i = 0; i < c.n; i++) {
         int own = k->tunable(k, c.family, (size_t)i, &t) ? place(&t, c.tunable[i].value) : -1;
         for (int v = 0; own >= 0 && v < (int)t.n; v++) {
-            if (v == own || (t.n > FEW && abs(v - own) > STEP))
+            if (v == own || (t.step != FA_STEP_ANY && abs(v - own) > t.step))
                 continue;
             fa_config other = c;
             other.tunable[i].value = t.values[v];
@@ -85,6 +99,13 @@ size_t fa_kin_of(fa_kin *k, fa_pool *pool, size_t centre, size_t *out, size_t mo
                 take(&f, at);
         }
     }
+    fa_move m;
+    for (size_t i = 0; k->move && k->move(k, c.family, i, &m); i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            size_t at = moved(&f, &c, &m, sign);
+            if (at != FA_NOWHERE)
+                take(&f, at);
+        }
     size_t n = 0;
     while (n < most) { /* the cheapest that is left */
         size_t best = FA_NOWHERE;
@@ -104,10 +125,11 @@ static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
 {
     const fa_kin_site *s = k->user;
     fa_point pt;
-    if (fa_config_get(c, "pack", 0) && s->p->hq == s->p->hkv)
-        return false;
     if (fa_model_named(s->g, s->p, c, s->a, s->budget, 0, &pt, &out->cost) != FA_OK)
         return false;
+    if (out->cost.packed && s->p->hq == s->p->hkv) /* without groups, packing them is the same kernel by another name */
+        return false;
+    fa_gen_tile(s->g, c, out->tile);
     out->smem = pt.smem;
     out->regs = pt.regs;
     out->threads = pt.threads;
@@ -120,7 +142,13 @@ static bool tunable(fa_kin *k, const char *family, size_t i, fa_tunable *out)
     return fa_gen_tunable(s->g, family, i, out);
 }
 
+static bool move(fa_kin *k, const char *family, size_t i, fa_move *out)
+{
+    const fa_kin_site *s = k->user;
+    return fa_gen_move(s->g, family, i, out);
+}
+
 fa_kin fa_kin_of_families(fa_kin_site *site)
 {
-    return (fa_kin){ .accept = accept, .tunable = tunable, .user = site };
+    return (fa_kin){ .accept = accept, .tunable = tunable, .move = move, .user = site };
 }

@@ -1,4 +1,5 @@
-/* kin: the configs next to one: another value of one tunable, and where that alone does not fit, of a second one too. */
+/* kin: the configs next to one: a step of one tunable, and where that alone does not fit, of a second one too; or a move of several
+ * together. The family declares what a step and a move are. */
 #ifndef FA_AUTOTUNE_KIN_H
 #define FA_AUTOTUNE_KIN_H
 #include "pool.h"
@@ -9,6 +10,8 @@ typedef struct fa_kin {
     bool (*accept)(struct fa_kin *, const fa_config *c, fa_prospect *out);
     /* Tunable i of a family; false past the last. */
     bool (*tunable)(struct fa_kin *, const char *family, size_t i, fa_tunable *out);
+    /* Move i of a family; false past the last. NULL: there are none. */
+    bool (*move)(struct fa_kin *, const char *family, size_t i, fa_move *out);
     void *user;
 } fa_kin;
 

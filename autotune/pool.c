@@ -118,8 +118,7 @@ void fa_pool_rank(fa_pool *pool)
         int echoes = 0;
         for (size_t j = i; j-- > 0 && p[j].cost.seconds >= p[i].cost.seconds * (1 - SAME);)
             echoes += !strcmp(p[j].config.family, p[i].config.family) && p[j].threads == p[i].threads &&
-                      fa_config_get(&p[j].config, "br", 0) == fa_config_get(&p[i].config, "br", 0) &&
-                      fa_config_get(&p[j].config, "bc", 0) == fa_config_get(&p[i].config, "bc", 0);
+                      p[j].tile[0] == p[i].tile[0] && p[j].tile[1] == p[i].tile[1];
         p[i].rank *= 1 + ECHO * echoes;
     }
     if (pool->n)
@@ -128,6 +127,7 @@ void fa_pool_rank(fa_pool *pool)
 
 typedef struct listing {
     fa_pool *pool;
+    const fa_gen *g;
     const fa_space *space;
     const fa_problem *p;
     bool full;
@@ -138,15 +138,16 @@ static void list_one(void *user, size_t point, const fa_cost *cost)
     listing *l = user;
     const fa_point *pt = &l->space->points[point];
     /* without groups, packing them is the same kernel by another name */
-    if (fa_config_get(&pt->config, "pack", 0) && l->p->hq == l->p->hkv)
+    if (cost->packed && l->p->hq == l->p->hkv)
         return;
     fa_prospect x = { .config = pt->config, .cost = *cost, .smem = pt->smem, .regs = pt->regs, .threads = pt->threads };
+    fa_gen_tile(l->g, &x.config, x.tile);
     l->full |= append(l->pool, &x) == FA_NOWHERE; /* the space names each config once */
 }
 
 fa_status fa_pool_list(fa_pool *pool, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *space)
 {
-    listing l = { pool, space, p, false };
+    listing l = { pool, g, space, p, false };
     fa_status st = fa_space_list(g, p, a, budget, family, space);
     if (st == FA_OK)
         st = fa_space_check(space, p, a, budget);

@@ -18,6 +18,7 @@ typedef struct fa_prospect {
     fa_cost cost;                 /* the model's */
     double rank;                  /* what orders them: the model's seconds, more for each further variation of one tile */
     int32_t smem, regs, threads;  /* the family's estimate */
+    int32_t tile[2];              /* fa_gen_tile: rows, columns; zeros where the family declares none */
     fa_origin origin;
     bool given;                   /* a strategy has named it */
     bool told;                    /* and its outcome is known: */

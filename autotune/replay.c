@@ -64,6 +64,7 @@ static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
         return false;
     out->cost.seconds = t->modelled;
     out->threads = t->threads;
+    memcpy(out->tile, t->tile, sizeof out->tile);
     return true;
 }
 
@@ -89,6 +90,7 @@ static bool tunable(fa_kin *k, const char *family, size_t i, fa_tunable *out)
     }
     out->values = v;
     out->n = n;
+    out->step = fa_tunable_step(n);
     return n > 0;
 }
 
@@ -104,7 +106,8 @@ fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t lim
     if (st == FA_OK && best <= 0)
         st = fa_fail(FA_INVALID, "the recording has no config that ran; accepted: at least one");
     for (size_t i = 0; i < r->n && st == FA_OK; i++) {
-        fa_prospect x = { .config = r->take[i].config, .threads = r->take[i].threads };
+        fa_prospect x = { .config = r->take[i].config, .threads = r->take[i].threads,
+                          .tile = { r->take[i].tile[0], r->take[i].tile[1] } };
         x.cost.seconds = r->take[i].modelled;
         if (fa_pool_add(&pool, &x) == FA_NOWHERE)
             st = fa_fail(FA_NOMEM, "no memory for a recording of %zu configs", r->n);

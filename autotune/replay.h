@@ -9,6 +9,7 @@ typedef struct fa_take {
     double seconds;    /* measured; 0 = it did not run */
     double modelled;   /* seconds by the model */
     int32_t threads;   /* 0 = not known */
+    int32_t tile[2];   /* fa_gen_tile; zeros = not known */
 } fa_take;
 
 /* What was measured of one problem; each config once. */

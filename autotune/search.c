@@ -124,7 +124,8 @@ static size_t draw(fa_searching *s, fa_status *st)
     for (size_t i = 0; i < n; i++) {
         const fa_prospect *x = &s->pool.p[at[i]];
         t->candidate[t->n + i] = (fa_candidate){ .config = x->config, .cost = x->cost, .smem = x->smem, .regs = x->regs,
-                                                 .threads = x->threads, .how = t->how, .origin = x->origin, .at = at[i] };
+                                                 .threads = x->threads, .tile = { x->tile[0], x->tile[1] }, .how = t->how,
+                                                 .origin = x->origin, .at = at[i] };
         t->counts.seeds += x->origin == FA_SEED;
         t->counts.neighbours += s->hunt.phase != FA_PHASE_OWN;
     }

@@ -158,7 +158,7 @@ static fa_status lse_of_rounded(fa_trial *t, const fa_attention *a)
     return st;
 }
 
-/* The family `naive` on the same inputs, O packed in fp32. */
+/* The reference family on the same inputs, O packed in fp32. */
 static fa_status device_reference(fa_trial *t)
 {
     const fa_problem *p = &t->c.problem;
@@ -173,7 +173,7 @@ static fa_status device_reference(fa_trial *t)
     naive.align = fa_dtype_bytes(p->dtype);
     fa_args args = t->args;
     args.o_dtype = FA_F32;
-    fa_status st = fa_config_parse(&config, "naive:tile=64");
+    fa_status st = fa_choose_reference(t->ctx, p->op, &config);
     if (st == FA_OK)
         st = fa_plan_make(t->ctx, &naive, &config, "the reference of verification", &plan);
     if (st == FA_OK)

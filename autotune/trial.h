@@ -7,7 +7,7 @@
 
 typedef enum fa_reference {
     FA_REFERENCE_ORACLE = 0, /* fp64 on the CPU */
-    FA_REFERENCE_DEVICE      /* the family `naive`, fp32 on the device, itself held against nothing: for lengths the CPU is slow at */
+    FA_REFERENCE_DEVICE      /* the reference family, fp32 on the device, itself held against nothing: for lengths the CPU is slow at */
 } fa_reference;
 
 typedef struct fa_trial fa_trial;

@@ -12,6 +12,7 @@ typedef struct fa_candidate {
     fa_config config;
     fa_cost cost;            /* the model's, with the compiler's registers once they are known */
     int32_t smem, threads;
+    int32_t tile[2];  /* rows, columns; zeros where the family declares none */
     int32_t regs, spills;    /* of the compiled kernel; the family's estimate and 0 before */
     bool decided;            /* outcome and why hold */
     fa_outcome outcome;

@@ -74,13 +74,16 @@ static bool time_naive(fa_context *ctx, const fa_problem *p, int samples, fa_sam
 {
     fa_gen *g = NULL;
     cli_ranking r;
+    const char *family;
     const fa_plan *plan = NULL;
     *t = (fa_samples){ .n = 0 };
     fa_status st = fa_gen_open(&g, fa_context_template_dir(ctx));
     if (st == FA_OK)
-        st = cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), "naive", &r);
+        st = (family = fa_gen_reference(g, p->op)) ? FA_OK : FA_UNSUPPORTED;
+    if (st == FA_OK)
+        st = cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), family, &r);
     if (st == FA_OK) {
-        st = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "naive", &plan);
+        st = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "the baseline", &plan);
         cli_ranking_free(&r);
     }
     if (st == FA_OK)

@@ -117,11 +117,11 @@ static void tell(cli *c, const explore *e, const char *page, const char *csv)
     printf("on %s (%s): %zu configs, %zu fit; %zu measured%s%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total, e->fitting, times,
            times ? " on " : "", times ? e->chip : "", e->reference ? " (times that ship with fagen)" : "", e->simulated);
     if (timed) {
-        fa_config_print(text, sizeof text, &timed->point.config);
+        fa_gen_config_print(e->gen, text, sizeof text, &timed->point.config);
         printf("measured   %s, %.1f TFLOP/s: %s\n", cli_show_seconds(timed->record->seconds), e->flops / timed->record->seconds / 1e12, text);
     }
     if (best) {
-        fa_config_print(text, sizeof text, &best->point.config);
+        fa_gen_config_print(e->gen, text, sizeof text, &best->point.config);
         printf("model      %s, %.1f TFLOP/s: %s\n", cli_show_seconds(best->cost.seconds), e->flops / best->cost.seconds / 1e12, text);
     }
     printf("naive      %s at its roofline, and %s of memory beside Q, K, V and O\n", cli_show_seconds(e->naive), cli_show_bytes(e->naive_traffic.held));

@@ -8,6 +8,8 @@
 #include "table.h"
 #include <string.h>
 
+#define TILE_USUAL 64 /* rows and columns, of a family that declares no tile */
+
 typedef struct model_args {
     cli_common common;
     cli_ask ask;
@@ -54,10 +56,10 @@ static json_t *cost_json(const fa_config *config, const fa_cost *k)
                      "grid", (json_int_t)k->grid, "waves", cli_json_number(k->waves));
 }
 
-static void print_cost(const fa_config *config, const fa_cost *k, const fa_arch *arch, const fa_problem *p)
+static void print_cost(const fa_gen *g, const fa_config *config, const fa_cost *k, const fa_arch *arch, const fa_problem *p)
 {
     char text[512];
-    fa_config_print(text, sizeof text, config);
+    fa_gen_config_print(g, text, sizeof text, config);
     printf("\n%s\non %s (%s), b=%d, hq=%d\n", text, arch->name, arch->chip, p->b, p->hq);
     printf("  time       %s, bound by %s: %.1f TFLOP/s\n", cli_show_seconds(k->seconds), k->bound, k->flops / k->seconds / 1e12);
     printf("  units      matrix %s, exp %s, issue %s, smem %s\n", cli_show_seconds(k->t_matrix), cli_show_seconds(k->t_exp),
@@ -95,7 +97,10 @@ static int run(cli *c, const void *args, int n_words, char **words)
         fa_gen_close(g);
         return cli_fail(c, st);
     }
-    int32_t br = a->br ? a->br : fa_config_get(&config, "br", 64), bc = a->bc ? a->bc : fa_config_get(&config, "bc", 64);
+    int32_t tile[2] = { TILE_USUAL, TILE_USUAL };
+    if (priced && !fa_gen_tile(g, &config, tile))
+        tile[0] = tile[1] = TILE_USUAL;
+    int32_t br = a->br ? a->br : tile[0], bc = a->bc ? a->bc : tile[1];
     fa_band band = fa_band_of(&p, FA_BOTTOM_RIGHT, 0, a->left, 0);
     double matrix = fa_model_matrix_flops(&p, band), other = fa_model_other_flops(&p, band), sram = fa_model_tile_sram(&p, br, bc);
     int32_t budget = cli_chip_budget(&a->chip, arch);
@@ -138,7 +143,7 @@ static int run(cli *c, const void *args, int n_words, char **words)
     printf("\nThe literature leaves the write of O out of the naive count: %.0f bytes, %.1f FLOP/byte\n", fa_traffic_without_output(&rows[0].t),
            (matrix + other) / fa_traffic_without_output(&rows[0].t));
     if (priced)
-        print_cost(&config, &cost, arch, &p);
+        print_cost(g, &config, &cost, arch, &p);
     fa_gen_close(g);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "ranking.h"
+#include "runtime/workshop.h"
 #include "show.h"
 #include "standing.h"
 #include "table.h"
@@ -50,7 +51,7 @@ static json_t *alternatives_json(const cli_ranking *r, size_t n, double chosen)
     return list;
 }
 
-static void print_alternatives(const cli *c, const cli_ranking *r, size_t n, double chosen)
+static void print_alternatives(const cli *c, const cli_session *s, const cli_ranking *r, size_t n, double chosen)
 {
     cli_table t;
     printf("\n");
@@ -62,7 +63,7 @@ static void print_alternatives(const cli *c, const cli_ranking *r, size_t n, dou
         if (i && cli_alike(r, i - 1, i))
             continue;
         shown++;
-        fa_config_print(text, sizeof text, &p->config);
+        fa_workshop_config(s->ctx, &p->config, text, sizeof text);
         cli_table_cell(&t, "%s", cli_show_seconds(r->r[i].cost.seconds));
         if (chosen > 0)
             cli_table_cell(&t, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1));
@@ -158,9 +159,9 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     json_decref(numbers);
     printf("%smargin     %s\n", k->explain, line);
     cli_anatomy_print(&k->anatomy);
-    cli_standing_print(&k->measured, most, "On record for this chip", c);
-    print_alternatives(c, r, n, chosen);
-    cli_standing_print(&k->modelled, most, "What fagen tune let the model say of this arch", c);
+    cli_standing_print(&k->measured, most, "On record for this chip", c, s->ctx);
+    print_alternatives(c, s, r, n, chosen);
+    cli_standing_print(&k->modelled, most, "What fagen tune let the model say of this arch", c, s->ctx);
     return CLI_EXIT_OK;
 }
 

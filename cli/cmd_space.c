@@ -73,7 +73,7 @@ static void print_all(const cli *c, const fa_space *s)
     for (size_t i = 0; i < s->n; i++) {
         char text[512];
         const fa_point *p = &s->points[i];
-        fa_config_print(text, sizeof text, &p->config);
+        fa_gen_config_print(s->gen, text, sizeof text, &p->config);
         cli_table_cell(&t, "%s", p->fits ? "fits" : p->constraint);
         cli_table_cell(&t, "%d", p->smem);
         cli_table_cell(&t, "%d", p->regs);
@@ -109,7 +109,7 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
         const fa_point *p = &r->space.points[r->r[i].point];
         while (i + like < r->n && cli_alike(r, i, i + like))
             like++;
-        fa_config_print(text, sizeof text, &p->config);
+        fa_gen_config_print(r->space.gen, text, sizeof text, &p->config);
         cli_table_cell(&t, "%s", cli_show_seconds(r->r[i].cost.seconds));
         cli_table_cell(&t, "%s", r->r[i].cost.bound);
         cli_table_cell(&t, "%d", p->smem);
@@ -137,7 +137,7 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
     const fa_point *pt = NULL;
     fa_point one;
     char text[512];
-    fa_status st = fa_config_parse(&config, a->why);
+    fa_status st = fa_gen_config_parse(g, &config, a->why);
     if (st != FA_OK)
         return cli_fail(c, fa_wrap(st, "--why"));
     if (is_whole(g, &config)) { /* the space holds one point for many that fail */
@@ -156,7 +156,7 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
     fa_cost cost;
     bool priced = pt->fits && fa_model_cost(g, p, &pt->config, arch, 0, &cost) == FA_OK;
     int code = CLI_EXIT_OK;
-    fa_config_print(text, sizeof text, &pt->config);
+    fa_gen_config_print(g, text, sizeof text, &pt->config);
     if (c->json) {
         code = cli_answer(c, point_json(pt, priced ? &cost : NULL), CLI_EXIT_OK);
     } else {

@@ -50,9 +50,10 @@ static json_t *numbers(const sim_counters *k)
 static bool plan_naive(fa_context *ctx, fa_gen *g, const fa_problem *p, const fa_plan **plan)
 {
     cli_ranking r;
-    if (cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), "naive", &r) != FA_OK)
+    const char *family = fa_gen_reference(g, p->op);
+    if (!family || cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), family, &r) != FA_OK)
         return false;
-    bool ok = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "naive", plan) == FA_OK;
+    bool ok = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "the baseline", plan) == FA_OK;
     cli_ranking_free(&r);
     return ok;
 }

@@ -108,6 +108,8 @@ bool explore_same_shape(const explore *e, const fa_record *r);
 bool explore_is_time(const explore *e, const fa_record *r);
 /* The shorter time of the two, r NULL being none at all; a time of few samples only where the other is one as well: cache/record.h. */
 bool explore_is_shorter(const fa_record *r, const fa_record *than);
+/* Whether the config is of the family that computes naive attention, the reference. */
+bool explore_is_naive(const explore *e, const fa_config *c);
 /* Seconds of naive attention: three kernels (S = Q K^T; softmax; O = P V) over all pairs, each at the roofline of the fastest matrix unit
  * for the type and of HBM, and 3 us for each launch. No kernel of ours: a bound that is kind to whatever is used today. */
 double explore_naive(const fa_arch *a, const fa_problem *p);

@@ -63,10 +63,13 @@ static json_t *families_json(const explore *e)
         json_t *tunables = json_array(), *axes = json_array();
         fa_tunable t;
         for (size_t i = 0; fa_gen_tunable(e->gen, e->family[f].name, i, &t); i++) {
-            json_t *values = json_array();
-            for (size_t k = 0; k < t.n; k++)
+            json_t *values = json_array(), *names = json_array();
+            for (size_t k = 0; k < t.n; k++) {
+                const char *name = fa_tunable_name(&t, t.values[k]);
                 json_array_append_new(values, json_integer(t.values[k]));
-            json_array_append_new(tunables, json_pack("{s:s,s:s,s:o}", "name", t.name, "doc", t.doc, "values", values));
+                json_array_append_new(names, name ? json_string(name) : json_null());
+            }
+            json_array_append_new(tunables, json_pack("{s:s,s:s,s:o,s:o}", "name", t.name, "doc", t.doc, "values", values, "names", names));
         }
         for (int i = 0; i < 2 && e->family[f].axis[i] >= 0; i++)
             json_array_append_new(axes, json_integer(e->family[f].axis[i]));

@@ -63,7 +63,7 @@ static double on_record(const explore *e, const fa_problem *p, bool naive)
         const fa_record *r = &e->records.r[i];
         bool newest = true;
         if (!explore_is_time(e, r) || !same_heads(&r->problem, p) || r->problem.sq != p->sq || r->problem.sk != p->sk ||
-            naive != !strcmp(r->config.family, "naive"))
+            naive != explore_is_naive(e, &r->config))
             continue;
         for (size_t k = i + 1; newest && k < e->records.n; k++) {
             const fa_record *n = &e->records.r[k];

@@ -20,10 +20,9 @@ static int family_index(explore *e, const char *name)
     for (size_t k = 0; !f->name && k < fa_gen_families(e->gen); k++)
         if (!strcmp(fa_gen_family(e->gen, k), name))
             f->name = fa_gen_family(e->gen, k);
-    for (; fa_gen_tunable(e->gen, name, (size_t)n, &t); n++)
-        if (!strcmp(t.name, "br") || !strcmp(t.name, "bc"))
-            f->axis[t.name[1] == 'c'] = n;
-    if (f->axis[0] < 0 || f->axis[1] < 0) { /* a family without such a tile: its first tunables span the map */
+    while (fa_gen_tunable(e->gen, name, (size_t)n, &t))
+        n++;
+    if (!fa_gen_axes(e->gen, name, f->axis)) { /* a family without such a tile: its first tunables span the map */
         f->axis[0] = 0;
         f->axis[1] = n > 1 ? 1 : -1;
     }
@@ -257,11 +256,17 @@ static explore_config *add_named(explore *e, const fa_config *c)
     return &grown[e->n++];
 }
 
+bool explore_is_naive(const explore *e, const fa_config *c)
+{
+    const char *reference = fa_gen_reference(e->gen, e->problem.op);
+    return reference && !strcmp(c->family, reference);
+}
+
 static void match_records(explore *e)
 {
     for (size_t i = 0; i < e->records.n; i++) { /* the oldest first: the last one stays */
         const fa_record *r = &e->records.r[i];
-        if (!explore_same_shape(e, r) || !strcmp(r->config.family, "naive"))
+        if (!explore_same_shape(e, r) || explore_is_naive(e, &r->config))
             continue;
         explore_config *k = find(e, &r->config);
         if (!k)

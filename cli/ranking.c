@@ -2,6 +2,7 @@
 #include "ranking.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "gen/text.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,8 +56,8 @@ bool cli_alike(const cli_ranking *r, size_t i, size_t j)
 fa_status cli_check_tunables(const fa_gen *g, const fa_config *c)
 {
     for (int k = 0; k < c->n; k++) {
-        char names[256] = "", values[256] = "";
-        size_t at = 0, vat = 0;
+        char names[256] = "";
+        size_t at = 0;
         bool known = false, declared = false;
         fa_tunable t;
         for (size_t i = 0; !known && fa_gen_tunable(g, c->family, i, &t); i++) {
@@ -65,12 +66,15 @@ fa_status cli_check_tunables(const fa_gen *g, const fa_config *c)
         }
         if (!known)
             return fa_fail(FA_INVALID, "%s has no tunable \"%s\"; accepted: %s", c->family, c->tunable[k].name, names);
-        for (size_t v = 0; v < t.n; v++) {
-            vat += (size_t)snprintf(values + vat, vat < sizeof values ? sizeof values - vat : 0, "%s%d", v ? ", " : "", t.values[v]);
+        for (size_t v = 0; v < t.n; v++)
             declared = declared || t.values[v] == c->tunable[k].value;
-        }
-        if (!declared)
-            return fa_fail(FA_INVALID, "%s: %s is %d; accepted: %s", c->family, t.name, c->tunable[k].value, values);
+        if (declared)
+            continue;
+        fa_text values = { 0 };
+        fa_tunable_list(&values, &t);
+        fa_fail(FA_INVALID, "%s: %s is %d; accepted: %s", c->family, t.name, c->tunable[k].value, fa_text_cstr(&values));
+        fa_text_free(&values);
+        return FA_INVALID;
     }
     return FA_OK;
 }
@@ -98,7 +102,7 @@ fa_status cli_pick(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t bud
     fa_config part = { .n = 0 };
     fa_tunable t;
     size_t i = 0;
-    fa_status st = text ? fa_wrap(fa_config_parse(&part, text), "--config") : FA_OK;
+    fa_status st = text ? fa_wrap(fa_gen_config_parse(g, &part, text), "--config") : FA_OK;
     if (st == FA_OK && text && fa_gen_tunable(g, part.family, 0, &t))
         st = fa_wrap(cli_check_tunables(g, &part), "--config");
     if (st == FA_OK && text && part.n && !fa_gen_tunable(g, part.family, (size_t)part.n, &t) && fa_gen_tunable(g, part.family, 0, &t)) {

@@ -47,7 +47,7 @@ static void add(reader *r, const char *problem, const char *config, double secon
     fa_point pt = { .threads = 0 };
     const fa_arch *a = fa_arch_find(arch && arch[0] ? arch : r->arch);
     if (r->st != FA_OK || !problem || !config || fa_problem_parse(&p, problem) != FA_OK || fa_problem_normalize(&shaped, &p) != FA_OK ||
-        fa_config_parse(&t.config, config) != FA_OK)
+        fa_gen_config_parse(r->g, &t.config, config) != FA_OK)
         return;
     fa_problem_fill_shape(&shaped);
     r->out->taken++;
@@ -57,6 +57,7 @@ static void add(reader *r, const char *problem, const char *config, double secon
     if (!(t.modelled > 0) && known)
         t.modelled = cost.seconds;
     t.threads = pt.threads;
+    fa_gen_tile(r->g, &t.config, t.tile);
     if (!(t.modelled > 0)) {
         r->out->unknown++;
         return;

@@ -2,6 +2,7 @@
 #include "standing.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "runtime/workshop.h"
 #include "table.h"
 #include <stdlib.h>
 #include <string.h>
@@ -63,7 +64,7 @@ json_t *cli_standing_json(const cli_standing *s, size_t n)
     return list;
 }
 
-void cli_standing_print(const cli_standing *s, size_t n, const char *title, const cli *c)
+void cli_standing_print(const cli_standing *s, size_t n, const char *title, const cli *c, fa_context *ctx)
 {
     cli_table t;
     char text[512];
@@ -74,7 +75,7 @@ void cli_standing_print(const cli_standing *s, size_t n, const char *title, cons
     cli_table_open(&t, ">time >95_% >behind quality >regs date config");
     for (size_t i = 0; i < s->n && i < n; i++) {
         const fa_record *r = &s->r[i];
-        fa_config_print(text, sizeof text, &r->config);
+        fa_workshop_config(ctx, &r->config, text, sizeof text);
         cli_table_cell(&t, "%s", cli_show_seconds(r->seconds));
         if (r->low > 0 && r->high > 0)
             cli_table_cell(&t, "+-%.1f %%", 50 * (r->high - r->low) / r->seconds);

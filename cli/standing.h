@@ -16,5 +16,5 @@ void cli_standing_free(cli_standing *s);
 
 /* The first n, each with its distance from the fastest. */
 json_t *cli_standing_json(const cli_standing *s, size_t n);
-void cli_standing_print(const cli_standing *s, size_t n, const char *title, const cli *c);
+void cli_standing_print(const cli_standing *s, size_t n, const char *title, const cli *c, fa_context *ctx);
 #endif

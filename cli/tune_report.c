@@ -1,5 +1,7 @@
 /* tune_report: what a tuning found, for people, from its documents. */
+#include "gen/error.h"
 #include "gen/problem.h"
+#include "runtime/environment.h"
 #include "table.h"
 #include "tune.h"
 #include <math.h>
@@ -128,12 +130,25 @@ static void tell_quality(const cli *c, const json_t *w)
     line(c, "quality", &t);
 }
 
-static void tell_winner(const cli *c, const json_t *r)
+/* The form for people of the document's config: that of records, where the templates do not know it or there are none. */
+static const char *config_at(const json_t *o, const fa_gen *g, char buf[512])
+{
+    fa_config config;
+    fa_message before;
+    const char *text = text_at(o, "config");
+    fa_message_keep(&before);
+    if (!g || fa_message_settle(&before, fa_config_parse(&config, text)) != FA_OK)
+        return text;
+    fa_gen_config_print(g, buf, 512, &config);
+    return buf;
+}
+
+static void tell_winner(const cli *c, const fa_gen *g, const json_t *r)
 {
     const json_t *w = tune_best(r), *second = json_object_get(r, "runner_up");
     fa_text t = { 0 };
-    char span[32], buf[16];
-    fa_text_str(&t, text_at(w, "config"));
+    char span[32], buf[16], config[512];
+    fa_text_str(&t, config_at(w, g, config));
     line(c, measured(r) ? "winner" : "guess", &t);
     fa_text_str(&t, cli_show_seconds(real_at(w, "seconds")));
     if (measured(r) && real_at(w, "high") > 0)
@@ -154,7 +169,7 @@ static void tell_winner(const cli *c, const json_t *r)
     }
     if (json_is_object(second)) {
         double p = real_at(second, "chance"), behind = real_at(second, "behind");
-        fa_text_fmt(&t, "%s: ", text_at(second, "config"));
+        fa_text_fmt(&t, "%s: ", config_at(second, g, config));
         if (behind <= 0)
             fa_text_fmt(&t, "%s", measured(r) ? "as fast as can be told; the winner takes less shared memory or fewer registers" : "as fast, says the model");
         else
@@ -176,9 +191,10 @@ static void tell_winner(const cli *c, const json_t *r)
     line(c, "saved", &t);
 }
 
-static void tell_table(const cli *c, const json_t *r)
+static void tell_table(const cli *c, const fa_gen *g, const json_t *r)
 {
     cli_table table;
+    char config[512];
     const json_t *list = json_object_get(r, "candidates");
     cli_table_open(&table, "outcome >time >TFLOP/s >regs >spills >smem config");
     for (size_t i = 0; i < json_array_size(list) && i < SHOWN; i++) {
@@ -190,7 +206,7 @@ static void tell_table(const cli *c, const json_t *r)
         cli_table_cell(&table, "%lld", int_at(k, "regs"));
         cli_table_cell(&table, "%lld", int_at(k, "spills"));
         cli_table_cell(&table, "%lld", int_at(k, "smem"));
-        cli_table_cell(&table, "%s", text_at(k, "config"));
+        cli_table_cell(&table, "%s", config_at(k, g, config));
     }
     printf("\n");
     cli_table_print(&table, c);
@@ -199,19 +215,22 @@ static void tell_table(const cli *c, const json_t *r)
 void tune_report(const cli *c, const json_t *r, bool alone)
 {
     fa_text t = { 0 };
+    fa_gen *g = NULL;
+    fa_gen_open(&g, fa_environment_read().template_dir);
     cli_heading(c, text_at(r, "problem"));
     if (int_at(r, "space"))
         tell_space(c, r);
     if (int_at(r, "kept"))
         tell_candidates(c, r);
     if (json_is_object(tune_best(r))) {
-        tell_winner(c, r);
+        tell_winner(c, g, r);
     } else {
         fa_text_fmt(&t, "none: %s", text_at(r, "message"));
         line(c, measured(r) ? "winner" : "guess", &t);
     }
     if (alone && json_array_size(json_object_get(r, "candidates")))
-        tell_table(c, r);
+        tell_table(c, g, r);
+    fa_gen_close(g);
     printf("\n");
     fflush(stdout);
 }

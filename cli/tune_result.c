@@ -80,7 +80,7 @@ static json_t *rejected_json(const fa_tuning *t)
     json_t *list = json_array();
     for (size_t i = 0; i < t->n_rejected; i++)
         json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:s,s:s}", "family", t->rejected[i].family, "constraint", t->rejected[i].constraint, "count",
-                                              (json_int_t)t->rejected[i].n, "limit", fa_limit_name(fa_limit_of(t->rejected[i].constraint)), "why",
+                                              (json_int_t)t->rejected[i].n, "limit", fa_limit_name(t->rejected[i].limit), "why",
                                               t->rejected[i].why));
     return list;
 }

@@ -28,13 +28,12 @@ void tune_problem_brief(char *buf, size_t n, const fa_problem *in)
     snprintf(buf, n, "%s d%d%s %s %s %s", fa_dtype_name(p.dtype), p.d, wide, fa_mask_name(p.mask), heads, length);
 }
 
-void tune_config_brief(char *buf, size_t n, const fa_config *c)
+void tune_config_brief(char *buf, size_t n, const fa_candidate *k)
 {
-    int br = fa_config_get(c, "br", 0), bc = fa_config_get(c, "bc", 0);
-    if (br && bc)
-        snprintf(buf, n, "%dx%d", br, bc);
+    if (k->tile[0] && k->tile[1])
+        snprintf(buf, n, "%dx%d", k->tile[0], k->tile[1]);
     else
-        snprintf(buf, n, "%s", c->family);
+        snprintf(buf, n, "%s", k->config.family);
 }
 
 tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
@@ -49,7 +48,7 @@ tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate
     };
     snprintf(v.stage, sizeof v.stage, "%s", stage);
     if (w || latest)
-        tune_config_brief(v.config, sizeof v.config, w ? &w->config : &latest->config);
+        tune_config_brief(v.config, sizeof v.config, w ? w : latest);
     if (w && b && b->decided && b->outcome == FA_RAN && w->seconds > 0)
         v.gain = b->seconds / w->seconds - 1;
     return v;

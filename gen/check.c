@@ -44,8 +44,7 @@ fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *
             continue;
         }
         fa_text values = { 0 };
-        for (size_t i = 0; i < t->n; i++)
-            fa_text_fmt(&values, "%s%d", i ? ", " : "", t->values[i]);
+        fa_tunable_list(&values, t);
         if (at < c->n)
             fa_fail(FA_INVALID, "config: %s of %s is %d; accepted: %s", t->name, f->name, c->tunable[at].value,
                     fa_text_cstr(&values));
@@ -61,11 +60,10 @@ fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arc
                            bool supported)
 {
     char problem[160], config[512];
-    bool room = !strcmp(pt->constraint, "smem") || !strcmp(pt->constraint, "registers");
     fa_problem_print_key(problem, sizeof problem, p);
-    fa_config_print(config, sizeof config, c);
+    fa_family_config_print(config, sizeof config, f, c);
     if (!supported)
         return fa_fail(FA_UNSUPPORTED, "%s does not compute %s on %s: %s", f->name, problem, a->name, pt->why);
-    return fa_fail(room ? FA_NO_FIT : FA_UNSUPPORTED, "%s on %s for %s: constraint %s: %s", config, a->name, problem,
+    return fa_fail(fa_check_status(pt->check), "%s on %s for %s: constraint %s: %s", config, a->name, problem,
                    pt->constraint, pt->why);
 }

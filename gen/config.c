@@ -60,7 +60,7 @@ static bool is_name(const char *s, size_t n)
     return n && strspn(s, letters) >= n && !(*s >= '0' && *s <= '9');
 }
 
-fa_status fa_config_parse(fa_config *out, const char *s)
+fa_status fa_config_read(fa_config *out, const char *s, fa_config_value *value, const void *user)
 {
     fa_config c = { .n = 0 };
     size_t len = strcspn(s, ":");
@@ -72,10 +72,10 @@ fa_status fa_config_parse(fa_config *out, const char *s)
     fa_field f;
     fa_status st;
     while (fa_field_next(&s, &f, "config", &st)) {
-        int v;
+        int32_t v;
         if (!is_name(f.name, strlen(f.name)))
             return fa_fail(FA_INVALID, "config: the field \"%s%s%s\" is not name=value", f.name, f.name[0] ? "=" : "", f.value);
-        if ((st = fa_field_int(&v, &f, "config")) != FA_OK)
+        if ((st = value(user, c.family, &f, &v)) != FA_OK)
             return st;
         if (find(&c, f.name) >= 0)
             return fa_fail(FA_INVALID, "config: %s is given twice (%d and %d)", f.name, fa_config_get(&c, f.name, 0), v);
@@ -87,4 +87,15 @@ fa_status fa_config_parse(fa_config *out, const char *s)
         return st;
     *out = c;
     return FA_OK;
+}
+
+static fa_status number(const void *user, const char *family, const fa_field *f, int32_t *v)
+{
+    (void)user, (void)family;
+    return fa_field_int(v, f, "config");
+}
+
+fa_status fa_config_parse(fa_config *out, const char *s)
+{
+    return fa_config_read(out, s, number, NULL);
 }

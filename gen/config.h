@@ -20,7 +20,13 @@ bool fa_config_equal(const fa_config *a, const fa_config *b);
 int fa_config_get(const fa_config *c, const char *name, int fallback);
 /* Replaces or appends. False when full or a name too long. */
 bool fa_config_set(fa_config *c, const char *name, int value);
-/* "flash_fwd_mma:br=128,bc=64,warps=4". Returns the length as snprintf does. */
+/* "family:name=value,...", values as numbers: the form of records, keys and the text of kernels. Returns the length as snprintf does. */
 int fa_config_print(char *buf, size_t n, const fa_config *c);
+/* Reads what fa_config_print writes. The names of values are their family's: fa_gen_config_parse (gen.h) knows them. */
 fa_status fa_config_parse(fa_config *out, const char *s);
+
+/* The same with another reading of a value: *v is that of the field, for the family of that name. */
+struct fa_field;
+typedef fa_status fa_config_value(const void *user, const char *family, const struct fa_field *f, int32_t *v);
+fa_status fa_config_read(fa_config *out, const char *s, fa_config_value *value, const void *user);
 #endif

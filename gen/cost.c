@@ -238,7 +238,7 @@ static fa_status price(const job *j, int regs, fa_cost *out)
     const fa_arch *a = j->a;
     const fa_family *f = j->family;
     const fa_step *s = &j->source.step[0];
-    *out = (fa_cost){ .bound = "", .limiter = "" };
+    *out = (fa_cost){ .bound = "", .limiter = "", .packed = fa_step_packs(s) };
     if (j->w.rate == 0)
         return fa_fail(FA_UNSUPPORTED, "%s needs the unit %s, which %s lacks", f->name, j->w.unit, a->name);
     if (regs <= 0)

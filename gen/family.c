@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define RANK_USUAL 1
+
 /* --- reading the declaration; the table is at the top of the stack --- */
 
 static int function_ref(lua_State *L, const fa_family *f, const char *field, bool required)
@@ -41,62 +43,23 @@ static void read_operation(lua_State *L, fa_family *f)
     lua_pop(L, 1);
 }
 
-static char *copy(lua_State *L, const char *s)
+/* What the constraint at the top of the stack is about. */
+static fa_limit read_limit(lua_State *L, const fa_family *f, const char *constraint)
 {
-    char *p = strdup(s);
-    if (!p)
-        fa_sandbox_no_memory(L, s);
-    return p;
+    fa_limit l = FA_LIMIT_RULE;
+    if (lua_getfield(L, -1, "about") != LUA_TNIL) {
+        const char *about = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
+        while (l < FA_LIMITS && strcmp(fa_limit_name(l), about))
+            l++;
+        if (l == FA_LIMITS)
+            luaL_error(L, "templates/%s.lua: about of constraint %s is \"%s\"; accepted: %s, %s, %s", f->name, constraint, about,
+                       fa_limit_name(FA_LIMIT_RULE), fa_limit_name(FA_LIMIT_SHARED), fa_limit_name(FA_LIMIT_REGISTERS));
+    }
+    lua_pop(L, 1);
+    return l;
 }
 
-
-/* The tunable at the top of the stack: { name, { values }, doc }. */
-static void read_tunable(lua_State *L, fa_family *f)
-{
-    fa_tunable *t = &f->tunable[f->n_tunables];
-    const char *name = NULL, *doc = NULL;
-    if (lua_istable(L, -1)) {
-        lua_rawgeti(L, -1, 1);
-        lua_rawgeti(L, -2, 2);
-        lua_rawgeti(L, -3, 3);
-        name = lua_type(L, -3) == LUA_TSTRING ? lua_tostring(L, -3) : NULL;
-        doc = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : NULL;
-        lua_pop(L, 1);
-    }
-    size_t len = name ? strlen(name) : 0, most = sizeof((fa_config *)0)->tunable[0].name - 1;
-    if (!len || len > most || !doc || !lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
-        luaL_error(L, "templates/%s.lua: tunable %d is not { name of at most %d letters, { values }, doc }", f->name,
-                   f->n_tunables + 1, (int)most);
-    for (int i = 0; i < f->n_tunables; i++)
-        if (!strcmp(f->tunable[i].name, name))
-            luaL_error(L, "templates/%s.lua: tunable %s is declared twice", f->name, name);
-    if (lua_rawlen(L, -1) > FA_VALUES_MAX)
-        luaL_error(L, "templates/%s.lua: tunable %s has %I values; accepted: at most %d", f->name, name,
-                   (LUAI_UACINT)lua_rawlen(L, -1), FA_VALUES_MAX);
-    f->n_tunables++; /* from here on fa_family_free frees what is there */
-    t->n = lua_rawlen(L, -1);
-    t->name = copy(L, name);
-    t->doc = copy(L, doc);
-    int32_t *values = calloc(t->n, sizeof *values);
-    t->values = values;
-    for (size_t i = 0; i < t->n; i++) {
-        int ok = 0;
-        if (!values)
-            fa_sandbox_no_memory(L, name);
-        lua_rawgeti(L, -1, (lua_Integer)i + 1);
-        lua_Integer v = lua_tointegerx(L, -1, &ok);
-        if (!ok || v < INT32_MIN || v > INT32_MAX)
-            luaL_error(L, "templates/%s.lua: value %d of tunable %s is not an integer of 32 bits", f->name, (int)i + 1, name);
-        values[i] = (int32_t)v;
-        for (size_t j = 0; j < i; j++)
-            if (values[j] == values[i])
-                luaL_error(L, "templates/%s.lua: tunable %s lists %d twice", f->name, name, (int)v);
-        lua_pop(L, 1);
-    }
-    lua_pop(L, 2);
-}
-
-/* The constraint at the top of the stack: { name, function, upto = tunable, search = boolean }. */
+/* The constraint at the top of the stack: { name, function, upto = tunable, search = boolean, about = limit }. */
 static void read_constraint(lua_State *L, fa_family *f)
 {
     const char *name = NULL;
@@ -124,6 +87,7 @@ static void read_constraint(lua_State *L, fa_family *f)
     lua_getfield(L, -3, "search");
     f->constraint[f->n_constraints - 1].search = lua_toboolean(L, -1);
     lua_pop(L, 3);
+    f->constraint[f->n_constraints - 1].limit = read_limit(L, f, name);
 }
 
 static void read_list(lua_State *L, fa_family *f, const char *field, int most, void (*read)(lua_State *, fa_family *))
@@ -153,11 +117,17 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
         luaL_error(L, "templates/%s returns a %s; accepted: the table of a family", file, luaL_typename(L, -1));
     if (lua_getfield(L, -1, "doc") != LUA_TSTRING)
         luaL_error(L, "templates/%s: doc is a %s; accepted: a string of one line", file, luaL_typename(L, -1));
-    f->doc = copy(L, lua_tostring(L, -1));
+    if (!(f->doc = strdup(lua_tostring(L, -1))))
+        fa_sandbox_no_memory(L, file);
     lua_getfield(L, -2, "default");
     f->is_default = lua_isnil(L, -1) || lua_toboolean(L, -1);
-    lua_pop(L, 2);
-    read_list(L, f, "tunables", FA_CONFIG_MAX, read_tunable);
+    lua_getfield(L, -3, "reference");
+    f->is_reference = lua_toboolean(L, -1);
+    lua_pop(L, 3);
+    f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
+    read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
+    fa_tile_read(L, f);
+    fa_moves_read(L, f);
     read_list(L, f, "constraints", FA_CONSTRAINTS_MAX, read_constraint);
     f->supports = function_ref(L, f, "supports", true);
     f->layout = function_ref(L, f, "layout", true);
@@ -171,11 +141,8 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
 
 void fa_family_free(fa_family *f)
 {
-    for (int i = 0; i < f->n_tunables; i++) {
-        free((void *)(uintptr_t)f->tunable[i].name);
-        free((void *)(uintptr_t)f->tunable[i].doc);
-        free((void *)(uintptr_t)f->tunable[i].values);
-    }
+    for (int i = 0; i < f->n_tunables; i++)
+        fa_tunable_free(&f->tunable[i]);
     free(f->doc);
     *f = (fa_family){ .n_tunables = 0 };
 }
@@ -271,8 +238,10 @@ void fa_frame_push(lua_State *L, fa_frame *fr, const fa_family *f, const fa_prob
     luaL_checkstack(L, 16, NULL);
     push_problem(L, p, shaped);
     fr->p = lua_gettop(L);
-    lua_createtable(L, 0, FA_CONFIG_MAX + 1);
+    lua_createtable(L, 0, FA_CONFIG_MAX + 2);
     set_text(L, "family", f->name);
+    fa_names_push(L, f);
+    lua_setfield(L, -2, "named");
     fr->c = lua_gettop(L);
     push_arch(L, a);
     fr->a = lua_gettop(L);
@@ -334,15 +303,36 @@ int32_t fa_family_integer(lua_State *L, const fa_family *f, const char *of, cons
     return (int32_t)v;
 }
 
-static bool reject(fa_point *out, const char *constraint)
+/* The constraints that every family shares. */
+static const struct {
+    const char *name;
+    fa_limit limit;
+    fa_status status; /* of a config that somebody names */
+} built_in[] = {
+    [FA_CHECK_FAMILY] = { "", FA_LIMIT_RULE, FA_UNSUPPORTED },
+    [FA_CHECK_SMEM] = { "smem", FA_LIMIT_SHARED, FA_NO_FIT },
+    [FA_CHECK_THREADS] = { "threads", FA_LIMIT_RULE, FA_UNSUPPORTED },
+    [FA_CHECK_REGISTERS] = { "registers", FA_LIMIT_REGISTERS, FA_NO_FIT },
+};
+
+fa_status fa_check_status(fa_check c)
 {
-    if (!out->constraint[0])
-        snprintf(out->constraint, sizeof out->constraint, "%s", constraint);
-    return false;
+    return built_in[c].status;
 }
 
-/* The three constraints that every family shares. */
-static void judge_layout(const fa_frame *fr, int ctas, fa_point *out, bool *size_only)
+static void reject(fa_point *out, fa_check check, const char *constraint, fa_limit limit)
+{
+    snprintf(out->constraint, sizeof out->constraint, "%s", constraint);
+    out->check = check;
+    out->limit = limit;
+}
+
+static void reject_layout(fa_point *out, fa_check check)
+{
+    reject(out, check, built_in[check].name, built_in[check].limit);
+}
+
+static void judge_layout(const fa_frame *fr, int32_t ctas, fa_point *out, bool *size_only)
 {
     const fa_arch *a = fr->arch;
     bool size = out->smem <= fr->budget, threads = out->threads <= FA_THREADS_MAX;
@@ -351,16 +341,16 @@ static void judge_layout(const fa_frame *fr, int ctas, fa_point *out, bool *size
     *size_only = !size && threads && registers;
     out->fits = size && threads && registers;
     if (!size) {
-        reject(out, "smem");
+        reject_layout(out, FA_CHECK_SMEM);
         snprintf(out->why, sizeof out->why, "%d > %d bytes", out->smem, fr->budget);
     } else if (!threads) {
-        reject(out, "threads");
+        reject_layout(out, FA_CHECK_THREADS);
         snprintf(out->why, sizeof out->why, "%d > %d threads", out->threads, FA_THREADS_MAX);
     } else if (out->regs > a->regs_thread) {
-        reject(out, "registers");
+        reject_layout(out, FA_CHECK_REGISTERS);
         snprintf(out->why, sizeof out->why, "%d > %d per thread", out->regs, a->regs_thread);
     } else if (!registers) {
-        reject(out, "registers");
+        reject_layout(out, FA_CHECK_REGISTERS);
         snprintf(out->why, sizeof out->why, "%lld > %d per SM", (long long)regs, a->regs_sm);
     }
 }
@@ -370,6 +360,8 @@ static void unjudged(fa_point *out)
     out->fits = false;
     out->smem = out->regs = out->threads = 0;
     out->constraint[0] = out->why[0] = 0;
+    out->check = FA_CHECK_FAMILY;
+    out->limit = FA_LIMIT_RULE;
 }
 
 /* The constraints whose last tunable is one of from..to, with or without those of the search. */
@@ -377,8 +369,10 @@ static bool ask_constraints(lua_State *L, const fa_frame *fr, const fa_family *f
 {
     for (int i = 0; i < f->n_constraints; i++)
         if (f->constraint[i].upto >= from && f->constraint[i].upto <= to && (search || !f->constraint[i].search) &&
-            !ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why))
-            return reject(out, f->constraint[i].name);
+            !ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why)) {
+            reject(out, FA_CHECK_FAMILY, f->constraint[i].name, f->constraint[i].limit);
+            return false;
+        }
     return true;
 }
 
@@ -413,8 +407,5 @@ void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_ju
         return;
     }
     fa_family_layout(L, fr, f, out);
-    lua_getfield(L, fr->c, "ctas");
-    int ctas = (int)lua_tointeger(L, -1);
-    lua_pop(L, 1);
-    judge_layout(fr, ctas, out, size_only);
+    judge_layout(fr, fa_family_integer(L, f, "layout", "ctas", 1), out, size_only);
 }

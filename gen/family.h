@@ -10,16 +10,24 @@
 #define FA_CONSTRAINTS_MAX 24
 #define FA_VALUES_MAX 1024   /* of a tunable */
 #define FA_THREADS_MAX 1024 /* of a block */
+#define FA_MOVES_MAX 16
+#define FA_VALUE_NAME_MAX 23 /* letters */
 
 typedef struct fa_family {
     char name[24];
     char *doc;
-    bool is_default;  /* listed without being named */
+    bool is_default;   /* listed without being named */
+    bool is_reference; /* the others are held against it */
+    int32_t rank;      /* the lower is listed first */
     int n_tunables, n_constraints;
     fa_tunable tunable[FA_CONFIG_MAX];
+    int axis[2];      /* the tunables that are rows and columns of the tile; -1 = none */
+    int n_moves;
+    fa_move move[FA_MOVES_MAX];
     struct {
         char name[24];
         int ref;
+        fa_limit limit; /* what it is about */
         int upto;    /* the last tunable it reads, by number; n_tunables where it did not say */
         bool search; /* only says what is not worth trying: such a config is not listed, but runs when it is named */
     } constraint[FA_CONSTRAINTS_MAX];
@@ -42,9 +50,23 @@ void fa_family_free(fa_family *f);
 /* NULL when there is none of that name; the message lists the names. */
 const fa_family *fa_family_find(const fa_gen *g, const char *name);
 
+/* Inside a run: of the table at the top of the stack, by tunable.c. One of `tunables`; then, of the family's table, its tile and moves. */
+void fa_tunable_read(lua_State *L, fa_family *f);
+void fa_tile_read(lua_State *L, fa_family *f);
+void fa_moves_read(lua_State *L, fa_family *f);
+/* Inside a run. Pushes { tunable = { name = value } } of the values with names. */
+void fa_names_push(lua_State *L, const fa_family *f);
+void fa_tunable_free(fa_tunable *t);
+/* Each tunable at the first of its values. */
+fa_config fa_family_first(const fa_family *f);
+/* fa_gen_config_print; f NULL: no value has a name. */
+int fa_family_config_print(char *buf, size_t n, const fa_family *f, const fa_config *c);
+/* fa_config_value of a generator: a name of the tunable's, or a number. */
+fa_config_value fa_family_value;
+
 /* The tunables in the declared order, each with a declared value; FA_INVALID names what else is accepted. */
 fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *c);
-/* The failure that a judged point means: FA_NO_FIT for shared memory and registers, else FA_UNSUPPORTED. */
+/* The failure that a judged point means: FA_NO_FIT where the chip has no room for the layout, else FA_UNSUPPORTED. */
 fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arch *a, const fa_config *c, const fa_point *pt,
                            bool supported);
 

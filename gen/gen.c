@@ -2,20 +2,37 @@
 #include "gen.h"
 #include "error.h"
 #include "family.h"
+#include "problem.h"
 #include <stdlib.h>
 #include <string.h>
 
-/* "flash_fwd_mma" comes first, what is not a default last, else by name. */
-static int rank(const fa_family *f)
-{
-    return !strcmp(f->name, "flash_fwd_mma") ? 0 : f->is_default ? 1 : 2;
-}
-
+/* What is not a default comes last, whatever its rank. */
 static int by_rank(const void *a, const void *b)
 {
     const fa_family *f = a, *h = b;
-    int d = rank(f) - rank(h);
-    return d ? d : strcmp(f->name, h->name);
+    if (f->is_default != h->is_default)
+        return f->is_default ? -1 : 1;
+    return f->rank != h->rank ? (f->rank > h->rank) - (f->rank < h->rank) : strcmp(f->name, h->name);
+}
+
+static const fa_family *reference(const fa_gen *g, int32_t op)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (g->family[i].is_reference && g->family[i].operation->op == op)
+            return &g->family[i];
+    return NULL;
+}
+
+/* An operation has one reference at most. */
+static fa_status check_references(const fa_gen *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
+        const fa_family *f = &g->family[i], *first = reference(g, f->operation->op);
+        if (f->is_reference && first != f)
+            return fa_fail(FA_TEMPLATE, "templates/%s.lua: reference is true, as in templates/%s.lua; accepted: of one family of %s",
+                           f->name, first->name, f->operation->name);
+    }
+    return FA_OK;
 }
 
 typedef struct loading {
@@ -84,6 +101,8 @@ fa_status fa_gen_open(fa_gen **out, const char *template_dir)
     fa_files_free_names(cu, m);
     if (st == FA_OK)
         st = load_families(g);
+    if (st == FA_OK)
+        st = check_references(g);
     if (st != FA_OK) {
         fa_gen_close(g);
         return st;
@@ -115,12 +134,72 @@ const char *fa_gen_family(const fa_gen *g, size_t i)
     return i < g->n ? g->family[i].name : NULL;
 }
 
+static const fa_family *find(const fa_gen *g, const char *name)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!strcmp(g->family[i].name, name))
+            return &g->family[i];
+    return NULL;
+}
+
+const char *fa_gen_reference(const fa_gen *g, int32_t op)
+{
+    const fa_family *f = reference(g, op);
+    return f ? f->name : NULL;
+}
+
+fa_status fa_gen_reference_config(const fa_gen *g, int32_t op, fa_config *out)
+{
+    const fa_family *f = reference(g, op);
+    *out = (fa_config){ .n = 0 };
+    if (!f)
+        return fa_fail(FA_UNSUPPORTED, "no kernel family is the reference of %s; accepted: one whose .lua says reference = true",
+                       fa_op_name(op));
+    *out = fa_family_first(f);
+    return FA_OK;
+}
+
 bool fa_gen_tunable(const fa_gen *g, const char *family, size_t i, fa_tunable *out)
 {
-    for (size_t k = 0; k < g->n; k++)
-        if (!strcmp(g->family[k].name, family) && i < (size_t)g->family[k].n_tunables) {
-            *out = g->family[k].tunable[i];
-            return true;
-        }
-    return false;
+    const fa_family *f = find(g, family);
+    if (!f || i >= (size_t)f->n_tunables)
+        return false;
+    *out = f->tunable[i];
+    return true;
+}
+
+bool fa_gen_move(const fa_gen *g, const char *family, size_t i, fa_move *out)
+{
+    const fa_family *f = find(g, family);
+    if (!f || i >= (size_t)f->n_moves)
+        return false;
+    *out = f->move[i];
+    return true;
+}
+
+bool fa_gen_axes(const fa_gen *g, const char *family, int axis[2])
+{
+    const fa_family *f = find(g, family);
+    for (int i = 0; i < 2; i++)
+        axis[i] = f ? f->axis[i] : -1;
+    return axis[0] >= 0;
+}
+
+bool fa_gen_tile(const fa_gen *g, const fa_config *c, int32_t tile[2])
+{
+    int axis[2];
+    const fa_family *f = fa_gen_axes(g, c->family, axis) ? find(g, c->family) : NULL;
+    for (int i = 0; i < 2; i++)
+        tile[i] = f ? fa_config_get(c, f->tunable[axis[i]].name, 0) : 0;
+    return f != NULL;
+}
+
+int fa_gen_config_print(const fa_gen *g, char *buf, size_t n, const fa_config *c)
+{
+    return fa_family_config_print(buf, n, find(g, c->family), c);
+}
+
+fa_status fa_gen_config_parse(const fa_gen *g, fa_config *out, const char *s)
+{
+    return fa_config_read(out, s, fa_family_value, g);
 }

@@ -57,6 +57,7 @@ typedef struct fa_cost {
     int64_t grid;                       /* blocks of the launch: of a persistent grid those that stay */
     double waves;                       /* grid / (SMs * blocks_sm) */
     fa_traffic traffic;
+    bool packed;                        /* the query heads of a group share the rows of a tile */
 } fa_cost;
 
 /* The size of a window where a problem says none: the keys that a row sees beside its own. */

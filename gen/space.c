@@ -9,23 +9,6 @@
 
 #define POINTS_MAX 1000000 /* of one family */
 
-static const struct {
-    const char *constraint;
-    fa_limit limit;
-} limits[] = { /* all other names are rules */
-    { "smem", FA_LIMIT_SHARED },         { "buffers", FA_LIMIT_SHARED },         { "resident", FA_LIMIT_SHARED },
-    { "registers", FA_LIMIT_REGISTERS }, { "accumulators", FA_LIMIT_REGISTERS }, { "operands", FA_LIMIT_REGISTERS },
-    { "ctas", FA_LIMIT_REGISTERS },
-};
-
-fa_limit fa_limit_of(const char *constraint)
-{
-    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
-        if (!strcmp(limits[i].constraint, constraint))
-            return limits[i].limit;
-    return FA_LIMIT_RULE;
-}
-
 const char *fa_limit_name(fa_limit l)
 {
     static const char *const names[] = { "rules", "shared memory", "registers" };
@@ -61,22 +44,12 @@ static fa_point *append(lua_State *L, job *j, const fa_family *f, size_t listed)
     return &s->points[s->n++];
 }
 
-/* The family's first config: each tunable at the first of its values. */
-static fa_config first_config(const fa_family *f)
-{
-    fa_config c = { .n = 0 };
-    strcpy(c.family, f->name);
-    for (int i = 0; i < f->n_tunables; i++)
-        fa_config_set(&c, f->tunable[i].name, f->tunable[i].values[0]);
-    return c;
-}
-
 /* All combinations, the last tunable fastest. Only what changes is written to Lua's table. Where the first tunables already fail,
  * one point stands for all that share them. */
 static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_family *f)
 {
     size_t digit[FA_CONFIG_MAX] = { 0 }, listed = j->out->n;
-    fa_config c = first_config(f);
+    fa_config c = fa_family_first(f);
     for (int at = 0; at >= 0;) {
         fa_point pt = { .fits = false };
         bool size_only = false, holds = true;
@@ -91,7 +64,7 @@ static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_famil
         pt.config = c;
         *append(L, j, f, listed) = pt;
         j->out->fitting += pt.fits;
-        j->out->rejected[fa_limit_of(pt.constraint)] += !pt.fits;
+        j->out->rejected[pt.limit] += !pt.fits;
         if (size_only && (!j->out->smallest || pt.smem < j->out->smallest))
             j->out->smallest = pt.smem;
         for (bool carry = true; carry && --at >= 0;) {
@@ -123,7 +96,7 @@ fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_
     fa_problem norm;
     char text[160];
     const char *error;
-    *out = (fa_space){ 0 };
+    *out = (fa_space){ .gen = g };
     if (budget < 0)
         return fa_fail(FA_INVALID, "budget is %d; accepted: bytes of shared memory, or 0 for what the chip offers", budget);
     fa_status st = fa_problem_normalize(&norm, p);
@@ -195,15 +168,15 @@ fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *
     fa_problem_print_key(text, sizeof text, p);
     for (size_t i = 0; s->smallest && i < s->n; i++) {
         const fa_point *pt = &s->points[i];
-        if (pt->smem != s->smallest || strcmp(pt->constraint, "smem"))
+        if (pt->smem != s->smallest || pt->check != FA_CHECK_SMEM)
             continue;
-        fa_config_print(config, sizeof config, &pt->config);
+        fa_gen_config_print(s->gen, config, sizeof config, &pt->config);
         return fa_fail(FA_NO_FIT, "no tile of %s fits %d bytes of shared memory on %s; the smallest needs %d (%s)", text,
                        fa_budget(a, budget), a->name, s->smallest, config);
     }
     if (!s->n)
         return fa_fail(FA_NO_FIT, "%s has no config on %s", text, a->name);
-    fa_config_print(config, sizeof config, &s->points[0].config);
+    fa_gen_config_print(s->gen, config, sizeof config, &s->points[0].config);
     return fa_fail(FA_NO_FIT, "none of the %zu configs of %s fits %s; the first, %s, fails %s: %s", s->n, text, a->name, config,
                    s->points[0].constraint, s->points[0].why);
 }
@@ -230,7 +203,7 @@ size_t fa_space_rejections(const fa_space *s, fa_rejection *out, size_t most)
         if (k == KINDS)
             continue;
         if (k == n) {
-            kind[n] = (fa_rejection){ .n = 0 };
+            kind[n] = (fa_rejection){ .limit = p->limit };
             memcpy(kind[n].family, p->config.family, sizeof kind[n].family);
             memcpy(kind[n].constraint, p->constraint, sizeof kind[n].constraint);
             memcpy(kind[n++].why, p->why, sizeof p->why);

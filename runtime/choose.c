@@ -7,6 +7,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "gen/space.h"
+#include "workshop.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,28 @@ fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c,
         st = fa_render(ctx->gen, p, c, &ctx->device.arch, ctx->budget, out);
     pthread_mutex_unlock(&ctx->gen_mutex);
     return st;
+}
+
+fa_status fa_choose_reference(fa_context *ctx, int32_t op, fa_config *out)
+{
+    pthread_mutex_lock(&ctx->gen_mutex);
+    fa_status st = open_gen(ctx);
+    if (st == FA_OK)
+        st = fa_gen_reference_config(ctx->gen, op, out);
+    pthread_mutex_unlock(&ctx->gen_mutex);
+    return st;
+}
+
+void fa_workshop_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
+{
+    fa_message before;
+    fa_message_keep(&before);
+    pthread_mutex_lock(&ctx->gen_mutex);
+    if (fa_message_settle(&before, open_gen(ctx)) == FA_OK)
+        fa_gen_config_print(ctx->gen, buf, n, c);
+    else
+        fa_config_print(buf, n, c);
+    pthread_mutex_unlock(&ctx->gen_mutex);
 }
 
 /* Whether the choice still renders under the budget; its text stays in *source. A record of a config that the templates no

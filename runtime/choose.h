@@ -34,6 +34,9 @@ bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_t
 /* fa_records_distance from the problem to the nearest row of the exact chip or its arch; INFINITY where none ships for the class. */
 double fa_default_distance(const fa_arch *a, const fa_problem *p);
 
+/* The first config of an operation's reference family: fa_gen_reference_config with the context's generator. Thread-safe. */
+fa_status fa_choose_reference(fa_context *ctx, int32_t op, fa_config *out);
+
 /* fa_render with the context's generator. Thread-safe. */
 fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c, fa_source *out);
 #endif

@@ -17,10 +17,10 @@ static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
                 ctx->device.arch.name, ctx->device.driver->name, ctx->budget);
 }
 
-static void tell_config(fa_text *t, const fa_config *c, const char *why)
+static void tell_config(fa_text *t, fa_context *ctx, const fa_config *c, const char *why)
 {
     char line[512];
-    fa_config_print(line, sizeof line, c);
+    fa_workshop_config(ctx, c, line, sizeof line);
     fa_text_fmt(t, "config     %s\nwhy        %s\n", line, why);
 }
 
@@ -99,11 +99,11 @@ static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const
         fa_text_fmt(t, "loads      plain, not by TMA: %s\n", why);
 }
 
-static void tell_plan(fa_text *t, const fa_plan *plan)
+static void tell_plan(fa_text *t, fa_context *ctx, const fa_plan *plan)
 {
     const fa_kernel *k = plan->kernel;
     char key[33];
-    tell_config(t, &plan->config, plan->why);
+    tell_config(t, ctx, &plan->config, plan->why);
     fa_key_print(key, k->key);
     fa_text_fmt(t, "kernel     loaded, from the %s, key %s\n", k->from, key);
     for (int i = 0; i < k->steps; i++)
@@ -120,7 +120,7 @@ static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
 {
     fa_text why = {0};
     fa_text_fmt(&why, "%s: %s", a->choice.where, a->choice.why);
-    tell_config(t, &a->choice.config, fa_text_cstr(&why));
+    tell_config(t, ctx, &a->choice.config, fa_text_cstr(&why));
     fa_text_free(&why);
     if (a->choice.shelf)
         fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->choice.shelf->image->check);
@@ -150,7 +150,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         if (st == FA_OK) {
             tell_problem(t, ctx, &q);
             if (found.plan)
-                tell_plan(t, found.plan);
+                tell_plan(t, ctx, found.plan);
             else
                 tell_choice(t, ctx, &found);
             tell_steps(t, ctx, &found, &q, why);

@@ -17,5 +17,8 @@ bool fa_workshop_compiles(fa_context *ctx);
 /* A line of fa_explain() for a kernel that is not loaded: whether the disk cache has it, and its key. */
 void fa_workshop_tell(fa_context *ctx, const fa_source *s, fa_text *t);
 
+/* The config's form for people: values by name where the templates name them. */
+void fa_workshop_config(fa_context *ctx, const fa_config *c, char *buf, size_t n);
+
 /* Beside them: fa_choose_made(), fa_plan_of_source(). */
 #endif

@@ -29,6 +29,12 @@ void fa_workshop_tell(fa_context *ctx, const fa_source *s, fa_text *t)
     fa_text_str(t, "kernel     none: this library launches kernels of bundles\n");
 }
 
+void fa_workshop_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
+{
+    (void)ctx;
+    fa_config_print(buf, n, c);
+}
+
 static fa_status none(const fa_problem *p)
 {
     char line[160];

@@ -3,6 +3,7 @@
 
 return {
   doc = "flash attention forward in exact fp32 on the FMA units",
+  tile = { "br", "bc" },
 
   tunables = {
     { "br", { 16, 32, 64, 128 }, "B_r: rows of Q per block" },

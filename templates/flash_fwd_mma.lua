@@ -8,14 +8,17 @@ local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.r
 
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
+  rank = 0,
+  tile = { "br", "bc" },
 
   tunables = {
-    { "br", { 16, 32, 64, 128, 256 }, "B_r: rows of Q per block" },
-    { "bc", { 16, 32, 48, 64, 80, 96, 112, 128 }, "B_c: keys per iteration" },
+    { "br", { 16, 32, 64, 128, 256 }, "B_r: rows of Q per block", step = 2 },
+    { "bc", { 16, 32, 48, 64, 80, 96, 112, 128 }, "B_c: keys per iteration", step = 2 },
     { "warps", { 1, 2, 4, 8 }, "warps per block, each with B_r / warps rows" },
     { "stages_k", { 1, 2 }, "buffers of K in shared memory" },
     { "stages_v", { 1, 2 }, "buffers of V in shared memory" },
-    { "order", { 0, 1, 2 }, "when copies are awaited and issued: 0 = V before the softmax, 1 = V after it, 2 = K and V together, one barrier" },
+    { "order", { { 0, "v_first" }, { 1, "v_last" }, { 2, "together" } },
+      "when copies are awaited and issued: v_first = V before the softmax, v_last = after it, together = K and V at once, one barrier" },
     { "q_regs", { 0, 1 }, "Q fragments: 0 = read from shared memory each time, 1 = held in registers" },
     { "pack", { 0, 1 }, "GQA packing: 1 = the query heads of a group share the rows of a tile" },
     { "lag", { 0, 8 }, "how far, in log2 units, a row's maximum may lag behind before O is rescaled" },
@@ -34,8 +37,8 @@ return {
       return false, "B_r / warps = " .. rows .. ", not 16 or 32"
     end, upto = "warps" },
     { "order", function(p, c)
-      if c.order ~= 2 or (c.stages_k == 2 and c.stages_v == 2) then return true end
-      return false, "order 2 needs two stages of K and of V"
+      if c.order ~= c.named.order.together or (c.stages_k == 2 and c.stages_v == 2) then return true end
+      return false, "order together needs two stages of K and of V"
     end, upto = "order" },
     -- A limit that leaves a thread as many registers as a smaller one compiles to the same code.
     { "ctas", function(p, c, a)
@@ -45,13 +48,13 @@ return {
       end
       if c.ctas == 1 or limit < register_limit(a, c.warps, c.ctas - 1) then return true end
       return false, "as with ctas=" .. c.ctas - 1 .. ": " .. limit .. " registers per thread"
-    end },
+    end, about = "registers" },
   },
 
   -- Shared memory, in bytes from its start. With Q in registers its tile lies over the last buffer of V, which is first filled
   -- when everyone has read Q.
   layout = function(p, c, a)
-    local l = { threads = c.warps * 32 }
+    local l = { threads = c.warps * 32, ctas = c.ctas }
     l.chunks = round_up(p.d, 8) * p.bytes // 16
     l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
     l.vb = round_up(p.dv, 8) // 8

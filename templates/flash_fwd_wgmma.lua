@@ -20,16 +20,16 @@ local function matrices(p, c) return c.bc // 2 + c.bc // 4 + round_up(p.dv, 8) /
 -- What seldom pays is tried one by one, from where all else is usual: these, in the order of the tunables.
 local unusual = {
   { "feeder", function(c) return c.feeder ~= (c.br <= 128 and 40 or 32) end },
-  { "schedule", function(c) return c.schedule > 1 end },
+  { "schedule", function(c) return c.schedule == c.named.schedule.pingpong_exp end },
   { "stages_v", function(c) return c.stages_k ~= c.stages_v end },
-  { "grid", function(c) return c.grid == 0 end },
-  { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid > 0) end },
+  { "grid", function(c) return c.grid == c.named.grid.per_tile end },
+  { "ahead", function(c) return (c.ahead == 1) ~= (c.q_bufs == 2 and c.grid ~= c.named.grid.per_tile) end },
   { "sections", function(c) return c.sections ~= 1 end },
-  { "cluster", function(c) return c.cluster ~= 1 or c.grid == 1 end },  -- clusters are persistent with grid 1 alone
-  { "rescale", function(c) return c.rescale ~= 3 end },
+  { "cluster", function(c) return c.cluster ~= 1 or c.grid == c.named.grid.static end },  -- clusters that stay have static tiles
+  { "rescale", function(c) return c.rescale ~= c.named.rescale.lazy_scaled end },
   { "exp", function(c) return c.exp ~= 0 end },
-  { "convert", function(c) return c.convert == 0 end },
-  { "o_path", function(c) return c.o_path == 1 and c.q_bufs == 1 end },  -- the next Q waits for O
+  { "convert", function(c) return c.convert == c.named.convert.late end },
+  { "o_path", function(c) return c.o_path == c.named.o_path.tma_q and c.q_bufs == 1 end },  -- the next Q waits for O
 }
 
 -- Of the first `last` at most one. Asked at each of them, for what it spares: most configs fail here.
@@ -73,25 +73,34 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
+  tile = { "br", "bc" },
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
     { "feeder", { 24, 32, 40 }, "registers per thread that the feeding warpgroup keeps" },
-    { "schedule", { 0, 1, 2 }, "S of the next block is issued beside P V: 0 = when a warpgroup gets there, 1 = in turns; 2 = the exponentials are taken in turns" },
-    { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration" },
+    { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" } },
+      "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; " ..
+      "pingpong_exp = the exponentials are taken in turns" },
+    { "bc", { 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 224, 256 }, "B_c: keys per iteration", step = 2 },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages_k", { 2, 3, 4, 6 }, "buffers of K in shared memory" },
-    { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory" },
+    { "stages_v", { 1, 2, 3, 4, 6 }, "buffers of V in shared memory", step = 2 },
     { "q_bufs", { 1, 2 }, "buffers of Q" },
-    { "grid", { 2, 1, 0 }, "0 = a block per tile; persistent blocks: 1 = tiles dealt out to and fro, 2 = who is free draws the next" },
+    { "grid", { { 2, "persistent" }, { 1, "static" }, { 0, "per_tile" } },
+      "how blocks get tiles: persistent = they stay and the next that is free draws one, " ..
+      "static = they stay and get theirs beforehand, to and fro; per_tile = one block each" },
     { "ahead", { 0, 1 }, "the first scores of a tile are issued 0 = when the tile before is over, 1 = beside its last P V" },
     { "sections", { 1, 2, 4 }, "heads that are walked side by side fill this part of two thirds of the L2" },
     { "cluster", { 1, 2 }, "blocks with neighbouring rows that share K and V: each loads half and sends it to both" },
-    { "rescale", { 3, 2, 1, 0 }, "O is rescaled 0 = always, 1 = where a maximum moved, 2 = where it moved by more than 8 in log2 units; 3 = as 2, seen after the scale" },
+    { "rescale", { { 3, "lazy_scaled" }, { 2, "lazy" }, { 1, "moved" }, { 0, "always" } },
+      "O is rescaled always = for each block of keys, moved = where a maximum moved, " ..
+      "lazy = where it moved by more than 8 in log2 units; lazy_scaled = as lazy, seen after the scale" },
     { "exp", { 0, 16, 8 }, "exponentials: 0 = all on the special-function unit, N = one in N as a polynomial on the FMA units" },
-    { "convert", { 1, 0 }, "P becomes 16-bit 1 = as its exponentials come, which follow the P V before; 0 = behind both, which run side by side" },
-    { "o_path", { 0, 1, 2 }, "O goes back 0 = from registers, 1 = by TMA from the place of Q, 2 = by TMA from a buffer of its own" },
+    { "convert", { { 1, "early" }, { 0, "late" } },
+      "P becomes 16-bit early = as its exponentials come, which follow the P V before; late = behind both, which run side by side" },
+    { "o_path", { { 0, "direct" }, { 1, "tma_q" }, { 2, "tma" } },
+      "O goes back: direct = from registers, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
   },
 
   supports = function(p, a)
@@ -126,12 +135,12 @@ return {
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
-    end, upto = "bc" },
+    end, upto = "bc", about = "registers" },
     { "operands", function(p, c, a)
       local launch, need = registers(a, c), math.max(c.bc, round_up(p.dv, 8)) // 2 + 30
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
-    end, upto = "bc" },
+    end, upto = "bc", about = "registers" },
     -- A narrower box must save columns.
     { "box", function(p, c)
       local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
@@ -155,16 +164,18 @@ return {
       local need, most = buffers(p, c).bytes, shared_memory(a, c)
       if need <= most then return true end
       return false, "Q, K and V take " .. need .. " > " .. most .. " bytes"
-    end, upto = "q_bufs" },
+    end, upto = "q_bufs", about = "shared memory" },
     { "turns", function(p, c)
-      if c.br > 64 or c.schedule == 0 then return true end
+      if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
       return false, "one warpgroup has nobody to take turns with"
     end, upto = "schedule" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),
     { "convert", function(p, c, a)
-      if c.convert == 1 then return true end
-      if c.schedule == 2 then return false, "turns at the exponentials are for P that becomes 16-bit on the way" end
+      if c.convert == c.named.convert.early then return true end
+      if c.schedule == c.named.schedule.pingpong_exp then
+        return false, "turns at the exponentials are for P that becomes 16-bit on the way"
+      end
       -- Of 64 compiled under a causal mask, 4 of the 24 with 28 others spilled, none of the 28 with 32.
       local _launch, consumer = registers(a, c)
       local need = matrices(p, c) + 30
@@ -172,7 +183,7 @@ return {
       return false, "S, P and O with 30 others, under a mask where P becomes 16-bit behind both, take " .. need .. " > " .. consumer .. " registers"
     end, upto = "convert" },
     { "q_bufs", function(p, c)
-      if c.q_bufs == 1 or c.grid > 0 then return true end
+      if c.q_bufs == 1 or c.grid ~= c.named.grid.per_tile then return true end
       return false, "a block with one tile has one Q"
     end, upto = "grid" },
     { "ahead", function(p, c)
@@ -181,26 +192,26 @@ return {
     end, upto = "ahead" },
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
-      if c.grid == 2 then return false, "the blocks of a cluster would draw different tiles" end
+      if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
     end, upto = "cluster" },
     { "o_path", function(p, c)
       if c.o_path == 0 then return true end
       if p.o_bytes ~= 2 then return false, "O in fp32 leaves from registers" end
-      if c.o_path == 2 or p.dv <= round_up(p.d, c.box) then return true end
+      if c.o_path == c.named.o_path.tma or p.dv <= round_up(p.d, c.box) then return true end
       return false, "rows of O are longer than those of Q"
     end, upto = "o_path" },
     { "resident", function(p, c, a)
       local need, most = places(p, c).bytes, shared_memory(a, c)
       if c.ctas == 1 or need <= most then return true end
       return false, c.ctas .. " blocks of " .. need .. " > " .. most .. " bytes"
-    end },
+    end, about = "shared memory" },
   },
 
   layout = function(p, c, a)
     local l = places(p, c)
-    l.threads = 128 * (l.wgs + 1)
+    l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c)
     return l
@@ -215,7 +226,7 @@ return {
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     return { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = ("sq/%d hq b"):format(c.br * c.cluster), maps = maps, cluster = c.cluster,
-      per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == 2 and 1 or 0, early = 1,
+      per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, early = 1,
     } }
   end,
 

@@ -4,6 +4,7 @@
 return {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
   default = false,
+  reference = true,
 
   tunables = {
     { "tile", { 64 }, "rows and columns of a tile of S" },

@@ -423,6 +423,6 @@ const mutation hopper_mutations[] = {
     { "boxes of K of the whole block in a cluster", L, "{ tensor = \"k\", cols = c.box, rows = c.bc // c.cluster",
       "{ tensor = \"k\", cols = c.box, rows = c.bc", 0, "pair" },
     { "V's map is K's", L, "tensor = \"v\"", "tensor = \"k\"", 0, "one" },
-    { "the counter is not given", L, "counter = c.grid == 2 and 1 or 0", "counter = 0", 0, "drawn" },
+    { "the counter is not given", L, "counter = c.grid == c.named.grid.persistent and 1 or 0", "counter = 0", 0, "drawn" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

@@ -274,7 +274,7 @@ Test(space, common_constraints)
         "return { doc = 'x', default = false, tunables = { { 't', { 32, 1024, 2048 }, 'threads' }, { 'r', { 64, 65, 300 }, 'registers' },\n"
         "  { 'ctas', { 1, 2 }, 'blocks per SM' } },\n"
         "  supports = function() return true end, constraints = {},\n"
-        "  layout = function(p, c) return { bytes = 0, threads = c.t, regs = c.r } end,\n"
+        "  layout = function(p, c) return { bytes = 0, threads = c.t, regs = c.r, ctas = c.ctas } end,\n"
         "  steps = function(p, c, a, l) return { { entry = 'x', grid = 'hq b' } } end }\n";
     static const struct {
         int t, r, ctas;

@@ -16,7 +16,8 @@ static fa_recording record_world(const world *w)
     fa_pool pool = { .n = 0 };
     world_list(w, &pool);
     for (size_t i = 0; i < pool.n; i++) {
-        fa_take t = { pool.p[i].config, world_time(w, &pool.p[i].config), pool.p[i].cost.seconds, 128 };
+        const fa_prospect *x = &pool.p[i];
+        fa_take t = { x->config, world_time(w, &x->config), x->cost.seconds, 128, { x->tile[0], x->tile[1] } };
         cr_assert(fa_recording_add(&r, &t));
     }
     fa_pool_free(&pool);

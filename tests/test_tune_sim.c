@@ -1,6 +1,7 @@
 /* fa_tune on the simulator: the model ranks, the winner is verified before it is used, and the context uses it. */
 #include "autotune/search.h"
 #include "gen/templates.h"
+#include "rowwise.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"
 
@@ -32,7 +33,10 @@ Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scr
     cr_assert_not_null(best);
     cr_assert_eq(best->how, FA_MODELLED);
     cr_assert_str_eq(best->driver, "sim");
-    fa_config_print(name, sizeof name, &best->config);
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    fa_gen_config_print(g, name, sizeof name, &best->config);
+    fa_gen_close(g);
     cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
     cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
     fa_records_free(&rs);
@@ -50,6 +54,37 @@ Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scr
     ctx = context(NULL); /* another process finds the record */
     cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
     cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+    fa_destroy(ctx);
+}
+
+static void put(const char *name, const char *text)
+{
+    FILE *f = fopen(below(name), "w");
+    cr_assert(f && fputs(text, f) >= 0 && !fclose(f));
+}
+
+/* A family whose tunables no other has: listed, ranked, compiled, verified, used. */
+Test(tune_sim, a_family_of_two_files, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    char dir[256];
+    fa_problem p;
+    fa_search_options opt = { .limit = 6, .family = "rowwise" };
+    fa_tuning t;
+    put("rowwise.lua", rowwise_lua);
+    put("rowwise.cu", rowwise_cu);
+    snprintf(dir, sizeof dir, "%s", below("."));
+    fa_context *ctx = context(dir);
+    cr_assert_eq(fa_problem_parse(&p, "fp32,d=16,mask=causal,b=1,hq=2,hkv=1,sq=80,sk=80"), FA_OK);
+    fa_site site = fa_site_of(ctx);
+    cr_assert_eq(fa_search(&site, &p, &opt, &t), FA_OK, "%s", fa_last_error());
+    cr_assert(t.winner && t.winner->verified && !strcmp(t.winner->config.family, "rowwise"));
+    cr_assert_eq(t.winner->tile[0], fa_config_get(&t.winner->config, "span", 0));
+    cr_assert_eq(t.winner->tile[1], fa_config_get(&t.winner->config, "chunk", 0));
+    bool backward = false;
+    for (size_t i = 0; i < t.n; i++)
+        backward |= fa_config_get(&t.candidate[i].config, "walk", 0) == 1;
+    cr_assert(backward, "both values of a named tunable are tried");
+    fa_tuning_free(&t);
     fa_destroy(ctx);
 }
 

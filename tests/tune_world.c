@@ -8,8 +8,8 @@
 static const int32_t rows[] = { 64, 128, 192, 256 }, cols[] = { 32, 48, 64, 80, 96, 112, 128, 160 }, stages[] = { 1, 2, 3, 4 },
                      two[] = { 0, 1 }, four[] = { 0, 1, 2, 3 }, three[] = { 24, 32, 40 };
 static const fa_tunable tunables[WORLD_TUNABLES] = {
-    { "br", "", rows, 4 },    { "bc", "", cols, 8 },    { "stages", "", stages, 4 },
-    { "path", "", three, 3 }, { "order", "", four, 4 }, { "exp", "", two, 2 },
+    { "br", "", rows, 4, NULL, FA_STEP_ANY },    { "bc", "", cols, 8, NULL, 2 },         { "stages", "", stages, 4, NULL, FA_STEP_ANY },
+    { "path", "", three, 3, NULL, FA_STEP_ANY }, { "order", "", four, 4, NULL, FA_STEP_ANY }, { "exp", "", two, 2, NULL, FA_STEP_ANY },
 };
 
 static int place(int t, const fa_config *c)
@@ -103,7 +103,7 @@ void world_list(const world *w, fa_pool *pool)
     fa_config c;
     for (size_t i = 0; at(i, &c); i++)
         if (world_lists(w, &c)) {
-            fa_prospect x = { .config = c, .threads = 128 };
+            fa_prospect x = { .config = c, .threads = 128, .tile = { fa_config_get(&c, "br", 0), fa_config_get(&c, "bc", 0) } };
             x.cost.seconds = world_model(w, &c);
             fa_pool_add(pool, &x);
         }
@@ -116,6 +116,8 @@ static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
     w->asked++;
     out->cost.seconds = world_model(w, c);
     out->threads = 128;
+    out->tile[0] = fa_config_get(c, "br", 0);
+    out->tile[1] = fa_config_get(c, "bc", 0);
     return out->cost.seconds > 0;
 }
 

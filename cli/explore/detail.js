@@ -31,7 +31,8 @@ function configCard(c) {
   return h("div", {},
     h("p", { class: "big" }, showTime(timeOf(c, state.clock) ?? c.model_us), h("small", {}, timeOf(c, state.clock) !== null && state.clock === "measured" ?
       " measured" : " by the model")),
-    h("ul", { class: "values" }, ...family.tunables.map((t, k) => h("li", { title: t.doc }, t.name, " ", h("b", {}, c.v[k].toString())))),
+    h("ul", { class: "values" }, ...family.tunables.map((t, k) =>
+      h("li", { title: t.doc }, t.name, " ", h("b", {}, valueText(t, c.v[k]))))),
     h("dl", { class: "rows" }, ...configRows(c).filter((row) => row).flatMap(([name, value]) => [h("dt", {}, name), h("dd", {}, value)])),
     unitBars(c),
     h("p", { class: "command" }, h("code", {}, configText(c)), copyButton(configText(c))));
@@ -41,7 +42,8 @@ function configCard(c) {
 function otherConfigs(list) {
   const best = list[0], most = 8;
   const rows = list.slice(1, 1 + most).map((c) => {
-    const differs = D.families[c.f].tunables.filter((t, k) => c.v[k] !== best.v[k]).map((t) => t.name + "=" + tunable(c, t.name)).join(" ");
+    const differs = D.families[c.f].tunables.filter((t, k) => c.v[k] !== best.v[k])
+      .map((t) => t.name + "=" + valueText(t, tunable(c, t.name))).join(" ");
     const us = timeOf(c, state.clock), time = h("b", {}, showTime(us ?? c.model_us) + (us === null ? " by the model" : ""));
     return h("li", {}, h("button", { type: "button", class: "plain", onclick: () => { state.config = c.i; drawDetail(); markChosen(); } },
       time, " ", h("span", {}, differs)));

@@ -58,9 +58,11 @@ function chooseBest() {
 }
 
 // What a tunable is and what its values mean, from its text: "what: 0 = this, 1 = that" as { what, words: { 0: "this", 1: "that" } }.
+// A value with a name stands there by it.
 function meaningOf(t) {
-  const parts = (" " + t.doc).split(/(?:[\s,;:]+)(?=\d+ = )/), words = {};
-  for (const part of parts.slice(1)) words[part.match(/^\d+/)[0]] = part.replace(/^\d+ = /, "");
+  const key = "(?:" + ["\\d+", ...t.names.filter((name) => name)].join("|") + ")", words = {};
+  const parts = (" " + t.doc).split(new RegExp("[\\s,;:]+(?=" + key + " = )"));
+  for (const part of parts.slice(1)) words[part.split(" = ", 1)[0]] = part.slice(part.indexOf(" = ") + 3);
   return { what: parts[0].replace(/[\s,;:]+$/, "").trim(), words };
 }
 
@@ -74,7 +76,10 @@ function drawFilters() {
       regroup();
       state.config = state.tile ? configsAt(state.tile)[0]?.i ?? null : null;
       drawAll();
-    } }, h("option", { value: "" }, "any"), ...t.values.filter((v) => used.has(v)).map((v) => h("option", { value: v }, words[v] ? `${v}: ${words[v]}` : v.toString())));
+    } }, h("option", { value: "" }, "any"), ...t.values.filter((v) => used.has(v)).map((v) => {
+      const name = valueText(t, v);
+      return h("option", { value: v }, words[name] ? `${name}: ${words[name]}` : name);
+    }));
     return h("label", { title: t.doc }, h("span", {}, h("b", {}, t.name), " ", what), select);
   }));
 }

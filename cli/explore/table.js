@@ -15,7 +15,8 @@ const TABLE = [
   { key: "occupancy", title: "occupancy", of: (c) => c.occupancy, write: (v) => percent(v) },
   { key: "bytes", title: "bytes", of: (c) => c.bytes, write: (v) => showBytes(v) },
   { key: "outcome", title: "record", of: (c) => c.outcome, text: true, only: () => D.records.length > 0 },
-  { key: "rest", title: "other tunables", of: (c) => otherTunables(c.f).map((t) => t.name + "=" + tunable(c, t.name)).join(" "), text: true },
+  { key: "rest", title: "other tunables", text: true,
+    of: (c) => otherTunables(c.f).map((t) => t.name + "=" + valueText(t, tunable(c, t.name))).join(" ") },
 ];
 
 function compare(column) {

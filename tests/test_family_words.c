@@ -1,0 +1,229 @@
+/* C knows no family: no string of the generator, the cache, the runtime, the tuner and the command is the name of a family, of a tunable, of
+ * one of its values or of a constraint, but for what is listed here with its reason. The names are those of the templates of this build. */
+#include "gen/gen.h"
+#include "gen/problem.h"
+#include "gen/space.h"
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *file, *word; /* file: a part of the path; word NULL: all */
+    const char *why;
+} allowed[] = {
+    { "gen/step", NULL, "the fields of a step, which a family fills: docs/templates.md" },
+    { "gen/extent.h", "rows", "an extent" },
+    { "gen/family.c", "ctas", "a field of the layout: blocks that share an SM's registers" },
+    { "gen/tunable.c", "tile", "a field of the family" },
+    { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
+    { "gen/work.c", "rows", "a field of work()" },
+    { "gen/work.c", "naive", "an algorithm of the model" },
+    { "gen/cost.c", "exp", "a unit of the model" },
+    { "gen/cost.c", "grid", "what limits the blocks of an SM" },
+    { "runtime/shelf.c", NULL, "the fields of a step, in a bundle" },
+    { "cli/cmd_emit.c", NULL, "--grid, fields of a step, and a config in the help's examples" },
+    { "cli/cmd_model.c", NULL, "--br and --bc, a tile on paper; the naive algorithm of the literature; units of the model" },
+    { "cli/cmd_run.c", NULL, "--schedule, of the simulator's warps, and a config in the help's examples" },
+    { "cli/cmd_verify.c", NULL, "--schedule, of the simulator's warps, and a family in the help's examples" },
+    { "cli/cmd_space.c", NULL, "a config in the help's examples" },
+    { "cli/cmd_tune.c", "grid", "--grid, a named set of problems" },
+    { "cli/tune_list.c", "grid", "a named set of problems" },
+    { "cli/cmd_completion.c", "grid", "--grid, a named set of problems" },
+    { "cli/counts.c", "naive", "the row of naive attention" },
+    { "cli/explore_document.c", "naive", "naive attention" },
+    { "cli/explore_columns.c", "grid", "a column: blocks of the launch" },
+    { "cli/explore_columns.c", "order", "a column: place in the space" },
+    { "cli/anatomy.c", "warps", "a field of a document" },
+    { "cli/emit_bundle.c", "rows", "a field of a document" },
+    { "cli/main.c", "always", "--color always" },
+    { "runtime/explain.c", "cluster", "a cluster of blocks" },
+};
+
+#define WORDS_MAX 512
+static char word[WORDS_MAX][32];
+static bool is_family[WORDS_MAX], is_tunable[WORDS_MAX];
+static size_t words;
+
+static size_t add(const char *s)
+{
+    size_t i = 0;
+    while (i < words && strcmp(word[i], s))
+        i++;
+    if (i == words) {
+        cr_assert_lt(words, WORDS_MAX);
+        snprintf(word[words++], sizeof word[0], "%s", s);
+    }
+    return i;
+}
+
+static void collect(void)
+{
+    static const char *const problems[] = { "bf16,d=128,mask=causal", "bf16,d=64,mask=window", "fp32,d=64", "tf32,d=64", "fp16,d=256" };
+    fa_gen *g;
+    fa_tunable t;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    for (size_t f = 0; f < fa_gen_families(g); f++) {
+        is_family[add(fa_gen_family(g, f))] = true;
+        for (size_t i = 0; fa_gen_tunable(g, fa_gen_family(g, f), i, &t); i++) {
+            is_tunable[add(t.name)] = true;
+            for (size_t v = 0; t.names && v < t.n; v++)
+                if (t.names[v])
+                    add(t.names[v]);
+        }
+    }
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        fa_problem p;
+        fa_space s;
+        cr_assert_eq(fa_problem_parse(&p, problems[i]), FA_OK);
+        cr_assert_eq(fa_space_list(g, &p, fa_arch_find("sm_90a"), 0, NULL, &s), FA_OK, "%s", fa_last_error());
+        for (size_t k = 0; k < s.n; k++)
+            if (!s.points[k].fits && s.points[k].check == FA_CHECK_FAMILY)
+                add(s.points[k].constraint);
+        fa_space_free(&s);
+    }
+    fa_gen_close(g);
+}
+
+static bool in_word(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+/* The first place of the name in the string as a word of its own; NULL = none. */
+static const char *as_word(const char *s, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = s; (at = strstr(at, name)) != NULL; at++)
+        if ((at == s || !in_word(at[-1])) && !in_word(at[n]))
+            return at;
+    return NULL;
+}
+
+/* Whether the string names it: it is the word; or holds a family's name that is no word of English, or one before a ':'; or "tunable=". */
+static bool names(const char *s, size_t i)
+{
+    const char *at = as_word(s, word[i]);
+    char after = at ? at[strlen(word[i])] : 0;
+    return !strcmp(s, word[i]) || (at && is_family[i] && (strchr(word[i], '_') || (after == ':' && in_word(at[strlen(word[i]) + 1])))) ||
+           (at && is_tunable[i] && after == '=' && at > s && (at[-1] == ':' || at[-1] == ','));
+}
+
+#define NOWHERE "nowhere.c" /* whose finds are counted and not told */
+static bool used[sizeof allowed / sizeof *allowed];
+
+static size_t judge(const char *path, int line, const char *s)
+{
+    size_t found = 0;
+    for (size_t i = 0; i < words; i++) {
+        bool fine = false;
+        if (!names(s, i))
+            continue;
+        for (size_t k = 0; k < sizeof allowed / sizeof *allowed; k++)
+            if (strstr(path, allowed[k].file) && (!allowed[k].word || !strcmp(allowed[k].word, word[i])))
+                fine = used[k] = true;
+        if (!fine && line)
+            cr_log_error("%s:%d: \"%s\" names %s", path, line, s, word[i]);
+        found += !fine;
+    }
+    return found;
+}
+
+/* Every string literal of C text; comments and characters are passed over. Adjoining literals are one each. */
+static size_t scan(const char *path, const char *at)
+{
+    size_t found = 0;
+    char s[8192];
+    for (int line = strcmp(path, NOWHERE) ? 1 : 0; *at; at++) {
+        line += line && *at == '\n';
+        if (at[0] == '/' && at[1] == '*') {
+            for (at += 2; at[0] && !(at[0] == '*' && at[1] == '/'); at++)
+                line += line && *at == '\n';
+            at += *at != 0;
+        } else if (at[0] == '/' && at[1] == '/') {
+            while (at[1] && at[1] != '\n')
+                at++;
+        } else if (*at == '\'') {
+            for (at++; *at && *at != '\''; at++)
+                at += *at == '\\';
+        } else if (*at == '"') {
+            size_t n = 0;
+            for (at++; *at && *at != '"'; at++) {
+                at += *at == '\\';
+                s[n] = *at;
+                n += n < sizeof s - 1;
+            }
+            s[n] = 0;
+            found += judge(path, line, s);
+        }
+        if (!*at)
+            break;
+    }
+    return found;
+}
+
+static char *read_whole(const char *path)
+{
+    FILE *f = fopen(path, "rb");
+    cr_assert(f && !fseek(f, 0, SEEK_END), "%s", path);
+    long n = ftell(f);
+    char *s = malloc((size_t)n + 1);
+    rewind(f);
+    cr_assert(s && fread(s, 1, (size_t)n, f) == (size_t)n);
+    s[n] = 0;
+    fclose(f);
+    return s;
+}
+
+Test(family_words, no_string_names_a_family)
+{
+    static const char *const folders[] = { "gen", "cache", "runtime", "autotune", "cli" };
+    size_t files = 0, found = 0;
+    collect();
+    cr_assert_gt(words, 30);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/%s", SOURCE, folders[i]);
+        DIR *d = opendir(path);
+        cr_assert(d, "%s", path);
+        for (struct dirent *e; (e = readdir(d)) != NULL;) {
+            size_t n = strlen(e->d_name);
+            if (n < 3 || e->d_name[n - 2] != '.' || !strchr("ch", e->d_name[n - 1]))
+                continue;
+            snprintf(path, sizeof path, "%s/%s/%s", SOURCE, folders[i], e->d_name);
+            char *text = read_whole(path);
+            found += scan(path + strlen(SOURCE) + 1, text);
+            free(text);
+            files++;
+        }
+        closedir(d);
+    }
+    cr_expect_gt(files, 150);
+    cr_expect_eq(found, 0, "%zu strings in C name what only a template should: the family declares it, or a row of `allowed` says why",
+                 found);
+    for (size_t k = 0; k < sizeof allowed / sizeof *allowed; k++)
+        if (!used[k])
+            cr_log_warn("%s no longer names %s: the row can go", allowed[k].file, allowed[k].word ? allowed[k].word : "anything");
+}
+
+Test(family_words, what_is_looked_for_is_found)
+{
+    static const struct {
+        const char *text;
+        size_t found;
+    } rows[] = {
+        { "f(\"naive\");", 1 },
+        { "f(\"naive attention\"); /* \"naive\" */ // \"br\"\n", 0 },
+        { "f('\"', \"naive:tile=64\");", 2 },
+        { "f(\"x\\\"\", \"br\")", 1 },
+        { "f(\"use flash_fwd_mma here\")", 1 },
+        { "f(\"made_up:br=64,bc=32\")", 2 },
+        { "f(\"br=64\", \"abr\", \"br64\")", 0 },
+        { "f(\"pingpong\") + f(\"accumulators\")", 2 },
+    };
+    collect();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_eq(scan(NOWHERE, rows[i].text), rows[i].found, "row %zu", i);
+}
