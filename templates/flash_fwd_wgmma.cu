@@ -59,6 +59,8 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 
 //| include "hopper.cu"
 
+//| include "sequence.cu"
+
 //| include "mask.cu"
 
 //| include "place.cu"

@@ -200,6 +200,7 @@ return {
 
   layout = function(p, c, a)
     local l = places(p, c)
+    l.tma = true
     l.threads = 128 * (l.wgs + 1)
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c)

@@ -109,6 +109,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
   while (tiles.next(p, smem, where)) {
     const Work work = tiles.work(p, smem, wg);
+    const Sequence sequence = sequence_of(p, where.batch);
     const int wg_row = where.row + row_in_tile(wg);
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float keep[2];
@@ -174,9 +175,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 #pragma unroll
       for (int h = 0; h < 2; h++) {
         const int query = query_of(p, wg_row + warp_row + g + 8 * h);
-        const int below_hi = columns_below(last_key(p, query) + 1 - first);
+        const int below_hi = columns_below(last_key(sequence, query) + 1 - first);
 //| if p.mask == "window" then
-        const int below_lo = columns_below(first_key(p, query) - first);
+        const int below_lo = columns_below(first_key(sequence, query) - first);
 //| end
 #pragma unroll
         for (int word = 0; word < (NS + 63) / 64; word++) {

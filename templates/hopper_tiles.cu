@@ -45,9 +45,10 @@ struct Work {
   __device__ __forceinline__ bool idle() const { return first < 0; }
 };
 __device__ __forceinline__ Work work_of(const Params &p, const Place &where, int wg) {
-  const int row = where.row + row_in_tile(wg), rows = row_count(p);
-  const Range fed = key_range(p, where.row, min(where.row + BR, rows) - 1);
-  const Range own = key_range(p, row, max(row, min(row + 64, rows) - 1));
+  const Sequence sequence = sequence_of(p, where.batch);
+  const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
+  const Range fed = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
+  const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
   const int first = max(min(own.block_hi, fed.block_hi), fed.block_lo);
   return {fed.block_hi, fed.block_lo, row >= rows && fed.block_lo <= fed.block_hi ? -1 : first, max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
 }

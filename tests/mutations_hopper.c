@@ -99,6 +99,7 @@ const scene hopper_scenes[] = {
 #define O "hopper_store.cu"
 #define S "softmax.cu"
 #define P "place.cu"
+#define Q "sequence.cu"
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
@@ -152,14 +153,13 @@ const mutation hopper_mutations[] = {
     { "K into the first buffer", E, "SMEM_K + k.at * K_TILE + box * BC * ROW, k_map", "SMEM_K + box * BC * ROW, k_map", 0, "one" },
     { "boxes of V on top of each other", E, "SMEM_V + v.at * V_TILE + box * BC * ROW, v_map", "SMEM_V + v.at * V_TILE, v_map", 0, "boxes" },
     { "boxes of Q by the height of K's", E, "Q_TILE + box * 64 * ROW, q_map", "Q_TILE + box * BC * ROW, q_map", 0, "boxes" },
-    { "all boxes of K from the first column", E, "k_full(smem, k.at), box * BOX, key, where)", "k_full(smem, k.at), 0, key, where)", 0,
+    { "all boxes of K from the first column", E, "k_full(smem, k.at), box * BOX, key,", "k_full(smem, k.at), 0, key,", 0,
       "boxes" },
-    { "keys counted from the first, not from key_base", E, "block * BC - p.key_base", "block * BC", 0, "away" },
-    { "V of the block after", E, "v_full(smem, v.at), box * BOX, key + BC, where)", "v_full(smem, v.at), box * BOX, key, where)", 0,
+    { "keys counted from the first, not from key_base", Q, "return key - p.key_base;", "return key;", 0, "away" },
+    { "V of the block after", E, "v_full(smem, v.at), box * BOX, key + BC,", "v_full(smem, v.at), box * BOX, key,", 0,
       "one" },
-    { "K of the query head", E, "tma_load(to, map, full, column, key, where.kv_head, where.batch)",
-      "tma_load(to, map, full, column, key, where.head, where.batch)", 0, "one" },
-    { "Q of the first warpgroup for all", E, "box * BOX, where.row + row_in_tile(wg), where.head", "box * BOX, where.row, where.head", 0,
+    { "K of the query head", E, "where.kv_head, sequence.map_batch());", "where.head, sequence.map_batch());", 0, "one" },
+    { "Q of the first warpgroup for all", E, "box * BOX, sequence.map_query(where.row + row_in_tile(wg))", "box * BOX, sequence.map_query(where.row)", 0,
       "turns" },
     { "Q of tiles that see no key is fed", E, "    if (work.fed_hi < work.fed_lo) continue;\n", "", 0, "blind" },
     { "the dealer hears nothing of tiles that see no key", E, "    if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));\n", "",
@@ -300,9 +300,9 @@ const mutation hopper_mutations[] = {
     { "turns of one warpgroup's threads", C, "named_wait(1 + wg, 256)", "named_wait(1 + wg, 128)", 0, "turns" },
 
     /* masks */
-    { "mask one off on the right", C, "last_key(p, query) + 1 - first", "last_key(p, query) - first", 0, "turns" },
-    { "window one off on the right", C, "last_key(p, query) + 1 - first", "last_key(p, query) + 2 - first", 0, "window" },
-    { "window one off on the left", C, "first_key(p, query) - first", "first_key(p, query) + 1 - first", 0, "window" },
+    { "mask one off on the right", C, "last_key(sequence, query) + 1 - first", "last_key(sequence, query) - first", 0, "turns" },
+    { "window one off on the right", C, "last_key(sequence, query) + 1 - first", "last_key(sequence, query) + 2 - first", 0, "window" },
+    { "window one off on the left", C, "first_key(sequence, query) - first", "first_key(sequence, query) + 1 - first", 0, "window" },
     { "window: the left edge forgotten", C, " & ~bits_below(below_lo - 32 * word)", "", 0, "window" },
     { "a mask by whole eights", C, "x / 8 * 2 + min(x % 8, 2)", "x / 8 * 2", 0, "turns" },
     { "a mask by pairs of columns", C, "min(x % 8, 2)", "min(x % 8, 1) * 2", 0, "turns" },
@@ -369,9 +369,9 @@ const mutation hopper_mutations[] = {
     { "columns past the last whole block", O, "*(u32 *)(to + n * 8 + 2 * t) = x[n]", "*(u32 *)(to + n * 8 + t) = x[n]", 0, "odd" },
     { "columns past the last whole block are left out", O, "for (int n = NO / 16 * 4; n < NO / 4; n++)",
       "for (int n = NO / 16 * 4; n < NO / 4 - 1; n++)", 0, "odd" },
-    { "rows past the last are stored", O, "const bool real = i < p.sq;", "const bool real = true;", 0, "one" },
+    { "rows past the last are stored", O, "const bool real = i < sequence.sq();", "const bool real = true;", 0, "one" },
     { "fp32: half of O not divided", O, "o[4 * n + 2 * h + 1] * inverse);\n//|   else", "o[4 * n + 2 * h + 1]);\n//|   else", 0, "fp32" },
-    { "LSE by KV heads", O, "(where.batch * p.hq + where.head) * p.sq", "(where.batch * p.hkv + where.head) * p.sq", 0, "two_batches" },
+    { "LSE by KV heads", Q, "(batch * p.hq + head) * p.sq", "(batch * p.hkv + head) * p.sq", 0, "two_batches" },
     { "LSE by one of four lanes' sums", O, "const float l = quad_sum(state[h].l), inverse = reciprocal(l);",
       "const float l = state[h].l, inverse = reciprocal(quad_sum(l));", 0, "one" },
     { "LSE by one of four lanes' sums, where O is staged", O, "l[h] = quad_sum(state[h].l), inverse[h] = reciprocal(l[h]);",
@@ -396,7 +396,7 @@ const mutation hopper_mutations[] = {
     { "O swizzled by half the rows", O, "ROW == 128 ? r % 8", "ROW == 128 ? r % 4", 0, "staged" },
     { "O of 64 bytes swizzled by every row", O, "r / 2 % 4", "r % 4", 0, "staged_32" },
     { "O of 32 bytes swizzled by every other row", O, "r / 4 % 2", "r / 2 % 2", 0, "staged_16" },
-    { "boxes of O in the first columns", O, "box * 64 * ROW, box * BOX, row", "box * 64 * ROW, 0, row", 0, "staged" },
+    { "boxes of O in the first columns", O, "box * 64 * ROW, box * BOX, sequence", "box * 64 * ROW, 0, sequence", 0, "staged" },
     { "boxes of O all the first", O, "tma_store(o_map, tile + box * 64 * ROW,", "tma_store(o_map, tile,", 0, "staged" },
     { "the second rows of staged O divided by the first's sums", O, "pack2(o[(4 * n + 2 * i) % NO] * inverse[i % 2]",
       "pack2(o[(4 * n + 2 * i) % NO] * inverse[0]", 0, "staged" },
