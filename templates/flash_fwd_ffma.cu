@@ -21,7 +21,6 @@ constexpr int CHUNKS = $(l.chunks);    // float4 of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // float4 of a row of V
 constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p);  // offsets in dynamic shared memory
 
-//| has_mma = false
 //| include "prelude.cu"
 
 //| include "tile.cu"

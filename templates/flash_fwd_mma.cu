@@ -2,9 +2,6 @@
 //   problem  $(problem_text)
 //   config   $(config_text)
 //   again    $(command)
-//| has_mma = true
-//| mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
-//| p_steps = p.dtype == "tf32" and "NB" or "NB / 2"  -- fragments of P along the keys of a block
 
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
@@ -36,6 +33,7 @@ constexpr float LAG = $(c.lag);
 // ---- what follows from them ----
 constexpr int MB = BR / WARPS / 16;  // blocks of 16 rows per warp
 constexpr int NB = BC / 8;           // blocks of 8 keys
+constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
 constexpr int CHUNKS = $(l.chunks);     // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);   // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);         // blocks of 8 columns of O
@@ -246,7 +244,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| end
       softmax<MASKED>(s, o, state, p.scale_log2);
-      u32 probabilities[MB][$(p_steps)][4];
+      u32 probabilities[MB][P_STEPS][4];
       to_fragments(probabilities, s);
 //| if c.order == 1 then
       cp_async_wait<$(wait_v)>();

@@ -1,4 +1,4 @@
-// ---- the feeding warpgroup: one thread for K and V, one for Q$(c.grid > 0 and ", one that deals" or "") ----
+// ---- the feeding warpgroup: one thread for K and V, one for Q$(l.persistent and ", one that deals" or "") ----
 // One box of K or V; key and batch are the map's.
 __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, int head, int batch) {
 //| if c.cluster > 1 then
@@ -19,7 +19,7 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
     const Work work = tiles.work(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
-//| if c.grid > 0 then
+//| if l.persistent then
     if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));
 //| end
     // V of a block is needed when K of the next has been.
@@ -33,7 +33,7 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
                     where.kv_head, sequence.map_batch());
         k.next();
-//| if c.grid > 0 then
+//| if l.persistent then
         if (block == work.fed_lo) mbarrier_arrive(tile_fed(smem));
 //| end
       }
@@ -61,7 +61,7 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
     const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
     if (work.fed_hi < work.fed_lo) continue;
-//| if p.mask == "none" or exp_turns then
+//| if p.mask == "none" or l.pingpong_softmax then
     for (int wg = 0; wg < WGS; wg++) {
 //| else
     // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the exponentials

@@ -14,7 +14,6 @@ constexpr int BC = TILE;
 constexpr int DEPTH = 16;     // of the product, per step
 constexpr int PITCH = TILE + 4;
 
-//| has_mma = false
 //| include "prelude.cu"
 
 //| include "sequence.cu"
