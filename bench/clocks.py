@@ -19,28 +19,29 @@ import tempfile
 POINTS_MOST = 8000  # of a warpgroup
 WARPGROUPS = 4
 
-# (name, text of hopper_consume.cu that is there once, with a # where the point is)
-KERNEL = "hopper_consume.cu"
+# (name, file, text of it that is there once, with a # where the point is)
+PRODUCTS, CONSUMER = "hopper_products.cu", "hopper_consumer.cu"
+PROLOGUE, LOOP, EPILOGUE = "hopper_prologue.cu", "hopper_main_loop.cu", "hopper_epilogue.cu"
 STORE, WRITES_LSE = "hopper_store.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
-    ("tile", "#    const Work work = tiles.work(p, smem, wg);\n"),
-    ("first S", "#      mask(s, block);\n"),
-    ("first P", "#      // S of the next block and P V of this one are issued side by side;"),
-    ("may issue", "        mbarrier_wait(k_full(smem, k.at), k.parity);\n//| if issue_turns then\n        turn_wait(wg);\n//| end\n#"),
-    ("issued", "#        wgmma_wait<1>(s);\n"),
-    ("S", "        wgmma_wait<1>(s);\n#"),
-    ("maxima", "#        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities(moved);\n"),
-    ("P V", "        wgmma_wait<0>(o);\n#        release_v();\n        next_probabilities(moved);\n"),
-    ("P", "        next_probabilities(moved);\n#"),
-    ("last P", "#//| if c.o_path ~= 1 then\n      release(q_empty(smem, q.at, wg));\n"),
-    ("last V", "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#//| if ahead then\n"),
-    ("next tile", "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n        mbarrier_wait(k_full(smem, k.at), k.parity);\n//|   if issue_turns then\n"),
-    ("ahead issued", "#        wgmma_wait<1>(o);\n"),
-    ("last P V", "        wgmma_wait<1>(o);\n#"),
-    ("stored", "#        settle(0, q_full(smem, q.at, wg), q.parity);\n"),
-    ("next S", "        wgmma_wait<0>(s);\n#        release_k();\n        continue;\n"),
-    ("P V alone", "      wgmma_wait<0>(o);\n#      release_v();\n//| if p.mask"),
-    ("stored alone", "    store(o, state$(c.o_path == 1 and \", work.fed_hi >= work.fed_lo\" or \"\"));\n#"),
+    ("tile", CONSUMER, "#    const Work work = tiles.work(p, smem, wg);\n"),
+    ("first S", PROLOGUE, "#      mask(block);\n"),
+    ("first P", LOOP, "#      // Main loop:"),
+    ("may issue", LOOP, "#        wgmma_fence(o, a);\n        issue_scores("),
+    ("issued", LOOP, "#        wgmma_wait<1>(s);\n"),
+    ("S", LOOP, "        wgmma_wait<1>(s);\n#"),
+    ("maxima", LOOP, "#        wgmma_wait<0>(o);\n"),
+    ("P V", LOOP, "        wgmma_wait<0>(o);\n#"),
+    ("P", LOOP, "        next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and \", wg\" or \"\"));\n#"),
+    ("last P", EPILOGUE, "#//| if not l.o_in_q then\n      release(q_empty(smem, q.at, wg));\n"),
+    ("last V", EPILOGUE, "      mbarrier_wait(v_full(smem, v.at), v.parity);\n#"),
+    ("next tile", EPILOGUE, "#        mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n"),
+    ("ahead issued", EPILOGUE, "#        wgmma_wait<1>(o);\n"),
+    ("last P V", EPILOGUE, "        wgmma_wait<1>(o);\n#"),
+    ("stored", EPILOGUE, "#        settle(0, q_full(smem, q.at, wg), q.parity);\n"),
+    ("next S", EPILOGUE, "        wgmma_wait<0>(s);\n#        release_k();\n        continue;\n"),
+    ("P V alone", EPILOGUE, "      wgmma_wait<0>(o);\n#"),
+    ("stored alone", CONSUMER, "    store(o, state$(l.o_in_q and \", work.fed_hi >= work.fed_lo\" or \"\"));\n#"),
 )
 WRITER = """struct Trace {
   u32 n, *to;
@@ -55,20 +56,20 @@ OPEN = """  Trace trace{0, blockIdx.x == BLOCK && threadIdx.x % 128 == 0 ? (u32 
 """
 
 
-def place(text, part):
+def place(file, text, part):
     """Where the # of part stands in text."""
-    plain = part.replace("#", "")
+    plain = part.replace("#", "", 1)
     if text.count(plain) != 1:
-        raise ValueError(f"{KERNEL} has this {text.count(plain)} times, not once: {plain}")
+        raise ValueError(f"{file} has this {text.count(plain)} times, not once: {plain}")
     return text.index(plain) + part.index("#")
 
 
-def instrument(text, block):
-    """The kernel's text with a writer at every point."""
-    more = [("#// Issues S = Q K^T.\n", WRITER), ("#  Tiles tiles;\n  Place where;\n//| if c.o_path == 1 then\n", OPEN)]
-    more = [(place(text, part), what.replace("POINTS_MOST", str(POINTS_MOST)).replace("BLOCK", str(block))) for part, what in more]
-    more += [(place(text, part), f"point(trace, {i});\n") for i, (_, part) in enumerate(POINTS)]
-    for at, what in sorted(more, reverse=True):
+def instrument(file, text, block):
+    """The text of a piece of the kernel, with a writer at every point of it."""
+    more = [(PRODUCTS, "#// Issues S = Q K^T.\n", WRITER), (CONSUMER, "#  Tiles tiles;\n  Place where;\n", OPEN)]
+    more = [(f, part, what.replace("POINTS_MOST", str(POINTS_MOST)).replace("BLOCK", str(block))) for f, part, what in more]
+    more += [(f, part, f"point(trace, {i});\n") for i, (_, f, part) in enumerate(POINTS)]
+    for at, what in sorted(((place(file, text, part), what) for f, part, what in more if f == file), reverse=True):
         text = text[:at] + what + text[at:]
     return text
 
@@ -151,7 +152,8 @@ def main():
         templates = os.path.join(folder, "templates")
         shutil.copytree(os.path.join(here, "..", "templates"), templates)
         os.chmod(templates, 0o700)
-        edit(os.path.join(templates, KERNEL), lambda text: instrument(text, o.block))
+        for file in (PRODUCTS, CONSUMER, PROLOGUE, LOOP, EPILOGUE):
+            edit(os.path.join(templates, file), lambda text: instrument(file, text, o.block))
         if not o.lse:
             edit(os.path.join(templates, STORE), without_lse)
         os.environ["FAGEN_TEMPLATE_DIR"], os.environ["FAGEN_CACHE_DIR"] = templates, os.path.join(folder, "cache")
@@ -165,7 +167,7 @@ def main():
             found.append({"config": config, "seconds": seconds, "events": warpgroups})
     if o.json:
         with open(o.json, "w") as f:
-            json.dump({"problem": cell.problem(), "points": [n for n, _ in POINTS], "traces": found}, f)
+            json.dump({"problem": cell.problem(), "points": [n for n, _, _ in POINTS], "traces": found}, f)
     return 0
 
 

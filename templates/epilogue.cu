@@ -5,8 +5,8 @@
 //| if staged then
 // The 16-bit tile is put together in shared memory, which nobody else uses any more, and leaves in 16-byte pieces.
 //| end
-__device__ __forceinline__ void store_output(const Params &p, const Place &w, float (&o)[MB][VB][4], RowState (&state)[MB][2],
-                                             u32 smem, int g, int t) {
+__device__ __forceinline__ void store_output(const Params &p, const Sequence &sequence, const Place &w, float (&o)[MB][VB][4],
+                                             RowState (&state)[MB][2], u32 smem, int g, int t) {
   const int warp_row = threadIdx.x / 32 * (16 * MB);
 //| if staged then
   __syncthreads();
@@ -19,17 +19,17 @@ __device__ __forceinline__ void store_output(const Params &p, const Place &w, fl
       const float inverse = reciprocal(l);
       const int tile_row = warp_row + m * 16 + h * 8 + g;
       const int row = w.row + tile_row;
-      const bool real = row < row_count(p);
+      const bool real = row < row_count(p, sequence);
       const Row at = row_of(p, w, row);
       if (p.lse != nullptr && t == 0 && real)
-        p.lse[(w.batch * p.hq + at.head) * p.sq + at.query] = log_sum_exp(state[m][h], l, p.scale);
+        p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[m][h], l, p.scale);
 //| if staged then
 #pragma unroll
       for (int v = 0; v < VB; v++)
         store_shared(smem + tile_offset<CHUNKS_V>(tile_row, v) + t * 4,
                      pack2(o[m][v][2 * h] * inverse, o[m][v][2 * h + 1] * inverse));
 //| else
-      output *const to = (output *)p.o + w.batch * p.o_sb + at.query * p.o_ss + at.head * p.o_sh;
+      output *const to = (output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
 #pragma unroll
       for (int v = 0; v < VB; v++) {
         const int col = v * 8 + 2 * t;
@@ -55,9 +55,9 @@ __device__ __forceinline__ void store_output(const Params &p, const Place &w, fl
   for (int i = threadIdx.x % 32; i < 16 * MB * CHUNKS_V; i += 32) {
     const int tile_row = warp_row + i / CHUNKS_V, chunk = i % CHUNKS_V;
     const int row = w.row + tile_row;
-    if (row >= row_count(p)) continue;
+    if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, w, row);
-    u16 *const to = (u16 *)p.o + w.batch * p.o_sb + at.query * p.o_ss + at.head * p.o_sh + chunk * 8;
+    u16 *const to = (u16 *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh + chunk * 8;
     *(uint4 *)to = load_shared_x4(smem + tile_offset<CHUNKS_V>(tile_row, chunk));
   }
 //| end

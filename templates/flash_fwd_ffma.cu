@@ -21,10 +21,11 @@ constexpr int CHUNKS = $(l.chunks);    // float4 of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // float4 of a row of V
 constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p);  // offsets in dynamic shared memory
 
-//| has_mma = false
 //| include "prelude.cu"
 
 //| include "tile.cu"
+
+//| include "sequence.cu"
 
 //| include "mask.cu"
 
@@ -66,10 +67,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
   auto row_at = [&](int i) { return warp_row + i / 4 * 8 + half * 4 + i % 4; };
 
   const Place where = place_of(p, blockIdx.x);
-  const Range range = key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
-  const float *const q = (const float *)p.q + where.batch * p.q_sb;
-  const char *const k = (const char *)((const float *)p.k + where.batch * p.k_sb + where.kv_head * p.k_sh);
-  const char *const v = (const char *)((const float *)p.v + where.batch * p.v_sb + where.kv_head * p.v_sh);
+  const Sequence sequence = sequence_of(p, where.batch);
+  const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
+  const float *const q = (const float *)p.q + sequence.q();
+  const char *const k = (const char *)((const float *)p.k + sequence.k() + where.kv_head * p.k_sh);
+  const char *const v = (const char *)((const float *)p.v + sequence.v() + where.kv_head * p.v_sh);
 
   auto load_k = [&](int block) {
     if (block < range.block_lo) return;
@@ -98,11 +100,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
       for (int r = Share<CHUNKS>::row(); r < BR; r += Share<CHUNKS>::STEP) {
         const Row at = row_of(p, where, where.row + r);
         load_row<CHUNKS, false, D * 4>(q_tile, r, (const char *)(q + at.query * p.q_ss + at.head * p.q_sh),
-                                       where.row + r < row_count(p));
+                                       where.row + r < row_count(p, sequence));
       }
 //| else
     load_tile<BR, CHUNKS, false, D * 4>(q_tile, (const char *)(q + where.head * p.q_sh + where.row * p.q_ss), p.q_ss * 4, 0,
-                                        row_count(p) - 1 - where.row);
+                                        row_count(p, sequence) - 1 - where.row);
 //| end
     load_k(block);
     cp_async_commit();
@@ -141,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
       for (int i = 0; i < RI; i++) {
         if constexpr (MASKED) {
           const int query = query_of(p, where.row + row_at(i));
-          const int lo = first_key(p, query) - block * BC, hi = last_key(p, query) - block * BC;
+          const int lo = first_key(sequence, query) - block * BC, hi = last_key(sequence, query) - block * BC;
 #pragma unroll
           for (int j = 0; j < CJ; j++)
             if (x + 16 * j > hi || x + 16 * j < lo) s[i][j] = -infinity();
@@ -203,10 +205,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     const float l = half_warp_sum(state[i].l);
     const float inverse = reciprocal(l);
     const int row = where.row + row_at(i);
-    if (row >= row_count(p)) continue;
+    if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
-    if (p.lse != nullptr && x == 0) p.lse[(where.batch * p.hq + at.head) * p.sq + at.query] = log_sum_exp(state[i], l, p.scale);
-    float *const to = (float *)p.o + where.batch * p.o_sb + at.query * p.o_ss + at.head * p.o_sh;
+    if (p.lse != nullptr && x == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[i], l, p.scale);
+    float *const to = (float *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
 #pragma unroll
     for (int j = 0; j < VJ; j++) {
       const int col = (x + 16 * j) * 4;

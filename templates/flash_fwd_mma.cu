@@ -2,9 +2,6 @@
 //   problem  $(problem_text)
 //   config   $(config_text)
 //   again    $(command)
-//| has_mma = true
-//| mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
-//| p_steps = p.dtype == "tf32" and "NB" or "NB / 2"  -- fragments of P along the keys of a block
 
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
@@ -36,6 +33,7 @@ constexpr float LAG = $(c.lag);
 // ---- what follows from them ----
 constexpr int MB = BR / WARPS / 16;  // blocks of 16 rows per warp
 constexpr int NB = BC / 8;           // blocks of 8 keys
+constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
 constexpr int CHUNKS = $(l.chunks);     // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);   // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);         // blocks of 8 columns of O
@@ -46,6 +44,8 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 
 //| include "tile.cu"
 
+//| include "sequence.cu"
+
 //| include "mask.cu"
 
 //| include "place.cu"
@@ -55,6 +55,25 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //| include "epilogue.cu"
 
 //| include "products.cu"
+
+// Scores of keys that their query does not see become -inf. row: the warp's first.
+__device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &p, const Sequence &sequence, int row, int block,
+                                           const Lane &at) {
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int i = query_of(p, row + m * 16 + h * 8 + at.g);
+      const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
+#pragma unroll
+      for (int n = 0; n < NB; n++)
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          const int key = n * 8 + key_of_column(2 * at.t + e);
+          if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();
+        }
+    }
+}
 
 // One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
 // g + 8h, elements 2h and 2h + 1 of each block of eight columns.
@@ -108,13 +127,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
   const Lane at = make_lane();
   const Place where = place_of(p, blockIdx.x);
+  const Sequence sequence = sequence_of(p, where.batch);
   const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
   const u32 q_rows = q_tile + warp_row * CHUNKS * 16;
-  const Range range = key_range(p, where.row, min(where.row + BR, row_count(p)) - 1);
+  const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
 
-  const element *const q = (const element *)p.q + where.batch * p.q_sb;
-  const char *const k = (const char *)((const element *)p.k + where.batch * p.k_sb + where.kv_head * p.k_sh);
-  const char *const v = (const char *)((const element *)p.v + where.batch * p.v_sb + where.kv_head * p.v_sh);
+  const element *const q = (const element *)p.q + sequence.q();
+  const char *const k = (const char *)((const element *)p.k + sequence.k() + where.kv_head * p.k_sh);
+  const char *const v = (const char *)((const element *)p.v + sequence.v() + where.kv_head * p.v_sh);
   const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride = p.v_ss * (long long)sizeof(element);
 
   auto load_k = [&](int block, int stage) {
@@ -146,12 +166,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       for (int r = Share<CHUNKS>::row(); r < BR; r += Share<CHUNKS>::STEP) {
         const Row at = row_of(p, where, where.row + r);
         load_row<CHUNKS, false, D * (int)sizeof(element)>(q_tile, r, (const char *)(q + at.query * p.q_ss + at.head * p.q_sh),
-                                                          where.row + r < row_count(p));
+                                                          where.row + r < row_count(p, sequence));
       }
 //| else
     load_tile<BR, CHUNKS, false, D * (int)sizeof(element)>(
         q_tile, (const char *)(q + where.head * p.q_sh + where.row * p.q_ss), p.q_ss * (long long)sizeof(element), 0,
-        row_count(p) - 1 - where.row);
+        row_count(p, sequence) - 1 - where.row);
 //| end
 
     // Copies go in groups, in the order in which they are waited for; the constants below count the newer groups that may
@@ -219,27 +239,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       cp_async_commit();
 //| end
 //| if p.align >= 4 then
-      if constexpr (MASKED) {
+      if constexpr (MASKED) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| else
-      if (masked) {
+      if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| end
-#pragma unroll
-        for (int m = 0; m < MB; m++)
-#pragma unroll
-          for (int h = 0; h < 2; h++) {
-            const int i = query_of(p, where.row + warp_row + m * 16 + h * 8 + at.g);
-            const int lo = first_key(p, i) - block * BC, hi = last_key(p, i) - block * BC;
-#pragma unroll
-            for (int n = 0; n < NB; n++)
-#pragma unroll
-              for (int e = 0; e < 2; e++) {
-                const int key = n * 8 + key_of_column(2 * at.t + e);
-                if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();
-              }
-          }
-      }
       softmax<MASKED>(s, o, state, p.scale_log2);
-      u32 probabilities[MB][$(p_steps)][4];
+      u32 probabilities[MB][P_STEPS][4];
       to_fragments(probabilities, s);
 //| if c.order == 1 then
       cp_async_wait<$(wait_v)>();
@@ -266,5 +271,5 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     cp_async_wait<0>();
   }
-  store_output(p, where, o, state, shared_address(smem), at.g, at.t);
+  store_output(p, sequence, where, o, state, shared_address(smem), at.g, at.t);
 }

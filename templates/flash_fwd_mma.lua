@@ -55,6 +55,8 @@ return {
   -- when everyone has read Q.
   layout = function(p, c, a)
     local l = { threads = c.warps * 32, ctas = c.ctas }
+    -- The product's depth and type of operands.
+    l.mma = { k = p.bytes == 2 and 16 or 8, type = ({ fp16 = "f16", bf16 = "bf16", tf32 = "tf32" })[p.dtype] }
     l.chunks = round_up(p.d, 8) * p.bytes // 16
     l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
     l.vb = round_up(p.dv, 8) // 8

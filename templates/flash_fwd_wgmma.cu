@@ -2,7 +2,6 @@
 //   problem  $(problem_text)
 //   config   $(config_text)
 //   again    $(command)
-//| has_mma = false
 
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
@@ -59,6 +58,8 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 
 //| include "hopper.cu"
 
+//| include "sequence.cu"
+
 //| include "mask.cu"
 
 //| include "place.cu"
@@ -69,11 +70,15 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 
 //| include "hopper_feed.cu"
 
+//| include "hopper_products.cu"
+
+//| include "hopper_mask.cu"
+
 //| include "hopper_softmax.cu"
 
 //| include "hopper_store.cu"
 
-//| include "hopper_consume.cu"
+//| include "hopper_consumer.cu"
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     fa_fwd(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
@@ -89,7 +94,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_full(smem, i), 1), mbarrier_init(v_empty(smem, i), 4 * WGS$(all));
 #pragma unroll
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
-//| if c.grid > 0 then
+//| if l.persistent then
 #pragma unroll
     for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + 2);
     mbarrier_init(tile_fed(smem), 1);
@@ -107,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
     if (warp == 0 && lane == 0) feed_keys(p, k_map, v_map, smem);
     if (warp == 1 && lane == 0) feed_queries(p, q_map, smem);
-//| if c.grid > 0 then
+//| if l.persistent then
     if (warp == 2) deal(p, smem, lane);
 //| else
     if (warp == 2) grid_over();

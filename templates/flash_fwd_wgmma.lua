@@ -211,6 +211,25 @@ return {
 
   layout = function(p, c, a)
     local l = places(p, c)
+    l.tma = true
+    l.masked = p.mask ~= "none"
+    l.persistent = c.grid > 0
+    -- Under a mask the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
+    l.published = l.persistent and l.masked
+    -- The first scores of a tile are issued beside the last P V of the tile before.
+    l.ahead = c.ahead == 1
+    -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
+    l.pingpong_products, l.pingpong_softmax = c.schedule == 1, c.schedule == 2
+    l.pingpong = c.schedule > 0
+    -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
+    l.interleaved = c.convert == 1
+    -- Scores of later blocks are kept as exponents relative to the rows' maxima.
+    l.relative = c.rescale == 3
+    -- O leaves from the buffer of its Q; where there are two, that one is given back when the next tile is under way.
+    l.o_in_q = c.o_path == 1
+    l.q_lent = l.o_in_q and c.q_bufs == 2
+    -- Blocks at a tile's end that only other warpgroups see pass after O has left.
+    l.skip_late = p.mask == "window" and not l.ahead and c.schedule == 0
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c)

@@ -1,11 +1,11 @@
-// ---- the feeding warpgroup: one thread for K and V, one for Q$(c.grid > 0 and ", one that deals" or "") ----
-// One box of K or V.
-__device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, const Place &where) {
+// ---- the feeding warpgroup: one thread for K and V, one for Q$(l.persistent and ", one that deals" or "") ----
+// One box of K or V; key and batch are the map's.
+__device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, int head, int batch) {
 //| if c.cluster > 1 then
   const int part = cluster_rank() * (BC / CLUSTER);
-  tma_load_for_all(to + part * ROW, map, full, column, key + part, where.kv_head, where.batch);
+  tma_load_for_all(to + part * ROW, map, full, column, key + part, head, batch);
 //| else
-  tma_load(to, map, full, column, key, where.kv_head, where.batch);
+  tma_load(to, map, full, column, key, head, batch);
 //| end
 }
 __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
@@ -17,21 +17,23 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
   grid_wait();
   while (tiles.next(p, smem, where)) {
     const Work work = tiles.work(p, smem, 0);
+    const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
-//| if c.grid > 0 then
+//| if l.persistent then
     if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));
 //| end
     // V of a block is needed when K of the next has been.
     for (int block = work.fed_hi; block >= work.fed_lo - 1 && work.fed_lo <= work.fed_hi; block--) {
-      const int key = block * BC - p.key_base;
+      const int key = sequence.map_key(block * BC);
       if (block >= work.fed_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
         mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES; box++)
-          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key, where);
+          load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
+                    where.kv_head, sequence.map_batch());
         k.next();
-//| if c.grid > 0 then
+//| if l.persistent then
         if (block == work.fed_lo) mbarrier_arrive(tile_fed(smem));
 //| end
       }
@@ -40,7 +42,8 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
         mbarrier_expect(v_full(smem, v.at), V_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES_V; box++)
-          load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC, where);
+          load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC,
+                    where.kv_head, sequence.map_batch());
         v.next();
       }
     }
@@ -55,9 +58,10 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
   grid_wait();
   while (tiles.next(p, smem, where)) {
     const Work work = tiles.work(p, smem, 0);
+    const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
     if (work.fed_hi < work.fed_lo) continue;
-//| if p.mask == "none" or exp_turns then
+//| if p.mask == "none" or l.pingpong_softmax then
     for (int wg = 0; wg < WGS; wg++) {
 //| else
     // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the exponentials
@@ -68,7 +72,8 @@ __device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q
       mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
-        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX, where.row + row_in_tile(wg), where.head, where.batch);
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX,
+                 sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.map_batch());
     }
     q.next();
   }

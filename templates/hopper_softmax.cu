@@ -1,8 +1,7 @@
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
 
-//| relative = c.rescale == 3
-//| if relative then
+//| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
 //| end
 // S of a tile's first block: the rows' maxima.
@@ -12,11 +11,11 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
     float top = -infinity();
 #pragma unroll
     for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    state[h].m = quad_max(top)$(relative and " * scale_log2" or "");
+    state[h].m = quad_max(top)$(l.relative and " * scale_log2" or "");
   }
 }
 
-//| if relative then
+//| if l.relative then
 // S of a later block: exponents of two relative to the rows' m, and m raised where one of them is above LAG. They are looked
 // through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
 // Returns whether O must be multiplied by keep: uniform in the warp.
@@ -89,26 +88,10 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
   }
 }
 //| -- What exponentials need: in a first block, and in a later one.
-//| unit = relative and "1.f" or "scale_log2"
-//| first_shift = "{shift_of<true>(state[0].m, " .. unit .. "), shift_of<true>(state[1].m, " .. unit .. ")}"
-//| next_shift = relative and "{0.f, 0.f}" or first_shift
-//| if not early then
-// Bits that depend on all exponentials.
-__device__ __forceinline__ u32 sums(const RowState (&state)[2]) { return __float_as_int(state[0].l) ^ __float_as_int(state[1].l); }
-__device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[2], float scale_log2) {
-  first_maxima(s, state, scale_log2);
-  const float shift[2] = $(first_shift);
-#pragma unroll
-  for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
-}
-__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
-  const bool moved = next_maxima(s, state, keep, scale_log2);
-  const float shift[2] = $(next_shift);
-#pragma unroll
-  for (int n = 0; n < NS / 4; n++) exponentials<$(relative)>(s, n, state, shift, scale_log2);
-  return moved;
-}
-//| else
+//| local unit = l.relative and "1.f" or "scale_log2"
+//| local first_shift = "{shift_of<true>(state[0].m, " .. unit .. "), shift_of<true>(state[1].m, " .. unit .. ")}"
+//| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
+//| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.
 template <bool RELATIVE, bool RESCALE>
 __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2], const float (&keep)[2],
@@ -126,9 +109,52 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], u32 (&a)[NS / 2], f
       }
   }
 }
-//| end
+// P of a tile's first block.
+__device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
+                                                    float (&keep)[2], const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+  first_maxima(s, state, p.scale_log2);
+  const float scale_log2 = p.scale_log2, shift[2] = $(first_shift);
+//|   if l.pingpong_softmax then
+  pingpong_wait(wg);
+//|   end
+  exponentials<false, false>(s, a, o, state, keep, shift, scale_log2);
+//|   if l.pingpong_softmax then
+  pingpong_pass(wg);
+//|   end
+}
+// P of a later block, behind next_maxima() and the P V before.
+__device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&state)[2],
+                                                   const float (&keep)[2], bool moved,
+                                                   const Params &p$(l.pingpong_softmax and ", int wg" or "")) {
+  const float scale_log2 = p.scale_log2, shift[2] = $(next_shift);
+//|   if l.pingpong_softmax then
+  pingpong_wait(wg);
+//|   end
+  if (moved)
+    exponentials<$(l.relative), true>(s, a, o, state, keep, shift, scale_log2);
+  else
+    exponentials<$(l.relative), false>(s, a, o, state, keep, shift, scale_log2);
+//|   if l.pingpong_softmax then
+  pingpong_pass(wg);
+//|   end
+}
+//| else
+// Bits that depend on all exponentials.
+__device__ __forceinline__ u32 sums(const RowState (&state)[2]) { return __float_as_int(state[0].l) ^ __float_as_int(state[1].l); }
+__device__ __forceinline__ void first_softmax(float (&s)[NS], RowState (&state)[2], float scale_log2) {
+  first_maxima(s, state, scale_log2);
+  const float shift[2] = $(first_shift);
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) exponentials<false>(s, n, state, shift, scale_log2);
+}
+__device__ __forceinline__ bool next_softmax(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
+  const bool moved = next_maxima(s, state, keep, scale_log2);
+  const float shift[2] = $(next_shift);
+#pragma unroll
+  for (int n = 0; n < NS / 4; n++) exponentials<$(l.relative)>(s, n, state, shift, scale_log2);
+  return moved;
+}
 
-//| if not early then
 // P as the first operand of the second product: a thread's own elements, in order.
 __device__ __forceinline__ void to_operand(u32 (&a)[NS / 2], const float (&s)[NS]) {
 #pragma unroll
@@ -138,5 +164,18 @@ __device__ __forceinline__ void to_operand(u32 (&a)[NS / 2], const float (&s)[NS
 __device__ __forceinline__ void rescale(float (&o)[NO], const float (&keep)[2]) {
 #pragma unroll
   for (int i = 0; i < NO; i++) o[i] *= keep[i / 2 % 2];
+}
+
+// P of a tile's first block.
+__device__ __forceinline__ void first_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&)[NO], RowState (&state)[2],
+                                                    float (&)[2], const Params &p) {
+  first_softmax(s, state, p.scale_log2);
+  to_operand(a, s);
+}
+// P of a later block, behind next_softmax() and the P V before.
+__device__ __forceinline__ void next_probabilities(float (&s)[NS], u32 (&a)[NS / 2], float (&o)[NO], RowState (&)[2],
+                                                   const float (&keep)[2], bool moved, const Params &) {
+  if (moved) rescale(o, keep);
+  to_operand(a, s);
 }
 //| end

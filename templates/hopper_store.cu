@@ -3,7 +3,9 @@
 
 // Of one of a thread's rows; l is the whole row's.
 __device__ __forceinline__ void store_lse(const Params &p, const Place &where, const RowState &state, float l, int row, int t) {
-  if (p.lse != nullptr && t == 0 && row < p.sq) p.lse[(where.batch * p.hq + where.head) * p.sq + row] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
+  const Sequence sequence = sequence_of(p, where.batch);
+  if (p.lse != nullptr && t == 0 && row < sequence.sq())
+    p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
 }
 
 //| if p.o_bytes == 2 and c.o_path < 2 then
@@ -20,13 +22,14 @@ __device__ __forceinline__ uint4 gather_block(u32 x0, u32 x1, u32 x2, u32 x3, in
 //| if c.o_path < 2 then
 // Straight from the registers. row: this thread's first.
 __device__ __forceinline__ void store_rows(const Params &p, const Place &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
+  const Sequence sequence = sequence_of(p, where.batch);
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
     const float l = quad_sum(state[h].l), inverse = reciprocal(l);
     store_lse(p, where, state[h], l, i, t);
-    const bool real = i < p.sq;
-    output *const to = (output *)p.o + where.batch * p.o_sb + i * p.o_ss + where.head * p.o_sh;
+    const bool real = i < sequence.sq();
+    output *const to = (output *)p.o + sequence.o() + i * p.o_ss + where.head * p.o_sh;
 //|   if p.o_bytes == 4 then
 #pragma unroll
     for (int n = 0; n < NO / 4; n++)
@@ -78,8 +81,10 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   fence_async();
   named_wait(8 + wg, 128);
   if (threadIdx.x % 128 == 0) {
+    const Sequence sequence = sequence_of(p, where.batch);
 #pragma unroll
-    for (int box = 0; box < BOXES_V; box++) tma_store(o_map, tile + box * 64 * ROW, box * BOX, row, where.head, where.batch);
+    for (int box = 0; box < BOXES_V; box++)
+      tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head, sequence.map_batch());
     tma_commit();
   }
   // Behind the fence, which would wait until memory has it.

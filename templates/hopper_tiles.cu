@@ -7,11 +7,11 @@ __device__ __forceinline__ u32 v_full(u32 smem, int stage) { return barrier(smem
 __device__ __forceinline__ u32 v_empty(u32 smem, int stage) { return barrier(smem, 2 * STAGES_K + STAGES_V + stage); }
 __device__ __forceinline__ u32 q_full(u32 smem, int buffer, int wg) { return barrier(smem, 2 * (STAGES_K + STAGES_V) + buffer * WGS + wg); }
 __device__ __forceinline__ u32 q_empty(u32 smem, int buffer, int wg) { return q_full(smem, Q_BUFS + buffer, wg); }
-//| if c.grid > 0 then
+//| if l.persistent then
 constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLOTS = $(l.slots);
 //| end
 
-//| blocks, block = "gridDim.x", "blockIdx.x"
+//| local blocks, block = "gridDim.x", "blockIdx.x"
 //| if c.cluster > 1 then
 //|   blocks, block = "gridDim.x / CLUSTER", "blockIdx.x / CLUSTER"
 //| end
@@ -29,14 +29,6 @@ struct Ring {
 };
 
 // ---- which tiles this block does, in order, and what of each ----
-//| -- The first scores of a tile are issued beside the last P V of the tile before.
-//| ahead = c.ahead == 1
-//| -- Consumer warpgroups take turns: at the issue of products, or at the exponentials.
-//| issue_turns, exp_turns = c.schedule == 1, c.schedule == 2
-//| -- P is packed as its exponentials come: then they follow the P V before, which frees the registers that P goes to.
-//| early = c.convert == 1
-//| -- Under a mask who deals a tile also tells what each warpgroup has to do in it.
-//| local told = c.grid > 0 and p.mask ~= "none"
 // In blocks of keys: all that are fed are those from fed_hi down to fed_lo. A warpgroup sees those from first down to last, and needs no
 // mask between full_lo and full_hi, both left out.
 struct Work {
@@ -45,14 +37,15 @@ struct Work {
   __device__ __forceinline__ bool idle() const { return first < 0; }
 };
 __device__ __forceinline__ Work work_of(const Params &p, const Place &where, int wg) {
-  const int row = where.row + row_in_tile(wg), rows = row_count(p);
-  const Range fed = key_range(p, where.row, min(where.row + BR, rows) - 1);
-  const Range own = key_range(p, row, max(row, min(row + 64, rows) - 1));
+  const Sequence sequence = sequence_of(p, where.batch);
+  const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
+  const Range fed = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
+  const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
   const int first = max(min(own.block_hi, fed.block_hi), fed.block_lo);
   return {fed.block_hi, fed.block_lo, row >= rows && fed.block_lo <= fed.block_hi ? -1 : first, max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
 }
 
-//| if c.grid == 0 then
+//| if not l.persistent then
 struct Tiles {
   bool first = true;
   __device__ __forceinline__ bool next(const Params &p, u32, Place &where) {
@@ -67,7 +60,7 @@ struct Tiles {
 };
 //| else
 // One warp deals. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on tiles that
-// others could begin, and tells everyone through one of two slots$(told and ", a lane for each warpgroup" or ""). A row of -1 ends it.
+// others could begin, and tells everyone through one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
 __device__ __forceinline__ u32 tile_fed(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
@@ -81,7 +74,7 @@ struct Tiles {
     where = again(p, smem);
     return where.row >= 0;
   }
-//|   if ahead then
+//|   if l.ahead then
   // The tile after the one at hand.
   __device__ __forceinline__ bool peek(const Params &p, u32 smem, int wg, Work &its) {
     Tiles after = *this;
@@ -97,7 +90,7 @@ struct Tiles {
     const uint4 told = load_shared_x4(tile_slot(smem, slot.at));
     return {(int)told.x, (int)told.y, (int)told.z, (int)told.w};
   }
-//|   if told then
+//|   if l.published then
   __device__ __forceinline__ Work work(const Params &, u32 smem, int wg) {
     const u32 slot = tile_slot(smem, this->slot.at);
     const uint4 fed = load_shared_x4(slot + 16), own = load_shared_x4(slot + 32 + wg * 16);
@@ -118,7 +111,7 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem, int lane) {
   auto tell = [&](const Place &where) {
     const u32 to = tile_slot(smem, slot.at);
     mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
-//|   if told then
+//|   if l.published then
     if (where.row >= 0 && lane < WGS) {
       const Work its = work_of(p, where, lane);
       if (lane == 0) store_shared(to + 16, make_uint4(its.fed_hi, its.fed_lo, 0, 0));

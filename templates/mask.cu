@@ -3,22 +3,22 @@
 //| if c.pack == 1 then
 // Row r of the tile rows of a key/value head: query r / group of head r % group within the group.
 __device__ __forceinline__ int query_of(const Params &p, int row) { return row / p.group; }
-__device__ __forceinline__ int row_count(const Params &p) { return p.sq * p.group; }
+__device__ __forceinline__ int row_count(const Params &p, const Sequence &sequence) { return sequence.sq() * p.group; }
 //| else
 __device__ __forceinline__ int query_of(const Params &, int row) { return row; }
-__device__ __forceinline__ int row_count(const Params &p) { return p.sq; }
+__device__ __forceinline__ int row_count(const Params &, const Sequence &sequence) { return sequence.sq(); }
 //| end
 
-// First and last key that query i sees.
+// First and last key of its sequence that query i sees.
 //| if p.mask == "window" then
-__device__ __forceinline__ int first_key(const Params &p, int i) { return max(0, i + p.diag_lo); }
+__device__ __forceinline__ int first_key(const Sequence &sequence, int i) { return max(0, i + sequence.diag_lo()); }
 //| else
-__device__ __forceinline__ int first_key(const Params &, int) { return 0; }
+__device__ __forceinline__ int first_key(const Sequence &, int) { return 0; }
 //| end
 //| if p.mask ~= "none" then
-__device__ __forceinline__ int last_key(const Params &p, int i) { return min(p.sk - 1, i + p.diag_hi); }
+__device__ __forceinline__ int last_key(const Sequence &sequence, int i) { return min(sequence.sk() - 1, i + sequence.diag_hi()); }
 //| else
-__device__ __forceinline__ int last_key(const Params &p, int) { return p.sk - 1; }
+__device__ __forceinline__ int last_key(const Sequence &sequence, int) { return sequence.sk() - 1; }
 //| end
 
 // The keys of one row tile, and its blocks of BC keys, which are walked from right to left:
@@ -28,18 +28,18 @@ struct Range {
   int block_lo, block_hi;  // blocks that hold them
   int full_lo, full_hi;    // exclusive bounds of the blocks that need no mask
 };
-__device__ __forceinline__ Range key_range(const Params &p, int first_row, int last_row) {
+__device__ __forceinline__ Range key_range(const Params &p, const Sequence &sequence, int first_row, int last_row) {
   const int i0 = query_of(p, first_row), i1 = query_of(p, last_row);
   Range r;
-  r.key_lo = first_key(p, i0);
-  r.key_hi = last_key(p, i1);
+  r.key_lo = first_key(sequence, i0);
+  r.key_hi = last_key(sequence, i1);
   r.block_lo = r.key_lo / BC;
   r.block_hi = r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC;
 //| if p.mask == "window" then
-  r.full_lo = min(r.block_hi, (first_key(p, i1) + BC - 1) / BC - 1);
+  r.full_lo = min(r.block_hi, (first_key(sequence, i1) + BC - 1) / BC - 1);
 //| else
   r.full_lo = -1;
 //| end
-  r.full_hi = max(r.full_lo + 1, (last_key(p, i0) + 1) / BC);
+  r.full_hi = max(r.full_lo + 1, (last_key(sequence, i0) + 1) / BC);
   return r;
 }

@@ -14,8 +14,9 @@ constexpr int BC = TILE;
 constexpr int DEPTH = 16;     // of the product, per step
 constexpr int PITCH = TILE + 4;
 
-//| has_mma = false
 //| include "prelude.cu"
+
+//| include "sequence.cu"
 
 //| include "mask.cu"
 
@@ -68,15 +69,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
   extern __shared__ __align__(16) float shared[];
   float *const a = shared, *const b = shared + DEPTH * PITCH;
   const Tile t = tile_of_block(p, TILE, tiles_of(p.sq, TILE), TILE, tiles_of(p.sk, TILE));
-  const element *const q = (const element *)p.q + t.batch * p.q_sb + t.head * p.q_sh;
-  const element *const k = (const element *)p.k + t.batch * p.k_sb + t.kv_head * p.k_sh;
+  const Sequence sequence = sequence_of(p, t.batch);
+  const int sq = sequence.sq(), sk = sequence.sk();
+  const element *const q = (const element *)p.q + sequence.q() + t.head * p.q_sh;
+  const element *const k = (const element *)p.k + sequence.k() + t.kv_head * p.k_sh;
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
   float sum[4][4] = {};
   for (int d0 = 0; d0 < D; d0 += DEPTH) {
     for (int i = threadIdx.x; i < TILE * DEPTH; i += THREADS) {
       const int d = i % DEPTH, r = i / DEPTH;
-      a[d * PITCH + r] = d0 + d < D && t.row + r < p.sq ? to_float(q[(long long)(t.row + r) * p.q_ss + d0 + d]) : 0.f;
-      b[d * PITCH + r] = d0 + d < D && t.col + r < p.sk ? to_float(k[(long long)(t.col + r) * p.k_ss + d0 + d]) : 0.f;
+      a[d * PITCH + r] = d0 + d < D && t.row + r < sq ? to_float(q[(long long)(t.row + r) * p.q_ss + d0 + d]) : 0.f;
+      b[d * PITCH + r] = d0 + d < D && t.col + r < sk ? to_float(k[(long long)(t.col + r) * p.k_ss + d0 + d]) : 0.f;
     }
     __syncthreads();
     multiply(sum, a, b, x, y);
@@ -86,42 +89,45 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) {
       const int row = t.row + 4 * y + i, col = t.col + 4 * x + j;
-      if (row < p.sq && col < p.sk)
-        s[(long long)row * p.sk + col] = col >= first_key(p, row) && col <= last_key(p, row) ? sum[i][j] * p.scale : -infinity();
+      if (row < sq && col < sk)
+        s[(long long)row * p.sk + col] = col >= first_key(sequence, row) && col <= last_key(sequence, row) ? sum[i][j] * p.scale : -infinity();
     }
 }
 
 // One warp per row: maximum, sum, quotient.
 extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_constant__ Params p) {
   const Tile t = tile_of_block(p, 8, tiles_of(p.sq, 8), 0, 1);
+  const Sequence sequence = sequence_of(p, t.batch);
   const int row = t.row + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (row >= p.sq) return;
+  if (row >= sequence.sq()) return;
   float *const s = (float *)p.workspace + t.scores + (long long)row * p.sk;
   float m = -infinity(), l = 0.f;
-  for (int j = lane; j < p.sk; j += 32) m = fmaxf(m, s[j]);
+  for (int j = lane; j < sequence.sk(); j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
   const float shift = m == -infinity() ? 0.f : m;
-  for (int j = lane; j < p.sk; j += 32) l += expf(s[j] - shift);
+  for (int j = lane; j < sequence.sk(); j += 32) l += expf(s[j] - shift);
   for (int i = 16; i > 0; i /= 2) l += __shfl_xor_sync(~0u, l, i);
   const float inverse = l == 0.f ? 0.f : 1.f / l;
-  for (int j = lane; j < p.sk; j += 32) s[j] = expf(s[j] - shift) * inverse;
-  if (lane == 0 && p.lse != nullptr) p.lse[(t.batch * p.hq + t.head) * p.sq + row] = l == 0.f ? -infinity() : m + logf(l);
+  for (int j = lane; j < sequence.sk(); j += 32) s[j] = expf(s[j] - shift) * inverse;
+  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = l == 0.f ? -infinity() : m + logf(l);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
   float *const a = shared, *const b = shared + DEPTH * PITCH;
   const Tile t = tile_of_block(p, TILE, tiles_of(p.sq, TILE), 0, 1);
-  const element *const v = (const element *)p.v + t.batch * p.v_sb + t.kv_head * p.v_sh;
+  const Sequence sequence = sequence_of(p, t.batch);
+  const int sq = sequence.sq();
+  const element *const v = (const element *)p.v + sequence.v() + t.kv_head * p.v_sh;
   const float *const s = (const float *)p.workspace + t.scores;
-  const Range range = key_range(p, t.row, min(t.row + TILE, p.sq) - 1);
+  const Range range = key_range(p, sequence, t.row, min(t.row + TILE, sq) - 1);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
   for (int c0 = 0; c0 < DV; c0 += TILE) {
     float sum[4][4] = {};
     for (int j0 = range.key_lo; j0 <= range.key_hi; j0 += DEPTH) {
       for (int i = threadIdx.x; i < TILE * DEPTH; i += THREADS) {
         const int k = i % DEPTH, r = i / DEPTH;
-        a[k * PITCH + r] = j0 + k <= range.key_hi && t.row + r < p.sq ? s[(long long)(t.row + r) * p.sk + j0 + k] : 0.f;
+        a[k * PITCH + r] = j0 + k <= range.key_hi && t.row + r < sq ? s[(long long)(t.row + r) * p.sk + j0 + k] : 0.f;
         const int col = i % TILE, key = i / TILE;
         b[key * PITCH + col] = j0 + key <= range.key_hi && c0 + col < DV ? to_float(v[(long long)(j0 + key) * p.v_ss + c0 + col]) : 0.f;
       }
@@ -132,8 +138,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_con
     for (int i = 0; i < 4; i++)
       for (int j = 0; j < 4; j++) {
         const int row = t.row + 4 * y + i, col = c0 + 4 * x + j;
-        if (row >= p.sq || col >= DV) continue;
-//| local address = "p.o_sb * t.batch + (long long)row * p.o_ss + t.head * p.o_sh + col"
+        if (row >= sq || col >= DV) continue;
+//| local address = "sequence.o() + (long long)row * p.o_ss + t.head * p.o_sh + col"
 //| if p.o == "fp32" then
         ((float *)p.o)[$(address)] = sum[i][j];
 //| else

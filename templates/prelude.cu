@@ -70,10 +70,10 @@ __device__ __forceinline__ u32 to_tf32(float x) {
 }
 //| end
 
-//| if has_mma then
+//| if l.mma then
 // C += A B on one warp, fp32 accumulation. Fragments as in the PTX ISA, "Matrix Fragments for mma"; with g = lane / 4 and
 // t = lane % 4, C holds (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1).
-//| local K, T = mma.k, mma.type
+//| local K, T = l.mma.k, l.mma.type
 __device__ __forceinline__ void mma_full(float (&c)[4], const u32 (&a)[4], u32 b0, u32 b1) {
   asm("mma.sync.aligned.m16n8k$(K).row.col.f32.$(T).$(T).f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])

@@ -126,7 +126,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_t
 }
 
 // P as A fragments, straight from the accumulators of S.
-__device__ __forceinline__ void to_fragments(u32 (&a)[MB][$(p_steps)][4], const float (&s)[MB][NB][4]) {
+__device__ __forceinline__ void to_fragments(u32 (&a)[MB][P_STEPS][4], const float (&s)[MB][NB][4]) {
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
@@ -148,7 +148,7 @@ __device__ __forceinline__ void to_fragments(u32 (&a)[MB][$(p_steps)][4], const 
 }
 
 // O += P V.
-__device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], const u32 (&a)[MB][$(p_steps)][4], u32 v_tile, const Lane &at) {
+__device__ __forceinline__ void accumulate(float (&o)[MB][VB][4], const u32 (&a)[MB][P_STEPS][4], u32 v_tile, const Lane &at) {
 //| if p.dtype == "tf32" then
 #pragma unroll
   for (int n = 0; n < NB; n++) {

@@ -45,6 +45,7 @@ const scene scenes[] = {
 #define M "mask.cu"
 #define T "tile.cu"
 #define E "epilogue.cu"
+#define Q "sequence.cu"
 #define L "place.cu"
 #define F "flash_fwd_mma.cu"
 #define D "products.cu"
@@ -71,21 +72,25 @@ const mutation mutations[] = {
     { "shift with the wrong sign", S, "fmaf(score, scale_log2, -shift)", "fmaf(score, scale_log2, shift)", 0, "plain" },
     { "probabilities not scaled", S, "fmaf(score, scale_log2, -shift)", "(score - shift / scale_log2)", 0, "plain" },
 
-    { "causal sees one key too many", M, "min(p.sk - 1, i + p.diag_hi)", "min(p.sk - 1, i + p.diag_hi + 1)", 0, "causal" },
-    { "causal sees one key too few", M, "min(p.sk - 1, i + p.diag_hi)", "min(p.sk - 1, i + p.diag_hi - 1)", 0, "causal" },
-    { "keys beyond the end", M, "min(p.sk - 1, i + p.diag_hi)", "i + p.diag_hi", 0, "topleft" },
-    { "one key beyond the end", M, "int) { return p.sk - 1; }", "int) { return p.sk; }", 0, "plain" },
-    { "window one key short on the left", M, "max(0, i + p.diag_lo)", "max(0, i + p.diag_lo + 1)", 0, "window" },
-    { "window one key wide on the left", M, "max(0, i + p.diag_lo)", "max(0, i + p.diag_lo - 1)", 0, "window" },
-    { "keys before the first", M, "max(0, i + p.diag_lo)", "i + p.diag_lo", 0, "window away" },
-    { "diagonal blocks taken as full", M, "(last_key(p, i0) + 1) / BC", "(last_key(p, i1) + 1) / BC", 0, "causal" },
-    { "the last full block by one off", M, "(last_key(p, i0) + 1) / BC", "(last_key(p, i0) + BC) / BC", 0, "causal" },
-    { "left blocks taken as full", M, "(first_key(p, i1) + BC - 1) / BC - 1", "(first_key(p, i0) + BC - 1) / BC - 1", 0, "window" },
-    { "left keys of the tile left out", M, "r.key_lo = first_key(p, i0)", "r.key_lo = first_key(p, i1)", 0, "window" },
-    { "right keys of the tile left out", M, "r.key_hi = last_key(p, i1)", "r.key_hi = last_key(p, i0)", 0, "causal" },
+    { "causal sees one key too many", M, "min(sequence.sk() - 1, i + sequence.diag_hi())", "min(sequence.sk() - 1, i + sequence.diag_hi() + 1)", 0, "causal" },
+    { "causal sees one key too few", M, "min(sequence.sk() - 1, i + sequence.diag_hi())", "min(sequence.sk() - 1, i + sequence.diag_hi() - 1)", 0, "causal" },
+    { "keys beyond the end", M, "min(sequence.sk() - 1, i + sequence.diag_hi())", "i + sequence.diag_hi()", 0, "topleft" },
+    { "one key beyond the end", M, "int) { return sequence.sk() - 1; }", "int) { return sequence.sk(); }", 0, "plain" },
+    { "window one key short on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
+    { "window one key wide on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() - 1)", 0, "window" },
+    { "keys before the first", M, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
+    { "diagonal blocks taken as full", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
+    { "the last full block by one off", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
+    { "left blocks taken as full", M, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0, "window" },
+    { "left keys of the tile left out", M, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
+    { "right keys of the tile left out", M, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
     { "an empty range has a block", M, "r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC", "r.key_hi / BC", 0, "blind nothing" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
-    { "packed rows: one head's count", M, "return p.sq * p.group;", "return p.sq;", 0, "pack" },
+    { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
+
+    { "K of the first batch for all", Q, "return batch * p.k_sb;", "return 0;", 0, "group" },
+    { "V with the batches of K", Q, "return batch * p.v_sb;", "return batch * p.k_sb;", 0, "group" },
+    { "O with the batches of Q", Q, "return batch * p.o_sb;", "return batch * p.q_sb;", 0, "group" },
 
     { "KV head by remainder", L, "w.head / p.group", "w.head % p.hkv", 0, "group" },
     { "batch by the wrong divisor", L, "w.batch = at / heads", "w.batch = at / p.b", 0, "plain" },
@@ -108,10 +113,10 @@ const mutation mutations[] = {
     { "copies of a batch from one row", T, "from + i * (S::STEP * stride),\n", "from,\n", 0, "narrow" },
     { "a batch goes past its tile", T, "PASSES % N == 0 && ROWS % S::STEP == 0 ? 0 : ROWS", "0", 0, "two two_left" },
 
-    { "rows past the last are stored", E, "const bool real = row < row_count(p);", "const bool real = true;", 0, "wide" },
-    { "staged rows past the last are stored", E, "if (row >= row_count(p)) continue;", "", 0, "plain" },
-    { "LSE with the key count as pitch", E, "(w.batch * p.hq + at.head) * p.sq", "(w.batch * p.hq + at.head) * p.sk", 0, "plain" },
-    { "LSE by KV heads", E, "(w.batch * p.hq + at.head) * p.sq", "(w.batch * p.hkv + at.head) * p.sq", 0, "group" },
+    { "rows past the last are stored", E, "const bool real = row < row_count(p, sequence);", "const bool real = true;", 0, "wide" },
+    { "staged rows past the last are stored", E, "if (row >= row_count(p, sequence)) continue;", "", 0, "plain" },
+    { "LSE with the key count as pitch", Q, "(batch * p.hq + head) * p.sq", "(batch * p.hq + head) * p.sk", 0, "plain" },
+    { "LSE by KV heads", Q, "(batch * p.hq + head) * p.sq", "(batch * p.hkv + head) * p.sq", 0, "group" },
     { "half of O not divided", E, "o[m][v][2 * h + 1] * inverse)", "o[m][v][2 * h + 1])", 0, "plain" },
     { "columns past dv are stored", E, "if (real && col < DV) *(float2", "if (real) *(float2", 0, "narrow" },
     { "an odd last column is stored twice", E, "if (real && col + 1 < DV) to[col + 1] = (u16)", "if (real) to[col + 1] = (u16)", 0, "two" },
@@ -134,7 +139,7 @@ const mutation mutations[] = {
     { "left mask forgotten", F, "if (key > hi || key < lo)", "if (key > hi)", 0, "window" },
     { "right mask one off", F, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
     { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
-    { "Q rows past the last are read", F, "0,\n        row_count(p) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
+    { "Q rows past the last are read", F, "0,\n        row_count(p, sequence) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
     { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)", "block >= max(range.full_lo, range.block_lo - 1)", 0, "window" },
     { "left blocks are left out", F, "    for (; block >= range.block_lo; block--) step(Constant<true>{});\n", "", 0, "window" },
     { "elements: no block is masked", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(false);", 0, "two" },
@@ -153,6 +158,6 @@ const mutation mutations[] = {
     { "FMA: mask one off", X, "x + 16 * j > hi", "x + 16 * j >= hi", 0, "fp32" },
     { "FMA: a quarter of O not rescaled", X, "          o[i][j].w *= keep;\n", "", 0, "fp32" },
     { "FMA: a column past dv is stored", X, "if (col + 3 < DV) to[col + 3] = y.w;", "to[col + 3] = y.w;", 0, "fp32_odd" },
-    { "FMA: LSE of the wrong head", X, "p.hq + at.head) * p.sq", "p.hkv + at.head) * p.sq", 0, "fp32" },
+    { "FMA: LSE of the wrong head", X, "sequence.lse(at.head, ", "sequence.lse(where.kv_head, ", 0, "fp32" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

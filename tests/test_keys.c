@@ -189,7 +189,7 @@ Test(keys, each_input_alone_changes_the_key)
     cr_expect_geq(tunables, 5, "only %zu tunables of %s could be changed alone", tunables, base.config);
 
     /* a byte of each file that the text is made of */
-    static const char *const files[] = {"flash_fwd_mma.cu", "prelude.cu", "tile.cu", "softmax.cu", "mask.cu", "epilogue.cu"};
+    static const char *const files[] = {"flash_fwd_mma.cu", "prelude.cu", "tile.cu", "softmax.cu", "sequence.cu", "mask.cu", "epilogue.cu"};
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const fa_template_file *f = fa_template_files;
         while (f->name && strcmp(f->name, files[i]))
