@@ -9,7 +9,6 @@
 #include "no_launch.h"
 #include "progress.h"
 #include "ranking.h"
-#include "replay.h"
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
@@ -25,9 +24,7 @@ typedef struct bench_args {
     cli_sim sim;
     cli_list d, dtype, mask, n;
     int32_t b, hq, hkv, samples;
-    int32_t limit, seeds;
-    const char *arch;
-    bool host, counts, no_naive, replay;
+    bool host, counts, no_naive;
 } bench_args;
 
 #define FIELD(f) .at = offsetof(bench_args, f)
@@ -46,15 +43,7 @@ static const cli_option options[] = {
     { .name = "host", FIELD(host), .help = "the host's time: a first launch cold and warm, and a launch that hits" },
     { .name = NULL },
 };
-static const cli_option replay_options[] = {
-    { .name = "replay", FIELD(replay), .help = "the words are files of measurements: which strategy of the search finds their best soonest? Needs no device" },
-    { .name = "limit", .kind = &cli_int, FIELD(limit), .value = "N", .help = "configs that a strategy may take, without neighbours", .preset = "48", .min = 1,
-      .max = 1000000 },
-    { .name = "seeds", .kind = &cli_int, FIELD(seeds), .value = "N", .help = "runs of a strategy that draws at random", .preset = "20", .min = 1, .max = 1000 },
-    { .name = "arch", .kind = &cli_text, FIELD(arch), .value = "ARCH", .help = "of measurements whose file does not say it", .preset = "sm_90a" },
-    { .name = NULL },
-};
-static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, { "Strategies on recordings", replay_options, 0 }, CLI_WHERE(bench_args), CLI_SIM(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, CLI_WHERE(bench_args), CLI_SIM(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 static fa_problem problem_of(const bench_args *a, int32_t d, int32_t dtype, int32_t mask, int32_t n)
 {
@@ -329,12 +318,9 @@ static int run(cli *c, const void *args, int n, char **words)
 {
     const bench_args *a = args;
     cli_session s;
-    fa_status st = !a->replay && n ? fa_fail(FA_INVALID, "unexpected word \"%.60s\"; files go with --replay", words[0]) : FA_OK;
-    if (a->replay)
-        return cli_replay(c, words, n, a->arch, a->limit, a->seeds);
+    (void)n, (void)words;
     cli_interrupt_watch();
-    if (st == FA_OK)
-        st = cli_session_open(&s, c, &a->where);
+    fa_status st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK && (st = cli_sim_set(&a->sim, a->counts || s.simulated, &(sim_options){ .threads = 0 })) != FA_OK)
         cli_session_close(&s);
     if (st != FA_OK)
@@ -346,12 +332,11 @@ static int run(cli *c, const void *args, int n, char **words)
 
 const cli_command cli_bench = {
     .name = "bench", .summary = "times of fagen's kernel and of naive attention, what both do on the simulator, or the host's part of a launch",
-    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--counts] | --host | --replay FILE...",
+    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--counts] | --host",
     .about = "On a GPU: medians over events, what fa_launch chooses against naive attention on the same device. On a simulator, or with --counts on the simulator of the GPU's "
              "chip: what one launch of each does, in instructions, bytes through memory and bank conflicts. With --host: how long a first "
              "launch takes with an empty cache and with a filled one, and what fa_launch itself costs on a hit: the driver's launch is replaced by "
-             "one that returns at once, so that only fagen's time is left; this runs without a GPU too. With --replay: what each strategy of the search would have tried of "
-             "what was measured once, and how soon it would have found the best.",
-    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json\nfagen bench --replay ~/.cache/fagen/v1/records/*/*.jsonl",
-    .groups = groups, .size = sizeof(bench_args), .words = 4096, .run = run, .files = true,
+             "one that returns at once, so that only fagen's time is left; this runs without a GPU too.",
+    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json",
+    .groups = groups, .size = sizeof(bench_args), .run = run,
 };

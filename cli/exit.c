@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
+#include <time.h>
 
 static const struct {
     int code;
@@ -157,5 +158,15 @@ const char *cli_show_seconds(double t)
         snprintf(s, 32, "%.2f ms", t * 1e3);
     else
         snprintf(s, 32, "%.2f s", t);
+    return s;
+}
+
+const char *cli_show_time(int64_t ns)
+{
+    char *s = slot();
+    time_t t = (time_t)(ns / 1000000000);
+    struct tm tm;
+    if (!gmtime_r(&t, &tm) || !strftime(s, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
+        s[0] = 0;
     return s;
 }

@@ -290,3 +290,10 @@ void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, d
         printf(", most %+.1f %%: %s", 100 * most, brief);
     printf("\n");
 }
+
+void tune_run_keep(tune_run *r, size_t i, json_t *result)
+{
+    r->result[i] = result;
+    if (!r->c->json && !r->c->quiet && (r->list.n > 1 || tune_tells(result)))
+        tune_report(r->c, result, r->list.n == 1);
+}

@@ -1,9 +1,10 @@
 /* recordings: measurements out of files of three kinds. */
 #include "cache/record.h"
-#include "file.h"
+#include "cli/file.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "replay.h"
+#include "recordings.h"
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,11 +1,12 @@
 /* twin: the same cases on two devices, compared bit by bit. */
-#include "autotune/twin.h"
-#include "ask.h"
-#include "command.h"
+#include "cli/ask.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/table.h"
+#include "dev.h"
 #include "gen/error.h"
-#include "progress.h"
-#include "session.h"
-#include "table.h"
+#include "twin.h"
 #include <math.h>
 
 typedef struct twin_args {
@@ -108,7 +109,7 @@ static int answer(cli *c, const tally *t, const char *chip, const char *with)
     cli_table_print(&table, c);
     printf("%d cases on %s and on %s: matrix products %s\n", t->cases, chip, with, same ? "give the same bits" : "DIFFER");
     if (t->failed)
-        fprintf(stderr, "fagen twin: %d runs failed; the first: %s\n", t->failed, t->message);
+        fprintf(stderr, "fagen-dev twin: %d runs failed; the first: %s\n", t->failed, t->message);
     return code;
 }
 
@@ -152,13 +153,13 @@ static int run(cli *c, const void *args, int n, char **words)
     return code;
 }
 
-const cli_command cli_twin = {
+const cli_command dev_twin = {
     .name = "twin", .summary = "runs cases on two devices and compares the bits",
     .usage = "[--with DEVICE] [--seed N --count M]",
     .about = "How the simulator is held against a GPU. Each case is run in three ways: 'scores' shows every row one key, so that LSE is the bare "
              "bits of Q K^T and O a row of V; 'sums' makes every probability 1, so that O is the bare sum of V; 'whole' is the case as it is. "
              "Matrix products must agree bit for bit, or it exits 4; 2^x and log2, which hardware approximates, may differ, and by how "
              "many ulp is told.",
-    .examples = "fagen twin --device cuda:0 --count 60",
+    .examples = "fagen-dev twin --device cuda:0 --count 60",
     .groups = groups, .size = sizeof(twin_args), .run = run,
 };
