@@ -1,6 +1,7 @@
 /* The template engine: what is printed, where errors point, what a script cannot do. */
 #include "gen/files.h"
 #include "gen/sandbox.h"
+#include "gen/sandbox_names.h"
 #include "gen/text.h"
 #include "test_gen_toy.h"
 #include <lauxlib.h>
@@ -309,7 +310,7 @@ Test(engine, library_calls_are_charged)
     for (size_t i = 0; i <= COUNT(calls); i++) { /* and last, without any */
         fa_sandbox *sb;
         snprintf(text, sizeof text, "%s%s", begin, i < COUNT(calls) ? calls[i] : "");
-        cr_assert_eq(fa_sandbox_open(&sb), FA_OK);
+        cr_assert_eq(fa_sandbox_open(&sb, fa_sandbox_names_open), FA_OK);
         cr_expect_eq(fa_sandbox_run(sb, run_text, text, &error), FA_OK, "%s: %s", text, error);
         fa_sandbox_limit(sb, 50000);
         fa_status st = fa_sandbox_run(sb, run_text, text, &error);
