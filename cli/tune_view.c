@@ -28,7 +28,8 @@ void tune_problem_brief(char *buf, size_t n, const fa_problem *in)
     snprintf(buf, n, "%s d%d%s %s %s %s", fa_dtype_name(p.dtype), p.d, wide, fa_mask_name(p.mask), heads, length);
 }
 
-void tune_config_brief(char *buf, size_t n, const fa_config *c)
+/* "128x64": the tile, as far as a family has one, else the family. */
+static void config_brief(char *buf, size_t n, const fa_config *c)
 {
     int br = fa_config_get(c, "br", 0), bc = fa_config_get(c, "bc", 0);
     if (br && bc)
@@ -49,7 +50,7 @@ tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate
     };
     snprintf(v.stage, sizeof v.stage, "%s", stage);
     if (w || latest)
-        tune_config_brief(v.config, sizeof v.config, w ? &w->config : &latest->config);
+        config_brief(v.config, sizeof v.config, w ? &w->config : &latest->config);
     if (w && b && b->decided && b->outcome == FA_RAN && w->seconds > 0)
         v.gain = b->seconds / w->seconds - 1;
     return v;
