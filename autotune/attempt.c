@@ -5,13 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static void decide(fa_candidate *c, fa_outcome o, const char *why)
-{
-    c->decided = true;
-    c->outcome = o;
-    snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, why);
-}
-
 /* Outcome, pool, journal and the best so far. */
 static void note(fa_searching *s, fa_candidate *c)
 {
@@ -38,7 +31,7 @@ fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
         return st;
     }
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, fa_last_error());
-    decide(c, st == FA_WRONG ? FA_BAD_RESULT : st == FA_INTERRUPTED ? FA_BAD_TIMEOUT : FA_BAD_LAUNCH, why);
+    fa_candidate_decide(c, st == FA_WRONG ? FA_BAD_RESULT : st == FA_INTERRUPTED ? FA_BAD_TIMEOUT : FA_BAD_LAUNCH, why);
     c->resumed = false;
     note(s, c);
     if (st == FA_DEVICE && s->lab && !fa_lab_alive(s->lab))
@@ -62,7 +55,7 @@ static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.timed++;
-    decide(c, FA_RAN, "");
+    fa_candidate_decide(c, FA_RAN, "");
     note(s, c);
     return FA_OK;
 }
@@ -81,7 +74,7 @@ static fa_status attempt(fa_searching *s, fa_candidate *c, double done)
     } else {
         if (!c->decided) {
             c->seconds = c->cost.seconds;
-            decide(c, FA_RAN, "");
+            fa_candidate_decide(c, FA_RAN, "");
         }
         note(s, c);
     }

@@ -6,7 +6,6 @@
 #include "gen/problem.h"
 #include "searching.h"
 #include "seeds.h"
-#include <math.h>
 #include <stdlib.h>
 
 /* Of a time budget on a device: until when configs of the list are tried, and until when neighbours. */

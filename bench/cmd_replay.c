@@ -91,21 +91,11 @@ static json_t *summary_json(const fa_strategy *s, summary *m)
 static void row(cli_table *t, const fa_strategy *s, summary *m)
 {
     double n = m->runs ? (double)m->runs : 1, until = median_until(m);
-    cli_table_cell(t, "%s", s->name);
-    cli_table_cell(t, "%zu", m->runs);
-    cli_table_cell(t, "%.0f", m->tried / n);
-    cli_table_cell(t, "%.0f %%", 100 * (double)m->reached / n);
-    if (isfinite(until))
-        cli_table_cell(t, "%.0f", until);
-    else
-        cli_table_cell(t, "-");
+    cli_table_cells(t, "%s\t%zu\t%.0f\t%.0f %%", s->name, m->runs, m->tried / n, 100 * (double)m->reached / n);
+    cli_table_cells(t, "%s", cli_show_if(isfinite(until), "%.0f", until));
     for (int i = 0; i < FA_REPLAY_MARKS; i++)
-        if (isfinite(m->regret[i]))
-            cli_table_cell(t, "%.2f %%", 100 * m->regret[i] / n);
-        else
-            cli_table_cell(t, "-");
-    cli_table_cell(t, "%.2f %%", 100 * m->end / n);
-    cli_table_cell(t, "%.2f %%", 100 * m->worst);
+        cli_table_cells(t, "%s", cli_show_if(isfinite(m->regret[i]), "%.2f %%", 100 * m->regret[i] / n));
+    cli_table_cells(t, "%.2f %%\t%.2f %%", 100 * m->end / n, 100 * m->worst);
 }
 
 static fa_status replay_all(const cli_recordings *all, int32_t limit, int32_t seeds, json_t *runs, json_t *strategies, cli_table *table)

@@ -87,13 +87,8 @@ static int answer(cli *c, const tally *t, const char *chip, const char *with)
                             json_pack("{s:I,s:I,s:o,s:I,s:I,s:o}", "o", (json_int_t)s->o, "differ_o", (json_int_t)s->differ_o, "ulps_o",
                                       cli_json_number(s->ulps_o), "lse", (json_int_t)s->lse, "differ_lse", (json_int_t)s->differ_lse, "ulps_lse",
                                       cli_json_number(s->ulps_lse)));
-        cli_table_cell(&table, "%s", fa_twin_name(kind));
-        cli_table_cell(&table, "%lld", (long long)s->o);
-        cli_table_cell(&table, "%lld", (long long)s->differ_o);
-        cli_table_cell(&table, "%.3g", s->ulps_o);
-        cli_table_cell(&table, "%lld", (long long)s->lse);
-        cli_table_cell(&table, "%lld", (long long)s->differ_lse);
-        cli_table_cell(&table, "%.3g", s->ulps_lse);
+        cli_table_cells(&table, "%s\t%lld\t%lld\t%.3g\t%lld\t%lld\t%.3g", fa_twin_name(kind), (long long)s->o, (long long)s->differ_o,
+                        s->ulps_o, (long long)s->lse, (long long)s->differ_lse, s->ulps_lse);
     }
     int code = t->failed || !same ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     if (c->json) {

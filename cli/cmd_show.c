@@ -8,7 +8,6 @@
 #include "standing.h"
 #include "table.h"
 #include <math.h>
-#include <errno.h>
 #include <string.h>
 
 #define FIELD(f) .at = offsetof(show_args, f)
@@ -63,15 +62,8 @@ static void print_alternatives(const cli *c, const cli_ranking *r, size_t n, dou
             continue;
         shown++;
         fa_config_print(text, sizeof text, &p->config);
-        cli_table_cell(&t, "%s", cli_show_seconds(r->r[i].cost.seconds));
-        if (chosen > 0)
-            cli_table_cell(&t, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1));
-        else
-            cli_table_cell(&t, "-");
-        cli_table_cell(&t, "%s", r->r[i].cost.bound);
-        cli_table_cell(&t, "%d", p->smem);
-        cli_table_cell(&t, "%d", p->regs);
-        cli_table_cell(&t, "%s", text);
+        cli_table_cells(&t, "%s\t%s\t%s\t%d\t%d\t%s", cli_show_seconds(r->r[i].cost.seconds),
+                        cli_show_if(chosen > 0, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1)), r->r[i].cost.bound, p->smem, p->regs, text);
     }
     cli_table_print(&t, c);
 }

@@ -76,9 +76,11 @@ int cli_answer(cli *c, json_t *doc, int code);
 /* A whole number where x is one, null where it is not finite. */
 json_t *cli_json_number(double x);
 
-/* "1.50 KiB"; "12.3 us"; both in the thread's own storage, four at a time. */
+/* "1.50 KiB"; "12.3 us"; both in the thread's own storage, eight at a time. */
 const char *cli_show_bytes(double bytes);
 const char *cli_show_seconds(double s);
+/* x by fmt, which takes a double, likewise; "-" where there is none. */
+const char *cli_show_if(bool told, const char *fmt, double x) __attribute__((format(printf, 2, 0)));
 /* "2026-11-21T04:31:00Z" of nanoseconds since 1970, likewise. */
 const char *cli_show_time(int64_t ns);
 #endif

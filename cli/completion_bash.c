@@ -1,6 +1,5 @@
 /* completion: the script for bash. It runs nothing: all words are in it. */
 #include "completion.h"
-#include <string.h>
 
 static const char program[] =
     "# bash splits words at = and : as well; they are joined again, and what it has split off is no part of the reply.\n"

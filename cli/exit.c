@@ -1,10 +1,10 @@
 /* exit: from a status to an exit code, a message and, with --json, a document. */
 #include "command.h"
+#include "gen/text.h"
 #include "help.h"
 #include <math.h>
 #include <stdarg.h>
 #include <string.h>
-#include <time.h>
 
 static const struct {
     int code;
@@ -129,9 +129,16 @@ int cli_answer(cli *c, json_t *doc, int code)
 
 static char *slot(void)
 {
-    static _Thread_local char texts[4][32];
+    static _Thread_local char texts[8][32];
     static _Thread_local unsigned at;
-    return texts[at++ % 4];
+    return texts[at++ % 8];
+}
+
+const char *cli_show_if(bool told, const char *fmt, double x)
+{
+    char *s = slot();
+    snprintf(s, 32, told ? fmt : "-", x);
+    return s;
 }
 
 const char *cli_show_bytes(double bytes)
@@ -163,10 +170,5 @@ const char *cli_show_seconds(double t)
 
 const char *cli_show_time(int64_t ns)
 {
-    char *s = slot();
-    time_t t = (time_t)(ns / 1000000000);
-    struct tm tm;
-    if (!gmtime_r(&t, &tm) || !strftime(s, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        s[0] = 0;
-    return s;
+    return fa_text_date(slot(), 32, ns / 1000000000);
 }

@@ -5,8 +5,6 @@
 #include "gen/problem.h"
 #include "show.h"
 #include "table.h"
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_LEAST = 6, KEY_MOST = 32 };

@@ -2,7 +2,6 @@
 #include "gen/problem.h"
 #include "tune.h"
 #include <math.h>
-#include <string.h>
 
 void tune_show_span(char *buf, size_t n, double s)
 {

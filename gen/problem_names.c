@@ -1,5 +1,4 @@
-/* problem_names: the names of types, masks, operations and features. */
-#include "operation.h"
+/* problem_names: the names of types, masks and features. */
 #include "problem.h"
 #include <string.h>
 
@@ -66,20 +65,6 @@ bool fa_mask_parse(int *out, const char *s)
             return true;
         }
     return false;
-}
-
-const char *fa_op_name(int op)
-{
-    const fa_operation *row = fa_operation_find(op);
-    return row ? row->name : "?";
-}
-
-bool fa_op_parse(int *out, const char *s)
-{
-    const fa_operation *row = fa_operation_named(s);
-    if (row)
-        *out = row->op;
-    return row != NULL;
 }
 
 const char *fa_feature_name(int32_t bit)

@@ -2,7 +2,6 @@
 #include "alu.h"
 #include "defined.h"
 #include "run.h"
-#include <stdio.h>
 #include <string.h>
 
 static uint64_t extend(const uint8_t *p, uint32_t size, bool sign)

@@ -4,7 +4,6 @@
 #include "async.h"
 #include "defined.h"
 #include "run.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -3,7 +3,6 @@
 #include "exec.h"
 #include <fenv.h>
 #include <math.h>
-#include <string.h>
 
 #define CVT(name, expr)                                                                                                   \
     static void name(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, const sim_vec *c, const sim_vec *e)         \

@@ -2,7 +2,6 @@
 #include "alu.h"
 #include "decode.h"
 #include "run.h"
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};

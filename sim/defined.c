@@ -1,7 +1,6 @@
 /* defined: how undefined registers move through instructions that compute registers from registers, and what may not be undefined. */
 #include "defined.h"
 #include "run.h"
-#include <stdio.h>
 #include <string.h>
 
 /* ---- the rules: operands of the lanes `any` have undefined bits, which became so at `from` ---- */

@@ -4,8 +4,6 @@
 #include "async.h"
 #include "bulk.h"
 #include "run.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 1 << 20 }; /* above what the counts hold */

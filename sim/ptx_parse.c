@@ -1,8 +1,6 @@
 /* ptx_parse: PTX text to modules, variables and raw instructions. */
 #include "ptx_text.h"
-#include <ctype.h>
 #include <locale.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 sim_state sim_the = {.lock = PTHREAD_MUTEX_INITIALIZER};
 

@@ -1,7 +1,6 @@
 /* transfer: allocating, copying and filling device memory, and asking what a pointer is. Copies are checked against the
  * allocation they touch. */
 #include "state.h"
-#include <stdlib.h>
 #include <string.h>
 
 /* In any device, or among variables; NULL if not wholly inside. */

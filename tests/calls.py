@@ -18,6 +18,7 @@ fa_case_seen fa_number_from_bf16 fa_number_to_bf16 fa_trial_args
 fa_parcel_free fa_parcel_unpack
 cli_npy_parse cli_reference_parse tune_report
 sim_product_slow sim_severity_name
+fa_operand_set fa_operation_add fa_operation_args fa_operation_row fa_packing_add fa_packing_end fa_workspace_print
 """.split())
 
 
@@ -93,6 +94,9 @@ def main():
             if re.match(r"(fa|sim|cli|tune|explore|fleet|show|completion|dev)_(?!cu[A-Z]|lever_)", name):
                 bad += 1
                 print(f"{name_of(path)}: no other file uses {name}")
+    for name in sorted(FOR_TESTS - set().union(*(defined for defined, _ in found.values()))):
+        bad += 1
+        print(f"FOR_TESTS names {name}, which is not there")
     edges = sum(map(len, graph.values()))
     print(f"{len(graph)} files, {edges} calls between them, {bad} faults")
     return bool(bad) or edges < len(graph)  # fewer: the output of nm was not understood
