@@ -1,19 +1,12 @@
 /* attempt: one candidate of a search: compiled, verified, timed, noted. */
-#include "child.h"
 #include "gen/error.h"
 #include "searching.h"
 #include "sim/sim.h"
 #include <stdio.h>
 #include <string.h>
 
-static void decide(fa_candidate *c, fa_outcome o, const char *why)
-{
-    c->decided = true;
-    c->outcome = o;
-    snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, why);
-}
-
-void fa_attempt_note(fa_searching *s, fa_candidate *c)
+/* Outcome, pool, journal and the best so far. */
+static void note(fa_searching *s, fa_candidate *c)
 {
     fa_tuning *t = s->t;
     bool ran = c->outcome == FA_RAN;
@@ -38,30 +31,12 @@ fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
         return st;
     }
     snprintf(why, sizeof why, "%.*s", (int)sizeof why - 1, fa_last_error());
-    decide(c, st == FA_WRONG ? FA_BAD_RESULT : st == FA_INTERRUPTED ? FA_BAD_TIMEOUT : FA_BAD_LAUNCH, why);
+    fa_candidate_decide(c, st == FA_WRONG ? FA_BAD_RESULT : st == FA_INTERRUPTED ? FA_BAD_TIMEOUT : FA_BAD_LAUNCH, why);
     c->resumed = false;
-    fa_attempt_note(s, c);
+    note(s, c);
     if (st == FA_DEVICE && s->lab && !fa_lab_alive(s->lab))
         return fa_fail(FA_DEVICE, "a candidate left the device's context unusable; it is on record and will be passed over: %s", why);
     return FA_OK;
-}
-
-fa_status fa_searching_lab(fa_searching *s)
-{
-    fa_status st = FA_OK;
-    if (s->lab)
-        return FA_OK;
-    fa_slot_tell(s->site->slot, s->opt.worker ? 2 : 1); /* also between two children: who looks at the device may see one that just ended */
-    if (s->opt.lab)
-        s->lab = s->opt.lab;
-    else if (s->opt.worker)
-        st = fa_lab_open_child(&s->lab, s->site, &s->t->problem, s->opt.worker, s->opt.hang, &s->t->counts.lost);
-    else
-        st = fa_lab_open(&s->lab, s->site, &s->t->problem, true);
-    s->contest.lab = s->lab;
-    if (s->lab)
-        s->lab->slot = s->site->slot;
-    return st;
 }
 
 static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
@@ -80,8 +55,8 @@ static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.timed++;
-    decide(c, FA_RAN, "");
-    fa_attempt_note(s, c);
+    fa_candidate_decide(c, FA_RAN, "");
+    note(s, c);
     return FA_OK;
 }
 
@@ -99,9 +74,9 @@ static fa_status attempt(fa_searching *s, fa_candidate *c, double done)
     } else {
         if (!c->decided) {
             c->seconds = c->cost.seconds;
-            decide(c, FA_RAN, "");
+            fa_candidate_decide(c, FA_RAN, "");
         }
-        fa_attempt_note(s, c);
+        note(s, c);
     }
     t->counts.failed += c->decided && c->outcome != FA_RAN;
     return FA_OK;

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SECOND_SAMPLES 5
 #define LAST_SAMPLES 12
 #define SAMPLES_MOST 16 /* of a round, that its levels look at */
 #define ROUNDS_MOST 2   /* as often is a round taken whose clock moves */
@@ -288,15 +287,4 @@ fa_status fa_contest_final(fa_contest *c, fa_candidate **e, size_t n, size_t *me
     if (left)
         carry(e, before, left, *met);
     return st == FA_OK && !stopped(c) ? warm(c, e, left) : st;
-}
-
-fa_status fa_contest_run(fa_contest *c, fa_candidate **e, size_t n, fa_candidate **winner)
-{
-    size_t left = 0;
-    *winner = NULL;
-    if (n == 0)
-        return FA_OK;
-    fa_status st = fa_contest_round(c, e, n, FA_CONTEST_FIRST, SECOND_SAMPLES, &left);
-    *winner = e[0];
-    return st == FA_OK ? fa_contest_final(c, e, left, &left, winner) : st;
 }

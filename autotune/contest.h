@@ -27,10 +27,9 @@ typedef struct fa_contest {
  * *left: how many met. Taken again where the clock moved. */
 fa_status fa_contest_round(fa_contest *c, fa_candidate **entrant, size_t n, double times, int samples, size_t *left);
 
-/* The finals: all that are within FA_CONTEST_FIRST have met twice, those near the best meet in pairs, in an order drawn anew for each
+/* The last common round and the finals, of entrants that met before; *met: how many of them were in that round, the first ones. Those near
+ * the best meet in pairs, in an order drawn anew for each
  * round. *winner is one of them. Ties go to the smaller footprint, shared memory, then registers; tied candidates end with the same time.
  * The times of all are those of the last common round, but for what the pairs say. Finalists get a time with a warm L2. */
-fa_status fa_contest_run(fa_contest *c, fa_candidate **entrant, size_t n, fa_candidate **winner);
-/* The last common round and the finals alone, of entrants that met before. *met: how many of them were in that round, the first ones. */
 fa_status fa_contest_final(fa_contest *c, fa_candidate **entrant, size_t n, size_t *met, fa_candidate **winner);
 #endif

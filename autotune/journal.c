@@ -88,14 +88,11 @@ void fa_journal_note(const fa_journal *j, const fa_candidate *c)
         .source = { c->source[0], c->source[1] },
         .version = FA_VERSION_STRING,
     };
-    time_t now = time(NULL);
-    struct tm utc;
     snprintf(r.chip, sizeof r.chip, "%s", j->how == FA_MEASURED ? j->site->arch->chip : j->site->arch->name);
     snprintf(r.arch, sizeof r.arch, "%s", j->site->arch->name);
     snprintf(r.why, sizeof r.why, "%s", c->outcome == FA_RAN ? "" : c->why);
     snprintf(r.compiler, sizeof r.compiler, "%s", j->compiler);
     snprintf(r.driver, sizeof r.driver, "%s", j->driver);
-    gmtime_r(&now, &utc);
-    strftime(r.date, sizeof r.date, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    fa_text_date(r.date, sizeof r.date, time(NULL));
     fa_record_append(j->site->store, &r);
 }

@@ -57,7 +57,7 @@ static fa_status build(prober *p, fa_files *files, const char *file, int from, i
     if (st != FA_OK)
         return st;
     s.text = s.lined = (char *)(uintptr_t)files->file[at].bytes;
-    s.text_size = s.lined_size = files->file[at].size;
+    s.text_size = files->file[at].size;
     memcpy(s.name, files->file[at].name, strlen(files->file[at].name) + 1);
     for (size_t i = 0; i < s.text_size; i++)
         s.hash[i % 2] = fa_random_mix(s.hash[i % 2] ^ (uint64_t)(unsigned char)s.text[i]);

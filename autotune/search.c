@@ -6,13 +6,11 @@
 #include "gen/problem.h"
 #include "searching.h"
 #include "seeds.h"
-#include <math.h>
 #include <stdlib.h>
 
 /* Of a time budget on a device: until when configs of the list are tried, and until when neighbours. */
 #define SHARE_LISTED 0.6
 #define SHARE_NEIGHBOURS 0.85
-#define WAIT_SECONDS 0.1 /* for the device, between two words to the caller */
 
 void fa_tuning_free(fa_tuning *t)
 {
@@ -24,37 +22,6 @@ fa_site fa_site_of(fa_context *ctx)
 {
     return (fa_site){ ctx, fa_context_arch(ctx), fa_context_budget(ctx), fa_context_template_dir(ctx), fa_context_store(ctx),
                       fa_context_compiler(ctx), !fa_context_driver(ctx)->takes_ptx, NULL };
-}
-
-/* ---- the clock and the caller ---- */
-
-double fa_searching_left(const fa_searching *s)
-{
-    return s->opt.seconds > 0 ? fmax(0, s->share * s->opt.seconds - (fa_clock() - s->start)) : -1;
-}
-
-bool fa_searching_over(fa_searching *s)
-{
-    if (fa_searching_left(s) == 0)
-        s->late = s->t->out_of_time = true;
-    return s->late || s->interrupted;
-}
-
-void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done)
-{
-    s->t->elapsed = fa_clock() - s->start;
-    s->done = done;
-    if (s->opt.progress && s->opt.progress(s->opt.user, s->t, stage, latest, s->base + s->span * done))
-        s->interrupted = true;
-}
-
-bool fa_searching_device(fa_searching *s)
-{
-    double from = fa_clock();
-    while (!fa_slot_take(s->site->slot, WAIT_SECONDS) && !s->interrupted)
-        fa_searching_tell(s, "wait", NULL, s->done);
-    s->start += fa_clock() - from;
-    return !s->interrupted;
 }
 
 /* A phase may use the budget up to `share`, and is `span` of the whole from `base` on. */

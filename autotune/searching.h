@@ -1,4 +1,5 @@
-/* searching: the inside of a search, shared by search.c (the whole), attempt.c (one candidate) and rounds.c (candidates among each other). */
+/* searching: the inside of a search, shared by search.c (the whole), attempt.c (one candidate) and rounds.c (candidates among each other):
+ * search.c calls the two others, rounds.c calls attempt.c, and all of them what stands first here. */
 #ifndef FA_AUTOTUNE_SEARCHING_H
 #define FA_AUTOTUNE_SEARCHING_H
 #include "contest.h"
@@ -35,11 +36,10 @@ void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *l
 /* The device is this search's until it gives the slot back. The wait counts neither for the budget nor as elapsed. False: interrupted. */
 bool fa_searching_device(fa_searching *s);
 
-/* attempt.c */
 /* The lab, opened when first needed. */
 fa_status fa_searching_lab(fa_searching *s);
-/* Outcome, pool, journal and the best so far. */
-void fa_attempt_note(fa_searching *s, fa_candidate *c);
+
+/* attempt.c */
 /* What a failure means for the candidate. FA_OK when the search can go on. */
 fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st);
 /* Compiles, verifies, times and notes n candidates from t->candidate[from]. */

@@ -46,6 +46,4 @@ fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t 
 
 /* Fills most, mean, ok and text from o, naive and lse. */
 void fa_verify_judge(fa_verdict *v, const fa_scale *s);
-/* The largest finite |x|. */
-double fa_verify_largest(const double *x, int64_t n);
 #endif

@@ -27,7 +27,7 @@ struct fa_workers {
     int threads;
 };
 
-static void reject(fa_candidate *c, fa_outcome o, const char *why)
+void fa_candidate_decide(fa_candidate *c, fa_outcome o, const char *why)
 {
     c->decided = true;
     c->outcome = o;
@@ -50,9 +50,9 @@ static void use_resources(fa_candidate *c, const fa_resources *r, int steps, boo
     }
     snprintf(why, sizeof why, "spills: %d > %d bytes", c->spills, accepted);
     if (c->spills > accepted)
-        reject(c, FA_BAD_CONSTRAINT, why);
+        fa_candidate_decide(c, FA_BAD_CONSTRAINT, why);
     else if (note[0])
-        reject(c, FA_BAD_CONSTRAINT, note);
+        fa_candidate_decide(c, FA_BAD_CONSTRAINT, note);
 }
 
 /* Not the candidate's fault: there is no use in trying the others. */
@@ -99,7 +99,7 @@ static fa_status handle(const fa_workers *w, fa_gen *g, fa_candidate *c)
     if (st == FA_OK && !c->decided && c->regs > 0)
         fa_model_cost(g, &w->journal->problem, &c->config, w->site->arch, c->regs, &c->cost);
     if (st != FA_OK && !is_fatal(st))
-        reject(c, st == FA_DEVICE ? FA_BAD_LAUNCH : FA_BAD_COMPILE, fa_last_error());
+        fa_candidate_decide(c, st == FA_DEVICE ? FA_BAD_LAUNCH : FA_BAD_COMPILE, fa_last_error());
     return is_fatal(st) ? st : FA_OK;
 }
 

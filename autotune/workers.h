@@ -19,6 +19,9 @@ fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journ
  * candidate's fault (no compiler, no memory) is in *fatal, with its message. */
 bool fa_workers_wait(fa_workers *w, size_t i, double seconds, fa_status *fatal);
 
+/* What became of a candidate, and why. */
+void fa_candidate_decide(fa_candidate *c, fa_outcome o, const char *why);
+
 /* Lets the threads finish what they are at, and frees. NULL is fine. */
 void fa_workers_stop(fa_workers *w);
 #endif

@@ -93,7 +93,7 @@ if has verify; then
 fi
 if has bits; then
     section "bits: the GPU against the simulator"
-    limited 240 "$fagen" twin --count "${BITS_COUNT:-60}" --device cuda:0
+    limited 240 "$fagen-dev" twin --count "${BITS_COUNT:-60}" --device cuda:0
 fi
 if has sanitize; then
     for tool in memcheck racecheck; do

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,12 +20,9 @@ static const fa_root *writer(const fa_store *s)
 /* The entry's file in a root, or -1. */
 static int open_entry(const fa_root *r, fa_key k)
 {
-    char folder[3], name[FA_NAME_SIZE];
+    char name[FA_NAME_SIZE];
     const char *trouble;
-    fa_entry_name(name, k);
-    snprintf(folder, sizeof folder, "%.2s", name);
-    int kernels = fa_place_dir(r->v1, "kernels", false, &trouble);
-    int dir = kernels < 0 ? -1 : fa_place_dir(kernels, folder, false, &trouble);
+    int kernels, dir = fa_root_folder(r, k, name, &kernels, &trouble);
     int fd = dir < 0 ? -1 : openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (kernels >= 0)
         close(kernels);
@@ -120,12 +116,9 @@ static bool proved(const fa_root *r, fa_key k)
 /* The file goes to quarantine/; an entry of a root that is only read leaves an empty one there, which stands for it. */
 static void set_aside(fa_store *s, const fa_root *r, fa_key k)
 {
-    char folder[3], name[FA_NAME_SIZE];
+    char name[FA_NAME_SIZE];
     const char *trouble;
-    fa_entry_name(name, k);
-    snprintf(folder, sizeof folder, "%.2s", name);
-    int kernels = fa_place_dir(r->v1, "kernels", false, &trouble);
-    int dir = kernels < 0 ? -1 : fa_place_dir(kernels, folder, false, &trouble);
+    int kernels, dir = fa_root_folder(r, k, name, &kernels, &trouble);
     int quarantine = fa_place_dir(r->v1, "quarantine", true, &trouble);
     if (quarantine >= 0 && (dir < 0 || renameat(dir, name, quarantine, name) != 0)) {
         int fd = openat(quarantine, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
@@ -159,13 +152,9 @@ static void sweep_one(fa_store *s, const fa_root *r, int loading, const char *na
 void fa_canary_sweep(fa_store *s, const fa_root *r)
 {
     const char *trouble;
-    int fd = fa_place_dir(r->v1, "loading", false, &trouble);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
+    DIR *d = fa_place_names(fa_place_dir(r->v1, "loading", false, &trouble));
+    if (!d)
         return;
-    }
     for (struct dirent *e; (e = readdir(d));)
         if (e->d_name[0] != '.')
             sweep_one(s, r, dirfd(d), e->d_name);

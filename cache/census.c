@@ -12,13 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const bays[FA_BAYS] = {"kernels", "foreign", "quarantine"};
-
-const char *fa_bay_name(fa_bay b)
-{
-    return bays[b];
-}
-
 typedef struct walk {
     fa_item item;
     const fa_root *root;
@@ -33,7 +26,7 @@ static int visit(walk *w, int dir, const char *folder, const char *name)
     fa_text path = {0};
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
-    fa_text_fmt(&path, "%s/%s/%s%s%s/%s", w->root->path, FA_FORMAT_DIR, bays[w->item.bay], folder[0] ? "/" : "", folder, name);
+    fa_text_fmt(&path, "%s/%s/%s%s%s/%s", w->root->path, FA_FORMAT_DIR, fa_bay_name(w->item.bay), folder[0] ? "/" : "", folder, name);
     snprintf(hex, sizeof hex, "%.32s", name);
     fa_item *i = &w->item;
     i->dir = dir;
@@ -52,12 +45,9 @@ static int visit(walk *w, int dir, const char *folder, const char *name)
 static int walk_folder(walk *w, int dir, const char *folder)
 {
     int rc = 0;
-    DIR *d = dir < 0 ? NULL : fdopendir(dir);
-    if (!d) {
-        if (dir >= 0)
-            close(dir);
+    DIR *d = fa_place_names(dir);
+    if (!d)
         return 0;
-    }
     for (struct dirent *e; rc == 0 && (e = readdir(d));)
         if (e->d_name[0] != '.')
             rc = visit(w, dirfd(d), folder, e->d_name);
@@ -79,7 +69,7 @@ static int walk_root(walk *w)
         close(kernels);
     for (int b = FA_BAY_FOREIGN; b < FA_BAYS && rc == 0; b++) {
         w->item.bay = (fa_bay)b;
-        rc = walk_folder(w, fa_place_dir(w->root->v1, bays[b], false, &trouble), "");
+        rc = walk_folder(w, fa_place_dir(w->root->v1, fa_bay_name((fa_bay)b), false, &trouble), "");
     }
     return rc;
 }
@@ -113,13 +103,9 @@ const char *fa_item_read(const fa_item *i, fa_entry *out, bool with_image)
 /* A folder with something in it: one level is enough for what a careless copy leaves. */
 static bool remove_folder(int at, const char *name)
 {
-    int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
+    DIR *d = fa_place_names(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!d)
         return false;
-    }
     for (struct dirent *e; (e = readdir(d));)
         unlinkat(dirfd(d), e->d_name, 0);
     closedir(d);

@@ -1,5 +1,6 @@
 /* draft: made under a name that nobody else has, locked while its maker lives. */
 #include "draft.h"
+#include "place.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -103,13 +104,9 @@ static void sweep_one(int dir, const char *name)
 
 void fa_draft_sweep(int dir)
 {
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
+    DIR *d = fa_place_names(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!d)
         return;
-    }
     for (struct dirent *e; (e = readdir(d));)
         if (strncmp(e->d_name, PREFIX, sizeof PREFIX - 1) == 0)
             sweep_one(dir, e->d_name);

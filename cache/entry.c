@@ -10,25 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void fa_entry_name(char out[FA_NAME_SIZE], fa_key k)
-{
-    fa_key_print(out, k);
-    memcpy(out + 32, ".fak", 5);
-}
-
-static void names(char bucket[3], char name[FA_NAME_SIZE], fa_key k)
-{
-    fa_entry_name(name, k);
-    memcpy(bucket, name, 2);
-    bucket[2] = 0;
-}
-
-static int kernels_dir(const fa_root *r)
-{
-    const char *trouble;
-    return r->v1 < 0 ? -1 : fa_place_dir(r->v1, "kernels", false, &trouble);
-}
-
 /* What is bad in our own root goes away, so that it is looked at once and the next put finds room; a folder with something in it
  * goes to quarantine. */
 static void discard(fa_store *s, const fa_root *r, int dir, const char *name, const char *why)
@@ -47,14 +28,12 @@ static void discard(fa_store *s, const fa_root *r, int dir, const char *name, co
 
 static bool get_from(fa_store *s, const fa_root *r, fa_key k, const char *arch, fa_entry *out)
 {
-    char bucket[3], name[FA_NAME_SIZE], *bytes = NULL;
+    char name[FA_NAME_SIZE], *bytes = NULL;
     const char *trouble = NULL;
     size_t size = 0;
     struct stat st;
     bool hit = false;
-    names(bucket, name, k);
-    int kernels = kernels_dir(r);
-    int dir = kernels < 0 ? -1 : fa_place_dir(kernels, bucket, false, &trouble);
+    int kernels = -1, dir = r->v1 < 0 ? -1 : fa_root_folder(r, k, name, &kernels, &trouble);
     if (dir >= 0) {
         fa_place got = fa_place_read(dir, name, FA_FILE_CAP, &bytes, &size, &st, &trouble);
         if (got == FA_PLACE_OK) {
@@ -102,7 +81,8 @@ bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t
     char bucket[3], name[FA_NAME_SIZE];
     fa_draft draft = {.fd = -1};
     bool ok = false;
-    names(bucket, name, k);
+    fa_entry_name(name, k);
+    snprintf(bucket, sizeof bucket, "%.2s", name);
     int kernels = fa_place_dir(r->v1, "kernels", false, trouble);
     int dir = kernels < 0               ? -1
               : bay == FA_BAY_KERNELS   ? fa_place_dir(kernels, bucket, true, trouble)
@@ -120,14 +100,6 @@ bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t
     return ok;
 }
 
-bool fa_entry_keep(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble)
-{
-    bool ok = fa_entry_write(s, bay, k, bytes, size, trouble);
-    if (ok && bay == FA_BAY_KERNELS)
-        fa_quota_keep(s, k);
-    return ok;
-}
-
 bool fa_entry_put(fa_store *s, const fa_entry *e)
 {
     if (s->writer < 0)
@@ -135,8 +107,10 @@ bool fa_entry_put(fa_store *s, const fa_entry *e)
     const char *trouble = "out of memory or too large";
     size_t size = 0;
     char *bytes = fa_entry_pack(e, &size);
-    bool ok = bytes && fa_entry_keep(s, FA_BAY_KERNELS, e->key, bytes, size, &trouble);
-    if (!ok)
+    bool ok = bytes && fa_entry_write(s, FA_BAY_KERNELS, e->key, bytes, size, &trouble);
+    if (ok)
+        fa_quota_keep(s, e->key);
+    else
         fa_store_advise(s, FA_CAUSE_PUT, "a kernel could not be kept in %s: %s", s->root[s->writer].path, trouble);
     free(bytes);
     return ok;

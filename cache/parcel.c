@@ -2,17 +2,16 @@
 #include "parcel.h"
 #include "about.h"
 #include "gen/error.h"
+#include "input.h"
 #include "ledger.h"
 #include "parcel_head.h"
 #include "place.h"
 #include "quota.h"
 #include "root.h"
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
 
@@ -163,32 +162,6 @@ bool fa_parcel_unpack(fa_parcel *out, const char *bytes, size_t size, char *why,
     else
         return take_parts(out, &h, &c, why, n);
     return false;
-}
-
-static fa_status read_whole(const char *path, char **bytes, size_t *size)
-{
-    struct stat st;
-    fa_status status = FA_OK;
-    int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-    *bytes = NULL;
-    *size = 0;
-    if (fd < 0)
-        return fa_fail(FA_IO, "%s: cannot be read: %s", path, strerror(errno));
-    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode))
-        status = fa_fail(FA_IO, "%s: not a regular file", path);
-    else if ((uint64_t)st.st_size > FA_PARCEL_CAP)
-        status = fa_fail(FA_INVALID, "%s: %lld bytes; accepted: at most %zu", path, (long long)st.st_size, FA_PARCEL_CAP);
-    else if (!(*bytes = malloc((size_t)st.st_size + 1)))
-        status = fa_fail(FA_NOMEM, "%s: no memory for %lld bytes", path, (long long)st.st_size);
-    while (status == FA_OK && *size < (size_t)st.st_size) {
-        ssize_t k = read(fd, *bytes + *size, (size_t)st.st_size - *size);
-        if (k > 0)
-            *size += (size_t)k;
-        else if (k == 0 || errno != EINTR)
-            status = fa_fail(FA_IO, "%s: %s", path, k < 0 ? strerror(errno) : "became shorter while it was read");
-    }
-    close(fd);
-    return status;
 }
 
 /* Whether a sound file of the key is in our root's folder. */
@@ -344,7 +317,7 @@ fa_status fa_parcel_import(fa_store *s, const char *path, bool trusted, fa_parce
     fa_parcel p = {NULL, NULL, 0, 0};
     bool *made = NULL;
     memset(out, 0, sizeof *out);
-    fa_status st = read_whole(path, &bytes, &size);
+    fa_status st = fa_input_read(path, FA_PARCEL_CAP, FA_INVALID, &bytes, &size);
     out->bytes = (int64_t)size;
     if (st == FA_OK && !fa_parcel_unpack(&p, bytes, size, why, sizeof why))
         st = fa_fail(FA_INVALID, "%s: %s; nothing was imported", path, why);

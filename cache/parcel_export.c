@@ -105,13 +105,10 @@ static void put(sink *k, const void *bytes, size_t n)
 
 static void put_entry(sink *k, fa_store *s, const pick *p)
 {
-    char folder[3], name[FA_NAME_SIZE], *bytes = NULL;
+    char name[FA_NAME_SIZE], *bytes = NULL;
     const char *trouble = "gone";
     size_t n = 0;
-    fa_entry_name(name, p->key);
-    snprintf(folder, sizeof folder, "%.2s", name);
-    int kernels = fa_place_dir(s->root[p->root].v1, "kernels", false, &trouble);
-    int dir = kernels < 0 ? -1 : fa_place_dir(kernels, folder, false, &trouble);
+    int kernels, dir = fa_root_folder(&s->root[p->root], p->key, name, &kernels, &trouble);
     if (dir < 0 || fa_place_read(dir, name, FA_FILE_CAP, &bytes, &n, NULL, &trouble) != FA_PLACE_OK)
         k->status = fa_fail(FA_IO, "%s: cannot be written: the entry %s: %s", k->out.path, name, trouble);
     uint64_t size = n;

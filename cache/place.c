@@ -49,6 +49,14 @@ int fa_place_dir(int at, const char *name, bool make, const char **trouble)
     return fd;
 }
 
+DIR *fa_place_names(int fd)
+{
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (!d && fd >= 0)
+        close(fd);
+    return d;
+}
+
 static fa_place read_all(int fd, size_t n, char *to, const char **trouble)
 {
     for (size_t done = 0; done < n;) {

@@ -1,6 +1,7 @@
 /* place: directories and files reached by descriptor, trusted only when nobody else could have written them. */
 #ifndef FA_CACHE_PLACE_H
 #define FA_CACHE_PLACE_H
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -20,6 +21,9 @@ const char *fa_place_foreign(const struct stat *st);
 /* Opens directory `name` below `at`. It must be trusted, and not be a link unless at is AT_FDCWD. make: made 0700 when
  * missing. Returns a descriptor, or -1 with *trouble (a literal, or strerror's text of this thread). */
 int fa_place_dir(int at, const char *name, bool make, const char **trouble);
+
+/* The names in the directory of a descriptor, which it takes; NULL, with the descriptor closed, where that is not possible. fd -1: NULL. */
+DIR *fa_place_names(int fd);
 
 /* Opens a regular, trusted file of at most cap bytes below `at` and reads all of it. *bytes is heap, NUL-terminated past
  * *size. st (may be NULL): what is known of the file. */

@@ -68,13 +68,9 @@ static int open_folder(int kernels, int folder)
 static void count(group *g, int kernels, int folder)
 {
     struct stat st;
-    int fd = open_folder(kernels, folder);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
+    DIR *d = fa_place_names(open_folder(kernels, folder));
+    if (!d)
         return;
-    }
     for (struct dirent *e; (e = readdir(d));)
         if (strlen(e->d_name) == FA_NAME_SIZE - 1 && fstatat(dirfd(d), e->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(st.st_mode))
             add(g, folder, e->d_name, &st);

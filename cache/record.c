@@ -122,11 +122,9 @@ static bool is_records(const char *name)
 /* f for each name in the directory that pick accepts. Closes dir. */
 static void each_name(int dir, bool (*pick)(const char *), void (*f)(reader *, int dir, const char *name), reader *rd)
 {
-    DIR *d = fdopendir(dir);
-    if (!d) {
-        close(dir);
+    DIR *d = fa_place_names(dir);
+    if (!d)
         return;
-    }
     for (struct dirent *e; (e = readdir(d));)
         if (pick(e->d_name))
             f(rd, dirfd(d), e->d_name);

@@ -38,10 +38,11 @@ struct fa_store {
 /* The name of k's file, in the folder of its first two digits. */
 void fa_entry_name(char out[FA_NAME_SIZE], fa_key k);
 
-/* Writes bytes as the file of k in one of the folders of the root that takes new files (there must be one); in kernels/ within the
- * limit. False with *trouble. */
-bool fa_entry_keep(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble);
-/* The same, but for the limit, which is the caller's to hold (quota.h). */
+/* The folder of k in kernels/, and the name of its file; *kernels is the descriptor of the latter. The caller closes what is not -1. */
+int fa_root_folder(const fa_root *r, fa_key k, char name[FA_NAME_SIZE], int *kernels, const char **trouble);
+
+/* Writes bytes as the file of k in one of the folders of the root that takes new files (there must be one). The store's limit is the
+ * caller's to hold (quota.h). False with *trouble. */
 bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble);
 
 void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

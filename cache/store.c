@@ -8,27 +8,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pwd.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...)
-{
-    unsigned kept = FA_CAUSE_PUT | FA_CAUSE_RECORD; /* what keeps out the one keeps out the other: one word for both */
-    unsigned told = (unsigned)cause & kept ? kept : (unsigned)cause;
-    if (!s->warn || (atomic_fetch_or(&s->told, told) & told))
-        return;
-    char message[512];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(message, sizeof message, fmt, ap);
-    va_end(ap);
-    s->warn(s->user, message);
-}
 
 /* The home directory: HOME, else the passwd entry of the numeric uid; false in a container that has neither. */
 static bool home(fa_text *out)
@@ -151,14 +136,8 @@ static bool add_root(fa_store *s, const char *path, size_t len)
 static void shun(fa_store *s)
 {
     const char *trouble;
-    int fd = s->writer < 0 || s->n < 2 ? -1 : fa_place_dir(s->root[s->writer].v1, "quarantine", false, &trouble);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    if (!d) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    for (struct dirent *e; (e = readdir(d));) {
+    DIR *d = fa_place_names(s->writer < 0 || s->n < 2 ? -1 : fa_place_dir(s->root[s->writer].v1, "quarantine", false, &trouble));
+    for (struct dirent *e; d && (e = readdir(d));) {
         char hex[33];
         fa_key k;
         snprintf(hex, sizeof hex, "%.32s", e->d_name);
@@ -168,7 +147,8 @@ static void shun(fa_store *s)
             grown[s->n_shunned++] = k;
         }
     }
-    closedir(d);
+    if (d)
+        closedir(d);
 }
 
 fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user)

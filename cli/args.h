@@ -24,6 +24,9 @@ typedef struct cli_kind {
     void (*accepts)(char *buf, size_t n, const cli_option *o);
 } cli_kind;
 
+/* Combination i of n lists, of which the last changes fastest: a value of each, 0 of an empty one. False past the last. */
+bool cli_list_combine(const cli_list *const *lists, int n, size_t i, int32_t *out);
+
 extern const cli_kind cli_int;     /* int32_t, min to max */
 extern const cli_kind cli_ints;    /* cli_list of them, comma separated */
 extern const cli_kind cli_seed;    /* uint64_t */

@@ -9,7 +9,6 @@
 #include "no_launch.h"
 #include "progress.h"
 #include "ranking.h"
-#include "replay.h"
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
@@ -25,9 +24,7 @@ typedef struct bench_args {
     cli_sim sim;
     cli_list d, dtype, mask, n;
     int32_t b, hq, hkv, samples;
-    int32_t limit, seeds;
-    const char *arch;
-    bool host, counts, no_naive, replay;
+    bool host, counts, no_naive;
 } bench_args;
 
 #define FIELD(f) .at = offsetof(bench_args, f)
@@ -46,26 +43,19 @@ static const cli_option options[] = {
     { .name = "host", FIELD(host), .help = "the host's time: a first launch cold and warm, and a launch that hits" },
     { .name = NULL },
 };
-static const cli_option replay_options[] = {
-    { .name = "replay", FIELD(replay), .help = "the words are files of measurements: which strategy of the search finds their best soonest? Needs no device" },
-    { .name = "limit", .kind = &cli_int, FIELD(limit), .value = "N", .help = "configs that a strategy may take, without neighbours", .preset = "48", .min = 1,
-      .max = 1000000 },
-    { .name = "seeds", .kind = &cli_int, FIELD(seeds), .value = "N", .help = "runs of a strategy that draws at random", .preset = "20", .min = 1, .max = 1000 },
-    { .name = "arch", .kind = &cli_text, FIELD(arch), .value = "ARCH", .help = "of measurements whose file does not say it", .preset = "sm_90a" },
-    { .name = NULL },
-};
-static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, { "Strategies on recordings", replay_options, 0 }, CLI_WHERE(bench_args), CLI_SIM(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, CLI_WHERE(bench_args), CLI_SIM(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
 
-static fa_problem problem_of(const bench_args *a, int32_t d, int32_t dtype, int32_t mask, int32_t n)
+/* v: a value of each list, 0 where nothing is said. */
+static fa_problem problem_of(const bench_args *a, const int32_t v[4])
 {
     fa_problem p = FA_PROBLEM_INIT;
-    p.d = d;
-    p.dtype = dtype;
-    p.mask = mask;
+    p.d = v[0] ? v[0] : 128;
+    p.dtype = v[1] ? v[1] : FA_BF16;
+    p.mask = v[2] ? v[2] - 1 : FA_MASK_NONE;
     p.b = a->b;
     p.hq = a->hq;
     p.hkv = a->hkv ? a->hkv : a->hq;
-    p.sq = p.sk = n;
+    p.sq = p.sk = v[3] ? v[3] : 1024;
     return p;
 }
 
@@ -73,23 +63,11 @@ static fa_problem problem_of(const bench_args *a, int32_t d, int32_t dtype, int3
 static bool time_naive(fa_context *ctx, const fa_problem *p, int samples, fa_samples *t)
 {
     fa_gen *g = NULL;
-    cli_ranking r;
-    const char *family;
     const fa_plan *plan = NULL;
     *t = (fa_samples){ .n = 0 };
-    fa_status st = fa_gen_open(&g, fa_context_template_dir(ctx));
-    if (st == FA_OK)
-        st = (family = fa_gen_reference(g, p->op)) ? FA_OK : FA_UNSUPPORTED;
-    if (st == FA_OK)
-        st = cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), family, &r);
-    if (st == FA_OK) {
-        st = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "the baseline", &plan);
-        cli_ranking_free(&r);
-    }
-    if (st == FA_OK)
-        st = fa_measure(ctx, p, plan, samples, t);
+    bool ok = fa_gen_open(&g, fa_context_template_dir(ctx)) == FA_OK && cli_plan_naive(ctx, g, p, &plan) && fa_measure(ctx, p, plan, samples, t) == FA_OK;
     fa_gen_close(g);
-    return st == FA_OK;
+    return ok;
 }
 
 typedef struct bench {
@@ -127,16 +105,8 @@ static fa_status time_one(bench *b, const fa_problem *in)
                                              cli_json_number(fa_samples_spread(&ours)), "samples", ours.n, "tflops", cli_json_number(flops / t / 1e12),
                                              "naive_seconds", has ? cli_json_number(tn) : json_null(), "speedup",
                                              has ? cli_json_number(tn / t) : json_null()));
-    cli_table_cell(&b->table, "%s", cli_show_seconds(t));
-    cli_table_cell(&b->table, "%.1f %%", 100 * fa_samples_spread(&ours));
-    cli_table_cell(&b->table, "%.1f", flops / t / 1e12);
-    cli_table_cell(&b->table, "%s", has ? cli_show_seconds(tn) : "-");
-    if (has)
-        cli_table_cell(&b->table, "%.1fx", tn / t);
-    else
-        cli_table_cell(&b->table, "-");
-    cli_table_cell(&b->table, "%s", choice.where);
-    cli_table_cell(&b->table, "%s", text);
+    cli_table_cells(&b->table, "%s\t%.1f %%\t%.1f\t%s\t%s\t%s\t%s", cli_show_seconds(t), 100 * fa_samples_spread(&ours), flops / t / 1e12,
+                    has ? cli_show_seconds(tn) : "-", cli_show_if(has, "%.1fx", tn / t), choice.where, text);
     return FA_OK;
 }
 
@@ -151,15 +121,16 @@ static fa_status count_one(bench *b, const fa_problem *in)
 static fa_status each(bench *b, fa_status (*one)(bench *b, const fa_problem *p))
 {
     const bench_args *a = b->a;
-    const cli_list one_d = { 1, { 128 } }, one_type = { 1, { FA_BF16 } }, one_mask = { 1, { FA_MASK_NONE + 1 } }, two_n = { 2, { 1024, 4096 } }, short_n = { 1, { 256 } };
-    const cli_list *d = a->d.n ? &a->d : &one_d, *t = a->dtype.n ? &a->dtype : &one_type, *m = a->mask.n ? &a->mask : &one_mask,
-                   *n = a->n.n ? &a->n : b->sim ? &short_n : &two_n;
-    int32_t total = d->n * t->n * m->n * n->n;
+    const cli_list two_n = { 2, { 1024, 4096 } }, short_n = { 1, { 256 } }, *lists[] = { &a->d, &a->dtype, &a->mask, a->n.n ? &a->n : b->sim ? &short_n : &two_n };
+    int32_t total = 0, v[4];
+    while (cli_list_combine(lists, 4, (size_t)total, v))
+        total++;
     cli_progress bar = { .c = b->c };
     fa_status st = FA_OK;
     for (int32_t i = 0; i < total && st == FA_OK && !cli_interrupted(); i++) {
         char line[64];
-        fa_problem p = problem_of(a, d->v[i / n->n / m->n / t->n], t->v[i / n->n / m->n % t->n], m->v[i / n->n % m->n] - 1, n->v[i % n->n]);
+        cli_list_combine(lists, 4, (size_t)i, v);
+        fa_problem p = problem_of(a, v);
         snprintf(line, sizeof line, "bench d=%d n=%d", p.d, p.sq);
         cli_progress_tell(&bar, line, (double)i / total);
         st = one(b, &p);
@@ -285,11 +256,13 @@ static fa_status time_host(const cli_session *s, const bench_args *a, const cli_
 
 static int bench_host(cli *c, const bench_args *a, cli_session *s)
 {
-    fa_problem p, in = problem_of(a, a->d.n ? a->d.v[0] : 128, a->dtype.n ? a->dtype.v[0] : FA_BF16, a->mask.n ? a->mask.v[0] - 1 : FA_MASK_NONE,
-                                  a->n.n ? a->n.v[0] : 1024);
+    fa_problem p, in;
     cli_tensors t = { .ctx = NULL };
     host_times h = { .cold = { .n = 0 } };
     char text[256], chip[80];
+    int32_t v[4];
+    cli_list_combine((const cli_list *const[]){ &a->d, &a->dtype, &a->mask, &a->n }, 4, 0, v);
+    in = problem_of(a, v);
     fa_status st = fa_problem_normalize(&p, &in);
     if (st == FA_OK)
         st = cli_tensors_open(&t, s->ctx, &p);
@@ -313,10 +286,8 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_object_set_new(doc, rows[i].key, json_pack("{s:o,s:o,s:i}", "seconds", cli_json_number(fa_samples_median(rows[i].t)), "spread",
                                                         cli_json_number(fa_samples_spread(rows[i].t)), "samples", rows[i].t->n));
-        cli_table_cell(&table, "%s", cli_show_seconds(fa_samples_median(rows[i].t)));
-        cli_table_cell(&table, "%.1f %%", 100 * fa_samples_spread(rows[i].t));
-        cli_table_cell(&table, "%d", rows[i].t->n);
-        cli_table_cell(&table, "%s", rows[i].title);
+        cli_table_cells(&table, "%s\t%.1f %%\t%d\t%s", cli_show_seconds(fa_samples_median(rows[i].t)), 100 * fa_samples_spread(rows[i].t),
+                        rows[i].t->n, rows[i].title);
     }
     if (c->json) {
         fa_text_free(&table.cells);
@@ -332,12 +303,9 @@ static int run(cli *c, const void *args, int n, char **words)
 {
     const bench_args *a = args;
     cli_session s;
-    fa_status st = !a->replay && n ? fa_fail(FA_INVALID, "unexpected word \"%.60s\"; files go with --replay", words[0]) : FA_OK;
-    if (a->replay)
-        return cli_replay(c, words, n, a->arch, a->limit, a->seeds);
+    (void)n, (void)words;
     cli_interrupt_watch();
-    if (st == FA_OK)
-        st = cli_session_open(&s, c, &a->where);
+    fa_status st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK && (st = cli_sim_set(&a->sim, a->counts || s.simulated, &(sim_options){ .threads = 0 })) != FA_OK)
         cli_session_close(&s);
     if (st != FA_OK)
@@ -349,12 +317,11 @@ static int run(cli *c, const void *args, int n, char **words)
 
 const cli_command cli_bench = {
     .name = "bench", .summary = "times of fagen's kernel and of naive attention, what both do on the simulator, or the host's part of a launch",
-    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--counts] | --host | --replay FILE...",
+    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--counts] | --host",
     .about = "On a GPU: medians over events, what fa_launch chooses against naive attention on the same device. On a simulator, or with --counts on the simulator of the GPU's "
              "chip: what one launch of each does, in instructions, bytes through memory and bank conflicts. With --host: how long a first "
              "launch takes with an empty cache and with a filled one, and what fa_launch itself costs on a hit: the driver's launch is replaced by "
-             "one that returns at once, so that only fagen's time is left; this runs without a GPU too. With --replay: what each strategy of the search would have tried of "
-             "what was measured once, and how soon it would have found the best.",
-    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json\nfagen bench --replay ~/.cache/fagen/v1/records/*/*.jsonl",
-    .groups = groups, .size = sizeof(bench_args), .words = 4096, .run = run, .files = true,
+             "one that returns at once, so that only fagen's time is left; this runs without a GPU too.",
+    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json",
+    .groups = groups, .size = sizeof(bench_args), .run = run,
 };

@@ -2,7 +2,6 @@
 #include "cmd_cache.h"
 #include "gen/error.h"
 #include <string.h>
-#include <time.h>
 
 static const cli_option options[] = {
     { .name = "config", .letter = 'c', .kind = &cli_text, .at = offsetof(cache_args, config), .value = "CONFIG",
@@ -50,46 +49,6 @@ static unsigned given(const cache_args *a)
            (memcmp(&a->ask, &none, sizeof none) ? PROBLEM : 0u);
 }
 
-const char *cli_show_time(int64_t ns)
-{
-    static _Thread_local char texts[4][32];
-    static _Thread_local unsigned at;
-    char *s = texts[at++ % 4];
-    time_t t = (time_t)(ns / 1000000000);
-    struct tm tm;
-    if (!gmtime_r(&t, &tm) || !strftime(s, 32, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        s[0] = 0;
-    return s;
-}
-
-json_t *cli_roots_json(const fa_store *s)
-{
-    json_t *roots = json_array();
-    bool writable;
-    const char *trouble, *path;
-    for (size_t i = 0; (path = fa_store_root_at(s, i, &writable, &trouble)) != NULL; i++)
-        json_array_append_new(roots, json_pack("{s:s,s:b,s:s}", "path", path, "writable", writable, "trouble", trouble ? trouble : ""));
-    return roots;
-}
-
-fa_status cli_cache_archs(const char *text, const char *out[CLI_LIST_MAX + 1], const char *const **list)
-{
-    int n = 0;
-    *list = text ? out : NULL;
-    while (text && *text) {
-        char name[64];
-        size_t k = strcspn(text, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(k < sizeof name ? k : sizeof name - 1), text);
-        const fa_arch *a = fa_arch_find(name);
-        if (!a || n == CLI_LIST_MAX)
-            return fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", name, fa_arch_names());
-        out[n++] = a->name;
-        text += k + (text[k] == ',');
-    }
-    out[n] = NULL;
-    return FA_OK;
-}
-
 static void warn(void *user, const char *message)
 {
     cli_note(user, "%s", message);
@@ -115,8 +74,9 @@ static fa_status check(const cache_args *a, int n, char **words, size_t *which)
     return FA_OK;
 }
 
-static const char *word_at(size_t i)
+static const char *word_at(const cli_program *p, size_t i)
 {
+    (void)p;
     return i < WORDS ? words_of[i].name : NULL;
 }
 

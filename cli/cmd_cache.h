@@ -23,8 +23,6 @@ int cli_cache_prune(cli *c, fa_store *s, const cache_args *a, const char *word);
 int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word);
 int cli_cache_import(cli *c, fa_store *s, const cache_args *a, const char *word);
 
-/* "2026-11-21T04:31:00Z" of nanoseconds since 1970, in the thread's own storage, four at a time. */
-const char *cli_show_time(int64_t ns);
 /* {"path", "writable", "trouble"} of each root of the search path. */
 json_t *cli_roots_json(const fa_store *s);
 /* NULL-terminated list of the arch names in text, "sm_80,h200"; NULL text: *out is NULL. FA_INVALID names the one that is not known. */

@@ -43,13 +43,8 @@ static int add(void *user, const fa_item *i)
                                "arch", e.arch, "ptx", e.ptx, "loaded", i->proved, "bytes", (json_int_t)e.image_size, "file_bytes", (json_int_t)i->size,
                                "used", cli_show_time(i->used), "problem", a.problem, "config", a.config, "compiler", a.compiler, "date", a.date,
                                "damaged", damaged ? json_string(damaged) : json_null()));
-        cli_table_cell(&l->table, "%s", state);
-        cli_table_cell(&l->table, "%s", e.arch);
-        cli_table_cell(&l->table, "%s", damaged ? "" : e.ptx ? "ptx" : "cubin");
-        cli_table_cell(&l->table, "%zu", e.image_size);
-        cli_table_cell(&l->table, "%.10s", i->used ? cli_show_time(i->used) : "?");
-        cli_table_cell(&l->table, "%s", damaged ? damaged : a.problem);
-        cli_table_cell(&l->table, "%s", damaged ? i->path : a.config);
+        cli_table_cells(&l->table, "%s\t%s\t%s\t%zu\t%.10s\t%s\t%s", state, e.arch, damaged ? "" : e.ptx ? "ptx" : "cubin", e.image_size,
+                        i->used ? cli_show_time(i->used) : "?", damaged ? damaged : a.problem, damaged ? i->path : a.config);
     }
     fa_entry_free(&e);
     return 0;

@@ -13,7 +13,6 @@
 #include "sim/sim.h"
 #include "table.h"
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -201,8 +200,6 @@ static void probe_it(doctor *d, const cli_where *w)
     cli_session s;
     fa_rates r;
     char text[512], date[32];
-    time_t now = time(NULL);
-    struct tm utc;
     fa_status st = cli_session_open(&s, d->c, w);
     if (st == FA_OK)
         st = fa_probe(s.ctx, &r);
@@ -222,9 +219,7 @@ static void probe_it(doctor *d, const cli_where *w)
                      { "memory reads, GB/s", r.hbm_bytes * 1e-9, a->fitted.hbm_bytes * 1e-9 },
                      { "a launch, us", r.launch * 1e6, a->fitted.launch * 1e6 },
                      { "clock, MHz", r.clock * 1e-6, a->fitted.clock * 1e-6 } };
-        gmtime_r(&now, &utc);
-        strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%SZ", &utc);
-        bool kept = fa_rates_save(fa_context_store(s.ctx), a->chip, date, &r);
+        bool kept = fa_rates_save(fa_context_store(s.ctx), a->chip, fa_text_date(date, sizeof date, time(NULL)), &r);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             fa_text_fmt(&d->places, "%-22s %9.4g", rows[i].name, rows[i].measured);
             if (rows[i].fitted > 0)

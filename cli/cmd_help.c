@@ -53,7 +53,8 @@ int cli_help_command(cli *c, const cli_command *cmd)
 {
     if (c->json)
         return cli_answer(c, command_json(cmd), CLI_EXIT_OK);
-    printf("fagen %s: %s\n\nusage: fagen %s %s\n\n", cmd->name, cmd->summary, cmd->name, cmd->usage);
+    const char *name = c->program->name;
+    printf("%s %s: %s\n\nusage: %s %s %s\n\n", name, cmd->name, cmd->summary, name, cmd->name, cmd->usage);
     cli_wrap(stdout, cmd->about, 0, c->columns);
     printf("\nExamples\n");
     for (const char *s = cmd->examples; *s;) {
@@ -90,12 +91,12 @@ static int topic(cli *c, const cli_topic *t)
     return c->json ? cli_answer(c, json_pack("{s:o}", t->key, rows), CLI_EXIT_OK) : CLI_EXIT_OK;
 }
 
-void cli_help_list(FILE *f)
+void cli_help_list(const cli_program *p, FILE *f)
 {
-    fprintf(f, "fagen %s: attention kernels, compiled and tuned for your chip\n\nusage: fagen COMMAND [options]\n\n", FA_VERSION_STRING);
-    for (size_t i = 0; cli_commands[i]; i++)
-        fprintf(f, "  %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-    fprintf(f, "\n  fagen COMMAND --help or fagen help COMMAND tells more; also:\n\n");
+    fprintf(f, "%s %s: %s\n\nusage: %s COMMAND [options]\n\n", p->name, FA_VERSION_STRING, p->title, p->name);
+    for (size_t i = 0; p->commands[i]; i++)
+        fprintf(f, "  %-12s %s\n", p->commands[i]->name, p->commands[i]->summary);
+    fprintf(f, "\n  %s COMMAND --help or %s help COMMAND tells more; also:\n\n", p->name, p->name);
     for (const cli_topic *t = cli_topics; t->name; t++)
         fprintf(f, "  help %-12s %s\n", t->name, t->summary);
     fprintf(f, "  --version         the version\n");
@@ -103,13 +104,14 @@ void cli_help_list(FILE *f)
 
 static int overview(cli *c)
 {
+    const cli_command *const *all = c->program->commands;
     if (!c->json) {
-        cli_help_list(stdout);
+        cli_help_list(c->program, stdout);
         return CLI_EXIT_OK;
     }
     json_t *listed = json_array(), *topics = json_array();
-    for (size_t i = 0; cli_commands[i]; i++)
-        json_array_append_new(listed, json_pack("{s:s,s:s}", "name", cli_commands[i]->name, "summary", cli_commands[i]->summary));
+    for (; *all; all++)
+        json_array_append_new(listed, json_pack("{s:s,s:s}", "name", (*all)->name, "summary", (*all)->summary));
     for (const cli_topic *t = cli_topics; t->name; t++)
         json_array_append_new(topics, json_pack("{s:s,s:s}", "name", t->name, "summary", t->summary));
     return cli_answer(c, json_pack("{s:s,s:o,s:o}", "fagen", FA_VERSION_STRING, "commands", listed, "topics", topics), CLI_EXIT_OK);
@@ -118,27 +120,27 @@ static int overview(cli *c)
 static int run(cli *c, const void *args, int n, char **words)
 {
     const help_args *a = args;
-    const cli_command *cmd = n ? cli_command_find(words[0]) : NULL;
+    const cli_command *cmd = n ? cli_command_find(c->program, words[0]) : NULL;
     const cli_topic *t = cli_topics;
     while (n && t->name && strcmp(t->name, words[0]))
         t++;
     if (n && !cmd && !t->name)
-        return cli_fail(c, cli_command_unknown(words[0]));
+        return cli_fail(c, cli_command_unknown(c->program, words[0]));
     if (a->man && (c->json || (n && !cmd)))
         return cli_fail(c, fa_fail(FA_INVALID, "--man is together with \"%.40s\"; accepted: a subcommand, or nothing", c->json ? "--json" : words[0]));
     if (a->man) {
-        cli_manual(stdout, cmd);
+        cli_manual(stdout, c->program, cmd);
         return CLI_EXIT_OK;
     }
     return !n ? overview(c) : cmd ? cli_help_command(c, cmd) : topic(c, t);
 }
 
-static const char *word_at(size_t i)
+static const char *word_at(const cli_program *p, size_t i)
 {
     size_t n = 0;
-    while (cli_commands[n])
+    while (p->commands[n])
         n++;
-    return i < n ? cli_commands[i]->name : cli_topics[i - n].name;
+    return i < n ? p->commands[i]->name : cli_topics[i - n].name;
 }
 
 const cli_command cli_help = {

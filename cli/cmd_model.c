@@ -132,12 +132,8 @@ static int run(cli *c, const void *args, int n_words, char **words)
     cli_table_open(&t, "algorithm >bytes_read >bytes_written >total >FLOP/byte >held");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         const fa_traffic *f = &rows[i].t;
-        cli_table_cell(&t, "%s", rows[i].title);
-        cli_table_cell(&t, "%.0f", fa_traffic_read(f));
-        cli_table_cell(&t, "%.0f", fa_traffic_write(f));
-        cli_table_cell(&t, "%.0f", fa_traffic_total(f));
-        cli_table_cell(&t, "%.1f", (matrix + other) / fa_traffic_total(f));
-        cli_table_cell(&t, "%s", cli_show_bytes(f->held));
+        cli_table_cells(&t, "%s\t%.0f\t%.0f\t%.0f\t%.1f\t%s", rows[i].title, fa_traffic_read(f), fa_traffic_write(f), fa_traffic_total(f),
+                        (matrix + other) / fa_traffic_total(f), cli_show_bytes(f->held));
     }
     cli_table_print(&t, c);
     printf("\nThe literature leaves the write of O out of the naive count: %.0f bytes, %.1f FLOP/byte\n", fa_traffic_without_output(&rows[0].t),

@@ -94,10 +94,8 @@ static void print_counters(const cli *c, const sim_counters *k, const cli_tensor
     printf("  %-18s %16llu\n\n", "bank_conflicts", (unsigned long long)(k->shared_wavefronts - k->shared_ideal));
     cli_table_open(&table, "tensor >bytes >read >written");
     for (int i = 0; i < k->tensors; i++) {
-        cli_table_cell(&table, "%s", tensor_name(t, k->tensor[i].base));
-        cli_table_cell(&table, "%llu", (unsigned long long)k->tensor[i].size);
-        cli_table_cell(&table, "%llu", (unsigned long long)k->tensor[i].read);
-        cli_table_cell(&table, "%llu", (unsigned long long)k->tensor[i].write);
+        cli_table_cells(&table, "%s\t%llu\t%llu\t%llu", tensor_name(t, k->tensor[i].base), (unsigned long long)k->tensor[i].size,
+                        (unsigned long long)k->tensor[i].read, (unsigned long long)k->tensor[i].write);
     }
     cli_table_print(&table, c);
 }

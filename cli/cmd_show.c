@@ -9,7 +9,6 @@
 #include "standing.h"
 #include "table.h"
 #include <math.h>
-#include <errno.h>
 #include <string.h>
 
 #define FIELD(f) .at = offsetof(show_args, f)
@@ -64,15 +63,8 @@ static void print_alternatives(const cli *c, const cli_session *s, const cli_ran
             continue;
         shown++;
         fa_workshop_config(s->ctx, &p->config, text, sizeof text);
-        cli_table_cell(&t, "%s", cli_show_seconds(r->r[i].cost.seconds));
-        if (chosen > 0)
-            cli_table_cell(&t, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1));
-        else
-            cli_table_cell(&t, "-");
-        cli_table_cell(&t, "%s", r->r[i].cost.bound);
-        cli_table_cell(&t, "%d", p->smem);
-        cli_table_cell(&t, "%d", p->regs);
-        cli_table_cell(&t, "%s", text);
+        cli_table_cells(&t, "%s\t%s\t%s\t%d\t%d\t%s", cli_show_seconds(r->r[i].cost.seconds),
+                        cli_show_if(chosen > 0, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1)), r->r[i].cost.bound, p->smem, p->regs, text);
     }
     cli_table_print(&t, c);
 }
@@ -184,19 +176,10 @@ static int form(cli *c, const show_args *a, const cli_session *s, const fa_probl
         fa_text_add(&t, e.image, e.image_size - 1);
     if (st == FA_OK && a->sass)
         st = cli_sass(e.image, e.image_size, &t, &missing);
-    int code = st == FA_OK ? show_text(c, a->source ? "source" : a->ptx ? "ptx" : "sass", fa_text_cstr(&t), t.n)
-                           : cli_fail_with(c, st, missing ? CLI_EXIT_MISSING : cli_exit_of(st));
-    fa_text_free(&t);
+    int code = show_form(c, a, st, &t, missing);
     fa_entry_free(&e);
     fa_source_free(&source);
     return code;
-}
-
-int show_text(cli *c, const char *what, const char *text, size_t n)
-{
-    if (c->json)
-        return cli_answer(c, json_pack("{s:s,s:o}", "form", what, "text", json_stringn(text, n)), CLI_EXIT_OK);
-    return fwrite(text, 1, n, stdout) == n && fflush(stdout) == 0 ? CLI_EXIT_OK : cli_fail(c, fa_fail(FA_IO, "standard output: cannot be written: %s", strerror(errno)));
 }
 
 static int show_problem(cli *c, const show_args *a)

@@ -5,7 +5,6 @@
 #include "gen/problem.h"
 #include "ranking.h"
 #include "table.h"
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct space_args {
@@ -74,11 +73,7 @@ static void print_all(const cli *c, const fa_space *s)
         char text[512];
         const fa_point *p = &s->points[i];
         fa_gen_config_print(s->gen, text, sizeof text, &p->config);
-        cli_table_cell(&t, "%s", p->fits ? "fits" : p->constraint);
-        cli_table_cell(&t, "%d", p->smem);
-        cli_table_cell(&t, "%d", p->regs);
-        cli_table_cell(&t, "%s", text);
-        cli_table_cell(&t, "%s", p->why);
+        cli_table_cells(&t, "%s\t%d\t%d\t%s\t%s", p->fits ? "fits" : p->constraint, p->smem, p->regs, text, p->why);
     }
     cli_table_print(&t, c);
 }
@@ -95,10 +90,7 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
     cli_heading(c, "Rejected");
     cli_table_open(&t, ">configs family constraint for_example");
     for (size_t i = 0; i < n; i++) {
-        cli_table_cell(&t, "%zu", rejected[i].n);
-        cli_table_cell(&t, "%s", rejected[i].family);
-        cli_table_cell(&t, "%s", rejected[i].constraint);
-        cli_table_cell(&t, "%s", rejected[i].why);
+        cli_table_cells(&t, "%zu\t%s\t%s\t%s", rejected[i].n, rejected[i].family, rejected[i].constraint, rejected[i].why);
     }
     cli_table_print(&t, c);
     printf("\n");
@@ -110,13 +102,8 @@ static void print_summary(const cli *c, const space_args *a, const fa_arch *arch
         while (i + like < r->n && cli_alike(r, i, i + like))
             like++;
         fa_gen_config_print(r->space.gen, text, sizeof text, &p->config);
-        cli_table_cell(&t, "%s", cli_show_seconds(r->r[i].cost.seconds));
-        cli_table_cell(&t, "%s", r->r[i].cost.bound);
-        cli_table_cell(&t, "%d", p->smem);
-        cli_table_cell(&t, "%d", p->regs);
-        cli_table_cell(&t, "%d", r->r[i].cost.blocks_sm);
-        cli_table_cell(&t, "%zu", like);
-        cli_table_cell(&t, "%s", text);
+        cli_table_cells(&t, "%s\t%s\t%d\t%d\t%d\t%zu\t%s", cli_show_seconds(r->r[i].cost.seconds), r->r[i].cost.bound, p->smem, p->regs,
+                        r->r[i].cost.blocks_sm, like, text);
         i += like;
     }
     cli_table_print(&t, c);

@@ -58,13 +58,6 @@ static const cli_group groups[] = { { "The problems: every combination of the li
                                     CLI_COMMON,
                                     { NULL, NULL, 0 } };
 
-void tune_run_keep(tune_run *r, size_t i, json_t *result)
-{
-    r->result[i] = result;
-    if (!r->c->json && !r->c->quiet && (r->list.n > 1 || tune_tells(result)))
-        tune_report(r->c, result, r->list.n == 1);
-}
-
 /* The devices that are named; none: the one of --device. With a grid, a note where more could share the work. */
 static fa_status devices_of(const cli *c, const tune_args *a, cli_devices *out)
 {

@@ -93,11 +93,8 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
                                                  cli_json_number(v.o.most), "allowed", cli_json_number(v.most), "naive_error",
                                                  cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
     } else if (st != FA_OK || verbose) {
-        cli_table_cell(&t->table, "%s", st == FA_OK ? "ok" : "FAIL");
-        cli_table_cell(&t->table, "%.2e", v.o.most);
-        cli_table_cell(&t->table, "%.2e", v.most);
-        cli_table_cell(&t->table, "%.2e", v.naive.most);
-        cli_table_cell(&t->table, "%s", st == FA_OK ? text : fa_last_error());
+        cli_table_cells(&t->table, "%s\t%.2e\t%.2e\t%.2e\t%s", st == FA_OK ? "ok" : "FAIL", v.o.most, v.most, v.naive.most,
+                        st == FA_OK ? text : fa_last_error());
     }
     return st != FA_NO_NVRTC && st != FA_NOMEM && st != FA_TEMPLATE && !cli_interrupted();
 }
@@ -107,26 +104,21 @@ static bool has_grid(const verify_args *a)
     return a->d.n || a->dtype.n || a->mask.n || a->n.n || a->config;
 }
 
-static int32_t at(const cli_list *l, int32_t i, int32_t fallback)
+static bool combination(const verify_args *a, int32_t i, int32_t v[4])
 {
-    return l->n ? l->v[i] : fallback;
+    return cli_list_combine((const cli_list *const[]){ &a->d, &a->dtype, &a->mask, &a->n }, 4, (size_t)i, v);
 }
 
-static int32_t length(const cli_list *l)
-{
-    return l->n ? l->n : 1;
-}
-
-/* Case i of the grid: the last list changes fastest. */
+/* Case i of the grid. */
 static fa_status grid_case(fa_case *out, const verify_args *a, int32_t i)
 {
     fa_problem p = FA_PROBLEM_INIT;
-    int32_t n = i % length(&a->n), mask = i / length(&a->n) % length(&a->mask);
-    int32_t dtype = i / length(&a->n) / length(&a->mask) % length(&a->dtype), d = i / length(&a->n) / length(&a->mask) / length(&a->dtype);
-    p.d = at(&a->d, d, 64);
-    p.dtype = at(&a->dtype, dtype, FA_BF16);
-    p.mask = at(&a->mask, mask, FA_MASK_NONE + 1) - 1;
-    p.sq = p.sk = at(&a->n, n, 128);
+    int32_t v[4];
+    combination(a, i, v);
+    p.d = v[0] ? v[0] : 64;
+    p.dtype = v[1] ? v[1] : FA_BF16;
+    p.mask = v[2] ? v[2] - 1 : FA_MASK_NONE;
+    p.sq = p.sk = v[3] ? v[3] : 128;
     p.b = a->b;
     p.hq = a->hq;
     p.hkv = a->hkv ? a->hkv : a->hq;
@@ -142,7 +134,9 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s)
 {
     fa_context *ctx = s->ctx;
     bool grid = has_grid(a);
-    int32_t total = grid ? length(&a->d) * length(&a->dtype) * length(&a->mask) * length(&a->n) : a->count;
+    int32_t total = grid ? 0 : a->count;
+    for (int32_t v[4]; grid && combination(a, total, v);)
+        total++;
     int64_t tried = 0, most = a->family ? (int64_t)total * TRIES_MOST : total;
     cli_progress bar = { .c = t->c };
     fa_config config;

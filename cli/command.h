@@ -12,7 +12,10 @@ typedef struct cli_common {
 extern const cli_option cli_common_options[];
 #define CLI_COMMON { "Everywhere", cli_common_options, 0 }
 
+struct cli_program;
+
 typedef struct cli {
+    const struct cli_program *program;
     const char *command;
     bool json, quiet;
     char **argv;    /* as the process got it */
@@ -34,12 +37,25 @@ typedef struct cli_command {
     int words;            /* most words that are no options */
     int (*run)(cli *c, const void *args, int n, char **words);
     /* For completion: the i-th that the first word may be, NULL past the last; and whether words may be names of files. */
-    const char *(*word)(size_t i);
+    const char *(*word)(const struct cli_program *p, size_t i);
     bool files;
 } cli_command;
 
+/* A command with subcommands: `fagen`, and that of the developers (bench/). */
+typedef struct cli_program {
+    const char *name, *title;
+    const cli_command *const *commands; /* those that are listed, in the order in which a person meets them; NULL past the last */
+    const cli_command *help;            /* completed behind them, where words are completed */
+    const struct cli_alias {
+        const char *name; /* NULL past the last */
+        const cli_command *command;
+    } *others; /* that are not listed */
+} cli_program;
+/* Runs the subcommand that argv names; returns the exit code. */
+int cli_program_run(const cli_program *p, int argc, char **argv);
+
 extern const cli_command cli_attend, cli_bench, cli_cache, cli_completion, cli_doctor, cli_emit, cli_explore, cli_help, cli_model, cli_run, cli_sample, cli_show,
-    cli_space, cli_tune, cli_twin, cli_verify, cli_version, cli_worker;
+    cli_space, cli_tune, cli_verify, cli_version, cli_worker;
 
 /* Exit codes, as documented by `fagen help exit-codes`. */
 enum {
@@ -60,7 +76,11 @@ int cli_answer(cli *c, json_t *doc, int code);
 /* A whole number where x is one, null where it is not finite. */
 json_t *cli_json_number(double x);
 
-/* "1.50 KiB"; "12.3 us"; both in the thread's own storage, four at a time. */
+/* "1.50 KiB"; "12.3 us"; both in the thread's own storage, eight at a time. */
 const char *cli_show_bytes(double bytes);
 const char *cli_show_seconds(double s);
+/* x by fmt, which takes a double, likewise; "-" where there is none. */
+const char *cli_show_if(bool told, const char *fmt, double x) __attribute__((format(printf, 2, 0)));
+/* "2026-11-21T04:31:00Z" of nanoseconds since 1970, likewise. */
+const char *cli_show_time(int64_t ns);
 #endif

@@ -1,26 +1,19 @@
-/* commands: the table of subcommands, and what there is to say that is no subcommand's. */
+/* commands: what all subcommands have in common: how one is found, the options that each takes, and what there is to say that is none's. */
 #include "gen/error.h"
 #include "help.h"
 #include <string.h>
 
-const cli_command *const cli_commands[] = { &cli_doctor, &cli_tune, &cli_show, &cli_attend, &cli_verify, &cli_twin, &cli_bench, &cli_run, &cli_sample,
-                                            &cli_space, &cli_model, &cli_explore, &cli_emit, &cli_cache, &cli_completion, NULL };
-#define COMMANDS (sizeof cli_commands / sizeof *cli_commands - 1)
-
-static const struct {
-    const char *name;
-    const cli_command *command;
-} others[] = { { "help", &cli_help }, { "--help", &cli_help }, { "-h", &cli_help }, { "--version", &cli_version }, { "-V", &cli_version },
-               { "worker", &cli_worker } }; /* the last for other processes of fagen alone */
-
-const cli_topic cli_topics[] = {
-    { "exit-codes", "exit_codes", "EXIT STATUS", "Exit codes of fagen", "what the exit codes mean", cli_exit_at },
-    { "environment", "environment", "ENVIRONMENT", "What fagen reads from the environment", "the variables that fagen reads", cli_environment_at },
+static const cli_word when[] = { { "never", 0 }, { "auto", 1 }, { "always", 2 }, { NULL, 0 } };
+const cli_option cli_common_options[] = {
+    { .name = "json", .at = offsetof(cli_common, json), .help = "one JSON document on standard output, and nothing else there" },
+    { .name = "quiet", .letter = 'q', .at = offsetof(cli_common, quiet), .help = "no notes and no progress on standard error" },
+    { .name = "color", .kind = &cli_choice, .at = offsetof(cli_common, color), .value = "WHEN", .help = "colours", .preset = "auto",
+      .words = when },
+    { .name = "help", .letter = 'h', .at = offsetof(cli_common, help), .help = "this text" },
     { .name = NULL },
 };
-#define TOPICS (sizeof cli_topics / sizeof *cli_topics - 1)
 
-bool cli_environment_at(size_t i, cli_term *out)
+static bool environment_at(size_t i, cli_term *out)
 {
     static const cli_term rows[] = {
         { "FAGEN_DEVICE", 0, "the device: cuda:0, sim:sm_80, ...; --device comes first" },
@@ -37,26 +30,35 @@ bool cli_environment_at(size_t i, cli_term *out)
     return true;
 }
 
-const cli_command *cli_command_find(const char *name)
+const cli_topic cli_topics[] = {
+    { "exit-codes", "exit_codes", "EXIT STATUS", "Exit codes of fagen", "what the exit codes mean", cli_exit_at },
+    { "environment", "environment", "ENVIRONMENT", "What fagen reads from the environment", "the variables that fagen reads", environment_at },
+    { .name = NULL },
+};
+#define TOPICS (sizeof cli_topics / sizeof *cli_topics - 1)
+
+const cli_command *cli_command_find(const cli_program *p, const char *name)
 {
-    for (size_t i = 0; i < COMMANDS; i++)
-        if (!strcmp(cli_commands[i]->name, name))
-            return cli_commands[i];
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
-        if (!strcmp(others[i].name, name))
-            return others[i].command;
+    for (size_t i = 0; p->commands[i]; i++)
+        if (!strcmp(p->commands[i]->name, name))
+            return p->commands[i];
+    for (const struct cli_alias *o = p->others; o->name; o++)
+        if (!strcmp(o->name, name))
+            return o->command;
     return NULL;
 }
 
 static const char *name_at(const void *user, size_t i)
 {
-    (void)user;
-    return i < COMMANDS ? cli_commands[i]->name : i < COMMANDS + TOPICS ? cli_topics[i - COMMANDS].name : i == COMMANDS + TOPICS ? "help" : NULL;
+    const cli_program *p = user;
+    size_t n = 0;
+    while (p->commands[n])
+        n++;
+    return i < n ? p->commands[i]->name : i < n + TOPICS ? cli_topics[i - n].name : i == n + TOPICS ? "help" : NULL;
 }
 
-fa_status cli_command_unknown(const char *word)
+fa_status cli_command_unknown(const cli_program *p, const char *word)
 {
-    const char *near = cli_nearest(word, name_at, NULL);
-    return fa_fail(FA_INVALID, "unknown command \"%.60s\"%s%s%s", word, near ? "; did you mean " : "; fagen help lists them", near ? near : "",
-                   near ? "?" : "");
+    const char *near = cli_nearest(word, name_at, p);
+    return fa_fail(FA_INVALID, "unknown command \"%.60s\"; %s%s%s", word, near ? "did you mean " : p->name, near ? near : " help lists them", near ? "?" : "");
 }

@@ -17,8 +17,10 @@ typedef struct completion_names {
     char families[1024];
 } completion_names;
 
+/* " word", without the blank at the beginning; as far as n bytes go. */
+void completion_add(char *to, size_t n, const char *word);
 void completion_of(completion *out, const cli_option *o, const completion_names *names);
 
-void completion_bash(FILE *f, const completion_names *names);
-void completion_zsh(FILE *f, const completion_names *names);
+void completion_bash(FILE *f, const cli_program *p, const completion_names *names);
+void completion_zsh(FILE *f, const cli_program *p, const completion_names *names);
 #endif

@@ -1,6 +1,5 @@
 /* completion: the script for bash. It runs nothing: all words are in it. */
 #include "completion.h"
-#include <string.h>
 
 static const char program[] =
     "# bash splits words at = and : as well; they are joined again, and what it has split off is no part of the reply.\n"
@@ -95,37 +94,37 @@ static void values(FILE *f, const cli_command *cmd, const completion_names *name
         }
 }
 
-static void words(FILE *f, const cli_command *cmd)
+static void words(FILE *f, const cli_program *p, const cli_command *cmd)
 {
     if (cmd->word) {
         fprintf(f, "    %s:0) echo \"", cmd->name);
-        for (size_t i = 0; cmd->word(i); i++)
-            fprintf(f, "%s%s", i ? " " : "", cmd->word(i));
+        for (size_t i = 0; cmd->word(p, i); i++)
+            fprintf(f, "%s%s", i ? " " : "", cmd->word(p, i));
         fprintf(f, "\" ;;\n");
     }
     if (cmd->files)
         fprintf(f, "    %s:*) echo \"@files\" ;;\n", cmd->name);
 }
 
-void completion_bash(FILE *f, const completion_names *names)
+void completion_bash(FILE *f, const cli_program *p, const completion_names *names)
 {
     fprintf(f, "# bash completion of fagen %s; made by `fagen completion bash`\n\n"
                "# The options of a subcommand.\n_fagen_options() {\n    case $1 in\n", FA_VERSION_STRING);
-    for (size_t i = 0; cli_commands[i]; i++)
-        option_names(f, cli_commands[i]);
-    option_names(f, &cli_help);
+    for (size_t i = 0; p->commands[i]; i++)
+        option_names(f, p->commands[i]);
+    option_names(f, p->help);
     fprintf(f, "    esac\n}\n\n# What follows an option: words, behind a comma where it is a list of them; @files; @folders; status 1: nothing does.\n"
                "_fagen_values() {\n    case $1:$2 in\n");
-    for (size_t i = 0; cli_commands[i]; i++)
-        values(f, cli_commands[i], names);
-    values(f, &cli_help, names);
+    for (size_t i = 0; p->commands[i]; i++)
+        values(f, p->commands[i], names);
+    values(f, p->help, names);
     fprintf(f, "    *) return 1 ;;\n    esac\n}\n\n# The words of a subcommand that are no options, behind $2 others; without arguments: the subcommands.\n"
                "_fagen_words() {\n    case $1:$2 in\n    :) echo \"");
-    for (size_t i = 0; cli_commands[i]; i++)
-        fprintf(f, "%s ", cli_commands[i]->name);
+    for (size_t i = 0; p->commands[i]; i++)
+        fprintf(f, "%s ", p->commands[i]->name);
     fprintf(f, "help --help --version\" ;;\n");
-    for (size_t i = 0; cli_commands[i]; i++)
-        words(f, cli_commands[i]);
-    words(f, &cli_help);
+    for (size_t i = 0; p->commands[i]; i++)
+        words(f, p, p->commands[i]);
+    words(f, p, p->help);
     fprintf(f, "    esac\n}\n\n%s", program);
 }

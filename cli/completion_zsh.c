@@ -47,7 +47,7 @@ static void option(FILE *f, const cli_option *o, const completion_names *names)
     fputc('\'', f);
 }
 
-static void command(FILE *f, const cli_command *cmd, const completion_names *names)
+static void command(FILE *f, const cli_program *p, const cli_command *cmd, const completion_names *names)
 {
     fprintf(f, "        %s)\n            _arguments -s -S", cmd->name);
     for (const cli_group *g = cmd->groups; g->title; g++)
@@ -56,8 +56,8 @@ static void command(FILE *f, const cli_command *cmd, const completion_names *nam
                 option(f, o, names);
     if (cmd->word) {
         fprintf(f, " \\\n            '1:word:(");
-        for (size_t i = 0; cmd->word(i); i++)
-            fprintf(f, "%s%s", i ? " " : "", cmd->word(i));
+        for (size_t i = 0; cmd->word(p, i); i++)
+            fprintf(f, "%s%s", i ? " " : "", cmd->word(p, i));
         fprintf(f, ")'");
     }
     if (cmd->files)
@@ -72,20 +72,20 @@ static void described(FILE *f, const cli_command *cmd)
     fprintf(f, "'\n");
 }
 
-void completion_zsh(FILE *f, const completion_names *names)
+void completion_zsh(FILE *f, const cli_program *p, const completion_names *names)
 {
     fprintf(f, "#compdef fagen\n# zsh completion of fagen %s; made by `fagen completion zsh`\n\n"
                "_fagen() {\n    local curcontext=\"$curcontext\" state state_descr line\n    local -a commands\n    typeset -A opt_args\n"
                "    _arguments -C '(- *)'{-h,--help}'[the subcommands]' '(- *)'{-V,--version}'[the version]' \\\n"
                "        '1:subcommand:->command' '*::argument:->argument'\n"
                "    case $state in\n    command)\n        commands=(\n", FA_VERSION_STRING);
-    for (size_t i = 0; cli_commands[i]; i++)
-        described(f, cli_commands[i]);
-    described(f, &cli_help);
+    for (size_t i = 0; p->commands[i]; i++)
+        described(f, p->commands[i]);
+    described(f, p->help);
     fprintf(f, "        )\n        _describe -t commands 'subcommand of fagen' commands\n        ;;\n    argument)\n        case $words[1] in\n");
-    for (size_t i = 0; cli_commands[i]; i++)
-        command(f, cli_commands[i], names);
-    command(f, &cli_help, names);
+    for (size_t i = 0; p->commands[i]; i++)
+        command(f, p, p->commands[i], names);
+    command(f, p, p->help, names);
     fprintf(f, "        esac\n        ;;\n    esac\n}\n\n"
                "if [[ $funcstack[1] == _fagen ]]; then # loaded by name; else sourced\n    _fagen \"$@\"\nelse\n    compdef _fagen fagen\nfi\n");
 }

@@ -6,7 +6,6 @@
 #include "ranking.h"
 #include "sim/sim.h"
 #include "tensors.h"
-#include <string.h>
 
 static fa_status count(fa_context *ctx, const fa_problem *p, const fa_plan *plan, sim_counters *out)
 {
@@ -28,15 +27,10 @@ static fa_status count(fa_context *ctx, const fa_problem *p, const fa_plan *plan
 
 static void row(cli_table *t, const char *name, const sim_counters *k, const char *text)
 {
-    cli_table_cell(t, "%s", name);
-    cli_table_cell(t, "%llu", (unsigned long long)k->instructions);
-    cli_table_cell(t, "%llu", (unsigned long long)k->matrix);
-    cli_table_cell(t, "%llu", (unsigned long long)k->special);
-    cli_table_cell(t, "%s", cli_show_bytes((double)k->global_read));
-    cli_table_cell(t, "%s", cli_show_bytes((double)k->global_write));
-    cli_table_cell(t, "%llu", (unsigned long long)(k->shared_wavefronts - k->shared_ideal));
-    cli_table_cell(t, "%llu", (unsigned long long)k->blocks);
-    cli_table_cell(t, "%s", text);
+    cli_table_cells(t, "%s\t%llu\t%llu\t%llu\t%s\t%s\t%llu\t%llu\t%s", name, (unsigned long long)k->instructions,
+                    (unsigned long long)k->matrix, (unsigned long long)k->special, cli_show_bytes((double)k->global_read),
+                    cli_show_bytes((double)k->global_write), (unsigned long long)(k->shared_wavefronts - k->shared_ideal),
+                    (unsigned long long)k->blocks, text);
 }
 
 static json_t *numbers(const sim_counters *k)
@@ -46,8 +40,7 @@ static json_t *numbers(const sim_counters *k)
                      (json_int_t)(k->shared_wavefronts - k->shared_ideal), "shared_peak", (json_int_t)k->shared_peak, "blocks", (json_int_t)k->blocks);
 }
 
-/* The model's best of naive attention; false when it has none here. */
-static bool plan_naive(fa_context *ctx, fa_gen *g, const fa_problem *p, const fa_plan **plan)
+bool cli_plan_naive(fa_context *ctx, fa_gen *g, const fa_problem *p, const fa_plan **plan)
 {
     cli_ranking r;
     const char *family = fa_gen_reference(g, p->op);
@@ -72,7 +65,7 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, bool n
         return st;
     fa_config_print(config, sizeof config, &choice.config);
     snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
-    bool has = naive && plan_naive(ctx, g, p, &plan) && (st = count(ctx, p, plan, &theirs)) == FA_OK;
+    bool has = naive && cli_plan_naive(ctx, g, p, &plan) && (st = count(ctx, p, plan, &theirs)) == FA_OK;
     if (st == FA_INTERRUPTED)
         return st;
     row(t, "fagen", &ours, text);

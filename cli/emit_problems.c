@@ -4,27 +4,12 @@
 #include "grid.h"
 #include <string.h>
 
-/* The i-th of a list that may be empty: 0 = not given. */
-static int32_t of(const cli_list *l, int32_t i)
-{
-    return l->n ? l->v[i] : 0;
-}
-
-static int32_t length(const cli_list *l)
-{
-    return l->n ? l->n : 1;
-}
-
 static fa_status combine(const emit_args *a, const char *text, fa_problem *out, size_t *n)
 {
     const cli_list *list[] = { &a->d, &a->dtype, &a->mask, &a->align, &a->n };
     enum { LISTS = sizeof list / sizeof *list };
-    int32_t total = 1, at[LISTS];
-    for (int k = 0; k < LISTS; k++)
-        total *= length(list[k]);
-    for (int32_t i = 0; i < total; i++) {
-        for (int32_t k = LISTS, rest = i; k-- > 0; rest /= length(list[k]))
-            at[k] = of(list[k], rest % length(list[k]));
+    int32_t at[LISTS];
+    for (size_t i = 0; cli_list_combine(list, LISTS, i, at); i++) {
         cli_ask ask = { .problem = text, .d = at[0], .dtype = at[1], .mask = at[2], .align = at[3], .n = at[4], .dv = a->dv, .o_dtype = a->o_dtype,
                         .b = a->b, .hq = a->hq, .hkv = a->hkv, .sq = a->sq, .sk = a->sk, .causal = a->causal };
         if (*n == EMIT_PROBLEMS)
@@ -40,17 +25,13 @@ static fa_status combine(const emit_args *a, const char *text, fa_problem *out, 
 static fa_status of_grid(const emit_args *a, fa_problem *out, size_t *n)
 {
     cli_grid_row row[CLI_GRID_MOST];
-    char names[200] = "";
-    size_t at = 0;
     if (a->problem || a->d.n || a->dtype.n || a->mask.n || a->n.n || a->align.n || a->dv || a->o_dtype || a->b || a->hq || a->hkv || a->sq || a->sk ||
         a->causal)
         return fa_fail(FA_INVALID, "--grid and fields of the problem: accepted: one or the other");
     *n = cli_grid_list(a->grid, row);
     for (size_t i = 0; i < *n; i++)
         out[i] = row[i].problem;
-    for (int i = 0; cli_grids[i].name && at < sizeof names; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", cli_grids[i].name);
-    return *n ? FA_OK : fa_fail(FA_INVALID, "--grid is \"%.40s\"; accepted: %s", a->grid, names);
+    return *n ? FA_OK : cli_grid_unknown(a->grid, "");
 }
 
 fa_status emit_problems(const emit_args *a, fa_problem out[EMIT_PROBLEMS], size_t *n)

@@ -1,5 +1,6 @@
 /* exit: from a status to an exit code, a message and, with --json, a document. */
 #include "command.h"
+#include "gen/text.h"
 #include "help.h"
 #include <math.h>
 #include <stdarg.h>
@@ -128,9 +129,16 @@ int cli_answer(cli *c, json_t *doc, int code)
 
 static char *slot(void)
 {
-    static _Thread_local char texts[4][32];
+    static _Thread_local char texts[8][32];
     static _Thread_local unsigned at;
-    return texts[at++ % 4];
+    return texts[at++ % 8];
+}
+
+const char *cli_show_if(bool told, const char *fmt, double x)
+{
+    char *s = slot();
+    snprintf(s, 32, told ? fmt : "-", x);
+    return s;
 }
 
 const char *cli_show_bytes(double bytes)
@@ -158,4 +166,9 @@ const char *cli_show_seconds(double t)
     else
         snprintf(s, 32, "%.2f s", t);
     return s;
+}
+
+const char *cli_show_time(int64_t ns)
+{
+    return fa_text_date(slot(), 32, ns / 1000000000);
 }

@@ -6,7 +6,4 @@
 
 /* Writes head then body (n may be 0) to path; "-" is standard output. FA_IO names the path. */
 fa_status cli_file_write(const char *path, const void *head, size_t n_head, const void *body, size_t n);
-
-/* Reads a regular file of at most cap bytes. *out is heap with a NUL behind it. */
-fa_status cli_file_read(const char *path, size_t cap, char **out, size_t *n);
 #endif

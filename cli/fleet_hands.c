@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <spawn.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -92,7 +91,6 @@ void fleet_bury(fleet *f, hand *h)
     h->fd = -1;
     fa_slot_tell(h->slot, 0);
     fa_text_free(&h->heard);
-    h->heard = (fa_text){ 0 };
     while (waitpid(h->pid, &status, 0) < 0 && errno == EINTR)
         ;
     if (f->stopping || h->given_up)
@@ -196,7 +194,6 @@ bool fleet_hear(fleet *f, hand *h)
             break;
         hear_line(f, h, fa_text_cstr(&h->heard));
         fa_text_free(&h->heard);
-        h->heard = (fa_text){ 0 };
     }
     return !h->heard.oom;
 }

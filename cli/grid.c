@@ -1,23 +1,20 @@
 /* grid: named sets of problems, as series of one kernel class over lengths. */
 #include "grid.h"
+#include "gen/error.h"
 #include "gen/problem.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { DEFAULT = 1, PREFILL = 2, DECODE = 4, VIT = 8, ALL = DEFAULT | PREFILL | DECODE | VIT };
 
 const cli_grid cli_grids[] = {
-    { "default", "the classes and lengths that most programs meet: bf16 from 512 to 16k, the usual GQA, a window, fp16 at one length" },
-    { "llm-prefill", "prompts of language models, in the shapes of their heads" },
-    { "llm-decode-like", "few queries over a long cache: a token, a few speculated ones, a chunk" },
-    { "vit", "images: vision and diffusion transformers" },
-    { "all", "all of these" },
-    { NULL, NULL },
+    { "default", "the classes and lengths that most programs meet: bf16 from 512 to 16k, the usual GQA, a window, fp16 at one length", DEFAULT },
+    { "llm-prefill", "prompts of language models, in the shapes of their heads", PREFILL },
+    { "llm-decode-like", "few queries over a long cache: a token, a few speculated ones, a chunk", DECODE },
+    { "vit", "images: vision and diffusion transformers", VIT },
+    { "all", "all of these", ALL },
+    { NULL, NULL, 0 },
 };
-static const struct {
-    const char *name;
-    unsigned bits;
-} bits[] = { { "default", DEFAULT }, { "llm-prefill", PREFILL }, { "llm-decode-like", DECODE }, { "vit", VIT }, { "all", ALL } };
-
 #define LENGTHS 8
 
 /* One kernel class with its heads, over lengths of the keys, the most telling first. */
@@ -109,9 +106,9 @@ size_t cli_grid_list(const char *name, cli_grid_row out[CLI_GRID_MOST])
 {
     unsigned wanted = 0;
     size_t n = 0;
-    for (size_t i = 0; i < sizeof bits / sizeof *bits; i++)
-        if (!strcmp(bits[i].name, name))
-            wanted = bits[i].bits;
+    for (const cli_grid *g = cli_grids; g->name; g++)
+        if (!strcmp(g->name, name))
+            wanted = g->sets;
     for (int round = 0; round < LENGTHS; round++)
         for (size_t i = 0; i < SERIES && n < CLI_GRID_MOST; i++) {
             fa_problem p;
@@ -120,4 +117,12 @@ size_t cli_grid_list(const char *name, cli_grid_row out[CLI_GRID_MOST])
             out[n++] = (cli_grid_row){ p, series[i].why };
         }
     return n;
+}
+
+fa_status cli_grid_unknown(const char *name, const char *more)
+{
+    char names[200] = "";
+    for (const cli_grid *g = cli_grids; g->name; g++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] ? ", " : "", g->name);
+    return fa_fail(FA_INVALID, "--grid is \"%.60s\"; accepted: %s%s", name, names, more);
 }

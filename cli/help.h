@@ -3,12 +3,10 @@
 #define FA_CLI_HELP_H
 #include "command.h"
 
-/* The subcommands that are listed, in the order in which a person meets them; NULL past the last. */
-extern const cli_command *const cli_commands[];
-/* Those that are not listed as well; NULL where there is none of the name. */
-const cli_command *cli_command_find(const char *name);
+/* Of all that p has; NULL where there is none of the name. */
+const cli_command *cli_command_find(const cli_program *p, const char *name);
 /* FA_INVALID, with the nearest name. */
-fa_status cli_command_unknown(const char *word);
+fa_status cli_command_unknown(const cli_program *p, const char *word);
 
 /* A row of a topic: a name or, where it is NULL, a code; and what it means. */
 typedef struct cli_term {
@@ -25,13 +23,12 @@ typedef struct cli_topic {
 } cli_topic;
 extern const cli_topic cli_topics[]; /* name NULL past the last */
 bool cli_exit_at(size_t i, cli_term *out);
-bool cli_environment_at(size_t i, cli_term *out);
 
 /* The list of subcommands and topics, for people. */
-void cli_help_list(FILE *f);
+void cli_help_list(const cli_program *p, FILE *f);
 /* Everything that --help tells of a subcommand, in c's form; returns an exit code. */
 int cli_help_command(cli *c, const cli_command *cmd);
 
-/* A manual page in roff, in the macros man(7): of one subcommand, or of fagen as a whole where cmd is NULL. */
-void cli_manual(FILE *f, const cli_command *cmd);
+/* A manual page in roff, in the macros man(7): of one subcommand, or of p as a whole where cmd is NULL. */
+void cli_manual(FILE *f, const cli_program *p, const cli_command *cmd);
 #endif

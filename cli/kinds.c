@@ -286,3 +286,13 @@ const cli_kind cli_text = { read_text, accepts_text };
 const cli_kind cli_choice = { read_choice, accepts_choice };
 const cli_kind cli_choices = { read_choices, accepts_choices };
 const cli_kind cli_window = { read_window, accepts_window };
+
+bool cli_list_combine(const cli_list *const *lists, int n, size_t i, int32_t *out)
+{
+    while (n-- > 0) {
+        size_t length = lists[n]->n ? (size_t)lists[n]->n : 1;
+        out[n] = lists[n]->n ? lists[n]->v[i % length] : 0;
+        i /= length;
+    }
+    return i == 0;
+}

@@ -1,96 +1,16 @@
-/* main: the command `fagen`: which subcommand, and its options. */
-#include "help.h"
-#include "gen/error.h"
-#include "progress.h"
-#include <errno.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
+/* main: the command `fagen`: the table of its subcommands. */
+#include "command.h"
 
-static const cli_word when[] = { { "never", 0 }, { "auto", 1 }, { "always", 2 }, { NULL, 0 } };
-const cli_option cli_common_options[] = {
-    { .name = "json", .at = offsetof(cli_common, json), .help = "one JSON document on standard output, and nothing else there" },
-    { .name = "quiet", .letter = 'q', .at = offsetof(cli_common, quiet), .help = "no notes and no progress on standard error" },
-    { .name = "color", .kind = &cli_choice, .at = offsetof(cli_common, color), .value = "WHEN", .help = "colours", .preset = "auto",
-      .words = when },
-    { .name = "help", .letter = 'h', .at = offsetof(cli_common, help), .help = "this text" },
-    { .name = NULL },
-};
+static const cli_command *const commands[] = { &cli_doctor, &cli_tune, &cli_show, &cli_attend, &cli_verify, &cli_bench, &cli_run, &cli_sample, &cli_space,
+                                               &cli_model, &cli_explore, &cli_emit, &cli_cache, &cli_completion, NULL };
 
-static int columns_of(bool *known)
-{
-    const char *text = getenv("COLUMNS");
-    struct winsize w;
-    int n = text ? atoi(text) : 0;
-    if (n < 20 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
-        n = w.ws_col;
-    *known = n >= 20;
-    return *known ? n : 100;
-}
+static const struct cli_alias others[] = { { "help", &cli_help }, { "--help", &cli_help }, { "-h", &cli_help }, { "--version", &cli_version },
+                                           { "-V", &cli_version }, { "worker", &cli_worker }, /* for other processes of fagen alone */
+                                           { NULL, NULL } };
 
-static int run(cli *c, const cli_command *cmd, int argc, char **argv)
-{
-    int rest;
-    void *args = calloc(1, cmd->size);
-    if (!args)
-        return cli_fail(c, fa_fail(FA_NOMEM, "no memory for the options"));
-    fa_status st = cli_args_parse(cmd->groups, args, cmd->size, argc, argv, &rest);
-    const cli_common *common = args;
-    int code = CLI_EXIT_OK;
-    c->json = c->json || common->json;
-    c->quiet = common->quiet;
-    if (st == FA_OK && common->color == 2)
-        c->color = c->color_err = true;
-    if (st == FA_OK && common->color == 0)
-        c->color = c->color_err = false;
-    if (c->json)
-        c->color = false;
-    if (st == FA_OK && common->help)
-        code = cli_help_command(c, cmd);
-    else if (st == FA_OK && argc - rest > cmd->words)
-        st = fa_fail(FA_INVALID, "unexpected word \"%.60s\"; usage: fagen %s %s", argv[rest + cmd->words], cmd->name, cmd->usage);
-    else if (st == FA_OK)
-        code = cmd->run(c, args, argc - rest, argv + rest);
-    if (st != FA_OK)
-        code = cli_fail(c, st);
-    free(args);
-    return code;
-}
+static const cli_program fagen = { "fagen", "attention kernels, compiled and tuned for your chip", commands, &cli_help, others };
 
 int main(int argc, char **argv)
 {
-    bool known;
-    cli c = { .argv = argv, .columns = columns_of(&known), .tty = isatty(STDERR_FILENO) };
-    int code;
-    const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
-    bool plain = (no_color && no_color[0]) || (term && !strcmp(term, "dumb"));
-    c.wide = !known;
-    c.color = isatty(STDOUT_FILENO) && !plain;
-    c.color_err = c.tty && !plain;
-    signal(SIGPIPE, SIG_DFL);
-    signal(SIGXFSZ, SIG_IGN); /* a file-size limit is a full disk: the write fails, and what is half-written goes away */
-    cli_interrupt_open();
-    for (int i = 1; i < argc && strcmp(argv[i], "--"); i++)
-        c.json = c.json || !strcmp(argv[i], "--json"); /* errors of parsing answer in kind */
-    const char *word = argc > 1 ? argv[1] : "";
-    const cli_command *cmd = cli_command_find(word);
-    if (cmd) {
-        c.command = cmd->name;
-        code = run(&c, cmd, argc - 1, argv + 1);
-    } else if (!word[0]) {
-        cli_help_list(stderr);
-        code = CLI_EXIT_USAGE;
-    } else if (word[0] == '-') {
-        code = cli_fail(&c, fa_fail(FA_INVALID, "unknown option \"%.60s\"; usage: fagen COMMAND [options]; fagen help lists the commands", word));
-    } else {
-        code = cli_fail(&c, cli_command_unknown(word));
-    }
-    bool unwritten = fflush(stdout) != 0;
-    if (unwritten || ferror(stdout)) {
-        fprintf(stderr, "fagen: standard output: cannot be written: %s\n", unwritten ? strerror(errno) : "a part of it is missing");
-        code = code ? code : CLI_EXIT_FILE;
-    }
-    return code;
+    return cli_program_run(&fagen, argc, argv);
 }

@@ -122,19 +122,19 @@ static void head(FILE *f, const char *word, const char *summary)
     lines(f, summary, NULL); /* whatis(1) reads one line */
 }
 
-static void whole(FILE *f)
+static void whole(FILE *f, const cli_program *p)
 {
-    head(f, "", "attention kernels, compiled and tuned for your chip");
+    head(f, "", p->title);
     fputs(".SH SYNOPSIS\n\\fBfagen\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH DESCRIPTION\n", f);
     lines(f, "Expands templates of FlashAttention kernels into CUDA text, compiles it with NVRTC, finds the fastest for a chip by measuring, and keeps "
              "kernels and records on disk, from where programs that link libfagen take them. Where there is no GPU, a simulator runs the kernels.", "");
     fputs(".SH COMMANDS\n", f);
-    for (size_t i = 0; cli_commands[i]; i++) {
+    for (size_t i = 0; p->commands[i]; i++) {
         char page[64];
-        snprintf(page, sizeof page, "fagen-%s", cli_commands[i]->name);
+        snprintf(page, sizeof page, "fagen-%s", p->commands[i]->name);
         term(f, page);
         fputs("(1)", f);
-        row(f, cli_commands[i]->summary);
+        row(f, p->commands[i]->summary);
     }
     fputs(".SH OPTIONS\nEvery command takes\n", f);
     options(f, cli_common_options);
@@ -146,10 +146,10 @@ static void whole(FILE *f)
     lines(f, "The header fagen.h is the manual of the library. The pages of the documentation are installed below share/doc/fagen.", "");
 }
 
-void cli_manual(FILE *f, const cli_command *cmd)
+void cli_manual(FILE *f, const cli_program *p, const cli_command *cmd)
 {
     if (!cmd) {
-        whole(f);
+        whole(f, p);
         return;
     }
     head(f, cmd->name, cmd->summary);

@@ -1,6 +1,7 @@
 /* npy: a strict reader of the header, which is a Python literal, and a writer. */
 #include "npy.h"
 #include "autotune/number.h"
+#include "cache/input.h"
 #include "file.h"
 #include "gen/error.h"
 #include <ctype.h>
@@ -190,7 +191,7 @@ fa_status cli_npy_read(cli_npy *out, const char *path)
     char *file;
     size_t n;
     *out = (cli_npy){ 0 };
-    fa_status st = cli_file_read(path, CLI_NPY_BYTES, &file, &n);
+    fa_status st = fa_input_read(path, CLI_NPY_BYTES, FA_IO, &file, &n);
     if (st == FA_OK)
         st = cli_npy_parse(out, path, file, n);
     else

@@ -22,7 +22,8 @@ double cli_clock(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-int cli_progress_columns(void)
+/* Of standard error: COLUMNS, else the terminal's, else 100. */
+static int columns_now(void)
 {
     const char *text = getenv("COLUMNS");
     struct winsize w;
@@ -66,7 +67,7 @@ void cli_progress_draw(cli_progress *p, const char *stage, const cli_line *line)
         if (p->shown && now - p->told < DRAW_SECONDS)
             return;
         p->told = now;
-        cli_line_fit(line, cli_progress_columns() - 1, text); /* the last column would wrap */
+        cli_line_fit(line, columns_now() - 1, text); /* the last column would wrap */
         show(p, text);
         return;
     }
@@ -82,7 +83,7 @@ void cli_progress_tell(cli_progress *p, const char *line, double done)
 {
     cli_line l = { .done = done };
     if (p->c->tty) {
-        int room = cli_progress_columns() - 30; /* beside the whole bar */
+        int room = columns_now() - 30; /* beside the whole bar */
         cli_line_add(&l, 0, "%s", "");
         cli_line_add(&l, 0, "%.*s", room > 10 ? room : 10, line);
         cli_progress_draw(p, line, &l);

@@ -21,8 +21,6 @@ void cli_progress_end(cli_progress *p);
 /* Another work begins: its stages are new. */
 void cli_progress_anew(cli_progress *p);
 
-/* Columns of standard error: COLUMNS, else the terminal's, else 100. */
-int cli_progress_columns(void);
 double cli_clock(void); /* seconds, monotonic */
 
 /* From now on SIGINT and SIGTERM end the process with CLI_EXIT_INTERRUPTED, and leave no half-written file. Once, before anything starts

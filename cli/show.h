@@ -19,6 +19,7 @@ bool show_is_key(const char *word);
 /* The one kernel of the cache whose key begins so. */
 int show_key(cli *c, const show_args *a, const char *hex);
 
-/* Bytes to standard output, or as `text` of a document; frees t. */
-int show_text(cli *c, const char *what, const char *text, size_t n);
+/* The form of the kernel that a asks for, to standard output or as `text` of a document, where st is FA_OK; else the failure, which is that
+ * of an environment where a tool is `missing`. Frees t; returns an exit code. */
+int show_form(cli *c, const show_args *a, fa_status st, fa_text *t, bool missing);
 #endif

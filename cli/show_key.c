@@ -5,8 +5,6 @@
 #include "gen/problem.h"
 #include "show.h"
 #include "table.h"
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { KEY_LEAST = 6, KEY_MOST = 32 };
@@ -145,10 +143,7 @@ static int image(cli *c, const show_args *a, const search *s, const fa_entry *e,
         fa_text_add(&t, e->image, e->image_size - 1);
     else
         st = cli_sass(e->image, e->image_size, &t, &missing);
-    int code = st == FA_OK ? show_text(c, a->source ? "source" : a->ptx ? "ptx" : "sass", fa_text_cstr(&t), t.n)
-                           : cli_fail_with(c, st, missing ? CLI_EXIT_MISSING : cli_exit_of(st));
-    fa_text_free(&t);
-    return code;
+    return show_form(c, a, st, &t, missing);
 }
 
 static void warn(void *user, const char *message)

@@ -76,16 +76,9 @@ void cli_standing_print(const cli_standing *s, size_t n, const char *title, cons
     for (size_t i = 0; i < s->n && i < n; i++) {
         const fa_record *r = &s->r[i];
         fa_workshop_config(ctx, &r->config, text, sizeof text);
-        cli_table_cell(&t, "%s", cli_show_seconds(r->seconds));
-        if (r->low > 0 && r->high > 0)
-            cli_table_cell(&t, "+-%.1f %%", 50 * (r->high - r->low) / r->seconds);
-        else
-            cli_table_cell(&t, "-");
-        cli_table_cell(&t, "%.1f %%", 100 * (r->seconds / s->r[0].seconds - 1));
-        cli_table_cell(&t, "%s", r->how == FA_MODELLED ? "the model" : r->quality ? fa_quality_name(r->quality) : "-");
-        cli_table_cell(&t, "%d", r->regs);
-        cli_table_cell(&t, "%.10s", r->date);
-        cli_table_cell(&t, "%s", text);
+        cli_table_cells(&t, "%s\t%s\t%.1f %%\t%s\t%d\t%.10s\t%s", cli_show_seconds(r->seconds),
+                        cli_show_if(r->low > 0 && r->high > 0, "+-%.1f %%", 50 * (r->high - r->low) / r->seconds), 100 * (r->seconds / s->r[0].seconds - 1),
+                        r->how == FA_MODELLED ? "the model" : r->quality ? fa_quality_name(r->quality) : "-", r->regs, r->date, text);
     }
     cli_table_print(&t, c);
     fa_problem_print(text, sizeof text, &s->r[0].problem);

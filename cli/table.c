@@ -14,19 +14,31 @@ void cli_table_open(cli_table *t, const char *heads)
     }
 }
 
-void cli_table_cell(cli_table *t, const char *fmt, ...)
+static void add_cell(cli_table *t, char *cell)
 {
-    char cell[1024];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(cell, sizeof cell, fmt, ap);
-    va_end(ap);
     size_t n = strcspn(cell, "\n"); /* a message's first line */
     cell[n] = 0;
     fa_text_add(&t->cells, cell, n + 1);
     t->width[t->at] = n > t->width[t->at] ? n : t->width[t->at];
     t->at = (t->at + 1) % (size_t)t->n;
     t->rows += t->at == 0;
+}
+
+void cli_table_cells(cli_table *t, const char *fmt, ...)
+{
+    char text[4096], *cell = text;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    for (const char *f = fmt; (f = strchr(f, '\t')); f++) {
+        char *end = cell + strcspn(cell, "\t");
+        bool more = *end;
+        *end = 0;
+        add_cell(t, cell);
+        cell = end + more;
+    }
+    add_cell(t, cell);
 }
 
 static const struct {

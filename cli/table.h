@@ -16,7 +16,8 @@ typedef struct cli_table {
 
 /* heads: "name >bytes why", split at blanks; '_' prints as a blank. Lives as long as the literal. */
 void cli_table_open(cli_table *t, const char *heads);
-void cli_table_cell(cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* One cell or several, with \t between: as many as fmt tells, so that a tab in what is printed costs no cell. */
+void cli_table_cells(cli_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Prints to standard output and frees. */
 void cli_table_print(cli_table *t, const cli *c);
 

@@ -85,8 +85,6 @@ void tune_view_line(cli_line *out, const tune_view *v, const fa_problem *p, size
 double tune_left(double spent, double done, double budget);
 /* "bf16 d128 causal 4x16/8 4096" */
 void tune_problem_brief(char *buf, size_t n, const fa_problem *p);
-/* "128x64": the tile, as far as a family has one, else the family. */
-void tune_config_brief(char *buf, size_t n, const fa_candidate *k);
 /* "41 s", "8 min 20 s" */
 void tune_show_span(char *buf, size_t n, double seconds);
 

@@ -10,24 +10,20 @@
 /* Problem i of the combinations; false past the last. */
 static bool combination(const tune_args *a, size_t i, fa_problem *out)
 {
-    const cli_list *lists[] = { &a->n, &a->mask, &a->dtype, &a->d };
+    const cli_list *lists[] = { &a->d, &a->dtype, &a->mask, &a->n };
     int32_t v[4];
     fa_problem p = FA_PROBLEM_INIT;
-    for (int k = 0; k < 4; k++) {
-        size_t n = lists[k]->n ? (size_t)lists[k]->n : 1;
-        v[k] = lists[k]->n ? lists[k]->v[i % n] : 0;
-        i /= n;
-    }
-    p.sq = p.sk = v[0];
-    p.mask = a->causal ? FA_MASK_CAUSAL : v[1] ? v[1] - 1 : FA_MASK_NONE;
-    p.dtype = v[2] ? v[2] : FA_BF16;
-    p.d = v[3] ? v[3] : 128;
+    bool there = cli_list_combine(lists, 4, i, v);
+    p.d = v[0] ? v[0] : 128;
+    p.dtype = v[1] ? v[1] : FA_BF16;
+    p.mask = a->causal ? FA_MASK_CAUSAL : v[2] ? v[2] - 1 : FA_MASK_NONE;
+    p.sq = p.sk = v[3];
     p.dv = a->dv;
     p.b = a->b;
     p.hq = a->hq;
     p.hkv = a->hkv;
     *out = p;
-    return i == 0;
+    return there;
 }
 
 static bool holds(const cli_list *l, int32_t v)
@@ -40,7 +36,6 @@ static bool holds(const cli_list *l, int32_t v)
 
 static fa_status from_grid(tune_list *out, const tune_args *a)
 {
-    char names[160] = "";
     const struct {
         bool given;
         const char *name;
@@ -50,10 +45,8 @@ static fa_status from_grid(tune_list *out, const tune_args *a)
             return fa_fail(FA_INVALID, "--grid %s and %s do not go together; a grid is narrowed by --head-dim, --dtype, --mask and -n", a->grid,
                            apart[i].name);
     size_t n = cli_grid_list(a->grid, out->row);
-    for (const cli_grid *g = cli_grids; g->name; g++)
-        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", names[0] ? ", " : "", g->name);
     if (!n)
-        return fa_fail(FA_INVALID, "--grid is \"%.60s\"; accepted: %s (--list-grids tells what they hold)", a->grid, names);
+        return cli_grid_unknown(a->grid, " (--list-grids tells what they hold)");
     for (size_t i = 0; i < n; i++) {
         const fa_problem *p = &out->row[i].problem;
         if (holds(&a->d, p->d) && holds(&a->dtype, p->dtype) && holds(&a->mask, p->mask + 1) && holds(&a->n, p->sk) &&
@@ -121,8 +114,7 @@ static int list_problems(cli *c, const tune_args *a)
     cli_table_open(&t, "problem for");
     for (size_t i = 0; st == FA_OK && i < l.n; i++) {
         fa_problem_print(text, sizeof text, &l.row[i].problem);
-        cli_table_cell(&t, "%s", text);
-        cli_table_cell(&t, "%s", l.row[i].why);
+        cli_table_cells(&t, "%s\t%s", text, l.row[i].why);
         json_array_append_new(list, json_pack("{s:s,s:s}", "problem", text, "why", l.row[i].why));
     }
     tune_list_free(&l);
@@ -151,9 +143,7 @@ int tune_list_grids(cli *c, const tune_args *a)
     cli_table_open(&t, "grid >problems what_it_holds");
     for (const cli_grid *g = cli_grids; g->name; g++) {
         size_t n = cli_grid_list(g->name, row);
-        cli_table_cell(&t, "%s", g->name);
-        cli_table_cell(&t, "%zu", n);
-        cli_table_cell(&t, "%s", g->about);
+        cli_table_cells(&t, "%s\t%zu\t%s", g->name, n, g->about);
         json_array_append_new(list, json_pack("{s:s,s:I,s:s}", "grid", g->name, "problems", (json_int_t)n, "about", g->about));
     }
     free(row);

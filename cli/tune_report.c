@@ -5,7 +5,6 @@
 #include "table.h"
 #include "tune.h"
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define LABEL 11 /* columns of a line's first word */
@@ -40,7 +39,6 @@ static void line(const cli *c, const char *label, fa_text *text)
     printf("%-*s", LABEL, label);
     cli_wrap(stdout, fa_text_cstr(text), LABEL, c->wide ? 1 << 20 : c->columns);
     fa_text_free(text);
-    *text = (fa_text){ 0 };
 }
 
 static void tell_space(const cli *c, const json_t *r)
@@ -200,13 +198,9 @@ static void tell_table(const cli *c, const fa_gen *g, const json_t *r)
     for (size_t i = 0; i < json_array_size(list) && i < SHOWN; i++) {
         const json_t *k = json_array_get(list, i);
         bool ran = !strcmp(text_at(k, "outcome"), "ok");
-        cli_table_cell(&table, "%s", text_at(k, "outcome"));
-        cli_table_cell(&table, "%s", ran ? cli_show_seconds(real_at(k, "seconds")) : "-");
-        cli_table_cell(&table, "%.1f", real_at(k, "tflops"));
-        cli_table_cell(&table, "%lld", int_at(k, "regs"));
-        cli_table_cell(&table, "%lld", int_at(k, "spills"));
-        cli_table_cell(&table, "%lld", int_at(k, "smem"));
-        cli_table_cell(&table, "%s", config_at(k, g, config));
+        cli_table_cells(&table, "%s\t%s\t%.1f\t%lld\t%lld\t%lld\t%s", text_at(k, "outcome"),
+                        ran ? cli_show_seconds(real_at(k, "seconds")) : "-", real_at(k, "tflops"), int_at(k, "regs"), int_at(k, "spills"),
+                        int_at(k, "smem"), config_at(k, g, config));
     }
     printf("\n");
     cli_table_print(&table, c);
@@ -251,25 +245,18 @@ static const char *state_of(const json_t *r)
 
 static void tell_row(cli_table *t, const fa_problem *p, const json_t *r)
 {
-    char buf[16];
+    char over[16], next[16];
     const json_t *w = tune_best(r), *second = json_object_get(r, "runner_up");
     bool won = json_is_object(w);
     double gain = real_at(r, "gain"), behind = real_at(second, "behind");
-    cli_table_cell(t, "%s", fa_dtype_name(p->dtype));
-    cli_table_cell(t, p->d == p->dv ? "%d" : "%d/%d", p->d, p->dv);
-    cli_table_cell(t, "%s", fa_mask_name(p->mask));
-    cli_table_cell(t, p->hq == p->hkv ? "%dx%d" : "%dx%d/%d", p->b, p->hq, p->hkv);
-    cli_table_cell(t, p->sq == p->sk ? "%d" : "%d:%d", p->sq, p->sk);
-    cli_table_cell(t, "%s", won ? cli_show_seconds(real_at(w, "seconds")) : "-");
-    if (won)
-        cli_table_cell(t, "%.1f", real_at(w, "tflops"));
-    else
-        cli_table_cell(t, "-");
-    cli_table_cell(t, "%s", isnan(gain) ? "-" : percent(gain, buf));
-    cli_table_cell(t, "%s", isnan(behind) ? "-" : percent(-behind / (1 + behind), buf));
-    cli_table_cell(t, "%lld", int_at(r, "kept"));
-    cli_table_cell(t, "%lld", int_at(r, "resumed"));
-    cli_table_cell(t, "%s", r ? state_of(r) : "not reached");
+    cli_table_cells(t, "%s", fa_dtype_name(p->dtype));
+    cli_table_cells(t, p->d == p->dv ? "%d" : "%d/%d", p->d, p->dv);
+    cli_table_cells(t, "%s", fa_mask_name(p->mask));
+    cli_table_cells(t, p->hq == p->hkv ? "%dx%d" : "%dx%d/%d", p->b, p->hq, p->hkv);
+    cli_table_cells(t, p->sq == p->sk ? "%d" : "%d:%d", p->sq, p->sk);
+    cli_table_cells(t, "%s\t%s\t%s\t%s\t%lld\t%lld\t%s", won ? cli_show_seconds(real_at(w, "seconds")) : "-",
+                    cli_show_if(won, "%.1f", real_at(w, "tflops")), isnan(gain) ? "-" : percent(gain, over),
+                    isnan(behind) ? "-" : percent(-behind / (1 + behind), next), int_at(r, "kept"), int_at(r, "resumed"), r ? state_of(r) : "not reached");
 }
 
 void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, double elapsed)
@@ -308,4 +295,11 @@ void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, d
     if (brief[0])
         printf(", most %+.1f %%: %s", 100 * most, brief);
     printf("\n");
+}
+
+void tune_run_keep(tune_run *r, size_t i, json_t *result)
+{
+    r->result[i] = result;
+    if (!r->c->json && !r->c->quiet && (r->list.n > 1 || tune_tells(result)))
+        tune_report(r->c, result, r->list.n == 1);
 }

@@ -2,7 +2,6 @@
 #include "gen/problem.h"
 #include "tune.h"
 #include <math.h>
-#include <string.h>
 
 void tune_show_span(char *buf, size_t n, double s)
 {
@@ -28,7 +27,8 @@ void tune_problem_brief(char *buf, size_t n, const fa_problem *in)
     snprintf(buf, n, "%s d%d%s %s %s %s", fa_dtype_name(p.dtype), p.d, wide, fa_mask_name(p.mask), heads, length);
 }
 
-void tune_config_brief(char *buf, size_t n, const fa_candidate *k)
+/* "128x64": the tile, as far as a family has one, else the family. */
+static void config_brief(char *buf, size_t n, const fa_candidate *k)
 {
     if (k->tile[0] && k->tile[1])
         snprintf(buf, n, "%dx%d", k->tile[0], k->tile[1]);
@@ -48,7 +48,7 @@ tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate
     };
     snprintf(v.stage, sizeof v.stage, "%s", stage);
     if (w || latest)
-        tune_config_brief(v.config, sizeof v.config, w ? w : latest);
+        config_brief(v.config, sizeof v.config, w ? w : latest);
     if (w && b && b->decided && b->outcome == FA_RAN && w->seconds > 0)
         v.gain = b->seconds / w->seconds - 1;
     return v;

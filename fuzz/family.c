@@ -2,6 +2,7 @@
 #include "fuzz.h"
 #include "gen/family.h"
 #include "gen/problem.h"
+#include "gen/sandbox_names.h"
 #include <lauxlib.h>
 
 #define STEPS 50000
@@ -50,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     job j = {.gen = {.files = {.n = 1}}, .family = {.name = "input"}};
     const char *error;
     char *text = fuzz_copy(data, size, 0);
-    FUZZ_CHECK(fa_sandbox_open(&j.gen.sb) == FA_OK);
+    FUZZ_CHECK(fa_sandbox_open(&j.gen.sb, fa_sandbox_names_open) == FA_OK);
     fa_sandbox_limit(j.gen.sb, STEPS);
     strcpy(j.gen.files.file[0].name, "input.lua");
     j.gen.files.file[0].path = strdup("templates/input.lua");

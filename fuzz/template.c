@@ -1,5 +1,6 @@
 /* template: a .cu template, translated to Lua and run where a real one runs. The includes it may name are the library's own. */
 #include "fuzz.h"
+#include "gen/sandbox_names.h"
 #include "gen/template.h"
 #include <lauxlib.h>
 
@@ -62,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *text = fuzz_copy(data, size, 0), *message = NULL, *none = NULL;
     fa_output o;
     if (!sb) {
-        FUZZ_CHECK(fa_sandbox_open(&sb) == FA_OK);
+        FUZZ_CHECK(fa_sandbox_open(&sb, fa_sandbox_names_open) == FA_OK);
         fa_sandbox_limit(sb, STEPS);
     }
     fa_status st = run(sb, text, size, &o, &message);

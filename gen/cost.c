@@ -261,7 +261,6 @@ static fa_status price(const job *j, int regs, fa_cost *out)
     out->traffic = c.traffic;
     out->flops = j->flops;
     out->bytes = fa_traffic_total(&out->traffic);
-    out->intensity = out->flops / out->bytes;
     estimate(out, j, c.visits);
     return FA_OK;
 }

@@ -3,6 +3,7 @@
 #include "error.h"
 #include "family.h"
 #include "problem.h"
+#include "sandbox_names.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +91,7 @@ fa_status fa_gen_open(fa_gen **out, const char *template_dir)
         return fa_fail(FA_NOMEM, "no memory for a generator");
     fa_status st = fa_files_open(&g->files, template_dir);
     if (st == FA_OK)
-        st = fa_sandbox_open(&g->sb);
+        st = fa_sandbox_open(&g->sb, fa_sandbox_names_open);
     if (st == FA_OK)
         st = fa_files_names(&g->files, ".lua", &lua, &n);
     if (st == FA_OK)

@@ -50,7 +50,7 @@ typedef struct fa_cost {
     double seconds;                     /* the model's time of one launch */
     double t_matrix, t_exp, t_issue, t_smem, t_l2, t_hbm; /* seconds each unit is busy; the largest is the bound */
     const char *bound;                  /* "matrix" "exp" "issue" "smem" "l2" "hbm" */
-    double flops, bytes, intensity;     /* matrix + other FLOPs; global bytes; FLOP per byte */
+    double flops, bytes;                /* matrix + other FLOPs; global bytes */
     int32_t blocks_sm;                  /* resident blocks per SM */
     const char *limiter;                /* what limits them: "smem" "regs" "threads" "blocks"; "grid": a persistent one has no more */
     double occupancy;                   /* resident warps over the SM's warps */

@@ -116,3 +116,17 @@ fa_args fa_operation_args(const fa_problem *p)
     a.op = p->op;
     return a;
 }
+
+const char *fa_op_name(int op)
+{
+    const fa_operation *row = fa_operation_find(op);
+    return row ? row->name : "?";
+}
+
+bool fa_op_parse(int *out, const char *s)
+{
+    const fa_operation *row = fa_operation_named(s);
+    if (row)
+        *out = row->op;
+    return row != NULL;
+}

@@ -1,109 +1,13 @@
-/* problem: what is asked: the names of its values, its checks, its bucket. */
+/* problem: what is asked: its checks, its parser, its bucket. */
 #include "problem.h"
 #include "error.h"
+#include "fields.h"
 #include "model.h"
 #include "operation.h"
+#include "text.h"
 #include <string.h>
 
-static const struct {
-    int dtype;
-    const char *name, *alias[2];
-} dtypes[] = {
-    { FA_F16, "fp16", { "half", "float16" } },
-    { FA_BF16, "bf16", { "bfloat16", NULL } },
-    { FA_TF32, "tf32", { NULL, NULL } },
-    { FA_F32, "fp32", { "float32", NULL } },
-};
-
-static const struct {
-    int32_t bit;
-    const char *name;
-} features[] = {
-    { FA_FEATURE_LENGTHS, "lengths" },
-    { FA_FEATURE_PAGES, "pages" },
-    { FA_FEATURE_BATCH_INVARIANT, "batch-invariant" },
-    { FA_FEATURE_DETERMINISTIC, "deterministic" },
-    { FA_FEATURE_DROPOUT, "dropout" },
-};
-static const char *const masks[] = { "none", "causal", "window" }; /* indexed by fa_mask */
-
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-
-const char *fa_dtype_name(int dtype)
-{
-    for (size_t i = 0; i < COUNT(dtypes); i++)
-        if (dtypes[i].dtype == dtype)
-            return dtypes[i].name;
-    return "?";
-}
-
-bool fa_dtype_parse(int *out, const char *s)
-{
-    for (size_t i = 0; i < COUNT(dtypes); i++) {
-        const char *const *alias = dtypes[i].alias;
-        if (!strcmp(s, dtypes[i].name) || (alias[0] && !strcmp(s, alias[0])) || (alias[1] && !strcmp(s, alias[1]))) {
-            *out = dtypes[i].dtype;
-            return true;
-        }
-    }
-    return false;
-}
-
-int fa_dtype_bytes(int dtype) /* of every operand of every launch: by index, not by search */
-{
-    static const int bytes[] = { [FA_F16] = 2, [FA_BF16] = 2, [FA_TF32] = 4, [FA_F32] = 4 };
-    return dtype >= 0 && (size_t)dtype < COUNT(bytes) ? bytes[dtype] : 0;
-}
-
-const char *fa_mask_name(int mask)
-{
-    return mask >= 0 && (size_t)mask < COUNT(masks) ? masks[mask] : "?";
-}
-
-bool fa_mask_parse(int *out, const char *s)
-{
-    for (size_t i = 0; i < COUNT(masks); i++)
-        if (!strcmp(s, masks[i])) {
-            *out = (int)i;
-            return true;
-        }
-    return false;
-}
-
-const char *fa_op_name(int op)
-{
-    const fa_operation *row = fa_operation_find(op);
-    return row ? row->name : "?";
-}
-
-bool fa_op_parse(int *out, const char *s)
-{
-    const fa_operation *row = fa_operation_named(s);
-    if (row)
-        *out = row->op;
-    return row != NULL;
-}
-
-const char *fa_feature_name(int32_t bit)
-{
-    for (size_t i = 0; i < COUNT(features); i++)
-        if (features[i].bit == bit)
-            return features[i].name;
-    return "?";
-}
-
-int32_t fa_feature_parse(const char *s, size_t n)
-{
-    for (size_t i = 0; i < COUNT(features); i++)
-        if (strlen(features[i].name) == n && !memcmp(s, features[i].name, n))
-            return features[i].bit;
-    return 0;
-}
-
-const char *fa_feature_names(void)
-{
-    return "lengths, pages, batch-invariant, deterministic, dropout";
-}
 
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
@@ -127,7 +31,7 @@ static fa_status check_kernel(fa_problem *p)
         if (dims[i].v < 1 || dims[i].v > FA_MAX_HEAD_DIM)
             return fa_fail(dims[i].v < 1 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d; accepted: 1 to %d", dims[i].name,
                            dims[i].v, FA_MAX_HEAD_DIM);
-    if (p->mask < 0 || (size_t)p->mask >= COUNT(masks))
+    if (p->mask < FA_MASK_NONE || p->mask > FA_MASK_WINDOW)
         return fa_fail(FA_INVALID, "problem: mask is %d; accepted: none (0), causal (1), window (2)", p->mask);
     int own = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
     if (!p->o_dtype || p->o_dtype == p->dtype)
@@ -179,7 +83,7 @@ static fa_status check_shape(const fa_problem *p)
         if (dims[i].v < 0 || dims[i].v > dims[i].most)
             return fa_fail(FA_INVALID, "problem: %s is %d; accepted: 0 (unset) to %d", dims[i].name, dims[i].v, dims[i].most);
     if (p->window && p->mask != FA_MASK_WINDOW)
-        return fa_fail(FA_INVALID, "problem: window is %d; accepted with mask=%s: 0", p->window, masks[p->mask]);
+        return fa_fail(FA_INVALID, "problem: window is %d; accepted with mask=%s: 0", p->window, fa_mask_name(p->mask));
     if (p->hq && p->hkv && p->hq % p->hkv)
         return fa_fail(FA_INVALID, "problem: hq is %d; accepted with hkv=%d: a multiple of it", p->hq, p->hkv);
     return FA_OK;
@@ -202,6 +106,77 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)
     if (st == FA_OK)
         *out = p;
     return st;
+}
+
+static fa_status parse_features(int32_t *out, const char *text)
+{
+    *out = 0;
+    for (const char *s = text; *s;) {
+        size_t n = strcspn(s, "+");
+        int32_t bit = fa_feature_parse(s, n);
+        if (!bit)
+            return fa_fail(FA_INVALID, "problem: features is \"%s\"; accepted: %s, joined by +", text, fa_feature_names());
+        *out |= bit;
+        s += n + (s[n] == '+');
+    }
+    return FA_OK;
+}
+
+static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_field *in)
+{
+    int v = 0;
+    switch (f->kind) {
+    case FA_FIELD_DTYPE:
+        if (!fa_dtype_parse(&v, in->value))
+            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32", f->word, in->value);
+        break;
+    case FA_FIELD_MASK:
+        if (!fa_mask_parse(&v, in->value))
+            return fa_fail(FA_INVALID, "problem: mask is \"%s\"; accepted: none, causal, window", in->value);
+        break;
+    case FA_FIELD_OP:
+        if (!fa_op_parse(&v, in->value))
+            return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge", in->value);
+        break;
+    case FA_FIELD_FEATURES: return parse_features(out, in->value);
+    case FA_FIELD_NUMBER: return fa_field_int(out, in, "problem");
+    }
+    *out = v;
+    return FA_OK;
+}
+
+fa_status fa_problem_parse(fa_problem *out, const char *s)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    uint64_t seen = 0;
+    fa_field in;
+    fa_status st;
+    while (fa_field_next(&s, &in, "problem", &st)) {
+        const char *word = in.name[0] ? in.name : fa_problem_fields[0].word;
+        size_t i = 0;
+        while (i < FA_PROBLEM_FIELD_COUNT && strcmp(fa_problem_fields[i].word, word))
+            i++;
+        if (i == FA_PROBLEM_FIELD_COUNT) {
+            fa_text words = { 0 };
+            for (size_t k = 0; k < FA_PROBLEM_FIELD_COUNT; k++)
+                fa_text_fmt(&words, "%s%s", k ? ", " : "", fa_problem_fields[k].word);
+            st = fa_fail(FA_INVALID, "problem: unknown field \"%s\"; accepted: %s", word, fa_text_cstr(&words));
+            fa_text_free(&words);
+            return st;
+        }
+        if (seen >> i & 1)
+            return fa_fail(FA_INVALID, "problem: %s is given twice (\"%s\")", word, in.value);
+        seen |= (uint64_t)1 << i;
+        int32_t v;
+        if ((st = parse_value(&v, &fa_problem_fields[i], &in)) != FA_OK)
+            return st;
+        fa_problem_set(&p, &fa_problem_fields[i], v);
+    }
+    if (st != FA_OK)
+        return st;
+    if (!(seen & 1))
+        return fa_fail(FA_INVALID, "problem: dtype is missing; accepted: fp16, bf16, tf32, fp32");
+    return fa_problem_normalize(out, &p);
 }
 
 void fa_problem_fill_shape(fa_problem *p)

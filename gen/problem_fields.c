@@ -1,9 +1,6 @@
-/* problem_fields: the list as a table, and its readers: printer, parser, comparison. */
+/* problem_fields: the list as a table, and its readers: printer, comparison. */
 #include "problem_fields.h"
-#include "error.h"
-#include "fields.h"
 #include "problem.h"
-#include "text.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -81,77 +78,6 @@ int fa_problem_print_key(char *buf, size_t n, const fa_problem *p)
 int fa_problem_print(char *buf, size_t n, const fa_problem *p)
 {
     return print(buf, n, p, true);
-}
-
-static fa_status parse_features(int32_t *out, const char *text)
-{
-    *out = 0;
-    for (const char *s = text; *s;) {
-        size_t n = strcspn(s, "+");
-        int32_t bit = fa_feature_parse(s, n);
-        if (!bit)
-            return fa_fail(FA_INVALID, "problem: features is \"%s\"; accepted: %s, joined by +", text, fa_feature_names());
-        *out |= bit;
-        s += n + (s[n] == '+');
-    }
-    return FA_OK;
-}
-
-static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_field *in)
-{
-    int v = 0;
-    switch (f->kind) {
-    case FA_FIELD_DTYPE:
-        if (!fa_dtype_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: %s is \"%s\"; accepted: fp16, bf16, tf32, fp32", f->word, in->value);
-        break;
-    case FA_FIELD_MASK:
-        if (!fa_mask_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: mask is \"%s\"; accepted: none, causal, window", in->value);
-        break;
-    case FA_FIELD_OP:
-        if (!fa_op_parse(&v, in->value))
-            return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge", in->value);
-        break;
-    case FA_FIELD_FEATURES: return parse_features(out, in->value);
-    case FA_FIELD_NUMBER: return fa_field_int(out, in, "problem");
-    }
-    *out = v;
-    return FA_OK;
-}
-
-fa_status fa_problem_parse(fa_problem *out, const char *s)
-{
-    fa_problem p = FA_PROBLEM_INIT;
-    uint64_t seen = 0;
-    fa_field in;
-    fa_status st;
-    while (fa_field_next(&s, &in, "problem", &st)) {
-        const char *word = in.name[0] ? in.name : fa_problem_fields[0].word;
-        size_t i = 0;
-        while (i < FA_PROBLEM_FIELD_COUNT && strcmp(fa_problem_fields[i].word, word))
-            i++;
-        if (i == FA_PROBLEM_FIELD_COUNT) {
-            fa_text words = { 0 };
-            for (size_t k = 0; k < FA_PROBLEM_FIELD_COUNT; k++)
-                fa_text_fmt(&words, "%s%s", k ? ", " : "", fa_problem_fields[k].word);
-            st = fa_fail(FA_INVALID, "problem: unknown field \"%s\"; accepted: %s", word, fa_text_cstr(&words));
-            fa_text_free(&words);
-            return st;
-        }
-        if (seen >> i & 1)
-            return fa_fail(FA_INVALID, "problem: %s is given twice (\"%s\")", word, in.value);
-        seen |= (uint64_t)1 << i;
-        int32_t v;
-        if ((st = parse_value(&v, &fa_problem_fields[i], &in)) != FA_OK)
-            return st;
-        fa_problem_set(&p, &fa_problem_fields[i], v);
-    }
-    if (st != FA_OK)
-        return st;
-    if (!(seen & 1))
-        return fa_fail(FA_INVALID, "problem: dtype is missing; accepted: fp16, bf16, tf32, fp32");
-    return fa_problem_normalize(out, &p);
 }
 
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b)

@@ -119,7 +119,6 @@ fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa
     out->text = o->text.s;
     out->text_size = o->text.n;
     out->lined = o->lined.s;
-    out->lined_size = o->lined.n;
     o->text = o->lined = (fa_text){ 0 };
     XXH128_hash_t h = XXH3_128bits(out->text, out->text_size);
     out->hash[0] = h.low64;

@@ -1,7 +1,6 @@
 /* sandbox: one Lua state with limits and a short list of names. */
 #include "sandbox.h"
 #include "error.h"
-#include "sandbox_names.h"
 #include <lauxlib.h>
 #include <locale.h>
 #include <stdbool.h>
@@ -154,7 +153,7 @@ void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const ch
     lua_setupvalue(L, -2, 1);
 }
 
-fa_status fa_sandbox_open(fa_sandbox **out)
+fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names)
 {
     fa_sandbox *sb = calloc(1, sizeof *sb);
     *out = NULL;
@@ -166,7 +165,7 @@ fa_status fa_sandbox_open(fa_sandbox **out)
     }
     sb->limit = FA_SANDBOX_STEPS;
     const char *error;
-    fa_status st = fa_sandbox_run(sb, fa_sandbox_names_open, NULL, &error);
+    fa_status st = fa_sandbox_run(sb, names, NULL, &error);
     if (st != FA_OK) {
         fa_fail(st, "the Lua state did not open: %s", error);
         fa_sandbox_close(sb);

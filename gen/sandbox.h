@@ -14,7 +14,8 @@
 
 typedef struct fa_sandbox fa_sandbox;
 
-fa_status fa_sandbox_open(fa_sandbox **out);
+/* names: opens what scripts may call, once (sandbox_names.h). */
+fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names);
 void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
 
 /* Later runs get so many steps at most; for those who feed it what nobody wrote with care. */

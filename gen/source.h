@@ -40,7 +40,6 @@ typedef struct fa_source {
     char *text;             /* what a person reads and what is hashed: no #line */
     size_t text_size;
     char *lined;            /* the same with #line directives: what NVRTC compiles */
-    size_t lined_size;
     uint64_t hash[2];       /* XXH3-128 of text: low, high */
     char name[64];          /* for the compiler's messages, "flash_fwd_mma.cu" */
     int32_t steps;          /* kernels, launched in order on one stream */

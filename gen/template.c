@@ -90,7 +90,8 @@ static fa_status text_line(fa_text *out, const fa_file *f, int index, int line, 
     return FA_OK;
 }
 
-fa_status fa_template_translate(fa_text *out, const fa_file *f, int index)
+/* The Lua of a template: one line for one line. Appends to out. FA_TEMPLATE for an unclosed $( and the like. */
+static fa_status lua_of(fa_text *out, const fa_file *f, int index)
 {
     const char *s = f->bytes, *end = f->bytes + f->size;
     for (int line = 1; s < end; line++) {
@@ -236,7 +237,7 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
     if (fa_sandbox_nest(L, 0) >= DEPTH)
         luaL_error(L, "include \"%s\": more than %d deep", name, DEPTH);
     snprintf(chunk, sizeof chunk, "@templates/%s", f->name);
-    if (!lua && !f->code.s && fa_sandbox_reason(L, fa_template_translate(&f->code, f, index)) != FA_OK) {
+    if (!lua && !f->code.s && fa_sandbox_reason(L, lua_of(&f->code, f, index)) != FA_OK) {
         fa_text_free(&f->code);
         lua_pushstring(L, fa_last_error());
         lua_error(L);

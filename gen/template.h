@@ -19,8 +19,6 @@ typedef struct fa_output {
 /* A zero `files` aside, all of it starts as zeros. */
 void fa_output_free(fa_output *o);
 
-/* The Lua of a template: one line for one line. Appends to out. FA_TEMPLATE for an unclosed $( and the like. */
-fa_status fa_template_translate(fa_text *out, const fa_file *f, int index);
 
 /* Inside a run. Gives the environment at index env the function include(), which runs a .lua file and returns its value,
  * or, where o can take text, renders a .cu file in place. o->files must be set. A script may keep the function for as long as

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Room for n more bytes and the NUL. */
 static bool reserve(fa_text *t, size_t n)
@@ -71,4 +72,13 @@ const char *fa_text_after(const char *s, const char *prefix)
 {
     size_t n = strlen(prefix);
     return strncmp(s, prefix, n) == 0 && s[n] == ':' && s[n + 1] == ' ' ? s + n + 2 : s;
+}
+
+const char *fa_text_date(char *buf, size_t n, int64_t seconds)
+{
+    time_t t = (time_t)seconds;
+    struct tm utc;
+    if (!gmtime_r(&t, &utc) || !strftime(buf, n, "%Y-%m-%dT%H:%M:%SZ", &utc))
+        buf[0] = 0;
+    return buf;
 }

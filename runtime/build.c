@@ -14,8 +14,6 @@ fa_status fa_build_about(fa_about *out, fa_compiler *c, const fa_source *s, cons
     const fa_nvrtc *n;
     const char *keyed[FA_COMPILER_KEYED];
     fa_compile_options o;
-    struct tm tm;
-    time_t now = time(NULL);
     memset(out, 0, sizeof *out);
     fa_status st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
@@ -34,8 +32,7 @@ fa_status fa_build_about(fa_about *out, fa_compiler *c, const fa_source *s, cons
     snprintf(out->compiler, sizeof out->compiler, "%s", n->identity);
     snprintf(out->fagen, sizeof out->fagen, "%s", FA_VERSION_STRING);
     out->format = FA_FORMAT_VERSION;
-    if (!gmtime_r(&now, &tm) || !strftime(out->date, sizeof out->date, "%Y-%m-%dT%H:%M:%SZ", &tm))
-        out->date[0] = 0;
+    fa_text_date(out->date, sizeof out->date, time(NULL));
     return FA_OK;
 }
 

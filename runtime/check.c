@@ -10,7 +10,8 @@
 
 #define LOG2E 1.4426950408889634
 
-fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
+/* Bytes [known, size) of a struct from a newer header are zero, and size is at least `least`. */
+static fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
 {
     if (size < least)
         return fa_fail(FA_INVALID, "%s: size is %u; accepted: sizeof(fa_%s) = %zu, set by its INIT macro", name, size, name,

@@ -70,7 +70,4 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt);
 
 /* fa_problem_normalize, and no unknown field may be set in a larger struct. */
 fa_status fa_check_problem(fa_problem *out, const fa_problem *p);
-
-/* Bytes [known, size) of a struct from a newer header are zero, and size is at least `least`. */
-fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name);
 #endif

@@ -10,7 +10,6 @@
 #include "workshop.h"
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -220,8 +219,6 @@ static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out
 static void remember(fa_context *ctx, const fa_problem *p, const fa_choice *c, const fa_source *s)
 {
     fa_record r;
-    struct tm tm;
-    time_t now = time(NULL);
     memset(&r, 0, sizeof r);
     r.problem = *p;
     fa_problem_fill_shape(&r.problem);
@@ -233,8 +230,7 @@ static void remember(fa_context *ctx, const fa_problem *p, const fa_choice *c, c
     for (int i = 0; i < s->steps; i++)
         r.smem = s->step[i].smem > r.smem ? s->step[i].smem : r.smem;
     snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
-    if (gmtime_r(&now, &tm))
-        strftime(r.date, sizeof r.date, "%Y-%m-%dT%H:%M:%SZ", &tm);
+    fa_text_date(r.date, sizeof r.date, time(NULL));
     r.source[0] = s->hash[0];
     r.source[1] = s->hash[1];
     fa_record_append(ctx->store, &r);

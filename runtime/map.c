@@ -39,7 +39,8 @@ int32_t fa_map_key_base(const fa_values *a)
     return a->diag_lo > 0 ? a->diag_lo < a->sk ? a->diag_lo : a->sk : 0;
 }
 
-int32_t fa_map_keys(const fa_values *a)
+/* Keys from key_base to the last that some row sees; at least 1. */
+static int32_t fa_map_keys(const fa_values *a)
 {
     int64_t last = (int64_t)a->sq - 1 + a->diag_hi;
     last = last < a->sk ? last : a->sk - 1;

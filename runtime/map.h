@@ -28,6 +28,4 @@ bool fa_steps_map(const fa_step *s, int32_t steps);
 
 /* The first key that some row of the problem sees, where there is one; at most sk. */
 int32_t fa_map_key_base(const fa_values *a);
-/* Keys from key_base to the last that some row sees; at least 1. */
-int32_t fa_map_keys(const fa_values *a);
 #endif

@@ -1,8 +1,7 @@
-/* access: loads, stores and atomics of a warp, and the wait before them for the launches in front. */
+/* access: loads, stores and atomics of a warp. */
 #include "alu.h"
 #include "defined.h"
 #include "run.h"
-#include <stdio.h>
 #include <string.h>
 
 static uint64_t extend(const uint8_t *p, uint32_t size, bool sign)
@@ -111,30 +110,6 @@ sim_step sim_run_prefetch(sim_warp *w, const sim_insn *i, uint32_t m)
         if (sim_space_of((sim_space)i->space, &address) == SP_GLOBAL && !sim_global(w, i, (int)l, address, 1, &a)) return STEP_FAULT;
     }
     return STEP_NEXT;
-}
-
-sim_step sim_run_grid_wait(sim_warp *w, const sim_insn *i, uint32_t m)
-{
-    (void)i;
-    w->after |= m;
-    return STEP_NEXT;
-}
-
-bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane)
-{
-    if (!w->block->launch->early || w->after >> lane & 1) return true;
-    return STEP_FAULT != sim_fault(w, i, lane, SIM_CHECK_GRID_WAIT,
-                     "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin before what is in front of it has ended");
-}
-
-bool sim_grid_end(sim_block *b)
-{
-    if (!b->launch->early) return true;
-    for (uint32_t k = 0; k < b->warps; k++) if (b->warp[k].after) return true;
-    char text[512];
-    snprintf(text, sizeof text, "block (%u,%u,%u) of kernel %.200s ends without griddepcontrol.wait, in a launch that may begin before what is in front of it has ended: "
-             "what comes behind waits for this launch alone", b->id[0], b->id[1], b->id[2], b->program->name);
-    return sim_report_block(b, SIM_CHECK_GRID_WAIT, text) != STEP_FAULT;
 }
 
 static uint64_t apply(int op, sim_type t, uint64_t old, uint64_t v, uint64_t other)

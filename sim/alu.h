@@ -18,7 +18,7 @@ sim_compare *sim_compare_find(const char *op, sim_type t, bool ftz); /* "ltu": N
 
 enum { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP, ROUND_AWAY }; /* AWAY: to nearest, ties away from zero */
 
-/* convert.c */
+/* convert.c, rounding.c */
 float sim_half_float(uint16_t h);
 uint16_t sim_float_half(float f); /* to nearest even; NaN = 0x7FFF */
 static inline float sim_bf16_float(uint16_t h) { return sim_f32((uint32_t)h << 16); }

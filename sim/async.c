@@ -4,7 +4,6 @@
 #include "async.h"
 #include "defined.h"
 #include "run.h"
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +70,8 @@ sim_step sim_run_copy(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-bool sim_async_finish(sim_warp *w, uint32_t lanes, const uint32_t *before)
+/* Ends the lanes' copies whose group is below before[lane]. false: reported. */
+static bool finish(sim_warp *w, uint32_t lanes, const uint32_t *before)
 {
     sim_block *b = w->block;
     size_t kept = 0;
@@ -100,7 +100,7 @@ sim_step sim_run_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     uint32_t before[SIM_LANES];
     FOR_LANES(l, m) before[l] = i->sub == WAIT_ALL ? UINT32_MAX : w->group[l] > (uint64_t)i->imm ? w->group[l] - (uint32_t)i->imm : 0;
-    return sim_async_finish(w, m, before) ? STEP_NEXT : STEP_FAULT;
+    return finish(w, m, before) ? STEP_NEXT : STEP_FAULT;
 }
 
 /* An arrival that waits for the lane's copies: a record without bytes whose destination is the mbarrier. */
@@ -130,7 +130,7 @@ bool sim_async_arrive(sim_block *b, sim_mbarrier *at)
             memmove(w->copies + k, w->copies + k + 1, (w->ncopies - k - 1) * sizeof *w->copies);
             w->ncopies--;
             /* every copy of the lane so far: later ones too, which hides nothing but a later wait */
-            if (!sim_async_finish(w, 1u << c.lane, all) || !sim_mbarrier_arrive(w, c.insn, c.lane, b, at, 1)) return false;
+            if (!finish(w, 1u << c.lane, all) || !sim_mbarrier_arrive(w, c.insn, c.lane, b, at, 1)) return false;
             k = (size_t)-1; /* the list has changed */
         }
     }

@@ -109,7 +109,8 @@ static int interrupt; /* of the process */
 void sim_interrupt(int on) { __atomic_store_n(&interrupt, on, __ATOMIC_RELAXED); }
 int sim_interrupted(void) { return __atomic_load_n(&interrupt, __ATOMIC_RELAXED); }
 
-bool sim_run_should_stop(sim_launch *l, int64_t steps)
+/* Must the launch end: a defect, a limit. steps: of slices not yet finished. */
+static bool should_stop(sim_launch *l, int64_t steps)
 {
     return sim_interrupted() || __atomic_load_n(&l->stop, __ATOMIC_RELAXED) || __atomic_load_n(&l->steps, __ATOMIC_RELAXED) + steps > l->max_steps || monotonic() > l->deadline;
 }
@@ -141,7 +142,7 @@ static sim_step stretch(sim_block *b, sim_warp *w, int64_t slice)
         int64_t piece = slice < PIECE ? slice : PIECE;
         s = sim_warp_run(w, piece);
         slice -= piece;
-        if (s == STEP_NEXT && sim_run_should_stop(b->launch, b->steps)) break;
+        if (s == STEP_NEXT && should_stop(b->launch, b->steps)) break;
     }
     return s;
 }
@@ -164,7 +165,7 @@ static bool turn(sim_block *b, sim_warp *w)
         break;
     default: break;
     }
-    return !sim_run_should_stop(b->launch, b->steps) || (too_long(b, w), false);
+    return !should_stop(b->launch, b->steps) || (too_long(b, w), false);
 }
 
 static void settle(sim_cluster *c, bool finished) /* what its blocks have run */
@@ -210,7 +211,8 @@ static int run(sim_cluster *c, uint64_t linear)
     return 0;
 }
 
-int sim_cluster_run(sim_cluster *c, uint64_t linear)
+/* 0 = fine */
+static int run_cluster(sim_cluster *c, uint64_t linear)
 {
     int r = run(c, linear);
     settle(c, !r);
@@ -287,9 +289,9 @@ static void *work(void *arg)
     for (;;) {
         uint64_t k = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
         if (k >= l->total || __atomic_load_n(&l->stop, __ATOMIC_RELAXED)) break;
-        if (sim_cluster_run(c, k) && __atomic_load_n(&l->stop, __ATOMIC_RELAXED)) break; /* else the launch goes on without this one */
+        if (run_cluster(c, k) && __atomic_load_n(&l->stop, __ATOMIC_RELAXED)) break; /* else the launch goes on without this one */
         char text[160];
-        if (!sim_run_should_stop(l, 0)) continue;
+        if (!should_stop(l, 0)) continue;
         if (k + 1 < l->total && !__atomic_load_n(&l->stop, __ATOMIC_RELAXED) && over(l, 0, text, sizeof text)) between(c->block[0], text);
         break;
     }

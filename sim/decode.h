@@ -1,4 +1,4 @@
-/* decode: what decode.c offers the functions of decode_table.c, one per first word of an opcode. */
+/* decode: what operand.c offers the functions of decode_table.c, one per first word of an opcode. */
 #ifndef SIM_DECODE_H
 #define SIM_DECODE_H
 #include "ptx.h"
@@ -29,7 +29,6 @@ sim_type sim_dec_type(dec *d);
 void sim_dec_ops(dec *d, int least, int most);
 char sim_dec_class(dec *d, const ptx_operand *o);                         /* 'w', 'q', 'p' of a register, else 0 */
 int32_t sim_dec_constant(dec *d, uint64_t v, bool wide);
-uint64_t sim_dec_symbol(dec *d, const ptx_operand *o, sim_space *space);
 int32_t sim_dec_use(dec *d, const ptx_operand *o, char cls, sim_type t);
 void sim_dec_push(dec *d, int32_t arg, bool negated);
 void sim_dec_def(dec *d, const ptx_operand *o, char cls);
@@ -38,10 +37,10 @@ void sim_dec_pair(dec *d, const ptx_operand *o);
 void sim_dec_address(dec *d, const ptx_operand *o, sim_space space);
 void sim_dec_policy(dec *d, int n);
 static inline char sim_type_class(sim_type t) { return t == T_PRED ? 'p' : sim_type_bytes(t) == 8 ? 'q' : 'w'; } /* of a register */
-sim_space sim_dec_space(dec *d); /* .global, .shared::cta, ...; none: generic */
+bool sim_dec_hints(dec *d); /* consumes cache hints. true: there is a cache-policy operand */
 
 /* decode_memory.c */
-bool sim_dec_hints(dec *d); /* consumes cache hints. true: there is a cache-policy operand */
+sim_space sim_dec_space(dec *d); /* .global, .shared::cta, ...; none: generic */
 bool sim_decode_atom(dec *d);
 bool sim_decode_cp(dec *d);
 bool sim_decode_ldmatrix(dec *d);

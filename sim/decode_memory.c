@@ -2,7 +2,6 @@
 #include "alu.h"
 #include "decode.h"
 #include "run.h"
-#include <stdlib.h>
 #include <string.h>
 
 static const char *const scopes[] = {"cta", "cluster", "gpu", "sys", NULL};
@@ -20,14 +19,6 @@ sim_space sim_dec_space(dec *d)
 
 /* ---- memory ---- */
 
-bool sim_dec_hints(dec *d)
-{
-    static const char *const words[] = {"nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "L1::evict_normal", "L1::evict_unchanged", "L1::evict_first",
-                                        "L1::evict_last", "L1::no_allocate", "L2::evict_last", "L2::evict_normal", "L2::evict_first", "L2::64B",
-                                        "L2::128B", "L2::256B", "weak", NULL};
-    while (sim_dec_one_of(d, words, -1) >= 0) {}
-    return sim_dec_mod(d, "L2::cache_hint");
-}
 static bool ordered(dec *d)
 {
     static const char *const words[] = {"volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", NULL};

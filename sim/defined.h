@@ -29,6 +29,8 @@ static inline uint64_t sim_undefined_in(const sim_warp *w, const sim_insn *i, in
     if (!(sim_undefined(w, i, a) >> l & 1)) return 0;
     return i->slot[a].at & SLOT_WIDE ? sim_undefined_bits(w, i, a)->q[l] : sim_undefined_bits(w, i, a)->u[l];
 }
+/* Of the lanes m, exactly `lanes` are undefined in slot n from now on; slot 0 is none. */
+void sim_undefined_slot(sim_shadow *s, uint32_t n, uint32_t lanes, uint32_t m, const sim_origin *from);
 /* Of the lanes m, exactly `lanes` are undefined in argument a from now on; their bits were set before. fill() sets all of them. */
 void sim_undefined_set(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, uint32_t m, const sim_origin *from);
 void sim_undefined_fill(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, uint32_t m, const sim_origin *from);

@@ -181,11 +181,10 @@ typedef struct sim_block {
     bool checked, lazy;
     sim_alloc *cached;
     int cached_row;
-    int64_t steps, step_limit;
+    int64_t steps;
     uint64_t by_class[C_COUNT];
     sim_tally tally;
     void *arena;
-    size_t arena_bytes;
 } sim_block;
 
 typedef struct sim_cluster {
@@ -215,6 +214,9 @@ int sim_report_actor(const sim_cluster *c, const sim_block *from, uint32_t actor
 
 /* warp.c */
 sim_step sim_warp_run(sim_warp *w, int64_t slice);
+/* control.c */
+bool sim_warp_pop(sim_warp *w);       /* the next group of lanes on the stack that has not left. false: none */
+sim_step sim_warp_leave(sim_warp *w); /* all lanes have */
 
 /* block.c */
 bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank); /* false: out of memory */
@@ -226,11 +228,9 @@ void sim_meeting_settle(sim_cluster *c); /* completes the phase if all have come
 bool sim_meeting_end(sim_block *b);      /* all warps of b have ended. false: reported */
 
 /* cluster.c */
-int sim_cluster_run(sim_cluster *c, uint64_t linear); /* 0 = fine */
-bool sim_run_should_stop(sim_launch *l, int64_t steps); /* must the launch end: a defect, a limit. steps: of slices not yet finished */
 CUresult sim_launch_run(sim_launch *l);
 
-/* access.c: launches that may begin early. Has the lane waited, before it touches global memory? Has a thread of the block that ends? */
+/* grid.c: launches that may begin early. Has the lane waited, before it touches global memory? Has a thread of the block that ends? */
 bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane); /* false: reported */
 bool sim_grid_end(sim_block *b);                                /* false: reported */
 

@@ -193,7 +193,7 @@ CUresult sim_cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction
 
 /* ---- launching ---- */
 
-void sim_counters_add(const sim_counters *c)
+static void add_counters(const sim_counters *c)
 {
     sim_counters *t = &sim_the.counters;
     uint64_t *to = &t->launches;
@@ -210,7 +210,7 @@ void sim_counters_add(const sim_counters *c)
     }
 }
 
-CUresult sim_launch_node(const sim_node *n)
+static CUresult run_launch(const sim_node *n)
 {
     sim_launch *l = calloc(1, sizeof *l + SIM_DETAIL);
     if (!l) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -221,7 +221,7 @@ CUresult sim_launch_node(const sim_node *n)
     l->explicit_cluster = n->explicit_cluster, l->early = n->early;
     l->dynamic_shared = n->dynamic, l->params = n->params, l->options = sim_the.options;
     CUresult r = sim_launch_run(l);
-    sim_counters_add(&l->tally.c);
+    add_counters(&l->tally.c);
     if (r) snprintf(sim_detail(), SIM_DETAIL, "%s", l->report[0] ? l->report : "out of host memory");
     free(l);
     return r;
@@ -280,7 +280,7 @@ static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t bloc
     if (!sim_live(f, H_KERNEL)) return CUDA_ERROR_INVALID_HANDLE;
     sim_kernel *k = (sim_kernel *)(void *)f;
     const sim_program *p = k->program;
-    sim_node n = {.what = N_LAUNCH, .kernel = k, .device = d, .dynamic = dynamic, .early = early};
+    sim_node n = {.run = run_launch, .kernel = k, .device = d, .dynamic = dynamic, .early = early};
     for (int i = 0; i < 3; i++) n.grid[i] = grid[i], n.block[i] = block[i];
     if ((r = refuse(k, d, &n)) || (r = choose_cluster(k, d, cluster, &n))) return r;
     if (p->nparams && !params && !extra) return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s needs %u parameters", p->name, p->nparams);

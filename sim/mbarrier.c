@@ -4,11 +4,9 @@
 #include "async.h"
 #include "bulk.h"
 #include "run.h"
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 1 << 20, PATIENCE = 64 }; /* above what the counts hold; tests in vain */
+enum { MOST = 1 << 20 }; /* above what the counts hold */
 
 /* The block whose shared memory holds the 8 bytes, and their offset there. NULL: reported. */
 static sim_block *place(sim_warp *w, const sim_insn *i, int lane, int arg, uint32_t *at)
@@ -71,7 +69,8 @@ sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_bloc
                      m->address) == STEP_FAULT ? NULL : m;
 }
 
-void sim_mbarrier_settle(sim_block *k, sim_mbarrier *b)
+/* ends the phase if nothing is missing any more */
+static void settle(sim_block *k, sim_mbarrier *b)
 {
     if (b->pending || b->tx) return;
     b->phase++;
@@ -92,7 +91,7 @@ bool sim_mbarrier_arrive(sim_warp *w, const sim_insn *i, int lane, sim_block *k,
     sim_clock_release(w, b->open);
     b->pending -= count;
     k->cluster->progress++;
-    sim_mbarrier_settle(k, b);
+    settle(k, b);
     return true;
 }
 
@@ -104,7 +103,7 @@ bool sim_mbarrier_tx(sim_warp *w, const sim_insn *i, int lane, sim_block *k, sim
         return false;
     }
     k->cluster->progress++;
-    sim_mbarrier_settle(k, b);
+    settle(k, b);
     return true;
 }
 
@@ -179,32 +178,3 @@ sim_step sim_run_mbarrier_tx(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-/* Whether the phase that the lane waits for is complete. */
-static bool complete(const sim_warp *w, const sim_insn *i, uint32_t l, const sim_mbarrier *b)
-{
-    const sim_vec *v = sim_arg(w, i, 2);
-    return i->flags & F_PARITY ? (b->phase & 1) != (v->u[l] & 1) : b->phase != v->q[l];
-}
-
-/* Arguments: predicate, address, state or parity. */
-sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
-{
-    uint32_t done = 0;
-    const sim_mbarrier *waits = NULL;
-    FOR_LANES(l, m) {
-        sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 1);
-        if (!b || !sim_async_arrive(w->block, b)) return STEP_FAULT;
-        bool ok = complete(w, i, l, b);
-        /* bulk copies that are late come when nobody can go on, or when this warp alone has asked often enough */
-        if (!ok && (w->block->cluster->stuck || (w->vain > PATIENCE && !b->pending))) {
-            if (!sim_bulk_land(w->block, b)) return STEP_FAULT;
-            ok = complete(w, i, l, b);
-        }
-        done |= (uint32_t)ok << l;
-        if (!ok) waits = b;
-        else sim_clock_acquire(w, b->clock), b->waited = b->phase;
-    }
-    w->vain = waits ? w->vain + 1 : 0, w->waits = waits;
-    sim_set_pred(w, i, 0, done, m);
-    return done == m ? STEP_NEXT : STEP_YIELD;
-}

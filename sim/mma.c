@@ -262,3 +262,8 @@ void sim_product_slow(sim_product *p, const sim_arch *arch)
         for (int row = 0; row < 16; row++) memcpy(&p->c[row][n0], t.d[row], sizeof t.d[row]);
     }
 }
+
+void sim_product_run(sim_product *p, const sim_arch *arch)
+{
+    if (!sim_product_fast(p, arch)) sim_product_slow(p, arch);
+}

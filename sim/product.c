@@ -147,7 +147,3 @@ bool sim_product_fast(sim_product *p, const sim_arch *arch)
     return true;
 }
 
-void sim_product_run(sim_product *p, const sim_arch *arch)
-{
-    if (!sim_product_fast(p, arch)) sim_product_slow(p, arch);
-}

@@ -12,7 +12,6 @@ typedef enum sim_type {
 } sim_type;
 sim_type sim_type_of(const char *word);   /* "s32" -> T_S32; T_NONE if it is no type */
 int sim_type_bytes(sim_type t);
-const char *sim_type_name(sim_type t);
 static inline bool sim_type_signed(sim_type t) { return t == T_S8 || t == T_S16 || t == T_S32 || t == T_S64; }
 static inline bool sim_type_float(sim_type t) { return (t >= T_F16 && t <= T_F64); }
 
@@ -159,7 +158,6 @@ typedef struct sim_module {
  * .global and .const variable its address; it may be NULL where there are none. */
 sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *, const sim_variable *), void *arg, char error[1024]);
 void sim_module_free(sim_module *m);
-void *sim_module_alloc(sim_module *m, size_t n); /* zeroed; freed with the module; NULL when out of memory */
 
 /* Special registers: what a program may read by name. */
 typedef enum sim_special {

@@ -58,7 +58,8 @@ typedef struct ptx_function {
 typedef struct ptx_device { const char *name, *at; uint32_t line; } ptx_device; /* a function with a body; at: behind .func */
 enum { PTX_CALLS = 16 };
 
-typedef struct ptx_parser {
+typedef struct ptx_parser ptx_parser;
+struct ptx_parser {
     sim_module *module, *scratch; /* scratch: gone when the module is loaded */
     const char *at, *end;
     uint32_t line;
@@ -73,9 +74,10 @@ typedef struct ptx_parser {
     uint64_t (*place)(void *, const sim_variable *);
     void *place_arg;
     char *error;
-    size_t var_cap, kernel_cap, loc_cap, block_cap;
+    size_t var_cap, kernel_cap, loc_cap;
+    void (*body)(ptx_parser *p, ptx_function *f); /* reads one in braces: ptx_parse.c's, for calls, which are expanded in place */
     jmp_buf fail;
-} ptx_parser;
+};
 
 _Noreturn void sim_ptx_fail(ptx_parser *p, uint32_t line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 void *sim_ptx_alloc(ptx_parser *p, size_t n);                                     /* zeroed; until the module is loaded */
@@ -87,10 +89,9 @@ const sim_variable *sim_ptx_variable(const ptx_parser *p, const char *name); /* 
 int sim_ptx_param(const ptx_function *f, const char *name);
 int sim_ptx_label(const ptx_function *f, const char *name, uint32_t from); /* as seen by instruction `from` */
 
-/* ptx_parse.c, for ptx_call.c: a type; what follows .param; a body in braces; a variable of the function, and room for it. */
+/* ptx_declare.c: a type; what follows .param or another space; a variable of the function. */
 sim_type sim_ptx_type(ptx_parser *p);
 sim_variable sim_ptx_declaration(ptx_parser *p, sim_space space);
-void sim_ptx_body(ptx_parser *p, ptx_function *f);
 uint32_t sim_ptx_local(ptx_parser *p, ptx_function *f, sim_variable v); /* 1 + its index */
 /* ptx_names.c: declared from now on, until the scope ends; refused where the scope has the name. */
 void sim_ptx_declare(ptx_parser *p, ptx_function *f, uint32_t register_);

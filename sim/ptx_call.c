@@ -176,7 +176,7 @@ static const char *expand(ptx_parser *p, ptx_function *f, const ptx_insn *call, 
             else if (is_value(&arg[k])) through_memory(p, f, call, &in[k], &arg[k], true);
         }
         p->calling[p->depth++] = d->name, p->leave = end, p->refused = NULL;
-        sim_ptx_body(p, f);
+        p->body(p, f);
         p->depth--, p->leave = leave;
         why = p->refused;
     }

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-void *sim_module_alloc(sim_module *m, size_t n)
+/* zeroed; freed with the module; NULL when out of memory */
+static void *alloc(sim_module *m, size_t n)
 {
     if ((m->nblocks & (m->nblocks + 1)) == 0) { /* 0, 1, 3, 7, ...: the array is full */
         void **grown = realloc(m->blocks, ((size_t)m->nblocks * 2 + 1) * sizeof *grown);
@@ -39,7 +40,7 @@ _Noreturn void sim_ptx_fail(ptx_parser *p, uint32_t line, const char *format, ..
 
 static void *take_from(ptx_parser *p, sim_module *m, size_t n)
 {
-    void *r = sim_module_alloc(m, n);
+    void *r = alloc(m, n);
     if (!r) longjmp(p->fail, 1); /* with no message */
     return r;
 }

@@ -43,7 +43,7 @@ const ptx_name *sim_names_find(const ptx_names *t, const void *s, size_t n, uint
     uint32_t hash = hash_of(s, n, tag);
     return t->buckets ? along(t, t->bucket[hash & (t->buckets - 1)], hash, s, n, tag) : NULL;
 }
-const ptx_name *sim_names_older(const ptx_names *t, const ptx_name *e) { return along(t, e->older, e->hash, e->s, e->n, e->tag); }
+static const ptx_name *older_of(const ptx_names *t, const ptx_name *e) { return along(t, e->older, e->hash, e->s, e->n, e->tag); }
 
 void sim_names_cut(ptx_names *t, size_t entries)
 {
@@ -75,7 +75,7 @@ int sim_text_find_register(const ptx_function *f, const char *s)
     if (digits < n && n - digits < 9) {
         for (size_t k = digits; k < n; k++) number = number * 10 + (uint32_t)(s[k] - '0');
         part = sim_names_find(&f->names, s, digits, PREFIX);
-        while (part && number >= (uint32_t)f->reg[part->value].number) part = sim_names_older(&f->names, part);
+        while (part && number >= (uint32_t)f->reg[part->value].number) part = older_of(&f->names, part);
     }
     if (!part) return whole ? (int)whole->value : -1;
     return whole && whole > part ? (int)whole->value : (int)(part->value + number); /* the newer one */

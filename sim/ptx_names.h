@@ -23,6 +23,5 @@ typedef struct ptx_names {   /* zeros: empty */
 void sim_names_add(struct ptx_parser *p, ptx_names *t, const void *s, size_t n, uint32_t tag, uint32_t value);
 /* The newest entry of that name, or after one the next older. NULL: none. */
 const ptx_name *sim_names_find(const ptx_names *t, const void *s, size_t n, uint32_t tag);
-const ptx_name *sim_names_older(const ptx_names *t, const ptx_name *e);
 void sim_names_cut(ptx_names *t, size_t entries); /* back to the first so many */
 #endif

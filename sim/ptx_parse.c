@@ -1,25 +1,14 @@
 /* ptx_parse: PTX text to modules, variables and raw instructions. */
 #include "ptx_text.h"
-#include <ctype.h>
 #include <locale.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- declarations ---- */
 
-static sim_type type(ptx_parser *p)
-{
-    sim_text_need(p, '.');
-    char *s = sim_text_name(p, false);
-    sim_type t = sim_type_of(s);
-    if (t == T_NONE) sim_ptx_fail(p, p->line, "unknown type .%s", s);
-    return t;
-}
-
 static void registers(ptx_parser *p, ptx_function *f)
 {
-    sim_type t = type(p);
+    sim_type t = sim_ptx_type(p);
     do {
         char *s = sim_text_name(p, false);
         ptx_operand count = {.imm = 1};
@@ -36,69 +25,6 @@ static void registers(ptx_parser *p, ptx_function *f)
         if (count.imm) sim_ptx_declare(p, f, (uint32_t)(f->regs - count.imm));
     } while (sim_text_take(p, ','));
     sim_text_need(p, ';');
-}
-
-enum { DIMENSIONS = 64 }; /* how deep initialisers nest */
-
-static void initial(ptx_parser *p, sim_variable *v, uint32_t element, uint32_t *at, int depth)
-{
-    if (sim_text_take(p, '{')) {
-        if (depth == DIMENSIONS) sim_ptx_fail(p, p->line, "initialiser of %.200s: '{' is nested more than %d deep", v->name, DIMENSIONS);
-        if (sim_text_take(p, '}')) return;
-        do initial(p, v, element, at, depth + 1);
-        while (sim_text_take(p, ','));
-        sim_text_need(p, '}');
-        return;
-    }
-    ptx_operand o = {0};
-    char c = sim_text_peek(p);
-    if (!isdigit((unsigned char)c) && c != '-') sim_ptx_fail(p, p->line, "initialiser of %s: addresses are not simulated", v->name);
-    sim_text_number(p, &o);
-    if (o.kind == O_FLOAT && !o.single && element == 4) {
-        union { uint64_t q; double d; } x = {.q = o.imm};
-        o.imm = sim_bits((float)x.d);
-    }
-    if (*at + element > v->size) sim_ptx_fail(p, p->line, "too many initialisers for %s", v->name);
-    memcpy(v->initial + *at, &o.imm, element);
-    *at += element;
-}
-
-/* After the space: [.align n] [.v2] .type name[n][m] [= ...]. */
-static sim_variable variable(ptx_parser *p, sim_space space)
-{
-    sim_variable v = {.space = space};
-    uint32_t vector = 1;
-    sim_type t = T_NONE;
-    while (sim_text_peek(p) == '.') {
-        p->at++;
-        char *s = sim_text_name(p, false);
-        ptx_operand o = {0};
-        if (!strcmp(s, "align")) sim_text_number(p, &o), v.align = (uint32_t)o.imm;
-        else if (!strcmp(s, "ptr") || !strcmp(s, "global") || !strcmp(s, "shared") || !strcmp(s, "const") || !strcmp(s, "managed")) continue;
-        else if (!strcmp(s, "v2")) vector = 2;
-        else if (!strcmp(s, "v4")) vector = 4;
-        else if ((t = sim_type_of(s)) == T_NONE) sim_ptx_fail(p, p->line, "unknown attribute .%s of a variable", s);
-    }
-    if (t == T_NONE) sim_ptx_fail(p, p->line, "a variable has no type");
-    uint32_t element = (uint32_t)sim_type_bytes(t);
-    uint64_t size = (uint64_t)element * vector;
-    v.name = sim_text_name(p, false);
-    while (sim_text_take(p, '[')) {
-        ptx_operand o = {0};
-        if (sim_text_peek(p) != ']') sim_text_number(p, &o);
-        else v.dynamic = space == SP_SHARED;
-        sim_text_need(p, ']');
-        if (o.imm > 1u << 30 || (size *= o.imm) > 1u << 30) sim_ptx_fail(p, p->line, "%s is too large", v.name);
-    }
-    v.size = (uint32_t)size;
-    if (!v.align) v.align = element * vector;
-    if (v.align & (v.align - 1)) sim_ptx_fail(p, p->line, "alignment %u of %s is no power of two", v.align, v.name);
-    if (sim_text_take(p, '=')) {
-        uint32_t at = 0;
-        v.initial = sim_ptx_keep(p, v.size + 8);
-        initial(p, &v, element, &at, 0);
-    }
-    return v;
 }
 
 static void add_variable(ptx_parser *p, sim_variable v)
@@ -144,7 +70,7 @@ static void parameters(ptx_parser *p, ptx_function *f)
     size_t cap = 0;
     do {
         if (!sim_text_word(p, ".param")) sim_ptx_fail(p, p->line, "expected .param");
-        sim_variable v = variable(p, SP_PARAM);
+        sim_variable v = sim_ptx_declaration(p, SP_PARAM);
         at = (at + v.align - 1) & ~(v.align - 1);
         sim_names_add(p, &f->param_names_by, v.name, strlen(v.name), 0, (uint32_t)f->param_names);
         f->program->params = sim_ptx_grow_kept(p, f->program->params, &cap, f->param_names, sizeof *f->program->params);
@@ -218,17 +144,17 @@ static void body(ptx_parser *p, ptx_function *f)
             else if (!strcmp(s, "loc")) loc(p, &at_loc);
             else if (!strcmp(s, "pragma")) sim_text_string(p), sim_text_need(p, ';');
             else if (!strcmp(s, "local") || !strcmp(s, "shared")) {
-                sim_variable v = variable(p, *s == 'l' ? SP_LOCAL : SP_SHARED);
+                sim_variable v = sim_ptx_declaration(p, *s == 'l' ? SP_LOCAL : SP_SHARED);
                 sim_text_need(p, ';');
                 if (v.space == SP_SHARED && p->leave) p->refused = "a function that declares shared memory is not called in the simulator: %s";
                 sim_ptx_local(p, f, v.space == SP_LOCAL ? sim_ptx_room(p, f, v) : v);
             } else if (!strcmp(s, "param")) { /* of a call */
-                sim_variable v = variable(p, SP_LOCAL);
+                sim_variable v = sim_ptx_declaration(p, SP_LOCAL);
                 v.passed = true;
                 sim_ptx_local(p, f, sim_ptx_room(p, f, v));
                 sim_text_need(p, ';');
             } else if (!strcmp(s, "global") || !strcmp(s, "const")) {
-                sim_variable v = variable(p, *s == 'g' ? SP_GLOBAL : SP_CONST);
+                sim_variable v = sim_ptx_declaration(p, *s == 'g' ? SP_GLOBAL : SP_CONST);
                 if (p->leave) p->refused = "a function that declares global memory is not called in the simulator: %s";
                 else add_variable(p, v);
                 sim_text_need(p, ';');
@@ -267,16 +193,6 @@ static void body(ptx_parser *p, ptx_function *f)
     }
 }
 
-sim_type sim_ptx_type(ptx_parser *p) { return type(p); }
-sim_variable sim_ptx_declaration(ptx_parser *p, sim_space space) { return variable(p, space); }
-void sim_ptx_body(ptx_parser *p, ptx_function *f) { body(p, f); }
-uint32_t sim_ptx_local(ptx_parser *p, ptx_function *f, sim_variable v)
-{
-    f->local = sim_ptx_grow(p, f->local, &f->local_cap, f->locals, sizeof *f->local);
-    f->local[f->locals++] = v;
-    sim_ptx_name_local(p, f, (uint32_t)f->locals - 1);
-    return (uint32_t)f->locals;
-}
 
 static void function(ptx_parser *p, bool entry)
 {
@@ -371,7 +287,7 @@ static void module(ptx_parser *p)
         else if (!strcmp(s, "entry")) function(p, true);
         else if (!strcmp(s, "func")) function(p, false);
         else if (!strcmp(s, "global") || !strcmp(s, "const") || !strcmp(s, "shared")) {
-            sim_variable v = variable(p, *s == 'g' ? SP_GLOBAL : *s == 'c' ? SP_CONST : SP_SHARED);
+            sim_variable v = sim_ptx_declaration(p, *s == 'g' ? SP_GLOBAL : *s == 'c' ? SP_CONST : SP_SHARED);
             sim_text_need(p, ';');
             add_variable(p, v);
         } else if (!strcmp(s, "file")) {
@@ -400,7 +316,7 @@ static void module(ptx_parser *p)
 
 sim_module *sim_module_load(const char *ptx, size_t n, uint64_t (*place)(void *, const sim_variable *), void *arg, char error[1024])
 {
-    ptx_parser p = {.at = ptx, .end = ptx + n, .line = 1, .place = place, .place_arg = arg, .error = error};
+    ptx_parser p = {.at = ptx, .end = ptx + n, .line = 1, .place = place, .place_arg = arg, .body = body, .error = error};
     error[0] = 0;
     p.module = calloc(1, sizeof *p.module);
     p.scratch = calloc(1, sizeof *p.scratch);

@@ -6,10 +6,12 @@
 #define SIM_RUNS(X)                                                                                                       \
     /* move.c */                                                                                                          \
     X(pack) X(unpack) X(setp) X(set) X(selp) X(pred_logic) X(pred_move) X(testp) X(carry) X(clock) X(nothing) X(isspace)  \
-    /* flow of control: warp.c */                                                                                         \
+    /* control.c */                                                                                                      \
     X(branch) X(branch_index) X(exit) X(trap) X(unknown)                                                                             \
     /* access.c */                                                                                                        \
-    X(load) X(store) X(atom) X(prefetch) X(grid_wait)                                                                              \
+    X(load) X(store) X(atom) X(prefetch)                                                                              \
+    /* grid.c */                                                                                                          \
+    X(grid_wait)                                                                                                          \
     /* exchange.c */                                                                                                      \
     X(shuffle) X(vote) X(match) X(active) X(redux) X(elect) X(warp_barrier)                                               \
     /* matrix.c, mma.c */                                                                                                 \

@@ -16,7 +16,8 @@ typedef struct sim_device {
 } sim_device; /* also its own primary context */
 
 typedef struct sim_node { /* one recorded piece of work */
-    enum { N_LAUNCH, N_MEMSET8, N_MEMSET32, N_TO_DEVICE, N_TO_HOST, N_INSIDE } what;
+    CUresult (*run)(const struct sim_node *n);
+    enum { N_MEMSET8, N_MEMSET32, N_TO_DEVICE, N_TO_HOST, N_INSIDE } what; /* of transfer.c */
     struct sim_kernel *kernel;
     sim_device *device;
     uint32_t grid[3], block[3], cluster[3], dynamic; /* cluster: 1 x 1 x 1 where none is asked for */
@@ -52,17 +53,13 @@ extern sim_state sim_the;
 bool sim_live(const void *p, sim_kind kind);
 bool sim_register(const void *p, sim_kind kind); /* false: out of memory */
 void sim_forget(const void *p);
+void sim_state_forked(void);                     /* in a child of fork() */
 CUresult sim_current(sim_device **d);            /* of the calling thread's context */
 CUresult sim_tell(CUresult r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 char *sim_detail(void);                          /* SIM_DETAIL bytes of this thread */
-sim_alloc *sim_range(CUdeviceptr at, size_t n);  /* in any device, or among variables; NULL if not wholly inside */
 
-CUresult sim_node_run(const sim_node *n);
-void sim_node_drop(sim_node *n);
 /* On a capturing stream the node is recorded, else it runs now. The node is taken over. */
 CUresult sim_submit(CUstream stream, sim_node *n);
-CUresult sim_launch_node(const sim_node *n);     /* launch.c */
-void sim_counters_add(const sim_counters *c);
 
 /* At the start of an entry: holds the lock until the function returns. */
 static inline int sim_lock(void) { return pthread_mutex_lock(&sim_the.lock); }

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <time.h>
 
-void sim_node_drop(sim_node *n) { free(n->params); }
+static void drop_node(sim_node *n) { free(n->params); }
 
 static void drop(sim_graph *g)
 {
     if (!g) return;
-    for (size_t k = 0; k < g->n; k++) sim_node_drop(&g->node[k]);
+    for (size_t k = 0; k < g->n; k++) drop_node(&g->node[k]);
     free(g->node);
     free(g);
 }
@@ -30,15 +30,15 @@ CUresult sim_submit(CUstream stream, sim_node *n)
     CUresult r = stream_of(stream, &s);
     if (!r && s && s->capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED) r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (r || !s || s->capture == CU_STREAM_CAPTURE_STATUS_NONE) {
-        if (!r) r = sim_node_run(n);
-        sim_node_drop(n);
+        if (!r) r = n->run(n);
+        drop_node(n);
         return r;
     }
     sim_graph *g = s->graph;
     if (g->n == g->cap) {
         size_t cap = g->cap ? g->cap * 2 : 8;
         sim_node *grown = realloc(g->node, cap * sizeof *grown);
-        if (!grown) return sim_node_drop(n), CUDA_ERROR_OUT_OF_MEMORY;
+        if (!grown) return drop_node(n), CUDA_ERROR_OUT_OF_MEMORY;
         g->node = grown, g->cap = cap;
     }
     g->node[g->n++] = *n;
@@ -147,7 +147,7 @@ CUresult sim_cuGraphLaunch(CUgraphExec exec, CUstream stream)
     if (!sim_live(exec, H_GRAPH_EXEC)) return CUDA_ERROR_INVALID_HANDLE;
     if (s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     const sim_graph *x = (const sim_graph *)(const void *)exec;
-    for (size_t k = 0; k < x->n && !r; k++) r = x->node[k].kernel && !sim_live(x->node[k].kernel, H_KERNEL) ? CUDA_ERROR_INVALID_HANDLE : sim_node_run(&x->node[k]);
+    for (size_t k = 0; k < x->n && !r; k++) r = x->node[k].kernel && !sim_live(x->node[k].kernel, H_KERNEL) ? CUDA_ERROR_INVALID_HANDLE : x->node[k].run(&x->node[k]);
     return r;
 }
 CUresult sim_cuGraphExecDestroy(CUgraphExec exec)

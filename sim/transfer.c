@@ -1,10 +1,10 @@
 /* transfer: allocating, copying and filling device memory, and asking what a pointer is. Copies are checked against the
  * allocation they touch. */
 #include "state.h"
-#include <stdlib.h>
 #include <string.h>
 
-sim_alloc *sim_range(CUdeviceptr at, size_t n)
+/* In any device, or among variables; NULL if not wholly inside. */
+static sim_alloc *range(CUdeviceptr at, size_t n)
 {
     sim_alloc *a = NULL;
     for (int k = 0; k < sim_the.devices && !a; k++) a = sim_memory_find(&sim_the.device[k].memory, at);
@@ -48,11 +48,10 @@ static CUresult outside(CUdeviceptr at, size_t n)
     return sim_tell(CUDA_ERROR_INVALID_VALUE, "%zu bytes at 0x%llx are not inside one allocation", n, (unsigned long long)at);
 }
 
-CUresult sim_node_run(const sim_node *n)
+static CUresult move(const sim_node *n)
 {
-    sim_alloc *to = n->what == N_LAUNCH || n->what == N_TO_HOST ? NULL : sim_range(n->to, n->n);
-    sim_alloc *from = n->what == N_TO_HOST || n->what == N_INSIDE ? sim_range(n->from, n->n) : NULL;
-    if (n->what == N_LAUNCH) return sim_launch_node(n);
+    sim_alloc *to = n->what == N_TO_HOST ? NULL : range(n->to, n->n);
+    sim_alloc *from = n->what == N_TO_HOST || n->what == N_INSIDE ? range(n->from, n->n) : NULL;
     if (n->what != N_TO_HOST && !to) return outside(n->to, n->n);
     if ((n->what == N_TO_HOST || n->what == N_INSIDE) && !from) return outside(n->from, n->n);
     uint8_t *p = to ? to->data + (n->to - to->base) : NULL;
@@ -87,41 +86,41 @@ CUresult sim_cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t n)
 {
     READY;
     SIM_NEED(from);
-    return sim_node_run(&(sim_node){.what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n});
+    return move(&(sim_node){.run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n});
 }
 CUresult sim_cuMemcpyDtoH(void *to, CUdeviceptr from, size_t n)
 {
     READY;
     SIM_NEED(to);
-    return sim_node_run(&(sim_node){.what = N_TO_HOST, .from = from, .host = to, .n = n});
+    return move(&(sim_node){.run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n});
 }
 CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(from);
-    return sim_submit(s, &(sim_node){.what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n});
+    return sim_submit(s, &(sim_node){.run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n});
 }
 CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(to);
-    return sim_submit(s, &(sim_node){.what = N_TO_HOST, .from = from, .host = to, .n = n});
+    return sim_submit(s, &(sim_node){.run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n});
 }
 CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s)
 {
     READY;
-    return sim_submit(s, &(sim_node){.what = N_INSIDE, .to = to, .from = from, .n = n});
+    return sim_submit(s, &(sim_node){.run = move, .what = N_INSIDE, .to = to, .from = from, .n = n});
 }
 CUresult sim_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream s)
 {
     READY;
-    return sim_submit(s, &(sim_node){.what = N_MEMSET8, .to = to, .value = value, .n = n});
+    return sim_submit(s, &(sim_node){.run = move, .what = N_MEMSET8, .to = to, .value = value, .n = n});
 }
 CUresult sim_cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(!(to & 3) && n <= SIZE_MAX / 4);
-    return sim_submit(s, &(sim_node){.what = N_MEMSET32, .to = to, .value = value, .n = 4 * n});
+    return sim_submit(s, &(sim_node){.run = move, .what = N_MEMSET32, .to = to, .value = value, .n = 4 * n});
 }
 
 CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr p)

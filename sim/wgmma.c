@@ -89,7 +89,8 @@ bool sim_pipeline_leave(sim_warp *w)
 
 static const product *op_of(const pipeline *p, uint32_t number) { return &p->op[number - p->first]; }
 
-bool sim_wgmma_scale(const sim_warp *w, const sim_insn *i)
+/* does this wgmma read its accumulator? */
+static bool scales(const sim_warp *w, const sim_insn *i)
 {
     int32_t a = i->arg[i->args - 1];
     const sim_vec *c = a < 0 ? (const sim_vec *)(const void *)((const uint8_t *)w->block->program->pool + ~a) : NULL;
@@ -386,7 +387,7 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     uint64_t da = 0, db;
     if (!sim_group_converged(w, i, m)) return STEP_FAULT;
     if ((shared && !descriptor(w, i, d, "A", &da)) || !descriptor(w, i, d + (shared ? 1 : 4), "B", &db) || !sim_group_agrees(w, i, m, da, db)) return STEP_FAULT;
-    bool scale = sim_wgmma_scale(w, i);
+    bool scale = scales(w, i);
     if (!registers_fit(w, i, scale)) return STEP_FAULT;
     product *o = append(w, i);
     if (!o) return STEP_FAULT;

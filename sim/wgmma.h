@@ -7,7 +7,6 @@
  * state of its source. Anything else that reads or writes an accumulator in flight, or writes an A register in flight, is a
  * defect. false: reported. */
 bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m);
-bool sim_wgmma_scale(const sim_warp *w, const sim_insn *i); /* does this wgmma read its accumulator? */
 
 bool sim_pipeline_prepare(sim_warp *w); /* false: out of memory */
 void sim_pipeline_start(sim_warp *w);

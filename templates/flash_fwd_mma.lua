@@ -84,6 +84,9 @@ return {
     return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) } }
   end,
 
+  params = "q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+    .. "scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles section",
+
   -- What one block of B_r x B_c scores costs.
   work = function(p, c, a, l)
     local mb = c.br // c.warps // 16

@@ -249,6 +249,8 @@ return {
     } }
   end,
 
+  params = "o lse counter o_sb o_ss o_sh scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles total key_base section",
+
   -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load: docs/performance.md,
   -- "The model". Where timings differed by less than their spread, what is usual comes first.
   work = function(p, c, a, l)

@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
     multiply(sum, a, b, x, y);
     __syncthreads();
   }
-  float *const s = (float *)p.workspace + t.scores;
+  float *const s = (float *)p.scores + t.scores;
   for (int i = 0; i < 4; i++)
     for (int j = 0; j < 4; j++) {
       const int row = t.row + 4 * y + i, col = t.col + 4 * x + j;
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   const Sequence sequence = sequence_of(p, t.batch);
   const int row = t.row + threadIdx.x / 32, lane = threadIdx.x % 32;
   if (row >= sequence.sq()) return;
-  float *const s = (float *)p.workspace + t.scores + (long long)row * p.sk;
+  float *const s = (float *)p.scores + t.scores + (long long)row * p.sk;
   float m = -infinity(), l = 0.f;
   for (int j = lane; j < sequence.sk(); j += 32) m = fmaxf(m, s[j]);
   for (int i = 16; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
@@ -119,7 +119,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_con
   const Sequence sequence = sequence_of(p, t.batch);
   const int sq = sequence.sq();
   const element *const v = (const element *)p.v + sequence.v() + t.kv_head * p.v_sh;
-  const float *const s = (const float *)p.workspace + t.scores;
+  const float *const s = (const float *)p.scores + t.scores;
   const Range range = key_range(p, sequence, t.row, min(t.row + TILE, sq) - 1);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
   for (int c0 = 0; c0 < DV; c0 += TILE) {

@@ -27,6 +27,8 @@ return {
   end,
 
   workspace = "scores fp32 b hq sq sk",
+  params = "q k v o lse scores q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+    .. "scale hq group sq sk diag_lo diag_hi",
 
   work = function(p, c, a, l)
     local tile = c.tile

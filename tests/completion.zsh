@@ -6,7 +6,7 @@ typeset -a rows=(
     'fagen tune --str' --strategy
     'fagen tune --strategy exh' exhaustive
     'fagen run --device sim:sm_90' sim:sm_90a
-    'fagen twin --with=sim:sm_103' sim:sm_103a
+    'fagen run --device=sim:sm_103' sim:sm_103a
     'fagen tune --mask none,cau' none,causal
     'fagen cache exp' export
     'fagen sample -C fold' folder/

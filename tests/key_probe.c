@@ -6,6 +6,7 @@
 #include "runtime/compiler.h"
 #include <locale.h>
 #include <stdio.h>
+#include <string.h>
 
 int main(int argc, char **argv)
 {
@@ -50,7 +51,7 @@ int main(int argc, char **argv)
         if (fa_compiler_key(c, &s, a->name, i % 2 ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k) != FA_OK)
             return 5;
         fa_key_print(hex, k);
-        printf("%s %016llx%016llx %zu %s\n", s.name, (unsigned long long)s.hash[1], (unsigned long long)s.hash[0], s.lined_size, hex);
+        printf("%s %016llx%016llx %zu %s\n", s.name, (unsigned long long)s.hash[1], (unsigned long long)s.hash[0], strlen(s.lined), hex);
         fa_source_free(&s);
     }
     fa_gen_close(g);

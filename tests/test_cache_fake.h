@@ -31,7 +31,7 @@ static inline fa_source fake_source(unsigned key)
     memset(&s, 0, sizeof s);
     snprintf(text, sizeof text, "the text of key %u", key);
     s.text = s.lined = text;
-    s.text_size = s.lined_size = strlen(text);
+    s.text_size = strlen(text);
     s.hash[0] = key;
     s.hash[1] = ~(uint64_t)key;
     snprintf(s.name, sizeof s.name, "key%u.cu", key);

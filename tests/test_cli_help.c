@@ -42,7 +42,7 @@ static bool have(const char *tool)
 static json_t *commands(void)
 {
     json_t *j = cli_json("help --json", 0), *list = json_object_get(j, "commands");
-    cr_assert_geq(json_array_size(list), 15);
+    cr_assert_geq(json_array_size(list), 14);
     json_incref(list);
     json_decref(j);
     return list;
@@ -152,7 +152,7 @@ Test(cli_help, mandoc)
 static const struct {
     const char *words, *reply;
 } completions[] = {
-    { "fagen t", "tune twin" },
+    { "fagen t", "tune" },
     { "fagen tune --str", "--strategy" },
     { "fagen tune --strategy ''", "halving exhaustive model random" },
     { "fagen tune --strategy = h", "halving" },
@@ -172,7 +172,7 @@ static const struct {
     { "fagen emit -o no", "note.txt" },
     { "fagen emit -d 12", "" },
     { "fagen sample -C fo", "folder" },
-    { "fagen bench --replay no", "note.txt" },
+    { "fagen cache import no", "note.txt" },
     { "fagen help ex", "explore exit-codes" },
     { "fagen completion ''", "bash zsh" },
     { "fagen nonsense --x", "" },

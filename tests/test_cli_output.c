@@ -440,7 +440,7 @@ Test(cli_output, interrupted)
 
 Test(cli_output, help_for_everything)
 {
-    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "explore", "model", "run", "sample", "show", "space", "tune", "twin", "verify" };
+    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "explore", "model", "run", "sample", "show", "space", "tune", "verify" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char words[64];
         snprintf(words, sizeof words, "help %s", names[i]);

@@ -2,6 +2,7 @@
  * sort, which is stable; and that a listing whose limits are used up by one family says nothing of another. */
 #include "autotune/random.h"
 #include "gen/sandbox.h"
+#include "gen/sandbox_names.h"
 #include "gen/sandbox_order.h"
 #include "gen/sandbox_pattern.h"
 #include "gen/space.h"
@@ -125,7 +126,7 @@ Test(gen_pattern, as_lua_has_it, .timeout = 300)
     fa_sandbox *sb;
     const char *error;
     fa_random r = { 7 };
-    cr_assert_eq(fa_sandbox_open(&sb), FA_OK);
+    cr_assert_eq(fa_sandbox_open(&sb, fa_sandbox_names_open), FA_OK);
     for (int i = 0; i < ROUNDS; i++)
         cr_assert_eq(fa_sandbox_run(sb, compare, &r, &error), FA_OK, "%s", error);
     fa_sandbox_close(sb);
@@ -155,7 +156,7 @@ Test(gen_pattern, sort_is_stable)
 {
     fa_sandbox *sb;
     const char *error;
-    cr_assert_eq(fa_sandbox_open(&sb), FA_OK);
+    cr_assert_eq(fa_sandbox_open(&sb, fa_sandbox_names_open), FA_OK);
     cr_assert_eq(fa_sandbox_run(sb, sort_pairs, NULL, &error), FA_OK, "%s", error);
     fa_sandbox_close(sb);
 }

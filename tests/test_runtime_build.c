@@ -18,7 +18,7 @@ static fa_source source_of(const char *text)
     for (const char *c = text; *c; c++)
         h = (h ^ (unsigned char)*c) * 1099511628211u;
     s.text = s.lined = (char *)text;
-    s.text_size = s.lined_size = strlen(text);
+    s.text_size = strlen(text);
     s.hash[0] = h;
     s.hash[1] = ~h;
     strcpy(s.name, "test.cu");

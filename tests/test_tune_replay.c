@@ -1,5 +1,5 @@
 /* Strategies on recordings: on a world whose best is known, and through the command on files whose right answers are known. */
-#include "autotune/replay.h"
+#include "bench/replay.h"
 #include "cache/record.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -93,7 +93,7 @@ Test(tune_replay, the_command_knows_the_right_answers, .init = cli_scratch_make,
     char args[512];
     const char *path = "tuning.json";
     write_tuning(path);
-    snprintf(args, sizeof args, "bench --replay --json --limit 6 --seeds 40 %s", path);
+    snprintf(args, sizeof args, "replay --json --limit 6 --seeds 40 %s", path);
     cli_result r = cli_run(args);
     cr_assert_eq(r.code, 0, "%s", r.err);
     json_t *doc = json_loads(r.out, 0, NULL);
@@ -114,7 +114,7 @@ Test(tune_replay, the_command_knows_the_right_answers, .init = cli_scratch_make,
     json_decref(doc);
     cli_result_free(&r);
 
-    snprintf(args, sizeof args, "bench --replay --limit 4 %s", path);
+    snprintf(args, sizeof args, "replay --limit 4 %s", path);
     r = cli_run(args);
     cr_assert_eq(r.code, 0, "%s", r.err);
     cr_assert(strstr(r.out, "1 problems, 12 measured configs") && strstr(r.out, "halving"), "%s", r.out);
@@ -155,7 +155,7 @@ Test(tune_replay, the_three_kinds_of_files, .init = cli_scratch_make, .fini = cl
     fclose(f);
     fclose(g);
     fclose(h);
-    snprintf(args, sizeof args, "bench --replay --json --arch sm_80 %s %s", path[0], path[1]);
+    snprintf(args, sizeof args, "replay --json --arch sm_80 %s %s", path[0], path[1]);
     cli_result r = cli_run(args);
     json_t *doc = json_loads(r.out, 0, NULL);
     cr_assert_eq(r.code, 0, "%s", r.err);
@@ -165,17 +165,16 @@ Test(tune_replay, the_three_kinds_of_files, .init = cli_scratch_make, .fini = cl
     json_decref(doc);
     cli_result_free(&r);
 
-    const char *bad[][2] = { { "bench --replay", "wants files" },
-                             { "bench --replay /nonexistent.json", "/nonexistent.json" },
-                             { "bench file", "--replay" },
-                             { "bench --replay --arch sm_1 x", "--arch" } };
+    const char *bad[][2] = { { "replay", "wants files" },
+                             { "replay /nonexistent.json", "/nonexistent.json" },
+                             { "replay --arch sm_1 x", "--arch" } };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         r = cli_run(bad[i][0]);
         cr_assert_neq(r.code, 0);
         cr_assert(strstr(r.err, bad[i][1]), "%s: %s", bad[i][0], r.err);
         cli_result_free(&r);
     }
-    snprintf(args, sizeof args, "bench --replay %s", path[2]);
+    snprintf(args, sizeof args, "replay %s", path[2]);
     r = cli_run(args);
     cr_assert(r.code != 0 && strstr(r.err, "holds no measurements"), "%s", r.err);
     cli_result_free(&r);

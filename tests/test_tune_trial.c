@@ -1,6 +1,6 @@
 /* Trials on a driver whose kernels write what the test says: what is told of values that were not written or differ between devices. */
 #include "autotune/trial.h"
-#include "autotune/twin.h"
+#include "bench/twin.h"
 #include "fake_driver.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"

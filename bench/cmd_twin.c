@@ -1,11 +1,12 @@
 /* twin: the same cases on two devices, compared bit by bit. */
-#include "autotune/twin.h"
-#include "ask.h"
-#include "command.h"
+#include "cli/ask.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/table.h"
+#include "dev.h"
 #include "gen/error.h"
-#include "progress.h"
-#include "session.h"
-#include "table.h"
+#include "twin.h"
 #include <math.h>
 
 typedef struct twin_args {
@@ -86,13 +87,8 @@ static int answer(cli *c, const tally *t, const char *chip, const char *with)
                             json_pack("{s:I,s:I,s:o,s:I,s:I,s:o}", "o", (json_int_t)s->o, "differ_o", (json_int_t)s->differ_o, "ulps_o",
                                       cli_json_number(s->ulps_o), "lse", (json_int_t)s->lse, "differ_lse", (json_int_t)s->differ_lse, "ulps_lse",
                                       cli_json_number(s->ulps_lse)));
-        cli_table_cell(&table, "%s", fa_twin_name(kind));
-        cli_table_cell(&table, "%lld", (long long)s->o);
-        cli_table_cell(&table, "%lld", (long long)s->differ_o);
-        cli_table_cell(&table, "%.3g", s->ulps_o);
-        cli_table_cell(&table, "%lld", (long long)s->lse);
-        cli_table_cell(&table, "%lld", (long long)s->differ_lse);
-        cli_table_cell(&table, "%.3g", s->ulps_lse);
+        cli_table_cells(&table, "%s\t%lld\t%lld\t%.3g\t%lld\t%lld\t%.3g", fa_twin_name(kind), (long long)s->o, (long long)s->differ_o,
+                        s->ulps_o, (long long)s->lse, (long long)s->differ_lse, s->ulps_lse);
     }
     int code = t->failed || !same ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     if (c->json) {
@@ -108,7 +104,7 @@ static int answer(cli *c, const tally *t, const char *chip, const char *with)
     cli_table_print(&table, c);
     printf("%d cases on %s and on %s: matrix products %s\n", t->cases, chip, with, same ? "give the same bits" : "DIFFER");
     if (t->failed)
-        fprintf(stderr, "fagen twin: %d runs failed; the first: %s\n", t->failed, t->message);
+        fprintf(stderr, "fagen-dev twin: %d runs failed; the first: %s\n", t->failed, t->message);
     return code;
 }
 
@@ -152,13 +148,13 @@ static int run(cli *c, const void *args, int n, char **words)
     return code;
 }
 
-const cli_command cli_twin = {
+const cli_command dev_twin = {
     .name = "twin", .summary = "runs cases on two devices and compares the bits",
     .usage = "[--with DEVICE] [--seed N --count M]",
     .about = "How the simulator is held against a GPU. Each case is run in three ways: 'scores' shows every row one key, so that LSE is the bare "
              "bits of Q K^T and O a row of V; 'sums' makes every probability 1, so that O is the bare sum of V; 'whole' is the case as it is. "
              "Matrix products must agree bit for bit, or it exits 4; 2^x and log2, which hardware approximates, may differ, and by how "
              "many ulp is told.",
-    .examples = "fagen twin --device cuda:0 --count 60",
+    .examples = "fagen-dev twin --device cuda:0 --count 60",
     .groups = groups, .size = sizeof(twin_args), .run = run,
 };

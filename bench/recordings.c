@@ -1,9 +1,10 @@
 /* recordings: measurements out of files of three kinds. */
+#include "cache/input.h"
 #include "cache/record.h"
-#include "file.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "replay.h"
+#include "recordings.h"
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,7 +147,7 @@ fa_status cli_recordings_read(cli_recordings *out, const char *path, const char 
     char *bytes = NULL;
     size_t n = 0;
     reader r = { .out = out, .arch = arch, .st = FA_OK, .before = out->taken };
-    fa_status st = cli_file_read(path, FILE_CAP, &bytes, &n);
+    fa_status st = fa_input_read(path, FILE_CAP, FA_IO, &bytes, &n);
     if (st == FA_OK)
         st = fa_gen_open(&r.g, NULL);
     if (st == FA_OK) {

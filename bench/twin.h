@@ -1,7 +1,7 @@
 /* twin: the same case on two devices, compared bit by bit: how the simulator is held against the hardware. */
-#ifndef FA_AUTOTUNE_TWIN_H
-#define FA_AUTOTUNE_TWIN_H
-#include "trial.h"
+#ifndef FA_BENCH_TWIN_H
+#define FA_BENCH_TWIN_H
+#include "autotune/trial.h"
 
 typedef enum fa_twin_kind {
     /* Each row sees one key and the scale is log 2: P = 1, LSE is the score times log 2, O the row of V. The bits of Q K^T. */

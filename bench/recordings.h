@@ -1,8 +1,7 @@
-/* replay: strategies of the search on recordings of measurements. */
-#ifndef FA_CLI_REPLAY_H
-#define FA_CLI_REPLAY_H
-#include "autotune/replay.h"
-#include "command.h"
+/* recordings: measurements that were taken once, out of files. */
+#ifndef FA_BENCH_RECORDINGS_H
+#define FA_BENCH_RECORDINGS_H
+#include "replay.h"
 
 /* Recordings of several problems. */
 typedef struct cli_recordings {
@@ -15,7 +14,4 @@ typedef struct cli_recordings {
  * time is the file's, else that of the templates for the record's arch, or `arch`. */
 fa_status cli_recordings_read(cli_recordings *out, const char *path, const char *arch);
 void cli_recordings_free(cli_recordings *out);
-
-/* fagen bench --replay: reads the files, runs every strategy, tells. */
-int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int32_t seeds);
 #endif

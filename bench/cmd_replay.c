@@ -1,10 +1,28 @@
 /* replay: every strategy of the search on every recording, and what that says of them. */
-#include "replay.h"
+#include "cli/command.h"
+#include "cli/table.h"
+#include "dev.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "table.h"
+#include "recordings.h"
 #include <math.h>
 #include <stdlib.h>
+
+typedef struct replay_args {
+    cli_common common;
+    int32_t limit, seeds;
+    const char *arch;
+} replay_args;
+
+#define FIELD(f) .at = offsetof(replay_args, f)
+static const cli_option options[] = {
+    { .name = "limit", .kind = &cli_int, FIELD(limit), .value = "N", .help = "configs that a strategy may take, without neighbours", .preset = "48", .min = 1,
+      .max = 1000000 },
+    { .name = "seeds", .kind = &cli_int, FIELD(seeds), .value = "N", .help = "runs of a strategy that draws at random", .preset = "20", .min = 1, .max = 1000 },
+    { .name = "arch", .kind = &cli_text, FIELD(arch), .value = "ARCH", .help = "of measurements whose file does not say it", .preset = "sm_90a" },
+    { .name = NULL },
+};
+static const cli_group groups[] = { { "Strategies on recordings", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
 #define LEAST_CONFIGS 8 /* a recording of fewer tells nothing */
 
@@ -73,21 +91,11 @@ static json_t *summary_json(const fa_strategy *s, summary *m)
 static void row(cli_table *t, const fa_strategy *s, summary *m)
 {
     double n = m->runs ? (double)m->runs : 1, until = median_until(m);
-    cli_table_cell(t, "%s", s->name);
-    cli_table_cell(t, "%zu", m->runs);
-    cli_table_cell(t, "%.0f", m->tried / n);
-    cli_table_cell(t, "%.0f %%", 100 * (double)m->reached / n);
-    if (isfinite(until))
-        cli_table_cell(t, "%.0f", until);
-    else
-        cli_table_cell(t, "-");
+    cli_table_cells(t, "%s\t%zu\t%.0f\t%.0f %%", s->name, m->runs, m->tried / n, 100 * (double)m->reached / n);
+    cli_table_cells(t, "%s", cli_show_if(isfinite(until), "%.0f", until));
     for (int i = 0; i < FA_REPLAY_MARKS; i++)
-        if (isfinite(m->regret[i]))
-            cli_table_cell(t, "%.2f %%", 100 * m->regret[i] / n);
-        else
-            cli_table_cell(t, "-");
-    cli_table_cell(t, "%.2f %%", 100 * m->end / n);
-    cli_table_cell(t, "%.2f %%", 100 * m->worst);
+        cli_table_cells(t, "%s", cli_show_if(isfinite(m->regret[i]), "%.2f %%", 100 * m->regret[i] / n));
+    cli_table_cells(t, "%.2f %%\t%.2f %%", 100 * m->end / n, 100 * m->worst);
 }
 
 static fa_status replay_all(const cli_recordings *all, int32_t limit, int32_t seeds, json_t *runs, json_t *strategies, cli_table *table)
@@ -117,17 +125,18 @@ static fa_status replay_all(const cli_recordings *all, int32_t limit, int32_t se
     return st;
 }
 
-int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int32_t seeds)
+static int run(cli *c, const void *args, int n, char **path)
 {
+    const replay_args *a = args;
     cli_recordings all = { .n = 0 };
     cli_table table;
     size_t used = 0, configs = 0;
     fa_status st =
-        n ? FA_OK : fa_fail(FA_INVALID, "--replay wants files; accepted: records, or the JSON of fagen tune or bench/variants.py");
-    if (st == FA_OK && !fa_arch_find(arch))
-        st = fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", arch, fa_arch_names());
+        n ? FA_OK : fa_fail(FA_INVALID, "replay wants files; accepted: records, or the JSON of fagen tune or bench/variants.py");
+    if (st == FA_OK && !fa_arch_find(a->arch))
+        st = fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", a->arch, fa_arch_names());
     for (int i = 0; i < n && st == FA_OK; i++)
-        st = cli_recordings_read(&all, path[i], arch);
+        st = cli_recordings_read(&all, path[i], a->arch);
     for (size_t i = 0; i < all.n; i++)
         if (all.r[i].n >= LEAST_CONFIGS && fa_recording_best(&all.r[i]) > 0) {
             used++;
@@ -140,7 +149,7 @@ int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int3
     json_t *runs = json_array(), *strategies = json_array();
     cli_table_open(&table, "strategy >runs >tried >near >until >after_8 >16 >32 >48 >96 >at_its_end >worst");
     if (st == FA_OK)
-        st = replay_all(&all, limit, seeds, runs, strategies, &table);
+        st = replay_all(&all, a->limit, a->seeds, runs, strategies, &table);
     size_t unknown = all.unknown;
     cli_recordings_free(&all);
     if (st != FA_OK || c->json) {
@@ -163,3 +172,11 @@ int cli_replay(cli *c, char **path, int n, const char *arch, int32_t limit, int3
     json_decref(strategies);
     return CLI_EXIT_OK;
 }
+
+const cli_command dev_replay = {
+    .name = "replay", .summary = "which strategy of the search finds the best of what was measured once soonest", .usage = "FILE...",
+    .about = "Runs every strategy of the search on files of measurements: records, what fagen tune --json prints, or what bench/variants.py --json writes. "
+             "Tells what each would have tried, and how soon it would have found the best. Needs no device.",
+    .examples = "fagen-dev replay ~/.cache/fagen/v1/records/*/*.jsonl", .groups = groups, .size = sizeof(replay_args), .words = 4096, .run = run,
+    .files = true,
+};

@@ -1,8 +1,8 @@
 /* replay: a strategy on a recording: what it would have tried of what was measured once, and how soon it would have found the best. No
  * device, no compiler: the way to compare strategies. */
-#ifndef FA_AUTOTUNE_REPLAY_H
-#define FA_AUTOTUNE_REPLAY_H
-#include "strategy.h"
+#ifndef FA_BENCH_REPLAY_H
+#define FA_BENCH_REPLAY_H
+#include "autotune/strategy.h"
 
 typedef struct fa_take {
     fa_config config;

@@ -2,7 +2,7 @@
 #include "twin.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "number.h"
+#include "autotune/number.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,0 +1,54 @@
+/* searching: the clock of a search, its caller, its device and its lab. */
+#include "searching.h"
+#include "child.h"
+#include "clock.h"
+#include <math.h>
+
+#define WAIT_SECONDS 0.1 /* for the device, between two words to the caller */
+
+double fa_searching_left(const fa_searching *s)
+{
+    return s->opt.seconds > 0 ? fmax(0, s->share * s->opt.seconds - (fa_clock() - s->start)) : -1;
+}
+
+bool fa_searching_over(fa_searching *s)
+{
+    if (fa_searching_left(s) == 0)
+        s->late = s->t->out_of_time = true;
+    return s->late || s->interrupted;
+}
+
+void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done)
+{
+    s->t->elapsed = fa_clock() - s->start;
+    s->done = done;
+    if (s->opt.progress && s->opt.progress(s->opt.user, s->t, stage, latest, s->base + s->span * done))
+        s->interrupted = true;
+}
+
+bool fa_searching_device(fa_searching *s)
+{
+    double from = fa_clock();
+    while (!fa_slot_take(s->site->slot, WAIT_SECONDS) && !s->interrupted)
+        fa_searching_tell(s, "wait", NULL, s->done);
+    s->start += fa_clock() - from;
+    return !s->interrupted;
+}
+
+fa_status fa_searching_lab(fa_searching *s)
+{
+    fa_status st = FA_OK;
+    if (s->lab)
+        return FA_OK;
+    fa_slot_tell(s->site->slot, s->opt.worker ? 2 : 1); /* also between two children: who looks at the device may see one that just ended */
+    if (s->opt.lab)
+        s->lab = s->opt.lab;
+    else if (s->opt.worker)
+        st = fa_lab_open_child(&s->lab, s->site, &s->t->problem, s->opt.worker, s->opt.hang, &s->t->counts.lost);
+    else
+        st = fa_lab_open(&s->lab, s->site, &s->t->problem, true);
+    s->contest.lab = s->lab;
+    if (s->lab)
+        s->lab->slot = s->site->slot;
+    return st;
+}

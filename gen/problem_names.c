@@ -1,0 +1,89 @@
+/* problem_names: the names of types, masks and features. */
+#include "problem.h"
+#include <string.h>
+
+static const struct {
+    int dtype;
+    const char *name, *alias[2];
+} dtypes[] = {
+    { FA_F16, "fp16", { "half", "float16" } },
+    { FA_BF16, "bf16", { "bfloat16", NULL } },
+    { FA_TF32, "tf32", { NULL, NULL } },
+    { FA_F32, "fp32", { "float32", NULL } },
+};
+
+static const struct {
+    int32_t bit;
+    const char *name;
+} features[] = {
+    { FA_FEATURE_LENGTHS, "lengths" },
+    { FA_FEATURE_PAGES, "pages" },
+    { FA_FEATURE_BATCH_INVARIANT, "batch-invariant" },
+    { FA_FEATURE_DETERMINISTIC, "deterministic" },
+    { FA_FEATURE_DROPOUT, "dropout" },
+};
+static const char *const masks[] = { "none", "causal", "window" }; /* indexed by fa_mask */
+
+#define COUNT(a) (sizeof(a) / sizeof *(a))
+
+const char *fa_dtype_name(int dtype)
+{
+    for (size_t i = 0; i < COUNT(dtypes); i++)
+        if (dtypes[i].dtype == dtype)
+            return dtypes[i].name;
+    return "?";
+}
+
+bool fa_dtype_parse(int *out, const char *s)
+{
+    for (size_t i = 0; i < COUNT(dtypes); i++) {
+        const char *const *alias = dtypes[i].alias;
+        if (!strcmp(s, dtypes[i].name) || (alias[0] && !strcmp(s, alias[0])) || (alias[1] && !strcmp(s, alias[1]))) {
+            *out = dtypes[i].dtype;
+            return true;
+        }
+    }
+    return false;
+}
+
+int fa_dtype_bytes(int dtype) /* of every operand of every launch: by index, not by search */
+{
+    static const int bytes[] = { [FA_F16] = 2, [FA_BF16] = 2, [FA_TF32] = 4, [FA_F32] = 4 };
+    return dtype >= 0 && (size_t)dtype < COUNT(bytes) ? bytes[dtype] : 0;
+}
+
+const char *fa_mask_name(int mask)
+{
+    return mask >= 0 && (size_t)mask < COUNT(masks) ? masks[mask] : "?";
+}
+
+bool fa_mask_parse(int *out, const char *s)
+{
+    for (size_t i = 0; i < COUNT(masks); i++)
+        if (!strcmp(s, masks[i])) {
+            *out = (int)i;
+            return true;
+        }
+    return false;
+}
+
+const char *fa_feature_name(int32_t bit)
+{
+    for (size_t i = 0; i < COUNT(features); i++)
+        if (features[i].bit == bit)
+            return features[i].name;
+    return "?";
+}
+
+int32_t fa_feature_parse(const char *s, size_t n)
+{
+    for (size_t i = 0; i < COUNT(features); i++)
+        if (strlen(features[i].name) == n && !memcmp(s, features[i].name, n))
+            return features[i].bit;
+    return 0;
+}
+
+const char *fa_feature_names(void)
+{
+    return "lengths, pages, batch-invariant, deterministic, dropout";
+}

@@ -1,0 +1,28 @@
+/* grid: launches that may begin before what is in front of them has ended, and must wait before they touch global memory. */
+#include "exec.h"
+#include "run.h"
+#include <stdio.h>
+
+sim_step sim_run_grid_wait(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    (void)i;
+    w->after |= m;
+    return STEP_NEXT;
+}
+
+bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane)
+{
+    if (!w->block->launch->early || w->after >> lane & 1) return true;
+    return STEP_FAULT != sim_fault(w, i, lane, SIM_CHECK_GRID_WAIT,
+                     "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin before what is in front of it has ended");
+}
+
+bool sim_grid_end(sim_block *b)
+{
+    if (!b->launch->early) return true;
+    for (uint32_t k = 0; k < b->warps; k++) if (b->warp[k].after) return true;
+    char text[512];
+    snprintf(text, sizeof text, "block (%u,%u,%u) of kernel %.200s ends without griddepcontrol.wait, in a launch that may begin before what is in front of it has ended: "
+             "what comes behind waits for this launch alone", b->id[0], b->id[1], b->id[2], b->program->name);
+    return sim_report_block(b, SIM_CHECK_GRID_WAIT, text) != STEP_FAULT;
+}
