@@ -54,6 +54,7 @@ static const cli_option bundle_options[] = {
     { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
     { .name = "grid", .letter = 'g', .kind = &cli_text, FIELD(grid), .value = "NAME",
       .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, vit, all" },
+    { .name = "raw", FIELD(raw), .help = "write the bytes of the bundle instead of C: a program reads or maps the file, and fa_bundle_open takes them" },
     { .name = "name", .kind = &cli_text, FIELD(name), .value = "NAME", .help = "of the fa_bundle in it (default: the file's name up to its dot)" },
     { .name = "threads", .letter = 'j', .kind = &cli_int, FIELD(threads), .value = "N", .help = "compile threads (default: one per core, at most 8)",
       .min = 1, .max = 64 },
@@ -72,8 +73,8 @@ static fa_status only(const emit_args *a, fa_problem *p, const fa_arch **arch)
     static fa_problem all[EMIT_PROBLEMS];
     size_t n;
     const cli_chip chip = { a->arch, a->sram };
-    if (a->name || a->grid)
-        return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : "grid");
+    if (a->name || a->grid || a->raw)
+        return fa_fail(FA_INVALID, "--%s is of a bundle; accepted: together with --bundle", a->name ? "name" : a->grid ? "grid" : "raw");
     fa_status st = emit_problems(a, all, &n);
     if (st == FA_OK && n > 1)
         st = fa_fail(FA_INVALID, "the lists give %zu problems; accepted without --bundle: one", n);
@@ -168,7 +169,7 @@ const cli_command cli_emit = {
     .about = "Renders the config that fa_launch would run there, from the records of the chip, what ships, or the model, or the one that is named, to the text "
              "that fagen would compile. The text names its config: with --config the same command gives the same bytes. "
              "Needs no GPU; ptx and cubin need NVRTC. With --bundle: a C file with the compiled kernels that fa_launch would run for each problem on "
-             "each arch, and how they are launched. A program that hands it to fa_create needs no NVRTC.",
+             "each arch, and how they are launched. A program that hands it to fa_create needs no NVRTC. With --raw the bytes alone, for programs that map a file.",
     .examples = "fagen emit -d 128 --causal\nfagen emit -d 64 --arch sm_90a --format cubin -o attention.cubin\n"
                 "fagen emit --problem 'fp16,d=64,mask=causal' --config 'flash_fwd_mma:br=64,bc=64,warps=4' -o kernel.cu\n"
                 "fagen emit --bundle -d 64,128 --mask none,causal -n 1024,4096 --arch sm_80,sm_90a -o fa_kernels.c",

@@ -100,7 +100,7 @@ static void command_of(const emit_args *a, const cli_bundle *b, const char *name
 {
     char line[256];
     const char *file = a->output ? strrchr(a->output, '/') : NULL;
-    fa_text_fmt(t, "fagen emit --bundle --arch %s", a->arch ? a->arch : "sm_80");
+    fa_text_fmt(t, "fagen emit --bundle%s --arch %s", a->raw ? " --raw" : "", a->arch ? a->arch : "sm_80");
     if (a->sram)
         fa_text_fmt(t, " --sram %d", a->sram);
     if (a->config)
@@ -139,30 +139,38 @@ int emit_bundle(cli *c, const emit_args *a)
 {
     char name[64];
     cli_bundle b = { .images = 0 };
-    fa_text t = { 0 }, command = { 0 };
+    fa_text blob = { 0 }, text = { 0 }, command = { 0 };
+    const fa_text *t = a->raw ? &blob : &text; /* what is written */
     bool file = a->output && strcmp(a->output, "-");
     const char *base = file ? strrchr(a->output, '/') : NULL;
     fa_status st = name_of(a, name, sizeof name);
     if (st == FA_OK && a->format)
         st = fa_fail(FA_INVALID, "--format and --bundle contradict each other; accepted in --arch: sm_90a for a cubin, compute_80 for PTX");
+    if (st == FA_OK && a->raw && !a->output)
+        st = fa_fail(FA_INVALID, "--raw writes binary: --output FILE says where to; \"-\" is standard output");
     if (st == FA_OK && c->json && !file)
         st = fa_fail(FA_INVALID, "--bundle and --json both write to standard output; accepted: --output FILE");
     if (st == FA_OK)
         st = gather(c, a, &b);
     if (st == FA_OK) {
         command_of(a, &b, name, &command);
-        cli_bundle_print(&b, name, base ? base + 1 : file ? a->output : "bundle", fa_text_cstr(&command), &t);
-        st = t.oom || command.oom ? fa_fail(FA_NOMEM, "no memory for the text") : cli_file_write(file ? a->output : "-", fa_text_cstr(&t), t.n, NULL, 0);
+        cli_bundle_write(&b, name, &blob);
+        if (!a->raw)
+            cli_bundle_print(&b, name, base ? base + 1 : file ? a->output : "bundle", fa_text_cstr(&command), &blob, &text);
+        st = text.oom || blob.oom || command.oom ? fa_fail(FA_NOMEM, "no memory for the bundle")
+                                                 : cli_file_write(file ? a->output : "-", fa_text_cstr(t), t->n, NULL, 0);
     }
     int code = CLI_EXIT_OK;
     if (st != FA_OK)
         code = cli_fail(c, st);
     else if (c->json)
-        code = cli_answer(c, json_pack("{s:s,s:s,s:I,s:i,s:o}", "name", name, "output", a->output, "bytes", (json_int_t)t.n, "images", (int)b.images, "rows",
+        code = cli_answer(c, json_pack("{s:s,s:s,s:I,s:i,s:o}", "name", name, "output", a->output, "bytes", (json_int_t)t->n, "images", (int)b.images, "rows",
                                        rows_json(&b)), CLI_EXIT_OK);
     else if (file)
-        cli_note(c, "wrote %s: %u rows, %u images, %zu bytes; extern const fa_bundle %s", a->output, b.rows, b.images, t.n, name);
-    fa_text_free(&t);
+        cli_note(c, "wrote %s: %u rows, %u images, %zu bytes; %s%s", a->output, b.rows, b.images, t->n,
+                 a->raw ? "fa_bundle_open() takes them: " : "extern const fa_bundle ", name);
+    fa_text_free(&blob);
+    fa_text_free(&text);
     fa_text_free(&command);
     cli_bundle_free(&b);
     return code;

@@ -22,14 +22,13 @@ static const char functions[] = " main abort abs acos asin atan atan2 calloc cei
                                 "strcmp strcpy strcspn strlen strncat strncmp strncpy strpbrk strrchr strspn strstr tan tanh tolower toupper vfprintf "
                                 "vprintf vsprintf write read open close stdin stdout stderr errno environ ";
 
-/* What a bundle's file defines beside the bundle, and image_N. */
-static const char inside[] = " images rows ";
-
 /* What <fagen.h> declares. */
-static const char ours[] = " FAGEN_H fa_status fa_dtype fa_mask fa_diagonal fa_problem fa_tensor fa_args fa_context fa_stream fa_log_level fa_log_fn fa_bundle "
-                           "fa_bundle_map fa_bundle_step fa_bundle_image fa_bundle_row fa_options fa_copy_kind fa_tune_options fa_create fa_destroy "
-                           "fa_supported fa_prepare fa_workspace_size fa_workspace_init fa_launch fa_explain fa_alloc fa_free fa_copy fa_tune fa_last_error "
-                           "fa_status_name fa_version ";
+static const char ours[] =
+    " FAGEN_H fa_status fa_dtype fa_mask fa_op fa_feature fa_diagonal fa_flag fa_problem fa_tensor fa_args "
+    "fa_context fa_stream fa_log_level fa_log_fn fa_bundle fa_options fa_create fa_bundle_open fa_destroy "
+    "fa_supported fa_prepare fa_problem_of fa_workspace_size fa_workspace_init fa_launch fa_explain "
+    "fa_explain_size fa_copy_kind fa_alloc fa_free fa_copy fa_tune_options fa_tune fa_last_error fa_status_name "
+    "fa_version ";
 
 static bool in(const char *words, const char *name, size_t n)
 {
@@ -64,8 +63,5 @@ const char *cli_identifier_doubt(const char *name, size_t n)
         return "the C library has something of that name";
     if (in(ours, name, n) || (n >= 3 && !memcmp(name, "FA_", 3)))
         return "<fagen.h> has something of that name";
-    bool image = n > 6 && !memcmp(name, "image_", 6);
-    for (size_t i = 6; i < n && image; i++)
-        image = isdigit((unsigned char)name[i]);
-    return image || in(inside, name, n) ? "the file itself has something of that name" : NULL;
+    return NULL;
 }

@@ -27,7 +27,7 @@ static inline char *fuzz_copy(const uint8_t *data, size_t size, int with_nul)
     FUZZ_CHECK(s);
     if (size)
         memcpy(s, data, size);
-    if (with_nul)
+    if (with_nul || !size)
         s[size] = 0;
     return s;
 }

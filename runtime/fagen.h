@@ -208,64 +208,39 @@ typedef struct CUstream_st *fa_stream;   /* = CUstream and cudaStream_t; NULL is
 typedef enum fa_log_level { FA_LOG_ERROR = 0, FA_LOG_WARN = 1, FA_LOG_INFO = 2, FA_LOG_DEBUG = 3 } fa_log_level;
 typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called from any thread; must not call fagen */
 
-/* Bundles: kernels that were compiled beforehand, as data of a C file that `fagen emit --bundle` writes. A context that is given
- * one launches its kernels without NVRTC, without templates and without a disk cache.
+/* Bundles: kernels that were compiled beforehand, in a C file that `fagen emit --bundle` writes. A context that is given one launches its
+ * kernels without NVRTC, without templates and without a disk cache.
+ *
+ * A program needs nothing but the name of what the file defines, and links the file:
+ *
+ *     extern const fa_bundle attention;
+ *     const fa_bundle *const bundles[] = { &attention, NULL };
+ *     options.bundles = bundles;
  *
  * Which kernel runs: a bundle's of the very arch and problem class comes before records, shipped winners and the model; of several
  * lengths the nearest. Where there is none, the kernel is chosen and compiled as without bundles. Where that is ruled out, by bundle_only
  * or because there is no NVRTC, any kernel of a bundle runs that can: one for rows that start at multiples of less, one that was
  * compiled for an older chip of the same major version, PTX of an older chip, which the driver compiles. fa_explain() tells.
  *
- * The structs are written by fagen and read by fagen; a program needs nothing but the name: extern const fa_bundle NAME. fa_create()
- * refuses a bundle of another format, or whose kernels take other parameters (FA_INVALID); an image is held against its
- * checksum when it is first used.
+ * A bundle is bytes: a head with a format number, the size and checksums; tables of the problems, the images (cubins and PTX) and how each
+ * is launched; the images. It holds no pointers, and numbers are little-endian, as on every host of CUDA. All that a program ever sees of
+ * it is an address: what fa_bundle is made of is fagen's own affair.
+ *
+ * What is checked: fa_create() looks at the head, at the checksum of the tables, and at every number and offset in them. It refuses
+ * (FA_INVALID, with bundle, row or image, field, value and what is accepted) a bundle of another format, a damaged one, one with a field
+ * that this library does not know, and one whose kernels take other parameters than this library passes. The remedy is to emit it anew.
+ * An image is held against its checksum when it is first used. A checksum is no signature: whatever made a bundle decides what runs.
+ *
+ * Formats: this library reads bundles of the format below. In one of an earlier fagen, a field that came later is 0 and means what was
+ * before it; one of a later fagen is read as long as it needs nothing that this library does not know. C files of format 1 and 2 defined
+ * structs of an older fagen.h: with this one they end in #error, and fa_create() refuses objects that were compiled before.
+ *
+ * A bundle is read only. It outlives every context that it was given to, and any number of contexts and threads share it.
  *
  * libfagen_launch.a is all of this library that a program needs for bundles: no template, compiler, tuner or disk cache is in it. It
  * has every function below but fa_tune(), and bundle_only is always 1. */
-#define FA_BUNDLE_FORMAT 2
-
-typedef struct fa_bundle_map { /* a tensor map that a kernel takes: boxes of cols x rows elements; swizzle in bytes */
-    int32_t tensor, cols, rows, swizzle; /* tensor: 0 = Q, 1 = K, 2 = V, 3 = O */
-} fa_bundle_map;
-
-typedef struct fa_bundle_step { /* one kernel of an image, and its launch: tiles of br rows and bc columns, 0 = all of them */
-    const char *entry;
-    int32_t threads, smem;    /* per block; bytes of dynamic shared memory */
-    int32_t br, bc, pack;     /* pack: the query heads of a group share rows */
-    int32_t per_sm;           /* > 0: a persistent grid of at most that many blocks per SM */
-    int32_t cluster, counter; /* blocks of a cluster; 1: counts in a word of device memory */
-    int32_t early;            /* 1: may begin before what is in front of it in the stream has ended: it waits itself */
-    int32_t registers, spills; /* per thread; registers 0 = not known; spills in bytes */
-    int32_t maps;
-    fa_bundle_map map[4];
-} fa_bundle_step;
-
-typedef struct fa_bundle_image { /* a cubin or PTX */
-    const char *arch, *config; /* "sm_90a"; as fagen prints configs */
-    const char *source;        /* hash of the CUDA text it was compiled from, 32 hex digits */
-    const char *check;         /* checksum of all else of the image, 32 hex digits */
-    const unsigned char *bytes;
-    uint64_t size;
-    int32_t ptx;               /* 1: PTX text, with its NUL counted; 0: a cubin */
-    int32_t score_bytes;       /* of workspace for each score; 0 = none */
-    int32_t steps;
-    fa_bundle_step step[4];
-} fa_bundle_image;
-
-typedef struct fa_bundle_row { /* what runs a problem */
-    const char *problem;       /* as fagen prints problems; the shape tells the lengths that the config was chosen for */
-    const char *why;           /* a sentence */
-    uint32_t image;            /* index */
-} fa_bundle_row;
-
-typedef struct fa_bundle {
-    uint32_t size, format;     /* sizeof(fa_bundle), FA_BUNDLE_FORMAT */
-    const char *name, *version; /* of fagen that wrote it */
-    uint64_t params;           /* which parameters its kernels take */
-    const fa_bundle_row *row;
-    const fa_bundle_image *image;
-    uint32_t rows, images;
-} fa_bundle;
+#define FA_BUNDLE_FORMAT 3
+typedef struct fa_bundle fa_bundle;
 
 /* How a context is made. Every pointer may be NULL; strings are copied. */
 typedef struct fa_options {
@@ -289,6 +264,12 @@ typedef struct fa_options {
  * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
  * compiled. *out is NULL on failure. */
 FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
+
+/* A bundle out of `size` bytes that are in memory already, such as a mapped file of `fagen emit --bundle --raw`. They may lie at any
+ * address, are not copied, and stay as they are for as long as a context has the bundle. Looks at all that fa_create() looks at, at the
+ * size, and at the bytes of every image: what is damaged, cut short or too long is FA_INVALID, and *out is NULL. FA_NOMEM. Nothing is
+ * allocated that outlives the call, so nothing is to be closed. Thread-safe. Bundles that are linked in need no call. */
+FA_API fa_status fa_bundle_open(const fa_bundle **out, const void *bytes, size_t size);
 
 /* Frees everything the context holds. NULL is fine. No launch of it may still be running in another thread's call;
  * kernels already on a stream are waited for by the caller. */

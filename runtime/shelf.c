@@ -1,174 +1,70 @@
-/* shelf: bundles are data from outside the library: every number is looked at once, the bytes when they are first loaded. */
+/* shelf: the bundles of a context are read once (bundle_blob.h); the bytes of an image are looked at when they are first loaded. */
 #include "shelf.h"
 #include "context.h"
 #include "gen/error.h"
-#include "gen/model.h"
-#include "gen/source.h"
 #include "gen/problem.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
-
-/* The list that both the host and the kernels are made from: whatever is changed there changes this number. */
-uint64_t fa_shelf_params(void)
+static fa_status check_blob(const fa_blob *b)
 {
-#define X(c, cuda, name, comment) #c " " #name ";"
-    static const char text[] = FA_SCALARS(X);
-#undef X
-    return XXH3_64bits(text, sizeof text);
-}
-
-static void add_text(XXH3_state_t *h, const char *s)
-{
-    XXH3_128bits_update(h, s, strlen(s) + 1);
-}
-
-static void add_number(XXH3_state_t *h, uint64_t v)
-{
-    unsigned char bytes[8];
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(v >> 8 * i);
-    XXH3_128bits_update(h, bytes, sizeof bytes);
-}
-
-fa_key fa_shelf_check(const fa_bundle_image *image)
-{
-    XXH3_state_t h;
-    XXH3_128bits_reset(&h);
-    XXH3_128bits_update(&h, image->bytes, image->size);
-    add_number(&h, image->size);
-    add_text(&h, image->arch);
-    add_text(&h, image->config);
-    add_text(&h, image->source);
-    add_number(&h, (uint64_t)image->ptx);
-    add_number(&h, (uint64_t)image->score_bytes);
-    for (int i = 0; i < image->steps; i++) {
-        const fa_bundle_step *s = &image->step[i];
-        const int32_t v[] = {s->threads, s->smem, s->br, s->bc, s->pack, s->per_sm, s->cluster, s->counter, s->early, s->registers, s->spills, s->maps};
-        add_text(&h, s->entry);
-        for (size_t k = 0; k < sizeof v / sizeof *v; k++)
-            add_number(&h, (uint64_t)v[k]);
-        for (int m = 0; m < s->maps; m++)
-            XXH3_128bits_update(&h, &s->map[m], sizeof s->map[m]);
-    }
-    XXH128_hash_t x = XXH3_128bits_digest(&h);
-    return (fa_key){.lo = x.low64, .hi = x.high64};
-}
-
-/* A number of the data and what it may be. */
-typedef struct range {
-    const char *name;
-    int64_t v, least, most;
-} range;
-
-static fa_status in_range(const range *r, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (r[i].v < r[i].least || r[i].v > r[i].most)
-            return fa_fail(FA_INVALID, "%s is %lld; accepted: %lld to %lld", r[i].name, (long long)r[i].v, (long long)r[i].least,
-                           (long long)r[i].most);
-    return FA_OK;
-}
-#define IN_RANGE(rows) in_range(rows, sizeof(rows) / sizeof *(rows))
-
-static fa_status check_map(const fa_bundle_map *m)
-{
-    const range rows[] = {{"tensor", m->tensor, 0, 3}, {"cols", m->cols, 1, 256}, {"rows", m->rows, 1, 256}};
-    fa_status st = IN_RANGE(rows);
-    if (st == FA_OK && m->swizzle != 0 && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
-        st = fa_fail(FA_INVALID, "swizzle is %d; accepted: 0, 32, 64, 128", m->swizzle);
-    return st;
-}
-
-static fa_status check_step(const fa_bundle_step *s)
-{
-    size_t n = s->entry ? strnlen(s->entry, sizeof((fa_step *)0)->entry) : 0;
-    if (n < 1 || n >= sizeof((fa_step *)0)->entry)
-        return fa_fail(FA_INVALID, "entry is %s%.40s; accepted: a name of 1 to %zu letters", s->entry ? "" : "NULL", s->entry ? s->entry : "",
-                       sizeof((fa_step *)0)->entry - 1);
-    const range rows[] = {{"threads", s->threads, 1, 1024},     {"smem", s->smem, 0, 1 << 20},      {"br", s->br, 0, 1 << 20},
-                          {"bc", s->bc, 0, 1 << 20},            {"pack", s->pack, 0, 1},            {"per_sm", s->per_sm, 0, 32},
-                          {"cluster", s->cluster, 1, FA_CLUSTER_MAX}, {"counter", s->counter, 0, 1}, {"early", s->early, 0, 1},
-                          {"maps", s->maps, 0, 4}};
-    fa_status st = IN_RANGE(rows);
-    for (int m = 0; st == FA_OK && m < s->maps; m++)
-        st = fa_wrap(check_map(&s->map[m]), "map %d", m);
-    return st;
-}
-
-static fa_status check_image(const fa_bundle_image *i)
-{
-    fa_key k;
-    if (!i->arch || !i->config || !i->source || !i->check || !i->bytes)
-        return fa_fail(FA_INVALID, "arch, config, source, check or bytes is NULL; accepted: what fagen wrote");
-    const fa_arch *arch = fa_arch_find(i->arch);
-    if (!arch || strcmp(arch->name, i->arch))
-        return fa_fail(FA_INVALID, "arch is \"%.40s\"; accepted: %s", i->arch, fa_arch_names());
-    if (!fa_key_parse(&k, i->source) || !fa_key_parse(&k, i->check))
-        return fa_fail(FA_INVALID, "source is \"%.40s\", check is \"%.40s\"; accepted: 32 hex digits each", i->source, i->check);
-    const range rows[] = {{"size", (int64_t)i->size, 64, 1 << 30}, {"ptx", i->ptx, 0, 1}, {"score_bytes", i->score_bytes, 0, 64},
-                          {"steps", i->steps, 1, 4}};
-    fa_status st = IN_RANGE(rows);
-    if (st == FA_OK && (i->ptx ? i->bytes[i->size - 1] != 0 : memcmp(i->bytes, "\x7f" "ELF", 4) != 0))
-        st = fa_fail(FA_INVALID, "bytes: not %s", i->ptx ? "PTX text that ends in a NUL" : "a cubin");
-    for (int s = 0; st == FA_OK && s < i->steps; s++)
-        st = fa_wrap(check_step(&i->step[s]), "step %d", s);
-    return st;
-}
-
-static fa_status check_bundle(const fa_bundle *b)
-{
-    if (b->size < sizeof *b || b->format != FA_BUNDLE_FORMAT)
-        return fa_fail(FA_INVALID, "size is %u, format %u; accepted: %zu, %d: emit it anew with this fagen", b->size, b->format, sizeof *b,
-                       FA_BUNDLE_FORMAT);
-    if (!b->name || !b->version || (!b->row && b->rows) || (!b->image && b->images))
-        return fa_fail(FA_INVALID, "name, version, row or image is NULL; accepted: what fagen wrote");
-    if (b->params != fa_shelf_params())
-        return fa_wrap(fa_fail(FA_INVALID, "its kernels take other parameters (%016llx, fagen %.20s); accepted by fagen %s: %016llx: emit it anew",
-                               (unsigned long long)b->params, b->version, FA_VERSION_STRING, (unsigned long long)fa_shelf_params()),
-                       "%.60s", b->name);
     for (uint32_t i = 0; i < b->images; i++) {
-        fa_status st = check_image(&b->image[i]);
-        if (st != FA_OK)
-            return fa_wrap(st, "%.60s: image %u", b->name, i);
+        const fa_arch *arch = fa_arch_find(b->image[i].arch);
+        if (!arch || strcmp(arch->name, b->image[i].arch) != 0)
+            return fa_wrap(fa_fail(FA_INVALID, "arch is \"%.40s\"; accepted: %s", b->image[i].arch, fa_arch_names()), "%.60s: image %u",
+                           b->name, i);
     }
     return FA_OK;
 }
 
-static fa_status take_row(fa_shelf_row *out, const fa_bundle *b, uint32_t i)
+static fa_status take_row(fa_shelf_row *out, const fa_blob *b, uint32_t i)
 {
-    const fa_bundle_row *r = &b->row[i];
-    if (!r->problem || !r->why || r->image >= b->images)
-        return fa_fail(FA_INVALID, "%.60s: row %u: problem or why is NULL, or image %u is none of %u; accepted: what fagen wrote", b->name, i,
-                       r->image, b->images);
+    const fa_blob_row *r = &b->row[i];
     *out = (fa_shelf_row){.bundle = b, .row = r, .image = &b->image[r->image]};
     out->arch = fa_arch_find(out->image->arch);
-    fa_status st = fa_problem_parse(&out->problem, r->problem);
+    fa_status st = fa_problem_normalize(&out->problem, &r->problem);
+    if (st == FA_OK && out->problem.op != out->image->operation->op)
+        st = fa_fail(FA_INVALID, "op is %d; accepted: %d, as of image %d", out->problem.op, out->image->operation->op, r->image);
     if (st == FA_OK)
         st = fa_config_parse(&out->config, out->image->config);
-    return fa_wrap(st, "%.60s: row %u", b->name, i);
+    return fa_wrap(st == FA_OK ? FA_OK : FA_INVALID, "%.60s: row %u", b->name, i); /* also what this version does not compute */
+}
+
+/* size: of the blob; SIZE_MAX where it tells itself. */
+static fa_status take_bundle(fa_shelf *s, const void *bytes, size_t size)
+{
+    fa_blob *b = calloc(1, sizeof *b), **blobs = realloc(s->blob, (s->blobs + 1) * sizeof *blobs);
+    s->blob = blobs ? blobs : s->blob;
+    if (!b || !blobs) {
+        free(b);
+        return fa_fail(FA_NOMEM, "host memory for a bundle");
+    }
+    s->blob[s->blobs++] = b;
+    fa_status st = fa_blob_read(b, bytes, size);
+    if (st == FA_OK)
+        st = check_blob(b);
+    if (st != FA_OK || !b->rows)
+        return st;
+    fa_shelf_row *rows = realloc(s->row, (s->n + b->rows) * sizeof *rows);
+    if (!rows)
+        return fa_fail(FA_NOMEM, "%zu bytes of host memory", (s->n + b->rows) * sizeof *rows);
+    s->row = rows;
+    for (uint32_t i = 0; st == FA_OK && i < b->rows; i++)
+        st = take_row(&s->row[s->n++], b, i);
+    return st;
 }
 
 fa_status fa_shelf_open(fa_shelf *out, const fa_bundle *const *bundles)
 {
-    size_t n = 0;
     fa_status st = FA_OK;
-    *out = (fa_shelf){NULL, 0};
+    *out = (fa_shelf){.n = 0};
     for (int k = 0; st == FA_OK && bundles && bundles[k]; k++) {
-        st = fa_wrap(check_bundle(bundles[k]), "options: bundle %d", k);
-        n += bundles[k]->rows;
+        const fa_bundle *b = bundles[k];
+        bool linked = memcmp(b, FA_BUNDLE_LINKED_MAGIC, sizeof b->magic) == 0;
+        st = linked ? take_bundle(out, b->word, (size_t)b->bytes) : take_bundle(out, b, SIZE_MAX);
+        st = fa_wrap(st, "options: bundle %d", k);
     }
-    if (st != FA_OK || !n)
-        return st;
-    out->row = calloc(n, sizeof *out->row);
-    if (!out->row)
-        return fa_fail(FA_NOMEM, "options: bundles: %zu bytes of host memory", n * sizeof *out->row);
-    for (int k = 0; st == FA_OK && bundles[k]; k++)
-        for (uint32_t i = 0; st == FA_OK && i < bundles[k]->rows; i++)
-            st = fa_wrap(take_row(&out->row[out->n++], bundles[k], i), "options: bundle %d", k);
     if (st != FA_OK)
         fa_shelf_close(out);
     return st;
@@ -176,8 +72,50 @@ fa_status fa_shelf_open(fa_shelf *out, const fa_bundle *const *bundles)
 
 void fa_shelf_close(fa_shelf *s)
 {
+    for (size_t i = 0; i < s->blobs; i++) {
+        fa_blob_free(s->blob[i]);
+        free(s->blob[i]);
+    }
+    free(s->blob);
     free(s->row);
-    *s = (fa_shelf){NULL, 0};
+    *s = (fa_shelf){.n = 0};
+}
+
+/* The image's bytes against its checksum; the message names the image. */
+static fa_status check_bytes(const fa_blob *b, const fa_blob_image *image, fa_key *key)
+{
+    char hex[33];
+    *key = fa_blob_image_check(image);
+    fa_key_print(hex, *key);
+    if (strcmp(hex, image->check) != 0)
+        return fa_fail(FA_INVALID, "bundle %.60s: image %d: its checksum is %s; accepted: %s, as when it was written: emit it anew",
+                       b->name, (int)(image - b->image), hex, image->check);
+    return FA_OK;
+}
+
+static fa_status open_whole(const void *bytes, size_t size)
+{
+    fa_shelf s = {.n = 0};
+    fa_key key;
+    fa_status st = fa_wrap(take_bundle(&s, bytes, size), "bundle");
+    for (uint32_t i = 0; st == FA_OK && i < s.blob[0]->images; i++)
+        st = check_bytes(s.blob[0], &s.blob[0]->image[i], &key);
+    fa_shelf_close(&s);
+    return st;
+}
+
+fa_status fa_bundle_open(const fa_bundle **out, const void *bytes, size_t size)
+{
+    fa_message before;
+    if (!out)
+        return fa_fail(FA_INVALID, "out: NULL; accepted: the address of a fa_bundle pointer");
+    *out = NULL;
+    if (!bytes)
+        return fa_fail(FA_INVALID, "bytes: NULL; accepted: what fagen emit --bundle --raw wrote");
+    fa_message_keep(&before);
+    fa_status st = fa_message_settle(&before, open_whole(bytes, size));
+    *out = st == FA_OK ? bytes : NULL;
+    return st;
 }
 
 /* How far an image's chip is from the device: 0 = its own; -1 = it does not run there. Kernels of features of one chip ("sm_90a") run on
@@ -204,10 +142,10 @@ static int shape_distance(const fa_problem *a, const fa_problem *b)
     return far;
 }
 
-static bool fits(const fa_bundle_image *i, int32_t budget)
+static bool fits(const fa_blob_image *i, int32_t budget)
 {
     for (int s = 0; s < i->steps; s++)
-        if (i->step[s].smem > budget)
+        if (i->step[s].launch.smem > budget)
             return false;
     return true;
 }
@@ -230,7 +168,7 @@ const fa_shelf_row *fa_shelf_find(const fa_shelf *s, const fa_problem *p, const 
     return best;
 }
 
-void fa_shelf_source(fa_source *out, const fa_bundle_image *image)
+void fa_shelf_source(fa_source *out, const fa_blob_image *image)
 {
     fa_key hash = {0, 0};
     memset(out, 0, sizeof *out);
@@ -239,24 +177,11 @@ void fa_shelf_source(fa_source *out, const fa_bundle_image *image)
     out->hash[0] = hash.lo;
     out->hash[1] = hash.hi;
     out->steps = image->steps;
-    fa_workspace_parse(&out->workspace, image->score_bytes ? "scores fp32 b hq sq sk" : "");
-    fa_values_all(out->params, fa_operation_find(FA_FORWARD));
-    fa_packing_of(&out->packing, fa_operation_find(FA_FORWARD), &out->workspace, out->params);
-    for (int i = 0; i < image->steps; i++) {
-        const fa_bundle_step *s = &image->step[i];
-        fa_step *t = &out->step[i];
-        strncpy(t->entry, s->entry, sizeof t->entry - 1);
-        t->threads = s->threads, t->smem = s->smem;
-        char grid[64], keys[24] = "";
-        if (s->bc)
-            snprintf(keys, sizeof keys, "sk/%d ", s->bc);
-        snprintf(grid, sizeof grid, "%s/%d %s%s b", s->pack ? "rows" : "sq", s->br, keys, s->pack ? "hkv" : "hq");
-        fa_product_parse(&t->grid, grid);
-        t->per_sm = s->per_sm, t->cluster = s->cluster, t->counter = s->counter, t->early = s->early;
-        t->n_maps = s->maps;
-        for (int m = 0; m < s->maps; m++)
-            t->map[m] = (fa_map){s->map[m].tensor, s->map[m].cols, s->map[m].rows, s->map[m].swizzle};
-    }
+    out->workspace = image->workspace;
+    out->packing = image->packing;
+    snprintf(out->params, sizeof out->params, "%s", image->params);
+    for (int i = 0; i < image->steps; i++)
+        out->step[i] = image->step[i].launch;
 }
 
 static fa_status load(fa_context *ctx, const fa_shelf_row *r, fa_key key, fa_kernel **out)
@@ -264,10 +189,10 @@ static fa_status load(fa_context *ctx, const fa_shelf_row *r, fa_key key, fa_ker
     fa_source s;
     fa_entered in;
     /* a copy: no driver says how it wants the bytes aligned */
-    fa_entry e = {.key = key, .ptx = r->image->ptx, .image = malloc(r->image->size), .image_size = r->image->size};
+    fa_entry e = {.key = key, .ptx = r->image->ptx, .image = malloc((size_t)r->image->size), .image_size = (size_t)r->image->size};
     if (!e.image)
-        return fa_fail(FA_NOMEM, "%llu bytes of host memory", (unsigned long long)r->image->size);
-    memcpy(e.image, r->image->bytes, r->image->size);
+        return fa_fail(FA_NOMEM, "%d bytes of host memory", r->image->size);
+    memcpy(e.image, r->image->bytes, (size_t)r->image->size);
     fa_shelf_source(&s, r->image);
     fa_status st = fa_context_enter(ctx, &in);
     if (st == FA_OK) {
@@ -286,22 +211,20 @@ static fa_status load(fa_context *ctx, const fa_shelf_row *r, fa_key key, fa_ker
 
 fa_status fa_shelf_load(fa_context *ctx, const fa_shelf_row *r, const fa_kernel **out)
 {
-    fa_key told, key = fa_shelf_check(r->image);
+    fa_key key;
     fa_source s;
     fa_kernel *k = NULL;
-    char hex[33];
     *out = NULL;
-    fa_key_print(hex, key);
-    if (!fa_key_parse(&told, r->image->check) || told.lo != key.lo || told.hi != key.hi)
-        return fa_fail(FA_INVALID, "bundle %.60s: image %u: its checksum is %s; accepted: %s, as when it was written: emit it anew", r->bundle->name,
-                       r->row->image, hex, r->image->check);
+    fa_status st = check_bytes(r->bundle, r->image, &key);
+    if (st != FA_OK)
+        return st;
     fa_shelf_source(&s, r->image);
     *out = fa_context_kernel(ctx, key, s.steps, s.step);
     if (*out)
         return FA_OK;
-    fa_status st = load(ctx, r, key, &k);
+    st = load(ctx, r, key, &k);
     if (st != FA_OK)
-        return fa_wrap(st, "bundle %.60s: image %u", r->bundle->name, r->row->image);
+        return fa_wrap(st, "bundle %.60s: image %d", r->bundle->name, r->row->image);
     snprintf(k->from, sizeof k->from, "bundle");
     fa_log_say(&ctx->log, FA_LOG_INFO, "kernel %s for %s from the bundle %s", s.name, r->image->arch, r->bundle->name);
     *out = fa_context_keep(ctx, k);

@@ -1,23 +1,26 @@
 /* shelf: the kernels that a context's bundles hold, looked through and in order. */
 #ifndef FA_RUNTIME_SHELF_H
 #define FA_RUNTIME_SHELF_H
+#include "bundle_blob.h"
 #include "device.h"
 #include "gen/config.h"
 #include "gen/source.h"
 #include "kernel.h"
 
 typedef struct fa_shelf_row {
-    fa_problem problem;
+    fa_problem problem;        /* normalized */
     fa_config config;
     const fa_arch *arch;       /* the table's row */
-    const fa_bundle *bundle;
-    const fa_bundle_row *row;
-    const fa_bundle_image *image;
+    const fa_blob *bundle;
+    const fa_blob_row *row;
+    const fa_blob_image *image;
 } fa_shelf_row;
 
 typedef struct fa_shelf {
     fa_shelf_row *row;
     size_t n;
+    fa_blob **blob;            /* of each bundle */
+    size_t blobs;
 } fa_shelf;
 
 /* bundles: ends in NULL; NULL = none. Looks at everything but the bytes of the images; FA_INVALID names bundle, row or image, field,
@@ -32,13 +35,9 @@ typedef enum fa_shelf_fit { FA_SHELF_OWN, FA_SHELF_ANY } fa_shelf_fit;
 const fa_shelf_row *fa_shelf_find(const fa_shelf *s, const fa_problem *p, const fa_device *d, int32_t budget, fa_shelf_fit fit);
 
 /* What a launch of the image needs to know; no text. */
-void fa_shelf_source(fa_source *out, const fa_bundle_image *image);
+void fa_shelf_source(fa_source *out, const fa_blob_image *image);
 
-/* Verified, loaded, and kept by the context like any other kernel. FA_INVALID: the bytes or the launch rule were changed since they were
- * written; FA_DEVICE: the driver refused them. Thread-safe. */
+/* Verified, loaded, and kept by the context like any other kernel. FA_INVALID: the bytes were changed since they were written;
+ * FA_DEVICE: the driver refused them. Thread-safe. */
 fa_status fa_shelf_load(fa_context *ctx, const fa_shelf_row *r, const fa_kernel **out);
-
-/* fa_bundle.params of this library, and fa_bundle_image.check of an image: XXH3 over its bytes and all that decides how they are launched. */
-uint64_t fa_shelf_params(void);
-fa_key fa_shelf_check(const fa_bundle_image *image);
 #endif

@@ -37,6 +37,7 @@ static const struct {
 } writers[] = {
     {"emit -d 8 -o %s", "//", NULL},
     {"emit --bundle -d 8 --name kernels -o %s -q", "/*", NULL},
+    {"emit --bundle --raw -d 8 --name kernels -o %s -q", "fagen.B\n", NULL},
     {"explore -d 8 --arch sm_80 --family naive --simulate 0 -o %s -q", "<!", NULL},
     {"explore -d 8 --arch sm_80 --family naive --simulate 0 --csv %s -q", "", NULL},
     {"cache export %s", "fagen.P\n", NULL},
@@ -310,8 +311,8 @@ Test(cli_files, a_full_standard_output)
 Test(cli_files, names_of_bundles)
 {
     static const char *const refused[] = {"int", "class", "restrict", "and_eq", "typeof", "co_await", "_Bool", "__x", "a__b", "_x", "linux", "NULL", "INT_MAX", "size_t",
-                                          "uint8_t", "my_t", "main", "printf", "fa_bundle", "fa_launch", "FA_API", "rows", "images", "image_0", "FAGEN_H", "nullptr"};
-    static const char *const accepted[] = {"Int", "int_", "classes", "image_a", "row", "fa_kernels", "FAKE", "fagen_bundle", "f", "memory"};
+                                          "uint8_t", "my_t", "main", "printf", "fa_bundle", "fa_launch", "fa_op", "FA_API", "FAGEN_H", "nullptr"};
+    static const char *const accepted[] = {"Int", "int_", "classes", "image_a", "row", "fa_kernels", "FAKE", "fagen_bundle", "f", "memory", "rows", "image_0", "word", "magic"};
     char words[300];
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         snprintf(words, sizeof words, "emit --bundle -d 8 --name %s -o out.c", refused[i]);
@@ -337,4 +338,28 @@ Test(cli_files, names_of_bundles)
         }
     }
     unlink("out.c");
+}
+
+/* Whatever <fagen.h> declares is no name for a bundle: the list in cli/identifier.c has all of it. */
+Test(cli_files, names_of_the_header_are_none_of_bundles)
+{
+    FILE *f = fopen(FAGEN_HEADER_DIR "/fagen.h", "r");
+    char line[1000], words[300];
+    int seen = 0;
+    cr_assert(f);
+    while (fgets(line, sizeof line, f)) {
+        const char *name = strstr(line, "FA_API ") == line ? strpbrk(line, "(") : !strncmp(line, "typedef struct ", 15) || !strncmp(line, "typedef enum ", 13) ? line : NULL;
+        if (!name)
+            continue;
+        for (name = name == line ? strstr(line, "fa_") : name; *name != 'f' || strncmp(name, "fa_", 3) != 0 || name[-1] == '_'; name--)
+            cr_assert_gt(name, line, "%s", line);
+        int n = (int)strspn(name, "abcdefghijklmnopqrstuvwxyz_0123456789");
+        snprintf(words, sizeof words, "emit --bundle -d 8 --name %.*s -o out.c", n, name);
+        cli_result r = cli_run(words);
+        cr_expect(r.code == 1 && strstr(r.err, "<fagen.h> has something of that name"), "%s: %d %s", words, r.code, r.err);
+        cli_result_free(&r);
+        seen++;
+    }
+    fclose(f);
+    cr_expect_gt(seen, 25, "%d", seen);
 }

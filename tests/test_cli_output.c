@@ -37,6 +37,7 @@ static const struct {
     { "emit -d 64 --format ptx --json", "kernels.0.threads text format" },
     { "emit -d 64 --format cubin -o k.cubin --json", "kernels.0.registers output" },
     { "emit --bundle -d 64,72 --arch sm_80,compute_80 -o k.c --json -q", "name output bytes images rows.3.problem rows.3.arch rows.3.ptx rows.3.config rows.3.source" },
+    { "emit --bundle --raw -d 64 --arch sm_80 --name k -o k.bundle --json -q", "name output bytes images rows.0.config" },
     { "cache ls --json", "roots.0.path kernels records.measured damaged bytes" },
     { "cache stat --json", "roots.0.path roots.0.kernels.files roots.0.foreign.files roots.0.quarantine.bytes roots.0.records.lines limit" },
     { "cache why -d 64 -n 64 --json", "problem config arch kind key hit path damaged quarantined foreign nearest kernels" },

@@ -2,7 +2,8 @@
  *
  *     app only DEVICE     the bundle's kernels compute attention, right, and nothing else could have
  *     app first DEVICE    the same where compiling is not ruled out
- *     app faults DEVICE   what is not in the bundle, and bundles that are not as fagen wrote them, are told of clearly
+ *     app faults DEVICE FILE  what is not in the bundle, and bundles that are not as fagen wrote them, are told of clearly; FILE: what
+ *                             fagen emit --bundle --raw wrote for the device
  */
 #include <fagen.h>
 #include <math.h>
@@ -18,6 +19,8 @@ extern const fa_bundle BUNDLE;
 }
 #endif
 static const fa_bundle *const shipped[] = { &BUNDLE, NULL };
+#define TEXT_OF(name) #name
+#define NAME_OF(name) TEXT_OF(name)
 
 static int failures;
 #define EXPECT(what, ...) \
@@ -120,7 +123,7 @@ static void compute(fa_context *ctx, int mask)
     EXPECT(fa_launch(ctx, &a, NULL) == FA_OK, "fa_launch: %s", fa_last_error());
     EXPECT(fa_copy(ctx, out, a.o.ptr, sizeof out, FA_FROM_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
     EXPECT(fa_copy(ctx, lse, a.lse, sizeof lse, FA_FROM_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
-    EXPECT(fa_explain(ctx, NULL, &a, text, sizeof text) == FA_OK && strstr(text, "loaded, from the bundle") && strstr(text, BUNDLE.name),
+    EXPECT(fa_explain(ctx, NULL, &a, text, sizeof text) == FA_OK && strstr(text, "loaded, from the bundle") && strstr(text, "of the bundle "),
            "fa_explain: %s%s", text, fa_last_error());
     judge(mask, &o_error, &lse_error);
     EXPECT(o_error < 0.02 && lse_error < 1e-3, "mask %d: O is off by %g, LSE by %g\n%s", mask, o_error, lse_error, text);
@@ -129,9 +132,9 @@ static void compute(fa_context *ctx, int mask)
     fa_free(ctx, at);
 }
 
-static void run(const char *device, int only)
+static void run(const fa_bundle *const *bundles, const char *device, int only)
 {
-    fa_context *ctx = context(shipped, device, only, FA_OK);
+    fa_context *ctx = context(bundles, device, only, FA_OK);
     for (int mask = FA_MASK_NONE; ctx && mask <= FA_MASK_CAUSAL; mask++)
         compute(ctx, mask);
     fa_destroy(ctx);
@@ -167,102 +170,85 @@ static void what_is_missing(const char *device)
     fa_destroy(ctx);
 }
 
-typedef struct damaged {
-    fa_bundle bundle;
-    fa_bundle_row row[32];
-    fa_bundle_image image[32];
-    unsigned char *bytes;
-} damaged;
+/* A bundle in memory, at an address that is a multiple of nothing. */
+typedef struct loaded {
+    char *heap, *bytes;
+    size_t size;
+} loaded;
 
-static void copy(damaged *d)
+static loaded load(const char *path)
 {
-    d->bundle = BUNDLE;
-    memcpy(d->row, BUNDLE.row, BUNDLE.rows * sizeof d->row[0]);
-    memcpy(d->image, BUNDLE.image, BUNDLE.images * sizeof d->image[0]);
-    d->bundle.row = d->row;
-    d->bundle.image = d->image;
-    memcpy(d->bytes, BUNDLE.image[0].bytes, BUNDLE.image[0].size);
-    d->image[0].bytes = d->bytes;
+    loaded l = { NULL, NULL, 0 };
+    FILE *f = fopen(path, "rb");
+    long size = f && !fseek(f, 0, SEEK_END) ? ftell(f) : 0;
+    EXPECT(size > 1000, "%s: %ld bytes", path, size);
+    if (f && size > 1000) {
+        l.heap = (char *)malloc((size_t)size + 1);
+        l.bytes = l.heap + 1;
+        rewind(f);
+        l.size = fread(l.bytes, 1, (size_t)size, f);
+    }
+    if (f)
+        fclose(f);
+    return l;
 }
 
-/* Refused by fa_create(). */
-#define REFUSED(change, says) \
-    do { \
-        fa_context *ctx_; \
-        copy(&d); \
-        change; \
-        ctx_ = context(list, device, 1, FA_INVALID); \
-        EXPECT(strstr(fa_last_error(), says), "%s: %s; expected: %s", #change, fa_last_error(), says); \
-        fa_destroy(ctx_); \
-    } while (0)
-
-/* Refused when the image is loaded: all rows run the first. */
-#define UNLOADED(change) \
-    do { \
-        fa_context *ctx_; \
-        copy(&d); \
-        for (uint32_t i_ = 0; i_ < d.bundle.rows; i_++) \
-            if (!strcmp(d.image[d.row[i_].image].arch, d.image[0].arch)) \
-                d.row[i_].image = 0; \
-        change; \
-        ctx_ = context(list, device, 1, FA_OK); \
-        FAILS(fa_prepare(ctx_, &good), FA_INVALID, "image 0: its checksum is"); \
-        fa_destroy(ctx_); \
-    } while (0)
-
-static void what_is_damaged(const char *device)
+/* Refused as a file, and where it is linked. */
+static void refused(loaded l, const char *device, size_t at, char to, const char *says)
 {
-    static damaged d;
-    const fa_bundle *list[2] = { &d.bundle, NULL };
+    const fa_bundle *bundle, *list[] = { (const fa_bundle *)(const void *)l.bytes, NULL };
+    char was = l.bytes[at];
+    l.bytes[at] = to;
+    FAILS(fa_bundle_open(&bundle, l.bytes, l.size), FA_INVALID, says);
+    EXPECT(!bundle, "byte %u: a bundle", (unsigned)at);
+    fa_destroy(context(list, device, 1, FA_INVALID));
+    EXPECT(strstr(fa_last_error(), says), "byte %u: %s; expected: %s", (unsigned)at, fa_last_error(), says);
+    l.bytes[at] = was;
+}
+
+static void what_is_damaged(const char *device, const char *path)
+{
+    static const struct {
+        uint32_t size, format;
+        const char *name, *version;
+        uint64_t params;
+        const void *row, *image;
+        uint32_t rows, images;
+    } before = { 56, 2, "before", "0.1.0", 1, NULL, NULL, 0, 0 }; /* what programs linked */
+    const fa_bundle *bundle = NULL, *list[] = { NULL, NULL };
     fa_problem good = problem_of(FA_BF16, D, 0);
-    d.bytes = (unsigned char *)malloc(BUNDLE.image[0].size);
-    REFUSED(d.bundle.format++, "format 3; accepted: ");
-    REFUSED(d.bundle.size = 8, "size is 8");
-    REFUSED(d.bundle.params ^= 1, "its kernels take other parameters");
-    REFUSED(d.bundle.name = NULL, "is NULL");
-    REFUSED(d.bundle.image = NULL, "is NULL");
-    REFUSED(d.row[1].image = 99, "row 1: problem or why is NULL, or image 99 is none of");
-    REFUSED(d.row[0].problem = "bf16,d=64,mask=diagonal", "row 0: problem: mask is \"diagonal\"");
-    REFUSED(d.row[0].why = NULL, "row 0");
-    REFUSED(d.image[0].arch = "sm_90", "image 0: arch is \"sm_90\"");
-    REFUSED(d.image[0].arch = "sm_1", "image 0: arch is \"sm_1\"");
-    REFUSED(d.image[0].config = "no config", "row 0: config");
-    REFUSED(d.image[0].check = "0123", "32 hex digits");
-    REFUSED(d.image[0].source = "x", "32 hex digits");
-    REFUSED(d.image[0].size = 3, "image 0: size is 3");
-    REFUSED(d.image[0].size--, "not PTX text that ends in a NUL");
-    REFUSED(d.image[0].ptx = 0, "not a cubin");
-    REFUSED(d.image[0].steps = 5, "steps is 5");
-    REFUSED(d.image[0].steps = 0, "steps is 0");
-    REFUSED(d.image[0].score_bytes = -1, "score_bytes is -1");
-    REFUSED(d.image[0].step[0].entry = NULL, "step 0: entry is NULL");
-    REFUSED(d.image[0].step[0].entry = "", "step 0: entry is");
-    REFUSED(d.image[0].step[0].entry = "a_name_of_more_letters_than_there_is_room_for", "step 0: entry is");
-    REFUSED(d.image[0].step[0].threads = 0, "threads is 0");
-    REFUSED(d.image[0].step[0].threads = 1025, "threads is 1025");
-    REFUSED(d.image[0].step[0].smem = -1, "smem is -1");
-    REFUSED(d.image[0].step[0].br = -64, "br is -64");
-    REFUSED(d.image[0].step[0].per_sm = 33, "per_sm is 33");
-    REFUSED(d.image[0].step[0].cluster = 0, "cluster is 0");
-    REFUSED(d.image[0].step[0].counter = 2, "counter is 2");
-    REFUSED(d.image[0].step[0].early = 2, "early is 2");
-    REFUSED(d.image[0].step[0].maps = 5, "maps is 5");
-    REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].tensor = 4), "map 0: tensor is 4");
-    REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].cols = 0), "map 0: cols is 0");
-    REFUSED((d.image[0].step[0].maps = 1, d.image[0].step[0].map[0].cols = 8, d.image[0].step[0].map[0].rows = 8, d.image[0].step[0].map[0].swizzle = 16),
-            "map 0: swizzle is 16");
-    UNLOADED(d.bytes[d.image[0].size / 2] ^= 1);
-    UNLOADED(d.image[0].step[0].threads += 32);
-    UNLOADED(d.image[0].step[0].br *= 2);
-    UNLOADED(d.image[0].config = "naive:br=16");
-    UNLOADED(d.image[0].source = "00000000000000000000000000000000");
-    free(d.bytes);
+    loaded l = load(path);
+    if (!l.heap)
+        return;
+    EXPECT(fa_bundle_open(&bundle, l.bytes, l.size) == FA_OK, "%s: %s", path, fa_last_error());
+    list[0] = bundle;
+    run(list, device, 1);
+    refused(l, device, 0, 'F', "its magic is ");
+    refused(l, device, 8, 2, "its format is 2; accepted by fagen ");
+    refused(l, device, 8, 4, "its format is 4; accepted by fagen ");
+    refused(l, device, 24, (char)(l.bytes[24] ^ 8), "the checksum of its head is ");
+    refused(l, device, 100, (char)(l.bytes[100] ^ 1), "the checksum of its tables is ");
+    FAILS(fa_bundle_open(&bundle, l.bytes, l.size - 1), FA_INVALID, " bytes; accepted: ");
+    FAILS(fa_bundle_open(&bundle, l.bytes, 10), FA_INVALID, "it has 10 bytes; accepted: ");
+    list[0] = (const fa_bundle *)(const void *)&before;
+    fa_destroy(context(list, device, 1, FA_INVALID));
+    EXPECT(strstr(fa_last_error(), "options: bundle 0: its format is 2; accepted by fagen "), "%s", fa_last_error());
+    /* the images: told of where they are loaded, or where all is looked at */
+    for (size_t i = 0; i + 8 < l.size; i++)
+        if (!memcmp(l.bytes + i, ".version", 8))
+            l.bytes[i + 1] = 'w';
+    list[0] = (const fa_bundle *)(const void *)l.bytes;
+    fa_context *ctx = context(list, device, 1, FA_OK);
+    FAILS(fa_prepare(ctx, &good), FA_INVALID, "its checksum is ");
+    fa_destroy(ctx);
+    FAILS(fa_bundle_open(&bundle, l.bytes, l.size), FA_INVALID, "its checksum is ");
+    free(l.heap);
 }
 
 int main(int argc, char **argv)
 {
     uint64_t seed = 1;
-    if (argc != 3)
+    if (argc != (argc > 1 && !strcmp(argv[1], "faults") ? 4 : 3))
         return 2;
     for (int t = 0; t < 3; t++)
         for (size_t i = 0; i < sizeof in[t] / sizeof in[t][0]; i++) {
@@ -274,11 +260,11 @@ int main(int argc, char **argv)
             in[t][i] = (uint16_t)(u >> 16);
         }
     if (strcmp(argv[1], "faults")) {
-        run(argv[2], !strcmp(argv[1], "only"));
+        run(shipped, argv[2], !strcmp(argv[1], "only"));
     } else {
         what_is_missing(argv[2]);
-        what_is_damaged(argv[2]);
+        what_is_damaged(argv[2], argv[3]);
     }
-    printf("%s %s on %s: %s\n", BUNDLE.name, argv[1], argv[2], failures ? "failed" : "ok");
+    printf("%s %s on %s: %s\n", NAME_OF(BUNDLE), argv[1], argv[2], failures ? "failed" : "ok");
     return failures != 0;
 }

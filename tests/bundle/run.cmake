@@ -52,8 +52,24 @@ if(EXISTS ${WORK}/cache)
 endif()
 fa_run(${bare} ${WORK}/ampere first sim:sm_80)
 fa_run(${bare} ${WORK}/ampere first sim:sm_86)
-fa_run(${bare} ${WORK}/ampere faults sim:sm_80)
-fa_run(${CXX} -std=c++11 ${warnings} -x c++ -I${INCLUDE} -DBUNDLE=ampere ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/ampere.c -x none ${SHARED} ${system} -o ${WORK}/cxx)
+fa_run(${COMMAND} emit --bundle --raw -d 64 --mask none,causal --arch compute_80,sm_80,sm_90a -n 128 -o ${WORK}/ampere.bundle)
+fa_run(${bare} ${WORK}/ampere faults sim:sm_80 ${WORK}/ampere.bundle)
+
+# The bytes of both kinds of file are the same; the C files of two bundles may be compiled as one, or as C++ with the types compared.
+file(WRITE ${WORK}/dump.c "#include \"hopper.c\"\n#include \"ampere.c\"\n#include <stdio.h>\n"
+  "int main(void) { return fwrite(ampere.word, 1, ampere.bytes, stdout) != ampere.bytes || &hopper == &ampere; }\n")
+fa_run(${CC} -std=c99 ${warnings} -I${INCLUDE} ${WORK}/dump.c -o ${WORK}/dump)
+execute_process(COMMAND ${WORK}/dump OUTPUT_FILE ${WORK}/dumped RESULT_VARIABLE failed)
+fa_run(${CMAKE_COMMAND} -E compare_files ${WORK}/dumped ${WORK}/ampere.bundle)
+file(WRITE ${WORK}/empty.c "int main() { return 0; }\n")
+execute_process(COMMAND ${CXX} -flto -x c++ ${WORK}/empty.c -o ${WORK}/empty RESULT_VARIABLE no_lto OUTPUT_QUIET ERROR_QUIET)
+if(no_lto)
+  message("${CXX} links nothing with -flto: types are not compared")
+else()
+  fa_run(${CXX} -std=c++11 -O1 -flto ${warnings} -Wodr -x c++ -I${INCLUDE} -DBUNDLE=ampere ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/ampere.c ${WORK}/hopper.c -x none
+         ${ARCHIVE} ${system} -o ${WORK}/lto)
+  fa_run(${CXX} -std=c++11 ${warnings} -x c++ -I${INCLUDE} -DBUNDLE=ampere ${CMAKE_CURRENT_LIST_DIR}/app.c ${WORK}/ampere.c -x none ${SHARED} ${system} -o ${WORK}/cxx)
+endif()
 
 # The library that only launches: the same program, and nothing in it that could make a kernel.
 fa_run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
@@ -66,7 +82,7 @@ fa_run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${WORK}/
 fa_run(${CMAKE_COMMAND} --build ${WORK}/build)
 fa_run(${bare} ${WORK}/build/app only sim:sm_80)
 fa_run(${bare} ${WORK}/build/app first sim:sm_86)
-fa_run(${bare} ${WORK}/build/app faults sim:sm_80)
+fa_run(${bare} ${WORK}/build/app faults sim:sm_80 ${WORK}/ampere.bundle)
 foreach(library ARCHIVE LAUNCH)
   file(STRINGS ${${library}} maker REGEX "libnvrtc|Lua|flash_fwd_mma|json")
   if((maker AND library STREQUAL LAUNCH) OR (NOT maker AND library STREQUAL ARCHIVE))
@@ -76,6 +92,19 @@ endforeach()
 
 get_filename_component(folder ${SHARED} DIRECTORY)
 fa_run(${bare} LD_LIBRARY_PATH=${folder} ${WORK}/cxx only sim:sm_80)
+
+# A C file of before, or a header of before, ends in a message.
+function(fa_refused says folder file)
+  execute_process(COMMAND ${CC} -std=c99 -I${folder} -c ${file} -o ${WORK}/refused.o RESULT_VARIABLE failed ERROR_VARIABLE text)
+  if(NOT failed OR NOT text MATCHES "${says}")
+    message(FATAL_ERROR "${file} with ${folder}: ${failed}: ${text}; expected: ${says}")
+  endif()
+endfunction()
+file(WRITE ${WORK}/format2.c "#include <fagen.h>\n#if FA_BUNDLE_FORMAT != 2\n#error \"fagen.h is of another version than this bundle: emit it anew\"\n#endif\n"
+  "static const fa_bundle_row rows[] = { { \"bf16,d=64\", \"why\", 0 } };\n")
+fa_refused("another version than this bundle: emit it anew" ${INCLUDE} ${WORK}/format2.c)
+file(WRITE ${WORK}/before/fagen.h "#include <stdint.h>\n#define FA_BUNDLE_FORMAT 2\ntypedef struct fa_bundle { uint32_t size, format; } fa_bundle;\n")
+fa_refused("fagen.h is of an older version than this bundle, which has format 3" ${WORK}/before ${WORK}/counter.c)
 
 # The same command gives the same file, and so does the command that the file names.
 file(READ ${WORK}/ampere.c first)
