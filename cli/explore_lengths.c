@@ -5,6 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool explore_is_naive(const explore *e, const fa_config *c)
+{
+    const char *reference = fa_gen_reference(e->gen, e->problem.op);
+    return reference && !strcmp(c->family, reference);
+}
+
 #define SHORTEST 256
 #define LONGEST 65536
 #define LAUNCH_SECONDS 3e-6 /* as the model counts one */

@@ -236,12 +236,6 @@ static explore_config *add_named(explore *e, const fa_config *c)
     return &grown[e->n++];
 }
 
-bool explore_is_naive(const explore *e, const fa_config *c)
-{
-    const char *reference = fa_gen_reference(e->gen, e->problem.op);
-    return reference && !strcmp(c->family, reference);
-}
-
 static void match_records(explore *e)
 {
     for (size_t i = 0; i < e->records.n; i++) { /* the oldest first: the last one stays */

@@ -8,6 +8,12 @@
 
 #define RANK_USUAL 1
 
+const char *fa_limit_name(fa_limit l)
+{
+    static const char *const names[] = { "rules", "shared memory", "registers" };
+    return names[l];
+}
+
 /* --- reading the declaration; the table is at the top of the stack --- */
 
 static int function_ref(lua_State *L, const fa_family *f, const char *field, bool required)

@@ -61,8 +61,6 @@ void fa_tunable_free(fa_tunable *t);
 fa_config fa_family_first(const fa_family *f);
 /* fa_gen_config_print; f NULL: no value has a name. */
 int fa_family_config_print(char *buf, size_t n, const fa_family *f, const fa_config *c);
-/* fa_config_value of a generator: a name of the tunable's, or a number. */
-fa_config_value fa_family_value;
 
 /* The tunables in the declared order, each with a declared value; FA_INVALID names what else is accepted. */
 fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *c);

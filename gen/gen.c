@@ -2,6 +2,7 @@
 #include "gen.h"
 #include "error.h"
 #include "family.h"
+#include "fields.h"
 #include "problem.h"
 #include "sandbox_names.h"
 #include <stdlib.h>
@@ -200,7 +201,31 @@ int fa_gen_config_print(const fa_gen *g, char *buf, size_t n, const fa_config *c
     return fa_family_config_print(buf, n, find(g, c->family), c);
 }
 
+/* The value of a tunable in the text of a config: a number, or its name where the family has names. */
+static fa_status value_of(const void *user, const char *family, const fa_field *field, int32_t *v)
+{
+    const fa_gen *g = user;
+    fa_tunable t;
+    fa_text values = { 0 };
+    for (size_t i = 0; fa_gen_tunable(g, family, i, &t); i++) {
+        if (strcmp(t.name, field->name) || !t.names)
+            continue;
+        for (size_t k = 0; k < t.n; k++)
+            if (t.names[k] && !strcmp(t.names[k], field->value)) {
+                *v = t.values[k];
+                return FA_OK;
+            }
+        if (strspn(field->value, "+-0123456789") == strlen(field->value))
+            break;
+        fa_tunable_list(&values, &t);
+        fa_fail(FA_INVALID, "config: %s of %s is \"%s\"; accepted: %s", t.name, family, field->value, fa_text_cstr(&values));
+        fa_text_free(&values);
+        return FA_INVALID;
+    }
+    return fa_field_int(v, field, "config");
+}
+
 fa_status fa_gen_config_parse(const fa_gen *g, fa_config *out, const char *s)
 {
-    return fa_config_read(out, s, fa_family_value, g);
+    return fa_config_read(out, s, value_of, g);
 }

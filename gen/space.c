@@ -9,12 +9,6 @@
 
 #define POINTS_MAX 1000000 /* of one family */
 
-const char *fa_limit_name(fa_limit l)
-{
-    static const char *const names[] = { "rules", "shared memory", "registers" };
-    return names[l];
-}
-
 typedef struct job {
     fa_gen *g;
     const fa_problem *p;

@@ -256,26 +256,3 @@ int fa_family_config_print(char *buf, size_t n, const fa_family *f, const fa_con
     }
     return len;
 }
-
-fa_status fa_family_value(const void *user, const char *family, const fa_field *field, int32_t *v)
-{
-    const fa_gen *g = user;
-    fa_tunable t;
-    fa_text values = { 0 };
-    for (size_t i = 0; fa_gen_tunable(g, family, i, &t); i++) {
-        if (strcmp(t.name, field->name) || !t.names)
-            continue;
-        for (size_t k = 0; k < t.n; k++)
-            if (t.names[k] && !strcmp(t.names[k], field->value)) {
-                *v = t.values[k];
-                return FA_OK;
-            }
-        if (strspn(field->value, "+-0123456789") == strlen(field->value))
-            break;
-        fa_tunable_list(&values, &t);
-        fa_fail(FA_INVALID, "config: %s of %s is \"%s\"; accepted: %s", t.name, family, field->value, fa_text_cstr(&values));
-        fa_text_free(&values);
-        return FA_INVALID;
-    }
-    return fa_field_int(v, field, "config");
-}

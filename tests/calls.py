@@ -18,7 +18,7 @@ fa_case_seen fa_number_from_bf16 fa_number_to_bf16 fa_trial_args
 fa_parcel_free fa_parcel_unpack
 cli_npy_parse cli_reference_parse tune_report
 sim_product_slow sim_severity_name
-fa_operand_set fa_operation_add fa_operation_args fa_operation_row fa_packing_add fa_packing_end fa_workspace_print
+fa_blob_sign fa_operand_set fa_operation_add fa_operation_args fa_operation_row fa_packing_add fa_packing_end
 """.split())
 
 

@@ -203,7 +203,8 @@ static CUresult f_kernel_set(CUfunction_attribute a, int v, CUkernel k, CUdevice
 
 static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned smem, unsigned cluster, bool early, CUstream s, void **params)
 {
-    last = (fake_launch){f, grid, block, smem, cluster, early, s, stack[depth], *(all_params *)params[0], 0, {{0}}};
+    last = (fake_launch){f, grid, block, smem, cluster, early, s, stack[depth], *(all_params *)params[0], {0}, 0, {{0}}};
+    memcpy(last.bytes, params[0], sizeof last.bytes); /* a launch hands over a buffer of that size */
     for (; params[1 + last.maps]; last.maps++) {
         if ((uintptr_t)params[1 + last.maps] % 64)
             return CUDA_ERROR_MISALIGNED_ADDRESS;

@@ -2,6 +2,7 @@
 #ifndef FAKE_DRIVER_H
 #define FAKE_DRIVER_H
 #include "all_params.h"
+#include "gen/values.h"
 #include "sim/driver.h"
 #include <stdbool.h>
 
@@ -42,7 +43,8 @@ typedef struct fake_launch {
     bool early;                          /* programmatic stream serialization was */
     CUstream stream;
     CUcontext context;
-    all_params params;
+    all_params params;                   /* of a family that lists none */
+    unsigned char bytes[FA_PACKED_MAX];  /* of any */
     int maps;                            /* further parameters, up to the NULL that ends the list */
     fake_map map[4];
 } fake_launch;
