@@ -16,11 +16,15 @@ const cli_grid cli_grids[] = {
     { NULL, NULL, 0 },
 };
 #define LENGTHS 8
+#define WINDOW(keys) (FA_MASK_WINDOW | (keys) << 4) /* a mask with its size */
+#define MASK(mask) ((mask) & 15)
+#define KEYS(mask) ((mask) >> 4)
 
 /* One kernel class with its heads, over lengths of the keys, the most telling first. */
 static const struct series {
     unsigned grids;
-    int32_t dtype, d, dv, mask;
+    int32_t dtype, d, dv;
+    int32_t mask;   /* fa_mask, or WINDOW(keys) */
     int32_t hq, hkv;
     int32_t tokens; /* b = tokens / length, at least 1 */
     int32_t b;      /* > 0: instead of tokens */
@@ -45,8 +49,10 @@ static const struct series {
     { DEFAULT, FA_BF16, 96, 0, FA_MASK_NONE, 21, 21, 16384, 0, 0, THREE, "encoders between the powers of two" },
     { DEFAULT, FA_F16, 128, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, { 4096 }, "the same in fp16" },
     { DEFAULT, FA_F16, 64, 0, FA_MASK_NONE, 32, 32, 16384, 0, 0, { 4096 }, "the same in fp16" },
-    { DEFAULT, FA_BF16, 128, 0, FA_MASK_WINDOW, 16, 16, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
-    { DEFAULT, FA_BF16, 64, 0, FA_MASK_WINDOW, 32, 32, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
+    { DEFAULT, FA_BF16, 128, 0, WINDOW(1024), 16, 16, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
+    { DEFAULT, FA_BF16, 64, 0, WINDOW(1024), 32, 32, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
+    { DEFAULT, FA_BF16, 128, 0, WINDOW(4096), 16, 16, 16384, 0, 0, { 16384 }, "layers with a wide window" },
+    { DEFAULT, FA_BF16, 64, 0, WINDOW(128), 32, 32, 16384, 0, 0, { 4096 }, "layers with a narrow window" },
 
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 4096, 1024, 16384, 8192, 2048, 32768, 512 }, "Llama 3 8B and its like" },
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 8192, 0, 0, { 4096, 1024, 16384 }, "Llama 3 70B on one chip" },
@@ -54,10 +60,10 @@ static const struct series {
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 2048 }, "Llama 2 7B: as many key heads as query heads" },
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 1, 2048, { 16384 }, "a chunk of 2048 behind a long prefix" },
     { PREFILL, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 2048, 8192 }, "Llama 3.2 1B" },
-    { PREFILL, FA_BF16, 64, 0, FA_MASK_WINDOW, 64, 8, 8192, 0, 0, { 4096, 16384 }, "every other layer of gpt-oss" },
+    { PREFILL, FA_BF16, 64, 0, WINDOW(128), 64, 8, 8192, 0, 0, { 4096, 16384 }, "every other layer of gpt-oss" },
     { PREFILL, FA_BF16, 96, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 1024 }, "Phi 3 mini" },
     { PREFILL, FA_BF16, 256, 0, FA_MASK_CAUSAL, 16, 8, 8192, 0, 0, { 4096, 8192 }, "Gemma 2 9B" },
-    { PREFILL, FA_BF16, 256, 0, FA_MASK_WINDOW, 16, 8, 8192, 0, 0, { 8192 }, "every other layer of Gemma 2 9B" },
+    { PREFILL, FA_BF16, 256, 0, WINDOW(4096), 16, 8, 8192, 0, 0, { 8192 }, "every other layer of Gemma 2 9B" },
     { PREFILL, FA_BF16, 192, 128, FA_MASK_CAUSAL, 16, 16, 8192, 0, 0, { 4096, 16384 }, "latent attention of DeepSeek V3, an eighth of its heads" },
 
     { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 32, 1, { 4096, 1024, 16384 }, "a token each for 32 users, Llama 3 8B" },
@@ -85,7 +91,8 @@ static bool problem_of(const struct series *s, int32_t n, fa_problem *out)
     p.dtype = s->dtype;
     p.d = s->d;
     p.dv = s->dv;
-    p.mask = s->mask;
+    p.mask = MASK(s->mask);
+    p.window = KEYS(s->mask);
     p.hq = s->hq;
     p.hkv = s->hkv;
     p.b = s->b > 0 ? s->b : s->tokens > n ? s->tokens / n : 1;
