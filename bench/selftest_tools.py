@@ -225,15 +225,17 @@ class Profiles(unittest.TestCase):
 
 class Clocks(unittest.TestCase):
     def test_every_point_is_in_the_kernel(self):
-        with open(os.path.join(HERE, "..", "templates", clocks.KERNEL)) as f:
-            text = clocks.instrument(f.read(), 3)
+        text = ""
+        for piece in sorted({file for _, file, _ in clocks.POINTS}):
+            with open(os.path.join(HERE, "..", "templates", piece)) as f:
+                text += clocks.instrument(piece, f.read(), 3)
         for i in range(len(clocks.POINTS)):
             self.assertEqual(text.count(f"point(trace, {i});"), 1)
         self.assertIn("blockIdx.x == 3", text)
         with self.assertRaisesRegex(ValueError, "0 times, not once"):
-            clocks.instrument("", 0)
+            clocks.instrument(clocks.CONSUMER, "", 0)
         with open(os.path.join(HERE, "..", "templates", clocks.STORE)) as f:
-            self.assertIn("if (false && row < p.sq)", clocks.without_lse(f.read()))
+            self.assertIn("if (false && row < sequence.sq())", clocks.without_lse(f.read()))
         with self.assertRaises(ValueError):
             clocks.without_lse("")
 
