@@ -25,12 +25,13 @@ static int32_t pick_d(fa_random *r)
     return kind < 4 ? PICK(r, common) : kind < 7 ? PICK(r, eights) : kind < 9 ? PICK(r, any) : fa_random_within(r, 1, 256);
 }
 
-static void make_kernel(fa_case *c, uint64_t number)
+static void make_kernel(fa_case *c, const fa_operation *op, uint64_t number)
 {
     static const int32_t dtypes[] = { FA_F16, FA_BF16, FA_TF32, FA_F16, FA_BF16, FA_F32, FA_TF32 };
     static const int32_t aligns[] = { 0, 0, 0, 0, 8, 4, 2 };
     fa_random r = { fa_random_mix(number ^ 0x6b65726e656c) };
     fa_problem p = FA_PROBLEM_INIT, *out = &c->problem;
+    p.op = op->op;
     p.dtype = dtypes[number % (sizeof dtypes / sizeof *dtypes)];
     p.mask = (int32_t)(number % 3);
     p.d = pick_d(&r);
@@ -88,30 +89,41 @@ static int32_t pick_window(fa_random *r, int32_t sk)
     return kind == 0 ? -1 : kind == 1 ? 0 : kind < 4 ? fa_random_below(r, 33) : fa_random_below(r, sk + 20);
 }
 
-static void make_layouts(fa_case *c, fa_random *r)
+/* Whether its rows are keys: then it may be broadcast, and rows that no query sees may hold anything. */
+static bool has_keys(const fa_operand *o)
+{
+    return o->strided && o->extent[1] == FA_EXTENT_SK;
+}
+
+static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
 {
     static const int32_t kinds[] = { FA_LAYOUT_PACKED, FA_LAYOUT_PACKED, FA_LAYOUT_PADDED, FA_LAYOUT_HEADS, FA_LAYOUT_REVERSED },
                          same[] = { FA_LAYOUT_SAME_BATCH, FA_LAYOUT_SAME_HEAD, FA_LAYOUT_SAME };
-    for (int i = 0; i < FA_TENSORS; i++) {
-        c->layout[i] = PICK(r, kinds);
-        if ((i == FA_K || i == FA_V) && fa_random_below(r, 6) == 0)
-            c->layout[i] = PICK(r, same);
-    }
+    int strided[FA_OPERANDS_MAX] = { 0 }, n = 0;
+    for (int i = 0; i < op->n; i++)
+        if (op->operand[i].strided) {
+            strided[n++] = i;
+            c->layout[i] = PICK(r, kinds);
+            if (has_keys(&op->operand[i]) && !op->operand[i].output && fa_random_below(r, 6) == 0)
+                c->layout[i] = PICK(r, same);
+        }
     if (fa_random_below(r, 25) == 0)
-        c->layout[fa_random_below(r, FA_TENSORS)] = FA_LAYOUT_FAR;
+        c->layout[strided[fa_random_below(r, n)]] = FA_LAYOUT_FAR;
     /* every other case without strides that TMA cannot take, or hardly any would reach kernels that load by it */
-    for (int i = 0; i < FA_TENSORS && fa_random_mix(c->seed ^ 0x746d61) & 1; i++)
-        if (c->layout[i] != FA_LAYOUT_HEADS && c->layout[i] != FA_LAYOUT_FAR)
-            c->layout[i] = c->layout[i] == FA_LAYOUT_REVERSED || c->layout[i] == FA_LAYOUT_PADDED ? FA_LAYOUT_PADDED : FA_LAYOUT_PACKED;
+    for (int k = 0; k < n && fa_random_mix(c->seed ^ 0x746d61) & 1; k++) {
+        int32_t *kind = &c->layout[strided[k]];
+        if (*kind != FA_LAYOUT_HEADS && *kind != FA_LAYOUT_FAR)
+            *kind = *kind == FA_LAYOUT_REVERSED || *kind == FA_LAYOUT_PADDED ? FA_LAYOUT_PADDED : FA_LAYOUT_PACKED;
+    }
 }
 
-void fa_case_make(fa_case *c, uint64_t seed)
+void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed)
 {
     fa_random r = { fa_random_mix(seed) };
     *c = (fa_case){ .seed = seed, .same_b = 1, .same_kv = 1, .same_q = 1, .gap = 255 };
     uint64_t number = seed < FA_CASE_FREE ? fa_random_next(&r) % FA_CASE_KERNELS : fa_random_next(&r);
     c->kernel = (uint32_t)number;
-    make_kernel(c, number);
+    make_kernel(c, op, number);
     make_shape(&c->problem, &r);
     c->window_left = pick_window(&r, c->problem.sk);
     c->window_right = pick_window(&r, c->problem.sk);
@@ -119,11 +131,16 @@ void fa_case_make(fa_case *c, uint64_t seed)
     c->diagonal = diagonal < 7 ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
     c->offset = fa_random_within(&r, -c->problem.sq - 5, c->problem.sk + 5);
     c->scale = fa_random_below(&r, 4) ? 0 : (float)(fa_random_unit(&r) / sqrt(c->problem.d));
-    make_layouts(c, &r);
+    make_layouts(c, op, &r);
     c->odd = fa_random_below(&r, 2);
     c->lse = fa_random_below(&r, 4) != 0;
     c->values = fa_random_below(&r, 3) ? FA_VALUES_NORMAL : FA_VALUES_HEAVY;
     c->hidden = fa_random_below(&r, FA_HIDDEN_KINDS);
+}
+
+void fa_case_make(fa_case *c, uint64_t seed)
+{
+    fa_case_make_of(c, fa_operation_find(FA_FORWARD), seed);
 }
 
 fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
@@ -168,14 +185,15 @@ static fa_status draw_listed(fa_gen *g, const char *family, const fa_case *c, co
 /* Whether a kernel that loads by TMA takes the case's strides. */
 static bool is_mappable(const fa_case *c)
 {
-    for (int i = 0; i < FA_TENSORS; i++) {
+    const fa_operation *op = fa_operation_find(c->problem.op);
+    for (int i = 0; i < op->n; i++) {
         fa_layout l = fa_case_layout(c, i);
-        int bytes = fa_dtype_bytes(fa_case_dtype(c, i));
+        int bytes = fa_operand_bytes(&op->operand[i], &c->problem);
         const struct {
             int32_t size;
             int64_t stride;
         } dims[] = { { l.s, l.ss }, { l.h, l.sh }, { l.b, l.sb } };
-        if (!l.s || bytes != fa_dtype_bytes(c->problem.dtype))
+        if (!op->operand[i].strided || !l.s || bytes != fa_dtype_bytes(c->problem.dtype))
             continue;
         for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
             if (dims[k].size > 1 && !fa_map_stride_fits(dims[k].stride * bytes))
@@ -227,8 +245,12 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
 {
     static const char *const diagonals[] = { "bottom-right", "top-left", "offset" }, *const values[] = { "normal", "heavy", "steep", "tiny" },
                       *const hidden[] = { "values", "nan", "inf" };
-    char problem[160], window[48] = "", offset[24] = "", same[80] = "";
+    char problem[160], window[48] = "", offset[24] = "", same[80] = "", layouts[FA_OPERANDS_MAX * 40] = "";
     const fa_problem *p = &c->problem;
+    const fa_operation *op = fa_operation_find(p->op);
+    for (int i = 0, at = 0; i < op->n; i++)
+        if (op->operand[i].strided)
+            at += snprintf(layouts + at, sizeof layouts - (size_t)at, " %.24s=%s", op->operand[i].name, fa_layout_name(c->layout[i]));
     fa_problem_print_key(problem, sizeof problem, p);
     if (p->mask == FA_MASK_WINDOW)
         snprintf(window, sizeof window, " window=%d:%d", c->window_left, c->window_right);
@@ -237,12 +259,10 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
     if (c->same_b != 1 || c->same_kv != 1 || c->same_q != 1)
         snprintf(same, sizeof same, " same=%d:%d:%d", c->same_b, c->same_kv, c->same_q);
     return snprintf(buf, n,
-                    "seed=%llu %s,b=%d,hq=%d,hkv=%d,sq=%d,sk=%d%s diagonal=%s%s scale=%.9g q=%s k=%s v=%s o=%s%s lse=%d values=%s hidden=%s "
+                    "seed=%llu %s,b=%d,hq=%d,hkv=%d,sq=%d,sk=%d%s diagonal=%s%s scale=%.9g%s%s lse=%d values=%s hidden=%s "
                     "gap=%d%s",
                     (unsigned long long)c->seed, problem, p->b, p->hq, p->hkv, p->sq, p->sk, window, diagonals[c->diagonal], offset,
-                    (double)fa_case_scale(c), fa_layout_name(c->layout[FA_Q]), fa_layout_name(c->layout[FA_K]),
-                    fa_layout_name(c->layout[FA_V]), fa_layout_name(c->layout[FA_O]), c->odd ? " odd" : "", c->lse, values[c->values],
-                    hidden[c->hidden], c->gap, same);
+                    (double)fa_case_scale(c), layouts, c->odd ? " odd" : "", c->lse, values[c->values], hidden[c->hidden], c->gap, same);
 }
 
 fa_band fa_case_band(const fa_case *c)
@@ -264,53 +284,69 @@ bool fa_case_seen(const fa_case *c, int32_t key)
     return first <= last;
 }
 
-int fa_case_dtype(const fa_case *c, int tensor)
+static const fa_operand *operand_of(const fa_case *c, int operand)
 {
-    return tensor == FA_O ? c->problem.o_dtype : c->problem.dtype;
+    return &fa_operation_find(c->problem.op)->operand[operand];
 }
 
-fa_layout fa_case_layout(const fa_case *c, int tensor)
+int fa_case_dtype(const fa_case *c, int operand)
 {
-    const fa_problem *p = &c->problem;
-    bool kv = tensor == FA_K || tensor == FA_V;
-    int32_t unit = p->align / fa_dtype_bytes(fa_case_dtype(c, tensor));
-    return fa_layout_make(c->layout[tensor], p->b, kv ? p->sk : p->sq, kv ? p->hkv : p->hq, tensor == FA_V || tensor == FA_O ? p->dv : p->d,
-                          unit > 0 ? unit : 1, c->odd);
+    return fa_operand_dtype(operand_of(c, operand), &c->problem);
+}
+
+bool fa_case_has(const fa_case *c, int operand)
+{
+    return c->lse || !operand_of(c, operand)->optional;
+}
+
+fa_layout fa_case_layout(const fa_case *c, int operand)
+{
+    const fa_operand *o = operand_of(c, operand);
+    fa_sizes sizes = fa_sizes_of(&c->problem, 0);
+    fa_dims d;
+    fa_operand_dims(&d, o, &sizes);
+    int32_t unit = c->problem.align / fa_operand_bytes(o, &c->problem);
+    if (!o->strided)
+        return fa_layout_make(FA_LAYOUT_PACKED, (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, false);
+    return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], unit > 0 ? unit : 1, c->odd);
 }
 
 /* ---- its data ---- */
 
-static uint64_t row_seed(const fa_case *c, int tensor, int32_t b, int32_t s, int32_t h)
+static uint64_t row_seed(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h)
 {
-    int kind = c->layout[tensor];
+    const fa_operand *o = operand_of(c, operand);
+    int kind = c->layout[operand];
     bool same_b = kind == FA_LAYOUT_SAME_BATCH || kind == FA_LAYOUT_SAME, same_h = kind == FA_LAYOUT_SAME_HEAD || kind == FA_LAYOUT_SAME;
     b = same_b ? 0 : b / c->same_b;
-    h = same_h ? 0 : h / (tensor == FA_Q ? c->same_q : c->same_kv);
-    uint64_t x = fa_random_mix(c->seed + 0x9e3779b97f4a7c15u * (uint64_t)(tensor + 1));
+    h = same_h ? 0 : h / (o->strided && o->extent[2] == FA_EXTENT_HKV ? c->same_kv : c->same_q);
+    uint64_t x = fa_random_mix(c->seed + 0x9e3779b97f4a7c15u * (uint64_t)(operand + 1));
     x = fa_random_mix(x ^ (uint64_t)b << 32 ^ (uint32_t)s);
     return fa_random_mix(x + (uint64_t)h);
 }
 
 /* Q is constant, K the same constant or its opposite: scores are the scale times d times their product, 5e5. */
-static float steep(const fa_case *c, int tensor, fa_random *r)
+static float steep(const fa_case *c, bool keys, fa_random *r)
 {
     float m = (float)sqrt(5e5 / (fa_case_scale(c) * c->problem.d));
-    return tensor == FA_K && fa_random_next(r) & 1 ? -m : m;
+    return keys && fa_random_next(r) & 1 ? -m : m;
 }
 
-void fa_case_row(const fa_case *c, int tensor, int32_t b, int32_t s, int32_t h, float *row)
+void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h, float *row)
 {
-    fa_random r = { row_seed(c, tensor, b, s, h) };
-    int32_t width = tensor == FA_V ? c->problem.dv : c->problem.d, dtype = c->problem.dtype;
-    bool kv = tensor == FA_K || tensor == FA_V, hide = kv && c->hidden && !fa_case_seen(c, s);
-    float constant = c->values == FA_VALUES_STEEP && tensor != FA_V ? steep(c, tensor, &r) : 0;
+    const fa_operand *o = operand_of(c, operand);
+    fa_random r = { row_seed(c, operand, b, s, h) };
+    int32_t dtype = fa_operand_dtype(o, &c->problem);
+    int64_t width = fa_case_layout(c, operand).width;
+    bool keys = has_keys(o), scored = o->strided && o->extent[3] == FA_EXTENT_D, hide = keys && c->hidden && !fa_case_seen(c, s); /* scored: Q and K */
+    float constant = c->values == FA_VALUES_STEEP && scored ? steep(c, keys, &r) : 0;
     float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;
-    for (int32_t i = 0; i < width; i++) {
+    for (int64_t i = 0; i < width; i++) {
         float x = constant != 0 ? constant : fa_random_normal(&r);
         if (c->values == FA_VALUES_HEAVY && fa_random_below(&r, 50) == 0)
             x *= 16;
-        if (c->values == FA_VALUES_TINY && kv)
-            x *= tensor == FA_K ? least : least * 16;
+        if (c->values == FA_VALUES_TINY && keys)
+            x *= scored ? least : least * 16;
         if (hide)
             x = c->hidden == FA_HIDDEN_NAN ? NAN : i & 1 ? -INFINITY : INFINITY;
         row[i] = dtype == FA_TF32 ? x : fa_number_round(x, dtype);

@@ -4,9 +4,8 @@
 #include "gen/config.h"
 #include "gen/gen.h"
 #include "gen/model.h"
+#include "gen/operation.h"
 #include "layout.h"
-
-enum { FA_Q, FA_K, FA_V, FA_O, FA_TENSORS };
 
 typedef enum fa_case_values {
     FA_VALUES_NORMAL = 0, /* N(0, 1) */
@@ -27,9 +26,9 @@ typedef struct fa_case {
     fa_problem problem;   /* normalized; sq and sk may be 0 */
     int32_t window_left, window_right, diagonal, offset;
     float scale;          /* 0 = 1/sqrt(d) */
-    int32_t layout[FA_TENSORS]; /* fa_layout_kind */
+    int32_t layout[FA_OPERANDS_MAX]; /* fa_layout_kind of each operand that is strided, by its row in the operation */
     int32_t odd;          /* 1: strides that must be ignored are absurd */
-    int32_t lse;          /* 1: LSE is asked for */
+    int32_t lse;          /* 1: LSE, and every other operand that is optional, is asked for */
     int32_t values;       /* fa_case_values */
     int32_t hidden;       /* fa_hidden */
     int32_t gap;          /* the byte that fills gaps of inputs, 0 to 255; 255 makes NaN of every type */
@@ -42,7 +41,8 @@ typedef struct fa_case {
  * draws its own. */
 #define FA_CASE_KERNELS 84
 #define FA_CASE_FREE ((uint64_t)1 << 32)
-void fa_case_make(fa_case *out, uint64_t seed);
+void fa_case_make(fa_case *out, uint64_t seed); /* of the forward operation */
+void fa_case_make_of(fa_case *out, const fa_operation *op, uint64_t seed);
 
 /* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. */
 fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed);
@@ -58,9 +58,11 @@ int fa_case_print(char *buf, size_t n, const fa_case *c);
 fa_band fa_case_band(const fa_case *c);       /* visible: i + lo <= j <= i + hi */
 float fa_case_scale(const fa_case *c);        /* as the kernel gets it */
 bool fa_case_seen(const fa_case *c, int32_t key); /* by some query */
-fa_layout fa_case_layout(const fa_case *c, int tensor);
-int fa_case_dtype(const fa_case *c, int tensor);
+/* Of the operand with this row in the case's operation. A pointer to packed elements [b, hq, sq] has rows of one element. */
+fa_layout fa_case_layout(const fa_case *c, int operand);
+int fa_case_dtype(const fa_case *c, int operand);
+bool fa_case_has(const fa_case *c, int operand); /* it is required, or asked for */
 
-/* The width values of row (b, s, h) of Q, K or V, rounded to the type. The same for every layout of the tensor. */
-void fa_case_row(const fa_case *c, int tensor, int32_t b, int32_t s, int32_t h, float *row);
+/* The width values of row (b, s, h) of an input, rounded to the type. The same for every layout of the tensor. */
+void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h, float *row);
 #endif

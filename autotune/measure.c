@@ -1,29 +1,22 @@
 /* measure: how long a launch takes on the device. */
 #include "measure.h"
 #include "gen/error.h"
-#include "gen/model.h"
 #include "gen/problem.h"
-#include "number.h"
-#include "random.h"
+#include "tensors.h"
 #include <math.h>
 #include <stdlib.h>
 
-#define SETS_MOST 16
 #define SAMPLE_SECONDS 500e-6
 #define WARM_BATCH 5e-3    /* seconds of one batch of the warm-up */
 #define WARM_MOST 0.5      /* seconds after which the clock is taken as it is */
 #define WARM_STEADY 0.01   /* relative change of three batches in a row */
 #define LONG_SECONDS 2e-3   /* of a launch: two of them cost more than they tell */
 #define LAUNCHES_MOST 4096
-#define PATTERN 4194301    /* elements of random data, a prime, laid end to end through the tensors */
 
 struct fa_bench {
     fa_context *ctx;
-    fa_args args;
-    int sets, next;
-    CUdeviceptr set[SETS_MOST], workspace;
-    size_t offset[4];      /* of Q, K, V, O in a set */
-    size_t workspace_size;
+    fa_tensors tensors;
+    int next;
     CUevent start, stop;
     bool ready;            /* the clock is steady */
     bool one_set;          /* the L2 stays warm */
@@ -34,59 +27,19 @@ static fa_status check(const fa_bench *b, CUresult r, const char *call)
     return fa_driver_check(fa_context_driver(b->ctx), r, call);
 }
 
-static size_t round_up(size_t v)
-{
-    return (v + 255) / 256 * 256;
-}
-
-/* The first set gets the pattern from the host, in doubling copies; the others copy it from there, shifted. */
-static fa_status fill(fa_bench *b, size_t n, int dtype)
-{
-    const cu_driver *d = fa_context_driver(b->ctx);
-    size_t bytes = (size_t)fa_dtype_bytes(dtype), pattern = PATTERN * bytes < n ? PATTERN * bytes : n;
-    uint8_t *host = malloc(pattern);
-    fa_random r = { 1 };
-    if (!host)
-        return fa_fail(FA_NOMEM, "no memory for %zu bytes of random data", pattern);
-    for (size_t i = 0; i + bytes <= pattern; i += bytes)
-        fa_number_store(host + i, fa_random_normal(&r), dtype);
-    fa_status st = check(b, d->cuMemcpyHtoD(b->set[0], host, pattern), "cuMemcpyHtoD");
-    free(host);
-    for (size_t at = pattern; at < n && st == FA_OK; at *= 2)
-        st = check(b, d->cuMemcpyDtoDAsync(b->set[0] + at, b->set[0], at < n - at ? at : n - at, NULL), "cuMemcpyDtoDAsync");
-    for (int i = 1; i < b->sets && st == FA_OK; i++) {
-        size_t shift = round_up(n / (size_t)b->sets * (size_t)i);
-        shift = shift < n ? shift : 0;
-        st = check(b, d->cuMemcpyDtoDAsync(b->set[i], b->set[0] + shift, n - shift, NULL), "cuMemcpyDtoDAsync");
-        if (st == FA_OK && shift)
-            st = check(b, d->cuMemcpyDtoDAsync(b->set[i] + n - shift, b->set[0], shift, NULL), "cuMemcpyDtoDAsync");
-    }
-    return st;
-}
-
 /* As many sets as make the L2 forget the one used before: twice its size, within a quarter of what is free. */
 static fa_status make_sets(fa_bench *b, const fa_problem *p)
 {
-    const cu_driver *d = fa_context_driver(b->ctx);
-    size_t rows[4] = { (size_t)p->sq * (size_t)p->hq, (size_t)p->sk * (size_t)p->hkv, (size_t)p->sk * (size_t)p->hkv, (size_t)p->sq * (size_t)p->hq };
-    int32_t width[4] = { p->d, p->d, p->dv, p->dv }, type[4] = { p->dtype, p->dtype, p->dtype, p->o_dtype };
-    size_t inputs = 0, all = 0, available = 0, total = 0;
-    for (int i = 0; i < 4; i++) {
-        inputs = i == 3 ? all : 0;
-        b->offset[i] = all;
-        all += round_up(rows[i] * (size_t)p->b * (size_t)width[i] * (size_t)fa_dtype_bytes(type[i]));
-    }
-    fa_status st = check(b, d->cuMemGetInfo(&available, &total), "cuMemGetInfo");
+    size_t available = 0, total = 0;
+    fa_status st = fa_tensors_lay(&b->tensors, b->ctx, p, false);
+    if (st == FA_OK)
+        st = check(b, fa_context_driver(b->ctx)->cuMemGetInfo(&available, &total), "cuMemGetInfo");
     if (st != FA_OK)
         return st;
-    double want = 1 + ceil(2.0 * (double)fa_context_arch(b->ctx)->l2_bytes / (double)all), fit = floor((double)available / 4 / (double)all);
-    want = fmax(1, fmin(fmin(want, SETS_MOST), fit));
-    for (b->sets = 0; b->sets < (int)want; b->sets++) {
-        CUresult r = d->cuMemAlloc(&b->set[b->sets], all);
-        if (r != CUDA_SUCCESS)
-            return fa_wrap(check(b, r, "cuMemAlloc"), "tensors of %zu bytes to measure on", all);
-    }
-    return fill(b, inputs, p->dtype);
+    double all = (double)b->tensors.bytes, want = 1 + ceil(2.0 * (double)fa_context_arch(b->ctx)->l2_bytes / all), fit = floor((double)available / 4 / all);
+    want = fmax(1, fmin(fmin(want, FA_TENSOR_SETS), fit));
+    st = fa_tensors_reserve_sets(&b->tensors, (int)want);
+    return st == FA_OK ? fa_tensors_pattern(&b->tensors) : st;
 }
 
 fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p)
@@ -97,18 +50,6 @@ fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p)
     if (!b)
         return fa_fail(FA_NOMEM, "no memory for a bench");
     b->ctx = ctx;
-    b->args = (fa_args)FA_ARGS_INIT;
-    b->args.dtype = p->dtype;
-    b->args.o_dtype = p->o_dtype == p->dtype ? 0 : p->o_dtype;
-    b->args.d = p->d;
-    b->args.dv = p->dv;
-    b->args.b = p->b;
-    b->args.hq = p->hq;
-    b->args.hkv = p->hkv;
-    b->args.sq = p->sq;
-    b->args.sk = p->sk;
-    b->args.mask = p->mask;
-    b->args.window_left = FA_MODEL_WINDOW;
     fa_status st = fa_context_enter(ctx, &in);
     if (st == FA_OK) {
         st = check(b, d->cuEventCreate(&b->start, 0), "cuEventCreate");
@@ -132,11 +73,7 @@ void fa_bench_close(fa_bench *b)
         return;
     const cu_driver *d = fa_context_driver(b->ctx);
     if (fa_context_enter(b->ctx, &in) == FA_OK) {
-        for (int i = 0; i < SETS_MOST; i++)
-            if (b->set[i])
-                d->cuMemFree(b->set[i]);
-        if (b->workspace)
-            d->cuMemFree(b->workspace);
+        fa_tensors_close(&b->tensors);
         if (b->start)
             d->cuEventDestroy(b->start);
         if (b->stop)
@@ -146,22 +83,6 @@ void fa_bench_close(fa_bench *b)
     free(b);
 }
 
-static fa_status provide_workspace(fa_bench *b, const fa_plan *plan)
-{
-    const cu_driver *d = fa_context_driver(b->ctx);
-    size_t need;
-    fa_status st = plan ? fa_plan_workspace(b->ctx, plan, &b->args, &need) : fa_workspace_size(b->ctx, &b->args, &need);
-    if (st != FA_OK || need <= b->workspace_size)
-        return st;
-    if (b->workspace)
-        d->cuMemFree(b->workspace);
-    b->workspace = 0;
-    b->workspace_size = 0;
-    st = check(b, d->cuMemAlloc(&b->workspace, need), "cuMemAlloc");
-    b->workspace_size = st == FA_OK ? need : 0;
-    return st;
-}
-
 /* n launches between two events; *seconds: of one. */
 static fa_status batch(fa_bench *b, const fa_plan *plan, int n, double *seconds)
 {
@@ -169,14 +90,9 @@ static fa_status batch(fa_bench *b, const fa_plan *plan, int n, double *seconds)
     float ms = 0;
     fa_status st = check(b, d->cuEventRecord(b->start, NULL), "cuEventRecord");
     for (int i = 0; i < n && st == FA_OK; i++, b->next++) {
-        CUdeviceptr set = b->set[b->one_set ? 0 : b->next % b->sets];
-        b->args.q.ptr = (void *)(uintptr_t)(set + b->offset[0]);
-        b->args.k.ptr = (void *)(uintptr_t)(set + b->offset[1]);
-        b->args.v.ptr = (void *)(uintptr_t)(set + b->offset[2]);
-        b->args.o.ptr = (void *)(uintptr_t)(set + b->offset[3]);
-        b->args.workspace = (void *)(uintptr_t)b->workspace;
-        b->args.workspace_size = b->workspace_size;
-        st = plan ? fa_plan_launch(b->ctx, plan, &b->args, NULL) : fa_launch(b->ctx, &b->args, NULL);
+        fa_args *args = &b->tensors.args;
+        fa_tensors_use(&b->tensors, b->one_set ? 0 : b->next % b->tensors.sets);
+        st = plan ? fa_plan_launch(b->ctx, plan, args, NULL) : fa_launch(b->ctx, args, NULL);
     }
     if (st == FA_OK)
         st = check(b, d->cuEventRecord(b->stop, NULL), "cuEventRecord");
@@ -233,7 +149,7 @@ static fa_status sample(fa_bench *b, const fa_plan *plan, bool one_set, int *lau
     fa_status st = fa_context_enter(b->ctx, &in);
     if (st != FA_OK)
         return st;
-    st = provide_workspace(b, plan);
+    st = fa_scratch_provide(&b->tensors.scratch, b->ctx, plan, &b->tensors.args);
     if (st == FA_OK && !*launches)
         st = calibrate(b, plan, launches);
     b->one_set = one_set;

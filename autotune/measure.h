@@ -7,7 +7,7 @@
 
 typedef struct fa_bench fa_bench;
 
-/* p: normalized, its shape filled. Packed tensors, N(0, 1); FA_MASK_WINDOW gets FA_MODEL_WINDOW keys to the left. */
+/* p: normalized, its shape filled. Packed tensors, N(0, 1); FA_MASK_WINDOW gets problem.window keys, or FA_MODEL_WINDOW, to the left. */
 fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p);
 void fa_bench_close(fa_bench *b); /* NULL is fine */
 

@@ -34,7 +34,7 @@ fa_status fa_referee_open(fa_referee *r, fa_context *ctx, const fa_problem *p, b
     fa_status st = make_case(&c, p, SMALL_SQ, SMALL_SK);
     c.values = FA_VALUES_HEAVY;
     c.hidden = FA_HIDDEN_NAN;
-    for (int i = 0; i < FA_TENSORS; i++)
+    for (int i = 0; i < FA_OPERANDS_MAX; i++)
         c.layout[i] = FA_LAYOUT_PADDED;
     if (st == FA_OK)
         st = fa_trial_open(&r->small, ctx, &c, FA_REFERENCE_ORACLE);

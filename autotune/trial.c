@@ -4,8 +4,8 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "number.h"
-#include "oracle.h"
-#include <math.h>
+#include "reference.h"
+#include "scratch.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,82 +16,76 @@ struct fa_trial {
     fa_context *ctx;
     fa_case c;
     fa_args args;
-    fa_buffer tensor[FA_TENSORS], lse;
-    float *dense[3];            /* Q, K, V */
-    double *o_reference, *lse_reference;
-    uint8_t *o_bits;            /* of the last run, dense */
-    float *o, *lse_out;
-    int64_t n_o, n_lse;
-    fa_scale scale;
-    fa_errors naive;
-    CUdeviceptr workspace;
-    size_t workspace_size;
+    const fa_operation *op;
+    fa_buffer tensor[FA_OPERANDS_MAX];
+    float *dense[FA_OPERANDS_MAX];  /* of inputs */
+    uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
+    float *value[FA_OPERANDS_MAX];  /* the same as numbers */
+    fa_expected expected;
+    fa_scratch scratch;
 };
 
-static const char *const names[FA_TENSORS] = { "q", "k", "v", "o" };
+/* Whether operand i is an output that was asked for. */
+static bool is_written(const fa_trial *t, int i)
+{
+    return t->op->operand[i].output && fa_case_has(&t->c, i);
+}
 
 /* ---- tensors ---- */
 
-static fa_status fill_inputs(fa_trial *t, int which)
+static fa_status fill_input(fa_trial *t, int i)
 {
-    const fa_buffer *b = &t->tensor[which];
+    const fa_buffer *b = &t->tensor[i];
     const fa_layout *l = &b->layout;
     size_t n = (size_t)l->b * (size_t)l->s * (size_t)l->h * (size_t)l->width;
-    float *row = t->dense[which] = malloc((n + 1) * sizeof *row);
+    int dtype = fa_case_dtype(&t->c, i);
+    float *row = t->dense[i] = malloc((n + 1) * sizeof *row);
     if (!row)
         return fa_fail(FA_NOMEM, "no memory for %zu values of a tensor", n);
-    for (int32_t i = 0; i < l->b; i++)
+    if (!dtype)
+        return fa_fail(FA_UNSUPPORTED, "%s holds integers, which no case draws", t->op->operand[i].name);
+    for (int32_t batch = 0; batch < l->b; batch++)
         for (int32_t s = 0; s < l->s; s++)
             for (int32_t h = 0; h < l->h; h++, row += l->width) {
-                uint8_t *to = fa_buffer_row(b, b->image, i, s, h);
-                fa_case_row(&t->c, which, i, s, h, row);
+                uint8_t *to = fa_buffer_row(b, b->image, batch, s, h);
+                fa_case_row(&t->c, i, batch, s, h, row);
                 for (int32_t x = 0; x < l->width; x++)
-                    fa_number_store(to + (size_t)x * (size_t)b->bytes, row[x], t->c.problem.dtype);
+                    fa_number_store(to + (size_t)x * (size_t)b->bytes, row[x], dtype);
             }
+    return FA_OK;
+}
+
+static fa_status open_tensor(fa_trial *t, int i)
+{
+    const fa_operand *o = &t->op->operand[i];
+    const fa_problem *p = &t->c.problem;
+    fa_layout l = fa_case_layout(&t->c, i);
+    int32_t bytes = fa_operand_bytes(o, p), skew = o->strided && p->align < 16 && p->align >= bytes ? p->align : 0;
+    fa_status st = fa_buffer_open(&t->tensor[i], fa_context_driver(t->ctx), &l, bytes, skew, o->output ? POISON : t->c.gap);
+    if (st == FA_OK && !o->output)
+        st = fill_input(t, i);
+    if (st == FA_OK)
+        st = fa_buffer_upload(&t->tensor[i]);
+    if (st != FA_OK)
+        return st;
+    fa_operand_set(o, &t->args, (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh);
+    if (o->strided && fa_layout_broadcasts(t->c.layout[i]))
+        t->args.flags |= FA_BROADCAST;
     return FA_OK;
 }
 
 static fa_status open_tensors(fa_trial *t)
 {
-    const fa_problem *p = &t->c.problem;
-    const cu_driver *d = fa_context_driver(t->ctx);
-    int32_t skew = p->align < 16 ? p->align : 0;
-    fa_tensor *to[FA_TENSORS] = { &t->args.q, &t->args.k, &t->args.v, &t->args.o };
     fa_status st = FA_OK;
-    for (int i = 0; i < FA_TENSORS && st == FA_OK; i++) {
-        fa_layout l = fa_case_layout(&t->c, i);
-        int32_t bytes = fa_dtype_bytes(fa_case_dtype(&t->c, i));
-        st = fa_buffer_open(&t->tensor[i], d, &l, bytes, skew < bytes ? 0 : skew, i == FA_O ? POISON : t->c.gap);
-        if (st == FA_OK && i != FA_O)
-            st = fill_inputs(t, i);
-        if (st == FA_OK)
-            st = fa_buffer_upload(&t->tensor[i]);
-        *to[i] = (fa_tensor){ (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh };
-        if (fa_layout_broadcasts(t->c.layout[i]))
-            t->args.flags |= FA_BROADCAST;
-    }
-    if (st == FA_OK && t->c.lse) {
-        fa_layout l = fa_layout_make(FA_LAYOUT_PACKED, p->b, p->hq, p->sq, 1, 1, false);
-        st = fa_buffer_open(&t->lse, d, &l, 4, 0, POISON);
-        t->args.lse = (float *)(uintptr_t)(st == FA_OK ? fa_buffer_address(&t->lse) : 0);
-    }
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (fa_case_has(&t->c, i))
+            st = open_tensor(t, i);
     return st;
 }
 
 static void fill_args(fa_trial *t)
 {
-    const fa_problem *p = &t->c.problem;
-    t->args = (fa_args)FA_ARGS_INIT;
-    t->args.dtype = p->dtype;
-    t->args.o_dtype = p->o_dtype == p->dtype || (p->dtype == FA_TF32 && p->o_dtype == FA_F32) ? 0 : p->o_dtype;
-    t->args.d = p->d;
-    t->args.dv = p->dv;
-    t->args.b = p->b;
-    t->args.hq = p->hq;
-    t->args.hkv = p->hkv;
-    t->args.sq = p->sq;
-    t->args.sk = p->sk;
-    t->args.mask = p->mask;
+    t->args = fa_operation_args(&t->c.problem);
     t->args.window_left = t->c.window_left;
     t->args.window_right = t->c.window_right;
     t->args.diagonal = t->c.diagonal;
@@ -99,131 +93,78 @@ static void fill_args(fa_trial *t)
     t->args.scale = t->c.scale;
 }
 
-/* ---- running ---- */
-
-static fa_status provide_workspace(fa_trial *t, size_t need)
-{
-    const cu_driver *d = fa_context_driver(t->ctx);
-    if (need > t->workspace_size) {
-        if (t->workspace)
-            d->cuMemFree(t->workspace);
-        t->workspace = 0;
-        t->workspace_size = 0;
-        CUresult r = d->cuMemAlloc(&t->workspace, need);
-        if (r != CUDA_SUCCESS)
-            return fa_wrap(fa_driver_check(d, r, "cuMemAlloc"), "%zu bytes of workspace", need);
-        t->workspace_size = need;
-    }
-    return FA_OK;
-}
-
 /* Launches and waits. */
 static fa_status launch(fa_trial *t, const fa_plan *plan, const fa_args *args)
 {
-    const cu_driver *d = fa_context_driver(t->ctx);
     fa_args a = *args;
-    size_t need;
-    fa_status st = plan ? fa_plan_workspace(t->ctx, plan, &a, &need) : fa_workspace_size(t->ctx, &a, &need);
-    if (st == FA_OK)
-        st = provide_workspace(t, need);
-    if (st != FA_OK)
-        return st;
-    a.workspace = (void *)(uintptr_t)t->workspace;
-    a.workspace_size = t->workspace_size;
-    st = plan ? fa_plan_launch(t->ctx, plan, &a, NULL) : fa_launch(t->ctx, &a, NULL);
-    return st == FA_OK ? fa_driver_check(d, d->cuCtxSynchronize(), "waiting for the kernel") : st;
+    return fa_scratch_launch(&t->scratch, t->ctx, plan, &a);
 }
 
 /* ---- what should come out ---- */
 
-/* LSE of what the matrix units are given: TF32 rounds Q and K before anything is added up. */
-static fa_status lse_of_rounded(fa_trial *t, const fa_attention *a)
+/* The outputs of the reference family's config on the same inputs, packed, and in fp32 where O may be. */
+static fa_status device_reference(fa_trial *t, const fa_config *config)
 {
-    size_t n_q = (size_t)a->b * (size_t)a->sq * (size_t)a->hq * (size_t)a->d, n_k = (size_t)a->b * (size_t)a->sk * (size_t)a->hkv * (size_t)a->d;
-    float *q = malloc((n_q + 1) * sizeof *q), *k = malloc((n_k + 1) * sizeof *k);
-    double *o = malloc(((size_t)t->n_o + 1) * sizeof *o);
-    fa_attention rounded = *a;
-    fa_status st = q && k && o ? FA_OK : fa_fail(FA_NOMEM, "no memory for %zu rounded values", n_q + n_k);
-    for (size_t i = 0; i < n_q && st == FA_OK; i++)
-        q[i] = fa_number_to_tf32(a->q[i]);
-    for (size_t i = 0; i < n_k && st == FA_OK; i++)
-        k[i] = fa_number_to_tf32(a->k[i]);
-    rounded.q = q;
-    rounded.k = k;
-    if (st == FA_OK)
-        st = fa_oracle_exact(&rounded, o, t->lse_reference);
-    free(q);
-    free(k);
-    free(o);
-    return st;
-}
-
-/* The reference family on the same inputs, O packed in fp32. */
-static fa_status device_reference(fa_trial *t)
-{
-    const fa_problem *p = &t->c.problem;
     const cu_driver *d = fa_context_driver(t->ctx);
-    fa_problem naive = *p;
-    fa_config config;
+    fa_case plain = t->c;
+    fa_problem *p = &plain.problem;
     const fa_plan *plan;
-    fa_buffer o = { 0 }, lse = { 0 };
-    fa_layout lo = fa_layout_make(FA_LAYOUT_PACKED, p->b, p->sq, p->hq, p->dv, 1, false),
-              ll = fa_layout_make(FA_LAYOUT_PACKED, p->b, p->hq, p->sq, 1, 1, false);
-    naive.o_dtype = FA_F32;
-    naive.align = fa_dtype_bytes(p->dtype);
+    fa_buffer out[FA_OPERANDS_MAX] = { 0 };
+    p->o_dtype = FA_F32;
+    p->align = fa_dtype_bytes(p->dtype);
+    plain.odd = 0;
+    memset(plain.layout, FA_LAYOUT_PACKED, sizeof plain.layout);
     fa_args args = t->args;
     args.o_dtype = FA_F32;
-    fa_status st = fa_choose_reference(t->ctx, p->op, &config);
+    fa_status st = fa_plan_make(t->ctx, p, config, "the reference of verification", &plan);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (t->op->operand[i].output) {
+            fa_layout l = fa_case_layout(&plain, i);
+            st = fa_buffer_open(&out[i], d, &l, fa_operand_bytes(&t->op->operand[i], p), 0, POISON);
+            fa_operand_set(&t->op->operand[i], &args, (void *)(uintptr_t)(st == FA_OK ? fa_buffer_address(&out[i]) : 0), 0, 0, 0);
+        }
     if (st == FA_OK)
-        st = fa_plan_make(t->ctx, &naive, &config, "the reference of verification", &plan);
-    if (st == FA_OK)
-        st = fa_buffer_open(&o, d, &lo, 4, 0, POISON);
-    if (st == FA_OK)
-        st = fa_buffer_open(&lse, d, &ll, 4, 0, POISON);
-    if (st == FA_OK) {
-        args.o = (fa_tensor){ (void *)(uintptr_t)fa_buffer_address(&o), 0, 0, 0 };
-        args.lse = (float *)(uintptr_t)fa_buffer_address(&lse);
         st = launch(t, plan, &args);
-    }
-    if (st == FA_OK)
-        st = fa_buffer_download(&o);
-    if (st == FA_OK)
-        st = fa_buffer_download(&lse);
-    for (int64_t i = 0; i < t->n_o && st == FA_OK; i++)
-        t->o_reference[i] = fa_number_load(o.back + o.origin + 4 * i, FA_F32);
-    for (int64_t i = 0; i < t->n_lse && st == FA_OK; i++)
-        t->lse_reference[i] = fa_number_load(lse.back + lse.origin + 4 * i, FA_F32);
-    fa_buffer_close(&o);
-    fa_buffer_close(&lse);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (t->op->operand[i].output) {
+            st = fa_buffer_download(&out[i]);
+            for (int64_t k = 0; k < t->expected.n[i] && st == FA_OK; k++)
+                t->expected.out[i][k] = fa_number_load(out[i].back + out[i].origin + k * out[i].bytes, fa_operand_dtype(&t->op->operand[i], p));
+        }
+    for (int i = 0; i < t->op->n; i++)
+        fa_buffer_close(&out[i]);
     return fa_wrap(st, "the reference on the device");
+}
+
+/* On the device where that is asked for and the operation has a reference family, else on the CPU. */
+static fa_status expect(fa_trial *t, fa_reference how)
+{
+    fa_message before;
+    fa_config config;
+    fa_message_keep(&before);
+    fa_status st = how == FA_REFERENCE_DEVICE ? fa_choose_reference(t->ctx, t->op->op, &config) : FA_UNSUPPORTED;
+    if (st == FA_OK)
+        return device_reference(t, &config);
+    fa_message_settle(&before, st == FA_UNSUPPORTED ? FA_OK : st);
+    return st == FA_UNSUPPORTED ? fa_expected_exact(&t->expected) : st;
 }
 
 static fa_status reference(fa_trial *t, fa_reference how)
 {
-    const fa_problem *p = &t->c.problem;
-    fa_band band = fa_case_band(&t->c);
-    fa_attention a = { p->b, p->hq, p->hkv, p->sq, p->sk, p->d, p->dv, band.lo, band.hi, fa_case_scale(&t->c),
-                       t->dense[FA_Q], t->dense[FA_K], t->dense[FA_V] };
-    t->n_o = (int64_t)p->b * p->sq * p->hq * p->dv;
-    t->n_lse = (int64_t)p->b * p->sq * p->hq;
-    t->o_reference = malloc(((size_t)t->n_o + 1) * sizeof *t->o_reference);
-    t->lse_reference = malloc(((size_t)t->n_lse + 1) * sizeof *t->lse_reference);
-    t->o_bits = malloc((size_t)t->n_o * 4 + 1);
-    t->o = malloc(((size_t)t->n_o + 1) * sizeof *t->o);
-    t->lse_out = malloc(((size_t)t->n_lse + 1) * sizeof *t->lse_out);
-    if (!t->o_reference || !t->lse_reference || !t->o_bits || !t->o || !t->lse_out)
-        return fa_fail(FA_NOMEM, "no memory for %lld reference values", (long long)t->n_o);
-    double luck = 1;
-    fa_status st = how == FA_REFERENCE_DEVICE ? device_reference(t) : fa_oracle_exact(&a, t->o_reference, t->lse_reference);
-    if (st == FA_OK && p->dtype == FA_TF32)
-        st = lse_of_rounded(t, &a);
+    fa_reference_call call = { .op = t->op, .problem = t->c.problem, .band = fa_case_band(&t->c), .scale = fa_case_scale(&t->c) };
+    memcpy(call.in, t->dense, sizeof call.in);
+    fa_status st = fa_expected_open(&t->expected, &call);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++) {
+        if (!t->op->operand[i].output)
+            continue;
+        t->bits[i] = malloc((size_t)t->expected.n[i] * 4 + 1);
+        t->value[i] = malloc(((size_t)t->expected.n[i] + 1) * sizeof *t->value[i]);
+        if (!t->bits[i] || !t->value[i])
+            st = fa_fail(FA_NOMEM, "no memory for %lld values of an output", (long long)t->expected.n[i]);
+    }
     if (st == FA_OK)
-        st = fa_oracle_naive(&a, p->dtype, p->o_dtype, t->o, &luck);
-    if (st == FA_OK)
-        t->naive = fa_verify_errors(t->o, t->o_reference, t->n_o, false);
-    t->scale = fa_verify_scale(t->o_reference, t->n_o, t->lse_reference, t->n_lse, p->o_dtype, t->c.lse);
-    t->scale.luck = luck;
-    return st;
+        st = expect(t, how);
+    return st == FA_OK ? fa_expected_finish(&t->expected) : st;
 }
 
 fa_status fa_trial_open(fa_trial **out, fa_context *ctx, const fa_case *c, fa_reference how)
@@ -234,6 +175,7 @@ fa_status fa_trial_open(fa_trial **out, fa_context *ctx, const fa_case *c, fa_re
         return fa_fail(FA_NOMEM, "no memory for a trial");
     t->ctx = ctx;
     t->c = *c;
+    t->op = fa_operation_find(c->problem.op);
     fa_status st = fa_context_enter(ctx, &in);
     if (st != FA_OK) {
         free(t);
@@ -258,20 +200,17 @@ void fa_trial_close(fa_trial *t)
     if (!t)
         return;
     bool entered = fa_context_enter(t->ctx, &in) == FA_OK;
-    for (int i = 0; i < FA_TENSORS; i++)
+    for (int i = 0; i < FA_OPERANDS_MAX; i++)
         fa_buffer_close(&t->tensor[i]);
-    fa_buffer_close(&t->lse);
-    if (t->workspace)
-        fa_context_driver(t->ctx)->cuMemFree(t->workspace);
+    fa_scratch_free(&t->scratch, t->ctx);
     if (entered)
         fa_context_leave(t->ctx, &in);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FA_OPERANDS_MAX; i++) {
         free(t->dense[i]);
-    free(t->o_reference);
-    free(t->lse_reference);
-    free(t->o_bits);
-    free(t->o);
-    free(t->lse_out);
+        free(t->bits[i]);
+        free(t->value[i]);
+    }
+    fa_expected_close(&t->expected);
     free(t);
 }
 
@@ -319,75 +258,66 @@ static int64_t unwritten(const uint8_t *s, int64_t n, int bytes)
     return -1;
 }
 
-static fa_status read_back(fa_trial *t)
+/* The outputs' bits, and a hash of them. */
+static void take_outputs(fa_trial *t, fa_verdict *v)
 {
-    fa_status st = FA_OK;
-    for (int i = 0; i < FA_TENSORS && st == FA_OK; i++)
-        st = fa_buffer_download(&t->tensor[i]);
-    return st == FA_OK && t->c.lse ? fa_buffer_download(&t->lse) : st;
+    v->bits = 0xcbf29ce484222325u;
+    for (int i = 0; i < t->op->n; i++)
+        if (is_written(t, i)) {
+            take_rows(&t->tensor[i], t->bits[i]);
+            v->bits = hash(v->bits, t->bits[i], (size_t)t->expected.n[i] * (size_t)t->tensor[i].bytes);
+        }
 }
 
-static void where(const fa_trial *t, int64_t at, fa_verdict *v)
+/* Whether every element was written; and the elements as numbers. */
+static bool is_whole(fa_trial *t, int i, fa_verdict *v)
 {
-    const fa_problem *p = &t->c.problem;
-    size_t n = strlen(v->text);
-    int64_t row = at / p->dv;
-    snprintf(v->text + n, sizeof v->text - n, " (batch %lld, query %lld, head %lld, column %lld)", (long long)(row / p->hq / p->sq),
-             (long long)(row / p->hq % p->sq), (long long)(row % p->hq), (long long)(at % p->dv));
+    const fa_operand *o = &t->op->operand[i];
+    int bytes = t->tensor[i].bytes;
+    int64_t left = unwritten(t->bits[i], t->expected.n[i], bytes);
+    if (left >= 0) {
+        snprintf(v->text, sizeof v->text, "%s[%lld] was not written", t->expected.title[i], (long long)left);
+        if (o->strided)
+            fa_expected_place(&t->expected, i, left, v);
+        return false;
+    }
+    for (int64_t k = 0; k < t->expected.n[i]; k++)
+        t->value[i][k] = fa_number_load(t->bits[i] + k * bytes, fa_operand_dtype(o, &t->c.problem));
+    return true;
 }
 
 static bool judge(fa_trial *t, fa_verdict *v)
 {
-    const fa_problem *p = &t->c.problem;
-    int bytes = t->tensor[FA_O].bytes;
-    take_rows(&t->tensor[FA_O], t->o_bits);
-    v->bits = hash(0xcbf29ce484222325u, t->o_bits, (size_t)t->n_o * (size_t)bytes);
-    if (t->c.lse) {
-        take_rows(&t->lse, (uint8_t *)t->lse_out);
-        v->bits = hash(v->bits, (uint8_t *)t->lse_out, (size_t)t->n_lse * 4);
-    }
-    for (int i = 0; i < FA_TENSORS; i++)
-        if (!unchanged(&t->tensor[i], names[i], i == FA_O, v))
+    const float *got[FA_OPERANDS_MAX] = { NULL };
+    take_outputs(t, v);
+    for (int i = 0; i < t->op->n; i++)
+        if (fa_case_has(&t->c, i) && !unchanged(&t->tensor[i], t->op->operand[i].name, t->op->operand[i].output, v))
             return false;
-    if (t->c.lse && !unchanged(&t->lse, "lse", true, v))
-        return false;
-    int64_t left = unwritten(t->o_bits, t->n_o, bytes);
-    if (left >= 0) {
-        snprintf(v->text, sizeof v->text, "O[%lld] was not written", (long long)left);
-        where(t, left, v);
-        return false;
-    }
-    left = t->c.lse ? unwritten((uint8_t *)t->lse_out, t->n_lse, 4) : -1;
-    if (left >= 0) {
-        snprintf(v->text, sizeof v->text, "LSE[%lld] was not written", (long long)left);
-        return false;
-    }
-    for (int64_t i = 0; i < t->n_o; i++)
-        t->o[i] = fa_number_load(t->o_bits + i * bytes, p->o_dtype);
-    v->o = fa_verify_errors(t->o, t->o_reference, t->n_o, false);
-    if (t->c.lse)
-        v->lse = fa_verify_errors(t->lse_out, t->lse_reference, t->n_lse, true);
-    fa_verify_judge(v, &t->scale);
-    if (!v->ok && (v->o.odd >= 0 || !(v->o.most <= v->most)))
-        where(t, v->o.odd >= 0 ? v->o.odd : v->o.at, v);
-    return v->ok;
+    for (int i = 0; i < t->op->n; i++)
+        if (is_written(t, i)) {
+            if (!is_whole(t, i, v))
+                return false;
+            got[i] = t->value[i];
+        }
+    return fa_expected_judge(&t->expected, got, v);
 }
 
 fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
 {
     fa_entered in;
-    char line[640];
-    *v = (fa_verdict){ .naive = t->naive };
+    char line[800];
+    *v = (fa_verdict){ .ok = false };
     fa_status st = fa_context_enter(t->ctx, &in);
     if (st != FA_OK)
         return st;
-    st = fa_buffer_upload(&t->tensor[FA_O]);
-    if (st == FA_OK && t->c.lse)
-        st = fa_buffer_upload(&t->lse);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (is_written(t, i))
+            st = fa_buffer_upload(&t->tensor[i]);
     if (st == FA_OK)
         st = launch(t, plan, &t->args);
-    if (st == FA_OK)
-        st = read_back(t);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (fa_case_has(&t->c, i))
+            st = fa_buffer_download(&t->tensor[i]);
     fa_context_leave(t->ctx, &in);
     if (st == FA_OK && !judge(t, v)) {
         fa_case_print(line, sizeof line, &t->c);
@@ -403,15 +333,14 @@ const fa_args *fa_trial_args(const fa_trial *t)
     return &t->args;
 }
 
-const void *fa_trial_output(const fa_trial *t, size_t *bytes)
+const void *fa_trial_output(const fa_trial *t, const char *name, size_t *bytes)
 {
-    *bytes = (size_t)t->n_o * (size_t)t->tensor[FA_O].bytes;
-    return t->o_bits;
-}
-
-const float *fa_trial_lse(const fa_trial *t)
-{
-    return t->lse_out;
+    int i = fa_operand_index(t->op, name);
+    *bytes = 0;
+    if (i < 0 || !is_written(t, i))
+        return NULL;
+    *bytes = (size_t)t->expected.n[i] * (size_t)t->tensor[i].bytes;
+    return t->bits[i];
 }
 
 fa_status fa_verify_case(fa_context *ctx, const fa_case *c, const fa_config *config, fa_verdict *v)

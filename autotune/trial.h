@@ -6,8 +6,9 @@
 #include "verify.h"
 
 typedef enum fa_reference {
-    FA_REFERENCE_ORACLE = 0, /* fp64 on the CPU */
-    FA_REFERENCE_DEVICE      /* the reference family, fp32 on the device, itself held against nothing: for lengths the CPU is slow at */
+    FA_REFERENCE_ORACLE = 0, /* fp64 on the CPU: the operation's row of reference.h */
+    FA_REFERENCE_DEVICE      /* the reference family, fp32 on the device, itself held against nothing: for lengths the CPU is slow at; where the
+                                operation has none, as above */
 } fa_reference;
 
 typedef struct fa_trial fa_trial;
@@ -23,9 +24,9 @@ fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v);
 
 /* As handed to fa_launch, but for the workspace. Borrowed. */
 const fa_args *fa_trial_args(const fa_trial *t);
-/* What the last run left: O's bits, dense [b, sq, hq, dv] of o_dtype, and LSE [b, hq, sq]. Borrowed. */
-const void *fa_trial_output(const fa_trial *t, size_t *bytes);
-const float *fa_trial_lse(const fa_trial *t);
+/* What the last run left of an output, dense in packed order, and its bytes: bits of its type; NULL where the operation has no output of
+ * this name, or it was not asked for. Borrowed. */
+const void *fa_trial_output(const fa_trial *t, const char *name, size_t *bytes);
 
 /* Open, run, close. config NULL: what fa_launch chooses. */
 fa_status fa_verify_case(fa_context *ctx, const fa_case *c, const fa_config *config, fa_verdict *v);

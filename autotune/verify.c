@@ -67,18 +67,19 @@ void fa_verify_judge(fa_verdict *v, const fa_scale *s)
     v->mean = 0;
     if (s->n > 0)
         v->mean = v->naive.mean * (1.1 * s->luck + 2 / sqrt((double)s->rows)) + CHANCE * ulp / sqrt((double)s->n) + s->mean * score;
+    const char *o = s->o_name ? s->o_name : "O", *lse = s->lse_name ? s->lse_name : "LSE";
     v->ok = false;
     if (v->o.odd >= 0)
-        snprintf(v->text, sizeof v->text, "O[%lld] is %g, should be %g", (long long)v->o.odd, v->o.odd_x, v->o.odd_reference);
+        snprintf(v->text, sizeof v->text, "%s[%lld] is %g, should be %g", o, (long long)v->o.odd, v->o.odd_x, v->o.odd_reference);
     else if (!(v->o.most <= v->most))
-        snprintf(v->text, sizeof v->text, "O[%lld] is %.9g, should be %.9g: error %.3g, allowed %.3g (naive %.3g)", (long long)v->o.at,
+        snprintf(v->text, sizeof v->text, "%s[%lld] is %.9g, should be %.9g: error %.3g, allowed %.3g (naive %.3g)", o, (long long)v->o.at,
                  v->o.x, v->o.reference, v->o.most, v->most, v->naive.most);
     else if (!(v->o.mean <= v->mean))
-        snprintf(v->text, sizeof v->text, "mean error of O %.4g, allowed %.4g (naive %.4g)", v->o.mean, v->mean, v->naive.mean);
+        snprintf(v->text, sizeof v->text, "mean error of %s %.4g, allowed %.4g (naive %.4g)", o, v->o.mean, v->mean, v->naive.mean);
     else if (s->lse && v->lse.odd >= 0)
-        snprintf(v->text, sizeof v->text, "LSE[%lld] is %g, should be %g", (long long)v->lse.odd, v->lse.odd_x, v->lse.odd_reference);
+        snprintf(v->text, sizeof v->text, "%s[%lld] is %g, should be %g", lse, (long long)v->lse.odd, v->lse.odd_x, v->lse.odd_reference);
     else if (s->lse && !(v->lse.most <= LSE_RELATIVE))
-        snprintf(v->text, sizeof v->text, "LSE[%lld] is %.9g, should be %.9g", (long long)v->lse.at, v->lse.x, v->lse.reference);
+        snprintf(v->text, sizeof v->text, "%s[%lld] is %.9g, should be %.9g", lse, (long long)v->lse.at, v->lse.x, v->lse.reference);
     else {
         v->ok = true;
         snprintf(v->text, sizeof v->text, "error %.3g (naive %.3g), mean %.3g (naive %.3g)", v->o.most, v->naive.most, v->o.mean,

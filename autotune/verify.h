@@ -1,4 +1,4 @@
-/* verify: the rule that an output of attention must pass.
+/* verify: the rule that an output of attention must pass: a strided one as O, packed fp32 rows as LSE.
  *
  *   largest error  <= 2  that of the naive algorithm of the same precision + 1 ulp of the output type at the largest |reference|
  *                     + the score term
@@ -40,6 +40,7 @@ typedef struct fa_scale {
     bool lse;             /* LSE is judged, too */
     double most, mean;    /* of |reference|, finite ones */
     double score;         /* largest finite |LSE| */
+    const char *o_name, *lse_name; /* in texts; NULL = O, LSE */
     double luck;          /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
 } fa_scale;
 fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);

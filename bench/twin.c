@@ -88,11 +88,15 @@ fa_status fa_twin_run(fa_context *a, fa_context *b, const fa_case *c, const fa_c
     if (st == FA_OK)
         st = run_on(&y, b, c, config);
     if (st == FA_OK) {
-        size_t bytes;
-        const void *xo = fa_trial_output(x, &bytes), *yo = fa_trial_output(y, &bytes);
-        compare_output(out, xo, yo, bytes, c->problem.o_dtype);
-        if (kind != FA_TWIN_SUMS)
-            compare_lse(out, fa_trial_lse(x), fa_trial_lse(y), (int64_t)c->problem.b * c->problem.hq * c->problem.sq);
+        const fa_operation *op = fa_operation_find(c->problem.op);
+        for (int i = 0; i < op->n; i++) {
+            size_t bytes;
+            const void *xo = fa_trial_output(x, op->operand[i].name, &bytes), *yo = fa_trial_output(y, op->operand[i].name, &bytes);
+            if (xo && op->operand[i].strided)
+                compare_output(out, xo, yo, bytes, fa_case_dtype(c, i));
+            else if (xo && kind != FA_TWIN_SUMS)
+                compare_lse(out, xo, yo, (int64_t)(bytes / sizeof(float)));
+        }
     }
     fa_trial_close(x);
     fa_trial_close(y);

@@ -83,6 +83,14 @@ int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
     return o->type == FA_TYPE_I32 ? 4 : fa_dtype_bytes(fa_operand_dtype(o, p));
 }
 
+const char *fa_operand_title(char buf[FA_OPERAND_TITLE], const fa_operand *o)
+{
+    snprintf(buf, FA_OPERAND_TITLE, "%s", o->name);
+    for (char *s = buf; *s; s++)
+        *s = *s >= 'a' && *s <= 'z' ? (char)(*s - 'a' + 'A') : *s;
+    return buf;
+}
+
 int fa_operand_print(char *buf, size_t n, const fa_operand *o)
 {
     int at = snprintf(buf, n, "[");

@@ -48,6 +48,9 @@ int fa_operand_index(const fa_operation *op, const char *name);
 /* fa_dtype of its elements; 0 for integers. */
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p);
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element */
+/* Its name in capital letters, as people read of it: "Q". Returns buf. */
+#define FA_OPERAND_TITLE 24
+const char *fa_operand_title(char buf[FA_OPERAND_TITLE], const fa_operand *o);
 
 /* Its dimensions in packed order, filled up with ones behind the last: of a strided operand batch, sequence, head, width. */
 typedef struct fa_dims {

@@ -3,6 +3,7 @@
  * schedules of warps.
  *
  *   FAGEN_CAMPAIGN=KERNELSxCASES     another number of kernels, and of cases for each */
+#include "forward.h"
 #include "gen/space.h"
 #include "test_pairs.h"
 #include "test_verify_device.h"

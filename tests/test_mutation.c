@@ -1,6 +1,7 @@
 /* Does verification notice? Each row of mutations.c is put into a template, and one of its scenes must fail: in its values, in the
  * bytes around them, in a check of the simulator, or by bits that depend on the timing of copies or the schedule of warps. The
  * same scenes pass with the templates as they are. */
+#include "forward.h"
 #include "gen/templates.h"
 #include "mutations.h"
 #include "test_verify_device.h"

@@ -112,13 +112,15 @@ static inline test_output test_run(fa_context *ctx, const fa_case *c, const char
     }
     cr_assert_eq(fa_trial_open(&t, ctx, c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", line, fa_last_error());
     cr_assert_eq(fa_trial_run(t, plan, &r.verdict), FA_OK, "%s\n%s\n%s", line, config ? config : "", fa_last_error());
-    const void *o = fa_trial_output(t, &r.bytes);
+    const void *o = fa_trial_output(t, "o", &r.bytes);
     r.o = malloc(r.bytes + 1);
     memcpy(r.o, o, r.bytes);
     r.rows = (size_t)c->problem.b * (size_t)c->problem.hq * (size_t)c->problem.sq;
     r.lse = malloc(r.rows * sizeof *r.lse + 1);
-    if (c->lse)
-        memcpy(r.lse, fa_trial_lse(t), r.rows * sizeof *r.lse);
+    size_t bytes;
+    const void *lse = fa_trial_output(t, "lse", &bytes);
+    if (lse)
+        memcpy(r.lse, lse, bytes);
     fa_trial_close(t);
     return r;
 }

@@ -1,5 +1,6 @@
 /* Problems at the edges, and what must not change a single bit. */
 #include "autotune/number.h"
+#include "forward.h"
 #include "test_verify_device.h"
 #include <math.h>
 

@@ -1,4 +1,5 @@
 /* What the simulator counts is what the model says: bytes of each tensor to the byte, and no bank conflict in the loop over keys. */
+#include "forward.h"
 #include "test_verify_device.h"
 
 typedef struct moved {

@@ -1,0 +1,244 @@
+/* reference: the table, and outputs held against a row of it. */
+#include "reference.h"
+#include "gen/error.h"
+#include "number.h"
+#include "oracle.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXTRA_MAX 4 /* of fa_reference_add */
+
+/* ---- the forward operation ---- */
+
+enum { Q, K, V, O, LSE }; /* its rows in gen/operation.c */
+
+static fa_attention attention_of(const fa_reference_call *c)
+{
+    const fa_problem *p = &c->problem;
+    return (fa_attention){ p->b, p->hq, p->hkv, p->sq, p->sk, p->d, p->dv, c->band.lo, c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V] };
+}
+
+static fa_status forward_exact(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
+{
+    fa_attention a = attention_of(c);
+    return fa_oracle_exact(&a, out[O], out[LSE]);
+}
+
+static fa_status forward_naive(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *luck)
+{
+    fa_attention a = attention_of(c);
+    return fa_oracle_naive(&a, c->problem.dtype, c->problem.o_dtype, out[O], luck);
+}
+
+/* ---- the table ---- */
+
+static const fa_reference_row table[] = {
+    { .op = FA_FORWARD, .exact = forward_exact, .naive = forward_naive, .scores = "lse" },
+};
+
+static const fa_reference_row *extra[EXTRA_MAX];
+static size_t extras;
+
+const fa_reference_row *fa_reference_find(int32_t op)
+{
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++)
+        if (table[i].op == op)
+            return &table[i];
+    for (size_t i = 0; i < extras; i++)
+        if (extra[i]->op == op)
+            return extra[i];
+    return NULL;
+}
+
+bool fa_reference_add(const fa_reference_row *row)
+{
+    if (extras == EXTRA_MAX || fa_reference_find(row->op))
+        return false;
+    extra[extras++] = row;
+    return true;
+}
+
+/* ---- what one call should give ---- */
+
+static int64_t elements(const fa_reference_call *c, int i)
+{
+    fa_sizes sizes = fa_sizes_of(&c->problem, 0);
+    fa_dims d;
+    fa_operand_dims(&d, &c->op->operand[i], &sizes);
+    return d.of[0] * d.of[1] * d.of[2] * d.of[3];
+}
+
+fa_status fa_expected_open(fa_expected *e, const fa_reference_call *c)
+{
+    *e = (fa_expected){ .call = *c, .row = fa_reference_find(c->problem.op), .luck = 1 };
+    if (!e->row)
+        return fa_fail(FA_UNSUPPORTED, "no reference computes the operation %s", c->op->name);
+    for (int i = 0; i < c->op->n; i++) {
+        fa_operand_title(e->title[i], &c->op->operand[i]);
+        if (!c->op->operand[i].output)
+            continue;
+        e->n[i] = elements(c, i);
+        e->out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *e->out[i]);
+        if (!e->out[i]) {
+            fa_status st = fa_fail(FA_NOMEM, "no memory for %lld reference values", (long long)e->n[i]);
+            fa_expected_close(e);
+            return st;
+        }
+    }
+    return FA_OK;
+}
+
+void fa_expected_close(fa_expected *e)
+{
+    for (int i = 0; i < FA_OPERANDS_MAX; i++) {
+        free(e->out[i]);
+        e->out[i] = NULL;
+    }
+}
+
+fa_status fa_expected_exact(fa_expected *e)
+{
+    return e->row->exact(&e->call, e->out);
+}
+
+static bool is_rows(const fa_operand *o)
+{
+    return o->output && !o->strided;
+}
+
+/* Packed outputs of what the matrix units are given: TF32 rounds the inputs before anything is added up. */
+static fa_status rows_of_rounded(fa_expected *e)
+{
+    fa_reference_call c = e->call;
+    float *in[FA_OPERANDS_MAX] = { NULL };
+    double *out[FA_OPERANDS_MAX] = { NULL };
+    fa_status st = FA_OK;
+    for (int i = 0; i < c.op->n && st == FA_OK; i++) {
+        const fa_operand *o = &c.op->operand[i];
+        int64_t n = elements(&c, i);
+        if (is_rows(o)) {
+            out[i] = e->out[i];
+        } else if (o->output) {
+            out[i] = malloc(((size_t)n + 1) * sizeof *out[i]);
+        } else if (o->strided && c.in[i] && fa_operand_dtype(o, &c.problem) == FA_TF32) {
+            in[i] = malloc(((size_t)n + 1) * sizeof *in[i]);
+            for (int64_t k = 0; k < n && in[i]; k++)
+                in[i][k] = fa_number_to_tf32(c.in[i][k]);
+            c.in[i] = in[i];
+        }
+        if (o->output ? !out[i] : e->call.in[i] && !c.in[i])
+            st = fa_fail(FA_NOMEM, "no memory for %lld rounded values", (long long)n);
+    }
+    if (st == FA_OK)
+        st = e->row->exact(&c, out);
+    for (int i = 0; i < c.op->n; i++) {
+        free(in[i]);
+        if (out[i] != e->out[i])
+            free(out[i]);
+    }
+    return st;
+}
+
+static fa_status naive_errors(fa_expected *e)
+{
+    const fa_operation *op = e->call.op;
+    float *out[FA_OPERANDS_MAX] = { NULL };
+    fa_status st = FA_OK;
+    for (int i = 0; i < op->n && st == FA_OK; i++)
+        if (op->operand[i].output && op->operand[i].strided && !(out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *out[i])))
+            st = fa_fail(FA_NOMEM, "no memory for %lld values of the naive algorithm", (long long)e->n[i]);
+    if (st == FA_OK)
+        st = e->row->naive(&e->call, out, &e->luck);
+    for (int i = 0; i < op->n; i++) {
+        if (st == FA_OK && out[i])
+            e->naive[i] = fa_verify_errors(out[i], e->out[i], e->n[i], false);
+        free(out[i]);
+    }
+    return st;
+}
+
+fa_status fa_expected_finish(fa_expected *e)
+{
+    const fa_operation *op = e->call.op;
+    bool rows = false;
+    for (int i = 0; i < op->n; i++)
+        rows = rows || is_rows(&op->operand[i]);
+    fa_status st = rows && e->call.problem.dtype == FA_TF32 ? rows_of_rounded(e) : FA_OK;
+    if (st == FA_OK)
+        st = naive_errors(e);
+    int scores = e->row->scores ? fa_operand_index(op, e->row->scores) : -1;
+    e->score = 0;
+    for (int64_t k = 0, n = scores >= 0 ? elements(&e->call, scores) : 0; k < n; k++) {
+        double x = op->operand[scores].output ? e->out[scores][k] : (double)e->call.in[scores][k];
+        if (isfinite(x))
+            e->score = fmax(e->score, fabs(x));
+    }
+    return st;
+}
+
+/* ---- judging ---- */
+
+void fa_expected_place(const fa_expected *e, int operand, int64_t at, fa_verdict *v)
+{
+    const fa_operand *o = &e->call.op->operand[operand];
+    fa_sizes sizes = fa_sizes_of(&e->call.problem, 0);
+    fa_dims d;
+    fa_operand_dims(&d, o, &sizes);
+    size_t n = strlen(v->text);
+    int64_t row = at / d.of[3];
+    snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld, column %lld)", (long long)(row / d.of[2] / d.of[1]),
+             o->extent[1] == FA_EXTENT_SK ? "key" : "query", (long long)(row / d.of[2] % d.of[1]), (long long)(row % d.of[2]), (long long)(at % d.of[3]));
+}
+
+/* The next output of a kind from *at on that was asked for; -1 = none. */
+static int next_output(const fa_expected *e, const float *const got[], bool strided, int *at)
+{
+    for (; *at < e->call.op->n; ++*at)
+        if (got[*at] && e->call.op->operand[*at].output && e->call.op->operand[*at].strided == strided)
+            return (*at)++;
+    return -1;
+}
+
+/* One strided output and one of packed rows; -1 = none left. */
+static bool judge_pair(const fa_expected *e, const float *const got[], int o, int rows, fa_verdict *v)
+{
+    fa_scale s = { .rows = 1, .o_dtype = FA_F32 };
+    *v = (fa_verdict){ .bits = v->bits, .o = { .at = -1, .odd = -1 }, .lse = { .at = -1, .odd = -1 } };
+    if (o >= 0) {
+        const fa_operand *row = &e->call.op->operand[o];
+        fa_sizes sizes = fa_sizes_of(&e->call.problem, 0);
+        v->o = fa_verify_errors(got[o], e->out[o], e->n[o], false);
+        v->naive = e->naive[o];
+        s = fa_verify_scale(e->out[o], e->n[o], NULL, 0, fa_operand_dtype(row, &e->call.problem), false);
+        s.rows = e->n[o] / sizes.of[row->extent[3]];
+        s.o_name = e->title[o];
+    }
+    if (rows >= 0) {
+        v->lse = fa_verify_errors(got[rows], e->out[rows], e->n[rows], true);
+        s.lse = true;
+        s.lse_name = e->title[rows];
+    }
+    s.score = e->score;
+    s.luck = e->luck;
+    fa_verify_judge(v, &s);
+    if (!v->ok && o >= 0 && (v->o.odd >= 0 || !(v->o.most <= v->most)))
+        fa_expected_place(e, o, v->o.odd >= 0 ? v->o.odd : v->o.at, v);
+    return v->ok;
+}
+
+bool fa_expected_judge(const fa_expected *e, const float *const got[FA_OPERANDS_MAX], fa_verdict *v)
+{
+    fa_verdict one = { .bits = v->bits };
+    int at_o = 0, at_rows = 0;
+    for (bool first = true;; first = false) {
+        int o = next_output(e, got, true, &at_o), rows = next_output(e, got, false, &at_rows);
+        if (o < 0 && rows < 0)
+            return !first && v->ok;
+        if (!judge_pair(e, got, o, rows, &one) || first || one.o.most * v->most > v->o.most * one.most)
+            *v = one;
+        if (!v->ok)
+            return false;
+    }
+}
