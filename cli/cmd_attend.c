@@ -1,17 +1,15 @@
 /* attend: attention of three .npy files. */
 #include "autotune/number.h"
-#include "autotune/oracle.h"
-#include "autotune/verify.h"
+#include "autotune/reference.h"
+#include "autotune/tensors.h"
 #include "ask.h"
 #include "command.h"
 #include "gen/error.h"
-#include "gen/model.h"
 #include "gen/problem.h"
 #include "npy.h"
 #include "progress.h"
 #include "session.h"
 #include "simulator.h"
-#include "tensors.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,20 +18,23 @@ typedef struct attend_args {
     cli_common common;
     cli_where where;
     cli_sim sim;
-    const char *q, *k, *v, *o, *lse;
+    const char *file[FA_OPERANDS_MAX]; /* by row of the forward operation */
     int32_t dtype, o_dtype, window[2], diagonal, offset;
     float scale;
     bool causal, check;
 } attend_args;
 
+/* Rows of the forward operation (gen/operation.c), to each of which an option belongs. */
+enum { Q, K, V, O, LSE };
+
 #define FIELD(f) .at = offsetof(attend_args, f)
 static const cli_word diagonals[] = { { "bottom-right", FA_BOTTOM_RIGHT }, { "top-left", FA_TOP_LEFT }, { "offset", FA_OFFSET }, { NULL, 0 } };
 static const cli_option options[] = {
-    { .name = "q", .kind = &cli_text, FIELD(q), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
-    { .name = "k", .kind = &cli_text, FIELD(k), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
-    { .name = "v", .kind = &cli_text, FIELD(v), .value = "FILE", .help = "values [b, sk, hkv, dv]" },
-    { .name = "output", .letter = 'o', .kind = &cli_text, FIELD(o), .value = "FILE", .help = "O [b, sq, hq, dv], fp16 or fp32" },
-    { .name = "lse", .kind = &cli_text, FIELD(lse), .value = "FILE", .help = "LSE [b, hq, sq], fp32 (default: not written)" },
+    { .name = "q", .kind = &cli_text, FIELD(file[Q]), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
+    { .name = "k", .kind = &cli_text, FIELD(file[K]), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
+    { .name = "v", .kind = &cli_text, FIELD(file[V]), .value = "FILE", .help = "values [b, sk, hkv, dv]" },
+    { .name = "output", .letter = 'o', .kind = &cli_text, FIELD(file[O]), .value = "FILE", .help = "O [b, sq, hq, dv], fp16 or fp32" },
+    { .name = "lse", .kind = &cli_text, FIELD(file[LSE]), .value = "FILE", .help = "LSE [b, hq, sq], fp32 (default: not written)" },
     { .name = "dtype", .letter = 't', .kind = &cli_choice, FIELD(dtype), .value = "TYPE",
       .help = "what is computed with; the files are rounded to it (default: fp16 from fp16 files, else fp32)", .words = cli_dtypes },
     { .name = "o-dtype", .kind = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "what O is rounded to (default: as --dtype)",
@@ -52,53 +53,76 @@ static const cli_option options[] = {
 static const cli_group groups[] = { { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_SIM(attend_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 typedef struct inputs {
-    cli_npy t[3];
+    cli_npy t[FA_OPERANDS_MAX];
     fa_problem p;
 } inputs;
 
-static float element(void *user, int tensor, size_t i)
+static float element(void *user, int operand, size_t i)
 {
     const inputs *in = user;
-    return cli_npy_at(&in->t[tensor], i);
+    return cli_npy_at(&in->t[operand], i);
 }
 
-/* The files' shapes agree; the problem is filled from them. */
+/* The sizes that the files agree on. */
+static fa_status sizes_of(fa_sizes *out, const inputs *in, const attend_args *a, const fa_operation *op)
+{
+    static const char *const words[FA_EXTENT_COUNT] = { [FA_EXTENT_B] = "batch", [FA_EXTENT_SQ] = "query length", [FA_EXTENT_SK] = "key length",
+                                                        [FA_EXTENT_HQ] = "query heads", [FA_EXTENT_HKV] = "key/value heads", [FA_EXTENT_D] = "head_dim",
+                                                        [FA_EXTENT_DV] = "head_dim of V" };
+    const char *from[FA_EXTENT_COUNT] = { NULL };
+    for (int i = 0; i < op->n; i++)
+        for (int j = 0; j < op->operand[i].rank && !op->operand[i].output; j++) {
+            int extent = op->operand[i].extent[j];
+            int64_t size = in->t[i].dim[j];
+            if (from[extent] && out->of[extent] != size)
+                return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[i], words[extent], (long long)size, from[extent],
+                               (long long)out->of[extent]);
+            from[extent] = a->file[i];
+            out->of[extent] = size;
+        }
+    return FA_OK;
+}
+
+/* Rank, lengths and type of each file. */
+static fa_status check_files(const inputs *in, const attend_args *a, const fa_operation *op)
+{
+    int first = -1;
+    for (int i = 0; i < op->n; i++) {
+        const cli_npy *t = &in->t[i];
+        if (op->operand[i].output)
+            continue;
+        if (t->n != op->operand[i].rank)
+            return fa_fail(FA_INVALID, "%s: %d dimensions; accepted: %d, [b, s, h, d]", a->file[i], t->n, op->operand[i].rank);
+        for (int j = 0; j < t->n; j++)
+            if (t->dim[j] < 1 || t->dim[j] > FA_MAX_LENGTH)
+                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", a->file[i], j, (long long)t->dim[j], FA_MAX_LENGTH);
+        first = first < 0 ? i : first;
+        if (t->dtype != in->t[first].dtype)
+            return fa_fail(FA_INVALID, "%s and %s differ in type; accepted: all fp16 or all fp32", a->file[first], a->file[i]);
+    }
+    return FA_OK;
+}
+
+/* The problem is filled from the files. */
 static fa_status shapes(inputs *in, const attend_args *a)
 {
-    const char *names[3] = { a->q, a->k, a->v };
-    const cli_npy *q = &in->t[0], *k = &in->t[1], *v = &in->t[2];
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
     fa_problem p = FA_PROBLEM_INIT;
-    for (int i = 0; i < 3; i++) {
-        if (in->t[i].n != 4)
-            return fa_fail(FA_INVALID, "%s: %d dimensions; accepted: 4, [b, s, h, d]", names[i], in->t[i].n);
-        for (int j = 0; j < 4; j++)
-            if (in->t[i].dim[j] < 1 || in->t[i].dim[j] > FA_MAX_LENGTH)
-                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", names[i], j, (long long)in->t[i].dim[j], FA_MAX_LENGTH);
-    }
-    const struct {
-        const char *what;
-        int64_t a, b;
-        const char *file, *other;
-    } same[] = {
-        { "batch", k->dim[0], q->dim[0], a->k, a->q }, { "batch", v->dim[0], q->dim[0], a->v, a->q },
-        { "head_dim", k->dim[3], q->dim[3], a->k, a->q }, { "key length", v->dim[1], k->dim[1], a->v, a->k },
-        { "key/value heads", v->dim[2], k->dim[2], a->v, a->k },
-    };
-    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        if (same[i].a != same[i].b)
-            return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", same[i].file, same[i].what, (long long)same[i].a, same[i].other,
-                           (long long)same[i].b);
-    if (q->dtype != k->dtype || q->dtype != v->dtype)
-        return fa_fail(FA_INVALID, "%s, %s and %s differ in type; accepted: all fp16 or all fp32", a->q, a->k, a->v);
-    p.dtype = a->dtype ? a->dtype : q->dtype;
+    fa_sizes sizes = { { 0 } };
+    fa_status st = check_files(in, a, op);
+    if (st == FA_OK)
+        st = sizes_of(&sizes, in, a, op);
+    if (st != FA_OK)
+        return st;
+    p.dtype = a->dtype ? a->dtype : in->t[Q].dtype;
     p.o_dtype = a->o_dtype;
-    p.d = (int32_t)q->dim[3];
-    p.dv = (int32_t)v->dim[3];
-    p.b = (int32_t)q->dim[0];
-    p.sq = (int32_t)q->dim[1];
-    p.hq = (int32_t)q->dim[2];
-    p.sk = (int32_t)k->dim[1];
-    p.hkv = (int32_t)k->dim[2];
+    p.d = (int32_t)sizes.of[FA_EXTENT_D];
+    p.dv = (int32_t)sizes.of[FA_EXTENT_DV];
+    p.b = (int32_t)sizes.of[FA_EXTENT_B];
+    p.sq = (int32_t)sizes.of[FA_EXTENT_SQ];
+    p.hq = (int32_t)sizes.of[FA_EXTENT_HQ];
+    p.sk = (int32_t)sizes.of[FA_EXTENT_SK];
+    p.hkv = (int32_t)sizes.of[FA_EXTENT_HKV];
     bool window = a->window[0] >= 0 || a->window[1] >= 0;
     if (window && a->causal && a->window[1] > 0)
         return fa_fail(FA_INVALID, "--causal and --window %d,%d contradict each other", a->window[0], a->window[1]);
@@ -108,44 +132,50 @@ static fa_status shapes(inputs *in, const attend_args *a)
 
 static bool to_stdout(const attend_args *a)
 {
-    return !strcmp(a->o, "-") || (a->lse && !strcmp(a->lse, "-"));
+    return !strcmp(a->file[O], "-") || (a->file[LSE] && !strcmp(a->file[LSE], "-"));
 }
 
 static fa_status read_inputs(inputs *in, const attend_args *a)
 {
-    const char *names[3] = { a->q, a->k, a->v };
-    const struct {
-        const char *option, *value;
-    } needed[] = { { "q", a->q }, { "k", a->k }, { "v", a->v }, { "output", a->o } };
-    for (size_t i = 0; i < sizeof needed / sizeof *needed; i++)
-        if (!needed[i].value)
-            return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", needed[i].option);
-    if (a->lse && !strcmp(a->lse, a->o))
-        return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->o);
+    const fa_operation *op = fa_operation_find(FA_FORWARD);
+    for (int i = 0; i < op->n; i++)
+        if (!a->file[i] && !op->operand[i].optional)
+            return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == O ? "output" : op->operand[i].name);
+    if (a->file[LSE] && !strcmp(a->file[LSE], a->file[O]))
+        return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[O]);
     fa_status st = FA_OK;
-    for (int i = 0; i < 3 && st == FA_OK; i++)
-        st = cli_npy_read(&in->t[i], names[i]);
+    for (int i = 0; i < op->n && st == FA_OK; i++)
+        if (!op->operand[i].output)
+            st = cli_npy_read(&in->t[i], a->file[i]);
     return st == FA_OK ? shapes(in, a) : st;
 }
 
-/* O as fp32 in `o`. */
-static fa_status write_outputs(const attend_args *a, const cli_tensors *t, const fa_problem *p, const float *o, const float *lse)
+/* Operand i, n values as fp32: a file of fp16 where its type is that, else of fp32. */
+static fa_status write_output(const char *file, const fa_tensors *t, int i, const float *x)
 {
-    const int64_t o_dim[4] = { p->b, p->sq, p->hq, p->dv }, lse_dim[3] = { p->b, p->hq, p->sq };
+    const fa_operand *o = &t->op->operand[i];
+    fa_sizes sizes = fa_sizes_of(&t->problem, 0);
+    char title[FA_OPERAND_TITLE];
+    fa_dims d;
+    fa_operand_dims(&d, o, &sizes);
+    if (fa_operand_dtype(o, &t->problem) != FA_F16)
+        return cli_npy_write(file, FA_F32, o->rank, d.of, x);
+    uint16_t *half = malloc(t->count[i] * sizeof *half);
+    if (!half)
+        return fa_fail(FA_NOMEM, "%s: host memory", fa_operand_title(title, o));
+    for (size_t k = 0; k < t->count[i]; k++)
+        half[k] = fa_number_to_f16(x[k]);
+    fa_status st = cli_npy_write(file, FA_F16, o->rank, d.of, half);
+    free(half);
+    return st;
+}
+
+static fa_status write_outputs(const attend_args *a, const fa_tensors *t, float *const got[FA_OPERANDS_MAX])
+{
     fa_status st = FA_OK;
-    if (cli_tensors_dtype(t, CLI_O) == FA_F16) {
-        uint16_t *half = malloc(t->count[CLI_O] * sizeof *half);
-        if (!half)
-            return fa_fail(FA_NOMEM, "O: host memory");
-        for (size_t i = 0; i < t->count[CLI_O]; i++)
-            half[i] = fa_number_to_f16(o[i]);
-        st = cli_npy_write(a->o, FA_F16, 4, o_dim, half);
-        free(half);
-    } else {
-        st = cli_npy_write(a->o, FA_F32, 4, o_dim, o);
-    }
-    if (st == FA_OK && a->lse)
-        st = cli_npy_write(a->lse, FA_F32, 3, lse_dim, lse);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (t->op->operand[i].output && a->file[i])
+            st = write_output(a->file[i], t, i, got[i]);
     return st;
 }
 
@@ -158,43 +188,35 @@ static float *rounded(const cli_npy *a, int dtype)
 }
 
 /* The rule of autotune/verify.h. */
-static fa_status judge(const inputs *in, const fa_args *args, int o_dtype, const float *o, const float *lse, fa_verdict *v)
+static fa_status judge(const inputs *in, const fa_tensors *t, float *const got[FA_OPERANDS_MAX], fa_verdict *v)
 {
-    const fa_problem *p = &in->p;
-    int64_t n = (int64_t)p->b * p->hq * p->sq * p->dv, rows = (int64_t)p->b * p->hq * p->sq;
-    fa_band band = fa_band_of(p, args->diagonal, args->offset, args->window_left, args->window_right);
-    float *x[3] = { rounded(&in->t[0], p->dtype), rounded(&in->t[1], p->dtype), rounded(&in->t[2], p->dtype) };
-    double *exact = malloc((size_t)n * sizeof *exact), *exact_lse = malloc((size_t)rows * sizeof *exact_lse);
-    float *naive = malloc((size_t)n * sizeof *naive);
-    double luck;
-    fa_status st = FA_NOMEM;
+    const fa_args *args = &t->args;
+    fa_reference_call c = { .op = t->op, .problem = t->problem, .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
+                            .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right) };
+    float *x[FA_OPERANDS_MAX] = { NULL };
+    fa_expected e = { .row = NULL };
+    fa_status st = FA_OK;
     *v = (fa_verdict){ .ok = false };
-    if (x[0] && x[1] && x[2] && exact && exact_lse && naive) {
-        fa_attention a = { p->b, p->hq, p->hkv, p->sq, p->sk, p->d, p->dv, band.lo, band.hi,
-                           args->scale > 0 ? args->scale : (float)(1 / sqrt(p->d)), x[0], x[1], x[2] };
-        st = fa_oracle_exact(&a, exact, exact_lse);
-        if (st == FA_OK)
-            st = fa_oracle_naive(&a, p->dtype, o_dtype, naive, &luck);
-        if (st == FA_OK) {
-            v->o = fa_verify_errors(o, exact, n, false);
-            v->naive = fa_verify_errors(naive, exact, n, false);
-            v->lse = fa_verify_errors(lse, exact_lse, rows, true);
-            fa_scale scale = fa_verify_scale(exact, n, exact_lse, rows, o_dtype, true);
-            scale.luck = luck;
-            fa_verify_judge(v, &scale);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (!t->op->operand[i].output) {
+            c.in[i] = x[i] = rounded(&in->t[i], t->problem.dtype);
+            st = x[i] ? FA_OK : fa_fail(FA_NOMEM, "--check: host memory");
         }
-    } else {
-        fa_fail(st, "--check: host memory");
-    }
-    for (int i = 0; i < 3; i++)
+    if (st == FA_OK)
+        st = fa_expected_open(&e, &c);
+    if (st == FA_OK)
+        st = fa_expected_exact(&e);
+    if (st == FA_OK)
+        st = fa_expected_finish(&e);
+    if (st == FA_OK && !fa_expected_judge(&e, (const float *const *)got, v))
+        st = fa_fail(FA_WRONG, "%s", v->text);
+    fa_expected_close(&e);
+    for (int i = 0; i < FA_OPERANDS_MAX; i++)
         free(x[i]);
-    free(exact);
-    free(exact_lse);
-    free(naive);
-    return st == FA_OK && !v->ok ? fa_fail(FA_WRONG, "%s", v->text) : st;
+    return st;
 }
 
-static int answer(cli *c, const attend_args *a, const cli_session *s, const cli_tensors *t, const fa_problem *p, const fa_verdict *v, double seconds)
+static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_verdict *v, double seconds)
 {
     char text[256], why[4096] = "";
     if (a->check && !v->ok)
@@ -202,8 +224,8 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const cli_
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
-        json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->o, "lse",
-                                a->lse ? json_string(a->lse) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
+        json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[O], "lse",
+                                a->file[LSE] ? json_string(a->file[LSE]) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
         if (a->check)
             json_object_set_new(doc, "check", json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
                                                         cli_json_number(v->most), "lse_error", cli_json_number(v->lse.most)));
@@ -212,7 +234,7 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const cli_
     FILE *to = to_stdout(a) ? stderr : stdout;
     if (!c->quiet) {
         fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "", cli_show_seconds(seconds));
-        fprintf(to, "wrote      %s%s%s\n", a->o, a->lse ? ", " : "", a->lse ? a->lse : "");
+        fprintf(to, "wrote      %s%s%s\n", a->file[O], a->file[LSE] ? ", " : "", a->file[LSE] ? a->file[LSE] : "");
     }
     if (a->check)
         fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most, v->naive.most,
@@ -225,9 +247,9 @@ static int run(cli *c, const void *args, int n, char **words)
     const attend_args *a = args;
     inputs in = { .p = FA_PROBLEM_INIT };
     cli_session s = { .ctx = NULL };
-    cli_tensors t = { .ctx = NULL };
+    fa_tensors t = { .ctx = NULL };
     fa_verdict v = { .ok = true };
-    float *o = NULL, *lse = NULL;
+    float *got[FA_OPERANDS_MAX] = { NULL };
     sim_options on = { .threads = 0 };
     (void)n, (void)words;
     fa_status st = read_inputs(&in, a), wrong = FA_OK;
@@ -240,9 +262,9 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK)
         sim_set_options(&on);
     if (st == FA_OK)
-        st = cli_tensors_open(&t, s.ctx, &in.p);
+        st = fa_tensors_open(&t, s.ctx, &in.p);
     if (st == FA_OK)
-        st = cli_tensors_fill(&t, element, &in);
+        st = fa_tensors_fill(&t, element, &in);
     double start = cli_clock();
     if (st == FA_OK) {
         t.args.window_left = a->window[0];
@@ -250,24 +272,23 @@ static int run(cli *c, const void *args, int n, char **words)
         t.args.diagonal = in.p.mask == FA_MASK_NONE ? FA_BOTTOM_RIGHT : a->diagonal;
         t.args.offset = a->offset;
         t.args.scale = a->scale;
-        st = cli_tensors_launch(&t, NULL);
+        st = fa_tensors_launch(&t, NULL);
     }
     double seconds = cli_clock() - start;
-    if (st == FA_OK)
-        st = cli_tensors_get(&t, CLI_O, &o);
-    if (st == FA_OK)
-        st = cli_tensors_get(&t, CLI_LSE, &lse);
+    for (int i = 0; st == FA_OK && i < t.op->n; i++)
+        if (t.op->operand[i].output)
+            st = fa_tensors_get(&t, i, &got[i]);
     if (st == FA_OK && a->check)
-        st = wrong = judge(&in, &t.args, cli_tensors_dtype(&t, CLI_O), o, lse, &v);
+        st = wrong = judge(&in, &t, got, &v);
     if (st == FA_OK || wrong == FA_WRONG)
-        st = write_outputs(a, &t, &in.p, o, lse);
+        st = write_outputs(a, &t, got);
     int code = st == FA_OK ? answer(c, a, &s, &t, &in.p, &v, seconds) : cli_fail(c, st);
     cli_sim_tell(c, &a->sim);
-    free(o);
-    free(lse);
-    cli_tensors_close(&t);
+    for (int i = 0; i < FA_OPERANDS_MAX; i++)
+        free(got[i]);
+    fa_tensors_close(&t);
     cli_session_close(&s);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < FA_OPERANDS_MAX; i++)
         cli_npy_free(&in.t[i]);
     return code;
 }

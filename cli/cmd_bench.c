@@ -1,6 +1,7 @@
 /* bench: times on the device, of fagen's kernel and of naive attention; what both do on the simulator; or the host's part of a launch. */
 #include "ask.h"
 #include "autotune/measure.h"
+#include "autotune/tensors.h"
 #include "command.h"
 #include "counts.h"
 #include "gen/error.h"
@@ -12,7 +13,6 @@
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
-#include "tensors.h"
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,7 +229,7 @@ static fa_status first_launch(const cli_session *s, const cli_where *w, const ch
     return st;
 }
 
-static fa_status time_host(const cli_session *s, const bench_args *a, const cli_tensors *t, host_times *out)
+static fa_status time_host(const cli_session *s, const bench_args *a, const fa_tensors *t, host_times *out)
 {
     cu_driver driver = cli_no_launch(fa_context_driver(s->ctx));
     fa_context *hot = NULL;
@@ -257,7 +257,7 @@ static fa_status time_host(const cli_session *s, const bench_args *a, const cli_
 static int bench_host(cli *c, const bench_args *a, cli_session *s)
 {
     fa_problem p, in;
-    cli_tensors t = { .ctx = NULL };
+    fa_tensors t = { .ctx = NULL };
     host_times h = { .cold = { .n = 0 } };
     char text[256], chip[80];
     int32_t v[4];
@@ -265,10 +265,10 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
     in = problem_of(a, v);
     fa_status st = fa_problem_normalize(&p, &in);
     if (st == FA_OK)
-        st = cli_tensors_open(&t, s->ctx, &p);
+        st = fa_tensors_open(&t, s->ctx, &p);
     if (st == FA_OK)
         st = time_host(s, a, &t, &h);
-    cli_tensors_close(&t);
+    fa_tensors_close(&t);
     if (st == FA_OK && cli_interrupted())
         st = fa_fail(FA_INTERRUPTED, "interrupted");
     if (st != FA_OK)

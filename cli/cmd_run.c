@@ -1,5 +1,6 @@
 /* run: one launch with random data, and what it did. */
 #include "ask.h"
+#include "autotune/tensors.h"
 #include "autotune/trial.h"
 #include "command.h"
 #include "gen/error.h"
@@ -8,7 +9,6 @@
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
-#include "tensors.h"
 #include <string.h>
 
 typedef struct run_args {
@@ -63,30 +63,31 @@ static unsigned long long counter(const sim_counters *k, size_t at)
 }
 
 /* The name of the tensor that an allocation is; "other" for what is none. */
-static const char *tensor_name(const cli_tensors *t, uint64_t base)
+static const char *tensor_name(char title[FA_OPERAND_TITLE], const fa_tensors *t, uint64_t base)
 {
-    static const char *const names[CLI_TENSORS] = { "Q", "K", "V", "O", "LSE", "workspace" };
-    for (int i = 0; i < CLI_TENSORS; i++)
+    for (int i = 0; i < t->op->n; i++)
         if (t->at[i] && t->at[i] == base)
-            return names[i];
-    return "other";
+            return fa_operand_title(title, &t->op->operand[i]);
+    return t->scratch.at && t->scratch.at == base ? "workspace" : "other";
 }
 
-static json_t *counters_json(const sim_counters *k, const cli_tensors *t)
+static json_t *counters_json(const sim_counters *k, const fa_tensors *t)
 {
     json_t *j = json_object(), *tensors = json_array();
+    char title[FA_OPERAND_TITLE];
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         json_object_set_new(j, fields[i].name, json_integer((json_int_t)counter(k, fields[i].at)));
     for (int i = 0; i < k->tensors; i++)
-        json_array_append_new(tensors, json_pack("{s:s,s:I,s:I,s:I}", "tensor", tensor_name(t, k->tensor[i].base), "size", (json_int_t)k->tensor[i].size,
+        json_array_append_new(tensors, json_pack("{s:s,s:I,s:I,s:I}", "tensor", tensor_name(title, t, k->tensor[i].base), "size", (json_int_t)k->tensor[i].size,
                                                  "read", (json_int_t)k->tensor[i].read, "write", (json_int_t)k->tensor[i].write));
     json_object_set_new(j, "tensors", tensors);
     return j;
 }
 
-static void print_counters(const cli *c, const sim_counters *k, const cli_tensors *t)
+static void print_counters(const cli *c, const sim_counters *k, const fa_tensors *t)
 {
     cli_table table;
+    char title[FA_OPERAND_TITLE];
     printf("\n");
     cli_heading(c, "Counters of the simulator");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
@@ -94,13 +95,13 @@ static void print_counters(const cli *c, const sim_counters *k, const cli_tensor
     printf("  %-18s %16llu\n\n", "bank_conflicts", (unsigned long long)(k->shared_wavefronts - k->shared_ideal));
     cli_table_open(&table, "tensor >bytes >read >written");
     for (int i = 0; i < k->tensors; i++) {
-        cli_table_cells(&table, "%s\t%llu\t%llu\t%llu", tensor_name(t, k->tensor[i].base), (unsigned long long)k->tensor[i].size,
+        cli_table_cells(&table, "%s\t%llu\t%llu\t%llu", tensor_name(title, t, k->tensor[i].base), (unsigned long long)k->tensor[i].size,
                         (unsigned long long)k->tensor[i].read, (unsigned long long)k->tensor[i].write);
     }
     cli_table_print(&table, c);
 }
 
-static int answer(cli *c, const run_args *a, const cli_session *s, const cli_tensors *t, const fa_problem *p, const char *why, double seconds,
+static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const char *why, double seconds,
                   const sim_counters *k, const fa_verdict *v)
 {
     char text[256];
@@ -135,7 +136,7 @@ static int run(cli *c, const void *args, int n, char **words)
 {
     const run_args *a = args;
     cli_session s = { .ctx = NULL };
-    cli_tensors t = { .ctx = NULL };
+    fa_tensors t = { .ctx = NULL };
     sim_options o = { .async = (sim_async)a->async, .schedule = (sim_schedule)a->schedule, .seed = a->seed, .unchecked = a->unchecked };
     sim_counters k = { 0 };
     fa_verdict v = { .ok = false };
@@ -168,15 +169,15 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK && plan && !fa_plan_use(s.ctx, plan))
         st = fa_fail(FA_NOMEM, "no memory for a plan");
     if (st == FA_OK)
-        st = cli_tensors_open(&t, s.ctx, &p);
+        st = fa_tensors_open(&t, s.ctx, &p);
     if (st == FA_OK)
-        st = cli_tensors_random(&t, a->seed);
+        st = fa_tensors_random(&t, a->seed);
     t.args.window_left = a->window[0];
     t.args.window_right = a->window[1];
     sim_counters_reset();
     double start = cli_clock();
     if (st == FA_OK)
-        st = cli_tensors_launch(&t, plan);
+        st = fa_tensors_launch(&t, plan);
     double seconds = cli_clock() - start;
     sim_counters_get(&k);
     if (st == FA_OK)
@@ -185,7 +186,7 @@ static int run(cli *c, const void *args, int n, char **words)
         st = check(a, &s, &p, a->config ? &config : NULL, &v);
     int code = st == FA_OK ? answer(c, a, &s, &t, &p, why, seconds, &k, &v) : cli_fail(c, st);
     cli_sim_tell(c, &a->sim);
-    cli_tensors_close(&t);
+    fa_tensors_close(&t);
     cli_session_close(&s);
     return code;
 }

@@ -4,6 +4,7 @@
 #include "autotune/random.h"
 #include "command.h"
 #include "gen/error.h"
+#include "gen/operation.h"
 #include "gen/problem.h"
 #include "npy.h"
 #include <stdlib.h>
@@ -56,20 +57,22 @@ static int run(cli *c, const void *args, int n, char **words)
     p.sq = p.sq ? p.sq : p.sk ? p.sk : 256;
     fa_problem_fill_shape(&p);
     int dtype = p.dtype == FA_F16 ? FA_F16 : FA_F32; /* the format has no bf16: fp32 files, rounded by attend --dtype bf16 */
-    const struct {
-        const char *name;
-        int64_t dim[4];
-    } tensors[] = { { "q", { p.b, p.sq, p.hq, p.d } }, { "k", { p.b, p.sk, p.hkv, p.d } }, { "v", { p.b, p.sk, p.hkv, p.dv } } };
-    for (size_t i = 0; i < sizeof tensors / sizeof *tensors && st == FA_OK; i++) {
+    const fa_operation *op = fa_operation_find(p.op);
+    fa_sizes sizes = fa_sizes_of(&p, 0);
+    for (int i = 0; i < op->n && st == FA_OK; i++) {
         char path[4096];
-        if (snprintf(path, sizeof path, "%s/%s.npy", a->directory, tensors[i].name) >= (int)sizeof path)
+        fa_dims d;
+        fa_operand_dims(&d, &op->operand[i], &sizes);
+        if (op->operand[i].output)
+            continue;
+        if (snprintf(path, sizeof path, "%s/%s.npy", a->directory, op->operand[i].name) >= (int)sizeof path)
             st = fa_fail(FA_IO, "--directory: the name is too long");
         if (st == FA_OK)
-            st = write_one(path, dtype, tensors[i].dim, &r);
+            st = write_one(path, dtype, d.of, &r);
         if (st == FA_OK) {
             json_array_append_new(files, json_string(path));
-            cli_note(c, "wrote %s [%lld, %lld, %lld, %lld] %s", path, (long long)tensors[i].dim[0], (long long)tensors[i].dim[1],
-                     (long long)tensors[i].dim[2], (long long)tensors[i].dim[3], fa_dtype_name(dtype));
+            cli_note(c, "wrote %s [%lld, %lld, %lld, %lld] %s", path, (long long)d.of[0], (long long)d.of[1], (long long)d.of[2], (long long)d.of[3],
+                     fa_dtype_name(dtype));
         }
     }
     if (st == FA_OK && c->json)

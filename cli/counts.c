@@ -1,27 +1,22 @@
 /* counts: one launch each, the simulator's counters between. */
 #include "counts.h"
+#include "autotune/tensors.h"
 #include "gen/error.h"
-#include "gen/model.h"
 #include "gen/problem.h"
 #include "ranking.h"
 #include "sim/sim.h"
-#include "tensors.h"
 
 static fa_status count(fa_context *ctx, const fa_problem *p, const fa_plan *plan, sim_counters *out)
 {
-    cli_tensors t = { .ctx = NULL };
-    fa_status st = cli_tensors_open(&t, ctx, p);
+    fa_tensors t = { .ctx = NULL };
+    fa_status st = fa_tensors_open(&t, ctx, p);
     if (st == FA_OK)
-        st = cli_tensors_random(&t, 1);
-    if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
-        t.args.window_left = FA_MODEL_WINDOW;
-        t.args.window_right = 0;
-    }
+        st = fa_tensors_random(&t, 1);
     sim_counters_reset();
     if (st == FA_OK)
-        st = cli_tensors_launch(&t, plan);
+        st = fa_tensors_launch(&t, plan);
     sim_counters_get(out);
-    cli_tensors_close(&t);
+    fa_tensors_close(&t);
     return st;
 }
 

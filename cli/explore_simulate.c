@@ -1,12 +1,11 @@
 /* explore_simulate: the best configs on the simulator, at a small shape of the problem's class, for what it counts. */
-#include "autotune/case.h"
+#include "autotune/tensors.h"
 #include "explore.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
 #include "session.h"
 #include "sim/sim.h"
-#include "tensors.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,12 +69,12 @@ static int pick(const explore *e, int n, size_t *picked)
 }
 
 /* Bytes of the tensors: what a scheduler keeps in words of its own is not the algorithm's. */
-static void take_counters(explore_counters *out, const sim_counters *k, const cli_tensors *t)
+static void take_counters(explore_counters *out, const sim_counters *k, const fa_tensors *t)
 {
     *out = (explore_counters){ .conflicts = (double)(k->shared_wavefronts - k->shared_ideal), .wavefronts = (double)k->shared_wavefronts,
                                .instructions = (double)k->instructions, .shared_peak = (double)k->shared_peak };
     for (int i = 0; i < k->tensors; i++)
-        for (int j = 0; j <= CLI_LSE; j++)
+        for (int j = 0; j < t->op->n; j++)
             if (t->at[j] && k->tensor[i].base == t->at[j]) {
                 out->read += (double)k->tensor[i].read;
                 out->written += (double)k->tensor[i].write;
@@ -84,23 +83,19 @@ static void take_counters(explore_counters *out, const sim_counters *k, const cl
 
 static fa_status run_one(const explore *e, cli_session *s, const fa_config *config, explore_counters *out)
 {
-    cli_tensors t = { .ctx = NULL };
+    fa_tensors t = { .ctx = NULL };
     sim_counters k;
     fa_cost cost;
     const fa_plan *plan;
     const fa_problem *p = &e->run.shape;
     fa_status st = fa_plan_make(s->ctx, p, config, "explored", &plan);
     if (st == FA_OK)
-        st = cli_tensors_open(&t, s->ctx, p);
+        st = fa_tensors_open(&t, s->ctx, p);
     if (st == FA_OK)
-        st = cli_tensors_random(&t, 1);
-    if (p->mask == FA_MASK_WINDOW) {
-        t.args.window_left = FA_MODEL_WINDOW;
-        t.args.window_right = 0;
-    }
+        st = fa_tensors_random(&t, 1);
     sim_counters_reset();
     if (st == FA_OK)
-        st = cli_tensors_launch(&t, plan);
+        st = fa_tensors_launch(&t, plan);
     sim_counters_get(&k);
     if (st == FA_OK)
         take_counters(out, &k, &t);
@@ -108,7 +103,7 @@ static fa_status run_one(const explore *e, cli_session *s, const fa_config *conf
         st = fa_model_cost(e->gen, p, config, e->arch, 0, &cost);
     if (st == FA_OK) /* the model leaves LSE out, the launch writes it */
         out->modelled = fa_traffic_total(&cost.traffic) + 4.0 * p->b * p->hq * p->sq;
-    cli_tensors_close(&t);
+    fa_tensors_close(&t);
     return st;
 }
 
