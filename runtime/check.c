@@ -285,9 +285,12 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
     if (!out)
         return fa_fail(FA_INVALID, "out: NULL; accepted: where to write the problem");
     fa_status st = args ? fa_check_given(&call, args) : fa_fail(FA_INVALID, "args: NULL");
-    if (st == FA_OK)
-        *out = call.problem;
-    return st;
+    if (st != FA_OK)
+        return st;
+    if (!call.empty && !fa_maps_possible(&call, &call.problem, NULL, 0))
+        fa_check_plain(&call.problem);
+    *out = call.problem;
+    return FA_OK;
 }
 
 void fa_check_plain(fa_problem *p)

@@ -5,6 +5,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "map.h"
+#include "prepare.h"
 #include "workshop.h"
 #include <string.h>
 
@@ -142,8 +143,10 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
     if (args && call.empty) {
         fa_text_str(t, "nothing is launched: b or sq is 0\n");
     } else {
-        if (args)
+        if (args) {
+            fa_prepared_class(ctx, &call);
             q = call.problem;
+        }
         answer found;
         char why[160] = "";
         st = look_for_call(ctx, &q, args ? &call : NULL, &found, why, sizeof why);

@@ -287,7 +287,8 @@ FA_API fa_status fa_supported(fa_context *ctx, const fa_problem *p);
 FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 
 /* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
- * given it, fa_launch() finds. align is what the strides allow, and the addresses where q has one. Thread-safe, needs no context. */
+ * given it, fa_launch() finds. align is what the strides allow, and the addresses where q has one; at most 8 where TMA cannot take them,
+ * on chips without TMA too. Thread-safe, needs no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
 /* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. */

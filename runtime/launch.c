@@ -155,12 +155,18 @@ static bool maps_possible(const fa_call *c, char *why, size_t n)
     return fa_maps_possible(c, &c->problem, why, n);
 }
 
-/* The plan of the call's class; of the class below it where that one takes maps and TMA cannot address the tensors. */
+/* The plan of the call's class; of the class below it where that one takes maps, or is not prepared and the one below is, and TMA cannot
+ * address the tensors. */
 static fa_status plan_for(fa_context *ctx, fa_repeat *r, fa_stream stream, const fa_plan **out)
 {
     char why[160];
     fa_call *c = &r->call;
-    fa_status st = find_plan(ctx, &c->problem, &r->key, stream, out);
+    *out = fa_table_find(&ctx->table, &r->key);
+    if (!*out) {
+        fa_prepared_class(ctx, c);
+        r->key.align = c->problem.align;
+    }
+    fa_status st = *out ? FA_OK : find_plan(ctx, &c->problem, &r->key, stream, out);
     if (st != FA_OK || !(*out)->kernel->maps || maps_possible(c, NULL, 0))
         return st;
     fa_check_plain(&c->problem);
@@ -273,6 +279,7 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
     if (st != FA_OK || call.empty)
         return st;
     call.sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
+    fa_prepared_class(ctx, &call);
     st = what_runs(ctx, &call.problem, &n);
     if (st == FA_OK && n.maps && !maps_possible(&call, NULL, 0)) {
         fa_check_plain(&call.problem);

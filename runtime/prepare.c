@@ -3,6 +3,7 @@
 #include "check.h"
 #include "context.h"
 #include "gen/error.h"
+#include "map.h"
 
 /* One class that a thread is preparing; lives on that thread's stack. */
 typedef struct fa_pending {
@@ -98,4 +99,16 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
         return FA_OK;
     fa_message_keep(&before);
     return fa_message_settle(&before, fa_choose(ctx, &q, &(fa_choice){.seconds = 0}, NULL));
+}
+
+void fa_prepared_class(fa_context *ctx, fa_call *c)
+{
+    fa_problem plain = c->problem;
+    fa_check_plain(&plain);
+    const fa_plan_key own = fa_plan_key_of(&c->problem), below = fa_plan_key_of(&plain);
+    if (plain.align == c->problem.align || fa_table_find(&ctx->table, &own) || fa_maps_possible(c, &c->problem, NULL, 0))
+        return;
+    const fa_plan *plan = fa_table_find(&ctx->table, &below);
+    if (plan && !plan->kernel->maps)
+        c->problem = plain;
 }

@@ -188,3 +188,71 @@ Test(runtime_tma, what_no_class_takes_is_refused)
     a = good();
     OK(fa_launch(ctx, &a, NULL));
 }
+
+/* What is prepared for the problem that fa_problem_of() tells is what fa_launch() looks for, also while a stream is captured. */
+static void prepared_is_found(const fa_args *a, const char *name)
+{
+    fa_problem p, again;
+    size_t bytes, more;
+    OK(fa_problem_of(a, &p));
+    OK(fa_prepare(ctx, &p));
+    OK(fa_problem_normalize(&again, &p));
+    cr_expect(!memcmp(&again, &p, sizeof p), "%s: it is normalized", name);
+    long loads = fake_calls("cuLibraryLoadData"), launches = fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx");
+    char text[4096];
+    OK(fa_explain(ctx, NULL, a, text, sizeof text));
+    cr_expect(strstr(text, "kernel     loaded"), "%s:\n%s", name, text);
+    OK(fa_workspace_size(ctx, a, &bytes));
+    fake_capturing(true);
+    cr_expect_eq(fa_launch(ctx, a, NULL), FA_OK, "%s: %s", name, fa_last_error());
+    fake_capturing(false);
+    cr_expect_eq(fake_calls("cuLibraryLoadData"), loads, "%s: nothing is compiled or loaded", name);
+    cr_expect_gt(fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx"), launches, "%s", name);
+    OK(fa_workspace_size(ctx, a, &more));
+    cr_expect_eq(bytes, more, "%s", name);
+}
+
+Test(runtime_tma, the_problem_of_a_call_is_the_one_that_is_launched)
+{
+    static const struct {
+        const char *name;
+        int32_t dtype, o_dtype, d, dv, mask, b, hq, hkv, sq, sk;
+    } rows[] = {
+        { "plain", FA_BF16, 0, 64, 32, FA_MASK_NONE, 2, 8, 4, 128, 256 },
+        { "O in fp32", FA_BF16, FA_F32, 64, 32, FA_MASK_NONE, 2, 8, 4, 128, 256 },
+        { "fp16 with O as the input", FA_F16, FA_F16, 64, 64, FA_MASK_CAUSAL, 1, 4, 4, 64, 64 },
+        { "tf32", FA_TF32, FA_TF32, 64, 64, FA_MASK_NONE, 1, 2, 2, 100, 64 },
+        { "a window", FA_BF16, 0, 128, 0, FA_MASK_WINDOW, 1, 8, 1, 1000, 2000 },
+        { "one query", FA_BF16, 0, 64, 0, FA_MASK_NONE, 3, 8, 2, 1, 5000 },
+        { "no key", FA_F16, 0, 64, 0, FA_MASK_NONE, 1, 2, 2, 16, 0 },
+        { "rows of 6 bytes", FA_F16, 0, 3, 0, FA_MASK_NONE, 1, 2, 2, 16, 16 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        a.dtype = rows[i].dtype, a.o_dtype = rows[i].o_dtype, a.d = rows[i].d, a.dv = rows[i].dv, a.mask = rows[i].mask;
+        a.b = rows[i].b, a.hq = rows[i].hq, a.hkv = rows[i].hkv, a.sq = rows[i].sq, a.sk = rows[i].sk;
+        a.window_left = 100;
+        prepared_is_found(&a, rows[i].name);
+    }
+}
+
+/* Each in a context where nothing else is prepared: a class whose own kernel takes maps, and tensors that no map can hold. */
+Test(runtime_tma, the_problem_of_strides_that_no_map_holds)
+{
+    const cu_driver *d = fa_context_driver(ctx);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        fa_args a = with(i);
+        fa_options o = FA_OPTIONS_INIT;
+        fa_destroy(ctx);
+        o.cache_dir = scratch;
+        o.template_dir = dir;
+        OK(fa_create_on(&ctx, &o, d, 0));
+        prepared_is_found(&a, faults[i].name);
+        cr_expect_eq(fake_last().maps, 0, "%s", faults[i].name);
+        a = good(); /* the class above is another */
+        prepared_is_found(&a, "packed, after it");
+        cr_expect_eq(fake_last().maps, 4);
+        a = with(i);
+        prepared_is_found(&a, faults[i].name);
+    }
+}
