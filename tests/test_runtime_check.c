@@ -6,6 +6,7 @@
 #include <criterion/criterion.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -544,4 +545,42 @@ Test(runtime_check, a_workspace_is_made_once)
     cr_expect(strstr(fa_last_error(), "workspace"), "%s", fa_last_error());
     cr_expect_eq(fa_workspace_init(ctx, (char *)AT(6) + 16, 256, NULL), FA_INVALID);
     cr_expect_eq(fa_workspace_init(NULL, AT(6), 256, NULL), FA_INVALID);
+}
+
+/* ---- fields that no operation of this version reads ---- */
+
+Test(runtime_check, each_field_that_is_not_read_is_refused_by_name)
+{
+    static const struct {
+        const char *name, *what;
+        size_t at, bytes;
+    } fields[] = {
+#define X(field, what) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field },
+        FA_UNREAD_ARGS(X)
+#undef X
+    };
+    size_t at = offsetof(fa_args, cu_seqlens_q);
+    int n = 0;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        /* the list has every byte behind `flags`, in the order of the struct */
+        cr_expect_eq(fields[i].at, at, "%s lies at %zu, the list before it ends at %zu", fields[i].name, fields[i].at, at);
+        at = fields[i].at + fields[i].bytes;
+        for (size_t byte = 0; byte < fields[i].bytes; byte++) { /* any of its bytes: a tensor's address, and each stride */
+            fa_args a = good();
+            fa_problem p;
+            size_t workspace;
+            char text[64], buf[4096];
+            ((unsigned char *)&a)[fields[i].at + byte] = 1;
+            snprintf(text, sizeof text, "args: %s is set: ", fields[i].name);
+            const fa_status st[] = { fa_launch(ctx, &a, NULL), fa_problem_of(&a, &p), fa_workspace_size(ctx, &a, &workspace),
+                                     fa_explain(ctx, NULL, &a, buf, sizeof buf) };
+            for (size_t k = 0; k < sizeof st / sizeof *st; k++)
+                cr_expect_eq(st[k], FA_UNSUPPORTED, "%s, byte %zu: %s of function %zu", fields[i].name, byte, fa_status_name(st[k]), k);
+            cr_expect(!strncmp(fa_last_error(), text, strlen(text)) && strstr(fa_last_error(), fields[i].what), "%s", fa_last_error());
+            n++;
+        }
+    }
+    cr_assert_eq(at, sizeof(fa_args), "every field is on the list");
+    cr_assert_eq(n, (int)(sizeof(fa_args) - offsetof(fa_args, cu_seqlens_q)));
+    cr_assert_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLibraryLoadData"), 0);
 }
