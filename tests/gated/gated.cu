@@ -13,6 +13,8 @@ constexpr int LANE_D = (D + 31) / 32, LANE_DV = (DV + 31) / 32;  // columns of a
 //| has_mma = false
 //| include "prelude.cu"
 
+//| include "sequence.cu"
+
 //| include "mask.cu"
 
 //| if p.bytes == 4 then
@@ -41,13 +43,14 @@ extern "C" __global__ void __launch_bounds__(32 * ROWS) gated_attend(const __gri
   const int tiles = (p.sq + ROWS - 1) / ROWS, lane = threadIdx.x % 32;
   const int row = blockIdx.x % tiles * ROWS + threadIdx.x / 32, head = blockIdx.x / tiles % p.hq;
   const long long batch = blockIdx.x / tiles / p.hq;
-  if (row >= p.sq) return;
-  const element *const q = (const element *)p.q + batch * p.q_sb + row * p.q_ss + head * p.q_sh;
-  const element *const k = (const element *)p.k + batch * p.k_sb + head / p.group * p.k_sh;
-  const element *const v = (const element *)p.v + batch * p.v_sb + head / p.group * p.v_sh;
+  const Sequence sequence = sequence_of(p, batch);
+  if (row >= sequence.sq()) return;
+  const element *const q = (const element *)p.q + sequence.q() + row * p.q_ss + head * p.q_sh;
+  const element *const k = (const element *)p.k + sequence.k() + head / p.group * p.k_sh;
+  const element *const v = (const element *)p.v + sequence.v() + head / p.group * p.v_sh;
   float mine[LANE_D], sum[LANE_DV] = {}, m = -infinity(), l = 0.f;
   for (int i = 0; i < LANE_D; i++) mine[i] = lane + 32 * i < D ? factor(q[lane + 32 * i]) : 0.f;
-  for (int j = first_key(p, row); j <= last_key(p, row); j++) {
+  for (int j = first_key(sequence, row); j <= last_key(sequence, row); j++) {
     float s = 0.f;
     for (int i = 0; i < LANE_D; i++)
       if (lane + 32 * i < D) s = fmaf(mine[i], factor(k[j * p.k_ss + lane + 32 * i]), s);
@@ -62,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(32 * ROWS) gated_attend(const __gri
   float *const partial = (float *)p.partial + ((batch * p.sq + row) * p.hq + head) * DV;
   for (int i = 0; i < LANE_DV; i++)
     if (lane + 32 * i < DV) partial[lane + 32 * i] = l == 0.f ? 0.f : sum[i] / l;
-  if (lane == 0 && p.lse != nullptr) p.lse[(batch * p.hq + head) * p.sq + row] = l == 0.f ? -infinity() : m + logf(l);
+  if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(head, row)] = l == 0.f ? -infinity() : m + logf(l);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) gated_multiply(const __grid_constant__ Params p) {
@@ -72,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gated_multiply(const __gri
   const element *const gate = (const element *)p.gate + batch * p.gate_sb + row * p.gate_ss + head * p.gate_sh;
   for (int i = threadIdx.x; i < DV; i += THREADS) {
     const float x = partial[i] * to_float(gate[i]);
-    const long long at = batch * p.o_sb + row * p.o_ss + head * p.o_sh + i;
+    const long long at = sequence_of(p, batch).o() + row * p.o_ss + head * p.o_sh + i;
 //| if p.o == "fp32" then
     ((float *)p.o)[at] = x;
 //| else
