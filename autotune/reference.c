@@ -41,7 +41,8 @@ static const fa_reference_row table[] = {
 static const fa_reference_row *extra[EXTRA_MAX];
 static size_t extras;
 
-const fa_reference_row *fa_reference_find(int32_t op)
+/* NULL: the operation has no row. */
+static const fa_reference_row *find(int32_t op)
 {
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i].op == op)
@@ -54,7 +55,7 @@ const fa_reference_row *fa_reference_find(int32_t op)
 
 bool fa_reference_add(const fa_reference_row *row)
 {
-    if (extras == EXTRA_MAX || fa_reference_find(row->op))
+    if (extras == EXTRA_MAX || find(row->op))
         return false;
     extra[extras++] = row;
     return true;
@@ -72,7 +73,7 @@ static int64_t elements(const fa_reference_call *c, int i)
 
 fa_status fa_expected_open(fa_expected *e, const fa_reference_call *c)
 {
-    *e = (fa_expected){ .call = *c, .row = fa_reference_find(c->problem.op), .luck = 1 };
+    *e = (fa_expected){ .call = *c, .row = find(c->problem.op), .luck = 1 };
     if (!e->row)
         return fa_fail(FA_UNSUPPORTED, "no reference computes the operation %s", c->op->name);
     for (int i = 0; i < c->op->n; i++) {

@@ -24,9 +24,6 @@ typedef struct fa_reference_row {
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores are small */
 } fa_reference_row;
 
-/* NULL: the operation has no row. */
-const fa_reference_row *fa_reference_find(int32_t op);
-
 /* One more row, of an operation that was added (fa_operation_add), on the same terms. */
 bool fa_reference_add(const fa_reference_row *row);
 

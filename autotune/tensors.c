@@ -65,7 +65,8 @@ static void name_operand(fa_tensors *t, int i, CUdeviceptr at)
     fa_operand_set(&t->op->operand[i], &t->args, (void *)(uintptr_t)at, 0, 0, 0);
 }
 
-fa_status fa_tensors_reserve(fa_tensors *t)
+/* A piece for each. */
+static fa_status reserve(fa_tensors *t)
 {
     for (int i = 0; i < t->op->n; i++) {
         CUdeviceptr at;
@@ -116,7 +117,7 @@ fa_status fa_tensors_open(fa_tensors *out, fa_context *ctx, const fa_problem *p)
 {
     fa_status st = fa_tensors_lay(out, ctx, p, true);
     if (st == FA_OK)
-        st = fa_tensors_reserve(out);
+        st = reserve(out);
     if (st != FA_OK)
         fa_tensors_close(out);
     return st;

@@ -25,14 +25,12 @@ typedef struct fa_tensors {
  * bytes than the address space has. */
 fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional);
 
-/* Memory for what was laid; a context of the device is current, here and below. Pieces of their own let the simulator tell the bytes of
- * each operand apart, and see what runs over an end. */
-fa_status fa_tensors_reserve(fa_tensors *t);
+/* Memory for what was laid; a context of the device is current, here and below. */
 fa_status fa_tensors_reserve_sets(fa_tensors *t, int sets);
 void fa_tensors_use(fa_tensors *t, int set); /* args then names the operands of this set */
 void fa_tensors_close(fa_tensors *t);        /* zeros are fine */
 
-/* Lays all operands and reserves a piece for each. */
+/* Lays all operands and reserves a piece for each: so the simulator tells the bytes of each apart, and sees what runs over an end. */
 fa_status fa_tensors_open(fa_tensors *out, fa_context *ctx, const fa_problem *p);
 
 /* Element i of the input becomes value(user, operand, i), rounded to its type. FA_INTERRUPTED after sim_interrupt(). */
