@@ -61,7 +61,8 @@ static void tell(const fa_context *ctx, const fa_problem *p, const char *error)
     char line[256];
     fa_problem_print(line, sizeof line, p);
     if (error)
-        fa_log_say(&ctx->log, FA_LOG_ERROR, "no better kernel for %s; the nearest one goes on, and only fa_prepare() tries again: %s", line, error);
+        fa_log_say(&ctx->log, FA_LOG_ERROR, "no better kernel for %s; the nearest one goes on, and only fa_prepare() tries again: %s", line,
+                   error);
     else
         fa_log_say(&ctx->log, FA_LOG_INFO, "the kernel of its own for %s is ready, and runs from now on", line);
 }

@@ -32,8 +32,8 @@ void fa_background_open(fa_background *b);
 void fa_background_close(fa_background *b);
 
 /* Has the kernel of p's own bucket chosen, compiled, loaded and put into the table, by a thread that starts with the first job. Returns
- * the plan that launches of p run now: one that stands in with the lender's kernel, which is in the table from here on, so that each bucket is asked for
- * once; the bucket's own, if it has one by now; the lender, where the queue is full or memory ran out. Thread-safe. */
+ * the plan that launches of p run now: one that stands in with the lender's kernel, which is in the table from here on, so that each
+ * bucket is asked for once; the bucket's own, if it has one by now; the lender, where the queue is full or memory ran out. Thread-safe. */
 const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_plan *lender, CUcontext current);
 
 /* A copy of the bucket's job; false where it was never asked for. */

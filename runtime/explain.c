@@ -146,7 +146,8 @@ static void tell_miss(fa_text *t, const fa_context *ctx)
 /* The kernel that takes the place of the one that runs meanwhile, and what has become of it. job: NULL where it was not asked for. */
 static void tell_better(fa_text *t, fa_context *ctx, const fa_problem *p, const fa_job *job)
 {
-    static const char *const states[] = {"waits to be compiled", "is being compiled", "is ready", "failed, and only fa_prepare() tries again: "};
+    static const char *const states[] = {"waits to be compiled", "is being compiled", "is ready",
+                                         "failed, and only fa_prepare() tries again: "};
     char line[512];
     fa_choice choice;
     if (fa_choose(ctx, p, &choice, NULL) == FA_OK)
@@ -167,7 +168,8 @@ static void tell_table(fa_text *t, fa_context *ctx, const fa_problem *p, const a
     if (!a->plan) {
         tell_miss(t, ctx);
     } else if (!lender) {
-        fa_text_fmt(t, "table      hit: prepared%s\n", asked && job.state == FA_JOB_DONE ? " behind launches, which the nearest kernel ran until then" : "");
+        fa_text_fmt(t, "table      hit: prepared%s\n",
+                    asked && job.state == FA_JOB_DONE ? " behind launches, which the nearest kernel ran until then" : "");
     } else {
         fa_problem_print(line, sizeof line, &lender->problem);
         fa_text_fmt(t, "table      nearest: the kernel above, prepared for %s, runs until the better one is ready\n", line);

@@ -125,7 +125,8 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const f
 }
 
 /* The plan of a class and its bucket. */
-static fa_status find_plan(fa_context *ctx, const fa_problem *p, const fa_plan_key *key, const fa_entered *in, fa_stream stream, const fa_plan **out)
+static fa_status find_plan(fa_context *ctx, const fa_problem *p, const fa_plan_key *key, const fa_entered *in, fa_stream stream,
+                           const fa_plan **out)
 {
     *out = fa_table_find(&ctx->table, key);
     return *out ? FA_OK : fa_miss(ctx, p, in->current, (CUstream)stream, out);

@@ -42,8 +42,10 @@ static fa_status refuse(const fa_problem *p)
 {
     char line[256];
     fa_problem_print(line, sizeof line, p);
-    return fa_fail(FA_NO_KERNEL, "%s: no kernel is prepared for this shape, and the option on_miss is FA_MISS_FAIL; accepted: what fa_prepare() or "
-                                 "fa_prepare_range() prepared before", line);
+    return fa_fail(FA_NO_KERNEL,
+                   "%s: no kernel is prepared for this shape, and the option on_miss is FA_MISS_FAIL; accepted: what fa_prepare() or "
+                   "fa_prepare_range() prepared before",
+                   line);
 }
 
 /* Compiling and loading are not legal while the stream, or for the legacy stream any other, is captured. */

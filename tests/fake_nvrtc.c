@@ -1,7 +1,7 @@
 /* fake_nvrtc: a library with the names of NVRTC that "compiles" whatever it gets to the PTX in the file FAKE_NVRTC_PTX, in no time.
  * One file per process, first read before there are threads. FAKE_NVRTC_LOG, where set, names a file that gets one byte for each compile;
- * FAKE_NVRTC_LOG_SIZE is the size of every log that it tells. FAKE_NVRTC_GATE names a FIFO: while there is one, a compile waits at it for a byte,
- * and fails where that is an f. */
+ * FAKE_NVRTC_LOG_SIZE is the size of every log that it tells. FAKE_NVRTC_GATE names a FIFO: while there is one, a compile waits at it for
+ * a byte, and fails where that is an f. */
 #include <fcntl.h>
 #include <nvrtc.h>
 #include <stdio.h>

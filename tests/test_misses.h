@@ -1,5 +1,5 @@
-/* A context on a driver that only remembers, whose compiler waits at a gate. The gate is a FIFO: to open it for writing takes a compile that
- * has come there, so no clock is needed. */
+/* A context on a driver that only remembers, whose compiler waits at a gate. The gate is a FIFO: to open it for writing takes a compile
+ * that has come there, so no clock is needed. */
 #ifndef FA_TEST_MISSES_H
 #define FA_TEST_MISSES_H
 #include "cache/record.h"
