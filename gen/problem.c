@@ -5,6 +5,7 @@
 #include "model.h"
 #include "operation.h"
 #include "text.h"
+#include <stdlib.h>
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -207,4 +208,13 @@ uint32_t fa_problem_bucket(const fa_problem *in)
         group++;
     uint32_t window = p.mask == FA_MASK_WINDOW ? nearest_log2(p.window ? p.window : FA_MODEL_WINDOW) : 0;
     return nearest_log2(p.sq) | nearest_log2(p.sk) << 6 | nearest_log2((int64_t)p.b * p.hq) << 12 | group << 18 | window << 24;
+}
+
+int fa_problem_steps(const fa_problem *a, const fa_problem *b)
+{
+    uint32_t x = fa_problem_bucket(a), y = fa_problem_bucket(b);
+    int far = 0;
+    for (int at = 0; at < FA_BUCKET_BITS; at += 6)
+        far += abs((int)(x >> at & 63) - (int)(y >> at & 63));
+    return far;
 }

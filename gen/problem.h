@@ -46,4 +46,7 @@ const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, const fa_
  * take part as filled by fa_problem_fill_shape. */
 #define FA_BUCKET_BITS 30
 uint32_t fa_problem_bucket(const fa_problem *p);
+
+/* Steps of log2 between the buckets of two shapes. */
+int fa_problem_steps(const fa_problem *a, const fa_problem *b);
 #endif

@@ -54,6 +54,10 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     if (o.cache_limit < -1)
         return fa_fail(FA_INVALID, "options: cache_limit is %lld; accepted: bytes, 0 for 4 GiB, or -1 for any amount",
                        (long long)o.cache_limit);
+    if (o.on_miss < FA_MISS_COMPILE || o.on_miss > FA_MISS_FAIL)
+        return fa_fail(FA_INVALID, "options: on_miss is %d; accepted: FA_MISS_COMPILE (0), FA_MISS_NEAREST (1), FA_MISS_FAIL (2)", o.on_miss);
+    if (o.reserved)
+        return fa_fail(FA_INVALID, "options: reserved is %d; accepted: 0", o.reserved);
     *out = o;
     return FA_OK;
 }

@@ -1,6 +1,7 @@
 /* context: the inside of fa_context, and entering its device. */
 #ifndef FA_RUNTIME_CONTEXT_H
 #define FA_RUNTIME_CONTEXT_H
+#include "background.h"
 #include "build.h"
 #include "counter.h"
 #include "gen/gen.h"
@@ -19,6 +20,7 @@ struct fa_context {
     fa_shelf shelf;          /* kernels of bundles */
     bool shelf_only;         /* nothing is rendered or compiled */
     bool in_order;           /* no kernel begins before what is in front of it has ended */
+    int32_t on_miss;         /* fa_on_miss */
     fa_table table;
     pthread_mutex_t mutex;   /* of kernels, plans, and retaining primary */
     fa_kernel *kernels;
@@ -27,6 +29,7 @@ struct fa_context {
     _Atomic(CUcontext) primary; /* retained when first needed, or NULL */
     struct fa_pending *pending; /* classes that threads are preparing; guarded by mutex */
     pthread_cond_t prepared;
+    fa_background background;
     pthread_mutex_t gen_mutex;
     fa_gen *gen;             /* used under gen_mutex */
 };

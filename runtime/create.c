@@ -19,6 +19,7 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     ctx->budget = o->sram_budget ? o->sram_budget : most;
     ctx->shelf_only = o->bundle_only != 0;
     ctx->in_order = o->in_order != 0;
+    ctx->on_miss = o->on_miss;
     fa_status st = fa_shelf_open(&ctx->shelf, o->bundles);
     if (st != FA_OK)
         return st;
@@ -47,6 +48,7 @@ static fa_status create(fa_context **out, const fa_options *opt, const cu_driver
     pthread_mutex_init(&ctx->mutex, NULL);
     pthread_mutex_init(&ctx->gen_mutex, NULL);
     pthread_cond_init(&ctx->prepared, NULL);
+    fa_background_open(&ctx->background);
     if (!fa_log_open(&ctx->log, o.log, o.log_user, o.log_level, env.log))
         st = fa_fail(FA_INVALID, "FAGEN_LOG: \"%s\"; accepted: error, warn, info, debug, or 0 to 3", env.log);
     if (st == FA_OK && driver)
@@ -90,6 +92,7 @@ void fa_destroy(fa_context *ctx)
         return;
     fa_message_keep(&before);
     const cu_driver *d = ctx->device.driver;
+    fa_background_close(&ctx->background);
     if (ctx->kernels && fa_context_enter(ctx, &in) == FA_OK) {
         for (fa_kernel *k = ctx->kernels, *next; k; k = next) {
             next = k->next;

@@ -5,8 +5,10 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "map.h"
+#include "miss.h"
 #include "prepare.h"
 #include "workshop.h"
+#include <stdio.h>
 #include <string.h>
 
 static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
@@ -28,6 +30,7 @@ static void tell_config(fa_text *t, fa_context *ctx, const fa_config *c, const c
 /* What runs a class: a plan that is ready, or what would be chosen. */
 typedef struct answer {
     const fa_plan *plan; /* NULL: the two below */
+    bool hit;            /* the plan is in the table; else it is the nearest, and serves */
     fa_choice choice;
     fa_source source;
     const fa_step *step;
@@ -38,6 +41,9 @@ static fa_status look(fa_context *ctx, const fa_problem *p, answer *out)
 {
     const fa_plan_key key = fa_plan_key_of(p);
     *out = (answer){.plan = fa_table_find(&ctx->table, &key)};
+    out->hit = out->plan != NULL;
+    if (!out->hit)
+        out->plan = fa_miss_nearest(ctx, p);
     fa_status st = out->plan ? FA_OK : fa_choose(ctx, p, &out->choice, &out->source);
     out->step = out->plan ? out->plan->kernel->step : out->source.step;
     out->steps = out->plan ? out->plan->kernel->steps : out->source.steps;
@@ -129,6 +135,49 @@ static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
         fa_workshop_tell(ctx, &a->source, t);
 }
 
+/* A launch that finds no plan, and none that serves. */
+static void tell_miss(fa_text *t, const fa_context *ctx)
+{
+    if (ctx->on_miss == FA_MISS_FAIL)
+        fa_text_str(t, "table      miss: FA_NO_KERNEL, as the option on_miss says, until fa_prepare() or fa_prepare_range()\n");
+    else
+        fa_text_str(t, "table      miss: the first launch prepares this kernel, or is FA_CAPTURE under capture\n");
+}
+
+/* The kernel that takes the place of the one that runs meanwhile, and what has become of it. job: NULL where it was not asked for. */
+static void tell_better(fa_text *t, fa_context *ctx, const fa_problem *p, const fa_job *job)
+{
+    static const char *const states[] = {"waits to be compiled", "is being compiled", "is ready",
+                                         "failed, and only fa_prepare() tries again: "};
+    char line[512];
+    fa_choice choice;
+    if (fa_choose(ctx, p, &choice, NULL) == FA_OK)
+        fa_workshop_config(ctx, &choice.config, line, sizeof line);
+    else
+        snprintf(line, sizeof line, "none is found: %.480s", fa_last_error());
+    fa_text_fmt(t, "better     %s: %s%s\n", line, job ? states[job->state] : "the next launch asks for it",
+                job && job->state == FA_JOB_FAILED ? job->error : "");
+}
+
+static void tell_table(fa_text *t, fa_context *ctx, const fa_problem *p, const answer *a)
+{
+    char line[256];
+    fa_job job;
+    const fa_plan_key key = fa_plan_key_of(p);
+    bool asked = a->plan && fa_background_look(&ctx->background, &key, &job);
+    const fa_plan *lender = !a->plan || !a->hit ? a->plan : a->plan->lender;
+    if (!a->plan) {
+        tell_miss(t, ctx);
+    } else if (!lender) {
+        fa_text_fmt(t, "table      hit: prepared%s\n",
+                    asked && job.state == FA_JOB_DONE ? " behind launches, which the nearest kernel ran until then" : "");
+    } else {
+        fa_problem_print(line, sizeof line, &lender->problem);
+        fa_text_fmt(t, "table      nearest: the kernel above, prepared for %s, runs until the better one is ready\n", line);
+        tell_better(t, ctx, p, asked ? &job : NULL);
+    }
+}
+
 /* The whole text; the caller frees it. */
 static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *args, fa_text *t)
 {
@@ -156,6 +205,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
                 tell_plan(t, ctx, found.plan);
             else
                 tell_choice(t, ctx, &found);
+            tell_table(t, ctx, &q, &found);
             tell_steps(t, ctx, &found, &q, why);
         }
         fa_source_free(&found.source);

@@ -11,7 +11,8 @@
  *     fa_prepare()     compile it (or load it from the cache) now              milliseconds to a second
  *     fa_launch()      run it on real tensors                                  under a microsecond on top of the driver's
  * fa_launch() prepares on a miss, so the first two are optional, except under CUDA-graph capture, where a miss is
- * FA_CAPTURE and changes nothing.
+ * FA_CAPTURE and changes nothing. A server prepares a range of shapes at its start (fa_prepare_range) and says by the option on_miss what a
+ * launch outside of it does.
  *
  * Tensors (row-major names, any strides; the last dimension has unit stride)
  *     Q [b, sq, hq, d]   K [b, sk, hkv, d]   V [b, sk, hkv, dv]   O [b, sq, hq, dv]   LSE [b, hq, sq], fp32, packed
@@ -26,7 +27,8 @@
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
  * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A child
  * may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA itself
- * does not survive fork(): FA_NO_DRIVER otherwise. A child of a process whose other threads were inside fagen may do nothing but exec.
+ * does not survive fork(): FA_NO_DRIVER otherwise. A child of a process whose other threads were inside fagen may do nothing but exec. The
+ * thread that compiles for FA_MISS_NEAREST is such a thread while it does.
  * Files: where the process has a file-size limit, it is a full disk to the library, which raises no SIGXFSZ.
  * Signals: while NVRTC compiles it has handlers of its own for SIGINT and SIGTERM, which end the process with exit code 4. Where that
  * matters, block both in every thread and fetch them with sigwait(), as the command does, or prepare kernels beforehand.
@@ -60,7 +62,7 @@ typedef enum fa_status {
     FA_COMPILE = -5,      /* NVRTC refused the kernel; the message holds its first errors */
     FA_DEVICE = -6,       /* the driver reported an error */
     FA_NO_FIT = -7,       /* no tile fits the shared-memory or register budget; the message names the smallest that would */
-    FA_NO_KERNEL = -8,    /* no bundle has one and compiling was ruled out; of a tuning: no candidate ran */
+    FA_NO_KERNEL = -8,    /* no bundle has one, or none is prepared, and compiling was ruled out; of a tuning: no candidate ran */
     FA_IO = -9,           /* a file named by the caller could not be read or written (cache trouble is never an error) */
     FA_NOMEM = -10,       /* host or device memory ran out */
     FA_INTERNAL = -11,    /* a defect of fagen: please report it */
@@ -242,6 +244,25 @@ typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called
 #define FA_BUNDLE_FORMAT 3
 typedef struct fa_bundle fa_bundle;
 
+/* What fa_launch() does on a miss: no kernel is prepared for the shape bucket of the problem. A bucket is a step of log2 in each of sq, sk,
+ * b * hq and the window, so that lengths from 725 to 1448 share one. */
+typedef enum fa_on_miss {
+    FA_MISS_COMPILE = 0, /* as fa_prepare() in the call: milliseconds to a second; FA_CAPTURE under capture */
+    FA_MISS_NEAREST = 1, /* runs the kernel at once that is prepared for the nearest bucket of the class; see below */
+    FA_MISS_FAIL = 2     /* FA_NO_KERNEL, under capture too; nothing is compiled or loaded but by fa_prepare() and fa_prepare_range() */
+} fa_on_miss;
+
+/* FA_MISS_NEAREST. Every kernel of a class computes all of its shapes; another bucket's is only slower. One thread of the context chooses,
+ * compiles and loads the better kernel meanwhile, and later launches of the bucket run that one. It works in the CUDA context that was
+ * current at the miss, which is to be kept until fa_destroy(), and takes no signals.
+ * - A kernel of the same class serves, and one for rows that start at multiples of less.
+ * - Where none is prepared, and for problems with FA_FEATURE_BATCH_INVARIANT, the miss is as with FA_MISS_COMPILE: prepare one length.
+ * - Under capture the nearest kernel is launched as well, and is what the graph runs for ever: prepare what is to be captured.
+ * - At most 64 buckets wait to be compiled. A launch of one more runs the nearest kernel, and a later launch asks again.
+ * - A kernel that cannot be compiled is told to the log and by fa_explain(). The nearest one goes on; only fa_prepare() tries again.
+ * - With bundle_only, and in libfagen_launch, nothing is compiled: the thread loads what the bundles have.
+ * - The bits of a result may change when the better kernel takes over, as they do from one bucket to the next. */
+
 /* How a context is made. Every pointer may be NULL; strings are copied. */
 typedef struct fa_options {
     uint32_t size;            /* sizeof(fa_options): FA_OPTIONS_INIT sets it */
@@ -257,8 +278,10 @@ typedef struct fa_options {
     int32_t bundle_only;      /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
     int32_t in_order;         /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
     int64_t cache_limit;      /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
+    int32_t on_miss;          /* fa_on_miss */
+    int32_t reserved;         /* 0 */
 } fa_options;
-#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0 }
+#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0 }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
  * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
@@ -272,7 +295,8 @@ FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
 FA_API fa_status fa_bundle_open(const fa_bundle **out, const void *bytes, size_t size);
 
 /* Frees everything the context holds. NULL is fine. No launch of it may still be running in another thread's call;
- * kernels already on a stream are waited for by the caller. */
+ * kernels already on a stream are waited for by the caller. With FA_MISS_NEAREST it waits for the kernel that is being compiled, and leaves
+ * the others; call it before the process ends. */
 FA_API void fa_destroy(fa_context *ctx);
 
 /* FA_OK when a kernel family computes the problem on this device; else FA_UNSUPPORTED, FA_INVALID or FA_NO_FIT with the
@@ -286,12 +310,20 @@ FA_API fa_status fa_supported(fa_context *ctx, const fa_problem *p);
  * from one capture must not run at the same time. */
 FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 
+/* Prepares every shape bucket between two problems of one class, so that no launch in between is a miss. b, sq, sk and, with
+ * FA_MASK_WINDOW, window go from lo's value to hi's; every other field is the same in both. A field that is 0 in both is unset as in
+ * fa_prepare(): then sq and sk go together. *kernels (may be NULL) is how many different kernels that took: buckets share most. At most
+ * 4096 buckets in a call (FA_INVALID beyond): lengths from 1 to 131072 are 18. Idempotent. On failure the message names the shape, what was
+ * prepared before it stays, and *kernels counts that. */
+FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels);
+
 /* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
  * given it, fa_launch() finds. align is what the strides allow, and the addresses where q has one; at most 8 where TMA cannot take them,
  * on chips without TMA too. Thread-safe, needs no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
-/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. */
+/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. On a miss with FA_MISS_NEAREST it is the
+ * most that the better kernel and any that is prepared for the class need: ask again after preparing more of them. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
 /* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is given
@@ -300,7 +332,7 @@ FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t 
 FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream);
 
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
- * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured.
+ * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured; or what the option on_miss says.
  * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain() says
  * so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same
  * way, and then has to wait likewise. The option in_order turns that off. */
@@ -308,7 +340,8 @@ FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream strea
 
 /* Which kernel fa_launch() would run for args (or for the problem, if args is NULL), where it comes from and why: written
  * to buf as text lines, cut at n - 1 bytes, always with a NUL at the end. 4096 bytes are enough for most. Compiles nothing. Addresses
- * are checked where q has one. */
+ * are checked where q has one. The line "table" says whether a launch is a hit, and what a miss does; "better" which kernel takes the
+ * nearest one's place, and whether it waits, is being compiled, or failed and why. */
 FA_API fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n);
 
 /* The bytes that fa_explain() needs for the whole text, its NUL counted: a smaller buf cuts it. The text changes when the kernel is

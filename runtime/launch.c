@@ -7,6 +7,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "map.h"
+#include "miss.h"
 #include "prepare.h"
 #include "repeat.h"
 
@@ -124,30 +125,12 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const f
     return st;
 }
 
-/* Compiling and loading are not legal while the stream, or for the legacy stream any other, is captured. */
-static fa_status check_capture(const fa_context *ctx, fa_stream stream)
+/* The plan of a class and its bucket. */
+static fa_status find_plan(fa_context *ctx, const fa_problem *p, const fa_plan_key *key, const fa_entered *in, fa_stream stream,
+                           const fa_plan **out)
 {
-    bool captured;
-    fa_status st = fa_context_captured(ctx, (CUstream)stream, &captured);
-    if (st == FA_OK && captured)
-        st = fa_fail(FA_CAPTURE,
-                     "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
-                     "this problem class before the capture");
-    return st;
-}
-
-/* The plan of a class, made on a miss. */
-static fa_status find_plan(fa_context *ctx, const fa_problem *p, const fa_plan_key *key, fa_stream stream, const fa_plan **out)
-{
-    fa_message before;
     *out = fa_table_find(&ctx->table, key);
-    if (*out)
-        return FA_OK;
-    fa_status st = check_capture(ctx, stream);
-    if (st != FA_OK)
-        return st;
-    fa_message_keep(&before);
-    return fa_message_settle(&before, fa_prepare_plan(ctx, p, out));
+    return *out ? FA_OK : fa_miss(ctx, p, in->current, (CUstream)stream, out);
 }
 
 static bool maps_possible(const fa_call *c, char *why, size_t n)
@@ -157,7 +140,7 @@ static bool maps_possible(const fa_call *c, char *why, size_t n)
 
 /* The plan of the call's class; of the class below it where that one takes maps, or is not prepared and the one below is, and TMA cannot
  * address the tensors. */
-static fa_status plan_for(fa_context *ctx, fa_repeat *r, fa_stream stream, const fa_plan **out)
+static fa_status plan_for(fa_context *ctx, fa_repeat *r, const fa_entered *in, fa_stream stream, const fa_plan **out)
 {
     char why[160];
     fa_call *c = &r->call;
@@ -166,12 +149,12 @@ static fa_status plan_for(fa_context *ctx, fa_repeat *r, fa_stream stream, const
         fa_prepared_class(ctx, c);
         r->key.align = c->problem.align;
     }
-    fa_status st = *out ? FA_OK : find_plan(ctx, &c->problem, &r->key, stream, out);
+    fa_status st = *out ? FA_OK : find_plan(ctx, &c->problem, &r->key, in, stream, out);
     if (st != FA_OK || !(*out)->kernel->maps || maps_possible(c, NULL, 0))
         return st;
     fa_check_plain(&c->problem);
     r->key.align = c->problem.align;
-    st = find_plan(ctx, &c->problem, &r->key, stream, out);
+    st = find_plan(ctx, &c->problem, &r->key, in, stream, out);
     if (st == FA_OK && (*out)->kernel->maps && !maps_possible(c, why, sizeof why))
         st = fa_fail(FA_UNSUPPORTED, "args: %s; accepted by the family %s, whatever the alignment", why, (*out)->config.family);
     return st;
@@ -190,7 +173,7 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
     st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    st = plan_for(ctx, r, stream, &plan);
+    st = plan_for(ctx, r, &in, stream, &plan);
     if (st == FA_OK)
         st = run(ctx, plan, r, &in, stream);
     fa_context_leave(ctx, &in);
@@ -243,32 +226,67 @@ fa_status fa_plan_workspace(fa_context *ctx, const fa_plan *plan, const fa_args 
     return st == FA_OK && !call.empty ? workspace_of(&plan->kernel->workspace, &call, bytes, NULL) : st;
 }
 
-/* What a launch of the class would need to know, compiling nothing. */
-typedef struct needs {
-    fa_workspace workspace;
-    bool maps;
-} needs;
+/* The most workspace that a call needs of the kernels which it may meet. */
+typedef struct most {
+    const fa_call *call;
+    size_t bytes;
+    fa_status status;
+    bool any, plain; /* a kernel was there; one takes maps, and TMA cannot address the tensors: the class below is launched */
+} most;
 
-static fa_status what_runs(fa_context *ctx, const fa_problem *p, needs *out)
+static void consider(most *m, const fa_workspace *w, bool maps)
+{
+    size_t bytes = 0;
+    m->any = true;
+    if (maps && !maps_possible(m->call, NULL, 0)) {
+        m->plain = true;
+        return;
+    }
+    fa_status st = workspace_of(w, m->call, &bytes, NULL);
+    m->status = m->status == FA_OK ? st : m->status;
+    m->bytes = bytes > m->bytes ? bytes : m->bytes;
+}
+
+static void consider_plan(void *user, const fa_plan *plan)
+{
+    most *m = user;
+    if (fa_miss_serves(plan, &m->call->problem))
+        consider(m, &plan->kernel->workspace, plan->kernel->maps);
+}
+
+/* The kernel that would be chosen, compiling nothing. */
+static fa_status consider_choice(fa_context *ctx, most *m)
 {
     fa_choice choice;
     fa_source source = {0};
-    fa_message before;
-    fa_message_keep(&before);
-    const fa_plan_key key = fa_plan_key_of(p);
-    const fa_plan *plan = fa_table_find(&ctx->table, &key);
-    fa_status st = plan ? FA_OK : fa_message_settle(&before, fa_choose(ctx, p, &choice, &source));
-    const fa_kernel *k = plan ? plan->kernel : NULL;
-    out->workspace = k ? k->workspace : source.workspace;
-    out->maps = k ? k->maps : fa_steps_map(source.step, source.steps);
+    fa_status st = fa_choose(ctx, &m->call->problem, &choice, &source);
+    if (st == FA_OK)
+        consider(m, &source.workspace, fa_steps_map(source.step, source.steps));
     fa_source_free(&source);
     return st;
+}
+
+/* All kernels that a launch of the call's class may meet: the one of its bucket; else, as long as another runs in its place, both. */
+static fa_status consider_class(fa_context *ctx, most *m)
+{
+    fa_message before;
+    const fa_plan_key key = fa_plan_key_of(&m->call->problem);
+    const fa_plan *plan = fa_table_find(&ctx->table, &key);
+    if (plan)
+        consider(m, &plan->kernel->workspace, plan->kernel->maps);
+    else if (ctx->on_miss == FA_MISS_NEAREST)
+        fa_table_each(&ctx->table, consider_plan, m);
+    if (m->status != FA_OK || (plan && !plan->lender))
+        return m->status;
+    fa_message_keep(&before);
+    fa_status st = consider_choice(ctx, m);
+    return m->status != FA_OK ? m->status : fa_message_settle(&before, m->any ? FA_OK : st);
 }
 
 fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
 {
     fa_call call;
-    needs n;
+    most m = {.call = &call, .status = FA_OK};
     fa_status st = fa_context_check(ctx);
     if (st != FA_OK)
         return st;
@@ -280,12 +298,14 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
         return st;
     call.sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
     fa_prepared_class(ctx, &call);
-    st = what_runs(ctx, &call.problem, &n);
-    if (st == FA_OK && n.maps && !maps_possible(&call, NULL, 0)) {
+    st = consider_class(ctx, &m);
+    if (st == FA_OK && m.plain) {
         fa_check_plain(&call.problem);
-        st = what_runs(ctx, &call.problem, &n);
+        m.any = false;
+        st = consider_class(ctx, &m);
     }
-    return st == FA_OK ? workspace_of(&n.workspace, &call, bytes, NULL) : st;
+    *bytes = st == FA_OK ? m.bytes : 0;
+    return st;
 }
 
 fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream)

@@ -21,7 +21,7 @@ fa_plan_key fa_plan_key_of(const fa_problem *p)
 }
 
 static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
-                      const fa_plan **out)
+                      const fa_plan *lender, const fa_plan **out)
 {
     fa_plan *plan = calloc(1, sizeof *plan);
     if (!plan)
@@ -30,6 +30,7 @@ static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, 
     plan->problem = *p;
     plan->config = *c;
     plan->kernel = k;
+    plan->lender = lender;
     snprintf(plan->why, sizeof plan->why, "%s", why ? why : "named by the caller");
     pthread_mutex_lock(&ctx->mutex);
     plan->next = ctx->plans;
@@ -61,7 +62,17 @@ fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_confi
 {
     *out = NULL;
     fa_status st = ready_counters(ctx, k);
-    return st == FA_OK ? keep(ctx, p, c, why, k, out) : st;
+    return st == FA_OK ? keep(ctx, p, c, why, k, NULL, out) : st;
+}
+
+const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_plan *lender)
+{
+    const fa_plan *plan;
+    fa_message before;
+    fa_message_keep(&before);
+    bool made = keep(ctx, p, &lender->config, lender->why, lender->kernel, lender, &plan) == FA_OK;
+    fa_message_settle(&before, FA_OK);
+    return made ? plan : NULL;
 }
 
 bool fa_plan_use(fa_context *ctx, const fa_plan *plan)

@@ -31,6 +31,7 @@ typedef struct fa_plan {
     fa_config config;
     const fa_kernel *kernel;
     char why[256];           /* where the config comes from, a sentence */
+    const struct fa_plan *lender; /* whose config and kernel this plan has until its own kernel is compiled: it stands in; NULL: its own */
     struct fa_plan *next;    /* of the list of its context */
 } fa_plan;
 
@@ -46,6 +47,9 @@ fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_confi
 fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
                             const fa_plan **out);
 fa_status fa_plan_of_choice(fa_context *ctx, const fa_problem *p, const fa_choice *c, const fa_source *s, const fa_plan **out);
+
+/* A plan for p that stands in: with the kernel of another. NULL when memory ran out. Not in the table either. */
+const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_plan *lender);
 
 /* From now on launches of the plan's class run it. False when memory ran out. */
 bool fa_plan_use(fa_context *ctx, const fa_plan *plan);

@@ -48,22 +48,27 @@ static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
     fa_status st = fa_choose(ctx, p, &choice, &source);
     if (st == FA_OK)
         st = fa_plan_of_choice(ctx, p, &choice, &source, out);
-    if (st == FA_OK && !fa_plan_use(ctx, *out))
+    if (st == FA_OK && !(*out = fa_table_add(&ctx->table, *out)))
         st = fa_fail(FA_NOMEM, "table: host memory");
     fa_source_free(&source);
     return st;
+}
+
+/* A plan with a kernel of its own. */
+static bool is_prepared(fa_context *ctx, const fa_plan_key *key, const fa_plan **out)
+{
+    *out = fa_table_find(&ctx->table, key);
+    return *out && !(*out)->lender;
 }
 
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out)
 {
     fa_pending me = {.key = fa_plan_key_of(p)};
     fa_status st = FA_OK;
-    *out = fa_table_find(&ctx->table, &me.key);
-    if (*out)
+    if (is_prepared(ctx, &me.key, out))
         return FA_OK;
     begin(ctx, &me);
-    *out = fa_table_find(&ctx->table, &me.key);
-    if (!*out)
+    if (!is_prepared(ctx, &me.key, out))
         st = make(ctx, p, out);
     end(ctx, &me);
     return st;

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "plan.h"
 
-/* The plan of the table for p (normalized), made when it is not there. Of several threads that ask for one class, one makes
+/* The plan of the table for p (normalized), made when it is not there, or one stands in for it. Of several threads that ask for one class, one makes
  * it and the others wait. */
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out);
 

@@ -132,16 +132,6 @@ static int chip_distance(const fa_shelf_row *r, const fa_device *d)
     return 1000 + d->arch.cc - r->arch->cc;
 }
 
-/* Steps of log2 between the buckets of two shapes. */
-static int shape_distance(const fa_problem *a, const fa_problem *b)
-{
-    uint32_t x = fa_problem_bucket(a), y = fa_problem_bucket(b);
-    int far = 0;
-    for (int at = 0; at < FA_BUCKET_BITS; at += 6)
-        far += abs((int)(x >> at & 63) - (int)(y >> at & 63));
-    return far;
-}
-
 static bool fits(const fa_blob_image *i, int32_t budget)
 {
     for (int s = 0; s < i->steps; s++)
@@ -159,7 +149,7 @@ const fa_shelf_row *fa_shelf_find(const fa_shelf *s, const fa_problem *p, const 
         int chip = !fa_problem_hindrance(&r->problem, p) && fits(r->image, budget) ? chip_distance(r, d) : -1;
         if (chip < 0 || (fit == FA_SHELF_OWN && (strcmp(r->arch->name, d->arch.name) || r->problem.align != p->align)))
             continue;
-        long far = ((long)chip * 32 + (p->align - r->problem.align)) * 256 + shape_distance(&r->problem, p);
+        long far = ((long)chip * 32 + (p->align - r->problem.align)) * 256 + fa_problem_steps(&r->problem, p);
         if (!best || far < nearest) {
             best = r;
             nearest = far;

@@ -71,13 +71,15 @@ static bool grow(fa_table *t, fa_slots *s)
     return true;
 }
 
-bool fa_table_put(fa_table *t, const fa_plan *plan)
+/* over: also in the place of a plan that is no stand-in. What is there then; NULL when memory ran out. */
+static const fa_plan *put(fa_table *t, const fa_plan *plan, bool over)
 {
     bool ok = true;
     pthread_mutex_lock(&t->mutex);
     fa_slots *s = atomic_load(&t->slots);
     _Atomic(const fa_plan *) *slot = place(s, &plan->key);
-    if (!atomic_load(slot)) {
+    const fa_plan *there = atomic_load(slot);
+    if (!there) {
         if (2 * (t->used + 1) > s->size)
             ok = grow(t, s);
         if (ok) {
@@ -85,8 +87,30 @@ bool fa_table_put(fa_table *t, const fa_plan *plan)
             slot = place(atomic_load(&t->slots), &plan->key);
         }
     }
-    if (ok)
+    if (there && !over && (!there->lender || plan->lender))
+        plan = there;
+    else if (ok)
         atomic_store_explicit(slot, plan, memory_order_release);
     pthread_mutex_unlock(&t->mutex);
-    return ok;
+    return ok ? plan : NULL;
+}
+
+bool fa_table_put(fa_table *t, const fa_plan *plan)
+{
+    return put(t, plan, true) != NULL;
+}
+
+const fa_plan *fa_table_add(fa_table *t, const fa_plan *plan)
+{
+    return put(t, plan, false);
+}
+
+void fa_table_each(fa_table *t, void (*f)(void *user, const fa_plan *plan), void *user)
+{
+    fa_slots *s = atomic_load_explicit(&t->slots, memory_order_acquire);
+    for (size_t i = 0; i < s->size; i++) {
+        const fa_plan *p = atomic_load_explicit(&s->slot[i], memory_order_acquire);
+        if (p)
+            f(user, p);
+    }
 }

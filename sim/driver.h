@@ -52,6 +52,7 @@
     X(cuStreamDestroy)                                                                                                    \
     X(cuStreamSynchronize)                                                                                                \
     X(cuStreamIsCapturing)                                                                                                \
+    X(cuThreadExchangeStreamCaptureMode)                                                                                  \
     X(cuStreamBeginCapture)                                                                                               \
     X(cuStreamEndCapture)                                                                                                 \
     X(cuGraphInstantiate)                                                                                                 \

@@ -100,6 +100,16 @@ CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
     s->capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
 }
+/* No call is unsafe beside the capture of another thread here: the mode is kept, and changes nothing. */
+CUresult sim_cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode *mode)
+{
+    static _Thread_local CUstreamCaptureMode own = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    SIM_NEED(mode && *mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
+    CUstreamCaptureMode before = own;
+    own = *mode;
+    *mode = before;
+    return CUDA_SUCCESS;
+}
 CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *to)
 {
     SIM_LOCKED;

@@ -18,6 +18,8 @@ static atomic_int devices, major_cc, minor_cc, capturing, retained[8];
 static atomic_long libraries, kernels, memory, streams;
 static atomic_ullong next_address;
 static fake_fill filled;
+static _Atomic(CUcontext) loaded_in;
+static atomic_int capture_mode;
 static cu_driver table;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth; /* stack[depth] is current */
@@ -158,6 +160,7 @@ static CUresult f_load(CUlibrary *l, const void *code, CUjit_option *jo, void **
     NOTE(cuLibraryLoadData);
     if (!code || !stack[depth])
         return CUDA_ERROR_INVALID_VALUE;
+    loaded_in = stack[depth];
     *l = malloc(1);
     atomic_fetch_add(&libraries, 1);
     return CUDA_SUCCESS;
@@ -321,6 +324,13 @@ static CUresult f_is_capturing(CUstream s, CUstreamCaptureStatus *c)
     return CUDA_SUCCESS;
 }
 
+static CUresult f_exchange_mode(CUstreamCaptureMode *mode)
+{
+    NOTE(cuThreadExchangeStreamCaptureMode);
+    *mode = (CUstreamCaptureMode)atomic_exchange(&capture_mode, (int)*mode);
+    return CUDA_SUCCESS;
+}
+
 const cu_driver *fake_driver(void)
 {
     memset(&table, 0, sizeof table); /* what is not faked is not called */
@@ -355,6 +365,7 @@ const cu_driver *fake_driver(void)
     table.cuStreamDestroy = f_stream_destroy;
     table.cuStreamSynchronize = f_stream_synchronize;
     table.cuStreamIsCapturing = f_is_capturing;
+    table.cuThreadExchangeStreamCaptureMode = f_exchange_mode;
     table.name = "fake";
     table.takes_ptx = 1;
     for (int i = 0; i < id_count; i++)
@@ -364,6 +375,8 @@ const cu_driver *fake_driver(void)
     major_cc = 8;
     minor_cc = 0;
     capturing = 0;
+    capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+    loaded_in = NULL;
     libraries = memory = streams = 0;
     next_address = 0x7000000000;
     depth = 0;
@@ -388,6 +401,16 @@ void fake_ptx(bool takes_ptx)
 void fake_capturing(bool on)
 {
     capturing = on;
+}
+
+CUstreamCaptureMode fake_capture_mode(void)
+{
+    return (CUstreamCaptureMode)atomic_load(&capture_mode);
+}
+
+CUcontext fake_loaded_in(void)
+{
+    return atomic_load(&loaded_in);
 }
 
 static int id_of(const char *name)

@@ -12,6 +12,8 @@ const cu_driver *fake_driver(void);
 void fake_devices(int count, int major, int minor);
 void fake_ptx(bool takes_ptx);          /* what the table says of itself; PTX by default */
 void fake_capturing(bool on);           /* what cuStreamIsCapturing says */
+CUstreamCaptureMode fake_capture_mode(void); /* the last that a thread took for itself */
+CUcontext fake_loaded_in(void);         /* the context that was current when a library was last loaded */
 /* The nth call from now (1 = the next) of the function (NULL = of any) gives r; calls before and after work. */
 void fake_fail(const char *name, int nth, CUresult r);
 /* Calls of the function since the start (NULL = of all). */

@@ -1,6 +1,7 @@
 /* fake_nvrtc: a library with the names of NVRTC that "compiles" whatever it gets to the PTX in the file FAKE_NVRTC_PTX, in no time.
- * One file per process, and no threads. FAKE_NVRTC_LOG, where set, names a file that gets one byte for each compile;
- * FAKE_NVRTC_LOG_SIZE is the size of every log that it tells. */
+ * One file per process, first read before there are threads. FAKE_NVRTC_LOG, where set, names a file that gets one byte for each compile;
+ * FAKE_NVRTC_LOG_SIZE is the size of every log that it tells. FAKE_NVRTC_GATE names a FIFO: while there is one, a compile waits at it for
+ * a byte, and fails where that is an f. */
 #include <fcntl.h>
 #include <nvrtc.h>
 #include <stdio.h>
@@ -37,12 +38,27 @@ nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *
     return *out ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
+static char wait_at_gate(void)
+{
+    const char *gate = getenv("FAKE_NVRTC_GATE");
+    char byte = 0;
+    int fd = gate ? open(gate, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0)
+        return 0;
+    if (read(fd, &byte, 1) != 1)
+        byte = 0;
+    close(fd);
+    return byte;
+}
+
 nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *options)
 {
     (void)n, (void)options;
     const char *log = getenv("FAKE_NVRTC_LOG"), *path = getenv("FAKE_NVRTC_PTX");
     int fd = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
     if (fd >= 0 && (write(fd, "x", 1) != 1 || close(fd) != 0))
+        return NVRTC_ERROR_COMPILATION;
+    if (wait_at_gate() == 'f')
         return NVRTC_ERROR_COMPILATION;
     static char *kept; /* read once: a test may leave no descriptor for the second time */
     static size_t size;

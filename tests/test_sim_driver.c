@@ -176,6 +176,11 @@ Test(sim_driver, capture_and_replay)
     cr_expect_eq(cu->cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
     cr_expect(cu->cuStreamIsCapturing(s, &status) == CUDA_SUCCESS && status == CU_STREAM_CAPTURE_STATUS_ACTIVE);
+    CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+    cr_expect(cu->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS && mode == CU_STREAM_CAPTURE_MODE_GLOBAL);
+    cr_expect(cu->cuThreadExchangeStreamCaptureMode(&mode) == CUDA_SUCCESS && mode == CU_STREAM_CAPTURE_MODE_RELAXED);
+    mode = (CUstreamCaptureMode)3;
+    cr_expect_eq(cu->cuThreadExchangeStreamCaptureMode(&mode), CUDA_ERROR_INVALID_VALUE);
     cr_expect_eq(cu->cuMemsetD32Async(a, 10, 1, s), CUDA_SUCCESS);
     cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL), CUDA_SUCCESS);
     cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 1, 1, 1, 0, s, params, NULL), CUDA_SUCCESS);

@@ -2,6 +2,7 @@
  *
  *     app only DEVICE     the bundle's kernels compute attention, right, and nothing else could have
  *     app first DEVICE    the same where compiling is not ruled out
+ *     app nearest DEVICE  as "only", by kernels that were prepared for another length
  *     app faults DEVICE FILE  what is not in the bundle, and bundles that are not as fagen wrote them, are told of clearly; FILE: what
  *                             fagen emit --bundle --raw wrote for the device
  */
@@ -22,7 +23,7 @@ static const fa_bundle *const shipped[] = { &BUNDLE, NULL };
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
-static int failures;
+static int failures, on_miss;
 #define EXPECT(what, ...) \
     do { \
         if (!(what)) { \
@@ -52,6 +53,7 @@ static fa_context *context(const fa_bundle *const *bundles, const char *device, 
     options.device = device;
     options.bundles = bundles;
     options.bundle_only = only;
+    options.on_miss = on_miss;
     fa_status st = fa_create(&ctx, &options);
     EXPECT(st == expected, "fa_create: %s, expected %s: %s", fa_status_name(st), fa_status_name(expected), fa_last_error());
     return ctx;
@@ -107,6 +109,8 @@ static void compute(fa_context *ctx, int mask)
     size_t bytes = 1;
     t[0] = &a.q, t[1] = &a.k, t[2] = &a.v, t[3] = &a.o;
     p.dtype = a.dtype, p.d = a.d, p.mask = a.mask, p.hq = a.hq, p.hkv = a.hkv, p.b = a.b, p.sq = a.sq, p.sk = a.sk;
+    if (on_miss == FA_MISS_NEAREST)
+        p.sq = p.sk = 4096;
     EXPECT(fa_supported(ctx, &p) == FA_OK, "fa_supported: %s", fa_last_error());
     EXPECT(fa_workspace_size(ctx, &a, &bytes) == FA_OK && bytes == 0, "fa_workspace_size: %s", fa_last_error());
     EXPECT(fa_explain(ctx, &p, NULL, text, sizeof text) == FA_OK && strstr(text, "in the bundle, check "), "fa_explain: %s%s", text, fa_last_error());
@@ -125,6 +129,7 @@ static void compute(fa_context *ctx, int mask)
     EXPECT(fa_copy(ctx, lse, a.lse, sizeof lse, FA_FROM_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
     EXPECT(fa_explain(ctx, NULL, &a, text, sizeof text) == FA_OK && strstr(text, "loaded, from the bundle") && strstr(text, "of the bundle "),
            "fa_explain: %s%s", text, fa_last_error());
+    EXPECT(strstr(text, "table      hit: prepared") || (on_miss == FA_MISS_NEAREST && strstr(text, "sq=4096,sk=4096, runs until")), "fa_explain: %s", text);
     judge(mask, &o_error, &lse_error);
     EXPECT(o_error < 0.02 && lse_error < 1e-3, "mask %d: O is off by %g, LSE by %g\n%s", mask, o_error, lse_error, text);
     for (int i = 0; i < 4; i++)
@@ -259,8 +264,9 @@ int main(int argc, char **argv)
             memcpy(&u, &x, sizeof u);
             in[t][i] = (uint16_t)(u >> 16);
         }
+    on_miss = strcmp(argv[1], "nearest") ? FA_MISS_COMPILE : FA_MISS_NEAREST;
     if (strcmp(argv[1], "faults")) {
-        run(shipped, argv[2], !strcmp(argv[1], "only"));
+        run(shipped, argv[2], !!strcmp(argv[1], "first"));
     } else {
         what_is_missing(argv[2]);
         what_is_damaged(argv[2], argv[3]);
