@@ -49,10 +49,10 @@ static json_t *cost_json(const fa_config *config, const fa_cost *k)
 {
     char text[512];
     fa_config_print(text, sizeof text, config);
-    return json_pack("{s:s,s:o,s:s,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:i,s:s,s:o,s:I,s:o}", "config", text, "seconds", cli_json_number(k->seconds), "bound",
+    return json_pack("{s:s,s:o,s:s,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:i,s:s,s:o,s:I,s:o}", "config", text, "seconds", cli_json_number(k->seconds), "bound",
                      k->bound, "units", "matrix", cli_json_number(k->t_matrix), "exp", cli_json_number(k->t_exp), "issue",
                      cli_json_number(k->t_issue), "smem", cli_json_number(k->t_smem), "l2", cli_json_number(k->t_l2), "hbm",
-                     cli_json_number(k->t_hbm), "blocks_sm", k->blocks_sm, "limiter", k->limiter, "occupancy", cli_json_number(k->occupancy),
+                     cli_json_number(k->t_hbm), "bytes", cli_json_number(k->bytes), "blocks_sm", k->blocks_sm, "limiter", k->limiter, "occupancy", cli_json_number(k->occupancy),
                      "grid", (json_int_t)k->grid, "waves", cli_json_number(k->waves));
 }
 
@@ -106,8 +106,8 @@ static int run(cli *c, const void *args, int n_words, char **words)
     int32_t budget = cli_chip_budget(&a->chip, arch);
     const row rows[] = {
         { "naive", "naive: S and P through memory", fa_model_naive(&p) },
-        { "tiled2d", "2-D tiles without online softmax", fa_model_tiled2d(&p, br) },
-        { "flash1", "FlashAttention-1 (K/V outer loop)", fa_model_flash1(&p, br, bc) },
+        { "tiled2d", "2-D tiles without online softmax", fa_model_tiled2d(&p, br, band, fa_dtype_bytes(p.dtype)) },
+        { "flash1", "FlashAttention-1 (K/V outer loop)", fa_model_flash1(&p, br, bc, band) },
         { "flash2", "FlashAttention-2 (Q outer loop)", fa_model_flash2(&p, br, 0, band, 0) },
     };
     char text[200];

@@ -17,6 +17,7 @@ double fa_traffic_write(const fa_traffic *t);
 double fa_traffic_total(const fa_traffic *t);
 /* The total less the write of O: how the literature counts the three-pass algorithm, 12 N d + 16 N^2 bytes in fp32. */
 double fa_traffic_without_output(const fa_traffic *t);
+fa_traffic fa_traffic_sum(const fa_traffic *a, const fa_traffic *b);
 
 /* The mask's diagonals as a launch uses them: key j is visible to query i when i + lo <= j <= i + hi. */
 typedef struct fa_band {
@@ -35,17 +36,34 @@ double fa_model_visible(const fa_problem *p, fa_band band);
 double fa_model_matrix_flops(const fa_problem *p, fa_band band);
 double fa_model_other_flops(const fa_problem *p, fa_band band);
 
-/* Traffic of the algorithms of the literature. Shapes from p (b, hq, hkv, sq, sk, d, dv, dtype). lse: count its write. */
-fa_traffic fa_model_naive(const fa_problem *p);                     /* three passes, S and P through memory */
-fa_traffic fa_model_tiled2d(const fa_problem *p, int tile);         /* two-dimensional tiles without online softmax */
-fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc);    /* K/V outer loop: O, m, l re-read for each */
+/* Traffic of the algorithms of the literature. Shapes from p (b, hq, hkv, sq, sk, d, dv, dtype). lse: count its write. K and V are read for each
+ * query head; under a mask rows and keys are read that a tile of rows sees, as the kernels do. */
+fa_traffic fa_model_naive(const fa_problem *p);                     /* three passes over all pairs, S and P through memory */
+/* Two-dimensional tiles without online softmax: each product keeps a tile of its result's rows, so that K and V are read once per row of tiles;
+ * S and P are written once and read once. score: bytes of an element of S and P, in the literature that of the inputs. */
+fa_traffic fa_model_tiled2d(const fa_problem *p, int tile, fa_band band, int score);
+/* K/V outer loop: K and V are read once; Q, and O, m and l in fp32, are read and the latter three written again for each block of bc keys, and
+ * written once before the first. A 16-bit O is written at the end, from the partial one. */
+fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc, fa_band band);
 /* Q outer loop. rows = br of the tile; pack as in fa_step; K and V rows are read once per tile, exactly those that some
  * row of the tile sees: what the kernels do and what the simulator counts. */
 fa_traffic fa_model_flash2(const fa_problem *p, int br, int pack, fa_band band, int lse);
 /* SRAM of one tile with Q, K, V and S resident, in bytes, fp32 or 2-byte elements as the dtype says. */
 double fa_model_tile_sram(const fa_problem *p, int br, int bc);
 
-/* What one config costs on one chip. */
+/* The same by the names that work() of a family knows: of all steps together, or of one pass: docs/templates.md. */
+typedef struct fa_tile {
+    int32_t rows, cols;
+    bool pack;
+} fa_tile;
+typedef struct fa_algorithm {
+    const char *name;
+    fa_traffic (*traffic)(const fa_problem *p, const fa_tile *t, fa_band band); /* without LSE */
+    bool shares; /* blocks at work read the same K and V: out of the L2 as far as they fit it */
+} fa_algorithm;
+const fa_algorithm *fa_algorithm_row(size_t i); /* NULL past the last */
+
+/* What one config costs on one chip: sums over its steps. What has no sum is of the step that takes longest. */
 typedef struct fa_cost {
     double seconds;                     /* the model's time of one launch */
     double t_matrix, t_exp, t_issue, t_smem, t_l2, t_hbm; /* seconds each unit is busy; the largest is the bound */

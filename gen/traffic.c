@@ -6,6 +6,7 @@
  * algorithm 1. Every sum is exact below 2^53. */
 #include "model.h"
 #include "problem.h"
+#include <stdbool.h>
 
 double fa_traffic_read(const fa_traffic *t)
 {
@@ -46,11 +47,6 @@ static pass pass_of(const fa_problem *p)
     };
 }
 
-static double tiles_of(int64_t n, int64_t tile)
-{
-    return (double)((n + tile - 1) / tile);
-}
-
 fa_traffic fa_model_naive(const fa_problem *p)
 {
     pass b = pass_of(p);
@@ -58,48 +54,164 @@ fa_traffic fa_model_naive(const fa_problem *p)
                          .held = 2 * b.s };
 }
 
-/* Each product keeps a tile of its result's rows, so K and V are read once per row of tiles; S and P go through memory. */
-fa_traffic fa_model_tiled2d(const fa_problem *p, int tile)
+/* What the row tiles of all heads see: rows of Q of one tile, and the keys from the first to the last that one of them sees. */
+typedef struct seen {
+    double rows;    /* of tiles that see a key: the others read nothing */
+    double keys;    /* once per tile */
+    double pairs;   /* rows times keys of each tile */
+    double turns;   /* rows times blocks of bc keys of each tile */
+    double columns; /* keys that any row sees, per head */
+    double all;     /* rows of all tiles */
+    double heads;   /* that walk by themselves: of Q, or of KV where rows are packed */
+} seen;
+
+static seen see(const fa_problem *p, int64_t br, int64_t bc, bool pack, fa_band band)
 {
-    fa_traffic t = fa_model_naive(p);
-    double n = tiles_of(p->sq, tile);
-    t.read_k *= n;
-    t.read_v *= n;
-    return t;
+    int64_t group = pack && p->hkv ? p->hq / p->hkv : 1, rows = p->sq * group, keys = 0, queries = 0, first = p->sk, end = 0;
+    double pairs = 0, turns = 0;
+    for (int64_t r = 0; r < rows; r += br) {
+        int64_t last = r + br < rows ? r + br - 1 : rows - 1, n = last - r + 1;
+        int64_t hi = last / group + band.hi, lo = r / group + band.lo;
+        hi = hi < p->sk ? hi : p->sk - 1;
+        lo = lo > 0 ? lo : 0;
+        if (hi < lo)
+            continue;
+        keys += hi - lo + 1;
+        queries += n;
+        pairs += (double)n * (double)(hi - lo + 1);
+        turns += (double)n * (double)(hi / bc - lo / bc + 1);
+        first = lo < first ? lo : first;
+        end = hi + 1 > end ? hi + 1 : end;
+    }
+    double heads = (double)p->b * (pack ? p->hkv : p->hq);
+    return (seen){ heads * (double)queries, heads * (double)keys, heads * pairs, heads * turns, end > first ? heads * (double)(end - first) : 0,
+                   heads * (double)rows, heads };
 }
 
-/* Q, O, m and l are read, and O, m and l written, once per block of K; br only cuts that pass into pieces. */
-fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc)
+/* S = Q K^T: a tile of rows keeps Q and reads every key once. score: bytes of an element of S and P. */
+static fa_traffic scores_pass(const fa_problem *p, const seen *s, double score)
 {
-    pass b = pass_of(p);
-    double n = tiles_of(p->sk, bc), ml = 2 * 4 * b.rows;
-    (void)br;
-    return (fa_traffic){ .read_q = n * b.q, .read_k = b.k, .read_v = b.v, .read_sp = n * (b.o + ml), .write_o = n * b.o,
-                         .write_lse = n * ml, .held = ml };
+    double e = fa_dtype_bytes(p->dtype);
+    return (fa_traffic){ .read_q = s->rows * p->d * e, .read_k = s->keys * p->d * e, .write_sp = s->pairs * score, .held = s->pairs * score };
+}
+
+/* P = softmax(S): every score once. */
+static fa_traffic softmax_pass(const seen *s, double score)
+{
+    return (fa_traffic){ .read_sp = s->pairs * score, .write_sp = s->pairs * score, .held = s->pairs * score };
+}
+
+/* O = P V: a tile of rows reads every key's value once. */
+static fa_traffic output_pass(const fa_problem *p, const seen *s, double score)
+{
+    return (fa_traffic){ .read_sp = s->pairs * score, .read_v = s->keys * p->dv * fa_dtype_bytes(p->dtype),
+                         .write_o = s->all * p->dv * fa_dtype_bytes(p->o_dtype) };
+}
+
+fa_traffic fa_traffic_sum(const fa_traffic *a, const fa_traffic *b)
+{
+    return (fa_traffic){ .read_q = a->read_q + b->read_q,       .read_k = a->read_k + b->read_k,          .read_v = a->read_v + b->read_v,
+                         .read_sp = a->read_sp + b->read_sp,    .write_o = a->write_o + b->write_o,       .write_lse = a->write_lse + b->write_lse,
+                         .write_sp = a->write_sp + b->write_sp, .held = a->held + b->held };
+}
+
+fa_traffic fa_model_tiled2d(const fa_problem *p, int tile, fa_band band, int score)
+{
+    seen s = see(p, tile, 1, false, band);
+    fa_traffic scores = scores_pass(p, &s, score), softmax = softmax_pass(&s, score), output = output_pass(p, &s, score);
+    fa_traffic both = fa_traffic_sum(&scores, &softmax);
+    return fa_traffic_sum(&both, &output);
+}
+
+/* Line 2 of the algorithm writes O = 0, l = 0 and m = -inf; then every block of K reads and writes O, l and m of the tiles that see it. */
+fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc, fa_band band)
+{
+    seen s = see(p, br, bc, false, band);
+    double e = fa_dtype_bytes(p->dtype), partial = 4 * p->dv, ml = 2 * 4;
+    fa_traffic t = { .read_q = s.turns * p->d * e, .read_k = s.columns * p->d * e, .read_v = s.columns * p->dv * e,
+                     .read_sp = s.turns * (partial + ml), .write_sp = (s.turns + s.all) * ml, .held = s.all * ml };
+    if (fa_dtype_bytes(p->o_dtype) == 4) {
+        t.write_o = (s.turns + s.all) * partial;
+    } else { /* the partial O lies beside O, which is written at the end */
+        t.read_sp += s.all * partial;
+        t.write_sp += (s.turns + s.all) * partial;
+        t.write_o = s.all * p->dv * fa_dtype_bytes(p->o_dtype);
+        t.held += s.all * partial;
+    }
+    return t;
 }
 
 fa_traffic fa_model_flash2(const fa_problem *p, int br, int pack, fa_band band, int lse)
 {
-    int64_t group = pack && p->hkv ? p->hq / p->hkv : 1, rows = p->sq * group, keys = 0;
-    int64_t queries = 0; /* rows of tiles that see a key: the others read nothing */
-    double heads = (double)p->b * (pack ? p->hkv : p->hq), e = fa_dtype_bytes(p->dtype);
-    for (int64_t r = 0; r < rows; r += br) {
-        int64_t last = r + br < rows ? r + br - 1 : rows - 1;
-        int64_t hi = last / group + band.hi, lo = r / group + band.lo;
-        hi = hi < p->sk ? hi : p->sk - 1;
-        lo = lo > 0 ? lo : 0;
-        keys += hi >= lo ? hi - lo + 1 : 0;
-        queries += hi >= lo ? last - r + 1 : 0;
-    }
-    double all = heads * (double)rows, read = heads * (double)keys;
+    seen s = see(p, br, 1, pack, band);
+    double e = fa_dtype_bytes(p->dtype);
     return (fa_traffic){
-        .read_q = heads * (double)queries * p->d * e,
-        .read_k = read * p->d * e,
-        .read_v = read * p->dv * e,
-        .write_o = all * p->dv * fa_dtype_bytes(p->o_dtype),
-        .write_lse = lse ? all * 4 : 0,
-        .held = lse ? all * 4 : 0,
+        .read_q = s.rows * p->d * e,
+        .read_k = s.keys * p->d * e,
+        .read_v = s.keys * p->dv * e,
+        .write_o = s.all * p->dv * fa_dtype_bytes(p->o_dtype),
+        .write_lse = lse ? s.all * 4 : 0,
+        .held = lse ? s.all * 4 : 0,
     };
+}
+
+/* ---- by name ---- */
+
+#define SCORE 4 /* bytes of an element of S and P in a kernel's workspace */
+
+static fa_traffic flash2(const fa_problem *p, const fa_tile *t, fa_band band)
+{
+    return fa_model_flash2(p, t->rows, t->pack, band, 0);
+}
+
+static fa_traffic flash1(const fa_problem *p, const fa_tile *t, fa_band band)
+{
+    return fa_model_flash1(p, t->rows, t->cols, band);
+}
+
+static fa_traffic naive(const fa_problem *p, const fa_tile *t, fa_band band)
+{
+    (void)t, (void)band;
+    return fa_model_naive(p);
+}
+
+static fa_traffic tiled2d(const fa_problem *p, const fa_tile *t, fa_band band)
+{
+    return fa_model_tiled2d(p, t->rows, band, SCORE);
+}
+
+static fa_traffic tiled2d_scores(const fa_problem *p, const fa_tile *t, fa_band band)
+{
+    seen s = see(p, t->rows, 1, false, band);
+    return scores_pass(p, &s, SCORE);
+}
+
+static fa_traffic tiled2d_softmax(const fa_problem *p, const fa_tile *t, fa_band band)
+{
+    seen s = see(p, t->rows, 1, false, band);
+    return softmax_pass(&s, SCORE);
+}
+
+static fa_traffic tiled2d_output(const fa_problem *p, const fa_tile *t, fa_band band)
+{
+    seen s = see(p, t->rows, 1, false, band);
+    return output_pass(p, &s, SCORE);
+}
+
+/* The first is what work() means that names none. */
+static const fa_algorithm algorithms[] = {
+    { "flash2", flash2, true },
+    { "flash1", flash1, false },
+    { "naive", naive, false },
+    { "tiled2d", tiled2d, true },
+    { "tiled2d_scores", tiled2d_scores, true },
+    { "tiled2d_softmax", tiled2d_softmax, false },
+    { "tiled2d_output", tiled2d_output, true },
+};
+
+const fa_algorithm *fa_algorithm_row(size_t i)
+{
+    return i < sizeof algorithms / sizeof *algorithms ? &algorithms[i] : NULL;
 }
 
 double fa_model_tile_sram(const fa_problem *p, int br, int bc)

@@ -2,6 +2,7 @@
 #include "work.h"
 #include <lauxlib.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static double number(lua_State *L, const fa_family *f, const char *field, double fallback)
@@ -29,23 +30,33 @@ static void text(lua_State *L, const fa_family *f, const char *field, const char
     lua_pop(L, 1);
 }
 
-void fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, fa_work *w)
+/* The algorithm that counts the bytes: the one that the table at the top names, or the first where it has a block of scores and no bytes. */
+static const fa_algorithm *algorithm(lua_State *L, const fa_family *f, const fa_work *w)
 {
-    const fa_arch *a = fr->arch;
+    char name[24], names[160];
+    const fa_algorithm *a;
+    int at = 0, type = lua_getfield(L, -1, "algorithm");
+    lua_pop(L, 1);
+    if (type == LUA_TNIL)
+        return w->cols > 0 && w->bytes == 0 ? fa_algorithm_row(0) : NULL;
+    text(L, f, "algorithm", "", name, sizeof name);
+    for (size_t i = 0; (a = fa_algorithm_row(i)); i++) {
+        if (!strcmp(a->name, name))
+            return a;
+        at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", i ? ", " : "", a->name);
+    }
+    luaL_error(L, "templates/%s.lua: algorithm of work is \"%s\"; accepted: %s", f->name, name, names);
+    return NULL;
+}
+
+/* The entry at the top of the stack. */
+static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, const fa_arch *a, fa_work *w)
+{
     const struct {
         const char *name;
         double rate;
     } units[] = { { "mma16", a->mma16_flop }, { "mma_tf32", a->mma_tf32_flop }, { "wgmma16", a->wgmma16_flop },
                   { "ffma", a->ffma_flop } };
-    char algorithm[12];
-    lua_rawgeti(L, LUA_REGISTRYINDEX, f->work);
-    lua_pushvalue(L, shaped);
-    lua_pushvalue(L, fr->c);
-    lua_pushvalue(L, fr->a);
-    lua_pushvalue(L, layout);
-    lua_call(L, 4, 1);
-    if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: work returned a %s; accepted: a table", f->name, luaL_typename(L, -1));
     w->rows = number(L, f, "rows", 0);
     w->cols = number(L, f, "cols", 0);
     w->group = number(L, f, "group", 0);
@@ -60,13 +71,14 @@ void fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *
     w->shows = number(L, f, "shows", -1);
     w->l2_speed = number(L, f, "l2_speed", 1);
     w->regs = number(L, f, "regs", 0);
+    w->bytes = number(L, f, "bytes", 0);
     text(L, f, "unit", "mma16", w->unit, sizeof w->unit);
-    text(L, f, "algorithm", "flash2", algorithm, sizeof algorithm);
-    w->naive = !strcmp(algorithm, "naive");
-    if (!w->naive && strcmp(algorithm, "flash2"))
-        luaL_error(L, "templates/%s.lua: algorithm of work is \"%s\"; accepted: flash2, naive", f->name, algorithm);
-    if (w->rows < 1 || w->cols < 1 || w->rows > 1 << 20 || w->cols > 1 << 30 || w->efficiency <= 0 || w->l2_speed <= 0)
+    w->algorithm = algorithm(L, f, w);
+    bool streams = w->cols == 0 && (w->algorithm ? w->rows >= 1 : w->bytes > 0);
+    if ((w->cols < 1 && !streams) || (w->rows < 1 && w->cols >= 1) || w->rows > 1 << 20 || w->cols > 1 << 30 || w->efficiency <= 0 || w->l2_speed <= 0)
         luaL_error(L, "templates/%s.lua: rows, cols, efficiency or l2_speed of work is out of range", f->name);
+    if (w->algorithm && w->bytes > 0)
+        luaL_error(L, "templates/%s.lua: work has bytes beside algorithm = \"%s\"; accepted: one of them", f->name, w->algorithm->name);
     if (w->group != 0 && (w->group < 1 || fmod(w->rows, w->group) != 0))
         luaL_error(L, "templates/%s.lua: group of work is no part of its rows", f->name);
     w->rate = -1;
@@ -75,5 +87,30 @@ void fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *
             w->rate = units[i].rate;
     if (w->rate < 0)
         luaL_error(L, "templates/%s.lua: unit of work is \"%s\"; accepted: mma16, mma_tf32, wgmma16, ffma", f->name, w->unit);
+}
+
+int fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, int steps,
+                fa_work out[FA_SOURCE_STEPS])
+{
+    lua_rawgeti(L, LUA_REGISTRYINDEX, f->work);
+    lua_pushvalue(L, shaped);
+    lua_pushvalue(L, fr->c);
+    lua_pushvalue(L, fr->a);
+    lua_pushvalue(L, layout);
+    lua_call(L, 4, 1);
+    if (!lua_istable(L, -1))
+        luaL_error(L, "templates/%s.lua: work returned a %s; accepted: a table", f->name, luaL_typename(L, -1));
+    int n = (int)lua_rawlen(L, -1);
+    if (n && n != steps)
+        luaL_error(L, "templates/%s.lua: work returned %d entries for %d steps; accepted: one for each step, or a table that stands for all", f->name, n, steps);
+    if (!n)
+        read_work(L, f, p, fr->arch, &out[0]);
+    for (int i = 0; i < n; i++) {
+        if (lua_rawgeti(L, -1, i + 1) != LUA_TTABLE)
+            luaL_error(L, "templates/%s.lua: entry %d of work is a %s; accepted: a table", f->name, i + 1, luaL_typename(L, -1));
+        read_work(L, f, p, fr->arch, &out[i]);
+        lua_pop(L, 1);
+    }
     lua_pop(L, 1);
+    return n ? n : 1;
 }

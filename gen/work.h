@@ -1,9 +1,10 @@
-/* work: what a family says that one block of scores costs, read from what its work() returns. */
+/* work: what a family says that a step costs, read from what its work() returns. */
 #ifndef FA_GEN_WORK_H
 #define FA_GEN_WORK_H
 #include "family.h"
+#include "model.h"
 
-/* What the family's work() says of one block of rows x cols scores. A cluster takes it together: what is per pair is shared out
+/* What the family's work() says of one block of rows x cols scores of a step, or of a step without any: cols 0. A cluster takes it together: what is per pair is shared out
  * among its thread blocks, the rest is of each. */
 typedef struct fa_work {
     double rows, cols;
@@ -17,10 +18,13 @@ typedef struct fa_work {
     double regs;                       /* per thread, as the compiler is expected to use them; 0 = the layout's */
     double rate;                       /* of the unit, FLOP per clock and SM */
     char unit[12];
-    bool naive;                        /* three passes: S and P go through memory */
+    const fa_algorithm *algorithm;     /* that counts the bytes; NULL: bytes */
+    double bytes;                      /* of global memory */
 } fa_work;
 
-/* Inside a run. Asks work() of a family that has one about the config in fr->c: shaped is the index of the problem's table with its
- * shape, layout that of the config's layout. Raises what is wrong with the answer. */
-void fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, fa_work *out);
+/* Inside a run. Asks work() of a family that has one about the config in fr->c, which has so many steps: shaped is the index of the problem's
+ * table with its shape, layout that of the config's layout. Returns how many of out are filled: one for each step, or one that stands for all.
+ * Raises what is wrong with the answer. */
+int fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, int steps,
+                fa_work out[FA_SOURCE_STEPS]);
 #endif

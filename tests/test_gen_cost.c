@@ -188,6 +188,100 @@ Test(cost, what_a_family_may_say)
     toy_remove(dir, NULL);
 }
 
+/* A source of several steps costs the sum of them, each with its own launch, block and grid; a step without scores costs its bytes. */
+Test(cost, steps_add_up)
+{
+    static const char many[] =
+        "local function pick(c, t) if c.of < 3 then return { t[c.of] } end return t end\n"
+        "return { doc = 'x', default = false, tunables = { { 'of', { 1, 2, 3 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 65536, threads = 128, regs = 128 } end,\n"
+        "  steps = function(p, c) return pick(c, { { entry = 'x', grid = 'sq/128 hq b' }, { entry = 'y', grid = 'sq hq b', threads = 64, smem = 0 } }) end,\n"
+        "  work = function(p, c) return pick(c, { { rows = 128, cols = 64, unit = 'mma16', issue = 1000, algorithm = 'tiled2d_scores' },\n"
+        "    { bytes = 8 * p.b * p.hq * p.sq * p.sk, regs = 32 } }) end }\n";
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", many);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    const char *big = "bf16,d=128,b=2,hq=16,sq=4096";
+    fa_problem p = shaped_problem(big);
+    fa_cost a = cost(g, big, "toy:of=1", "sm_80", 0), b = cost(g, big, "toy:of=2", "sm_80", 0), both = cost(g, big, "toy:of=3", "sm_80", 0);
+    cr_expect_eq(both.seconds, a.seconds + b.seconds, "%g and %g", both.seconds, a.seconds + b.seconds);
+    cr_expect_eq(b.bytes, 8.0 * 2 * 16 * 4096 * 4096);
+    cr_expect_eq(both.bytes, a.bytes + b.bytes);
+    cr_expect_eq(a.traffic.read_k, 32.0 * 32 * 4096 * 128 * 2, "keys once per row tile");
+    cr_expect_eq(a.traffic.write_sp, 32.0 * 4096 * 4096 * 4);
+    cr_expect(a.traffic.read_v == 0 && a.traffic.write_o == 0, "of one pass");
+    cr_expect_eq(both.t_matrix, a.t_matrix);
+    cr_expect_float_eq(both.t_hbm, a.t_hbm + b.t_hbm, 1e-12 * both.t_hbm);
+    cr_expect_float_eq(b.seconds, b.bytes / (fa_arch_find("sm_80")->hbm_gbs * 1e9) + 3e-6, 1e-3 * b.seconds, "%g", b.seconds);
+    cr_expect(a.blocks_sm == 2 && b.blocks_sm == 32, "each with its own shared memory: %d and %d", a.blocks_sm, b.blocks_sm);
+    const fa_cost *longest = a.seconds > b.seconds ? &a : &b;
+    cr_expect(both.grid == longest->grid && both.blocks_sm == longest->blocks_sm && !strcmp(both.limiter, longest->limiter));
+    cr_expect_eq(both.flops, fa_model_matrix_flops(&p, fa_band_of(&p, 0, 0, 0, 0)) + fa_model_other_flops(&p, fa_band_of(&p, 0, 0, 0, 0)));
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* Where the grid is not over rows, a thread block takes all rows of its head: 32 heads on 108 SMs leave 76 idle. */
+Test(cost, a_block_for_a_head)
+{
+    static const char many[] =
+        "return { doc = 'x', default = false, tunables = { { 'whole', { 0, 1 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 160 * 1024, threads = 256, regs = 128 } end,\n"
+        "  steps = function(p, c) return { { entry = 'x', grid = c.whole == 1 and 'hq b' or 'sq/64 hq b' } } end,\n"
+        "  work = function(p, c) return { rows = 64, cols = 64, unit = 'ffma', issue = 8000, algorithm = 'flash1' } end }\n";
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", many);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    const char *big = "fp32,d=128,b=2,hq=16,sq=8192";
+    fa_cost tiles = cost(g, big, "toy:whole=0", "sm_80", 0), whole = cost(g, big, "toy:whole=1", "sm_80", 0);
+    cr_expect_eq(whole.grid, 32);
+    cr_expect_float_eq(whole.seconds / tiles.seconds, 108.0 / 32, 0.1, "%g and %g", whole.seconds, tiles.seconds);
+    cr_expect_float_eq(whole.t_matrix, tiles.t_matrix, 1e-12 * tiles.t_matrix, "the same work");
+    cr_expect_eq(whole.bytes, tiles.bytes);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+Test(cost, work_that_is_no_work)
+{
+    static const struct {
+        const char *work, *says;
+    } rows[] = {
+        { "{ { bytes = 1 }, { bytes = 1 } }", "work returned 2 entries for 1 steps" },
+        { "{ 7 }", "entry 1 of work is a number; accepted: a table" },
+        { "{ rows = 64, cols = 64, bytes = 5, algorithm = 'naive' }", "work has bytes beside algorithm = \"naive\"" },
+        { "{ rows = 64 }", "rows, cols, efficiency or l2_speed of work is out of range" },
+        { "{ { cols = 64 } }", "rows, cols, efficiency or l2_speed of work is out of range" },
+        { "{ bytes = -1 }", "bytes of work is not a number >= 0" },
+        { "{ algorithm = 'flash1' }", "rows, cols, efficiency or l2_speed of work is out of range" },
+        { "{ rows = 64, cols = 64, algorithm = 'flash7' }",
+          "algorithm of work is \"flash7\"; accepted: flash2, flash1, naive, tiled2d, tiled2d_scores, tiled2d_softmax, tiled2d_output" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char dir[64], family[600];
+        fa_gen *g;
+        fa_config c;
+        fa_cost k;
+        fa_problem p = shaped_problem("bf16,d=64");
+        snprintf(family, sizeof family,
+                 "return { doc = 'x', default = false, tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+                 "  layout = function(p, c) return { bytes = 1024, threads = 128, regs = 96 } end,\n"
+                 "  steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end, work = function() return %s end }\n", rows[i].work);
+        toy_dir(dir, "x\n");
+        toy_write(dir, "toy.lua", family);
+        cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_config_parse(&c, "toy:n=1"), FA_OK);
+        cr_expect_eq(fa_model_cost(g, &p, &c, fa_arch_find("h200"), 0, &k), FA_TEMPLATE, "%s", rows[i].work);
+        cr_expect(strstr(fa_last_error(), rows[i].says), "%s: %s", rows[i].work, fa_last_error());
+        fa_gen_close(g);
+        toy_remove(dir, NULL);
+    }
+}
+
 Test(cost, work_that_is_no_table)
 {
     static const char *const answers[] = { "7", "nil", "'rows'", "true" }, *const types[] = { "number", "nil", "string", "boolean" };

@@ -46,7 +46,7 @@ Test(literature, tile_64_64_fp32)
 Test(literature, tiles_158_and_217)
 {
     fa_problem p = shaped_problem("bf16,d=128,b=1,hq=1,sq=32768");
-    fa_traffic f = fa_model_flash2(&p, 158, 0, band(&p), 0), t = fa_model_tiled2d(&p, 217);
+    fa_traffic f = fa_model_flash2(&p, 158, 0, band(&p), 0), t = fa_model_tiled2d(&p, 217, band(&p), 2);
     cr_expect_eq(f.read_k / 2, 208.0 * 32768 * 128, "K is read ceil(32768 / 158) = 208 times");
     cr_expect_eq(fa_traffic_read(&f) / 2, 1749024768);
     cr_expect_eq(fa_traffic_write(&f) / 2, 4194304);
@@ -64,20 +64,22 @@ Test(literature, ratios_1024_to_131072)
         char text[64];
         snprintf(text, sizeof text, "bf16,d=128,b=1,hq=1,sq=%d", rows[i][0]);
         fa_problem p = shaped_problem(text);
-        fa_traffic f = fa_model_flash2(&p, 158, 0, band(&p), 0), t = fa_model_tiled2d(&p, 217);
+        fa_traffic f = fa_model_flash2(&p, 158, 0, band(&p), 0), t = fa_model_tiled2d(&p, 217, band(&p), 2);
         cr_expect_eq((int)floor(10 * fa_traffic_total(&t) / fa_traffic_total(&f) + 0.5), rows[i][1], "N = %d", rows[i][0]);
     }
 }
 
-/* FlashAttention-1, algorithm 1: K and V once; Q, O, m and l once per block of K. */
+/* FlashAttention-1, algorithm 1: K and V once; Q, O, m and l once per block of K, and the three first written as 0, -inf and 0. */
 Test(literature, flash1)
 {
     fa_problem p = shaped_problem("fp32,d=64,b=1,hq=1,sq=2048");
-    fa_traffic t = fa_model_flash1(&p, 64, 64);
+    fa_traffic t = fa_model_flash1(&p, 64, 64, band(&p));
     double nd = 4.0 * 2048 * 64, blocks = 2048 / 64;
     cr_expect_eq(t.read_k + t.read_v, 2 * nd);
     cr_expect_eq(t.read_q, blocks * nd);
-    cr_expect_eq(t.write_o, blocks * nd);
+    cr_expect_eq(t.write_o, (blocks + 1) * nd);
+    cr_expect_eq(t.write_sp, (blocks + 1) * 8 * 2048);
+    cr_expect_eq(t.write_lse, 0);
     cr_expect_eq(t.read_sp - blocks * nd, blocks * 8 * 2048);
     cr_expect_gt(fa_traffic_total(&t), 34603008, "FlashAttention-2 moves less");
 }
@@ -171,6 +173,46 @@ Test(model, bands_against_brute_force)
         cr_assert_eq(t.read_q, heads * queries * 64 * 2);
         cr_assert_eq(t.write_o, (double)p.b * p.hq * p.sq * 40 * 2);
         cr_assert_eq(t.write_lse, (double)p.b * p.hq * p.sq * 4);
+    }
+}
+
+/* FlashAttention-1 and two-dimensional tiles under a mask, counted tile by tile and block by block. */
+Test(model, older_algorithms_against_brute_force)
+{
+    for (int n = 0; n < 1000; n++) {
+        fa_problem p = random_problem();
+        int br = roll(1, 40), bc = roll(1, 40);
+        p.o_dtype = roll(0, 1) ? FA_F32 : FA_BF16;
+        fa_band b = fa_band_of(&p, FA_OFFSET, roll(-80, 80), roll(-1, 70), roll(-1, 70));
+        double turns = 0, keys = 0, pairs = 0, rows = 0, columns = 0, heads = (double)p.b * p.hq, all = heads * p.sq;
+        for (int j = 0; j < p.sk; j++)
+            columns += b.lo <= j && j <= p.sq - 1 + b.hi;
+        for (int r = 0; r < p.sq; r += br) {
+            int last = (r + br < p.sq ? r + br : p.sq) - 1, seen = 0;
+            for (int k = 0; k < p.sk; k += bc) {
+                int here = 0;
+                for (int j = k; j < k + bc && j < p.sk; j++)
+                    here += j >= r + b.lo && j <= last + b.hi;
+                turns += here ? last - r + 1 : 0;
+                seen += here;
+            }
+            keys += seen;
+            pairs += (double)seen * (last - r + 1);
+            rows += seen ? last - r + 1 : 0;
+        }
+        turns *= heads, keys *= heads, pairs *= heads, rows *= heads, columns *= heads;
+        fa_traffic f = fa_model_flash1(&p, br, bc, b), t = fa_model_tiled2d(&p, br, b, 4);
+        bool half = p.o_dtype == FA_BF16;
+        cr_assert_eq(f.read_q, turns * 64 * 2);
+        cr_assert_eq(f.read_k, columns * 64 * 2);
+        cr_assert_eq(f.read_v, columns * 40 * 2);
+        cr_assert_eq(f.read_sp, turns * (40 * 4 + 8) + (half ? all * 40 * 4 : 0));
+        cr_assert_eq(f.write_o + f.write_sp, (turns + all) * (40 * 4 + 8) + (half ? all * 40 * 2 : 0));
+        cr_assert_eq(t.read_q, rows * 64 * 2);
+        cr_assert_eq(t.read_k, keys * 64 * 2);
+        cr_assert_eq(t.read_v, keys * 40 * 2);
+        cr_assert(t.read_sp == 2 * 4 * pairs && t.write_sp == t.read_sp);
+        cr_assert_eq(t.write_o, all * 40 * (half ? 2 : 4));
     }
 }
 

@@ -1,0 +1,186 @@
+/* price: a roofline over six units, with tiles, waves and occupancy.
+ *
+ * Roofline: Williams, Waterman, Patterson, "Roofline: An Insightful Visual Performance Model for Multicore Architectures",
+ * CACM 2009, taken per unit: a launch lasts at least as long as its busiest unit. What is assumed on top, to be calibrated
+ * against measurement, is in the constants below and in docs/templates.md. */
+#include "price.h"
+#include "error.h"
+#include "problem.h"
+#include <math.h>
+
+#define SCHEDULERS 4        /* of an SM */
+/* With one warp per scheduler the matrix unit idles while that warp takes exponentials, and the other way round; with two
+ * or more they alternate, and this share of the shorter phase still shows. Linear in between. */
+#define SHOWS_ALONE 1.0
+#define SHOWS_SHARED 0.77
+/* What an SM could do if it never waited, and what its thread blocks take one by one, shared by those that reside: neither is
+ * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
+ * H200: docs/performance.md, "The model". */
+#define CORNER 4.0
+/* Unequal tiles that persistent blocks get dealt out beforehand end later than those that whoever is free draws. */
+#define DEALT 1.09
+
+static int32_t round_up(int32_t v, int32_t to)
+{
+    return (v + to - 1) / to * to;
+}
+
+/* Blocks that an SM holds. Registers are given out 8 per thread and 256 per warp (CUDA occupancy calculator). */
+static void occupancy(fa_cost *out, const fa_arch *a, int smem, int regs, int threads)
+{
+    int warps = (threads + 31) / 32;
+    const struct {
+        const char *name;
+        int32_t blocks;
+    } limits[] = {
+        { "smem", a->smem_sm / (smem + a->smem_reserved) },
+        { "regs", regs > 0 ? a->regs_sm / (warps * round_up(round_up(regs, 8) * 32, 256)) : a->blocks_sm },
+        { "threads", a->warps_sm / warps < a->threads_sm / threads ? a->warps_sm / warps : a->threads_sm / threads },
+        { "blocks", a->blocks_sm },
+    };
+    out->blocks_sm = INT32_MAX;
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++)
+        if (limits[i].blocks < out->blocks_sm) {
+            out->blocks_sm = limits[i].blocks;
+            out->limiter = limits[i].name;
+        }
+    out->occupancy = (double)out->blocks_sm * warps / a->warps_sm;
+}
+
+static fa_visits count_visits(const fa_problem *p, int64_t br, int64_t bc, int pack, fa_band band)
+{
+    int64_t group = pack ? p->hq / p->hkv : 1, rows = p->sq * group;
+    fa_visits v = { .shortest = INFINITY };
+    for (int64_t r = 0; r < rows; r += br) {
+        int64_t last = r + br < rows ? r + br - 1 : rows - 1;
+        int64_t hi = last / group + band.hi, lo = r / group + band.lo;
+        hi = hi < p->sk ? hi : p->sk - 1;
+        lo = lo > 0 ? lo : 0;
+        double n = hi >= lo ? (double)(hi / bc - lo / bc + 1) : 0;
+        v.all += n;
+        v.longest = fmax(v.longest, n);
+        v.shortest = fmin(v.shortest, n);
+    }
+    return v;
+}
+
+/* K and V of the heads at work come from HBM once as far as they fit the L2, and again for each row tile beyond it. */
+static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *cost, int pack, int cluster, double tiles, bool shares)
+{
+    const fa_traffic *t = &cost->traffic;
+    if (!shares)
+        return fa_traffic_total(t);
+    double e = fa_dtype_bytes(p->dtype), head = (double)p->sk * (p->d + p->dv) * e;
+    double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / cluster;
+    double heads = ceil(running / fmax(tiles, 1));
+    if (!pack)
+        heads = ceil(heads / (p->hq / p->hkv));
+    double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
+    double hit = fmin(1, (double)a->l2_bytes / fmax(1, heads * head));
+    return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);
+}
+
+static fa_tile_counts count(const fa_pricing *x, const fa_step *s, const fa_work *w)
+{
+    const fa_problem *p = x->problem;
+    int pack = fa_step_packs(s);
+    size_t at = ((size_t)w->rows / 16 * 37 + (size_t)w->cols / 16 * 2 + (size_t)pack) & (FA_TILE_COUNTS - 1);
+    fa_tile_counts *k = x->known ? &x->known[at] : NULL;
+    if (k && k->rows == w->rows && k->cols == w->cols && k->group == w->group && k->pack == pack && k->algorithm == w->algorithm)
+        return *k;
+    fa_tile_counts c = { .rows = w->rows, .cols = w->cols, .group = w->group, .pack = pack, .algorithm = w->algorithm };
+    fa_tile tile = { (int32_t)w->rows, (int32_t)w->cols, pack };
+    if (w->cols > 0)
+        c.visits = count_visits(p, (int64_t)w->rows, (int64_t)w->cols, pack, x->band);
+    if (w->group > 0)
+        c.visits.groups = count_visits(p, (int64_t)w->group, (int64_t)w->cols, pack, x->band).all;
+    if (w->algorithm)
+        c.traffic = w->algorithm->traffic(p, &tile, x->band);
+    if (k)
+        *k = c;
+    return c;
+}
+
+static double corner(double a, double b)
+{
+    return pow(pow(a, CORNER) + pow(b, CORNER), 1 / CORNER);
+}
+
+/* Clocks of the chip for blocks of scores, and how long each unit is busy. */
+static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v)
+{
+    const fa_problem *p = x->problem;
+    const fa_arch *a = x->arch;
+    bool pack = fa_step_packs(s);
+    double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (pack ? p->hkv : p->hq);
+    double tiles = ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows);
+
+    /* Clocks of one SM for its part of a block of scores, by unit. */
+    double matrix = pairs * w->matrix_flops / (w->rate * w->efficiency), exps = pairs * w->exps / a->exp_rate;
+    double issue = w->issue / a->issue_rate, smem = w->smem_bytes / a->smem_bytes_clk;
+    double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / a->sm_count)));
+    double warps = sharing * s->threads / 32 / SCHEDULERS;
+    double shows = w->shows >= 0 ? w->shows : SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
+    double other = fmax(exps, issue);
+    /* Groups walk side by side: alone each takes its own part of a block, and one whose mask ends early leaves the SM to the others. */
+    double groups = w->group > 0 ? fmax(1, w->rows / s->cluster / w->group) : 1;
+    double walked = w->group > 0 && v.all > 0 ? v.groups / (v.all * groups * s->cluster) : 1;
+    double busy = fmax(fmax(matrix, other) + shows * fmin(matrix, other), smem) * walked;
+    double alone = (fmax((matrix + other) / groups, smem) + w->latency) / sharing;
+    double block = corner(busy, alone);
+    double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
+    if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one behind the other */
+        tile *= tiles;
+        tiles = 1;
+        v.longest = v.shortest = v.all;
+    }
+
+    /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. */
+    double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
+    double clocks = v.longest == v.shortest ? ceil(owners * tiles / a->sm_count) * longest : fmax(mean, longest);
+    if (v.longest != v.shortest && s->per_sm && !s->counter)
+        clocks *= DEALT;
+
+    double all = owners * v.all / (a->sm_count * clock);
+    out->t_matrix = all * walked * matrix;
+    out->t_exp = all * walked * exps;
+    out->t_issue = all * walked * issue + owners * tiles * tile / (a->sm_count * clock);
+    out->t_smem = all * smem;
+    return clocks / clock;
+}
+
+fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *s, const fa_work *w, int regs, int launches, fa_cost *out)
+{
+    const fa_problem *p = x->problem;
+    const fa_arch *a = x->arch;
+    bool pack = fa_step_packs(s);
+    *out = (fa_cost){ .bound = "", .limiter = "", .packed = pack };
+    if (w->cols > 0 && w->rate == 0)
+        return fa_fail(FA_UNSUPPORTED, "%s needs the unit %s, which %s lacks", family, w->unit, a->name);
+    occupancy(out, a, s->smem, regs, s->threads);
+    if (out->blocks_sm < 1)
+        return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", family, a->name, out->limiter);
+    fa_sizes sizes = fa_sizes_of(p, a->sm_count);
+    int64_t total = fa_step_total(s, &sizes);
+    out->grid = total > 0 ? fa_step_grid(s, total, a->sm_count) : total;
+    if (s->per_sm && s->per_sm < out->blocks_sm) {
+        out->occupancy *= (double)s->per_sm / out->blocks_sm;
+        out->blocks_sm = s->per_sm;
+        out->limiter = "grid";
+    }
+    if (out->grid < 1)
+        return fa_fail(FA_UNSUPPORTED, "%s: the grid exceeds 2^31 - 1 blocks", family);
+    out->waves = (double)out->grid / ((double)a->sm_count * out->blocks_sm);
+    fa_tile_counts c = count(x, s, w);
+    out->traffic = c.traffic;
+    if (!w->algorithm)
+        out->traffic.read_sp = w->bytes;
+    double seconds = w->cols > 0 ? walk(out, x, s, w, c.visits) : 0;
+    double fed = fmin(1, (double)out->grid / a->sm_count); /* an idle SM asks for no bytes */
+    double tiles = w->rows > 0 ? ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows) : 1;
+    out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
+    out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->algorithm && w->algorithm->shares) / (a->hbm_gbs * 1e9);
+    seconds = w->cols > 0 ? corner(seconds, fmax(out->t_l2, out->t_hbm)) : fmax(out->t_l2, out->t_hbm);
+    out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * launches + seconds;
+    return FA_OK;
+}
