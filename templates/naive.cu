@@ -20,20 +20,7 @@ constexpr int PITCH = TILE + 4;
 
 //| include "mask.cu"
 
-//| if p.bytes == 4 then
-typedef float element;
-__device__ __forceinline__ float to_float(element x) { return x; }
-//| elseif p.dtype == "bf16" then
-typedef unsigned short element;
-__device__ __forceinline__ float to_float(element x) { return __uint_as_float((u32)x << 16); }
-//| else
-typedef unsigned short element;
-__device__ __forceinline__ float to_float(element x) {
-  float y;
-  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
-  return y;
-}
-//| end
+//| include "fma.cu"
 
 // The tile of block blockIdx.x: rows, then columns, then heads of all batches.
 struct Tile {
@@ -55,16 +42,6 @@ __device__ __forceinline__ Tile tile_of_block(const Params &p, int rows, int row
 }
 __device__ __forceinline__ int tiles_of(int n, int tile) { return (n + tile - 1) / tile; }
 
-// sum[i][j] += a(row 4y + i, depth) b(col 4x + j, depth) over one step, both from shared memory.
-__device__ __forceinline__ void multiply(float (&sum)[4][4], const float *a, const float *b, int x, int y) {
-#pragma unroll
-  for (int k = 0; k < DEPTH; k++)
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-#pragma unroll
-      for (int j = 0; j < 4; j++) sum[i][j] = fmaf(a[k * PITCH + 4 * y + i], b[k * PITCH + 4 * x + j], sum[i][j]);
-}
-
 extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_constant__ Params p) {
   extern __shared__ __align__(16) float shared[];
   float *const a = shared, *const b = shared + DEPTH * PITCH;
@@ -82,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_scores(const __grid_con
       b[d * PITCH + r] = d0 + d < D && t.col + r < sk ? to_float(k[(long long)(t.col + r) * p.k_ss + d0 + d]) : 0.f;
     }
     __syncthreads();
-    multiply(sum, a, b, x, y);
+    multiply(sum, a, PITCH, b, PITCH, 0, DEPTH, x, y);
     __syncthreads();
   }
   float *const s = (float *)p.scores + t.scores;
@@ -132,19 +109,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_output(const __grid_con
         b[key * PITCH + col] = j0 + key <= range.key_hi && c0 + col < DV ? to_float(v[(long long)(j0 + key) * p.v_ss + c0 + col]) : 0.f;
       }
       __syncthreads();
-      multiply(sum, a, b, x, y);
+      multiply(sum, a, PITCH, b, PITCH, 0, DEPTH, x, y);
       __syncthreads();
     }
     for (int i = 0; i < 4; i++)
       for (int j = 0; j < 4; j++) {
         const int row = t.row + 4 * y + i, col = c0 + 4 * x + j;
         if (row >= sq || col >= DV) continue;
-//| local address = "sequence.o() + (long long)row * p.o_ss + t.head * p.o_sh + col"
-//| if p.o == "fp32" then
-        ((float *)p.o)[$(address)] = sum[i][j];
-//| else
-        ((u16 *)p.o)[$(address)] = (u16)pack2(sum[i][j], 0.f);
-//| end
+        store_element(p.o, sequence.o() + (long long)row * p.o_ss + t.head * p.o_sh + col, sum[i][j]);
       }
   }
 }
