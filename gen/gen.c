@@ -136,6 +136,19 @@ const char *fa_gen_family(const fa_gen *g, size_t i)
     return i < g->n ? g->family[i].name : NULL;
 }
 
+size_t fa_gen_defaults(const fa_gen *g)
+{
+    size_t n = 0;
+    while (n < g->n && g->family[n].is_default)
+        n++;
+    return n;
+}
+
+int32_t fa_gen_operation(const fa_gen *g, size_t i)
+{
+    return i < g->n ? g->family[i].operation->op : -1;
+}
+
 static const fa_family *find(const fa_gen *g, const char *name)
 {
     for (size_t i = 0; i < g->n; i++)
