@@ -82,6 +82,95 @@ Test(verify_traffic, bytes_are_the_models, .timeout = 300)
     fa_destroy(ctx);
 }
 
+/* ---- systems of the literature ---- */
+
+/* Which algorithm of the model counts a config, by its family, and by which tunables. */
+static fa_traffic literature(const char *config, const fa_problem *p, fa_band band)
+{
+    static const struct {
+        const char *family, *algorithm, *rows, *cols;
+    } counted[] = { { "flash1_fwd", "flash1", "br", "bc" }, { "tiled", "tiled2d", "tile", "tile" } };
+    fa_config k = test_config(config);
+    const fa_algorithm *a;
+    for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
+        for (size_t n = 0; !strcmp(k.family, counted[i].family) && (a = fa_algorithm_row(n)); n++)
+            if (!strcmp(a->name, counted[i].algorithm)) {
+                fa_tile tile = { fa_config_get(&k, counted[i].rows, 0), fa_config_get(&k, counted[i].cols, 0), false };
+                return a->traffic(p, &tile, band);
+            }
+    cr_assert_fail("%s: no algorithm", config);
+    return (fa_traffic){ 0 };
+}
+
+static void same_bytes(const moved *m, const fa_traffic *t, const char *problem, int sq, int sk, const char *config)
+{
+    const struct { const char *name; double counted, modelled; } facts[] = {
+        { "read of Q", (double)m->read[FA_Q], t->read_q }, { "read of K", (double)m->read[FA_K], t->read_k },
+        { "read of V", (double)m->read[FA_V], t->read_v }, { "write of O", (double)m->write[FA_O], t->write_o },
+        { "all reads", (double)m->all.global_read, fa_traffic_read(t) }, { "all writes", (double)m->all.global_write, fa_traffic_write(t) },
+    };
+    for (size_t x = 0; x < sizeof facts / sizeof *facts; x++)
+        cr_expect_eq(facts[x].counted, facts[x].modelled, "%s %dx%d, %s: %s: %.0f bytes counted, %.0f modelled", problem, sq, sk, config, facts[x].name,
+                     facts[x].counted, facts[x].modelled);
+}
+
+/* fp32, no LSE: what `fagen model` tells of FlashAttention-1 and of two-dimensional tiles, and what the family's config costs by the model. */
+Test(verify_traffic, flash1_and_tiles_move_the_literatures_bytes, .timeout = 300)
+{
+    static const char *const configs[] = { "flash1_fwd:br=64,bc=64", "flash1_fwd:br=16,bc=32", "tiled:tile=64,row=2048", "tiled:tile=32,row=2048" };
+    fa_context *ctx = test_context(NULL, NULL);
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
+    for (size_t i = 0; i < sizeof configs / sizeof *configs; i++)
+        for (int n = 128; n <= 512; n *= 2) {
+            fa_case c = test_case("fp32,d=64,mask=none,b=1,hq=1,hkv=1", n, n);
+            fa_config k = test_config(configs[i]);
+            fa_cost cost;
+            fa_band all = fa_case_band(&c);
+            c.lse = 0;
+            bool tiled = !strcmp(k.family, "tiled");
+            fa_traffic t = tiled ? fa_model_tiled2d(&c.problem, fa_config_get(&k, "tile", 0), all, 4)
+                                 : fa_model_flash1(&c.problem, fa_config_get(&k, "br", 0), fa_config_get(&k, "bc", 0), all);
+            moved m = run(ctx, &c, configs[i]);
+            same_bytes(&m, &t, "fp32,d=64", n, n, configs[i]);
+            cr_assert_eq(fa_model_cost(g, &c.problem, &k, fa_arch_find("sm_80"), 0, &cost), FA_OK, "%s", fa_last_error());
+            cr_expect_eq(cost.bytes, fa_traffic_total(&t), "%s, n=%d: %.0f bytes of the cost", configs[i], n, cost.bytes);
+        }
+    fa_gen_close(g);
+    fa_destroy(ctx);
+}
+
+/* The same under masks, with groups, other types and ragged sizes. */
+static const row older[] = {
+    { "fp32,d=64,mask=causal,b=2,hq=4,hkv=2", "flash1_fwd:br=32,bc=16", 100, 130, -1, -1, 0, 0 },
+    { "bf16,d=40,dv=72,mask=window,b=1,hq=3,hkv=1", "flash1_fwd:br=16,bc=32", 90, 75, 17, 3, 0, 0 },
+    { "fp16,d=33,dv=20,o=fp32,mask=causal,b=1,hq=2,hkv=1", "flash1_fwd:br=64,bc=64", 130, 40, -1, -1, 0, 0 },
+    { "fp32,d=24,dv=40,mask=window,b=1,hq=2,hkv=1", "flash1_fwd:br=16,bc=16", 60, 70, 5, 9, 1, 0 },
+    { "fp32,d=64,mask=causal,b=2,hq=4,hkv=2", "tiled:tile=32,row=2048", 100, 130, -1, -1, 0, 0 },
+    { "bf16,d=40,dv=72,mask=window,b=1,hq=3,hkv=1", "tiled:tile=16,row=2048", 90, 75, 17, 3, 0, 0 },
+    { "fp16,d=33,dv=20,o=fp32,mask=causal,b=1,hq=2,hkv=1", "tiled:tile=64,row=8192", 130, 40, -1, -1, 0, 0 },
+    { "fp32,d=24,dv=200,mask=window,b=1,hq=2,hkv=1", "tiled:tile=16,row=2048", 60, 70, 5, 9, 1, 0 },
+};
+
+Test(verify_traffic, flash1_and_tiles_under_masks, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    test_mode(SIM_LAZY, SIM_REVERSED, 1);
+    for (size_t i = 0; i < sizeof older / sizeof *older; i++) {
+        const row *r = &older[i];
+        fa_case c = test_case(r->problem, r->sq, r->sk);
+        c.window_left = r->left;
+        c.window_right = r->right;
+        c.diagonal = r->diagonal;
+        c.lse = r->lse;
+        moved m = run(ctx, &c, r->config);
+        fa_traffic t = literature(r->config, &c.problem, fa_case_band(&c));
+        same_bytes(&m, &t, r->problem, r->sq, r->sk, r->config);
+    }
+    fa_destroy(ctx);
+}
+
 /* Twice as many keys take twice the turns of the loop and nothing else more. */
 static void check_conflicts(fa_context *ctx, const char *problem, const char *config, int block)
 {
