@@ -23,6 +23,8 @@ static const kind kinds[] = {
       WGMMA(192, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=1,convert=0,grid=0"), 1 },
     { "bf16", WGMMA(128, 48, "rescale=3,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2"),
       WGMMA(128, 48, "rescale=3,box=32,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=2,convert=1,grid=0"), 1 },
+    { "fp32", "flash1_fwd:br=16,bc=32", "flash1_fwd:br=64,bc=16", 0 },
+    { "bf16", "tiled:tile=16,row=2048", "tiled:tile=64,row=8192", 1 },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
 
@@ -311,6 +313,41 @@ Test(verify_special, a_second_run_changes_no_bit, .timeout = 120)
         fa_case c = make(&kinds[k], "causal", 50, 90);
         compare(ctx, &kinds[k], &c, &c, "a second run");
     }
+    close_contexts(ctx);
+}
+
+/* ---- families that nothing chooses ---- */
+
+/* Those that are kept for comparison, whatever they are: cases drawn by number, under all timings and schedules. */
+Test(verify_special, families_kept_for_comparison, .timeout = 600)
+{
+    static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_REVERSED, SIM_RANDOM };
+    fa_context *ctx[2];
+    fa_gen *g;
+    open_contexts(ctx);
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    cr_assert_geq(fa_gen_families(g), fa_gen_defaults(g) + 3);
+    for (size_t f = fa_gen_defaults(g); f < fa_gen_families(g); f++) {
+        int ran = 0;
+        for (uint64_t seed = 40; seed < 120 && ran < 12; seed++) {
+            fa_context *on = ctx[seed % 2];
+            fa_case c;
+            fa_config config;
+            char text[512];
+            fa_case_make(&c, seed);
+            fa_status st = fa_case_config(g, &c, fa_context_arch(on), fa_context_budget(on), fa_gen_family(g, f), &config);
+            if (st == FA_UNSUPPORTED || st == FA_NO_FIT)
+                continue;
+            cr_assert_eq(st, FA_OK, "%s", fa_last_error());
+            fa_config_print(text, sizeof text, &config);
+            test_mode(seed % 2 ? SIM_LAZY : SIM_EAGER, schedules[seed % 3], seed);
+            test_output r = test_run(on, &c, text);
+            test_drop(&r);
+            ran++;
+        }
+        cr_expect_eq(ran, 12, "%s: %d cases", fa_gen_family(g, f), ran);
+    }
+    fa_gen_close(g);
     close_contexts(ctx);
 }
 
