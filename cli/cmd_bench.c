@@ -1,4 +1,4 @@
-/* bench: times on the device, of fagen's kernel and of naive attention; what both do on the simulator; or the host's part of a launch. */
+/* bench: times on the device, of fagen's kernel and of those kept for comparison; what each does on the simulator; or the host's part of a launch. */
 #include "ask.h"
 #include "autotune/measure.h"
 #include "autotune/tensors.h"
@@ -24,7 +24,8 @@ typedef struct bench_args {
     cli_sim sim;
     cli_list d, dtype, mask, n;
     int32_t b, hq, hkv, samples;
-    bool host, counts, no_naive;
+    const char *systems;
+    bool host, counts;
 } bench_args;
 
 #define FIELD(f) .at = offsetof(bench_args, f)
@@ -38,7 +39,8 @@ static const cli_option options[] = {
     { .name = "kv-heads", .kind = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
     { .name = "samples", .kind = &cli_int, FIELD(samples), .value = "N", .help = "samples of each time, at least 200 us each", .preset = "20", .min = 3,
       .max = FA_SAMPLES_MAX },
-    { .name = "no-naive", FIELD(no_naive), .help = "leave naive attention out" },
+    { .name = "systems", .kind = &cli_text, FIELD(systems), .value = "LIST",
+      .help = "families beside fagen's kernel: all that are kept for comparison, none, or names", .preset = "all" },
     { .name = "counts", FIELD(counts), .help = "what the simulator of the chip counts, instead of times; on a simulator the default" },
     { .name = "host", FIELD(host), .help = "the host's time: a first launch cold and warm, and a launch that hits" },
     { .name = NULL },
@@ -59,17 +61,6 @@ static fa_problem problem_of(const bench_args *a, const int32_t v[4])
     return p;
 }
 
-/* Naive attention's time; false when it has no memory or no kernel: that is part of the answer. */
-static bool time_naive(fa_context *ctx, const fa_problem *p, int samples, fa_samples *t)
-{
-    fa_gen *g = NULL;
-    const fa_plan *plan = NULL;
-    *t = (fa_samples){ .n = 0 };
-    bool ok = fa_gen_open(&g, fa_context_template_dir(ctx)) == FA_OK && cli_plan_naive(ctx, g, p, &plan) && fa_measure(ctx, p, plan, samples, t) == FA_OK;
-    fa_gen_close(g);
-    return ok;
-}
-
 typedef struct bench {
     cli *c;
     const bench_args *a;
@@ -78,12 +69,29 @@ typedef struct bench {
     json_t *list;
     fa_context *sim; /* of --counts */
     fa_gen *g;
+    cli_systems systems;
 } bench;
+
+/* A system's time; false when it has no memory or no kernel: that is part of the answer. */
+static bool time_system(bench *b, const fa_problem *p, const char *family, fa_samples *t)
+{
+    const fa_plan *plan = NULL;
+    *t = (fa_samples){ .n = 0 };
+    return cli_systems_plan(b->s->ctx, b->g, p, family, &plan) && fa_measure(b->s->ctx, p, plan, b->a->samples, t) == FA_OK;
+}
+
+/* The table's row of a kernel; times: how much longer it takes than fagen's, 0 = it is fagen's. */
+static void time_row(bench *b, const char *kernel, const fa_samples *t, double flops, double times, const char *by, const char *problem)
+{
+    double seconds = fa_samples_median(t);
+    cli_table_cells(&b->table, "%s\t%s\t%.1f %%\t%.1f\t%s\t%s\t%s", kernel, cli_show_seconds(seconds), 100 * fa_samples_spread(t), flops / seconds / 1e12,
+                    cli_show_if(times > 0, "%.1fx", times), by, problem);
+}
 
 static fa_status time_one(bench *b, const fa_problem *in)
 {
     fa_problem p;
-    fa_samples ours = { .n = 0 }, naive = { .n = 0 };
+    fa_samples ours = { .n = 0 }, theirs;
     char text[256];
     fa_status st = fa_problem_normalize(&p, in);
     if (st == FA_OK)
@@ -96,17 +104,22 @@ static fa_status time_one(bench *b, const fa_problem *in)
     if (st != FA_OK)
         return st;
     fa_config_print(config, sizeof config, &choice.config);
-    bool has = !b->a->no_naive && time_naive(b->s->ctx, &p, b->a->samples, &naive);
-    double flops = fa_model_matrix_flops(&p, fa_band_of_problem(&p));
-    double t = fa_samples_median(&ours), tn = has ? fa_samples_median(&naive) : 0;
+    double flops = fa_model_matrix_flops(&p, fa_band_of_problem(&p)), t = fa_samples_median(&ours);
     fa_problem_print(text, sizeof text, &p);
-    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o,s:o}", "problem", text, "config", config, "from", choice.where, "why",
-                                             choice.why, "seconds", cli_json_number(t), "spread",
-                                             cli_json_number(fa_samples_spread(&ours)), "samples", ours.n, "tflops", cli_json_number(flops / t / 1e12),
-                                             "naive_seconds", has ? cli_json_number(tn) : json_null(), "speedup",
-                                             has ? cli_json_number(tn / t) : json_null()));
-    cli_table_cells(&b->table, "%s\t%.1f %%\t%.1f\t%s\t%s\t%s\t%s", cli_show_seconds(t), 100 * fa_samples_spread(&ours), flops / t / 1e12,
-                    has ? cli_show_seconds(tn) : "-", cli_show_if(has, "%.1fx", tn / t), choice.where, text);
+    time_row(b, "fagen", &ours, flops, 0, choice.where, text);
+    json_t *others = json_object();
+    for (int i = 0; i < b->systems.n && !cli_interrupted(); i++) {
+        if (!time_system(b, &p, b->systems.name[i], &theirs))
+            continue;
+        double its = fa_samples_median(&theirs);
+        time_row(b, b->systems.name[i], &theirs, flops, its / t, "model", text);
+        json_object_set_new(others, b->systems.name[i],
+                            json_pack("{s:o,s:o,s:o,s:o}", "seconds", cli_json_number(its), "spread", cli_json_number(fa_samples_spread(&theirs)), "tflops",
+                                      cli_json_number(flops / its / 1e12), "speedup", cli_json_number(its / t)));
+    }
+    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o}", "problem", text, "config", config, "from", choice.where, "why",
+                                             choice.why, "seconds", cli_json_number(t), "spread", cli_json_number(fa_samples_spread(&ours)), "samples",
+                                             ours.n, "tflops", cli_json_number(flops / t / 1e12), "systems", others));
     return FA_OK;
 }
 
@@ -114,7 +127,7 @@ static fa_status count_one(bench *b, const fa_problem *in)
 {
     fa_problem p;
     fa_status st = fa_problem_normalize(&p, in);
-    return st == FA_OK ? cli_counts_add(b->sim, b->g, &p, !b->a->no_naive, &b->table, b->list) : st;
+    return st == FA_OK ? cli_counts_add(b->sim, b->g, &p, &b->systems, &b->table, b->list) : st;
 }
 
 /* Every problem of the lists. */
@@ -143,8 +156,13 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
 {
     bench b = { .c = c, .a = a, .s = s, .list = json_array() };
     char chip[80];
-    cli_table_open(&b.table, ">time >spread >TFLOP/s >naive >speed-up config_by problem");
-    fa_status st = each(&b, time_one);
+    cli_table_open(&b.table, "kernel >time >spread >TFLOP/s >as_long config_by problem");
+    fa_status st = fa_gen_open(&b.g, fa_context_template_dir(s->ctx));
+    if (st == FA_OK)
+        st = cli_systems_of(&b.systems, b.g, FA_FORWARD, a->systems);
+    if (st == FA_OK)
+        st = each(&b, time_one);
+    fa_gen_close(b.g);
     int code = st != FA_OK ? cli_fail(c, st) : cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
     if (c->json && st == FA_OK)
         return cli_answer(c, json_pack("{s:o,s:b,s:o}", "device", cli_session_json(s), "interrupted", cli_interrupted(), "times", b.list), code);
@@ -173,6 +191,8 @@ static int bench_counts(cli *c, const bench_args *a, cli_session *s)
         st = fa_context_enter(b.sim, &in);
     if (st == FA_OK)
         st = fa_gen_open(&b.g, fa_context_template_dir(b.sim));
+    if (st == FA_OK)
+        st = cli_systems_of(&b.systems, b.g, FA_FORWARD, a->systems);
     if (st == FA_OK)
         st = cli_sim_set(&a->sim, true, &o);
     sim_set_options(&o);
@@ -316,12 +336,12 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_bench = {
-    .name = "bench", .summary = "times of fagen's kernel and of naive attention, what both do on the simulator, or the host's part of a launch",
-    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--counts] | --host",
-    .about = "On a GPU: medians over events, what fa_launch chooses against naive attention on the same device. On a simulator, or with --counts on the simulator of the GPU's "
+    .name = "bench", .summary = "times of fagen's kernel and of the systems of the literature, what each does on the simulator, or the host's part of a launch",
+    .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--systems LIST] [--counts] | --host",
+    .about = "On a GPU: medians over events, what fa_launch chooses, and beside it the families that fagen keeps for comparison, on the same device: how long each takes, and how many times as long. On a simulator, or with --counts on the simulator of the GPU's "
              "chip: what one launch of each does, in instructions, bytes through memory and bank conflicts. With --host: how long a first "
              "launch takes with an empty cache and with a filled one, and what fa_launch itself costs on a hit: the driver's launch is replaced by "
              "one that returns at once, so that only fagen's time is left; this runs without a GPU too.",
-    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json",
+    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench -d 64 -t fp32 -n 512,1024,2048,4096 --systems naive,flash1_fwd,tiled\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json",
     .groups = groups, .size = sizeof(bench_args), .run = run,
 };

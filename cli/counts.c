@@ -3,7 +3,6 @@
 #include "autotune/tensors.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "ranking.h"
 #include "sim/sim.h"
 
 static fa_status count(fa_context *ctx, const fa_problem *p, const fa_plan *plan, sim_counters *out)
@@ -35,18 +34,7 @@ static json_t *numbers(const sim_counters *k)
                      (json_int_t)(k->shared_wavefronts - k->shared_ideal), "shared_peak", (json_int_t)k->shared_peak, "blocks", (json_int_t)k->blocks);
 }
 
-bool cli_plan_naive(fa_context *ctx, fa_gen *g, const fa_problem *p, const fa_plan **plan)
-{
-    cli_ranking r;
-    const char *family = fa_gen_reference(g, p->op);
-    if (!family || cli_rank(g, p, fa_context_arch(ctx), fa_context_budget(ctx), family, &r) != FA_OK)
-        return false;
-    bool ok = fa_plan_make(ctx, p, &r.space.points[r.r[0].point].config, "the baseline", plan) == FA_OK;
-    cli_ranking_free(&r);
-    return ok;
-}
-
-fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, bool naive, cli_table *t, json_t *list)
+fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, const cli_systems *systems, cli_table *t, json_t *list)
 {
     char text[256], config[512], why[400];
     sim_counters ours, theirs;
@@ -60,13 +48,13 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, bool n
         return st;
     fa_config_print(config, sizeof config, &choice.config);
     snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
-    bool has = naive && cli_plan_naive(ctx, g, p, &plan) && (st = count(ctx, p, plan, &theirs)) == FA_OK;
-    if (st == FA_INTERRUPTED)
-        return st;
     row(t, "fagen", &ours, text);
-    if (has)
-        row(t, "naive", &theirs, text);
-    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o,s:o}", "problem", text, "config", config, "why", why, "ours", numbers(&ours), "naive",
-                                          has ? numbers(&theirs) : json_null()));
-    return FA_OK;
+    json_t *others = json_object();
+    for (int i = 0; i < systems->n && st != FA_INTERRUPTED; i++)
+        if (cli_systems_plan(ctx, g, p, systems->name[i], &plan) && (st = count(ctx, p, plan, &theirs)) == FA_OK) {
+            row(t, systems->name[i], &theirs, text);
+            json_object_set_new(others, systems->name[i], numbers(&theirs));
+        }
+    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o,s:o}", "problem", text, "config", config, "why", why, "ours", numbers(&ours), "systems", others));
+    return st == FA_INTERRUPTED ? st : FA_OK;
 }

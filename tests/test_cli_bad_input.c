@@ -274,6 +274,7 @@ static const struct {
     { "verify --heads 3 --kv-heads 2 -d 64", 1, "hq|multiple" },
     { "bench --counts -d 64 --sram 1000", 3, "the smallest needs" },
     { "bench --samples 1", 1, "--samples|1|3 to" },
+    { "bench --systems naive,flash9 -d 64 --device sim:sm_80", 1, "--systems|flash9|accepted: all, none|flash1_fwd" },
     { "tune --arch sm_999", 1, "--arch|sm_999|sm_80" },
     { "tune --budget 0s", 1, "--budget|0s|60s" },
     { "tune --budget soon", 1, "--budget|soon" },
