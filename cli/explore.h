@@ -6,6 +6,7 @@
 #include "command.h"
 #include "gen/gen.h"
 #include "ranking.h"
+#include "systems.h"
 
 #define EXPLORE_REASONS 24 /* constraints of a tile */
 #define EXPLORE_LENGTHS 32
@@ -52,13 +53,19 @@ typedef struct explore_family {
     int axis[2];                /* tunables of rows and columns, by number; the second may be -1 */
 } explore_family;
 
-/* The best of a length beside naive attention. */
+/* The best config of a system at a length, by the model and on record; seconds 0 = it has no kernel or no model there. */
+typedef struct explore_system {
+    double seconds, measured, bytes, held;
+} explore_system;
+
+/* The best of a length beside naive attention and beside the systems. */
 typedef struct explore_length {
     fa_problem problem;
     double seconds, naive;      /* by the model; seconds 0 = it has none */
     double measured, measured_naive; /* on the chip of the records; 0 = none */
     double held, naive_held, bytes, naive_bytes; /* held: of global memory beside Q, K, V and O */
     fa_config config;
+    explore_system system[CLI_SYSTEMS_MAX];
 } explore_length;
 
 /* Counters: what explore_simulate leaves. */
@@ -88,6 +95,7 @@ typedef struct explore {
     explore_run run;
     double naive;               /* seconds of naive attention: explore_naive */
     fa_traffic naive_traffic;
+    cli_systems systems;        /* that the lengths are held against */
     explore_length length[EXPLORE_LENGTHS];
     int lengths;
     size_t shipped;             /* the config that ships for the arch; SIZE_MAX = none, or it is not among them */
@@ -108,8 +116,8 @@ bool explore_same_shape(const explore *e, const fa_record *r);
 bool explore_is_time(const explore *e, const fa_record *r);
 /* The shorter time of the two, r NULL being none at all; a time of few samples only where the other is one as well: cache/record.h. */
 bool explore_is_shorter(const fa_record *r, const fa_record *than);
-/* Whether the config is of the family that computes naive attention, the reference. */
-bool explore_is_naive(const explore *e, const fa_config *c);
+/* The system whose config it is; -1 = of none. */
+int explore_system_of(const explore *e, const fa_config *c);
 /* Seconds of naive attention: three kernels (S = Q K^T; softmax; O = P V) over all pairs, each at the roofline of the fastest matrix unit
  * for the type and of HBM, and 3 us for each launch. No kernel of ours: a bound that is kind to whatever is used today. */
 double explore_naive(const fa_arch *a, const fa_problem *p);

@@ -144,16 +144,39 @@ static json_t *tiles_json(const explore *e)
     return list;
 }
 
+/* In the order of `systems`; null where one has no kernel or no model. */
+static json_t *systems_json(const explore *e, const explore_length *l)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < e->systems.n; i++) {
+        const explore_system *s = &l->system[i];
+        json_array_append_new(list, s->seconds <= 0 ? json_null()
+                                                    : json_pack("{s:o,s:o,s:o,s:o}", "model_us", microseconds(s->seconds), "measured_us",
+                                                                microseconds(s->measured), "bytes", cli_json_number(s->bytes), "held",
+                                                                cli_json_number(s->held)));
+    }
+    return list;
+}
+
+static json_t *names_json(const cli_systems *s)
+{
+    json_t *list = json_array();
+    for (int i = 0; i < s->n; i++)
+        json_array_append_new(list, json_string(s->name[i]));
+    return list;
+}
+
 static json_t *lengths_json(const explore *e)
 {
     json_t *list = json_array();
     for (int i = 0; i < e->lengths; i++) {
         const explore_length *l = &e->length[i];
-        json_array_append_new(list, json_pack("{s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sq", l->problem.sq, "sk", l->problem.sk, "model_us",
+        json_array_append_new(list, json_pack("{s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sq", l->problem.sq, "sk", l->problem.sk, "model_us",
                                               microseconds(l->seconds), "naive_us", microseconds(l->naive), "measured_us", microseconds(l->measured),
                                               "measured_naive_us", microseconds(l->measured_naive), "held", cli_json_number(l->held), "naive_held",
                                               cli_json_number(l->naive_held), "bytes", cli_json_number(l->bytes), "naive_bytes",
-                                              cli_json_number(l->naive_bytes), "config", l->seconds > 0 ? config_text(&l->config) : json_null()));
+                                              cli_json_number(l->naive_bytes), "config", l->seconds > 0 ? config_text(&l->config) : json_null(), "systems",
+                                              systems_json(e, l)));
     }
     return list;
 }
@@ -215,10 +238,10 @@ json_t *explore_document(const explore *e)
                             "sources", sources_json(e));
     json_t *columns = json_pack("{s:o,s:o,s:o}", "configs", columns_json(EXPLORE_OF_CONFIG), "records", columns_json(EXPLORE_OF_RECORD), "counters",
                                 columns_json(EXPLORE_OF_COUNTERS));
-    json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o}", "families", families_json(e), "columns", columns, "configs",
+    json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o,s:o}", "families", families_json(e), "columns", columns, "configs",
                              configs_json(e), "records", part_json(e, EXPLORE_OF_RECORD), "history", history_json(e), "counters",
                              part_json(e, EXPLORE_OF_COUNTERS), "simulated", "shape", e->simulated ? shape : "", "why", e->run.why, "tiles",
-                             tiles_json(e), "lengths", lengths_json(e), "naive", naive_json(e));
+                             tiles_json(e), "lengths", lengths_json(e), "systems", names_json(&e->systems), "naive", naive_json(e));
     if (doc && rest)
         json_object_update(doc, rest);
     json_decref(rest);

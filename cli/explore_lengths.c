@@ -1,14 +1,16 @@
-/* explore_lengths: the best config of each length beside naive attention, by the model, and by what is on record. */
+/* explore_lengths: the best config of each length beside naive attention and the systems, by the model, and by what is on record. */
 #include "explore.h"
 #include "gen/problem.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-bool explore_is_naive(const explore *e, const fa_config *c)
+int explore_system_of(const explore *e, const fa_config *c)
 {
-    const char *reference = fa_gen_reference(e->gen, e->problem.op);
-    return reference && !strcmp(c->family, reference);
+    for (int i = 0; i < e->systems.n; i++)
+        if (!strcmp(c->family, e->systems.name[i]))
+            return i;
+    return -1;
 }
 
 #define SHORTEST 256
@@ -61,15 +63,15 @@ static bool same_heads(const fa_problem *a, const fa_problem *b)
     return a->b == b->b && a->hq == b->hq && a->hkv == b->hkv;
 }
 
-/* The fastest of the family kind at the length; of a config the newest time counts. */
-static double on_record(const explore *e, const fa_problem *p, bool naive)
+/* The fastest of the system at the length, -1 = of what is none; of a config the newest time counts. */
+static double on_record(const explore *e, const fa_problem *p, int system)
 {
     const fa_record *best = NULL;
     for (size_t i = e->records.n; i-- > 0;) {
         const fa_record *r = &e->records.r[i];
         bool newest = true;
         if (!explore_is_time(e, r) || !same_heads(&r->problem, p) || r->problem.sq != p->sq || r->problem.sk != p->sk ||
-            naive != explore_is_naive(e, &r->config))
+            explore_system_of(e, &r->config) != system)
             continue;
         for (size_t k = i + 1; newest && k < e->records.n; k++) {
             const fa_record *n = &e->records.r[k];
@@ -114,6 +116,27 @@ double explore_naive(const fa_arch *a, const fa_problem *p)
     return seconds;
 }
 
+static void take_system(void *user, size_t point, const fa_cost *cost)
+{
+    explore_system *s = user;
+    (void)point;
+    if (s->seconds <= 0 || cost->seconds < s->seconds)
+        *s = (explore_system){ .seconds = cost->seconds, .bytes = cost->bytes, .held = cost->traffic.held };
+}
+
+/* The system's column of the lengths; where it has no kernel, all zeros. */
+static void add_system(explore *e, int system)
+{
+    fa_space space = { 0 };
+    if (fa_space_list(e->gen, &e->problem, e->arch, e->budget, e->systems.name[system], &space) == FA_OK)
+        for (int i = 0; i < e->lengths; i++) {
+            explore_length *l = &e->length[i];
+            fa_model_space(e->gen, &l->problem, &space, e->arch, take_system, &l->system[system]);
+            l->system[system].measured = on_record(e, &l->problem, system);
+        }
+    fa_space_free(&space);
+}
+
 void explore_lengths_fill(explore *e, const fa_space *space)
 {
     add(e, &e->problem);
@@ -137,7 +160,9 @@ void explore_lengths_fill(explore *e, const fa_space *space)
         l->naive = explore_naive(e->arch, &l->problem);
         l->naive_held = t.held;
         l->naive_bytes = fa_traffic_total(&t);
-        l->measured = on_record(e, &l->problem, false);
-        l->measured_naive = on_record(e, &l->problem, true);
+        l->measured = on_record(e, &l->problem, -1);
+        l->measured_naive = e->systems.n ? on_record(e, &l->problem, 0) : 0; /* the reference is the first */
     }
+    for (int i = 0; i < e->systems.n; i++)
+        add_system(e, i);
 }

@@ -240,7 +240,7 @@ static void match_records(explore *e)
 {
     for (size_t i = 0; i < e->records.n; i++) { /* the oldest first: the last one stays */
         const fa_record *r = &e->records.r[i];
-        if (!explore_same_shape(e, r) || explore_is_naive(e, &r->config))
+        if (!explore_same_shape(e, r) || explore_system_of(e, &r->config) >= 0)
             continue;
         explore_config *k = find(e, &r->config);
         if (!k)
@@ -284,8 +284,12 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     fa_problem_fill_shape(&out->problem);
     out->flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
     fa_status st = cli_rank(g, &out->problem, a, budget, family, &r);
-    if (st != FA_OK)
+    if (st == FA_OK)
+        st = cli_systems_of(&out->systems, g, out->problem.op, NULL);
+    if (st != FA_OK) {
+        cli_ranking_free(&r);
         return st;
+    }
     out->total = r.space.n;
     out->fitting = r.space.fitting;
     out->config = calloc(r.n ? r.n : 1, sizeof *out->config);

@@ -191,7 +191,7 @@ return labels.filter((e) => e.textContent !== '★' && box(e).left < star.right 
     browser.js("const s = document.querySelector('select[data-tunable=warps]'); s.value = ''; s.dispatchEvent(new Event('change'))")
 
     # The figures: mouse and keyboard.
-    for name in ("roofline", "convergence", "speedup", "memory"):
+    for name in ("roofline", "convergence", "speedup", "systems", "memory"):
         check(browser.js("return document.querySelectorAll(arguments[0]).length", f"#{name} svg path, #{name} svg circle") > 3, name + " is empty")
         browser.js("document.getElementById(arguments[0]).focus()", name)
         browser.keys("Right")
@@ -207,6 +207,11 @@ return labels.filter((e) => e.textContent !== '★' && box(e).left < star.right 
     before = browser.js(axis)
     browser.click("input[name=bytes][value=hbm]")
     check(browser.js(axis) != before, "the roofline's bytes do not switch")
+    systems = "return [...document.querySelectorAll('#systems .axis')].map((e) => e.textContent).join()"
+    before = browser.js(systems)
+    browser.click("input[name=systems][value=bytes]")
+    check(browser.js(systems) != before, "what the systems are compared by does not switch")
+    check(browser.js("return document.querySelectorAll('#systems .key > span').length") == 1 + browser.js("return D.systems.length"), "a system has no line")
 
     # The table, and the files.
     for order in ("ascending", "descending"):
@@ -241,7 +246,7 @@ return [s('body', 'color'), s('.source', 'color'), s('body', 'backgroundColor'),
             check(contrast(soft, paper) >= 4.5 and contrast(soft, card) >= 4.5, what + ": soft text")
             check(browser.js("return document.documentElement.scrollWidth <= innerWidth"), what + ": wider than the window")
             wide = browser.js("return [...document.querySelectorAll('.chart > svg')].map((s) => s.getBoundingClientRect().right)")
-            check(len(wide) == 4 and all(v <= width for v in wide), what + ": figures are wider than the window")
+            check(len(wide) == 5 and all(v <= width for v in wide), what + ": figures are wider than the window")
             browser.hover(".cell[data-y='1'][data-x='1']")
             inside = browser.js("""const r = document.getElementById('tip').getBoundingClientRect();
 return !document.getElementById('tip').hidden && r.left >= 0 && r.right <= innerWidth && r.top >= 0 && r.bottom <= innerHeight;""")

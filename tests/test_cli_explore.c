@@ -335,6 +335,32 @@ Test(cli_explore, lengths)
     json_decref(doc);
 }
 
+/* Beside the lengths: every family that is kept for comparison, at what `fagen model` says of its best config. */
+Test(cli_explore, systems)
+{
+    json_t *doc = cli_json("explore " PROBLEM " --simulate 0 --json", 0), *names = json_object_get(doc, "systems"), *l, *name;
+    size_t i, k;
+    cr_assert_geq(json_array_size(names), 3);
+    cr_expect_str_eq(json_string_value(json_array_get(names, 0)), "naive", "the reference is the first");
+    json_array_foreach(json_object_get(doc, "lengths"), i, l) {
+        cr_assert_eq(json_array_size(json_object_get(l, "systems")), json_array_size(names));
+        if (i % 4)
+            continue;
+        json_array_foreach(names, k, name) {
+            char words[512];
+            json_t *s = json_array_get(json_object_get(l, "systems"), k);
+            snprintf(words, sizeof words, "model -d 64 --causal --heads 4 --arch sm_80 -n %.0f --config %s --json", json_number_value(json_object_get(l, "sk")),
+                     json_string_value(name));
+            json_t *m = cli_json(words, 0), *cost = json_object_get(m, "cost");
+            double us = json_number_value(json_object_get(s, "model_us"));
+            cr_expect_float_eq(us, 1e6 * json_number_value(json_object_get(cost, "seconds")), 1e-3 * us, "%s", words);
+            cr_expect_eq(json_number_value(json_object_get(s, "bytes")), json_number_value(json_object_get(cost, "bytes")), "%s", words);
+            json_decref(m);
+        }
+    }
+    json_decref(doc);
+}
+
 /* What was measured goes before what the model says: in the summary, in the tiles that the simulator runs, beside the lengths. */
 Test(cli_explore, measured_times_lead)
 {
@@ -348,6 +374,7 @@ Test(cli_explore, measured_times_lead)
     keep("Chip A", FAMILY "64,bc=80,warps=4" REST, false, FA_MEASURED, FA_RAN, 3e-6, "2026-01-01T00:00:04Z");
     keep("Chip A", "naive:tile=64", true, FA_MEASURED, FA_RAN, 700e-6, "2026-01-01T00:00:05Z");
     keep("Chip A", "naive:tile=32", true, FA_MEASURED, FA_RAN, 600e-6, "2026-01-01T00:00:06Z");
+    keep("Chip A", "flash1_fwd:br=64,bc=64", true, FA_MEASURED, FA_RAN, 15e-6, "2026-01-01T00:00:06Z");
     keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=2,sq=1024,sk=1024", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 1e-6,
             "2026-01-01T00:00:07Z"); /* other heads */
     keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=3000", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 90e-6,
@@ -378,6 +405,8 @@ Test(cli_explore, measured_times_lead)
         double want = sq == 1024 && sk == 1024 ? 30 : sk == 3000 ? 90 : sk == 2048 ? 80 : 0;
         cr_expect_float_eq(us, want, 1e-3, "%d x %d: %g", (int)sq, (int)sk, us);
         cr_expect_float_eq(naive, want == 30 ? 600 : 0, 1e-3, "%d x %d: %g", (int)sq, (int)sk, naive);
+        double flash1 = json_number_value(json_object_get(json_array_get(json_object_get(l, "systems"), 1), "measured_us"));
+        cr_expect_float_eq(flash1, want == 30 ? 15 : 0, 1e-3, "its time is none of ours: %d x %d: %g", (int)sq, (int)sk, flash1);
         seen += want > 0;
     }
     cr_expect_eq(seen, 3);

@@ -1,4 +1,4 @@
-// lengths: speed-up and memory against the length.
+// lengths: speed-up, systems and memory against the length.
 
 const elementBytes = (dtype) => (dtype === "fp16" || dtype === "bf16" ? 2 : 4);
 
@@ -38,6 +38,29 @@ function drawSpeedup() {
   drawLines(box, f, series, "Speed-up over naive attention against the length", speedNote);
   byId("speedup-note").textContent = `Batch ${D.asked.b}, ${plural(D.asked.hq, "head")}. Naive is three kernels over all pairs, hidden ones too, with S and P in memory as ` +
     `${D.asked.dtype}, each at the roofline of the fastest matrix unit and of HBM: kinder than any real one. Ours is the best config of each length.`;
+}
+
+// The systems in the order of D.systems, after fagen's own kernel.
+const SYSTEM_MARKS = [["naive", "triangle"], ["tuned", "square"], ["random", "diamond"]];
+
+function drawSystems() {
+  const box = byId("systems"), bytes = state.systems === "bytes", write = bytes ? showBytes : showTime;
+  const series = [{ key: "model", shape: "circle", text: "fagen", at: (l) => l }, ...D.systems.map((name, i) => {
+    const [key, shape] = SYSTEM_MARKS[i % SYSTEM_MARKS.length];
+    return { key, shape, text: name, at: (l) => l.systems[i] };
+  })].map((s) => ({ ...s, write, points: D.lengths.map((l) => [l.sk, s.at(l) && (bytes ? s.at(l).bytes : s.at(l).model_us), l]).filter((p) => p[1]) }))
+    .filter((s) => s.points.length);
+  const values = series.flatMap((s) => s.points.map((p) => p[1]));
+  const y = { min: Math.min(...values) / 2, max: Math.max(...values) * 2, log: true, write, title: bytes ? "bytes asked of global memory" : "time by the model" };
+  const f = frame(box, lengthAxis(D.lengths), y, 0.6);
+  drawLines(box, f, series, "fagen's kernel and the systems against the length", (l) => series.map((s) => [s.text, s.at(l) ?
+    `${showTime(s.at(l).model_us)}${s.at(l).measured_us ? ", measured " + showTime(s.at(l).measured_us) : ""}, ${showBytes(s.at(l).bytes)}` : "no kernel"]));
+  byId("systems-note").textContent = `Families that fagen keeps for comparison: ${D.systems.join(", ")}. They multiply on the FMA units whatever the type is; fagen bench ` +
+    "times them on a GPU.";
+}
+
+function startSystems() {
+  byId("systems-axis").replaceChildren(radios("systems", "Compared by", [["time", "time"], ["bytes", "bytes"]], state.systems, (v) => { state.systems = v; drawSystems(); }));
 }
 
 function drawMemory() {

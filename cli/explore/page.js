@@ -1,6 +1,6 @@
 // page: what is chosen, the controls that choose it, and the words around the figures.
 
-const state = { family: 0, layer: "time", clock: hasTimes ? "measured" : "model", filters: {}, tile: null, config: null, shown: [], groups: new Map(), unit: null, bytes: "l2",
+const state = { family: 0, layer: "time", clock: hasTimes ? "measured" : "model", filters: {}, tile: null, config: null, shown: [], groups: new Map(), unit: null, bytes: "l2", systems: "time",
   sort: { key: hasTimes ? "measured" : "model", down: false }, rows: PAGE };
 
 const leader = () => state.best;
@@ -127,6 +127,7 @@ function drawSources() {
   put("convergence-source", hasTimes ? badge("by-clock", "measured") : model(), hasTimes ? " " + chip + "." : " No records of measured times.");
   put("speedup-source", model(), D.lengths.some((l) => l.measured_us) ? " and " : "", D.lengths.some((l) => l.measured_us) ? badge("by-clock", "measured") : "",
     ` ${D.lengths.some((l) => l.measured_us) ? s.chip : D.arch.chip}.`);
+  put("systems-source", model(), ` The best config of each family on ${D.arch.chip}.`);
   put("memory-source", badge("by-count", "exact"), " Counted from the shapes.");
 }
 
@@ -168,6 +169,7 @@ function drawCharts() {
   drawRoofline();
   drawConvergence();
   drawSpeedup();
+  drawSystems();
   drawMemory();
 }
 
@@ -191,6 +193,7 @@ function start() {
   startTip();
   startMap();
   startRoofline();
+  startSystems();
   startTable();
   drawAll();
   let width = document.documentElement.clientWidth;
