@@ -14,6 +14,7 @@
 #   side fp16 odd window gqa quick   the grids of side_by_side.py beside their peers, SIDE_SECONDS (240) each
 #   profile                what limits PROFILE_PROBLEMS, by Nsight Compute, beside PROFILE_PEER (cudnn)
 #   naive host             against naive attention; the host's part of a launch
+#   systems                against naive attention, FlashAttention-1 and two-dimensional tiles, over N
 # default: verify bits sanitize tune side naive host
 set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -27,7 +28,7 @@ while getopts o:b: option; do
     esac
 done
 shift $((OPTIND - 1))
-known="verify bits sanitize repeat race tune hopper side fp16 odd window gqa quick profile naive host"
+known="verify bits sanitize repeat race tune hopper side fp16 odd window gqa quick profile naive systems host"
 parts=${*:-verify bits sanitize tune side naive host}
 for part in $parts; do
     [[ " $known " == *" $part "* ]] || { echo "part is \"$part\"; accepted: $known" >&2; exit 1; }
@@ -140,7 +141,13 @@ if has profile; then
 fi
 if has naive; then
     section "against naive attention"
-    limited 120 "$fagen" bench -d 64,128 -n 512,1024,2048,4096,8192,16384 --heads 8 --mask none --device cuda:0 | tee "$out/naive.txt"
+    limited 120 "$fagen" bench -d 64,128 -n 512,1024,2048,4096,8192,16384 --heads 8 --mask none --systems naive --device cuda:0 | tee "$out/naive.txt"
+fi
+if has systems; then
+    section "against the systems of the literature"
+    for t in fp32 bf16; do
+        limited 300 "$fagen" bench -d 64,128 -t "$t" -n 512,1024,2048,4096,8192 --heads 16 --mask none --samples 5 --device cuda:0 | tee "$out/systems-$t.txt"
+    done
 fi
 if has host; then
     section "host times"

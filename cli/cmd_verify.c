@@ -30,7 +30,7 @@ static const cli_option random_options[] = {
     { .name = "seed", .letter = 's', .kind = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
     { .name = "count", .letter = 'N', .kind = &cli_int, FIELD(count), .value = "M", .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
     { .name = "family", .kind = &cli_text, FIELD(family), .value = "NAME",
-      .help = "only this kernel family, and only the cases that it computes (default: any but naive)" },
+      .help = "only this kernel family, and only the cases that it computes (default: any that is not kept for comparison)" },
     { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
     { .name = NULL },
 };
