@@ -34,7 +34,7 @@ fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *o
     fa_status st = fa_context_check(ctx);
     if (st != FA_OK)
         return st;
-    if (fa_context_shelf_only(ctx))
+    if (fa_context_bundle_only(ctx))
         return fa_fail(FA_NO_KERNEL, "tune: the context was made with bundle_only = 1, and nothing is compiled; accepted: another context");
     if (opt && (opt->size < offsetof(fa_tune_options, seconds) || opt->size > 4096))
         return fa_fail(FA_INVALID, "tune options: size is %u; accepted: sizeof(fa_tune_options), as FA_TUNE_OPTIONS_INIT sets it", opt->size);

@@ -6,20 +6,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_shelf_fit fit, fa_choice *out, fa_source *source)
+static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_bundle_set_fit fit, fa_choice *out, fa_source *source)
 {
     char other[96] = "";
-    const fa_shelf_row *r = fa_shelf_find(&ctx->shelf, p, &ctx->device, ctx->budget, fit);
+    const fa_bundle_set_row *r = fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, fit);
     if (!r)
         return false;
     bool own = strcmp(r->arch->name, ctx->device.arch.name) == 0;
     if (!own || r->image->ptx || r->problem.align != p->align)
         snprintf(other, sizeof other, " (%s for %s, rows at multiples of %d bytes)", r->image->ptx ? "PTX" : "a cubin", r->image->arch,
                  r->problem.align);
-    *out = (fa_choice){.config = r->config, .where = "bundle", .shelf = r};
+    *out = (fa_choice){.config = r->config, .where = "bundle", .bundle_row = r};
     snprintf(out->why, sizeof out->why, "of the bundle %.40s by fagen %.12s%s: %.80s", r->bundle->name, r->bundle->version, other, r->row->why);
     if (source)
-        fa_shelf_source(source, r->image);
+        fa_bundle_set_source(source, r->image);
     return true;
 }
 
@@ -29,24 +29,24 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
     size_t here = 0;
     char line[160];
     fa_problem_print_key(line, sizeof line, p);
-    for (size_t i = 0; i < ctx->shelf.n; i++)
-        here += strcmp(ctx->shelf.row[i].arch->name, ctx->device.arch.name) == 0;
+    for (size_t i = 0; i < ctx->bundle_set.n; i++)
+        here += strcmp(ctx->bundle_set.row[i].arch->name, ctx->device.arch.name) == 0;
     return fa_fail(FA_NO_KERNEL,
                    "no bundle has a kernel for %s on %s with %d bytes of shared memory per block, and nothing is compiled here; the bundles "
                    "hold %zu rows, %zu of them for %s; accepted: a bundle of fagen emit --bundle --problem %s --arch %s, or bundle_only = 0 "
                    "in a library that compiles",
-                   line, ctx->device.arch.name, ctx->budget, ctx->shelf.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
+                   line, ctx->device.arch.name, ctx->budget, ctx->bundle_set.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
 }
 
 fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
 {
-    if (from_bundles(ctx, p, FA_SHELF_OWN, out, source))
+    if (from_bundles(ctx, p, FA_BUNDLE_SET_OWN, out, source))
         return FA_OK;
-    if (ctx->shelf_only)
-        return from_bundles(ctx, p, FA_SHELF_ANY, out, source) ? FA_OK : none(ctx, p);
+    if (ctx->bundle_only)
+        return from_bundles(ctx, p, FA_BUNDLE_SET_ANY, out, source) ? FA_OK : none(ctx, p);
     /* NVRTC is looked for only where something could take its place */
-    if (fa_shelf_find(&ctx->shelf, p, &ctx->device, ctx->budget, FA_SHELF_ANY) && !fa_workshop_compiles(ctx))
-        return from_bundles(ctx, p, FA_SHELF_ANY, out, source) ? FA_OK : none(ctx, p);
+    if (fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, FA_BUNDLE_SET_ANY) && !fa_workshop_compiles(ctx))
+        return from_bundles(ctx, p, FA_BUNDLE_SET_ANY, out, source) ? FA_OK : none(ctx, p);
     return fa_choose_made(ctx, p, out, source);
 }
 
@@ -55,9 +55,9 @@ fa_status fa_plan_of_choice(fa_context *ctx, const fa_problem *p, const fa_choic
     const fa_kernel *k;
     char why[sizeof c->where + sizeof c->why + 2];
     snprintf(why, sizeof why, "%s: %s", c->where, c->why);
-    if (!c->shelf)
+    if (!c->bundle_row)
         return fa_plan_of_source(ctx, p, &c->config, why, s, out);
     *out = NULL;
-    fa_status st = fa_shelf_load(ctx, c->shelf, &k);
+    fa_status st = fa_bundle_set_load(ctx, c->bundle_row, &k);
     return st == FA_OK ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : st;
 }

@@ -10,7 +10,7 @@ typedef struct fa_choice {
     char where[24];   /* "bundle", "measured record", "default table", "modelled record", "model" */
     char why[256];    /* a sentence for people */
     double seconds;   /* of the record or the model; 0 = not known */
-    const struct fa_shelf_row *shelf; /* a kernel of a bundle; NULL: one to be made */
+    const struct fa_bundle_set_row *bundle_row; /* a kernel of a bundle; NULL: one to be made */
 } fa_choice;
 
 /* What fa_launch() runs: a bundle's kernel for this very arch and class, else what fa_choose_made() gives; where compiling is ruled out

@@ -144,9 +144,9 @@ int32_t fa_context_budget(const fa_context *ctx)
     return ctx->budget;
 }
 
-bool fa_context_shelf_only(const fa_context *ctx)
+bool fa_context_bundle_only(const fa_context *ctx)
 {
-    return ctx->shelf_only;
+    return ctx->bundle_only;
 }
 
 const fa_log *fa_context_log(const fa_context *ctx)

@@ -6,7 +6,7 @@
 #include "counter.h"
 #include "gen/gen.h"
 #include "log.h"
-#include "shelf.h"
+#include "bundle_set.h"
 #include "table.h"
 
 struct fa_context {
@@ -17,8 +17,8 @@ struct fa_context {
     fa_log log;
     char *template_dir;      /* NULL = the embedded templates */
     int32_t budget;          /* shared memory per block, bytes */
-    fa_shelf shelf;          /* kernels of bundles */
-    bool shelf_only;         /* nothing is rendered or compiled */
+    fa_bundle_set bundle_set;          /* kernels of bundles */
+    bool bundle_only;         /* nothing is rendered or compiled */
     bool in_order;           /* no kernel begins before what is in front of it has ended */
     int32_t on_miss;         /* fa_on_miss */
     fa_table table;

@@ -17,10 +17,10 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
         return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it",
                        o->sram_budget, ctx->device.arch.chip, most);
     ctx->budget = o->sram_budget ? o->sram_budget : most;
-    ctx->shelf_only = o->bundle_only != 0;
+    ctx->bundle_only = o->bundle_only != 0;
     ctx->in_order = o->in_order != 0;
     ctx->on_miss = o->on_miss;
-    fa_status st = fa_shelf_open(&ctx->shelf, o->bundles);
+    fa_status st = fa_bundle_set_open(&ctx->bundle_set, o->bundles);
     if (st != FA_OK)
         return st;
     if (!fa_table_open(&ctx->table))
@@ -110,7 +110,7 @@ void fa_destroy(fa_context *ctx)
     if (atomic_load(&ctx->table.slots))
         fa_table_close(&ctx->table);
     fa_workshop_close(ctx);
-    fa_shelf_close(&ctx->shelf);
+    fa_bundle_set_close(&ctx->bundle_set);
     pthread_cond_destroy(&ctx->prepared);
     pthread_mutex_destroy(&ctx->gen_mutex);
     pthread_mutex_destroy(&ctx->mutex);

@@ -129,8 +129,8 @@ static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
     fa_text_fmt(&why, "%s: %s", a->choice.where, a->choice.why);
     tell_config(t, ctx, &a->choice.config, fa_text_cstr(&why));
     fa_text_free(&why);
-    if (a->choice.shelf)
-        fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->choice.shelf->image->check);
+    if (a->choice.bundle_row)
+        fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->choice.bundle_row->image->check);
     else
         fa_workshop_tell(ctx, &a->source, t);
 }

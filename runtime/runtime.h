@@ -23,6 +23,6 @@ fa_store *fa_context_store(const fa_context *ctx);
 fa_compiler *fa_context_compiler(const fa_context *ctx);
 const char *fa_context_template_dir(const fa_context *ctx); /* NULL = the embedded ones */
 int32_t fa_context_budget(const fa_context *ctx);           /* shared memory per block, bytes */
-bool fa_context_shelf_only(const fa_context *ctx);          /* options.bundle_only: nothing is rendered or compiled */
+bool fa_context_bundle_only(const fa_context *ctx);          /* options.bundle_only: nothing is rendered or compiled */
 const fa_log *fa_context_log(const fa_context *ctx);
 #endif

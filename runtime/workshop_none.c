@@ -8,7 +8,7 @@
 fa_status fa_workshop_open(fa_context *ctx, const fa_options *o, const fa_environment *env)
 {
     (void)o, (void)env;
-    ctx->shelf_only = true;
+    ctx->bundle_only = true;
     return FA_OK;
 }
 

@@ -395,9 +395,9 @@ Test(bundle_blob, formats_of_before_are_refused)
     } before = { 56, 2, "old", "0.1.0", 1, (const void *)16, (const void *)16, 1, 1 };
     _Static_assert(sizeof before == 56, "what sizeof(fa_bundle) was");
     const fa_bundle *list[] = { (const fa_bundle *)(const void *)&before, NULL };
-    fa_shelf s;
-    expect_status(fa_shelf_open(&s, list), "options: bundle 0: its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it anew");
-    fa_shelf_close(&s);
+    fa_bundle_set s;
+    expect_status(fa_bundle_set_open(&s, list), "options: bundle 0: its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it anew");
+    fa_bundle_set_close(&s);
 }
 
 /* What a C file defines: the size is told beside the bytes. */
@@ -405,7 +405,7 @@ Test(bundle_blob, linked_ones_are_read)
 {
     fa_bundle linked = { .word = NULL };
     const fa_bundle *list[] = { &linked, NULL };
-    fa_shelf s;
+    fa_bundle_set s;
     maker_make(&m, two);
     uint64_t *word = malloc(m.text.n);
     memcpy(word, m.text.s, m.text.n);
@@ -413,9 +413,9 @@ Test(bundle_blob, linked_ones_are_read)
     linked.word = word;
     for (int k = -1; k <= 1; k++) {
         linked.bytes = m.text.n + (uint64_t)(8 * k);
-        expect_status(fa_shelf_open(&s, list), k ? " bytes; accepted: " : NULL);
+        expect_status(fa_bundle_set_open(&s, list), k ? " bytes; accepted: " : NULL);
         cr_expect_eq(s.n, k ? 0u : 2u);
-        fa_shelf_close(&s);
+        fa_bundle_set_close(&s);
     }
     free(word);
 }

@@ -7,7 +7,7 @@
 #include <criterion/criterion.h>
 #include <sys/stat.h>
 
-TestSuite(runtime_shelf, .init = scratch_make, .fini = scratch_remove, .timeout = 120);
+TestSuite(runtime_bundle_set, .init = scratch_make, .fini = scratch_remove, .timeout = 120);
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 #define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
@@ -72,7 +72,7 @@ static const struct {
     {"none does", 8, 6, 0, 16, 512, 0, {{"sm_80", 0, 16, 512, 200 * 1024}}, -1},
 };
 
-Test(runtime_shelf, which_kernel_runs)
+Test(runtime_bundle_set, which_kernel_runs)
 {
     static maker b;
     const fa_bundle *list[] = {NULL, NULL};
@@ -109,7 +109,7 @@ Test(runtime_shelf, which_kernel_runs)
         }
 }
 
-Test(runtime_shelf, a_hit_is_a_hit)
+Test(runtime_bundle_set, a_hit_is_a_hit)
 {
     static maker b;
     const fa_bundle *list[] = {NULL, NULL};
@@ -140,7 +140,7 @@ Test(runtime_shelf, a_hit_is_a_hit)
     cr_expect(stat(path, &st) != 0, "no disk cache was made");
 }
 
-Test(runtime_shelf, the_driver_refuses)
+Test(runtime_bundle_set, the_driver_refuses)
 {
     static maker b;
     const fa_bundle *list[] = {NULL, NULL};
@@ -155,7 +155,7 @@ Test(runtime_shelf, the_driver_refuses)
     fa_destroy(ctx);
 }
 
-Test(runtime_shelf, several_bundles_and_none)
+Test(runtime_bundle_set, several_bundles_and_none)
 {
     static maker b, c;
     const fa_bundle *list[] = {NULL, NULL, NULL}, *empty[] = {NULL};
@@ -182,7 +182,7 @@ Test(runtime_shelf, several_bundles_and_none)
 }
 
 /* What bundles hold is test_bundle_blob's; here, that fa_create() reads each, and a launch the bytes that it loads. */
-Test(runtime_shelf, what_no_fagen_wrote_is_refused)
+Test(runtime_bundle_set, what_no_fagen_wrote_is_refused)
 {
     static maker b, c;
     const fa_bundle *list[] = {NULL, NULL, NULL};

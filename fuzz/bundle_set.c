@@ -1,11 +1,11 @@
-/* shelf: the bytes of a bundle of compiled kernels: what fa_bundle_open() and fa_create() look at. Whatever is accepted keeps to its
+/* bundle_set: the bytes of a bundle of compiled kernels: what fa_bundle_open() and fa_create() look at. Whatever is accepted keeps to its
  * ranges, and every problem finds a row that runs it or none. */
 #include "fuzz.h"
 #include "gen/problem.h"
 #include "runtime/bundle_columns.h"
-#include "runtime/shelf.h"
+#include "runtime/bundle_set.h"
 
-static void judge(const fa_shelf *s)
+static void judge(const fa_bundle_set *s)
 {
     static cu_driver driver[2] = {{.takes_ptx = false}, {.takes_ptx = true}};
     for (size_t r = 0; r < s->n; r++)
@@ -15,11 +15,11 @@ static void judge(const fa_shelf *s)
                 fa_problem p = s->row[r].problem;
                 fa_source source;
                 p.sq = p.sk = 777;
-                const fa_shelf_row *found = fa_shelf_find(s, &p, &d, 100000, k & 2 ? FA_SHELF_ANY : FA_SHELF_OWN);
+                const fa_bundle_set_row *found = fa_bundle_set_find(s, &p, &d, 100000, k & 2 ? FA_BUNDLE_SET_ANY : FA_BUNDLE_SET_OWN);
                 if (!found)
                     continue;
                 FUZZ_CHECK(found->problem.d == p.d && found->problem.align <= p.align && (found->image->ptx || !d.driver->takes_ptx));
-                fa_shelf_source(&source, found->image);
+                fa_bundle_set_source(&source, found->image);
                 FUZZ_CHECK(source.steps >= 1 && source.steps <= FA_SOURCE_STEPS && !source.text);
                 for (int i = 0; i < source.steps; i++)
                     FUZZ_CHECK(source.step[i].threads >= 1 && source.step[i].threads <= 1024 && source.step[i].smem <= 100000 &&
@@ -31,14 +31,14 @@ static void judge(const fa_shelf *s)
 static void look(const char *bytes, size_t size)
 {
     const fa_bundle *out, *list[] = {(const fa_bundle *)(const void *)bytes, NULL};
-    fa_shelf shelf;
+    fa_bundle_set bundle_set;
     if (fa_bundle_open(&out, bytes, size) == FA_OK)
-        FUZZ_CHECK((const void *)out == bytes && fa_shelf_open(&shelf, list) == FA_OK);
+        FUZZ_CHECK((const void *)out == bytes && fa_bundle_set_open(&bundle_set, list) == FA_OK);
     else
         FUZZ_CHECK(!out && (strstr(fa_last_error(), "accepted") || strstr(fa_last_error(), "config: ")) &&
-                   fa_shelf_open(&shelf, NULL) == FA_OK);
-    judge(&shelf);
-    fa_shelf_close(&shelf);
+                   fa_bundle_set_open(&bundle_set, NULL) == FA_OK);
+    judge(&bundle_set);
+    fa_bundle_set_close(&bundle_set);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,5 @@
-/* shelf: the bundles of a context are read once (bundle_blob.h); the bytes of an image are looked at when they are first loaded. */
-#include "shelf.h"
+/* bundle_set: the bundles of a context are read once (bundle_blob.h); the bytes of an image are looked at when they are first loaded. */
+#include "bundle_set.h"
 #include "context.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -18,10 +18,10 @@ static fa_status check_blob(const fa_blob *b)
     return FA_OK;
 }
 
-static fa_status take_row(fa_shelf_row *out, const fa_blob *b, uint32_t i)
+static fa_status take_row(fa_bundle_set_row *out, const fa_blob *b, uint32_t i)
 {
     const fa_blob_row *r = &b->row[i];
-    *out = (fa_shelf_row){.bundle = b, .row = r, .image = &b->image[r->image]};
+    *out = (fa_bundle_set_row){.bundle = b, .row = r, .image = &b->image[r->image]};
     out->arch = fa_arch_find(out->image->arch);
     fa_status st = fa_problem_normalize(&out->problem, &r->problem);
     if (st == FA_OK && out->problem.op != out->image->operation->op)
@@ -32,7 +32,7 @@ static fa_status take_row(fa_shelf_row *out, const fa_blob *b, uint32_t i)
 }
 
 /* size: of the blob; SIZE_MAX where it tells itself. */
-static fa_status take_bundle(fa_shelf *s, const void *bytes, size_t size)
+static fa_status take_bundle(fa_bundle_set *s, const void *bytes, size_t size)
 {
     fa_blob *b = calloc(1, sizeof *b), **blobs = realloc(s->blob, (s->blobs + 1) * sizeof *blobs);
     s->blob = blobs ? blobs : s->blob;
@@ -46,7 +46,7 @@ static fa_status take_bundle(fa_shelf *s, const void *bytes, size_t size)
         st = check_blob(b);
     if (st != FA_OK || !b->rows)
         return st;
-    fa_shelf_row *rows = realloc(s->row, (s->n + b->rows) * sizeof *rows);
+    fa_bundle_set_row *rows = realloc(s->row, (s->n + b->rows) * sizeof *rows);
     if (!rows)
         return fa_fail(FA_NOMEM, "%zu bytes of host memory", (s->n + b->rows) * sizeof *rows);
     s->row = rows;
@@ -55,10 +55,10 @@ static fa_status take_bundle(fa_shelf *s, const void *bytes, size_t size)
     return st;
 }
 
-fa_status fa_shelf_open(fa_shelf *out, const fa_bundle *const *bundles)
+fa_status fa_bundle_set_open(fa_bundle_set *out, const fa_bundle *const *bundles)
 {
     fa_status st = FA_OK;
-    *out = (fa_shelf){.n = 0};
+    *out = (fa_bundle_set){.n = 0};
     for (int k = 0; st == FA_OK && bundles && bundles[k]; k++) {
         const fa_bundle *b = bundles[k];
         bool linked = memcmp(b, FA_BUNDLE_LINKED_MAGIC, sizeof b->magic) == 0;
@@ -66,11 +66,11 @@ fa_status fa_shelf_open(fa_shelf *out, const fa_bundle *const *bundles)
         st = fa_wrap(st, "options: bundle %d", k);
     }
     if (st != FA_OK)
-        fa_shelf_close(out);
+        fa_bundle_set_close(out);
     return st;
 }
 
-void fa_shelf_close(fa_shelf *s)
+void fa_bundle_set_close(fa_bundle_set *s)
 {
     for (size_t i = 0; i < s->blobs; i++) {
         fa_blob_free(s->blob[i]);
@@ -78,7 +78,7 @@ void fa_shelf_close(fa_shelf *s)
     }
     free(s->blob);
     free(s->row);
-    *s = (fa_shelf){.n = 0};
+    *s = (fa_bundle_set){.n = 0};
 }
 
 /* The image's bytes against its checksum; the message names the image. */
@@ -95,12 +95,12 @@ static fa_status check_bytes(const fa_blob *b, const fa_blob_image *image, fa_ke
 
 static fa_status open_whole(const void *bytes, size_t size)
 {
-    fa_shelf s = {.n = 0};
+    fa_bundle_set s = {.n = 0};
     fa_key key;
     fa_status st = fa_wrap(take_bundle(&s, bytes, size), "bundle");
     for (uint32_t i = 0; st == FA_OK && i < s.blob[0]->images; i++)
         st = check_bytes(s.blob[0], &s.blob[0]->image[i], &key);
-    fa_shelf_close(&s);
+    fa_bundle_set_close(&s);
     return st;
 }
 
@@ -120,7 +120,7 @@ fa_status fa_bundle_open(const fa_bundle **out, const void *bytes, size_t size)
 
 /* How far an image's chip is from the device: 0 = its own; -1 = it does not run there. Kernels of features of one chip ("sm_90a") run on
  * no other; a cubin runs on later chips of the same major version, PTX on all later ones. Own cubins come before own PTX. */
-static int chip_distance(const fa_shelf_row *r, const fa_device *d)
+static int chip_distance(const fa_bundle_set_row *r, const fa_device *d)
 {
     bool own = strcmp(r->arch->name, d->arch.name) == 0, features = r->arch->name[strlen(r->arch->name) - 1] == 'a';
     if ((!r->image->ptx && d->driver->takes_ptx) || (!own && (features || r->arch->cc > d->arch.cc)))
@@ -140,14 +140,14 @@ static bool fits(const fa_blob_image *i, int32_t budget)
     return true;
 }
 
-const fa_shelf_row *fa_shelf_find(const fa_shelf *s, const fa_problem *p, const fa_device *d, int32_t budget, fa_shelf_fit fit)
+const fa_bundle_set_row *fa_bundle_set_find(const fa_bundle_set *s, const fa_problem *p, const fa_device *d, int32_t budget, fa_bundle_set_fit fit)
 {
-    const fa_shelf_row *best = NULL;
+    const fa_bundle_set_row *best = NULL;
     long nearest = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const fa_shelf_row *r = &s->row[i];
+        const fa_bundle_set_row *r = &s->row[i];
         int chip = !fa_problem_hindrance(&r->problem, p) && fits(r->image, budget) ? chip_distance(r, d) : -1;
-        if (chip < 0 || (fit == FA_SHELF_OWN && (strcmp(r->arch->name, d->arch.name) || r->problem.align != p->align)))
+        if (chip < 0 || (fit == FA_BUNDLE_SET_OWN && (strcmp(r->arch->name, d->arch.name) || r->problem.align != p->align)))
             continue;
         long far = ((long)chip * 32 + (p->align - r->problem.align)) * 256 + fa_problem_steps(&r->problem, p);
         if (!best || far < nearest) {
@@ -158,7 +158,7 @@ const fa_shelf_row *fa_shelf_find(const fa_shelf *s, const fa_problem *p, const 
     return best;
 }
 
-void fa_shelf_source(fa_source *out, const fa_blob_image *image)
+void fa_bundle_set_source(fa_source *out, const fa_blob_image *image)
 {
     fa_key hash = {0, 0};
     memset(out, 0, sizeof *out);
@@ -174,7 +174,7 @@ void fa_shelf_source(fa_source *out, const fa_blob_image *image)
         out->step[i] = image->step[i].launch;
 }
 
-static fa_status load(fa_context *ctx, const fa_shelf_row *r, fa_key key, fa_kernel **out)
+static fa_status load(fa_context *ctx, const fa_bundle_set_row *r, fa_key key, fa_kernel **out)
 {
     fa_source s;
     fa_entered in;
@@ -183,7 +183,7 @@ static fa_status load(fa_context *ctx, const fa_shelf_row *r, fa_key key, fa_ker
     if (!e.image)
         return fa_fail(FA_NOMEM, "%d bytes of host memory", r->image->size);
     memcpy(e.image, r->image->bytes, (size_t)r->image->size);
-    fa_shelf_source(&s, r->image);
+    fa_bundle_set_source(&s, r->image);
     fa_status st = fa_context_enter(ctx, &in);
     if (st == FA_OK) {
         st = fa_kernel_load(out, &ctx->device, &e, &s);
@@ -199,7 +199,7 @@ static fa_status load(fa_context *ctx, const fa_shelf_row *r, fa_key key, fa_ker
     return st;
 }
 
-fa_status fa_shelf_load(fa_context *ctx, const fa_shelf_row *r, const fa_kernel **out)
+fa_status fa_bundle_set_load(fa_context *ctx, const fa_bundle_set_row *r, const fa_kernel **out)
 {
     fa_key key;
     fa_source s;
@@ -208,7 +208,7 @@ fa_status fa_shelf_load(fa_context *ctx, const fa_shelf_row *r, const fa_kernel 
     fa_status st = check_bytes(r->bundle, r->image, &key);
     if (st != FA_OK)
         return st;
-    fa_shelf_source(&s, r->image);
+    fa_bundle_set_source(&s, r->image);
     *out = fa_context_kernel(ctx, key, s.steps, s.step);
     if (*out)
         return FA_OK;
