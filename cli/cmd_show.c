@@ -4,7 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "ranking.h"
-#include "runtime/workshop.h"
+#include "runtime/jit.h"
 #include "show.h"
 #include "standing.h"
 #include "table.h"
@@ -62,7 +62,7 @@ static void print_alternatives(const cli *c, const cli_session *s, const cli_ran
         if (i && cli_alike(r, i - 1, i))
             continue;
         shown++;
-        fa_workshop_config(s->ctx, &p->config, text, sizeof text);
+        fa_jit_config(s->ctx, &p->config, text, sizeof text);
         cli_table_cells(&t, "%s\t%s\t%s\t%d\t%d\t%s", cli_show_seconds(r->r[i].cost.seconds),
                         cli_show_if(chosen > 0, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1)), r->r[i].cost.bound, p->smem, p->regs, text);
     }

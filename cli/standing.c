@@ -2,7 +2,7 @@
 #include "standing.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "runtime/workshop.h"
+#include "runtime/jit.h"
 #include "table.h"
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +75,7 @@ void cli_standing_print(const cli_standing *s, size_t n, const char *title, cons
     cli_table_open(&t, ">time >95_% >behind quality >regs date config");
     for (size_t i = 0; i < s->n && i < n; i++) {
         const fa_record *r = &s->r[i];
-        fa_workshop_config(ctx, &r->config, text, sizeof text);
+        fa_jit_config(ctx, &r->config, text, sizeof text);
         cli_table_cells(&t, "%s\t%s\t%.1f %%\t%s\t%d\t%.10s\t%s", cli_show_seconds(r->seconds),
                         cli_show_if(r->low > 0 && r->high > 0, "+-%.1f %%", 50 * (r->high - r->low) / r->seconds), 100 * (r->seconds / s->r[0].seconds - 1),
                         r->how == FA_MODELLED ? "the model" : r->quality ? fa_quality_name(r->quality) : "-", r->regs, r->date, text);

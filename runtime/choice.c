@@ -2,7 +2,7 @@
 #include "context.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "workshop.h"
+#include "jit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_sou
     if (ctx->bundle_only)
         return from_bundles(ctx, p, FA_BUNDLE_SET_ANY, out, source) ? FA_OK : none(ctx, p);
     /* NVRTC is looked for only where something could take its place */
-    if (fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, FA_BUNDLE_SET_ANY) && !fa_workshop_compiles(ctx))
+    if (fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, FA_BUNDLE_SET_ANY) && !fa_jit_compiles(ctx))
         return from_bundles(ctx, p, FA_BUNDLE_SET_ANY, out, source) ? FA_OK : none(ctx, p);
     return fa_choose_made(ctx, p, out, source);
 }

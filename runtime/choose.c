@@ -7,7 +7,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "gen/space.h"
-#include "workshop.h"
+#include "jit.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,7 +39,7 @@ fa_status fa_choose_reference(fa_context *ctx, int32_t op, fa_config *out)
     return st;
 }
 
-void fa_workshop_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
+void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
 {
     fa_message before;
     fa_message_keep(&before);

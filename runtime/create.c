@@ -6,7 +6,7 @@
 #include "fork.h"
 #include "gen/error.h"
 #include "runtime.h"
-#include "workshop.h"
+#include "jit.h"
 #include <stdlib.h>
 
 /* Fills the parts that do not depend on the driver; device is set. */
@@ -25,7 +25,7 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
         return st;
     if (!fa_table_open(&ctx->table))
         return fa_fail(FA_NOMEM, "context: host memory");
-    return fa_workshop_open(ctx, o, env);
+    return fa_jit_open(ctx, o, env);
 }
 
 static fa_status create(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal)
@@ -109,7 +109,7 @@ void fa_destroy(fa_context *ctx)
         d->cuDevicePrimaryCtxRelease(ctx->device.handle);
     if (atomic_load(&ctx->table.slots))
         fa_table_close(&ctx->table);
-    fa_workshop_close(ctx);
+    fa_jit_close(ctx);
     fa_bundle_set_close(&ctx->bundle_set);
     pthread_cond_destroy(&ctx->prepared);
     pthread_mutex_destroy(&ctx->gen_mutex);

@@ -7,7 +7,7 @@
 #include "map.h"
 #include "miss.h"
 #include "prepare.h"
-#include "workshop.h"
+#include "jit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
 static void tell_config(fa_text *t, fa_context *ctx, const fa_config *c, const char *why)
 {
     char line[512];
-    fa_workshop_config(ctx, c, line, sizeof line);
+    fa_jit_config(ctx, c, line, sizeof line);
     fa_text_fmt(t, "config     %s\nwhy        %s\n", line, why);
 }
 
@@ -132,7 +132,7 @@ static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
     if (a->choice.bundle_row)
         fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->choice.bundle_row->image->check);
     else
-        fa_workshop_tell(ctx, &a->source, t);
+        fa_jit_describe(ctx, &a->source, t);
 }
 
 /* A launch that finds no plan, and none that serves. */
@@ -152,7 +152,7 @@ static void tell_better(fa_text *t, fa_context *ctx, const fa_problem *p, const 
     char line[512];
     fa_choice choice;
     if (fa_choose(ctx, p, &choice, NULL) == FA_OK)
-        fa_workshop_config(ctx, &choice.config, line, sizeof line);
+        fa_jit_config(ctx, &choice.config, line, sizeof line);
     else
         snprintf(line, sizeof line, "none is found: %.480s", fa_last_error());
     fa_text_fmt(t, "better     %s: %s%s\n", line, job ? states[job->state] : "the next launch asks for it",

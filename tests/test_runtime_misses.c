@@ -1,5 +1,5 @@
 /* What a launch does that finds no kernel of its bucket. */
-#include "runtime/workshop.h"
+#include "runtime/jit.h"
 #include "test_misses.h"
 #include "test_hit_counts.h"
 #include <sys/wait.h>
@@ -37,7 +37,7 @@ Test(runtime_misses, the_nearest_kernel_runs_while_the_better_one_is_compiled)
     cr_assert_eq(launched(1024), first);
     int gate = meet(); /* the launch is back, and the compile is not */
     cr_expect_eq(compiles(), 2);
-    fa_workshop_config(ctx, &other, config, sizeof config);
+    fa_jit_config(ctx, &other, config, sizeof config);
     cr_expect(tells(1024, "sq=512,sk=512, runs until") && tells(1024, config) && tells(1024, ": is being compiled\n"), "%s", explained(1024));
     for (int i = 0; i < 10; i++)
         cr_expect_eq(launched(1024), first);

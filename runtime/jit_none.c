@@ -1,35 +1,35 @@
-/* workshop_none: in place of the workshop, in the library that only launches: nothing is kept, opened or made. */
+/* jit_none: in place of the JIT, in the library that only launches: nothing is kept, opened or made. */
 #include "context.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "workshop.h"
+#include "jit.h"
 #include <string.h>
 
-fa_status fa_workshop_open(fa_context *ctx, const fa_options *o, const fa_environment *env)
+fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment *env)
 {
     (void)o, (void)env;
     ctx->bundle_only = true;
     return FA_OK;
 }
 
-void fa_workshop_close(fa_context *ctx)
+void fa_jit_close(fa_context *ctx)
 {
     (void)ctx;
 }
 
-bool fa_workshop_compiles(fa_context *ctx)
+bool fa_jit_compiles(fa_context *ctx)
 {
     (void)ctx;
     return false;
 }
 
-void fa_workshop_tell(fa_context *ctx, const fa_source *s, fa_text *t)
+void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t)
 {
     (void)ctx, (void)s;
     fa_text_str(t, "kernel     none: this library launches kernels of bundles\n");
 }
 
-void fa_workshop_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
+void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
 {
     (void)ctx;
     fa_config_print(buf, n, c);

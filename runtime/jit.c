@@ -1,5 +1,5 @@
-/* workshop: opened with the context, used on a miss. */
-#include "workshop.h"
+/* jit: opened with the context, used on a miss. */
+#include "jit.h"
 #include "cache/rates.h"
 #include "context.h"
 #include "gen/error.h"
@@ -12,7 +12,7 @@ static void store_warns(void *user, const char *message)
     fa_log_say(&ctx->log, FA_LOG_WARN, "%s", message);
 }
 
-fa_status fa_workshop_open(fa_context *ctx, const fa_options *o, const fa_environment *env)
+fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment *env)
 {
     const char *cache = o->bundle_only ? "" : o->cache_dir ? o->cache_dir : env->cache_dir;
     const char *templates = o->template_dir ? o->template_dir : env->template_dir;
@@ -30,7 +30,7 @@ fa_status fa_workshop_open(fa_context *ctx, const fa_options *o, const fa_enviro
     return FA_OK;
 }
 
-void fa_workshop_close(fa_context *ctx)
+void fa_jit_close(fa_context *ctx)
 {
     fa_gen_close(ctx->gen);
     fa_compiler_close(ctx->compiler);
@@ -38,13 +38,13 @@ void fa_workshop_close(fa_context *ctx)
     free(ctx->template_dir);
 }
 
-bool fa_workshop_compiles(fa_context *ctx)
+bool fa_jit_compiles(fa_context *ctx)
 {
     const fa_nvrtc *nvrtc;
     return fa_compiler_nvrtc(ctx->compiler, &nvrtc) != FA_NO_NVRTC;
 }
 
-void fa_workshop_tell(fa_context *ctx, const fa_source *s, fa_text *t)
+void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t)
 {
     fa_key k;
     fa_entry e;

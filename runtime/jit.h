@@ -1,0 +1,24 @@
+/* jit: where kernels are made: templates, compiler, disk cache. The library has one (jit.c, choose.c, build.c and what these
+ * call); libfagen_launch has none (jit_none.c) and launches what bundles hold. Nothing else of this folder calls into it. */
+#ifndef FA_RUNTIME_JIT_H
+#define FA_RUNTIME_JIT_H
+#include "choose.h"
+#include "environment.h"
+#include "gen/text.h"
+#include "plan.h"
+
+/* Fills what the context keeps for it; its device and budget are set. Nothing is opened that is not needed yet. FA_NOMEM. */
+fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment *env);
+void fa_jit_close(fa_context *ctx);
+
+/* Whether kernels can be compiled: FA_NO_NVRTC is the answer for good. */
+bool fa_jit_compiles(fa_context *ctx);
+
+/* A line of fa_explain() for a kernel that is not loaded: whether the disk cache has it, and its key. */
+void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t);
+
+/* The config's form for people: values by name where the templates name them. */
+void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n);
+
+/* Beside them: fa_choose_made(), fa_plan_of_source(). */
+#endif
