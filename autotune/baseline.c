@@ -1,6 +1,6 @@
 /* baseline: what fa_launch() runs where nothing was tuned. */
 #include "baseline.h"
-#include "runtime/choose.h"
+#include "runtime/select.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ typedef struct trial {
     fa_prospect found;
 } trial;
 
-/* As fa_choose() asks: does it still run here? */
+/* As fa_select() asks: does it still run here? */
 static bool takes(void *user, const fa_config *c)
 {
     trial *r = user;

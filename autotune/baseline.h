@@ -9,6 +9,6 @@
  * tells which it was. */
 size_t fa_baseline_find(fa_pool *pool, fa_kin *kin, const fa_site *site, const fa_problem *p, const char *family, char from[64]);
 
-/* Whether some winner that ships, of whatever family and arch, runs the problem here: then fa_choose() takes no guess. */
+/* Whether some winner that ships, of whatever family and arch, runs the problem here: then fa_select() takes no guess. */
 bool fa_baseline_ships(fa_kin *kin, const fa_site *site, const fa_problem *p);
 #endif

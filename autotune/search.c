@@ -140,7 +140,7 @@ static fa_status try_all(fa_searching *s)
 static fa_status use_winner(fa_searching *s)
 {
     fa_tuning *t = s->t;
-    if (!s->site->ctx || !t->winner || (!s->site->timed && t->ships)) /* as fa_choose() goes by: a guess comes after what ships */
+    if (!s->site->ctx || !t->winner || (!s->site->timed && t->ships)) /* as fa_select() goes by: a guess comes after what ships */
         return FA_OK;
     fa_status st = t->winner->plan ? FA_OK : fa_plan_make(s->site->ctx, &t->problem, &t->winner->config, "tuned", &t->winner->plan);
     if (st == FA_OK && !fa_plan_use(s->site->ctx, t->winner->plan))

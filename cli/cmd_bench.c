@@ -98,15 +98,15 @@ static fa_status time_one(bench *b, const fa_problem *in)
         st = fa_measure(b->s->ctx, &p, NULL, b->a->samples, &ours);
     if (st != FA_OK)
         return st;
-    fa_choice choice;
+    fa_selection selection;
     char config[512];
-    st = fa_choose(b->s->ctx, &p, &choice, NULL);
+    st = fa_select(b->s->ctx, &p, &selection, NULL);
     if (st != FA_OK)
         return st;
-    fa_config_print(config, sizeof config, &choice.config);
+    fa_config_print(config, sizeof config, &selection.config);
     double flops = fa_model_matrix_flops(&p, fa_band_of_problem(&p)), t = fa_samples_median(&ours);
     fa_problem_print(text, sizeof text, &p);
-    time_row(b, "fagen", &ours, flops, 0, choice.where, text);
+    time_row(b, "fagen", &ours, flops, 0, selection.where, text);
     json_t *others = json_object();
     for (int i = 0; i < b->systems.n && !cli_interrupted(); i++) {
         if (!time_system(b, &p, b->systems.name[i], &theirs))
@@ -117,8 +117,8 @@ static fa_status time_one(bench *b, const fa_problem *in)
                             json_pack("{s:o,s:o,s:o,s:o}", "seconds", cli_json_number(its), "spread", cli_json_number(fa_samples_spread(&theirs)), "tflops",
                                       cli_json_number(flops / its / 1e12), "speedup", cli_json_number(its / t)));
     }
-    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o}", "problem", text, "config", config, "from", choice.where, "why",
-                                             choice.why, "seconds", cli_json_number(t), "spread", cli_json_number(fa_samples_spread(&ours)), "samples",
+    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o}", "problem", text, "config", config, "from", selection.where, "why",
+                                             selection.why, "seconds", cli_json_number(t), "spread", cli_json_number(fa_samples_spread(&ours)), "samples",
                                              ours.n, "tflops", cli_json_number(flops / t / 1e12), "systems", others));
     return FA_OK;
 }
@@ -296,8 +296,8 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
     const struct {
         const char *key, *title;
         const fa_samples *t;
-    } rows[] = { { "cold", "first launch, cold: choose, render, compile, store, load", &h.cold },
-                 { "warm", "first launch, warm: choose, render, disk cache, load", &h.warm },
+    } rows[] = { { "cold", "first launch, cold: select, render, compile, store, load", &h.cold },
+                 { "warm", "first launch, warm: select, render, disk cache, load", &h.warm },
                  { "hot", "a launch that hits, without the driver's own launch", &h.hot } };
     fa_problem_print(text, sizeof text, &p);
     json_t *doc = json_pack("{s:o,s:s}", "device", cli_session_json(s), "problem", text);

@@ -101,16 +101,16 @@ static fa_status want_cubin(wanted *w, fa_compiler *compiler, const cache_args *
 static fa_status want_launched(wanted *w, cli *c, fa_compiler *compiler, const cache_args *a, const fa_problem *p)
 {
     cli_session s = { .ctx = NULL };
-    fa_choice choice;
+    fa_selection selection;
     fa_status st = cli_session_open(&s, c, &(cli_where){ a->device, 0 });
     if (st == FA_OK && a->config) {
         st = cli_session_config(&s, p, a->config, &w->config);
         if (st == FA_OK)
             st = fa_render_in(s.ctx, p, &w->config, &w->source);
     } else if (st == FA_OK) {
-        st = fa_choose(s.ctx, p, &choice, &w->source);
+        st = fa_select(s.ctx, p, &selection, &w->source);
         if (st == FA_OK)
-            w->config = choice.config;
+            w->config = selection.config;
     }
     if (st == FA_OK) {
         snprintf(w->arch, sizeof w->arch, "%s", fa_context_arch(s.ctx)->name);

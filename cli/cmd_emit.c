@@ -98,7 +98,7 @@ static json_t *steps_json(const fa_source *s, const fa_entry *e)
 }
 
 /* Where the result goes: a file, standard output, or a string of the document. */
-static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_choice *choice, const fa_arch *arch, const fa_source *s,
+static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_selection *selection, const fa_arch *arch, const fa_source *s,
                    const fa_entry *e)
 {
     const char *bytes = a->format == CU ? s->text : e->image;
@@ -111,17 +111,17 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_cho
     if (c->json) {
         char problem[200], text[512], hash[40];
         fa_problem_print_key(problem, sizeof problem, p);
-        fa_config_print(text, sizeof text, &choice->config);
+        fa_config_print(text, sizeof text, &selection->config);
         snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash[1], (unsigned long long)s->hash[0]);
         return cli_answer(c, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "problem", problem, "config", text, "where",
-                                       choice->where, "why", choice->why, "arch", arch->name, "format",
+                                       selection->where, "why", selection->why, "arch", arch->name, "format",
                                        formats[a->format].name, "source", hash, "bytes", (json_int_t)n, "kernels", steps_json(s, e), "output",
                                        a->output ? json_string(a->output) : json_null(), "text",
                                        a->output ? json_null() : json_stringn(bytes, n)),
                           CLI_EXIT_OK);
     }
     if (a->output && strcmp(a->output, "-"))
-        cli_note(c, "wrote %s: %zu bytes; %s: %s", a->output, n, choice->where, choice->why);
+        cli_note(c, "wrote %s: %zu bytes; %s: %s", a->output, n, selection->where, selection->why);
     return CLI_EXIT_OK;
 }
 
@@ -132,7 +132,7 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_problem p;
     const fa_arch *arch;
     fa_context *ctx = NULL;
-    fa_choice choice;
+    fa_selection selection;
     fa_source s = { 0 };
     fa_entry e = { 0 };
     fa_compiler *compiler = NULL;
@@ -150,13 +150,13 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK)
         st = emit_open(a, arch, &ctx);
     if (st == FA_OK)
-        st = emit_pick(a, ctx, &p, &choice, &s);
+        st = emit_pick(a, ctx, &p, &selection, &s);
     fa_destroy(ctx);
     if (st == FA_OK && a->format != CU) {
         compiler = fa_compiler_open(NULL);
         st = compiler ? fa_compile(compiler, &s, arch->name, a->format == PTX, &e) : fa_fail(FA_NOMEM, "no memory for a compiler");
     }
-    int code = st == FA_OK ? deliver(c, a, &p, &choice, arch, &s, &e) : cli_fail(c, st);
+    int code = st == FA_OK ? deliver(c, a, &p, &selection, arch, &s, &e) : cli_fail(c, st);
     fa_entry_free(&e);
     fa_compiler_close(compiler);
     fa_source_free(&s);

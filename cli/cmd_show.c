@@ -71,7 +71,7 @@ static void print_alternatives(const cli *c, const cli_session *s, const cli_ran
 
 /* What is known of a problem on this chip. */
 typedef struct known {
-    fa_choice choice;
+    fa_selection selection;
     fa_source source;
     char explain[4096];
     cli_anatomy anatomy;
@@ -83,13 +83,13 @@ static fa_status look(const cli_session *s, fa_gen *g, const fa_problem *p, know
 {
     const fa_arch *arch = fa_context_arch(s->ctx);
     fa_store *store = fa_context_store(s->ctx);
-    *k = (known){ .choice = { .seconds = 0 } };
-    fa_status st = fa_choose(s->ctx, p, &k->choice, &k->source);
+    *k = (known){ .selection = { .seconds = 0 } };
+    fa_status st = fa_select(s->ctx, p, &k->selection, &k->source);
     if (st == FA_OK)
         st = fa_explain(s->ctx, p, NULL, k->explain, sizeof k->explain);
     if (st != FA_OK)
         return st;
-    cli_anatomy_make(&k->anatomy, g, store, fa_context_compiler(s->ctx), p, &k->choice.config, arch, &k->source);
+    cli_anatomy_make(&k->anatomy, g, store, fa_context_compiler(s->ctx), p, &k->selection.config, arch, &k->source);
     k->here = fa_records_load(store, arch->chip, p);
     if (strcmp(arch->chip, arch->name))
         k->model = fa_records_load(store, arch->name, p);
@@ -115,7 +115,7 @@ static json_t *margin(const known *k, const cli_ranking *r, char *text, size_t n
     double model = k->anatomy.cost.seconds, best = r->n ? r->r[0].cost.seconds : 0;
     size_t at = 0;
     for (size_t i = 0; i < s->n; i++)
-        if (fa_config_equal(&s->r[i].config, &k->choice.config))
+        if (fa_config_equal(&s->r[i].config, &k->selection.config))
             own = &s->r[i];
         else if (!other)
             other = &s->r[i];
@@ -139,10 +139,10 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     json_t *numbers = margin(k, r, line, sizeof line);
     double chosen = k->anatomy.cost.seconds;
     fa_problem_print(text, sizeof text, p);
-    fa_config_print(config, sizeof config, &k->choice.config);
+    fa_config_print(config, sizeof config, &k->selection.config);
     if (c->json)
         return cli_answer(c, json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "config",
-                                       config, "where", k->choice.where, "why", k->choice.why, "seconds", cli_json_number(k->choice.seconds), "explain",
+                                       config, "where", k->selection.where, "why", k->selection.why, "seconds", cli_json_number(k->selection.seconds), "explain",
                                        k->explain, "margin", numbers, "anatomy", cli_anatomy_json(&k->anatomy), "on_record",
                                        cli_standing_json(&k->measured, most), "modelled_on_record", cli_standing_json(&k->modelled, most), "alternatives",
                                        alternatives_json(r, n, chosen), "records", records_json(&k->here, from_here), "model_records",
@@ -161,17 +161,17 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
 static int form(cli *c, const show_args *a, const cli_session *s, const fa_problem *p)
 {
     const char *arch = fa_context_arch(s->ctx)->name;
-    fa_choice choice;
+    fa_selection selection;
     fa_source source = { 0 };
     fa_entry e = { .ptx = 0 };
     fa_text t = { 0 };
     bool missing = false;
-    fa_status st = fa_choose(s->ctx, p, &choice, &source);
+    fa_status st = fa_select(s->ctx, p, &selection, &source);
     if (st == FA_OK && a->source)
         fa_text_add(&t, source.text, source.text_size);
     else if (st == FA_OK)
         st = fa_build_image(fa_context_store(s->ctx), fa_context_compiler(s->ctx), &source, arch, a->ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN,
-                            (fa_subject){ p, &choice.config }, false, &e, NULL);
+                            (fa_subject){ p, &selection.config }, false, &e, NULL);
     if (st == FA_OK && a->ptx)
         fa_text_add(&t, e.image, e.image_size - 1);
     if (st == FA_OK && a->sass)
@@ -188,7 +188,7 @@ static int show_problem(cli *c, const show_args *a)
     fa_gen *g = NULL;
     fa_problem p;
     cli_ranking r = { .n = 0 };
-    known k = { .choice = { .seconds = 0 } };
+    known k = { .selection = { .seconds = 0 } };
     int code;
     fa_status st = cli_ask_problem(&a->ask, &p);
     if (st == FA_OK)

@@ -39,15 +39,15 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, const 
     char text[256], config[512], why[400];
     sim_counters ours, theirs;
     const fa_plan *plan = NULL;
-    fa_choice choice;
+    fa_selection selection;
     fa_problem_print(text, sizeof text, p);
-    fa_status st = fa_choose(ctx, p, &choice, NULL);
+    fa_status st = fa_select(ctx, p, &selection, NULL);
     if (st == FA_OK)
         st = count(ctx, p, NULL, &ours);
     if (st != FA_OK)
         return st;
-    fa_config_print(config, sizeof config, &choice.config);
-    snprintf(why, sizeof why, "%s: %s", choice.where, choice.why);
+    fa_config_print(config, sizeof config, &selection.config);
+    snprintf(why, sizeof why, "%s: %s", selection.where, selection.why);
     row(t, "fagen", &ours, text);
     json_t *others = json_object();
     for (int i = 0; i < systems->n && st != FA_INTERRUPTED; i++)

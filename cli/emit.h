@@ -43,7 +43,7 @@ fa_status emit_default_arch(const char **out);
 /* A context that knows the records of the arch's chip: of --chip, else of the device of this machine that has the arch. Launches nothing. */
 fa_status emit_open(const emit_args *a, const fa_arch *arch, fa_context **out);
 /* The config of --config, or --model-best, else what fa_launch() would run there, rendered. */
-fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *s);
+fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *s);
 
 /* Writes the bundle of all problems and archs. */
 int emit_bundle(cli *c, const emit_args *a);

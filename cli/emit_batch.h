@@ -5,7 +5,7 @@
 
 typedef struct emit_job {
     fa_problem problem;
-    fa_choice choice;
+    fa_selection selection;
     fa_source source;
     const fa_arch *arch;
     bool ptx;

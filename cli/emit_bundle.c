@@ -16,7 +16,7 @@ static fa_status plan(const emit_args *a, emit_batch *batch, fa_context *ctx, co
 {
     char line[256];
     emit_job j = { .problem = *p, .arch = t->arch, .ptx = t->ptx };
-    fa_status st = emit_pick(a, ctx, p, &j.choice, &j.source);
+    fa_status st = emit_pick(a, ctx, p, &j.selection, &j.source);
     if (st == FA_OK)
         st = emit_batch_add(batch, &j);
     if (st == FA_OK)
@@ -31,9 +31,9 @@ static fa_status keep(cli *c, cli_bundle *b, emit_job *j)
 {
     char line[256], why[400];
     fa_problem_print(line, sizeof line, &j->problem);
-    cli_note(c, "%s%s: %s: %s: %s, %zu bytes", j->arch->name, j->ptx ? " (PTX)" : "", line, j->choice.where, j->choice.why, j->entry.image_size);
-    snprintf(why, sizeof why, "%s: %s", j->choice.where, j->choice.why);
-    return cli_bundle_add(b, &j->problem, &j->choice.config, why, &j->source, &j->entry);
+    cli_note(c, "%s%s: %s: %s: %s, %zu bytes", j->arch->name, j->ptx ? " (PTX)" : "", line, j->selection.where, j->selection.why, j->entry.image_size);
+    snprintf(why, sizeof why, "%s: %s", j->selection.where, j->selection.why);
+    return cli_bundle_add(b, &j->problem, &j->selection.config, why, &j->source, &j->entry);
 }
 
 static void warn(void *user, const char *message)

@@ -3,7 +3,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "reference.h"
-#include "runtime/choose.h"
+#include "runtime/select.h"
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* defaults: the small table of winners that ships with the library. */
 #include "cache/record.h"
-#include "choose.h"
+#include "select.h"
 #include "gen/problem.h"
 #include <math.h>
 #include <stdio.h>

@@ -31,7 +31,7 @@ static void tell_config(fa_text *t, fa_context *ctx, const fa_config *c, const c
 typedef struct answer {
     const fa_plan *plan; /* NULL: the two below */
     bool hit;            /* the plan is in the table; else it is the nearest, and serves */
-    fa_choice choice;
+    fa_selection selection;
     fa_source source;
     const fa_step *step;
     int32_t steps;
@@ -44,7 +44,7 @@ static fa_status look(fa_context *ctx, const fa_problem *p, answer *out)
     out->hit = out->plan != NULL;
     if (!out->hit)
         out->plan = fa_miss_nearest(ctx, p);
-    fa_status st = out->plan ? FA_OK : fa_choose(ctx, p, &out->choice, &out->source);
+    fa_status st = out->plan ? FA_OK : fa_select(ctx, p, &out->selection, &out->source);
     out->step = out->plan ? out->plan->kernel->step : out->source.step;
     out->steps = out->plan ? out->plan->kernel->steps : out->source.steps;
     return st;
@@ -123,14 +123,14 @@ static void tell_plan(fa_text *t, fa_context *ctx, const fa_plan *plan)
             fa_text_fmt(t, "slow       %s: %s\n", k->step[i].entry, k->resources[i].note);
 }
 
-static void tell_choice(fa_text *t, fa_context *ctx, const answer *a)
+static void tell_selection(fa_text *t, fa_context *ctx, const answer *a)
 {
     fa_text why = {0};
-    fa_text_fmt(&why, "%s: %s", a->choice.where, a->choice.why);
-    tell_config(t, ctx, &a->choice.config, fa_text_cstr(&why));
+    fa_text_fmt(&why, "%s: %s", a->selection.where, a->selection.why);
+    tell_config(t, ctx, &a->selection.config, fa_text_cstr(&why));
     fa_text_free(&why);
-    if (a->choice.bundle_row)
-        fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->choice.bundle_row->image->check);
+    if (a->selection.bundle_row)
+        fa_text_fmt(t, "kernel     in the bundle, check %s\n", a->selection.bundle_row->image->check);
     else
         fa_jit_describe(ctx, &a->source, t);
 }
@@ -150,9 +150,9 @@ static void tell_better(fa_text *t, fa_context *ctx, const fa_problem *p, const 
     static const char *const states[] = {"waits to be compiled", "is being compiled", "is ready",
                                          "failed, and only fa_prepare() tries again: "};
     char line[512];
-    fa_choice choice;
-    if (fa_choose(ctx, p, &choice, NULL) == FA_OK)
-        fa_jit_config(ctx, &choice.config, line, sizeof line);
+    fa_selection selection;
+    if (fa_select(ctx, p, &selection, NULL) == FA_OK)
+        fa_jit_config(ctx, &selection.config, line, sizeof line);
     else
         snprintf(line, sizeof line, "none is found: %.480s", fa_last_error());
     fa_text_fmt(t, "better     %s: %s%s\n", line, job ? states[job->state] : "the next launch asks for it",
@@ -204,7 +204,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
             if (found.plan)
                 tell_plan(t, ctx, found.plan);
             else
-                tell_choice(t, ctx, &found);
+                tell_selection(t, ctx, &found);
             tell_table(t, ctx, &q, &found);
             tell_steps(t, ctx, &found, &q, why);
         }

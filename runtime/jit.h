@@ -1,8 +1,8 @@
-/* jit: where kernels are made: templates, compiler, disk cache. The library has one (jit.c, choose.c, build.c and what these
+/* jit: where kernels are made: templates, compiler, disk cache. The library has one (jit.c, select_jit.c, build.c and what these
  * call); libfagen_launch has none (jit_none.c) and launches what bundles hold. Nothing else of this folder calls into it. */
 #ifndef FA_RUNTIME_JIT_H
 #define FA_RUNTIME_JIT_H
-#include "choose.h"
+#include "select.h"
 #include "environment.h"
 #include "gen/text.h"
 #include "plan.h"
@@ -20,5 +20,5 @@ void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t);
 /* The config's form for people: values by name where the templates name them. */
 void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n);
 
-/* Beside them: fa_choose_made(), fa_plan_of_source(). */
+/* Beside them: fa_select_jit(), fa_plan_of_source(). */
 #endif

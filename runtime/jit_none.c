@@ -42,10 +42,10 @@ static fa_status none(const fa_problem *p)
     return fa_fail(FA_NO_KERNEL, "%s: this library launches kernels of bundles and makes none", line);
 }
 
-fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
     (void)ctx;
-    *out = (fa_choice){.seconds = 0};
+    *out = (fa_selection){.seconds = 0};
     if (source)
         memset(source, 0, sizeof *source);
     return none(p);

@@ -1,6 +1,6 @@
 /* launch: fa_launch(), and all that happens between the table and the driver. */
 #include "check.h"
-#include "choose.h"
+#include "select.h"
 #include "context.h"
 #include "driver_cuda.h"
 #include "gen/error.h"
@@ -257,9 +257,9 @@ static void consider_plan(void *user, const fa_plan *plan)
 /* The kernel that would be chosen, compiling nothing. */
 static fa_status consider_choice(fa_context *ctx, most *m)
 {
-    fa_choice choice;
+    fa_selection selection;
     fa_source source = {0};
-    fa_status st = fa_choose(ctx, &m->call->problem, &choice, &source);
+    fa_status st = fa_select(ctx, &m->call->problem, &selection, &source);
     if (st == FA_OK)
         consider(m, &source.workspace, fa_steps_map(source.step, source.steps));
     fa_source_free(&source);

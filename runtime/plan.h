@@ -1,7 +1,7 @@
 /* plan: everything a launch of one problem class needs, decided beforehand; read by launches without a lock. */
 #ifndef FA_RUNTIME_PLAN_H
 #define FA_RUNTIME_PLAN_H
-#include "choose.h"
+#include "select.h"
 #include "gen/problem_fields.h"
 #include "kernel.h"
 #include <string.h>
@@ -43,10 +43,10 @@ fa_status fa_plan_make(fa_context *ctx, const fa_problem *p, const fa_config *c,
 fa_status fa_plan_of_source(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_source *s,
                             const fa_plan **out);
 
-/* The same for a kernel that is loaded, and for what fa_choose() said with the source that came with it. */
+/* The same for a kernel that is loaded, and for what fa_select() said with the source that came with it. */
 fa_status fa_plan_of_kernel(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
                             const fa_plan **out);
-fa_status fa_plan_of_choice(fa_context *ctx, const fa_problem *p, const fa_choice *c, const fa_source *s, const fa_plan **out);
+fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s, const fa_plan **out);
 
 /* A plan for p that stands in: with the kernel of another. NULL when memory ran out. Not in the table either. */
 const fa_plan *fa_plan_stand_in(fa_context *ctx, const fa_problem *p, const fa_plan *lender);

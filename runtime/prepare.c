@@ -43,11 +43,11 @@ static void end(fa_context *ctx, fa_pending *me)
 
 static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
 {
-    fa_choice choice;
+    fa_selection selection;
     fa_source source = {0};
-    fa_status st = fa_choose(ctx, p, &choice, &source);
+    fa_status st = fa_select(ctx, p, &selection, &source);
     if (st == FA_OK)
-        st = fa_plan_of_choice(ctx, p, &choice, &source, out);
+        st = fa_plan_of_selection(ctx, p, &selection, &source, out);
     if (st == FA_OK && !(*out = fa_table_add(&ctx->table, *out)))
         st = fa_fail(FA_NOMEM, "table: host memory");
     fa_source_free(&source);
@@ -103,7 +103,7 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
     if (fa_table_find(&ctx->table, &key))
         return FA_OK;
     fa_message_keep(&before);
-    return fa_message_settle(&before, fa_choose(ctx, &q, &(fa_choice){.seconds = 0}, NULL));
+    return fa_message_settle(&before, fa_select(ctx, &q, &(fa_selection){.seconds = 0}, NULL));
 }
 
 void fa_prepared_class(fa_context *ctx, fa_call *c)

@@ -2,7 +2,7 @@
 #ifndef FA_RUNTIME_RUNTIME_H
 #define FA_RUNTIME_RUNTIME_H
 #include "build.h"
-#include "choose.h"
+#include "select.h"
 #include "compiler.h"
 #include "context.h"
 #include "driver_cuda.h"
@@ -11,7 +11,7 @@
 /* fa_create() on a given driver table; opt->device and FAGEN_DEVICE are not read. ordinal -1: as for "cuda". */
 fa_status fa_create_on(fa_context **out, const fa_options *opt, const cu_driver *driver, int ordinal);
 
-/* fa_choose_made() then answers for another chip: its numbers (NULL = they stay) and its name, whose records and shipped winners are read
+/* fa_select_jit() then answers for another chip: its numbers (NULL = they stay) and its name, whose records and shipped winners are read
  * (NULL = that of the numbers). For contexts that launch nothing. */
 void fa_context_pretend(fa_context *ctx, const fa_arch *arch, const char *chip);
 

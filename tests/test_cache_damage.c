@@ -149,7 +149,7 @@ static fa_key real_entry(bool large)
         fa_context *ctx;
         fa_options o = FA_OPTIONS_INIT;
         fa_problem p = FA_PROBLEM_INIT, asked;
-        fa_choice choice;
+        fa_selection selection;
         fa_source s;
         o.cache_dir = below("shared-root");
         o.device = "sim:sm_80";
@@ -159,7 +159,7 @@ static fa_key real_entry(bool large)
         cr_assert_eq(fa_problem_normalize(&p, &asked), FA_OK);
         cr_assert_eq(fa_create(&ctx, &o), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_prepare(ctx, &p), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_choose(ctx, &p, &choice, &s), FA_OK);
+        cr_assert_eq(fa_select(ctx, &p, &selection, &s), FA_OK);
         cr_assert_eq(fa_compiler_key(fa_context_compiler(ctx), &s, "sm_80", 1, &k), FA_OK);
         fa_source_free(&s);
         fa_destroy(ctx);

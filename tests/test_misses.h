@@ -72,7 +72,7 @@ static inline void record(const fa_problem *p, const fa_config *c)
 
 static inline void open_nearest(void)
 {
-    fa_choice c;
+    fa_selection c;
     scratch_make();
     spill(below("image"), "// PTX", 6);
     setenv("FAKE_NVRTC_PTX", below("image"), 1);
@@ -80,7 +80,7 @@ static inline void open_nearest(void)
     setenv("FAKE_NVRTC_GATE", below("gate"), 1);
     open_with(FA_MISS_NEAREST);
     fa_problem p = problem(512, 512);
-    OK(fa_choose(ctx, &p, &c, NULL));
+    OK(fa_select(ctx, &p, &c, NULL));
     own = other = c.config;
     cr_assert(fa_config_set(&other, "lag", fa_config_get(&other, "lag", 0) ? 0 : 8));
     for (int n = 128, i = 0; n <= 8192; n *= 2, i++) {

@@ -1,7 +1,7 @@
 /* The table of winners that ships: every row parses, fits and renders on its chip, and the right row is found. */
 #include "gen/gen.h"
 #include "gen/problem.h"
-#include "runtime/choose.h"
+#include "runtime/select.h"
 #include "test_shipped.h"
 #include <criterion/criterion.h>
 #include <math.h>

@@ -70,14 +70,14 @@ static int64_t param(const fake_launch *l, const char *wanted)
 {
     fa_args a = good();
     fa_problem p;
-    fa_choice choice;
+    fa_selection selection;
     fa_source s;
     fa_value v;
     char name[sizeof v.name];
     size_t at = 0;
     int64_t found = INT64_MIN;
     OK(fa_problem_of(&a, &p));
-    OK(fa_choose(ctx, &p, &choice, &s));
+    OK(fa_select(ctx, &p, &selection, &s));
     for (const char *names = s.params; fa_values_next(&names, name); at += v.bytes) {
         cr_assert(fa_value_find(&v, fa_operation_find(FA_FORWARD), &s.workspace, name), "%s", name);
         at = (at + v.bytes - 1) / v.bytes * v.bytes;
@@ -318,8 +318,8 @@ Test(runtime_launch, named_configs_and_winners)
     fa_problem raw = FA_PROBLEM_INIT;
     raw.dtype = a.dtype, raw.d = a.d, raw.b = a.b, raw.hq = a.hq, raw.hkv = a.hkv, raw.sq = a.sq, raw.sk = a.sk;
     OK(fa_problem_normalize(&p, &raw));
-    fa_choice first;
-    OK(fa_choose(ctx, &p, &first, NULL));
+    fa_selection first;
+    OK(fa_select(ctx, &p, &first, NULL));
     fa_config other = first.config;
     cr_assert(fa_config_set(&other, "lag", fa_config_get(&other, "lag", 0) ? 0 : 8));
     const fa_plan *plan;
@@ -421,7 +421,7 @@ Test(runtime_launch, a_measurement_pushes_nothing_nearer_aside)
         { "bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "default table" }, /* 16k ships, and is nearer than 4k */
         { "bf16,d=72,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "measured record" }, /* nothing ships */
     };
-    fa_choice c;
+    fa_selection c;
     fa_problem at[2];
     fa_destroy(ctx);
     const cu_driver *driver = fake_driver(); /* anew */
@@ -432,22 +432,22 @@ Test(runtime_launch, a_measurement_pushes_nothing_nearer_aside)
     OK(fa_problem_parse(&at[0], asks[0].problem));
     OK(fa_problem_parse(&at[1], "bf16,d=72,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096"));
     for (int i = 0; i < 2; i++) {
-        OK(fa_choose(ctx, &at[i], &c, NULL));
+        OK(fa_select(ctx, &at[i], &c, NULL));
         cr_assert_str_neq(c.where, "measured record");
         measure(&at[i], &c.config, 1e-3);
     }
     for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
         fa_problem p;
         OK(fa_problem_parse(&p, asks[i].problem));
-        OK(fa_choose(ctx, &p, &c, NULL));
+        OK(fa_select(ctx, &p, &c, NULL));
         cr_expect_str_eq(c.where, asks[i].where, "%s: %s: %s", asks[i].problem, c.where, c.why);
     }
 }
 
 static bool is_measured(const fa_problem *p)
 {
-    fa_choice c;
-    OK(fa_choose(ctx, p, &c, NULL));
+    fa_selection c;
+    OK(fa_select(ctx, p, &c, NULL));
     return !strcmp(c.where, "measured record");
 }
 
@@ -455,10 +455,10 @@ static bool is_measured(const fa_problem *p)
 Test(runtime_launch, a_record_that_fills_the_budget_counts)
 {
     fa_problem p;
-    fa_choice c;
+    fa_selection c;
     fa_record r = { .how = FA_MEASURED, .seconds = 1e-3, .verified = true, .version = FA_VERSION_STRING };
     OK(fa_problem_parse(&p, "bf16,d=72,b=4,hq=32,hkv=32,sq=4096,sk=4096"));
-    OK(fa_choose(ctx, &p, &c, NULL));
+    OK(fa_select(ctx, &p, &c, NULL));
     snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
     snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
     r.problem = p;
@@ -500,16 +500,16 @@ static fa_config all_fail(const fa_problem *p, bool spare)
 Test(runtime_launch, configs_that_are_known_to_fail)
 {
     fa_problem p;
-    fa_choice c;
+    fa_selection c;
     OK(fa_problem_parse(&p, "fp32,d=208"));
     fa_problem_fill_shape(&p);
     fa_config left = all_fail(&p, true);
-    OK(fa_choose(ctx, &p, &c, NULL));
+    OK(fa_select(ctx, &p, &c, NULL));
     cr_expect(fa_config_equal(&c.config, &left) && strstr(c.why, "the model's best of 1 configs"), "%s: %s", c.where, c.why);
     OK(fa_problem_parse(&p, "fp32,d=200"));
     fa_problem_fill_shape(&p);
     all_fail(&p, false);
-    cr_expect_eq(fa_choose(ctx, &p, &c, NULL), FA_NO_FIT, "%s: %s", c.where, c.why);
+    cr_expect_eq(fa_select(ctx, &p, &c, NULL), FA_NO_FIT, "%s: %s", c.where, c.why);
     cr_expect(strstr(fa_last_error(), "configs that fit is known to fail"), "%s", fa_last_error());
 }
 
@@ -556,10 +556,10 @@ Test(runtime_launch, the_table_holds_many_plans)
 {
     fa_problem p, raw = FA_PROBLEM_INIT;
     fa_args a = good();
-    fa_choice c;
+    fa_selection c;
     raw.dtype = a.dtype, raw.d = a.d;
     OK(fa_problem_normalize(&p, &raw));
-    OK(fa_choose(ctx, &p, &c, NULL));
+    OK(fa_select(ctx, &p, &c, NULL));
     const fa_plan *plan[300];
     for (int i = 0; i < 300; i++) {
         p.sq = 1 << i % 20;

@@ -1,4 +1,4 @@
-/* emit_choice: which config is emitted: what fa_launch() would run on the arch, the one that is named, or the model's best. */
+/* emit_select: which config is emitted: what fa_launch() would run on the arch, the one that is named, or the model's best. */
 #include "emit.h"
 #include "gen/error.h"
 #include "ranking.h"
@@ -84,15 +84,15 @@ fa_status emit_open(const emit_args *a, const fa_arch *arch, fa_context **out)
     return st;
 }
 
-fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *s)
+fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *s)
 {
     fa_gen *g;
     memset(s, 0, sizeof *s);
     if (a->config && a->model_best)
         return fa_fail(FA_INVALID, "--config and --model-best are two ways to name a config; accepted: one of them");
     if (!a->config && !a->model_best)
-        return fa_choose_made(ctx, p, out, s);
-    *out = a->config ? (fa_choice){ .where = "named", .why = "--config" } : (fa_choice){ .where = "model", .why = "--model-best: what is measured or ships does not count" };
+        return fa_select_jit(ctx, p, out, s);
+    *out = a->config ? (fa_selection){ .where = "named", .why = "--config" } : (fa_selection){ .where = "model", .why = "--model-best: what is measured or ships does not count" };
     fa_status st = fa_gen_open(&g, fa_context_template_dir(ctx));
     if (st == FA_OK)
         st = cli_pick(g, p, fa_context_arch(ctx), fa_context_budget(ctx), a->config, &out->config);

@@ -1,4 +1,4 @@
-/* choice: a bundle's kernel, or one that is made here. */
+/* select: a bundle's kernel, or one that is made here. */
 #include "context.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_bundle_set_fit fit, fa_choice *out, fa_source *source)
+static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_bundle_set_fit fit, fa_selection *out, fa_source *source)
 {
     char other[96] = "";
     const fa_bundle_set_row *r = fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, fit);
@@ -16,7 +16,7 @@ static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_bundle_set_fit
     if (!own || r->image->ptx || r->problem.align != p->align)
         snprintf(other, sizeof other, " (%s for %s, rows at multiples of %d bytes)", r->image->ptx ? "PTX" : "a cubin", r->image->arch,
                  r->problem.align);
-    *out = (fa_choice){.config = r->config, .where = "bundle", .bundle_row = r};
+    *out = (fa_selection){.config = r->config, .where = "bundle", .bundle_row = r};
     snprintf(out->why, sizeof out->why, "of the bundle %.40s by fagen %.12s%s: %.80s", r->bundle->name, r->bundle->version, other, r->row->why);
     if (source)
         fa_bundle_set_source(source, r->image);
@@ -38,7 +38,7 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
                    line, ctx->device.arch.name, ctx->budget, ctx->bundle_set.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
 }
 
-fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+fa_status fa_select(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
     if (from_bundles(ctx, p, FA_BUNDLE_SET_OWN, out, source))
         return FA_OK;
@@ -47,10 +47,10 @@ fa_status fa_choose(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_sou
     /* NVRTC is looked for only where something could take its place */
     if (fa_bundle_set_find(&ctx->bundle_set, p, &ctx->device, ctx->budget, FA_BUNDLE_SET_ANY) && !fa_jit_compiles(ctx))
         return from_bundles(ctx, p, FA_BUNDLE_SET_ANY, out, source) ? FA_OK : none(ctx, p);
-    return fa_choose_made(ctx, p, out, source);
+    return fa_select_jit(ctx, p, out, source);
 }
 
-fa_status fa_plan_of_choice(fa_context *ctx, const fa_problem *p, const fa_choice *c, const fa_source *s, const fa_plan **out)
+fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s, const fa_plan **out)
 {
     const fa_kernel *k;
     char why[sizeof c->where + sizeof c->why + 2];

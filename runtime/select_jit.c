@@ -1,6 +1,6 @@
-/* choose: what was measured on this chip or ships for its arch, whichever is nearer in shape; what ships for the nearest arch, what the model
+/* select_jit: what was measured on this chip or ships for its arch, whichever is nearer in shape; what ships for the nearest arch, what the model
  * guessed when it was tuned, the model: in this order, the first that still renders. */
-#include "choose.h"
+#include "select.h"
 #include "cache/record.h"
 #include "context.h"
 #include "gen/error.h"
@@ -51,9 +51,9 @@ void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
     pthread_mutex_unlock(&ctx->gen_mutex);
 }
 
-/* Whether the choice still renders under the budget; its text stays in *source. A record of a config that the templates no
+/* Whether the selection still renders under the budget; its text stays in *source. A record of a config that the templates no
  * longer have, or of a larger budget, is passed over. */
-static bool renders(fa_context *ctx, const fa_problem *p, const fa_choice *c, fa_source *source)
+static bool renders(fa_context *ctx, const fa_problem *p, const fa_selection *c, fa_source *source)
 {
     fa_status st = fa_render_in(ctx, p, &c->config, source);
     if (st != FA_OK)
@@ -91,7 +91,7 @@ static bool same_text(const fa_record *r, const fa_source *s)
     return r->source[0] == s->hash[0] && r->source[1] == s->hash[1];
 }
 
-static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, double most, fa_choice *out, fa_source *source)
+static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, double most, fa_selection *out, fa_source *source)
 {
     const char *chip = how == FA_MEASURED ? ctx->device.arch.chip : ctx->device.arch.name;
     fa_records rs = fa_records_load(ctx->store, chip, p);
@@ -99,7 +99,7 @@ static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, doubl
     sift(&rs, ctx, p, how, most);
     for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL; ) {
         char line[256];
-        *out = (fa_choice){.config = r->config, .seconds = r->seconds};
+        *out = (fa_selection){.config = r->config, .seconds = r->seconds};
         snprintf(out->where, sizeof out->where, "%s record", how == FA_MEASURED ? "measured" : "modelled");
         found = renders(ctx, p, out, source);
         /* a measured time of an older text still tells which config is good; the model's guess is made anew */
@@ -124,25 +124,25 @@ static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, doubl
 typedef struct attempt {
     fa_context *ctx;
     const fa_problem *p;
-    fa_choice choice;
+    fa_selection selection;
     fa_source *source;
 } attempt;
 
 static bool takes(void *user, const fa_config *c)
 {
     attempt *t = user;
-    t->choice.config = *c;
-    return renders(t->ctx, t->p, &t->choice, t->source);
+    t->selection.config = *c;
+    return renders(t->ctx, t->p, &t->selection, t->source);
 }
 
-static bool from_defaults(fa_context *ctx, const fa_problem *p, int farthest, fa_choice *out, fa_source *source)
+static bool from_defaults(fa_context *ctx, const fa_problem *p, int farthest, fa_selection *out, fa_source *source)
 {
     char where[64] = "";
-    attempt t = {.ctx = ctx, .p = p, .choice = {.where = "default table"}, .source = source};
-    if (!fa_default_config(&ctx->device.arch, p, farthest, takes, &t, &t.choice.config, where, sizeof where))
+    attempt t = {.ctx = ctx, .p = p, .selection = {.where = "default table"}, .source = source};
+    if (!fa_default_config(&ctx->device.arch, p, farthest, takes, &t, &t.selection.config, where, sizeof where))
         return false;
-    snprintf(t.choice.why, sizeof t.choice.why, "shipped winner of %s; not measured here", where);
-    *out = t.choice;
+    snprintf(t.selection.why, sizeof t.selection.why, "shipped winner of %s; not measured here", where);
+    *out = t.selection;
     return true;
 }
 
@@ -177,7 +177,7 @@ static void consider(void *user, size_t point, const fa_cost *cost)
 }
 
 /* gen_mutex is held. */
-static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_choice *out)
+static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_selection *out)
 {
     best b = {.space = space, .known = known};
     fa_status st = fa_model_space(ctx->gen, shape, space, &ctx->device.arch, consider, &b);
@@ -192,14 +192,14 @@ static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_s
     return FA_OK;
 }
 
-static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
     fa_space space = {0};
     fa_problem shape = *p;
     fa_problem_fill_shape(&shape);
     fa_records known[2] = {fa_records_load(ctx->store, ctx->device.arch.chip, p),
                            fa_records_load(ctx->store, ctx->device.arch.name, p)};
-    *out = (fa_choice){.where = "model"};
+    *out = (fa_selection){.where = "model"};
     pthread_mutex_lock(&ctx->gen_mutex);
     fa_status st = open_gen(ctx);
     if (st == FA_OK)
@@ -216,7 +216,7 @@ static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_choice *out
 }
 
 /* The model prices thousands of configs: what it said is worth a line on disk for the next process. */
-static void remember(fa_context *ctx, const fa_problem *p, const fa_choice *c, const fa_source *s)
+static void remember(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s)
 {
     fa_record r;
     memset(&r, 0, sizeof r);
@@ -236,7 +236,7 @@ static void remember(fa_context *ctx, const fa_problem *p, const fa_choice *c, c
     fa_record_append(ctx->store, &r);
 }
 
-fa_status fa_choose_made(fa_context *ctx, const fa_problem *p, fa_choice *out, fa_source *source)
+fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
     fa_source s = {0};
     fa_status st = FA_OK;
