@@ -80,7 +80,7 @@ fa_status emit_open(const emit_args *a, const fa_arch *arch, fa_context **out)
 {
     fa_status st = open_for(a, arch, out);
     if (st == FA_OK) /* the simulator's own numbers are those of no chip */
-        fa_context_pretend(*out, fa_context_driver(*out)->takes_ptx ? arch : NULL, a->chip);
+        fa_context_override_arch(*out, fa_context_driver(*out)->takes_ptx ? arch : NULL, a->chip);
     return st;
 }
 

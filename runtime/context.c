@@ -101,7 +101,7 @@ fa_status fa_context_captured(const fa_context *ctx, CUstream stream, bool *out)
     return implicit ? FA_OK : fa_driver_check(d, r, "cuStreamIsCapturing");
 }
 
-void fa_context_pretend(fa_context *ctx, const fa_arch *arch, const char *chip)
+void fa_context_override_arch(fa_context *ctx, const fa_arch *arch, const char *chip)
 {
     if (arch)
         ctx->device.arch = *arch;

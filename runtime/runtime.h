@@ -13,7 +13,7 @@ fa_status fa_create_on(fa_context **out, const fa_options *opt, const cu_driver 
 
 /* fa_select_jit() then answers for another chip: its numbers (NULL = they stay) and its name, whose records and shipped winners are read
  * (NULL = that of the numbers). For contexts that launch nothing. */
-void fa_context_pretend(fa_context *ctx, const fa_arch *arch, const char *chip);
+void fa_context_override_arch(fa_context *ctx, const fa_arch *arch, const char *chip);
 
 /* All borrowed, valid until fa_destroy(). */
 const cu_driver *fa_context_driver(const fa_context *ctx);
