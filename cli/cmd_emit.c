@@ -90,7 +90,7 @@ static json_t *steps_json(const fa_source *s, const fa_entry *e)
         fa_resources r = fa_resources_parse(e->log, s->step[i].entry);
         const fa_step *t = &s->step[i];
         json_array_append_new(steps, json_pack("{s:s,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:o,s:o,s:s}", "entry", t->entry, "threads", t->threads, "smem", t->smem,
-                                               "per_sm", t->per_sm, "cluster", t->cluster, "counter", t->counter, "early", t->early, "maps", t->n_maps, "registers",
+                                               "per_sm", t->per_sm, "cluster", t->cluster, "counter", t->counter, "early", t->pdl, "maps", t->n_maps, "registers",
                                                r.known ? json_integer(r.registers) : json_null(), "spills",
                                                r.known ? json_integer(r.spill_stores + r.spill_loads) : json_null(), "note", r.note));
     }

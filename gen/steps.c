@@ -103,7 +103,7 @@ static void read_step(lua_State *L, const fa_frame *fr, const fa_family *f, cons
     s->per_sm = fa_family_integer(L, f, "a step", "per_sm", 0);
     s->cluster = fa_family_integer(L, f, "a step", "cluster", 1);
     s->counter = fa_family_integer(L, f, "a step", "counter", 0);
-    s->early = fa_family_integer(L, f, "a step", "early", 0);
+    s->pdl = fa_family_integer(L, f, "a step", "pdl", 0);
     if (s->threads < 1 || s->threads > FA_THREADS_MAX)
         luaL_error(L, "templates/%s.lua: step %s has %d threads; accepted: 1 to %d", f->name, s->entry, s->threads, FA_THREADS_MAX);
     if (s->per_sm > PER_SM_MAX)
@@ -117,8 +117,8 @@ static void read_step(lua_State *L, const fa_frame *fr, const fa_family *f, cons
                    fr->arch->name);
     if (s->counter > 1)
         luaL_error(L, "templates/%s.lua: counter of step %s is %d; accepted: 0, 1", f->name, s->entry, s->counter);
-    if (s->early > (fr->arch->cc >= 90))
-        luaL_error(L, "templates/%s.lua: early of step %s is %d; accepted on %s: %s", f->name, s->entry, s->early, fr->arch->name,
+    if (s->pdl > (fr->arch->cc >= 90))
+        luaL_error(L, "templates/%s.lua: pdl of step %s is %d; accepted on %s: %s", f->name, s->entry, s->pdl, fr->arch->name,
                    fr->arch->cc >= 90 ? "0, 1" : "0, a kernel cannot wait there");
     read_maps(L, fr, f, s);
 }

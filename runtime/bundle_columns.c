@@ -13,7 +13,7 @@
     X(per_sm, per_sm, 0, 32)          \
     X(cluster, cluster, 1, FA_CLUSTER_MAX) \
     X(counter, counter, 0, 1)         \
-    X(early, early, 0, 1)             \
+    X(pdl, pdl, 0, 1)                 \
     X(maps, n_maps, 0, FA_STEP_MAPS)
 
 /* And of a fa_map, all but the operand. */

@@ -87,7 +87,7 @@ static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const
         int64_t total = fa_step_total(s, &sizes);
         fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory%s\n", s->entry,
                     (long long)fa_step_grid(s, total, ctx->device.arch.sm_count), s->threads, s->smem,
-                    s->early && !ctx->in_order ? ", may begin early" : "");
+                    s->pdl && !ctx->in_order ? ", may begin early" : "");
         if (s->per_sm || s->cluster > 1 || s->counter)
             fa_text_fmt(t, "scheduler  %s: ", s->entry);
         if (s->per_sm)

@@ -27,16 +27,16 @@ static fa_status workspace_of(const fa_workspace *w, const fa_call *c, size_t *n
 static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsigned grid, CUstream stream, void **arguments, const char **call)
 {
     const cu_driver *d = ctx->device.driver;
-    bool early = s->early && !ctx->in_order;
-    *call = s->cluster > 1 || early ? "cuLaunchKernelEx" : "cuLaunchKernel";
+    bool pdl = s->pdl && !ctx->in_order;
+    *call = s->cluster > 1 || pdl ? "cuLaunchKernelEx" : "cuLaunchKernel";
     /* a CUkernel serves whatever context is current; the driver takes it in a CUfunction's place */
-    if (s->cluster <= 1 && !early)
+    if (s->cluster <= 1 && !pdl)
         return d->cuLaunchKernel((CUfunction)fn, grid, 1, 1, (unsigned)s->threads, 1, 1, (unsigned)s->smem, stream, arguments, NULL);
     CUlaunchAttribute attribute[2];
     unsigned n = 0;
     if (s->cluster > 1)
         attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {(unsigned)s->cluster, 1, 1}};
-    if (early)
+    if (pdl)
         attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
                                              .value.programmaticStreamSerializationAllowed = 1};
     CUlaunchConfig config = {.gridDimX = grid,

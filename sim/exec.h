@@ -41,7 +41,7 @@ typedef struct sim_launch {
     sim_memory *memory, *variables;
     uint32_t grid[3], block[3], cluster[3], dynamic_shared; /* cluster: blocks, at least 1 */
     bool explicit_cluster;
-    bool early;            /* may begin before what is in front of it in the stream has ended */
+    bool pdl;              /* may begin before what is in front of it in the stream has ended */
     const uint8_t *params;
     sim_options options;
     int64_t max_steps;

@@ -218,7 +218,7 @@ static CUresult run_launch(const sim_node *n)
     l->program = n->kernel->program, l->arch = n->device->arch;
     l->memory = &n->device->memory, l->variables = &sim_the.variables;
     for (int k = 0; k < 3; k++) l->grid[k] = n->grid[k], l->block[k] = n->block[k], l->cluster[k] = n->cluster[k];
-    l->explicit_cluster = n->explicit_cluster, l->early = n->early;
+    l->explicit_cluster = n->explicit_cluster, l->pdl = n->pdl;
     l->dynamic_shared = n->dynamic, l->params = n->params, l->options = sim_the.options;
     CUresult r = sim_launch_run(l);
     add_counters(&l->tally.c);
@@ -271,7 +271,7 @@ static CUresult choose_cluster(const sim_kernel *k, const sim_device *d, const u
     return CUDA_SUCCESS;
 }
 
-static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t block[3], const uint32_t cluster[3], bool early, uint32_t dynamic, CUstream stream, void **params, void **extra)
+static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t block[3], const uint32_t cluster[3], bool pdl, uint32_t dynamic, CUstream stream, void **params, void **extra)
 {
     sim_device *d;
     CUresult r = sim_current(&d);
@@ -280,7 +280,7 @@ static CUresult launch(CUfunction f, const uint32_t grid[3], const uint32_t bloc
     if (!sim_live(f, H_KERNEL)) return CUDA_ERROR_INVALID_HANDLE;
     sim_kernel *k = (sim_kernel *)(void *)f;
     const sim_program *p = k->program;
-    sim_node n = {.run = run_launch, .kernel = k, .device = d, .dynamic = dynamic, .early = early};
+    sim_node n = {.run = run_launch, .kernel = k, .device = d, .dynamic = dynamic, .pdl = pdl};
     for (int i = 0; i < 3; i++) n.grid[i] = grid[i], n.block[i] = block[i];
     if ((r = refuse(k, d, &n)) || (r = choose_cluster(k, d, cluster, &n))) return r;
     if (p->nparams && !params && !extra) return sim_tell(CUDA_ERROR_INVALID_VALUE, "kernel %s needs %u parameters", p->name, p->nparams);
@@ -315,15 +315,15 @@ CUresult sim_cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **para
     SIM_LOCKED;
     SIM_NEED(c && (!c->numAttrs || c->attrs));
     uint32_t cluster[3] = {0};
-    bool early = false;
+    bool pdl = false;
     for (unsigned k = 0; k < c->numAttrs; k++) {
         const CUlaunchAttribute *a = &c->attrs[k];
         if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) {
             cluster[0] = a->value.clusterDim.x, cluster[1] = a->value.clusterDim.y, cluster[2] = a->value.clusterDim.z;
             if (!cluster[0] || !cluster[1] || !cluster[2]) return sim_tell(CUDA_ERROR_INVALID_VALUE, "a cluster of (%u,%u,%u) blocks; accepted: at least 1 each", cluster[0], cluster[1], cluster[2]);
         }
-        if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) early = a->value.programmaticStreamSerializationAllowed;
+        if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) pdl = a->value.programmaticStreamSerializationAllowed;
         if (a->id == CU_LAUNCH_ATTRIBUTE_COOPERATIVE && a->value.cooperative) return sim_tell(CUDA_ERROR_NOT_SUPPORTED, "cooperative launches are not simulated");
     }
-    return launch(f, (uint32_t[3]){c->gridDimX, c->gridDimY, c->gridDimZ}, (uint32_t[3]){c->blockDimX, c->blockDimY, c->blockDimZ}, cluster, early, c->sharedMemBytes, c->hStream, params, extra);
+    return launch(f, (uint32_t[3]){c->gridDimX, c->gridDimY, c->gridDimZ}, (uint32_t[3]){c->blockDimX, c->blockDimY, c->blockDimZ}, cluster, pdl, c->sharedMemBytes, c->hStream, params, extra);
 }

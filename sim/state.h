@@ -21,7 +21,7 @@ typedef struct sim_node { /* one recorded piece of work */
     struct sim_kernel *kernel;
     sim_device *device;
     uint32_t grid[3], block[3], cluster[3], dynamic; /* cluster: 1 x 1 x 1 where none is asked for */
-    bool explicit_cluster, early;
+    bool explicit_cluster, pdl;
     uint8_t *params; /* owned */
     CUdeviceptr to, from;
     void *host;

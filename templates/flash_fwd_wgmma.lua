@@ -245,7 +245,7 @@ return {
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     return { {
       entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = ("sq/%d hq b"):format(c.br * c.cluster), maps = maps, cluster = c.cluster,
-      per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, early = 1,
+      per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
   end,
 

@@ -204,9 +204,9 @@ static CUresult f_kernel_set(CUfunction_attribute a, int v, CUkernel k, CUdevice
     return CUDA_SUCCESS;
 }
 
-static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned smem, unsigned cluster, bool early, CUstream s, void **params)
+static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned smem, unsigned cluster, bool pdl, CUstream s, void **params)
 {
-    last = (fake_launch){f, grid, block, smem, cluster, early, s, stack[depth], *(all_params *)params[0], {0}, 0, {{0}}};
+    last = (fake_launch){f, grid, block, smem, cluster, pdl, s, stack[depth], *(all_params *)params[0], {0}, 0, {{0}}};
     memcpy(last.bytes, params[0], sizeof last.bytes); /* a launch hands over a buffer of that size */
     for (; params[1 + last.maps]; last.maps++) {
         if ((uintptr_t)params[1 + last.maps] % 64)
@@ -229,11 +229,11 @@ static CUresult f_launch_ex(const CUlaunchConfig *c, CUfunction f, void **params
     (void)extra;
     NOTE(cuLaunchKernelEx);
     unsigned cluster = 0;
-    bool early = false;
+    bool pdl = false;
     for (unsigned i = 0; i < c->numAttrs; i++) {
         const CUlaunchAttribute *a = &c->attrs[i];
-        if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && a->value.programmaticStreamSerializationAllowed == 1 && !early)
-            early = true;
+        if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && a->value.programmaticStreamSerializationAllowed == 1 && !pdl)
+            pdl = true;
         else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && !cluster && a->value.clusterDim.x && a->value.clusterDim.y == 1 && a->value.clusterDim.z == 1)
             cluster = a->value.clusterDim.x;
         else
@@ -241,7 +241,7 @@ static CUresult f_launch_ex(const CUlaunchConfig *c, CUfunction f, void **params
     }
     if (!c->numAttrs || (cluster && c->gridDimX % cluster))
         return CUDA_ERROR_INVALID_VALUE;
-    return launched(f, c->gridDimX, c->blockDimX, c->sharedMemBytes, cluster, early, c->hStream, params);
+    return launched(f, c->gridDimX, c->blockDimX, c->sharedMemBytes, cluster, pdl, c->hStream, params);
 }
 
 _Static_assert(sizeof(fake_map) <= sizeof(CUtensorMap), "room");

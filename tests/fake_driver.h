@@ -42,7 +42,7 @@ typedef struct fake_map {
 typedef struct fake_launch {
     CUfunction f;
     unsigned grid, block, smem, cluster; /* cluster 0: none was asked for */
-    bool early;                          /* programmatic stream serialization was */
+    bool pdl;                            /* programmatic stream serialization was */
     CUstream stream;
     CUcontext context;
     all_params params;                   /* of a family that lists none */

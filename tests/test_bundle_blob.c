@@ -71,7 +71,7 @@ Test(bundle_blob, what_was_written_is_read)
                                                    .per_sm = s,
                                                    .cluster = 1 + s,
                                                    .counter = s & 1,
-                                                   .early = !(s & 1),
+                                                   .pdl = !(s & 1),
                                                    .n_maps = s ? FA_STEP_MAPS : 1 },
                                        .registers = 100 + s,
                                        .spills = 8 * s };
@@ -128,7 +128,7 @@ Test(bundle_blob, a_bundle_of_before_is_read)
         m.step[0][0].launch.map[1] = (fa_map){ 3, 32, 64, 0 };
         m.image[1].steps = 2;
         m.step[1][1] = (fa_blob_step){
-            .launch = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .early = 1 },
+            .launch = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .pdl = 1 },
             .registers = 40,
             .spills = 12
         };
@@ -151,7 +151,7 @@ Test(bundle_blob, a_bundle_of_before_is_read)
                     .cluster = 1,
                     .n_maps = 2,
                     .map = { { 0, 64, 128, 128 }, { 3, 32, 64, 0 } } };
-    fa_step second = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .early = 1 };
+    fa_step second = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .pdl = 1 };
     cr_expect(!memcmp(&b.image[0].step[0].launch, &one, sizeof one) && !memcmp(&b.image[1].step[1].launch, &second, sizeof second));
     cr_expect(b.image[1].step[1].registers == 40 && b.image[1].step[1].spills == 12 && b.image[1].ptx &&
               !strcmp(b.image[1].arch, "sm_90a"));
@@ -239,7 +239,7 @@ static const struct {
     { "per_sm", STEP(per_sm), 0, 32 },
     { "cluster", STEP(cluster), 1, 8 },
     { "counter", STEP(counter), 0, 1 },
-    { "early", STEP(early), 0, 1 },
+    { "early", STEP(pdl), 0, 1 },
     { "registers", &m.step[0][0].registers, 0, 65536 },
     { "cols", STEP(map[FA_STEP_MAPS - 1].cols), 1, 256 },
     { "rows", STEP(map[FA_STEP_MAPS - 1].rows), 1, 256 },

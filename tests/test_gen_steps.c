@@ -27,20 +27,20 @@ Test(steps, defaults)
 {
     fa_source s;
     cr_assert_eq(render("", "bf16,d=64", "sm_80", &s), FA_OK, "%s", fa_last_error());
-    cr_expect(s.step[0].per_sm == 0 && s.step[0].cluster == 1 && s.step[0].counter == 0 && s.step[0].early == 0 && s.step[0].n_maps == 0);
+    cr_expect(s.step[0].per_sm == 0 && s.step[0].cluster == 1 && s.step[0].counter == 0 && s.step[0].pdl == 0 && s.step[0].n_maps == 0);
     fa_source_free(&s);
 }
 
 Test(steps, all_fields)
 {
     fa_source s;
-    cr_assert_eq(render("per_sm = 2, cluster = 4, counter = true, early = true, maps = { { tensor = \"q\", cols = 64, rows = 256, swizzle = 128 },"
+    cr_assert_eq(render("per_sm = 2, cluster = 4, counter = true, pdl = true, maps = { { tensor = \"q\", cols = 64, rows = 256, swizzle = 128 },"
                         " { tensor = \"k\", cols = 256, rows = 1 }, { tensor = \"v\", cols = 8, rows = 2, swizzle = 32 },"
                         " { tensor = \"o\", cols = 32, rows = 3, swizzle = 64 } }",
                         "bf16,d=64", "sm_90a", &s),
                  FA_OK, "%s", fa_last_error());
     const fa_step *t = &s.step[0];
-    cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->early == 1 && t->n_maps == 4);
+    cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->n_maps == 4);
     const fa_map expect[] = { { 0, 64, 256, 128 }, { 1, 256, 1, 0 }, { 2, 8, 2, 32 }, { 3, 32, 3, 64 } };
     for (int i = 0; i < 4; i++)
         cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d", i, t->map[i].operand, t->map[i].cols,
@@ -63,8 +63,8 @@ Test(steps, faults_are_named)
         { "grid = '2147483648'", "bf16,d=64", "sm_90a", "\"2147483648\" of" },
         { "per_sm = 33", "bf16,d=64", "sm_90a", "per_sm of step toy is 33; accepted: 0" },
         { "per_sm = -1", "bf16,d=64", "sm_90a", "per_sm of a step is not an integer" },
-        { "early = 2", "bf16,d=64", "sm_90a", "early of step toy is 2; accepted on sm_90a: 0, 1" },
-        { "early = 1", "bf16,d=64", "sm_80", "early of step toy is 1; accepted on sm_80: 0" },
+        { "pdl = 2", "bf16,d=64", "sm_90a", "pdl of step toy is 2; accepted on sm_90a: 0, 1" },
+        { "pdl = 1", "bf16,d=64", "sm_80", "pdl of step toy is 1; accepted on sm_80: 0" },
         { "cluster = 0", "bf16,d=64", "sm_90a", "cluster of step toy is 0; accepted: 1 (none) to 8" },
         { "cluster = 9", "bf16,d=64", "sm_90a", "cluster of step toy is 9" },
         { "cluster = 2", "bf16,d=64", "sm_89", "cluster of step toy is 2; accepted on sm_89" },

@@ -8,7 +8,7 @@
 
 static const char lua[] =
     "local function step(more) return { { entry = \"toy\", grid = \"sq/64 hq b\", maps = more.maps, per_sm = more.per_sm, cluster = more.cluster,\n"
-    "  counter = more.counter, early = more.early } } end\n"
+    "  counter = more.counter, pdl = more.pdl } } end\n"
     "return {\n"
     "  doc = \"a toy with maps\", default = false,\n"
     "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7 }, \"which steps\" } },\n"
@@ -22,8 +22,8 @@ static const char lua[] =
     "    if c.kind == 1 then return step { per_sm = 2 } end\n"
     "    if c.kind == 2 then return step { cluster = 3 } end\n"
     "    if c.kind == 3 then return step { per_sm = 1, cluster = 2, counter = 1 } end\n"
-    "    if c.kind == 6 then return step { early = 1 } end\n"
-    "    if c.kind == 7 then return step { early = 1, cluster = 2 } end\n"
+    "    if c.kind == 6 then return step { pdl = 1 } end\n"
+    "    if c.kind == 7 then return step { pdl = 1, cluster = 2 } end\n"
     "    return step { maps = { { tensor = \"k\", cols = c.kind == 4 and 64 or 32, rows = 64, swizzle = 128 } } }\n"
     "  end,\n"
     "}\n";

@@ -233,13 +233,13 @@ Test(runtime_maps, who_waits_itself_may_begin_early)
 {
     static const struct {
         int kind;
-        bool early;
+        bool pdl;
         unsigned cluster;
     } rows[] = { { 1, false, 0 }, { 2, false, 3 }, { 6, true, 0 }, { 7, true, 2 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_args a = good();
         fake_launch l = launch(&a, rows[i].kind);
-        cr_expect(l.early == rows[i].early && l.cluster == rows[i].cluster, "kind %d: early %d, cluster %u", rows[i].kind, l.early, l.cluster);
+        cr_expect(l.pdl == rows[i].pdl && l.cluster == rows[i].cluster, "kind %d: pdl %d, cluster %u", rows[i].kind, l.pdl, l.cluster);
     }
     cr_expect_eq(fake_calls("cuLaunchKernel"), 1, "the short call for who needs no attribute");
 }
@@ -255,10 +255,10 @@ Test(runtime_maps, in_order_nothing_begins_early)
     const cu_driver *d = fake_driver();
     fake_devices(2, 9, 0);
     OK(fa_create_on(&ctx, &o, d, 0));
-    cr_expect(!launch(&a, 6).early);
+    cr_expect(!launch(&a, 6).pdl);
     cr_expect_eq(fake_calls("cuLaunchKernelEx"), 0);
     fake_launch l = launch(&a, 7);
-    cr_expect(!l.early && l.cluster == 2);
+    cr_expect(!l.pdl && l.cluster == 2);
     fa_context *none;
     o.in_order = 2;
     cr_expect_eq(fa_create_on(&none, &o, d, 0), FA_INVALID);

@@ -3,18 +3,18 @@
 #include "test_sim_machine.h"
 
 static CUdeviceptr in, out;
-static void open_early(void)
+static void open_pdl(void)
 {
     static uint32_t data[1024];
     open_machine("sm_90a");
     in = buffer(data, sizeof data), out = buffer(data, sizeof data);
 }
-TestSuite(sim_early, .init = open_early);
+TestSuite(sim_pdl, .init = open_pdl);
 
 #define HEAD90A ".version 8.0\n.target sm_90a\n.address_size 64\n.shared .align 128 .b8 buf[1024];\n.shared .align 8 .b8 bar[8];\n"
 #define WAIT "griddepcontrol.wait;\n"
 
-static CUresult launch_early(CUfunction f, int allowed, unsigned threads, CUstream s)
+static CUresult launch_pdl(CUfunction f, int allowed, unsigned threads, CUstream s)
 {
     void *params[] = {&in, &out};
     CUlaunchAttribute at = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = allowed};
@@ -30,15 +30,15 @@ static void needs(const char *text, const char *wait, const char *then, unsigned
         for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
             sim_set_options(&(sim_options){.schedule = (sim_schedule)schedule, .async = (sim_async)async, .seed = 3, .max_steps = 100000});
             CUfunction good = load(with(text, wait, then, "")), bad = load(with(text, "", then, ""));
-            CUresult r = launch_early(good, 1, threads, NULL);
+            CUresult r = launch_pdl(good, 1, threads, NULL);
             cr_expect_eq(r, CUDA_SUCCESS, "%d\n%s", r, sim_report());
-            cr_expect_eq(launch_early(bad, 0, threads, NULL), CUDA_SUCCESS, "%s", sim_report());
-            cr_expect_eq(launch_early(bad, 1, threads, NULL), CUDA_ERROR_LAUNCH_FAILED);
+            cr_expect_eq(launch_pdl(bad, 0, threads, NULL), CUDA_SUCCESS, "%s", sim_report());
+            cr_expect_eq(launch_pdl(bad, 1, threads, NULL), CUDA_ERROR_LAUNCH_FAILED);
             cr_expect(strstr(sim_report(), words), "\"%s\" is not in:\n%s", words, sim_report());
         }
 }
 
-Test(sim_early, whoever_touches_global_memory_has_waited)
+Test(sim_pdl, whoever_touches_global_memory_has_waited)
 {
     static const char *const touches[] = {
         "ld.global.u32 %r1, [%rd1];",
@@ -53,7 +53,7 @@ Test(sim_early, whoever_touches_global_memory_has_waited)
     }
 }
 
-Test(sim_early, whoever_starts_a_bulk_copy_has_waited)
+Test(sim_pdl, whoever_starts_a_bulk_copy_has_waited)
 {
     needs(HEAD90A KERNEL("mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; $1\n"
                          "mbarrier.arrive.expect_tx.shared.b64 %rd3, [bar], 256;\n"
@@ -65,19 +65,19 @@ Test(sim_early, whoever_starts_a_bulk_copy_has_waited)
           WAIT, "", 1, "cp.async.bulk");
 }
 
-Test(sim_early, another_thread_s_wait_is_not_one_s_own)
+Test(sim_pdl, another_thread_s_wait_is_not_one_s_own)
 {
     needs(HEAD90A KERNEL("setp.eq.u32 %p1, %r0, 0; @%p1 griddepcontrol.wait; $1 bar.sync 0; mul.wide.u32 %rd3, %r0, 4; add.s64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], %r0;"), WAIT, "", 64,
           "st.global.u32 [%rd3]");
 }
 
-Test(sim_early, no_block_ends_without_a_wait)
+Test(sim_pdl, no_block_ends_without_a_wait)
 {
     needs(HEAD90A KERNEL("griddepcontrol.launch_dependents; mov.u32 %r2, buf; setp.eq.u32 %p1, %r0, 33; @%p1 st.shared.u32 [%r2], 1; $1 mov.u32 %r1, 0;"), "@%p1 griddepcontrol.wait;", "", 64,
           "block (0,0,0) of kernel k ends without griddepcontrol.wait");
 }
 
-Test(sim_early, a_graph_keeps_it)
+Test(sim_pdl, a_graph_keeps_it)
 {
     CUstream s;
     CUgraph g;
@@ -85,7 +85,7 @@ Test(sim_early, a_graph_keeps_it)
     CUfunction f = load(HEAD90A KERNEL("st.global.u32 [%rd2], %r0;"));
     cr_assert_eq(cu->cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
-    cr_expect_eq(launch_early(f, 1, 1, s), CUDA_SUCCESS);
+    cr_expect_eq(launch_pdl(f, 1, 1, s), CUDA_SUCCESS);
     cr_assert_eq(cu->cuStreamEndCapture(s, &g), CUDA_SUCCESS);
     cr_assert_eq(cu->cuGraphInstantiate(&x, g, 0), CUDA_SUCCESS);
     cr_expect_eq(cu->cuGraphLaunch(x, s), CUDA_ERROR_LAUNCH_FAILED);
