@@ -5,7 +5,7 @@
  *   <root>/v1/locks/<32 hex>                   flock files, never deleted (lock.h)
  *   <root>/v1/loading/<32 hex>                 marks of kernels that are being loaded for the first time (canary.h)
  *   <root>/v1/quarantine/<32 hex>.fak          kernels whose loading killed a process; not used
- *   <root>/v1/foreign/<32 hex>.fak             kernels that were imported and not trusted; not used (parcel.h)
+ *   <root>/v1/foreign/<32 hex>.fak             kernels that were imported and not trusted; not used (archive.h)
  *
  * A store is a search path of such roots: the first that can be written takes new files, the others are only read. Opening it
  * removes what killed writers left. */

@@ -1,6 +1,6 @@
 /* cmd_cache_upkeep: `fagen cache verify`, `prune`, `export` and `import`. */
 #include "cache/about.h"
-#include "cache/parcel.h"
+#include "cache/archive.h"
 #include "cache/prune.h"
 #include "cmd_cache.h"
 #include "gen/error.h"
@@ -130,15 +130,15 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
 {
     const char *archs[CLI_LIST_MAX + 1];
     const char *const *list;
-    fa_parcel_count n;
+    fa_archive_count n;
     bool to_stdout = !strcmp(word, "-");
     fa_status st = cli_cache_archs(a->arch, archs, &list);
     if (st == FA_OK && c->json && to_stdout)
-        st = fa_fail(FA_INVALID, "--json and a parcel that goes to \"-\" both want standard output; accepted: one of them");
+        st = fa_fail(FA_INVALID, "--json and an archive that goes to \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK && list && (!list[0] || list[1]))
         st = fa_fail(FA_INVALID, "--arch is \"%.60s\"; accepted by export: one arch, or none for all", a->arch);
     if (st == FA_OK)
-        st = fa_parcel_export(s, word, list ? list[0] : NULL, a->records, &n);
+        st = fa_archive_export(s, word, list ? list[0] : NULL, a->records, &n);
     if (st != FA_OK)
         return cli_fail(c, st);
     if (c->json)
@@ -155,8 +155,8 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
 
 int cli_cache_import(cli *c, fa_store *s, const cache_args *a, const char *word)
 {
-    fa_parcel_count n;
-    fa_status st = fa_parcel_import(s, word, a->trust, &n);
+    fa_archive_count n;
+    fa_status st = fa_archive_import(s, word, a->trust, &n);
     if (st != FA_OK)
         return cli_fail(c, st);
     if (c->json)

@@ -1,7 +1,7 @@
 /* Work that stays in proportion, times that lie, and a file-size limit: what an archive, a clock or a shell may do to a store. */
 #include "cache/output.h"
-#include "cache/parcel.h"
-#include "cache/parcel_head.h"
+#include "cache/archive.h"
+#include "cache/archive_head.h"
 #include "cache/prune.h"
 #include "cache/quota.h"
 #include "cache/rates.h"
@@ -39,7 +39,7 @@ static fa_record record_of(const char *chip, int d, int number)
     return r;
 }
 
-/* A parcel of lines alone, in the order given. */
+/* An archive of lines alone, in the order given. */
 typedef struct maker {
     fa_text body;
     uint32_t lines;
@@ -60,8 +60,8 @@ static const char *finish(maker *m, const char *name)
 {
     XXH128_canonical_t sum;
     fa_text all = {0};
-    parcel_head h = {.version = PARCEL_VERSION, .lines = m->lines, .size = sizeof h + m->body.n + sizeof sum};
-    memcpy(h.magic, parcel_magic, sizeof h.magic);
+    archive_head h = {.version = ARCHIVE_VERSION, .lines = m->lines, .size = sizeof h + m->body.n + sizeof sum};
+    memcpy(h.magic, archive_magic, sizeof h.magic);
     fa_text_add(&all, (const char *)&h, sizeof h);
     fa_text_add(&all, m->body.s, m->body.n);
     XXH128_canonicalFromHash(&sum, XXH3_128bits(all.s, all.n));
@@ -75,11 +75,11 @@ static const char *finish(maker *m, const char *name)
 }
 
 /* Calls of `name` that an import makes. */
-static long calls_of(const char *name, const char *to, const char *parcel, fa_parcel_count *n)
+static long calls_of(const char *name, const char *to, const char *archive, fa_archive_count *n)
 {
     fa_store *s = fa_store_open(below("%s", to), NULL, NULL);
     fault_arm_call(name, LONG_MAX, EIO);
-    fa_status st = fa_parcel_import(s, parcel, true, n);
+    fa_status st = fa_archive_import(s, archive, true, n);
     long seen = fault_seen();
     fault_disarm(NULL);
     cr_assert_eq(st, FA_OK, "%s", fa_last_error());
@@ -104,17 +104,17 @@ Test(cache_bounds, records_in_any_order)
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         maker m = {.lines = 0};
-        fa_parcel_count n;
+        fa_archive_count n;
         char to[20];
         for (int i = 0; i < LINES; i++) {
             fa_record r = record_of(rows[k].chip[i % 4], rows[k].d[i % 2], i + 1);
             put_line(&m, &r);
         }
         snprintf(to, sizeof to, "to%zu", k);
-        const char *parcel = finish(&m, "p");
-        calls_of("read", to, parcel, &n);
+        const char *archive = finish(&m, "p");
+        calls_of("read", to, archive, &n);
         cr_expect(n.lines == LINES && n.lines_there == 0, "%s: %zu new, %zu there", rows[k].name, n.lines, n.lines_there);
-        long reads = calls_of("read", to, parcel, &n); /* of the parcel and, once each, of the files */
+        long reads = calls_of("read", to, archive, &n); /* of the archive and, once each, of the files */
         cr_expect(n.lines == 0 && n.lines_there == LINES, "%s: %zu new, %zu there", rows[k].name, n.lines, n.lines_there);
         cr_expect_leq(reads, rows[k].files + 4, "%s: %ld reads", rows[k].name, reads);
     }
@@ -123,7 +123,7 @@ Test(cache_bounds, records_in_any_order)
 Test(cache_bounds, a_line_that_comes_twice_is_kept_once)
 {
     maker m = {.lines = 0};
-    fa_parcel_count n;
+    fa_archive_count n;
     fa_record r = record_of("NVIDIA H200", 64, 1), other = record_of("NVIDIA H200", 128, 1);
     for (int i = 0; i < 3; i++) {
         put_line(&m, &r);
@@ -137,19 +137,19 @@ Test(cache_bounds, a_line_that_comes_twice_is_kept_once)
 Test(cache_bounds, kernels_under_a_limit)
 {
     enum { KERNELS = 600, BODY = 1000 };
-    fa_parcel_count n;
+    fa_archive_count n;
     fa_pruned left;
     fa_store *s = fa_store_open(below("from"), NULL, NULL);
     for (uint64_t k = 0; k < KERNELS; k++)
         cr_assert(entry_put(s, k, BODY));
-    cr_assert_eq(fa_parcel_export(s, below("p"), NULL, false, &n), FA_OK);
+    cr_assert_eq(fa_archive_export(s, below("p"), NULL, false, &n), FA_OK);
     fa_store_close(s);
     int64_t each = n.bytes / KERNELS;
     for (int shares = 0; shares < 2; shares++) { /* all of it fits; a quarter does */
         s = fa_store_open(below("to%d", shares), NULL, NULL);
         fa_store_set_limit(s, shares ? each * KERNELS / 4 : 2 * each * KERNELS);
         fault_arm_call("fstatat", LONG_MAX, EIO);
-        fa_status st = fa_parcel_import(s, below("p"), true, &n);
+        fa_status st = fa_archive_import(s, below("p"), true, &n);
         long seen = fault_seen();
         fault_disarm(NULL);
         cr_assert(st == FA_OK && n.entries == KERNELS, "%s", fa_last_error());
@@ -206,7 +206,7 @@ static void on_limit(int sig)
 /* The signal's default ends the process: none may come, whatever writes. */
 Test(cache_bounds, a_file_size_limit_is_a_full_disk)
 {
-    fa_parcel_count n;
+    fa_archive_count n;
     struct rlimit before, small = {.rlim_cur = 100};
     sigset_t mask, pending;
     fa_output o;
@@ -214,7 +214,7 @@ Test(cache_bounds, a_file_size_limit_is_a_full_disk)
     fa_store *from = fa_store_open(below("from"), NULL, NULL), *s = fa_store_open(below("s"), NULL, NULL);
     fa_record r = record_of("NVIDIA H200", 64, 1);
     cr_assert(entry_put(from, 1, 5000) && fa_record_append(from, &r));
-    cr_assert_eq(fa_parcel_export(from, below("p"), NULL, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_export(from, below("p"), NULL, true, &n), FA_OK);
     for (int handled = 0; handled < 2; handled++) {
         signal(SIGXFSZ, handled ? on_limit : SIG_DFL);
         cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -222,7 +222,7 @@ Test(cache_bounds, a_file_size_limit_is_a_full_disk)
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
         bool put = entry_put(s, 2, 5000), kept = fa_record_append(s, &r);
         bool rates = fa_rates_save(s, "NVIDIA H200", "2026-11-21T04:31:00Z", &(fa_rates){0});
-        fa_status in = fa_parcel_import(s, below("p"), true, &n), out = fa_parcel_export(from, below("out"), NULL, true, &n);
+        fa_status in = fa_archive_import(s, below("p"), true, &n), out = fa_archive_export(from, below("out"), NULL, true, &n);
         fa_status opened = fa_output_open(&o, below("file"));
         fa_status written = opened == FA_OK ? fa_output_write(&o, big, sizeof big) : opened;
         char message[300];

@@ -5,7 +5,7 @@
 #include "cache/canary.h"
 #include "cache/census.h"
 #include "cache/lock.h"
-#include "cache/parcel.h"
+#include "cache/archive.h"
 #include "cache/prune.h"
 #include "cache/rates.h"
 #include "cache/record.h"
@@ -21,7 +21,7 @@
 
 enum { ENTRIES = 4, BYTES = 300, NEW = 4 };
 
-static char parcel[300], made[300];
+static char archive[300], made[300];
 static fa_entry fresh[NEW];
 
 static fa_record record_of(int br)
@@ -152,18 +152,18 @@ static void prune(fa_store *s)
 
 static void carry_away(fa_store *s)
 {
-    fa_parcel_count n;
-    fa_status st = fa_parcel_export(s, made, NULL, true, &n);
+    fa_archive_count n;
+    fa_status st = fa_archive_export(s, made, NULL, true, &n);
     cr_assert(st == FA_OK || st == FA_IO || st == FA_NOMEM, "%s: %s", fa_status_name(st), fa_last_error());
-    st = fa_parcel_export(s, made, "sm_90a", false, &n);
+    st = fa_archive_export(s, made, "sm_90a", false, &n);
     cr_assert(st == FA_OK || st == FA_IO || st == FA_NOMEM, "%s: %s", fa_status_name(st), fa_last_error());
 }
 
 static void bring(fa_store *s)
 {
-    fa_parcel_count n;
+    fa_archive_count n;
     for (int trusted = 0; trusted < 2; trusted++) {
-        fa_status st = fa_parcel_import(s, parcel, trusted, &n);
+        fa_status st = fa_archive_import(s, archive, trusted, &n);
         cr_assert(st == FA_OK || st == FA_IO || st == FA_NOMEM || st == FA_INVALID, "%s: %s", fa_status_name(st), fa_last_error());
     }
 }
@@ -213,11 +213,11 @@ static const struct scene {
 
 static void prepare(void)
 {
-    fa_parcel_count n;
+    fa_archive_count n;
     strcpy(scratch, "/dev/shm/fagen-test-XXXXXX"); /* fsync costs nothing there */
     if (!mkdtemp(scratch))
         scratch_make();
-    snprintf(parcel, sizeof parcel, "%s/parcel", scratch);
+    snprintf(archive, sizeof archive, "%s/archive", scratch);
     snprintf(made, sizeof made, "%s/made", scratch);
     fa_store *s = fa_store_open(below("origin"), NULL, NULL);
     for (uint64_t i = 20; i < 23; i++)
@@ -225,7 +225,7 @@ static void prepare(void)
     cr_assert(entry_put(s, 0, BYTES)); /* in the other root too */
     fa_record r = record_of(16);
     cr_assert(fa_record_append(s, &r));
-    cr_assert_eq(fa_parcel_export(s, parcel, NULL, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_export(s, archive, NULL, true, &n), FA_OK, "%s", fa_last_error());
     fa_store_close(s);
     for (int i = 0; i < NEW; i++)
         fresh[i] = entry_made(10 + (uint64_t)i, BYTES);

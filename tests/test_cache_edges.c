@@ -1,7 +1,7 @@
 /* What callers of the cache's parts may do and rarely do: the ends of ranges, names that are none, stores without a root. */
 #include "cache/census.h"
 #include "cache/lock.h"
-#include "cache/parcel.h"
+#include "cache/archive.h"
 #include "cache/place.h"
 #include "cache/prune.h"
 #include "cache/quality.h"
@@ -113,7 +113,7 @@ Test(cache_edges, a_store_without_a_root)
     fa_store *s = fa_store_open("", NULL, NULL);
     fa_record r = record_of("bf16,d=64", "a:b=1", 1);
     fa_rates rates = {.clock = 1};
-    fa_parcel_count n;
+    fa_archive_count n;
     fa_pruned pruned;
     cr_expect_not(fa_record_append(s, &r));
     cr_expect_not(fa_rates_save(s, "chip", "", &rates));
@@ -121,7 +121,7 @@ Test(cache_edges, a_store_without_a_root)
     cr_expect_not(entry_put(s, 1, 10));
     cr_expect_eq(entry_hit(s, 1, 10), 0);
     cr_expect(fa_prune_run(s, &(fa_prune){.to = 0}, NULL, NULL, &pruned) && pruned.n == 0);
-    cr_expect_neq(fa_parcel_import(s, below("absent"), true, &n), FA_OK);
+    cr_expect_neq(fa_archive_import(s, below("absent"), true, &n), FA_OK);
     cr_expect_null(fa_store_root(s));
     fa_store_close(s);
     fa_store_close(NULL);
@@ -226,7 +226,7 @@ static void tell(void *user, const char *path, int64_t size)
 Test(cache_edges, pruning_and_carrying_what_is_there_twice)
 {
     char path[700], deep[5000];
-    fa_parcel_count n;
+    fa_archive_count n;
     fa_pruned out;
     int told = 0;
     static const char *const archs[] = {"sm_86", "sm_80", NULL};
@@ -242,17 +242,17 @@ Test(cache_edges, pruning_and_carrying_what_is_there_twice)
     cr_assert(fa_record_append(s, &r));
     strcpy(r.arch, "sm_90a");
     cr_assert(fa_record_append(s, &r));
-    cr_assert_eq(fa_parcel_export(s, below("all"), NULL, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_export(s, below("all"), NULL, true, &n), FA_OK, "%s", fa_last_error());
     cr_expect(n.entries == 300 && n.lines == 2, "%zu %zu", n.entries, n.lines);
-    cr_assert_eq(fa_parcel_export(s, below("some"), "sm_90a", true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_export(s, below("some"), "sm_90a", true, &n), FA_OK, "%s", fa_last_error());
     cr_expect(n.entries == 0 && n.lines == 1);
     memset(deep, 'x', sizeof deep - 1);
     deep[sizeof deep - 1] = 0;
-    cr_expect_eq(fa_parcel_export(s, deep, NULL, true, &n), FA_IO);
-    cr_expect_eq(fa_parcel_export(s, below("no/such/folder"), NULL, true, &n), FA_IO);
-    cr_expect_eq(fa_parcel_import(s, scratch, true, &n), FA_IO);
+    cr_expect_eq(fa_archive_export(s, deep, NULL, true, &n), FA_IO);
+    cr_expect_eq(fa_archive_export(s, below("no/such/folder"), NULL, true, &n), FA_IO);
+    cr_expect_eq(fa_archive_import(s, scratch, true, &n), FA_IO);
     fa_store *to = fa_store_open(below("three"), NULL, NULL);
-    cr_expect_eq(fa_parcel_import(to, below("all"), true, &n), FA_OK);
+    cr_expect_eq(fa_archive_import(to, below("all"), true, &n), FA_OK);
     cr_expect(n.entries == 300 && n.lines == 2);
     fa_store_close(to);
     spill(below("one/v1/kernels/note"), "x", 1);
@@ -262,13 +262,13 @@ Test(cache_edges, pruning_and_carrying_what_is_there_twice)
     fa_store_close(s);
 }
 
-Test(cache_edges, archs_that_no_parcel_takes)
+Test(cache_edges, archs_that_no_archive_takes)
 {
     static const struct {
         const char *said, *kept;
     } rows[] = {{"sm_90", "sm_90"}, {"sm_1", "sm_1"}, {"sm_80", "sm_86"}, {"", "sm_80"}}; /* another name of sm_90a, none, two, untold */
     fa_store *s = fa_store_open(scratch, NULL, NULL);
-    fa_parcel_count n;
+    fa_archive_count n;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_about a = about_of(100 + i);
         fa_text t = {0};
@@ -279,7 +279,7 @@ Test(cache_edges, archs_that_no_parcel_takes)
         cr_assert(fa_entry_put(s, &e));
         fa_entry_free(&e);
     }
-    cr_assert_eq(fa_parcel_export(s, below("parcel"), NULL, false, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_export(s, below("archive"), NULL, false, &n), FA_OK, "%s", fa_last_error());
     cr_expect(n.entries == 0 && n.skipped == sizeof rows / sizeof *rows, "%zu, %zu skipped", n.entries, n.skipped);
     fa_store_close(s);
 }

@@ -6,7 +6,7 @@
 #include "cache/canary.h"
 #include "cache/census.h"
 #include "cache/lock.h"
-#include "cache/parcel.h"
+#include "cache/archive.h"
 #include "cache/prune.h"
 #include "fault.h"
 #include "gen/problem.h"
@@ -20,7 +20,7 @@
 
 enum { KEYS = 4, BODY = 300 };
 
-static char root[300], roots[700], parcel[300], out[300];
+static char root[300], roots[700], archive[300], out[300];
 static fa_record record;
 static fa_entry made[KEYS + 1];
 
@@ -36,16 +36,16 @@ static void wipe(const char *path)
     nftw(path, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* A store of KEYS entries and a record, and a parcel of them. */
+/* A store of KEYS entries and a record, and an archive of them. */
 static void make(void)
 {
     fa_problem p = FA_PROBLEM_INIT;
-    fa_parcel_count n;
+    fa_archive_count n;
     scratch_make_light();
     snprintf(root, sizeof root, "%s/root", scratch);
     snprintf(roots, sizeof roots, "%s:%s/shared", root, scratch);
-    snprintf(parcel, sizeof parcel, "%s/in.parcel", scratch);
-    snprintf(out, sizeof out, "%s/out.parcel", scratch);
+    snprintf(archive, sizeof archive, "%s/in.archive", scratch);
+    snprintf(out, sizeof out, "%s/out.archive", scratch);
     p.dtype = FA_BF16;
     p.d = 64;
     p.b = 1, p.hq = p.hkv = 8, p.sq = p.sk = 1024;
@@ -61,7 +61,7 @@ static void make(void)
         if (k < KEYS && !fa_entry_put(s, &made[k]))
             abort();
     }
-    if (!fa_record_append(s, &record) || fa_parcel_export(s, parcel, NULL, true, &n) != FA_OK)
+    if (!fa_record_append(s, &record) || fa_archive_export(s, archive, NULL, true, &n) != FA_OK)
         abort();
     fa_store_close(s);
 }
@@ -198,8 +198,8 @@ static bool op_records(fa_store *s)
 
 static bool import(fa_store *s, bool trusted)
 {
-    fa_parcel_count n;
-    fa_status st = fa_parcel_import(s, parcel, trusted, &n);
+    fa_archive_count n;
+    fa_status st = fa_archive_import(s, archive, trusted, &n);
     fault_disarm(NULL);
     if (st != FA_OK)
         return st == FA_IO || st == FA_NOMEM || st == FA_INVALID;
@@ -221,18 +221,18 @@ static bool op_foreign(fa_store *s)
 
 static bool op_export(fa_store *s)
 {
-    fa_parcel_count n;
-    fa_parcel p;
+    fa_archive_count n;
+    fa_archive p;
     char why[200];
     size_t size;
     unlink(out);
-    fa_status st = fa_parcel_export(s, out, NULL, true, &n);
+    fa_status st = fa_archive_export(s, out, NULL, true, &n);
     fault_disarm(NULL);
     if (st != FA_OK)
         return (st == FA_IO || st == FA_NOMEM) && access(out, F_OK) != 0;
     char *bytes = slurp(out, &size);
-    bool ok = fa_parcel_unpack(&p, bytes, size, why, sizeof why) && p.n == n.entries && p.n_lines == n.lines;
-    fa_parcel_free(&p);
+    bool ok = fa_archive_unpack(&p, bytes, size, why, sizeof why) && p.n == n.entries && p.n_lines == n.lines;
+    fa_archive_free(&p);
     free(bytes);
     return ok;
 }

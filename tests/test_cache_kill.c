@@ -5,7 +5,7 @@
 #include "cache/canary.h"
 #include "cache/census.h"
 #include "cache/lock.h"
-#include "cache/parcel.h"
+#include "cache/archive.h"
 #include "gen/problem.h"
 #include "test_cache_entries.h"
 #include "test_cache_killer.h"
@@ -17,7 +17,7 @@
 
 TestSuite(cache_kill, .init = scratch_make_light, .fini = scratch_remove, .timeout = 3600);
 
-enum { KEYS = 16, PARCEL = 5, LINES = 2000 };
+enum { KEYS = 16, ARCHIVE = 5, LINES = 2000 };
 
 /* Between the children and us. */
 static struct shared {
@@ -241,18 +241,18 @@ static void append_check(void)
     fa_store_close(s);
 }
 
-static const char *parcel(void)
+static const char *archive(void)
 {
     static char path[400];
-    snprintf(path, sizeof path, "%s/carried.parcel", scratch);
+    snprintf(path, sizeof path, "%s/carried.archive", scratch);
     return path;
 }
 
 static void import(uint64_t i)
 {
-    fa_parcel_count n;
+    fa_archive_count n;
     fa_store *s = fa_store_open(root, NULL, NULL);
-    if (fa_parcel_import(s, parcel(), true, &n) != FA_OK)
+    if (fa_archive_import(s, archive(), true, &n) != FA_OK)
         _exit(52);
     fa_store_close(s);
     shared->done = i + 1;
@@ -261,13 +261,13 @@ static void import(uint64_t i)
 static void import_prepare(uint64_t trial)
 {
     if (trial == 0) {
-        fa_parcel_count n;
+        fa_archive_count n;
         fa_store *s = fa_store_open(root, NULL, NULL);
-        for (uint64_t k = 0; k < PARCEL; k++) {
+        for (uint64_t k = 0; k < ARCHIVE; k++) {
             fa_record r = record_of(k);
             cr_assert(entry_put(s, k, size_of(k)) && fa_record_append(s, &r));
         }
-        cr_assert_eq(fa_parcel_export(s, parcel(), NULL, true, &n), FA_OK);
+        cr_assert_eq(fa_archive_export(s, archive(), NULL, true, &n), FA_OK);
         fa_store_close(s);
     }
     nftw(root, scratch_unlink, 16, FTW_DEPTH | FTW_PHYS);
@@ -276,19 +276,19 @@ static void import_prepare(uint64_t trial)
 
 static void import_check(void)
 {
-    fa_parcel_count n;
+    fa_archive_count n;
     lines l = {.good = 0};
     fa_store *s = reopened(0);
-    for (uint64_t k = 0; k < PARCEL; k++) {
+    for (uint64_t k = 0; k < ARCHIVE; k++) {
         int hit = entry_hit(s, k, size_of(k));
         cr_assert(hit >= 0 && (hit || !shared->done));
     }
-    cr_assert_eq(fa_parcel_import(s, parcel(), true, &n), FA_OK);
-    cr_assert(n.entries + n.entries_there == PARCEL && n.lines + n.lines_there == PARCEL);
-    for (uint64_t k = 0; k < PARCEL; k++)
+    cr_assert_eq(fa_archive_import(s, archive(), true, &n), FA_OK);
+    cr_assert(n.entries + n.entries_there == ARCHIVE && n.lines + n.lines_there == ARCHIVE);
+    for (uint64_t k = 0; k < ARCHIVE; k++)
         cr_assert_eq(entry_hit(s, k, size_of(k)), 1);
     fa_records_each(s, NULL, NULL, see, &l);
-    cr_assert(l.good == PARCEL && l.bad <= 1);
+    cr_assert(l.good == ARCHIVE && l.bad <= 1);
     fa_store_close(s);
 }
 

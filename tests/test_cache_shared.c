@@ -1,7 +1,7 @@
 /* A root that is only read: used like any other, and never touched. And what becomes of a kernel that kills the process that loads it, from
  * fa_build() on. */
 #include "cache/canary.h"
-#include "cache/parcel.h"
+#include "cache/archive.h"
 #include "cache/prune.h"
 #include "fake_driver.h"
 #include "gen/problem.h"
@@ -63,7 +63,7 @@ Test(cache_shared, is_used_and_never_touched)
     char *roots;
     fa_entry e;
     fa_pruned pruned;
-    fa_parcel_count count;
+    fa_archive_count count;
     fa_store *s = fa_store_open(below("shared"), NULL, NULL);
     fa_record r = record_of();
     for (uint64_t n = 0; n < 6; n++)
@@ -91,9 +91,9 @@ Test(cache_shared, is_used_and_never_touched)
         cr_assert_eq(rs.n, (size_t)(1 + round));
         fa_records_free(&rs);
         cr_assert(fa_record_append(s, &r));
-        cr_assert_eq(fa_parcel_export(s, below("p"), NULL, true, &count), FA_OK);
+        cr_assert_eq(fa_archive_export(s, below("p"), NULL, true, &count), FA_OK);
         cr_assert(count.entries == 6 && count.skipped == 1);
-        cr_assert_eq(fa_parcel_import(s, below("p"), true, &count), FA_OK);
+        cr_assert_eq(fa_archive_import(s, below("p"), true, &count), FA_OK);
         fa_prune p = {.to = 0};
         cr_assert(fa_prune_run(s, &p, NULL, NULL, &pruned));
         cr_assert(entry_put(s, 5, 100));

@@ -44,8 +44,8 @@ static const struct {
     { "cache why -d 64 --arch sm_80 --json", "key hit kind" },
     { "cache verify --json", "files damaged removed lines unreadable_lines found" },
     { "cache prune --older 30d --dry-run --json", "root removed bytes left left_bytes files" },
-    { "cache export x.parcel --records --json", "output kernels records skipped bytes" },
-    { "cache import x.parcel --json", "input root trusted kernels kernels_there records records_there" },
+    { "cache export x.archive --records --json", "output kernels records skipped bytes" },
+    { "cache import x.archive --json", "input root trusted kernels kernels_there records records_there" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
     { "show -d 64 -n 128 --json", "device.simulated problem config where why explain margin.model margin.model_best "
       "anatomy.key.key anatomy.key.text anatomy.key.arch anatomy.key.compiler anatomy.key.options anatomy.kernels.0.registers anatomy.kernels.0.spill_stores "
@@ -115,14 +115,14 @@ Test(cli_output, cache_words)
     cr_expect_str_eq(text(j, "nearest.field"), "options");
     cr_expect_eq(integer(j, "nearest.differences"), 1);
     json_decref(j);
-    json_decref(cli_json("FAGEN_CACHE_DIR=c1 cache export c1.parcel --json", 0));
-    j = cli_json("FAGEN_CACHE_DIR=c2 cache import c1.parcel --json", 0);
+    json_decref(cli_json("FAGEN_CACHE_DIR=c1 cache export c1.archive --json", 0));
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache import c1.archive --json", 0);
     cr_expect(integer(j, "kernels") == 1 && !holds(j, "trusted"));
     json_decref(j);
     j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 32 --heads 1 --json", 0);
     cr_expect(!holds(j, "hit") && json_is_string(at(j, "foreign")));
     json_decref(j);
-    json_decref(cli_json("FAGEN_CACHE_DIR=c2 cache import c1.parcel --trust --json", 0));
+    json_decref(cli_json("FAGEN_CACHE_DIR=c2 cache import c1.archive --trust --json", 0));
     j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 32 --heads 1 --json", 0);
     cr_expect(holds(j, "hit") && !holds(j, "loaded"));
     json_decref(j);

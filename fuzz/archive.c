@@ -1,8 +1,8 @@
-/* parcel: kernels and records from another store. The first byte says what is put right, since no mutation would hit it: 1 the size and
+/* archive: kernels and records from another store. The first byte says what is put right, since no mutation would hit it: 1 the size and
  * the checksum of the whole, 2 those of the entries, 4 the keys of the entries. */
-#include "cache/parcel.h"
+#include "cache/archive.h"
 #include "cache/about.h"
-#include "cache/parcel_head.h"
+#include "cache/archive_head.h"
 #include "fuzz.h"
 #include <xxhash.h>
 
@@ -33,7 +33,7 @@ static void put_key(char *hex, char *s, size_t n)
 
 static void put_right(char *s, size_t n, int what)
 {
-    parcel_head h;
+    archive_head h;
     if (n < sizeof h + SUM)
         return;
     memcpy(&h, s, sizeof h);
@@ -61,9 +61,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!size)
         return 0;
     char *s = fuzz_copy(data + 1, size - 1, 0), why[200] = "";
-    fa_parcel p;
+    fa_archive p;
     put_right(s, size - 1, data[0]);
-    if (fa_parcel_unpack(&p, s, size - 1, why, sizeof why)) {
+    if (fa_archive_unpack(&p, s, size - 1, why, sizeof why)) {
         FUZZ_CHECK(!why[0]);
         for (size_t i = 0; i < p.n; i++) {
             FUZZ_CHECK(p.entry[i].bytes >= s && p.entry[i].size < size && p.entry[i].bytes + p.entry[i].size <= s + size - 1);
@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             FUZZ_CHECK(p.line[i].bytes >= s && p.line[i].bytes + p.line[i].size <= s + size - 1 && !memchr(p.line[i].bytes, '\n', p.line[i].size));
     } else
         FUZZ_CHECK(why[0]);
-    fa_parcel_free(&p);
+    fa_archive_free(&p);
     free(s);
     return 0;
 }

@@ -1,7 +1,7 @@
-/* Parcels: what is exported comes back, and one with any fault changes nothing. */
+/* Archives: what is exported comes back, and one with any fault changes nothing. */
 #include "cache/census.h"
-#include "cache/parcel.h"
-#include "cache/parcel_head.h"
+#include "cache/archive.h"
+#include "cache/archive_head.h"
 #include "gen/problem.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <xxhash.h>
 
-TestSuite(cache_parcel, .init = scratch_make, .fini = scratch_remove, .timeout = 120);
+TestSuite(cache_archive, .init = scratch_make, .fini = scratch_remove, .timeout = 120);
 
 static fa_record record_of(int br)
 {
@@ -31,11 +31,11 @@ static fa_record record_of(int br)
     return r;
 }
 
-/* A parcel of `entries` kernels and `lines` records. */
-static const char *parcel_of(int entries, int lines)
+/* An archive of `entries` kernels and `lines` records. */
+static const char *archive_of(int entries, int lines)
 {
-    const char *path = below("made.parcel");
-    fa_parcel_count n;
+    const char *path = below("made.archive");
+    fa_archive_count n;
     fa_store *s = fa_store_open(below("from"), NULL, NULL);
     for (int i = 0; i < entries; i++)
         cr_assert(entry_put(s, (uint64_t)i, 100));
@@ -43,7 +43,7 @@ static const char *parcel_of(int entries, int lines)
         fa_record r = record_of(16 * (i + 1));
         cr_assert(fa_record_append(s, &r));
     }
-    cr_assert_eq(fa_parcel_export(s, path, NULL, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_export(s, path, NULL, true, &n), FA_OK, "%s", fa_last_error());
     cr_assert(n.entries == (size_t)entries && n.lines == (size_t)lines && n.skipped == 0);
     fa_store_close(s);
     return path;
@@ -64,52 +64,52 @@ static size_t lines_in(fa_store *s)
     return n;
 }
 
-Test(cache_parcel, round_trip)
+Test(cache_archive, round_trip)
 {
-    const char *path = parcel_of(20, 5);
-    fa_parcel_count n;
+    const char *path = archive_of(20, 5);
+    fa_archive_count n;
     int files[FA_BAYS] = {0};
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
     cr_assert(entry_put(s, 3, 100));
-    cr_assert_eq(fa_parcel_import(s, path, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK, "%s", fa_last_error());
     cr_assert(n.entries == 19 && n.entries_there == 1 && n.lines == 5 && n.lines_there == 0);
     for (uint64_t i = 0; i < 20; i++)
         cr_assert_eq(entry_hit(s, i, 100), 1, "%d", (int)i);
     cr_assert_eq(lines_in(s), 5);
-    cr_assert_eq(fa_parcel_import(s, path, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK);
     cr_assert(n.entries == 0 && n.entries_there == 20 && n.lines == 0 && n.lines_there == 5, "twice is once");
     cr_assert_eq(lines_in(s), 5);
     fa_census(s, count_files, files);
     cr_assert(files[FA_BAY_KERNELS] == 20 && files[FA_BAY_FOREIGN] == 0);
-    const char *again = below("again.parcel");
-    cr_assert_eq(fa_parcel_export(s, again, NULL, true, &n), FA_OK);
+    const char *again = below("again.archive");
+    cr_assert_eq(fa_archive_export(s, again, NULL, true, &n), FA_OK);
     size_t a, b;
     char *x = slurp(path, &a), *y = slurp(again, &b);
     cr_assert(a == b && memcmp(x, y, a) == 0, "the same store gives the same bytes");
     free(x);
     free(y);
-    cr_assert_eq(fa_parcel_export(s, again, "sm_90a", true, &n), FA_OK);
+    cr_assert_eq(fa_archive_export(s, again, "sm_90a", true, &n), FA_OK);
     cr_assert(n.entries == 0 && n.lines == 5);
-    cr_assert_eq(fa_parcel_export(s, again, "sm_80", true, &n), FA_OK);
+    cr_assert_eq(fa_archive_export(s, again, "sm_80", true, &n), FA_OK);
     cr_assert(n.entries == 20 && n.lines == 0, "the records are of another arch");
     fa_store_close(s);
 }
 
-Test(cache_parcel, foreign_entries_are_not_loaded_until_trusted)
+Test(cache_archive, foreign_entries_are_not_loaded_until_trusted)
 {
-    const char *path = parcel_of(5, 1);
-    fa_parcel_count n;
+    const char *path = archive_of(5, 1);
+    fa_archive_count n;
     int files[FA_BAYS] = {0};
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
-    cr_assert_eq(fa_parcel_import(s, path, false, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, false, &n), FA_OK);
     cr_assert(n.entries == 5 && n.lines == 1);
     for (uint64_t i = 0; i < 5; i++)
         cr_assert_eq(entry_hit(s, i, 100), 0);
     fa_census(s, count_files, files);
     cr_assert(files[FA_BAY_KERNELS] == 0 && files[FA_BAY_FOREIGN] == 5);
-    cr_assert_eq(fa_parcel_import(s, path, false, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, false, &n), FA_OK);
     cr_assert(n.entries == 0 && n.entries_there == 5);
-    cr_assert_eq(fa_parcel_import(s, path, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK);
     cr_assert_eq(n.entries, 5);
     memset(files, 0, sizeof files);
     fa_census(s, count_files, files);
@@ -134,7 +134,7 @@ static void put_u64(char *b, size_t at, uint64_t v)
     memcpy(b + at, &v, sizeof v);
 }
 
-#define FIRST sizeof(parcel_head) /* the first entry: 32 digits, 8 bytes size, its file */
+#define FIRST sizeof(archive_head) /* the first entry: 32 digits, 8 bytes size, its file */
 
 static uint64_t first_size(const char *b)
 {
@@ -150,7 +150,7 @@ SPOIL(h_version_zero) { (void)size; put_u32(b, 8, 0); }
 SPOIL(h_count_up) { uint32_t n; (void)size; memcpy(&n, b + 12, 4); put_u32(b, 12, n + 1); }
 SPOIL(h_count_down) { uint32_t n; (void)size; memcpy(&n, b + 12, 4); put_u32(b, 12, n - 1); }
 SPOIL(h_count_huge) { (void)size; put_u32(b, 12, UINT32_MAX); }
-SPOIL(h_count_most) { (void)size; put_u32(b, 12, FA_PARCEL_ENTRIES); }
+SPOIL(h_count_most) { (void)size; put_u32(b, 12, FA_ARCHIVE_ENTRIES); }
 SPOIL(h_count_zero) { (void)size; put_u32(b, 12, 0); }
 SPOIL(h_lines_up) { uint32_t n; (void)size; memcpy(&n, b + 16, 4); put_u32(b, 16, n + 1); }
 SPOIL(h_lines_down) { uint32_t n; (void)size; memcpy(&n, b + 16, 4); put_u32(b, 16, n - 1); }
@@ -160,7 +160,7 @@ SPOIL(h_size_up) { put_u64(b, 24, *size + 1); }
 SPOIL(h_size_max) { (void)size; put_u64(b, 24, UINT64_MAX); }
 SPOIL(h_cut) { *size -= 20; put_u64(b, 24, *size); }
 SPOIL(h_cut_half) { *size /= 2; put_u64(b, 24, *size); }
-SPOIL(h_cut_head) { *size = sizeof(parcel_head) + 16; put_u64(b, 24, *size); }
+SPOIL(h_cut_head) { *size = sizeof(archive_head) + 16; put_u64(b, 24, *size); }
 SPOIL(h_empty) { (void)b; *size = 0; }
 SPOIL(h_short) { (void)b; *size = 7; }
 SPOIL(h_longer) { memset(b + *size, 0, 64); *size += 64; put_u64(b, 24, *size); }
@@ -226,11 +226,11 @@ static const struct {
     bool seal;
 } hostile[] = {
 #define H(f, says, s) {#f, says, f, s}
-    H(h_magic, "not a parcel", true), H(h_version, "format version", true), H(h_version_zero, "format version", true),
+    H(h_magic, "not an archive", true), H(h_version, "format version", true), H(h_version_zero, "format version", true),
     H(h_count_up, "", true), H(h_count_down, "", true), H(h_count_huge, "counts", true), H(h_count_most, "", true), H(h_count_zero, "", true),
     H(h_lines_up, "", true), H(h_lines_down, "more in it", true), H(h_lines_huge, "counts", true), H(h_zero, "counts", true),
     H(h_size_up, "meant to be", true), H(h_size_max, "meant to be", true), H(h_cut, "", true), H(h_cut_half, "", true), H(h_cut_head, "", true),
-    H(h_empty, "not a parcel", false), H(h_short, "not a parcel", false), H(h_longer, "", true), H(h_traversal, "32 hex digits", true),
+    H(h_empty, "not an archive", false), H(h_short, "not an archive", false), H(h_longer, "", true), H(h_traversal, "32 hex digits", true),
     H(h_absolute, "32 hex digits", true), H(h_upper, "32 hex digits", true), H(h_nul_name, "32 hex digits", true),
     H(h_space_name, "32 hex digits", true), H(h_other_name, "its name is not its key", true), H(h_entry_zero, "size", true),
     H(h_entry_max, "size", true), H(h_entry_wrap, "size", true), H(h_entry_cap, "size", true), H(h_entry_up, "", true),
@@ -253,10 +253,10 @@ static size_t nothing_below(const char *folder)
     return n;
 }
 
-Test(cache_parcel, hostile_parcels_change_nothing)
+Test(cache_archive, hostile_parcels_change_nothing)
 {
     size_t size;
-    char *whole = slurp(parcel_of(3, 2), &size);
+    char *whole = slurp(archive_of(3, 2), &size);
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
     for (size_t i = 0; i < sizeof hostile / sizeof *hostile; i++) {
         char *b = calloc(1, 2 * size + 4096);
@@ -265,10 +265,10 @@ Test(cache_parcel, hostile_parcels_change_nothing)
         hostile[i].spoil(b, &n);
         if (hostile[i].seal)
             seal(b, n);
-        spill(below("bad.parcel"), b, n);
+        spill(below("bad.archive"), b, n);
         for (int trusted = 0; trusted < 2; trusted++) {
-            fa_parcel_count count;
-            cr_expect_eq(fa_parcel_import(s, below("bad.parcel"), trusted, &count), FA_INVALID, "%s", hostile[i].name);
+            fa_archive_count count;
+            cr_expect_eq(fa_archive_import(s, below("bad.archive"), trusted, &count), FA_INVALID, "%s", hostile[i].name);
             cr_expect(strstr(fa_last_error(), hostile[i].says), "%s: %s", hostile[i].name, fa_last_error());
         }
         cr_expect_eq(nothing_below(below("to")), 0, "%s left something", hostile[i].name);
@@ -278,62 +278,62 @@ Test(cache_parcel, hostile_parcels_change_nothing)
     fa_store_close(s);
 }
 
-Test(cache_parcel, every_cut_and_every_flipped_byte_is_refused)
+Test(cache_archive, every_cut_and_every_flipped_byte_is_refused)
 {
     size_t size;
-    char *whole = slurp(parcel_of(2, 1), &size), why[200];
-    fa_parcel p;
-    cr_assert(fa_parcel_unpack(&p, whole, size, why, sizeof why), "%s", why);
+    char *whole = slurp(archive_of(2, 1), &size), why[200];
+    fa_archive p;
+    cr_assert(fa_archive_unpack(&p, whole, size, why, sizeof why), "%s", why);
     cr_assert(p.n == 2 && p.n_lines == 1);
-    fa_parcel_free(&p);
+    fa_archive_free(&p);
     for (size_t cut = 0; cut < size; cut++) {
         char *part = malloc(cut + 1); /* of its own size, so that a read beyond it is seen */
         memcpy(part, whole, cut);
-        cr_assert_not(fa_parcel_unpack(&p, part, cut, why, sizeof why), "cut at %zu", cut);
-        fa_parcel_free(&p);
+        cr_assert_not(fa_archive_unpack(&p, part, cut, why, sizeof why), "cut at %zu", cut);
+        fa_archive_free(&p);
         free(part);
     }
     for (size_t bit = 0; bit < 8 * size; bit++) {
         whole[bit / 8] ^= (char)(1 << bit % 8);
-        cr_assert_not(fa_parcel_unpack(&p, whole, size, why, sizeof why), "bit %zu", bit);
-        fa_parcel_free(&p);
+        cr_assert_not(fa_archive_unpack(&p, whole, size, why, sizeof why), "bit %zu", bit);
+        fa_archive_free(&p);
         whole[bit / 8] ^= (char)(1 << bit % 8);
     }
     free(whole);
 }
 
-Test(cache_parcel, what_is_no_file_is_told)
+Test(cache_archive, what_is_no_file_is_told)
 {
-    fa_parcel_count n;
+    fa_archive_count n;
     fa_store *s = fa_store_open(below("to"), NULL, NULL), *none = fa_store_open("", NULL, NULL);
-    cr_assert_eq(fa_parcel_import(s, below("absent"), true, &n), FA_IO);
-    cr_assert_eq(fa_parcel_import(s, scratch, true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, below("absent"), true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, scratch, true, &n), FA_IO);
     cr_assert_eq(mkfifo(below("fifo"), 0600), 0);
-    cr_assert_eq(fa_parcel_import(s, below("fifo"), true, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, below("fifo"), true, &n), FA_IO);
     int fd = open(below("huge"), O_CREAT | O_WRONLY, 0600);
-    cr_assert_eq(ftruncate(fd, (off_t)FA_PARCEL_CAP + 1), 0);
+    cr_assert_eq(ftruncate(fd, (off_t)FA_ARCHIVE_CAP + 1), 0);
     close(fd);
-    cr_assert_eq(fa_parcel_import(s, below("huge"), true, &n), FA_INVALID);
-    cr_assert_eq(fa_parcel_import(none, parcel_of(1, 0), true, &n), FA_IO);
-    cr_assert_eq(fa_parcel_export(s, below("no/such/folder"), NULL, false, &n), FA_IO);
+    cr_assert_eq(fa_archive_import(s, below("huge"), true, &n), FA_INVALID);
+    cr_assert_eq(fa_archive_import(none, archive_of(1, 0), true, &n), FA_IO);
+    cr_assert_eq(fa_archive_export(s, below("no/such/folder"), NULL, false, &n), FA_IO);
     char name[5000];
     memset(name, 'x', sizeof name - 1);
     name[sizeof name - 1] = 0;
-    cr_assert_eq(fa_parcel_export(s, name, NULL, false, &n), FA_IO);
+    cr_assert_eq(fa_archive_export(s, name, NULL, false, &n), FA_IO);
     cr_assert(strstr(fa_last_error(), "too long"));
     mkdir(below("folder"), 0700);
-    cr_assert_eq(fa_parcel_export(s, below("folder"), NULL, false, &n), FA_IO);
-    cr_assert_eq(fa_parcel_export(none, below("empty.parcel"), NULL, true, &n), FA_OK);
-    cr_assert_eq(fa_parcel_import(s, below("empty.parcel"), true, &n), FA_OK);
+    cr_assert_eq(fa_archive_export(s, below("folder"), NULL, false, &n), FA_IO);
+    cr_assert_eq(fa_archive_export(none, below("empty.archive"), NULL, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_import(s, below("empty.archive"), true, &n), FA_OK);
     cr_assert(n.entries == 0 && n.lines == 0);
     fa_store_close(s);
     fa_store_close(none);
 }
 
 /* Entries of an older fagen do not say what their keys were made of; damaged ones are worth nothing. */
-Test(cache_parcel, what_cannot_be_vouched_for_is_left_out)
+Test(cache_archive, what_cannot_be_vouched_for_is_left_out)
 {
-    fa_parcel_count n;
+    fa_archive_count n;
     fa_store *s = fa_store_open(below("from"), NULL, NULL);
     fa_entry old = entry_made(1, 10);
     strcpy(old.about, "{}");
@@ -343,7 +343,7 @@ Test(cache_parcel, what_cannot_be_vouched_for_is_left_out)
     char hex[33];
     fa_key_print(hex, key_made(3));
     spill(below("from/v1/kernels/%.2s/%s.fak", hex, hex), "x", 1);
-    cr_assert_eq(fa_parcel_export(s, below("p"), NULL, true, &n), FA_OK);
+    cr_assert_eq(fa_archive_export(s, below("p"), NULL, true, &n), FA_OK);
     cr_assert(n.entries == 1 && n.skipped == 2);
     fa_store_close(s);
 }

@@ -1,10 +1,10 @@
-/* parcel: the bytes of a parcel taken apart, and its import. */
-#include "parcel.h"
+/* archive: the bytes of an archive taken apart, and its import. */
+#include "archive.h"
 #include "about.h"
 #include "gen/error.h"
 #include "input.h"
 #include "ledger.h"
-#include "parcel_head.h"
+#include "archive_head.h"
 #include "place.h"
 #include "quota.h"
 #include "root.h"
@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-void fa_parcel_free(fa_parcel *p)
+void fa_archive_free(fa_archive *p)
 {
     free(p->entry);
     free(p->line);
@@ -40,7 +40,7 @@ static bool take_size(cursor *c, size_t most, size_t *out)
     return true;
 }
 
-const char *fa_parcel_doubt(const fa_entry *e)
+const char *fa_archive_doubt(const fa_entry *e)
 {
     fa_about a;
     if (!fa_about_parse(&a, e->about, e->about_size) || !a.whole)
@@ -53,7 +53,7 @@ const char *fa_parcel_doubt(const fa_entry *e)
     return NULL;
 }
 
-static const char *take_entry(cursor *c, fa_parcel_entry *out)
+static const char *take_entry(cursor *c, fa_archive_entry *out)
 {
     char hex[33];
     fa_entry e;
@@ -72,12 +72,12 @@ static const char *take_entry(cursor *c, fa_parcel_entry *out)
     if (!damaged && (e.key.lo != out->key.lo || e.key.hi != out->key.hi))
         damaged = "its name is not its key";
     if (!damaged)
-        damaged = fa_parcel_doubt(&e);
+        damaged = fa_archive_doubt(&e);
     fa_entry_free(&e);
     return damaged;
 }
 
-static bool parse_line(fa_record *r, const fa_parcel_line *l)
+static bool parse_line(fa_record *r, const fa_archive_line *l)
 {
     if (memchr(l->bytes, 0, l->size) || memchr(l->bytes, '\n', l->size))
         return false;
@@ -87,7 +87,7 @@ static bool parse_line(fa_record *r, const fa_parcel_line *l)
     return ok;
 }
 
-static void find_place(fa_parcel_line *l, const fa_record *r)
+static void find_place(fa_archive_line *l, const fa_record *r)
 {
     char path[64 + 1 + 160] = "";
     fa_record_place(r, path, path + 64 + 1);
@@ -102,7 +102,7 @@ static bool after(fa_key a, fa_key b)
     return a.hi != b.hi ? a.hi > b.hi : a.lo > b.lo;
 }
 
-static bool take_parts(fa_parcel *out, const parcel_head *h, cursor *c, char *why, size_t n)
+static bool take_parts(fa_archive *out, const archive_head *h, cursor *c, char *why, size_t n)
 {
     for (size_t i = 0; i < h->entries; i++) {
         const char *wrong = take_entry(c, &out->entry[i]);
@@ -115,7 +115,7 @@ static bool take_parts(fa_parcel *out, const parcel_head *h, cursor *c, char *wh
         out->n = i + 1;
     }
     for (size_t i = 0; i < h->lines; i++) {
-        fa_parcel_line *l = &out->line[i];
+        fa_archive_line *l = &out->line[i];
         fa_record r;
         if (!take_size(c, FA_LINE_CAP, &l->size)) {
             snprintf(why, n, "record %zu: its size is out of range", i + 1);
@@ -135,19 +135,19 @@ static bool take_parts(fa_parcel *out, const parcel_head *h, cursor *c, char *wh
     return c->p == c->end;
 }
 
-bool fa_parcel_unpack(fa_parcel *out, const char *bytes, size_t size, char *why, size_t n)
+bool fa_archive_unpack(fa_archive *out, const char *bytes, size_t size, char *why, size_t n)
 {
-    parcel_head h;
+    archive_head h;
     XXH128_canonical_t sum;
     memset(out, 0, sizeof *out);
-    if (size < sizeof h + sizeof sum || memcmp(bytes, parcel_magic, sizeof parcel_magic) != 0) {
-        snprintf(why, n, "not a parcel");
+    if (size < sizeof h + sizeof sum || memcmp(bytes, archive_magic, sizeof archive_magic) != 0) {
+        snprintf(why, n, "not an archive");
         return false;
     }
     memcpy(&h, bytes, sizeof h);
     cursor c = {bytes + sizeof h, bytes + size - sizeof sum};
-    if (h.version != PARCEL_VERSION) {
-        snprintf(why, n, "format version %u; accepted: %d", h.version, PARCEL_VERSION);
+    if (h.version != ARCHIVE_VERSION) {
+        snprintf(why, n, "format version %u; accepted: %d", h.version, ARCHIVE_VERSION);
         return false;
     }
     XXH128_canonicalFromHash(&sum, XXH3_128bits(bytes, size - sizeof sum));
@@ -155,7 +155,7 @@ bool fa_parcel_unpack(fa_parcel *out, const char *bytes, size_t size, char *why,
         snprintf(why, n, "%zu bytes, where %llu are meant to be: cut short, or longer", size, (unsigned long long)h.size);
     else if (memcmp(&sum, c.end, sizeof sum) != 0)
         snprintf(why, n, "the checksum does not match");
-    else if (h.entries > FA_PARCEL_ENTRIES || h.lines > FA_PARCEL_LINES || h.zero != 0)
+    else if (h.entries > FA_ARCHIVE_ENTRIES || h.lines > FA_ARCHIVE_LINES || h.zero != 0)
         snprintf(why, n, "its counts are out of range");
     else if (!(out->entry = calloc(h.entries + 1, sizeof *out->entry)) || !(out->line = calloc(h.lines + 1, sizeof *out->line)))
         snprintf(why, n, "memory ran out");
@@ -197,7 +197,7 @@ static void take_away(const fa_root *r, fa_bay bay, fa_key k)
     unlinkat(r->v1, path, 0);
 }
 
-static fa_status import_entries(fa_store *s, const fa_parcel *p, bool trusted, bool *made, fa_parcel_count *out)
+static fa_status import_entries(fa_store *s, const fa_archive *p, bool trusted, bool *made, fa_archive_count *out)
 {
     const fa_root *r = &s->root[s->writer];
     fa_bay bay = trusted ? FA_BAY_KERNELS : FA_BAY_FOREIGN;
@@ -263,13 +263,13 @@ static void know(void *user, const char *line, size_t n, size_t number)
 
 static int by_place(const void *a, const void *b)
 {
-    const fa_parcel_line *x = *(const fa_parcel_line *const *)a, *y = *(const fa_parcel_line *const *)b;
+    const fa_archive_line *x = *(const fa_archive_line *const *)a, *y = *(const fa_archive_line *const *)b;
     int c = memcmp(x->place, y->place, sizeof x->place);
     return c ? c : (x > y) - (x < y);
 }
 
 /* The lines of one file: it is read once, and each that it lacks is appended once. */
-static fa_status import_file(fa_store *s, const fa_parcel *p, const fa_parcel_line *const *line, size_t n, fa_parcel_count *out)
+static fa_status import_file(fa_store *s, const fa_archive *p, const fa_archive_line *const *line, size_t n, fa_archive_count *out)
 {
     known k = {.n = 0};
     fa_record r;
@@ -292,10 +292,10 @@ static fa_status import_file(fa_store *s, const fa_parcel *p, const fa_parcel_li
     return st;
 }
 
-/* File by file, whatever the order in the parcel; within a file in that order. */
-static fa_status import_lines(fa_store *s, const fa_parcel *p, fa_parcel_count *out)
+/* File by file, whatever the order in the archive; within a file in that order. */
+static fa_status import_lines(fa_store *s, const fa_archive *p, fa_archive_count *out)
 {
-    const fa_parcel_line **line = malloc((p->n_lines + 1) * sizeof *line);
+    const fa_archive_line **line = malloc((p->n_lines + 1) * sizeof *line);
     fa_status st = line ? FA_OK : fa_fail(FA_NOMEM, "no memory for the order of %zu records", p->n_lines);
     for (size_t i = 0; line && i < p->n_lines; i++)
         line[i] = &p->line[i];
@@ -310,16 +310,16 @@ static fa_status import_lines(fa_store *s, const fa_parcel *p, fa_parcel_count *
     return st;
 }
 
-fa_status fa_parcel_import(fa_store *s, const char *path, bool trusted, fa_parcel_count *out)
+fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, fa_archive_count *out)
 {
     char *bytes, why[160] = "";
     size_t size;
-    fa_parcel p = {NULL, NULL, 0, 0};
+    fa_archive p = {NULL, NULL, 0, 0};
     bool *made = NULL;
     memset(out, 0, sizeof *out);
-    fa_status st = fa_input_read(path, FA_PARCEL_CAP, FA_INVALID, &bytes, &size);
+    fa_status st = fa_input_read(path, FA_ARCHIVE_CAP, FA_INVALID, &bytes, &size);
     out->bytes = (int64_t)size;
-    if (st == FA_OK && !fa_parcel_unpack(&p, bytes, size, why, sizeof why))
+    if (st == FA_OK && !fa_archive_unpack(&p, bytes, size, why, sizeof why))
         st = fa_fail(FA_INVALID, "%s: %s; nothing was imported", path, why);
     if (st == FA_OK && s->writer < 0)
         st = fa_fail(FA_IO, "there is no cache root that can be written; FAGEN_CACHE_DIR names one");
@@ -334,7 +334,7 @@ fa_status fa_parcel_import(fa_store *s, const char *path, bool trusted, fa_parce
     if (st == FA_OK)
         st = import_lines(s, &p, out);
     free(made);
-    fa_parcel_free(&p);
+    fa_archive_free(&p);
     free(bytes);
     return st;
 }

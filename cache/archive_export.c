@@ -1,8 +1,8 @@
-/* parcel_export: the writer of parcels, entry by entry, so that a large store needs little memory. */
+/* archive_export: the writer of archives, entry by entry, so that a large store needs little memory. */
 #include "gen/error.h"
 #include "output.h"
-#include "parcel.h"
-#include "parcel_head.h"
+#include "archive.h"
+#include "archive_head.h"
 #include "place.h"
 #include "root.h"
 #include <fcntl.h>
@@ -36,7 +36,7 @@ static int choose(void *user, const fa_item *i)
     if (i->bay != FA_BAY_KERNELS)
         return 0;
     bool sound = !fa_item_read(i, &e, false), ours = sound && (!pl->arch || !strcmp(pl->arch, e.arch));
-    if (!sound || (ours && fa_parcel_doubt(&e)))
+    if (!sound || (ours && fa_archive_doubt(&e)))
         pl->skipped++;
     else if (ours) {
         if (pl->n == pl->cap) {
@@ -125,7 +125,7 @@ static void put_entry(sink *k, fa_store *s, const pick *p)
 /* Twice: once to learn the size that the head names, where files may have been evicted since the census. */
 static int64_t measure(fa_store *s, plan *pl)
 {
-    int64_t size = (int64_t)(sizeof(parcel_head) + pl->lines.n + sizeof(XXH128_canonical_t));
+    int64_t size = (int64_t)(sizeof(archive_head) + pl->lines.n + sizeof(XXH128_canonical_t));
     size_t kept = 0;
     for (size_t i = 0; i < pl->n; i++) {
         char path[80], name[FA_NAME_SIZE];
@@ -141,15 +141,15 @@ static int64_t measure(fa_store *s, plan *pl)
     return size;
 }
 
-static fa_status write_all(fa_store *s, plan *pl, const char *path, fa_parcel_count *out)
+static fa_status write_all(fa_store *s, plan *pl, const char *path, fa_archive_count *out)
 {
     XXH128_canonical_t sum;
-    parcel_head h = {.version = PARCEL_VERSION, .lines = (uint32_t)pl->n_lines, .size = (uint64_t)measure(s, pl)};
-    memcpy(h.magic, parcel_magic, sizeof h.magic);
+    archive_head h = {.version = ARCHIVE_VERSION, .lines = (uint32_t)pl->n_lines, .size = (uint64_t)measure(s, pl)};
+    memcpy(h.magic, archive_magic, sizeof h.magic);
     h.entries = (uint32_t)pl->n;
-    if (pl->n > FA_PARCEL_ENTRIES || pl->n_lines > FA_PARCEL_LINES || h.size > FA_PARCEL_CAP) /* NO BRANCH: 65536 kernels take a test too long */
+    if (pl->n > FA_ARCHIVE_ENTRIES || pl->n_lines > FA_ARCHIVE_LINES || h.size > FA_ARCHIVE_CAP) /* NO BRANCH: 65536 kernels take a test too long */
         return fa_fail(FA_INVALID, "%s: %zu kernels, %zu records and %llu bytes; accepted: at most %d, %d and %zu; --arch makes them fewer", path, pl->n,
-                       pl->n_lines, (unsigned long long)h.size, FA_PARCEL_ENTRIES, FA_PARCEL_LINES, FA_PARCEL_CAP);
+                       pl->n_lines, (unsigned long long)h.size, FA_ARCHIVE_ENTRIES, FA_ARCHIVE_LINES, FA_ARCHIVE_CAP);
     sink k = {.hash = XXH3_createState()};
     if (!k.hash)
         return fa_fail(FA_NOMEM, "%s: no memory", path);
@@ -174,7 +174,7 @@ static fa_status write_all(fa_store *s, plan *pl, const char *path, fa_parcel_co
     return FA_OK;
 }
 
-fa_status fa_parcel_export(fa_store *s, const char *path, const char *arch, bool with_records, fa_parcel_count *out)
+fa_status fa_archive_export(fa_store *s, const char *path, const char *arch, bool with_records, fa_archive_count *out)
 {
     plan pl = {.store = s, .arch = arch};
     memset(out, 0, sizeof *out);
