@@ -16,7 +16,7 @@ typedef struct fa_item {
     const char *path;   /* whole, for messages */
     int64_t size;       /* bytes */
     int64_t used;       /* last use, ns since 1970, to the hour (quota.h) */
-    bool proved;        /* loaded before without harm (canary.h) */
+    bool proved;        /* loaded before without harm (load_marker.h) */
     bool named;         /* its name is that of an entry; key is set */
     fa_key key;
 } fa_item;

@@ -24,7 +24,7 @@ typedef struct fa_entry {
     int32_t ptx;              /* 1: image is PTX text with its NUL counted, 0: a cubin */
     char *image, *log, *about;/* heap, NUL-terminated one byte past their size */
     size_t image_size, log_size, about_size; /* about: a JSON object, see about.h */
-    bool proved;              /* set by fa_entry_get: this file was loaded before without harm (canary.h) */
+    bool proved;              /* set by fa_entry_get: this file was loaded before without harm (load_marker.h) */
 } fa_entry;
 void fa_entry_free(fa_entry *e);
 

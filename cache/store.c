@@ -1,6 +1,6 @@
 /* store: the search path of cache roots. */
 #include "store.h"
-#include "canary.h"
+#include "load_marker.h"
 #include "draft.h"
 #include "place.h"
 #include "root.h"
@@ -104,7 +104,7 @@ static void root_open(fa_store *s, fa_root *r, bool want_writer)
     if (r->v1 < 0)
         snprintf(r->trouble, sizeof r->trouble, "%s: %s", FA_FORMAT_DIR, trouble);
     if (r->writable)
-        fa_canary_sweep(s, r);
+        fa_load_marker_sweep(s, r);
     close(fd);
 }
 

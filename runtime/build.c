@@ -1,6 +1,6 @@
 /* build: from text to a loaded kernel, compiled at most once per key across threads and processes. */
 #include "build.h"
-#include "cache/canary.h"
+#include "cache/load_marker.h"
 #include "cache/lock.h"
 #include "context.h"
 #include "gen/error.h"
@@ -77,9 +77,9 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
 
 static fa_status load(fa_context *ctx, fa_kernel **k, const fa_entry *e, const fa_source *s)
 {
-    fa_canary canary = fa_canary_set(ctx->store, e);
+    fa_load_marker marker = fa_load_marker_set(ctx->store, e);
     fa_status st = fa_kernel_load(k, &ctx->device, e, s);
-    fa_canary_clear(&canary, st == FA_OK);
+    fa_load_marker_clear(&marker, st == FA_OK);
     return st;
 }
 

@@ -22,7 +22,7 @@ fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, co
 
 /* As above, for the context's device, and loaded. The kernel belongs to the context, which keeps one per key and
  * steps. An image out
- * of the cache that the driver refuses is compiled once more; while one is loaded for the first time here a canary is set, see
- * cache/canary.h. Thread-safe. */
+ * of the cache that the driver refuses is compiled once more; while one is loaded for the first time here a load marker is set, see
+ * cache/load_marker.h. Thread-safe. */
 fa_status fa_build(fa_context *ctx, const fa_source *s, fa_subject about, const fa_kernel **out);
 #endif

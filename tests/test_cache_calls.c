@@ -2,7 +2,7 @@
  * asked may give up; nobody crashes, leaves memory or a descriptor behind, or leaves something that reads as another kernel; and the
  * next try works. The suite cache_faults goes through calls in their order; this one sees to those that come after hundreds of others.
  * Allocations all fail, one by one. FAGEN_TEST_FULL=1: calls too, each with every error. */
-#include "cache/canary.h"
+#include "cache/load_marker.h"
 #include "cache/census.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
@@ -101,8 +101,8 @@ static void load(fa_store *s)
         fa_entry e;
         if (!fa_entry_get(s, key_made(3 * n), "sm_80", &e))
             continue;
-        fa_canary c = fa_canary_set(s, &e);
-        fa_canary_clear(&c, n == 0);
+        fa_load_marker c = fa_load_marker_set(s, &e);
+        fa_load_marker_clear(&c, n == 0);
         fa_entry_free(&e);
     }
 }

@@ -3,7 +3,7 @@
  *
  * By default each of the first forty calls fails with the errors that are told apart, each beyond them with one error of all in turn.
  * FAGEN_TEST_FULL=1: each of them, with every error. */
-#include "cache/canary.h"
+#include "cache/load_marker.h"
 #include "cache/census.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
@@ -172,10 +172,10 @@ static bool op_lock(fa_store *s)
 
 static bool op_load(fa_store *s)
 {
-    fa_canary c = fa_canary_set(s, &made[0]);
-    fa_canary_clear(&c, true);
-    c = fa_canary_set(s, &made[KEYS]); /* in no root */
-    fa_canary_clear(&c, false);
+    fa_load_marker c = fa_load_marker_set(s, &made[0]);
+    fa_load_marker_clear(&c, true);
+    c = fa_load_marker_set(s, &made[KEYS]); /* in no root */
+    fa_load_marker_clear(&c, false);
     return true;
 }
 

@@ -2,7 +2,7 @@
  * nobody waits for the dead; what they left is gone when the store is next opened.
  *
  * FAGEN_TEST_FULL=1: 15,000 trials instead of some hundred. */
-#include "cache/canary.h"
+#include "cache/load_marker.h"
 #include "cache/census.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
@@ -298,9 +298,9 @@ static void load(uint64_t i)
     fa_entry e;
     fa_store *s = fa_store_open(root, NULL, NULL);
     if (fa_entry_get(s, key_made(1), "sm_80", &e)) {
-        fa_canary c = fa_canary_set(s, &e);
+        fa_load_marker c = fa_load_marker_set(s, &e);
         getppid(); /* the driver is at work */
-        fa_canary_clear(&c, true);
+        fa_load_marker_clear(&c, true);
         fa_entry_free(&e);
     }
     fa_store_close(s);

@@ -1,6 +1,6 @@
 /* A root that is only read: used like any other, and never touched. And what becomes of a kernel that kills the process that loads it, from
  * fa_build() on. */
-#include "cache/canary.h"
+#include "cache/load_marker.h"
 #include "cache/archive.h"
 #include "cache/prune.h"
 #include "fake_driver.h"
@@ -83,9 +83,9 @@ Test(cache_shared, is_used_and_never_touched)
         cr_assert_eq(entry_hit(s, 5, 100), round, "damaged there; ours since the first round");
         cr_assert(entry_put(s, 5, 100) && entry_hit(s, 5, 100) == 1);
         cr_assert(fa_entry_get(s, key_made(0), "sm_80", &e));
-        fa_canary c = fa_canary_set(s, &e);
+        fa_load_marker c = fa_load_marker_set(s, &e);
         cr_assert_geq(c.fd, 0);
-        fa_canary_clear(&c, true);
+        fa_load_marker_clear(&c, true);
         fa_entry_free(&e);
         fa_records rs = fa_records_load(s, "NVIDIA H200", &r.problem);
         cr_assert_eq(rs.n, (size_t)(1 + round));

@@ -1,5 +1,5 @@
 /* A kernel whose loading killed a process is set aside once, and what was loaded without harm costs nothing. */
-#include "cache/canary.h"
+#include "cache/load_marker.h"
 #include "cache/census.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
@@ -8,7 +8,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-TestSuite(cache_canary, .init = scratch_make, .fini = scratch_remove, .timeout = 60);
+TestSuite(cache_load_marker, .init = scratch_make, .fini = scratch_remove, .timeout = 60);
 
 static int tellings;
 static char told[512];
@@ -54,7 +54,7 @@ static void die_loading(const char *root, uint64_t n)
         fa_entry e;
         if (!fa_entry_get(s, key_made(n), "sm_80", &e))
             _exit(1);
-        fa_canary c = fa_canary_set(s, &e);
+        fa_load_marker c = fa_load_marker_set(s, &e);
         if (c.fd < 0)
             _exit(2);
         raise(SIGKILL);
@@ -64,7 +64,7 @@ static void die_loading(const char *root, uint64_t n)
     cr_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-Test(cache_canary, dead_loader_means_quarantine)
+Test(cache_load_marker, dead_loader_means_quarantine)
 {
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     cr_assert(entry_put(s, 1, 100) && entry_put(s, 2, 100));
@@ -86,23 +86,23 @@ Test(cache_canary, dead_loader_means_quarantine)
     fa_store_close(s);
 }
 
-Test(cache_canary, a_good_load_is_remembered)
+Test(cache_load_marker, a_good_load_is_remembered)
 {
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     cr_assert(entry_put(s, 1, 100));
     fa_entry e = got(s, 1);
     cr_assert(!e.proved);
-    fa_canary c = fa_canary_set(s, &e);
+    fa_load_marker c = fa_load_marker_set(s, &e);
     cr_assert(c.fd >= 0 && exists(mark_of(1)));
-    fa_canary_clear(&c, true);
-    fa_canary_clear(&c, true);
+    fa_load_marker_clear(&c, true);
+    fa_load_marker_clear(&c, true);
     cr_assert(!exists(mark_of(1)));
     fa_entry_free(&e);
     e = got(s, 1);
     cr_assert(e.proved);
-    c = fa_canary_set(s, &e);
+    c = fa_load_marker_set(s, &e);
     cr_assert(c.fd < 0 && !exists(mark_of(1)), "nothing is written for what was loaded before");
-    fa_canary_clear(&c, true);
+    fa_load_marker_clear(&c, true);
     fa_entry_free(&e);
     cr_assert(entry_put(s, 1, 100));
     e = got(s, 1);
@@ -111,13 +111,13 @@ Test(cache_canary, a_good_load_is_remembered)
     fa_store_close(s);
 }
 
-Test(cache_canary, a_refused_load_leaves_no_mark_and_no_proof)
+Test(cache_load_marker, a_refused_load_leaves_no_mark_and_no_proof)
 {
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     cr_assert(entry_put(s, 1, 100));
     fa_entry e = got(s, 1);
-    fa_canary c = fa_canary_set(s, &e);
-    fa_canary_clear(&c, false);
+    fa_load_marker c = fa_load_marker_set(s, &e);
+    fa_load_marker_clear(&c, false);
     fa_entry_free(&e);
     cr_assert(!exists(mark_of(1)));
     e = got(s, 1);
@@ -127,16 +127,16 @@ Test(cache_canary, a_refused_load_leaves_no_mark_and_no_proof)
 }
 
 /* Two load the same at once: the first to succeed leaves the mark to the second, and clears the kernel of suspicion. */
-Test(cache_canary, two_loaders)
+Test(cache_load_marker, two_loaders)
 {
     fa_store *s = fa_store_open(scratch, tell, NULL), *t = fa_store_open(scratch, NULL, NULL);
     cr_assert(entry_put(s, 1, 100));
     fa_entry e = got(s, 1);
-    fa_canary a = fa_canary_set(s, &e), b = fa_canary_set(t, &e);
+    fa_load_marker a = fa_load_marker_set(s, &e), b = fa_load_marker_set(t, &e);
     cr_assert(a.fd >= 0 && b.fd >= 0);
     fa_store_close(fa_store_open(scratch, tell, NULL));
     cr_assert(exists(mark_of(1)) && tellings == 0, "the loaders live");
-    fa_canary_clear(&a, true);
+    fa_load_marker_clear(&a, true);
     cr_assert(exists(mark_of(1)));
     close(b.fd); /* as if it had been killed */
     fa_store *u = fa_store_open(scratch, tell, NULL);
@@ -149,7 +149,7 @@ Test(cache_canary, two_loaders)
     fa_store_close(u);
 }
 
-Test(cache_canary, what_died_before_it_loaded_is_no_reason)
+Test(cache_load_marker, what_died_before_it_loaded_is_no_reason)
 {
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     cr_assert(entry_put(s, 1, 100));
@@ -164,7 +164,7 @@ Test(cache_canary, what_died_before_it_loaded_is_no_reason)
 }
 
 /* The file of a root that is only read cannot be moved: its key is shunned there. */
-Test(cache_canary, a_shared_root_is_shunned)
+Test(cache_load_marker, a_shared_root_is_shunned)
 {
     const char *shared = below("shared"), *mine = below("mine");
     char *path;
@@ -189,13 +189,13 @@ Test(cache_canary, a_shared_root_is_shunned)
     free(path);
 }
 
-Test(cache_canary, no_store_no_canary)
+Test(cache_load_marker, no_store_no_marker)
 {
     fa_store *s = fa_store_open("", NULL, NULL);
     fa_entry e = entry_made(1, 10);
-    fa_canary c = fa_canary_set(s, &e);
+    fa_load_marker c = fa_load_marker_set(s, &e);
     cr_assert_lt(c.fd, 0);
-    fa_canary_clear(&c, true);
+    fa_load_marker_clear(&c, true);
     fa_entry_free(&e);
     fa_store_close(s);
 }

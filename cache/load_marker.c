@@ -1,5 +1,5 @@
-/* canary: a file in loading/, locked by its owner; not empty while the driver is at work. */
-#include "canary.h"
+/* load_marker: a file in loading/, locked by its owner; not empty while the driver is at work. */
+#include "load_marker.h"
 #include "place.h"
 #include "root.h"
 #include <dirent.h>
@@ -40,9 +40,9 @@ static bool locked(int fd, int how)
     return rc == 0;
 }
 
-fa_canary fa_canary_set(fa_store *s, const fa_entry *e)
+fa_load_marker fa_load_marker_set(fa_store *s, const fa_entry *e)
 {
-    fa_canary c = {s, -1, e->key};
+    fa_load_marker c = {s, -1, e->key};
     const fa_root *r = writer(s);
     const char *trouble;
     char name[33];
@@ -77,7 +77,7 @@ fa_canary fa_canary_set(fa_store *s, const fa_entry *e)
     return c;
 }
 
-void fa_canary_clear(fa_canary *c, bool loaded)
+void fa_load_marker_clear(fa_load_marker *c, bool loaded)
 {
     if (c->fd < 0)
         return;
@@ -149,7 +149,7 @@ static void sweep_one(fa_store *s, const fa_root *r, int loading, const char *na
     close(fd);
 }
 
-void fa_canary_sweep(fa_store *s, const fa_root *r)
+void fa_load_marker_sweep(fa_store *s, const fa_root *r)
 {
     const char *trouble;
     DIR *d = fa_place_names(fa_place_dir(r->v1, "loading", false, &trouble));
