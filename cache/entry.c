@@ -1,6 +1,6 @@
 /* entry: the file of one compiled kernel, written once and believed only when every byte of it checks. */
 #include "entry.h"
-#include "draft.h"
+#include "temp_file.h"
 #include "place.h"
 #include "quota.h"
 #include "root.h"
@@ -79,7 +79,7 @@ bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t
 {
     const fa_root *r = &s->root[s->writer];
     char bucket[3], name[FA_NAME_SIZE];
-    fa_draft draft = {.fd = -1};
+    fa_temp_file temp = {.fd = -1};
     bool ok = false;
     fa_entry_name(name, k);
     snprintf(bucket, sizeof bucket, "%.2s", name);
@@ -87,11 +87,11 @@ bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t
     int dir = kernels < 0               ? -1
               : bay == FA_BAY_KERNELS   ? fa_place_dir(kernels, bucket, true, trouble)
                                         : fa_place_dir(r->v1, fa_bay_name(bay), true, trouble);
-    if (dir >= 0 && fa_draft_open(&draft, kernels, trouble)) {
-        ok = fa_place_write(draft.fd, bytes, size, trouble);
+    if (dir >= 0 && fa_temp_file_open(&temp, kernels, trouble)) {
+        ok = fa_place_write(temp.fd, bytes, size, trouble);
         if (ok)
-            ok = fa_draft_publish(&draft, dir, name, trouble);
-        fa_draft_drop(&draft);
+            ok = fa_temp_file_publish(&temp, dir, name, trouble);
+        fa_temp_file_drop(&temp);
     }
     if (dir >= 0)
         close(dir);

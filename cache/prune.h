@@ -15,7 +15,7 @@ typedef struct fa_pruned {
     int64_t bytes, left_bytes;
 } fa_pruned;
 
-/* Drafts, records and locks are not touched. With neither before nor to, all that archs names. A damaged file has no arch.
+/* Temporary files, records and locks are not touched. With neither before nor to, all that archs names. A damaged file has no arch.
  * tell (may be NULL) hears of each file that goes. False when memory ran out: nothing was removed. */
 bool fa_prune_run(fa_store *s, const fa_prune *p, void (*tell)(void *user, const char *path, int64_t size), void *user, fa_pruned *out);
 #endif

@@ -1,7 +1,7 @@
 /* store: the search path of cache roots. */
 #include "store.h"
 #include "load_marker.h"
-#include "draft.h"
+#include "temp_file.h"
 #include "place.h"
 #include "root.h"
 #include <dirent.h>
@@ -80,7 +80,7 @@ static bool root_writable(int root, int *v1)
             return false;
         }
         if (i == 0)
-            fa_draft_sweep(fd);
+            fa_temp_file_sweep(fd);
         close(fd);
     }
     return true;

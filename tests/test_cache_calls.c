@@ -49,7 +49,7 @@ static void hear(void *user, const char *message)
     ++*(int *)user;
 }
 
-/* A store with kernels, a damaged one, one that nobody may load, a draft and a mark of the dead, records and rates. */
+/* A store with kernels, a damaged one, one that nobody may load, a temporary file and a mark of the dead, records and rates. */
 static void fill(const char *root)
 {
     fa_store *s = fa_store_open(root, NULL, NULL);

@@ -163,7 +163,7 @@ static bool record(void)
 
 /* One effect on disk, which a crash keeps or loses as a whole. */
 typedef struct unit {
-    enum { ENTRY, GONE, NAMED, PIECE, SIZE } kind; /* a name appears; it disappears; the draft's file gets a second name; its bytes; its size */
+    enum { ENTRY, GONE, NAMED, PIECE, SIZE } kind; /* a name appears; it disappears; the temporary file gets a second name; its bytes; its size */
     int op, synced;                                 /* made by; made to last by, or OPS */
     const char *path;
     size_t from, to, base;                          /* of the file's bytes; base: where the write began */
@@ -249,7 +249,7 @@ static void make_before(before b)
 static void make_state(before b, uint32_t set)
 {
     static char content[4096], whole[600];
-    const char *draft = NULL, *named = NULL;
+    const char *temp = NULL, *named = NULL;
     size_t size = 0;
     bool gone = false;
     make_before(b);
@@ -261,7 +261,7 @@ static void make_state(before b, uint32_t set)
         if (on && u->kind == ENTRY && ops[u->op].kind == MKDIR)
             mkdir(whole, 0700);
         else if (on && u->kind == ENTRY)
-            draft = u->path;
+            temp = u->path;
         else if (on && u->kind == NAMED)
             named = u->path;
         else if (u->kind == GONE)
@@ -271,7 +271,7 @@ static void make_state(before b, uint32_t set)
         if (on && (u->kind == PIECE || u->kind == SIZE))
             size = u->to > size ? u->to : size;
     }
-    const char *const names[] = {gone ? NULL : draft, named};
+    const char *const names[] = {gone ? NULL : temp, named};
     for (int i = 0; i < 2; i++) {
         snprintf(whole, sizeof whole, "%s/%s", root, names[i] ? names[i] : "");
         int fd = names[i] ? open(whole, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1; /* fails where its directory was lost: lost as well */
@@ -282,7 +282,7 @@ static void make_state(before b, uint32_t set)
     }
 }
 
-static size_t drafts(void)
+static size_t temp_files(void)
 {
     char path[400];
     size_t n = 0;
@@ -298,7 +298,7 @@ static size_t drafts(void)
 static bool read_state(bool durable, int prefix, uint32_t set)
 {
     fa_store *s = fa_store_open(root, NULL, NULL);
-    cr_assert_eq(drafts(), 0, "after %d calls, effects %x", prefix, set);
+    cr_assert_eq(temp_files(), 0, "after %d calls, effects %x", prefix, set);
     int hit = entry_hit(s, 1, BODY);
     cr_assert_geq(hit, 0, "after %d calls, effects %x: other bytes", prefix, set);
     cr_assert(hit || !durable, "after %d calls, effects %x: a put that had returned is lost", prefix, set);

@@ -333,7 +333,7 @@ static bool trial(size_t scene, fault_kind kind, long n, int error)
     cr_assert(fa_entry_put(s, &made[0]) && entry_hit(s, 0, BODY) == 1, "%s: the store is of no use after %s %ld: %s", name, what, n, why);
     fa_store_close(s);
     snprintf(kernels, sizeof kernels, "%s/v1/kernels", root);
-    cr_assert_eq(left(kernels, ".put-"), 0, "%s: a draft is left after %s %ld: %s", name, what, n, why);
+    cr_assert_eq(left(kernels, ".put-"), 0, "%s: a temporary file is left after %s %ld: %s", name, what, n, why);
     return fired;
 }
 

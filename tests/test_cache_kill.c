@@ -68,13 +68,13 @@ static size_t files_of(const char *folder, const char *prefix)
     return n;
 }
 
-/* Opens the store as the next process would. Drafts and marks of the dead are gone, every lock can be had. */
+/* Opens the store as the next process would. Temporary files and marks of the dead are gone, every lock can be had. */
 static fa_store *reopened(int most_tellings)
 {
     tellings = 0;
     fa_store *s = fa_store_open(root, tell, NULL);
     cr_assert_leq(tellings, most_tellings, "%s", told);
-    cr_assert_eq(files_of("kernels", ".put-"), 0, "a draft is left");
+    cr_assert_eq(files_of("kernels", ".put-"), 0, "a temporary file is left");
     cr_assert_eq(files_of("loading", ""), 0, "a mark is left");
     alarm(20); /* nobody holds a lock: waiting for one is being stuck */
     for (uint64_t n = 0; n < KEYS; n++) {
@@ -102,7 +102,7 @@ static void put(uint64_t i)
 }
 
 /* What an earlier writer left: the child that opens the store is killed while it removes that as well. */
-static void leave_draft(void)
+static void leave_temp_file(void)
 {
     char path[400];
     snprintf(path, sizeof path, "%s/v1/kernels/.put-dead", root);
@@ -122,7 +122,7 @@ static void put_prepare(uint64_t trial)
         unlink(path);
         must[n] = false;
     }
-    leave_draft();
+    leave_temp_file();
 }
 
 static void put_check(void)

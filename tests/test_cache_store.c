@@ -1,5 +1,5 @@
 /* Where the cache lies: the search path, and what is refused. */
-#include "cache/draft.h"
+#include "cache/temp_file.h"
 #include "cache/entry.h"
 #include "cache/store.h"
 #include "test_cache_scratch.h"
@@ -169,7 +169,7 @@ Test(cache_store, no_home_and_no_passwd_entry_is_no_cache)
     cr_assert_eq(seteuid(0), 0);
 }
 
-/* A draft that its maker, which sleeps in a child, still holds, beside those of the dead. */
+/* A temporary file that its maker, which sleeps in a child, still holds, beside those of the dead. */
 Test(cache_store, leftovers_of_killed_writers_go_at_once_and_no_others)
 {
     fa_store_close(fa_store_open(scratch, NULL, NULL));
@@ -178,10 +178,10 @@ Test(cache_store, leftovers_of_killed_writers_go_at_once_and_no_others)
     cr_assert_eq(pipe(up), 0);
     pid_t child = fork();
     if (child == 0) {
-        fa_draft d;
+        fa_temp_file d;
         const char *trouble;
         int dir = open(below("v1/kernels"), O_RDONLY | O_DIRECTORY);
-        if (!fa_draft_open(&d, dir, &trouble) || write(up[1], d.name, sizeof d.name) != sizeof d.name)
+        if (!fa_temp_file_open(&d, dir, &trouble) || write(up[1], d.name, sizeof d.name) != sizeof d.name)
             _exit(1);
         pause();
         _exit(0);

@@ -1,5 +1,5 @@
-/* draft: made under a name that nobody else has, locked while its maker lives. */
-#include "draft.h"
+/* temp_file: made under a name that nobody else has, locked while its maker lives. */
+#include "temp_file.h"
 #include "place.h"
 #include <dirent.h>
 #include <errno.h>
@@ -31,9 +31,9 @@ static bool ours(int fd)
     return fstat(fd, &st) != 0 || st.st_nlink > 0;
 }
 
-bool fa_draft_open(fa_draft *d, int dir, const char **trouble)
+bool fa_temp_file_open(fa_temp_file *d, int dir, const char **trouble)
 {
-    *d = (fa_draft){.dir = dir, .fd = -1};
+    *d = (fa_temp_file){.dir = dir, .fd = -1};
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         uint64_t r[2];
         if (getrandom(r, sizeof r, 0) != (ssize_t)sizeof r)
@@ -44,14 +44,14 @@ bool fa_draft_open(fa_draft *d, int dir, const char **trouble)
             return true;
         if (d->fd < 0 && errno != EEXIST) /* NO BRANCH: two random names of 128 bits do not meet */
             break;
-        fa_draft_drop(d);
+        fa_temp_file_drop(d);
     }
     *trouble = strerror(errno);
     d->fd = -1;
     return false;
 }
 
-bool fa_draft_publish(fa_draft *d, int to, const char *name, const char **trouble)
+bool fa_temp_file_publish(fa_temp_file *d, int to, const char *name, const char **trouble)
 {
     /* some network file systems tell of a full disk only when a descriptor is closed: that is done before the rename, on a copy,
      * so that the lock is held until after it */
@@ -62,7 +62,7 @@ bool fa_draft_publish(fa_draft *d, int to, const char *name, const char **troubl
     ok = ok && renameat(d->dir, d->name, to, name) == 0;
     if (!ok) {
         *trouble = strerror(errno);
-        fa_draft_drop(d);
+        fa_temp_file_drop(d);
         return false;
     }
     fsync(to); /* the entry is whole either way; this only makes it last */
@@ -71,7 +71,7 @@ bool fa_draft_publish(fa_draft *d, int to, const char *name, const char **troubl
     return true;
 }
 
-void fa_draft_drop(fa_draft *d)
+void fa_temp_file_drop(fa_temp_file *d)
 {
     if (d->fd < 0)
         return;
@@ -102,7 +102,7 @@ static void sweep_one(int dir, const char *name)
         close(fd);
 }
 
-void fa_draft_sweep(int dir)
+void fa_temp_file_sweep(int dir)
 {
     DIR *d = fa_place_names(openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!d)
