@@ -3,7 +3,7 @@
 #include "about.h"
 #include "gen/error.h"
 #include "input.h"
-#include "ledger.h"
+#include "jsonl.h"
 #include "archive_head.h"
 #include "place.h"
 #include "quota.h"

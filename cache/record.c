@@ -2,7 +2,7 @@
 #include "record.h"
 #include "gen/model.h"
 #include "gen/problem.h"
-#include "ledger.h"
+#include "jsonl.h"
 #include "place.h"
 #include "root.h"
 #include <dirent.h>
@@ -32,7 +32,7 @@ void fa_record_place(const fa_record *r, char chip_dir[64], char file[160])
     names(chip_dir, file, r->chip, &r->problem);
 }
 
-void fa_record_beside(fa_store *s, const fa_record *r, fa_ledger_fn *f, void *user)
+void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user)
 {
     char chip[64], file[160];
     const char *trouble;
@@ -41,7 +41,7 @@ void fa_record_beside(fa_store *s, const fa_record *r, fa_ledger_fn *f, void *us
         int records = records_dir(&s->root[i]);
         int dir = records < 0 ? -1 : fa_place_dir(records, chip, false, &trouble);
         if (dir >= 0) {
-            fa_ledger_read(dir, file, f, user, &trouble);
+            fa_jsonl_read(dir, file, f, user, &trouble);
             close(dir);
         }
         if (records >= 0)
@@ -59,7 +59,7 @@ bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, si
     names(chip, file, r->chip, &r->problem);
     int records = records_dir(root);
     int dir = records < 0 ? -1 : fa_place_dir(records, chip, true, &trouble);
-    bool ok = dir >= 0 && fa_ledger_append(dir, file, line, n, &trouble);
+    bool ok = dir >= 0 && fa_jsonl_append(dir, file, line, n, &trouble);
     if (!ok)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: %s", root->path, trouble);
     if (dir >= 0)
@@ -107,7 +107,7 @@ static void read_file(reader *rd, int dir, const char *name)
 {
     const char *trouble = NULL;
     rd->line = (fa_record_line){.root = rd->line.root, .chip = rd->line.chip, .file = name};
-    if (!fa_ledger_read(dir, name, read_line, rd, &trouble)) {
+    if (!fa_jsonl_read(dir, name, read_line, rd, &trouble)) {
         rd->line.trouble = trouble;
         rd->f(rd->user, &rd->line);
     }

@@ -4,7 +4,7 @@
 #include "gen/arch.h"
 #include "gen/config.h"
 #include "gen/text.h"
-#include "ledger.h"
+#include "jsonl.h"
 #include "quality.h"
 #include "store.h"
 
@@ -54,7 +54,7 @@ bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, si
 /* The names of the record's folder and file below records/. */
 void fa_record_place(const fa_record *r, char chip_dir[64], char file[160]);
 /* Calls f for every line of the files that the record belongs to, in every root, whether it parses or not. */
-void fa_record_beside(fa_store *s, const fa_record *r, fa_ledger_fn *f, void *user);
+void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user);
 
 /* A line of a file of records, as it lies there. */
 typedef struct fa_record_line {

@@ -1,5 +1,5 @@
-/* ledger: lines appended whole, read with forgiveness. */
-#include "ledger.h"
+/* jsonl: lines appended whole, read with forgiveness. */
+#include "jsonl.h"
 #include "gen/size_limit.h"
 #include "place.h"
 #include "root.h"
@@ -53,7 +53,7 @@ static bool append(int fd, const char *line, size_t n, const char **trouble)
     return ok;
 }
 
-bool fa_ledger_append(int dir, const char *file, const char *line, size_t n, const char **trouble)
+bool fa_jsonl_append(int dir, const char *file, const char *line, size_t n, const char **trouble)
 {
     if (n == 0 || n > FA_LINE_CAP || memchr(line, '\n', n) || memchr(line, 0, n)) {
         *trouble = "not a line";
@@ -70,7 +70,7 @@ bool fa_ledger_append(int dir, const char *file, const char *line, size_t n, con
     return ok;
 }
 
-bool fa_ledger_read(int dir, const char *file, fa_ledger_fn *f, void *user, const char **trouble)
+bool fa_jsonl_read(int dir, const char *file, fa_jsonl_fn *f, void *user, const char **trouble)
 {
     char *bytes = NULL;
     size_t size = 0, number = 0;

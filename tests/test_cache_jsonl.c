@@ -1,6 +1,6 @@
 /* Files of records as killed writers, full disks, other versions and other programs leave them: what is whole is read, and the next line
  * is whole. */
-#include "cache/ledger.h"
+#include "cache/jsonl.h"
 #include "cache/record.h"
 #include "gen/problem.h"
 #include "test_cache_scratch.h"
@@ -16,7 +16,7 @@ static void make(void)
     scratch_make_light();
     dir = open(scratch, O_RDONLY | O_DIRECTORY);
 }
-TestSuite(cache_ledger, .init = make, .fini = scratch_remove, .timeout = 120);
+TestSuite(cache_jsonl, .init = make, .fini = scratch_remove, .timeout = 120);
 
 typedef struct got {
     size_t n, bytes;
@@ -38,18 +38,18 @@ static got read_all(void)
 {
     got g = {.n = 0};
     const char *trouble = NULL;
-    cr_assert(fa_ledger_read(dir, "f", take, &g, &trouble), "%s", trouble);
+    cr_assert(fa_jsonl_read(dir, "f", take, &g, &trouble), "%s", trouble);
     return g;
 }
 
 static bool add(const char *line)
 {
     const char *trouble = NULL;
-    return fa_ledger_append(dir, "f", line, strlen(line), &trouble);
+    return fa_jsonl_append(dir, "f", line, strlen(line), &trouble);
 }
 
 /* Whatever ends the file: the next line is whole. */
-Test(cache_ledger, every_tail)
+Test(cache_jsonl, every_tail)
 {
     static const struct {
         const char *bytes;
@@ -68,24 +68,24 @@ Test(cache_ledger, every_tail)
     }
 }
 
-Test(cache_ledger, what_is_no_line_is_refused)
+Test(cache_jsonl, what_is_no_line_is_refused)
 {
     const char *trouble = NULL;
     char *huge = malloc(FA_LINE_CAP + 2);
     memset(huge, 'x', FA_LINE_CAP + 2);
-    cr_assert_not(fa_ledger_append(dir, "f", "", 0, &trouble));
-    cr_assert_not(fa_ledger_append(dir, "f", "a\nb", 3, &trouble));
-    cr_assert_not(fa_ledger_append(dir, "f", "a\0b", 3, &trouble));
-    cr_assert_not(fa_ledger_append(dir, "f", huge, FA_LINE_CAP + 1, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "", 0, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "a\nb", 3, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "a\0b", 3, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP + 1, &trouble));
     cr_assert_str_eq(trouble, "not a line");
     cr_assert_eq(access(below("f"), F_OK), -1);
-    cr_assert(fa_ledger_append(dir, "f", huge, FA_LINE_CAP, &trouble));
+    cr_assert(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP, &trouble));
     cr_assert_eq(read_all().bytes, FA_LINE_CAP);
     free(huge);
 }
 
 /* Longer lines than any that this version writes, between two that it wrote. */
-Test(cache_ledger, huge_lines_are_passed_over)
+Test(cache_jsonl, huge_lines_are_passed_over)
 {
     size_t n = 10 << 20;
     char *huge = malloc(n);
@@ -98,42 +98,42 @@ Test(cache_ledger, huge_lines_are_passed_over)
     free(huge);
 }
 
-Test(cache_ledger, a_full_file_takes_no_more_and_is_still_read)
+Test(cache_jsonl, a_full_file_takes_no_more_and_is_still_read)
 {
     const char *trouble = NULL;
     cr_assert(add("first"));
     cr_assert_eq(truncate(below("f"), (off_t)64 << 20), 0);
-    cr_assert_not(fa_ledger_append(dir, "f", "next", 4, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "next", 4, &trouble));
     cr_assert_str_eq(trouble, "the file is full");
     cr_assert_str_eq(read_all().first, "first");
     cr_assert_eq(truncate(below("f"), ((off_t)64 << 20) + 1), 0);
     got g = {.n = 0};
-    cr_assert_not(fa_ledger_read(dir, "f", take, &g, &trouble));
+    cr_assert_not(fa_jsonl_read(dir, "f", take, &g, &trouble));
     cr_assert(g.n == 0 && !strcmp(trouble, "too large"));
 }
 
-Test(cache_ledger, what_is_no_file_does_not_hold_us)
+Test(cache_jsonl, what_is_no_file_does_not_hold_us)
 {
     got g = {.n = 0};
     const char *trouble = NULL;
-    cr_assert(fa_ledger_read(dir, "absent", take, &g, &trouble));
+    cr_assert(fa_jsonl_read(dir, "absent", take, &g, &trouble));
     cr_assert_eq(mkfifo(below("f"), 0600), 0);
     cr_assert_not(add("line"));
-    cr_assert_not(fa_ledger_read(dir, "f", take, &g, &trouble));
+    cr_assert_not(fa_jsonl_read(dir, "f", take, &g, &trouble));
     cr_assert_eq(unlink(below("f")), 0);
     cr_assert_eq(mkdir(below("f"), 0700), 0);
     cr_assert_not(add("line"));
-    cr_assert_not(fa_ledger_read(dir, "f", take, &g, &trouble));
+    cr_assert_not(fa_jsonl_read(dir, "f", take, &g, &trouble));
     cr_assert_eq(rmdir(below("f")), 0);
     spill(below("target"), "line\n", 5);
     cr_assert_eq(symlink("target", below("f")), 0);
     cr_assert_not(add("line"));
-    cr_assert_not(fa_ledger_read(dir, "f", take, &g, &trouble));
+    cr_assert_not(fa_jsonl_read(dir, "f", take, &g, &trouble));
     cr_assert_eq(g.n, 0);
 }
 
 /* A writer that takes no lock and leaves torn lines is killed again and again beside two that do as they should. */
-Test(cache_ledger, two_writers_and_a_bad_one)
+Test(cache_jsonl, two_writers_and_a_bad_one)
 {
     enum { LINES = 400 };
     pid_t bad = fork();
@@ -178,7 +178,7 @@ static const char *const head = "{\"problem\":\"bf16,d=64,dv=64,mask=none,o=bf16
                                 "\"flash_fwd_mma:br=64,bc=64,warps=4\",\"chip\":\"NVIDIA H200\",\"arch\":\"sm_90a\",\"how\":\"measured\"";
 
 /* Lines of other versions, and of nobody. */
-Test(cache_ledger, records_of_other_versions)
+Test(cache_jsonl, records_of_other_versions)
 {
     static const struct {
         const char *rest;
@@ -219,7 +219,7 @@ Test(cache_ledger, records_of_other_versions)
 }
 
 /* A line that another version wrote goes from store to store as it is. */
-Test(cache_ledger, unknown_members_are_kept)
+Test(cache_jsonl, unknown_members_are_kept)
 {
     char line[1024];
     fa_record r;
