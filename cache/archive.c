@@ -165,15 +165,15 @@ bool fa_archive_unpack(fa_archive *out, const char *bytes, size_t size, char *wh
 }
 
 /* Whether a sound file of the key is in our root's folder. */
-static bool there(const fa_root *r, fa_bay bay, fa_key k)
+static bool there(const fa_root *r, fa_area area, fa_key k)
 {
     char folder[3], name[FA_NAME_SIZE];
     const char *trouble;
     fa_entry e = {.image = NULL};
     fa_entry_name(name, k);
     snprintf(folder, sizeof folder, "%.2s", name);
-    fa_item i = {.name = name, .named = true, .key = k, .dir = fa_place_dir(r->v1, fa_bay_name(bay), false, &trouble)};
-    if (bay == FA_BAY_KERNELS && i.dir >= 0) {
+    fa_item i = {.name = name, .named = true, .key = k, .dir = fa_place_dir(r->v1, fa_area_name(area), false, &trouble)};
+    if (area == FA_AREA_KERNELS && i.dir >= 0) {
         int dir = fa_place_dir(i.dir, folder, false, &trouble);
         close(i.dir);
         i.dir = dir;
@@ -186,29 +186,29 @@ static bool there(const fa_root *r, fa_bay bay, fa_key k)
     return sound;
 }
 
-static void take_away(const fa_root *r, fa_bay bay, fa_key k)
+static void take_away(const fa_root *r, fa_area area, fa_key k)
 {
     char path[80], name[FA_NAME_SIZE];
     fa_entry_name(name, k);
-    if (bay == FA_BAY_KERNELS)
-        snprintf(path, sizeof path, "%s/%.2s/%s", fa_bay_name(bay), name, name);
+    if (area == FA_AREA_KERNELS)
+        snprintf(path, sizeof path, "%s/%.2s/%s", fa_area_name(area), name, name);
     else
-        snprintf(path, sizeof path, "%s/%s", fa_bay_name(bay), name);
+        snprintf(path, sizeof path, "%s/%s", fa_area_name(area), name);
     unlinkat(r->v1, path, 0);
 }
 
 static fa_status import_entries(fa_store *s, const fa_archive *p, bool trusted, bool *made, fa_archive_count *out)
 {
     const fa_root *r = &s->root[s->writer];
-    fa_bay bay = trusted ? FA_BAY_KERNELS : FA_BAY_FOREIGN;
+    fa_area area = trusted ? FA_AREA_KERNELS : FA_AREA_FOREIGN;
     fa_quota_debt debt = {.n = 0};
     fa_status st = FA_OK;
     const char *trouble = "";
     for (size_t i = 0; i < p->n && st == FA_OK; i++) {
         fa_key k = p->entry[i].key;
-        if (there(r, FA_BAY_KERNELS, k) || there(r, bay, k))
+        if (there(r, FA_AREA_KERNELS, k) || there(r, area, k))
             out->entries_there++;
-        else if (fa_entry_write(s, bay, k, p->entry[i].bytes, p->entry[i].size, &trouble)) {
+        else if (fa_entry_write(s, area, k, p->entry[i].bytes, p->entry[i].size, &trouble)) {
             made[i] = true;
             out->entries++;
             if (trusted)
@@ -216,7 +216,7 @@ static fa_status import_entries(fa_store *s, const fa_archive *p, bool trusted, 
         } else
             st = fa_fail(FA_IO, "%s: a kernel could not be kept: %s; nothing was imported", r->path, trouble);
         if (trusted && st == FA_OK)
-            take_away(r, FA_BAY_FOREIGN, k);
+            take_away(r, FA_AREA_FOREIGN, k);
     }
     fa_quota_settle(s, &debt);
     return st;
@@ -329,7 +329,7 @@ fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, fa_arch
         st = import_entries(s, &p, trusted, made, out);
         for (size_t i = 0; st != FA_OK && i < p.n; i++)
             if (made[i])
-                take_away(&s->root[s->writer], trusted ? FA_BAY_KERNELS : FA_BAY_FOREIGN, p.entry[i].key);
+                take_away(&s->root[s->writer], trusted ? FA_AREA_KERNELS : FA_AREA_FOREIGN, p.entry[i].key);
     }
     if (st == FA_OK)
         st = import_lines(s, &p, out);

@@ -33,7 +33,7 @@ static int choose(void *user, const fa_item *i)
 {
     plan *pl = user;
     fa_entry e;
-    if (i->bay != FA_BAY_KERNELS)
+    if (i->area != FA_AREA_KERNELS)
         return 0;
     bool sound = !fa_item_read(i, &e, false), ours = sound && (!pl->arch || !strcmp(pl->arch, e.arch));
     if (!sound || (ours && fa_archive_doubt(&e)))
@@ -178,7 +178,7 @@ fa_status fa_archive_export(fa_store *s, const char *path, const char *arch, boo
 {
     plan pl = {.store = s, .arch = arch};
     memset(out, 0, sizeof *out);
-    fa_census(s, choose, &pl);
+    fa_scan(s, choose, &pl);
     once_each(&pl);
     if (with_records)
         fa_records_each(s, NULL, NULL, add_line, &pl);

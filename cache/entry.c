@@ -75,7 +75,7 @@ bool fa_entry_get(fa_store *s, fa_key k, const char *arch, fa_entry *out)
     return false;
 }
 
-bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble)
+bool fa_entry_write(fa_store *s, fa_area area, fa_key k, const void *bytes, size_t size, const char **trouble)
 {
     const fa_root *r = &s->root[s->writer];
     char bucket[3], name[FA_NAME_SIZE];
@@ -85,8 +85,8 @@ bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t
     snprintf(bucket, sizeof bucket, "%.2s", name);
     int kernels = fa_place_dir(r->v1, "kernels", false, trouble);
     int dir = kernels < 0               ? -1
-              : bay == FA_BAY_KERNELS   ? fa_place_dir(kernels, bucket, true, trouble)
-                                        : fa_place_dir(r->v1, fa_bay_name(bay), true, trouble);
+              : area == FA_AREA_KERNELS   ? fa_place_dir(kernels, bucket, true, trouble)
+                                        : fa_place_dir(r->v1, fa_area_name(area), true, trouble);
     if (dir >= 0 && fa_temp_file_open(&temp, kernels, trouble)) {
         ok = fa_place_write(temp.fd, bytes, size, trouble);
         if (ok)
@@ -107,7 +107,7 @@ bool fa_entry_put(fa_store *s, const fa_entry *e)
     const char *trouble = "out of memory or too large";
     size_t size = 0;
     char *bytes = fa_entry_pack(e, &size);
-    bool ok = bytes && fa_entry_write(s, FA_BAY_KERNELS, e->key, bytes, size, &trouble);
+    bool ok = bytes && fa_entry_write(s, FA_AREA_KERNELS, e->key, bytes, size, &trouble);
     if (ok)
         fa_quota_keep(s, e->key);
     else

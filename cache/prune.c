@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct candidate {
-    fa_bay bay;
+    fa_area area;
     fa_key key;
     bool named, picked, fits; /* fits: of an arch that may go */
     int64_t size, used;
@@ -51,7 +51,7 @@ static int collect(void *user, const fa_item *i)
         l->cap = cap;
     }
     candidate *c = &l->c[l->n];
-    *c = (candidate){.bay = i->bay, .named = i->named, .size = i->size, .used = i->used, .fits = fits(l->p, i)};
+    *c = (candidate){.area = i->area, .named = i->named, .size = i->size, .used = i->used, .fits = fits(l->p, i)};
     if (i->named)
         c->key = i->key;
     else if (!(c->name = strdup(i->name))) {
@@ -93,8 +93,8 @@ static int key_order(fa_key a, fa_key b)
 static int by_place(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
-    if (x->bay != y->bay)
-        return (int)x->bay - (int)y->bay;
+    if (x->area != y->area)
+        return (int)x->area - (int)y->area;
     if (x->named != y->named)
         return (int)x->named - (int)y->named;
     return x->named ? key_order(x->key, y->key) : strcmp(x->name, y->name);
@@ -106,7 +106,7 @@ static int remove_one(void *user, const fa_item *i)
     list *l = user;
     if (!i->writable)
         return 0;
-    candidate probe = {.bay = i->bay, .named = i->named, .key = i->key, .name = (char *)i->name};
+    candidate probe = {.area = i->area, .named = i->named, .key = i->key, .name = (char *)i->name};
     const candidate *c = l->n ? bsearch(&probe, l->c, l->n, sizeof *l->c, by_place) : NULL;
     bool goes = c && c->picked && i->used <= c->used;
     if (goes && l->tell)
@@ -122,12 +122,12 @@ bool fa_prune_run(fa_store *s, const fa_prune *p, void (*tell)(void *user, const
 {
     list l = {.p = p, .tell = tell, .user = user, .out = out};
     *out = (fa_pruned){0, 0, 0, 0};
-    fa_census(s, collect, &l);
+    fa_scan(s, collect, &l);
     if (!l.oom && l.n) {
         qsort(l.c, l.n, sizeof *l.c, by_use);
         pick(&l);
         qsort(l.c, l.n, sizeof *l.c, by_place);
-        fa_census(s, remove_one, &l);
+        fa_scan(s, remove_one, &l);
     }
     for (size_t i = 0; i < l.n; i++)
         free(l.c[i].name);

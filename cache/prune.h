@@ -1,7 +1,7 @@
 /* prune: removing compiled kernels from the root that takes new files. Always safe: what is missing is compiled anew. */
 #ifndef FA_CACHE_PRUNE_H
 #define FA_CACHE_PRUNE_H
-#include "census.h"
+#include "scan.h"
 
 typedef struct fa_prune {
     int64_t before;         /* > 0: last used before this time, ns since 1970 */

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *fa_bay_name(fa_bay b)
+const char *fa_area_name(fa_area b)
 {
-    static const char *const bays[FA_BAYS] = {"kernels", "foreign", "quarantine"};
-    return bays[b];
+    static const char *const areas[FA_AREAS] = {"kernels", "foreign", "quarantine"};
+    return areas[b];
 }
 
 void fa_entry_name(char out[FA_NAME_SIZE], fa_key k)

@@ -1,7 +1,7 @@
 /* root: one directory of a store's search path, and the inside of fa_store, shared by the files of cache/ only. */
 #ifndef FA_CACHE_ROOT_H
 #define FA_CACHE_ROOT_H
-#include "census.h"
+#include "scan.h"
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -43,7 +43,7 @@ int fa_root_folder(const fa_root *r, fa_key k, char name[FA_NAME_SIZE], int *ker
 
 /* Writes bytes as the file of k in one of the folders of the root that takes new files (there must be one). The store's limit is the
  * caller's to hold (quota.h). False with *trouble. */
-bool fa_entry_write(fa_store *s, fa_bay bay, fa_key k, const void *bytes, size_t size, const char **trouble);
+bool fa_entry_write(fa_store *s, fa_area area, fa_key k, const void *bytes, size_t size, const char **trouble);
 
 void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 #endif

@@ -2,7 +2,7 @@
 #ifndef FA_CLI_CMD_CACHE_H
 #define FA_CLI_CMD_CACHE_H
 #include "ask.h"
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "command.h"
 
 typedef struct cache_args {

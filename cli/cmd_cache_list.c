@@ -28,18 +28,18 @@ static int add(void *user, const fa_item *i)
     fa_entry e;
     fa_about a = {.problem = ""};
     char key[33] = "";
-    const char *damaged = fa_item_read(i, &e, false), *state = damaged ? "FAIL" : i->bay == FA_BAY_KERNELS ? "OK" : fa_bay_name(i->bay);
+    const char *damaged = fa_item_read(i, &e, false), *state = damaged ? "FAIL" : i->area == FA_AREA_KERNELS ? "OK" : fa_area_name(i->area);
     if (!damaged)
         fa_about_parse(&a, e.about, e.about_size);
     if (i->named)
         fa_key_print(key, i->key);
     if (listed(l, &e)) {
-        l->n += i->bay == FA_BAY_KERNELS;
-        l->aside += i->bay != FA_BAY_KERNELS;
+        l->n += i->area == FA_AREA_KERNELS;
+        l->aside += i->area != FA_AREA_KERNELS;
         l->damaged += damaged != NULL;
         l->bytes += (double)e.image_size;
         json_array_append_new(
-            l->list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:o}", "key", key, "path", i->path, "where", fa_bay_name(i->bay),
+            l->list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:o}", "key", key, "path", i->path, "where", fa_area_name(i->area),
                                "arch", e.arch, "ptx", e.ptx, "loaded", i->proved, "bytes", (json_int_t)e.image_size, "file_bytes", (json_int_t)i->size,
                                "used", cli_show_time(i->used), "problem", a.problem, "config", a.config, "compiler", a.compiler, "date", a.date,
                                "damaged", damaged ? json_string(damaged) : json_null()));
@@ -81,7 +81,7 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
         return cli_fail(c, st);
     l.list = json_array();
     cli_table_open(&l.table, "state arch kind >bytes used problem config");
-    fa_census(s, add, &l);
+    fa_scan(s, add, &l);
     fa_records rs = fa_records_load(s, NULL, NULL);
     json_t *records = count_records(&rs, &measured, &modelled, &failed);
     if (c->json) {
@@ -110,8 +110,8 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
 
 /* Of one root. */
 typedef struct tally {
-    size_t n[FA_BAYS], loaded, files, lines, bad;
-    int64_t bytes[FA_BAYS];
+    size_t n[FA_AREAS], loaded, files, lines, bad;
+    int64_t bytes[FA_AREAS];
     int64_t oldest; /* ns; of kernels/; 0 = none */
     int64_t record_bytes;
     char last[256]; /* the file of records before */
@@ -126,10 +126,10 @@ static int count_item(void *user, const fa_item *i)
 {
     tallies *all = user;
     tally *t = &all->t[i->root];
-    t->n[i->bay]++;
-    t->bytes[i->bay] += i->size;
-    t->loaded += i->bay == FA_BAY_KERNELS && i->proved;
-    if (i->bay == FA_BAY_KERNELS && (!t->oldest || i->used < t->oldest))
+    t->n[i->area]++;
+    t->bytes[i->area] += i->size;
+    t->loaded += i->area == FA_AREA_KERNELS && i->proved;
+    if (i->area == FA_AREA_KERNELS && (!t->oldest || i->used < t->oldest))
         t->oldest = i->used;
     return 0;
 }
@@ -155,19 +155,19 @@ static json_t *tally_json(const fa_store *s, size_t root, const tally *t)
                           (json_int_t)t->loaded, "oldest", t->oldest ? json_string(cli_show_time(t->oldest)) : json_null(), "records", "files",
                           (json_int_t)t->files, "lines", (json_int_t)t->lines, "unreadable", (json_int_t)t->bad, "bytes",
                           (json_int_t)t->record_bytes);
-    for (int b = 0; b < FA_BAYS; b++)
-        json_object_set_new(o, fa_bay_name((fa_bay)b), json_pack("{s:I,s:I}", "files", (json_int_t)t->n[b], "bytes", (json_int_t)t->bytes[b]));
+    for (int b = 0; b < FA_AREAS; b++)
+        json_object_set_new(o, fa_area_name((fa_area)b), json_pack("{s:I,s:I}", "files", (json_int_t)t->n[b], "bytes", (json_int_t)t->bytes[b]));
     return o;
 }
 
 static void print_tally(const tally *t)
 {
-    printf("  kernels     %zu, %s; %zu were loaded here without harm", t->n[FA_BAY_KERNELS], cli_show_bytes((double)t->bytes[FA_BAY_KERNELS]),
+    printf("  kernels     %zu, %s; %zu were loaded here without harm", t->n[FA_AREA_KERNELS], cli_show_bytes((double)t->bytes[FA_AREA_KERNELS]),
            t->loaded);
     if (t->oldest)
         printf("; longest unused since %.10s", cli_show_time(t->oldest));
-    printf("\n  foreign     %zu, %s: imported and not trusted\n", t->n[FA_BAY_FOREIGN], cli_show_bytes((double)t->bytes[FA_BAY_FOREIGN]));
-    printf("  quarantine  %zu, %s: loading them killed a process\n", t->n[FA_BAY_QUARANTINE], cli_show_bytes((double)t->bytes[FA_BAY_QUARANTINE]));
+    printf("\n  foreign     %zu, %s: imported and not trusted\n", t->n[FA_AREA_FOREIGN], cli_show_bytes((double)t->bytes[FA_AREA_FOREIGN]));
+    printf("  quarantine  %zu, %s: loading them killed a process\n", t->n[FA_AREA_QUARANTINE], cli_show_bytes((double)t->bytes[FA_AREA_QUARANTINE]));
     printf("  records     %zu in %zu files, %s", t->lines, t->files, cli_show_bytes((double)t->record_bytes));
     printf(t->bad ? "; %zu lines are torn or not known, and skipped\n" : "\n", t->bad);
 }
@@ -182,7 +182,7 @@ int cli_cache_stat(cli *c, fa_store *s, const cache_args *args, const char *word
     tallies all = { calloc(n + 1, sizeof(tally)), n };
     if (!all.t)
         return cli_fail(c, fa_fail(FA_NOMEM, "no memory for %zu roots", n));
-    fa_census(s, count_item, &all);
+    fa_scan(s, count_item, &all);
     fa_records_each(s, NULL, NULL, count_line, &all);
     if (c->json) {
         json_t *roots = json_array();

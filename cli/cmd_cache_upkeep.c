@@ -37,7 +37,7 @@ static int check_item(void *user, const fa_item *i)
             damaged = "its key does not follow from its description";
     }
     /* what stands for a kernel of a root that is only read is empty */
-    if (damaged && i->bay == FA_BAY_QUARANTINE && i->size == 0)
+    if (damaged && i->area == FA_AREA_QUARANTINE && i->size == 0)
         damaged = NULL;
     if (damaged)
         found(k, i->path, damaged, k->repair && fa_item_remove(i));
@@ -66,7 +66,7 @@ int cli_cache_verify(cli *c, fa_store *s, const cache_args *a, const char *word)
 {
     checking k = { .c = c, .store = s, .list = json_array(), .repair = a->repair };
     (void)word;
-    fa_census(s, check_item, &k);
+    fa_scan(s, check_item, &k);
     fa_records_each(s, NULL, NULL, check_line, &k);
     int code = k.damaged > k.removed ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     if (c->json)

@@ -55,13 +55,13 @@ static int look(void *user, const fa_item *i)
     finding *f = user;
     fa_entry e;
     bool own = i->named && i->key.lo == f->key.lo && i->key.hi == f->key.hi;
-    if (!own && i->bay != FA_BAY_KERNELS)
+    if (!own && i->area != FA_AREA_KERNELS)
         return 0;
     const char *damaged = fa_item_read(i, &e, false);
-    if (own && i->bay != FA_BAY_KERNELS) {
+    if (own && i->area != FA_AREA_KERNELS) {
         free(f->aside);
         f->aside = strdup(i->path);
-        f->set_aside = i->bay == FA_BAY_QUARANTINE;
+        f->set_aside = i->area == FA_AREA_QUARANTINE;
     } else if (own && damaged && !f->damaged) {
         f->damaged = damaged;
         f->damaged_path = strdup(i->path);
@@ -172,7 +172,7 @@ int cli_cache_why(cli *c, fa_store *s, const cache_args *a, const char *word)
         st = fa_build_about(&w.about, compiler, &w.source, w.arch, w.ptx, (fa_subject){ &p, &w.config });
     if (st == FA_OK) {
         finding f = { .want = &w.about, .key = w.key };
-        fa_census(s, look, &f);
+        fa_scan(s, look, &f);
         code = answer(c, s, &w, &f);
         free(f.there);
         free(f.aside);

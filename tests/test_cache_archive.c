@@ -1,5 +1,5 @@
 /* Archives: what is exported comes back, and one with any fault changes nothing. */
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "cache/archive.h"
 #include "cache/archive_head.h"
 #include "gen/problem.h"
@@ -52,7 +52,7 @@ static const char *archive_of(int entries, int lines)
 static int count_files(void *user, const fa_item *i)
 {
     int *n = user;
-    n[i->bay]++;
+    n[i->area]++;
     return 0;
 }
 
@@ -68,7 +68,7 @@ Test(cache_archive, round_trip)
 {
     const char *path = archive_of(20, 5);
     fa_archive_count n;
-    int files[FA_BAYS] = {0};
+    int files[FA_AREAS] = {0};
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
     cr_assert(entry_put(s, 3, 100));
     cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK, "%s", fa_last_error());
@@ -79,8 +79,8 @@ Test(cache_archive, round_trip)
     cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK);
     cr_assert(n.entries == 0 && n.entries_there == 20 && n.lines == 0 && n.lines_there == 5, "twice is once");
     cr_assert_eq(lines_in(s), 5);
-    fa_census(s, count_files, files);
-    cr_assert(files[FA_BAY_KERNELS] == 20 && files[FA_BAY_FOREIGN] == 0);
+    fa_scan(s, count_files, files);
+    cr_assert(files[FA_AREA_KERNELS] == 20 && files[FA_AREA_FOREIGN] == 0);
     const char *again = below("again.archive");
     cr_assert_eq(fa_archive_export(s, again, NULL, true, &n), FA_OK);
     size_t a, b;
@@ -99,21 +99,21 @@ Test(cache_archive, foreign_entries_are_not_loaded_until_trusted)
 {
     const char *path = archive_of(5, 1);
     fa_archive_count n;
-    int files[FA_BAYS] = {0};
+    int files[FA_AREAS] = {0};
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
     cr_assert_eq(fa_archive_import(s, path, false, &n), FA_OK);
     cr_assert(n.entries == 5 && n.lines == 1);
     for (uint64_t i = 0; i < 5; i++)
         cr_assert_eq(entry_hit(s, i, 100), 0);
-    fa_census(s, count_files, files);
-    cr_assert(files[FA_BAY_KERNELS] == 0 && files[FA_BAY_FOREIGN] == 5);
+    fa_scan(s, count_files, files);
+    cr_assert(files[FA_AREA_KERNELS] == 0 && files[FA_AREA_FOREIGN] == 5);
     cr_assert_eq(fa_archive_import(s, path, false, &n), FA_OK);
     cr_assert(n.entries == 0 && n.entries_there == 5);
     cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK);
     cr_assert_eq(n.entries, 5);
     memset(files, 0, sizeof files);
-    fa_census(s, count_files, files);
-    cr_assert(files[FA_BAY_KERNELS] == 5 && files[FA_BAY_FOREIGN] == 0);
+    fa_scan(s, count_files, files);
+    cr_assert(files[FA_AREA_KERNELS] == 5 && files[FA_AREA_FOREIGN] == 0);
     fa_store_close(s);
 }
 

@@ -3,7 +3,7 @@
  * next try works. The suite cache_faults goes through calls in their order; this one sees to those that come after hundreds of others.
  * Allocations all fail, one by one. FAGEN_TEST_FULL=1: calls too, each with every error. */
 #include "cache/load_marker.h"
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
 #include "cache/prune.h"
@@ -131,7 +131,7 @@ static void count(fa_store *s)
 {
     int n = 0;
     fa_entry_each(s, look, &n);
-    fa_census(s, inspect, &n);
+    fa_scan(s, inspect, &n);
 }
 
 static void told(void *user, const char *path, int64_t size)

@@ -4,7 +4,7 @@
  *
  * What may be lost or come in any order: an entry of a directory until that directory is synced, where a rename is two such effects; the
  * pieces of a file's bytes, and its size, until the file is synced. FAGEN_TEST_FULL=1: more and smaller pieces. */
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "cache/entry.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"

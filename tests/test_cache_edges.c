@@ -1,5 +1,5 @@
 /* What callers of the cache's parts may do and rarely do: the ends of ranges, names that are none, stores without a root. */
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
 #include "cache/place.h"

@@ -1,5 +1,5 @@
 /* Compiled kernels on disk: what is put comes back, and nothing else ever does. */
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "cache/entry.h"
 #include "cache/lock.h"
 #include "test_cache_scratch.h"

@@ -4,7 +4,7 @@
  * By default each of the first forty calls fails with the errors that are told apart, each beyond them with one error of all in turn.
  * FAGEN_TEST_FULL=1: each of them, with every error. */
 #include "cache/load_marker.h"
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
 #include "cache/prune.h"

@@ -3,7 +3,7 @@
  *
  * FAGEN_TEST_FULL=1: 15,000 trials instead of some hundred. */
 #include "cache/load_marker.h"
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
 #include "gen/problem.h"
@@ -158,7 +158,7 @@ static void evict_check(void)
     /* each that was killed before it evicted has left one entry too many: the next whole put makes up for it */
     fa_store_set_limit(s, shared->limit);
     cr_assert(entry_put(s, shared->base % KEYS, size_of(shared->base % KEYS)));
-    fa_census(s, sum, &bytes);
+    fa_scan(s, sum, &bytes);
     cr_assert_leq(bytes, shared->limit);
     fa_store_close(s);
 }

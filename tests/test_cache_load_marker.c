@@ -1,6 +1,6 @@
 /* A kernel whose loading killed a process is set aside once, and what was loaded without harm costs nothing. */
 #include "cache/load_marker.h"
-#include "cache/census.h"
+#include "cache/scan.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>

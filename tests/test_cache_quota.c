@@ -36,14 +36,14 @@ static int sum(void *user, const fa_item *i)
 static int64_t bytes_in(fa_store *s)
 {
     int64_t total[2] = {0, 0};
-    fa_census(s, sum, total);
+    fa_scan(s, sum, total);
     return total[0];
 }
 
 static int64_t files_in(fa_store *s)
 {
     int64_t total[2] = {0, 0};
-    fa_census(s, sum, total);
+    fa_scan(s, sum, total);
     return total[1];
 }
 

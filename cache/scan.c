@@ -1,5 +1,5 @@
-/* census: a walk over the folders of every root. */
-#include "census.h"
+/* scan: a walk over the folders of every root. */
+#include "scan.h"
 #include "place.h"
 #include "quota.h"
 #include "root.h"
@@ -26,7 +26,7 @@ static int visit(walk *w, int dir, const char *folder, const char *name)
     fa_text path = {0};
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
-    fa_text_fmt(&path, "%s/%s/%s%s%s/%s", w->root->path, FA_FORMAT_DIR, fa_bay_name(w->item.bay), folder[0] ? "/" : "", folder, name);
+    fa_text_fmt(&path, "%s/%s/%s%s%s/%s", w->root->path, FA_FORMAT_DIR, fa_area_name(w->item.area), folder[0] ? "/" : "", folder, name);
     snprintf(hex, sizeof hex, "%.32s", name);
     fa_item *i = &w->item;
     i->dir = dir;
@@ -59,7 +59,7 @@ static int walk_root(walk *w)
 {
     const char *trouble;
     int rc = 0, kernels = fa_place_dir(w->root->v1, "kernels", false, &trouble);
-    w->item.bay = FA_BAY_KERNELS;
+    w->item.area = FA_AREA_KERNELS;
     for (int b = 0; kernels >= 0 && b < 256 && rc == 0; b++) {
         char folder[8];
         snprintf(folder, sizeof folder, "%02x", (unsigned)b);
@@ -67,14 +67,14 @@ static int walk_root(walk *w)
     }
     if (kernels >= 0)
         close(kernels);
-    for (int b = FA_BAY_FOREIGN; b < FA_BAYS && rc == 0; b++) {
-        w->item.bay = (fa_bay)b;
-        rc = walk_folder(w, fa_place_dir(w->root->v1, fa_bay_name((fa_bay)b), false, &trouble), "");
+    for (int b = FA_AREA_FOREIGN; b < FA_AREAS && rc == 0; b++) {
+        w->item.area = (fa_area)b;
+        rc = walk_folder(w, fa_place_dir(w->root->v1, fa_area_name((fa_area)b), false, &trouble), "");
     }
     return rc;
 }
 
-int fa_census(fa_store *s, fa_item_fn *f, void *user)
+int fa_scan(fa_store *s, fa_item_fn *f, void *user)
 {
     int rc = 0;
     for (size_t i = 0; i < s->n && rc == 0; i++) {
@@ -126,7 +126,7 @@ static int read_one(void *user, const fa_item *i)
 {
     const each *w = user;
     fa_entry e;
-    if (i->bay != FA_BAY_KERNELS)
+    if (i->area != FA_AREA_KERNELS)
         return 0;
     const char *damaged = fa_item_read(i, &e, false);
     int rc = w->f(w->user, &e, i->path, damaged);
@@ -137,5 +137,5 @@ static int read_one(void *user, const fa_item *i)
 int fa_entry_each(fa_store *s, int (*f)(void *user, const fa_entry *e, const char *path, const char *damaged), void *user)
 {
     each w = {f, user};
-    return fa_census(s, read_one, &w);
+    return fa_scan(s, read_one, &w);
 }
