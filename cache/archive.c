@@ -1,6 +1,6 @@
 /* archive: the bytes of an archive taken apart, and its import. */
 #include "archive.h"
-#include "about.h"
+#include "metadata.h"
 #include "gen/error.h"
 #include "input.h"
 #include "jsonl.h"
@@ -42,10 +42,10 @@ static bool take_size(cursor *c, size_t most, size_t *out)
 
 const char *fa_archive_doubt(const fa_entry *e)
 {
-    fa_about a;
-    if (!fa_about_parse(&a, e->about, e->about_size) || !a.whole)
+    fa_metadata a;
+    if (!fa_metadata_parse(&a, e->metadata, e->metadata_size) || !a.whole)
         return "its description lacks what its key is made of";
-    fa_key k = fa_about_key(&a);
+    fa_key k = fa_metadata_key(&a);
     if (k.lo != e->key.lo || k.hi != e->key.hi || strcmp(a.arch, e->arch))
         return "its key does not follow from its description";
     if (!fa_arch_find(e->arch) || strcmp(fa_arch_find(e->arch)->name, e->arch))

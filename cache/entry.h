@@ -22,8 +22,8 @@ typedef struct fa_entry {
     fa_key key;
     char arch[12];
     int32_t ptx;              /* 1: image is PTX text with its NUL counted, 0: a cubin */
-    char *image, *log, *about;/* heap, NUL-terminated one byte past their size */
-    size_t image_size, log_size, about_size; /* about: a JSON object, see about.h */
+    char *image, *log, *metadata;/* heap, NUL-terminated one byte past their size */
+    size_t image_size, log_size, metadata_size; /* metadata: a JSON object, see metadata.h */
     bool proved;              /* set by fa_entry_get: this file was loaded before without harm (load_marker.h) */
 } fa_entry;
 void fa_entry_free(fa_entry *e);

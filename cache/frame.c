@@ -12,7 +12,7 @@ typedef struct header {
     uint32_t version, ptx;
     uint64_t key_lo, key_hi;
     char arch[16];
-    uint64_t about_size, image_size, log_size; /* in this order behind the header, then the checksum */
+    uint64_t metadata_size, image_size, log_size; /* in this order behind the header, then the checksum */
 } header;
 _Static_assert(sizeof(header) == 72, "no padding");
 
@@ -27,7 +27,7 @@ void fa_entry_free(fa_entry *e)
         return;
     free(e->image);
     free(e->log);
-    free(e->about);
+    free(e->metadata);
     memset(e, 0, sizeof *e);
 }
 
@@ -53,7 +53,7 @@ const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool 
     if (h.version != FA_FORMAT_VERSION)
         return "another format version";
     uint64_t room = size - sizeof h - SUM_SIZE;
-    if (h.about_size > room || h.image_size > room - h.about_size || h.log_size != room - h.about_size - h.image_size)
+    if (h.metadata_size > room || h.image_size > room - h.metadata_size || h.log_size != room - h.metadata_size - h.image_size)
         return "lengths do not add up";
     XXH128_canonical_t sum;
     XXH128_canonicalFromHash(&sum, XXH3_128bits(bytes, size - SUM_SIZE));
@@ -64,14 +64,14 @@ const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool 
     out->key = (fa_key){h.key_lo, h.key_hi};
     memcpy(out->arch, h.arch, sizeof out->arch);
     out->ptx = (int32_t)h.ptx;
-    out->about_size = h.about_size;
+    out->metadata_size = h.metadata_size;
     out->image_size = h.image_size;
     out->log_size = h.log_size;
     const char *p = bytes + sizeof h;
-    out->about = copy(p, h.about_size);
-    out->image = with_image ? copy(p + h.about_size, h.image_size) : NULL;
-    out->log = copy(p + h.about_size + h.image_size, h.log_size);
-    if (!out->about || !out->log || (with_image && !out->image)) {
+    out->metadata = copy(p, h.metadata_size);
+    out->image = with_image ? copy(p + h.metadata_size, h.image_size) : NULL;
+    out->log = copy(p + h.metadata_size + h.image_size, h.log_size);
+    if (!out->metadata || !out->log || (with_image && !out->image)) {
         fa_entry_free(out);
         return fa_entry_no_memory;
     }
@@ -81,13 +81,13 @@ const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool 
 char *fa_entry_pack(const fa_entry *e, size_t *size)
 {
     header h = {.version = FA_FORMAT_VERSION, .ptx = e->ptx ? 1 : 0, .key_lo = e->key.lo, .key_hi = e->key.hi,
-                .about_size = e->about_size, .image_size = e->image_size, .log_size = e->log_size};
+                .metadata_size = e->metadata_size, .image_size = e->image_size, .log_size = e->log_size};
     memcpy(h.magic, magic, sizeof magic);
     memcpy(h.arch, e->arch, sizeof e->arch);
     const struct {
         const void *bytes;
         size_t size;
-    } part[] = {{&h, sizeof h}, {e->about, e->about_size}, {e->image, e->image_size}, {e->log, e->log_size}};
+    } part[] = {{&h, sizeof h}, {e->metadata, e->metadata_size}, {e->image, e->image_size}, {e->log, e->log_size}};
     size_t n = SUM_SIZE;
     for (size_t i = 0; i < 4; i++) {
         if (part[i].size > FA_FILE_CAP)

@@ -1,5 +1,5 @@
 /* cmd_cache_list: `fagen cache ls` and `fagen cache stat`. */
-#include "cache/about.h"
+#include "cache/metadata.h"
 #include "cache/record.h"
 #include "cmd_cache.h"
 #include "gen/error.h"
@@ -26,11 +26,11 @@ static int add(void *user, const fa_item *i)
 {
     listing *l = user;
     fa_entry e;
-    fa_about a = {.problem = ""};
+    fa_metadata a = {.problem = ""};
     char key[33] = "";
     const char *damaged = fa_item_read(i, &e, false), *state = damaged ? "FAIL" : i->area == FA_AREA_KERNELS ? "OK" : fa_area_name(i->area);
     if (!damaged)
-        fa_about_parse(&a, e.about, e.about_size);
+        fa_metadata_parse(&a, e.metadata, e.metadata_size);
     if (i->named)
         fa_key_print(key, i->key);
     if (listed(l, &e)) {

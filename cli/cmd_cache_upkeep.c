@@ -1,5 +1,5 @@
 /* cmd_cache_upkeep: `fagen cache verify`, `prune`, `export` and `import`. */
-#include "cache/about.h"
+#include "cache/metadata.h"
 #include "cache/archive.h"
 #include "cache/prune.h"
 #include "cmd_cache.h"
@@ -28,11 +28,11 @@ static int check_item(void *user, const fa_item *i)
 {
     checking *k = user;
     fa_entry e;
-    fa_about a;
+    fa_metadata a;
     k->files++;
     const char *damaged = fa_item_read(i, &e, false);
-    if (!damaged && fa_about_parse(&a, e.about, e.about_size) && a.whole) {
-        fa_key key = fa_about_key(&a);
+    if (!damaged && fa_metadata_parse(&a, e.metadata, e.metadata_size) && a.whole) {
+        fa_key key = fa_metadata_key(&a);
         if (key.lo != e.key.lo || key.hi != e.key.hi)
             damaged = "its key does not follow from its description";
     }

@@ -13,12 +13,12 @@ typedef struct wanted {
     char arch[12];
     int ptx;
     fa_key key;
-    fa_about about;
+    fa_metadata metadata;
 } wanted;
 
 /* What lies in the store. */
 typedef struct finding {
-    const fa_about *want;
+    const fa_metadata *want;
     fa_key key;
     char *there, *aside, *damaged_path; /* paths */
     const char *damaged;
@@ -33,13 +33,13 @@ typedef struct finding {
 
 static void near(finding *f, const fa_item *i, const fa_entry *e)
 {
-    fa_about a;
+    fa_metadata a;
     const char *field;
     char sentence[sizeof f->sentence];
-    if (!fa_about_parse(&a, e->about, e->about_size) || !a.whole)
+    if (!fa_metadata_parse(&a, e->metadata, e->metadata_size) || !a.whole)
         return;
     f->told++;
-    int n = fa_about_differ(f->want, &a, &field, sentence, sizeof sentence);
+    int n = fa_metadata_differ(f->want, &a, &field, sentence, sizeof sentence);
     if (f->near && n >= f->differences)
         return;
     free(f->near);
@@ -136,13 +136,13 @@ static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
                                                            "field", f->field, "says", f->sentence)
                                                : json_null();
         return cli_answer(c, json_pack("{s:o,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:b,s:o,s:o,s:o,s:o,s:I}", "roots", cli_roots_json(s), "problem",
-                                       w->about.problem, "config", w->about.config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin", "key", key,
+                                       w->metadata.problem, "config", w->metadata.config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin", "key", key,
                                        "hit", f->there != NULL, "path", path_or_null(f->there), "loaded", f->loaded, "damaged",
                                        f->damaged ? json_string(f->damaged) : json_null(), "quarantined", path_or_null(f->set_aside ? f->aside : NULL),
                                        "foreign", path_or_null(f->set_aside ? NULL : f->aside), "nearest", nearest, "kernels", (json_int_t)f->n),
                           CLI_EXIT_OK);
     }
-    printf("%s\n%s\n%s for %s, key %s\n", w->about.problem, w->about.config, w->ptx ? "PTX" : "cubin", w->arch, key);
+    printf("%s\n%s\n%s for %s, key %s\n", w->metadata.problem, w->metadata.config, w->ptx ? "PTX" : "cubin", w->arch, key);
     if (f->there)
         printf("hit: %s%s\n", f->there, f->loaded ? "" : "; it has not been loaded here yet");
     else
@@ -169,9 +169,9 @@ int cli_cache_why(cli *c, fa_store *s, const cache_args *a, const char *word)
     if (st == FA_OK)
         st = a->arch ? want_cubin(&w, compiler, a, &p) : want_launched(&w, c, compiler, a, &p);
     if (st == FA_OK)
-        st = fa_build_about(&w.about, compiler, &w.source, w.arch, w.ptx, (fa_subject){ &p, &w.config });
+        st = fa_build_metadata(&w.metadata, compiler, &w.source, w.arch, w.ptx, (fa_subject){ &p, &w.config });
     if (st == FA_OK) {
-        finding f = { .want = &w.about, .key = w.key };
+        finding f = { .want = &w.metadata, .key = w.key };
         fa_scan(s, look, &f);
         code = answer(c, s, &w, &f);
         free(f.there);

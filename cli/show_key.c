@@ -163,7 +163,7 @@ int show_key(cli *c, const show_args *a, const char *hex)
     fa_store_close(store);
     if (st != FA_OK)
         return cli_fail(c, st);
-    json_t *about = e.about ? json_loadb(e.about, e.about_size, 0, NULL) : NULL, *used = resources(&e);
+    json_t *about = e.metadata ? json_loadb(e.metadata, e.metadata_size, 0, NULL) : NULL, *used = resources(&e);
     render_again(&s, &e, about, &r);
     fa_key_print(key, s.key);
     if (a->source || a->ptx || a->sass)

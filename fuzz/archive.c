@@ -1,7 +1,7 @@
 /* archive: kernels and records from another store. The first byte says what is put right, since no mutation would hit it: 1 the size and
  * the checksum of the whole, 2 those of the entries, 4 the keys of the entries. */
 #include "cache/archive.h"
-#include "cache/about.h"
+#include "cache/metadata.h"
 #include "cache/archive_head.h"
 #include "fuzz.h"
 #include <xxhash.h>
@@ -19,12 +19,12 @@ static void put_sum(char *s, size_t n)
 static void put_key(char *hex, char *s, size_t n)
 {
     uint64_t about;
-    fa_about a;
+    fa_metadata a;
     memcpy(&about, s + 48, sizeof about);
-    if (about > n - ENTRY_HEAD - SUM || !fa_about_parse(&a, s + ENTRY_HEAD, (size_t)about))
+    if (about > n - ENTRY_HEAD - SUM || !fa_metadata_parse(&a, s + ENTRY_HEAD, (size_t)about))
         return;
     char text[33];
-    fa_key k = fa_about_key(&a);
+    fa_key k = fa_metadata_key(&a);
     memcpy(s + 16, &k.lo, 8);
     memcpy(s + 24, &k.hi, 8);
     fa_key_print(text, k);

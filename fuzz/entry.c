@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fa_entry e;
         const char *wrong = fa_entry_unpack(&e, s, n, with_image);
         if (!wrong) {
-            FUZZ_CHECK(e.about_size + e.image_size + e.log_size < n && e.about && e.log);
-            FUZZ_CHECK(!e.about[e.about_size] && !e.log[e.log_size] && strlen(e.arch) < sizeof e.arch);
+            FUZZ_CHECK(e.metadata_size + e.image_size + e.log_size < n && e.metadata && e.log);
+            FUZZ_CHECK(!e.metadata[e.metadata_size] && !e.log[e.log_size] && strlen(e.arch) < sizeof e.arch);
             FUZZ_CHECK(!with_image == !e.image && (!e.image || !e.image[e.image_size]));
         }
         fa_entry_free(&e);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-fa_status fa_build_about(fa_about *out, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about)
+fa_status fa_build_metadata(fa_metadata *out, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about)
 {
     const fa_nvrtc *n;
     const char *keyed[FA_COMPILER_KEYED];
@@ -39,12 +39,12 @@ fa_status fa_build_about(fa_about *out, fa_compiler *c, const fa_source *s, cons
 /* The description of an entry: what a person asks of `fagen cache`. Best effort: an entry without one is as good a kernel. */
 static void describe(fa_entry *e, fa_compiler *c, const fa_source *s, int kind, fa_subject about)
 {
-    fa_about a;
+    fa_metadata a;
     fa_text t = {0};
-    if (fa_build_about(&a, c, s, e->arch, kind, about) != FA_OK || !fa_about_print(&a, &t))
+    if (fa_build_metadata(&a, c, s, e->arch, kind, about) != FA_OK || !fa_metadata_print(&a, &t))
         fa_text_free(&t);
-    e->about = t.s;
-    e->about_size = t.n;
+    e->metadata = t.s;
+    e->metadata_size = t.n;
 }
 
 fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about,

@@ -1,7 +1,7 @@
 /* build: the only way a kernel comes to be: cache, else compiler and cache; then the driver. */
 #ifndef FA_RUNTIME_BUILD_H
 #define FA_RUNTIME_BUILD_H
-#include "cache/about.h"
+#include "cache/metadata.h"
 #include "compiler.h"
 #include "gen/config.h"
 #include "kernel.h"
@@ -13,7 +13,7 @@ typedef struct fa_subject {
 } fa_subject;
 
 /* What an entry for s would say of itself; nothing is compiled. kind: of FA_IMAGE_*. FA_NO_NVRTC. */
-fa_status fa_build_about(fa_about *out, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about);
+fa_status fa_build_metadata(fa_metadata *out, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about);
 
 /* kind: of FA_IMAGE_*. cache get -> lock -> get again -> NVRTC -> put. Needs no device: this is all of `fagen tune --arch`. fresh: skip the
  * look in the cache (its image was refused). *cached (may be NULL) tells whether it came from the cache. Thread-safe. */

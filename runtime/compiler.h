@@ -36,7 +36,7 @@ int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COM
 /* The key of what compiling would give: no compilation. */
 fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out);
 
-/* Runs NVRTC. Fills key, arch, ptx, image and log of *out (fa_entry_free it); `about` stays NULL. FA_COMPILE carries the
+/* Runs NVRTC. Fills key, arch, ptx, image and log of *out (fa_entry_free it); `metadata` stays NULL. FA_COMPILE carries the
  * first error lines, which name templates/FILE:LINE; FA_NO_NVRTC. */
 fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_entry *out);
 #endif

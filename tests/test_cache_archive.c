@@ -336,8 +336,8 @@ Test(cache_archive, what_cannot_be_vouched_for_is_left_out)
     fa_archive_count n;
     fa_store *s = fa_store_open(below("from"), NULL, NULL);
     fa_entry old = entry_made(1, 10);
-    strcpy(old.about, "{}");
-    old.about_size = 2;
+    strcpy(old.metadata, "{}");
+    old.metadata_size = 2;
     cr_assert(fa_entry_put(s, &old) && entry_put(s, 2, 10) && entry_put(s, 3, 10));
     fa_entry_free(&old);
     char hex[33];

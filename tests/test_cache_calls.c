@@ -195,13 +195,13 @@ static void wait_for(fa_store *s)
 
 static void describe(fa_store *s)
 {
-    fa_about a = about_of(1), b = about_of(2);
+    fa_metadata a = metadata_of(1), b = metadata_of(2);
     fa_text t = {0};
     const char *field;
     char words[100];
     (void)s;
-    if (fa_about_print(&a, &t) && fa_about_parse(&b, fa_text_cstr(&t), t.n))
-        fa_about_differ(&a, &b, &field, words, sizeof words);
+    if (fa_metadata_print(&a, &t) && fa_metadata_parse(&b, fa_text_cstr(&t), t.n))
+        fa_metadata_differ(&a, &b, &field, words, sizeof words);
     fa_text_free(&t);
 }
 
@@ -209,7 +209,7 @@ static const struct scene {
     const char *name;
     void (*run)(fa_store *s);
 } scenes[] = {{"find", find}, {"keep", keep}, {"load", load}, {"count", count}, {"prune", prune}, {"export", carry_away}, {"import", bring},
-              {"record", record}, {"lock", wait_for}, {"about", describe}};
+              {"record", record}, {"lock", wait_for}, {"metadata", describe}};
 
 static void prepare(void)
 {

@@ -52,9 +52,9 @@ Test(cache_edges, words)
     cr_expect_str_eq(fa_quality_about((fa_quality)FA_QUALITIES), "?");
     cr_expect_eq(fa_quality_of(NULL), FA_QUALITY_UNTOLD);
     cr_expect_eq(fa_quality_of("x"), FA_QUALITY_UNTOLD);
-    fa_about a = about_of(1), b = about_of(2);
+    fa_metadata a = metadata_of(1), b = metadata_of(2);
     const char *field;
-    cr_expect(fa_about_differ(&a, &b, &field, NULL, 0) > 0 && *field, "without the sentence");
+    cr_expect(fa_metadata_differ(&a, &b, &field, NULL, 0) > 0 && *field, "without the sentence");
     cr_expect_str_eq(fa_outcome_name((fa_outcome)99), "?");
     cr_expect_str_eq(fa_outcome_name((fa_outcome)-1), "?");
 }
@@ -270,11 +270,11 @@ Test(cache_edges, archs_that_no_archive_takes)
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     fa_archive_count n;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fa_about a = about_of(100 + i);
+        fa_metadata a = metadata_of(100 + i);
         fa_text t = {0};
         strcpy(a.arch, rows[i].said);
-        cr_assert(fa_about_print(&a, &t));
-        fa_entry e = {.key = fa_about_key(&a), .image = strdup("x"), .image_size = 1, .about = t.s, .about_size = t.n, .log = strdup("")};
+        cr_assert(fa_metadata_print(&a, &t));
+        fa_entry e = {.key = fa_metadata_key(&a), .image = strdup("x"), .image_size = 1, .metadata = t.s, .metadata_size = t.n, .log = strdup("")};
         strcpy(e.arch, rows[i].kept);
         cr_assert(fa_entry_put(s, &e));
         fa_entry_free(&e);

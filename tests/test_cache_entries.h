@@ -1,15 +1,15 @@
 /* Small entries whose keys follow from their descriptions, as real ones' do, without a compiler. */
 #ifndef TEST_CACHE_ENTRIES_H
 #define TEST_CACHE_ENTRIES_H
-#include "cache/about.h"
+#include "cache/metadata.h"
 #include "cache/entry.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static inline fa_about about_of(uint64_t n)
+static inline fa_metadata metadata_of(uint64_t n)
 {
-    fa_about a = {.text = {n, ~n}, .n_options = 2, .format = FA_FORMAT_VERSION};
+    fa_metadata a = {.text = {n, ~n}, .n_options = 2, .format = FA_FORMAT_VERSION};
     strcpy(a.problem, "bf16,d=64,dv=64,mask=none,o=bf16,align=16");
     snprintf(a.config, sizeof a.config, "flash_fwd_mma:br=%d,bc=64,warps=4", (int)(n % 1000));
     strcpy(a.source, "test.cu");
@@ -30,25 +30,25 @@ static inline char image_byte(uint64_t n, size_t i)
 
 static inline fa_entry entry_made(uint64_t n, size_t size)
 {
-    fa_about a = about_of(n);
-    fa_entry e = {.key = fa_about_key(&a), .arch = "sm_80", .ptx = 0, .image_size = size};
+    fa_metadata a = metadata_of(n);
+    fa_entry e = {.key = fa_metadata_key(&a), .arch = "sm_80", .ptx = 0, .image_size = size};
     fa_text t = {0};
-    if (!fa_about_print(&a, &t) || !(e.image = malloc(size + 1)))
+    if (!fa_metadata_print(&a, &t) || !(e.image = malloc(size + 1)))
         abort();
     for (size_t i = 0; i < size; i++)
         e.image[i] = image_byte(n, i);
     e.image[size] = 0;
     e.log = strdup("a log");
     e.log_size = 5;
-    e.about = t.s;
-    e.about_size = t.n;
+    e.metadata = t.s;
+    e.metadata_size = t.n;
     return e;
 }
 
 static inline fa_key key_made(uint64_t n)
 {
-    fa_about a = about_of(n);
-    return fa_about_key(&a);
+    fa_metadata a = metadata_of(n);
+    return fa_metadata_key(&a);
 }
 
 /* 1: a hit with the bytes of entry n. 0: a miss. -1: bytes of something else. */

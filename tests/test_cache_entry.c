@@ -26,8 +26,8 @@ static fa_entry entry_of(fa_key k, const char *image)
     e.image_size = strlen(image) + 1;
     e.log = "a log";
     e.log_size = 5;
-    e.about = "{}";
-    e.about_size = 2;
+    e.metadata = "{}";
+    e.metadata_size = 2;
     return e;
 }
 
@@ -46,7 +46,7 @@ static bool hit(fa_store *s, fa_key k, const char *image)
         cr_assert_str_eq(e.image, image);
         cr_assert_eq(e.image_size, strlen(image) + 1);
         cr_assert_str_eq(e.log, "a log");
-        cr_assert_str_eq(e.about, "{}");
+        cr_assert_str_eq(e.metadata, "{}");
         cr_assert_eq(e.ptx, 1);
         fa_entry_free(&e);
     }
@@ -164,7 +164,7 @@ static bool missed(fa_store *s, fa_key k, const char *arch)
     fa_entry out;
     memset(&out, 0xaa, sizeof out);
     bool got = fa_entry_get(s, k, arch, &out);
-    bool empty = !out.image && !out.log && !out.about && !out.image_size && !out.log_size && !out.about_size && !out.proved;
+    bool empty = !out.image && !out.log && !out.metadata && !out.image_size && !out.log_size && !out.metadata_size && !out.proved;
     if (empty)
         fa_entry_free(&out);
     return !got && empty;

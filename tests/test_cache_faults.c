@@ -254,12 +254,12 @@ static bool op_prune_all(fa_store *s)
 
 static bool op_describe(fa_store *s)
 {
-    fa_about a = about_of(7), b;
+    fa_metadata a = metadata_of(7), b;
     fa_text t = {0};
     bool ok = true;
     (void)s;
-    if (fa_about_print(&a, &t) && fa_about_parse(&b, t.s, t.n))
-        ok = !b.whole || fa_about_key(&b).lo == fa_about_key(&a).lo;
+    if (fa_metadata_print(&a, &t) && fa_metadata_parse(&b, t.s, t.n))
+        ok = !b.whole || fa_metadata_key(&b).lo == fa_metadata_key(&a).lo;
     fa_text_free(&t);
     return ok;
 }

@@ -209,8 +209,8 @@ Test(runtime_build, built_once_then_cached_then_kept)
     cr_assert_eq(compiles, 1);
     fa_entry e;
     cr_assert(fa_entry_get(fa_context_store(ctx), a->key, "sm_80", &e));
-    cr_assert(e.about && strstr(e.about, "\"source\":\"test.cu\"") && strstr(e.about, "\"compiler\":\"nvrtc "), "%s",
-              e.about);
+    cr_assert(e.metadata && strstr(e.metadata, "\"source\":\"test.cu\"") && strstr(e.metadata, "\"compiler\":\"nvrtc "), "%s",
+              e.metadata);
     fa_entry_free(&e);
     fa_destroy(ctx);
     cr_assert_eq(fake_live_libraries(), 0);

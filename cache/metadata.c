@@ -1,19 +1,19 @@
-/* about: one table of the members that are text, for writing, reading and comparing. */
-#include "about.h"
+/* metadata: one table of the members that are text, for writing, reading and comparing. */
+#include "metadata.h"
 #include "root.h"
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(name) {#name, offsetof(fa_about, name), sizeof(((fa_about *)0)->name)}
+#define TEXT(name) {#name, offsetof(fa_metadata, name), sizeof(((fa_metadata *)0)->name)}
 static const struct {
     const char *name;
     size_t at, size;
 } texts[] = {TEXT(problem), TEXT(config), TEXT(source), TEXT(arch), TEXT(compiler), TEXT(fagen), TEXT(date)};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-bool fa_about_print(const fa_about *a, fa_text *out)
+bool fa_metadata_print(const fa_metadata *a, fa_text *out)
 {
     char text[33];
     json_t *o = json_object(), *options = json_array();
@@ -37,7 +37,7 @@ bool fa_about_print(const fa_about *a, fa_text *out)
     return !out->oom;
 }
 
-bool fa_about_parse(fa_about *out, const char *json, size_t n)
+bool fa_metadata_parse(fa_metadata *out, const char *json, size_t n)
 {
     memset(out, 0, sizeof *out);
     json_t *o = json_loadb(json, n, JSON_REJECT_DUPLICATES, NULL);
@@ -55,11 +55,11 @@ bool fa_about_parse(fa_about *out, const char *json, size_t n)
     }
     const json_t *options = json_object_get(o, "options");
     size_t m = json_array_size(options);
-    whole = whole && json_is_array(options) && m <= FA_ABOUT_OPTIONS && out->arch[0] && out->compiler[0];
-    for (size_t i = 0; i < m && i < FA_ABOUT_OPTIONS; i++) {
+    whole = whole && json_is_array(options) && m <= FA_METADATA_OPTIONS && out->arch[0] && out->compiler[0];
+    for (size_t i = 0; i < m && i < FA_METADATA_OPTIONS; i++) {
         const char *s = json_string_value(json_array_get(options, i));
-        whole = whole && s && strlen(s) < FA_ABOUT_OPTION_SIZE;
-        snprintf(out->options[out->n_options++], FA_ABOUT_OPTION_SIZE, "%s", s ? s : "");
+        whole = whole && s && strlen(s) < FA_METADATA_OPTION_SIZE;
+        snprintf(out->options[out->n_options++], FA_METADATA_OPTION_SIZE, "%s", s ? s : "");
     }
     const char *hex = json_string_value(json_object_get(o, "text"));
     if (hex && fa_key_parse(&text, hex)) {
@@ -74,9 +74,9 @@ bool fa_about_parse(fa_about *out, const char *json, size_t n)
     return true;
 }
 
-fa_key fa_about_key(const fa_about *a)
+fa_key fa_metadata_key(const fa_metadata *a)
 {
-    const char *options[FA_ABOUT_OPTIONS];
+    const char *options[FA_METADATA_OPTIONS];
     for (int i = 0; i < a->n_options; i++)
         options[i] = a->options[i];
     return fa_key_make(a->text, options, a->n_options, a->arch, a->compiler);
@@ -98,7 +98,7 @@ static void differ(telling *t, const char *field, const char *here, const char *
     snprintf(t->buf, t->size, "%s: %s here, %s there", field, here[0] ? here : "none", there[0] ? there : "none");
 }
 
-int fa_about_differ(const fa_about *a, const fa_about *b, const char **field, char *buf, size_t n)
+int fa_metadata_differ(const fa_metadata *a, const fa_metadata *b, const char **field, char *buf, size_t n)
 {
     telling t = {0, field, buf, n};
     char x[80], y[80];
@@ -123,7 +123,7 @@ int fa_about_differ(const fa_about *a, const fa_about *b, const char **field, ch
     bool same_arch = !strcmp(a->arch, b->arch), options = a->n_options != b->n_options;
     for (int i = 0; i < a->n_options && i < b->n_options && !options; i++)
         options = strcmp(a->options[i], b->options[i]) && (i > 0 || same_arch);
-    for (int i = 0; options && i < FA_ABOUT_OPTIONS; i++) {
+    for (int i = 0; options && i < FA_METADATA_OPTIONS; i++) {
         const char *p = i < a->n_options ? a->options[i] : "", *q = i < b->n_options ? b->options[i] : "";
         if (strcmp(p, q) && (i > 0 || same_arch)) {
             differ(&t, "options", p, q);

@@ -2,28 +2,28 @@
 #include "test_cache_entries.h"
 #include <criterion/criterion.h>
 
-static fa_about base(void)
+static fa_metadata base(void)
 {
-    return about_of(1);
+    return metadata_of(1);
 }
 
-Test(cache_about, round_trip)
+Test(cache_metadata, round_trip)
 {
-    fa_about a = base(), b;
+    fa_metadata a = base(), b;
     fa_text t = {0};
     strcpy(a.options[1], "-DX=\"quoted \\ and ünïcode\"");
-    cr_assert(fa_about_print(&a, &t) && fa_about_parse(&b, t.s, t.n));
+    cr_assert(fa_metadata_print(&a, &t) && fa_metadata_parse(&b, t.s, t.n));
     a.whole = true;
     cr_assert_eq(memcmp(&a, &b, sizeof a), 0);
-    fa_key x = fa_about_key(&a), y = fa_about_key(&b);
+    fa_key x = fa_metadata_key(&a), y = fa_metadata_key(&b);
     cr_assert(b.whole && x.lo == y.lo && x.hi == y.hi);
     fa_text_free(&t);
     strcpy(a.compiler, "\xff");
-    cr_assert_not(fa_about_print(&a, &t));
+    cr_assert_not(fa_metadata_print(&a, &t));
     fa_text_free(&t);
 }
 
-#define MAKE(name, ...) static void name(fa_about *a) { __VA_ARGS__; }
+#define MAKE(name, ...) static void name(fa_metadata *a) { __VA_ARGS__; }
 MAKE(problem, strcpy(a->problem, "fp16,d=64"))
 MAKE(no_problem, a->problem[0] = 0)
 MAKE(config, strcpy(a->config, "naive:"))
@@ -40,7 +40,7 @@ MAKE(all, problem(a); config(a); text(a); arch(a); option(a); compiler(a); forma
 MAKE(nothing, strcpy(a->date, "1999"); strcpy(a->fagen, "9.9"); strcpy(a->source, "other.cu"))
 
 static const struct {
-    void (*change)(fa_about *a);
+    void (*change)(fa_metadata *a);
     int n;
     const char *field, *says;
     bool key; /* it is in the key */
@@ -61,30 +61,30 @@ static const struct {
     {nothing, 0, "", "", false},
 };
 
-Test(cache_about, first_difference)
+Test(cache_metadata, first_difference)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fa_about a = base(), b = base();
+        fa_metadata a = base(), b = base();
         const char *field;
         char says[1400];
         rows[i].change(&b);
-        cr_expect_eq(fa_about_differ(&a, &b, &field, says, sizeof says), rows[i].n, "%zu: %s", i, says);
+        cr_expect_eq(fa_metadata_differ(&a, &b, &field, says, sizeof says), rows[i].n, "%zu: %s", i, says);
         cr_expect_str_eq(field, rows[i].field);
         cr_expect(strstr(says, rows[i].says), "%s", says);
-        fa_key x = fa_about_key(&a), y = fa_about_key(&b);
+        fa_key x = fa_metadata_key(&a), y = fa_metadata_key(&b);
         cr_expect_eq(x.lo != y.lo, rows[i].key, "%zu", i);
     }
 }
 
-Test(cache_about, texts_are_told_by_their_hashes)
+Test(cache_metadata, texts_are_told_by_their_hashes)
 {
-    fa_about a = base(), b = base();
+    fa_metadata a = base(), b = base();
     const char *field;
     char says[1400];
     a.text[0] = 0x0123456789abcdef, a.text[1] = 0xfedcba9876543210;
     b.text[0] = 0x1111111111111111, b.text[1] = 0x2222222222222222;
     strcpy(b.fagen, "9.8.7");
-    cr_expect_eq(fa_about_differ(&a, &b, &field, says, sizeof says), 1);
+    cr_expect_eq(fa_metadata_differ(&a, &b, &field, says, sizeof says), 1);
     char x[33], y[33], want[200];
     fa_key_print(x, (fa_key){a.text[0], a.text[1]});
     fa_key_print(y, (fa_key){b.text[0], b.text[1]});
@@ -92,7 +92,7 @@ Test(cache_about, texts_are_told_by_their_hashes)
     cr_expect_str_eq(says, want);
 }
 
-Test(cache_about, what_is_not_whole)
+Test(cache_metadata, what_is_not_whole)
 {
     static const struct {
         const char *json;
@@ -111,14 +111,14 @@ Test(cache_about, what_is_not_whole)
         {"{\"arch\":\"sm_80\",\"options\":[],\"text\":\"00000000000000000000000000000000\",\"format\":1}", true},
         {"{\"arch\":\"an arch with a long name\",\"compiler\":\"c\",\"options\":[],\"text\":\"00000000000000000000000000000000\",\"format\":1}", true},
     };
-    fa_about a;
+    fa_metadata a;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        cr_expect_eq(fa_about_parse(&a, bad[i].json, strlen(bad[i].json)), bad[i].parses, "%s", bad[i].json);
+        cr_expect_eq(fa_metadata_parse(&a, bad[i].json, strlen(bad[i].json)), bad[i].parses, "%s", bad[i].json);
         cr_expect_not(a.whole, "%s", bad[i].json);
     }
     static const char good[] = "{\"arch\":\"sm_80\",\"compiler\":\"c\",\"options\":[],\"text\":\"00000000000000000000000000000000\",\"format\":1}";
-    cr_expect(fa_about_parse(&a, good, sizeof good - 1) && a.whole);
+    cr_expect(fa_metadata_parse(&a, good, sizeof good - 1) && a.whole);
     char longer[700];
     snprintf(longer, sizeof longer, "{\"arch\":\"sm_80\",\"compiler\":\"c\",\"options\":[\"%0300d\"],\"text\":\"00000000000000000000000000000000\",\"format\":1}", 7);
-    cr_expect(fa_about_parse(&a, longer, strlen(longer)) && !a.whole);
+    cr_expect(fa_metadata_parse(&a, longer, strlen(longer)) && !a.whole);
 }
