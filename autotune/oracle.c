@@ -26,16 +26,16 @@ typedef struct job {
 } job;
 
 /* One row of queries: where its operands lie. */
-typedef struct place {
+typedef struct operands {
     const float *q, *k, *v;
     int64_t step_k, step_v, out, lse, first, last; /* last < first: sees nothing */
-} place;
+} operands;
 
-static place place_of(const fa_attention *a, int64_t row)
+static operands operands_of(const fa_attention *a, int64_t row)
 {
     int64_t i = row % a->sq, h = row / a->sq % a->hq, b = row / a->sq / a->hq, kv = h / (a->hq / a->hkv);
     int64_t first = i + a->lo, last = i + a->hi;
-    return (place){
+    return (operands){
         .q = a->q + ((b * a->sq + i) * a->hq + h) * a->d,
         .k = a->k + (b * a->sk * a->hkv + kv) * a->d,
         .v = a->v + (b * a->sk * a->hkv + kv) * a->dv,
@@ -48,7 +48,7 @@ static place place_of(const fa_attention *a, int64_t row)
     };
 }
 
-static void exact_row(job *j, const place *at, double *s)
+static void exact_row(job *j, const operands *at, double *s)
 {
     const fa_attention *a = j->a;
     double m = -INFINITY, l = 0, *o = j->o + at->out;
@@ -74,7 +74,7 @@ static void exact_row(job *j, const place *at, double *s)
     j->lse[at->lse] = l > 0 ? m + log(l) : -INFINITY;
 }
 
-static void naive_row(job *j, const place *at, float *s)
+static void naive_row(job *j, const operands *at, float *s)
 {
     const fa_attention *a = j->a;
     bool inputs = j->dtype == FA_TF32; /* the others come rounded */
@@ -117,7 +117,7 @@ static void *work(void *user)
     if (!s)
         atomic_store(&j->oom, true);
     for (int64_t row; s && !sim_interrupted() && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
-        place at = place_of(j->a, row);
+        operands at = operands_of(j->a, row);
         if (j->naive)
             naive_row(j, &at, s);
         else

@@ -5,7 +5,7 @@
 #include "input.h"
 #include "jsonl.h"
 #include "archive_head.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "quota.h"
 #include "root.h"
 #include <fcntl.h>
@@ -87,14 +87,14 @@ static bool parse_line(fa_record *r, const fa_archive_line *l)
     return ok;
 }
 
-static void find_place(fa_archive_line *l, const fa_record *r)
+static void hash_path(fa_archive_line *l, const fa_record *r)
 {
     char path[64 + 1 + 160] = "";
-    fa_record_place(r, path, path + 64 + 1);
+    fa_record_path(r, path, path + 64 + 1);
     memset(path + strlen(path), 0, 64 - strlen(path));
     XXH128_hash_t h = XXH3_128bits(path, 64 + 1 + strlen(path + 64 + 1));
-    l->place[0] = h.high64;
-    l->place[1] = h.low64;
+    l->path[0] = h.high64;
+    l->path[1] = h.low64;
 }
 
 static bool after(fa_key a, fa_key b)
@@ -127,7 +127,7 @@ static bool take_parts(fa_archive *out, const archive_head *h, cursor *c, char *
             snprintf(why, n, "record %zu: not a record", i + 1);
             return false;
         }
-        find_place(l, &r);
+        hash_path(l, &r);
         out->n_lines = i + 1;
     }
     if (c->p != c->end)
@@ -172,9 +172,9 @@ static bool there(const fa_root *r, fa_area area, fa_key k)
     fa_entry e = {.image = NULL};
     fa_entry_name(name, k);
     snprintf(folder, sizeof folder, "%.2s", name);
-    fa_item i = {.name = name, .named = true, .key = k, .dir = fa_place_dir(r->v1, fa_area_name(area), false, &trouble)};
+    fa_item i = {.name = name, .named = true, .key = k, .dir = fa_trusted_dir(r->v1, fa_area_name(area), false, &trouble)};
     if (area == FA_AREA_KERNELS && i.dir >= 0) {
-        int dir = fa_place_dir(i.dir, folder, false, &trouble);
+        int dir = fa_trusted_dir(i.dir, folder, false, &trouble);
         close(i.dir);
         i.dir = dir;
     }
@@ -261,10 +261,10 @@ static void know(void *user, const char *line, size_t n, size_t number)
     enter(user, XXH3_64bits(line, n));
 }
 
-static int by_place(const void *a, const void *b)
+static int by_path(const void *a, const void *b)
 {
     const fa_archive_line *x = *(const fa_archive_line *const *)a, *y = *(const fa_archive_line *const *)b;
-    int c = memcmp(x->place, y->place, sizeof x->place);
+    int c = memcmp(x->path, y->path, sizeof x->path);
     return c ? c : (x > y) - (x < y);
 }
 
@@ -300,9 +300,9 @@ static fa_status import_lines(fa_store *s, const fa_archive *p, fa_archive_count
     for (size_t i = 0; line && i < p->n_lines; i++)
         line[i] = &p->line[i];
     if (line && p->n_lines)
-        qsort(line, p->n_lines, sizeof *line, by_place);
+        qsort(line, p->n_lines, sizeof *line, by_path);
     for (size_t from = 0, to; st == FA_OK && from < p->n_lines; from = to) {
-        for (to = from + 1; to < p->n_lines && !memcmp(line[to]->place, line[from]->place, sizeof line[to]->place); to++)
+        for (to = from + 1; to < p->n_lines && !memcmp(line[to]->path, line[from]->path, sizeof line[to]->path); to++)
             ;
         st = import_file(s, p, line + from, to - from, out);
     }

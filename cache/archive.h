@@ -25,7 +25,7 @@ typedef struct fa_archive_entry {
 typedef struct fa_archive_line {
     const char *bytes; /* not NUL-terminated */
     size_t size;
-    uint64_t place[2]; /* hash of the names of the file that it belongs to */
+    uint64_t path[2]; /* hash of the names of the file that it belongs to */
 } fa_archive_line;
 
 typedef struct fa_archive {

@@ -3,7 +3,7 @@
 #include "output.h"
 #include "archive.h"
 #include "archive_head.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <fcntl.h>
 #include <stdio.h>
@@ -109,7 +109,7 @@ static void put_entry(sink *k, fa_store *s, const pick *p)
     const char *trouble = "gone";
     size_t n = 0;
     int kernels, dir = fa_root_folder(&s->root[p->root], p->key, name, &kernels, &trouble);
-    if (dir < 0 || fa_place_read(dir, name, FA_FILE_CAP, &bytes, &n, NULL, &trouble) != FA_PLACE_OK)
+    if (dir < 0 || fa_trusted_read(dir, name, FA_FILE_CAP, &bytes, &n, NULL, &trouble) != FA_FILE_OK)
         k->status = fa_fail(FA_IO, "%s: cannot be written: the entry %s: %s", k->out.path, name, trouble);
     uint64_t size = n;
     put(k, name, 32);

@@ -1,7 +1,7 @@
 /* entry: the file of one compiled kernel, written once and believed only when every byte of it checks. */
 #include "entry.h"
 #include "temp_file.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "quota.h"
 #include "root.h"
 #include <fcntl.h>
@@ -19,7 +19,7 @@ static void discard(fa_store *s, const fa_root *r, int dir, const char *name, co
                     name, name, why);
     if (!r->writable || unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
         return;
-    int quarantine = fa_place_dir(r->v1, "quarantine", true, &trouble);
+    int quarantine = fa_trusted_dir(r->v1, "quarantine", true, &trouble);
     if (quarantine >= 0) {
         renameat(dir, name, quarantine, name);
         close(quarantine);
@@ -35,8 +35,8 @@ static bool get_from(fa_store *s, const fa_root *r, fa_key k, const char *arch, 
     bool hit = false;
     int kernels = -1, dir = r->v1 < 0 ? -1 : fa_root_folder(r, k, name, &kernels, &trouble);
     if (dir >= 0) {
-        fa_place got = fa_place_read(dir, name, FA_FILE_CAP, &bytes, &size, &st, &trouble);
-        if (got == FA_PLACE_OK) {
+        fa_file_state got = fa_trusted_read(dir, name, FA_FILE_CAP, &bytes, &size, &st, &trouble);
+        if (got == FA_FILE_OK) {
             trouble = fa_entry_unpack(out, bytes, size, true);
             hit = !trouble && out->key.lo == k.lo && out->key.hi == k.hi && strcmp(out->arch, arch) == 0;
             if (!hit && !trouble)
@@ -47,7 +47,7 @@ static bool get_from(fa_store *s, const fa_root *r, fa_key k, const char *arch, 
             if (hit && r->writable)
                 fa_quota_touch(dir, name, &st);
         }
-        if (!hit && (got == FA_PLACE_OK || got == FA_PLACE_BAD) && trouble != fa_entry_no_memory)
+        if (!hit && (got == FA_FILE_OK || got == FA_FILE_BAD) && trouble != fa_entry_no_memory)
             discard(s, r, dir, name, trouble);
         close(dir);
     }
@@ -83,12 +83,12 @@ bool fa_entry_write(fa_store *s, fa_area area, fa_key k, const void *bytes, size
     bool ok = false;
     fa_entry_name(name, k);
     snprintf(bucket, sizeof bucket, "%.2s", name);
-    int kernels = fa_place_dir(r->v1, "kernels", false, trouble);
+    int kernels = fa_trusted_dir(r->v1, "kernels", false, trouble);
     int dir = kernels < 0               ? -1
-              : area == FA_AREA_KERNELS   ? fa_place_dir(kernels, bucket, true, trouble)
-                                        : fa_place_dir(r->v1, fa_area_name(area), true, trouble);
+              : area == FA_AREA_KERNELS   ? fa_trusted_dir(kernels, bucket, true, trouble)
+                                        : fa_trusted_dir(r->v1, fa_area_name(area), true, trouble);
     if (dir >= 0 && fa_temp_file_open(&temp, kernels, trouble)) {
-        ok = fa_place_write(temp.fd, bytes, size, trouble);
+        ok = fa_write_all(temp.fd, bytes, size, trouble);
         if (ok)
             ok = fa_temp_file_publish(&temp, dir, name, trouble);
         fa_temp_file_drop(&temp);

@@ -1,4 +1,4 @@
-/* input: files that a person names, read whole; those of the cache itself are place.h's. */
+/* input: files that a person names, read whole; those of the cache itself are trusted_file.h's. */
 #ifndef FA_CACHE_INPUT_H
 #define FA_CACHE_INPUT_H
 #include <fagen.h>

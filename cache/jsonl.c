@@ -1,7 +1,7 @@
 /* jsonl: lines appended whole, read with forgiveness. */
 #include "jsonl.h"
 #include "gen/size_limit.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static bool append(int fd, const char *line, size_t n, const char **trouble)
         *trouble = strerror(errno);
         return false;
     }
-    *trouble = !S_ISREG(st.st_mode) ? "not a regular file" : fa_place_foreign(&st);
+    *trouble = !S_ISREG(st.st_mode) ? "not a regular file" : fa_untrusted_reason(&st);
     if (!*trouble && (uint64_t)st.st_size + n + 2 > FA_FILE_CAP)
         *trouble = "the file is full";
     if (*trouble)
@@ -74,9 +74,9 @@ bool fa_jsonl_read(int dir, const char *file, fa_jsonl_fn *f, void *user, const 
 {
     char *bytes = NULL;
     size_t size = 0, number = 0;
-    fa_place got = fa_place_read(dir, file, FA_FILE_CAP, &bytes, &size, NULL, trouble);
-    if (got != FA_PLACE_OK)
-        return got == FA_PLACE_ABSENT;
+    fa_file_state got = fa_trusted_read(dir, file, FA_FILE_CAP, &bytes, &size, NULL, trouble);
+    if (got != FA_FILE_OK)
+        return got == FA_FILE_ABSENT;
     for (char *p = bytes, *end = bytes + size; p < end;) {
         char *nl = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((nl ? nl : end) - p);

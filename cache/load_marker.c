@@ -1,6 +1,6 @@
 /* load_marker: a file in loading/, locked by its owner; not empty while the driver is at work. */
 #include "load_marker.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <dirent.h>
 #include <errno.h>
@@ -46,7 +46,7 @@ fa_load_marker fa_load_marker_set(fa_store *s, const fa_entry *e)
     const fa_root *r = writer(s);
     const char *trouble;
     char name[33];
-    int dir = e->proved || !r ? -1 : fa_place_dir(r->v1, "loading", false, &trouble);
+    int dir = e->proved || !r ? -1 : fa_trusted_dir(r->v1, "loading", false, &trouble);
     if (dir < 0)
         return c;
     fa_key_print(name, e->key);
@@ -66,7 +66,7 @@ fa_load_marker fa_load_marker_set(fa_store *s, const fa_entry *e)
         }
         if (fstat(fd, &st) != 0 || st.st_nlink == 0)
             close(fd);
-        else if (!S_ISREG(st.st_mode) || !fa_place_write(fd, "loading\n", 8, &trouble)) {
+        else if (!S_ISREG(st.st_mode) || !fa_write_all(fd, "loading\n", 8, &trouble)) {
             unlinkat(dir, name, 0);
             close(fd);
             break;
@@ -92,7 +92,7 @@ void fa_load_marker_clear(fa_load_marker *c, bool loaded)
         close(entry);
     }
     /* the last of those who load it takes the mark away */
-    int dir = fa_place_dir(r->v1, "loading", false, &trouble);
+    int dir = fa_trusted_dir(r->v1, "loading", false, &trouble);
     if (dir >= 0) {
         fa_key_print(name, c->key);
         if (locked(c->fd, LOCK_EX) && fstat(c->fd, &st) == 0 && st.st_nlink > 0)
@@ -119,7 +119,7 @@ static void set_aside(fa_store *s, const fa_root *r, fa_key k)
     char name[FA_NAME_SIZE];
     const char *trouble;
     int kernels, dir = fa_root_folder(r, k, name, &kernels, &trouble);
-    int quarantine = fa_place_dir(r->v1, "quarantine", true, &trouble);
+    int quarantine = fa_trusted_dir(r->v1, "quarantine", true, &trouble);
     if (quarantine >= 0 && (dir < 0 || renameat(dir, name, quarantine, name) != 0)) {
         int fd = openat(quarantine, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
         if (fd >= 0)
@@ -152,7 +152,7 @@ static void sweep_one(fa_store *s, const fa_root *r, int loading, const char *na
 void fa_load_marker_sweep(fa_store *s, const fa_root *r)
 {
     const char *trouble;
-    DIR *d = fa_place_names(fa_place_dir(r->v1, "loading", false, &trouble));
+    DIR *d = fa_place_names(fa_trusted_dir(r->v1, "loading", false, &trouble));
     if (!d)
         return;
     for (struct dirent *e; (e = readdir(d));)

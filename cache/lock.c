@@ -1,7 +1,7 @@
 /* lock: flock on one file per key, plus a list of the keys that this process holds, so that threads wait for each other
  * even where there is no writable root or no working flock. */
 #include "lock.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +50,7 @@ fa_lock fa_lock_take(fa_store *s, fa_key k)
     fa_lock l = {-1, hold(s, k) ? s : NULL, k};
     const fa_root *r = s->writer < 0 ? NULL : &s->root[s->writer];
     const char *trouble;
-    int dir = r ? fa_place_dir(r->v1, "locks", false, &trouble) : -1;
+    int dir = r ? fa_trusted_dir(r->v1, "locks", false, &trouble) : -1;
     if (dir < 0)
         return l;
     char name[33];

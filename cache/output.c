@@ -1,7 +1,7 @@
 /* output: where a name leads, then a rename or a stream. */
 #include "output.h"
 #include "gen/error.h"
-#include "place.h"
+#include "trusted_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -189,7 +189,7 @@ fa_status fa_output_open(fa_output *o, const char *path)
 fa_status fa_output_write(fa_output *o, const void *bytes, size_t n)
 {
     const char *trouble;
-    return fa_place_write(o->fd, bytes, n, &trouble) ? FA_OK : fail(o->path, trouble);
+    return fa_write_all(o->fd, bytes, n, &trouble) ? FA_OK : fail(o->path, trouble);
 }
 
 fa_status fa_output_close(fa_output *o, bool keep)

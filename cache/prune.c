@@ -90,7 +90,7 @@ static int key_order(fa_key a, fa_key b)
     return a.hi != b.hi ? (a.hi > b.hi) - (a.hi < b.hi) : (a.lo > b.lo) - (a.lo < b.lo);
 }
 
-static int by_place(const void *a, const void *b)
+static int by_key(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
     if (x->area != y->area)
@@ -107,7 +107,7 @@ static int remove_one(void *user, const fa_item *i)
     if (!i->writable)
         return 0;
     candidate probe = {.area = i->area, .named = i->named, .key = i->key, .name = (char *)i->name};
-    const candidate *c = l->n ? bsearch(&probe, l->c, l->n, sizeof *l->c, by_place) : NULL;
+    const candidate *c = l->n ? bsearch(&probe, l->c, l->n, sizeof *l->c, by_key) : NULL;
     bool goes = c && c->picked && i->used <= c->used;
     if (goes && l->tell)
         l->tell(l->user, i->path, i->size);
@@ -126,7 +126,7 @@ bool fa_prune_run(fa_store *s, const fa_prune *p, void (*tell)(void *user, const
     if (!l.oom && l.n) {
         qsort(l.c, l.n, sizeof *l.c, by_use);
         pick(&l);
-        qsort(l.c, l.n, sizeof *l.c, by_place);
+        qsort(l.c, l.n, sizeof *l.c, by_key);
         fa_scan(s, remove_one, &l);
     }
     for (size_t i = 0; i < l.n; i++)

@@ -1,7 +1,7 @@
 /* quota: the size of the store, held at each put by looking at the files of one group. There is no count on disk that a killed
  * process could leave wrong. */
 #include "quota.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <dirent.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static int open_folder(int kernels, int folder)
     char name[8];
     const char *trouble;
     snprintf(name, sizeof name, "%02x", (unsigned)folder);
-    return fa_place_dir(kernels, name, false, &trouble);
+    return fa_trusted_dir(kernels, name, false, &trouble);
 }
 
 static void count(group *g, int kernels, int folder)
@@ -117,7 +117,7 @@ static void hold(fa_store *s, fa_key put, size_t most)
     group g = {NULL, 0, 0, 0};
     int groups = groups_of(s), first = first_of(s, put);
     size_t evicted = 0;
-    int kernels = fa_place_dir(s->root[s->writer].v1, "kernels", false, &trouble);
+    int kernels = fa_trusted_dir(s->root[s->writer].v1, "kernels", false, &trouble);
     if (kernels < 0)
         return;
     fa_entry_name(own, put);

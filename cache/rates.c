@@ -1,6 +1,6 @@
 /* rates: what probes measured on a chip. */
 #include "rates.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <fcntl.h>
 #include <jansson.h>
@@ -27,9 +27,9 @@ static int folder(const fa_root *r, const char *chip, bool make)
 {
     char name[64];
     const char *trouble;
-    int records = r->v1 < 0 ? -1 : fa_place_dir(r->v1, "records", make, &trouble);
-    fa_place_name(name, sizeof name, chip, "");
-    int dir = records < 0 ? -1 : fa_place_dir(records, name, make, &trouble);
+    int records = r->v1 < 0 ? -1 : fa_trusted_dir(r->v1, "records", make, &trouble);
+    fa_file_name(name, sizeof name, chip, "");
+    int dir = records < 0 ? -1 : fa_trusted_dir(records, name, make, &trouble);
     if (records >= 0)
         close(records);
     return dir;
@@ -52,7 +52,7 @@ bool fa_rates_save(fa_store *s, const char *chip, const char *date, const fa_rat
     snprintf(temporary, sizeof temporary, "." FILE_NAME ".%ld", (long)getpid());
     if (dir >= 0)
         fd = openat(dir, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    bool ok = fd >= 0 && fa_place_write(fd, text, strlen(text), &trouble) && fsync(fd) == 0;
+    bool ok = fd >= 0 && fa_write_all(fd, text, strlen(text), &trouble) && fsync(fd) == 0;
     if (fd >= 0)
         ok &= close(fd) == 0;
     ok = ok && renameat(dir, temporary, dir, FILE_NAME) == 0;
@@ -69,7 +69,7 @@ static bool read_in(int dir, fa_rates *out)
     char *bytes = NULL;
     size_t n = 0;
     const char *trouble;
-    if (fa_place_read(dir, FILE_NAME, BYTES, &bytes, &n, NULL, &trouble) != FA_PLACE_OK)
+    if (fa_trusted_read(dir, FILE_NAME, BYTES, &bytes, &n, NULL, &trouble) != FA_FILE_OK)
         return false;
     json_t *j = json_loadb(bytes, n, JSON_REJECT_DUPLICATES, NULL);
     bool ok = json_is_object(j);

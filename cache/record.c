@@ -3,7 +3,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "jsonl.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <dirent.h>
 #include <math.h>
@@ -14,20 +14,20 @@
 static void names(char chip_dir[64], char file[160], const char *chip, const fa_problem *p)
 {
     char key[160];
-    fa_place_name(chip_dir, 64, chip, "");
+    fa_file_name(chip_dir, 64, chip, "");
     if (p) {
         fa_problem_print_key(key, sizeof key, p);
-        fa_place_name(file, 160, key, ".jsonl");
+        fa_file_name(file, 160, key, ".jsonl");
     }
 }
 
 static int records_dir(const fa_root *r)
 {
     const char *trouble;
-    return r->v1 < 0 ? -1 : fa_place_dir(r->v1, "records", false, &trouble);
+    return r->v1 < 0 ? -1 : fa_trusted_dir(r->v1, "records", false, &trouble);
 }
 
-void fa_record_place(const fa_record *r, char chip_dir[64], char file[160])
+void fa_record_path(const fa_record *r, char chip_dir[64], char file[160])
 {
     names(chip_dir, file, r->chip, &r->problem);
 }
@@ -39,7 +39,7 @@ void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *use
     names(chip, file, r->chip, &r->problem);
     for (size_t i = 0; i < s->n; i++) {
         int records = records_dir(&s->root[i]);
-        int dir = records < 0 ? -1 : fa_place_dir(records, chip, false, &trouble);
+        int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, false, &trouble);
         if (dir >= 0) {
             fa_jsonl_read(dir, file, f, user, &trouble);
             close(dir);
@@ -58,7 +58,7 @@ bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, si
     const char *trouble = "the folder is gone";
     names(chip, file, r->chip, &r->problem);
     int records = records_dir(root);
-    int dir = records < 0 ? -1 : fa_place_dir(records, chip, true, &trouble);
+    int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, true, &trouble);
     bool ok = dir >= 0 && fa_jsonl_append(dir, file, line, n, &trouble);
     if (!ok)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: %s", root->path, trouble);
@@ -134,7 +134,7 @@ static void each_name(int dir, bool (*pick)(const char *), void (*f)(reader *, i
 static void read_chip(reader *rd, int records, const char *chip)
 {
     const char *trouble;
-    int dir = fa_place_dir(records, chip, false, &trouble);
+    int dir = fa_trusted_dir(records, chip, false, &trouble);
     if (dir < 0)
         return;
     rd->line.chip = chip;

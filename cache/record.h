@@ -52,7 +52,7 @@ bool fa_record_append(fa_store *s, const fa_record *r);
 bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n);
 
 /* The names of the record's folder and file below records/. */
-void fa_record_place(const fa_record *r, char chip_dir[64], char file[160]);
+void fa_record_path(const fa_record *r, char chip_dir[64], char file[160]);
 /* Calls f for every line of the files that the record belongs to, in every root, whether it parses or not. */
 void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user);
 

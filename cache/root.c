@@ -1,6 +1,6 @@
 /* root: the names of what lies in one, and the advice that is told once per store. */
 #include "root.h"
-#include "place.h"
+#include "trusted_file.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +22,8 @@ int fa_root_folder(const fa_root *r, fa_key k, char name[FA_NAME_SIZE], int *ker
     char folder[3];
     fa_entry_name(name, k);
     snprintf(folder, sizeof folder, "%.2s", name);
-    *kernels = fa_place_dir(r->v1, "kernels", false, trouble);
-    return *kernels < 0 ? -1 : fa_place_dir(*kernels, folder, false, trouble);
+    *kernels = fa_trusted_dir(r->v1, "kernels", false, trouble);
+    return *kernels < 0 ? -1 : fa_trusted_dir(*kernels, folder, false, trouble);
 }
 
 void fa_store_advise(fa_store *s, fa_cause cause, const char *fmt, ...)

@@ -1,6 +1,6 @@
 /* scan: a walk over the folders of every root. */
 #include "scan.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "quota.h"
 #include "root.h"
 #include <dirent.h>
@@ -58,18 +58,18 @@ static int walk_folder(walk *w, int dir, const char *folder)
 static int walk_root(walk *w)
 {
     const char *trouble;
-    int rc = 0, kernels = fa_place_dir(w->root->v1, "kernels", false, &trouble);
+    int rc = 0, kernels = fa_trusted_dir(w->root->v1, "kernels", false, &trouble);
     w->item.area = FA_AREA_KERNELS;
     for (int b = 0; kernels >= 0 && b < 256 && rc == 0; b++) {
         char folder[8];
         snprintf(folder, sizeof folder, "%02x", (unsigned)b);
-        rc = walk_folder(w, fa_place_dir(kernels, folder, false, &trouble), folder);
+        rc = walk_folder(w, fa_trusted_dir(kernels, folder, false, &trouble), folder);
     }
     if (kernels >= 0)
         close(kernels);
     for (int b = FA_AREA_FOREIGN; b < FA_AREAS && rc == 0; b++) {
         w->item.area = (fa_area)b;
-        rc = walk_folder(w, fa_place_dir(w->root->v1, fa_area_name((fa_area)b), false, &trouble), "");
+        rc = walk_folder(w, fa_trusted_dir(w->root->v1, fa_area_name((fa_area)b), false, &trouble), "");
     }
     return rc;
 }
@@ -91,7 +91,7 @@ const char *fa_item_read(const fa_item *i, fa_entry *out, bool with_image)
     size_t size = 0;
     const char *damaged = NULL;
     memset(out, 0, sizeof *out);
-    if (fa_place_read(i->dir, i->name, FA_FILE_CAP, &bytes, &size, NULL, &damaged) == FA_PLACE_OK)
+    if (fa_trusted_read(i->dir, i->name, FA_FILE_CAP, &bytes, &size, NULL, &damaged) == FA_FILE_OK)
         damaged = fa_entry_unpack(out, bytes, size, with_image);
     if (!damaged && (!i->named || out->key.lo != i->key.lo || out->key.hi != i->key.hi))
         damaged = "its name is not its key";

@@ -2,7 +2,7 @@
 #include "store.h"
 #include "load_marker.h"
 #include "temp_file.h"
-#include "place.h"
+#include "trusted_file.h"
 #include "root.h"
 #include <dirent.h>
 #include <errno.h>
@@ -67,11 +67,11 @@ static bool root_writable(int root, int *v1)
     struct stat st;
     if (fstat(root, &st) != 0 || st.st_uid != geteuid() || faccessat(root, ".", W_OK | X_OK, AT_EACCESS) != 0)
         return false;
-    *v1 = fa_place_dir(root, FA_FORMAT_DIR, true, &trouble);
+    *v1 = fa_trusted_dir(root, FA_FORMAT_DIR, true, &trouble);
     if (*v1 < 0)
         return false;
     for (size_t i = 0; i < sizeof dirs / sizeof *dirs; i++) {
-        int fd = fa_place_dir(*v1, dirs[i], true, &trouble);
+        int fd = fa_trusted_dir(*v1, dirs[i], true, &trouble);
         if (fd < 0 || faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) != 0) {
             if (fd >= 0)
                 close(fd);
@@ -93,14 +93,14 @@ static void root_open(fa_store *s, fa_root *r, bool want_writer)
     r->v1 = -1;
     if (want_writer)
         make_parents(r->path);
-    int fd = fa_place_dir(AT_FDCWD, r->path, false, &trouble);
+    int fd = fa_trusted_dir(AT_FDCWD, r->path, false, &trouble);
     if (fd < 0) {
         snprintf(r->trouble, sizeof r->trouble, "%s", trouble);
         return;
     }
     r->writable = want_writer && root_writable(fd, &r->v1);
     if (!r->writable)
-        r->v1 = fa_place_dir(fd, FA_FORMAT_DIR, false, &trouble);
+        r->v1 = fa_trusted_dir(fd, FA_FORMAT_DIR, false, &trouble);
     if (r->v1 < 0)
         snprintf(r->trouble, sizeof r->trouble, "%s: %s", FA_FORMAT_DIR, trouble);
     if (r->writable)
@@ -136,7 +136,7 @@ static bool add_root(fa_store *s, const char *path, size_t len)
 static void shun(fa_store *s)
 {
     const char *trouble;
-    DIR *d = fa_place_names(s->writer < 0 || s->n < 2 ? -1 : fa_place_dir(s->root[s->writer].v1, "quarantine", false, &trouble));
+    DIR *d = fa_place_names(s->writer < 0 || s->n < 2 ? -1 : fa_trusted_dir(s->root[s->writer].v1, "quarantine", false, &trouble));
     for (struct dirent *e; d && (e = readdir(d));) {
         char hex[33];
         fa_key k;

@@ -1,6 +1,6 @@
 /* temp_file: made under a name that nobody else has, locked while its maker lives. */
 #include "temp_file.h"
-#include "place.h"
+#include "trusted_file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -39,24 +39,24 @@ static const cli_group groups[] = { CLI_ASK(explore_args), { "What is explored",
                                     CLI_WHERE(explore_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 /* Where it looks: a device, or a row of the table of archs; and the records. */
-typedef struct place {
+typedef struct subject {
     cli_session session;
     const fa_arch *arch;
     const char *chip;
     fa_store *store, *own; /* own: opened here */
     int32_t budget;
-} place;
+} subject;
 
 static void warn(void *user, const char *message)
 {
     cli_note(user, "%s", message);
 }
 
-static fa_status find_place(place *at, cli *c, const explore_args *a)
+static fa_status find_subject(subject *at, cli *c, const explore_args *a)
 {
     if (a->arch && a->where.device)
         return fa_fail(FA_INVALID, "--arch and --device are two ways to name the chip; accepted: one of them");
-    *at = (place){ .chip = a->chip };
+    *at = (subject){ .chip = a->chip };
     if (a->arch) {
         cli_chip chip = { .arch = a->arch, .sram = a->where.sram };
         fa_status st = cli_chip_arch(&chip, &at->arch);
@@ -155,7 +155,7 @@ static fa_status write_csv(const explore *e, const char *path)
 static int run(cli *c, const void *args, int n, char **words)
 {
     const explore_args *a = args;
-    place at = { .arch = NULL };
+    subject at = { .arch = NULL };
     explore e = { .gen = NULL };
     fa_gen *g = NULL;
     fa_problem p;
@@ -172,7 +172,7 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK && page && a->csv && !strcmp(page, a->csv))
         st = fa_fail(FA_INVALID, "--output and --csv are both \"%.80s\"; accepted: two files", page);
     if (st == FA_OK)
-        st = find_place(&at, c, a);
+        st = find_subject(&at, c, a);
     if (st == FA_OK)
         st = cli_gen_open(&g);
     if (st == FA_OK)

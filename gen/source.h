@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 /* What is added to messages with lines of templates, as compilers and the simulator know them: "templates/softmax.cu:12". */
-#define FA_SOURCE_PLACE "(templates/ is built into fagen and lies in its source tree; a file of FAGEN_TEMPLATE_DIR goes before one of it)"
+#define FA_SOURCE_HINT "(templates/ is built into fagen and lies in its source tree; a file of FAGEN_TEMPLATE_DIR goes before one of it)"
 
 #define FA_SOURCE_STEPS 8
 #define FA_STEP_MAPS 12   /* of a step */

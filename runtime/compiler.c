@@ -172,7 +172,7 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
     else if (r != NVRTC_SUCCESS) {
         first_errors(&errors, out->log ? out->log : "");
         st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s%s", s->name, arch, n->name, n->nvrtcGetErrorString(r),
-                     fa_text_cstr(&errors), strstr(fa_text_cstr(&errors), "templates/") ? "\n" FA_SOURCE_PLACE : "");
+                     fa_text_cstr(&errors), strstr(fa_text_cstr(&errors), "templates/") ? "\n" FA_SOURCE_HINT : "");
     }
     fa_text_free(&errors);
     if (st != FA_OK)

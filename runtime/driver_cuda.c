@@ -99,7 +99,7 @@ fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call)
         name = NULL;
     if (d->cuGetErrorString(r, &text) != CUDA_SUCCESS)
         text = NULL;
-    const char *place = detail && strstr(detail, "templates/") ? "\n" FA_SOURCE_PLACE : "";
+    const char *place = detail && strstr(detail, "templates/") ? "\n" FA_SOURCE_HINT : "";
     bool stopped = r == CUDA_ERROR_LAUNCH_TIMEOUT && d->takes_ptx && sim_interrupted();
     return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : stopped ? FA_INTERRUPTED : FA_DEVICE, "%s: %s (%d): %s%s%s%s", call,
                    name ? name : "unknown error", (int)r, text ? text : "", detail && detail[0] ? "\n" : "",

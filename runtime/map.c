@@ -18,19 +18,19 @@ typedef struct recipe {
 } recipe;
 _Static_assert(sizeof(recipe) == 5 * 8 + 8 * 4, "no padding");
 
-typedef struct place {
+typedef struct cached_map {
     CUtensorMap map; /* aligned to 64 bytes by its type */
     recipe of;       /* driver NULL: empty */
     uint64_t stamp;  /* how often it was encoded */
-} place;
+} cached_map;
 
 /* Where the map of an address was last, for calls of one number. */
 typedef struct recent {
     uint64_t same, address, stamp;
-    const place *at;
+    const cached_map *at;
 } recent;
 
-static _Thread_local place table[LINES][FA_STEP_MAPS];
+static _Thread_local cached_map table[LINES][FA_STEP_MAPS];
 static _Thread_local recent recents[LINES][FA_STEP_MAPS];
 _Static_assert(sizeof table + sizeof recents <= 108 << 10, "as said above");
 
@@ -148,7 +148,7 @@ static uint32_t line_of(const recipe *r)
     return (uint32_t)(h >> 40) % LINES;
 }
 
-static fa_status encode(place *at, const recipe *r, const char *name)
+static fa_status encode(cached_map *at, const recipe *r, const char *name)
 {
     const cuuint64_t size[4] = {r->size[0], r->size[1], r->size[2], r->size[3]};
     const cuuint64_t stride[3] = {r->stride[0], r->stride[1], r->stride[2]};
@@ -174,7 +174,7 @@ static fa_status encode(place *at, const recipe *r, const char *name)
 }
 
 /* The map of a call that another one of its number has had at this address. */
-static const place *recall(const recent *r, uint64_t same, uint64_t address)
+static const cached_map *recall(const recent *r, uint64_t same, uint64_t address)
 {
     return same && r->same == same && r->address == address && r->at->stamp == r->stamp ? r->at : NULL;
 }
@@ -185,11 +185,11 @@ fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d
         const fa_map *m = &s->map[i];
         uint64_t address = c->values.operand[m->operand].address;
         recent *known = &recents[(address * 0x9E3779B97F4A7C15u >> 40) % LINES][i];
-        const place *there = recall(known, same, address);
+        const cached_map *there = recall(known, same, address);
         if (!there) {
             recipe r;
             describe(&r, d, m, c);
-            place *here = &table[line_of(&r)][i];
+            cached_map *here = &table[line_of(&r)][i];
             if (memcmp(&here->of, &r, sizeof r) != 0) {
                 fa_status st = encode(here, &r, c->op->operand[m->operand].name);
                 if (st != FA_OK)

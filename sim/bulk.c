@@ -174,7 +174,7 @@ bool sim_bulk_land(sim_block *b, const sim_mbarrier *m)
 
 /* ---- instructions ---- */
 
-static uint64_t address_of(const sim_warp *w, const sim_insn *i, const sim_bulk_place *p, uint32_t l)
+static uint64_t address_of(const sim_warp *w, const sim_insn *i, const sim_bulk_operand *p, uint32_t l)
 {
     if (i->arg[p->arg] == SIM_NO_ARG) return (uint64_t)p->offset;
     const sim_vec *v = sim_arg(w, i, p->arg);

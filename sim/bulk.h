@@ -10,11 +10,11 @@ typedef enum sim_bulk_kind { BULK_LOAD, BULK_STORE, BULK_REDUCE, BULK_PREFETCH, 
 enum { BULK_ADD, BULK_MIN, BULK_MAX, BULK_AND, BULK_OR, BULK_XOR, BULK_INC, BULK_DEC };
 
 /* An address among the operands; arg -1: there is none. */
-typedef struct sim_bulk_place { int arg; bool wide; int64_t offset; } sim_bulk_place;
+typedef struct sim_bulk_operand { int arg; bool wide; int64_t offset; } sim_bulk_operand;
 
 /* How an instruction names what it moves; its fn.data. Arguments are -1 where there are none. */
 typedef struct sim_bulk_form {
-    sim_bulk_place shared, global, mbarrier; /* global: of the tensor map, if rank */
+    sim_bulk_operand shared, global, mbarrier; /* global: of the tensor map, if rank */
     int coordinate, size, mask;
     uint8_t rank, op;                        /* rank 0: a run of bytes */
     sim_type type;                           /* of a reduction without a map */

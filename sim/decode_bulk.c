@@ -14,20 +14,20 @@ static int word_at(const dec *d, const char *word) /* where it stands in the opc
 }
 
 /* [base] or the base of [base, {...}]: an argument of its own. */
-static sim_bulk_place place(dec *d, const ptx_operand *o, sim_space s)
+static sim_bulk_operand place(dec *d, const ptx_operand *o, sim_space s)
 {
     ptx_operand base = *o;
     if (o->kind != O_MEMORY || o->n < 1) sim_dec_fail(d, "expected an address in brackets");
     base.n = 1;
     d->o->flags = (uint16_t)(d->o->flags & ~F_WIDE);
     sim_dec_address(d, &base, s);
-    return (sim_bulk_place){.arg = d->n - 1, .wide = d->o->flags & F_WIDE, .offset = d->o->imm};
+    return (sim_bulk_operand){.arg = d->n - 1, .wide = d->o->flags & F_WIDE, .offset = d->o->imm};
 }
 
-static sim_bulk_place map_and_coordinates(dec *d, const ptx_operand *o, sim_bulk_form *f)
+static sim_bulk_operand map_and_coordinates(dec *d, const ptx_operand *o, sim_bulk_form *f)
 {
     if (o->kind != O_MEMORY || o->n != 2 || o->elem[1].kind != O_VECTOR || o->elem[1].n != f->rank) sim_dec_fail(d, "expected a tensor map and a coordinate per dimension in brackets");
-    sim_bulk_place p = place(d, o, SP_GENERIC);
+    sim_bulk_operand p = place(d, o, SP_GENERIC);
     f->coordinate = d->n;
     for (int k = 0; k < f->rank; k++) sim_dec_in(d, &o->elem[1].elem[k], 'w', T_S32);
     return p;

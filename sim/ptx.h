@@ -100,9 +100,9 @@ uint32_t sim_ptx_find_local(const ptx_function *f, const char *name);           
 void sim_ptx_name_label(ptx_parser *p, ptx_function *f, const char *name, uint32_t scope, uint32_t label);
 ptx_scope sim_scope_open(ptx_parser *p, ptx_function *f);
 void sim_scope_close(ptx_function *f, ptx_scope around);
-/* ptx_place.c */
+/* ptx_layout.c */
 void sim_ptx_use(ptx_parser *p, ptx_function *f, const char *name);              /* an operand that is no local name */
-void sim_ptx_place(ptx_parser *p, ptx_function *f);                              /* the shared memory of a kernel */
+void sim_ptx_layout(ptx_parser *p, ptx_function *f);                              /* the shared memory of a kernel */
 sim_variable sim_ptx_room(ptx_parser *p, ptx_function *f, sim_variable v);       /* in the local memory of a thread */
 void sim_ptx_constants(ptx_parser *p, const sim_variable *v);                    /* one more in .const */
 /* ptx_call.c */

@@ -240,7 +240,7 @@ static void function(ptx_parser *p, bool entry)
     if (sim_names_find(&p->kernel_names, prog.name, strlen(prog.name), 0)) sim_ptx_fail(p, begin, "kernel %.200s is defined twice", prog.name);
     sim_names_add(p, &p->kernel_names, prog.name, strlen(prog.name), 0, p->module->nkernels);
     body(p, &f);
-    sim_ptx_place(p, &f);
+    sim_ptx_layout(p, &f);
     sim_decode(p, &f);
     prog.registers = sim_registers_of(&prog, most, bound, blocks);
     sim_flow(p, &f);

@@ -2,7 +2,7 @@
 #include "cache/scan.h"
 #include "cache/lock.h"
 #include "cache/archive.h"
-#include "cache/place.h"
+#include "cache/trusted_file.h"
 #include "cache/prune.h"
 #include "cache/quality.h"
 #include "cache/rates.h"
@@ -36,11 +36,11 @@ static fa_record record_of(const char *problem, const char *config, double secon
 Test(cache_edges, names_of_files)
 {
     char name[12];
-    fa_place_name(name, sizeof name, ".hidden/x", ".j");
+    fa_file_name(name, sizeof name, ".hidden/x", ".j");
     cr_expect_str_eq(name, "_hidden_x.j");
-    fa_place_name(name, sizeof name, "a name that is too long", ".jsonl");
+    fa_file_name(name, sizeof name, "a name that is too long", ".jsonl");
     cr_expect_str_eq(name, "a_nam.jsonl");
-    fa_place_name(name, sizeof name, "", "");
+    fa_file_name(name, sizeof name, "", "");
     cr_expect_str_eq(name, "_", "an empty name is none");
 }
 

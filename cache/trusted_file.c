@@ -1,5 +1,5 @@
-/* place: every open of the cache, with its checks on the descriptor rather than on the path. */
-#include "place.h"
+/* trusted_file: every open of the cache, with its checks on the descriptor rather than on the path. */
+#include "trusted_file.h"
 #include "gen/size_limit.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *fa_place_foreign(const struct stat *st)
+const char *fa_untrusted_reason(const struct stat *st)
 {
     if (st->st_uid != geteuid() && st->st_uid != 0)
         return "owned by another user";
@@ -20,7 +20,7 @@ const char *fa_place_foreign(const struct stat *st)
     return NULL;
 }
 
-int fa_place_dir(int at, const char *name, bool make, const char **trouble)
+int fa_trusted_dir(int at, const char *name, bool make, const char **trouble)
 {
     int flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC | (at == AT_FDCWD ? 0 : O_NOFOLLOW);
     int fd = openat(at, name, flags);
@@ -40,7 +40,7 @@ int fa_place_dir(int at, const char *name, bool make, const char **trouble)
         return -1;
     }
     struct stat st;
-    const char *foreign = fstat(fd, &st) != 0 ? strerror(errno) : fa_place_foreign(&st);
+    const char *foreign = fstat(fd, &st) != 0 ? strerror(errno) : fa_untrusted_reason(&st);
     if (foreign) {
         *trouble = foreign;
         close(fd);
@@ -57,7 +57,7 @@ DIR *fa_place_names(int fd)
     return d;
 }
 
-static fa_place read_all(int fd, size_t n, char *to, const char **trouble)
+static fa_file_state read_all(int fd, size_t n, char *to, const char **trouble)
 {
     for (size_t done = 0; done < n;) {
         ssize_t r = read(fd, to + done, n - done);
@@ -65,18 +65,18 @@ static fa_place read_all(int fd, size_t n, char *to, const char **trouble)
             done += (size_t)r;
         else if (r == 0) {
             *trouble = "cut short while it was read";
-            return FA_PLACE_BAD;
+            return FA_FILE_BAD;
         } else if (errno != EINTR) {
             *trouble = strerror(errno);
-            return FA_PLACE_TROUBLE;
+            return FA_FILE_TROUBLE;
         }
     }
-    return FA_PLACE_OK;
+    return FA_FILE_OK;
 }
 
-fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_t *size, struct stat *out, const char **trouble)
+fa_file_state fa_trusted_read(int at, const char *name, size_t cap, char **bytes, size_t *size, struct stat *out, const char **trouble)
 {
-    fa_place result = FA_PLACE_BAD;
+    fa_file_state result = FA_FILE_BAD;
     char *buf = NULL;
     *bytes = NULL;
     *size = 0;
@@ -84,25 +84,25 @@ fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_
     int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         *trouble = errno == ELOOP ? "a symbolic link" : strerror(errno);
-        return errno == ENOENT ? FA_PLACE_ABSENT : errno == ELOOP || errno == ENXIO ? FA_PLACE_BAD : FA_PLACE_TROUBLE;
+        return errno == ENOENT ? FA_FILE_ABSENT : errno == ELOOP || errno == ENXIO ? FA_FILE_BAD : FA_FILE_TROUBLE;
     }
     struct stat st;
     if (fstat(fd, &st) != 0) {
         *trouble = strerror(errno);
-        result = FA_PLACE_TROUBLE;
+        result = FA_FILE_TROUBLE;
     } else if (!S_ISREG(st.st_mode))
         *trouble = "not a regular file";
-    else if (fa_place_foreign(&st))
-        *trouble = fa_place_foreign(&st);
+    else if (fa_untrusted_reason(&st))
+        *trouble = fa_untrusted_reason(&st);
     else if (st.st_size < 0 || (uint64_t)st.st_size > cap)
         *trouble = "too large";
     else if (!(buf = malloc((size_t)st.st_size + 1))) {
         *trouble = "out of memory";
-        result = FA_PLACE_TROUBLE;
+        result = FA_FILE_TROUBLE;
     } else
         result = read_all(fd, (size_t)st.st_size, buf, trouble);
     close(fd);
-    if (result != FA_PLACE_OK) {
+    if (result != FA_FILE_OK) {
         free(buf);
         return result;
     }
@@ -111,10 +111,10 @@ fa_place fa_place_read(int at, const char *name, size_t cap, char **bytes, size_
     *size = (size_t)st.st_size;
     if (out)
         *out = st;
-    return FA_PLACE_OK;
+    return FA_FILE_OK;
 }
 
-bool fa_place_write(int fd, const void *bytes, size_t n, const char **trouble)
+bool fa_write_all(int fd, const void *bytes, size_t n, const char **trouble)
 {
     const char *p = bytes;
     while (n > 0) {
@@ -131,7 +131,7 @@ bool fa_place_write(int fd, const void *bytes, size_t n, const char **trouble)
     return true;
 }
 
-void fa_place_name(char *out, size_t n, const char *text, const char *suffix)
+void fa_file_name(char *out, size_t n, const char *text, const char *suffix)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789,=+-_.";
     size_t room = n - 1 - strlen(suffix), len = 0;

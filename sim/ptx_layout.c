@@ -1,4 +1,4 @@
-/* ptx_place: where a kernel's variables lie in shared and local memory, and how much of each kind there may be: what ptxas refuses
+/* ptx_layout: where a kernel's variables lie in shared and local memory, and how much of each kind there may be: what ptxas refuses
  * does not load here. */
 #include "ptx.h"
 #include <string.h>
@@ -23,7 +23,7 @@ static sim_variable *shared(ptx_parser *p, ptx_function *f, size_t k) /* of the 
     return v->space == SP_SHARED ? v : NULL;
 }
 
-void sim_ptx_place(ptx_parser *p, ptx_function *f)
+void sim_ptx_layout(ptx_parser *p, ptx_function *f)
 {
     uint64_t at = 0, align = 16;
     size_t all = f->shareds + f->locals;
