@@ -25,15 +25,15 @@ static int load(lua_State *L)
 static int judge(lua_State *L)
 {
     job *j = lua_touserdata(L, 1);
-    fa_frame fr;
+    fa_lua_args fr;
     fa_point point = {0};
     bool size_only;
     char why[160];
-    fa_frame_push(L, &fr, &j->family, &j->problem, fa_arch_find("sm_90a"), 0, false);
+    fa_lua_args_push(L, &fr, &j->family, &j->problem, fa_arch_find("sm_90a"), 0, false);
     if (!fa_family_supports(L, &fr, &j->family, why, sizeof why))
         return 0;
     for (int i = 0; i < j->family.n_tunables; i++)
-        fa_frame_set(L, &fr, j->family.tunable[i].name, j->family.tunable[i].values[0]);
+        fa_lua_args_set(L, &fr, j->family.tunable[i].name, j->family.tunable[i].values[0]);
     fa_family_judge(L, &fr, &j->family, FA_LISTED, &point, &size_only);
     if (point.fits)
     {

@@ -21,7 +21,7 @@ typedef struct job {
 } job;
 
 /* Asks steps and work of the config in fr->c, whose layout is at the top. */
-static void ask_work(lua_State *L, job *j, const fa_frame *fr, const fa_frame *shaped)
+static void ask_work(lua_State *L, job *j, const fa_lua_args *fr, const fa_lua_args *shaped)
 {
     int layout = lua_gettop(L);
     j->source = (fa_source){ 0 };
@@ -32,15 +32,15 @@ static void ask_work(lua_State *L, job *j, const fa_frame *fr, const fa_frame *s
 static int run(lua_State *L)
 {
     job *j = lua_touserdata(L, 1);
-    fa_frame fr, shaped;
+    fa_lua_args fr, shaped;
     bool size_only;
-    fa_frame_push(L, &shaped, j->family, j->on.problem, j->on.arch, 0, true);
-    fa_frame_push(L, &fr, j->family, j->on.problem, j->on.arch, j->budget, false);
+    fa_lua_args_push(L, &shaped, j->family, j->on.problem, j->on.arch, 0, true);
+    fa_lua_args_push(L, &fr, j->family, j->on.problem, j->on.arch, j->budget, false);
     j->supported = fa_family_supports(L, &fr, j->family, j->point.why, sizeof j->point.why);
     if (!j->supported)
         return 0;
     for (int i = 0; i < j->c->n; i++)
-        fa_frame_set(L, &fr, j->c->tunable[i].name, j->c->tunable[i].value);
+        fa_lua_args_set(L, &fr, j->c->tunable[i].name, j->c->tunable[i].value);
     fa_family_judge(L, &fr, j->family, FA_NAMED, &j->point, &size_only);
     if (!j->point.fits || j->family->work == LUA_NOREF)
         return 0;
@@ -157,7 +157,7 @@ static int run_sweep(lua_State *L)
 {
     sweep *s = lua_touserdata(L, 1);
     job *j = &s->j;
-    fa_frame fr, shaped;
+    fa_lua_args fr, shaped;
     const fa_config *set = NULL; /* what fr.c holds */
     j->family = NULL;
     for (; s->at < s->end; s->at++) {
@@ -168,8 +168,8 @@ static int run_sweep(lua_State *L)
         if (!j->family || strcmp(j->family->name, pt->config.family)) {
             lua_settop(L, 1);
             j->family = fa_family_find(s->g, pt->config.family);
-            fa_frame_push(L, &shaped, j->family, j->on.problem, j->on.arch, 0, true);
-            fa_frame_push(L, &fr, j->family, j->on.problem, j->on.arch, 0, false);
+            fa_lua_args_push(L, &shaped, j->family, j->on.problem, j->on.arch, 0, true);
+            fa_lua_args_push(L, &fr, j->family, j->on.problem, j->on.arch, 0, false);
             set = NULL;
         }
         if (j->family->work == LUA_NOREF) {
@@ -180,7 +180,7 @@ static int run_sweep(lua_State *L)
         j->c = &pt->config;
         for (int i = 0; i < pt->config.n; i++)
             if (!set || set->tunable[i].value != pt->config.tunable[i].value)
-                fa_frame_set(L, &fr, pt->config.tunable[i].name, pt->config.tunable[i].value);
+                fa_lua_args_set(L, &fr, pt->config.tunable[i].name, pt->config.tunable[i].value);
         set = &pt->config;
         fa_family_layout(L, &fr, j->family, &j->point);
         ask_work(L, j, &fr, &shaped);

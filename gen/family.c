@@ -238,7 +238,7 @@ int32_t fa_budget(const fa_arch *a, int32_t budget)
     return budget > 0 && budget < a->smem_block ? budget : a->smem_block;
 }
 
-void fa_frame_push(lua_State *L, fa_frame *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
+void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
                    bool shaped)
 {
     luaL_checkstack(L, 16, NULL);
@@ -256,7 +256,7 @@ void fa_frame_push(lua_State *L, fa_frame *fr, const fa_family *f, const fa_prob
     fr->budget = fa_budget(a, budget);
 }
 
-void fa_frame_set(lua_State *L, const fa_frame *fr, const char *tunable, int32_t value)
+void fa_lua_args_set(lua_State *L, const fa_lua_args *fr, const char *tunable, int32_t value)
 {
     lua_pushinteger(L, value);
     lua_setfield(L, fr->c, tunable);
@@ -265,7 +265,7 @@ void fa_frame_set(lua_State *L, const fa_frame *fr, const char *tunable, int32_t
 /* --- calling the family's functions --- */
 
 /* Calls a function that answers true, or false and a reason. */
-static bool ask(lua_State *L, const fa_frame *fr, const fa_family *f, int ref, const char *name, bool with_config, char *why,
+static bool ask(lua_State *L, const fa_lua_args *fr, const fa_family *f, int ref, const char *name, bool with_config, char *why,
                 size_t n)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
@@ -286,7 +286,7 @@ static bool ask(lua_State *L, const fa_frame *fr, const fa_family *f, int ref, c
     return yes;
 }
 
-bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, char *why, size_t n)
+bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f, char *why, size_t n)
 {
     if (fr->problem->op != f->operation->op) {
         snprintf(why, n, "it computes %s, not %s", f->operation->name, fa_op_name(fr->problem->op));
@@ -338,7 +338,7 @@ static void reject_layout(fa_point *out, fa_check check)
     reject(out, check, built_in[check].name, built_in[check].limit);
 }
 
-static void judge_layout(const fa_frame *fr, int32_t ctas, fa_point *out, bool *size_only)
+static void judge_layout(const fa_lua_args *fr, int32_t ctas, fa_point *out, bool *size_only)
 {
     const fa_arch *a = fr->arch;
     bool size = out->smem <= fr->budget, threads = out->threads <= FA_THREADS_MAX;
@@ -371,7 +371,7 @@ static void unjudged(fa_point *out)
 }
 
 /* The constraints whose last tunable is one of from..to, with or without those of the search. */
-static bool ask_constraints(lua_State *L, const fa_frame *fr, const fa_family *f, int from, int to, bool search, fa_point *out)
+static bool ask_constraints(lua_State *L, const fa_lua_args *fr, const fa_family *f, int from, int to, bool search, fa_point *out)
 {
     for (int i = 0; i < f->n_constraints; i++)
         if (f->constraint[i].upto >= from && f->constraint[i].upto <= to && (search || !f->constraint[i].search) &&
@@ -382,13 +382,13 @@ static bool ask_constraints(lua_State *L, const fa_frame *fr, const fa_family *f
     return true;
 }
 
-bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int last, fa_point *out)
+bool fa_family_prefix(lua_State *L, const fa_lua_args *fr, const fa_family *f, int last, fa_point *out)
 {
     unjudged(out);
     return ask_constraints(L, fr, f, last, last, true, out);
 }
 
-void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out)
+void fa_family_layout(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_point *out)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, f->layout);
     lua_pushvalue(L, fr->p);
@@ -404,7 +404,7 @@ void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_p
         luaL_error(L, "templates/%s.lua: threads of layout is 0", f->name);
 }
 
-void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only)
+void fa_family_judge(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only)
 {
     *size_only = false;
     unjudged(out);

@@ -69,38 +69,38 @@ fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arc
                            bool supported);
 
 /* The tables that a family's functions get, at these stack indexes. */
-typedef struct fa_frame {
+typedef struct fa_lua_args {
     int p, c, a;
     const fa_problem *problem;
     const fa_arch *arch;
     int32_t budget; /* effective, bytes */
-} fa_frame;
+} fa_lua_args;
 
 /* Inside a run. Pushes p (without its shape unless shaped), c (empty but for the family's name) and a. */
-void fa_frame_push(lua_State *L, fa_frame *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
+void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
                    bool shaped);
-void fa_frame_set(lua_State *L, const fa_frame *fr, const char *tunable, int32_t value);
+void fa_lua_args_set(lua_State *L, const fa_lua_args *fr, const char *tunable, int32_t value);
 
 /* Inside a run. Does the family compute the problem? why gets its reason. */
-bool fa_family_supports(lua_State *L, const fa_frame *fr, const fa_family *f, char *why, size_t n);
+bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f, char *why, size_t n);
 /* Inside a run. Asks the constraints that read no tunable after number `last`, and that one: false, and why in out, when one
  * fails. Then every config that shares these tunables fails likewise. */
-bool fa_family_prefix(lua_State *L, const fa_frame *fr, const fa_family *f, int last, fa_point *out);
+bool fa_family_prefix(lua_State *L, const fa_lua_args *fr, const fa_family *f, int last, fa_point *out);
 /* What fa_family_judge asks: whether a config that somebody names runs; whether it is listed; the same where fa_family_prefix held for
  * every tunable. */
 typedef enum fa_judging { FA_NAMED, FA_LISTED, FA_LISTED_REST } fa_judging;
 /* Inside a run. Judges the config in fr->c: fills all of out but its config, and size_only: it fails for its shared memory
  * and nothing else. Leaves the layout, or nil, on the stack. */
-void fa_family_judge(lua_State *L, const fa_frame *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only);
+void fa_family_judge(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_judging how, fa_point *out, bool *size_only);
 /* Inside a run. The layout of the config in fr->c, left on the stack; what it says of smem, threads and regs goes to out. */
-void fa_family_layout(lua_State *L, const fa_frame *fr, const fa_family *f, fa_point *out);
+void fa_family_layout(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_point *out);
 /* Inside a run. The kernels of the config in fr->c with the layout at index layout. */
-void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
+void fa_family_steps(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out);
 /* Inside a run. The buffers of its workspace. */
-void fa_family_workspace(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
+void fa_family_workspace(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out);
 /* Inside a run, after fa_family_workspace. The parameters that its kernels take, packed as out->packing says; leaves an array of
  * { type, name, comment } on the stack. */
-void fa_family_params(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out);
+void fa_family_params(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out);
 
 /* Inside a run. An integer field, from 0, of the table at the top, which is `of` in messages; booleans, and floats without a
  * fraction, count. Absent: fallback, or an error when that is negative. */

@@ -40,7 +40,7 @@ static fa_point *append(lua_State *L, job *j, const fa_family *f, size_t listed)
 
 /* All combinations, the last tunable fastest. Only what changes is written to Lua's table. Where the first tunables already fail,
  * one point stands for all that share them. */
-static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_family *f)
+static void list_family(lua_State *L, job *j, const fa_lua_args *fr, const fa_family *f)
 {
     size_t digit[FA_CONFIG_MAX] = { 0 }, listed = j->out->n;
     fa_config c = fa_family_first(f);
@@ -48,7 +48,7 @@ static void list_family(lua_State *L, job *j, const fa_frame *fr, const fa_famil
         fa_point pt = { .fits = false };
         bool size_only = false, holds = true;
         for (; at < f->n_tunables && holds; at++) {
-            fa_frame_set(L, fr, f->tunable[at].name, c.tunable[at].value);
+            fa_lua_args_set(L, fr, f->tunable[at].name, c.tunable[at].value);
             holds = fa_family_prefix(L, fr, f, at, &pt);
         }
         if (holds) {
@@ -74,8 +74,8 @@ static int run(lua_State *L)
     job *j = lua_touserdata(L, 1);
     const fa_family *f = j->family;
     char why[104] = "";
-    fa_frame fr;
-    fa_frame_push(L, &fr, f, j->p, j->a, j->budget, false);
+    fa_lua_args fr;
+    fa_lua_args_push(L, &fr, f, j->p, j->a, j->budget, false);
     if (fa_family_supports(L, &fr, f, why, sizeof why)) {
         j->serving++;
         list_family(L, j, &fr, f);
@@ -126,12 +126,12 @@ static int run_judge(lua_State *L)
 {
     judged *j = lua_touserdata(L, 1);
     const fa_config *c = &j->out->config;
-    fa_frame fr;
+    fa_lua_args fr;
     bool size_only;
-    fa_frame_push(L, &fr, j->family, j->p, j->a, j->budget, false);
+    fa_lua_args_push(L, &fr, j->family, j->p, j->a, j->budget, false);
     j->supported = fa_family_supports(L, &fr, j->family, j->out->why, sizeof j->out->why);
     for (int i = 0; i < c->n; i++)
-        fa_frame_set(L, &fr, c->tunable[i].name, c->tunable[i].value);
+        fa_lua_args_set(L, &fr, c->tunable[i].name, c->tunable[i].value);
     if (j->supported)
         fa_family_judge(L, &fr, j->family, FA_LISTED, j->out, &size_only);
     return 0;

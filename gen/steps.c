@@ -22,7 +22,7 @@ static const char *mappable(char *buf, size_t n, const fa_operation *op)
 }
 
 /* The map at the top of the stack, map number i of the step. */
-static void read_map(lua_State *L, const fa_frame *fr, const fa_family *f, const fa_step *s, int i, fa_map *m)
+static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, const fa_step *s, int i, fa_map *m)
 {
     char of[64], names[128];
     snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
@@ -56,7 +56,7 @@ static void read_map(lua_State *L, const fa_frame *fr, const fa_family *f, const
 }
 
 /* The list `maps` of the step at the top of the stack. */
-static void read_maps(lua_State *L, const fa_frame *fr, const fa_family *f, fa_step *s)
+static void read_maps(lua_State *L, const fa_lua_args *fr, const fa_family *f, fa_step *s)
 {
     int type = lua_getfield(L, -1, "maps");
     lua_Unsigned n = type == LUA_TTABLE ? lua_rawlen(L, -1) : 0;
@@ -87,7 +87,7 @@ static fa_product read_product(lua_State *L, const fa_family *f, const char *of,
     return p;
 }
 
-static void read_step(lua_State *L, const fa_frame *fr, const fa_family *f, const fa_point *defaults, fa_step *s)
+static void read_step(lua_State *L, const fa_lua_args *fr, const fa_family *f, const fa_point *defaults, fa_step *s)
 {
     if (!lua_istable(L, -1) || lua_getfield(L, -1, "entry") != LUA_TSTRING)
         luaL_error(L, "templates/%s.lua: a step is not a table with an entry", f->name);
@@ -123,7 +123,7 @@ static void read_step(lua_State *L, const fa_frame *fr, const fa_family *f, cons
     read_maps(L, fr, f, s);
 }
 
-void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+void fa_family_steps(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out)
 {
     fa_point defaults = { .fits = true };
     layout = lua_absindex(L, layout);
@@ -153,7 +153,7 @@ void fa_family_steps(lua_State *L, const fa_frame *fr, const fa_family *f, int l
 /* ---- workspace and parameters ---- */
 
 /* The text that the family's field holds, or that its function of (p, c, a, layout) returns; on the stack. */
-static const char *push_text(lua_State *L, const fa_frame *fr, const fa_family *f, int ref, const char *field, int layout)
+static const char *push_text(lua_State *L, const fa_lua_args *fr, const fa_family *f, int ref, const char *field, int layout)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
     if (lua_isfunction(L, -1)) {
@@ -168,7 +168,7 @@ static const char *push_text(lua_State *L, const fa_frame *fr, const fa_family *
     return lua_tostring(L, -1);
 }
 
-void fa_family_workspace(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+void fa_family_workspace(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out)
 {
     out->workspace = (fa_workspace){ .n = 0 };
     if (f->workspace == LUA_NOREF)
@@ -179,7 +179,7 @@ void fa_family_workspace(lua_State *L, const fa_frame *fr, const fa_family *f, i
     lua_pop(L, 1);
 }
 
-static void read_params(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+static void read_params(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out)
 {
     if (f->params == LUA_NOREF) {
         fa_values_all(out->params, f->operation);
@@ -192,7 +192,7 @@ static void read_params(lua_State *L, const fa_frame *fr, const fa_family *f, in
     lua_pop(L, 1);
 }
 
-void fa_family_params(lua_State *L, const fa_frame *fr, const fa_family *f, int layout, fa_source *out)
+void fa_family_params(lua_State *L, const fa_lua_args *fr, const fa_family *f, int layout, fa_source *out)
 {
     fa_value v;
     char name[sizeof v.name];

@@ -89,7 +89,7 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
         luaL_error(L, "templates/%s.lua: unit of work is \"%s\"; accepted: mma16, mma_tf32, wgmma16, ffma", f->name, w->unit);
 }
 
-int fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, int steps,
+int fa_work_ask(lua_State *L, const fa_lua_args *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, int steps,
                 fa_work out[FA_SOURCE_STEPS])
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, f->work);

@@ -25,6 +25,6 @@ typedef struct fa_work {
 /* Inside a run. Asks work() of a family that has one about the config in fr->c, which has so many steps: shaped is the index of the problem's
  * table with its shape, layout that of the config's layout. Returns how many of out are filled: one for each step, or one that stands for all.
  * Raises what is wrong with the answer. */
-int fa_work_ask(lua_State *L, const fa_frame *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, int steps,
+int fa_work_ask(lua_State *L, const fa_lua_args *fr, int shaped, const fa_family *f, const fa_problem *p, int layout, int steps,
                 fa_work out[FA_SOURCE_STEPS]);
 #endif
