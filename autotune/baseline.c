@@ -5,7 +5,7 @@
 #include <string.h>
 
 typedef struct trial {
-    fa_kin *kin;
+    fa_neighbours *neighbours;
     const char *family;
     fa_prospect found;
 } trial;
@@ -15,24 +15,24 @@ static bool takes(void *user, const fa_config *c)
 {
     trial *r = user;
     r->found = (fa_prospect){ .origin = FA_SEED };
-    if ((r->family && strcmp(r->family, c->family)) || !r->kin->accept(r->kin, c, &r->found))
+    if ((r->family && strcmp(r->family, c->family)) || !r->neighbours->accept(r->neighbours, c, &r->found))
         return false;
     r->found.config = *c;
     r->found.rank = r->found.cost.seconds;
     return true;
 }
 
-bool fa_baseline_ships(fa_kin *kin, const fa_site *site, const fa_problem *p)
+bool fa_baseline_ships(fa_neighbours *neighbours, const fa_site *site, const fa_problem *p)
 {
-    trial r = { .kin = kin };
+    trial r = { .neighbours = neighbours };
     fa_config shipped;
     char chip[44];
     return fa_default_config(site->arch, p, FA_ANY_ARCH, takes, &r, &shipped, chip, sizeof chip);
 }
 
-size_t fa_baseline_find(fa_pool *pool, fa_kin *kin, const fa_site *site, const fa_problem *p, const char *family, char from[64])
+size_t fa_baseline_find(fa_pool *pool, fa_neighbours *neighbours, const fa_site *site, const fa_problem *p, const char *family, char from[64])
 {
-    trial r = { .kin = kin, .family = family };
+    trial r = { .neighbours = neighbours, .family = family };
     fa_config shipped;
     char chip[44] = "";
     size_t at = FA_NOWHERE;

@@ -60,16 +60,16 @@ static fa_status open_pool(fa_searching *s)
     fa_space_free(&space);
     if (st != FA_OK)
         return st;
-    s->kin_site = (fa_kin_site){ s->g, &t->problem, s->site->arch, s->site->budget };
-    s->kin = fa_kin_of_families(&s->kin_site);
+    s->neighbours_site = (fa_neighbours_site){ s->g, &t->problem, s->site->arch, s->site->budget };
+    s->neighbours = fa_neighbours_of_families(&s->neighbours_site);
     t->strategy = strategy->name;
-    size_t baseline = fa_baseline_find(&s->pool, &s->kin, s->site, &t->problem, s->opt.family, t->baseline_from);
-    t->ships = fa_baseline_ships(&s->kin, s->site, &t->problem);
+    size_t baseline = fa_baseline_find(&s->pool, &s->neighbours, s->site, &t->problem, s->opt.family, t->baseline_from);
+    t->ships = fa_baseline_ships(&s->neighbours, s->site, &t->problem);
     if (s->site->timed && !s->opt.unseeded && !s->opt.family)
-        fa_seeds_add(&s->pool, &s->kin, s->site, &t->problem);
+        fa_seeds_add(&s->pool, &s->neighbours, s->site, &t->problem);
     /* by the model alone, the baseline is one of the limit's */
     int32_t limit = s->opt.limit == 0 && !strategy->whole ? FA_STRATEGY_LIMIT : s->opt.limit;
-    fa_hunt_open(&s->hunt, &s->pool, s->site->timed ? &s->kin : NULL, strategy, limit, s->opt.seed);
+    fa_hunt_open(&s->hunt, &s->pool, s->site->timed ? &s->neighbours : NULL, strategy, limit, s->opt.seed);
     s->hunt.baseline = baseline;
     s->hunt.limit -= !s->site->timed && limit > 0;
     size_t most = s->hunt.limit < s->pool.listed ? s->hunt.limit : s->pool.listed;

@@ -13,8 +13,8 @@ typedef struct fa_searching {
     fa_tuning *t;
     fa_gen *g;
     fa_pool pool;
-    fa_kin_site kin_site;
-    fa_kin kin;
+    fa_neighbours_site neighbours_site;
+    fa_neighbours neighbours;
     fa_hunt hunt;
     size_t cap;             /* of t->candidate */
     fa_journal journal;

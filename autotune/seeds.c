@@ -9,7 +9,7 @@
 
 typedef struct planting {
     fa_pool *pool;
-    fa_kin *kin;
+    fa_neighbours *neighbours;
     int planted, most;
 } planting;
 
@@ -21,7 +21,7 @@ static bool plant(planting *pl, const fa_config *c)
     if (at != FA_NOWHERE && pl->pool->p[at].origin == FA_SEED)
         return false;
     if (at == FA_NOWHERE) {
-        if (!pl->kin->accept(pl->kin, c, &x))
+        if (!pl->neighbours->accept(pl->neighbours, c, &x))
             return false;
         x.config = *c;
         x.rank = x.cost.seconds;
@@ -82,9 +82,9 @@ static void plant_records(planting *pl, const fa_site *site, const fa_problem *p
     fa_records_free(&rs);
 }
 
-void fa_seeds_add(fa_pool *pool, fa_kin *kin, const fa_site *site, const fa_problem *p)
+void fa_seeds_add(fa_pool *pool, fa_neighbours *neighbours, const fa_site *site, const fa_problem *p)
 {
-    planting pl = { .pool = pool, .kin = kin, .most = SHIPPED_MOST };
+    planting pl = { .pool = pool, .neighbours = neighbours, .most = SHIPPED_MOST };
     fa_problem sibling = *p;
     fa_config c;
     char where[64];

@@ -7,7 +7,7 @@
 #define NEAR 1.03       /* of them, those within this of the best */
 #define LEVEL 1.002     /* what is as fast as the best, as far as a round tells */
 #define BATCH 24        /* configs between two looks: a round each time, and a compiler for each core */
-#define KIN 128         /* neighbours of one config: more than there are */
+#define NEIGHBOURS 128         /* neighbours of one config: more than there are */
 #define STEPS 16        /* neighbours of the best that come on top of what is given by the corrected model */
 
 /* The listed by rank. */
@@ -64,10 +64,10 @@ const char *fa_strategy_names(void)
     return "halving, exhaustive, model, random";
 }
 
-void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, int32_t limit, uint64_t seed)
+void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed)
 {
     *h = (fa_hunt){
-        .pool = pool, .kin = kin, .strategy = s, .baseline = FA_NOWHERE, .limit = (size_t)limit, .random = { fa_random_mix(seed) }
+        .pool = pool, .neighbourhood = neighbours, .strategy = s, .baseline = FA_NOWHERE, .limit = (size_t)limit, .random = { fa_random_mix(seed) }
     };
     if (limit < 0 || (limit == 0 && s->whole))
         h->limit = pool->listed;
@@ -146,20 +146,20 @@ static size_t give(fa_hunt *h, const size_t *out, size_t n, size_t *count)
  * the model promises nothing more, the neighbours of what is as fast as the best are tried too, until none of them is faster. */
 static size_t refine(fa_hunt *h, size_t *out, size_t most)
 {
-    size_t best = fa_pool_best(h->pool), n = 0, some[KIN];
-    if (best == FA_NOWHERE || !h->kin || !h->strategy->refines)
+    size_t best = fa_pool_best(h->pool), n = 0, some[NEIGHBOURS];
+    if (best == FA_NOWHERE || !h->neighbourhood || !h->strategy->refines)
         return 0;
     size_t left = h->neighbours_most > h->neighbours ? h->neighbours_most - h->neighbours : 0, room = most < left ? most : left;
     for (int i = 0; i < CENTRES; i++) {
         size_t centre = next_centre(h, h->pool->p[best].seconds * NEAR);
         if (centre == FA_NOWHERE || !expand(h, centre))
             break;
-        fa_kin_of(h->kin, h->pool, centre, some, KIN);
+        fa_neighbours_of(h->neighbourhood, h->pool, centre, some, NEIGHBOURS);
     }
     if (h->neighbours > 0) {
         size_t steps = h->steps_most - h->steps;
         steps = steps < most ? steps : most;
-        n = give(h, out, fa_kin_of(h->kin, h->pool, best, out, steps < BATCH ? steps : BATCH), &h->steps);
+        n = give(h, out, fa_neighbours_of(h->neighbourhood, h->pool, best, out, steps < BATCH ? steps : BATCH), &h->steps);
         room = most - n < left ? most - n : left;
     }
     n += give(h, out + n, fa_guided_pick(h->pool, h->pool->n, out + n, room < BATCH - n ? room : BATCH - n), &h->neighbours);
@@ -169,7 +169,7 @@ static size_t refine(fa_hunt *h, size_t *out, size_t most)
     for (size_t i = 0; i < h->pool->n && n < room && n < BATCH; i++) {
         const fa_prospect *p = &h->pool->p[i];
         if (p->told && p->seconds > 0 && p->seconds <= level)
-            n += give(h, out + n, fa_kin_of(h->kin, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n), &h->neighbours);
+            n += give(h, out + n, fa_neighbours_of(h->neighbourhood, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n), &h->neighbours);
     }
     return n;
 }

@@ -2,7 +2,7 @@
  * of devices, so that a recording compares strategies as well as a chip does. */
 #ifndef FA_AUTOTUNE_STRATEGY_H
 #define FA_AUTOTUNE_STRATEGY_H
-#include "kin.h"
+#include "neighbours.h"
 #include "random.h"
 
 typedef struct fa_hunt fa_hunt;
@@ -26,7 +26,7 @@ typedef enum fa_phase { FA_PHASE_OWN = 0, FA_PHASE_REFINE, FA_PHASE_DONE } fa_ph
 
 struct fa_hunt {
     fa_pool *pool;
-    fa_kin *kin;                 /* NULL: nothing is refined */
+    fa_neighbours *neighbourhood;                 /* NULL: nothing is refined */
     const fa_strategy *strategy;
     size_t baseline;             /* goes first; FA_NOWHERE = none */
     size_t limit, neighbours_most, steps_most; /* listed configs that the strategy may give; neighbours; and more of them, of the best */
@@ -40,7 +40,7 @@ struct fa_hunt {
 /* limit 0: FA_STRATEGY_LIMIT, or all for a strategy that is whole; -1: all. Neighbours are at most as many, or FA_STRATEGY_LIMIT if that
  * is more, and a few of the best on top. The pool is ranked, its seeds added. */
 #define FA_STRATEGY_LIMIT 48
-void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_kin *kin, const fa_strategy *s, int32_t limit, uint64_t seed);
+void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed);
 void fa_hunt_close(fa_hunt *h);
 
 /* What to try next: indexes into the pool, marked as given. The seeds come first and do not count. 0: the hunt is over. Whoever calls

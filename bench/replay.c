@@ -57,7 +57,7 @@ typedef struct stage {
     int32_t values[FA_CONFIG_MAX][VALUES_MOST];
 } stage;
 
-static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
+static bool accept(fa_neighbours *k, const fa_config *c, fa_prospect *out)
 {
     const fa_take *t = find(((stage *)k->user)->r, c);
     if (!t)
@@ -68,7 +68,7 @@ static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
     return true;
 }
 
-static bool tunable(fa_kin *k, const char *family, size_t i, fa_tunable *out)
+static bool tunable(fa_neighbours *k, const char *family, size_t i, fa_tunable *out)
 {
     stage *s = k->user;
     int32_t *v = i < FA_CONFIG_MAX ? s->values[i] : NULL;
@@ -114,7 +114,7 @@ fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t lim
     }
     if (st == FA_OK) {
         world->r = r;
-        fa_kin kin = { .accept = accept, .tunable = tunable, .user = world };
+        fa_neighbours kin = { .accept = accept, .tunable = tunable, .user = world };
         fa_pool_rank(&pool);
         fa_hunt_open(&h, &pool, &kin, s, limit, seed);
         while ((n = fa_hunt_next(&h, at, r->n)) > 0)

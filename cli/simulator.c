@@ -1,4 +1,4 @@
-/* simulator: --checks and its kin. */
+/* simulator: --checks and the options beside it. */
 #include "simulator.h"
 #include "args.h"
 #include "gen/error.h"

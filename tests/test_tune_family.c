@@ -9,8 +9,8 @@ typedef struct world {
     char dir[64];
     fa_gen *g;
     fa_problem p;
-    fa_kin_site site;
-    fa_kin kin;
+    fa_neighbours_site site;
+    fa_neighbours neighbours;
 } world;
 
 static void world_open(world *w, const char *lua)
@@ -19,8 +19,8 @@ static void world_open(world *w, const char *lua)
     toy_write(w->dir, "toy.lua", lua);
     cr_assert_eq(fa_gen_open(&w->g, w->dir), FA_OK, "%s", fa_last_error());
     w->p = shaped_problem("fp32,d=32,b=4,hq=32,hkv=32,sq=4096,sk=4096");
-    w->site = (fa_kin_site){ w->g, &w->p, fa_arch_find("sm_80"), 0 };
-    w->kin = fa_kin_of_families(&w->site);
+    w->site = (fa_neighbours_site){ w->g, &w->p, fa_arch_find("sm_80"), 0 };
+    w->neighbours = fa_neighbours_of_families(&w->site);
 }
 
 static void world_close(world *w)
@@ -43,7 +43,7 @@ static void neighbours(world *w, const char *centre, char *out, size_t n)
     fa_prospect x = { .config = config(w, centre) };
     size_t at[64], len = 1;
     x.cost.seconds = 1; /* dearer than all: no neighbour is too dear */
-    size_t from = fa_pool_add(&pool, &x), found = fa_kin_of(&w->kin, &pool, from, at, 64);
+    size_t from = fa_pool_add(&pool, &x), found = fa_neighbours_of(&w->neighbours, &pool, from, at, 64);
     snprintf(out, n, "|");
     for (size_t i = 0; i < found && len < n; i++) {
         char text[256];
@@ -130,7 +130,7 @@ Test(tune_family, every_strategy_that_refines_finds_its_best)
             tiles += k < 8 && (x->tile[0] != pool.p[0].tile[0] || x->tile[1] != pool.p[0].tile[1]);
         }
         cr_expect_gt(tiles, 0, "the first few by rank are not all of one tile");
-        fa_hunt_open(&h, &pool, &w.kin, fa_strategy_find(strategies[i]), 8, 0);
+        fa_hunt_open(&h, &pool, &w.neighbours, fa_strategy_find(strategies[i]), 8, 0);
         while ((n = fa_hunt_next(&h, at, 8)) > 0)
             for (size_t k = 0; k < n; k++) {
                 double t = truth(&pool.p[at[k]].config);
@@ -168,7 +168,7 @@ Test(tune_family, packing_without_groups_is_left_out)
         cr_assert_eq(fa_pool_list(&pool, w.g, &w.p, w.site.a, 0, "toy", &space), FA_OK, "%s", fa_last_error());
         cr_expect_eq(pool.n, groups ? 2 : 1);
         fa_config c = config(&w, "toy:shared=yes");
-        cr_expect_eq(w.kin.accept(&w.kin, &c, &x), groups == 1);
+        cr_expect_eq(w.neighbours.accept(&w.neighbours, &c, &x), groups == 1);
         fa_pool_free(&pool);
         fa_space_free(&space);
         world_close(&w);

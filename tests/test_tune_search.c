@@ -593,9 +593,9 @@ Test(tune_search, what_won_elsewhere_is_a_seed)
     won(&s, "bf16,d=72,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=1", FA_MEASURED, true); /* another head_dim */
     cr_assert_eq(fa_gen_open(&g, s.dir), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_pool_list(&pool, g, &s.p, s.site.arch, s.site.budget, "toy", &space), FA_OK, "%s", fa_last_error());
-    fa_kin_site site = { g, &s.p, s.site.arch, s.site.budget };
-    fa_kin kin = fa_kin_of_families(&site);
-    fa_seeds_add(&pool, &kin, &s.site, &s.p);
+    fa_neighbours_site site = { g, &s.p, s.site.arch, s.site.budget };
+    fa_neighbours neighbours = fa_neighbours_of_families(&site);
+    fa_seeds_add(&pool, &neighbours, &s.site, &s.p);
     static const char *const yes[] = { "toy:br=16,bc=8,kind=2", "toy:br=16,bc=16,kind=2", "toy:br=16,bc=24,kind=2", "toy:br=64,bc=8,kind=2",
                                        "toy:br=64,bc=16,kind=2" };
     static const char *const no[] = { "toy:br=64,bc=24,kind=2", "toy:br=64,bc=32,kind=2", "toy:br=64,bc=8,kind=1" };

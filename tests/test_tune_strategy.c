@@ -12,7 +12,7 @@ typedef struct run {
 static run go(world *w, const char *strategy, int32_t limit, uint64_t seed, const fa_config *plant, size_t batch)
 {
     fa_pool pool = { .n = 0 };
-    fa_kin kin = world_kin(w);
+    fa_neighbours neighbours = world_neighbours(w);
     fa_hunt h;
     fa_config best = world_best(w);
     double least = INFINITY, truth = world_time(w, &best);
@@ -23,7 +23,7 @@ static run go(world *w, const char *strategy, int32_t limit, uint64_t seed, cons
         x.cost.seconds = world_model(w, plant);
         cr_assert_neq(fa_pool_add(&pool, &x), FA_NOWHERE);
     }
-    fa_hunt_open(&h, &pool, &kin, fa_strategy_find(strategy), limit, seed);
+    fa_hunt_open(&h, &pool, &neighbours, fa_strategy_find(strategy), limit, seed);
     size_t at[1024], n;
     while ((n = fa_hunt_next(&h, at, batch)) > 0) {
         cr_assert_leq(n, batch);
@@ -87,7 +87,7 @@ Test(tune_strategy, the_first_are_the_model_s_best)
         cr_assert_eq(at[i], i);
         fa_hunt_tell(&h, i, world_time(&w, &pool.p[i].config));
     }
-    cr_assert_eq(fa_hunt_next(&h, at, 16), 0, "without kin there is nothing to refine");
+    cr_assert_eq(fa_hunt_next(&h, at, 16), 0, "without neighbours there is nothing to refine");
     fa_hunt_close(&h);
     fa_pool_free(&pool);
 }
@@ -116,18 +116,18 @@ Test(tune_strategy, no_step_from_the_best_is_left_out)
     for (uint64_t seed = 0; seed < 40; seed++) {
         world w = world_make(seed);
         fa_pool pool = { .n = 0 };
-        fa_kin kin = world_kin(&w);
+        fa_neighbours neighbours = world_neighbours(&w);
         fa_hunt h;
         size_t at[256], n;
         world_list(&w, &pool);
-        fa_hunt_open(&h, &pool, &kin, fa_strategy_find("halving"), 12, 0);
+        fa_hunt_open(&h, &pool, &neighbours, fa_strategy_find("halving"), 12, 0);
         h.neighbours_most = 24;
         while ((n = fa_hunt_next(&h, at, 256)) > 0)
             for (size_t i = 0; i < n; i++)
                 fa_hunt_tell(&h, at[i], world_time(&w, &pool.p[at[i]].config));
         cr_assert_leq(h.neighbours, h.neighbours_most);
         cr_assert_leq(h.steps, h.steps_most);
-        n = fa_kin_of(&kin, &pool, fa_pool_best(&pool), at, 256);
+        n = fa_neighbours_of(&neighbours, &pool, fa_pool_best(&pool), at, 256);
         cr_expect(n == 0 || h.steps == h.steps_most, "world %d: %zu steps from the best were not taken", (int)seed, n);
         fa_hunt_close(&h);
         fa_pool_free(&pool);
@@ -183,11 +183,11 @@ Test(tune_strategy, what_failed_is_no_centre)
 {
     world w = world_make(3);
     fa_pool pool = { .n = 0 };
-    fa_kin kin = world_kin(&w);
+    fa_neighbours neighbours = world_neighbours(&w);
     fa_hunt h;
     size_t at[64];
     world_list(&w, &pool);
-    fa_hunt_open(&h, &pool, &kin, fa_strategy_find("halving"), 8, 0);
+    fa_hunt_open(&h, &pool, &neighbours, fa_strategy_find("halving"), 8, 0);
     size_t n = fa_hunt_next(&h, at, 64);
     cr_assert_eq(n, 8);
     for (size_t i = 0; i < n; i++)
@@ -199,10 +199,10 @@ Test(tune_strategy, what_failed_is_no_centre)
     fa_pool_free(&pool);
 }
 
-Test(tune_strategy, kin_differ_little_and_are_repaired_where_one_step_does_not_run)
+Test(tune_strategy, neighbours_differ_little_and_are_repaired_where_one_step_does_not_run)
 {
     world w = world_make(4);
-    fa_kin kin = world_kin(&w);
+    fa_neighbours neighbours = world_neighbours(&w);
     fa_pool pool = { .n = 0 };
     fa_config c;
     size_t at[128];
@@ -210,7 +210,7 @@ Test(tune_strategy, kin_differ_little_and_are_repaired_where_one_step_does_not_r
     w.slope[0] = w.slope[1] = 0.01;
     fa_prospect x = { .config = c };
     x.cost.seconds = world_model(&w, &c);
-    size_t centre = fa_pool_add(&pool, &x), n = fa_kin_of(&kin, &pool, centre, at, 128);
+    size_t centre = fa_pool_add(&pool, &x), n = fa_neighbours_of(&neighbours, &pool, centre, at, 128);
     bool wider = false;
     for (size_t i = 0; i < n; i++) {
         const fa_config *k = &pool.p[at[i]].config;

@@ -110,7 +110,7 @@ void world_list(const world *w, fa_pool *pool)
     fa_pool_rank(pool);
 }
 
-static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
+static bool accept(fa_neighbours *k, const fa_config *c, fa_prospect *out)
 {
     world *w = k->user;
     w->asked++;
@@ -121,7 +121,7 @@ static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
     return out->cost.seconds > 0;
 }
 
-static bool tunable(fa_kin *k, const char *family, size_t i, fa_tunable *out)
+static bool tunable(fa_neighbours *k, const char *family, size_t i, fa_tunable *out)
 {
     (void)k;
     if (strcmp(family, "made_up") || i >= WORLD_TUNABLES)
@@ -130,7 +130,7 @@ static bool tunable(fa_kin *k, const char *family, size_t i, fa_tunable *out)
     return true;
 }
 
-fa_kin world_kin(world *w)
+fa_neighbours world_neighbours(world *w)
 {
-    return (fa_kin){ .accept = accept, .tunable = tunable, .user = w };
+    return (fa_neighbours){ .accept = accept, .tunable = tunable, .user = w };
 }

@@ -13,7 +13,7 @@ typedef struct world {
     double error;              /* of the model, relative */
     uint64_t seed;
     int listed_departures;     /* a config with more of the last three away from their first value is not listed */
-    long asked;                /* configs that kin asked of */
+    long asked;                /* configs asked for as neighbours */
 } world;
 
 world world_make(uint64_t seed);
@@ -23,5 +23,5 @@ fa_config world_best(const world *w);                   /* found by going throug
 bool world_lists(const world *w, const fa_config *c);
 size_t world_count(const world *w, bool listed);
 void world_list(const world *w, fa_pool *pool);          /* ranked */
-fa_kin world_kin(world *w);
+fa_neighbours world_neighbours(world *w);
 #endif

@@ -1,9 +1,9 @@
-/* kin: the configs next to one. */
-#include "kin.h"
+/* neighbours: the configs next to one. */
+#include "neighbours.h"
 #include "gen/space.h"
 #include <stdlib.h>
 
-#define KIN_MOST 256
+#define NEIGHBOURS_MOST 256
 
 /* Where a value stands among those of the tunable; -1 = nowhere. */
 static int place(const fa_tunable *t, int32_t value)
@@ -15,10 +15,10 @@ static int place(const fa_tunable *t, int32_t value)
 }
 
 typedef struct found {
-    fa_kin *kin;
+    fa_neighbours *neighbours;
     fa_pool *pool;
     double most; /* seconds of the model */
-    size_t at[KIN_MOST], n;
+    size_t at[NEIGHBOURS_MOST], n;
 } found;
 
 /* The config's index if it may be tried, else FA_NOWHERE. */
@@ -26,7 +26,7 @@ static size_t admit(found *f, const fa_config *c)
 {
     fa_prospect x = { .config = *c, .origin = FA_NEIGHBOUR };
     size_t at = fa_pool_find(f->pool, c);
-    if (at == FA_NOWHERE && f->kin->accept(f->kin, c, &x)) {
+    if (at == FA_NOWHERE && f->neighbours->accept(f->neighbours, c, &x)) {
         x.config = *c;
         x.origin = FA_NEIGHBOUR;
         x.rank = x.cost.seconds;
@@ -40,7 +40,7 @@ static void take(found *f, size_t at)
     for (size_t i = 0; i < f->n; i++)
         if (f->at[i] == at)
             return;
-    if (f->n < KIN_MOST && f->pool->p[at].cost.seconds <= f->most)
+    if (f->n < NEIGHBOURS_MOST && f->pool->p[at].cost.seconds <= f->most)
         f->at[f->n++] = at;
 }
 
@@ -50,7 +50,7 @@ static size_t repaired(found *f, const fa_config *c, int not)
     size_t best = FA_NOWHERE;
     fa_tunable t;
     for (int j = 0; j < c->n; j++) {
-        int at = j != not && f->kin->tunable(f->kin, c->family, (size_t)j, &t) ? place(&t, c->tunable[j].value) : -1;
+        int at = j != not && f->neighbours->tunable(f->neighbours, c->family, (size_t)j, &t) ? place(&t, c->tunable[j].value) : -1;
         for (int step = -1; at >= 0 && step <= 1; step += 2) {
             if (at + step < 0 || at + step >= (int)t.n)
                 continue;
@@ -71,7 +71,7 @@ static size_t moved(found *f, const fa_config *c, const fa_move *m, int sign)
     fa_tunable t;
     for (int i = 0; i < m->n; i++) {
         int number = m->part[i].tunable;
-        int own = f->kin->tunable(f->kin, c->family, (size_t)number, &t) ? place(&t, c->tunable[number].value) : -1;
+        int own = f->neighbours->tunable(f->neighbours, c->family, (size_t)number, &t) ? place(&t, c->tunable[number].value) : -1;
         int at = own + sign * m->part[i].by;
         if (own < 0 || at < 0 || at >= (int)t.n)
             return FA_NOWHERE;
@@ -80,10 +80,10 @@ static size_t moved(found *f, const fa_config *c, const fa_move *m, int sign)
     return admit(f, &other);
 }
 
-size_t fa_kin_of(fa_kin *k, fa_pool *pool, size_t centre, size_t *out, size_t most)
+size_t fa_neighbours_of(fa_neighbours *k, fa_pool *pool, size_t centre, size_t *out, size_t most)
 {
     const fa_config c = pool->p[centre].config;
-    found f = { .kin = k, .pool = pool, .most = FA_KIN_CUT * pool->p[centre].cost.seconds };
+    found f = { .neighbours = k, .pool = pool, .most = FA_NEIGHBOURS_CUT * pool->p[centre].cost.seconds };
     fa_tunable t;
     for (int i = 0; i < c.n; i++) {
         int own = k->tunable(k, c.family, (size_t)i, &t) ? place(&t, c.tunable[i].value) : -1;
@@ -121,9 +121,9 @@ size_t fa_kin_of(fa_kin *k, fa_pool *pool, size_t centre, size_t *out, size_t mo
     return n;
 }
 
-static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
+static bool accept(fa_neighbours *k, const fa_config *c, fa_prospect *out)
 {
-    const fa_kin_site *s = k->user;
+    const fa_neighbours_site *s = k->user;
     fa_point pt;
     if (fa_model_named(s->g, s->p, c, s->a, s->budget, 0, &pt, &out->cost) != FA_OK)
         return false;
@@ -136,19 +136,19 @@ static bool accept(fa_kin *k, const fa_config *c, fa_prospect *out)
     return true;
 }
 
-static bool tunable(fa_kin *k, const char *family, size_t i, fa_tunable *out)
+static bool tunable(fa_neighbours *k, const char *family, size_t i, fa_tunable *out)
 {
-    const fa_kin_site *s = k->user;
+    const fa_neighbours_site *s = k->user;
     return fa_gen_tunable(s->g, family, i, out);
 }
 
-static bool move(fa_kin *k, const char *family, size_t i, fa_move *out)
+static bool move(fa_neighbours *k, const char *family, size_t i, fa_move *out)
 {
-    const fa_kin_site *s = k->user;
+    const fa_neighbours_site *s = k->user;
     return fa_gen_move(s->g, family, i, out);
 }
 
-fa_kin fa_kin_of_families(fa_kin_site *site)
+fa_neighbours fa_neighbours_of_families(fa_neighbours_site *site)
 {
-    return (fa_kin){ .accept = accept, .tunable = tunable, .move = move, .user = site };
+    return (fa_neighbours){ .accept = accept, .tunable = tunable, .move = move, .user = site };
 }
