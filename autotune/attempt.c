@@ -16,7 +16,7 @@ static void note(fa_searching *s, fa_candidate *c)
         if (!t->winner || (!t->winner->placed && c->level < t->winner->level)) /* who did not meet is not held against who did */
             t->winner = c;
     }
-    fa_hunt_tell(&s->hunt, c->at, ran ? c->level : 0);
+    fa_search_state_tell(&s->state, c->at, ran ? c->level : 0);
     if (!c->resumed)
         fa_journal_note(&s->journal, c);
 }
@@ -51,7 +51,7 @@ static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
         return fa_attempt_failed(s, c, st);
     t->counts.verified++;
     fa_searching_tell(s, "time", c, done);
-    st = fa_lab_first(s->lab, c, s->hunt.strategy->samples, t->winner ? FA_CONTEST_FIRST * t->winner->level / s->slower : 0);
+    st = fa_lab_first(s->lab, c, s->state.strategy->samples, t->winner ? FA_CONTEST_FIRST * t->winner->level / s->slower : 0);
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.timed++;

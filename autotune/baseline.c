@@ -7,14 +7,14 @@
 typedef struct trial {
     fa_neighbours *neighbours;
     const char *family;
-    fa_prospect found;
+    fa_pool_entry found;
 } trial;
 
 /* As fa_select() asks: does it still run here? */
 static bool takes(void *user, const fa_config *c)
 {
     trial *r = user;
-    r->found = (fa_prospect){ .origin = FA_SEED };
+    r->found = (fa_pool_entry){ .origin = FA_SEED };
     if ((r->family && strcmp(r->family, c->family)) || !r->neighbours->accept(r->neighbours, c, &r->found))
         return false;
     r->found.config = *c;

@@ -48,7 +48,7 @@ static int find(correction *k, const fa_config *c, int tunable, bool add)
     return k->n++;
 }
 
-static void take_row(correction *k, const fa_prospect *p)
+static void take_row(correction *k, const fa_pool_entry *p)
 {
     row *r = &k->measured[k->rows++];
     *r = (row){ .off = log(p->seconds / p->cost.seconds) };
@@ -102,7 +102,7 @@ static void correct(correction *k, const fa_pool *pool)
     k->error = fmax(LEAST_ERROR, sqrt(square / count));
 }
 
-static double improvement(correction *k, const fa_prospect *p, double best)
+static double improvement(correction *k, const fa_pool_entry *p, double best)
 {
     double mean = log(p->cost.seconds) + k->bias, variance = 1;
     for (int t = 0; t < p->config.n; t++) {
@@ -143,7 +143,7 @@ size_t fa_guided_pick(fa_pool *pool, size_t among, size_t *out, size_t most)
     return n;
 }
 
-size_t fa_guided_next(fa_hunt *h, size_t *out, size_t most)
+size_t fa_guided_next(fa_search_state *h, size_t *out, size_t most)
 {
     fa_pool *pool = h->pool;
     size_t n = 0;

@@ -24,7 +24,7 @@ typedef struct found {
 /* The config's index if it may be tried, else FA_NOWHERE. */
 static size_t admit(found *f, const fa_config *c)
 {
-    fa_prospect x = { .config = *c, .origin = FA_NEIGHBOUR };
+    fa_pool_entry x = { .config = *c, .origin = FA_NEIGHBOUR };
     size_t at = fa_pool_find(f->pool, c);
     if (at == FA_NOWHERE && f->neighbours->accept(f->neighbours, c, &x)) {
         x.config = *c;
@@ -121,7 +121,7 @@ size_t fa_neighbours_of(fa_neighbours *k, fa_pool *pool, size_t centre, size_t *
     return n;
 }
 
-static bool accept(fa_neighbours *k, const fa_config *c, fa_prospect *out)
+static bool accept(fa_neighbours *k, const fa_config *c, fa_pool_entry *out)
 {
     const fa_neighbours_site *s = k->user;
     fa_point pt;

@@ -7,7 +7,7 @@
 /* What configs there are. Stands between the search and the families, so that a recording and a test can take their place. */
 typedef struct fa_neighbours {
     /* Whether the config runs: then its cost, smem, regs and threads are in *out. */
-    bool (*accept)(struct fa_neighbours *, const fa_config *c, fa_prospect *out);
+    bool (*accept)(struct fa_neighbours *, const fa_config *c, fa_pool_entry *out);
     /* Tunable i of a family; false past the last. */
     bool (*tunable)(struct fa_neighbours *, const char *family, size_t i, fa_tunable *out);
     /* Move i of a family; false past the last. NULL: there are none. */

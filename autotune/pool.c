@@ -70,11 +70,11 @@ size_t fa_pool_find(fa_pool *pool, const fa_config *c)
     return FA_NOWHERE;
 }
 
-static size_t append(fa_pool *pool, const fa_prospect *x)
+static size_t append(fa_pool *pool, const fa_pool_entry *x)
 {
     if (pool->n == pool->cap) {
         size_t cap = pool->cap ? 2 * pool->cap : 256;
-        fa_prospect *grown = realloc(pool->p, cap * sizeof *grown);
+        fa_pool_entry *grown = realloc(pool->p, cap * sizeof *grown);
         if (!grown)
             return FA_NOWHERE;
         pool->p = grown;
@@ -87,7 +87,7 @@ static size_t append(fa_pool *pool, const fa_prospect *x)
     return pool->n++;
 }
 
-size_t fa_pool_add(fa_pool *pool, const fa_prospect *x)
+size_t fa_pool_add(fa_pool *pool, const fa_pool_entry *x)
 {
     size_t at = fa_pool_find(pool, &x->config);
     if (at == FA_NOWHERE)
@@ -99,7 +99,7 @@ size_t fa_pool_add(fa_pool *pool, const fa_prospect *x)
 
 static int cheaper(const void *a, const void *b)
 {
-    const fa_prospect *x = a, *y = b;
+    const fa_pool_entry *x = a, *y = b;
     return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
@@ -107,7 +107,7 @@ static int cheaper(const void *a, const void *b)
  * limit leaves more than one tile. */
 void fa_pool_rank(fa_pool *pool)
 {
-    fa_prospect *p = pool->p;
+    fa_pool_entry *p = pool->p;
     pool->listed = pool->n;
     drop_table(pool);
     for (size_t i = 0; i < pool->n; i++)
@@ -140,7 +140,7 @@ static void list_one(void *user, size_t point, const fa_cost *cost)
     /* without groups, packing them is the same kernel by another name */
     if (cost->packed && l->p->hq == l->p->hkv)
         return;
-    fa_prospect x = { .config = pt->config, .cost = *cost, .smem = pt->smem, .regs = pt->regs, .threads = pt->threads };
+    fa_pool_entry x = { .config = pt->config, .cost = *cost, .smem = pt->smem, .regs = pt->regs, .threads = pt->threads };
     fa_gen_tile(l->g, &x.config, x.tile);
     l->full |= append(l->pool, &x) == FA_NOWHERE; /* the space names each config once */
 }

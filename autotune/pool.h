@@ -13,7 +13,7 @@ typedef enum fa_origin {
 } fa_origin;
 const char *fa_origin_name(fa_origin o); /* "listed" "seed" "neighbour" */
 
-typedef struct fa_prospect {
+typedef struct fa_pool_entry {
     fa_config config;
     fa_cost cost;                 /* the model's */
     double rank;                  /* what orders them: the model's seconds, more for each further variation of one tile */
@@ -23,10 +23,10 @@ typedef struct fa_prospect {
     bool given;                   /* a strategy has named it */
     bool told;                    /* and its outcome is known: */
     double seconds;               /* of a launch; 0 = it did not run */
-} fa_prospect;
+} fa_pool_entry;
 
 typedef struct fa_pool {
-    fa_prospect *p;    /* the listed ones by rank, then what was added, as it came */
+    fa_pool_entry *p;    /* the listed ones by rank, then what was added, as it came */
     size_t n, cap;
     size_t listed;     /* of the space */
     size_t *slot;      /* hash table of indexes, a power of two slots; NULL before the first config is asked for */
@@ -37,7 +37,7 @@ typedef struct fa_pool {
 
 /* Copies x and returns its index; of a config that is there already, that one's, whose origin becomes FA_SEED where x says so.
  * FA_NOWHERE when memory ran out. */
-size_t fa_pool_add(fa_pool *pool, const fa_prospect *x);
+size_t fa_pool_add(fa_pool *pool, const fa_pool_entry *x);
 size_t fa_pool_find(fa_pool *pool, const fa_config *c); /* FA_NOWHERE: not there */
 /* Orders what was added so far by rank and declares it listed. Indexes change: before anything is given. */
 void fa_pool_rank(fa_pool *pool);

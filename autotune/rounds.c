@@ -71,7 +71,7 @@ static void hear(fa_searching *s, fa_candidate **e, size_t n)
     fa_tuning *t = s->t;
     double before[FA_CONTEST_FIELD] = { 0 };
     for (size_t i = 0; i < n && i < FA_CONTEST_FIELD; i++)
-        before[i] = fa_hunt_heard(&s->hunt, e[i]->at);
+        before[i] = fa_search_state_heard(&s->state, e[i]->at);
     double since = drift(e, before, n, true, 1), since_first = drift(e, before, n, false, since);
     s->slower *= since_first;
     for (size_t i = 0; i < t->n; i++) {
@@ -81,7 +81,7 @@ static void hear(fa_searching *s, fa_candidate **e, size_t n)
         if (!among(c, e, n))
             c->level *= c->placed ? since : since_first;
         c->placed = true;
-        fa_hunt_tell(&s->hunt, c->at, c->level);
+        fa_search_state_tell(&s->state, c->at, c->level);
     }
     for (size_t i = 0; i < n; i++) {
         e[i]->tflops = e[i]->seconds > 0 ? s->flops / e[i]->seconds * 1e-12 : 0;

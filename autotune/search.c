@@ -69,11 +69,11 @@ static fa_status open_pool(fa_searching *s)
         fa_seeds_add(&s->pool, &s->neighbours, s->site, &t->problem);
     /* by the model alone, the baseline is one of the limit's */
     int32_t limit = s->opt.limit == 0 && !strategy->whole ? FA_STRATEGY_LIMIT : s->opt.limit;
-    fa_hunt_open(&s->hunt, &s->pool, s->site->timed ? &s->neighbours : NULL, strategy, limit, s->opt.seed);
-    s->hunt.baseline = baseline;
-    s->hunt.limit -= !s->site->timed && limit > 0;
-    size_t most = s->hunt.limit < s->pool.listed ? s->hunt.limit : s->pool.listed;
-    s->cap = 1 + most + FA_SEEDS_MOST + (s->site->timed && strategy->refines ? s->hunt.neighbours_most + s->hunt.steps_most : 0);
+    fa_search_state_open(&s->state, &s->pool, s->site->timed ? &s->neighbours : NULL, strategy, limit, s->opt.seed);
+    s->state.baseline = baseline;
+    s->state.limit -= !s->site->timed && limit > 0;
+    size_t most = s->state.limit < s->pool.listed ? s->state.limit : s->pool.listed;
+    s->cap = 1 + most + FA_SEEDS_MOST + (s->site->timed && strategy->refines ? s->state.neighbours_most + s->state.steps_most : 0);
     t->candidate = calloc(s->cap, sizeof *t->candidate);
     return t->candidate ? FA_OK : fa_fail(FA_NOMEM, "no memory for %zu candidates", s->cap);
 }
@@ -87,14 +87,14 @@ static size_t draw(fa_searching *s, fa_status *st)
         *st = fa_fail(FA_NOMEM, "no memory for %zu candidates", room);
         return 0;
     }
-    n = fa_hunt_next(&s->hunt, at, room);
+    n = fa_search_state_next(&s->state, at, room);
     for (size_t i = 0; i < n; i++) {
-        const fa_prospect *x = &s->pool.p[at[i]];
+        const fa_pool_entry *x = &s->pool.p[at[i]];
         t->candidate[t->n + i] = (fa_candidate){ .config = x->config, .cost = x->cost, .smem = x->smem, .regs = x->regs,
                                                  .threads = x->threads, .tile = { x->tile[0], x->tile[1] }, .how = t->how,
                                                  .origin = x->origin, .at = at[i] };
         t->counts.seeds += x->origin == FA_SEED;
-        t->counts.neighbours += s->hunt.phase != FA_PHASE_OWN;
+        t->counts.neighbours += s->state.phase != FA_PHASE_OWN;
     }
     t->n += n;
     t->counts.kept = t->n;
@@ -116,11 +116,11 @@ static fa_status try_all(fa_searching *s)
         size_t from = t->n, n = fa_searching_over(s) ? 0 : draw(s, &st);
         if (st != FA_OK || (n == 0 && (refining || !s->late)))
             break;
-        if (!refining && (n == 0 || s->hunt.phase != FA_PHASE_OWN)) {
+        if (!refining && (n == 0 || s->state.phase != FA_PHASE_OWN)) {
             refining = true;
             begin(s, SHARE_NEIGHBOURS, 0.7, 0.2);
             if (n == 0) { /* the time for the list is up: on with neighbours, if something ran */
-                s->hunt.phase = FA_PHASE_REFINE;
+                s->state.phase = FA_PHASE_REFINE;
                 continue;
             }
         }
@@ -242,7 +242,7 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     fa_slot_give(site->slot);
     if (s.lab != s.opt.lab)
         fa_lab_close(s.lab);
-    fa_hunt_close(&s.hunt);
+    fa_search_state_close(&s.state);
     fa_pool_free(&s.pool);
     fa_gen_close(s.g);
     out->elapsed = fa_clock() - s.start;

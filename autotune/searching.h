@@ -15,7 +15,7 @@ typedef struct fa_searching {
     fa_pool pool;
     fa_neighbours_site neighbours_site;
     fa_neighbours neighbours;
-    fa_hunt hunt;
+    fa_search_state state;
     size_t cap;             /* of t->candidate */
     fa_journal journal;
     fa_lab *lab;            /* NULL until the first candidate is ready for it */

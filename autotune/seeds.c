@@ -16,7 +16,7 @@ typedef struct planting {
 /* True when it is, or has become, a seed. */
 static bool plant(planting *pl, const fa_config *c)
 {
-    fa_prospect x = { .config = *c };
+    fa_pool_entry x = { .config = *c };
     size_t at = fa_pool_find(pl->pool, c);
     if (at != FA_NOWHERE && pl->pool->p[at].origin == FA_SEED)
         return false;

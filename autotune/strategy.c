@@ -11,7 +11,7 @@
 #define STEPS 16        /* neighbours of the best that come on top of what is given by the corrected model */
 
 /* The listed by rank. */
-static size_t by_rank(fa_hunt *h, size_t *out, size_t most)
+static size_t by_rank(fa_search_state *h, size_t *out, size_t most)
 {
     size_t n = 0;
     for (; n < most && h->at < h->pool->listed; h->at++)
@@ -21,7 +21,7 @@ static size_t by_rank(fa_hunt *h, size_t *out, size_t most)
 }
 
 /* Any of the listed. */
-static size_t at_random(fa_hunt *h, size_t *out, size_t most)
+static size_t at_random(fa_search_state *h, size_t *out, size_t most)
 {
     size_t n = 0, left = 0;
     for (size_t i = 0; i < h->pool->listed; i++)
@@ -64,9 +64,9 @@ const char *fa_strategy_names(void)
     return "halving, exhaustive, model, random";
 }
 
-void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed)
+void fa_search_state_open(fa_search_state *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed)
 {
-    *h = (fa_hunt){
+    *h = (fa_search_state){
         .pool = pool, .neighbourhood = neighbours, .strategy = s, .baseline = FA_NOWHERE, .limit = (size_t)limit, .random = { fa_random_mix(seed) }
     };
     if (limit < 0 || (limit == 0 && s->whole))
@@ -77,13 +77,13 @@ void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_neighbours *neighbours, const fa
     h->steps_most = STEPS;
 }
 
-void fa_hunt_close(fa_hunt *h)
+void fa_search_state_close(fa_search_state *h)
 {
     free(h->expanded);
-    *h = (fa_hunt){ .pool = NULL };
+    *h = (fa_search_state){ .pool = NULL };
 }
 
-static size_t seeds(fa_hunt *h, size_t *out, size_t most)
+static size_t seeds(fa_search_state *h, size_t *out, size_t most)
 {
     size_t n = 0;
     if (h->baseline != FA_NOWHERE && n < most && !h->pool->p[h->baseline].given) {
@@ -98,7 +98,7 @@ static size_t seeds(fa_hunt *h, size_t *out, size_t most)
     return n;
 }
 
-static bool was_expanded(const fa_hunt *h, size_t at)
+static bool was_expanded(const fa_search_state *h, size_t at)
 {
     for (size_t i = 0; i < h->n_expanded; i++)
         if (h->expanded[i] == at)
@@ -106,7 +106,7 @@ static bool was_expanded(const fa_hunt *h, size_t at)
     return false;
 }
 
-static bool expand(fa_hunt *h, size_t at)
+static bool expand(fa_search_state *h, size_t at)
 {
     if (h->n_expanded == h->cap_expanded) {
         size_t cap = h->cap_expanded ? 2 * h->cap_expanded : 16;
@@ -121,9 +121,9 @@ static bool expand(fa_hunt *h, size_t at)
 }
 
 /* The fastest that ran and whose neighbours nobody asked for. */
-static size_t next_centre(const fa_hunt *h, double most)
+static size_t next_centre(const fa_search_state *h, double most)
 {
-    const fa_prospect *p = h->pool->p;
+    const fa_pool_entry *p = h->pool->p;
     size_t best = FA_NOWHERE;
     for (size_t i = 0; i < h->pool->n; i++)
         if (p[i].told && p[i].seconds > 0 && p[i].seconds <= most && (best == FA_NOWHERE || p[i].seconds < p[best].seconds) &&
@@ -133,7 +133,7 @@ static size_t next_centre(const fa_hunt *h, double most)
 }
 
 /* Gives what is in out, and counts it. */
-static size_t give(fa_hunt *h, const size_t *out, size_t n, size_t *count)
+static size_t give(fa_search_state *h, const size_t *out, size_t n, size_t *count)
 {
     for (size_t i = 0; i < n; i++)
         h->pool->p[out[i]].given = true;
@@ -144,7 +144,7 @@ static size_t give(fa_hunt *h, const size_t *out, size_t n, size_t *count)
 /* The neighbours of the best few come into the pool; of all that is there, what the corrected model thinks most of is tried. From the second
  * batch on the neighbours of the best go first, whatever the model thinks: two hunts that met different configs end beside each other. When
  * the model promises nothing more, the neighbours of what is as fast as the best are tried too, until none of them is faster. */
-static size_t refine(fa_hunt *h, size_t *out, size_t most)
+static size_t refine(fa_search_state *h, size_t *out, size_t most)
 {
     size_t best = fa_pool_best(h->pool), n = 0, some[NEIGHBOURS];
     if (best == FA_NOWHERE || !h->neighbourhood || !h->strategy->refines)
@@ -167,14 +167,14 @@ static size_t refine(fa_hunt *h, size_t *out, size_t most)
         return n;
     double level = h->pool->p[best].seconds * LEVEL;
     for (size_t i = 0; i < h->pool->n && n < room && n < BATCH; i++) {
-        const fa_prospect *p = &h->pool->p[i];
+        const fa_pool_entry *p = &h->pool->p[i];
         if (p->told && p->seconds > 0 && p->seconds <= level)
             n += give(h, out + n, fa_neighbours_of(h->neighbourhood, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n), &h->neighbours);
     }
     return n;
 }
 
-size_t fa_hunt_next(fa_hunt *h, size_t *out, size_t most)
+size_t fa_search_state_next(fa_search_state *h, size_t *out, size_t most)
 {
     size_t n = 0;
     if (h->phase == FA_PHASE_OWN) {
@@ -194,13 +194,13 @@ size_t fa_hunt_next(fa_hunt *h, size_t *out, size_t most)
     return n;
 }
 
-void fa_hunt_tell(fa_hunt *h, size_t at, double seconds)
+void fa_search_state_tell(fa_search_state *h, size_t at, double seconds)
 {
     h->pool->p[at].told = true;
     h->pool->p[at].seconds = seconds;
 }
 
-double fa_hunt_heard(const fa_hunt *h, size_t at)
+double fa_search_state_heard(const fa_search_state *h, size_t at)
 {
     return h->pool->p[at].told ? h->pool->p[at].seconds : 0;
 }

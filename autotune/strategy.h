@@ -5,7 +5,7 @@
 #include "neighbours.h"
 #include "random.h"
 
-typedef struct fa_hunt fa_hunt;
+typedef struct fa_search_state fa_search_state;
 
 typedef struct fa_strategy {
     const char *name, *about;
@@ -14,7 +14,7 @@ typedef struct fa_strategy {
     bool draws;        /* by its seed; the others do the same every time */
     bool whole;        /* without a limit it takes all that is listed */
     /* Puts what to try next into out, none of it given yet, at most `most`; 0: it has no more. */
-    size_t (*next)(fa_hunt *h, size_t *out, size_t most);
+    size_t (*next)(fa_search_state *h, size_t *out, size_t most);
 } fa_strategy;
 
 /* "halving" (also for NULL), "exhaustive", "model", "random"; NULL when there is none of that name. */
@@ -24,7 +24,7 @@ const char *fa_strategy_names(void);         /* for messages */
 
 typedef enum fa_phase { FA_PHASE_OWN = 0, FA_PHASE_REFINE, FA_PHASE_DONE } fa_phase;
 
-struct fa_hunt {
+struct fa_search_state {
     fa_pool *pool;
     fa_neighbours *neighbourhood;                 /* NULL: nothing is refined */
     const fa_strategy *strategy;
@@ -40,19 +40,19 @@ struct fa_hunt {
 /* limit 0: FA_STRATEGY_LIMIT, or all for a strategy that is whole; -1: all. Neighbours are at most as many, or FA_STRATEGY_LIMIT if that
  * is more, and a few of the best on top. The pool is ranked, its seeds added. */
 #define FA_STRATEGY_LIMIT 48
-void fa_hunt_open(fa_hunt *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed);
-void fa_hunt_close(fa_hunt *h);
+void fa_search_state_open(fa_search_state *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed);
+void fa_search_state_close(fa_search_state *h);
 
-/* What to try next: indexes into the pool, marked as given. The seeds come first and do not count. 0: the hunt is over. Whoever calls
+/* What to try next: indexes into the pool, marked as given. The seeds come first and do not count. 0: the search is over. Whoever calls
  * tells of all of them before the next call. */
-size_t fa_hunt_next(fa_hunt *h, size_t *out, size_t most);
+size_t fa_search_state_next(fa_search_state *h, size_t *out, size_t most);
 /* seconds 0: it did not run. May be told again when it was measured better. */
-void fa_hunt_tell(fa_hunt *h, size_t at, double seconds);
+void fa_search_state_tell(fa_search_state *h, size_t at, double seconds);
 /* What it was told of it; 0 = nothing. */
-double fa_hunt_heard(const fa_hunt *h, size_t at);
+double fa_search_state_heard(const fa_search_state *h, size_t at);
 
 /* guided.c: takes configs by a model whose times are corrected by what was told so far. */
-size_t fa_guided_next(fa_hunt *h, size_t *out, size_t most);
+size_t fa_guided_next(fa_search_state *h, size_t *out, size_t most);
 /* Of the first `among` of the pool that nobody tried those that promise most, at most `most`; what promises less than FA_GUIDED_WORTH,
  * relative, is left. */
 #define FA_GUIDED_WORTH 0.0005

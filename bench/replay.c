@@ -57,7 +57,7 @@ typedef struct stage {
     int32_t values[FA_CONFIG_MAX][VALUES_MOST];
 } stage;
 
-static bool accept(fa_neighbours *k, const fa_config *c, fa_prospect *out)
+static bool accept(fa_neighbours *k, const fa_config *c, fa_pool_entry *out)
 {
     const fa_take *t = find(((stage *)k->user)->r, c);
     if (!t)
@@ -97,7 +97,7 @@ static bool tunable(fa_neighbours *k, const char *family, size_t i, fa_tunable *
 fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t limit, uint64_t seed, fa_replay *out)
 {
     fa_pool pool = { .n = 0 };
-    fa_hunt h;
+    fa_search_state h;
     double best = fa_recording_best(r), least = INFINITY;
     size_t *at = malloc((r->n + 1) * sizeof *at), n, mark = 0;
     stage *world = calloc(1, sizeof *world);
@@ -106,7 +106,7 @@ fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t lim
     if (st == FA_OK && best <= 0)
         st = fa_fail(FA_INVALID, "the recording has no config that ran; accepted: at least one");
     for (size_t i = 0; i < r->n && st == FA_OK; i++) {
-        fa_prospect x = { .config = r->take[i].config, .threads = r->take[i].threads,
+        fa_pool_entry x = { .config = r->take[i].config, .threads = r->take[i].threads,
                           .tile = { r->take[i].tile[0], r->take[i].tile[1] } };
         x.cost.seconds = r->take[i].modelled;
         if (fa_pool_add(&pool, &x) == FA_NOWHERE)
@@ -116,11 +116,11 @@ fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t lim
         world->r = r;
         fa_neighbours kin = { .accept = accept, .tunable = tunable, .user = world };
         fa_pool_rank(&pool);
-        fa_hunt_open(&h, &pool, &kin, s, limit, seed);
-        while ((n = fa_hunt_next(&h, at, r->n)) > 0)
+        fa_search_state_open(&h, &pool, &kin, s, limit, seed);
+        while ((n = fa_search_state_next(&h, at, r->n)) > 0)
             for (size_t i = 0; i < n; i++) {
                 double t = find(r, &pool.p[at[i]].config)->seconds;
-                fa_hunt_tell(&h, at[i], t);
+                fa_search_state_tell(&h, at[i], t);
                 least = t > 0 ? fmin(least, t) : least;
                 out->tried++;
                 if (!out->until && least <= (1 + FA_REPLAY_NEAR) * best)
@@ -128,7 +128,7 @@ fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t lim
                 if (mark < FA_REPLAY_MARKS && out->tried == fa_replay_marks[mark])
                     out->regret[mark++] = least / best - 1;
             }
-        fa_hunt_close(&h);
+        fa_search_state_close(&h);
         out->end = least / best - 1;
         while (mark < FA_REPLAY_MARKS)
             out->regret[mark++] = out->end; /* it was done before */

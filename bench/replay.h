@@ -35,6 +35,6 @@ typedef struct fa_replay {
 } fa_replay;
 #define FA_REPLAY_NEAR 0.01
 
-/* limit and seed as fa_hunt_open takes them. FA_INVALID of a recording in which nothing ran. */
+/* limit and seed as fa_search_state_open takes them. FA_INVALID of a recording in which nothing ran. */
 fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t limit, uint64_t seed, fa_replay *out);
 #endif

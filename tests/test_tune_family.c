@@ -40,7 +40,7 @@ static fa_config config(const world *w, const char *text)
 static void neighbours(world *w, const char *centre, char *out, size_t n)
 {
     fa_pool pool = { .n = 0 };
-    fa_prospect x = { .config = config(w, centre) };
+    fa_pool_entry x = { .config = config(w, centre) };
     size_t at[64], len = 1;
     x.cost.seconds = 1; /* dearer than all: no neighbour is too dear */
     size_t from = fa_pool_add(&pool, &x), found = fa_neighbours_of(&w->neighbours, &pool, from, at, 64);
@@ -117,7 +117,7 @@ Test(tune_family, every_strategy_that_refines_finds_its_best)
         world w;
         fa_space space;
         fa_pool pool = { .n = 0 };
-        fa_hunt h;
+        fa_search_state h;
         size_t at[64], n, tiles = 0;
         double least = INFINITY;
         fa_config best = { .n = 0 };
@@ -125,25 +125,25 @@ Test(tune_family, every_strategy_that_refines_finds_its_best)
         world_open(&w, rowwise_lua);
         cr_assert_eq(fa_pool_list(&pool, w.g, &w.p, w.site.a, 0, "toy", &space), FA_OK, "%s", fa_last_error());
         for (size_t k = 0; k < pool.n; k++) {
-            const fa_prospect *x = &pool.p[k];
+            const fa_pool_entry *x = &pool.p[k];
             cr_expect(x->tile[0] == fa_config_get(&x->config, "span", 0) && x->tile[1] == fa_config_get(&x->config, "chunk", 0));
             tiles += k < 8 && (x->tile[0] != pool.p[0].tile[0] || x->tile[1] != pool.p[0].tile[1]);
         }
         cr_expect_gt(tiles, 0, "the first few by rank are not all of one tile");
-        fa_hunt_open(&h, &pool, &w.neighbours, fa_strategy_find(strategies[i]), 8, 0);
-        while ((n = fa_hunt_next(&h, at, 8)) > 0)
+        fa_search_state_open(&h, &pool, &w.neighbours, fa_strategy_find(strategies[i]), 8, 0);
+        while ((n = fa_search_state_next(&h, at, 8)) > 0)
             for (size_t k = 0; k < n; k++) {
                 double t = truth(&pool.p[at[k]].config);
                 if (t < least) {
                     least = t;
                     best = pool.p[at[k]].config;
                 }
-                fa_hunt_tell(&h, at[k], t);
+                fa_search_state_tell(&h, at[k], t);
             }
         fa_gen_config_print(w.g, text, sizeof text, &best);
         cr_expect_str_eq(text, "toy:span=96,chunk=8,walk=backward,guests=4", "%s found %s", strategies[i], text);
         cr_expect_lt(h.given + h.neighbours + h.steps, pool.listed, "without trying everything");
-        fa_hunt_close(&h);
+        fa_search_state_close(&h);
         fa_pool_free(&pool);
         fa_space_free(&space);
         world_close(&w);
@@ -162,7 +162,7 @@ Test(tune_family, packing_without_groups_is_left_out)
         world w;
         fa_space space;
         fa_pool pool = { .n = 0 };
-        fa_prospect x;
+        fa_pool_entry x;
         world_open(&w, lua);
         w.p.hq = groups ? 64 : 32;
         cr_assert_eq(fa_pool_list(&pool, w.g, &w.p, w.site.a, 0, "toy", &space), FA_OK, "%s", fa_last_error());

@@ -16,7 +16,7 @@ static fa_recording record_world(const world *w)
     fa_pool pool = { .n = 0 };
     world_list(w, &pool);
     for (size_t i = 0; i < pool.n; i++) {
-        const fa_prospect *x = &pool.p[i];
+        const fa_pool_entry *x = &pool.p[i];
         fa_take t = { x->config, world_time(w, &x->config), x->cost.seconds, 128, { x->tile[0], x->tile[1] } };
         cr_assert(fa_recording_add(&r, &t));
     }
@@ -24,7 +24,7 @@ static fa_recording record_world(const world *w)
     return r;
 }
 
-Test(tune_replay, a_replay_is_the_hunt_and_never_leaves_the_recording)
+Test(tune_replay, a_replay_is_the_search_and_never_leaves_the_recording)
 {
     world w = world_make(5);
     fa_recording r = record_world(&w);

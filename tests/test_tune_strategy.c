@@ -13,22 +13,22 @@ static run go(world *w, const char *strategy, int32_t limit, uint64_t seed, cons
 {
     fa_pool pool = { .n = 0 };
     fa_neighbours neighbours = world_neighbours(w);
-    fa_hunt h;
+    fa_search_state h;
     fa_config best = world_best(w);
     double least = INFINITY, truth = world_time(w, &best);
     run r = { 0 };
     world_list(w, &pool);
     if (plant) {
-        fa_prospect x = { .config = *plant, .origin = FA_SEED };
+        fa_pool_entry x = { .config = *plant, .origin = FA_SEED };
         x.cost.seconds = world_model(w, plant);
         cr_assert_neq(fa_pool_add(&pool, &x), FA_NOWHERE);
     }
-    fa_hunt_open(&h, &pool, &neighbours, fa_strategy_find(strategy), limit, seed);
+    fa_search_state_open(&h, &pool, &neighbours, fa_strategy_find(strategy), limit, seed);
     size_t at[1024], n;
-    while ((n = fa_hunt_next(&h, at, batch)) > 0) {
+    while ((n = fa_search_state_next(&h, at, batch)) > 0) {
         cr_assert_leq(n, batch);
         for (size_t i = 0; i < n; i++) {
-            const fa_prospect *p = &pool.p[at[i]];
+            const fa_pool_entry *p = &pool.p[at[i]];
             cr_assert(p->given && !p->told, "nothing is tried twice");
             double t = world_time(w, &p->config);
             cr_assert(t > 0);
@@ -40,13 +40,13 @@ static run go(world *w, const char *strategy, int32_t limit, uint64_t seed, cons
             r.unlisted += !world_lists(w, &p->config);
             if (!r.until && least <= 1.01 * truth)
                 r.until = r.tried;
-            fa_hunt_tell(&h, at[i], t);
+            fa_search_state_tell(&h, at[i], t);
         }
     }
     cr_assert_eq(h.phase, FA_PHASE_DONE);
-    cr_assert_eq(fa_hunt_next(&h, at, batch), 0, "over is over");
+    cr_assert_eq(fa_search_state_next(&h, at, batch), 0, "over is over");
     r.best = least / truth;
-    fa_hunt_close(&h);
+    fa_search_state_close(&h);
     fa_pool_free(&pool);
     return r;
 }
@@ -75,20 +75,20 @@ Test(tune_strategy, the_first_are_the_model_s_best)
 {
     world w = world_make(2);
     fa_pool pool = { .n = 0 };
-    fa_hunt h;
+    fa_search_state h;
     size_t at[16];
     world_list(&w, &pool);
     for (size_t i = 1; i < pool.n; i++)
         cr_assert_geq(pool.p[i].rank, pool.p[i - 1].rank);
     cr_assert_eq(pool.listed, world_count(&w, true));
-    fa_hunt_open(&h, &pool, NULL, fa_strategy_find("halving"), 10, 0);
-    cr_assert_eq(fa_hunt_next(&h, at, 16), 10);
+    fa_search_state_open(&h, &pool, NULL, fa_strategy_find("halving"), 10, 0);
+    cr_assert_eq(fa_search_state_next(&h, at, 16), 10);
     for (size_t i = 0; i < 10; i++) {
         cr_assert_eq(at[i], i);
-        fa_hunt_tell(&h, i, world_time(&w, &pool.p[i].config));
+        fa_search_state_tell(&h, i, world_time(&w, &pool.p[i].config));
     }
-    cr_assert_eq(fa_hunt_next(&h, at, 16), 0, "without neighbours there is nothing to refine");
-    fa_hunt_close(&h);
+    cr_assert_eq(fa_search_state_next(&h, at, 16), 0, "without neighbours there is nothing to refine");
+    fa_search_state_close(&h);
     fa_pool_free(&pool);
 }
 
@@ -117,19 +117,19 @@ Test(tune_strategy, no_step_from_the_best_is_left_out)
         world w = world_make(seed);
         fa_pool pool = { .n = 0 };
         fa_neighbours neighbours = world_neighbours(&w);
-        fa_hunt h;
+        fa_search_state h;
         size_t at[256], n;
         world_list(&w, &pool);
-        fa_hunt_open(&h, &pool, &neighbours, fa_strategy_find("halving"), 12, 0);
+        fa_search_state_open(&h, &pool, &neighbours, fa_strategy_find("halving"), 12, 0);
         h.neighbours_most = 24;
-        while ((n = fa_hunt_next(&h, at, 256)) > 0)
+        while ((n = fa_search_state_next(&h, at, 256)) > 0)
             for (size_t i = 0; i < n; i++)
-                fa_hunt_tell(&h, at[i], world_time(&w, &pool.p[at[i]].config));
+                fa_search_state_tell(&h, at[i], world_time(&w, &pool.p[at[i]].config));
         cr_assert_leq(h.neighbours, h.neighbours_most);
         cr_assert_leq(h.steps, h.steps_most);
         n = fa_neighbours_of(&neighbours, &pool, fa_pool_best(&pool), at, 256);
         cr_expect(n == 0 || h.steps == h.steps_most, "world %d: %zu steps from the best were not taken", (int)seed, n);
-        fa_hunt_close(&h);
+        fa_search_state_close(&h);
         fa_pool_free(&pool);
     }
 }
@@ -184,18 +184,18 @@ Test(tune_strategy, what_failed_is_no_centre)
     world w = world_make(3);
     fa_pool pool = { .n = 0 };
     fa_neighbours neighbours = world_neighbours(&w);
-    fa_hunt h;
+    fa_search_state h;
     size_t at[64];
     world_list(&w, &pool);
-    fa_hunt_open(&h, &pool, &neighbours, fa_strategy_find("halving"), 8, 0);
-    size_t n = fa_hunt_next(&h, at, 64);
+    fa_search_state_open(&h, &pool, &neighbours, fa_strategy_find("halving"), 8, 0);
+    size_t n = fa_search_state_next(&h, at, 64);
     cr_assert_eq(n, 8);
     for (size_t i = 0; i < n; i++)
-        fa_hunt_tell(&h, at[i], 0);
+        fa_search_state_tell(&h, at[i], 0);
     w.asked = 0;
-    cr_assert_eq(fa_hunt_next(&h, at, 64), 0);
+    cr_assert_eq(fa_search_state_next(&h, at, 64), 0);
     cr_assert_eq(w.asked, 0);
-    fa_hunt_close(&h);
+    fa_search_state_close(&h);
     fa_pool_free(&pool);
 }
 
@@ -208,7 +208,7 @@ Test(tune_strategy, neighbours_differ_little_and_are_repaired_where_one_step_doe
     size_t at[128];
     cr_assert_eq(fa_config_parse(&c, "made_up:br=256,bc=96,stages=2,path=24,order=0,exp=0"), FA_OK); /* 4 x 5 is the limit of what runs */
     w.slope[0] = w.slope[1] = 0.01;
-    fa_prospect x = { .config = c };
+    fa_pool_entry x = { .config = c };
     x.cost.seconds = world_model(&w, &c);
     size_t centre = fa_pool_add(&pool, &x), n = fa_neighbours_of(&neighbours, &pool, centre, at, 128);
     bool wider = false;
@@ -236,7 +236,7 @@ Test(tune_strategy, what_promises_too_little_is_left)
         fa_pool pool = { .n = 0 };
         size_t out[4];
         for (int i = 0; i < 2; i++) {
-            fa_prospect x = { .config = { .family = "made_up" } };
+            fa_pool_entry x = { .config = { .family = "made_up" } };
             fa_config_set(&x.config, "br", 64 + i); /* the second one's value was not measured */
             x.cost.seconds = i == 0 ? 1e-3 : 1e-3 * exp(row ? 0.0160 : 0.0140);
             cr_assert_eq(fa_pool_add(&pool, &x), (size_t)i);

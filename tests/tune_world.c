@@ -103,14 +103,14 @@ void world_list(const world *w, fa_pool *pool)
     fa_config c;
     for (size_t i = 0; at(i, &c); i++)
         if (world_lists(w, &c)) {
-            fa_prospect x = { .config = c, .threads = 128, .tile = { fa_config_get(&c, "br", 0), fa_config_get(&c, "bc", 0) } };
+            fa_pool_entry x = { .config = c, .threads = 128, .tile = { fa_config_get(&c, "br", 0), fa_config_get(&c, "bc", 0) } };
             x.cost.seconds = world_model(w, &c);
             fa_pool_add(pool, &x);
         }
     fa_pool_rank(pool);
 }
 
-static bool accept(fa_neighbours *k, const fa_config *c, fa_prospect *out)
+static bool accept(fa_neighbours *k, const fa_config *c, fa_pool_entry *out)
 {
     world *w = k->user;
     w->asked++;
