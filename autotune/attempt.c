@@ -34,7 +34,7 @@ fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
     fa_candidate_decide(c, st == FA_WRONG ? FA_BAD_RESULT : st == FA_INTERRUPTED ? FA_BAD_TIMEOUT : FA_BAD_LAUNCH, why);
     c->resumed = false;
     note(s, c);
-    if (st == FA_DEVICE && s->lab && !fa_lab_alive(s->lab))
+    if (st == FA_DEVICE && s->backend && !fa_measure_backend_alive(s->backend))
         return fa_fail(FA_DEVICE, "a candidate left the device's context unusable; it is on record and will be passed over: %s", why);
     return FA_OK;
 }
@@ -42,16 +42,16 @@ fa_status fa_attempt_failed(fa_searching *s, fa_candidate *c, fa_status st)
 static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
 {
     fa_tuning *t = s->t;
-    fa_status st = fa_searching_lab(s);
+    fa_status st = fa_searching_backend(s);
     if (st != FA_OK || !fa_searching_device(s))
         return st;
     fa_searching_tell(s, "verify", c, done);
-    st = fa_lab_judge(s->lab, c);
+    st = fa_measure_backend_judge(s->backend, c);
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.verified++;
     fa_searching_tell(s, "time", c, done);
-    st = fa_lab_first(s->lab, c, s->state.strategy->samples, t->winner ? FA_CONTEST_FIRST * t->winner->level / s->slower : 0);
+    st = fa_measure_backend_first(s->backend, c, s->state.strategy->samples, t->winner ? FA_CONTEST_FIRST * t->winner->level / s->slower : 0);
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.timed++;

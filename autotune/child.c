@@ -18,8 +18,8 @@
 
 #define LINE 8192
 
-typedef struct child_lab {
-    fa_lab lab, *here;          /* here: this process's own, opened when first needed */
+typedef struct process_backend {
+    fa_measure_backend backend, *here;          /* here: this process's own, opened when first needed */
     const fa_site *site;
     fa_problem problem;
     char *const *argv;
@@ -34,10 +34,10 @@ typedef struct child_lab {
     char line[LINE];            /* what was read: the answer, ended by a 0 where its newline was, and what came behind it */
     size_t have, used;          /* bytes; of them the answer's */
     fa_gauge seen;              /* by the child */
-} child_lab;
+} process_backend;
 
 /* Ends it, whatever it is at. how gets a word about its end. A process stuck in the driver may not even die: it is left behind. */
-static void reap(child_lab *l, char *how, size_t n)
+static void reap(process_backend *l, char *how, size_t n)
 {
     int status = 0;
     pid_t gone = 0;
@@ -60,7 +60,7 @@ static void reap(child_lab *l, char *how, size_t n)
     l->pid = 0;
 }
 
-static fa_status lose(child_lab *l, fa_status st, const char *what)
+static fa_status lose(process_backend *l, fa_status st, const char *what)
 {
     char how[64] = "";
     if (st == FA_INTERRUPTED)
@@ -73,7 +73,7 @@ static fa_status lose(child_lab *l, fa_status st, const char *what)
 }
 
 /* The next line of the child, without its newline. */
-static fa_status hear(child_lab *l, double seconds)
+static fa_status hear(process_backend *l, double seconds)
 {
     double until = fa_clock() + seconds;
     l->have -= l->used;
@@ -109,7 +109,7 @@ static fa_status hear(child_lab *l, double seconds)
     }
 }
 
-static fa_status say(child_lab *l, const char *word, const char *text)
+static fa_status say(process_backend *l, const char *word, const char *text)
 {
     char line[1024];
     int n = snprintf(line, sizeof line, "%s %s\n", word, text);
@@ -117,7 +117,7 @@ static fa_status say(child_lab *l, const char *word, const char *text)
 }
 
 /* Hears an answer: FA_OK for one that begins with `good`; what else it tells is a failure. */
-static fa_status answer(child_lab *l, const char *good, double seconds)
+static fa_status answer(process_backend *l, const char *good, double seconds)
 {
     char message[512] = "";
     int status = 0;
@@ -142,14 +142,14 @@ static fa_status answer(child_lab *l, const char *good, double seconds)
     return lose(l, FA_DEVICE, "an answer that is none");
 }
 
-static fa_status ask(child_lab *l, const char *good, const char *word, const char *text)
+static fa_status ask(process_backend *l, const char *good, const char *word, const char *text)
 {
     fa_status st = say(l, word, text);
     return st == FA_OK ? answer(l, good, l->hang) : st;
 }
 
 /* Starts it and tells it the problem; what it says to that is heard when it is needed. */
-static fa_status spawn(child_lab *l)
+static fa_status spawn(process_backend *l)
 {
     char text[256];
     int pair[2];
@@ -181,7 +181,7 @@ static fa_status spawn(child_lab *l)
 }
 
 /* One that is ready; where the first never is, this process takes its place. */
-static fa_status start(child_lab *l)
+static fa_status start(process_backend *l)
 {
     char why[512];
     fa_status st = l->pid ? FA_OK : spawn(l);
@@ -202,17 +202,17 @@ static fa_status start(child_lab *l)
     reap(l, NULL, 0);
     *l->lost = 0;
     l->never = true;
-    return fa_lab_open(&l->here, l->site, &l->problem, true);
+    return fa_measure_backend_open(&l->here, l->site, &l->problem, true);
 }
 
-static fa_status judge(fa_lab *lab, fa_candidate *c)
+static fa_status judge(fa_measure_backend *backend, fa_candidate *c)
 {
-    child_lab *l = (child_lab *)lab;
+    process_backend *l = (process_backend *)backend;
     char text[512];
     fa_config_print(text, sizeof text, &c->config);
     fa_status st = l->never ? FA_OK : start(l);
     if (st == FA_OK && l->never)
-        return fa_lab_judge(l->here, c);
+        return fa_measure_backend_judge(l->here, c);
     if (st == FA_OK)
         st = ask(l, "ok", "judge", text);
     if (st == FA_OK)
@@ -220,15 +220,15 @@ static fa_status judge(fa_lab *lab, fa_candidate *c)
     return st;
 }
 
-static fa_status first(fa_lab *lab, fa_candidate *c, int n)
+static fa_status first(fa_measure_backend *backend, fa_candidate *c, int n)
 {
-    child_lab *l = (child_lab *)lab;
+    process_backend *l = (process_backend *)backend;
     char text[32];
     int count = 0, launches = 0, throttled = 0, used = 0;
     fa_gauge g = { 0 };
     snprintf(text, sizeof text, "%d", n);
     if (l->never)
-        return fa_lab_first(l->here, c, n, 0);
+        return fa_measure_backend_first(l->here, c, n, 0);
     fa_status st = l->pid ? ask(l, "times", "time", text) : fa_fail(FA_DEVICE, "the process that verified it is gone");
     if (st != FA_OK)
         return st;
@@ -250,48 +250,48 @@ static fa_status first(fa_lab *lab, fa_candidate *c, int n)
     return FA_OK;
 }
 
-static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
+static fa_status sample(fa_measure_backend *backend, fa_candidate *c, bool warm)
 {
-    child_lab *l = (child_lab *)lab;
+    process_backend *l = (process_backend *)backend;
     fa_status st = FA_OK;
     if (!l->here)
-        st = fa_lab_open(&l->here, l->site, &l->problem, false);
-    return st == FA_OK ? fa_lab_sample(l->here, c, warm) : st;
+        st = fa_measure_backend_open(&l->here, l->site, &l->problem, false);
+    return st == FA_OK ? fa_measure_backend_sample(l->here, c, warm) : st;
 }
 
-static fa_gauge gauge(fa_lab *lab)
+static fa_gauge gauge(fa_measure_backend *backend)
 {
-    child_lab *l = (child_lab *)lab;
+    process_backend *l = (process_backend *)backend;
     if (!l->here)
         return l->seen;
-    fa_lab_partner(l->here, (int)l->pid); /* 0: there is none */
-    return fa_lab_gauge(l->here);
+    fa_measure_backend_partner(l->here, (int)l->pid); /* 0: there is none */
+    return fa_measure_backend_gauge(l->here);
 }
 
-static bool alive(fa_lab *lab)
+static bool alive(fa_measure_backend *backend)
 {
-    child_lab *l = (child_lab *)lab;
-    return l->in_a_row < FA_CHILD_LOSSES && (!l->here || fa_lab_alive(l->here));
+    process_backend *l = (process_backend *)backend;
+    return l->in_a_row < FA_CHILD_LOSSES && (!l->here || fa_measure_backend_alive(l->here));
 }
 
-static void close_child(fa_lab *lab)
+static void close_child(fa_measure_backend *backend)
 {
-    child_lab *l = (child_lab *)lab;
+    process_backend *l = (process_backend *)backend;
     if (l->pid) {
         shutdown(l->fd, SHUT_WR); /* it reads the end, and ends */
         reap(l, NULL, 0);
     }
-    fa_lab_close(l->here);
+    fa_measure_backend_close(l->here);
     free(l);
 }
 
-fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost)
+fa_status fa_measure_backend_open_process(fa_measure_backend **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost)
 {
-    child_lab *l = calloc(1, sizeof *l);
+    process_backend *l = calloc(1, sizeof *l);
     *out = NULL;
     if (!l)
         return fa_fail(FA_NOMEM, "no memory for a child");
-    l->lab = (fa_lab){ .judge = judge, .sample = sample, .first = first, .gauge = gauge, .alive = alive, .close = close_child };
+    l->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .first = first, .gauge = gauge, .alive = alive, .close = close_child };
     l->site = site;
     l->problem = *p;
     l->argv = argv;
@@ -299,9 +299,9 @@ fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem 
     l->lost = lost;
     fa_status st = spawn(l);
     if (st != FA_OK && st != FA_DEVICE) { /* one that ended at once is no reason to stop: see start() */
-        close_child(&l->lab);
+        close_child(&l->backend);
         return st;
     }
-    *out = &l->lab;
+    *out = &l->backend;
     return FA_OK;
 }

@@ -11,18 +11,18 @@
  * that is none, is the child's end; the next candidate gets a new one. */
 #ifndef FA_AUTOTUNE_CHILD_H
 #define FA_AUTOTUNE_CHILD_H
-#include "lab.h"
+#include "measure_backend.h"
 #include <stdio.h>
 
 #define FA_CHILD_HANG 20.0      /* seconds */
 #define FA_CHILD_START 60.0     /* until it must be ready */
 #define FA_CHILD_LOSSES 16      /* in a row, after which the device is given up */
 
-/* A lab that judges and takes the first samples in a child made by argv (NULL-terminated), and further samples here: by then the
+/* A backend that judges and takes the first samples in a child made by argv (NULL-terminated), and further samples here: by then the
  * candidate has run. hang: seconds for one answer, 0 = FA_CHILD_HANG. *lost counts children that died. The child is started at once and
- * gets ready by itself: opening the lab early costs nothing. Where the first never is ready, this process takes its place, and the
+ * gets ready by itself: opening the backend early costs nothing. Where the first never is ready, this process takes its place, and the
  * context's log says so. FA_IO where nothing can be started. */
-fa_status fa_lab_open_child(fa_lab **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost);
+fa_status fa_measure_backend_open_process(fa_measure_backend **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost);
 
 /* The child's side: serves until in ends. FA_DEVICE when a candidate has made the context unusable. It dies with its parent. */
 fa_status fa_child_serve(const fa_site *site, FILE *in, FILE *out);

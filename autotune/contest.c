@@ -59,7 +59,7 @@ static void shuffle(fa_contest *c, size_t *order, size_t n)
 
 static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
 {
-    fa_status st = fa_lab_sample(c->lab, k, warm);
+    fa_status st = fa_measure_backend_sample(c->backend, k, warm);
     if (st != FA_OK)
         c->culprit = k;
     else
@@ -115,11 +115,11 @@ static fa_status take_turns(fa_contest *c, fa_candidate **e, size_t n, int sampl
                 t.at[s][order[i]] = i;
         }
         t.n += st == FA_OK && s < SAMPLES_MOST;
-        fa_span_add(span, fa_lab_gauge(c->lab));
+        fa_span_add(span, fa_measure_backend_gauge(c->backend));
     }
     for (size_t i = 0; i < n; i++)
         if (e[i]->samples.n)
-            fa_lab_sum_up(e[i], span);
+            fa_measure_backend_sum_up(e[i], span);
     if (t.n)
         level(e, n, &t);
     return st;
@@ -174,7 +174,7 @@ static fa_status meet(fa_contest *c, finals *f, fa_span *span)
         if (st == FA_OK)
             f->x[k][f->rounds[k]++] = f->e[k]->samples.s[f->e[k]->samples.n - 1];
     }
-    fa_span_add(span, fa_lab_gauge(c->lab));
+    fa_span_add(span, fa_measure_backend_gauge(c->backend));
     return st;
 }
 
@@ -217,7 +217,7 @@ static fa_candidate *decide(finals *f, const fa_span *span)
     }
     for (size_t k = 0; k < f->n; k++) {
         double factor = k == f->leader || ties(f, k) ? 1 : fmax(1, to_leader(f, k).mean);
-        fa_lab_sum_up(f->e[k], span);
+        fa_measure_backend_sum_up(f->e[k], span);
         double scale = f->e[k]->seconds > 0 ? least * factor / f->e[k]->seconds : 1;
         f->e[k]->seconds = f->e[k]->level = least * factor; /* to the bit: a tie is on record as one */
         f->e[k]->low *= scale;

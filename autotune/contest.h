@@ -1,7 +1,7 @@
 /* contest: verified candidates against each other until one is left: rounds in turns among ever fewer, then the finals in pairs. */
 #ifndef FA_AUTOTUNE_CONTEST_H
 #define FA_AUTOTUNE_CONTEST_H
-#include "lab.h"
+#include "measure_backend.h"
 #include "random.h"
 
 /* More than this times the best after the first short pass, after a round, and what meets in the finals. */
@@ -14,7 +14,7 @@
 #define FA_CONTEST_TIE 0.0025
 
 typedef struct fa_contest {
-    fa_lab *lab;
+    fa_measure_backend *backend;
     bool (*stop)(struct fa_contest *); /* true: end now with what there is; may be NULL */
     void *user;
     fa_random order;                   /* who goes after whom, drawn anew each time: a kernel's clock is what the one before left it; 0 is fine */

@@ -11,7 +11,7 @@
 /* A candidate known from a record is loaded, so that it can be timed beside the new ones. */
 static bool load(const fa_searching *s, fa_candidate *c)
 {
-    return c->plan || s->opt.lab || fa_plan_make(s->site->ctx, &s->t->problem, &c->config, "tuned", &c->plan) == FA_OK;
+    return c->plan || s->opt.backend || fa_plan_make(s->site->ctx, &s->t->problem, &c->config, "tuned", &c->plan) == FA_OK;
 }
 
 static int faster(const void *a, const void *b)
@@ -123,7 +123,7 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
             e[OLD_FEW - 1] = e[i];
     n = n < OLD_FEW ? n : OLD_FEW;
     n += t->winner ? entrants(s, from, t->n, from ? FA_CONTEST_SECOND : FA_CONTEST_FIRST, e + n, &fresh) : 0;
-    if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_lab(s)) == FA_OK && fa_searching_device(s)) {
+    if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_backend(s)) == FA_OK && fa_searching_device(s)) {
         st = fa_contest_round(&s->contest, e, n, FA_CONTEST_FIRST, MEET_SAMPLES, &left);
         hear(s, e, left);
         st = ended(s, st);
@@ -144,7 +144,7 @@ fa_status fa_rounds_final(fa_searching *s)
         again = false;
         fresh = 0;
         n = entrants(s, 0, t->n, FA_CONTEST_FIRST, e, &fresh);
-        if (!fresh || n < 2 || (st = fa_searching_lab(s)) != FA_OK || !fa_searching_device(s))
+        if (!fresh || n < 2 || (st = fa_searching_backend(s)) != FA_OK || !fa_searching_device(s))
             break;
         st = fa_contest_final(&s->contest, e, n, &met, &winner);
         hear(s, e, met);

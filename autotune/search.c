@@ -110,8 +110,8 @@ static fa_status try_all(fa_searching *s)
     fa_status st = FA_OK;
     bool refining = false, met = false;
     begin(s, SHARE_LISTED, 0, 0.7);
-    if (s->site->timed && s->opt.worker && !s->opt.lab && !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
-        st = fa_searching_lab(s);
+    if (s->site->timed && s->opt.worker && !s->opt.backend && !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
+        st = fa_searching_backend(s);
     while (st == FA_OK && !s->interrupted) {
         size_t from = t->n, n = fa_searching_over(s) ? 0 : draw(s, &st);
         if (st != FA_OK || (n == 0 && (refining || !s->late)))
@@ -166,10 +166,10 @@ static fa_status verify_modelled(fa_searching *s)
         fa_searching_tell(s, "verify", c, 1);
         fa_status st = c->plan ? FA_OK : fa_plan_make(s->site->ctx, &t->problem, &c->config, "tuned", &c->plan);
         if (st == FA_OK)
-            st = fa_searching_lab(s);
+            st = fa_searching_backend(s);
         if (st != FA_OK)
             return st;
-        st = fa_lab_judge(s->lab, c);
+        st = fa_measure_backend_judge(s->backend, c);
         if (st == FA_OK) {
             t->counts.verified++;
             return FA_OK;
@@ -240,8 +240,8 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
         }
     }
     fa_slot_give(site->slot);
-    if (s.lab != s.opt.lab)
-        fa_lab_close(s.lab);
+    if (s.backend != s.opt.backend)
+        fa_measure_backend_close(s.backend);
     fa_search_state_close(&s.state);
     fa_pool_free(&s.pool);
     fa_gen_close(s.g);

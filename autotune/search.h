@@ -1,7 +1,7 @@
 /* search: space -> model -> compile -> verify -> time -> record -> winner. */
 #ifndef FA_AUTOTUNE_SEARCH_H
 #define FA_AUTOTUNE_SEARCH_H
-#include "lab.h"
+#include "measure_backend.h"
 
 typedef struct fa_search_options {
     int32_t limit;          /* listed candidates that the strategy may take; 0 = 48 (exhaustive: all); -1 = every config that fits.
@@ -16,7 +16,7 @@ typedef struct fa_search_options {
     char *const *worker;    /* the command, NULL-terminated, that serves fa_child (child.h): candidates are verified and first timed in that
                                process, so that one that hangs or faults costs only itself. NULL = in this one */
     double hang;            /* seconds after which a candidate in the child has hung; 0 = 20 */
-    fa_lab *lab;            /* in place of the device: a test's. NULL = the device. Borrowed */
+    fa_measure_backend *backend;            /* in place of the device: a test's. NULL = the device. Borrowed */
     /* Called from the searching thread with what is known so far: t->winner is the best up to now, latest the candidate that was
      * worked on last or NULL, stage "compile", "wait" (for the site's slot), "verify", "time", "meet" (rounds among the fastest), "final",
      * done 0 to 1. Non-zero return stops the search. */

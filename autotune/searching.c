@@ -1,4 +1,4 @@
-/* searching: the clock of a search, its caller, its device and its lab. */
+/* searching: the clock of a search, its caller, its device and its backend. */
 #include "searching.h"
 #include "child.h"
 #include "clock.h"
@@ -35,20 +35,20 @@ bool fa_searching_device(fa_searching *s)
     return !s->interrupted;
 }
 
-fa_status fa_searching_lab(fa_searching *s)
+fa_status fa_searching_backend(fa_searching *s)
 {
     fa_status st = FA_OK;
-    if (s->lab)
+    if (s->backend)
         return FA_OK;
     fa_slot_tell(s->site->slot, s->opt.worker ? 2 : 1); /* also between two children: who looks at the device may see one that just ended */
-    if (s->opt.lab)
-        s->lab = s->opt.lab;
+    if (s->opt.backend)
+        s->backend = s->opt.backend;
     else if (s->opt.worker)
-        st = fa_lab_open_child(&s->lab, s->site, &s->t->problem, s->opt.worker, s->opt.hang, &s->t->counts.lost);
+        st = fa_measure_backend_open_process(&s->backend, s->site, &s->t->problem, s->opt.worker, s->opt.hang, &s->t->counts.lost);
     else
-        st = fa_lab_open(&s->lab, s->site, &s->t->problem, true);
-    s->contest.lab = s->lab;
-    if (s->lab)
-        s->lab->slot = s->site->slot;
+        st = fa_measure_backend_open(&s->backend, s->site, &s->t->problem, true);
+    s->contest.backend = s->backend;
+    if (s->backend)
+        s->backend->slot = s->site->slot;
     return st;
 }

@@ -18,7 +18,7 @@ typedef struct fa_searching {
     fa_search_state state;
     size_t cap;             /* of t->candidate */
     fa_journal journal;
-    fa_lab *lab;            /* NULL until the first candidate is ready for it */
+    fa_measure_backend *backend;            /* NULL until the first candidate is ready for it */
     fa_contest contest;
     double start, flops;
     double slower;          /* in a round than in a first pass, as the last round told */
@@ -36,8 +36,8 @@ void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *l
 /* The device is this search's until it gives the slot back. The wait counts neither for the budget nor as elapsed. False: interrupted. */
 bool fa_searching_device(fa_searching *s);
 
-/* The lab, opened when first needed. */
-fa_status fa_searching_lab(fa_searching *s);
+/* The backend, opened when first needed. */
+fa_status fa_searching_backend(fa_searching *s);
 
 /* attempt.c */
 /* What a failure means for the candidate. FA_OK when the search can go on. */

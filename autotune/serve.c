@@ -11,7 +11,7 @@
 typedef struct server {
     const fa_site *site;
     FILE *out;
-    fa_lab *lab;
+    fa_measure_backend *backend;
     fa_problem problem;
     fa_candidate c;      /* what was judged last */
     bool gone;           /* the context is unusable */
@@ -27,52 +27,52 @@ static void answer(server *v, fa_status st)
     snprintf(message, sizeof message, "%.*s", (int)sizeof message - 1, fa_last_error());
     for (char *s = message; *s; s++)
         *s = *s == '\n' || *s == '\r' ? ' ' : *s;
-    v->gone = st == FA_DEVICE && v->lab && !fa_lab_alive(v->lab);
+    v->gone = st == FA_DEVICE && v->backend && !fa_measure_backend_alive(v->backend);
     fprintf(v->out, "%s %d %s\n", v->gone ? "lost" : "fail", (int)st, message);
 }
 
 static fa_status set_problem(server *v, const char *text)
 {
     fa_problem p;
-    fa_lab_close(v->lab);
-    v->lab = NULL;
+    fa_measure_backend_close(v->backend);
+    v->backend = NULL;
     fa_status st = fa_problem_parse(&p, text);
     if (st == FA_OK)
         st = fa_problem_normalize(&v->problem, &p);
     if (st != FA_OK)
         return st;
     fa_problem_fill_shape(&v->problem);
-    st = fa_lab_open(&v->lab, v->site, &v->problem, true);
+    st = fa_measure_backend_open(&v->backend, v->site, &v->problem, true);
     if (st == FA_OK)
-        fa_lab_partner(v->lab, (int)getppid());
+        fa_measure_backend_partner(v->backend, (int)getppid());
     return st;
 }
 
 static fa_status judge(server *v, const char *text)
 {
     v->c = (fa_candidate){ .decided = false };
-    if (!v->lab)
+    if (!v->backend)
         return fa_fail(FA_INVALID, "judge before problem");
     fa_status st = fa_config_parse(&v->c.config, text);
     if (st == FA_OK)
         st = fa_plan_make(v->site->ctx, &v->problem, &v->c.config, "tuned", &v->c.plan);
-    return st == FA_OK ? fa_lab_judge(v->lab, &v->c) : st;
+    return st == FA_OK ? fa_measure_backend_judge(v->backend, &v->c) : st;
 }
 
 static void take_times(server *v, const char *text)
 {
     int n = atoi(text);
-    fa_status st = v->lab && n > 0 && n <= FA_SAMPLES_MAX
+    fa_status st = v->backend && n > 0 && n <= FA_SAMPLES_MAX
                        ? FA_OK
                        : fa_fail(FA_INVALID, "time %.20s; accepted: 1 to %d, after judge", text, FA_SAMPLES_MAX);
     v->c.samples.n = 0;
     if (st == FA_OK)
-        st = fa_lab_first(v->lab, &v->c, n, 0);
+        st = fa_measure_backend_first(v->backend, &v->c, n, 0);
     if (st != FA_OK) {
         answer(v, st);
         return;
     }
-    fa_gauge g = fa_lab_gauge(v->lab);
+    fa_gauge g = fa_measure_backend_gauge(v->backend);
     fprintf(v->out, "times %d %d %d %d %d %d", v->c.samples.n, v->c.launches > 0 ? v->c.launches : 1, g.clock_mhz, g.temperature, g.foreign,
             g.throttled);
     for (int i = 0; i < v->c.samples.n; i++)
@@ -105,6 +105,6 @@ fa_status fa_child_serve(const fa_site *site, FILE *in, FILE *out)
     }
     free(line);
     if (!v.gone)
-        fa_lab_close(v.lab);
+        fa_measure_backend_close(v.backend);
     return v.gone ? fa_fail(FA_DEVICE, "a candidate made the context unusable") : FA_OK;
 }

@@ -14,19 +14,19 @@ enum { WELL, WRONG, DIES, HANGS, BABBLES, IS_LOST, ENDS, LATER_DIES, LATER_HANGS
 
 static size_t lost;
 
-static fa_lab *lab_of(char *mode, double hang, fa_status want)
+static fa_measure_backend *backend_of(char *mode, double hang, fa_status want)
 {
     static fa_site site;
     static char *argv[3];
     fa_problem p;
-    fa_lab *lab;
+    fa_measure_backend *backend;
     lost = 0;
     argv[0] = getenv("FAGEN_FAKE_WORKER");
     argv[1] = mode;
     cr_assert_not_null(argv[0]);
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,b=1,hq=1,hkv=1,sq=64,sk=64"), FA_OK);
-    cr_assert_eq(fa_lab_open_child(&lab, &site, &p, argv, hang, &lost), want, "%s", fa_last_error());
-    return lab;
+    cr_assert_eq(fa_measure_backend_open_process(&backend, &site, &p, argv, hang, &lost), want, "%s", fa_last_error());
+    return backend;
 }
 
 static fa_candidate that(int does)
@@ -38,20 +38,20 @@ static fa_candidate that(int does)
     return c;
 }
 
-/* The lab still works: a good candidate is judged and timed. */
-static void works(fa_lab *lab)
+/* The backend still works: a good candidate is judged and timed. */
+static void works(fa_measure_backend *backend)
 {
     fa_candidate c = that(WELL);
-    cr_assert_eq(fa_lab_judge(lab, &c), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_measure_backend_judge(backend, &c), FA_OK, "%s", fa_last_error());
     cr_assert(c.verified);
-    cr_assert_eq(fa_lab_first(lab, &c, 7, 0), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_measure_backend_first(backend, &c, 7, 0), FA_OK, "%s", fa_last_error());
     cr_assert_eq(c.count, 7);
     cr_assert_float_eq(c.seconds, 100e-6 * 1.001, 1e-12);
     cr_assert(c.low > 0 && c.low <= c.seconds && c.high >= c.seconds);
     cr_assert_eq(c.clock_mhz, 1755);
     cr_assert_eq(c.temperature, 61);
     cr_assert_eq(c.quality, FA_QUALITY_STEADY);
-    cr_assert(fa_lab_alive(lab));
+    cr_assert(fa_measure_backend_alive(backend));
 }
 
 static void no_child_is_left(void)
@@ -61,29 +61,29 @@ static void no_child_is_left(void)
 
 Test(tune_child, a_good_one)
 {
-    fa_lab *lab = lab_of(NULL, 0, FA_OK);
-    works(lab);
-    works(lab);
+    fa_measure_backend *backend = backend_of(NULL, 0, FA_OK);
+    works(backend);
+    works(backend);
     cr_assert_eq(lost, 0);
-    fa_lab_close(lab);
+    fa_measure_backend_close(backend);
     no_child_is_left();
 }
 
 Test(tune_child, nothing_is_timed_that_was_not_verified)
 {
-    fa_lab *lab = lab_of(NULL, 0, FA_OK);
+    fa_measure_backend *backend = backend_of(NULL, 0, FA_OK);
     fa_candidate c = that(WELL);
-    cr_assert_eq(fa_lab_first(lab, &c, 3, 0), FA_INTERNAL);
-    cr_assert_eq(fa_lab_sample(lab, &c, false), FA_INTERNAL);
+    cr_assert_eq(fa_measure_backend_first(backend, &c, 3, 0), FA_INTERNAL);
+    cr_assert_eq(fa_measure_backend_sample(backend, &c, false), FA_INTERNAL);
     c = that(WRONG);
-    cr_assert_eq(fa_lab_judge(lab, &c), FA_WRONG);
+    cr_assert_eq(fa_measure_backend_judge(backend, &c), FA_WRONG);
     cr_assert(strstr(fa_last_error(), "should be 0.25"), "%s", fa_last_error());
     cr_assert(!c.verified);
-    cr_assert_eq(fa_lab_first(lab, &c, 3, 0), FA_INTERNAL);
+    cr_assert_eq(fa_measure_backend_first(backend, &c, 3, 0), FA_INTERNAL);
     cr_assert_eq(c.samples.n, 0);
-    works(lab);
+    works(backend);
     cr_assert_eq(lost, 0, "a wrong result is no fault");
-    fa_lab_close(lab);
+    fa_measure_backend_close(backend);
 }
 
 static const struct {
@@ -104,50 +104,50 @@ static const struct {
 
 Test(tune_child, a_fault_costs_one_candidate)
 {
-    fa_lab *lab = lab_of(NULL, HANG, FA_OK);
+    fa_measure_backend *backend = backend_of(NULL, HANG, FA_OK);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         fa_candidate c = that(faults[i].does);
-        fa_status st = fa_lab_judge(lab, &c);
+        fa_status st = fa_measure_backend_judge(backend, &c);
         cr_assert_eq(st, faults[i].judged, "%d: %s", faults[i].does, fa_last_error());
         if (st == FA_OK)
-            cr_assert_eq(fa_lab_first(lab, &c, 5, 0), faults[i].timed, "%d: %s", faults[i].does, fa_last_error());
+            cr_assert_eq(fa_measure_backend_first(backend, &c, 5, 0), faults[i].timed, "%d: %s", faults[i].does, fa_last_error());
         cr_assert(strstr(fa_last_error(), faults[i].says), "%d: %s", faults[i].does, fa_last_error());
         cr_assert_eq(lost, i + 1);
         no_child_is_left();
-        works(lab);
+        works(backend);
     }
     fa_candidate c = that(NO_MEMORY);
-    cr_assert_eq(fa_lab_judge(lab, &c), FA_NOMEM, "what is nobody's fault ends a search");
-    fa_lab_close(lab);
+    cr_assert_eq(fa_measure_backend_judge(backend, &c), FA_NOMEM, "what is nobody's fault ends a search");
+    fa_measure_backend_close(backend);
     no_child_is_left();
 }
 
 Test(tune_child, a_device_that_kills_every_child_is_given_up)
 {
-    fa_lab *lab = lab_of(NULL, 0, FA_OK);
+    fa_measure_backend *backend = backend_of(NULL, 0, FA_OK);
     for (int i = 0; i < FA_CHILD_LOSSES; i++) {
         fa_candidate c = that(IS_LOST);
-        cr_assert(fa_lab_alive(lab));
-        cr_assert_eq(fa_lab_judge(lab, &c), FA_DEVICE);
+        cr_assert(fa_measure_backend_alive(backend));
+        cr_assert_eq(fa_measure_backend_judge(backend, &c), FA_DEVICE);
     }
-    cr_assert(!fa_lab_alive(lab));
-    fa_lab_close(lab);
+    cr_assert(!fa_measure_backend_alive(backend));
+    fa_measure_backend_close(backend);
 }
 
 Test(tune_child, one_that_does_not_start_is_told)
 {
     char *modes[] = { "mute", "old" };
     for (int i = 0; i < 2; i++) {
-        fa_lab *lab = lab_of(modes[i], 0, FA_OK); /* it is started, and not yet waited for */
+        fa_measure_backend *backend = backend_of(modes[i], 0, FA_OK); /* it is started, and not yet waited for */
         fa_candidate c = that(WELL);
-        cr_assert_eq(fa_lab_judge(lab, &c), FA_DEVICE);
+        cr_assert_eq(fa_measure_backend_judge(backend, &c), FA_DEVICE);
         cr_assert(strstr(fa_last_error(), i ? "another version" : "ended with 3"), "%s", fa_last_error());
         cr_assert(!c.verified);
-        fa_lab_close(lab);
+        fa_measure_backend_close(backend);
     }
     no_child_is_left();
     cr_assert_eq(setenv("FAGEN_FAKE_WORKER", "/nonexistent/worker", 1), 0);
-    cr_assert_null(lab_of(NULL, 0, FA_IO));
+    cr_assert_null(backend_of(NULL, 0, FA_IO));
     cr_assert(strstr(fa_last_error(), "/nonexistent/worker"));
 }
 
@@ -157,18 +157,18 @@ Test(tune_child, the_real_worker)
     char *argv[] = { getenv("FAGEN_COMMAND"), "worker", "--device", "sim:sm_80", NULL };
     fa_site site = { .ctx = NULL };
     fa_problem p;
-    fa_lab *lab;
+    fa_measure_backend *backend;
     fa_candidate c = { .decided = false };
     size_t gone = 0;
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,b=1,hq=1,hkv=1,sq=64,sk=64"), FA_OK);
-    cr_assert_eq(fa_lab_open_child(&lab, &site, &p, argv, 0, &gone), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_measure_backend_open_process(&backend, &site, &p, argv, 0, &gone), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_config_parse(&c.config, "flash_fwd_mma:br=1,bc=1"), FA_OK);
-    cr_assert_neq(fa_lab_judge(lab, &c), FA_OK);
+    cr_assert_neq(fa_measure_backend_judge(backend, &c), FA_OK);
     cr_assert(strstr(fa_last_error(), "br"), "%s", fa_last_error());
     cr_assert_eq(fa_config_parse(&c.config, "naive:tile=64"), FA_OK);
-    cr_assert_eq(fa_lab_judge(lab, &c), FA_OK, "%s", fa_last_error());
-    cr_assert_eq(fa_lab_first(lab, &c, 3, 0), FA_UNSUPPORTED, "%s", fa_last_error());
-    fa_lab_close(lab);
+    cr_assert_eq(fa_measure_backend_judge(backend, &c), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_measure_backend_first(backend, &c, 3, 0), FA_UNSUPPORTED, "%s", fa_last_error());
+    fa_measure_backend_close(backend);
     cr_assert_eq(gone, 0);
     no_child_is_left();
 }

@@ -74,9 +74,9 @@ typedef struct world {
 } world;
 
 /* The true time of a candidate is its model's. */
-static fa_status sample(fa_lab *lab, fa_candidate *k, bool warm)
+static fa_status sample(fa_measure_backend *backend, fa_candidate *k, bool warm)
 {
-    world *w = lab->user;
+    world *w = backend->user;
     if (warm) {
         fa_samples_add(&k->warm_samples, k->cost.seconds / 2);
         return FA_OK;
@@ -88,9 +88,9 @@ static fa_status sample(fa_lab *lab, fa_candidate *k, bool warm)
     return FA_OK;
 }
 
-static fa_gauge look(fa_lab *lab)
+static fa_gauge look(fa_measure_backend *backend)
 {
-    world *w = lab->user;
+    world *w = backend->user;
     int i = w->looks++ < 64 ? w->looks - 1 : 63;
     while (i > 0 && !w->clock[i])
         i--;
@@ -112,8 +112,8 @@ Test(tune_contest, a_clock_that_falls_during_a_round_does_not_change_the_order)
     int by_level = 0, by_median = 0;
     for (int trial = 0; trial < 40; trial++) {
         world w = { .r = { fa_random_mix((uint64_t)trial) }, .noise = 0.001, .fall = 0.1 / (5 * FA_CONTEST_FIELD) };
-        fa_lab lab = { .sample = sample, .user = &w };
-        fa_contest c = { .lab = &lab, .user = &w, .order = { (uint64_t)trial } };
+        fa_measure_backend backend = { .sample = sample, .user = &w };
+        fa_contest c = { .backend = &backend, .user = &w, .order = { (uint64_t)trial } };
         size_t left, median = 0;
         for (int i = 0; i < FA_CONTEST_FIELD; i++) {
             k[i] = (fa_candidate){ .cost.seconds = 1e-4 * (1 + 0.005 * i), .verified = true, .level = 1e-4 };
@@ -143,13 +143,13 @@ static fa_status contest(fa_contest *c, fa_candidate **e, size_t n, fa_candidate
 
 static fa_status race(world *w, fa_candidate k[MANY], const double *times, fa_candidate **winner)
 {
-    fa_lab lab = { .sample = sample, .gauge = look, .user = w };
-    fa_contest c = { .lab = &lab, .stop = stop, .user = w };
+    fa_measure_backend backend = { .sample = sample, .gauge = look, .user = w };
+    fa_contest c = { .backend = &backend, .stop = stop, .user = w };
     fa_candidate *e[MANY];
     for (int i = 0; i < MANY; i++) {
         k[i] = (fa_candidate){ .cost.seconds = times[i], .smem = 1000 + i, .regs = 100, .verified = true };
         e[i] = &k[i];
-        cr_assert_eq(fa_lab_first(&lab, &k[i], 3, 0), FA_OK);
+        cr_assert_eq(fa_measure_backend_first(&backend, &k[i], 3, 0), FA_OK);
         cr_assert_eq(k[i].count, 3);
     }
     return contest(&c, e, MANY, winner);
@@ -217,12 +217,12 @@ Test(tune_contest, the_guest_meets_in_all_rounds_however_slow)
         static fa_candidate k[MANY];
         fa_candidate *e[MANY], *winner;
         world w = { .r = { 5 }, .noise = 0.002 };
-        fa_lab lab = { .sample = sample, .gauge = look, .user = &w };
-        fa_contest c = { .lab = &lab, .user = &w, .guest = invited ? &k[0] : NULL };
+        fa_measure_backend backend = { .sample = sample, .gauge = look, .user = &w };
+        fa_contest c = { .backend = &backend, .user = &w, .guest = invited ? &k[0] : NULL };
         for (int i = 0; i < MANY; i++) { /* 29 within 3 %, more than may meet, and one far behind */
             k[i] = (fa_candidate){ .cost.seconds = i ? 1e-3 * (1 + 0.001 * i) : 1.8e-3, .smem = 1000, .regs = 100, .verified = true };
             e[i] = &k[i];
-            cr_assert_eq(fa_lab_first(&lab, &k[i], 3, 0), FA_OK);
+            cr_assert_eq(fa_measure_backend_first(&backend, &k[i], 3, 0), FA_OK);
         }
         cr_assert_eq(contest(&c, e, MANY, &winner), FA_OK);
         cr_assert_neq(winner, &k[0]);
@@ -261,8 +261,8 @@ Test(tune_contest, it_ends_when_told_and_when_the_device_fails)
     for (int i = 0; i < MANY; i++)
         cr_assert_gt(k[i].seconds, 0);
 
-    fa_lab lab = { .sample = sample, .user = &w };
-    fa_contest c = { .lab = &lab, .user = &w };
+    fa_measure_backend backend = { .sample = sample, .user = &w };
+    fa_contest c = { .backend = &backend, .user = &w };
     fa_candidate *e[2] = { &k[0], &k[1] };
     w = (world){ .r = { 1 }, .broken = &k[1] };
     cr_assert_eq(contest(&c, e, 2, &winner), FA_DEVICE);
@@ -277,8 +277,8 @@ Test(tune_contest, a_turn_that_was_not_whole_says_nothing)
     static fa_candidate k[2];
     size_t left;
     world w = { .r = { 1 }, .broken = &k[1] };
-    fa_lab lab = { .sample = sample, .user = &w };
-    fa_contest c = { .lab = &lab, .user = &w };
+    fa_measure_backend backend = { .sample = sample, .user = &w };
+    fa_contest c = { .backend = &backend, .user = &w };
     fa_candidate *e[2] = { &k[0], &k[1] };
     k[0] = (fa_candidate){ .cost.seconds = 1e-3, .level = 1e-3, .verified = true };
     k[1] = (fa_candidate){ .cost.seconds = 1e-3, .level = 1.1e-3, .verified = true };
@@ -295,8 +295,8 @@ Test(tune_contest, finals_that_end_early_decide_from_two_pairs_on)
         size_t met;
         fa_candidate *e[2] = { &k[0], &k[1] }, *winner = NULL;
         world w = { .r = { 1 }, .stop_at = 2 * (12 + pairs) }; /* the round takes 12 samples of each */
-        fa_lab lab = { .sample = sample, .user = &w };
-        fa_contest c = { .lab = &lab, .stop = stop, .user = &w };
+        fa_measure_backend backend = { .sample = sample, .user = &w };
+        fa_contest c = { .backend = &backend, .stop = stop, .user = &w };
         for (int i = 0; i < 2; i++)
             k[i] = (fa_candidate){ .cost.seconds = 1e-3 * (1 + 0.001 * i), .level = 1e-3, .smem = 2000 - 1000 * i, .verified = true };
         cr_assert_eq(fa_contest_final(&c, e, 2, &met, &winner), FA_OK);
@@ -312,8 +312,8 @@ Test(tune_contest, a_round_whose_clock_moved_is_taken_again)
     size_t left;
     for (int bad = 0; bad < 2; bad++) {
         world w = { .r = { 1 }, .noise = 0.001, .clock = { 1755, 1500, 1740 } };
-        fa_lab lab = { .sample = sample, .gauge = look, .user = &w };
-        fa_contest c = { .lab = &lab };
+        fa_measure_backend backend = { .sample = sample, .gauge = look, .user = &w };
+        fa_contest c = { .backend = &backend };
         for (int i = 0; i < 64 && bad; i++)
             w.clock[i] = i % 2 ? 1755 : 1500; /* it never rests */
         for (int i = 0; i < 2; i++)

@@ -1,5 +1,5 @@
 /* What the chip says of itself: through a library in NVML's place, and what follows for the quality of times. */
-#include "autotune/lab.h"
+#include "autotune/measure_backend.h"
 #include "autotune/nvml.h"
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* The whole search on a driver that only pretends, with a lab whose times and faults are known: nothing is timed that was not verified,
+/* The whole search on a driver that only pretends, with a backend whose times and faults are known: nothing is timed that was not verified,
  * failures are on record and cost nothing else, neighbours are found, a second run resumes. */
 #include "autotune/child.h"
 #include "autotune/journal.h"
@@ -33,7 +33,7 @@ static const char wide_lua[] =
 static const char wide_cu[] = "extern \"C\" __global__ void wide(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc) * $(c.kind); }\n";
 
 typedef struct world {
-    fa_lab lab, *child;
+    fa_measure_backend backend, *child;
     char right[256][64];   /* configs that passed */
     int n_right;
     int judged, samples, warm;
@@ -66,9 +66,9 @@ static double truth(const fa_candidate *c)
     return 1e-4 * (1 + 0.10 * (br != 32)) * (1 + 0.04 * abs(bc - 24) / 8) * (1 + 0.03 * abs(kind - 1));
 }
 
-static fa_status judge(fa_lab *lab, fa_candidate *c)
+static fa_status judge(fa_measure_backend *backend, fa_candidate *c)
 {
-    world *w = lab->user;
+    world *w = backend->user;
     w->judged++;
     cr_assert_not_null(c->plan);
     if (w->wrong && !strcmp(name_of(c), w->wrong))
@@ -103,9 +103,9 @@ static double clock_of(world *w, const fa_candidate *c)
     return w->slower > 0 ? w->slower : 1;
 }
 
-static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
+static fa_status sample(fa_measure_backend *backend, fa_candidate *c, bool warm)
 {
-    world *w = lab->user;
+    world *w = backend->user;
     bool passed = false;
     for (int i = 0; i < w->n_right; i++)
         passed |= !strcmp(w->right[i], name_of(c));
@@ -119,9 +119,9 @@ static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
     return FA_OK;
 }
 
-static bool alive(fa_lab *lab)
+static bool alive(fa_measure_backend *backend)
 {
-    return !((world *)lab->user)->dead;
+    return !((world *)backend->user)->dead;
 }
 
 typedef struct scene {
@@ -147,7 +147,7 @@ static void open_scene(scene *s)
     s->site = fa_site_of(s->ctx);
     cr_assert(s->site.timed);
     cr_assert_eq(fa_problem_parse(&s->p, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256"), FA_OK);
-    s->w.lab = (fa_lab){ .judge = judge, .sample = sample, .alive = alive, .user = &s->w };
+    s->w.backend = (fa_measure_backend){ .judge = judge, .sample = sample, .alive = alive, .user = &s->w };
 }
 
 static void close_scene(scene *s)
@@ -160,7 +160,7 @@ static void close_scene(scene *s)
 
 static fa_search_options options(scene *s, int limit)
 {
-    return (fa_search_options){ .limit = limit, .family = "toy", .threads = 2, .lab = &s->w.lab };
+    return (fa_search_options){ .limit = limit, .family = "toy", .threads = 2, .backend = &s->w.backend };
 }
 
 static fa_records records(const scene *s)
@@ -262,8 +262,8 @@ Test(tune_search, noise_and_a_falling_clock_do_not_change_the_pick)
         fa_search_options o = options(&s, 8);
         o.again = true;
         o.strategy = run % 2 ? "model" : "halving";
-        s.w = (world){ .lab = s.w.lab, .random = { fa_random_mix((uint64_t)run) }, .noise = 0.004, .drift = run < 4 ? 0.05 : -0.05 };
-        s.w.lab.user = &s.w;
+        s.w = (world){ .backend = s.w.backend, .random = { fa_random_mix((uint64_t)run) }, .noise = 0.004, .drift = run < 4 ? 0.05 : -0.05 };
+        s.w.backend.user = &s.w;
         cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
         cr_assert_leq(truth(t.winner), 1.01e-4, "run %d picks %s", run, name_of(t.winner));
         fa_records rs = records(&s);
@@ -289,8 +289,8 @@ Test(tune_search, a_round_at_a_slow_clock_is_not_held_against_those_that_met_in_
         o.family = "wide";
         o.again = true;
         o.strategy = run % 2 ? "model" : "halving";
-        s.w = (world){ .lab = s.w.lab, .random = { fa_random_mix((uint64_t)run) }, .swing = 0.25, .noise = 0.001 };
-        s.w.lab.user = &s.w;
+        s.w = (world){ .backend = s.w.backend, .random = { fa_random_mix((uint64_t)run) }, .swing = 0.25, .noise = 0.001 };
+        s.w.backend.user = &s.w;
         cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
         cr_expect_leq(truth(t.winner), 1.01e-4, "run %d picks %s", run, name_of(t.winner));
         cr_expect_gt(s.w.rounds, 1);
@@ -477,24 +477,24 @@ Test(tune_search, a_context_that_is_gone_ends_it_and_the_next_run_passes_over)
 #define HANGS "toy:br=16,bc=24,kind=0"
 
 /* Judging and first times come from a child that knows the tunable "does"; rounds are taken here. */
-static fa_status child_judge(fa_lab *lab, fa_candidate *c)
+static fa_status child_judge(fa_measure_backend *backend, fa_candidate *c)
 {
-    world *w = lab->user;
+    world *w = backend->user;
     fa_candidate told = *c;
     fa_config_set(&told.config, "does",
                   !strcmp(name_of(c), HANGS)                                                            ? 3
                   : fa_config_get(&c->config, "br", 0) == 16 || fa_config_get(&c->config, "bc", 0) == 8 ? 2
                                                                                                         : 0);
     fa_config_set(&told.config, "us", (int)lround(truth(c) * 1e6));
-    fa_status st = fa_lab_judge(w->child, &told);
+    fa_status st = fa_measure_backend_judge(w->child, &told);
     if (st == FA_OK)
         strcpy(w->right[w->n_right++], name_of(c));
     return st;
 }
 
-static fa_status child_first(fa_lab *lab, fa_candidate *c, int n)
+static fa_status child_first(fa_measure_backend *backend, fa_candidate *c, int n)
 {
-    return ((world *)lab->user)->child->first(((world *)lab->user)->child, c, n);
+    return ((world *)backend->user)->child->first(((world *)backend->user)->child, c, n);
 }
 
 Test(tune_search, hangs_and_crashes_in_children_are_outcomes)
@@ -506,9 +506,9 @@ Test(tune_search, hangs_and_crashes_in_children_are_outcomes)
     int outcomes[6] = { 0 };
     open_scene(&s);
     fa_search_options o = options(&s, 12);
-    cr_assert_eq(fa_lab_open_child(&s.w.child, &s.site, &s.p, argv, 2, &lost), FA_OK, "%s", fa_last_error());
-    s.w.lab.judge = child_judge;
-    s.w.lab.first = child_first;
+    cr_assert_eq(fa_measure_backend_open_process(&s.w.child, &s.site, &s.p, argv, 2, &lost), FA_OK, "%s", fa_last_error());
+    s.w.backend.judge = child_judge;
+    s.w.backend.first = child_first;
     cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
     cr_assert_str_eq(name_of(t.winner), "toy:br=32,bc=24,kind=1");
     for (size_t i = 0; i < t.n; i++) {
@@ -526,15 +526,15 @@ Test(tune_search, hangs_and_crashes_in_children_are_outcomes)
     cr_assert_eq(of(&rs, HANGS)->outcome, FA_BAD_TIMEOUT);
     fa_records_free(&rs);
     fa_tuning_free(&t);
-    fa_lab_close(s.w.child);
+    fa_measure_backend_close(s.w.child);
     close_scene(&s);
 }
 
 static int closed;
 
-static void count_closed(fa_lab *lab)
+static void count_closed(fa_measure_backend *backend)
 {
-    (void)lab;
+    (void)backend;
     closed++;
 }
 
@@ -549,10 +549,10 @@ Test(tune_search, what_is_asked_for_in_vain)
     cr_expect(strstr(fa_last_error(), "strategy is \"exhaustion\"; accepted: ") && strstr(fa_last_error(), "halving"), "%s", fa_last_error());
     cr_expect_eq(s.w.samples, 0);
     close_scene(&s);
-    fa_lab lab = { .close = count_closed }, none = { .close = NULL };
-    fa_lab_close(&lab);
-    fa_lab_close(&none);
-    fa_lab_close(NULL);
+    fa_measure_backend backend = { .close = count_closed }, none = { .close = NULL };
+    fa_measure_backend_close(&backend);
+    fa_measure_backend_close(&none);
+    fa_measure_backend_close(NULL);
     cr_expect_eq(closed, 1);
 }
 

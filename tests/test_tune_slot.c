@@ -1,5 +1,5 @@
 /* The slot of a device: one has it at a time, who dies gives it back, and a search holds it whenever it uses the device and at no other
- * time. The search runs on a driver that only pretends, with a lab that looks who has the slot. */
+ * time. The search runs on a driver that only pretends, with a backend that looks who has the slot. */
 #include "autotune/clock.h"
 #include "autotune/search.h"
 #include "fake_driver.h"
@@ -120,7 +120,7 @@ typedef struct scene {
     fa_context *ctx;
     fa_site site;
     fa_problem p;
-    fa_lab lab;
+    fa_measure_backend backend;
     fa_slot *rival;
     atomic_bool busy, over;  /* the rival measures; the search is done */
     atomic_int measured;     /* times that it did */
@@ -139,9 +139,9 @@ static void look(scene *s)
     s->alone &= !atomic_load(&s->busy) && !fa_slot_take(s->rival, 0);
 }
 
-static fa_status judge(fa_lab *lab, fa_candidate *c)
+static fa_status judge(fa_measure_backend *backend, fa_candidate *c)
 {
-    scene *s = lab->user;
+    scene *s = backend->user;
     (void)c;
     look(s);
     s->judged++;
@@ -152,17 +152,17 @@ static fa_status judge(fa_lab *lab, fa_candidate *c)
     return FA_OK;
 }
 
-static fa_status sample(fa_lab *lab, fa_candidate *c, bool warm)
+static fa_status sample(fa_measure_backend *backend, fa_candidate *c, bool warm)
 {
     int br = fa_config_get(&c->config, "br", 0), bc = fa_config_get(&c->config, "bc", 0);
-    look(lab->user);
+    look(backend->user);
     fa_samples_add(warm ? &c->warm_samples : &c->samples, 1e-4 * (1 + 0.1 * abs(br - 32) / 16 + 0.05 * abs(bc - 16) / 8));
     return FA_OK;
 }
 
-static fa_gauge gauge(fa_lab *lab)
+static fa_gauge gauge(fa_measure_backend *backend)
 {
-    return (fa_gauge){ .foreign = ((scene *)lab->user)->others };
+    return (fa_gauge){ .foreign = ((scene *)backend->user)->others };
 }
 
 static int progress(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
@@ -188,7 +188,7 @@ static void open_scene(scene *s, int fd)
     cr_assert_eq(fa_create_on(&s->ctx, &o, driver, 0), FA_OK, "%s", fa_last_error());
     s->site = fa_site_of(s->ctx);
     cr_assert_eq(fa_problem_parse(&s->p, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256"), FA_OK);
-    s->lab = (fa_lab){ .judge = judge, .sample = sample, .gauge = gauge, .user = s };
+    s->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .gauge = gauge, .user = s };
     s->site.slot = join(fd, 0);
     s->rival = join(fd, 1);
     fa_slot_tell(s->rival, 2);
@@ -232,7 +232,7 @@ static void *measure(void *user)
 
 static fa_search_options options(scene *s)
 {
-    return (fa_search_options){ .limit = LIMIT, .family = "toy", .threads = 1, .lab = &s->lab, .progress = progress, .user = s };
+    return (fa_search_options){ .limit = LIMIT, .family = "toy", .threads = 1, .backend = &s->backend, .progress = progress, .user = s };
 }
 
 Test(tune_slot, two_searches_measure_by_turns)
