@@ -3,13 +3,13 @@
 #include "gen/error.h"
 #include "measure.h"
 #include "nvml.h"
-#include "referee.h"
+#include "verifier.h"
 #include <stdlib.h>
 
 typedef struct device_backend {
     fa_measure_backend backend;
     fa_context *ctx;
-    fa_referee referee;
+    fa_verifier verifier;
     fa_bench *bench;
     fa_nvml *nvml;
     bool judges;
@@ -18,7 +18,7 @@ typedef struct device_backend {
 static fa_status judge(fa_measure_backend *backend, fa_candidate *c)
 {
     device_backend *d = (device_backend *)backend;
-    return d->judges ? fa_referee_judge(&d->referee, c->plan) : fa_fail(FA_INTERNAL, "this backend verifies nothing");
+    return d->judges ? fa_verifier_judge(&d->verifier, c->plan) : fa_fail(FA_INTERNAL, "this backend verifies nothing");
 }
 
 static fa_status sample(fa_measure_backend *backend, fa_candidate *c, bool warm)
@@ -51,7 +51,7 @@ static void close_device(fa_measure_backend *backend)
     device_backend *d = (device_backend *)backend;
     fa_nvml_close(d->nvml);
     fa_bench_close(d->bench);
-    fa_referee_close(&d->referee);
+    fa_verifier_close(&d->verifier);
     free(d);
 }
 
@@ -73,7 +73,7 @@ fa_status fa_measure_backend_open(fa_measure_backend **out, const fa_site *site,
     d->ctx = ctx;
     d->judges = judges;
     bool timed = site->timed;
-    fa_status st = judges ? fa_referee_open(&d->referee, ctx, p, timed) : FA_OK;
+    fa_status st = judges ? fa_verifier_open(&d->verifier, ctx, p, timed) : FA_OK;
     if (st == FA_OK && timed)
         st = fa_bench_open(&d->bench, ctx, p);
     if (st == FA_OK && timed && device->driver->cuDeviceGetPCIBusId(bus, sizeof bus, device->handle) == CUDA_SUCCESS)

@@ -1,5 +1,5 @@
-/* referee: verifies the candidates of one problem before they are timed. */
-#include "referee.h"
+/* verifier: verifies the candidates of one problem before they are timed. */
+#include "verifier.h"
 
 /* Odd lengths, so that tails of tiles are met. */
 #define MEDIUM_SQ 509
@@ -27,10 +27,10 @@ static fa_status make_case(fa_case *c, const fa_problem *p, int32_t sq, int32_t 
     return st;
 }
 
-fa_status fa_referee_open(fa_referee *r, fa_context *ctx, const fa_problem *p, bool medium)
+fa_status fa_verifier_open(fa_verifier *r, fa_context *ctx, const fa_problem *p, bool medium)
 {
     fa_case c;
-    *r = (fa_referee){ NULL, NULL };
+    *r = (fa_verifier){ NULL, NULL };
     fa_status st = make_case(&c, p, SMALL_SQ, SMALL_SK);
     c.values = FA_VALUES_HEAVY;
     c.hidden = FA_HIDDEN_NAN;
@@ -43,18 +43,18 @@ fa_status fa_referee_open(fa_referee *r, fa_context *ctx, const fa_problem *p, b
     if (st == FA_OK && medium)
         st = fa_trial_open(&r->medium, ctx, &c, FA_REFERENCE_DEVICE);
     if (st != FA_OK)
-        fa_referee_close(r);
+        fa_verifier_close(r);
     return st;
 }
 
-void fa_referee_close(fa_referee *r)
+void fa_verifier_close(fa_verifier *r)
 {
     fa_trial_close(r->small);
     fa_trial_close(r->medium);
-    *r = (fa_referee){ NULL, NULL };
+    *r = (fa_verifier){ NULL, NULL };
 }
 
-fa_status fa_referee_judge(fa_referee *r, const fa_plan *plan)
+fa_status fa_verifier_judge(fa_verifier *r, const fa_plan *plan)
 {
     fa_verdict v;
     fa_status st = fa_trial_run(r->small, plan, &v);
