@@ -34,8 +34,8 @@ static size_t entrants(fa_searching *s, size_t from, size_t to, double times, fa
     }
     for (size_t i = from; i < to; i++) {
         fa_candidate *c = &t->candidate[i];
-        if (!c->decided || c->outcome != FA_RAN || !c->verified || (c != s->contest.guest && c->level > times * best) ||
-            (c->resumed && ((c != s->contest.guest && c->level > MEET_AGAIN * best) || !load(s, c))))
+        if (!c->decided || c->outcome != FA_RAN || !c->verified || (c != s->tournament.guest && c->level > times * best) ||
+            (c->resumed && ((c != s->tournament.guest && c->level > MEET_AGAIN * best) || !load(s, c))))
             continue;
         *fresh += !c->resumed;
         e[n++] = c;
@@ -69,8 +69,8 @@ static bool among(const fa_candidate *c, fa_candidate **e, size_t n)
 static void hear(fa_searching *s, fa_candidate **e, size_t n)
 {
     fa_tuning *t = s->t;
-    double before[FA_CONTEST_FIELD] = { 0 };
-    for (size_t i = 0; i < n && i < FA_CONTEST_FIELD; i++)
+    double before[FA_TOURNAMENT_FIELD] = { 0 };
+    for (size_t i = 0; i < n && i < FA_TOURNAMENT_FIELD; i++)
         before[i] = fa_search_state_heard(&s->state, e[i]->at);
     double since = drift(e, before, n, true, 1), since_first = drift(e, before, n, false, since);
     s->slower *= since_first;
@@ -93,10 +93,10 @@ static void hear(fa_searching *s, fa_candidate **e, size_t n)
 /* A failure among the fastest is on record too, or a second run would meet it again. */
 static fa_status ended(fa_searching *s, fa_status st)
 {
-    fa_candidate *c = s->contest.culprit;
+    fa_candidate *c = s->tournament.culprit;
     if (st == FA_OK || !c)
         return st;
-    s->contest.culprit = NULL;
+    s->tournament.culprit = NULL;
     if (s->t->winner == c)
         s->t->winner = NULL;
     st = fa_attempt_failed(s, c, st);
@@ -117,14 +117,14 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
     fa_status st = FA_OK;
     if (!e)
         return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
-    n = t->winner ? entrants(s, 0, from, FA_CONTEST_SECOND, e, &old) : 0;
+    n = t->winner ? entrants(s, 0, from, FA_TOURNAMENT_SECOND, e, &old) : 0;
     for (size_t i = OLD_FEW; i < n; i++)
-        if (e[i] == s->contest.guest) /* who meets every time */
+        if (e[i] == s->tournament.guest) /* who meets every time */
             e[OLD_FEW - 1] = e[i];
     n = n < OLD_FEW ? n : OLD_FEW;
-    n += t->winner ? entrants(s, from, t->n, from ? FA_CONTEST_SECOND : FA_CONTEST_FIRST, e + n, &fresh) : 0;
+    n += t->winner ? entrants(s, from, t->n, from ? FA_TOURNAMENT_SECOND : FA_TOURNAMENT_FIRST, e + n, &fresh) : 0;
     if (fresh && n > 1 && !fa_searching_over(s) && (st = fa_searching_backend(s)) == FA_OK && fa_searching_device(s)) {
-        st = fa_contest_round(&s->contest, e, n, FA_CONTEST_FIRST, MEET_SAMPLES, &left);
+        st = fa_tournament_round(&s->tournament, e, n, FA_TOURNAMENT_FIRST, MEET_SAMPLES, &left);
         hear(s, e, left);
         st = ended(s, st);
     }
@@ -143,13 +143,13 @@ fa_status fa_rounds_final(fa_searching *s)
     for (bool again = true; again && st == FA_OK && t->winner && !fa_searching_over(s);) { /* without the one that failed, where one did */
         again = false;
         fresh = 0;
-        n = entrants(s, 0, t->n, FA_CONTEST_FIRST, e, &fresh);
+        n = entrants(s, 0, t->n, FA_TOURNAMENT_FIRST, e, &fresh);
         if (!fresh || n < 2 || (st = fa_searching_backend(s)) != FA_OK || !fa_searching_device(s))
             break;
-        st = fa_contest_final(&s->contest, e, n, &met, &winner);
+        st = fa_tournament_final(&s->tournament, e, n, &met, &winner);
         hear(s, e, met);
         t->winner = winner ? winner : t->winner;
-        again = s->contest.culprit != NULL;
+        again = s->tournament.culprit != NULL;
         st = ended(s, st);
     }
     /* the winner first: of equal times the earlier record wins */

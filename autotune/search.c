@@ -33,7 +33,7 @@ static void begin(fa_searching *s, double share, double base, double span)
     s->late = false;
 }
 
-static bool contest_over(fa_contest *c)
+static bool tournament_over(fa_tournament *c)
 {
     fa_searching *s = c->user;
     fa_searching_tell(s, s->share < 1 ? "meet" : "final", NULL, s->share < 1 ? 1 : 0.5);
@@ -98,7 +98,7 @@ static size_t draw(fa_searching *s, fa_status *st)
     }
     t->n += n;
     t->counts.kept = t->n;
-    s->contest.guest = t->baseline = t->n ? t->candidate : NULL;
+    s->tournament.guest = t->baseline = t->n ? t->candidate : NULL;
     free(at);
     return n;
 }
@@ -230,7 +230,7 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
         return st;
     fa_problem_fill_shape(&out->problem);
     s.flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
-    s.contest = (fa_contest){ .stop = contest_over, .user = &s };
+    s.tournament = (fa_tournament){ .stop = tournament_over, .user = &s };
     st = open_pool(&s);
     if (st == FA_OK) {
         st = fa_journal_open(&s.journal, site, &out->problem, out->how);

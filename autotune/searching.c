@@ -47,7 +47,7 @@ fa_status fa_searching_backend(fa_searching *s)
         st = fa_measure_backend_open_process(&s->backend, s->site, &s->t->problem, s->opt.worker, s->opt.hang, &s->t->counts.lost);
     else
         st = fa_measure_backend_open(&s->backend, s->site, &s->t->problem, true);
-    s->contest.backend = s->backend;
+    s->tournament.backend = s->backend;
     if (s->backend)
         s->backend->slot = s->site->slot;
     return st;

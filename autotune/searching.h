@@ -2,7 +2,7 @@
  * search.c calls the two others, rounds.c calls attempt.c, and all of them what stands first here. */
 #ifndef FA_AUTOTUNE_SEARCHING_H
 #define FA_AUTOTUNE_SEARCHING_H
-#include "contest.h"
+#include "tournament.h"
 #include "search.h"
 #include "strategy.h"
 #include "workers.h"
@@ -19,7 +19,7 @@ typedef struct fa_searching {
     size_t cap;             /* of t->candidate */
     fa_journal journal;
     fa_measure_backend *backend;            /* NULL until the first candidate is ready for it */
-    fa_contest contest;
+    fa_tournament tournament;
     double start, flops;
     double slower;          /* in a round than in a first pass, as the last round told */
     double share;           /* of the time budget, up to which the present phase may go on */

@@ -141,7 +141,7 @@ class Bench:
 
     def cell(self, cell, seconds):
         """Checks and times one cell: its row of the document."""
-        import contest
+        import tournament
         import oracle
         import torch
         kind = {"bf16": torch.bfloat16, "fp16": torch.float16}[cell.dtype]
@@ -167,23 +167,23 @@ class Bench:
             row["runs"][name].update(error=error, worst=worst)
             if computed is not cell:
                 row["runs"][name].update(mask=computed.mask, flops=computed.flops())
-            runners[name] = contest.Runner(run, context)
+            runners[name] = tournament.Runner(run, context)
         row["reference"] = references[cell.mask].share if cell.mask in references else None
         del references
         stats.judge(row["runs"])
         racing = {n: r for n, r in runners.items() if "wrong" not in row["runs"][n]}
         if racing:
-            contest.rounds(list(racing.values()), self.o.rounds, self.o.sample, seconds)
+            tournament.rounds(list(racing.values()), self.o.rounds, self.o.sample, seconds)
         for name, r in racing.items():
             row["runs"][name].update(seconds=r.seconds, launches=r.launches)
         return row
 
     def run(self):
-        import contest
+        import tournament
         import torch
         torch.manual_seed(self.o.seed)
         begun = time.monotonic()
-        contest.warm_up()
+        tournament.warm_up()
         with torch.no_grad():
             for n, cell in enumerate(self.o.cells):
                 start = time.monotonic()

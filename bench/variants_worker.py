@@ -85,7 +85,7 @@ class Worker:
         tell(say=f"{len(todo)} kernels, {fresh} of them compiled, in {time.monotonic() - begun:.1f} s")
 
     def race(self, cell):
-        import contest
+        import tournament
         import oracle
         import peers
         import torch
@@ -112,7 +112,7 @@ class Worker:
                 run = peer.runner(cell, sets)
                 with peer.context():
                     v["error"], v["worst"] = reference.error(run(0))
-                runners[name] = contest.Runner(run, peer.context)
+                runners[name] = tournament.Runner(run, peer.context)
             except Exception as e:  # a peer may raise anything
                 v["why"] = str(e).splitlines()[0] if str(e) else type(e).__name__
         del reference
@@ -124,7 +124,7 @@ class Worker:
         tell(result={"problem": cell.problem(), "flops": cell.flops(), "variants": some})
 
     def check(self, v, cell, args, outs, reference, runners):
-        import contest
+        import tournament
         import torch
         plan = v["plan"]
         if self.fa.workspace(args[0], plan):
@@ -141,7 +141,7 @@ class Worker:
         if not v["error"] < stats.ACCURATE or not v["worst"] < 10 * stats.ACCURATE:
             v["why"] = f"wrong: relative error {v['error']:.2e}, of its worst tile {v['worst']:.2e}"
             return
-        runners[v["config"]] = contest.Runner(lambda i: self.fa.launch(args[i % 2], plan))
+        runners[v["config"]] = tournament.Runner(lambda i: self.fa.launch(args[i % 2], plan))
 
     def heats(self, cell, runners):
         """A short sample of all, then rounds of those that are near the best; the field is narrowed once more halfway."""
@@ -168,12 +168,12 @@ class Worker:
 
 
 def main(job):
-    import contest
+    import tournament
     import torch
     try:
         w = Worker(job)
         w.compile()
-        contest.warm_up(0.3)
+        tournament.warm_up(0.3)
         torch.manual_seed(1)
         with torch.no_grad():
             for cell in w.cells:

@@ -1,5 +1,5 @@
-/* contest: verified candidates against each other until one is left. */
-#include "contest.h"
+/* tournament: verified candidates against each other until one is left. */
+#include "tournament.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 #define PAIRS_MOST 96
 #define WARM_SAMPLES 5
 
-static bool stopped(fa_contest *c)
+static bool stopped(fa_tournament *c)
 {
     return c->stop && c->stop(c);
 }
@@ -33,7 +33,7 @@ static size_t keep(fa_candidate **e, size_t n, double times)
 }
 
 /* The guest stays among the first `left` of n, of which at most `most` may be; it takes the last place where there is no other. */
-static size_t invite(const fa_contest *c, fa_candidate **e, size_t n, size_t left, size_t most)
+static size_t invite(const fa_tournament *c, fa_candidate **e, size_t n, size_t left, size_t most)
 {
     left = left < most ? left : most;
     for (size_t i = left; i < n && left > 0; i++)
@@ -48,7 +48,7 @@ static size_t invite(const fa_contest *c, fa_candidate **e, size_t n, size_t lef
 }
 
 /* 0 ... n - 1 in an order drawn anew (Knuth, volume 2, 3.4.2, algorithm P). */
-static void shuffle(fa_contest *c, size_t *order, size_t n)
+static void shuffle(fa_tournament *c, size_t *order, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         size_t j = (size_t)fa_random_below(&c->order, (int32_t)i + 1);
@@ -57,7 +57,7 @@ static void shuffle(fa_contest *c, size_t *order, size_t n)
     }
 }
 
-static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
+static fa_status sample(fa_tournament *c, fa_candidate *k, bool warm)
 {
     fa_status st = fa_measure_backend_sample(c->backend, k, warm);
     if (st != FA_OK)
@@ -70,7 +70,7 @@ static fa_status sample(fa_contest *c, fa_candidate *k, bool warm)
 /* When each was sampled in a round: sample s of candidate i was the at[s][i]-th of its turn. */
 typedef struct turns {
     int n; /* whole ones */
-    size_t at[SAMPLES_MOST][FA_CONTEST_FIELD];
+    size_t at[SAMPLES_MOST][FA_TOURNAMENT_FIELD];
 } turns;
 
 /* Levels of n that took turns, without the drift of the clock, which falls while a round goes on: each sample over what all take at its
@@ -98,11 +98,11 @@ static void level(fa_candidate **e, size_t n, const turns *t)
     }
 }
 
-/* New samples of all, at most FA_CONTEST_FIELD, in turns; the old ones, taken at another time, are dropped. */
-static fa_status take_turns(fa_contest *c, fa_candidate **e, size_t n, int samples, fa_span *span)
+/* New samples of all, at most FA_TOURNAMENT_FIELD, in turns; the old ones, taken at another time, are dropped. */
+static fa_status take_turns(fa_tournament *c, fa_candidate **e, size_t n, int samples, fa_span *span)
 {
     fa_status st = FA_OK;
-    size_t order[FA_CONTEST_FIELD];
+    size_t order[FA_TOURNAMENT_FIELD];
     turns t = { 0 };
     *span = (fa_span){ 0 };
     for (size_t i = 0; i < n; i++)
@@ -125,11 +125,11 @@ static fa_status take_turns(fa_contest *c, fa_candidate **e, size_t n, int sampl
     return st;
 }
 
-fa_status fa_contest_round(fa_contest *c, fa_candidate **e, size_t n, double times, int samples, size_t *left)
+fa_status fa_tournament_round(fa_tournament *c, fa_candidate **e, size_t n, double times, int samples, size_t *left)
 {
     fa_status st = FA_OK;
     fa_span span;
-    *left = invite(c, e, n, keep(e, n, times), FA_CONTEST_FIELD);
+    *left = invite(c, e, n, keep(e, n, times), FA_TOURNAMENT_FIELD);
     for (int i = 0; i < ROUNDS_MOST && st == FA_OK && *left > 1 && !stopped(c); i++) {
         st = take_turns(c, e, *left, samples, &span);
         if (!fa_span_moved(&span))
@@ -148,9 +148,9 @@ static bool smaller(const fa_candidate *a, const fa_candidate *b)
 typedef struct finals {
     fa_candidate **e;
     size_t n;
-    double x[FA_CONTEST_FINALISTS][PAIRS_MOST];
-    int rounds[FA_CONTEST_FINALISTS];
-    bool out[FA_CONTEST_FINALISTS]; /* it is slower, that is certain */
+    double x[FA_TOURNAMENT_FINALISTS][PAIRS_MOST];
+    int rounds[FA_TOURNAMENT_FINALISTS];
+    bool out[FA_TOURNAMENT_FINALISTS]; /* it is slower, that is certain */
     size_t leader;
 } finals;
 
@@ -161,10 +161,10 @@ static fa_ratio to_leader(const finals *f, size_t k)
 }
 
 /* One round of those that are left. */
-static fa_status meet(fa_contest *c, finals *f, fa_span *span)
+static fa_status meet(fa_tournament *c, finals *f, fa_span *span)
 {
     fa_status st = FA_OK;
-    size_t order[FA_CONTEST_FINALISTS];
+    size_t order[FA_TOURNAMENT_FINALISTS];
     shuffle(c, order, f->n);
     for (size_t i = 0; i < f->n && st == FA_OK; i++) {
         size_t k = order[i];
@@ -192,7 +192,7 @@ static bool settle(finals *f)
             continue;
         fa_ratio r = to_leader(f, k);
         f->out[k] = log(r.mean) > r.half;
-        settled &= f->out[k] || r.half < FA_CONTEST_TIE;
+        settled &= f->out[k] || r.half < FA_TOURNAMENT_TIE;
     }
     return settled;
 }
@@ -201,7 +201,7 @@ static bool ties(const finals *f, size_t k)
 {
     fa_ratio r = to_leader(f, k);
     double slower = log(r.mean);
-    return slower < FA_CONTEST_TIE || (slower <= r.half && slower < 2 * FA_CONTEST_TIE);
+    return slower < FA_TOURNAMENT_TIE || (slower <= r.half && slower < 2 * FA_TOURNAMENT_TIE);
 }
 
 /* Their times stay those of the last common round, but for what the pairs say: the leader has the least, the others that times their
@@ -226,7 +226,7 @@ static fa_candidate *decide(finals *f, const fa_span *span)
     return f->e[winner];
 }
 
-static fa_status finals_of(fa_contest *c, fa_candidate **e, size_t n, fa_candidate **winner)
+static fa_status finals_of(fa_tournament *c, fa_candidate **e, size_t n, fa_candidate **winner)
 {
     finals f = { .e = e, .n = n };
     fa_span span = { 0 };
@@ -245,7 +245,7 @@ static fa_status finals_of(fa_contest *c, fa_candidate **e, size_t n, fa_candida
     return st;
 }
 
-static fa_status warm(fa_contest *c, fa_candidate **e, size_t n)
+static fa_status warm(fa_tournament *c, fa_candidate **e, size_t n)
 {
     fa_status st = FA_OK;
     for (size_t i = 0; i < n; i++)
@@ -269,16 +269,16 @@ static void carry(fa_candidate **e, const double *before, size_t n, size_t met)
         e[i]->level *= fa_samples_median(&ratio);
 }
 
-fa_status fa_contest_final(fa_contest *c, fa_candidate **e, size_t n, size_t *met, fa_candidate **winner)
+fa_status fa_tournament_final(fa_tournament *c, fa_candidate **e, size_t n, size_t *met, fa_candidate **winner)
 {
     size_t left = 0;
-    double before[FA_CONTEST_FINALISTS];
+    double before[FA_TOURNAMENT_FINALISTS];
     *winner = NULL;
     *met = 0;
     if (n == 0)
         return FA_OK;
-    fa_status st = fa_contest_round(c, e, n, FA_CONTEST_SECOND, LAST_SAMPLES, met);
-    left = invite(c, e, *met, keep(e, *met, FA_CONTEST_LAST), FA_CONTEST_FINALISTS);
+    fa_status st = fa_tournament_round(c, e, n, FA_TOURNAMENT_SECOND, LAST_SAMPLES, met);
+    left = invite(c, e, *met, keep(e, *met, FA_TOURNAMENT_LAST), FA_TOURNAMENT_FINALISTS);
     *winner = e[0];
     for (size_t i = 0; i < left; i++)
         before[i] = e[i]->level;

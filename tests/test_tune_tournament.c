@@ -1,12 +1,12 @@
 /* Statistics of samples, and the rounds that find a winner, on a clock of our own. */
-#include "autotune/contest.h"
+#include "autotune/tournament.h"
 #include "autotune/random.h"
 #include "gen/error.h"
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdio.h>
 
-Test(tune_contest, median_and_spread)
+Test(tune_tournament, median_and_spread)
 {
     fa_samples t = { 0 };
     cr_assert_eq(fa_samples_median(&t), 0);
@@ -23,7 +23,7 @@ Test(tune_contest, median_and_spread)
     cr_assert_eq(fa_samples_median(&t), 7);
 }
 
-Test(tune_contest, the_interval_of_the_median_covers_it_19_times_in_20)
+Test(tune_tournament, the_interval_of_the_median_covers_it_19_times_in_20)
 {
     int covered[3] = { 0 };
     const int n[3] = { 6, 15, 40 };
@@ -45,7 +45,7 @@ Test(tune_contest, the_interval_of_the_median_covers_it_19_times_in_20)
     cr_assert(low == 0 && high == 0);
 }
 
-Test(tune_contest, the_interval_covers_the_true_ratio_19_times_in_20)
+Test(tune_tournament, the_interval_covers_the_true_ratio_19_times_in_20)
 {
     int covered = 0;
     for (int trial = 0; trial < 2000; trial++) {
@@ -97,7 +97,7 @@ static fa_gauge look(fa_measure_backend *backend)
     return (fa_gauge){ .clock_mhz = w->clock[i], .temperature = 50 };
 }
 
-static bool stop(fa_contest *c)
+static bool stop(fa_tournament *c)
 {
     const world *w = c->user;
     return w->stop_at && w->samples >= w->stop_at;
@@ -105,23 +105,23 @@ static bool stop(fa_contest *c)
 
 /* Of 24 configs half a percent apart, five samples each, while the clock falls by a tenth: who is where by level, and by the median of its
  * samples. */
-Test(tune_contest, a_clock_that_falls_during_a_round_does_not_change_the_order)
+Test(tune_tournament, a_clock_that_falls_during_a_round_does_not_change_the_order)
 {
-    static fa_candidate k[FA_CONTEST_FIELD];
-    fa_candidate *e[FA_CONTEST_FIELD];
+    static fa_candidate k[FA_TOURNAMENT_FIELD];
+    fa_candidate *e[FA_TOURNAMENT_FIELD];
     int by_level = 0, by_median = 0;
     for (int trial = 0; trial < 40; trial++) {
-        world w = { .r = { fa_random_mix((uint64_t)trial) }, .noise = 0.001, .fall = 0.1 / (5 * FA_CONTEST_FIELD) };
+        world w = { .r = { fa_random_mix((uint64_t)trial) }, .noise = 0.001, .fall = 0.1 / (5 * FA_TOURNAMENT_FIELD) };
         fa_measure_backend backend = { .sample = sample, .user = &w };
-        fa_contest c = { .backend = &backend, .user = &w, .order = { (uint64_t)trial } };
+        fa_tournament c = { .backend = &backend, .user = &w, .order = { (uint64_t)trial } };
         size_t left, median = 0;
-        for (int i = 0; i < FA_CONTEST_FIELD; i++) {
+        for (int i = 0; i < FA_TOURNAMENT_FIELD; i++) {
             k[i] = (fa_candidate){ .cost.seconds = 1e-4 * (1 + 0.005 * i), .verified = true, .level = 1e-4 };
             e[i] = &k[i];
         }
-        cr_assert_eq(fa_contest_round(&c, e, FA_CONTEST_FIELD, 2, 5, &left), FA_OK);
-        cr_assert_eq(left, FA_CONTEST_FIELD);
-        for (size_t i = 1; i < FA_CONTEST_FIELD; i++)
+        cr_assert_eq(fa_tournament_round(&c, e, FA_TOURNAMENT_FIELD, 2, 5, &left), FA_OK);
+        cr_assert_eq(left, FA_TOURNAMENT_FIELD);
+        for (size_t i = 1; i < FA_TOURNAMENT_FIELD; i++)
             median = k[i].seconds < k[median].seconds ? i : median;
         by_level += e[0] == k;
         by_median += median == 0;
@@ -133,18 +133,18 @@ Test(tune_contest, a_clock_that_falls_during_a_round_does_not_change_the_order)
 
 enum { MANY = 30 };
 /* As a search holds one: a first round, then the finals. */
-static fa_status contest(fa_contest *c, fa_candidate **e, size_t n, fa_candidate **winner)
+static fa_status tournament(fa_tournament *c, fa_candidate **e, size_t n, fa_candidate **winner)
 {
     size_t left = 0;
-    fa_status st = fa_contest_round(c, e, n, FA_CONTEST_FIRST, 5, &left);
+    fa_status st = fa_tournament_round(c, e, n, FA_TOURNAMENT_FIRST, 5, &left);
     *winner = e[0];
-    return st == FA_OK ? fa_contest_final(c, e, left, &left, winner) : st;
+    return st == FA_OK ? fa_tournament_final(c, e, left, &left, winner) : st;
 }
 
 static fa_status race(world *w, fa_candidate k[MANY], const double *times, fa_candidate **winner)
 {
     fa_measure_backend backend = { .sample = sample, .gauge = look, .user = w };
-    fa_contest c = { .backend = &backend, .stop = stop, .user = w };
+    fa_tournament c = { .backend = &backend, .stop = stop, .user = w };
     fa_candidate *e[MANY];
     for (int i = 0; i < MANY; i++) {
         k[i] = (fa_candidate){ .cost.seconds = times[i], .smem = 1000 + i, .regs = 100, .verified = true };
@@ -152,10 +152,10 @@ static fa_status race(world *w, fa_candidate k[MANY], const double *times, fa_ca
         cr_assert_eq(fa_measure_backend_first(&backend, &k[i], 3, 0), FA_OK);
         cr_assert_eq(k[i].count, 3);
     }
-    return contest(&c, e, MANY, winner);
+    return tournament(&c, e, MANY, winner);
 }
 
-Test(tune_contest, the_fastest_wins_through_noise)
+Test(tune_tournament, the_fastest_wins_through_noise)
 {
     static fa_candidate k[MANY];
     double times[MANY];
@@ -173,7 +173,7 @@ Test(tune_contest, the_fastest_wins_through_noise)
     cr_assert_geq(right, 48, "%d of 50", right);
 }
 
-Test(tune_contest, a_tie_goes_to_the_smaller_footprint_and_is_recorded_as_a_tie)
+Test(tune_tournament, a_tie_goes_to_the_smaller_footprint_and_is_recorded_as_a_tie)
 {
     static fa_candidate k[MANY];
     double times[MANY];
@@ -190,7 +190,7 @@ Test(tune_contest, a_tie_goes_to_the_smaller_footprint_and_is_recorded_as_a_tie)
 }
 
 /* Two that are 0.1 % apart, which is a tie, and one 2 % behind: the time that is written down lies in the interval beside it. */
-Test(tune_contest, the_interval_goes_with_the_time)
+Test(tune_tournament, the_interval_goes_with_the_time)
 {
     static fa_candidate k[MANY];
     double times[MANY];
@@ -211,20 +211,20 @@ Test(tune_contest, the_interval_goes_with_the_time)
     }
 }
 
-Test(tune_contest, the_guest_meets_in_all_rounds_however_slow)
+Test(tune_tournament, the_guest_meets_in_all_rounds_however_slow)
 {
     for (int invited = 0; invited < 2; invited++) {
         static fa_candidate k[MANY];
         fa_candidate *e[MANY], *winner;
         world w = { .r = { 5 }, .noise = 0.002 };
         fa_measure_backend backend = { .sample = sample, .gauge = look, .user = &w };
-        fa_contest c = { .backend = &backend, .user = &w, .guest = invited ? &k[0] : NULL };
+        fa_tournament c = { .backend = &backend, .user = &w, .guest = invited ? &k[0] : NULL };
         for (int i = 0; i < MANY; i++) { /* 29 within 3 %, more than may meet, and one far behind */
             k[i] = (fa_candidate){ .cost.seconds = i ? 1e-3 * (1 + 0.001 * i) : 1.8e-3, .smem = 1000, .regs = 100, .verified = true };
             e[i] = &k[i];
             cr_assert_eq(fa_measure_backend_first(&backend, &k[i], 3, 0), FA_OK);
         }
-        cr_assert_eq(contest(&c, e, MANY, &winner), FA_OK);
+        cr_assert_eq(tournament(&c, e, MANY, &winner), FA_OK);
         cr_assert_neq(winner, &k[0]);
         cr_assert_eq(k[0].met, invited);
         if (invited)
@@ -233,7 +233,7 @@ Test(tune_contest, the_guest_meets_in_all_rounds_however_slow)
     }
 }
 
-Test(tune_contest, slow_ones_are_sampled_least)
+Test(tune_tournament, slow_ones_are_sampled_least)
 {
     static fa_candidate k[MANY];
     double times[MANY];
@@ -247,7 +247,7 @@ Test(tune_contest, slow_ones_are_sampled_least)
     cr_assert_gt(winner->count, 5);
 }
 
-Test(tune_contest, it_ends_when_told_and_when_the_device_fails)
+Test(tune_tournament, it_ends_when_told_and_when_the_device_fails)
 {
     static fa_candidate k[MANY];
     double times[MANY];
@@ -262,33 +262,33 @@ Test(tune_contest, it_ends_when_told_and_when_the_device_fails)
         cr_assert_gt(k[i].seconds, 0);
 
     fa_measure_backend backend = { .sample = sample, .user = &w };
-    fa_contest c = { .backend = &backend, .user = &w };
+    fa_tournament c = { .backend = &backend, .user = &w };
     fa_candidate *e[2] = { &k[0], &k[1] };
     w = (world){ .r = { 1 }, .broken = &k[1] };
-    cr_assert_eq(contest(&c, e, 2, &winner), FA_DEVICE);
+    cr_assert_eq(tournament(&c, e, 2, &winner), FA_DEVICE);
     size_t met;
-    cr_assert_eq(fa_contest_final(&c, e, 0, &met, &winner), FA_OK);
+    cr_assert_eq(fa_tournament_final(&c, e, 0, &met, &winner), FA_OK);
     cr_assert_null(winner);
 }
 
 /* Of a round that ended before all had their first turn no level is known: the ones of before stay. */
-Test(tune_contest, a_turn_that_was_not_whole_says_nothing)
+Test(tune_tournament, a_turn_that_was_not_whole_says_nothing)
 {
     static fa_candidate k[2];
     size_t left;
     world w = { .r = { 1 }, .broken = &k[1] };
     fa_measure_backend backend = { .sample = sample, .user = &w };
-    fa_contest c = { .backend = &backend, .user = &w };
+    fa_tournament c = { .backend = &backend, .user = &w };
     fa_candidate *e[2] = { &k[0], &k[1] };
     k[0] = (fa_candidate){ .cost.seconds = 1e-3, .level = 1e-3, .verified = true };
     k[1] = (fa_candidate){ .cost.seconds = 1e-3, .level = 1.1e-3, .verified = true };
-    cr_assert_eq(fa_contest_round(&c, e, 2, FA_CONTEST_FIRST, 5, &left), FA_DEVICE);
+    cr_assert_eq(fa_tournament_round(&c, e, 2, FA_TOURNAMENT_FIRST, 5, &left), FA_DEVICE);
     cr_expect_eq(k[1].level, 1.1e-3, "%g", k[1].level);
     cr_expect_float_eq(k[0].level, 1e-3, 1e-9, "%g", k[0].level);
 }
 
 /* Finals that end early decide from two pairs on, here for the smaller of two that tie; before that the last common round does. */
-Test(tune_contest, finals_that_end_early_decide_from_two_pairs_on)
+Test(tune_tournament, finals_that_end_early_decide_from_two_pairs_on)
 {
     for (int pairs = 1; pairs <= 3; pairs++) {
         static fa_candidate k[2];
@@ -296,16 +296,16 @@ Test(tune_contest, finals_that_end_early_decide_from_two_pairs_on)
         fa_candidate *e[2] = { &k[0], &k[1] }, *winner = NULL;
         world w = { .r = { 1 }, .stop_at = 2 * (12 + pairs) }; /* the round takes 12 samples of each */
         fa_measure_backend backend = { .sample = sample, .user = &w };
-        fa_contest c = { .backend = &backend, .stop = stop, .user = &w };
+        fa_tournament c = { .backend = &backend, .stop = stop, .user = &w };
         for (int i = 0; i < 2; i++)
             k[i] = (fa_candidate){ .cost.seconds = 1e-3 * (1 + 0.001 * i), .level = 1e-3, .smem = 2000 - 1000 * i, .verified = true };
-        cr_assert_eq(fa_contest_final(&c, e, 2, &met, &winner), FA_OK);
+        cr_assert_eq(fa_tournament_final(&c, e, 2, &met, &winner), FA_OK);
         cr_expect_eq(w.samples, w.stop_at);
         cr_expect_eq(winner, &k[pairs >= 2], "%d pairs", pairs);
     }
 }
 
-Test(tune_contest, a_round_whose_clock_moved_is_taken_again)
+Test(tune_tournament, a_round_whose_clock_moved_is_taken_again)
 {
     fa_candidate k[2];
     fa_candidate *e[2] = { &k[0], &k[1] };
@@ -313,12 +313,12 @@ Test(tune_contest, a_round_whose_clock_moved_is_taken_again)
     for (int bad = 0; bad < 2; bad++) {
         world w = { .r = { 1 }, .noise = 0.001, .clock = { 1755, 1500, 1740 } };
         fa_measure_backend backend = { .sample = sample, .gauge = look, .user = &w };
-        fa_contest c = { .backend = &backend };
+        fa_tournament c = { .backend = &backend };
         for (int i = 0; i < 64 && bad; i++)
             w.clock[i] = i % 2 ? 1755 : 1500; /* it never rests */
         for (int i = 0; i < 2; i++)
             k[i] = (fa_candidate){ .cost.seconds = 1e-3 * (1 + i), .seconds = 1e-3 * (1 + i), .verified = true };
-        cr_assert_eq(fa_contest_round(&c, e, 2, 3, 8, &left), FA_OK);
+        cr_assert_eq(fa_tournament_round(&c, e, 2, 3, 8, &left), FA_OK);
         cr_assert_eq(left, 2);
         cr_assert_eq(w.samples, 32, "two rounds of 2 x 8 samples, not more");
         cr_assert_eq(k[0].count, 8);
@@ -327,7 +327,7 @@ Test(tune_contest, a_round_whose_clock_moved_is_taken_again)
     }
 }
 
-Test(tune_contest, finalists_have_a_warm_time_an_interval_and_a_quality)
+Test(tune_tournament, finalists_have_a_warm_time_an_interval_and_a_quality)
 {
     static fa_candidate k[MANY];
     double times[MANY];
