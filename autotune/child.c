@@ -33,7 +33,7 @@ typedef struct process_backend {
     bool once;                  /* one was ready */
     char line[LINE];            /* what was read: the answer, ended by a 0 where its newline was, and what came behind it */
     size_t have, used;          /* bytes; of them the answer's */
-    fa_gauge seen;              /* by the child */
+    fa_telemetry seen;              /* by the child */
 } process_backend;
 
 /* Ends it, whatever it is at. how gets a word about its end. A process stuck in the driver may not even die: it is left behind. */
@@ -225,7 +225,7 @@ static fa_status first(fa_measure_backend *backend, fa_candidate *c, int n)
     process_backend *l = (process_backend *)backend;
     char text[32];
     int count = 0, launches = 0, throttled = 0, used = 0;
-    fa_gauge g = { 0 };
+    fa_telemetry g = { 0 };
     snprintf(text, sizeof text, "%d", n);
     if (l->never)
         return fa_measure_backend_first(l->here, c, n, 0);
@@ -259,13 +259,13 @@ static fa_status sample(fa_measure_backend *backend, fa_candidate *c, bool warm)
     return st == FA_OK ? fa_measure_backend_sample(l->here, c, warm) : st;
 }
 
-static fa_gauge gauge(fa_measure_backend *backend)
+static fa_telemetry telemetry(fa_measure_backend *backend)
 {
     process_backend *l = (process_backend *)backend;
     if (!l->here)
         return l->seen;
     fa_measure_backend_partner(l->here, (int)l->pid); /* 0: there is none */
-    return fa_measure_backend_gauge(l->here);
+    return fa_measure_backend_telemetry(l->here);
 }
 
 static bool alive(fa_measure_backend *backend)
@@ -291,7 +291,7 @@ fa_status fa_measure_backend_open_process(fa_measure_backend **out, const fa_sit
     *out = NULL;
     if (!l)
         return fa_fail(FA_NOMEM, "no memory for a child");
-    l->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .first = first, .gauge = gauge, .alive = alive, .close = close_child };
+    l->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .first = first, .telemetry = telemetry, .alive = alive, .close = close_child };
     l->site = site;
     l->problem = *p;
     l->argv = argv;

@@ -29,7 +29,7 @@ static fa_status sample(fa_measure_backend *backend, fa_candidate *c, bool warm)
     return warm ? fa_bench_sample_warm(b, c->plan, &c->launches, &c->warm_samples) : fa_bench_sample(b, c->plan, &c->launches, &c->samples);
 }
 
-static fa_gauge gauge(fa_measure_backend *backend)
+static fa_telemetry telemetry(fa_measure_backend *backend)
 {
     return fa_nvml_read(((device_backend *)backend)->nvml);
 }
@@ -69,7 +69,7 @@ fa_status fa_measure_backend_open(fa_measure_backend **out, const fa_site *site,
     *out = NULL;
     if (!d)
         return fa_fail(FA_NOMEM, "no memory to verify and time");
-    d->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .gauge = gauge, .alive = alive, .close = close_device };
+    d->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .telemetry = telemetry, .alive = alive, .close = close_device };
     d->ctx = ctx;
     d->judges = judges;
     bool timed = site->timed;
@@ -91,9 +91,9 @@ void fa_measure_backend_close(fa_measure_backend *backend)
         backend->close(backend);
 }
 
-fa_gauge fa_measure_backend_gauge(fa_measure_backend *backend)
+fa_telemetry fa_measure_backend_telemetry(fa_measure_backend *backend)
 {
-    fa_gauge g = backend->gauge ? backend->gauge(backend) : (fa_gauge){ 0 };
+    fa_telemetry g = backend->telemetry ? backend->telemetry(backend) : (fa_telemetry){ 0 };
     int strangers = g.foreign - fa_slot_beside(backend->slot);
     g.foreign = strangers > 0 ? strangers : 0;
     return g;
@@ -149,7 +149,7 @@ fa_status fa_measure_backend_first(fa_measure_backend *backend, fa_candidate *c,
         if (st == FA_OK && i == 0 && enough > 0 && fa_samples_median(&c->samples) > enough)
             break;
     }
-    fa_span_add(&span, fa_measure_backend_gauge(backend));
+    fa_span_add(&span, fa_measure_backend_telemetry(backend));
     if (st == FA_OK)
         fa_measure_backend_sum_up(c, &span);
     return st;

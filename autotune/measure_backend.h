@@ -2,7 +2,7 @@
  * not verified before: this is the one door to a time, and it asks. */
 #ifndef FA_AUTOTUNE_MEASURE_BACKEND_H
 #define FA_AUTOTUNE_MEASURE_BACKEND_H
-#include "gauge.h"
+#include "telemetry.h"
 #include "tuning.h"
 
 typedef struct fa_measure_backend fa_measure_backend;
@@ -13,7 +13,7 @@ struct fa_measure_backend {
     fa_status (*sample)(fa_measure_backend *backend, fa_candidate *c, bool warm);
     /* The first pass, where it is not n samples of the above one after the other; NULL = it is. */
     fa_status (*first)(fa_measure_backend *backend, fa_candidate *c, int n);
-    fa_gauge (*gauge)(fa_measure_backend *backend);      /* NULL = nothing is known of the chip */
+    fa_telemetry (*telemetry)(fa_measure_backend *backend);      /* NULL = nothing is known of the chip */
     bool (*alive)(fa_measure_backend *backend);          /* after a failure: whether others may still be tried. NULL = yes */
     void (*close)(fa_measure_backend *backend);          /* NULL = nothing to do */
     const fa_slot *slot;                 /* whose other members are no strangers on the device; NULL = there is none */
@@ -32,7 +32,7 @@ fa_status fa_measure_backend_judge(fa_measure_backend *backend, fa_candidate *c)
  * FA_INTERNAL of a candidate that is not verified. */
 fa_status fa_measure_backend_first(fa_measure_backend *backend, fa_candidate *c, int n, double enough);
 fa_status fa_measure_backend_sample(fa_measure_backend *backend, fa_candidate *c, bool warm); /* likewise */
-fa_gauge fa_measure_backend_gauge(fa_measure_backend *backend); /* foreign: without those of the slot */
+fa_telemetry fa_measure_backend_telemetry(fa_measure_backend *backend); /* foreign: without those of the slot */
 bool fa_measure_backend_alive(fa_measure_backend *backend);
 
 /* What c's samples say, taken during the span. */

@@ -140,9 +140,9 @@ static int32_t foreign(const fa_nvml *m)
     return others > 0 ? others : 0;
 }
 
-fa_gauge fa_nvml_read(fa_nvml *m)
+fa_telemetry fa_nvml_read(fa_nvml *m)
 {
-    fa_gauge g = { 0 };
+    fa_telemetry g = { 0 };
     unsigned mhz = 0, celsius = 0;
     unsigned long long reasons = 0;
     if (!m)

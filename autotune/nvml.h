@@ -2,7 +2,7 @@
  * it does not tell is 0, and a machine without it is tuned all the same. */
 #ifndef FA_AUTOTUNE_NVML_H
 #define FA_AUTOTUNE_NVML_H
-#include "gauge.h"
+#include "telemetry.h"
 #include <stddef.h>
 
 typedef struct fa_nvml fa_nvml;
@@ -18,5 +18,5 @@ void fa_nvml_close(fa_nvml *m); /* NULL is fine */
 void fa_nvml_expect(fa_nvml *m, const int *pids, int n);
 /* NULL gives zeros. In a container the library may name processes by the numbers of the host: then it is only counted whether there are
  * more of them than are ours. */
-fa_gauge fa_nvml_read(fa_nvml *m);
+fa_telemetry fa_nvml_read(fa_nvml *m);
 #endif

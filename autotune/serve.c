@@ -72,7 +72,7 @@ static void take_times(server *v, const char *text)
         answer(v, st);
         return;
     }
-    fa_gauge g = fa_measure_backend_gauge(v->backend);
+    fa_telemetry g = fa_measure_backend_telemetry(v->backend);
     fprintf(v->out, "times %d %d %d %d %d %d", v->c.samples.n, v->c.launches > 0 ? v->c.launches : 1, g.clock_mhz, g.temperature, g.foreign,
             g.throttled);
     for (int i = 0; i < v->c.samples.n; i++)

@@ -115,7 +115,7 @@ static fa_status take_turns(fa_tournament *c, fa_candidate **e, size_t n, int sa
                 t.at[s][order[i]] = i;
         }
         t.n += st == FA_OK && s < SAMPLES_MOST;
-        fa_span_add(span, fa_measure_backend_gauge(c->backend));
+        fa_span_add(span, fa_measure_backend_telemetry(c->backend));
     }
     for (size_t i = 0; i < n; i++)
         if (e[i]->samples.n)
@@ -174,7 +174,7 @@ static fa_status meet(fa_tournament *c, finals *f, fa_span *span)
         if (st == FA_OK)
             f->x[k][f->rounds[k]++] = f->e[k]->samples.s[f->e[k]->samples.n - 1];
     }
-    fa_span_add(span, fa_measure_backend_gauge(c->backend));
+    fa_span_add(span, fa_measure_backend_telemetry(c->backend));
     return st;
 }
 

@@ -160,9 +160,9 @@ static fa_status sample(fa_measure_backend *backend, fa_candidate *c, bool warm)
     return FA_OK;
 }
 
-static fa_gauge gauge(fa_measure_backend *backend)
+static fa_telemetry telemetry(fa_measure_backend *backend)
 {
-    return (fa_gauge){ .foreign = ((scene *)backend->user)->others };
+    return (fa_telemetry){ .foreign = ((scene *)backend->user)->others };
 }
 
 static int progress(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
@@ -188,7 +188,7 @@ static void open_scene(scene *s, int fd)
     cr_assert_eq(fa_create_on(&s->ctx, &o, driver, 0), FA_OK, "%s", fa_last_error());
     s->site = fa_site_of(s->ctx);
     cr_assert_eq(fa_problem_parse(&s->p, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256"), FA_OK);
-    s->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .gauge = gauge, .user = s };
+    s->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .telemetry = telemetry, .user = s };
     s->site.slot = join(fd, 0);
     s->rival = join(fd, 1);
     fa_slot_tell(s->rival, 2);

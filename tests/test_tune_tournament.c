@@ -88,13 +88,13 @@ static fa_status sample(fa_measure_backend *backend, fa_candidate *k, bool warm)
     return FA_OK;
 }
 
-static fa_gauge look(fa_measure_backend *backend)
+static fa_telemetry look(fa_measure_backend *backend)
 {
     world *w = backend->user;
     int i = w->looks++ < 64 ? w->looks - 1 : 63;
     while (i > 0 && !w->clock[i])
         i--;
-    return (fa_gauge){ .clock_mhz = w->clock[i], .temperature = 50 };
+    return (fa_telemetry){ .clock_mhz = w->clock[i], .temperature = 50 };
 }
 
 static bool stop(fa_tournament *c)
@@ -143,7 +143,7 @@ static fa_status tournament(fa_tournament *c, fa_candidate **e, size_t n, fa_can
 
 static fa_status race(world *w, fa_candidate k[MANY], const double *times, fa_candidate **winner)
 {
-    fa_measure_backend backend = { .sample = sample, .gauge = look, .user = w };
+    fa_measure_backend backend = { .sample = sample, .telemetry = look, .user = w };
     fa_tournament c = { .backend = &backend, .stop = stop, .user = w };
     fa_candidate *e[MANY];
     for (int i = 0; i < MANY; i++) {
@@ -217,7 +217,7 @@ Test(tune_tournament, the_guest_meets_in_all_rounds_however_slow)
         static fa_candidate k[MANY];
         fa_candidate *e[MANY], *winner;
         world w = { .r = { 5 }, .noise = 0.002 };
-        fa_measure_backend backend = { .sample = sample, .gauge = look, .user = &w };
+        fa_measure_backend backend = { .sample = sample, .telemetry = look, .user = &w };
         fa_tournament c = { .backend = &backend, .user = &w, .guest = invited ? &k[0] : NULL };
         for (int i = 0; i < MANY; i++) { /* 29 within 3 %, more than may meet, and one far behind */
             k[i] = (fa_candidate){ .cost.seconds = i ? 1e-3 * (1 + 0.001 * i) : 1.8e-3, .smem = 1000, .regs = 100, .verified = true };
@@ -312,7 +312,7 @@ Test(tune_tournament, a_round_whose_clock_moved_is_taken_again)
     size_t left;
     for (int bad = 0; bad < 2; bad++) {
         world w = { .r = { 1 }, .noise = 0.001, .clock = { 1755, 1500, 1740 } };
-        fa_measure_backend backend = { .sample = sample, .gauge = look, .user = &w };
+        fa_measure_backend backend = { .sample = sample, .telemetry = look, .user = &w };
         fa_tournament c = { .backend = &backend };
         for (int i = 0; i < 64 && bad; i++)
             w.clock[i] = i % 2 ? 1755 : 1500; /* it never rests */

@@ -1,7 +1,7 @@
-/* gauge: what a chip says of itself while it is measured. */
-#include "gauge.h"
+/* telemetry: what a chip says of itself while it is measured. */
+#include "telemetry.h"
 
-void fa_span_add(fa_span *s, fa_gauge g)
+void fa_span_add(fa_span *s, fa_telemetry g)
 {
     if (g.clock_mhz > 0) {
         s->slowest = s->slowest && s->slowest < g.clock_mhz ? s->slowest : g.clock_mhz;

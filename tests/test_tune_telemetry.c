@@ -9,21 +9,21 @@
 
 #define BUS "0000:19:00.0"
 
-static fa_gauge read_with(const char *text, const int *pids, int n)
+static fa_telemetry read_with(const char *text, const int *pids, int n)
 {
     char why[256] = "";
     cr_assert_eq(setenv("FAKE_NVML", text, 1), 0);
     fa_nvml *m = fa_nvml_open(getenv("FAGEN_FAKE_NVML"), BUS, why, sizeof why);
     cr_assert_not_null(m, "%s", why);
     fa_nvml_expect(m, pids, n);
-    fa_gauge g = fa_nvml_read(m);
+    fa_telemetry g = fa_nvml_read(m);
     fa_nvml_close(m);
     return g;
 }
 
-Test(tune_gauge, nvml_tells)
+Test(tune_telemetry, nvml_tells)
 {
-    fa_gauge g = read_with("1755,61,0,", NULL, 0);
+    fa_telemetry g = read_with("1755,61,0,", NULL, 0);
     cr_assert(g.clock_mhz == 1755 && g.temperature == 61 && !g.throttled && g.foreign == 0);
     cr_assert(!read_with("1755,61,4,", NULL, 0).throttled, "a power limit alone is no trouble");
     const char *held[] = { "1200,90,8,", "1200,90,20,", "1200,90,40,", "1200,90,80,", "1200,90,24," };
@@ -31,7 +31,7 @@ Test(tune_gauge, nvml_tells)
         cr_assert(read_with(held[i], NULL, 0).throttled, "%s", held[i]);
 }
 
-Test(tune_gauge, who_else_computes)
+Test(tune_telemetry, who_else_computes)
 {
     char text[128];
     int child = 4711, us = (int)getpid();
@@ -48,7 +48,7 @@ Test(tune_gauge, who_else_computes)
     cr_assert_eq(read_with("1755,61,0,99999 99998 99997", &child, 1).foreign, 1);
 }
 
-Test(tune_gauge, without_it_nothing_is_known)
+Test(tune_telemetry, without_it_nothing_is_known)
 {
     char why[256];
     const char *path = getenv("FAGEN_FAKE_NVML");
@@ -60,7 +60,7 @@ Test(tune_gauge, without_it_nothing_is_known)
     cr_assert(strstr(why, "0000:00:00.0"), "%s", why);
     cr_assert_eq(setenv("FAKE_NVML", "broken", 1), 0);
     cr_assert_null(fa_nvml_open(path, BUS, NULL, 0));
-    fa_gauge g = fa_nvml_read(NULL);
+    fa_telemetry g = fa_nvml_read(NULL);
     cr_assert(!g.clock_mhz && !g.temperature && !g.throttled && !g.foreign);
     fa_nvml_expect(NULL, NULL, 0);
     fa_nvml_close(NULL);
@@ -69,12 +69,12 @@ Test(tune_gauge, without_it_nothing_is_known)
 static fa_span span_of(int a, int b, bool throttled, int foreign)
 {
     fa_span s = { 0 };
-    fa_span_add(&s, (fa_gauge){ a, 60, throttled, 0 });
-    fa_span_add(&s, (fa_gauge){ b, 61, false, foreign });
+    fa_span_add(&s, (fa_telemetry){ a, 60, throttled, 0 });
+    fa_span_add(&s, (fa_telemetry){ b, 61, false, foreign });
     return s;
 }
 
-Test(tune_gauge, the_worst_trouble_names_the_quality)
+Test(tune_telemetry, the_worst_trouble_names_the_quality)
 {
     fa_span steady = span_of(1755, 1740, false, 0), moved = span_of(1755, 1600, false, 0), hot = span_of(1755, 1600, true, 0),
             shared = span_of(1755, 1600, true, 1), unknown = { 0 };
