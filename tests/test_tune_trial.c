@@ -1,6 +1,6 @@
 /* Trials on a driver whose kernels write what the test says: what is told of values that were not written or differ between devices. */
 #include "autotune/trial.h"
-#include "bench/twin.h"
+#include "bench/compare_devices.h"
 #include "fake_driver.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
@@ -171,11 +171,11 @@ Test(tune_trial, twins_that_differ_in_one_value)
     } rows[] = { { 0, 0 }, { 0, 1 }, { 1, 2 }, { 500, 3 }, { VALUES - 1, 1 } };
     fa_case c = make_case();
     fa_config k = config();
-    fa_twin_bend(&c, FA_TWIN_WHOLE);
+    fa_compare_devices_bend(&c, FA_COMPARE_WHOLE);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fa_twin t;
+        fa_compare_devices t;
         output[1][rows[i].at] = (uint16_t)(ONE + rows[i].ulps);
-        OK(fa_twin_run(ctx[0], ctx[1], &c, &k, FA_TWIN_WHOLE, &t));
+        OK(fa_compare_devices_run(ctx[0], ctx[1], &c, &k, FA_COMPARE_WHOLE, &t));
         cr_expect(t.o == VALUES && t.lse == 16 && t.differ_lse == 0, "%zu: %lld and %lld values", i, (long long)t.o, (long long)t.lse);
         cr_expect_eq(t.differ_o, rows[i].ulps != 0, "%zu: %lld differ", i, (long long)t.differ_o);
         cr_expect_float_eq(t.ulps_o, rows[i].ulps, 1e-9, "%zu: by %g ulp", i, t.ulps_o);

@@ -1,4 +1,4 @@
-/* twin: the same cases on two devices, compared bit by bit. */
+/* compare_devices: the same cases on two devices, compared bit by bit. */
 #include "cli/ask.h"
 #include "cli/command.h"
 #include "cli/progress.h"
@@ -6,18 +6,18 @@
 #include "cli/table.h"
 #include "dev.h"
 #include "gen/error.h"
-#include "twin.h"
+#include "compare_devices.h"
 #include <math.h>
 
-typedef struct twin_args {
+typedef struct compare_devices_args {
     cli_common common;
     cli_where where;
     uint64_t seed;
     int32_t count;
     const char *with;
-} twin_args;
+} compare_devices_args;
 
-#define FIELD(f) .at = offsetof(twin_args, f)
+#define FIELD(f) .at = offsetof(compare_devices_args, f)
 static const cli_option options[] = {
     { .name = "with", .letter = 'w', .kind = &cli_text, FIELD(with), .value = "DEVICE", .help = "the other device (default: the simulator of the first one's arch)" },
     { .name = "seed", .letter = 's', .kind = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
@@ -25,15 +25,15 @@ static const cli_option options[] = {
       .max = 1000000 },
     { .name = NULL },
 };
-static const cli_group groups[] = { { "The cases", options, 0 }, CLI_WHERE(twin_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { { "The cases", options, 0 }, CLI_WHERE(compare_devices_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 typedef struct tally {
-    fa_twin sum[FA_TWIN_KINDS];
+    fa_compare_devices sum[FA_COMPARE_KINDS];
     int32_t cases, failed;
     char message[2048]; /* of the first failure */
 } tally;
 
-static void add(fa_twin *sum, const fa_twin *t)
+static void add(fa_compare_devices *sum, const fa_compare_devices *t)
 {
     sum->o += t->o;
     sum->lse += t->lse;
@@ -46,28 +46,28 @@ static void add(fa_twin *sum, const fa_twin *t)
 /* One case in its three ways. FA_NO_FIT and FA_UNSUPPORTED pass it over. */
 static fa_status one(tally *t, const cli *c, const cli_session *s, fa_context *other, fa_gen *g, uint64_t seed)
 {
-    for (int kind = 0; kind < FA_TWIN_KINDS; kind++) {
+    for (int kind = 0; kind < FA_COMPARE_KINDS; kind++) {
         fa_case k;
         fa_config config;
-        fa_twin twin;
+        fa_compare_devices compared;
         char line[512];
         fa_case_make(&k, seed);
-        fa_twin_bend(&k, kind);
+        fa_compare_devices_bend(&k, kind);
         fa_status st = fa_case_config(g, &k, fa_context_arch(s->ctx), fa_context_budget(s->ctx), NULL, &config);
         if (st == FA_NO_FIT || st == FA_UNSUPPORTED)
             return FA_OK;
         if (st == FA_OK)
-            st = fa_twin_run(s->ctx, other, &k, &config, kind, &twin);
+            st = fa_compare_devices_run(s->ctx, other, &k, &config, kind, &compared);
         if (st == FA_WRONG || st == FA_DEVICE) {
             fa_case_print(line, sizeof line, &k);
             if (!t->failed++)
-                snprintf(t->message, sizeof t->message, "%s: %.1000s", fa_twin_name(kind), fa_last_error());
-            cli_note(c, "%s: %s: %s", fa_twin_name(kind), line, fa_last_error());
+                snprintf(t->message, sizeof t->message, "%s: %.1000s", fa_compare_devices_name(kind), fa_last_error());
+            cli_note(c, "%s: %s: %s", fa_compare_devices_name(kind), line, fa_last_error());
             continue;
         }
         if (st != FA_OK)
             return st;
-        add(&t->sum[kind], &twin);
+        add(&t->sum[kind], &compared);
     }
     t->cases++;
     return FA_OK;
@@ -80,14 +80,14 @@ static int answer(cli *c, const tally *t, const char *chip, const char *with)
     json_t *doc = json_object();
     cli_table table;
     cli_table_open(&table, "what >O >differ >ulp >LSE >differ >ulp");
-    for (int kind = 0; kind < FA_TWIN_KINDS; kind++) {
-        const fa_twin *s = &t->sum[kind];
-        same = same && (kind == FA_TWIN_WHOLE || (s->differ_o == 0 && s->differ_lse == 0));
-        json_object_set_new(doc, fa_twin_name(kind),
+    for (int kind = 0; kind < FA_COMPARE_KINDS; kind++) {
+        const fa_compare_devices *s = &t->sum[kind];
+        same = same && (kind == FA_COMPARE_WHOLE || (s->differ_o == 0 && s->differ_lse == 0));
+        json_object_set_new(doc, fa_compare_devices_name(kind),
                             json_pack("{s:I,s:I,s:o,s:I,s:I,s:o}", "o", (json_int_t)s->o, "differ_o", (json_int_t)s->differ_o, "ulps_o",
                                       cli_json_number(s->ulps_o), "lse", (json_int_t)s->lse, "differ_lse", (json_int_t)s->differ_lse, "ulps_lse",
                                       cli_json_number(s->ulps_lse)));
-        cli_table_cells(&table, "%s\t%lld\t%lld\t%.3g\t%lld\t%lld\t%.3g", fa_twin_name(kind), (long long)s->o, (long long)s->differ_o,
+        cli_table_cells(&table, "%s\t%lld\t%lld\t%.3g\t%lld\t%lld\t%.3g", fa_compare_devices_name(kind), (long long)s->o, (long long)s->differ_o,
                         s->ulps_o, (long long)s->lse, (long long)s->differ_lse, s->ulps_lse);
     }
     int code = t->failed || !same ? CLI_EXIT_WRONG : CLI_EXIT_OK;
@@ -110,7 +110,7 @@ static int answer(cli *c, const tally *t, const char *chip, const char *with)
 
 static int run(cli *c, const void *args, int n, char **words)
 {
-    const twin_args *a = args;
+    const compare_devices_args *a = args;
     cli_session s;
     fa_context *other = NULL;
     fa_gen *g = NULL;
@@ -148,7 +148,7 @@ static int run(cli *c, const void *args, int n, char **words)
     return code;
 }
 
-const cli_command dev_twin = {
+const cli_command dev_compare_devices = {
     .name = "twin", .summary = "runs cases on two devices and compares the bits",
     .usage = "[--with DEVICE] [--seed N --count M]",
     .about = "How the simulator is held against a GPU. Each case is run in three ways: 'scores' shows every row one key, so that LSE is the bare "
@@ -156,5 +156,5 @@ const cli_command dev_twin = {
              "Matrix products must agree bit for bit, or it exits 4; 2^x and log2, which hardware approximates, may differ, and by how "
              "many ulp is told.",
     .examples = "fagen-dev twin --device cuda:0 --count 60",
-    .groups = groups, .size = sizeof(twin_args), .run = run,
+    .groups = groups, .size = sizeof(compare_devices_args), .run = run,
 };

@@ -1,28 +1,28 @@
-/* twin: one case, two devices, bit by bit. */
-#include "twin.h"
+/* compare_devices: one case, two devices, bit by bit. */
+#include "compare_devices.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "autotune/number.h"
 #include <math.h>
 #include <string.h>
 
-const char *fa_twin_name(int kind)
+const char *fa_compare_devices_name(int kind)
 {
-    static const char *const names[FA_TWIN_KINDS] = { "scores", "sums", "whole" };
-    return kind >= 0 && kind < FA_TWIN_KINDS ? names[kind] : "?";
+    static const char *const names[FA_COMPARE_KINDS] = { "scores", "sums", "whole" };
+    return kind >= 0 && kind < FA_COMPARE_KINDS ? names[kind] : "?";
 }
 
-void fa_twin_bend(fa_case *c, int kind)
+void fa_compare_devices_bend(fa_case *c, int kind)
 {
     if (c->values >= FA_VALUES_STEEP) /* overflowing and vanishing scores say nothing about bits */
         c->values = FA_VALUES_HEAVY;
     c->lse = 1;
-    if (kind == FA_TWIN_SCORES) {
+    if (kind == FA_COMPARE_SCORES) {
         c->problem.mask = FA_MASK_WINDOW;
         c->window_left = c->window_right = 0;
         c->diagonal = FA_TOP_LEFT;
         c->scale = 0.693147182f; /* log 2: in the units of exp2 the score is itself, and less its maximum exactly 0 */
-    } else if (kind == FA_TWIN_SUMS) {
+    } else if (kind == FA_COMPARE_SUMS) {
         c->scale = 1e-38f;
     }
 }
@@ -37,7 +37,7 @@ static double ulps(float x, float y, double scale, int dtype)
     return fabs((double)x - (double)y) / fa_number_ulp(scale, dtype);
 }
 
-static void compare_output(fa_twin *t, const void *x, const void *y, size_t bytes, int dtype)
+static void compare_output(fa_compare_devices *t, const void *x, const void *y, size_t bytes, int dtype)
 {
     size_t width = (size_t)fa_dtype_bytes(dtype);
     double largest = 0;
@@ -55,7 +55,7 @@ static void compare_output(fa_twin *t, const void *x, const void *y, size_t byte
     }
 }
 
-static void compare_lse(fa_twin *t, const float *x, const float *y, int64_t n)
+static void compare_lse(fa_compare_devices *t, const float *x, const float *y, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         t->lse++;
@@ -80,7 +80,7 @@ static fa_status run_on(fa_trial **out, fa_context *ctx, const fa_case *c, const
     return fa_wrap(st, "on %s", fa_context_driver(ctx)->name);
 }
 
-fa_status fa_twin_run(fa_context *a, fa_context *b, const fa_case *c, const fa_config *config, int kind, fa_twin *out)
+fa_status fa_compare_devices_run(fa_context *a, fa_context *b, const fa_case *c, const fa_config *config, int kind, fa_compare_devices *out)
 {
     fa_trial *x = NULL, *y = NULL;
     memset(out, 0, sizeof *out);
@@ -94,7 +94,7 @@ fa_status fa_twin_run(fa_context *a, fa_context *b, const fa_case *c, const fa_c
             const void *xo = fa_trial_output(x, op->operand[i].name, &bytes), *yo = fa_trial_output(y, op->operand[i].name, &bytes);
             if (xo && op->operand[i].strided)
                 compare_output(out, xo, yo, bytes, fa_case_dtype(c, i));
-            else if (xo && kind != FA_TWIN_SUMS)
+            else if (xo && kind != FA_COMPARE_SUMS)
                 compare_lse(out, xo, yo, (int64_t)(bytes / sizeof(float)));
         }
     }
