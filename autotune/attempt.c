@@ -95,7 +95,7 @@ fa_status fa_attempt_all(fa_searching *s, size_t from, size_t n)
             break;
         bool there = fa_workers_wait(workers, i, 0, &st);
         if (!there && st == FA_OK) {
-            fa_slot_give(s->site->slot);
+            fa_device_lock_release(s->site->device_lock);
             there = fa_workers_wait(workers, i, fa_searching_left(s), &st);
         }
         if (there && st == FA_OK)

@@ -94,7 +94,7 @@ void fa_measure_backend_close(fa_measure_backend *backend)
 fa_telemetry fa_measure_backend_telemetry(fa_measure_backend *backend)
 {
     fa_telemetry g = backend->telemetry ? backend->telemetry(backend) : (fa_telemetry){ 0 };
-    int strangers = g.foreign - fa_slot_beside(backend->slot);
+    int strangers = g.foreign - fa_device_lock_beside(backend->device_lock);
     g.foreign = strangers > 0 ? strangers : 0;
     return g;
 }

@@ -16,7 +16,7 @@ struct fa_measure_backend {
     fa_telemetry (*telemetry)(fa_measure_backend *backend);      /* NULL = nothing is known of the chip */
     bool (*alive)(fa_measure_backend *backend);          /* after a failure: whether others may still be tried. NULL = yes */
     void (*close)(fa_measure_backend *backend);          /* NULL = nothing to do */
-    const fa_slot *slot;                 /* whose other members are no strangers on the device; NULL = there is none */
+    const fa_device_lock *device_lock;                 /* whose other members are no strangers on the device; NULL = there is none */
     void *user;
 };
 
@@ -32,7 +32,7 @@ fa_status fa_measure_backend_judge(fa_measure_backend *backend, fa_candidate *c)
  * FA_INTERNAL of a candidate that is not verified. */
 fa_status fa_measure_backend_first(fa_measure_backend *backend, fa_candidate *c, int n, double enough);
 fa_status fa_measure_backend_sample(fa_measure_backend *backend, fa_candidate *c, bool warm); /* likewise */
-fa_telemetry fa_measure_backend_telemetry(fa_measure_backend *backend); /* foreign: without those of the slot */
+fa_telemetry fa_measure_backend_telemetry(fa_measure_backend *backend); /* foreign: without those of the device lock */
 bool fa_measure_backend_alive(fa_measure_backend *backend);
 
 /* What c's samples say, taken during the span. */

@@ -127,7 +127,7 @@ static fa_status try_all(fa_searching *s)
         st = fa_attempt_all(s, from, n);
         if (st == FA_OK && s->site->timed && !s->interrupted)
             st = fa_rounds_meet(s, met ? from : 0);
-        fa_slot_give(s->site->slot); /* what follows is not compiled yet */
+        fa_device_lock_release(s->site->device_lock); /* what follows is not compiled yet */
         met = true;
         if (refining && fa_searching_over(s))
             break;
@@ -239,7 +239,7 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
             fa_journal_close(&s.journal);
         }
     }
-    fa_slot_give(site->slot);
+    fa_device_lock_release(site->device_lock);
     if (s.backend != s.opt.backend)
         fa_measure_backend_close(s.backend);
     fa_search_state_close(&s.state);

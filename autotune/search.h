@@ -18,7 +18,7 @@ typedef struct fa_search_options {
     double hang;            /* seconds after which a candidate in the child has hung; 0 = 20 */
     fa_measure_backend *backend;            /* in place of the device: a test's. NULL = the device. Borrowed */
     /* Called from the searching thread with what is known so far: t->winner is the best up to now, latest the candidate that was
-     * worked on last or NULL, stage "compile", "wait" (for the site's slot), "verify", "time", "meet" (rounds among the fastest), "final",
+     * worked on last or NULL, stage "compile", "wait" (for the site's device lock), "verify", "time", "meet" (rounds among the fastest), "final",
      * done 0 to 1. Non-zero return stops the search. */
     int (*progress)(void *user, const fa_tuning *t, const char *stage, const fa_candidate *latest, double done);
     void *user;

@@ -29,7 +29,7 @@ void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *l
 bool fa_searching_device(fa_searching *s)
 {
     double from = fa_clock();
-    while (!fa_slot_take(s->site->slot, WAIT_SECONDS) && !s->interrupted)
+    while (!fa_device_lock_acquire(s->site->device_lock, WAIT_SECONDS) && !s->interrupted)
         fa_searching_tell(s, "wait", NULL, s->done);
     s->start += fa_clock() - from;
     return !s->interrupted;
@@ -40,7 +40,7 @@ fa_status fa_searching_backend(fa_searching *s)
     fa_status st = FA_OK;
     if (s->backend)
         return FA_OK;
-    fa_slot_tell(s->site->slot, s->opt.worker ? 2 : 1); /* also between two children: who looks at the device may see one that just ended */
+    fa_device_lock_report(s->site->device_lock, s->opt.worker ? 2 : 1); /* also between two children: who looks at the device may see one that just ended */
     if (s->opt.backend)
         s->backend = s->opt.backend;
     else if (s->opt.worker)
@@ -49,6 +49,6 @@ fa_status fa_searching_backend(fa_searching *s)
         st = fa_measure_backend_open(&s->backend, s->site, &s->t->problem, true);
     s->tournament.backend = s->backend;
     if (s->backend)
-        s->backend->slot = s->site->slot;
+        s->backend->device_lock = s->site->device_lock;
     return st;
 }

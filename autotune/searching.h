@@ -33,7 +33,7 @@ double fa_searching_left(const fa_searching *s);   /* seconds of the phase; < 0:
 bool fa_searching_over(fa_searching *s);           /* the phase's time is up, or somebody stopped the search */
 void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
 
-/* The device is this search's until it gives the slot back. The wait counts neither for the budget nor as elapsed. False: interrupted. */
+/* The device is this search's until it gives the lock back. The wait counts neither for the budget nor as elapsed. False: interrupted. */
 bool fa_searching_device(fa_searching *s);
 
 /* The backend, opened when first needed. */

@@ -6,7 +6,7 @@
 #include "pool.h"
 #include "runtime/runtime.h"
 #include "samples.h"
-#include "slot.h"
+#include "device_lock.h"
 
 typedef struct fa_candidate {
     fa_config config;
@@ -65,7 +65,7 @@ typedef struct fa_tuning {
         size_t lost;         /* child processes that a candidate took with it */
     } counts;
     bool out_of_time;        /* the time budget ended it */
-    double elapsed;          /* seconds, without those in which it waited for the device: fa_site.slot */
+    double elapsed;          /* seconds, without those in which it waited for the device: fa_site.device_lock */
 } fa_tuning;
 void fa_tuning_free(fa_tuning *t);
 
@@ -78,7 +78,7 @@ typedef struct fa_site {
     fa_store *store;
     fa_compiler *compiler;
     bool timed;                 /* ctx drives a real device */
-    fa_slot *slot;              /* held while the device is used; NULL = nobody else of ours uses it */
+    fa_device_lock *device_lock;              /* held while the device is used; NULL = nobody else of ours uses it */
 } fa_site;
 fa_site fa_site_of(fa_context *ctx);
 #endif

@@ -47,9 +47,9 @@ static const cli_option search_options[] = {
       .help = "devices that share the problems, a process each: all (the GPUs like the first), or a list such as 0,1,3 (default: one)" },
     { .name = "abreast", .kind = &cli_int, FIELD(abreast), .value = "N",
       .help = "problems that share a device: one is measured while others are compiled (default: 2 on a GPU, 1 elsewhere)", .min = 1,
-      .max = FA_SLOT_MEMBERS },
+      .max = FA_DEVICE_LOCK_MEMBERS },
     { .name = "worker-on", .kind = &cli_text, FIELD(on), .value = "DEVICE" },
-    { .name = "slot", .kind = &cli_text, FIELD(slot), .value = "FD:MEMBER" },
+    { .name = "device-lock", .kind = &cli_text, FIELD(device_lock), .value = "FD:MEMBER" },
     { .name = NULL },
 };
 static const cli_group groups[] = { { "The problems: every combination of the lists", problem_options, 0 },

@@ -9,8 +9,8 @@
 
 typedef struct hand {
     size_t device;      /* whose */
-    int member;         /* of its slot, from 0 */
-    fa_slot *slot;      /* to tell of its death */
+    int member;         /* of its device lock, from 0 */
+    fa_device_lock *device_lock;      /* to tell of its death */
     pid_t pid;
     int fd;             /* both ways; -1: no process */
     fa_text heard;      /* of a line that is not complete */
@@ -27,7 +27,7 @@ typedef struct fleet {
     size_t n;
     const char *const *device;
     size_t devices;
-    int slot[CLI_DEVICES_MOST]; /* one for each */
+    int device_lock[CLI_DEVICES_MOST]; /* one for each */
     struct task {
         int tries;
         bool taken;

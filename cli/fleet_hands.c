@@ -13,7 +13,7 @@
 #define TRIES 2        /* of a problem, by processes that die of it */
 #define DEATHS_MOST 2  /* of processes of a hand in a row, before it is given up */
 #define WORDS_MOST 256 /* of the command line */
-#define SLOT_FD 3      /* a process's own name of its device's slot */
+#define LOCK_FD 3      /* a process's own name of the lock of its device */
 
 /* ---- from birth to death ---- */
 
@@ -21,15 +21,15 @@ fa_status fleet_spawn(fleet *f, hand *h)
 {
     extern char **environ;
     int pair[2], n = 0;
-    char *words[WORDS_MOST], threads[12], slot[24], **argv = f->r->c->argv;
+    char *words[WORDS_MOST], threads[12], lock[24], **argv = f->r->c->argv;
     long cores = sysconf(_SC_NPROCESSORS_ONLN) / (long)f->devices; /* those of one device compile by turns, as they come */
     posix_spawn_file_actions_t files;
     posix_spawnattr_t attr;
     sigset_t none;
     sigemptyset(&none);
     snprintf(threads, sizeof threads, "%ld", cores < 1 ? 1 : cores > 64 ? 64 : cores);
-    snprintf(slot, sizeof slot, "%d:%d", SLOT_FD, h->member);
-    char *first[] = { argv[0],    argv[1], "--worker-on", (char *)f->device[h->device], "--slot", slot,
+    snprintf(lock, sizeof lock, "%d:%d", LOCK_FD, h->member);
+    char *first[] = { argv[0],    argv[1], "--worker-on", (char *)f->device[h->device], "--device-lock", lock,
                       "--threads", threads }; /* what was given comes behind, and counts */
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         words[n++] = first[i];
@@ -41,7 +41,7 @@ fa_status fleet_spawn(fleet *f, hand *h)
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, pair[1], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, pair[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, f->slot[h->device], SLOT_FD);
+    posix_spawn_file_actions_adddup2(&files, f->device_lock[h->device], LOCK_FD);
     posix_spawnattr_init(&attr);
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK); /* the terminal's Ctrl-C comes to us alone */
     posix_spawnattr_setsigmask(&attr, &none);
@@ -89,7 +89,7 @@ void fleet_bury(fleet *f, hand *h)
     int status = 0;
     close(h->fd);
     h->fd = -1;
-    fa_slot_tell(h->slot, 0);
+    fa_device_lock_report(h->device_lock, 0);
     fa_text_free(&h->heard);
     while (waitpid(h->pid, &status, 0) < 0 && errno == EINTR)
         ;

@@ -16,7 +16,7 @@ typedef struct tune_args {
     double budget;       /* seconds of the whole command; 0 = none */
     const char *arch, *family, *problem, *grid, *devices;
     const char *on;      /* of a worker: its device */
-    const char *slot;    /* and the slot of that, "3:0": file descriptor and member; NULL = the device is its own */
+    const char *device_lock;    /* and the lock of that, "3:0": file descriptor and member; NULL = the device is its own */
     int32_t strategy;    /* an index of fa_strategy_at */
     uint64_t seed;
     bool causal, all, again, list_grids, in_process;

@@ -1,6 +1,6 @@
 /* tune_fleet: processes on one or more devices share the problems. Who is free gets the next problem; a process that dies costs only
  * the problem it was at, which another tries once more. On a GPU there are two: one measures while the other's kernels are compiled, and
- * a slot (autotune/slot.h) keeps them from measuring both at a time. */
+ * a device lock (autotune/device_lock.h) keeps them from measuring both at a time. */
 #include "fleet.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -143,7 +143,7 @@ static void dismiss(fleet *f)
         f->stopping = true;
         if (h->fd >= 0)
             fleet_bury(f, h);
-        fa_slot_leave(h->slot);
+        fa_device_lock_leave(h->device_lock);
     }
     for (size_t d = 0; d < f->devices; d++) {
         json_int_t done = 0, restarts = 0, up = 0, processes = 0;
@@ -154,8 +154,8 @@ static void dismiss(fleet *f)
         }
         json_array_append_new(f->r->devices, json_pack("{s:s,s:I,s:I,s:I,s:b}", "device", f->device[d], "processes", processes, "problems", done, "restarts",
                                                        restarts, "given_up", up == 0));
-        if (f->slot[d] >= 0)
-            close(f->slot[d]);
+        if (f->device_lock[d] >= 0)
+            close(f->device_lock[d]);
     }
 }
 
@@ -165,25 +165,25 @@ static size_t abreast(const tune_args *a, const char *device)
     return a->abreast ? (size_t)a->abreast : !strncmp(device, "cuda:", 5) ? ABREAST : 1;
 }
 
-/* The slots and the hands: hand i is on device i % devices. No more of them than problems, but one for each device. */
+/* The device locks and the hands: hand i is on device i % devices. No more of them than problems, but one for each device. */
 static fa_status open_hands(fleet *f)
 {
     size_t most = f->devices * abreast(f->r->a, f->device[0]);
     f->hand = calloc(most, sizeof *f->hand);
     f->task = calloc(f->r->list.n, sizeof *f->task);
     for (size_t d = 0; d < f->devices; d++)
-        f->slot[d] = -1;
+        f->device_lock[d] = -1;
     if (!f->hand || !f->task)
         return fa_fail(FA_NOMEM, "no memory for %zu devices", f->devices);
     for (size_t d = 0; d < f->devices; d++)
-        if ((f->slot[d] = fa_slot_make()) < 0)
+        if ((f->device_lock[d] = fa_device_lock_make()) < 0)
             return fa_fail(FA_IO, "no memory that the processes on %s would share: %s", f->device[d], strerror(errno));
     f->n = most < f->r->list.n ? most : f->devices > f->r->list.n ? f->devices : f->r->list.n;
     for (size_t i = 0; i < f->n; i++)
         f->hand[i] = (hand){ .device = i % f->devices, .member = (int)(i / f->devices), .fd = -1, .at = -1 };
     fa_status st = FA_OK;
     for (hand *h = f->hand; h < f->hand + f->n && st == FA_OK; h++)
-        st = fa_slot_join(&h->slot, f->slot[h->device], h->member);
+        st = fa_device_lock_join(&h->device_lock, f->device_lock[h->device], h->member);
     return st;
 }
 

@@ -1,5 +1,5 @@
 /* tune_worker: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --worker-on and
- * --slot. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go out. It ends
+ * --device-lock. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go out. It ends
  * with its input, and with its parent. */
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -43,7 +43,7 @@ static int show(void *user, const fa_tuning *t, const char *stage, const fa_cand
 }
 
 /* "3:0": the file descriptor and the member. */
-static fa_status join(fa_slot **out, const char *text)
+static fa_status join(fa_device_lock **out, const char *text)
 {
     int fd, member;
     char more;
@@ -51,8 +51,8 @@ static fa_status join(fa_slot **out, const char *text)
     if (!text)
         return FA_OK;
     if (sscanf(text, "%d:%d%c", &fd, &member, &more) != 2)
-        return fa_fail(FA_INVALID, "--slot is \"%.40s\"; accepted: FD:MEMBER", text);
-    fa_status st = fa_slot_join(out, fd, member);
+        return fa_fail(FA_INVALID, "--device-lock is \"%.40s\"; accepted: FD:MEMBER", text);
+    fa_status st = fa_device_lock_join(out, fd, member);
     if (st == FA_OK)
         close(fd);
     return st;
@@ -88,13 +88,13 @@ int tune_worker(cli *c, const tune_args *a)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     cli_interrupt_watch();
     c->quiet = true;
-    fa_slot *slot = NULL;
+    fa_device_lock *lock = NULL;
     fa_status st = tune_site_open(&site, c, a, a->on);
     if (st == FA_OK)
-        st = join(&slot, a->slot);
+        st = join(&lock, a->device_lock);
     if (st == FA_OK) {
-        site.site.slot = slot;
-        fa_slot_tell(slot, 1);
+        site.site.device_lock = lock;
+        fa_device_lock_report(lock, 1);
         say(json_pack("{s:s,s:s,s:s,s:b}", "ready", a->on, "arch", site.site.arch->name, "chip", site.site.arch->chip, "timed", site.site.timed));
     } else {
         say(json_pack("{s:s,s:i}", "lost", fa_last_error(), "status", st));
@@ -107,6 +107,6 @@ int tune_worker(cli *c, const tune_args *a)
     }
     free(line);
     tune_site_close(&site);
-    fa_slot_leave(slot);
+    fa_device_lock_leave(lock);
     return cli_exit_of(st);
 }

@@ -1,5 +1,5 @@
-/* slot: the right to use a device alone. */
-#include "slot.h"
+/* device_lock: the right to use a device alone. */
+#include "device_lock.h"
 #include "clock.h"
 #include "gen/error.h"
 #include <errno.h>
@@ -14,10 +14,10 @@
 /* What all map. */
 typedef struct board {
     pthread_mutex_t mutex; /* robust: a holder's death frees it */
-    atomic_int processes[FA_SLOT_MEMBERS];
+    atomic_int processes[FA_DEVICE_LOCK_MEMBERS];
 } board;
 
-struct fa_slot {
+struct fa_device_lock {
     board *board;
     int member;
     bool held;
@@ -29,10 +29,10 @@ static board *map(int fd)
     return at == MAP_FAILED ? NULL : at;
 }
 
-int fa_slot_make(void)
+int fa_device_lock_make(void)
 {
     pthread_mutexattr_t attr;
-    int fd = memfd_create("fagen slot", MFD_CLOEXEC);
+    int fd = memfd_create("fagen device lock", MFD_CLOEXEC);
     board *b = fd >= 0 && ftruncate(fd, sizeof *b) == 0 ? map(fd) : NULL;
     int error = errno;
     if (b) {
@@ -50,37 +50,37 @@ int fa_slot_make(void)
     return -1;
 }
 
-fa_status fa_slot_join(fa_slot **out, int fd, int member)
+fa_status fa_device_lock_join(fa_device_lock **out, int fd, int member)
 {
     struct stat st;
     *out = NULL;
-    if (member < 0 || member >= FA_SLOT_MEMBERS)
-        return fa_fail(FA_INVALID, "slot: member is %d; accepted: 0 to %d", member, FA_SLOT_MEMBERS - 1);
+    if (member < 0 || member >= FA_DEVICE_LOCK_MEMBERS)
+        return fa_fail(FA_INVALID, "device lock: member is %d; accepted: 0 to %d", member, FA_DEVICE_LOCK_MEMBERS - 1);
     if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size != (off_t)sizeof(board))
-        return fa_fail(FA_INVALID, "slot: file descriptor %d is no slot", fd);
-    fa_slot *s = calloc(1, sizeof *s);
+        return fa_fail(FA_INVALID, "device lock: file descriptor %d is no device lock", fd);
+    fa_device_lock *s = calloc(1, sizeof *s);
     if (!s)
-        return fa_fail(FA_NOMEM, "no memory for a slot");
+        return fa_fail(FA_NOMEM, "no memory for a device lock");
     s->member = member;
     s->board = map(fd);
     if (!s->board) {
         free(s);
-        return fa_fail(FA_IO, "slot: mmap: %s", strerror(errno));
+        return fa_fail(FA_IO, "device lock: mmap: %s", strerror(errno));
     }
     *out = s;
     return FA_OK;
 }
 
-void fa_slot_leave(fa_slot *s)
+void fa_device_lock_leave(fa_device_lock *s)
 {
     if (!s)
         return;
-    fa_slot_give(s);
+    fa_device_lock_release(s);
     munmap(s->board, sizeof *s->board);
     free(s);
 }
 
-bool fa_slot_take(fa_slot *s, double seconds)
+bool fa_device_lock_acquire(fa_device_lock *s, double seconds)
 {
     if (!s || s->held)
         return true;
@@ -92,7 +92,7 @@ bool fa_slot_take(fa_slot *s, double seconds)
     return s->held;
 }
 
-void fa_slot_give(fa_slot *s)
+void fa_device_lock_release(fa_device_lock *s)
 {
     if (!s || !s->held)
         return;
@@ -100,16 +100,16 @@ void fa_slot_give(fa_slot *s)
     pthread_mutex_unlock(&s->board->mutex);
 }
 
-void fa_slot_tell(fa_slot *s, int processes)
+void fa_device_lock_report(fa_device_lock *s, int processes)
 {
     if (s)
         atomic_store(&s->board->processes[s->member], processes);
 }
 
-int fa_slot_beside(const fa_slot *s)
+int fa_device_lock_beside(const fa_device_lock *s)
 {
     int n = 0;
-    for (int i = 0; s && i < FA_SLOT_MEMBERS; i++)
+    for (int i = 0; s && i < FA_DEVICE_LOCK_MEMBERS; i++)
         n += i == s->member ? 0 : atomic_load(&s->board->processes[i]);
     return n;
 }

@@ -1,5 +1,5 @@
-/* The slot of a device: one has it at a time, who dies gives it back, and a search holds it whenever it uses the device and at no other
- * time. The search runs on a driver that only pretends, with a backend that looks who has the slot. */
+/* The lock of a device: one has it at a time, who dies gives it back, and a search holds it whenever it uses the device and at no other
+ * time. The search runs on a driver that only pretends, with a backend that looks who has the device lock. */
 #include "autotune/clock.h"
 #include "autotune/search.h"
 #include "fake_driver.h"
@@ -12,92 +12,92 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 
-TestSuite(tune_slot, .timeout = 60);
+TestSuite(tune_device_lock, .timeout = 60);
 
-static fa_slot *join(int fd, int member)
+static fa_device_lock *join(int fd, int member)
 {
-    fa_slot *s;
-    cr_assert_eq(fa_slot_join(&s, fd, member), FA_OK, "%s", fa_last_error());
+    fa_device_lock *s;
+    cr_assert_eq(fa_device_lock_join(&s, fd, member), FA_OK, "%s", fa_last_error());
     return s;
 }
 
-Test(tune_slot, one_has_it_at_a_time)
+Test(tune_device_lock, one_has_it_at_a_time)
 {
-    int fd = fa_slot_make();
+    int fd = fa_device_lock_make();
     cr_assert_geq(fd, 0);
-    fa_slot *a = join(fd, 0), *b = join(fd, 1);
+    fa_device_lock *a = join(fd, 0), *b = join(fd, 1);
     close(fd);
-    cr_assert(fa_slot_take(a, 0));
-    cr_assert(fa_slot_take(a, 0), "who has it has it");
+    cr_assert(fa_device_lock_acquire(a, 0));
+    cr_assert(fa_device_lock_acquire(a, 0), "who has it has it");
     double from = fa_clock();
-    cr_assert_not(fa_slot_take(b, 0.05));
+    cr_assert_not(fa_device_lock_acquire(b, 0.05));
     cr_assert_geq(fa_clock() - from, 0.05);
-    fa_slot_give(b); /* not b's to give */
-    cr_assert_not(fa_slot_take(b, 0));
-    fa_slot_give(a);
-    fa_slot_give(a);
-    cr_assert(fa_slot_take(b, 0));
-    fa_slot_leave(b); /* gives it */
-    cr_assert(fa_slot_take(a, 0));
-    fa_slot_leave(a);
-    cr_assert(fa_slot_take(NULL, 0) && fa_slot_beside(NULL) == 0);
-    fa_slot_give(NULL);
-    fa_slot_tell(NULL, 1);
+    fa_device_lock_release(b); /* not b's to give */
+    cr_assert_not(fa_device_lock_acquire(b, 0));
+    fa_device_lock_release(a);
+    fa_device_lock_release(a);
+    cr_assert(fa_device_lock_acquire(b, 0));
+    fa_device_lock_leave(b); /* gives it */
+    cr_assert(fa_device_lock_acquire(a, 0));
+    fa_device_lock_leave(a);
+    cr_assert(fa_device_lock_acquire(NULL, 0) && fa_device_lock_beside(NULL) == 0);
+    fa_device_lock_release(NULL);
+    fa_device_lock_report(NULL, 1);
 }
 
-Test(tune_slot, the_processes_of_the_others_are_counted)
+Test(tune_device_lock, the_processes_of_the_others_are_counted)
 {
-    int fd = fa_slot_make();
-    fa_slot *a = join(fd, 0), *b = join(fd, 1), *c = join(fd, FA_SLOT_MEMBERS - 1);
-    fa_slot_tell(a, 2);
-    fa_slot_tell(b, 1);
-    cr_assert(fa_slot_beside(a) == 1 && fa_slot_beside(b) == 2 && fa_slot_beside(c) == 3);
-    fa_slot_tell(a, 0);
-    cr_assert(fa_slot_beside(b) == 0);
-    fa_slot_leave(a);
-    fa_slot_leave(b);
-    fa_slot_leave(c);
+    int fd = fa_device_lock_make();
+    fa_device_lock *a = join(fd, 0), *b = join(fd, 1), *c = join(fd, FA_DEVICE_LOCK_MEMBERS - 1);
+    fa_device_lock_report(a, 2);
+    fa_device_lock_report(b, 1);
+    cr_assert(fa_device_lock_beside(a) == 1 && fa_device_lock_beside(b) == 2 && fa_device_lock_beside(c) == 3);
+    fa_device_lock_report(a, 0);
+    cr_assert(fa_device_lock_beside(b) == 0);
+    fa_device_lock_leave(a);
+    fa_device_lock_leave(b);
+    fa_device_lock_leave(c);
     close(fd);
 }
 
-Test(tune_slot, what_is_no_slot_is_refused)
+Test(tune_device_lock, what_is_no_lock_is_refused)
 {
-    fa_slot *s;
-    int fd = fa_slot_make(), other = memfd_create("other", 0);
-    cr_assert_eq(fa_slot_join(&s, fd, FA_SLOT_MEMBERS), FA_INVALID);
-    cr_assert_eq(fa_slot_join(&s, fd, -1), FA_INVALID);
+    fa_device_lock *s;
+    int fd = fa_device_lock_make(), other = memfd_create("other", 0);
+    cr_assert_eq(fa_device_lock_join(&s, fd, FA_DEVICE_LOCK_MEMBERS), FA_INVALID);
+    cr_assert_eq(fa_device_lock_join(&s, fd, -1), FA_INVALID);
     cr_assert(strstr(fa_last_error(), "member is -1; accepted: 0 to 7"), "%s", fa_last_error());
-    cr_assert_eq(fa_slot_join(&s, other, 0), FA_INVALID);
-    cr_assert_eq(fa_slot_join(&s, 999, 0), FA_INVALID);
+    cr_assert_eq(fa_device_lock_join(&s, other, 0), FA_INVALID);
+    cr_assert_eq(fa_device_lock_join(&s, 999, 0), FA_INVALID);
     cr_assert_null(s);
     close(fd);
     close(other);
 }
 
-Test(tune_slot, a_holder_that_dies_gives_it_back)
+Test(tune_device_lock, a_holder_that_dies_gives_it_back)
 {
-    int fd = fa_slot_make(), ready[2];
-    fa_slot *mine = join(fd, 0);
+    int fd = fa_device_lock_make(), ready[2];
+    fa_device_lock *mine = join(fd, 0);
     for (int i = 0; i < 3; i++) {
         char byte = 0;
         cr_assert_eq(pipe(ready), 0);
         pid_t pid = fork();
         if (pid == 0) {
-            fa_slot *its = join(fd, 1);
-            byte = fa_slot_take(its, 5);
+            fa_device_lock *its = join(fd, 1);
+            byte = fa_device_lock_acquire(its, 5);
             _exit(write(ready[1], &byte, 1) == 1 ? pause() : 1);
         }
         cr_assert_eq(read(ready[0], &byte, 1), 1);
         cr_assert(byte);
-        cr_assert_not(fa_slot_take(mine, 0.01));
+        cr_assert_not(fa_device_lock_acquire(mine, 0.01));
         kill(pid, SIGKILL);
-        cr_assert(fa_slot_take(mine, 5), "time %d", i);
+        cr_assert(fa_device_lock_acquire(mine, 5), "time %d", i);
         cr_assert_eq(waitpid(pid, NULL, 0), pid);
-        fa_slot_give(mine);
+        fa_device_lock_release(mine);
         close(ready[0]);
         close(ready[1]);
     }
-    fa_slot_leave(mine);
+    fa_device_lock_leave(mine);
     close(fd);
 }
 
@@ -121,22 +121,22 @@ typedef struct scene {
     fa_site site;
     fa_problem p;
     fa_measure_backend backend;
-    fa_slot *rival;
+    fa_device_lock *rival;
     atomic_bool busy, over;  /* the rival measures; the search is done */
     atomic_int measured;     /* times that it did */
     int used;                /* how often the search used the device */
     int judged, first, last; /* candidates; what the rival had measured by the first and by the last of the first batch */
-    bool alone;              /* each time it had the slot */
+    bool alone;              /* each time it had the device lock */
     int others;              /* processes that NVML sees beside the search's own */
     atomic_int waits;        /* words of waiting so far */
     int stop_after;          /* after how many it is stopped, 0 = never */
 } scene;
 
-/* Somebody has the slot, and it is not the rival. */
+/* Somebody has the lock, and it is not the rival. */
 static void look(scene *s)
 {
     s->used++;
-    s->alone &= !atomic_load(&s->busy) && !fa_slot_take(s->rival, 0);
+    s->alone &= !atomic_load(&s->busy) && !fa_device_lock_acquire(s->rival, 0);
 }
 
 static fa_status judge(fa_measure_backend *backend, fa_candidate *c)
@@ -189,23 +189,23 @@ static void open_scene(scene *s, int fd)
     s->site = fa_site_of(s->ctx);
     cr_assert_eq(fa_problem_parse(&s->p, "bf16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256"), FA_OK);
     s->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .telemetry = telemetry, .user = s };
-    s->site.slot = join(fd, 0);
+    s->site.device_lock = join(fd, 0);
     s->rival = join(fd, 1);
-    fa_slot_tell(s->rival, 2);
+    fa_device_lock_report(s->rival, 2);
     s->alone = true;
 }
 
 static void close_scene(scene *s)
 {
-    fa_slot_leave(s->rival);
-    fa_slot_leave(s->site.slot);
+    fa_device_lock_leave(s->rival);
+    fa_device_lock_leave(s->site.device_lock);
     fa_destroy(s->ctx);
     fake_ptx(true);
     toy_remove(s->dir, NULL);
     scratch_remove();
 }
 
-/* A thread that has the slot as its own member. */
+/* A thread that has the device lock as its own member. */
 typedef struct other {
     scene *s;
     int fd;
@@ -215,18 +215,18 @@ typedef struct other {
 static void *measure(void *user)
 {
     other *o = user;
-    fa_slot *slot = join(o->fd, 2);
+    fa_device_lock *lock = join(o->fd, 2);
     while (!atomic_load(&o->s->over)) {
-        if (!fa_slot_take(slot, 0.01))
+        if (!fa_device_lock_acquire(lock, 0.01))
             continue;
         atomic_store(&o->s->busy, true);
         usleep(3000);
         atomic_fetch_add(&o->s->measured, 1);
         atomic_store(&o->s->busy, false);
-        fa_slot_give(slot);
+        fa_device_lock_release(lock);
         sched_yield();
     }
-    fa_slot_leave(slot);
+    fa_device_lock_leave(lock);
     return NULL;
 }
 
@@ -235,12 +235,12 @@ static fa_search_options options(scene *s)
     return (fa_search_options){ .limit = LIMIT, .family = "toy", .threads = 1, .backend = &s->backend, .progress = progress, .user = s };
 }
 
-Test(tune_slot, two_searches_measure_by_turns)
+Test(tune_device_lock, two_searches_measure_by_turns)
 {
     scene s;
     fa_tuning t;
     pthread_t thread;
-    int fd = fa_slot_make();
+    int fd = fa_device_lock_make();
     open_scene(&s, fd);
     other o = { &s, fd };
     fa_search_options so = options(&s);
@@ -250,20 +250,20 @@ Test(tune_slot, two_searches_measure_by_turns)
     cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_OK, "%s", fa_last_error());
     atomic_store(&s.over, true);
     pthread_join(thread, NULL);
-    cr_assert(s.alone, "the device was used without the slot");
+    cr_assert(s.alone, "the device was used without the device lock");
     cr_assert_gt(s.used, 40);
     cr_assert_gt(s.last, s.first + 3, "the other one measured %d times while the first batch was compiled", s.last - s.first);
-    cr_assert(fa_slot_take(s.rival, 0), "a search that is over leaves the slot");
+    cr_assert(fa_device_lock_acquire(s.rival, 0), "a search that is over leaves the device lock");
     fa_tuning_free(&t);
     close_scene(&s);
     close(fd);
 }
 
-Test(tune_slot, others_of_the_slot_are_no_strangers)
+Test(tune_device_lock, others_of_the_lock_are_no_strangers)
 {
     scene s;
     fa_tuning t;
-    int fd = fa_slot_make();
+    int fd = fa_device_lock_make();
     open_scene(&s, fd);
     fa_search_options so = options(&s);
     so.again = true;
@@ -280,31 +280,31 @@ Test(tune_slot, others_of_the_slot_are_no_strangers)
 static void *hold(void *user)
 {
     other *o = user;
-    fa_slot *slot = join(o->fd, 2);
-    cr_assert(fa_slot_take(slot, 0));
+    fa_device_lock *lock = join(o->fd, 2);
+    cr_assert(fa_device_lock_acquire(lock, 0));
     atomic_store(&o->s->busy, true);
     for (int i = 0; i < 1000 && atomic_load(&o->s->waits) < 4; i++)
         usleep(10000);
     atomic_store(&o->s->busy, false);
-    fa_slot_leave(slot);
+    fa_device_lock_leave(lock);
     return NULL;
 }
 
-Test(tune_slot, waiting_does_not_count_and_can_be_stopped)
+Test(tune_device_lock, waiting_does_not_count_and_can_be_stopped)
 {
     scene s;
     fa_tuning t;
     pthread_t thread;
-    int fd = fa_slot_make();
+    int fd = fa_device_lock_make();
     open_scene(&s, fd);
     fa_search_options so = options(&s);
-    cr_assert(fa_slot_take(s.rival, 0));
+    cr_assert(fa_device_lock_acquire(s.rival, 0));
     s.stop_after = 3;
     cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_INTERRUPTED);
     cr_assert_eq(s.used, 0, "it was stopped, and used the device all the same");
     cr_assert_eq(t.counts.verified, 0);
     fa_tuning_free(&t);
-    fa_slot_give(s.rival);
+    fa_device_lock_release(s.rival);
 
     s.stop_after = 0;
     atomic_store(&s.waits, 0);
