@@ -85,23 +85,23 @@ static fa_status attempt(fa_searching *s, fa_candidate *c, double done)
 fa_status fa_attempt_all(fa_searching *s, size_t from, size_t n)
 {
     fa_tuning *t = s->t;
-    fa_workers *workers;
-    fa_status st = fa_workers_start(&workers, s->site, &s->journal, t->candidate + from, n, s->opt.threads, s->opt.again);
+    fa_compile_pool *compile_pool;
+    fa_status st = fa_compile_pool_start(&compile_pool, s->site, &s->journal, t->candidate + from, n, s->opt.threads, s->opt.again);
     for (size_t i = 0; i < n && st == FA_OK && !fa_searching_over(s); i++) {
         fa_candidate *c = &t->candidate[from + i];
         double done = (double)i / (double)n;
         fa_searching_tell(s, "compile", c, done);
         if (s->interrupted)
             break;
-        bool there = fa_workers_wait(workers, i, 0, &st);
+        bool there = fa_compile_pool_wait(compile_pool, i, 0, &st);
         if (!there && st == FA_OK) {
             fa_device_lock_release(s->site->device_lock);
-            there = fa_workers_wait(workers, i, fa_searching_left(s), &st);
+            there = fa_compile_pool_wait(compile_pool, i, fa_searching_left(s), &st);
         }
         if (there && st == FA_OK)
             st = attempt(s, c, done);
     }
     fa_searching_over(s);
-    fa_workers_stop(workers);
+    fa_compile_pool_stop(compile_pool);
     return st;
 }

@@ -110,7 +110,7 @@ static fa_status try_all(fa_searching *s)
     fa_status st = FA_OK;
     bool refining = false, met = false;
     begin(s, SHARE_LISTED, 0, 0.7);
-    if (s->site->timed && s->opt.worker && !s->opt.backend && !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
+    if (s->site->timed && s->opt.candidate_process && !s->opt.backend && !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
         st = fa_searching_backend(s);
     while (st == FA_OK && !s->interrupted) {
         size_t from = t->n, n = fa_searching_over(s) ? 0 : draw(s, &st);

@@ -13,7 +13,7 @@ typedef struct fa_search_options {
     const char *strategy;   /* NULL = "halving"; strategy.h has the others */
     uint64_t seed;          /* of the strategy that draws at random */
     bool unseeded;          /* what ships and what is on record for like problems is not tried first */
-    char *const *worker;    /* the command, NULL-terminated, that serves fa_child (child.h): candidates are verified and first timed in that
+    char *const *candidate_process; /* the command, NULL-terminated, that serves a candidate process (candidate_process.h): candidates are verified and first timed in that
                                process, so that one that hangs or faults costs only itself. NULL = in this one */
     double hang;            /* seconds after which a candidate in the child has hung; 0 = 20 */
     fa_measure_backend *backend;            /* in place of the device: a test's. NULL = the device. Borrowed */

@@ -5,7 +5,7 @@
 #include "tournament.h"
 #include "search.h"
 #include "strategy.h"
-#include "workers.h"
+#include "compile_pool.h"
 
 typedef struct fa_searching {
     const fa_site *site;

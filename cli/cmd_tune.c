@@ -48,7 +48,7 @@ static const cli_option search_options[] = {
     { .name = "abreast", .kind = &cli_int, FIELD(abreast), .value = "N",
       .help = "problems that share a device: one is measured while others are compiled (default: 2 on a GPU, 1 elsewhere)", .min = 1,
       .max = FA_DEVICE_LOCK_MEMBERS },
-    { .name = "worker-on", .kind = &cli_text, FIELD(on), .value = "DEVICE" },
+    { .name = "process-on", .kind = &cli_text, FIELD(on), .value = "DEVICE" },
     { .name = "device-lock", .kind = &cli_text, FIELD(device_lock), .value = "FD:MEMBER" },
     { .name = NULL },
 };
@@ -177,7 +177,7 @@ static int run(cli *c, const void *args, int n, char **words)
     if (a->list_grids)
         return tune_list_grids(c, a);
     if (a->on)
-        return tune_worker(c, a);
+        return tune_process(c, a);
     cli_interrupt_watch();
     fa_status st = tune_list_make(&r.list, a);
     if (st == FA_OK)

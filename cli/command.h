@@ -55,7 +55,7 @@ typedef struct cli_program {
 int cli_program_run(const cli_program *p, int argc, char **argv);
 
 extern const cli_command cli_attend, cli_bench, cli_cache, cli_completion, cli_doctor, cli_emit, cli_explore, cli_help, cli_model, cli_run, cli_sample, cli_show,
-    cli_space, cli_tune, cli_verify, cli_version, cli_worker;
+    cli_space, cli_tune, cli_verify, cli_version, cli_candidate_process;
 
 /* Exit codes, as documented by `fagen help exit-codes`. */
 enum {

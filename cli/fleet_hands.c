@@ -29,7 +29,7 @@ fa_status fleet_spawn(fleet *f, hand *h)
     sigemptyset(&none);
     snprintf(threads, sizeof threads, "%ld", cores < 1 ? 1 : cores > 64 ? 64 : cores);
     snprintf(lock, sizeof lock, "%d:%d", LOCK_FD, h->member);
-    char *first[] = { argv[0],    argv[1], "--worker-on", (char *)f->device[h->device], "--device-lock", lock,
+    char *first[] = { argv[0],    argv[1], "--process-on", (char *)f->device[h->device], "--device-lock", lock,
                       "--threads", threads }; /* what was given comes behind, and counts */
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         words[n++] = first[i];

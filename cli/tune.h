@@ -15,7 +15,7 @@ typedef struct tune_args {
     int32_t abreast;     /* searches that share a device; 0 = the usual number */
     double budget;       /* seconds of the whole command; 0 = none */
     const char *arch, *family, *problem, *grid, *devices;
-    const char *on;      /* of a worker: its device */
+    const char *on;      /* of a tune process: its device */
     const char *device_lock;    /* and the lock of that, "3:0": file descriptor and member; NULL = the device is its own */
     int32_t strategy;    /* an index of fa_strategy_at */
     uint64_t seed;
@@ -67,7 +67,7 @@ double tune_share(double budget, double spent, size_t left, size_t sites);
 
 /* ---- while it runs ---- */
 
-/* What is known of a search under way; it travels from workers to their parent. */
+/* What is known of a search under way; it travels from tune processes to their parent. */
 typedef struct tune_view {
     char stage[16], config[64];
     int64_t space, sound, fits_shared, fits, kept, compiled, verified, timed, resumed, failed;
@@ -112,7 +112,7 @@ typedef struct tune_run {
 fa_status tune_alone(tune_run *r, const char *device); /* device NULL = that of --device */
 fa_status tune_fleet(tune_run *r, const char *const *device, size_t n);
 /* A process of a fleet: jobs from standard input, results to standard output, a line of JSON each. */
-int tune_worker(cli *c, const tune_args *a);
+int tune_process(cli *c, const tune_args *a);
 /* Keeps a result, and reports it. */
 void tune_run_keep(tune_run *r, size_t i, json_t *result);
 #endif

@@ -1,4 +1,4 @@
-/* tune_result: what one problem gave, as the document that --json prints, workers send and the report reads. */
+/* tune_result: what one problem gave, as the document that --json prints, tune processes send and the report reads. */
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "tune.h"
@@ -142,13 +142,13 @@ fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem
     fa_tuning t;
     char message[2048] = "";
     char device[32] = "", sram[16];
-    char *worker[] = { "/proc/self/exe", "worker", "--device", device, a->where.sram ? "--sram" : NULL, sram, NULL };
+    char *candidate_process[] = { "/proc/self/exe", "candidate-process", "--device", device, a->where.sram ? "--sram" : NULL, sram, NULL };
     fa_search_options o = { .limit = a->all ? -1 : a->limit, .seconds = seconds, .threads = a->threads, .again = a->again, .family = a->family,
                             .strategy = fa_strategy_at((size_t)a->strategy)->name, .seed = a->seed, .progress = progress, .user = user };
     snprintf(sram, sizeof sram, "%d", a->where.sram);
     if (site->timed && !a->in_process) {
         snprintf(device, sizeof device, "cuda:%d", fa_context_device(site->ctx)->ordinal);
-        o.worker = worker;
+        o.candidate_process = candidate_process;
     }
     fa_status st = fa_search(site, p, &o, &t);
     if (st != FA_OK)

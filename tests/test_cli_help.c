@@ -109,7 +109,7 @@ Test(cli_help, every_option)
         cli_result_free(&man);
     }
     cr_expect_gt(n, 200);
-    cr_expect(!strstr(bash.out, "worker") && !strstr(zsh.out, "worker"), "what is between processes is told of");
+    cr_expect(!strstr(bash.out, "candidate-process") && !strstr(zsh.out, "candidate-process"), "what is between processes is told of");
     cli_result_free(&bash);
     cli_result_free(&zsh);
     json_decref(list);
@@ -162,7 +162,7 @@ static const struct {
     { "fagen tune --all --mask w", "window" },
     { "fagen tune -g vi", "vit" },
     { "fagen tune --family na", "naive" },
-    { "fagen tune --worker", "" },
+    { "fagen tune --process", "" },
     { "fagen run --device si", "sim:sm_80 sim:sm_86 sim:sm_87 sim:sm_89 sim:sm_90a sim:sm_100a sim:sm_103a sim:sm_120a sim:sm_121a" },
     { "fagen run --device sim : sm_9", "sm_90a" },
     { "fagen run --device = sim : sm_9", "sm_90a" },

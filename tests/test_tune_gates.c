@@ -1,5 +1,5 @@
-/* What compiles and still is no candidate: spills, and notes of ptxas. A toy for sm_90a, through the workers alone. */
-#include "autotune/workers.h"
+/* What compiles and still is no candidate: spills, and notes of ptxas. A toy for sm_90a, through the compile pool alone. */
+#include "autotune/compile_pool.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
 
@@ -35,7 +35,7 @@ Test(tune_gates, spills_and_notes)
     char dir[64];
     fa_candidate c[4], guess;
     fa_journal j;
-    fa_workers *w;
+    fa_compile_pool *w;
     fa_problem p;
     fa_status fatal;
     memset(c, 0, sizeof c);
@@ -53,10 +53,10 @@ Test(tune_gates, spills_and_notes)
         snprintf(text, sizeof text, "toy:kind=%d", i);
         cr_assert_eq(fa_config_parse(&c[i].config, text), FA_OK);
     }
-    cr_assert_eq(fa_workers_start(&w, &site, &j, c, 4, 1, true), FA_OK);
+    cr_assert_eq(fa_compile_pool_start(&w, &site, &j, c, 4, 1, true), FA_OK);
     for (size_t i = 0; i < 4; i++)
-        cr_assert(fa_workers_wait(w, i, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
-    fa_workers_stop(w);
+        cr_assert(fa_compile_pool_wait(w, i, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
+    fa_compile_pool_stop(w);
     cr_expect(!c[0].decided && c[0].spills > 0 && c[0].spills <= FA_SPILLS_ACCEPTED, "%d bytes: %s", c[0].spills, c[0].why);
     cr_expect(c[1].decided && c[1].outcome == FA_BAD_CONSTRAINT && c[1].spills == c[0].spills, "with maps, %d bytes", c[1].spills);
     cr_expect(strstr(c[1].why, "> 0 bytes"), "%s", c[1].why);
@@ -69,9 +69,9 @@ Test(tune_gates, spills_and_notes)
     guess.config = c[0].config;
     cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
     for (int again = 0; again < 2; again++) {
-        cr_assert_eq(fa_workers_start(&w, &site, &j, &guess, 1, 1, false), FA_OK);
-        cr_assert(fa_workers_wait(w, 0, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
-        fa_workers_stop(w);
+        cr_assert_eq(fa_compile_pool_start(&w, &site, &j, &guess, 1, 1, false), FA_OK);
+        cr_assert(fa_compile_pool_wait(w, 0, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
+        fa_compile_pool_stop(w);
         cr_expect(guess.decided && guess.outcome == FA_BAD_CONSTRAINT && !guess.resumed && strstr(guess.why, "> 0 bytes"), "%d bytes: %s", guess.spills,
                   guess.why);
         guess.outcome = FA_RAN, guess.how = FA_MODELLED, guess.seconds = 1e-6; /* as older versions wrote it */
@@ -87,13 +87,13 @@ Test(tune_gates, spills_and_notes)
     scratch_remove();
 }
 
-/* No compiler is the fault of no candidate: none is rejected for it, and fa_workers_wait() tells it. */
+/* No compiler is the fault of no candidate: none is rejected for it, and fa_compile_pool_wait() tells it. */
 Test(tune_gates, no_compiler_is_fatal)
 {
     char dir[64];
     fa_candidate c[2];
     fa_journal j;
-    fa_workers *w;
+    fa_compile_pool *w;
     fa_problem p;
     fa_status fatal = FA_OK;
     memset(c, 0, sizeof c);
@@ -108,11 +108,11 @@ Test(tune_gates, no_compiler_is_fatal)
     cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());
     for (int i = 0; i < 2; i++)
         cr_assert_eq(fa_config_parse(&c[i].config, i ? "toy:kind=2" : "toy:kind=3"), FA_OK);
-    cr_assert_eq(fa_workers_start(&w, &without, &j, c, 2, 1, true), FA_OK);
-    fa_workers_wait(w, 1, -1, &fatal);
+    cr_assert_eq(fa_compile_pool_start(&w, &without, &j, c, 2, 1, true), FA_OK);
+    fa_compile_pool_wait(w, 1, -1, &fatal);
     cr_expect_eq(fatal, FA_NO_NVRTC, "%s", fa_last_error());
     cr_expect(strstr(fa_last_error(), "/nowhere/libnvrtc.so"), "%s", fa_last_error());
-    fa_workers_stop(w);
+    fa_compile_pool_stop(w);
     for (int i = 0; i < 2; i++)
         cr_expect(!c[i].decided, "%d: %s", i, c[i].why);
     fa_journal_close(&j);

@@ -1,6 +1,6 @@
 /* The whole search on a driver that only pretends, with a backend whose times and faults are known: nothing is timed that was not verified,
  * failures are on record and cost nothing else, neighbours are found, a second run resumes. */
-#include "autotune/child.h"
+#include "autotune/candidate_process.h"
 #include "autotune/journal.h"
 #include "autotune/random.h"
 #include "autotune/search.h"
@@ -501,7 +501,7 @@ Test(tune_search, hangs_and_crashes_in_children_are_outcomes)
 {
     scene s;
     fa_tuning t;
-    char *argv[] = { getenv("FAGEN_FAKE_WORKER"), NULL };
+    char *argv[] = { getenv("FAGEN_FAKE_CANDIDATE_PROCESS"), NULL };
     size_t lost = 0;
     int outcomes[6] = { 0 };
     open_scene(&s);

@@ -170,13 +170,13 @@ Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_
 }
 
 /* The simulator's clock says nothing of a chip, but everything between a candidate and its record is the same as on one. */
-static void tune_with_times(char *const *worker)
+static void tune_with_times(char *const *argv)
 {
     fa_context *ctx = context(NULL);
     fa_problem p;
     fa_tuning t;
     fa_site site = fa_site_of(ctx);
-    fa_search_options o = { .limit = 2, .strategy = "exhaustive", .worker = worker, .unseeded = true };
+    fa_search_options o = { .limit = 2, .strategy = "exhaustive", .candidate_process = argv, .unseeded = true };
     site.timed = true;
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=32,b=1,hq=1,hkv=1,sq=32,sk=32"), FA_OK);
     cr_assert_eq(fa_search(&site, &p, &o, &t), FA_OK, "%s", fa_last_error());
@@ -202,12 +202,12 @@ Test(tune_sim, verified_timed_and_recorded, .init = scratch_make, .fini = scratc
 
 Test(tune_sim, the_same_in_a_child, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
-    char *worker[] = { getenv("FAGEN_COMMAND"), "worker", "--device", "sim:sm_80", "--timed", NULL };
-    tune_with_times(worker);
+    char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "sim:sm_80", "--timed", NULL };
+    tune_with_times(candidate_process);
 }
 
 Test(tune_sim, where_no_child_gets_ready_this_process_does_it, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
-    char *worker[] = { getenv("FAGEN_COMMAND"), "worker", "--device", "cuda:1000000", NULL };
-    tune_with_times(worker);
+    char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "cuda:1000000", NULL };
+    tune_with_times(candidate_process);
 }

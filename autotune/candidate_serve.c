@@ -1,5 +1,5 @@
-/* serve: the child's side of child.h. */
-#include "child.h"
+/* candidate_serve: the child's side of candidate_process.h. */
+#include "candidate_process.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include <signal.h>
@@ -80,7 +80,7 @@ static void take_times(server *v, const char *text)
     fputc('\n', v->out);
 }
 
-fa_status fa_child_serve(const fa_site *site, FILE *in, FILE *out)
+fa_status fa_candidate_process_serve(const fa_site *site, FILE *in, FILE *out)
 {
     server v = { .site = site, .out = out };
     char *line = NULL;

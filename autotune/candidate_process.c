@@ -1,5 +1,5 @@
-/* child: a process that verifies and first times candidates: the parent's side. */
-#include "child.h"
+/* candidate_process: a process that verifies and first times candidates: the parent's side. */
+#include "candidate_process.h"
 #include "clock.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -188,11 +188,11 @@ static fa_status start(process_backend *l)
     if (st == FA_OK && !l->fresh)
         return st;
     if (st == FA_OK) /* else it ended before it heard the problem */
-        st = hear(l, FA_CHILD_START);
+        st = hear(l, FA_CANDIDATE_PROCESS_START);
     if (st == FA_OK && strcmp(l->line, "ready " FA_VERSION_STRING) != 0)
         st = lose(l, FA_DEVICE, "it is not ready, or of another version");
     if (st == FA_OK)
-        st = answer(l, "ok", FA_CHILD_START);
+        st = answer(l, "ok", FA_CANDIDATE_PROCESS_START);
     l->fresh = false;
     l->once |= st == FA_OK;
     if (st == FA_OK || l->once || !l->site->ctx)
@@ -271,7 +271,7 @@ static fa_telemetry telemetry(fa_measure_backend *backend)
 static bool alive(fa_measure_backend *backend)
 {
     process_backend *l = (process_backend *)backend;
-    return l->in_a_row < FA_CHILD_LOSSES && (!l->here || fa_measure_backend_alive(l->here));
+    return l->in_a_row < FA_CANDIDATE_PROCESS_LOSSES && (!l->here || fa_measure_backend_alive(l->here));
 }
 
 static void close_child(fa_measure_backend *backend)
@@ -295,7 +295,7 @@ fa_status fa_measure_backend_open_process(fa_measure_backend **out, const fa_sit
     l->site = site;
     l->problem = *p;
     l->argv = argv;
-    l->hang = hang > 0 ? hang : FA_CHILD_HANG;
+    l->hang = hang > 0 ? hang : FA_CANDIDATE_PROCESS_HANG;
     l->lost = lost;
     fa_status st = spawn(l);
     if (st != FA_OK && st != FA_DEVICE) { /* one that ended at once is no reason to stop: see start() */

@@ -1,4 +1,4 @@
-/* tune_worker: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --worker-on and
+/* tune_process: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --process-on and
  * --device-lock. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go out. It ends
  * with its input, and with its parent. */
 #include "gen/error.h"
@@ -80,7 +80,7 @@ static bool work(const tune_args *a, const fa_site *site, const char *line, fa_s
     return ok;
 }
 
-int tune_worker(cli *c, const tune_args *a)
+int tune_process(cli *c, const tune_args *a)
 {
     tune_site site;
     char *line = NULL;

@@ -1,6 +1,6 @@
-/* workers: threads that render and compile candidates, in order, while the caller uses those that are done. */
-#ifndef FA_AUTOTUNE_WORKERS_H
-#define FA_AUTOTUNE_WORKERS_H
+/* compile_pool: threads that render and compile candidates, in order, while the caller uses those that are done. */
+#ifndef FA_AUTOTUNE_COMPILE_POOL_H
+#define FA_AUTOTUNE_COMPILE_POOL_H
 #include "journal.h"
 
 /* Bytes of spills, stores or loads whichever are more, that a candidate may have. A few cold values in local memory cost less than
@@ -8,20 +8,20 @@
  * takes tensor maps: there every config with local memory lost, 192 x 144 at d = 64 fell to 361 TFLOP/s. */
 #define FA_SPILLS_ACCEPTED 128
 
-typedef struct fa_workers fa_workers;
+typedef struct fa_compile_pool fa_compile_pool;
 
-/* threads 0 = one per core, at most 16. The candidates and the journal stay where they are until fa_workers_stop. */
-fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n, int threads,
+/* threads 0 = one per core, at most 16. The candidates and the journal stay where they are until fa_compile_pool_stop. */
+fa_status fa_compile_pool_start(fa_compile_pool **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n, int threads,
                            bool again);
 
 /* Waits for candidate i, at most until `seconds` from now (< 0: for ever). Then either it is decided (recalled, or it failed: the
  * caller notes it) or its regs, spills, source and, on a device, plan are set. False when the time is up. A failure that is no
  * candidate's fault (no compiler, no memory) is in *fatal, with its message. */
-bool fa_workers_wait(fa_workers *w, size_t i, double seconds, fa_status *fatal);
+bool fa_compile_pool_wait(fa_compile_pool *w, size_t i, double seconds, fa_status *fatal);
 
 /* What became of a candidate, and why. */
 void fa_candidate_decide(fa_candidate *c, fa_outcome o, const char *why);
 
 /* Lets the threads finish what they are at, and frees. NULL is fine. */
-void fa_workers_stop(fa_workers *w);
+void fa_compile_pool_stop(fa_compile_pool *w);
 #endif

@@ -1,5 +1,5 @@
-/* workers: threads that render and compile candidates. */
-#include "workers.h"
+/* compile_pool: threads that render and compile candidates. */
+#include "compile_pool.h"
 #include "clock.h"
 #include "gen/error.h"
 #include "runtime/map.h"
@@ -12,7 +12,7 @@
 #define THREADS_MOST 16
 #define WHY 512
 
-struct fa_workers {
+struct fa_compile_pool {
     const fa_site *site;
     const fa_journal *journal;
     fa_candidate *candidate;
@@ -61,7 +61,7 @@ static bool is_fatal(fa_status st)
     return st == FA_NOMEM || st == FA_NO_NVRTC || st == FA_NO_DRIVER;
 }
 
-static fa_status build(const fa_workers *w, fa_candidate *c, const fa_source *s)
+static fa_status build(const fa_compile_pool *w, fa_candidate *c, const fa_source *s)
 {
     const fa_problem *p = &w->journal->problem;
     fa_subject about = { p, &c->config };
@@ -83,7 +83,7 @@ static fa_status build(const fa_workers *w, fa_candidate *c, const fa_source *s)
     return FA_OK;
 }
 
-static fa_status handle(const fa_workers *w, fa_gen *g, fa_candidate *c)
+static fa_status handle(const fa_compile_pool *w, fa_gen *g, fa_candidate *c)
 {
     fa_source s;
     fa_status st = fa_render(g, &w->journal->problem, &c->config, w->site->arch, w->site->budget, &s);
@@ -105,7 +105,7 @@ static fa_status handle(const fa_workers *w, fa_gen *g, fa_candidate *c)
 
 static void *work(void *user)
 {
-    fa_workers *w = user;
+    fa_compile_pool *w = user;
     fa_gen *g = NULL;
     fa_status st = fa_gen_open(&g, w->site->template_dir);
     pthread_mutex_lock(&w->mutex);
@@ -128,13 +128,13 @@ static void *work(void *user)
     return NULL;
 }
 
-fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n, int threads,
+fa_status fa_compile_pool_start(fa_compile_pool **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n, int threads,
                            bool again)
 {
     pthread_condattr_t attr;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int want = threads > 0 ? threads : (int)(cores > 0 ? cores : 1);
-    fa_workers *w = *out = calloc(1, sizeof *w);
+    fa_compile_pool *w = *out = calloc(1, sizeof *w);
     bool *done = calloc(n + 1, sizeof *done);
     if (!w || !done) {
         free(w);
@@ -142,7 +142,7 @@ fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journ
         *out = NULL;
         return fa_fail(FA_NOMEM, "no memory for compile threads");
     }
-    *w = (fa_workers){ .site = site, .journal = j, .candidate = candidates, .done = done, .n = n, .again = again };
+    *w = (fa_compile_pool){ .site = site, .journal = j, .candidate = candidates, .done = done, .n = n, .again = again };
     pthread_mutex_init(&w->mutex, NULL);
     pthread_condattr_init(&attr);
     pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -153,12 +153,12 @@ fa_status fa_workers_start(fa_workers **out, const fa_site *site, const fa_journ
         w->threads++;
     if (w->threads)
         return FA_OK;
-    fa_workers_stop(w);
+    fa_compile_pool_stop(w);
     *out = NULL;
     return fa_fail(FA_NOMEM, "no compile thread could be started");
 }
 
-bool fa_workers_wait(fa_workers *w, size_t i, double seconds, fa_status *fatal)
+bool fa_compile_pool_wait(fa_compile_pool *w, size_t i, double seconds, fa_status *fatal)
 {
     struct timespec until = fa_clock_in(CLOCK_MONOTONIC, seconds);
     int late = 0;
@@ -171,7 +171,7 @@ bool fa_workers_wait(fa_workers *w, size_t i, double seconds, fa_status *fatal)
     return done;
 }
 
-void fa_workers_stop(fa_workers *w)
+void fa_compile_pool_stop(fa_compile_pool *w)
 {
     if (!w)
         return;

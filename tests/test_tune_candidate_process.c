@@ -1,5 +1,5 @@
 /* Candidates in a child process: what crashes, hangs, babbles or makes the device unusable costs itself and nothing else. */
-#include "autotune/child.h"
+#include "autotune/candidate_process.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>
@@ -21,7 +21,7 @@ static fa_measure_backend *backend_of(char *mode, double hang, fa_status want)
     fa_problem p;
     fa_measure_backend *backend;
     lost = 0;
-    argv[0] = getenv("FAGEN_FAKE_WORKER");
+    argv[0] = getenv("FAGEN_FAKE_CANDIDATE_PROCESS");
     argv[1] = mode;
     cr_assert_not_null(argv[0]);
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,b=1,hq=1,hkv=1,sq=64,sk=64"), FA_OK);
@@ -59,7 +59,7 @@ static void no_child_is_left(void)
     cr_assert(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-Test(tune_child, a_good_one)
+Test(tune_candidate_process, a_good_one)
 {
     fa_measure_backend *backend = backend_of(NULL, 0, FA_OK);
     works(backend);
@@ -69,7 +69,7 @@ Test(tune_child, a_good_one)
     no_child_is_left();
 }
 
-Test(tune_child, nothing_is_timed_that_was_not_verified)
+Test(tune_candidate_process, nothing_is_timed_that_was_not_verified)
 {
     fa_measure_backend *backend = backend_of(NULL, 0, FA_OK);
     fa_candidate c = that(WELL);
@@ -102,7 +102,7 @@ static const struct {
     { LATER_LIES, FA_OK, FA_DEVICE, "times that are none" },
 };
 
-Test(tune_child, a_fault_costs_one_candidate)
+Test(tune_candidate_process, a_fault_costs_one_candidate)
 {
     fa_measure_backend *backend = backend_of(NULL, HANG, FA_OK);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
@@ -122,10 +122,10 @@ Test(tune_child, a_fault_costs_one_candidate)
     no_child_is_left();
 }
 
-Test(tune_child, a_device_that_kills_every_child_is_given_up)
+Test(tune_candidate_process, a_device_that_kills_every_child_is_given_up)
 {
     fa_measure_backend *backend = backend_of(NULL, 0, FA_OK);
-    for (int i = 0; i < FA_CHILD_LOSSES; i++) {
+    for (int i = 0; i < FA_CANDIDATE_PROCESS_LOSSES; i++) {
         fa_candidate c = that(IS_LOST);
         cr_assert(fa_measure_backend_alive(backend));
         cr_assert_eq(fa_measure_backend_judge(backend, &c), FA_DEVICE);
@@ -134,7 +134,7 @@ Test(tune_child, a_device_that_kills_every_child_is_given_up)
     fa_measure_backend_close(backend);
 }
 
-Test(tune_child, one_that_does_not_start_is_told)
+Test(tune_candidate_process, one_that_does_not_start_is_told)
 {
     char *modes[] = { "mute", "old" };
     for (int i = 0; i < 2; i++) {
@@ -146,15 +146,15 @@ Test(tune_child, one_that_does_not_start_is_told)
         fa_measure_backend_close(backend);
     }
     no_child_is_left();
-    cr_assert_eq(setenv("FAGEN_FAKE_WORKER", "/nonexistent/worker", 1), 0);
+    cr_assert_eq(setenv("FAGEN_FAKE_CANDIDATE_PROCESS", "/nonexistent/process", 1), 0);
     cr_assert_null(backend_of(NULL, 0, FA_IO));
-    cr_assert(strstr(fa_last_error(), "/nonexistent/worker"));
+    cr_assert(strstr(fa_last_error(), "/nonexistent/process"));
 }
 
 /* The command itself, on the simulator: it judges, and has no times. */
-Test(tune_child, the_real_worker)
+Test(tune_candidate_process, the_real_worker)
 {
-    char *argv[] = { getenv("FAGEN_COMMAND"), "worker", "--device", "sim:sm_80", NULL };
+    char *argv[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "sim:sm_80", NULL };
     fa_site site = { .ctx = NULL };
     fa_problem p;
     fa_measure_backend *backend;
