@@ -171,13 +171,13 @@ class Parent:
                 if config == RACE:  # no single config is to blame
                     self.done[problem] = {"problem": problem, "flops": 0, "variants": [{"config": RACE, "why": why}]}
                 else:
-                    self.bury(problem, config, why)
+                    self.reap(problem, config, why)
                 print(f"  {problem}: {config}: {why}; going on without it", flush=True)
             if before == (len(self.done), sum(len(d) for d in self.dead.values())):
                 self.over = f"no progress: {why}"
         return [self.done[c.problem()] for c in self.o.cells if c.problem() in self.done]
 
-    def bury(self, problem, config, why):
+    def reap(self, problem, config, why):
         """The same kernel is not tried again: that is the config under the problem's types, head dims and mask, whatever the shape."""
         def kernel(c):
             return c.dtype, c.d, c.dv, c.mask

@@ -7,7 +7,7 @@
 #include "tune.h"
 #include <sys/types.h>
 
-typedef struct hand {
+typedef struct worker {
     size_t device;      /* whose */
     int member;         /* of its device lock, from 0 */
     fa_device_lock *device_lock;      /* to tell of its death */
@@ -19,11 +19,11 @@ typedef struct hand {
     tune_view view;
     int deaths, restarts;
     json_int_t done;
-} hand;
+} worker;
 
 typedef struct fleet {
     tune_run *r;
-    hand *hand;
+    worker *worker;
     size_t n;
     const char *const *device;
     size_t devices;
@@ -32,7 +32,7 @@ typedef struct fleet {
         int tries;
         bool taken;
         bool alone;       /* there was no memory for it beside another: nobody else works on the device meanwhile */
-        ptrdiff_t not_on; /* the hand whose process died of it; -1 = none */
+        ptrdiff_t not_on; /* the worker whose process died of it; -1 = none */
     } *task;
     cli_progress bar;
     bool stopping;
@@ -41,22 +41,22 @@ typedef struct fleet {
     char why[1024];
 } fleet;
 
-/* Starts a hand's process. */
-fa_status fleet_spawn(fleet *f, hand *h);
+/* Starts a worker's process. */
+fa_status fleet_spawn(fleet *f, worker *h);
 /* No more processes for it. */
-void fleet_give_up(fleet *f, hand *h, fa_status st, const char *why);
+void fleet_give_up(fleet *f, worker *h, fa_status st, const char *why);
 /* Its process ended or its line broke: its problem goes to another, and it gets a new process, unless that happens too often. */
-void fleet_bury(fleet *f, hand *h);
+void fleet_reap(fleet *f, worker *h);
 /* Takes in what has come. False: the process is gone. */
-bool fleet_hear(fleet *f, hand *h);
+bool fleet_hear(fleet *f, worker *h);
 
-size_t fleet_hands_up(const fleet *f);
-size_t fleet_devices_up(const fleet *f); /* with at least one hand */
+size_t fleet_workers_up(const fleet *f);
+size_t fleet_devices_up(const fleet *f); /* with at least one worker */
 /* Problems without a result: those that somebody is at use the devices as well. */
 size_t fleet_open(const fleet *f);
-/* The next problem for a hand, -1 = none now. One that a process died of goes to another, while there is one. */
-ptrdiff_t fleet_next(const fleet *f, const hand *h);
+/* The next problem for a worker, -1 = none now. One that a process died of goes to another, while there is one. */
+ptrdiff_t fleet_next(const fleet *f, const worker *h);
 /* Whether h's problem ended so because others share the device, and it was not tried alone yet; status by name, may be NULL. */
-bool fleet_lacks_memory(const fleet *f, const hand *h, const char *status);
-void fleet_put_back_alone(fleet *f, hand *h);
+bool fleet_lacks_memory(const fleet *f, const worker *h, const char *status);
+void fleet_put_back_alone(fleet *f, worker *h);
 #endif

@@ -16,7 +16,7 @@
 
 /* ---- what is given out ---- */
 
-static void feed(fleet *f, hand *h)
+static void send_job(fleet *f, worker *h)
 {
     char text[256];
     const tune_run *r = f->r;
@@ -40,11 +40,11 @@ static void feed(fleet *f, hand *h)
 
 /* ---- the whole ---- */
 
-static void add_hands(const fleet *f, cli_line *line)
+static void add_workers(const fleet *f, cli_line *line)
 {
     char text[64];
     for (size_t i = 0; i < f->n; i++) {
-        const hand *h = &f->hand[i];
+        const worker *h = &f->worker[i];
         if (h->at < 0)
             continue;
         tune_problem_brief(text, sizeof text, &f->r->list.row[h->at].problem);
@@ -55,12 +55,12 @@ static void add_hands(const fleet *f, cli_line *line)
 }
 
 /* Of those on the only device the one that has come farthest. */
-static const hand *foremost(const fleet *f)
+static const worker *foremost(const fleet *f)
 {
-    const hand *best = NULL;
+    const worker *best = NULL;
     for (size_t i = 0; i < f->n && f->devices == 1; i++)
-        if (f->hand[i].at >= 0 && (!best || f->hand[i].view.done > best->view.done))
-            best = &f->hand[i];
+        if (f->worker[i].at >= 0 && (!best || f->worker[i].view.done > best->view.done))
+            best = &f->worker[i];
     return best;
 }
 
@@ -74,10 +74,10 @@ static void draw(fleet *f)
     for (size_t i = 0; i < r->list.n; i++)
         whole += r->result[i] != NULL;
     for (size_t i = 0; i < f->n; i++)
-        done += f->hand[i].at >= 0 ? f->hand[i].view.done : 0;
+        done += f->worker[i].at >= 0 ? f->worker[i].view.done : 0;
     line.done = ((double)whole + done) / (double)r->list.n;
     double left = tune_left(cli_clock() - r->start, line.done, r->a->budget);
-    const hand *h = foremost(f);
+    const worker *h = foremost(f);
     if (h) {
         if (h->view.kept)
             tune_view_line(&line, &h->view, &r->list.row[h->at].problem, whole + 1, r->list.n, line.done, left);
@@ -87,18 +87,18 @@ static void draw(fleet *f)
             tune_show_span(text, sizeof text, left);
             cli_line_add(&line, 1, "%s left", text);
         }
-        add_hands(f, &line);
+        add_workers(f, &line);
     }
     if (line.n > 1)
         cli_progress_draw(&f->bar, h ? h->view.stage : "share", &line);
 }
 
-/* Whether any hand is at work, or can still take a problem. */
+/* Whether any worker is at work, or can still take a problem. */
 static bool is_busy(const fleet *f)
 {
     bool time = tune_share(f->r->a->budget, cli_clock() - f->r->start, 1, 1) >= 0;
     for (size_t i = 0; i < f->n; i++) {
-        const hand *h = &f->hand[i];
+        const worker *h = &f->worker[i];
         if (h->fd >= 0 && (h->at >= 0 || (!f->stopping && time && fleet_next(f, h) >= 0)))
             return true;
     }
@@ -109,8 +109,8 @@ static void stop(fleet *f)
 {
     f->stopping = true;
     for (size_t i = 0; i < f->n; i++)
-        if (f->hand[i].fd >= 0)
-            shutdown(f->hand[i].fd, SHUT_WR); /* they look for it, end their search, and tell what they have */
+        if (f->worker[i].fd >= 0)
+            shutdown(f->worker[i].fd, SHUT_WR); /* they look for it, end their search, and tell what they have */
 }
 
 static void turn(fleet *f, struct pollfd *poll_of)
@@ -118,39 +118,39 @@ static void turn(fleet *f, struct pollfd *poll_of)
     if ((cli_interrupted() || f->hopeless) && !f->stopping)
         stop(f);
     for (size_t i = 0; i < f->n; i++) {
-        hand *h = &f->hand[i];
+        worker *h = &f->worker[i];
         if (h->fd >= 0 && h->ready && h->at < 0 && !f->stopping)
-            feed(f, h);
+            send_job(f, h);
         poll_of[i] = (struct pollfd){ .fd = h->fd, .events = POLLIN };
     }
     draw(f);
     if (poll(poll_of, f->n, POLL_MS) <= 0)
         return;
     for (size_t i = 0; i < f->n; i++)
-        if (poll_of[i].revents && f->hand[i].fd >= 0 && !fleet_hear(f, &f->hand[i]))
-            fleet_bury(f, &f->hand[i]);
+        if (poll_of[i].revents && f->worker[i].fd >= 0 && !fleet_hear(f, &f->worker[i]))
+            fleet_reap(f, &f->worker[i]);
 }
 
-static void dismiss(fleet *f)
+static void stop_all(fleet *f)
 {
     for (size_t i = 0; i < f->n; i++) {
-        hand *h = &f->hand[i];
+        worker *h = &f->worker[i];
         if (h->fd >= 0)
             shutdown(h->fd, SHUT_WR); /* the end of its input */
     }
     for (size_t i = 0; i < f->n; i++) {
-        hand *h = &f->hand[i];
+        worker *h = &f->worker[i];
         f->stopping = true;
         if (h->fd >= 0)
-            fleet_bury(f, h);
+            fleet_reap(f, h);
         fa_device_lock_leave(h->device_lock);
     }
     for (size_t d = 0; d < f->devices; d++) {
         json_int_t done = 0, restarts = 0, up = 0, processes = 0;
         for (size_t i = d; i < f->n; i += f->devices, processes++) {
-            done += f->hand[i].done;
-            restarts += f->hand[i].restarts;
-            up += !f->hand[i].given_up;
+            done += f->worker[i].done;
+            restarts += f->worker[i].restarts;
+            up += !f->worker[i].given_up;
         }
         json_array_append_new(f->r->devices, json_pack("{s:s,s:I,s:I,s:I,s:b}", "device", f->device[d], "processes", processes, "problems", done, "restarts",
                                                        restarts, "given_up", up == 0));
@@ -165,24 +165,24 @@ static size_t abreast(const tune_args *a, const char *device)
     return a->abreast ? (size_t)a->abreast : !strncmp(device, "cuda:", 5) ? ABREAST : 1;
 }
 
-/* The device locks and the hands: hand i is on device i % devices. No more of them than problems, but one for each device. */
-static fa_status open_hands(fleet *f)
+/* The device locks and the workers: worker i is on device i % devices. No more of them than problems, but one for each device. */
+static fa_status open_workers(fleet *f)
 {
     size_t most = f->devices * abreast(f->r->a, f->device[0]);
-    f->hand = calloc(most, sizeof *f->hand);
+    f->worker = calloc(most, sizeof *f->worker);
     f->task = calloc(f->r->list.n, sizeof *f->task);
     for (size_t d = 0; d < f->devices; d++)
         f->device_lock[d] = -1;
-    if (!f->hand || !f->task)
+    if (!f->worker || !f->task)
         return fa_fail(FA_NOMEM, "no memory for %zu devices", f->devices);
     for (size_t d = 0; d < f->devices; d++)
         if ((f->device_lock[d] = fa_device_lock_make()) < 0)
             return fa_fail(FA_IO, "no memory that the processes on %s would share: %s", f->device[d], strerror(errno));
     f->n = most < f->r->list.n ? most : f->devices > f->r->list.n ? f->devices : f->r->list.n;
     for (size_t i = 0; i < f->n; i++)
-        f->hand[i] = (hand){ .device = i % f->devices, .member = (int)(i / f->devices), .fd = -1, .at = -1 };
+        f->worker[i] = (worker){ .device = i % f->devices, .member = (int)(i / f->devices), .fd = -1, .at = -1 };
     fa_status st = FA_OK;
-    for (hand *h = f->hand; h < f->hand + f->n && st == FA_OK; h++)
+    for (worker *h = f->worker; h < f->worker + f->n && st == FA_OK; h++)
         st = fa_device_lock_join(&h->device_lock, f->device_lock[h->device], h->member);
     return st;
 }
@@ -191,7 +191,7 @@ fa_status tune_fleet(tune_run *r, const char *const *device, size_t n)
 {
     fleet f = { .r = r, .device = device, .devices = n, .bar = { .c = r->c } };
     r->devices = json_array();
-    fa_status st = open_hands(&f);
+    fa_status st = open_workers(&f);
     struct pollfd *poll_of = calloc(f.n + 1, sizeof *poll_of);
     if (st == FA_OK && (!poll_of || !r->devices))
         st = fa_fail(FA_NOMEM, "no memory for %zu devices", n);
@@ -200,15 +200,15 @@ fa_status tune_fleet(tune_run *r, const char *const *device, size_t n)
     if (n > 1 && st == FA_OK)
         cli_note(r->c, "%zu devices share %zu problem%s", n, r->list.n, r->list.n == 1 ? "" : "s");
     for (size_t i = 0; i < f.n && st == FA_OK; i++)
-        if (fleet_spawn(&f, &f.hand[i]) != FA_OK)
-            fleet_give_up(&f, &f.hand[i], FA_IO, fa_last_error());
+        if (fleet_spawn(&f, &f.worker[i]) != FA_OK)
+            fleet_give_up(&f, &f.worker[i], FA_IO, fa_last_error());
     while (st == FA_OK && is_busy(&f))
         turn(&f, poll_of);
     cli_progress_end(&f.bar);
-    bool interrupted = f.stopping, up = fleet_hands_up(&f) > 0;
-    dismiss(&f);
+    bool interrupted = f.stopping, up = fleet_workers_up(&f) > 0;
+    stop_all(&f);
     free(poll_of);
-    free(f.hand);
+    free(f.worker);
     free(f.task);
     if (st != FA_OK)
         return st;

@@ -25,7 +25,7 @@ static void say(json_t *j)
 }
 
 /* Whether the parent closed its end: it wants no more. A signal would do, did NVRTC not lose some. */
-static bool dismissed(void)
+static bool stopped(void)
 {
     char byte;
     return recv(STDIN_FILENO, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
@@ -39,7 +39,7 @@ static int show(void *user, const fa_tuning *t, const char *stage, const fa_cand
         say(json_pack("{s:o}", "view", tune_view_json(&v)));
         *told = now;
     }
-    return cli_interrupted() || dismissed();
+    return cli_interrupted() || stopped();
 }
 
 /* "3:0": the file descriptor and the member. */

@@ -5,11 +5,11 @@
 
 #define PROBLEMS 5
 
-/* Two devices, two hands on each: 0 and 2 on the first, 1 and 3 on the second. */
+/* Two devices, two workers on each: 0 and 2 on the first, 1 and 3 on the second. */
 typedef struct scene {
     tune_run run;
     json_t *result[PROBLEMS];
-    hand hand[4];
+    worker worker[4];
     struct task task[PROBLEMS];
     fleet f;
 } scene;
@@ -20,10 +20,10 @@ static void open_scene(scene *s)
     s->run.list.n = PROBLEMS;
     s->run.result = s->result;
     for (size_t i = 0; i < 4; i++)
-        s->hand[i] = (hand){ .device = i % 2, .fd = 3, .at = -1 };
+        s->worker[i] = (worker){ .device = i % 2, .fd = 3, .at = -1 };
     for (size_t i = 0; i < PROBLEMS; i++)
         s->task[i].not_on = -1;
-    s->f = (fleet){ .r = &s->run, .hand = s->hand, .n = 4, .devices = 2, .task = s->task };
+    s->f = (fleet){ .r = &s->run, .worker = s->worker, .n = 4, .devices = 2, .task = s->task };
 }
 
 static void close_scene(scene *s)
@@ -32,29 +32,29 @@ static void close_scene(scene *s)
         json_decref(s->result[i]);
 }
 
-/* The problem that hand i is given, as the fleet does it. */
+/* The problem that worker i is given, as the fleet does it. */
 static ptrdiff_t give(scene *s, size_t i)
 {
-    ptrdiff_t at = fleet_next(&s->f, &s->hand[i]);
+    ptrdiff_t at = fleet_next(&s->f, &s->worker[i]);
     if (at >= 0) {
         s->task[at].taken = true;
-        s->hand[i].at = at;
+        s->worker[i].at = at;
     }
     return at;
 }
 
-/* Hand i has told its result. */
+/* Worker i has told its result. */
 static void end(scene *s, size_t i)
 {
-    s->result[s->hand[i].at] = json_object();
-    s->hand[i].at = -1;
+    s->result[s->worker[i].at] = json_object();
+    s->worker[i].at = -1;
 }
 
 static bool lacks_memory(scene *s, size_t i, const char *status)
 {
-    bool again = fleet_lacks_memory(&s->f, &s->hand[i], status);
+    bool again = fleet_lacks_memory(&s->f, &s->worker[i], status);
     if (again)
-        fleet_put_back_alone(&s->f, &s->hand[i]);
+        fleet_put_back_alone(&s->f, &s->worker[i]);
     return again;
 }
 
@@ -77,11 +77,11 @@ Test(cli_deal, who_is_up)
 {
     scene s;
     open_scene(&s);
-    cr_assert(fleet_hands_up(&s.f) == 4 && fleet_devices_up(&s.f) == 2);
-    s.hand[1].fd = -1;
-    cr_assert(fleet_hands_up(&s.f) == 3 && fleet_devices_up(&s.f) == 2);
-    s.hand[3].fd = -1;
-    cr_assert(fleet_hands_up(&s.f) == 2 && fleet_devices_up(&s.f) == 1);
+    cr_assert(fleet_workers_up(&s.f) == 4 && fleet_devices_up(&s.f) == 2);
+    s.worker[1].fd = -1;
+    cr_assert(fleet_workers_up(&s.f) == 3 && fleet_devices_up(&s.f) == 2);
+    s.worker[3].fd = -1;
+    cr_assert(fleet_workers_up(&s.f) == 2 && fleet_devices_up(&s.f) == 1);
     close_scene(&s);
 }
 
@@ -90,10 +90,10 @@ Test(cli_deal, what_killed_a_process_goes_to_another)
     scene s;
     open_scene(&s);
     s.task[0].not_on = 0;
-    cr_assert_eq(fleet_next(&s.f, &s.hand[0]), 1);
-    cr_assert_eq(fleet_next(&s.f, &s.hand[1]), 0);
-    s.hand[1].fd = s.hand[2].fd = s.hand[3].fd = -1;
-    cr_assert_eq(fleet_next(&s.f, &s.hand[0]), 0, "there is no other");
+    cr_assert_eq(fleet_next(&s.f, &s.worker[0]), 1);
+    cr_assert_eq(fleet_next(&s.f, &s.worker[1]), 0);
+    s.worker[1].fd = s.worker[2].fd = s.worker[3].fd = -1;
+    cr_assert_eq(fleet_next(&s.f, &s.worker[0]), 0, "there is no other");
     close_scene(&s);
 }
 
@@ -105,9 +105,9 @@ Test(cli_deal, what_lacked_memory_is_alone_on_its_device)
         give(&s, i);
     cr_assert_not(lacks_memory(&s, 0, "FA_OK"));
     cr_assert_not(lacks_memory(&s, 0, "FA_COMPILE") || lacks_memory(&s, 0, NULL));
-    cr_assert_eq(s.hand[0].at, 0);
+    cr_assert_eq(s.worker[0].at, 0);
     cr_assert(lacks_memory(&s, 0, "FA_NOMEM"));
-    cr_assert_eq(s.hand[0].at, -1);
+    cr_assert_eq(s.worker[0].at, -1);
     cr_assert_eq(fleet_open(&s.f), 5);
     cr_assert_eq(give(&s, 0), 4, "2 is at work beside it: something else meanwhile");
     end(&s, 0);

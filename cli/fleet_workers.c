@@ -1,4 +1,4 @@
-/* fleet_hands: the processes of a fleet: how they start, what they say, how they end. */
+/* fleet_workers: the processes of a fleet: how they start, what they say, how they end. */
 #include "fleet.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #define TRIES 2        /* of a problem, by processes that die of it */
-#define DEATHS_MOST 2  /* of processes of a hand in a row, before it is given up */
+#define DEATHS_MOST 2  /* of processes of a worker in a row, before it is given up */
 #define WORDS_MOST 256 /* of the command line */
 #define LOCK_FD 3      /* a process's own name of the lock of its device */
 
 /* ---- from birth to death ---- */
 
-fa_status fleet_spawn(fleet *f, hand *h)
+fa_status fleet_spawn(fleet *f, worker *h)
 {
     extern char **environ;
     int pair[2], n = 0;
@@ -59,14 +59,14 @@ fa_status fleet_spawn(fleet *f, hand *h)
     return fa_fail(FA_IO, "no process for %s: %s", f->device[h->device], strerror(error));
 }
 
-void fleet_give_up(fleet *f, hand *h, fa_status st, const char *why)
+void fleet_give_up(fleet *f, worker *h, fa_status st, const char *why)
 {
     h->given_up = true;
     f->status = st;
     snprintf(f->why, sizeof f->why, "%s", why);
     size_t left = 0;
     for (size_t i = 0; i < f->n; i++)
-        left += f->hand[i].device == h->device && !f->hand[i].given_up;
+        left += f->worker[i].device == h->device && !f->worker[i].given_up;
     cli_progress_end(&f->bar);
     if (left)
         cli_note(f->r->c, "fewer processes share %s, %zu: %s", f->device[h->device], left, why);
@@ -83,7 +83,7 @@ static void fail_task(fleet *f, size_t i, const char *why)
 }
 
 /* The process ended or its line broke. */
-void fleet_bury(fleet *f, hand *h)
+void fleet_reap(fleet *f, worker *h)
 {
     char how[64], why[256];
     int status = 0;
@@ -105,7 +105,7 @@ void fleet_bury(fleet *f, hand *h)
         tune_problem_brief(brief, sizeof brief, &f->r->list.row[h->at].problem);
         snprintf(why, sizeof why, "the process on %s %s at %s", f->device[h->device], how, brief);
         t->taken = false;
-        t->not_on = h - f->hand;
+        t->not_on = h - f->worker;
         cli_progress_end(&f->bar);
         if (++t->tries < TRIES)
             cli_note(f->r->c, "%s; it is tried once more", why);
@@ -124,7 +124,7 @@ void fleet_bury(fleet *f, hand *h)
 
 /* ---- what travels ---- */
 
-static void hear_ready(fleet *f, hand *h, const json_t *j)
+static void hear_ready(fleet *f, worker *h, const json_t *j)
 {
     const char *arch = json_string_value(json_object_get(j, "arch")), *chip = json_string_value(json_object_get(j, "chip"));
     tune_run *r = f->r;
@@ -136,7 +136,7 @@ static void hear_ready(fleet *f, hand *h, const json_t *j)
         tune_site_note(r->c, r->arch, chip ? chip : "?", r->timed);
 }
 
-static void hear_result(fleet *f, hand *h, json_t *result, bool last)
+static void hear_result(fleet *f, worker *h, json_t *result, bool last)
 {
     const char *status = json_string_value(json_object_get(result, "status")), *why = json_string_value(json_object_get(result, "message"));
     size_t at = (size_t)h->at;
@@ -161,7 +161,7 @@ static void hear_result(fleet *f, hand *h, json_t *result, bool last)
     }
 }
 
-static void hear_line(fleet *f, hand *h, const char *line)
+static void hear_line(fleet *f, worker *h, const char *line)
 {
     json_t *j = json_loads(line, 0, NULL), *result = json_object_get(j, "result"), *view = json_object_get(j, "view");
     const char *lost = json_string_value(json_object_get(j, "lost"));
@@ -178,7 +178,7 @@ static void hear_line(fleet *f, hand *h, const char *line)
 }
 
 /* What has come. False: the process is gone. */
-bool fleet_hear(fleet *f, hand *h)
+bool fleet_hear(fleet *f, worker *h)
 {
     char bytes[65536];
     ssize_t n = recv(h->fd, bytes, sizeof bytes, MSG_DONTWAIT);
