@@ -152,11 +152,11 @@ fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse)
     return run(&j);
 }
 
-fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o, double *luck)
+fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o, double *rounding_factor)
 {
     job j = { .a = a, .naive = o, .dtype = dtype, .o_dtype = o_dtype, .sums = PTHREAD_MUTEX_INITIALIZER };
     fa_status st = run(&j);
-    if (luck) /* exact fp32 rounds sums, not P; numbers spread evenly over the binades have step^2 = 3 / (8 ln 2) p^2 on average */
-        *luck = dtype != FA_F32 && j.step2 > 0 ? fmax(1, sqrt(3 / (8 * M_LN2) * j.p2 / j.step2)) : 1;
+    if (rounding_factor) /* exact fp32 rounds sums, not P; numbers spread evenly over the binades have step^2 = 3 / (8 ln 2) p^2 on average */
+        *rounding_factor = dtype != FA_F32 && j.step2 > 0 ? fmax(1, sqrt(3 / (8 * M_LN2) * j.p2 / j.step2)) : 1;
     return st;
 }

@@ -26,10 +26,10 @@ static fa_status forward_exact(const fa_reference_call *c, double *const out[FA_
     return fa_oracle_exact(&a, out[O], out[LSE]);
 }
 
-static fa_status forward_naive(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *luck)
+static fa_status forward_naive(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor)
 {
     fa_attention a = attention_of(c);
-    return fa_oracle_naive(&a, c->problem.dtype, c->problem.o_dtype, out[O], luck);
+    return fa_oracle_naive(&a, c->problem.dtype, c->problem.o_dtype, out[O], rounding_factor);
 }
 
 /* ---- the table ---- */
@@ -73,7 +73,7 @@ static int64_t elements(const fa_reference_call *c, int i)
 
 fa_status fa_expected_open(fa_expected *e, const fa_reference_call *c)
 {
-    *e = (fa_expected){ .call = *c, .row = find(c->problem.op), .luck = 1 };
+    *e = (fa_expected){ .call = *c, .row = find(c->problem.op), .rounding_factor = 1 };
     if (!e->row)
         return fa_fail(FA_UNSUPPORTED, "no reference computes the operation %s", c->op->name);
     for (int i = 0; i < c->op->n; i++) {
@@ -151,7 +151,7 @@ static fa_status naive_errors(fa_expected *e)
         if (op->operand[i].output && op->operand[i].strided && !(out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *out[i])))
             st = fa_fail(FA_NOMEM, "no memory for %lld values of the naive algorithm", (long long)e->n[i]);
     if (st == FA_OK)
-        st = e->row->naive(&e->call, out, &e->luck);
+        st = e->row->naive(&e->call, out, &e->rounding_factor);
     for (int i = 0; i < op->n; i++) {
         if (st == FA_OK && out[i])
             e->naive[i] = fa_verify_errors(out[i], e->out[i], e->n[i], false);
@@ -222,7 +222,7 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
         s.lse_name = e->title[rows];
     }
     s.score = e->score;
-    s.luck = e->luck;
+    s.rounding_factor = e->rounding_factor;
     fa_verify_judge(v, &s);
     if (!v->ok && o >= 0 && (v->o.odd >= 0 || !(v->o.most <= v->most)))
         fa_expected_place(e, o, v->o.odd >= 0 ? v->o.odd : v->o.at, v);

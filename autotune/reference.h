@@ -19,8 +19,8 @@ typedef struct fa_reference_row {
     int32_t op; /* fa_op */
     /* Every output by its row, optional ones too, dense in packed order, fp64 throughout. */
     fa_status (*exact)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
-    /* The strided outputs as the naive algorithm computes them in the type of the inputs, rounded to their own. *luck: as fa_oracle_naive. */
-    fa_status (*naive)(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *luck);
+    /* The strided outputs as the naive algorithm computes them in the type of the inputs, rounded to their own. *rounding_factor: as fa_oracle_naive. */
+    fa_status (*naive)(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor);
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores are small */
 } fa_reference_row;
 
@@ -35,7 +35,7 @@ typedef struct fa_expected {
     int64_t n[FA_OPERANDS_MAX];       /* elements of each output; of inputs 0 */
     double *out[FA_OPERANDS_MAX];     /* of outputs: as fa_reference_row.exact leaves them */
     fa_errors naive[FA_OPERANDS_MAX]; /* of strided outputs */
-    double score, luck;
+    double score, rounding_factor;
 } fa_expected;
 
 /* Room for the outputs. FA_UNSUPPORTED: no row has the operation. The inputs are borrowed. */

@@ -48,7 +48,7 @@ fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, b
 
 fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked)
 {
-    fa_scale s = { .n = n, .rows = rows, .o_dtype = o_dtype, .lse = lse_asked, .luck = 1 };
+    fa_scale s = { .n = n, .rows = rows, .o_dtype = o_dtype, .lse = lse_asked, .rounding_factor = 1 };
     for (int64_t i = 0; i < n; i++)
         if (isfinite(o[i])) {
             s.most = fmax(s.most, fabs(o[i]));
@@ -66,7 +66,7 @@ void fa_verify_judge(fa_verdict *v, const fa_scale *s)
     v->most = 2 * v->naive.most + ulp + s->most * score;
     v->mean = 0;
     if (s->n > 0)
-        v->mean = v->naive.mean * (1.1 * s->luck + 2 / sqrt((double)s->rows)) + CHANCE * ulp / sqrt((double)s->n) + s->mean * score;
+        v->mean = v->naive.mean * (1.1 * s->rounding_factor + 2 / sqrt((double)s->rows)) + CHANCE * ulp / sqrt((double)s->n) + s->mean * score;
     const char *o = s->o_name ? s->o_name : "O", *lse = s->lse_name ? s->lse_name : "LSE";
     v->ok = false;
     if (v->o.odd >= 0)

@@ -2,7 +2,7 @@
  *
  *   largest error  <= 2  that of the naive algorithm of the same precision + 1 ulp of the output type at the largest |reference|
  *                     + the score term
- *   mean error     <= naive's x (1.1 luck + 2 / sqrt(rows)) + a quarter ulp / sqrt(n) + the score term of the mean: few rows, and few
+ *   mean error     <= naive's x (1.1 rounding_factor + 2 / sqrt(rows)) + a quarter ulp / sqrt(n) + the score term of the mean: few rows, and few
  *                     values, differ by that much by chance
  *   LSE            within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded)
  *   infinities and NaN exactly where the reference has them
@@ -41,7 +41,7 @@ typedef struct fa_scale {
     double most, mean;    /* of |reference|, finite ones */
     double score;         /* largest finite |LSE| */
     const char *o_name, *lse_name; /* in texts; NULL = O, LSE */
-    double luck;          /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
+    double rounding_factor;          /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
 } fa_scale;
 fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);
 

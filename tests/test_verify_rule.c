@@ -180,27 +180,27 @@ Test(verify_rule, oracle_reads_nothing_that_is_not_visible)
     drop(&s);
 }
 
-Test(verify_rule, luck_of_the_naive_algorithm)
+Test(verify_rule, rounding_factor_of_the_naive_algorithm)
 {
     /* scale 0: P = 1 / sk everywhere, which is 1.77 * 2^-8 or just above 2^-7: rounding costs 1 / 1.77 or all of its most */
     static const struct {
         int sk;
-        double luck;
+        double rounding_factor;
     } rows[] = { { 145, 1.766 * 0.7355 }, { 127, 1 }, { 129, 1.985 * 0.7355 } };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         sample s = make(FA_F16, 4, rows[r].sk, 8, 8, -4, rows[r].sk);
-        double luck;
+        double rounding_factor;
         s.a.scale = 0;
-        cr_assert_eq(fa_oracle_naive(&s.a, FA_F16, FA_F16, s.naive, &luck), FA_OK);
-        cr_assert_float_eq(luck, rows[r].luck, 2e-3, "sk %d: %g", rows[r].sk, luck);
-        cr_assert_eq(fa_oracle_naive(&s.a, FA_F32, FA_F32, s.naive, &luck), FA_OK);
-        cr_assert_eq(luck, 1);
+        cr_assert_eq(fa_oracle_naive(&s.a, FA_F16, FA_F16, s.naive, &rounding_factor), FA_OK);
+        cr_assert_float_eq(rounding_factor, rows[r].rounding_factor, 2e-3, "sk %d: %g", rows[r].sk, rounding_factor);
+        cr_assert_eq(fa_oracle_naive(&s.a, FA_F32, FA_F32, s.naive, &rounding_factor), FA_OK);
+        cr_assert_eq(rounding_factor, 1);
         drop(&s);
     }
     sample s = make(FA_F16, 20, 200, 16, 8, -20, 200); /* P over many binades */
-    double luck;
-    cr_assert_eq(fa_oracle_naive(&s.a, FA_F16, FA_F16, s.naive, &luck), FA_OK);
-    cr_assert_lt(luck, 1.1, "%g", luck);
+    double rounding_factor;
+    cr_assert_eq(fa_oracle_naive(&s.a, FA_F16, FA_F16, s.naive, &rounding_factor), FA_OK);
+    cr_assert_lt(rounding_factor, 1.1, "%g", rounding_factor);
     drop(&s);
 }
 
