@@ -1,5 +1,5 @@
 /* compare_devices: the same cases on two devices, compared bit by bit. */
-#include "cli/ask.h"
+#include "cli/problem_options.h"
 #include "cli/command.h"
 #include "cli/progress.h"
 #include "cli/session.h"

@@ -2,7 +2,7 @@
 #include "autotune/number.h"
 #include "autotune/reference.h"
 #include "autotune/tensors.h"
-#include "ask.h"
+#include "problem_options.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"

@@ -1,5 +1,5 @@
 /* bench: times on the device, of fagen's kernel and of those kept for comparison; what each does on the simulator; or the host's part of a launch. */
-#include "ask.h"
+#include "problem_options.h"
 #include "autotune/measure.h"
 #include "autotune/tensors.h"
 #include "command.h"

@@ -19,7 +19,7 @@ static const cli_option options[] = {
     { .name = "trust", .at = offsetof(cache_args, trust), .help = "import: load these kernels; without it they are kept aside in foreign/" },
     { .name = NULL },
 };
-static const cli_group groups[] = { { "The cache", options, 0 }, CLI_ASK(cache_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { { "The cache", options, 0 }, CLI_PROBLEM_OPTIONS(cache_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 enum { CONFIG = 1, DEVICE = 2, ARCH = 4, OLDER = 8, TO = 16, DRY = 32, REPAIR = 64, RECORDS = 128, TRUST = 256, PROBLEM = 512 };
 static const char *const option_names[] = { "--config", "--device", "--arch", "--older", "--to", "--dry-run", "--repair", "--records", "--trust",
@@ -43,10 +43,10 @@ static const struct {
 
 static unsigned given(const cache_args *a)
 {
-    static const cli_ask none;
+    static const cli_problem_options none;
     return (a->config ? CONFIG : 0u) | (a->device ? DEVICE : 0u) | (a->arch ? ARCH : 0u) | (a->older > 0 ? OLDER : 0u) | (a->to >= 0 ? TO : 0u) |
            (a->dry_run ? DRY : 0u) | (a->repair ? REPAIR : 0u) | (a->records ? RECORDS : 0u) | (a->trust ? TRUST : 0u) |
-           (memcmp(&a->ask, &none, sizeof none) ? PROBLEM : 0u);
+           (memcmp(&a->problem_options, &none, sizeof none) ? PROBLEM : 0u);
 }
 
 static void warn(void *user, const char *message)

@@ -1,13 +1,13 @@
 /* cmd_cache: the words of `fagen cache`, each in a file of its kind. */
 #ifndef FA_CLI_CMD_CACHE_H
 #define FA_CLI_CMD_CACHE_H
-#include "ask.h"
+#include "problem_options.h"
 #include "cache/scan.h"
 #include "command.h"
 
 typedef struct cache_args {
     cli_common common;
-    cli_ask ask;
+    cli_problem_options problem_options;
     const char *config, *device, *arch;
     double older;   /* seconds; 0 = any age */
     int64_t to;     /* bytes; -1 = any size */

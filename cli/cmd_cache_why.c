@@ -165,7 +165,7 @@ int cli_cache_why(cli *c, fa_store *s, const cache_args *a, const char *word)
     int code;
     (void)word;
     fa_compiler *compiler = fa_compiler_open(NULL);
-    fa_status st = compiler ? cli_ask_problem(&a->ask, &p) : fa_fail(FA_NOMEM, "no memory for a compiler");
+    fa_status st = compiler ? cli_problem_options_read(&a->problem_options, &p) : fa_fail(FA_NOMEM, "no memory for a compiler");
     if (st == FA_OK)
         st = a->arch ? want_cubin(&w, compiler, a, &p) : want_launched(&w, c, compiler, a, &p);
     if (st == FA_OK)

@@ -1,5 +1,5 @@
 /* completion: the scripts by which bash and zsh complete the words of fagen. */
-#include "ask.h"
+#include "problem_options.h"
 #include "completion.h"
 #include "gen/error.h"
 #include <string.h>

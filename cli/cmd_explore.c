@@ -1,5 +1,5 @@
 /* explore: the design space of a problem on one chip, as a page for people, as CSV and as JSON. */
-#include "ask.h"
+#include "problem_options.h"
 #include "explore.h"
 #include "file.h"
 #include "grid.h"
@@ -13,7 +13,7 @@
 
 typedef struct explore_args {
     cli_common common;
-    cli_ask ask;
+    cli_problem_options problem_options;
     cli_where where;
     const char *arch, *chip, *family, *page, *csv;
     int32_t simulate;
@@ -35,7 +35,7 @@ static const cli_option outputs[] = {
     { .name = "csv", .kind = &cli_text, FIELD(csv), .value = "FILE", .help = "one line per config that fits; - is standard output" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(explore_args), { "What is explored", options, 0 }, { "What is written", outputs, 0 },
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(explore_args), { "What is explored", options, 0 }, { "What is written", outputs, 0 },
                                     CLI_WHERE(explore_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 /* Where it looks: a device, or a row of the table of archs; and the records. */
@@ -164,7 +164,7 @@ static int run(cli *c, const void *args, int n, char **words)
     bool to_stdout = (page && !strcmp(page, "-")) || (a->csv && !strcmp(a->csv, "-"));
     (void)n, (void)words;
     cli_interrupt_watch();
-    fa_status st = cli_ask_problem(&a->ask, &p);
+    fa_status st = cli_problem_options_read(&a->problem_options, &p);
     if (st == FA_OK)
         take_grid_heads(&p);
     if (st == FA_OK && c->json && to_stdout)

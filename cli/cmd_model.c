@@ -1,5 +1,5 @@
 /* model: what attention costs on paper: bytes, operations, time, of the algorithms of the literature and of one config. */
-#include "ask.h"
+#include "problem_options.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/model.h"
@@ -12,7 +12,7 @@
 
 typedef struct model_args {
     cli_common common;
-    cli_ask ask;
+    cli_problem_options problem_options;
     cli_chip chip;
     const char *config;
     int32_t br, bc, left;
@@ -29,7 +29,7 @@ static const cli_option options[] = {
       .preset = "1024", .min = -1, .max = FA_MAX_LENGTH },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(model_args), CLI_CHIP(model_args), { "The tile", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(model_args), CLI_CHIP(model_args), { "The tile", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
 /* One algorithm's row. */
 typedef struct row {
@@ -79,7 +79,7 @@ static int run(cli *c, const void *args, int n_words, char **words)
     fa_cost cost;
     int code = CLI_EXIT_OK;
     (void)n_words, (void)words;
-    fa_status st = cli_ask_problem(&a->ask, &p);
+    fa_status st = cli_problem_options_read(&a->problem_options, &p);
     if (st == FA_OK)
         st = cli_chip_arch(&a->chip, &arch);
     if (st == FA_OK)

@@ -1,5 +1,5 @@
 /* run: one launch with random data, and what it did. */
-#include "ask.h"
+#include "problem_options.h"
 #include "autotune/tensors.h"
 #include "autotune/trial.h"
 #include "command.h"
@@ -14,7 +14,7 @@
 typedef struct run_args {
     cli_common common;
     cli_where where;
-    cli_ask ask;
+    cli_problem_options problem_options;
     cli_sim sim;
     const char *config;
     uint64_t seed;
@@ -41,7 +41,7 @@ static const cli_option sim_table[] = {
     { .name = "unchecked", FIELD(unchecked), .help = "no race and no uninitialised-read checks: faster" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(run_args), { "The launch", options, 0 }, CLI_WHERE(run_args), { "The simulator", sim_table, 0 }, CLI_SIM(run_args), CLI_COMMON,
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(run_args), { "The launch", options, 0 }, CLI_WHERE(run_args), { "The simulator", sim_table, 0 }, CLI_SIM(run_args), CLI_COMMON,
                                     { NULL, NULL, 0 } };
 
 static const struct {
@@ -145,7 +145,7 @@ static int run(cli *c, const void *args, int n, char **words)
     const fa_plan *plan = NULL;
     char why[4096] = "";
     (void)n, (void)words;
-    fa_status st = cli_ask_problem(&a->ask, &p);
+    fa_status st = cli_problem_options_read(&a->problem_options, &p);
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK && a->counters && !s.simulated)

@@ -1,5 +1,5 @@
 /* sample: random tensors in .npy files, to try attend with. */
-#include "ask.h"
+#include "problem_options.h"
 #include "autotune/number.h"
 #include "autotune/random.h"
 #include "command.h"
@@ -11,7 +11,7 @@
 
 typedef struct sample_args {
     cli_common common;
-    cli_ask ask;
+    cli_problem_options problem_options;
     uint64_t seed;
     const char *directory;
 } sample_args;
@@ -23,7 +23,7 @@ static const cli_option options[] = {
       .help = "where q.npy, k.npy and v.npy are written", .preset = "." },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(sample_args), { "The files", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(sample_args), { "The files", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
 static fa_status write_one(const char *path, int dtype, const int64_t dim[4], fa_random *r)
 {
@@ -48,7 +48,7 @@ static int run(cli *c, const void *args, int n, char **words)
     fa_random r = { fa_random_mix(a->seed) };
     json_t *files = json_array();
     (void)n, (void)words;
-    fa_status st = cli_ask_problem(&a->ask, &p);
+    fa_status st = cli_problem_options_read(&a->problem_options, &p);
     if (st != FA_OK) {
         json_decref(files);
         return cli_fail(c, st);

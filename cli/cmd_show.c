@@ -20,7 +20,7 @@ static const cli_option options[] = {
     { .name = "sass", FIELD(sass), .help = "print its machine code instead, where nvdisasm or cuobjdump is installed (else exit code 2)" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(show_args), { "What is shown", options, 0 }, CLI_WHERE(show_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(show_args), { "What is shown", options, 0 }, CLI_WHERE(show_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 /* Records of the problem's class for this chip, newest last, and for its arch by the model. */
 static json_t *records_json(const fa_records *rs, size_t from)
@@ -190,7 +190,7 @@ static int show_problem(cli *c, const show_args *a)
     cli_ranking r = { .n = 0 };
     known k = { .selection = { .seconds = 0 } };
     int code;
-    fa_status st = cli_ask_problem(&a->ask, &p);
+    fa_status st = cli_problem_options_read(&a->problem_options, &p);
     if (st == FA_OK)
         st = cli_session_open(&s, c, &a->where);
     if (st == FA_OK && (a->source || a->ptx || a->sass)) {
@@ -219,10 +219,10 @@ static int run(cli *c, const void *args, int n, char **words)
         return cli_fail(c, fa_fail(FA_INVALID, "--source, --ptx and --sass: accepted: one of them"));
     if (n && show_is_key(words[0]))
         return show_key(c, &a, words[0]);
-    if (n && a.ask.problem)
+    if (n && a.problem_options.problem)
         return cli_fail(c, fa_fail(FA_INVALID, "\"%.60s\" and --problem: accepted: one of them", words[0]));
     if (n)
-        a.ask.problem = words[0];
+        a.problem_options.problem = words[0];
     return show_problem(c, &a);
 }
 

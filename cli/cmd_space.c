@@ -1,5 +1,5 @@
 /* space: the configs of a problem under a budget, and why the others are not among them. */
-#include "ask.h"
+#include "problem_options.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -9,7 +9,7 @@
 
 typedef struct space_args {
     cli_common common;
-    cli_ask ask;
+    cli_problem_options problem_options;
     cli_chip chip;
     const char *family, *why;
     int32_t limit;
@@ -25,7 +25,7 @@ static const cli_option options[] = {
     { .name = "why", .kind = &cli_text, .at = offsetof(space_args, why), .value = "CONFIG", .help = "what is said of this one config" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_ASK(space_args), CLI_CHIP(space_args), { "What is listed", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(space_args), CLI_CHIP(space_args), { "What is listed", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
 #define REJECTIONS 64
 
@@ -166,7 +166,7 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_ranking r;
     int code = CLI_EXIT_OK;
     (void)n, (void)words;
-    fa_status st = cli_ask_problem(&a->ask, &p);
+    fa_status st = cli_problem_options_read(&a->problem_options, &p);
     if (st == FA_OK)
         st = cli_chip_arch(&a->chip, &arch);
     if (st == FA_OK)

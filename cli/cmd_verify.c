@@ -1,5 +1,5 @@
 /* verify: cases, random or of a grid, run and held against attention in fp64. */
-#include "ask.h"
+#include "problem_options.h"
 #include "autotune/trial.h"
 #include "command.h"
 #include "gen/error.h"

@@ -1,7 +1,7 @@
 /* emit: what both halves of `fagen emit` read: one kernel as text, or a bundle of them. */
 #ifndef FA_CLI_EMIT_H
 #define FA_CLI_EMIT_H
-#include "ask.h"
+#include "problem_options.h"
 #include "command.h"
 #include "runtime/runtime.h"
 

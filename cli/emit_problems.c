@@ -10,11 +10,11 @@ static fa_status combine(const emit_args *a, const char *text, fa_problem *out, 
     enum { LISTS = sizeof list / sizeof *list };
     int32_t at[LISTS];
     for (size_t i = 0; cli_list_combine(list, LISTS, i, at); i++) {
-        cli_ask ask = { .problem = text, .d = at[0], .dtype = at[1], .mask = at[2], .align = at[3], .n = at[4], .dv = a->dv, .o_dtype = a->o_dtype,
+        cli_problem_options problem_options = { .problem = text, .d = at[0], .dtype = at[1], .mask = at[2], .align = at[3], .n = at[4], .dv = a->dv, .o_dtype = a->o_dtype,
                         .b = a->b, .hq = a->hq, .hkv = a->hkv, .sq = a->sq, .sk = a->sk, .causal = a->causal };
         if (*n == EMIT_PROBLEMS)
             return fa_fail(FA_INVALID, "the lists give more than %d problems; accepted: shorter lists, or several bundles", EMIT_PROBLEMS);
-        fa_status st = cli_ask_problem(&ask, &out[*n]);
+        fa_status st = cli_problem_options_read(&problem_options, &out[*n]);
         if (st != FA_OK)
             return st;
         ++*n;

@@ -1,7 +1,7 @@
 /* show: what both halves of `fagen show` read: a problem, or a kernel of the cache by its key. */
 #ifndef FA_CLI_SHOW_H
 #define FA_CLI_SHOW_H
-#include "ask.h"
+#include "problem_options.h"
 #include "cache/entry.h"
 #include "command.h"
 #include "session.h"
@@ -9,7 +9,7 @@
 typedef struct show_args {
     cli_common common;
     cli_where where;
-    cli_ask ask;
+    cli_problem_options problem_options;
     int32_t limit;
     bool source, ptx, sass;
 } show_args;

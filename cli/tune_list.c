@@ -1,5 +1,5 @@
 /* tune_list: the problems of one command: one text, the product of the lists, or a grid that the lists narrow. */
-#include "ask.h"
+#include "problem_options.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "table.h"

@@ -1,5 +1,5 @@
-/* ask: one table of the problem's fields, one of the chip's. */
-#include "ask.h"
+/* problem_options: one table of the problem's fields, one of the chip's. */
+#include "problem_options.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/environment.h"
@@ -8,9 +8,9 @@ const cli_word cli_dtypes[] = { { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { "tf32
 const cli_word cli_masks[] = { { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 },
                                { NULL, 0 } };
 
-#define FIELD(f) .at = offsetof(cli_ask, f)
+#define FIELD(f) .at = offsetof(cli_problem_options, f)
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
-const cli_option cli_ask_options[] = {
+const cli_option cli_problem_options_table[] = {
     { .name = "head-dim", .letter = 'd', .kind = &cli_int, FIELD(d), .value = "D", .help = "head_dim of Q and K (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
     { .name = "dv", .kind = &cli_int, FIELD(dv), .value = "D", .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
@@ -33,7 +33,7 @@ const cli_option cli_ask_options[] = {
     { .name = NULL },
 };
 
-fa_status cli_ask_problem(const cli_ask *a, fa_problem *out)
+fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
 {
     fa_problem p = FA_PROBLEM_INIT;
     fa_status st = FA_OK;

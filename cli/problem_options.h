@@ -1,22 +1,22 @@
-/* ask: the problem, the chip and the budget, as the command line asks for them; the options that subcommands share. */
-#ifndef FA_CLI_ASK_H
-#define FA_CLI_ASK_H
+/* problem_options: the problem, the chip and the budget, as the command line asks for them; the options that subcommands share. */
+#ifndef FA_CLI_PROBLEM_OPTIONS_H
+#define FA_CLI_PROBLEM_OPTIONS_H
 #include "args.h"
 #include "gen/arch.h"
 #include "gen/gen.h"
 
-typedef struct cli_ask {
+typedef struct cli_problem_options {
     const char *problem;       /* text as problems are printed; what else is set overrides its fields */
     int32_t d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; mask: + 1 */
     bool causal;
-} cli_ask;
-extern const cli_option cli_ask_options[];
-#define CLI_ASK(type) { "The problem", cli_ask_options, offsetof(type, ask) }
+} cli_problem_options;
+extern const cli_option cli_problem_options_table[];
+#define CLI_PROBLEM_OPTIONS(type) { "The problem", cli_problem_options_table, offsetof(type, problem_options) }
 
 extern const cli_word cli_dtypes[], cli_masks[]; /* of cli_masks the values are fa_mask + 1, so that 0 is "not given" */
 
 /* The problem, normalized; bf16 and d = 128 where nothing is said. The shape stays as given. */
-fa_status cli_ask_problem(const cli_ask *a, fa_problem *out);
+fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out);
 
 typedef struct cli_chip {
     const char *arch;  /* NULL = sm_80 */
