@@ -6,7 +6,7 @@
 #include "ranking.h"
 #include "runtime/jit.h"
 #include "show.h"
-#include "standing.h"
+#include "leaderboard.h"
 #include "table.h"
 #include <math.h>
 #include <string.h>
@@ -76,7 +76,7 @@ typedef struct known {
     char explain[4096];
     cli_anatomy anatomy;
     fa_records here, model;
-    cli_standing measured, modelled;
+    cli_leaderboard measured, modelled;
 } known;
 
 static fa_status look(const cli_session *s, fa_gen *g, const fa_problem *p, known *k)
@@ -93,14 +93,14 @@ static fa_status look(const cli_session *s, fa_gen *g, const fa_problem *p, know
     k->here = fa_records_load(store, arch->chip, p);
     if (strcmp(arch->chip, arch->name))
         k->model = fa_records_load(store, arch->name, p);
-    st = cli_standing_of(&k->here, p, FA_MEASURED, &k->measured);
-    return st == FA_OK ? cli_standing_of(&k->model, p, FA_MODELLED, &k->modelled) : st;
+    st = cli_leaderboard_of(&k->here, p, FA_MEASURED, &k->measured);
+    return st == FA_OK ? cli_leaderboard_of(&k->model, p, FA_MODELLED, &k->modelled) : st;
 }
 
 static void forget(known *k)
 {
-    cli_standing_free(&k->measured);
-    cli_standing_free(&k->modelled);
+    cli_leaderboard_free(&k->measured);
+    cli_leaderboard_free(&k->modelled);
     fa_records_free(&k->here);
     fa_records_free(&k->model);
     cli_anatomy_free(&k->anatomy);
@@ -110,7 +110,7 @@ static void forget(known *k)
 /* What runs against the fastest other one on record, and against the model's best, in a sentence; JSON: the numbers. */
 static json_t *margin(const known *k, const cli_ranking *r, char *text, size_t n)
 {
-    const cli_standing *s = &k->measured;
+    const cli_leaderboard *s = &k->measured;
     const fa_record *own = NULL, *other = NULL;
     double model = k->anatomy.cost.seconds, best = r->n ? r->r[0].cost.seconds : 0;
     size_t at = 0;
@@ -144,16 +144,16 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
         return cli_answer(c, json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "config",
                                        config, "where", k->selection.where, "why", k->selection.why, "seconds", cli_json_number(k->selection.seconds), "explain",
                                        k->explain, "margin", numbers, "anatomy", cli_anatomy_json(&k->anatomy), "on_record",
-                                       cli_standing_json(&k->measured, most), "modelled_on_record", cli_standing_json(&k->modelled, most), "alternatives",
+                                       cli_leaderboard_json(&k->measured, most), "modelled_on_record", cli_leaderboard_json(&k->modelled, most), "alternatives",
                                        alternatives_json(r, n, chosen), "records", records_json(&k->here, from_here), "model_records",
                                        records_json(&k->model, from_model)),
                           CLI_EXIT_OK);
     json_decref(numbers);
     printf("%smargin     %s\n", k->explain, line);
     cli_anatomy_print(&k->anatomy);
-    cli_standing_print(&k->measured, most, "On record for this chip", c, s->ctx);
+    cli_leaderboard_print(&k->measured, most, "On record for this chip", c, s->ctx);
     print_alternatives(c, s, r, n, chosen);
-    cli_standing_print(&k->modelled, most, "What fagen tune let the model say of this arch", c, s->ctx);
+    cli_leaderboard_print(&k->modelled, most, "What fagen tune let the model say of this arch", c, s->ctx);
     return CLI_EXIT_OK;
 }
 

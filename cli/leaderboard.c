@@ -1,5 +1,5 @@
-/* standing: records sorted for people. */
-#include "standing.h"
+/* leaderboard: records sorted for people. */
+#include "leaderboard.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/jit.h"
@@ -13,10 +13,10 @@ static int by_time(const void *x, const void *y)
     return (a->seconds > b->seconds) - (a->seconds < b->seconds);
 }
 
-fa_status cli_standing_of(const fa_records *rs, const fa_problem *p, fa_how how, cli_standing *out)
+fa_status cli_leaderboard_of(const fa_records *rs, const fa_problem *p, fa_how how, cli_leaderboard *out)
 {
     fa_records kind = { calloc(rs->n ? rs->n : 1, sizeof *kind.r), 0 };
-    *out = (cli_standing){ .n = 0 };
+    *out = (cli_leaderboard){ .n = 0 };
     if (!kind.r)
         return fa_fail(FA_NOMEM, "no memory for %zu records", rs->n);
     for (size_t i = 0; i < rs->n; i++)
@@ -43,13 +43,13 @@ fa_status cli_standing_of(const fa_records *rs, const fa_problem *p, fa_how how,
     return FA_OK;
 }
 
-void cli_standing_free(cli_standing *s)
+void cli_leaderboard_free(cli_leaderboard *s)
 {
     free(s->r);
-    *s = (cli_standing){ .n = 0 };
+    *s = (cli_leaderboard){ .n = 0 };
 }
 
-json_t *cli_standing_json(const cli_standing *s, size_t n)
+json_t *cli_leaderboard_json(const cli_leaderboard *s, size_t n)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < s->n && i < n; i++) {
@@ -64,7 +64,7 @@ json_t *cli_standing_json(const cli_standing *s, size_t n)
     return list;
 }
 
-void cli_standing_print(const cli_standing *s, size_t n, const char *title, const cli *c, fa_context *ctx)
+void cli_leaderboard_print(const cli_leaderboard *s, size_t n, const char *title, const cli *c, fa_context *ctx)
 {
     cli_table t;
     char text[512];
