@@ -1,5 +1,5 @@
 /* show: which kernel runs a problem, from where, why, what else there is. */
-#include "anatomy.h"
+#include "kernel_report.h"
 #include "cache/record.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -74,7 +74,7 @@ typedef struct known {
     fa_selection selection;
     fa_source source;
     char explain[4096];
-    cli_anatomy anatomy;
+    cli_kernel_report report;
     fa_records here, model;
     cli_leaderboard measured, modelled;
 } known;
@@ -89,7 +89,7 @@ static fa_status look(const cli_session *s, fa_gen *g, const fa_problem *p, know
         st = fa_explain(s->ctx, p, NULL, k->explain, sizeof k->explain);
     if (st != FA_OK)
         return st;
-    cli_anatomy_make(&k->anatomy, g, store, fa_context_compiler(s->ctx), p, &k->selection.config, arch, &k->source);
+    cli_kernel_report_make(&k->report, g, store, fa_context_compiler(s->ctx), p, &k->selection.config, arch, &k->source);
     k->here = fa_records_load(store, arch->chip, p);
     if (strcmp(arch->chip, arch->name))
         k->model = fa_records_load(store, arch->name, p);
@@ -103,7 +103,7 @@ static void forget(known *k)
     cli_leaderboard_free(&k->modelled);
     fa_records_free(&k->here);
     fa_records_free(&k->model);
-    cli_anatomy_free(&k->anatomy);
+    cli_kernel_report_free(&k->report);
     fa_source_free(&k->source);
 }
 
@@ -112,7 +112,7 @@ static json_t *margin(const known *k, const cli_ranking *r, char *text, size_t n
 {
     const cli_leaderboard *s = &k->measured;
     const fa_record *own = NULL, *other = NULL;
-    double model = k->anatomy.cost.seconds, best = r->n ? r->r[0].cost.seconds : 0;
+    double model = k->report.cost.seconds, best = r->n ? r->r[0].cost.seconds : 0;
     size_t at = 0;
     for (size_t i = 0; i < s->n; i++)
         if (fa_config_equal(&s->r[i].config, &k->selection.config))
@@ -137,20 +137,20 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     size_t most = (size_t)a->limit, n = r->n < most ? r->n : most;
     size_t from_here = k->here.n > most ? k->here.n - most : 0, from_model = k->model.n > most ? k->model.n - most : 0;
     json_t *numbers = margin(k, r, line, sizeof line);
-    double chosen = k->anatomy.cost.seconds;
+    double chosen = k->report.cost.seconds;
     fa_problem_print(text, sizeof text, p);
     fa_config_print(config, sizeof config, &k->selection.config);
     if (c->json)
         return cli_answer(c, json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "config",
                                        config, "where", k->selection.where, "why", k->selection.why, "seconds", cli_json_number(k->selection.seconds), "explain",
-                                       k->explain, "margin", numbers, "anatomy", cli_anatomy_json(&k->anatomy), "on_record",
+                                       k->explain, "margin", numbers, "anatomy", cli_kernel_report_json(&k->report), "on_record",
                                        cli_leaderboard_json(&k->measured, most), "modelled_on_record", cli_leaderboard_json(&k->modelled, most), "alternatives",
                                        alternatives_json(r, n, chosen), "records", records_json(&k->here, from_here), "model_records",
                                        records_json(&k->model, from_model)),
                           CLI_EXIT_OK);
     json_decref(numbers);
     printf("%smargin     %s\n", k->explain, line);
-    cli_anatomy_print(&k->anatomy);
+    cli_kernel_report_print(&k->report);
     cli_leaderboard_print(&k->measured, most, "On record for this chip", c, s->ctx);
     print_alternatives(c, s, r, n, chosen);
     cli_leaderboard_print(&k->modelled, most, "What fagen tune let the model say of this arch", c, s->ctx);

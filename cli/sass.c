@@ -1,5 +1,5 @@
 /* sass: machine code as text, by NVIDIA's disassembler where it is installed. */
-#include "anatomy.h"
+#include "kernel_report.h"
 #include "gen/error.h"
 #include "progress.h"
 #include <errno.h>

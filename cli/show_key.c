@@ -1,5 +1,5 @@
 /* show_key: a kernel of the disk cache: what it is, what it uses, whether the templates would still give it. */
-#include "anatomy.h"
+#include "kernel_report.h"
 #include "cache/record.h"
 #include "gen/error.h"
 #include "gen/problem.h"

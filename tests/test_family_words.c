@@ -36,7 +36,7 @@ static const struct {
     { "cli/explore_document.c", "naive", "naive attention" },
     { "cli/explore_columns.c", "grid", "a column: blocks of the launch" },
     { "cli/explore_columns.c", "order", "a column: place in the space" },
-    { "cli/anatomy.c", "warps", "a field of a document" },
+    { "cli/kernel_report.c", "warps", "a field of a document" },
     { "cli/emit_bundle.c", "rows", "a field of a document" },
     { "cli/commands.c", "always", "--color always" },
     { "runtime/explain.c", "cluster", "a cluster of blocks" },

@@ -1,5 +1,5 @@
-/* anatomy: the compiler asked, the template's #line directives counted. */
-#include "anatomy.h"
+/* kernel_report: the compiler asked, the template's #line directives counted. */
+#include "kernel_report.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/build.h"
@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* The lines between two directives are of the file and number that the first names. */
-static void count_lines(cli_anatomy *a, const fa_source *s)
+static void count_lines(cli_kernel_report *a, const fa_source *s)
 {
     int32_t at = -1, line = 0;
     for (const char *p = s->lined; p && *p; p += strcspn(p, "\n"), p += *p != 0) {
@@ -15,7 +15,7 @@ static void count_lines(cli_anatomy *a, const fa_source *s)
         if (sscanf(p, "#line %d \"templates/%39[^\"]\"", &line, name) == 2) {
             for (at = 0; at < a->files && strcmp(a->file[at].name, name);)
                 at++;
-            if (at == a->files && at < CLI_ANATOMY_FILES) {
+            if (at == a->files && at < CLI_KERNEL_REPORT_FILES) {
                 a->files++;
                 memcpy(a->file[at].name, name, sizeof name);
                 a->file[at].first = line;
@@ -29,7 +29,7 @@ static void count_lines(cli_anatomy *a, const fa_source *s)
     }
 }
 
-static fa_status compile(cli_anatomy *a, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c)
+static fa_status compile(cli_kernel_report *a, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c)
 {
     const fa_nvrtc *nvrtc;
     fa_compile_options o;
@@ -45,11 +45,11 @@ static fa_status compile(cli_anatomy *a, fa_store *store, fa_compiler *compiler,
     return st == FA_OK ? fa_build_image(store, compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, (fa_subject){ p, c }, false, &a->cubin, &a->cached) : st;
 }
 
-void cli_anatomy_make(cli_anatomy *out, fa_gen *g, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c, const fa_arch *arch,
+void cli_kernel_report_make(cli_kernel_report *out, fa_gen *g, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c, const fa_arch *arch,
                       const fa_source *source)
 {
     fa_problem shape = *p;
-    *out = (cli_anatomy){ .source = source, .arch = arch };
+    *out = (cli_kernel_report){ .source = source, .arch = arch };
     count_lines(out, source);
     if (compile(out, store, compiler, p, c) != FA_OK)
         snprintf(out->trouble, sizeof out->trouble, "%s", fa_last_error());
@@ -60,12 +60,12 @@ void cli_anatomy_make(cli_anatomy *out, fa_gen *g, fa_store *store, fa_compiler 
         out->cost = (fa_cost){ .seconds = 0 };
 }
 
-void cli_anatomy_free(cli_anatomy *a)
+void cli_kernel_report_free(cli_kernel_report *a)
 {
     fa_entry_free(&a->cubin);
 }
 
-json_t *cli_anatomy_json(const cli_anatomy *a)
+json_t *cli_kernel_report_json(const cli_kernel_report *a)
 {
     char key[33], text[33];
     json_t *steps = json_array(), *files = json_array();
@@ -89,7 +89,7 @@ json_t *cli_anatomy_json(const cli_anatomy *a)
                      "templates", files, "trouble", a->trouble[0] ? json_string(a->trouble) : json_null());
 }
 
-void cli_anatomy_print(const cli_anatomy *a)
+void cli_kernel_report_print(const cli_kernel_report *a)
 {
     char hex[33];
     for (int i = 0; i < a->source->steps; i++) {

@@ -1,6 +1,6 @@
-/* anatomy: what one kernel is made of: the fields of its key, what it uses of the chip, the template lines it came from. */
-#ifndef FA_CLI_ANATOMY_H
-#define FA_CLI_ANATOMY_H
+/* kernel_report: what one kernel is made of: the fields of its key, what it uses of the chip, the template lines it came from. */
+#ifndef FA_CLI_KERNEL_REPORT_H
+#define FA_CLI_KERNEL_REPORT_H
 #include "cache/entry.h"
 #include "command.h"
 #include "gen/model.h"
@@ -8,9 +8,9 @@
 #include "runtime/compiler.h"
 #include "runtime/resources.h"
 
-#define CLI_ANATOMY_FILES 16
+#define CLI_KERNEL_REPORT_FILES 16
 
-typedef struct cli_anatomy {
+typedef struct cli_kernel_report {
     const fa_source *source;
     const fa_arch *arch;
     fa_key key;                /* of the cubin; zero where there is no compiler */
@@ -23,17 +23,17 @@ typedef struct cli_anatomy {
     struct {
         char name[40];
         int32_t first, last, lines;
-    } file[CLI_ANATOMY_FILES];
+    } file[CLI_KERNEL_REPORT_FILES];
     int32_t files;
-} cli_anatomy;
+} cli_kernel_report;
 
 /* Takes the cubin out of the cache, or compiles it, which leaves it there. No compiler is no failure: see trouble. source and arch are
  * borrowed. */
-void cli_anatomy_make(cli_anatomy *out, fa_gen *g, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c, const fa_arch *arch,
+void cli_kernel_report_make(cli_kernel_report *out, fa_gen *g, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c, const fa_arch *arch,
                       const fa_source *source);
-void cli_anatomy_free(cli_anatomy *a);
-json_t *cli_anatomy_json(const cli_anatomy *a);
-void cli_anatomy_print(const cli_anatomy *a);
+void cli_kernel_report_free(cli_kernel_report *a);
+json_t *cli_kernel_report_json(const cli_kernel_report *a);
+void cli_kernel_report_print(const cli_kernel_report *a);
 
 /* The machine code of a cubin as nvdisasm or cuobjdump tell it; FA_IO where neither is found, with where they were looked for:
  * then *missing is true, and the command ends with CLI_EXIT_MISSING. */
