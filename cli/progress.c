@@ -57,9 +57,9 @@ static void show(cli_progress *p, const char *text)
     p->shown = n;
 }
 
-void cli_progress_draw(cli_progress *p, const char *stage, const cli_line *line)
+void cli_progress_draw(cli_progress *p, const char *stage, const cli_status_line *line)
 {
-    char text[CLI_LINE_MOST];
+    char text[CLI_STATUS_LINE_MOST];
     double now = cli_clock();
     if (p->c->quiet)
         return;
@@ -67,7 +67,7 @@ void cli_progress_draw(cli_progress *p, const char *stage, const cli_line *line)
         if (p->shown && now - p->told < DRAW_SECONDS)
             return;
         p->told = now;
-        cli_line_fit(line, columns_now() - 1, text); /* the last column would wrap */
+        cli_status_line_fit(line, columns_now() - 1, text); /* the last column would wrap */
         show(p, text);
         return;
     }
@@ -75,17 +75,17 @@ void cli_progress_draw(cli_progress *p, const char *stage, const cli_line *line)
     if (!first && now - p->told < (old ? QUIET_SECONDS : STAGE_SECONDS))
         return;
     p->told = now;
-    cli_line_plain(line, text);
+    cli_status_line_plain(line, text);
     fprintf(stderr, "%s\n", text);
 }
 
 void cli_progress_tell(cli_progress *p, const char *line, double done)
 {
-    cli_line l = { .done = done };
+    cli_status_line l = { .done = done };
     if (p->c->tty) {
         int room = columns_now() - 30; /* beside the whole bar */
-        cli_line_add(&l, 0, "%s", "");
-        cli_line_add(&l, 0, "%.*s", room > 10 ? room : 10, line);
+        cli_status_line_add(&l, 0, "%s", "");
+        cli_status_line_add(&l, 0, "%.*s", room > 10 ? room : 10, line);
         cli_progress_draw(p, line, &l);
         return;
     }

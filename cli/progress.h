@@ -2,7 +2,7 @@
 #ifndef FA_CLI_PROGRESS_H
 #define FA_CLI_PROGRESS_H
 #include "command.h"
-#include "line.h"
+#include "status_line.h"
 
 typedef struct cli_progress {
     const cli *c;
@@ -15,7 +15,7 @@ typedef struct cli_progress {
 void cli_progress_tell(cli_progress *p, const char *line, double done);
 /* The same of a line of pieces, as wide as the terminal is now. Off a terminal one is told when the stage is new, but for the first of
  * all not within 5 seconds of the last, and every 10 seconds otherwise. */
-void cli_progress_draw(cli_progress *p, const char *stage, const cli_line *line);
+void cli_progress_draw(cli_progress *p, const char *stage, const cli_status_line *line);
 /* Clears the line, so that other output may follow. */
 void cli_progress_end(cli_progress *p);
 /* Another work begins: its stages are new. */

@@ -4,7 +4,7 @@
 #include "autotune/search.h"
 #include "autotune/strategy.h"
 #include "grid.h"
-#include "line.h"
+#include "status_line.h"
 #include "session.h"
 
 typedef struct tune_args {
@@ -80,7 +80,7 @@ tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate
 json_t *tune_view_json(const tune_view *v);
 tune_view tune_view_read(const json_t *j);
 /* The line: problem `at` (from 1) of `of`; left: seconds until the end, below 0 = not known. */
-void tune_view_line(cli_line *out, const tune_view *v, const fa_problem *p, size_t at, size_t of, double done, double left);
+void tune_view_line(cli_status_line *out, const tune_view *v, const fa_problem *p, size_t at, size_t of, double done, double left);
 /* Seconds left at a pace, bounded by the budget: below 0 = too early to say. done: 0 to 1. */
 double tune_left(double spent, double done, double budget);
 /* "bf16 d128 causal 4x16/8 4096" */

@@ -40,7 +40,7 @@ static void send_job(fleet *f, worker *h)
 
 /* ---- the whole ---- */
 
-static void add_workers(const fleet *f, cli_line *line)
+static void add_workers(const fleet *f, cli_status_line *line)
 {
     char text[64];
     for (size_t i = 0; i < f->n; i++) {
@@ -48,9 +48,9 @@ static void add_workers(const fleet *f, cli_line *line)
         if (h->at < 0)
             continue;
         tune_problem_brief(text, sizeof text, &f->r->list.row[h->at].problem);
-        cli_line_add(line, CLI_LINE_BAR + 1 + (int)i, "%s: %s %lld/%lld", f->device[h->device], text,
+        cli_status_line_add(line, CLI_STATUS_LINE_BAR + 1 + (int)i, "%s: %s %lld/%lld", f->device[h->device], text,
                      (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
-        cli_line_brief(line, "%s %lld/%lld", f->device[h->device], (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
+        cli_status_line_brief(line, "%s %lld/%lld", f->device[h->device], (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
     }
 }
 
@@ -67,7 +67,7 @@ static const worker *foremost(const fleet *f)
 static void draw(fleet *f)
 {
     const tune_run *r = f->r;
-    cli_line line = { .n = 0 };
+    cli_status_line line = { .n = 0 };
     char text[64];
     double done = 0;
     size_t whole = 0;
@@ -82,10 +82,10 @@ static void draw(fleet *f)
         if (h->view.kept)
             tune_view_line(&line, &h->view, &r->list.row[h->at].problem, whole + 1, r->list.n, line.done, left);
     } else {
-        cli_line_add(&line, 0, "%zu/%zu", whole, r->list.n);
+        cli_status_line_add(&line, 0, "%zu/%zu", whole, r->list.n);
         if (left >= 0) {
             tune_show_span(text, sizeof text, left);
-            cli_line_add(&line, 1, "%s left", text);
+            cli_status_line_add(&line, 1, "%s left", text);
         }
         add_workers(f, &line);
     }

@@ -95,49 +95,49 @@ double tune_left(double spent, double done, double budget)
 }
 
 /* From all configs to those that are timed. */
-static void funnel(cli_line *out, const tune_view *v)
+static void funnel(cli_status_line *out, const tune_view *v)
 {
     char text[64] = "", brief[32] = "";
     if (v->measured) {
         snprintf(text, sizeof text, " > %lld verified > %lld timed", (long long)v->verified, (long long)v->timed);
         snprintf(brief, sizeof brief, ">%lld>%lld", (long long)v->verified, (long long)v->timed);
     }
-    cli_line_add(out, 5, "%lld configs > %lld fit SRAM > %lld registers > %lld compiled%s", (long long)v->space, (long long)v->fits_shared,
+    cli_status_line_add(out, 5, "%lld configs > %lld fit SRAM > %lld registers > %lld compiled%s", (long long)v->space, (long long)v->fits_shared,
                  (long long)v->fits, (long long)v->compiled, text);
-    cli_line_brief(out, "%lld>%lld>%lld>%lld%s", (long long)v->space, (long long)v->fits_shared, (long long)v->fits, (long long)v->compiled, brief);
+    cli_status_line_brief(out, "%lld>%lld>%lld>%lld%s", (long long)v->space, (long long)v->fits_shared, (long long)v->fits, (long long)v->compiled, brief);
 }
 
-void tune_view_line(cli_line *out, const tune_view *v, const fa_problem *p, size_t at, size_t of, double done, double left)
+void tune_view_line(cli_status_line *out, const tune_view *v, const fa_problem *p, size_t at, size_t of, double done, double left)
 {
     char text[100];
     int64_t tried = v->compiled + v->resumed;
-    *out = (cli_line){ .done = done };
+    *out = (cli_status_line){ .done = done };
     if (of > 1) {
         tune_problem_brief(text, sizeof text, p);
-        cli_line_add(out, 0, "%zu/%zu", at, of);
-        cli_line_add(out, 6, "%s", text);
-        cli_line_add(out, 7, "%s %lld/%lld", v->stage, (long long)tried, (long long)v->kept);
+        cli_status_line_add(out, 0, "%zu/%zu", at, of);
+        cli_status_line_add(out, 6, "%s", text);
+        cli_status_line_add(out, 7, "%s %lld/%lld", v->stage, (long long)tried, (long long)v->kept);
     } else {
-        cli_line_add(out, 0, "%lld/%lld", (long long)tried, (long long)v->kept);
-        cli_line_add(out, 7, "%s", v->stage);
+        cli_status_line_add(out, 0, "%lld/%lld", (long long)tried, (long long)v->kept);
+        cli_status_line_add(out, 7, "%s", v->stage);
     }
     if (v->tflops > 0)
-        cli_line_add(out, 1, "best %.1f TFLOP/s", v->tflops);
+        cli_status_line_add(out, 1, "best %.1f TFLOP/s", v->tflops);
     else if (v->seconds > 0)
-        cli_line_add(out, 1, "best %s", cli_show_seconds(v->seconds));
+        cli_status_line_add(out, 1, "best %s", cli_show_seconds(v->seconds));
     if (v->seconds > 0 && v->gain >= 0) {
         if (v->gain >= 0.0005)
-            cli_line_add(out, 3, "+%.1f %% over the default", 100 * v->gain);
+            cli_status_line_add(out, 3, "+%.1f %% over the default", 100 * v->gain);
         else
-            cli_line_add(out, 3, "as the default");
-        cli_line_brief(out, "+%.1f %%", 100 * v->gain);
+            cli_status_line_add(out, 3, "as the default");
+        cli_status_line_brief(out, "+%.1f %%", 100 * v->gain);
     }
     if (left >= 0) {
         tune_show_span(text, sizeof text, left);
-        cli_line_add(out, 2, "%s left", text);
+        cli_status_line_add(out, 2, "%s left", text);
     }
     funnel(out, v);
     if (v->resumed)
-        cli_line_add(out, 8, "%lld from records", (long long)v->resumed);
-    cli_line_add(out, 10, "%s", v->config);
+        cli_status_line_add(out, 8, "%lld from records", (long long)v->resumed);
+    cli_status_line_add(out, 10, "%s", v->config);
 }

@@ -1,29 +1,29 @@
 /* What the lines and the sets of `fagen tune` promise, without a process: a line fits, a grid holds what it says. */
 #include "cli/grid.h"
-#include "cli/line.h"
+#include "cli/status_line.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>
 #include <string.h>
 
-static cli_line sample(double done)
+static cli_status_line sample(double done)
 {
-    cli_line l = { .done = done };
-    cli_line_add(&l, 0, "%d/%d", 12, 48);
-    cli_line_add(&l, 6, "bf16 d128 causal 4x16 4096");
-    cli_line_add(&l, 1, "best 712.3 TFLOP/s");
-    cli_line_add(&l, 3, "+3.4 %% over the default");
-    cli_line_add(&l, 2, "41 s left");
-    cli_line_add(&l, 9, "%s", "");
+    cli_status_line l = { .done = done };
+    cli_status_line_add(&l, 0, "%d/%d", 12, 48);
+    cli_status_line_add(&l, 6, "bf16 d128 causal 4x16 4096");
+    cli_status_line_add(&l, 1, "best 712.3 TFLOP/s");
+    cli_status_line_add(&l, 3, "+3.4 %% over the default");
+    cli_status_line_add(&l, 2, "41 s left");
+    cli_status_line_add(&l, 9, "%s", "");
     return l;
 }
 
-Test(cli_line, fits_every_width)
+Test(cli_status_line, fits_every_width)
 {
-    char out[CLI_LINE_MOST];
+    char out[CLI_STATUS_LINE_MOST];
     for (int step = 0; step <= 10; step++)
         for (int width = -3; width < 300; width++) {
-            cli_line l = sample(step / 10.0);
-            cli_line_fit(&l, width, out);
+            cli_status_line l = sample(step / 10.0);
+            cli_status_line_fit(&l, width, out);
             int n = (int)strlen(out);
             cr_assert_leq(n, width > 0 ? width : 0, "%d columns: %s", width, out);
             cr_assert(width < 5 || !strncmp(out, "12/48", 5), "%s", out);
@@ -38,7 +38,7 @@ Test(cli_line, fits_every_width)
 }
 
 /* What matters most stays longest, and all of it is there where there is room. */
-Test(cli_line, drops_the_least_first)
+Test(cli_status_line, drops_the_least_first)
 {
     static const struct {
         int width;
@@ -52,64 +52,64 @@ Test(cli_line, drops_the_least_first)
         { 77, "12/48  [#####.....]  best 712.3 TFLOP/s  +3.4 % over the default  41 s left" },
         { 200, "12/48  [############............]  bf16 d128 causal 4x16 4096  best 712.3 TFLOP/s  +3.4 % over the default  41 s left" },
     };
-    char out[CLI_LINE_MOST];
-    cli_line l = sample(0.5);
+    char out[CLI_STATUS_LINE_MOST];
+    cli_status_line l = sample(0.5);
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        cli_line_fit(&l, lines[i].width, out);
+        cli_status_line_fit(&l, lines[i].width, out);
         if (lines[i].width == 77) /* the bar takes what is left */
             cr_expect(!strncmp(out, "12/48  [###", 11) && strstr(out, "best") && strstr(out, "left"), "%s", out);
         else
             cr_expect_str_eq(out, lines[i].line, "%d: %s", lines[i].width, out);
     }
-    cli_line_plain(&l, out);
+    cli_status_line_plain(&l, out);
     cr_expect_str_eq(out, " 50 %  12/48, bf16 d128 causal 4x16 4096, best 712.3 TFLOP/s, +3.4 % over the default, 41 s left");
     static const double done[] = { 0, 0.004, 0.25, 0.996, 1, 3, -1 };
     static const char *const says[] = { "  0 %", "  0 %", " 25 %", "100 %", "100 %", "100 %", "  0 %" };
     for (size_t i = 0; i < sizeof done / sizeof *done; i++) {
         l.done = done[i];
-        cli_line_plain(&l, out);
+        cli_status_line_plain(&l, out);
         cr_expect(!strncmp(out, says[i], 5), "%g: %s", done[i], out);
     }
 }
 
 /* Brief forms first, whole ones where all brief ones fit. */
-Test(cli_line, widens_what_is_brief)
+Test(cli_status_line, widens_what_is_brief)
 {
-    char out[CLI_LINE_MOST];
-    cli_line l = { .n = 0 };
-    cli_line_add(&l, 0, "1/2");
-    cli_line_add(&l, 1, "14112 configs > 31 timed");
-    cli_line_brief(&l, "14112>31");
-    cli_line_add(&l, 2, "last");
+    char out[CLI_STATUS_LINE_MOST];
+    cli_status_line l = { .n = 0 };
+    cli_status_line_add(&l, 0, "1/2");
+    cli_status_line_add(&l, 1, "14112 configs > 31 timed");
+    cli_status_line_brief(&l, "14112>31");
+    cli_status_line_add(&l, 2, "last");
     static const struct {
         int width;
         const char *line;
     } lines[] = { { 12, "1/2  last" }, { 13, "1/2  14112>31" }, { 19, "1/2  14112>31  last" }, { 28, "1/2  14112>31  last" },
                   { 29, "1/2  [......]  14112>31  last" }, { 45, "1/2  [......]  14112 configs > 31 timed  last" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-        cli_line_fit(&l, lines[i].width, out);
+        cli_status_line_fit(&l, lines[i].width, out);
         cr_expect_str_eq(out, lines[i].line, "%d: %s", lines[i].width, out);
     }
-    cli_line_plain(&l, out);
+    cli_status_line_plain(&l, out);
     cr_expect_str_eq(out, "  0 %  1/2, 14112 configs > 31 timed, last");
 }
 
-Test(cli_line, more_pieces_than_room)
+Test(cli_status_line, more_pieces_than_room)
 {
-    char out[CLI_LINE_MOST];
-    cli_line l = { .done = 7 };
-    for (int i = 0; i < 3 * CLI_LINE_PIECES; i++)
-        cli_line_add(&l, i % 12, "%099d", i);
-    cr_assert_eq(l.n, CLI_LINE_PIECES);
-    cli_line_fit(&l, 100000, out);
-    cr_expect_leq(strlen(out), CLI_LINE_MOST - 1);
-    cli_line_plain(&l, out);
-    cr_expect_leq(strlen(out), CLI_LINE_MOST - 1);
+    char out[CLI_STATUS_LINE_MOST];
+    cli_status_line l = { .done = 7 };
+    for (int i = 0; i < 3 * CLI_STATUS_LINE_PIECES; i++)
+        cli_status_line_add(&l, i % 12, "%099d", i);
+    cr_assert_eq(l.n, CLI_STATUS_LINE_PIECES);
+    cli_status_line_fit(&l, 100000, out);
+    cr_expect_leq(strlen(out), CLI_STATUS_LINE_MOST - 1);
+    cli_status_line_plain(&l, out);
+    cr_expect_leq(strlen(out), CLI_STATUS_LINE_MOST - 1);
 }
 
 static cli_grid_row row[CLI_GRID_MOST], all[CLI_GRID_MOST];
 
-Test(cli_line, grids)
+Test(cli_status_line, grids)
 {
     size_t of_all = cli_grid_list("all", all), grids = 0;
     cr_assert(of_all > 0 && of_all < CLI_GRID_MOST);
@@ -134,7 +134,7 @@ Test(cli_line, grids)
 }
 
 /* The default grid is what ten minutes of one GPU hold, and a part of it covers every kernel class. */
-Test(cli_line, default_grid_covers_the_breadth_first)
+Test(cli_status_line, default_grid_covers_the_breadth_first)
 {
     size_t n = cli_grid_list("default", row), classes = 0, seen = 0;
     cr_assert(n >= 40 && n <= 60, "%zu", n);

@@ -1,5 +1,5 @@
-/* line: pieces are dropped until the rest fits. */
-#include "line.h"
+/* status_line: pieces are dropped until the rest fits. */
+#include "status_line.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #define CELLS_LEAST 6
 #define CELLS_MOST 24
 
-void cli_line_add(cli_line *l, int rank, const char *fmt, ...)
+void cli_status_line_add(cli_status_line *l, int rank, const char *fmt, ...)
 {
     va_list ap;
-    if (l->n == CLI_LINE_PIECES)
+    if (l->n == CLI_STATUS_LINE_PIECES)
         return;
     cli_piece *p = &l->piece[l->n++];
     p->rank = rank;
@@ -21,7 +21,7 @@ void cli_line_add(cli_line *l, int rank, const char *fmt, ...)
     va_end(ap);
 }
 
-void cli_line_brief(cli_line *l, const char *fmt, ...)
+void cli_status_line_brief(cli_status_line *l, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -36,7 +36,7 @@ static const char *least(const cli_piece *p)
 }
 
 /* Takes what has the rank, in its least form, as long as it fits; returns the columns that are used then. */
-static int take(const cli_line *l, int rank, int used, int width, const char **in)
+static int take(const cli_status_line *l, int rank, int used, int width, const char **in)
 {
     for (int i = 0; i < l->n; i++) {
         const char *text = least(&l->piece[i]);
@@ -50,7 +50,7 @@ static int take(const cli_line *l, int rank, int used, int width, const char **i
 }
 
 /* Whole texts in place of brief ones, where there is room. */
-static int widen(const cli_line *l, int rank, int used, int width, const char **in)
+static int widen(const cli_status_line *l, int rank, int used, int width, const char **in)
 {
     for (int i = 0; i < l->n; i++) {
         int more = in[i] && l->piece[i].rank == rank ? (int)strlen(l->piece[i].text) - (int)strlen(in[i]) : 0;
@@ -64,25 +64,25 @@ static int widen(const cli_line *l, int rank, int used, int width, const char **
 
 static size_t add(char *out, size_t at, const char *text, const char *gap)
 {
-    int n = snprintf(out + at, CLI_LINE_MOST - at, "%s%s", at ? gap : "", text);
+    int n = snprintf(out + at, CLI_STATUS_LINE_MOST - at, "%s%s", at ? gap : "", text);
     at += n > 0 ? (size_t)n : 0;
-    return at < CLI_LINE_MOST ? at : CLI_LINE_MOST - 1;
+    return at < CLI_STATUS_LINE_MOST ? at : CLI_STATUS_LINE_MOST - 1;
 }
 
-void cli_line_fit(const cli_line *l, int width, char out[CLI_LINE_MOST])
+void cli_status_line_fit(const cli_status_line *l, int width, char out[CLI_STATUS_LINE_MOST])
 {
     char bar[CELLS_MOST + 3] = "";
     double done = l->done < 0 ? 0 : l->done > 1 ? 1 : l->done;
-    const char *in[CLI_LINE_PIECES] = { NULL };
-    int last = CLI_LINE_BAR, used = 0, cells = 0;
+    const char *in[CLI_STATUS_LINE_PIECES] = { NULL };
+    int last = CLI_STATUS_LINE_BAR, used = 0, cells = 0;
     size_t at = 0;
-    width = width < CLI_LINE_MOST - 1 ? width : CLI_LINE_MOST - 1;
+    width = width < CLI_STATUS_LINE_MOST - 1 ? width : CLI_STATUS_LINE_MOST - 1;
     width = width > 0 ? width : 0;
     for (int i = 0; i < l->n; i++)
         last = l->piece[i].rank > last ? l->piece[i].rank : last;
     for (int rank = 0; rank <= last; rank++) {
         used = take(l, rank, used, width, in);
-        if (rank == CLI_LINE_BAR && used + GAP + CELLS_LEAST + 2 <= width) {
+        if (rank == CLI_STATUS_LINE_BAR && used + GAP + CELLS_LEAST + 2 <= width) {
             cells = CELLS_LEAST;
             used += (used ? GAP : 0) + CELLS_LEAST + 2;
         }
@@ -106,10 +106,10 @@ void cli_line_fit(const cli_line *l, int width, char out[CLI_LINE_MOST])
     out[width] = 0;
 }
 
-void cli_line_plain(const cli_line *l, char out[CLI_LINE_MOST])
+void cli_status_line_plain(const cli_status_line *l, char out[CLI_STATUS_LINE_MOST])
 {
     double done = l->done < 0 ? 0 : l->done > 1 ? 1 : l->done;
-    size_t at = (size_t)snprintf(out, CLI_LINE_MOST, "%3.0f %%", 100 * done);
+    size_t at = (size_t)snprintf(out, CLI_STATUS_LINE_MOST, "%3.0f %%", 100 * done);
     for (int i = 0; i < l->n; i++)
         if (l->piece[i].text[0])
             at = add(out, at, l->piece[i].text, i ? ", " : "  ");
