@@ -26,10 +26,10 @@ static void gather(rows *out, const cli_group *groups)
     for (; groups->title; groups++)
         for (const cli_option *o = groups->options; o->name && out->n < CLI_OPTIONS_MAX; o++) {
             out->r[out->n] = (row){ o, groups->at + o->at };
-            out->longs[out->n] = (struct option){ o->name, o->kind ? required_argument : no_argument, NULL, 256 + (int)out->n };
+            out->longs[out->n] = (struct option){ o->name, o->type ? required_argument : no_argument, NULL, 256 + (int)out->n };
             if (o->letter) {
                 out->shorts[at++] = o->letter;
-                if (o->kind)
+                if (o->type)
                     out->shorts[at++] = ':';
             }
             out->n++;
@@ -40,13 +40,13 @@ static fa_status store(const row *r, void *args, const char *text)
 {
     char accepted[512];
     const cli_option *o = r->option;
-    if (!o->kind) {
+    if (!o->type) {
         *(bool *)((char *)args + r->base) = true;
         return FA_OK;
     }
-    if (o->kind->read((char *)args + r->base, text, o))
+    if (o->type->read((char *)args + r->base, text, o))
         return FA_OK;
-    o->kind->accepts(accepted, sizeof accepted, o);
+    o->type->accepts(accepted, sizeof accepted, o);
     return fa_fail(FA_INVALID, "--%s is \"%.80s\"; accepted: %s", o->name, text, accepted);
 }
 
@@ -106,7 +106,7 @@ fa_status cli_args_parse(const cli_group *groups, void *args, size_t size, int a
                     r = &t.r[i];
             char accepted[512] = "";
             if (r)
-                r->option->kind->accepts(accepted, sizeof accepted, r->option);
+                r->option->type->accepts(accepted, sizeof accepted, r->option);
             st = fa_fail(FA_INVALID, "--%s needs a value; accepted: %s", r ? r->option->name : "?", accepted);
         } else if (c == '?') {
             const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : argv[at];
@@ -151,8 +151,8 @@ void cli_wrap(FILE *f, const char *text, int indent, int columns)
 void cli_option_about(char *buf, size_t n, const cli_option *o)
 {
     char accepted[400] = "";
-    if (o->kind == &cli_choice || o->kind == &cli_choices)
-        o->kind->accepts(accepted, sizeof accepted, o);
+    if (o->type == &cli_choice || o->type == &cli_choices)
+        o->type->accepts(accepted, sizeof accepted, o);
     snprintf(buf, n, "%s%s%s%s%s%s", o->help, accepted[0] ? ": " : "", accepted, o->preset ? " (default " : "", o->preset ? o->preset : "",
              o->preset ? ")" : "");
 }
@@ -170,7 +170,7 @@ void cli_args_help(FILE *f, const cli_group *groups, int columns)
             char letter[8] = "    ";
             if (o->letter)
                 snprintf(letter, sizeof letter, "-%c, ", o->letter);
-            snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->kind ? " " : "", o->kind ? o->value : "");
+            snprintf(left, sizeof left, "  %s--%s%s%s", letter, o->name, o->type ? " " : "", o->type ? o->value : "");
             cli_option_about(right, sizeof right, o);
             if (strlen(left) >= HELP_INDENT - 1)
                 fprintf(f, "%s\n%*s", left, HELP_INDENT, "");

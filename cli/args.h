@@ -19,31 +19,31 @@ typedef struct cli_list {
 typedef struct cli_option cli_option;
 
 /* How a value is read. read: false when text is not accepted. accepts: what is, for messages and help. */
-typedef struct cli_kind {
+typedef struct cli_option_type {
     bool (*read)(void *to, const char *text, const cli_option *o);
     void (*accepts)(char *buf, size_t n, const cli_option *o);
-} cli_kind;
+} cli_option_type;
 
 /* Combination i of n lists, of which the last changes fastest: a value of each, 0 of an empty one. False past the last. */
 bool cli_list_combine(const cli_list *const *lists, int n, size_t i, int32_t *out);
 
-extern const cli_kind cli_int;     /* int32_t, min to max */
-extern const cli_kind cli_ints;    /* cli_list of them, comma separated */
-extern const cli_kind cli_seed;    /* uint64_t */
-extern const cli_kind cli_bytes;   /* int32_t, "65536" or "64KiB" */
-extern const cli_kind cli_seconds; /* double, "60s" "2m" "1h" */
-extern const cli_kind cli_size;    /* int64_t, bytes as "100MiB"; -1 = "any" */
-extern const cli_kind cli_age;     /* double, seconds as "30d" "12h" */
-extern const cli_kind cli_real;    /* float > 0 */
-extern const cli_kind cli_text;    /* const char *, not empty */
-extern const cli_kind cli_choice;  /* int, one of words */
-extern const cli_kind cli_choices; /* cli_list of them */
-extern const cli_kind cli_window;  /* int32_t[2], "LEFT,RIGHT", -1 = unbounded */
+extern const cli_option_type cli_int;     /* int32_t, min to max */
+extern const cli_option_type cli_ints;    /* cli_list of them, comma separated */
+extern const cli_option_type cli_seed;    /* uint64_t */
+extern const cli_option_type cli_bytes;   /* int32_t, "65536" or "64KiB" */
+extern const cli_option_type cli_seconds; /* double, "60s" "2m" "1h" */
+extern const cli_option_type cli_size;    /* int64_t, bytes as "100MiB"; -1 = "any" */
+extern const cli_option_type cli_age;     /* double, seconds as "30d" "12h" */
+extern const cli_option_type cli_real;    /* float > 0 */
+extern const cli_option_type cli_text;    /* const char *, not empty */
+extern const cli_option_type cli_choice;  /* int, one of words */
+extern const cli_option_type cli_choices; /* cli_list of them */
+extern const cli_option_type cli_window;  /* int32_t[2], "LEFT,RIGHT", -1 = unbounded */
 
 struct cli_option {
     const char *name;      /* long name; NULL ends a table */
     char letter;           /* short name, 0 = none */
-    const cli_kind *kind;  /* NULL: a flag, sets a bool */
+    const cli_option_type *type;  /* NULL: a flag, sets a bool */
     size_t at;             /* offset of the field in the group's struct */
     const char *value;     /* what the help calls the value */
     const char *help;      /* NULL: an option between processes, that is no person's to give: not told of */

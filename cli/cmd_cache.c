@@ -4,14 +4,14 @@
 #include <string.h>
 
 static const cli_option options[] = {
-    { .name = "config", .letter = 'c', .kind = &cli_text, .at = offsetof(cache_args, config), .value = "CONFIG",
+    { .name = "config", .letter = 'c', .type = &cli_text, .at = offsetof(cache_args, config), .value = "CONFIG",
       .help = "why: of this config, or family: (default: what fa_launch would run)" },
-    { .name = "device", .kind = &cli_text, .at = offsetof(cache_args, device), .value = "DEVICE",
+    { .name = "device", .type = &cli_text, .at = offsetof(cache_args, device), .value = "DEVICE",
       .help = "why: cuda, cuda:N, or sim:ARCH (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
-    { .name = "arch", .kind = &cli_text, .at = offsetof(cache_args, arch), .value = "ARCH,...",
+    { .name = "arch", .type = &cli_text, .at = offsetof(cache_args, arch), .value = "ARCH,...",
       .help = "ls, prune, export: only what is compiled for these; why: of a cubin for this arch, without a device" },
-    { .name = "older", .kind = &cli_age, .at = offsetof(cache_args, older), .value = "AGE", .help = "prune: not used for so long, as 30d or 12h" },
-    { .name = "to", .kind = &cli_size, .at = offsetof(cache_args, to), .value = "SIZE",
+    { .name = "older", .type = &cli_age, .at = offsetof(cache_args, older), .value = "AGE", .help = "prune: not used for so long, as 30d or 12h" },
+    { .name = "to", .type = &cli_size, .at = offsetof(cache_args, to), .value = "SIZE",
       .help = "prune: what was used longest ago, until so much is left, as 100MiB", .preset = "any" },
     { .name = "dry-run", .at = offsetof(cache_args, dry_run), .help = "prune: tell what would go, and leave it" },
     { .name = "repair", .at = offsetof(cache_args, repair), .help = "verify: remove what is damaged" },

@@ -21,18 +21,18 @@ typedef struct explore_args {
 
 #define FIELD(f) .at = offsetof(explore_args, f)
 static const cli_option options[] = {
-    { .name = "arch", .letter = 'a', .kind = &cli_text, FIELD(arch), .value = "ARCH", .help = "the chip, instead of --device: sm_80, h200, ..." },
-    { .name = "family", .kind = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family (default: those that serve the problem)" },
-    { .name = "chip", .kind = &cli_text, FIELD(chip), .value = "NAME",
+    { .name = "arch", .letter = 'a', .type = &cli_text, FIELD(arch), .value = "ARCH", .help = "the chip, instead of --device: sm_80, h200, ..." },
+    { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family (default: those that serve the problem)" },
+    { .name = "chip", .type = &cli_text, FIELD(chip), .value = "NAME",
       .help = "whose measured times are shown, as `fagen cache ls` names it (default: the device, else the one with most records, else the "
               "one whose times ship with fagen)" },
-    { .name = "simulate", .kind = &cli_int, FIELD(simulate), .value = "N", .help = "tiles whose best config the simulator runs and counts", .preset = "3",
+    { .name = "simulate", .type = &cli_int, FIELD(simulate), .value = "N", .help = "tiles whose best config the simulator runs and counts", .preset = "3",
       .min = 0, .max = 1000 },
     { .name = NULL },
 };
 static const cli_option outputs[] = {
-    { .name = "output", .letter = 'o', .kind = &cli_text, FIELD(page), .value = "FILE", .help = "the page (default: explore.html, unless --csv or --json)" },
-    { .name = "csv", .kind = &cli_text, FIELD(csv), .value = "FILE", .help = "one line per config that fits; - is standard output" },
+    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(page), .value = "FILE", .help = "the page (default: explore.html, unless --csv or --json)" },
+    { .name = "csv", .type = &cli_text, FIELD(csv), .value = "FILE", .help = "one line per config that fits; - is standard output" },
     { .name = NULL },
 };
 static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(explore_args), { "What is explored", options, 0 }, { "What is written", outputs, 0 },

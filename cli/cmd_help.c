@@ -29,10 +29,10 @@ static json_t *lines_json(const char *s)
 static json_t *option_json(const cli_option *o)
 {
     char accepted[512] = "", letter[2] = { o->letter, 0 };
-    if (o->kind)
-        o->kind->accepts(accepted, sizeof accepted, o);
-    return json_pack("{s:s,s:s*,s:s*,s:s,s:s*,s:s*}", "name", o->name, "letter", o->letter ? letter : NULL, "value", o->kind ? o->value : NULL, "help",
-                     o->help, "accepted", o->kind ? accepted : NULL, "default", o->preset);
+    if (o->type)
+        o->type->accepts(accepted, sizeof accepted, o);
+    return json_pack("{s:s,s:s*,s:s*,s:s,s:s*,s:s*}", "name", o->name, "letter", o->letter ? letter : NULL, "value", o->type ? o->value : NULL, "help",
+                     o->help, "accepted", o->type ? accepted : NULL, "default", o->preset);
 }
 
 static json_t *command_json(const cli_command *cmd)

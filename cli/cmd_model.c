@@ -19,13 +19,13 @@ typedef struct model_args {
 } model_args;
 
 static const cli_option options[] = {
-    { .name = "br", .kind = &cli_int, .at = offsetof(model_args, br), .value = "ROWS", .help = "rows of the tile (default: of the config)", .min = 1,
+    { .name = "br", .type = &cli_int, .at = offsetof(model_args, br), .value = "ROWS", .help = "rows of the tile (default: of the config)", .min = 1,
       .max = 1 << 20 },
-    { .name = "bc", .kind = &cli_int, .at = offsetof(model_args, bc), .value = "KEYS", .help = "keys of the tile (default: of the config)", .min = 1,
+    { .name = "bc", .type = &cli_int, .at = offsetof(model_args, bc), .value = "KEYS", .help = "keys of the tile (default: of the config)", .min = 1,
       .max = 1 << 20 },
-    { .name = "config", .kind = &cli_text, .at = offsetof(model_args, config), .value = "CONFIG",
+    { .name = "config", .type = &cli_text, .at = offsetof(model_args, config), .value = "CONFIG",
       .help = "the config whose time is told (default: the model's best)" },
-    { .name = "left", .kind = &cli_int, .at = offsetof(model_args, left), .value = "KEYS", .help = "with --mask window: keys to the left",
+    { .name = "left", .type = &cli_int, .at = offsetof(model_args, left), .value = "KEYS", .help = "with --mask window: keys to the left",
       .preset = "1024", .min = -1, .max = FA_MAX_LENGTH },
     { .name = NULL },
 };

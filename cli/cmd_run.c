@@ -26,17 +26,17 @@ typedef struct run_args {
 static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
 static const cli_option options[] = {
-    { .name = "config", .letter = 'c', .kind = &cli_text, FIELD(config), .value = "CONFIG", .help = "run this config (default: what fa_launch chooses)" },
-    { .name = "seed", .letter = 's', .kind = &cli_seed, FIELD(seed), .value = "N", .help = "of the random data, N(0, 1)", .preset = "1" },
-    { .name = "window", .kind = &cli_window, FIELD(window), .value = "L,R", .help = "with --mask window", .preset = "128,0" },
+    { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG", .help = "run this config (default: what fa_launch chooses)" },
+    { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "of the random data, N(0, 1)", .preset = "1" },
+    { .name = "window", .type = &cli_window, FIELD(window), .value = "L,R", .help = "with --mask window", .preset = "128,0" },
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64; exit 4 when it is wrong" },
     { .name = NULL },
 };
 static const cli_option sim_table[] = {
     { .name = "counters", FIELD(counters), .help = "what the simulator counted: instructions, bytes by tensor, bank conflicts" },
-    { .name = "sim-async", .kind = &cli_choice, FIELD(async), .value = "WHEN", .help = "when asynchronous copies take place", .preset = "eager",
+    { .name = "sim-async", .type = &cli_choice, FIELD(async), .value = "WHEN", .help = "when asynchronous copies take place", .preset = "eager",
       .words = asyncs },
-    { .name = "schedule", .kind = &cli_choice, FIELD(schedule), .value = "ORDER", .help = "in which order warps run", .preset = "in-order",
+    { .name = "schedule", .type = &cli_choice, FIELD(schedule), .value = "ORDER", .help = "in which order warps run", .preset = "in-order",
       .words = schedules },
     { .name = "unchecked", FIELD(unchecked), .help = "no race and no uninitialised-read checks: faster" },
     { .name = NULL },

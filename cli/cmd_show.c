@@ -13,7 +13,7 @@
 
 #define FIELD(f) .at = offsetof(show_args, f)
 static const cli_option options[] = {
-    { .name = "limit", .letter = 'l', .kind = &cli_int, FIELD(limit), .value = "N", .help = "alternatives and records listed", .preset = "5", .min = 0,
+    { .name = "limit", .letter = 'l', .type = &cli_int, FIELD(limit), .value = "N", .help = "alternatives and records listed", .preset = "5", .min = 0,
       .max = 1000000 },
     { .name = "source", FIELD(source), .help = "print the kernel's text instead" },
     { .name = "ptx", FIELD(ptx), .help = "print its PTX instead" },

@@ -17,12 +17,12 @@ typedef struct space_args {
 } space_args;
 
 static const cli_option options[] = {
-    { .name = "family", .kind = &cli_text, .at = offsetof(space_args, family), .value = "NAME",
+    { .name = "family", .type = &cli_text, .at = offsetof(space_args, family), .value = "NAME",
       .help = "only this kernel family (default: those that serve the problem)" },
-    { .name = "limit", .letter = 'l', .kind = &cli_int, .at = offsetof(space_args, limit), .value = "N",
+    { .name = "limit", .letter = 'l', .type = &cli_int, .at = offsetof(space_args, limit), .value = "N",
       .help = "fitting configs listed, best of the model first", .preset = "12", .min = 1, .max = 1000000 },
     { .name = "all", .at = offsetof(space_args, all), .help = "every config, in the order of the space, the rejected ones with the reason" },
-    { .name = "why", .kind = &cli_text, .at = offsetof(space_args, why), .value = "CONFIG", .help = "what is said of this one config" },
+    { .name = "why", .type = &cli_text, .at = offsetof(space_args, why), .value = "CONFIG", .help = "what is said of this one config" },
     { .name = NULL },
 };
 static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(space_args), CLI_CHIP(space_args), { "What is listed", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };

@@ -83,7 +83,7 @@ static void values(FILE *f, const cli_command *cmd, const completion_names *name
     for (const cli_group *g = cmd->groups; g->title; g++)
         for (const cli_option *o = g->options; o->name; o++) {
             completion v;
-            if (!o->help || !o->kind)
+            if (!o->help || !o->type)
                 continue;
             completion_of(&v, o, names);
             fprintf(f, "    %s:--%s", cmd->name, o->name);

@@ -37,12 +37,12 @@ static void option(FILE *f, const cli_option *o, const completion_names *names)
 {
     fputs(" \\\n            ", f);
     if (o->letter)
-        fprintf(f, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name, o->letter, o->kind ? "+" : "", o->name, o->kind ? "=" : "");
+        fprintf(f, "'(-%c --%s)'{-%c%s,--%s%s}'[", o->letter, o->name, o->letter, o->type ? "+" : "", o->name, o->type ? "=" : "");
     else
-        fprintf(f, "'--%s%s[", o->name, o->kind ? "=" : "");
+        fprintf(f, "'--%s%s[", o->name, o->type ? "=" : "");
     quoted(f, o->help, "[]:\\");
     fputc(']', f);
-    if (o->kind)
+    if (o->type)
         value(f, o, names);
     fputc('\'', f);
 }

@@ -84,7 +84,7 @@ static void options(FILE *f, const cli_option *o)
         else
             snprintf(name, sizeof name, "--%s", o->name);
         term(f, name);
-        if (o->kind) {
+        if (o->type) {
             fputs(" \\fI", f);
             roff(f, o->value, strlen(o->value), false);
             fputs("\\fR", f);

@@ -11,24 +11,24 @@ const cli_word cli_masks[] = { { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK
 #define FIELD(f) .at = offsetof(cli_problem_options, f)
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
 const cli_option cli_problem_options_table[] = {
-    { .name = "head-dim", .letter = 'd', .kind = &cli_int, FIELD(d), .value = "D", .help = "head_dim of Q and K (default 128)", .min = 1,
+    { .name = "head-dim", .letter = 'd', .type = &cli_int, FIELD(d), .value = "D", .help = "head_dim of Q and K (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
-    { .name = "dv", .kind = &cli_int, FIELD(dv), .value = "D", .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
-    { .name = "dtype", .letter = 't', .kind = &cli_choice, FIELD(dtype), .value = "TYPE", .help = "of Q, K, V (default bf16)",
+    { .name = "dv", .type = &cli_int, FIELD(dv), .value = "D", .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
+    { .name = "dtype", .letter = 't', .type = &cli_choice, FIELD(dtype), .value = "TYPE", .help = "of Q, K, V (default bf16)",
       .words = cli_dtypes },
-    { .name = "o-dtype", .kind = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "of O (default: as Q)", .words = cli_dtypes },
-    { .name = "mask", .kind = &cli_choice, FIELD(mask), .value = "MASK", .help = "which keys are visible (default none)", .words = cli_masks },
+    { .name = "o-dtype", .type = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "of O (default: as Q)", .words = cli_dtypes },
+    { .name = "mask", .type = &cli_choice, FIELD(mask), .value = "MASK", .help = "which keys are visible (default none)", .words = cli_masks },
     { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
-    { .name = "batch", .letter = 'b', .kind = &cli_int, FIELD(b), .value = "B", .help = "batch", LENGTH },
-    { .name = "heads", .letter = 'H', .kind = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .min = 1, .max = 1 << 16 },
-    { .name = "kv-heads", .kind = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1,
+    { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch", LENGTH },
+    { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .min = 1, .max = 1 << 16 },
+    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1,
       .max = 1 << 16 },
-    { .name = "n", .letter = 'n', .kind = &cli_int, FIELD(n), .value = "N", .help = "sequence length of queries and keys", LENGTH },
-    { .name = "sq", .kind = &cli_int, FIELD(sq), .value = "N", .help = "query length", LENGTH },
-    { .name = "sk", .kind = &cli_int, FIELD(sk), .value = "N", .help = "key length", LENGTH },
-    { .name = "align", .kind = &cli_int, FIELD(align), .value = "BYTES", .help = "rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
+    { .name = "n", .letter = 'n', .type = &cli_int, FIELD(n), .value = "N", .help = "sequence length of queries and keys", LENGTH },
+    { .name = "sq", .type = &cli_int, FIELD(sq), .value = "N", .help = "query length", LENGTH },
+    { .name = "sk", .type = &cli_int, FIELD(sk), .value = "N", .help = "key length", LENGTH },
+    { .name = "align", .type = &cli_int, FIELD(align), .value = "BYTES", .help = "rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
-    { .name = "problem", .kind = &cli_text, FIELD(problem), .value = "TEXT",
+    { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'" },
     { .name = NULL },
 };
@@ -68,9 +68,9 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
 }
 
 const cli_option cli_chip_options[] = {
-    { .name = "arch", .kind = &cli_text, .at = offsetof(cli_chip, arch), .value = "ARCH",
+    { .name = "arch", .type = &cli_text, .at = offsetof(cli_chip, arch), .value = "ARCH",
       .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default sm_80)" },
-    { .name = "sram", .kind = &cli_bytes, .at = offsetof(cli_chip, sram), .value = "BYTES",
+    { .name = "sram", .type = &cli_bytes, .at = offsetof(cli_chip, sram), .value = "BYTES",
       .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
 };

@@ -6,9 +6,9 @@
 #include <string.h>
 
 const cli_option cli_where_options[] = {
-    { .name = "device", .kind = &cli_text, .at = offsetof(cli_where, device), .value = "DEVICE",
+    { .name = "device", .type = &cli_text, .at = offsetof(cli_where, device), .value = "DEVICE",
       .help = "cuda, cuda:N, or sim:ARCH, the simulator (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
-    { .name = "sram", .kind = &cli_bytes, .at = offsetof(cli_where, sram), .value = "BYTES",
+    { .name = "sram", .type = &cli_bytes, .at = offsetof(cli_where, sram), .value = "BYTES",
       .help = "shared memory per block that a kernel may use (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
 };

@@ -12,7 +12,7 @@ static const cli_option small = { .name = "small", .min = -3, .max = 70000, .wor
 
 /* Whole numbers: NONE where the text is refused. */
 static const struct {
-    const cli_kind *kind;
+    const cli_option_type *kind;
     const char *text;
     int32_t value;
 } ints[] = {
@@ -29,7 +29,7 @@ static const struct {
     { &cli_choice, "fourteen", 14 }, { &cli_choice, "", NONE },
 };
 
-Test(cli_kinds, whole_numbers)
+Test(cli_option_types, whole_numbers)
 {
     for (size_t i = 0; i < COUNT(ints); i++) {
         int32_t v = NONE;
@@ -47,7 +47,7 @@ Test(cli_kinds, whole_numbers)
 
 /* Times, ages and sizes; -1 = refused. */
 static const struct {
-    const cli_kind *kind;
+    const cli_option_type *kind;
     const char *text;
     double value;
 } units[] = {
@@ -60,7 +60,7 @@ static const struct {
     { &cli_age, "1e10s", 1e10 },      { &cli_age, "1.1e10s", -1 },      { &cli_age, "1ms", -1 },
 };
 
-Test(cli_kinds, times)
+Test(cli_option_types, times)
 {
     for (size_t i = 0; i < COUNT(units); i++) {
         double v = -1;
@@ -69,7 +69,7 @@ Test(cli_kinds, times)
     }
 }
 
-Test(cli_kinds, sizes_seeds_and_reals)
+Test(cli_option_types, sizes_seeds_and_reals)
 {
     static const struct {
         const char *text;
@@ -106,7 +106,7 @@ Test(cli_kinds, sizes_seeds_and_reals)
     }
 }
 
-Test(cli_kinds, windows)
+Test(cli_option_types, windows)
 {
     static const struct {
         const char *text;
@@ -122,7 +122,7 @@ Test(cli_kinds, windows)
     }
 }
 
-Test(cli_kinds, lists)
+Test(cli_option_types, lists)
 {
     char text[4 * CLI_LIST_MAX] = "";
     cli_list l = { .n = 99 };
@@ -144,11 +144,11 @@ Test(cli_kinds, lists)
 }
 
 /* What a message says is accepted. */
-Test(cli_kinds, what_is_accepted)
+Test(cli_option_types, what_is_accepted)
 {
     static const cli_option o = { .name = "o", .value = "FILE", .min = 1, .max = 9, .words = words };
     static const struct {
-        const cli_kind *kind;
+        const cli_option_type *kind;
         const char *says;
     } rows[] = { { &cli_int, "1 to 9" }, { &cli_ints, "1 to 9, or a list such as 1,9" }, { &cli_bytes, "1 to 9 bytes, as 65536 or 64KiB" },
                  { &cli_choice, "one, two, fourteen" }, { &cli_choices, "one, two, fourteen, or a list of them" }, { &cli_text, "FILE, not empty" } };

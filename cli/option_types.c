@@ -1,4 +1,4 @@
-/* kinds: the forms that values of options take. */
+/* option_types: the forms that values of options take. */
 #include "args.h"
 #include <errno.h>
 #include <math.h>
@@ -274,18 +274,18 @@ static void accepts_window(char *buf, size_t n, const cli_option *o)
     snprintf(buf, n, "LEFT,RIGHT in keys, each 0 or more, or -1 for unbounded");
 }
 
-const cli_kind cli_int = { read_int, accepts_int };
-const cli_kind cli_ints = { read_ints, accepts_ints };
-const cli_kind cli_seed = { read_seed, accepts_seed };
-const cli_kind cli_bytes = { read_bytes, accepts_bytes };
-const cli_kind cli_seconds = { read_seconds, accepts_seconds };
-const cli_kind cli_size = { read_size, accepts_size };
-const cli_kind cli_age = { read_age, accepts_age };
-const cli_kind cli_real = { read_real, accepts_real };
-const cli_kind cli_text = { read_text, accepts_text };
-const cli_kind cli_choice = { read_choice, accepts_choice };
-const cli_kind cli_choices = { read_choices, accepts_choices };
-const cli_kind cli_window = { read_window, accepts_window };
+const cli_option_type cli_int = { read_int, accepts_int };
+const cli_option_type cli_ints = { read_ints, accepts_ints };
+const cli_option_type cli_seed = { read_seed, accepts_seed };
+const cli_option_type cli_bytes = { read_bytes, accepts_bytes };
+const cli_option_type cli_seconds = { read_seconds, accepts_seconds };
+const cli_option_type cli_size = { read_size, accepts_size };
+const cli_option_type cli_age = { read_age, accepts_age };
+const cli_option_type cli_real = { read_real, accepts_real };
+const cli_option_type cli_text = { read_text, accepts_text };
+const cli_option_type cli_choice = { read_choice, accepts_choice };
+const cli_option_type cli_choices = { read_choices, accepts_choices };
+const cli_option_type cli_window = { read_window, accepts_window };
 
 bool cli_list_combine(const cli_list *const *lists, int n, size_t i, int32_t *out)
 {
