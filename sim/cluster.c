@@ -160,8 +160,8 @@ static bool turn(sim_block *b, sim_warp *w)
     case STEP_YIELD: w->state = W_SPIN, w->spun = b->cluster->progress; break;
     case STEP_DONE:
         w->state = W_DONE, b->cluster->progress++;
-        if (!sim_bulk_leave(w) || (!--b->running && (!sim_bulk_end(b) || !sim_meeting_end(b) || !sim_grid_end(b)))) return false;
-        sim_meeting_settle(b->cluster);
+        if (!sim_bulk_leave(w) || (!--b->running && (!sim_bulk_end(b) || !sim_cluster_barrier_end(b) || !sim_grid_end(b)))) return false;
+        sim_cluster_barrier_settle(b->cluster);
         break;
     default: break;
     }

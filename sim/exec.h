@@ -223,9 +223,9 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank); /* false: o
 void sim_block_start(sim_block *b);
 void sim_block_free(sim_block *b);
 
-/* meeting.c: the cluster's barrier */
-void sim_meeting_settle(sim_cluster *c); /* completes the phase if all have come who are left */
-bool sim_meeting_end(sim_block *b);      /* all warps of b have ended. false: reported */
+/* cluster_barrier.c: the cluster's barrier */
+void sim_cluster_barrier_settle(sim_cluster *c); /* completes the phase if all have come who are left */
+bool sim_cluster_barrier_end(sim_block *b);      /* all warps of b have ended. false: reported */
 
 /* cluster.c */
 CUresult sim_launch_run(sim_launch *l);

@@ -20,7 +20,7 @@
     X(copy) X(commit) X(wait) X(mbarrier_init) X(mbarrier_inval) X(mbarrier_arrive) X(mbarrier_test)                      \
     X(mbarrier_tx) X(copy_arrive)                                                                                         \
     X(barrier) X(fence)                                                                                                   \
-    /* meeting.c */                                                                                                       \
+    /* cluster_barrier.c */                                                                                                       \
     X(cluster_arrive) X(cluster_wait) X(map_address) X(rank_of)                                                           \
     /* bulk.c */                                                                                                          \
     X(bulk) X(bulk_commit) X(bulk_wait) X(tensormap)                                                                      \

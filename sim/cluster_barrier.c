@@ -1,10 +1,10 @@
-/* meeting: where the blocks of a cluster meet: barrier.cluster, and addresses of each other's shared memory. */
+/* cluster_barrier: where the blocks of a cluster meet: barrier.cluster, and addresses of each other's shared memory. */
 #include "exec.h"
 #include "run.h"
 #include <stdio.h>
 #include <string.h>
 
-void sim_meeting_settle(sim_cluster *c)
+void sim_cluster_barrier_settle(sim_cluster *c)
 {
     bool any = false;
     for (uint32_t k = 0; k < c->warps; k++) {
@@ -43,7 +43,7 @@ sim_step sim_run_cluster_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
     else for (uint32_t x = 0; x < c->actors; x++) if (w->fenced[x] > c->open[x]) c->open[x] = w->fenced[x];
     w->block->tally.c.barriers++;
     c->progress++;
-    sim_meeting_settle(c);
+    sim_cluster_barrier_settle(c);
     return STEP_NEXT;
 }
 
@@ -92,7 +92,7 @@ sim_step sim_run_rank_of(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-bool sim_meeting_end(sim_block *b)
+bool sim_cluster_barrier_end(sim_block *b)
 {
     const sim_cluster *c = b->cluster;
     for (uint32_t x = 0; b->visit && x < c->warps; x++) {
