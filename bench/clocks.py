@@ -24,7 +24,7 @@ PRODUCTS, CONSUMER = "hopper_products.cu", "hopper_consumer.cu"
 PROLOGUE, LOOP, EPILOGUE = "hopper_prologue.cu", "hopper_main_loop.cu", "hopper_epilogue.cu"
 STORE, WRITES_LSE = "hopper_store.cu", "if (p.lse != nullptr && t == 0"
 POINTS = (
-    ("tile", CONSUMER, "#    const Work work = tiles.work(p, smem, wg);\n"),
+    ("tile", CONSUMER, "#    const KeyRange keys = tiles.keys(p, smem, wg);\n"),
     ("first S", PROLOGUE, "#      mask(block);\n"),
     ("first P", LOOP, "#      // Main loop:"),
     ("may issue", LOOP, "#        wgmma_fence(o, a);\n        issue_scores("),
@@ -41,7 +41,7 @@ POINTS = (
     ("stored", EPILOGUE, "#        settle(0, q_full(smem, q.at, wg), q.parity);\n"),
     ("next S", EPILOGUE, "        wgmma_wait<0>(s);\n#        release_k();\n        continue;\n"),
     ("P V alone", EPILOGUE, "      wgmma_wait<0>(o);\n#"),
-    ("stored alone", CONSUMER, "    store(o, state$(l.o_in_q and \", work.fed_hi >= work.fed_lo\" or \"\"));\n#"),
+    ("stored alone", CONSUMER, "    store(o, state$(l.o_in_q and \", keys.loaded_hi >= keys.loaded_lo\" or \"\"));\n#"),
 )
 WRITER = """struct Trace {
   u32 n, *to;
@@ -66,7 +66,7 @@ def place(file, text, part):
 
 def instrument(file, text, block):
     """The text of a piece of the kernel, with a writer at every point of it."""
-    more = [(PRODUCTS, "#// Issues S = Q K^T.\n", WRITER), (CONSUMER, "#  Tiles tiles;\n  Place where;\n", OPEN)]
+    more = [(PRODUCTS, "#// Issues S = Q K^T.\n", WRITER), (CONSUMER, "#  TileScheduler tiles;\n  Tile where;\n", OPEN)]
     more = [(f, part, what.replace("POINTS_MOST", str(POINTS_MOST)).replace("BLOCK", str(block))) for f, part, what in more]
     more += [(f, part, f"point(trace, {i});\n") for i, (_, f, part) in enumerate(POINTS)]
     for at, what in sorted(((place(file, text, part), what) for f, part, what in more if f == file), reverse=True):

@@ -5,7 +5,7 @@
 //| if staged then
 // The 16-bit tile is put together in shared memory, which nobody else uses any more, and leaves in 16-byte pieces.
 //| end
-__device__ __forceinline__ void store_output(const Params &p, const Sequence &sequence, const Place &w, float (&o)[MB][VB][4],
+__device__ __forceinline__ void store_output(const Params &p, const Sequence &sequence, const Tile &w, float (&o)[MB][VB][4],
                                              RowState (&state)[MB][2], u32 smem, int g, int t) {
   const int warp_row = threadIdx.x / 32 * (16 * MB);
 //| if staged then

@@ -29,7 +29,7 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p)
 
 //| include "mask.cu"
 
-//| include "place.cu"
+//| include "tile_order.cu"
 
 //| include "softmax.cu"
 
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
   const int warp_row = thread / 32 * (2 * RI);
   auto row_at = [&](int i) { return warp_row + i / 4 * 8 + half * 4 + i % 4; };
 
-  const Place where = place_of(p, blockIdx.x);
+  const Tile where = tile_of(p, blockIdx.x);
   const Sequence sequence = sequence_of(p, where.batch);
   const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
   const float *const q = (const float *)p.q + sequence.q();

@@ -48,7 +48,7 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 
 //| include "mask.cu"
 
-//| include "place.cu"
+//| include "tile_order.cu"
 
 //| include "softmax.cu"
 
@@ -126,7 +126,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   extern __shared__ __align__(128) unsigned char smem[];
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
   const Lane at = make_lane();
-  const Place where = place_of(p, blockIdx.x);
+  const Tile where = tile_of(p, blockIdx.x);
   const Sequence sequence = sequence_of(p, where.batch);
   const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
   const u32 q_rows = q_tile + warp_row * CHUNKS * 16;

@@ -29,7 +29,7 @@ constexpr int STAGES_K = $(c.stages_k);  // buffers of K
 constexpr int STAGES_V = $(c.stages_v);  // buffers of V
 constexpr int Q_BUFS = $(c.q_bufs);    // buffers of Q
 //| if l.consumer > l.regs then
-constexpr int FEEDER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
+constexpr int PRODUCER_REGISTERS = $(c.feeder), CONSUMER_REGISTERS = $(l.consumer);  // per thread, of $(l.regs) at the launch
 //| end
 //| if c.rescale > 0 then
 // A row's m may lag behind the true maximum by LAG in log2 units: probabilities then reach 2^LAG, and O and l, which share m, need
@@ -62,13 +62,13 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 
 //| include "mask.cu"
 
-//| include "place.cu"
+//| include "tile_order.cu"
 
 //| include "softmax.cu"
 
-//| include "hopper_tiles.cu"
+//| include "hopper_scheduler.cu"
 
-//| include "hopper_feed.cu"
+//| include "hopper_producer.cu"
 
 //| include "hopper_products.cu"
 
@@ -97,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.persistent then
 #pragma unroll
     for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + 2);
-    mbarrier_init(tile_fed(smem), 1);
+    mbarrier_init(tile_loaded(smem), 1);
 //| end
     fence_barrier_init();
   }
@@ -108,12 +108,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| end
   if (warp < 4) {
 //| if l.consumer > l.regs then
-    registers_give<FEEDER_REGISTERS>();
+    registers_give<PRODUCER_REGISTERS>();
 //| end
-    if (warp == 0 && lane == 0) feed_keys(p, k_map, v_map, smem);
-    if (warp == 1 && lane == 0) feed_queries(p, q_map, smem);
+    if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
+    if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);
 //| if l.persistent then
-    if (warp == 2) deal(p, smem, lane);
+    if (warp == 2) schedule_tiles(p, smem, lane);
 //| else
     if (warp == 2) grid_over();
 //| end

@@ -1,10 +1,10 @@
--- flash_fwd_wgmma: flash attention forward with wgmma and TMA, for sm_90a. One warpgroup feeds the block through tensor maps; one
--- to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
+-- flash_fwd_wgmma: flash attention forward with wgmma and TMA, for sm_90a. A producer warpgroup loads for the block through tensor maps;
+-- one to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
 -- kernels for the second schedule).
 
 local function round_up(x, to) return (x + to - 1) // to * to end
 
--- Registers per thread: at the launch, and after the feeding warpgroup gave its own back (setmaxnreg).
+-- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
   local wgs = c.br // 64
   local threads = 128 * (wgs + 1)
@@ -55,7 +55,7 @@ local function buffers(p, c)
   return l
 end
 
--- And behind them: O where it has a place of its own, the mbarriers, what is told of tiles.
+-- And behind them: O where it has a place of its own, the mbarriers, what is published of tiles.
 local function places(p, c)
   local l = buffers(p, c)
   l.wgs = c.br // 64
@@ -63,7 +63,7 @@ local function places(p, c)
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
   l.slots = round_up(l.barriers + 8 * barriers, 16)
-  l.slot = 16 + (p.mask ~= "none" and 16 + 16 * l.wgs or 0) -- where a tile is; what is fed, and what each warpgroup does of it
+  l.slot = 16 + (p.mask ~= "none" and 16 + 16 * l.wgs or 0) -- where a tile is; what is loaded, and what each warpgroup does of it
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   return l
 end
@@ -78,7 +78,7 @@ return {
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
     { "ctas", { 1, 2 }, "blocks per SM" },
-    { "feeder", { 24, 32, 40 }, "registers per thread that the feeding warpgroup keeps" },
+    { "feeder", { 24, 32, 40 }, "registers per thread that the producer warpgroup keeps" },
     { "schedule", { { 0, "plain" }, { 1, "pingpong" }, { 2, "pingpong_exp" } },
       "S of the next block is issued beside P V: plain = when a warpgroup gets there, pingpong = in turns; " ..
       "pingpong_exp = the exponentials are taken in turns" },
@@ -112,7 +112,7 @@ return {
 
   constraints = {
     { "feeder", function(p, c, a)
-      if p.mask == "window" and c.feeder < 32 then return false, "who deals the tiles of a window needs more than " .. c.feeder .. " registers" end
+      if p.mask == "window" and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
       local _launch, consumer = registers(a, c)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
@@ -251,8 +251,8 @@ return {
 
   params = "o lse counter o_sb o_ss o_sh scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles total key_base section",
 
-  -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load: docs/performance.md,
-  -- "The model". Where timings differed by less than their spread, what is usual comes first.
+  -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:
+  -- docs/performance.md, "The model". Where timings differed by less than their spread, what is usual comes first.
   work = function(p, c, a, l)
     local elements = c.br * c.bc // 32
     local issue = elements * 19 // 2 + l.wgs * 200

@@ -39,8 +39,8 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| if l.pingpong then
   if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins
 //| end
-  Tiles tiles;
-  Place where;
+  TileScheduler tiles;
+  Tile where;
 
 //| if l.o_in_q then
   // O leaves from the buffer of its Q, when q is one further.
@@ -86,7 +86,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   bool begun = false;  // the scores of the tile's first block are there
 //| end
   while (tiles.next(p, smem, where)) {
-    const Work work = tiles.work(p, smem, wg);
+    const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = sequence_of(p, where.batch);
     const int wg_row = where.row + row_in_tile(wg);
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
@@ -108,7 +108,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release_v();
     };
 
-    if (work.idle()) {  // no row of the problem: all that is fed passes
+    if (keys.idle()) {  // no row of the problem: all that is loaded passes
       tiles.done(smem, true);
 //| if l.q_lent then
       if (owed) return_q();
@@ -118,25 +118,25 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       release(q_empty(smem, q.at, wg));
       q.next();
 #pragma unroll 1
-      for (int block = work.fed_hi; block >= work.fed_lo; block--) skip_k(), skip_v();
+      for (int block = keys.loaded_hi; block >= keys.loaded_lo; block--) skip_k(), skip_v();
       continue;
     }
     // Blocks between full_lo and full_hi need no mask.
     auto mask = [&](int block) {
-      if (block < work.full_hi && block > work.full_lo) return;
+      if (block < keys.full_hi && block > keys.full_lo) return;
       apply_mask(s, p, sequence, wg_row + warp_row + g, block, t);
     };
 //| if l.skip_late then
     int trailing = 0;  // blocks at the end that only others see: O leaves first
 //| end
-    if (work.fed_hi >= work.fed_lo) {
+    if (keys.loaded_hi >= keys.loaded_lo) {
 //| include "hopper_prologue.cu"
 
 //| include "hopper_main_loop.cu"
 
 //| include "hopper_epilogue.cu"
     }
-    store(o, state$(l.o_in_q and ", work.fed_hi >= work.fed_lo" or ""));
+    store(o, state$(l.o_in_q and ", keys.loaded_hi >= keys.loaded_lo" or ""));
 //| if l.skip_late then
 #pragma unroll 1
     for (; trailing > 0; trailing--) skip_k(), skip_v();

@@ -7,30 +7,30 @@
 //| if l.ahead then
 //|   if l.masked then
       // Beside it goes S of the next tile's first block, where that can be begun. Blocks that only other warpgroups see lie at the end of
-      // this tile (trailing) and at the beginning of the next (leading): their K passes now, their V behind O. V of all that is fed before
-      // K of the next tile's block must find a place beside the V that is still held.
+      // this tile (trailing) and at the beginning of the next (leading): their K passes now, their V behind O. V of all that is loaded
+      // before K of the next tile's block must find a place beside the V that is still held.
 //|     if l.pingpong_products then
       // And one more V: the warpgroup whose turn comes before this one's may have to let the V of the block before pass first.
 //|     end
 //|     local before_k = l.pingpong_products and "leading" or "max(leading - 1, 0)"
-      Work after;
-      int trailing = block - work.fed_lo, leading = 0;
+      KeyRange after;
+      int trailing = block - keys.loaded_lo, leading = 0;
       begun = trailing < STAGES_V;
       if (begun) {
 #pragma unroll 1
         for (int i = 0; i < trailing; i++) skip_k();  // the next tile is scheduled when the last K is on its way
         begun = tiles.peek(p, smem, wg, after);
         if (begun) {
-          leading = after.fed_hi - after.first;
-          begun = after.fed_lo <= after.fed_hi && !after.idle() && trailing + $(before_k) < STAGES_V;
+          leading = after.loaded_hi - after.first;
+          begun = after.loaded_lo <= after.loaded_hi && !after.idle() && trailing + $(before_k) < STAGES_V;
         }
-        block = work.fed_lo;
+        block = keys.loaded_lo;
       }
 //|   else
       // Beside it goes S of the next tile's first block, where that can be begun.
-      Work after;
+      KeyRange after;
       begun = tiles.peek(p, smem, wg, after);
-      if (begun) begun = after.fed_lo <= after.fed_hi && !after.idle();
+      if (begun) begun = after.loaded_lo <= after.loaded_hi && !after.idle();
 //|   end
       if (begun) {
 //|   if l.masked then
@@ -72,12 +72,12 @@
 //| if l.ahead and l.masked then
 #pragma unroll 1
       for (; trailing > 0; trailing--) {
-        if (block > work.fed_lo) skip_k();
+        if (block > keys.loaded_lo) skip_k();
         skip_v();
       }
 //| elseif l.skip_late then
-      trailing = block - work.fed_lo;
+      trailing = block - keys.loaded_lo;
 //| elseif p.mask == "window" then
 #pragma unroll 1
-      for (; block > work.fed_lo; block--) skip_k(), skip_v();
+      for (; block > keys.loaded_lo; block--) skip_k(), skip_v();
 //| end

@@ -1,6 +1,6 @@
       // Main loop: S of the next block and P V of this one are issued side by side.
       // $(l.interleaved and "Maxima are" or "The softmax is") found while the second is under way.
-      for (; block > work.last; block--) {
+      for (; block > keys.last; block--) {
         mbarrier_wait(k_full(smem, k.at), k.parity);
 //| if l.pingpong_products then
         pingpong_wait(wg);

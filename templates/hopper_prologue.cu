@@ -1,13 +1,13 @@
       // Prologue: S of the tile's first block, and P.
       const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;
 //| if l.ahead and l.masked then
-      int block = begun ? work.first : work.fed_hi;
+      int block = begun ? keys.first : keys.loaded_hi;
 //| else
-      int block = work.fed_hi;
+      int block = keys.loaded_hi;
 //| end
 //| if l.masked then
 #pragma unroll 1
-      for (; block > work.first; block--) skip_k(), skip_v();
+      for (; block > keys.first; block--) skip_k(), skip_v();
 //| end
 //| local to = l.ahead and "  " or ""
 //| if l.ahead then

@@ -2,7 +2,7 @@
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
 // Of one of a thread's rows; l is the whole row's.
-__device__ __forceinline__ void store_lse(const Params &p, const Place &where, const RowState &state, float l, int row, int t) {
+__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const RowState &state, float l, int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
   if (p.lse != nullptr && t == 0 && row < sequence.sq())
     p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
@@ -21,7 +21,7 @@ __device__ __forceinline__ uint4 gather_block(u32 x0, u32 x1, u32 x2, u32 x3, in
 //| end
 //| if c.o_path < 2 then
 // Straight from the registers. row: this thread's first.
-__device__ __forceinline__ void store_rows(const Params &p, const Place &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -53,7 +53,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Place &where, 
 //| if c.o_path > 0 then
 // Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
 // row: the warpgroup's first. The caller's tma_wait_read() tells when the place is free again.
-__device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Place &where, const float (&o)[NO],
+__device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const float (&o)[NO],
                                            const RowState (&state)[2], u32 tile, int row, int wg) {
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
   float l[2], inverse[2];

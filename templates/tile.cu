@@ -66,8 +66,8 @@ struct Share {
   static __device__ __forceinline__ int col() { return threadIdx.x % WIDTH; }
 };
 
-// One unit of each of N rows, STEP apart from `row` on: the one at `byte` of a row, for the first of them at `from`. Zeros where read(row) is
-// false and past ROW_BYTES. Rows from ROWS on are not in the tile; ROWS = 0: all N are.
+// One unit of each of N rows, STEP apart from `row` on: the one at `byte` of a row, for the first of them at `from`. Zeros where read(row)
+// is false and past ROW_BYTES. Rows from ROWS on are not in the tile; ROWS = 0: all N are.
 template <int N, int ROWS, int CHUNKS, bool PAIRS, int ROW_BYTES, class Read>
 __device__ __forceinline__ void load_units(u32 tile, int row, int byte, const char *from, long long stride, Read read) {
   using S = Share<CHUNKS>;

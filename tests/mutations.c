@@ -46,7 +46,7 @@ const scene scenes[] = {
 #define T "tile.cu"
 #define E "epilogue.cu"
 #define Q "sequence.cu"
-#define L "place.cu"
+#define L "tile_order.cu"
 #define F "flash_fwd_mma.cu"
 #define D "products.cu"
 #define X "flash_fwd_ffma.cu"

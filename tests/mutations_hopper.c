@@ -19,12 +19,12 @@
 
 const scene hopper_scenes[] = {
     { "one", "bf16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 200, NONE, PLAIN },
-    { "turns", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 1, 48, 64, USUAL ",grid=0"), 160, 200, NONE, PLAIN },
+    { "pingpong", "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 1, 48, 64, USUAL ",grid=0"), 160, 200, NONE, PLAIN },
     { "softmax", "fp16,d=64,mask=causal,b=1,hq=2,hkv=1", CONFIG(128, 2, 64, 64, EARLY ",grid=0"), 160, 230, NONE, PLAIN },
     { "window", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, EARLY ",grid=0"), 256, 300, 40, 9, 0, 0, HIDDEN },
     { "away", "bf16,d=64,mask=window,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 300, 30, 5, FA_OFFSET, 150, HIDDEN },
     { "blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=2"), 300, 40, NONE, HIDDEN },
-    { "dealt", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=1"), 200, 200, NONE, PLAIN },
+    { "scheduled", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=1"), 200, 200, NONE, PLAIN },
     { "drawn", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, USUAL ",grid=2"), 200, 200, NONE, PLAIN },
     { "drawn_turns", "bf16,d=64,mask=window,b=1,hq=3,hkv=1", CONFIG(128, 2, 48, 64, EARLY ",grid=2"), 300, 200, 50, 20, 0, 0, PLAIN },
     { "two_q", "bf16,d=64,mask=causal,b=1,hq=4,hkv=2", CONFIG(64, 0, 48, 64, AHEAD), 200, 200, NONE, PLAIN },
@@ -96,36 +96,36 @@ const scene hopper_scenes[] = {
 #define A "hopper_prologue.cu"
 #define N "hopper_main_loop.cu"
 #define Z "hopper_epilogue.cu"
-#define T "hopper_tiles.cu"
-#define E "hopper_feed.cu"
+#define T "hopper_scheduler.cu"
+#define E "hopper_producer.cu"
 #define X "hopper_softmax.cu"
 #define L "flash_fwd_wgmma.lua"
 #define H "hopper.cu"
 #define O "hopper_store.cu"
 #define S "softmax.cu"
-#define P "place.cu"
+#define P "tile_order.cu"
 #define Q "sequence.cu"
 
 const mutation hopper_mutations[] = {
     /* mbarriers */
     { "K is free when a warp group still reads it", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
-      "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) - 4)", 0, "turns" },
+      "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) - 4)", 0, "pingpong" },
     { "V is free when a warp still reads it", F, "mbarrier_init(v_empty(smem, i), 4 * WGS$(all))",
-      "mbarrier_init(v_empty(smem, i), 4 * WGS$(all) - 1)", 0, "one turns" },
+      "mbarrier_init(v_empty(smem, i), 4 * WGS$(all) - 1)", 0, "one pingpong" },
     { "Q is free when a warp still reads it", F, "mbarrier_init(q_empty(smem, 0, i), 4)", "mbarrier_init(q_empty(smem, 0, i), 3)", 0,
-      "dealt" },
+      "scheduled" },
     { "K waits for one arrival too many", F, "mbarrier_init(k_empty(smem, i), 4 * WGS$(all))",
       "mbarrier_init(k_empty(smem, i), 4 * WGS$(all) + 1)", 0, "one" },
-    { "a slot of tiles is free too soon", F, "4 * WGS + 2);", "4 * WGS + 1);", 0, "dealt" },
+    { "a slot of tiles is free too soon", F, "4 * WGS + 2);", "4 * WGS + 1);", 0, "scheduled" },
     { "mbarriers are not fenced", F, "    fence_barrier_init();\n", "", 0, "one" },
     { "no barrier after mbarriers are made", F, "  __syncthreads();\n", "", 0, "one" },
     { "two lanes of a warp arrive", C, "if (lane == 0) mbarrier_arrive(empty);", "if (lane < 2) mbarrier_arrive(empty);", 0, "one" },
     { "parity does not turn", T, "at = 0, parity ^= 1;", "at = 0;", 0, "one stages" },
-    { "the feeder waits for the wrong parity", E, "mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);",
+    { "the producer waits for the wrong parity", E, "mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);",
       "mbarrier_wait(k_empty(smem, k.at), k.parity);", 0, "one" },
-    { "the feeder does not wait for K's place", E, "        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);\n", "", 0, "one" },
-    { "the feeder does not wait for V's place", E, "        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);\n", "", 0, "one" },
-    { "the feeder does not wait for Q's place", E, "      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);\n", "", 0, "dealt" },
+    { "the producer does not wait for K's place", E, "        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);\n", "", 0, "one" },
+    { "the producer does not wait for V's place", E, "        mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);\n", "", 0, "one" },
+    { "the producer does not wait for Q's place", E, "      mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);\n", "", 0, "scheduled" },
     { "K is not waited for", A, "      $(to)mbarrier_wait(k_full(smem, k.at), k.parity);\n", "", 0, "one" },
     { "Q is not waited for", A, "      $(to)mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n", "", 0, "one" },
     { "K waited for by the wrong parity", N,
@@ -144,7 +144,7 @@ const mutation hopper_mutations[] = {
     { "tiles are drawn before what is in front has ended", T, "    grid_wait();\n    if (lane == 0) {", "    if (lane == 0) {", 0,
       "drawn" },
 
-    /* what is fed */
+    /* what is loaded */
     { "K: a row of bytes too few announced", E, "mbarrier_expect(k_full(smem, k.at), K_TILE);",
       "mbarrier_expect(k_full(smem, k.at), K_TILE - ROW);", 0, "one" },
     { "K: a row of bytes too many announced", E, "mbarrier_expect(k_full(smem, k.at), K_TILE);",
@@ -162,45 +162,45 @@ const mutation hopper_mutations[] = {
       "one" },
     { "K of the query head", E, "where.kv_head, sequence.map_batch());", "where.head, sequence.map_batch());", 0, "one" },
     { "Q of the first warpgroup for all", E, "sequence.map_query(where.row + row_in_tile(wg))", "sequence.map_query(where.row)", 0,
-      "turns" },
-    { "Q of tiles that see no key is fed", E, "    if (work.fed_hi < work.fed_lo) continue;\n", "", 0, "blind" },
-    { "the dealer hears nothing of tiles that see no key", E, "    if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));\n", "",
+      "pingpong" },
+    { "Q of tiles that see no key is loaded", E, "    if (keys.loaded_hi < keys.loaded_lo) continue;\n", "", 0, "blind" },
+    { "the scheduler hears nothing of tiles that see no key", E, "    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));\n", "",
       0, "blind" },
     { "V overlaps K", F, "SMEM_V = $(l.v)", "SMEM_V = $(l.v) - K_TILE", 0, "one" },
 
     /* which tiles */
-    { "a slot is written while it is read", T, "    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\n", "", 0, "dealt" },
-    { "a slot is read before it is told", T, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "dealt" },
+    { "a slot is written while it is read", T, "    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);\n", "", 0, "scheduled" },
+    { "a slot is read before it is published", T, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "scheduled" },
     { "a tile is done before it is read again", C,
       "    where = tiles.again(p, smem);\n    tiles.done(smem, true);\n",
-      "    tiles.done(smem, true);\n    where = tiles.again(p, smem);\n", 0, "dealt" },
-    { "the feeder of Q keeps its tile", E, "    tiles.done(smem, false);\n", "    tiles.slot.next();\n", 1, "dealt" },
-    { "every other round is left out", T, "round * ($(blocks)) +", "round * 2 * ($(blocks)) +", 0, "dealt" },
-    { "odd rounds are left out", T, "$(blocks) - 1 - $(block));", "p.total);", 0, "dealt" },
+      "    tiles.done(smem, true);\n    where = tiles.again(p, smem);\n", 0, "scheduled" },
+    { "the producer of Q keeps its tile", E, "    tiles.done(smem, false);\n", "    tiles.slot.next();\n", 1, "scheduled" },
+    { "every other round is left out", T, "round * ($(blocks)) +", "round * 2 * ($(blocks)) +", 0, "scheduled" },
+    { "odd rounds are left out", T, "$(blocks) - 1 - $(block));", "p.total);", 0, "scheduled" },
     { "the counter is not put back", T, "    if (drawn == p.total - 1) *p.counter = 0;\n", "", 0, "drawn" },
     { "the counter is put back too soon", T, "if (drawn == p.total - 1)", "if (drawn == p.total - 3)", 0, "drawn" },
-    { "every warpgroup is told the work of the first", T, "const Work its = work_of(p, where, lane);",
-      "const Work its = work_of(p, where, 0);", 0, "ahead" },
-    { "what is fed is not told", T, "if (lane == 0) store_shared(to + 16,", "if (lane == 99) store_shared(to + 16,", 0, "drawn" },
-    { "told before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n      store_shared(to, make",
+    { "every warpgroup is told the work of the first", T, "const KeyRange keys = key_range_of(p, where, lane);",
+      "const KeyRange keys = key_range_of(p, where, 0);", 0, "ahead" },
+    { "what is loaded is not published", T, "if (lane == 0) store_shared(to + 16,", "if (lane == 99) store_shared(to + 16,", 0, "drawn" },
+    { "published before all lanes have written", T, "    __syncwarp();\n//|   end\n    if (lane == 0) {\n      store_shared(to, make",
       "    if (lane == 0) {\n      mbarrier_arrive(tile_full(smem, slot.at));\n    }\n//|   end\n    if (lane == 0) {\n      "
       "store_shared(to, make",
       0, "drawn" },
     { "drawn tiles one too far", T, "tile = gridDim.x + __shfl", "tile = gridDim.x + 1 + __shfl", 0, "drawn" },
-    { "the batch is not told", T, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },
+    { "the batch is not published", T, "where.head, (u32)where.batch)", "where.head, 0u)", 0, "two_batches" },
     { "two buffers of Q, and the first is read", A,
       "const u32 q_tile = smem + (q.at * WGS + wg) * Q_TILE;", "const u32 q_tile = smem + wg * Q_TILE;", 0, "two_q" },
     { "Q's ring does not advance", Z, "      q.next();\n", "", 0, "two_q" },
     { "Q's ring does not advance where a warpgroup has no rows", C, "      q.next();\n", "", 0, "idle" },
-    { "Q is kept", Z, "      release(q_empty(smem, q.at, wg));\n//| end", "//| end", 0, "dealt" },
+    { "Q is kept", Z, "      release(q_empty(smem, q.at, wg));\n//| end", "//| end", 0, "scheduled" },
     { "Q is kept where O was", C, "    release(q_empty(smem, q_before(), wg));\n", "", 0, "over_q" },
     { "O takes the place of the next Q", C, "(q.at + Q_BUFS - 1) % Q_BUFS", "q.at", 0, "ahead_over_q" },
 
     /* a tile begun under the end of the one before */
     { "the tile at hand is taken for the next", T, "    after.slot.next();\n", "", 0, "two_q" },
     { "begun though it has no key", Z,
-      "begun = after.fed_lo <= after.fed_hi && !after.idle() && trailing", "begun = !after.idle() && trailing", 0, "ahead_blind" },
-    { "begun behind the blocks that are fed", T, "max(min(own.block_hi, fed.block_hi), fed.block_lo)", "max(own.block_hi, fed.block_lo)", 0,
+      "begun = after.loaded_lo <= after.loaded_hi && !after.idle() && trailing", "begun = !after.idle() && trailing", 0, "ahead_blind" },
+    { "begun behind the blocks that are loaded", T, "max(min(own.block_hi, loaded.block_hi), loaded.block_lo)", "max(own.block_hi, loaded.block_lo)", 0,
       "ahead_beyond" },
     { "a warpgroup without rows keeps its Q", C,
       "      release(q_empty(smem, q.at, wg));\n      q.next();\n#pragma", "      q.next();\n#pragma", 0, "idle" },
@@ -208,25 +208,25 @@ const mutation hopper_mutations[] = {
       "      mbarrier_wait(q_full(smem, q.at, wg), q.parity);\n      release(q_empty(smem, q.at, wg));\n      q.next();\n",
       "      release(q_empty(smem, q.at, wg));\n      q.next();\n", 0, "idle idle_ahead" },
     { "a warpgroup without rows keeps K and V", C,
-      "block >= work.fed_lo; block--) skip_k(), skip_v();", "block > work.fed_lo; block--) skip_k(), skip_v();", 0, "idle" },
+      "block >= keys.loaded_lo; block--) skip_k(), skip_v();", "block > keys.loaded_lo; block--) skip_k(), skip_v();", 0, "idle" },
     { "a warpgroup without rows keeps the tile", C,
-      "all that is fed passes\n      tiles.done(smem, true);\n", "all that is fed passes\n", 0, "idle" },
-    { "a warpgroup with a few rows has none", T, "row >= rows && fed", "row + 63 >= rows && fed", 0, "idle" },
+      "all that is loaded passes\n      tiles.done(smem, true);\n", "all that is loaded passes\n", 0, "idle" },
+    { "a warpgroup with a few rows has none", T, "row >= rows && loaded", "row + 63 >= rows && loaded", 0, "idle" },
     { "a tile is begun that has no rows", Z,
-      "after.fed_lo <= after.fed_hi && !after.idle();", "after.fed_lo <= after.fed_hi;", 0, "idle_ahead" },
+      "after.loaded_lo <= after.loaded_hi && !after.idle();", "after.loaded_lo <= after.loaded_hi;", 0, "idle_ahead" },
     { "a tile is begun that has no rows in a window", Z,
-      "after.fed_hi && !after.idle() && trailing", "after.fed_hi && trailing", 0, "idle_ahead_window" },
+      "after.loaded_hi && !after.idle() && trailing", "after.loaded_hi && trailing", 0, "idle_ahead_window" },
     { "begun, and K that only others see is kept", Z, "        for (int i = 0; i < leading; i++) skip_k();\n", "", 0, "ahead ahead_long" },
     { "begun, and K at the end is kept", Z, "        for (int i = 0; i < trailing; i++) skip_k();", "", 0, "ahead_window ahead_long" },
     { "begun, and V that only others see is kept", Z,
       "i < trailing + leading; i++) skip_v();", "i < trailing; i++) skip_v();", 0, "ahead ahead_long" },
     { "begun, and V at the end is kept", Z, "i < trailing + leading; i++) skip_v();", "i < leading; i++) skip_v();", 0, "ahead_long" },
-    { "begun, and blocks are let pass twice", A, "begun ? work.first : work.fed_hi;", "work.fed_hi;", 0, "ahead ahead_long" },
+    { "begun, and blocks are let pass twice", A, "begun ? keys.first : keys.loaded_hi;", "keys.loaded_hi;", 0, "ahead ahead_long" },
     { "begun where V of what is let pass finds no place", Z, "trailing + $(before_k) < STAGES_V", "true", 0, "ahead_left" },
-    { "begun where V of what is let pass leaves no place to who has the turn", Z,
+    { "begun where V of what is let pass leaves no place to the warpgroup whose turn it is", Z,
       "l.pingpong_products and \"leading\" or", "false or", 0, "ahead_turns" },
     { "K at the end passes where its V finds no place", Z, "begun = trailing < STAGES_V;", "begun = true;", 0, "ahead_left" },
-    { "not begun, and K at the end passes twice", Z, "        block = work.fed_lo;\n", "", 0, "ahead_window ahead_left ahead_long" },
+    { "not begun, and K at the end passes twice", Z, "        block = keys.loaded_lo;\n", "", 0, "ahead_window ahead_left ahead_long" },
     { "begun, and begun again", A, "      if (!begun) {", "      {", 0, "two_q" },
     { "begun, and O of the tile before not waited for", Z,
       "        wgmma_wait<1>(o);\n        release_v();\n        store", "        release_v();\n        store", 0, "two_q" },
@@ -244,10 +244,10 @@ const mutation hopper_mutations[] = {
       "sections" },
 
     /* registers that are handed over */
-    { "the feeder keeps its registers", F, "    registers_give<FEEDER_REGISTERS>();\n", "", 0, "turns" },
+    { "the producer keeps its registers", F, "    registers_give<PRODUCER_REGISTERS>();\n", "", 0, "pingpong" },
     { "consumers ask for more than there are", F, "CONSUMER_REGISTERS = $(l.consumer);", "CONSUMER_REGISTERS = $(l.consumer + 8);", 0,
-      "turns" },
-    { "the feeder gives too little", F, "FEEDER_REGISTERS = $(c.feeder)", "FEEDER_REGISTERS = $(c.feeder + 8)", 0, "turns" },
+      "pingpong" },
+    { "the producer gives too little", F, "PRODUCER_REGISTERS = $(c.feeder)", "PRODUCER_REGISTERS = $(c.feeder + 8)", 0, "pingpong" },
 
     /* the products */
     { "the pattern of 64 bytes for rows of 128", H, "[64] = 1, [32] = 2", "[64] = 2, [32] = 2", 0, "one" },
@@ -294,39 +294,39 @@ const mutation hopper_mutations[] = {
       "        wgmma_wait<0>(o);\n        release_v();\n",
       0, "always" },
 
-    /* turns */
-    { "no warpgroup begins", C, "  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins\n", "", 0, "turns" },
-    { "every warpgroup begins", C, "  if (wg == WGS - 1) pingpong_pass(wg);", "  pingpong_pass(wg);", 0, "turns" },
-    { "the turn goes back to who had it", R, "named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256)", "named_arrive(1 + wg, 256)", 0, "turns" },
+    /* ping-pong */
+    { "no warpgroup begins", C, "  if (wg == WGS - 1) pingpong_pass(wg);  // the first warpgroup begins\n", "", 0, "pingpong" },
+    { "every warpgroup begins", C, "  if (wg == WGS - 1) pingpong_pass(wg);", "  pingpong_pass(wg);", 0, "pingpong" },
+    { "the turn goes back to who had it", R, "named_arrive(wg == WGS - 1 ? 1 : 2 + wg, 256)", "named_arrive(1 + wg, 256)", 0, "pingpong" },
     { "skipped blocks take no turn", C,
       "      pingpong_wait(wg);  // before the wait for V: the warpgroup that frees its place may want this turn\n"
       "      pingpong_pass(wg);\n",
       "", 0, "window drawn_turns" },
-    { "turns of one warpgroup's threads", R, "named_wait(1 + wg, 256)", "named_wait(1 + wg, 128)", 0, "turns" },
+    { "turns of one warpgroup's threads", R, "named_wait(1 + wg, 256)", "named_wait(1 + wg, 128)", 0, "pingpong" },
 
     /* masks */
-    { "mask one off on the right", K, "last_key(sequence, query) + 1 - first", "last_key(sequence, query) - first", 0, "turns" },
+    { "mask one off on the right", K, "last_key(sequence, query) + 1 - first", "last_key(sequence, query) - first", 0, "pingpong" },
     { "window one off on the right", K, "last_key(sequence, query) + 1 - first", "last_key(sequence, query) + 2 - first", 0, "window" },
     { "window one off on the left", K, "first_key(sequence, query) - first", "first_key(sequence, query) + 1 - first", 0, "window" },
     { "window: the left edge forgotten", K, " & ~bits_below(below_lo - 32 * word)", "", 0, "window" },
-    { "a mask by whole eights", K, "x / 8 * 2 + min(x % 8, 2)", "x / 8 * 2", 0, "turns" },
-    { "a mask by pairs of columns", K, "min(x % 8, 2)", "min(x % 8, 1) * 2", 0, "turns" },
-    { "a mask of no column is one of all", K, "n > 0 ? (1u", "n != 0 ? (1u", 0, "turns window" },
+    { "a mask by whole eights", K, "x / 8 * 2 + min(x % 8, 2)", "x / 8 * 2", 0, "pingpong" },
+    { "a mask by pairs of columns", K, "min(x % 8, 2)", "min(x % 8, 1) * 2", 0, "pingpong" },
+    { "a mask of no column is one of all", K, "n > 0 ? (1u", "n != 0 ? (1u", 0, "pingpong window" },
     { "the second word of a mask is the first", K, "bits_below(below_hi - 32 * word)", "bits_below(below_hi)", 0, "wide" },
     { "the second word of a left mask is the first", K, "~bits_below(below_lo - 32 * word)", "~bits_below(below_lo)", 0, "wide" },
-    { "columns of a thread's scores", K, "block * BC + 2 * t;", "block * BC + t;", 0, "turns" },
-    { "the mask of the block before", N, "mask(block - 1);", "mask(block);", 0, "one turns away softmax window" },
+    { "columns of a thread's scores", K, "block * BC + 2 * t;", "block * BC + t;", 0, "pingpong" },
+    { "the mask of the block before", N, "mask(block - 1);", "mask(block);", 0, "one pingpong away softmax window" },
     { "diagonal blocks taken as full", C,
-      "block < work.full_hi && block > work.full_lo", "block <= work.full_hi && block > work.full_lo", 0, "turns" },
+      "block < keys.full_hi && block > keys.full_lo", "block <= keys.full_hi && block > keys.full_lo", 0, "pingpong" },
     { "left blocks taken as full", C,
-      "block < work.full_hi && block > work.full_lo", "block < work.full_hi && block >= work.full_lo", 0, "window" },
-    { "masked by the tile's first row", C, "sequence, wg_row + warp_row + g,", "sequence, where.row + warp_row + g,", 0, "turns" },
-    { "the second row of a thread masked as the first", K, "query_of(p, row + 8 * h)", "query_of(p, row)", 0, "turns" },
+      "block < keys.full_hi && block > keys.full_lo", "block < keys.full_hi && block >= keys.full_lo", 0, "window" },
+    { "masked by the tile's first row", C, "sequence, wg_row + warp_row + g,", "sequence, where.row + warp_row + g,", 0, "pingpong" },
+    { "the second row of a thread masked as the first", K, "query_of(p, row + 8 * h)", "query_of(p, row)", 0, "pingpong" },
     { "skipped V is kept", C,
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      release_v();\n    };",
       "      mbarrier_wait(v_full(smem, v.at), v.parity);\n      v.next();\n    };", 0, "window" },
-    { "left blocks are not skipped", Z, "      for (; block > work.fed_lo; block--) skip_k(), skip_v();\n", "", 0, "window" },
-    { "own keys of one row", T, "min(row + 64, rows) - 1", "row + 1", 0, "turns" },
+    { "left blocks are not skipped", Z, "      for (; block > keys.loaded_lo; block--) skip_k(), skip_v();\n", "", 0, "window" },
+    { "own keys of one row", T, "min(row + 64, rows) - 1", "row + 1", 0, "pingpong" },
 
     /* softmax */
     { "a late maximum is forgotten", X, "> LAG ||", "> 1000.f ||", 0, "steep" },
@@ -385,7 +385,7 @@ const mutation hopper_mutations[] = {
       "over_q staged" },
     { "O is stored under the copy of the last", O, "  tma_wait_read();  // of the tile before, by the thread that stored it\n", "", 0,
       "staged" },
-    { "Q is fed under the copy of O", C, "    tma_wait_read();\n    release(q_empty", "    release(q_empty", 0, "over_q ahead_over_q" },
+    { "Q is loaded under the copy of O", C, "    tma_wait_read();\n    release(q_empty", "    release(q_empty", 0, "over_q ahead_over_q" },
     { "the place of O is never free", A, "      if (owed) return_q();\n//| end", "//| end", 0, "ahead_over_q" },
     { "the place of O is not free under a tile without rows", C, "      if (owed) return_q();\n      owed = false;\n", "", 0, "idle" },
     { "the place of O is free twice, a tile without rows between", C, "      owed = false;\n", "", 0, "idle" },
@@ -423,7 +423,7 @@ const mutation hopper_mutations[] = {
     { "both blocks take the same rows", T, "((int)cluster_rank() * WGS + wg)", "wg", 0, "pair" },
 
     /* what the host is told */
-    { "the place of mbarriers is counted short", L, "(c.grid > 0 and 5 or 0)", "(c.grid > 0 and 2 or 0)", 0, "dealt" },
+    { "the place of mbarriers is counted short", L, "(c.grid > 0 and 5 or 0)", "(c.grid > 0 and 2 or 0)", 0, "scheduled" },
     { "boxes of K of the whole block in a cluster", L, "{ tensor = \"k\", cols = c.box, rows = c.bc // c.cluster",
       "{ tensor = \"k\", cols = c.box, rows = c.bc", 0, "pair" },
     { "V's map is K's", L, "tensor = \"v\"", "tensor = \"k\"", 0, "one" },

@@ -135,7 +135,7 @@ Test(cost, failures)
     toy_remove(dir, NULL);
 }
 
-/* Rows that walk in groups, what shows of the shorter phase, the rate out of L2, and tiles that are dealt out beforehand. */
+/* Rows that walk in groups, what shows of the shorter phase, the rate out of L2, and tiles that are assigned beforehand. */
 Test(cost, what_a_family_may_say)
 {
     static const char many[] =

@@ -3,7 +3,7 @@
  * compiled with every mask; and every kernel that ships.
  *
  *   FAGEN_SWEEP=pairs              every pair of tunables' values that occurs, every value with every problem below, and every value with
- *                                every mask and number of the feeder's registers, which dealing under a mask uses up; five minutes
+ *                                every mask and number of the producer's registers, which the tile scheduler uses up under a mask; five minutes
  *   FAGEN_SWEEP=all                compiles every config that fits, hours of it; FAGEN_SWEEP=500 so many of them, drawn at random;
  *                                prints what became of each
  *   FAGEN_SWEEP_PROBLEMS='A B'     for these problems alone, separated by blanks

@@ -1,12 +1,12 @@
 // ---- which tile a block owns ----
 
 // Tiles are numbered so that heads of one section run side by side and share the L2, longest tiles first.
-struct Place {
+struct Tile {
   int row;                         // first row of the tile
   int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
   long long batch;
 };
-__device__ __forceinline__ Place place_of(const Params &p, int index) {
+__device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| if c.pack == 1 then
   const int heads = p.hkv;
 //| else
@@ -22,7 +22,7 @@ __device__ __forceinline__ Place place_of(const Params &p, int index) {
   const int section = index / per_section, rest = index % per_section;
   const int width = min(widest, total - section * widest);  // the last section may be narrower
   const int tile = rest / width, at = section * widest + rest % width;
-  Place w;
+  Tile w;
 //| if p.mask == "none" then
   w.row = tile * BR;
 //| else
@@ -43,7 +43,7 @@ __device__ __forceinline__ Place place_of(const Params &p, int index) {
 struct Row {
   long long query, head;
 };
-__device__ __forceinline__ Row row_of(const Params &p, const Place &w, int row) {
+__device__ __forceinline__ Row row_of(const Params &p, const Tile &w, int row) {
 //| if c.pack == 1 then
   return {row / p.group, w.head + row % p.group};
 //| else

@@ -29,75 +29,75 @@ struct Ring {
 };
 
 // ---- which tiles this block does, in order, and what of each ----
-// In blocks of keys: all that are fed are those from fed_hi down to fed_lo. A warpgroup sees those from first down to last, and needs no
-// mask between full_lo and full_hi, both left out.
-struct Work {
-  int fed_hi, fed_lo, first, last, full_lo, full_hi;
-  // A tile's last warpgroups may have no row of the problem: they let pass all that is fed.
+// In blocks of keys: all that are loaded are those from loaded_hi down to loaded_lo. A warpgroup sees those from first down to last, and
+// needs no mask between full_lo and full_hi, both left out.
+struct KeyRange {
+  int loaded_hi, loaded_lo, first, last, full_lo, full_hi;
+  // A tile's last warpgroups may have no row of the problem: they let pass all that is loaded.
   __device__ __forceinline__ bool idle() const { return first < 0; }
 };
-__device__ __forceinline__ Work work_of(const Params &p, const Place &where, int wg) {
+__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &where, int wg) {
   const Sequence sequence = sequence_of(p, where.batch);
   const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
-  const Range fed = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
+  const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
   const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
-  const int first = max(min(own.block_hi, fed.block_hi), fed.block_lo);
-  return {fed.block_hi, fed.block_lo, row >= rows && fed.block_lo <= fed.block_hi ? -1 : first, max(own.block_lo, fed.block_lo), own.full_lo, own.full_hi};
+  const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
+  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, max(own.block_lo, loaded.block_lo), own.full_lo, own.full_hi};
 }
 
 //| if not l.persistent then
-struct Tiles {
+struct TileScheduler {
   bool first = true;
-  __device__ __forceinline__ bool next(const Params &p, u32, Place &where) {
+  __device__ __forceinline__ bool next(const Params &p, u32, Tile &where) {
     if (!first) return false;
     first = false;
-    where = place_of(p, $(block));
+    where = tile_of(p, $(block));
     return true;
   }
-  __device__ __forceinline__ Place again(const Params &p, u32) { return place_of(p, $(block)); }
-  __device__ __forceinline__ Work work(const Params &p, u32 smem, int wg) { return work_of(p, again(p, smem), wg); }
+  __device__ __forceinline__ Tile again(const Params &p, u32) { return tile_of(p, $(block)); }
+  __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
   __device__ __forceinline__ void done(u32, bool) {}
 };
 //| else
-// One warp deals. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on tiles that
-// others could begin, and tells everyone through one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
+// One warp is the tile scheduler. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on
+// tiles that others could begin, and publishes it in one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
-__device__ __forceinline__ u32 tile_fed(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
+__device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
 __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * $(l.slot); }
 
-struct Tiles {
+struct TileScheduler {
   Ring<2> slot;
   // False at the end.
-  __device__ __forceinline__ bool next(const Params &p, u32 smem, Place &where) {
+  __device__ __forceinline__ bool next(const Params &p, u32 smem, Tile &where) {
     mbarrier_wait(tile_full(smem, slot.at), slot.parity);
     where = again(p, smem);
     return where.row >= 0;
   }
 //|   if l.ahead then
   // The tile after the one at hand.
-  __device__ __forceinline__ bool peek(const Params &p, u32 smem, int wg, Work &its) {
-    Tiles after = *this;
-    Place where;
+  __device__ __forceinline__ bool peek(const Params &p, u32 smem, int wg, KeyRange &keys) {
+    TileScheduler after = *this;
+    Tile where;
     after.slot.next();
     const bool there = after.next(p, smem, where);
-    if (there) its = after.work(p, smem, wg);
+    if (there) keys = after.keys(p, smem, wg);
     return there;
   }
 //|   end
   // The tile at hand, so that nobody must keep it in registers.
-  __device__ __forceinline__ Place again(const Params &, u32 smem) {
-    const uint4 told = load_shared_x4(tile_slot(smem, slot.at));
-    return {(int)told.x, (int)told.y, (int)told.z, (int)told.w};
+  __device__ __forceinline__ Tile again(const Params &, u32 smem) {
+    const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
   }
 //|   if l.published then
-  __device__ __forceinline__ Work work(const Params &, u32 smem, int wg) {
+  __device__ __forceinline__ KeyRange keys(const Params &, u32 smem, int wg) {
     const u32 slot = tile_slot(smem, this->slot.at);
-    const uint4 fed = load_shared_x4(slot + 16), own = load_shared_x4(slot + 32 + wg * 16);
-    return {(int)fed.x, (int)fed.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
+    const uint4 loaded = load_shared_x4(slot + 16), own = load_shared_x4(slot + 32 + wg * 16);
+    return {(int)loaded.x, (int)loaded.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
   }
 //|   else
-  __device__ __forceinline__ Work work(const Params &p, u32 smem, int wg) { return work_of(p, again(p, smem), wg); }
+  __device__ __forceinline__ KeyRange keys(const Params &p, u32 smem, int wg) { return key_range_of(p, again(p, smem), wg); }
 //|   end
   // This warp, or this thread alone, needs the tile no more.
   __device__ __forceinline__ void done(u32 smem, bool whole_warp) {
@@ -106,16 +106,16 @@ struct Tiles {
     slot.next();
   }
 };
-__device__ __forceinline__ void deal(const Params &p, u32 smem, int lane) {
+__device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int lane) {
   Ring<2> slot;
-  auto tell = [&](const Place &where) {
+  auto publish = [&](const Tile &where) {
     const u32 to = tile_slot(smem, slot.at);
     mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
 //|   if l.published then
     if (where.row >= 0 && lane < WGS) {
-      const Work its = work_of(p, where, lane);
-      if (lane == 0) store_shared(to + 16, make_uint4(its.fed_hi, its.fed_lo, 0, 0));
-      store_shared(to + 32 + lane * 16, make_uint4(its.first, its.last, its.full_lo, its.full_hi));
+      const KeyRange keys = key_range_of(p, where, lane);
+      if (lane == 0) store_shared(to + 16, make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
+      store_shared(to + 32 + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
     }
     __syncwarp();
 //|   end
@@ -125,25 +125,25 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem, int lane) {
     }
     slot.next();
   };
-  Ring<1> fed;
-  auto wait_fed = [&] {
-    mbarrier_wait(tile_fed(smem), fed.parity);
-    fed.next();
+  Ring<1> loaded;
+  auto wait_loaded = [&] {
+    mbarrier_wait(tile_loaded(smem), loaded.parity);
+    loaded.next();
   };
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that who got a long tile gets a short one next.
   for (int round = 0;; round++) {
     const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
     if (tile >= p.total) break;
-    tell(place_of(p, tile));
-    wait_fed();
+    publish(tile_of(p, tile));
+    wait_loaded();
   }
 //|   else
   // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
   // blocks puts the counter back to 0 for the next launch.
   for (int tile = blockIdx.x; tile < p.total;) {
-    tell(place_of(p, tile));
-    wait_fed();
+    publish(tile_of(p, tile));
+    wait_loaded();
     u32 drawn = 0;
     grid_wait();
     if (lane == 0) {
@@ -154,6 +154,6 @@ __device__ __forceinline__ void deal(const Params &p, u32 smem, int lane) {
   }
 //|   end
   grid_over();
-  tell({-1, 0, 0, 0});
+  publish({-1, 0, 0, 0});
 }
 //| end

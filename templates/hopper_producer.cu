@@ -1,4 +1,4 @@
-// ---- the feeding warpgroup: one thread for K and V, one for Q$(l.persistent and ", one that deals" or "") ----
+// ---- the producer warpgroup: one thread for K and V, one for Q$(l.persistent and ", a warp that schedules tiles" or "") ----
 // One box of K or V; key and batch are the map's.
 __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, int head, int batch) {
 //| if c.cluster > 1 then
@@ -8,24 +8,24 @@ __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full
   tma_load(to, map, full, column, key, head, batch);
 //| end
 }
-__device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
+__device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem) {
   Ring<STAGES_K> k;
   Ring<STAGES_V> v;
-  Tiles tiles;
-  Place where;
+  TileScheduler tiles;
+  Tile where;
   tma_prefetch(k_map), tma_prefetch(v_map);
   grid_wait();
   while (tiles.next(p, smem, where)) {
-    const Work work = tiles.work(p, smem, 0);
+    const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
 //| if l.persistent then
-    if (work.fed_hi < work.fed_lo) mbarrier_arrive(tile_fed(smem));
+    if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end
     // V of a block is needed when K of the next has been.
-    for (int block = work.fed_hi; block >= work.fed_lo - 1 && work.fed_lo <= work.fed_hi; block--) {
+    for (int block = keys.loaded_hi; block >= keys.loaded_lo - 1 && keys.loaded_lo <= keys.loaded_hi; block--) {
       const int key = sequence.map_key(block * BC);
-      if (block >= work.fed_lo) {
+      if (block >= keys.loaded_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
         mbarrier_expect(k_full(smem, k.at), K_TILE);
 #pragma unroll
@@ -34,10 +34,10 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
                     where.kv_head, sequence.map_batch());
         k.next();
 //| if l.persistent then
-        if (block == work.fed_lo) mbarrier_arrive(tile_fed(smem));
+        if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end
       }
-      if (block < work.fed_hi) {
+      if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
         mbarrier_expect(v_full(smem, v.at), V_TILE);
 #pragma unroll
@@ -50,22 +50,22 @@ __device__ __forceinline__ void feed_keys(const Params &p, const TensorMap &k_ma
   }
 }
 
-__device__ __forceinline__ void feed_queries(const Params &p, const TensorMap &q_map, u32 smem) {
+__device__ __forceinline__ void produce_queries(const Params &p, const TensorMap &q_map, u32 smem) {
   Ring<Q_BUFS> q;
-  Tiles tiles;
-  Place where;
+  TileScheduler tiles;
+  Tile where;
   tma_prefetch(q_map);
   grid_wait();
   while (tiles.next(p, smem, where)) {
-    const Work work = tiles.work(p, smem, 0);
+    const KeyRange keys = tiles.keys(p, smem, 0);
     const Sequence sequence = sequence_of(p, where.batch);
     tiles.done(smem, false);
-    if (work.fed_hi < work.fed_lo) continue;
+    if (keys.loaded_hi < keys.loaded_lo) continue;
 //| if p.mask == "none" or l.pingpong_softmax then
     for (int wg = 0; wg < WGS; wg++) {
 //| else
-    // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the exponentials
-    // begin with the first rows.
+    // Who has the last rows is the first to see keys, and in a window the first to be done with the tile before. But turns at the
+    // exponentials begin with the first rows.
     for (int wg = WGS - 1; wg >= 0; wg--) {
 //| end
       mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
