@@ -51,7 +51,8 @@ static fa_status verify_and_time(fa_searching *s, fa_candidate *c, double done)
         return fa_attempt_failed(s, c, st);
     t->counts.verified++;
     fa_searching_tell(s, "time", c, done);
-    st = fa_measure_backend_first(s->backend, c, s->state.strategy->samples, t->winner ? FA_TOURNAMENT_FIRST * t->winner->level / s->slower : 0);
+    st = fa_measure_backend_first(s->backend, c, s->state.strategy->samples,
+                                  t->winner ? FA_TOURNAMENT_FIRST * t->winner->level / s->slower : 0);
     if (st != FA_OK)
         return fa_attempt_failed(s, c, st);
     t->counts.timed++;

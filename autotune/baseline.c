@@ -30,7 +30,8 @@ bool fa_baseline_ships(fa_neighbours *neighbours, const fa_site *site, const fa_
     return fa_default_config(site->arch, p, FA_ANY_ARCH, takes, &r, &shipped, chip, sizeof chip);
 }
 
-size_t fa_baseline_find(fa_pool *pool, fa_neighbours *neighbours, const fa_site *site, const fa_problem *p, const char *family, char from[64])
+size_t fa_baseline_find(fa_pool *pool, fa_neighbours *neighbours, const fa_site *site, const fa_problem *p, const char *family,
+                        char from[64])
 {
     trial r = { .neighbours = neighbours, .family = family };
     fa_config shipped;

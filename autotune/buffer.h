@@ -11,9 +11,9 @@
 typedef struct fa_buffer {
     const cu_driver *driver;
     fa_layout layout;
-    int32_t bytes;       /* of an element */
-    int32_t fill;        /* of gaps and canaries */
-    bool pieces;         /* too wide for one copy: only the rows and the bytes next to them are kept and compared */
+    int32_t bytes; /* of an element */
+    int32_t fill;  /* of gaps and canaries */
+    bool pieces;   /* too wide for one copy: only the rows and the bytes next to them are kept and compared */
     CUdeviceptr base;
     size_t size, origin; /* bytes allocated; where element [0, 0, 0, 0] is */
     uint8_t *image;      /* what the device should hold: all of it, or per row FA_PIECE bytes, the row and FA_PIECE bytes */

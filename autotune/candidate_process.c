@@ -19,21 +19,21 @@
 #define LINE 8192
 
 typedef struct process_backend {
-    fa_measure_backend backend, *here;          /* here: this process's own, opened when first needed */
+    fa_measure_backend backend, *here; /* here: this process's own, opened when first needed */
     const fa_site *site;
     fa_problem problem;
     char *const *argv;
     double hang;
     size_t *lost;
     int in_a_row;
-    pid_t pid;                  /* 0 = there is none */
+    pid_t pid; /* 0 = there is none */
     int fd;
-    bool fresh;                 /* it was told the problem, and has not yet said that it is ready */
-    bool never;                 /* none was ever ready: candidates are tried in this process */
-    bool once;                  /* one was ready */
-    char line[LINE];            /* what was read: the answer, ended by a 0 where its newline was, and what came behind it */
-    size_t have, used;          /* bytes; of them the answer's */
-    fa_telemetry seen;              /* by the child */
+    bool fresh;        /* it was told the problem, and has not yet said that it is ready */
+    bool never;        /* none was ever ready: candidates are tried in this process */
+    bool once;         /* one was ready */
+    char line[LINE];   /* what was read: the answer, ended by a 0 where its newline was, and what came behind it */
+    size_t have, used; /* bytes; of them the answer's */
+    fa_telemetry seen; /* by the child */
 } process_backend;
 
 /* Ends it, whatever it is at. how gets a word about its end. A process stuck in the driver may not even die: it is left behind. */
@@ -285,13 +285,16 @@ static void close_child(fa_measure_backend *backend)
     free(l);
 }
 
-fa_status fa_measure_backend_open_process(fa_measure_backend **out, const fa_site *site, const fa_problem *p, char *const *argv, double hang, size_t *lost)
+fa_status fa_measure_backend_open_process(fa_measure_backend **out, const fa_site *site, const fa_problem *p, char *const *argv,
+                                          double hang, size_t *lost)
 {
     process_backend *l = calloc(1, sizeof *l);
     *out = NULL;
     if (!l)
         return fa_fail(FA_NOMEM, "no memory for a child");
-    l->backend = (fa_measure_backend){ .judge = judge, .sample = sample, .first = first, .telemetry = telemetry, .alive = alive, .close = close_child };
+    l->backend = (fa_measure_backend){
+        .judge = judge, .sample = sample, .first = first, .telemetry = telemetry, .alive = alive, .close = close_child
+    };
     l->site = site;
     l->problem = *p;
     l->argv = argv;

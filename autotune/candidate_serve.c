@@ -13,8 +13,8 @@ typedef struct server {
     FILE *out;
     fa_measure_backend *backend;
     fa_problem problem;
-    fa_candidate c;      /* what was judged last */
-    bool gone;           /* the context is unusable */
+    fa_candidate c; /* what was judged last */
+    bool gone;      /* the context is unusable */
 } server;
 
 static void answer(server *v, fa_status st)

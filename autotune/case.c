@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WORK_MOST 3e6  /* multiply-adds of one product, so that a case is quick on the simulator */
-#define DRAWS 400      /* of a config before all are listed */
+#define WORK_MOST 3e6 /* multiply-adds of one product, so that a case is quick on the simulator */
+#define DRAWS 400     /* of a config before all are listed */
 
 #define PICK(r, table) ((table)[fa_random_below(r, (int)(sizeof(table) / sizeof *(table)))])
 
@@ -19,7 +19,8 @@
 
 static int32_t pick_d(fa_random *r)
 {
-    static const int32_t common[] = { 64, 64, 128, 128, 96, 32, 256, 192 }, eights[] = { 8, 16, 24, 40, 48, 56, 72, 80, 88, 104, 120, 160, 200 },
+    static const int32_t common[] = { 64, 64, 128, 128, 96, 32, 256, 192 },
+                         eights[] = { 8, 16, 24, 40, 48, 56, 72, 80, 88, 104, 120, 160, 200 },
                          any[] = { 1, 2, 3, 5, 7, 12, 17, 20, 33, 36, 65, 77, 100, 127, 130, 255 };
     int32_t kind = fa_random_below(r, 10);
     return kind < 4 ? PICK(r, common) : kind < 7 ? PICK(r, eights) : kind < 9 ? PICK(r, any) : fa_random_within(r, 1, 256);
@@ -169,7 +170,8 @@ static bool draw_any(fa_gen *g, const char *family, fa_random *r, fa_config *out
 }
 
 /* One of those that fit, out of the list of all. */
-static fa_status draw_listed(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r, fa_config *out)
+static fa_status draw_listed(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r,
+                             fa_config *out)
 {
     fa_space space = { 0 };
     fa_status st = fa_space_list(g, &c->problem, a, budget, family, &space);
@@ -203,7 +205,8 @@ static bool is_mappable(const fa_case *c)
 }
 
 /* One of the family's configs that fit, each as likely as any other: by trial, or out of the list where few fit. */
-static fa_status draw_config(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r, fa_config *out)
+static fa_status draw_config(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r,
+                             fa_config *out)
 {
     fa_source s = { 0 };
     fa_status st = FA_NO_FIT;
@@ -240,8 +243,8 @@ fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t 
 
 int fa_case_print(char *buf, size_t n, const fa_case *c)
 {
-    static const char *const diagonals[] = { "bottom-right", "top-left", "offset" }, *const values[] = { "normal", "heavy", "steep", "tiny" },
-                      *const hidden[] = { "values", "nan", "inf" };
+    static const char *const diagonals[] = { "bottom-right", "top-left", "offset" },
+                             *const values[] = { "normal", "heavy", "steep", "tiny" }, *const hidden[] = { "values", "nan", "inf" };
     char problem[160], window[48] = "", offset[24] = "", same[80] = "", layouts[FA_OPERANDS_MAX * 40] = "";
     const fa_problem *p = &c->problem;
     const fa_operation *op = fa_operation_find(p->op);
@@ -305,7 +308,8 @@ fa_layout fa_case_layout(const fa_case *c, int operand)
     int32_t unit = c->problem.align / fa_operand_bytes(o, &c->problem);
     if (!o->strided)
         return fa_layout_make(FA_LAYOUT_PACKED, (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, false);
-    return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], unit > 0 ? unit : 1, c->odd);
+    return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], unit > 0 ? unit : 1,
+                          c->odd);
 }
 
 /* ---- its data ---- */
@@ -335,7 +339,8 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
     fa_random r = { row_seed(c, operand, b, s, h) };
     int32_t dtype = fa_operand_dtype(o, &c->problem);
     int64_t width = fa_case_layout(c, operand).width;
-    bool keys = has_keys(o), scored = o->strided && o->extent[3] == FA_EXTENT_D, hide = keys && c->hidden && !fa_case_seen(c, s); /* scored: Q and K */
+    bool keys = has_keys(o), scored = o->strided && o->extent[3] == FA_EXTENT_D,
+         hide = keys && c->hidden && !fa_case_seen(c, s); /* scored: Q and K */
     float constant = c->values == FA_VALUES_STEEP && scored ? steep(c, keys, &r) : 0;
     float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;
     for (int64_t i = 0; i < width; i++) {

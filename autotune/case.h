@@ -15,26 +15,29 @@ typedef enum fa_case_values {
     FA_VALUES_KINDS
 } fa_case_values;
 
-typedef enum fa_hidden {  /* what lies in keys that no query sees */
-    FA_HIDDEN_VALUES = 0, FA_HIDDEN_NAN, FA_HIDDEN_INF, FA_HIDDEN_KINDS
+typedef enum fa_hidden { /* what lies in keys that no query sees */
+                         FA_HIDDEN_VALUES = 0,
+                         FA_HIDDEN_NAN,
+                         FA_HIDDEN_INF,
+                         FA_HIDDEN_KINDS
 } fa_hidden;
 
 typedef struct fa_case {
-    uint64_t seed;        /* of the data, and of all below where fa_case_make made it */
-    uint32_t kernel;      /* number of the compile-time part: cases that share it share a problem key and a config */
-    uint32_t choice;      /* which config: see fa_case_config */
-    fa_problem problem;   /* normalized; sq and sk may be 0 */
+    uint64_t seed;      /* of the data, and of all below where fa_case_make made it */
+    uint32_t kernel;    /* number of the compile-time part: cases that share it share a problem key and a config */
+    uint32_t choice;    /* which config: see fa_case_config */
+    fa_problem problem; /* normalized; sq and sk may be 0 */
     int32_t window_left, window_right, diagonal, offset;
-    float scale;          /* 0 = 1/sqrt(d) */
+    float scale;                     /* 0 = 1/sqrt(d) */
     int32_t layout[FA_OPERANDS_MAX]; /* fa_layout_kind of each operand that is strided, by its row in the operation */
-    int32_t odd;          /* 1: strides that must be ignored are absurd */
-    int32_t lse;          /* 1: LSE, and every other operand that is optional, is asked for */
-    int32_t values;       /* fa_case_values */
-    int32_t hidden;       /* fa_hidden */
-    int32_t gap;          /* the byte that fills gaps of inputs, 0 to 255; 255 makes NaN of every type */
-    int32_t same_b;       /* this many batches in a row hold the same data; at least 1 */
-    int32_t same_kv;      /* this many KV heads in a row hold the same data; at least 1 */
-    int32_t same_q;       /* this many query heads in a row hold the same data; at least 1 */
+    int32_t odd;                     /* 1: strides that must be ignored are absurd */
+    int32_t lse;                     /* 1: LSE, and every other operand that is optional, is asked for */
+    int32_t values;                  /* fa_case_values */
+    int32_t hidden;                  /* fa_hidden */
+    int32_t gap;                     /* the byte that fills gaps of inputs, 0 to 255; 255 makes NaN of every type */
+    int32_t same_b;                  /* this many batches in a row hold the same data; at least 1 */
+    int32_t same_kv;                 /* this many KV heads in a row hold the same data; at least 1 */
+    int32_t same_q;                  /* this many query heads in a row hold the same data; at least 1 */
 } fa_case;
 
 /* Seeds below FA_CASE_FREE draw one of FA_CASE_KERNELS compile-time parts, so that a campaign compiles little; from there on each
@@ -55,8 +58,8 @@ fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t 
 /* One line: "seed=17 bf16,d=64,... window=3:5 diagonal=top-left q=padded ...". Returns the length as snprintf does. */
 int fa_case_print(char *buf, size_t n, const fa_case *c);
 
-fa_band fa_case_band(const fa_case *c);       /* visible: i + lo <= j <= i + hi */
-float fa_case_scale(const fa_case *c);        /* as the kernel gets it */
+fa_band fa_case_band(const fa_case *c);           /* visible: i + lo <= j <= i + hi */
+float fa_case_scale(const fa_case *c);            /* as the kernel gets it */
 bool fa_case_seen(const fa_case *c, int32_t key); /* by some query */
 /* Of the operand with this row in the case's operation. A pointer to packed elements [b, hq, sq] has rows of one element. */
 fa_layout fa_case_layout(const fa_case *c, int operand);

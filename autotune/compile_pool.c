@@ -128,8 +128,8 @@ static void *work(void *user)
     return NULL;
 }
 
-fa_status fa_compile_pool_start(fa_compile_pool **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n, int threads,
-                           bool again)
+fa_status fa_compile_pool_start(fa_compile_pool **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n,
+                                int threads, bool again)
 {
     pthread_condattr_t attr;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);

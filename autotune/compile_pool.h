@@ -11,8 +11,8 @@
 typedef struct fa_compile_pool fa_compile_pool;
 
 /* threads 0 = one per core, at most 16. The candidates and the journal stay where they are until fa_compile_pool_stop. */
-fa_status fa_compile_pool_start(fa_compile_pool **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n, int threads,
-                           bool again);
+fa_status fa_compile_pool_start(fa_compile_pool **out, const fa_site *site, const fa_journal *j, fa_candidate *candidates, size_t n,
+                                int threads, bool again);
 
 /* Waits for candidate i, at most until `seconds` from now (< 0: for ever). Then either it is decided (recalled, or it failed: the
  * caller notes it) or its regs, spills, source and, on a device, plan are set. False when the time is up. A failure that is no

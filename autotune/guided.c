@@ -6,11 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST 12        /* configs before anything is corrected: the model's best */
-#define BATCH 8         /* configs between two corrections */
-#define RIDGE 1.0       /* measurements that a value needs to be half believed */
+#define FIRST 12  /* configs before anything is corrected: the model's best */
+#define BATCH 8   /* configs between two corrections */
+#define RIDGE 1.0 /* measurements that a value needs to be half believed */
 #define SWEEPS 24
-#define SURPRISE 0.3    /* variance that a value nobody measured adds, over that of what the correction leaves */
+#define SURPRISE 0.3 /* variance that a value nobody measured adds, over that of what the correction leaves */
 #define LEAST_ERROR 0.01
 #define VALUES_MOST 256
 
@@ -18,12 +18,12 @@ typedef struct value {
     const char *family;
     int tunable;
     int32_t value;
-    int n;          /* measurements with it */
+    int n; /* measurements with it */
     double w;
 } value;
 
 typedef struct row {
-    double off;      /* logarithm of the measured time over the model's */
+    double off; /* logarithm of the measured time over the model's */
     int id[FA_CONFIG_MAX], n;
 } row;
 

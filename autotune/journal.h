@@ -7,7 +7,7 @@ typedef struct fa_journal {
     const fa_site *site;
     fa_problem problem;
     fa_how how;
-    fa_records old;      /* of the problem and chip, oldest first */
+    fa_records old; /* of the problem and chip, oldest first */
     char compiler[24], driver[24];
 } fa_journal;
 

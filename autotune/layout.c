@@ -4,8 +4,7 @@
 
 const char *fa_layout_name(int kind)
 {
-    static const char *const names[FA_LAYOUT_KINDS] = { "packed", "padded", "heads", "reversed", "far", "same-batch", "same-head",
-                                                        "same" };
+    static const char *const names[FA_LAYOUT_KINDS] = { "packed", "padded", "heads", "reversed", "far", "same-batch", "same-head", "same" };
     return kind >= 0 && kind < FA_LAYOUT_KINDS ? names[kind] : "?";
 }
 

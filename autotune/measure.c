@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #define SAMPLE_SECONDS 500e-6
-#define WARM_BATCH 5e-3    /* seconds of one batch of the warm-up */
-#define WARM_MOST 0.5      /* seconds after which the clock is taken as it is */
-#define WARM_STEADY 0.01   /* relative change of three batches in a row */
-#define LONG_SECONDS 2e-3   /* of a launch: two of them cost more than they tell */
+#define WARM_BATCH 5e-3   /* seconds of one batch of the warm-up */
+#define WARM_MOST 0.5     /* seconds after which the clock is taken as it is */
+#define WARM_STEADY 0.01  /* relative change of three batches in a row */
+#define LONG_SECONDS 2e-3 /* of a launch: two of them cost more than they tell */
 #define LAUNCHES_MOST 4096
 
 struct fa_bench {
@@ -18,8 +18,8 @@ struct fa_bench {
     fa_tensors tensors;
     int next;
     CUevent start, stop;
-    bool ready;            /* the clock is steady */
-    bool one_set;          /* the L2 stays warm */
+    bool ready;   /* the clock is steady */
+    bool one_set; /* the L2 stays warm */
 };
 
 static fa_status check(const fa_bench *b, CUresult r, const char *call)
@@ -36,7 +36,8 @@ static fa_status make_sets(fa_bench *b, const fa_problem *p)
         st = check(b, fa_context_driver(b->ctx)->cuMemGetInfo(&available, &total), "cuMemGetInfo");
     if (st != FA_OK)
         return st;
-    double all = (double)b->tensors.bytes, want = 1 + ceil(2.0 * (double)fa_context_arch(b->ctx)->l2_bytes / all), fit = floor((double)available / 4 / all);
+    double all = (double)b->tensors.bytes, want = 1 + ceil(2.0 * (double)fa_context_arch(b->ctx)->l2_bytes / all),
+           fit = floor((double)available / 4 / all);
     want = fmax(1, fmin(fmin(want, FA_TENSOR_SETS), fit));
     st = fa_tensors_reserve_sets(&b->tensors, (int)want);
     return st == FA_OK ? fa_tensors_pattern(&b->tensors) : st;

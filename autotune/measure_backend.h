@@ -1,5 +1,5 @@
-/* measure_backend: where candidates are verified and timed: the device, a child process on it, or a test's own world. Nothing is timed that was
- * not verified before: this is the one door to a time, and it asks. */
+/* measure_backend: where candidates are verified and timed: the device, a child process on it, or a test's own world. Nothing is timed that
+ * was not verified before: this is the one door to a time, and it asks. */
 #ifndef FA_AUTOTUNE_MEASURE_BACKEND_H
 #define FA_AUTOTUNE_MEASURE_BACKEND_H
 #include "telemetry.h"
@@ -13,10 +13,10 @@ struct fa_measure_backend {
     fa_status (*sample)(fa_measure_backend *backend, fa_candidate *c, bool warm);
     /* The first pass, where it is not n samples of the above one after the other; NULL = it is. */
     fa_status (*first)(fa_measure_backend *backend, fa_candidate *c, int n);
-    fa_telemetry (*telemetry)(fa_measure_backend *backend);      /* NULL = nothing is known of the chip */
-    bool (*alive)(fa_measure_backend *backend);          /* after a failure: whether others may still be tried. NULL = yes */
-    void (*close)(fa_measure_backend *backend);          /* NULL = nothing to do */
-    const fa_device_lock *device_lock;                 /* whose other members are no strangers on the device; NULL = there is none */
+    fa_telemetry (*telemetry)(fa_measure_backend *backend); /* NULL = nothing is known of the chip */
+    bool (*alive)(fa_measure_backend *backend);             /* after a failure: whether others may still be tried. NULL = yes */
+    void (*close)(fa_measure_backend *backend);             /* NULL = nothing to do */
+    const fa_device_lock *device_lock;                      /* whose other members are no strangers on the device; NULL = there is none */
     void *user;
 };
 
@@ -27,7 +27,7 @@ fa_status fa_measure_backend_open(fa_measure_backend **out, const fa_site *site,
 void fa_measure_backend_partner(fa_measure_backend *backend, int pid);
 void fa_measure_backend_close(fa_measure_backend *backend); /* NULL is fine */
 
-fa_status fa_measure_backend_judge(fa_measure_backend *backend, fa_candidate *c);  /* sets c->verified */
+fa_status fa_measure_backend_judge(fa_measure_backend *backend, fa_candidate *c); /* sets c->verified */
 /* n samples, and what they say: seconds, spread, count, clock, quality. Fewer where the first is above `enough` seconds (0 = none is).
  * FA_INTERNAL of a candidate that is not verified. */
 fa_status fa_measure_backend_first(fa_measure_backend *backend, fa_candidate *c, int n, double enough);

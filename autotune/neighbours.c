@@ -45,12 +45,12 @@ static void take(found *f, size_t at)
 }
 
 /* The best by the model of what differs from c in one step of one more tunable than `not`. */
-static size_t repaired(found *f, const fa_config *c, int not)
+static size_t repaired(found *f, const fa_config *c, int not )
 {
     size_t best = FA_NOWHERE;
     fa_tunable t;
     for (int j = 0; j < c->n; j++) {
-        int at = j != not && f->neighbours->tunable(f->neighbours, c->family, (size_t)j, &t) ? place(&t, c->tunable[j].value) : -1;
+        int at = j != not &&f->neighbours->tunable(f->neighbours, c->family, (size_t)j, &t) ? place(&t, c->tunable[j].value) : -1;
         for (int step = -1; at >= 0 && step <= 1; step += 2) {
             if (at + step < 0 || at + step >= (int)t.n)
                 continue;

@@ -41,8 +41,8 @@ struct fa_nvml {
     int (*processes)(nvml_device, unsigned *, void *);
     size_t process_size;
     int ours[OURS_MOST], n_ours;
-    double asked;       /* when the processes were last listed, which takes milliseconds */
-    int32_t foreign;    /* what was found then */
+    double asked;    /* when the processes were last listed, which takes milliseconds */
+    int32_t foreign; /* what was found then */
 };
 
 /* dlsym gives an object's address where a function's is meant: ISO C has no cast for it. */

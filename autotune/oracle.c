@@ -18,9 +18,10 @@ typedef struct job {
     double *o, *lse; /* exact */
     float *naive;
     int dtype, o_dtype;
-    double p2, step2; /* of naive's P: the sum of squares, and that of the distance to the next value in units of the coarsest for P's size */
+    double p2,
+        step2; /* of naive's P: the sum of squares, and that of the distance to the next value in units of the coarsest for P's size */
     pthread_mutex_t sums;
-    int64_t rows;    /* b * hq * sq */
+    int64_t rows; /* b * hq * sq */
     _Atomic int64_t next;
     atomic_bool oom;
 } job;
@@ -156,7 +157,8 @@ fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *
 {
     job j = { .a = a, .naive = o, .dtype = dtype, .o_dtype = o_dtype, .sums = PTHREAD_MUTEX_INITIALIZER };
     fa_status st = run(&j);
-    if (rounding_factor) /* exact fp32 rounds sums, not P; numbers spread evenly over the binades have step^2 = 3 / (8 ln 2) p^2 on average */
+    if (rounding_factor) /* exact fp32 rounds sums, not P; numbers spread evenly over the binades have step^2 = 3 / (8 ln 2) p^2 on average
+                          */
         *rounding_factor = dtype != FA_F32 && j.step2 > 0 ? fmax(1, sqrt(3 / (8 * M_LN2) * j.p2 / j.step2)) : 1;
     return st;
 }

@@ -117,8 +117,8 @@ void fa_pool_rank(fa_pool *pool)
     for (size_t i = 0; i < pool->n; i++) {
         int echoes = 0;
         for (size_t j = i; j-- > 0 && p[j].cost.seconds >= p[i].cost.seconds * (1 - SAME);)
-            echoes += !strcmp(p[j].config.family, p[i].config.family) && p[j].threads == p[i].threads &&
-                      p[j].tile[0] == p[i].tile[0] && p[j].tile[1] == p[i].tile[1];
+            echoes += !strcmp(p[j].config.family, p[i].config.family) && p[j].threads == p[i].threads && p[j].tile[0] == p[i].tile[0] &&
+                      p[j].tile[1] == p[i].tile[1];
         p[i].rank *= 1 + ECHO * echoes;
     }
     if (pool->n)

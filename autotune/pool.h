@@ -15,21 +15,21 @@ const char *fa_origin_name(fa_origin o); /* "listed" "seed" "neighbour" */
 
 typedef struct fa_pool_entry {
     fa_config config;
-    fa_cost cost;                 /* the model's */
-    double rank;                  /* what orders them: the model's seconds, more for each further variation of one tile */
-    int32_t smem, regs, threads;  /* the family's estimate */
-    int32_t tile[2];              /* fa_gen_tile: rows, columns; zeros where the family declares none */
+    fa_cost cost;                /* the model's */
+    double rank;                 /* what orders them: the model's seconds, more for each further variation of one tile */
+    int32_t smem, regs, threads; /* the family's estimate */
+    int32_t tile[2];             /* fa_gen_tile: rows, columns; zeros where the family declares none */
     fa_origin origin;
-    bool given;                   /* a strategy has named it */
-    bool told;                    /* and its outcome is known: */
-    double seconds;               /* of a launch; 0 = it did not run */
+    bool given;     /* a strategy has named it */
+    bool told;      /* and its outcome is known: */
+    double seconds; /* of a launch; 0 = it did not run */
 } fa_pool_entry;
 
 typedef struct fa_pool {
-    fa_pool_entry *p;    /* the listed ones by rank, then what was added, as it came */
+    fa_pool_entry *p; /* the listed ones by rank, then what was added, as it came */
     size_t n, cap;
-    size_t listed;     /* of the space */
-    size_t *slot;      /* hash table of indexes, a power of two slots; NULL before the first config is asked for */
+    size_t listed; /* of the space */
+    size_t *slot;  /* hash table of indexes, a power of two slots; NULL before the first config is asked for */
     size_t slots;
 } fa_pool;
 
@@ -42,7 +42,8 @@ size_t fa_pool_find(fa_pool *pool, const fa_config *c); /* FA_NOWHERE: not there
 /* Orders what was added so far by rank and declares it listed. Indexes change: before anything is given. */
 void fa_pool_rank(fa_pool *pool);
 /* Adds every config of the space that fits and that the model prices, ranked. *space: the listing, the caller's to free also on failure. */
-fa_status fa_pool_list(fa_pool *pool, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *space);
+fa_status fa_pool_list(fa_pool *pool, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family,
+                       fa_space *space);
 /* The cheapest by the model, of which there is one. */
 size_t fa_pool_cheapest(const fa_pool *pool);
 /* The best that ran, FA_NOWHERE where none did. */

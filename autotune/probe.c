@@ -9,12 +9,12 @@
 #include <string.h>
 
 #define SAMPLES 7
-#define WARM_SECONDS 0.25      /* of each kernel before it is timed: until the power limit has found its clock */
-#define LAUNCHES 256           /* empty kernels of one sample */
-#define READ_MOST (2ll << 30)  /* bytes */
+#define WARM_SECONDS 0.25     /* of each kernel before it is timed: until the power limit has found its clock */
+#define LAUNCHES 256          /* empty kernels of one sample */
+#define READ_MOST (2ll << 30) /* bytes */
 #define CHECK_ROUNDS 3
-#define READERS 4              /* blocks of each SM that read */
-#define REST 0.6411857445f     /* where x = 2^-x */
+#define READERS 4          /* blocks of each SM that read */
+#define REST 0.6411857445f /* where x = 2^-x */
 
 enum { MMA, EXP, READ, LAUNCH, WGMMA, KINDS };
 
@@ -22,8 +22,8 @@ enum { MMA, EXP, READ, LAUNCH, WGMMA, KINDS };
 static const struct kind {
     const char *entry;
     int threads, smem;
-    double work;   /* of a block in a round: FLOP or exponentials; reads count bytes */
-    int rounds;    /* of a launch of some milliseconds */
+    double work; /* of a block in a round: FLOP or exponentials; reads count bytes */
+    int rounds;  /* of a launch of some milliseconds */
 } kinds[KINDS] = {
     [MMA] = { "probe_mma", 512, 0, 16.0 * 8 * 4096, 40000 },
     [EXP] = { "probe_exp", 512, 0, 512.0 * 8, 20000 },
@@ -35,7 +35,7 @@ static const struct kind {
 typedef struct prober {
     fa_context *ctx;
     const cu_driver *d;
-    CUkernel fn[KINDS];          /* NULL = not on this chip */
+    CUkernel fn[KINDS]; /* NULL = not on this chip */
     CUdeviceptr out, clocks, in;
     size_t in_bytes;
     int grid;
@@ -81,8 +81,10 @@ static fa_status launch(prober *p, int kind, unsigned long long n, int rounds, i
 {
     const struct kind *k = &kinds[kind];
     void *args[] = { &p->out, &p->clocks, &p->in, &n, &rounds, &plain };
-    return check(p, p->d->cuLaunchKernel((CUfunction)p->fn[kind], (unsigned)blocks_of(p, kind), 1, 1, (unsigned)k->threads, 1, 1,
-                                         (unsigned)k->smem, NULL, args, NULL), k->entry);
+    return check(p,
+                 p->d->cuLaunchKernel((CUfunction)p->fn[kind], (unsigned)blocks_of(p, kind), 1, 1, (unsigned)k->threads, 1, 1,
+                                      (unsigned)k->smem, NULL, args, NULL),
+                 k->entry);
 }
 
 /* Operands of ones: what comes out of a thread is known. */

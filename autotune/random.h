@@ -7,10 +7,10 @@ typedef struct fa_random {
     uint64_t state;
 } fa_random;
 
-uint64_t fa_random_mix(uint64_t x);                        /* a bijection that scatters */
+uint64_t fa_random_mix(uint64_t x); /* a bijection that scatters */
 uint64_t fa_random_next(fa_random *r);
-int32_t fa_random_below(fa_random *r, int32_t n);          /* 0 ... n - 1 */
+int32_t fa_random_below(fa_random *r, int32_t n);               /* 0 ... n - 1 */
 int32_t fa_random_within(fa_random *r, int32_t lo, int32_t hi); /* both included */
-double fa_random_unit(fa_random *r);                       /* (0, 1) */
-float fa_random_normal(fa_random *r);                      /* N(0, 1) */
+double fa_random_unit(fa_random *r);                            /* (0, 1) */
+float fa_random_normal(fa_random *r);                           /* N(0, 1) */
 #endif

@@ -9,9 +9,9 @@
 /* One call of an operation on the CPU. */
 typedef struct fa_reference_call {
     const fa_operation *op;
-    fa_problem problem; /* normalized, with its shape; lengths of 0 are meant */
-    fa_band band;       /* what a row sees; the rest is not read */
-    float scale;        /* as the kernel gets it */
+    fa_problem problem;               /* normalized, with its shape; lengths of 0 are meant */
+    fa_band band;                     /* what a row sees; the rest is not read */
+    float scale;                      /* as the kernel gets it */
     const float *in[FA_OPERANDS_MAX]; /* inputs by row of the operation, dense in packed order; of outputs NULL */
 } fa_reference_call;
 
@@ -19,9 +19,11 @@ typedef struct fa_reference_row {
     int32_t op; /* fa_op */
     /* Every output by its row, optional ones too, dense in packed order, fp64 throughout. */
     fa_status (*exact)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
-    /* The strided outputs as the naive algorithm computes them in the type of the inputs, rounded to their own. *rounding_factor: as fa_oracle_naive. */
+    /* The strided outputs as the naive algorithm computes them in the type of the inputs, rounded to their own. *rounding_factor: as
+     * fa_oracle_naive. */
     fa_status (*naive)(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor);
-    const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores are small */
+    const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
+                           are small */
 } fa_reference_row;
 
 /* One more row, of an operation that was added (fa_operation_add), on the same terms. */

@@ -6,7 +6,7 @@
 
 #define MEET_AGAIN 1.1 /* candidates known from records are timed again when they are within this of the best */
 #define MEET_SAMPLES 5
-#define OLD_FEW 8      /* of those that met before, the fastest that meet the newest */
+#define OLD_FEW 8 /* of those that met before, the fastest that meet the newest */
 
 /* A candidate known from a record is loaded, so that it can be timed beside the new ones. */
 static bool load(const fa_searching *s, fa_candidate *c)

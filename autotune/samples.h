@@ -9,8 +9,8 @@ typedef struct fa_samples {
 } fa_samples;
 
 void fa_samples_add(fa_samples *t, double seconds);
-double fa_samples_median(const fa_samples *t);  /* 0 where there is none */
-double fa_samples_spread(const fa_samples *t);  /* median absolute deviation over the median */
+double fa_samples_median(const fa_samples *t); /* 0 where there is none */
+double fa_samples_spread(const fa_samples *t); /* median absolute deviation over the median */
 
 /* The 95 % interval of the median, without a guess at the distribution; 0 and 0 of fewer than 6 samples, which have none. */
 void fa_samples_interval(const fa_samples *t, double *low, double *high);

@@ -20,8 +20,14 @@ void fa_tuning_free(fa_tuning *t)
 
 fa_site fa_site_of(fa_context *ctx)
 {
-    return (fa_site){ ctx, fa_context_arch(ctx), fa_context_budget(ctx), fa_context_template_dir(ctx), fa_context_store(ctx),
-                      fa_context_compiler(ctx), !fa_context_driver(ctx)->takes_ptx, NULL };
+    return (fa_site){ ctx,
+                      fa_context_arch(ctx),
+                      fa_context_budget(ctx),
+                      fa_context_template_dir(ctx),
+                      fa_context_store(ctx),
+                      fa_context_compiler(ctx),
+                      !fa_context_driver(ctx)->takes_ptx,
+                      NULL };
 }
 
 /* A phase may use the budget up to `share`, and is `span` of the whole from `base` on. */
@@ -90,9 +96,15 @@ static size_t draw(fa_searching *s, fa_status *st)
     n = fa_search_state_next(&s->state, at, room);
     for (size_t i = 0; i < n; i++) {
         const fa_pool_entry *x = &s->pool.p[at[i]];
-        t->candidate[t->n + i] = (fa_candidate){ .config = x->config, .cost = x->cost, .smem = x->smem, .regs = x->regs,
-                                                 .threads = x->threads, .tile = { x->tile[0], x->tile[1] }, .how = t->how,
-                                                 .origin = x->origin, .at = at[i] };
+        t->candidate[t->n + i] = (fa_candidate){ .config = x->config,
+                                                 .cost = x->cost,
+                                                 .smem = x->smem,
+                                                 .regs = x->regs,
+                                                 .threads = x->threads,
+                                                 .tile = { x->tile[0], x->tile[1] },
+                                                 .how = t->how,
+                                                 .origin = x->origin,
+                                                 .at = at[i] };
         t->counts.seeds += x->origin == FA_SEED;
         t->counts.neighbours += s->state.phase != FA_PHASE_OWN;
     }
@@ -110,7 +122,8 @@ static fa_status try_all(fa_searching *s)
     fa_status st = FA_OK;
     bool refining = false, met = false;
     begin(s, SHARE_LISTED, 0, 0.7);
-    if (s->site->timed && s->opt.candidate_process && !s->opt.backend && !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
+    if (s->site->timed && s->opt.candidate_process && !s->opt.backend &&
+        !fa_journal_knows(&s->journal)) /* it gets ready while the first are compiled */
         st = fa_searching_backend(s);
     while (st == FA_OK && !s->interrupted) {
         size_t from = t->n, n = fa_searching_over(s) ? 0 : draw(s, &st);
@@ -198,7 +211,8 @@ static fa_status conclude(const fa_searching *s)
         if (t->candidate[i].outcome == FA_BAD_RESULT)
             return fa_fail(FA_WRONG, "none of %zu candidates passed; the best by the model: %s", t->n, t->candidate[i].why);
     if (t->how == FA_MODELLED)
-        return fa_fail(FA_NO_KERNEL, "none of %zu candidates is a guess; the first: %s; a larger limit tries more", t->n, t->n ? t->candidate[0].why : "there is none");
+        return fa_fail(FA_NO_KERNEL, "none of %zu candidates is a guess; the first: %s; a larger limit tries more", t->n,
+                       t->n ? t->candidate[0].why : "there is none");
     return fa_fail(FA_NO_KERNEL, "none of %zu candidates ran; the first: %s", t->n, t->n ? t->candidate[0].why : "there is none");
 }
 

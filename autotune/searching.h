@@ -2,10 +2,10 @@
  * search.c calls the two others, rounds.c calls attempt.c, and all of them what stands first here. */
 #ifndef FA_AUTOTUNE_SEARCHING_H
 #define FA_AUTOTUNE_SEARCHING_H
-#include "tournament.h"
+#include "compile_pool.h"
 #include "search.h"
 #include "strategy.h"
-#include "compile_pool.h"
+#include "tournament.h"
 
 typedef struct fa_searching {
     const fa_site *site;
@@ -16,21 +16,21 @@ typedef struct fa_searching {
     fa_neighbours_site neighbours_site;
     fa_neighbours neighbours;
     fa_search_state state;
-    size_t cap;             /* of t->candidate */
+    size_t cap; /* of t->candidate */
     fa_journal journal;
-    fa_measure_backend *backend;            /* NULL until the first candidate is ready for it */
+    fa_measure_backend *backend; /* NULL until the first candidate is ready for it */
     fa_tournament tournament;
     double start, flops;
-    double slower;          /* in a round than in a first pass, as the last round told */
-    double share;           /* of the time budget, up to which the present phase may go on */
-    double done;            /* of the phase, as was last told */
-    double base, span;      /* of `done`: where the present phase begins, and how much of the whole it is */
-    bool late;              /* the phase's time is up */
+    double slower;     /* in a round than in a first pass, as the last round told */
+    double share;      /* of the time budget, up to which the present phase may go on */
+    double done;       /* of the phase, as was last told */
+    double base, span; /* of `done`: where the present phase begins, and how much of the whole it is */
+    bool late;         /* the phase's time is up */
     bool interrupted;
 } fa_searching;
 
-double fa_searching_left(const fa_searching *s);   /* seconds of the phase; < 0: no limit */
-bool fa_searching_over(fa_searching *s);           /* the phase's time is up, or somebody stopped the search */
+double fa_searching_left(const fa_searching *s); /* seconds of the phase; < 0: no limit */
+bool fa_searching_over(fa_searching *s);         /* the phase's time is up, or somebody stopped the search */
 void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
 
 /* The device is this search's until it gives the lock back. The wait counts neither for the budget nor as elapsed. False: interrupted. */

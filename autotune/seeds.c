@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #define SHIPPED_MOST 6
-#define RECORDED_MOST 6  /* of this bucket */
-#define BUCKETS_MOST 4   /* other shapes, one config each */
+#define RECORDED_MOST 6 /* of this bucket */
+#define BUCKETS_MOST 4  /* other shapes, one config each */
 
 typedef struct planting {
     fa_pool *pool;

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CENTRES 4       /* the best few whose neighbours are looked at */
-#define NEAR 1.03       /* of them, those within this of the best */
-#define LEVEL 1.002     /* what is as fast as the best, as far as a round tells */
-#define BATCH 24        /* configs between two looks: a round each time, and a compiler for each core */
-#define NEIGHBOURS 128         /* neighbours of one config: more than there are */
-#define STEPS 16        /* neighbours of the best that come on top of what is given by the corrected model */
+#define CENTRES 4      /* the best few whose neighbours are looked at */
+#define NEAR 1.03      /* of them, those within this of the best */
+#define LEVEL 1.002    /* what is as fast as the best, as far as a round tells */
+#define BATCH 24       /* configs between two looks: a round each time, and a compiler for each core */
+#define NEIGHBOURS 128 /* neighbours of one config: more than there are */
+#define STEPS 16       /* neighbours of the best that come on top of what is given by the corrected model */
 
 /* The listed by rank. */
 static size_t by_rank(fa_search_state *h, size_t *out, size_t most)
@@ -66,9 +66,12 @@ const char *fa_strategy_names(void)
 
 void fa_search_state_open(fa_search_state *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed)
 {
-    *h = (fa_search_state){
-        .pool = pool, .neighbourhood = neighbours, .strategy = s, .baseline = FA_NOWHERE, .limit = (size_t)limit, .random = { fa_random_mix(seed) }
-    };
+    *h = (fa_search_state){ .pool = pool,
+                            .neighbourhood = neighbours,
+                            .strategy = s,
+                            .baseline = FA_NOWHERE,
+                            .limit = (size_t)limit,
+                            .random = { fa_random_mix(seed) } };
     if (limit < 0 || (limit == 0 && s->whole))
         h->limit = pool->listed;
     else if (limit == 0)
@@ -141,9 +144,10 @@ static size_t give(fa_search_state *h, const size_t *out, size_t n, size_t *coun
     return n;
 }
 
-/* The neighbours of the best few come into the pool; of all that is there, what the corrected model thinks most of is tried. From the second
- * batch on the neighbours of the best go first, whatever the model thinks: two hunts that met different configs end beside each other. When
- * the model promises nothing more, the neighbours of what is as fast as the best are tried too, until none of them is faster. */
+/* The neighbours of the best few come into the pool; of all that is there, what the corrected model thinks most of is tried. From the
+ * second batch on the neighbours of the best go first, whatever the model thinks: two hunts that met different configs end beside each
+ * other. When the model promises nothing more, the neighbours of what is as fast as the best are tried too, until none of them is faster.
+ */
 static size_t refine(fa_search_state *h, size_t *out, size_t most)
 {
     size_t best = fa_pool_best(h->pool), n = 0, some[NEIGHBOURS];
@@ -169,7 +173,8 @@ static size_t refine(fa_search_state *h, size_t *out, size_t most)
     for (size_t i = 0; i < h->pool->n && n < room && n < BATCH; i++) {
         const fa_pool_entry *p = &h->pool->p[i];
         if (p->told && p->seconds > 0 && p->seconds <= level)
-            n += give(h, out + n, fa_neighbours_of(h->neighbourhood, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n), &h->neighbours);
+            n += give(h, out + n, fa_neighbours_of(h->neighbourhood, h->pool, i, out + n, (room < BATCH ? room : BATCH) - n),
+                      &h->neighbours);
     }
     return n;
 }

@@ -9,10 +9,10 @@ typedef struct fa_search_state fa_search_state;
 
 typedef struct fa_strategy {
     const char *name, *about;
-    int samples;       /* of the first pass of each config */
-    bool refines;      /* the neighbours of the best are tried when the strategy itself has no more */
-    bool draws;        /* by its seed; the others do the same every time */
-    bool whole;        /* without a limit it takes all that is listed */
+    int samples;  /* of the first pass of each config */
+    bool refines; /* the neighbours of the best are tried when the strategy itself has no more */
+    bool draws;   /* by its seed; the others do the same every time */
+    bool whole;   /* without a limit it takes all that is listed */
     /* Puts what to try next into out, none of it given yet, at most `most`; 0: it has no more. */
     size_t (*next)(fa_search_state *h, size_t *out, size_t most);
 } fa_strategy;
@@ -26,14 +26,14 @@ typedef enum fa_phase { FA_PHASE_OWN = 0, FA_PHASE_REFINE, FA_PHASE_DONE } fa_ph
 
 struct fa_search_state {
     fa_pool *pool;
-    fa_neighbours *neighbourhood;                 /* NULL: nothing is refined */
+    fa_neighbours *neighbourhood; /* NULL: nothing is refined */
     const fa_strategy *strategy;
-    size_t baseline;             /* goes first; FA_NOWHERE = none */
+    size_t baseline;                           /* goes first; FA_NOWHERE = none */
     size_t limit, neighbours_most, steps_most; /* listed configs that the strategy may give; neighbours; and more of them, of the best */
     fa_random random;
     fa_phase phase;
-    size_t given, neighbours, steps; /* by the strategy; while refining */
-    size_t at;                   /* the strategy's own place in the pool */
+    size_t given, neighbours, steps;            /* by the strategy; while refining */
+    size_t at;                                  /* the strategy's own place in the pool */
     size_t *expanded, n_expanded, cap_expanded; /* whose neighbours were asked for */
 };
 

@@ -75,7 +75,8 @@ static fa_status reserve(fa_tensors *t)
             continue;
         CUresult r = fa_context_driver(t->ctx)->cuMemAlloc(&at, size_of(t, i));
         if (r != CUDA_SUCCESS)
-            return fa_wrap(check(t, r, "cuMemAlloc"), "%s: %zu bytes of device memory", fa_operand_title(title, &t->op->operand[i]), size_of(t, i));
+            return fa_wrap(check(t, r, "cuMemAlloc"), "%s: %zu bytes of device memory", fa_operand_title(title, &t->op->operand[i]),
+                           size_of(t, i));
         name_operand(t, i, at);
     }
     return FA_OK;

@@ -16,7 +16,8 @@ typedef struct fa_tensors {
     size_t offset[FA_OPERANDS_MAX];  /* bytes from the beginning of a set, a multiple of 256 */
     size_t inputs, bytes;            /* of a set: what holds inputs of the type of Q, which come first; all */
     CUdeviceptr at[FA_OPERANDS_MAX]; /* where each is that args names; 0: nowhere */
-    CUdeviceptr set[FA_TENSOR_SETS]; /* several copies of all, one after the other in one piece each; sets 0: each operand has a piece of its own */
+    CUdeviceptr
+        set[FA_TENSOR_SETS]; /* several copies of all, one after the other in one piece each; sets 0: each operand has a piece of its own */
     int sets;
     fa_scratch scratch;
 } fa_tensors;

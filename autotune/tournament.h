@@ -9,7 +9,7 @@
 #define FA_TOURNAMENT_SECOND 1.1
 #define FA_TOURNAMENT_LAST 1.03
 #define FA_TOURNAMENT_FINALISTS 8
-#define FA_TOURNAMENT_FIELD 24   /* most that meet in a round */
+#define FA_TOURNAMENT_FIELD 24 /* most that meet in a round */
 /* Finals end when every pair's 95 % interval excludes 1 or is within this; what is closer than this is a tie. */
 #define FA_TOURNAMENT_TIE 0.0025
 
@@ -17,9 +17,9 @@ typedef struct fa_tournament {
     fa_measure_backend *backend;
     bool (*stop)(struct fa_tournament *); /* true: end now with what there is; may be NULL */
     void *user;
-    fa_random order;                   /* who goes after whom, drawn anew each time: a kernel's clock is what the one before left it; 0 is fine */
-    fa_candidate *culprit;             /* whose sample failed, where one did */
-    fa_candidate *guest;               /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
+    fa_random order;       /* who goes after whom, drawn anew each time: a kernel's clock is what the one before left it; 0 is fine */
+    fa_candidate *culprit; /* whose sample failed, where one did */
+    fa_candidate *guest;   /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
 } fa_tournament;
 
 /* One more round among those of the n entrants that are within `times` the fastest of them by level, FA_TOURNAMENT_FIELD at most: n samples

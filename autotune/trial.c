@@ -129,7 +129,8 @@ static fa_status device_reference(fa_trial *t, const fa_config *config)
         if (t->op->operand[i].output) {
             st = fa_buffer_download(&out[i]);
             for (int64_t k = 0; k < t->expected.n[i] && st == FA_OK; k++)
-                t->expected.out[i][k] = fa_number_load(out[i].back + out[i].origin + k * out[i].bytes, fa_operand_dtype(&t->op->operand[i], p));
+                t->expected.out[i][k] =
+                    fa_number_load(out[i].back + out[i].origin + k * out[i].bytes, fa_operand_dtype(&t->op->operand[i], p));
         }
     for (int i = 0; i < t->op->n; i++)
         fa_buffer_close(&out[i]);
@@ -244,8 +245,8 @@ static bool unchanged(const fa_buffer *b, const char *name, bool output, fa_verd
     size_t i = 0;
     while (b->back[i] == b->image[i])
         i++;
-    snprintf(v->text, sizeof v->text, "byte %lld of %s was changed, counted from its first element: %s", (long long)i - (long long)b->origin,
-             name, output ? "a gap or a canary" : "an input");
+    snprintf(v->text, sizeof v->text, "byte %lld of %s was changed, counted from its first element: %s",
+             (long long)i - (long long)b->origin, name, output ? "a gap or a canary" : "an input");
     return false;
 }
 

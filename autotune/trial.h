@@ -7,8 +7,8 @@
 
 typedef enum fa_reference {
     FA_REFERENCE_ORACLE = 0, /* fp64 on the CPU: the operation's row of reference.h */
-    FA_REFERENCE_DEVICE      /* the reference family, fp32 on the device, itself held against nothing: for lengths the CPU is slow at; where the
-                                operation has none, as above */
+    FA_REFERENCE_DEVICE /* the reference family, fp32 on the device, itself held against nothing: for lengths the CPU is slow at; where the
+                           operation has none, as above */
 } fa_reference;
 
 typedef struct fa_trial fa_trial;

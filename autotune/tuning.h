@@ -2,42 +2,42 @@
 #ifndef FA_AUTOTUNE_TUNING_H
 #define FA_AUTOTUNE_TUNING_H
 #include "cache/record.h"
+#include "device_lock.h"
 #include "gen/space.h"
 #include "pool.h"
 #include "runtime/runtime.h"
 #include "samples.h"
-#include "device_lock.h"
 
 typedef struct fa_candidate {
     fa_config config;
-    fa_cost cost;            /* the model's, with the compiler's registers once they are known */
+    fa_cost cost; /* the model's, with the compiler's registers once they are known */
     int32_t smem, threads;
-    int32_t tile[2];  /* rows, columns; zeros where the family declares none */
-    int32_t regs, spills;    /* of the compiled kernel; the family's estimate and 0 before */
-    bool decided;            /* outcome and why hold */
+    int32_t tile[2];      /* rows, columns; zeros where the family declares none */
+    int32_t regs, spills; /* of the compiled kernel; the family's estimate and 0 before */
+    bool decided;         /* outcome and why hold */
     fa_outcome outcome;
     fa_how how;
-    bool resumed;            /* the outcome is an earlier record's */
-    double seconds, spread;  /* of one launch with a cold L2, where outcome is FA_RAN */
-    double low, high;        /* the 95 % interval of the median; 0 = not told */
-    double warm;             /* of one launch with a warm L2; 0 = not taken */
-    int32_t count;           /* samples */
+    bool resumed;           /* the outcome is an earlier record's */
+    double seconds, spread; /* of one launch with a cold L2, where outcome is FA_RAN */
+    double low, high;       /* the 95 % interval of the median; 0 = not told */
+    double warm;            /* of one launch with a warm L2; 0 = not taken */
+    int32_t count;          /* samples */
     fa_quality quality;
     int32_t clock_mhz, temperature; /* of the chip; 0 = not told */
-    double tflops;           /* of the matrix products over visible pairs, 1e12 per second */
-    char why[120];           /* of a failure */
-    uint64_t source[2];      /* hash of the text, once rendered */
-    const fa_plan *plan;     /* where it was loaded */
+    double tflops;                  /* of the matrix products over visible pairs, 1e12 per second */
+    char why[120];                  /* of a failure */
+    uint64_t source[2];             /* hash of the text, once rendered */
+    const fa_plan *plan;            /* where it was loaded */
     bool verified;
-    fa_origin origin;        /* listed, a seed, or a neighbour of one that is fast */
+    fa_origin origin; /* listed, a seed, or a neighbour of one that is fast */
     fa_samples samples, warm_samples;
-    int launches;            /* of one sample */
-    bool met;                /* it was timed among others; its times before that are of no account */
+    int launches; /* of one sample */
+    bool met;     /* it was timed among others; its times before that are of no account */
     /* What candidates are compared by: seconds as they would be beside those that met last. Each round has a clock of its own, a chip that
      * idled while kernels were compiled being faster for a moment; placed: the level knows of that, else it is of the first pass. */
     double level;
     bool placed;
-    size_t at;               /* in the pool of its search */
+    size_t at; /* in the pool of its search */
 } fa_candidate;
 
 #define FA_REJECTIONS 12
@@ -55,30 +55,30 @@ typedef struct fa_tuning {
     fa_rejection rejected[FA_REJECTIONS]; /* why configs of the space are no candidates, most first */
     size_t n_rejected;
     struct {
-        size_t space;        /* configs of the families */
-        size_t sound;        /* that pass the families' rules */
-        size_t fits_shared;  /* and whose buffers fit the shared memory */
-        size_t fits;         /* and the registers: all hard constraints */
-        size_t kept;         /* candidates: n */
+        size_t space;             /* configs of the families */
+        size_t sound;             /* that pass the families' rules */
+        size_t fits_shared;       /* and whose buffers fit the shared memory */
+        size_t fits;              /* and the registers: all hard constraints */
+        size_t kept;              /* candidates: n */
         size_t seeds, neighbours; /* of them; neighbours: what was tried when the strategy itself was done */
         size_t compiled, verified, timed, resumed, failed;
-        size_t lost;         /* child processes that a candidate took with it */
+        size_t lost; /* child processes that a candidate took with it */
     } counts;
-    bool out_of_time;        /* the time budget ended it */
-    double elapsed;          /* seconds, without those in which it waited for the device: fa_site.device_lock */
+    bool out_of_time; /* the time budget ended it */
+    double elapsed;   /* seconds, without those in which it waited for the device: fa_site.device_lock */
 } fa_tuning;
 void fa_tuning_free(fa_tuning *t);
 
 /* Where a search takes place. */
 typedef struct fa_site {
-    fa_context *ctx;            /* NULL = no device */
+    fa_context *ctx; /* NULL = no device */
     const fa_arch *arch;
-    int32_t budget;             /* shared memory per block, bytes; 0 = what the chip offers */
-    const char *template_dir;   /* NULL = the embedded templates */
+    int32_t budget;           /* shared memory per block, bytes; 0 = what the chip offers */
+    const char *template_dir; /* NULL = the embedded templates */
     fa_store *store;
     fa_compiler *compiler;
-    bool timed;                 /* ctx drives a real device */
-    fa_device_lock *device_lock;              /* held while the device is used; NULL = nobody else of ours uses it */
+    bool timed;                  /* ctx drives a real device */
+    fa_device_lock *device_lock; /* held while the device is used; NULL = nobody else of ours uses it */
 } fa_site;
 fa_site fa_site_of(fa_context *ctx);
 #endif

@@ -66,7 +66,8 @@ void fa_verify_judge(fa_verdict *v, const fa_scale *s)
     v->most = 2 * v->naive.most + ulp + s->most * score;
     v->mean = 0;
     if (s->n > 0)
-        v->mean = v->naive.mean * (1.1 * s->rounding_factor + 2 / sqrt((double)s->rows)) + CHANCE * ulp / sqrt((double)s->n) + s->mean * score;
+        v->mean =
+            v->naive.mean * (1.1 * s->rounding_factor + 2 / sqrt((double)s->rows)) + CHANCE * ulp / sqrt((double)s->n) + s->mean * score;
     const char *o = s->o_name ? s->o_name : "O", *lse = s->lse_name ? s->lse_name : "LSE";
     v->ok = false;
     if (v->o.odd >= 0)

@@ -2,10 +2,9 @@
  *
  *   largest error  <= 2  that of the naive algorithm of the same precision + 1 ulp of the output type at the largest |reference|
  *                     + the score term
- *   mean error     <= naive's x (1.1 rounding_factor + 2 / sqrt(rows)) + a quarter ulp / sqrt(n) + the score term of the mean: few rows, and few
- *                     values, differ by that much by chance
- *   LSE            within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded)
- *   infinities and NaN exactly where the reference has them
+ *   mean error     <= naive's x (1.1 rounding_factor + 2 / sqrt(rows)) + a quarter ulp / sqrt(n) + the score term of the mean: few rows,
+ * and few values, differ by that much by chance LSE            within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32:
+ * rounded) infinities and NaN exactly where the reference has them
  *
  * The score term is |reference| * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size, exp2 on the special-function
  * unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1 there. */
@@ -25,9 +24,9 @@ typedef struct fa_errors {
 typedef struct fa_verdict {
     bool ok;
     fa_errors o, naive, lse;
-    double most, mean;   /* what was allowed of o.most and o.mean */
-    uint64_t bits;       /* a hash of O's and LSE's bits: equal for equal outputs */
-    char text[512];      /* one line for people */
+    double most, mean; /* what was allowed of o.most and o.mean */
+    uint64_t bits;     /* a hash of O's and LSE's bits: equal for equal outputs */
+    char text[512];    /* one line for people */
 } fa_verdict;
 
 /* n values against the reference. relative: errors are divided by max(1, |reference|). */
@@ -35,13 +34,13 @@ fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, b
 
 /* What the outputs are and the size of what they should be. */
 typedef struct fa_scale {
-    int64_t n, rows;      /* values of O, and rows of dv of them */
+    int64_t n, rows; /* values of O, and rows of dv of them */
     int o_dtype;
-    bool lse;             /* LSE is judged, too */
-    double most, mean;    /* of |reference|, finite ones */
-    double score;         /* largest finite |LSE| */
+    bool lse;                      /* LSE is judged, too */
+    double most, mean;             /* of |reference|, finite ones */
+    double score;                  /* largest finite |LSE| */
     const char *o_name, *lse_name; /* in texts; NULL = O, LSE */
-    double rounding_factor;          /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
+    double rounding_factor;        /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
 } fa_scale;
 fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t rows, int o_dtype, bool lse_asked);
 

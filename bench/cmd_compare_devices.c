@@ -1,12 +1,12 @@
 /* compare_devices: the same cases on two devices, compared bit by bit. */
-#include "cli/problem_options.h"
 #include "cli/command.h"
+#include "cli/problem_options.h"
 #include "cli/progress.h"
 #include "cli/session.h"
 #include "cli/table.h"
+#include "compare_devices.h"
 #include "dev.h"
 #include "gen/error.h"
-#include "compare_devices.h"
 #include <math.h>
 
 typedef struct compare_devices_args {
@@ -18,6 +18,7 @@ typedef struct compare_devices_args {
 } compare_devices_args;
 
 #define FIELD(f) .at = offsetof(compare_devices_args, f)
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "with", .letter = 'w', .type = &cli_text, FIELD(with), .value = "DEVICE", .help = "the other device (default: the simulator of the first one's arch)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
@@ -25,6 +26,7 @@ static const cli_option options[] = {
       .max = 1000000 },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_group groups[] = { { "The cases", options, 0 }, CLI_WHERE(compare_devices_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 typedef struct tally {
@@ -85,10 +87,10 @@ static int answer(cli *c, const tally *t, const char *chip, const char *with)
         same = same && (kind == FA_COMPARE_WHOLE || (s->differ_o == 0 && s->differ_lse == 0));
         json_object_set_new(doc, fa_compare_devices_name(kind),
                             json_pack("{s:I,s:I,s:o,s:I,s:I,s:o}", "o", (json_int_t)s->o, "differ_o", (json_int_t)s->differ_o, "ulps_o",
-                                      cli_json_number(s->ulps_o), "lse", (json_int_t)s->lse, "differ_lse", (json_int_t)s->differ_lse, "ulps_lse",
-                                      cli_json_number(s->ulps_lse)));
-        cli_table_cells(&table, "%s\t%lld\t%lld\t%.3g\t%lld\t%lld\t%.3g", fa_compare_devices_name(kind), (long long)s->o, (long long)s->differ_o,
-                        s->ulps_o, (long long)s->lse, (long long)s->differ_lse, s->ulps_lse);
+                                      cli_json_number(s->ulps_o), "lse", (json_int_t)s->lse, "differ_lse", (json_int_t)s->differ_lse,
+                                      "ulps_lse", cli_json_number(s->ulps_lse)));
+        cli_table_cells(&table, "%s\t%lld\t%lld\t%.3g\t%lld\t%lld\t%.3g", fa_compare_devices_name(kind), (long long)s->o,
+                        (long long)s->differ_o, s->ulps_o, (long long)s->lse, (long long)s->differ_lse, s->ulps_lse);
     }
     int code = t->failed || !same ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     if (c->json) {
@@ -149,12 +151,17 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command dev_compare_devices = {
-    .name = "twin", .summary = "runs cases on two devices and compares the bits",
+    .name = "twin",
+    .summary = "runs cases on two devices and compares the bits",
     .usage = "[--with DEVICE] [--seed N --count M]",
-    .about = "How the simulator is held against a GPU. Each case is run in three ways: 'scores' shows every row one key, so that LSE is the bare "
-             "bits of Q K^T and O a row of V; 'sums' makes every probability 1, so that O is the bare sum of V; 'whole' is the case as it is. "
-             "Matrix products must agree bit for bit, or it exits 4; 2^x and log2, which hardware approximates, may differ, and by how "
-             "many ulp is told.",
+    .about =
+        "How the simulator is held against a GPU. Each case is run in three ways: 'scores' shows every row one key, so that LSE is the "
+        "bare "
+        "bits of Q K^T and O a row of V; 'sums' makes every probability 1, so that O is the bare sum of V; 'whole' is the case as it is. "
+        "Matrix products must agree bit for bit, or it exits 4; 2^x and log2, which hardware approximates, may differ, and by how "
+        "many ulp is told.",
     .examples = "fagen-dev twin --device cuda:0 --count 60",
-    .groups = groups, .size = sizeof(compare_devices_args), .run = run,
+    .groups = groups,
+    .size = sizeof(compare_devices_args),
+    .run = run,
 };

@@ -15,6 +15,7 @@ typedef struct replay_args {
 } replay_args;
 
 #define FIELD(f) .at = offsetof(replay_args, f)
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "limit", .type = &cli_int, FIELD(limit), .value = "N", .help = "configs that a strategy may take, without neighbours", .preset = "48", .min = 1,
       .max = 1000000 },
@@ -22,6 +23,7 @@ static const cli_option options[] = {
     { .name = "arch", .type = &cli_text, FIELD(arch), .value = "ARCH", .help = "of measurements whose file does not say it", .preset = "sm_90a" },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_group groups[] = { { "Strategies on recordings", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
 #define LEAST_CONFIGS 8 /* a recording of fewer tells nothing */
@@ -131,8 +133,7 @@ static int run(cli *c, const void *args, int n, char **path)
     cli_recordings all = { .n = 0 };
     cli_table table;
     size_t used = 0, configs = 0;
-    fa_status st =
-        n ? FA_OK : fa_fail(FA_INVALID, "replay wants files; accepted: records, or the JSON of fagen tune or bench/variants.py");
+    fa_status st = n ? FA_OK : fa_fail(FA_INVALID, "replay wants files; accepted: records, or the JSON of fagen tune or bench/variants.py");
     if (st == FA_OK && !fa_arch_find(a->arch))
         st = fa_fail(FA_INVALID, "--arch is \"%.40s\"; accepted: %s", a->arch, fa_arch_names());
     for (int i = 0; i < n && st == FA_OK; i++)
@@ -174,9 +175,16 @@ static int run(cli *c, const void *args, int n, char **path)
 }
 
 const cli_command dev_replay = {
-    .name = "replay", .summary = "which strategy of the search finds the best of what was measured once soonest", .usage = "FILE...",
-    .about = "Runs every strategy of the search on files of measurements: records, what fagen tune --json prints, or what bench/variants.py --json writes. "
+    .name = "replay",
+    .summary = "which strategy of the search finds the best of what was measured once soonest",
+    .usage = "FILE...",
+    .about = "Runs every strategy of the search on files of measurements: records, what fagen tune --json prints, or what "
+             "bench/variants.py --json writes. "
              "Tells what each would have tried, and how soon it would have found the best. Needs no device.",
-    .examples = "fagen-dev replay ~/.cache/fagen/v1/records/*/*.jsonl", .groups = groups, .size = sizeof(replay_args), .words = 4096, .run = run,
+    .examples = "fagen-dev replay ~/.cache/fagen/v1/records/*/*.jsonl",
+    .groups = groups,
+    .size = sizeof(replay_args),
+    .words = 4096,
+    .run = run,
     .files = true,
 };

@@ -17,13 +17,14 @@ const char *fa_compare_devices_name(int kind); /* "scores" "sums" "whole" */
 typedef struct fa_compare_devices {
     int64_t o, lse;               /* values compared */
     int64_t differ_o, differ_lse; /* whose bits differ; FA_COMPARE_SUMS does not compare LSE, which holds a log2 */
-    double ulps_o, ulps_lse;     /* the largest difference: of O in ulp of its type at its largest value, of LSE in ulp of fp32 at
-                                  * max(1, |LSE|) */
+    double ulps_o, ulps_lse;      /* the largest difference: of O in ulp of its type at its largest value, of LSE in ulp of fp32 at
+                                   * max(1, |LSE|) */
 } fa_compare_devices;
 
 /* Bends a case to the kind: mask, window, scale, diagonal. */
 void fa_compare_devices_bend(fa_case *c, int kind);
 
 /* Runs the case with the config on both and compares what came out. FA_WRONG when one of them is not finite where it should be. */
-fa_status fa_compare_devices_run(fa_context *a, fa_context *b, const fa_case *c, const fa_config *config, int kind, fa_compare_devices *out);
+fa_status fa_compare_devices_run(fa_context *a, fa_context *b, const fa_case *c, const fa_config *config, int kind,
+                                 fa_compare_devices *out);
 #endif

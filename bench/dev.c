@@ -3,8 +3,8 @@
 
 static const cli_command *const commands[] = { &dev_replay, &dev_compare_devices, NULL };
 
-static const struct cli_alias others[] = { { "help", &cli_help }, { "--help", &cli_help }, { "-h", &cli_help }, { "--version", &cli_version },
-                                           { "-V", &cli_version }, { NULL, NULL } };
+static const struct cli_alias others[] = { { "help", &cli_help },         { "--help", &cli_help }, { "-h", &cli_help },
+                                           { "--version", &cli_version }, { "-V", &cli_version },  { NULL, NULL } };
 
 static const cli_program dev = { "fagen-dev", "what the developers of fagen hold it against", commands, &cli_help, others };
 

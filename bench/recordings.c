@@ -1,9 +1,9 @@
 /* recordings: measurements out of files of three kinds. */
+#include "recordings.h"
 #include "cache/input.h"
 #include "cache/record.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "recordings.h"
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,13 +104,13 @@ static void read_tuning(reader *r, const json_t *doc)
 {
     size_t i, k;
     json_t *p, *c;
-    json_array_foreach(json_object_get(doc, "problems"), i, p)
-        json_array_foreach(json_object_get(p, "candidates"), k, c) {
-            const char *outcome = text(c, "outcome"), *source = text(c, "source");
-            if (outcome && strcmp(outcome, "open") && source && !strcmp(source, "measured"))
-                add(r, text(p, "problem"), text(c, "config"), strcmp(outcome, "ok") ? 0 : number(c, "seconds"), number(c, "modelled"),
-                    text(doc, "arch"));
-        }
+    json_array_foreach(json_object_get(doc, "problems"), i, p) json_array_foreach(json_object_get(p, "candidates"), k, c)
+    {
+        const char *outcome = text(c, "outcome"), *source = text(c, "source");
+        if (outcome && strcmp(outcome, "open") && source && !strcmp(source, "measured"))
+            add(r, text(p, "problem"), text(c, "config"), strcmp(outcome, "ok") ? 0 : number(c, "seconds"), number(c, "modelled"),
+                text(doc, "arch"));
+    }
 }
 
 /* bench/variants.py --json: [{"problem", "variants": [{"config", "seconds": [...]} or {"config", "why"}]}] */
@@ -118,10 +118,10 @@ static void read_variants(reader *r, const json_t *doc)
 {
     size_t i, k;
     json_t *p, *v;
-    json_array_foreach(doc, i, p)
-        json_array_foreach(json_object_get(p, "variants"), k, v)
-            if (!json_object_get(v, "peer") || json_is_null(json_object_get(v, "peer")) || json_is_false(json_object_get(v, "peer")))
-                add(r, text(p, "problem"), text(v, "config"), seconds_of(json_object_get(v, "seconds")), 0, NULL);
+    json_array_foreach(doc, i, p) json_array_foreach(json_object_get(p, "variants"), k, v) if (!json_object_get(v, "peer") ||
+                                                                                               json_is_null(json_object_get(v, "peer")) ||
+                                                                                               json_is_false(json_object_get(v, "peer")))
+        add(r, text(p, "problem"), text(v, "config"), seconds_of(json_object_get(v, "seconds")), 0, NULL);
 }
 
 /* Records: a line of JSON each; older lines of a config are replaced by newer ones. */

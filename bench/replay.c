@@ -106,8 +106,9 @@ fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t lim
     if (st == FA_OK && best <= 0)
         st = fa_fail(FA_INVALID, "the recording has no config that ran; accepted: at least one");
     for (size_t i = 0; i < r->n && st == FA_OK; i++) {
-        fa_pool_entry x = { .config = r->take[i].config, .threads = r->take[i].threads,
-                          .tile = { r->take[i].tile[0], r->take[i].tile[1] } };
+        fa_pool_entry x = { .config = r->take[i].config,
+                            .threads = r->take[i].threads,
+                            .tile = { r->take[i].tile[0], r->take[i].tile[1] } };
         x.cost.seconds = r->take[i].modelled;
         if (fa_pool_add(&pool, &x) == FA_NOWHERE)
             st = fa_fail(FA_NOMEM, "no memory for a recording of %zu configs", r->n);

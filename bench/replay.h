@@ -6,10 +6,10 @@
 
 typedef struct fa_take {
     fa_config config;
-    double seconds;    /* measured; 0 = it did not run */
-    double modelled;   /* seconds by the model */
-    int32_t threads;   /* 0 = not known */
-    int32_t tile[2];   /* fa_gen_tile; zeros = not known */
+    double seconds;  /* measured; 0 = it did not run */
+    double modelled; /* seconds by the model */
+    int32_t threads; /* 0 = not known */
+    int32_t tile[2]; /* fa_gen_tile; zeros = not known */
 } fa_take;
 
 /* What was measured of one problem; each config once. */
@@ -28,10 +28,10 @@ void fa_recording_free(fa_recording *r);
 extern const size_t fa_replay_marks[FA_REPLAY_MARKS]; /* 8, 16, 32, 48, 96 */
 
 typedef struct fa_replay {
-    size_t tried;                 /* configs */
-    size_t until;                 /* tries until within FA_REPLAY_NEAR of the recording's best; 0 = never */
+    size_t tried;                   /* configs */
+    size_t until;                   /* tries until within FA_REPLAY_NEAR of the recording's best; 0 = never */
     double regret[FA_REPLAY_MARKS]; /* time of the best after so many tries over the recording's best, less 1; INFINITY before one ran */
-    double end;                   /* the same when the strategy was done */
+    double end;                     /* the same when the strategy was done */
 } fa_replay;
 #define FA_REPLAY_NEAR 0.01
 

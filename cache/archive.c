@@ -1,13 +1,13 @@
 /* archive: the bytes of an archive taken apart, and its import. */
 #include "archive.h"
-#include "metadata.h"
+#include "archive_head.h"
 #include "gen/error.h"
 #include "input.h"
 #include "jsonl.h"
-#include "archive_head.h"
-#include "trusted_file.h"
+#include "metadata.h"
 #include "quota.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -145,7 +145,7 @@ bool fa_archive_unpack(fa_archive *out, const char *bytes, size_t size, char *wh
         return false;
     }
     memcpy(&h, bytes, sizeof h);
-    cursor c = {bytes + sizeof h, bytes + size - sizeof sum};
+    cursor c = { bytes + sizeof h, bytes + size - sizeof sum };
     if (h.version != ARCHIVE_VERSION) {
         snprintf(why, n, "format version %u; accepted: %d", h.version, ARCHIVE_VERSION);
         return false;
@@ -169,10 +169,10 @@ static bool there(const fa_root *r, fa_area area, fa_key k)
 {
     char folder[3], name[FA_NAME_SIZE];
     const char *trouble;
-    fa_entry e = {.image = NULL};
+    fa_entry e = { .image = NULL };
     fa_entry_name(name, k);
     snprintf(folder, sizeof folder, "%.2s", name);
-    fa_item i = {.name = name, .named = true, .key = k, .dir = fa_trusted_dir(r->v1, fa_area_name(area), false, &trouble)};
+    fa_item i = { .name = name, .named = true, .key = k, .dir = fa_trusted_dir(r->v1, fa_area_name(area), false, &trouble) };
     if (area == FA_AREA_KERNELS && i.dir >= 0) {
         int dir = fa_trusted_dir(i.dir, folder, false, &trouble);
         close(i.dir);
@@ -201,7 +201,7 @@ static fa_status import_entries(fa_store *s, const fa_archive *p, bool trusted, 
 {
     const fa_root *r = &s->root[s->writer];
     fa_area area = trusted ? FA_AREA_KERNELS : FA_AREA_FOREIGN;
-    fa_quota_debt debt = {.n = 0};
+    fa_quota_debt debt = { .n = 0 };
     fa_status st = FA_OK;
     const char *trouble = "";
     for (size_t i = 0; i < p->n && st == FA_OK; i++) {
@@ -233,7 +233,7 @@ typedef struct known {
 static bool enter(known *k, uint64_t hash)
 {
     if (2 * k->n >= k->cap) {
-        known grown = {.cap = k->cap ? 2 * k->cap : 1024};
+        known grown = { .cap = k->cap ? 2 * k->cap : 1024 };
         grown.slot = calloc(grown.cap, sizeof *grown.slot);
         if (!grown.slot) {
             k->oom = true;
@@ -271,7 +271,7 @@ static int by_path(const void *a, const void *b)
 /* The lines of one file: it is read once, and each that it lacks is appended once. */
 static fa_status import_file(fa_store *s, const fa_archive *p, const fa_archive_line *const *line, size_t n, fa_archive_count *out)
 {
-    known k = {.n = 0};
+    known k = { .n = 0 };
     fa_record r;
     fa_status st = parse_line(&r, line[0]) ? FA_OK : fa_fail(FA_NOMEM, "no memory for a record");
     if (st == FA_OK)
@@ -314,7 +314,7 @@ fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, fa_arch
 {
     char *bytes, why[160] = "";
     size_t size;
-    fa_archive p = {NULL, NULL, 0, 0};
+    fa_archive p = { NULL, NULL, 0, 0 };
     bool *made = NULL;
     memset(out, 0, sizeof *out);
     fa_status st = fa_input_read(path, FA_ARCHIVE_CAP, FA_INVALID, &bytes, &size);

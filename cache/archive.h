@@ -9,12 +9,12 @@
  * what runs on the GPU, so entries are kept aside, and are not loaded, until the owner of the store says that they are trusted. */
 #ifndef FA_CACHE_ARCHIVE_H
 #define FA_CACHE_ARCHIVE_H
-#include "record.h"
 #include "entry.h"
+#include "record.h"
 
-#define FA_ARCHIVE_ENTRIES 65536            /* at most */
+#define FA_ARCHIVE_ENTRIES 65536 /* at most */
 #define FA_ARCHIVE_LINES (1 << 20)
-#define FA_ARCHIVE_CAP ((size_t)2 << 30)    /* bytes */
+#define FA_ARCHIVE_CAP ((size_t)2 << 30) /* bytes */
 
 typedef struct fa_archive_entry {
     fa_key key;
@@ -40,10 +40,10 @@ bool fa_archive_unpack(fa_archive *out, const char *bytes, size_t size, char *wh
 void fa_archive_free(fa_archive *p);
 
 typedef struct fa_archive_count {
-    size_t entries, lines;            /* written; or new in the store */
-    size_t entries_there, lines_there;/* import: were there already */
-    size_t skipped;                   /* export: damaged, or without all that the key is made of */
-    int64_t bytes;                    /* of the file */
+    size_t entries, lines;             /* written; or new in the store */
+    size_t entries_there, lines_there; /* import: were there already */
+    size_t skipped;                    /* export: damaged, or without all that the key is made of */
+    int64_t bytes;                     /* of the file */
 } fa_archive_count;
 
 /* Writes every sound entry of every root, of arch only (NULL = of any), and with_records every record, to path, as output.h tells: a
@@ -52,7 +52,8 @@ fa_status fa_archive_export(fa_store *s, const char *path, const char *arch, boo
 
 /* Reads an archive into the root that takes new files: entries to kernels/ when trusted, else to foreign/, where nothing is loaded from;
  * records, which name configs and hold no code, to records/. What is there already stays as it is. An archive with a fault changes
- * nothing. The work grows with the archive and what the store holds, not with the order of what is in it. Where the disk fills up, the entries made so far are removed again; a killed import leaves whole entries, and once more
- * completes it. FA_IO, FA_INVALID (the archive, with the reason), FA_NOMEM. */
+ * nothing. The work grows with the archive and what the store holds, not with the order of what is in it. Where the disk fills up, the
+ * entries made so far are removed again; a killed import leaves whole entries, and once more completes it. FA_IO, FA_INVALID (the archive,
+ * with the reason), FA_NOMEM. */
 fa_status fa_archive_import(fa_store *s, const char *path, bool trusted, fa_archive_count *out);
 #endif

@@ -1,10 +1,10 @@
 /* archive_export: the writer of archives, entry by entry, so that a large store needs little memory. */
-#include "gen/error.h"
-#include "output.h"
 #include "archive.h"
 #include "archive_head.h"
-#include "trusted_file.h"
+#include "gen/error.h"
+#include "output.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static int choose(void *user, const fa_item *i)
             pl->cap = grown ? cap : pl->cap;
         }
         if (!pl->oom)
-            pl->p[pl->n++] = (pick){i->key, i->root};
+            pl->p[pl->n++] = (pick){ i->key, i->root };
     }
     fa_entry_free(&e);
     return pl->oom;
@@ -144,13 +144,14 @@ static int64_t measure(fa_store *s, plan *pl)
 static fa_status write_all(fa_store *s, plan *pl, const char *path, fa_archive_count *out)
 {
     XXH128_canonical_t sum;
-    archive_head h = {.version = ARCHIVE_VERSION, .lines = (uint32_t)pl->n_lines, .size = (uint64_t)measure(s, pl)};
+    archive_head h = { .version = ARCHIVE_VERSION, .lines = (uint32_t)pl->n_lines, .size = (uint64_t)measure(s, pl) };
     memcpy(h.magic, archive_magic, sizeof h.magic);
     h.entries = (uint32_t)pl->n;
-    if (pl->n > FA_ARCHIVE_ENTRIES || pl->n_lines > FA_ARCHIVE_LINES || h.size > FA_ARCHIVE_CAP) /* NO BRANCH: 65536 kernels take a test too long */
-        return fa_fail(FA_INVALID, "%s: %zu kernels, %zu records and %llu bytes; accepted: at most %d, %d and %zu; --arch makes them fewer", path, pl->n,
-                       pl->n_lines, (unsigned long long)h.size, FA_ARCHIVE_ENTRIES, FA_ARCHIVE_LINES, FA_ARCHIVE_CAP);
-    sink k = {.hash = XXH3_createState()};
+    if (pl->n > FA_ARCHIVE_ENTRIES || pl->n_lines > FA_ARCHIVE_LINES ||
+        h.size > FA_ARCHIVE_CAP) /* NO BRANCH: 65536 kernels take a test too long */
+        return fa_fail(FA_INVALID, "%s: %zu kernels, %zu records and %llu bytes; accepted: at most %d, %d and %zu; --arch makes them fewer",
+                       path, pl->n, pl->n_lines, (unsigned long long)h.size, FA_ARCHIVE_ENTRIES, FA_ARCHIVE_LINES, FA_ARCHIVE_CAP);
+    sink k = { .hash = XXH3_createState() };
     if (!k.hash)
         return fa_fail(FA_NOMEM, "%s: no memory", path);
     XXH3_128bits_reset(k.hash);
@@ -176,7 +177,7 @@ static fa_status write_all(fa_store *s, plan *pl, const char *path, fa_archive_c
 
 fa_status fa_archive_export(fa_store *s, const char *path, const char *arch, bool with_records, fa_archive_count *out)
 {
-    plan pl = {.store = s, .arch = arch};
+    plan pl = { .store = s, .arch = arch };
     memset(out, 0, sizeof *out);
     fa_scan(s, choose, &pl);
     once_each(&pl);

@@ -12,7 +12,7 @@ typedef struct archive_head {
 } archive_head;
 _Static_assert(sizeof(archive_head) == 32, "no padding");
 
-static const char archive_magic[8] = {'f', 'a', 'g', 'e', 'n', '.', 'P', '\n'};
+static const char archive_magic[8] = { 'f', 'a', 'g', 'e', 'n', '.', 'P', '\n' };
 
 /* Why a sound entry does not go into an archive, a literal; NULL: it does. */
 const char *fa_archive_doubt(const fa_entry *e);

@@ -1,9 +1,9 @@
 /* entry: the file of one compiled kernel, written once and believed only when every byte of it checks. */
 #include "entry.h"
-#include "temp_file.h"
-#include "trusted_file.h"
 #include "quota.h"
 #include "root.h"
+#include "temp_file.h"
+#include "trusted_file.h"
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,8 +15,7 @@
 static void discard(fa_store *s, const fa_root *r, int dir, const char *name, const char *why)
 {
     const char *trouble;
-    fa_store_advise(s, FA_CAUSE_DAMAGE, "cache entry %s/%s/kernels/%.2s/%s is compiled anew: %s", r->path, FA_FORMAT_DIR,
-                    name, name, why);
+    fa_store_advise(s, FA_CAUSE_DAMAGE, "cache entry %s/%s/kernels/%.2s/%s is compiled anew: %s", r->path, FA_FORMAT_DIR, name, name, why);
     if (!r->writable || unlinkat(dir, name, 0) == 0 || unlinkat(dir, name, AT_REMOVEDIR) == 0)
         return;
     int quarantine = fa_trusted_dir(r->v1, "quarantine", true, &trouble);
@@ -79,13 +78,13 @@ bool fa_entry_write(fa_store *s, fa_area area, fa_key k, const void *bytes, size
 {
     const fa_root *r = &s->root[s->writer];
     char bucket[3], name[FA_NAME_SIZE];
-    fa_temp_file temp = {.fd = -1};
+    fa_temp_file temp = { .fd = -1 };
     bool ok = false;
     fa_entry_name(name, k);
     snprintf(bucket, sizeof bucket, "%.2s", name);
     int kernels = fa_trusted_dir(r->v1, "kernels", false, trouble);
     int dir = kernels < 0               ? -1
-              : area == FA_AREA_KERNELS   ? fa_trusted_dir(kernels, bucket, true, trouble)
+              : area == FA_AREA_KERNELS ? fa_trusted_dir(kernels, bucket, true, trouble)
                                         : fa_trusted_dir(r->v1, fa_area_name(area), true, trouble);
     if (dir >= 0 && fa_temp_file_open(&temp, kernels, trouble)) {
         ok = fa_write_all(temp.fd, bytes, size, trouble);

@@ -13,18 +13,17 @@ typedef struct fa_key {
 
 /* source_hash: the hash of the rendered text; options: as handed to NVRTC, in order; arch: "sm_90a"; compiler: its version
  * and the identity (digest) of its library. Takes in the format version as well. */
-fa_key fa_key_make(const uint64_t source_hash[2], const char *const *options, int n_options, const char *arch,
-                   const char *compiler);
+fa_key fa_key_make(const uint64_t source_hash[2], const char *const *options, int n_options, const char *arch, const char *compiler);
 void fa_key_print(char out[33], fa_key k);
 bool fa_key_parse(fa_key *out, const char *hex);
 
 typedef struct fa_entry {
     fa_key key;
     char arch[12];
-    int32_t ptx;              /* 1: image is PTX text with its NUL counted, 0: a cubin */
-    char *image, *log, *metadata;/* heap, NUL-terminated one byte past their size */
+    int32_t ptx;                                /* 1: image is PTX text with its NUL counted, 0: a cubin */
+    char *image, *log, *metadata;               /* heap, NUL-terminated one byte past their size */
     size_t image_size, log_size, metadata_size; /* metadata: a JSON object, see metadata.h */
-    bool proved;              /* set by fa_entry_get: this file was loaded before without harm (load_marker.h) */
+    bool proved;                                /* set by fa_entry_get: this file was loaded before without harm (load_marker.h) */
 } fa_entry;
 void fa_entry_free(fa_entry *e);
 

@@ -61,7 +61,7 @@ const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool 
         return "checksum does not match";
     if (h.ptx > 1 || memchr(h.arch, 0, sizeof out->arch) == NULL)
         return "fields out of range";
-    out->key = (fa_key){h.key_lo, h.key_hi};
+    out->key = (fa_key){ h.key_lo, h.key_hi };
     memcpy(out->arch, h.arch, sizeof out->arch);
     out->ptx = (int32_t)h.ptx;
     out->metadata_size = h.metadata_size;
@@ -80,14 +80,19 @@ const char *fa_entry_unpack(fa_entry *out, const char *bytes, size_t size, bool 
 
 char *fa_entry_pack(const fa_entry *e, size_t *size)
 {
-    header h = {.version = FA_FORMAT_VERSION, .ptx = e->ptx ? 1 : 0, .key_lo = e->key.lo, .key_hi = e->key.hi,
-                .metadata_size = e->metadata_size, .image_size = e->image_size, .log_size = e->log_size};
+    header h = { .version = FA_FORMAT_VERSION,
+                 .ptx = e->ptx ? 1 : 0,
+                 .key_lo = e->key.lo,
+                 .key_hi = e->key.hi,
+                 .metadata_size = e->metadata_size,
+                 .image_size = e->image_size,
+                 .log_size = e->log_size };
     memcpy(h.magic, magic, sizeof magic);
     memcpy(h.arch, e->arch, sizeof e->arch);
     const struct {
         const void *bytes;
         size_t size;
-    } part[] = {{&h, sizeof h}, {e->metadata, e->metadata_size}, {e->image, e->image_size}, {e->log, e->log_size}};
+    } part[] = { { &h, sizeof h }, { e->metadata, e->metadata_size }, { e->image, e->image_size }, { e->log, e->log_size } };
     size_t n = SUM_SIZE;
     for (size_t i = 0; i < 4; i++) {
         if (part[i].size > FA_FILE_CAP)
@@ -109,4 +114,3 @@ char *fa_entry_pack(const fa_entry *e, size_t *size)
     *size = n;
     return buf;
 }
-

@@ -1,8 +1,8 @@
 /* jsonl: lines appended whole, read with forgiveness. */
 #include "jsonl.h"
 #include "gen/size_limit.h"
-#include "trusted_file.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static bool torn(int fd, const struct stat *st)
 static bool append(int fd, const char *line, size_t n, const char **trouble)
 {
     struct stat st;
-    fa_text whole = {0};
+    fa_text whole = { 0 };
     int rc;
     do
         rc = flock(fd, LOCK_EX);

@@ -1,7 +1,7 @@
 /* load_marker: a file in loading/, locked by its owner; not empty while the driver is at work. */
 #include "load_marker.h"
-#include "trusted_file.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -42,7 +42,7 @@ static bool locked(int fd, int how)
 
 fa_load_marker fa_load_marker_set(fa_store *s, const fa_entry *e)
 {
-    fa_load_marker c = {s, -1, e->key};
+    fa_load_marker c = { s, -1, e->key };
     const fa_root *r = writer(s);
     const char *trouble;
     char name[33];
@@ -125,9 +125,10 @@ static void set_aside(fa_store *s, const fa_root *r, fa_key k)
         if (fd >= 0)
             close(fd);
     }
-    fa_store_advise(s, FA_CAUSE_QUARANTINE, "a process died while it loaded the kernel %.32s: set aside in %s/%s/quarantine, and compiled anew",
-                    name, r->path, FA_FORMAT_DIR);
-    int open[] = {kernels, dir, quarantine};
+    fa_store_advise(s, FA_CAUSE_QUARANTINE,
+                    "a process died while it loaded the kernel %.32s: set aside in %s/%s/quarantine, and compiled anew", name, r->path,
+                    FA_FORMAT_DIR);
+    int open[] = { kernels, dir, quarantine };
     for (int i = 0; i < 3; i++)
         if (open[i] >= 0)
             close(open[i]);

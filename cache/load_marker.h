@@ -7,7 +7,7 @@
 
 typedef struct fa_load_marker {
     fa_store *store;
-    int fd;      /* of the mark, which is locked while its owner lives; -1: there is none */
+    int fd; /* of the mark, which is locked while its owner lives; -1: there is none */
     fa_key key;
 } fa_load_marker;
 

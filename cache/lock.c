@@ -1,8 +1,8 @@
 /* lock: flock on one file per key, plus a list of the keys that this process holds, so that threads wait for each other
  * even where there is no writable root or no working flock. */
 #include "lock.h"
-#include "trusted_file.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -47,7 +47,7 @@ static bool hold(fa_store *s, fa_key k)
 
 fa_lock fa_lock_take(fa_store *s, fa_key k)
 {
-    fa_lock l = {-1, hold(s, k) ? s : NULL, k};
+    fa_lock l = { -1, hold(s, k) ? s : NULL, k };
     const fa_root *r = s->writer < 0 ? NULL : &s->root[s->writer];
     const char *trouble;
     int dir = r ? fa_trusted_dir(r->v1, "locks", false, &trouble) : -1;

@@ -6,11 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(name) {#name, offsetof(fa_metadata, name), sizeof(((fa_metadata *)0)->name)}
+#define TEXT(name)                                                           \
+    {                                                                        \
+#name, offsetof(fa_metadata, name), sizeof(((fa_metadata *)0)->name) \
+    }
 static const struct {
     const char *name;
     size_t at, size;
-} texts[] = {TEXT(problem), TEXT(config), TEXT(source), TEXT(arch), TEXT(compiler), TEXT(fagen), TEXT(date)};
+} texts[] = { TEXT(problem), TEXT(config), TEXT(source), TEXT(arch), TEXT(compiler), TEXT(fagen), TEXT(date) };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 bool fa_metadata_print(const fa_metadata *a, fa_text *out)
@@ -24,7 +27,7 @@ bool fa_metadata_print(const fa_metadata *a, fa_text *out)
     }
     for (int i = 0; ok && i < a->n_options; i++)
         ok = json_array_append_new(options, json_string(a->options[i])) == 0;
-    fa_key_print(text, (fa_key){a->text[0], a->text[1]});
+    fa_key_print(text, (fa_key){ a->text[0], a->text[1] });
     ok = ok && json_object_set(o, "options", options) == 0 && json_object_set_new(o, "text", json_string(text)) == 0 &&
          json_object_set_new(o, "format", json_integer(a->format)) == 0;
     char *s = ok ? json_dumps(o, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
@@ -100,7 +103,7 @@ static void differ(telling *t, const char *field, const char *here, const char *
 
 int fa_metadata_differ(const fa_metadata *a, const fa_metadata *b, const char **field, char *buf, size_t n)
 {
-    telling t = {0, field, buf, n};
+    telling t = { 0, field, buf, n };
     char x[80], y[80];
     *field = "";
     if (n)
@@ -111,8 +114,8 @@ int fa_metadata_differ(const fa_metadata *a, const fa_metadata *b, const char **
         differ(&t, "config", a->config, b->config);
     if (memcmp(a->text, b->text, sizeof a->text)) {
         /* with the version: another fagen renders another text */
-        fa_key_print(x, (fa_key){a->text[0], a->text[1]});
-        fa_key_print(y, (fa_key){b->text[0], b->text[1]});
+        fa_key_print(x, (fa_key){ a->text[0], a->text[1] });
+        fa_key_print(y, (fa_key){ b->text[0], b->text[1] });
         snprintf(x + 32, sizeof x - 32, " of fagen %s", a->fagen);
         snprintf(y + 32, sizeof y - 32, " of fagen %s", b->fagen);
         differ(&t, "text", x, y);

@@ -8,16 +8,16 @@
 #define FA_METADATA_OPTION_SIZE 256
 
 typedef struct fa_metadata {
-    char problem[200], config[512]; /* as printed; "" = not told */
-    char source[64];                /* the template's file, "flash_fwd_mma.cu" */
-    uint64_t text[2];               /* hash of the rendered text */
+    char problem[200], config[512];                             /* as printed; "" = not told */
+    char source[64];                                            /* the template's file, "flash_fwd_mma.cu" */
+    uint64_t text[2];                                           /* hash of the rendered text */
     char options[FA_METADATA_OPTIONS][FA_METADATA_OPTION_SIZE]; /* as hashed: the compiler's, then what its environment adds */
     int32_t n_options;
     char arch[16];
-    char compiler[128];             /* name and identity of its library */
-    int32_t format;                 /* FA_FORMAT_VERSION of its maker */
-    char fagen[24], date[24];       /* its maker; UTC */
-    bool whole;                     /* set by parsing: everything the key is made of is there */
+    char compiler[128];       /* name and identity of its library */
+    int32_t format;           /* FA_FORMAT_VERSION of its maker */
+    char fagen[24], date[24]; /* its maker; UTC */
+    bool whole;               /* set by parsing: everything the key is made of is there */
 } fa_metadata;
 
 /* False when memory ran out, or a member is not UTF-8. */

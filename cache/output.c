@@ -49,7 +49,8 @@ void fa_output_forsake(void)
 
 static fa_status fail(const char *path, const char *why)
 {
-    return fa_fail(FA_IO, "%.500s%s: cannot be written: %s", strcmp(path, "-") ? path : "standard output", strlen(path) > 500 ? "..." : "", why);
+    return fa_fail(FA_IO, "%.500s%s: cannot be written: %s", strcmp(path, "-") ? path : "standard output", strlen(path) > 500 ? "..." : "",
+                   why);
 }
 
 /* Length of the folder's part of a path, with its slash. */

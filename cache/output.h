@@ -10,10 +10,10 @@
 #include <stdbool.h>
 
 typedef struct fa_output {
-    const char *path;       /* as the user named it; borrowed */
-    int fd;                 /* -1: not open */
-    char *target, *temp;    /* of what is renamed; NULL of what is written as it comes */
-    bool listed;            /* among those that fa_output_forsake() removes */
+    const char *path;    /* as the user named it; borrowed */
+    int fd;              /* -1: not open */
+    char *target, *temp; /* of what is renamed; NULL of what is written as it comes */
+    bool listed;         /* among those that fa_output_forsake() removes */
     struct fa_output *next;
 } fa_output;
 

@@ -51,7 +51,7 @@ static int collect(void *user, const fa_item *i)
         l->cap = cap;
     }
     candidate *c = &l->c[l->n];
-    *c = (candidate){.area = i->area, .named = i->named, .size = i->size, .used = i->used, .fits = fits(l->p, i)};
+    *c = (candidate){ .area = i->area, .named = i->named, .size = i->size, .used = i->used, .fits = fits(l->p, i) };
     if (i->named)
         c->key = i->key;
     else if (!(c->name = strdup(i->name))) {
@@ -106,7 +106,7 @@ static int remove_one(void *user, const fa_item *i)
     list *l = user;
     if (!i->writable)
         return 0;
-    candidate probe = {.area = i->area, .named = i->named, .key = i->key, .name = (char *)i->name};
+    candidate probe = { .area = i->area, .named = i->named, .key = i->key, .name = (char *)i->name };
     const candidate *c = l->n ? bsearch(&probe, l->c, l->n, sizeof *l->c, by_key) : NULL;
     bool goes = c && c->picked && i->used <= c->used;
     if (goes && l->tell)
@@ -120,8 +120,8 @@ static int remove_one(void *user, const fa_item *i)
 
 bool fa_prune_run(fa_store *s, const fa_prune *p, void (*tell)(void *user, const char *path, int64_t size), void *user, fa_pruned *out)
 {
-    list l = {.p = p, .tell = tell, .user = user, .out = out};
-    *out = (fa_pruned){0, 0, 0, 0};
+    list l = { .p = p, .tell = tell, .user = user, .out = out };
+    *out = (fa_pruned){ 0, 0, 0, 0 };
     fa_scan(s, collect, &l);
     if (!l.oom && l.n) {
         qsort(l.c, l.n, sizeof *l.c, by_use);

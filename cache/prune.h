@@ -4,14 +4,14 @@
 #include "scan.h"
 
 typedef struct fa_prune {
-    int64_t before;         /* > 0: last used before this time, ns since 1970 */
-    int64_t to;             /* >= 0: then, of the rest, what was used longest ago, until no more than so many bytes are left */
+    int64_t before;           /* > 0: last used before this time, ns since 1970 */
+    int64_t to;               /* >= 0: then, of the rest, what was used longest ago, until no more than so many bytes are left */
     const char *const *archs; /* only kernels of these; NULL-terminated, NULL = of any */
-    bool dry_run;           /* nothing is removed */
+    bool dry_run;             /* nothing is removed */
 } fa_prune;
 
 typedef struct fa_pruned {
-    size_t n, left;             /* files removed (or that would be), and left */
+    size_t n, left; /* files removed (or that would be), and left */
     int64_t bytes, left_bytes;
 } fa_pruned;
 

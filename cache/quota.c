@@ -1,8 +1,8 @@
 /* quota: the size of the store, held at each put by looking at the files of one group. There is no count on disk that a killed
  * process could leave wrong. */
 #include "quota.h"
-#include "trusted_file.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -53,7 +53,7 @@ static void add(group *g, int folder, const char *name, const struct stat *st)
         g->cap = cap;
     }
     kept *k = &g->k[g->n++];
-    *k = (kept){.used = fa_quota_used(st), .size = st->st_size, .folder = folder};
+    *k = (kept){ .used = fa_quota_used(st), .size = st->st_size, .folder = folder };
     memcpy(k->name, name, sizeof k->name);
 }
 
@@ -114,7 +114,7 @@ static void hold(fa_store *s, fa_key put, size_t most)
         return;
     const char *trouble;
     char own[FA_NAME_SIZE];
-    group g = {NULL, 0, 0, 0};
+    group g = { NULL, 0, 0, 0 };
     int groups = groups_of(s), first = first_of(s, put);
     size_t evicted = 0;
     int kernels = fa_trusted_dir(s->root[s->writer].v1, "kernels", false, &trouble);
@@ -145,7 +145,7 @@ void fa_quota_settle(fa_store *s, fa_quota_debt *d)
 {
     if (d->n)
         hold(s, d->last, d->n * EVICT_MOST);
-    *d = (fa_quota_debt){.n = 0};
+    *d = (fa_quota_debt){ .n = 0 };
 }
 
 void fa_quota_owe(fa_store *s, fa_quota_debt *d, fa_key put, size_t size)

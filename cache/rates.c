@@ -1,7 +1,7 @@
 /* rates: what probes measured on a chip. */
 #include "rates.h"
-#include "trusted_file.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>

@@ -3,8 +3,8 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "jsonl.h"
-#include "trusted_file.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -71,7 +71,7 @@ bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, si
 
 bool fa_record_append(fa_store *s, const fa_record *r)
 {
-    fa_text line = {0};
+    fa_text line = { 0 };
     bool ok = s->writer >= 0 && fa_record_to_json(r, &line);
     if (!ok && s->writer >= 0)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: it has no form in JSON, or memory ran out",
@@ -106,7 +106,7 @@ static void read_line(void *user, const char *text, size_t n, size_t number)
 static void read_file(reader *rd, int dir, const char *name)
 {
     const char *trouble = NULL;
-    rd->line = (fa_record_line){.root = rd->line.root, .chip = rd->line.chip, .file = name};
+    rd->line = (fa_record_line){ .root = rd->line.root, .chip = rd->line.chip, .file = name };
     if (!fa_jsonl_read(dir, name, read_line, rd, &trouble)) {
         rd->line.trouble = trouble;
         rd->f(rd->user, &rd->line);
@@ -154,7 +154,7 @@ static bool is_chip(const char *name)
 
 void fa_records_each(fa_store *s, const char *chip, const fa_problem *p, fa_record_fn *f, void *user)
 {
-    reader rd = {.chip = chip, .problem = p, .f = f, .user = user};
+    reader rd = { .chip = chip, .problem = p, .f = f, .user = user };
     for (size_t i = s->n; i-- > 0;) {
         int records = records_dir(&s->root[i]);
         if (records < 0)
@@ -189,7 +189,7 @@ static void sort_by_date(fa_records *rs)
     fa_record *sorted = malloc(rs->n * sizeof *sorted);
     if (order && sorted) {
         for (size_t i = 0; i < rs->n; i++)
-            order[i] = (dated){rs->r[i].date, i};
+            order[i] = (dated){ rs->r[i].date, i };
         qsort(order, rs->n, sizeof *order, by_date);
         for (size_t i = 0; i < rs->n; i++)
             sorted[i] = rs->r[order[i].at];
@@ -224,7 +224,7 @@ static void keep(void *user, const fa_record_line *line)
 
 fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p)
 {
-    list l = {{NULL, 0}, 0};
+    list l = { { NULL, 0 }, 0 };
     fa_records_each(s, chip, p, keep, &l);
     if (l.out.n > 1)
         sort_by_date(&l.out);
@@ -234,7 +234,7 @@ fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p)
 void fa_records_free(fa_records *rs)
 {
     free(rs->r);
-    *rs = (fa_records){NULL, 0};
+    *rs = (fa_records){ NULL, 0 };
 }
 
 static bool ran(const fa_record *r)

@@ -9,11 +9,11 @@
 #include "store.h"
 
 typedef enum fa_outcome {
-    FA_RAN = 0,          /* has a time; a measured one is verified */
-    FA_BAD_CONSTRAINT,   /* pruned by a hard constraint after rendering: registers, spills */
+    FA_RAN = 0,        /* has a time; a measured one is verified */
+    FA_BAD_CONSTRAINT, /* pruned by a hard constraint after rendering: registers, spills */
     FA_BAD_COMPILE,
     FA_BAD_LAUNCH,
-    FA_BAD_RESULT,       /* ran, and failed verification */
+    FA_BAD_RESULT, /* ran, and failed verification */
     FA_BAD_TIMEOUT
 } fa_outcome;
 const char *fa_outcome_name(fa_outcome o); /* "ok" "constraint" "compile" "launch" "wrong" "timeout" */
@@ -21,28 +21,28 @@ const char *fa_outcome_name(fa_outcome o); /* "ok" "constraint" "compile" "launc
 typedef enum fa_how { FA_MODELLED = 0, FA_MEASURED = 1 } fa_how; /* "model" "measured" */
 
 typedef struct fa_record {
-    fa_problem problem;      /* with its shape */
-    char chip[48];           /* a measured record: the device's name; a modelled one: the arch */
+    fa_problem problem; /* with its shape */
+    char chip[48];      /* a measured record: the device's name; a modelled one: the arch */
     char arch[12];
     fa_config config;
     fa_outcome outcome;
     fa_how how;
-    double seconds;          /* median of one launch with a cold L2, or the model's time: what decides */
-    double spread;           /* median absolute deviation of the samples, relative */
-    double low, high;        /* of seconds: the 95 % interval of the median; 0 = not told */
-    double warm;             /* median of one launch whose tensors the launch before left in the L2; 0 = not taken */
-    int32_t count;           /* samples */
-    bool verified;           /* a measured time without it never wins. Older lines do not say it: they told of verified ones alone */
-    fa_quality quality;      /* of a measured time */
-    int32_t clock_mhz;       /* of the SMs when it was measured; 0 = not told */
-    int32_t temperature;     /* of the chip, degrees Celsius; 0 = not told */
+    double seconds;             /* median of one launch with a cold L2, or the model's time: what decides */
+    double spread;              /* median absolute deviation of the samples, relative */
+    double low, high;           /* of seconds: the 95 % interval of the median; 0 = not told */
+    double warm;                /* median of one launch whose tensors the launch before left in the L2; 0 = not taken */
+    int32_t count;              /* samples */
+    bool verified;              /* a measured time without it never wins. Older lines do not say it: they told of verified ones alone */
+    fa_quality quality;         /* of a measured time */
+    int32_t clock_mhz;          /* of the SMs when it was measured; 0 = not told */
+    int32_t temperature;        /* of the chip, degrees Celsius; 0 = not told */
     int32_t regs, spills, smem; /* of the compiled kernel; spills in bytes */
-    char why[120];           /* of a failure: its message */
-    char version[16];        /* fagen's */
-    char compiler[24];       /* "nvrtc 13.0" */
-    char driver[24];         /* "cuda 13.0", "sim" */
-    char date[24];           /* UTC, 2026-11-21T04:31:00Z */
-    uint64_t source[2];      /* hash of the rendered text: a record of another text is stale */
+    char why[120];              /* of a failure: its message */
+    char version[16];           /* fagen's */
+    char compiler[24];          /* "nvrtc 13.0" */
+    char driver[24];            /* "cuda 13.0", "sim" */
+    char date[24];              /* UTC, 2026-11-21T04:31:00Z */
+    uint64_t source[2];         /* hash of the rendered text: a record of another text is stale */
 } fa_record;
 
 /* Appends one line with a single write() under O_APPEND and the file's lock. False when it could not be kept. */
@@ -81,9 +81,9 @@ typedef struct fa_records {
 fa_records fa_records_load(fa_store *s, const char *chip, const fa_problem *p);
 void fa_records_free(fa_records *rs);
 
-/* The winner for p among rs, or NULL: records that ran and, measured, are verified; measured before modelled, same bucket first, else the nearest bucket
- * of the same key; within it, for each config its newest record, and of those the fastest; times of few samples
- * (quality.h) count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. */
+/* The winner for p among rs, or NULL: records that ran and, measured, are verified; measured before modelled, same bucket first, else the
+ * nearest bucket of the same key; within it, for each config its newest record, and of those the fastest; times of few samples (quality.h)
+ * count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. */
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
 
 /* How far two problems of one class lie apart: doublings of the lengths and of b * hq, and half of those of the group. 0 within one shape

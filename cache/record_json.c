@@ -7,29 +7,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const outcomes[] = {"ok", "constraint", "compile", "launch", "wrong", "timeout"};
-static const char *const hows[] = {"model", "measured"};
+static const char *const outcomes[] = { "ok", "constraint", "compile", "launch", "wrong", "timeout" };
+static const char *const hows[] = { "model", "measured" };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 /* The members that are plain text or small integers, in the order of the line. */
-#define TEXT(name) {#name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name)}
+#define TEXT(name)                                                       \
+    {                                                                    \
+#name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name) \
+    }
 static const struct {
     const char *name;
     size_t at, size;
-} texts[] = {TEXT(chip), TEXT(arch), TEXT(why), TEXT(version), TEXT(compiler), TEXT(driver), TEXT(date)};
+} texts[] = { TEXT(chip), TEXT(arch), TEXT(why), TEXT(version), TEXT(compiler), TEXT(driver), TEXT(date) };
 static const struct {
     const char *name;
     size_t at;
-} ints[] = {{"count", offsetof(fa_record, count)},
-            {"regs", offsetof(fa_record, regs)},
-            {"spills", offsetof(fa_record, spills)},
-            {"smem", offsetof(fa_record, smem)}};
+} ints[] = { { "count", offsetof(fa_record, count) },
+             { "regs", offsetof(fa_record, regs) },
+             { "spills", offsetof(fa_record, spills) },
+             { "smem", offsetof(fa_record, smem) } };
 /* What an older line does not have, and a line of the model does not need: left out where it is 0. */
 static const struct {
     const char *name;
     size_t at;
-} told_ints[] = {{"clock_mhz", offsetof(fa_record, clock_mhz)}, {"temperature", offsetof(fa_record, temperature)}},
-  told_reals[] = {{"low", offsetof(fa_record, low)}, {"high", offsetof(fa_record, high)}, {"warm", offsetof(fa_record, warm)}};
+} told_ints[] = { { "clock_mhz", offsetof(fa_record, clock_mhz) }, { "temperature", offsetof(fa_record, temperature) } },
+  told_reals[] = { { "low", offsetof(fa_record, low) }, { "high", offsetof(fa_record, high) }, { "warm", offsetof(fa_record, warm) } };
 
 const char *fa_outcome_name(fa_outcome o)
 {
@@ -68,16 +71,15 @@ bool fa_record_to_json(const fa_record *r, fa_text *out)
 {
     char problem[256], config[512], source[33];
     if (fa_problem_print(problem, sizeof problem, &r->problem) >= (int)sizeof problem ||
-        fa_config_print(config, sizeof config, &r->config) >= (int)sizeof config ||
-        (unsigned)r->outcome >= (unsigned)COUNT(outcomes) || (unsigned)r->how >= (unsigned)COUNT(hows))
+        fa_config_print(config, sizeof config, &r->config) >= (int)sizeof config || (unsigned)r->outcome >= (unsigned)COUNT(outcomes) ||
+        (unsigned)r->how >= (unsigned)COUNT(hows))
         return false;
-    fa_key_print(source, (fa_key){r->source[0], r->source[1]});
+    fa_key_print(source, (fa_key){ r->source[0], r->source[1] });
     json_t *o = json_object();
     bool ok = o && json_object_set_new(o, "problem", json_string(problem)) == 0 &&
               json_object_set_new(o, "config", json_string(config)) == 0 &&
               json_object_set_new(o, "outcome", json_string(outcomes[r->outcome])) == 0 &&
-              json_object_set_new(o, "how", json_string(hows[r->how])) == 0 &&
-              json_object_set_new(o, "seconds", number(r->seconds)) == 0 &&
+              json_object_set_new(o, "how", json_string(hows[r->how])) == 0 && json_object_set_new(o, "seconds", number(r->seconds)) == 0 &&
               json_object_set_new(o, "spread", number(r->spread)) == 0;
     for (int i = 0; ok && i < COUNT(ints); i++) {
         int32_t v;
@@ -118,7 +120,7 @@ bool fa_record_from_json(fa_record *out, const char *line)
     const char *source = json_string_value(json_object_get(o, "source"));
     int outcome = index_of(outcomes, COUNT(outcomes), json_string_value(json_object_get(o, "outcome")));
     int how = index_of(hows, COUNT(hows), json_string_value(json_object_get(o, "how")));
-    fa_key k = {0, 0};
+    fa_key k = { 0, 0 };
     bool ok = problem && config && outcome >= 0 && how >= 0 && (!source || fa_key_parse(&k, source)) &&
               fa_problem_parse(&r.problem, problem) == FA_OK && fa_config_parse(&r.config, config) == FA_OK;
     r.outcome = (fa_outcome)(outcome < 0 ? 0 : outcome);

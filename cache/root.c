@@ -7,7 +7,7 @@
 
 const char *fa_area_name(fa_area b)
 {
-    static const char *const areas[FA_AREAS] = {"kernels", "foreign", "quarantine"};
+    static const char *const areas[FA_AREAS] = { "kernels", "foreign", "quarantine" };
     return areas[b];
 }
 

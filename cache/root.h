@@ -12,8 +12,8 @@
 typedef struct fa_root {
     char *path;
     bool writable;
-    int v1;              /* descriptor of <path>/v1, or -1 */
-    char trouble[128];   /* "" = in use */
+    int v1;            /* descriptor of <path>/v1, or -1 */
+    char trouble[128]; /* "" = in use */
 } fa_root;
 
 /* The causes of advice: each is told once per store. */
@@ -22,16 +22,16 @@ typedef enum fa_cause { FA_CAUSE_PUT = 1, FA_CAUSE_DAMAGE = 2, FA_CAUSE_LOCK = 4
 struct fa_store {
     fa_root *root;
     size_t n;
-    ptrdiff_t writer;    /* index of the root that takes new files; -1 = none */
-    int64_t limit;       /* bytes of kernels; < 0 = none */
-    fa_key *shunned;     /* set aside, where it is not ours to remove: not taken from roots that are only read */
+    ptrdiff_t writer; /* index of the root that takes new files; -1 = none */
+    int64_t limit;    /* bytes of kernels; < 0 = none */
+    fa_key *shunned;  /* set aside, where it is not ours to remove: not taken from roots that are only read */
     size_t n_shunned;
     fa_store_warn warn;
     void *user;
-    atomic_uint told;    /* causes */
+    atomic_uint told; /* causes */
     pthread_mutex_t mutex;
     pthread_cond_t freed;
-    fa_key *held;        /* keys locked by threads of this process; guarded by mutex */
+    fa_key *held; /* keys locked by threads of this process; guarded by mutex */
     size_t n_held, cap_held;
 };
 

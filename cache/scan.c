@@ -1,8 +1,8 @@
 /* scan: a walk over the folders of every root. */
 #include "scan.h"
-#include "trusted_file.h"
 #include "quota.h"
 #include "root.h"
+#include "trusted_file.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@ static int visit(walk *w, int dir, const char *folder, const char *name)
 {
     struct stat st;
     char hex[33];
-    fa_text path = {0};
+    fa_text path = { 0 };
     if (fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
         return 0;
     fa_text_fmt(&path, "%s/%s/%s%s%s/%s", w->root->path, FA_FORMAT_DIR, fa_area_name(w->item.area), folder[0] ? "/" : "", folder, name);
@@ -35,7 +35,8 @@ static int visit(walk *w, int dir, const char *folder, const char *name)
     i->size = S_ISREG(st.st_mode) ? st.st_size : 0;
     i->used = fa_quota_used(&st);
     i->proved = S_ISREG(st.st_mode) && !(st.st_mode & S_IWUSR);
-    i->named = strncmp(name, folder, strlen(folder)) == 0 && strlen(name) == FA_NAME_SIZE - 1 && strcmp(name + 32, ".fak") == 0 && fa_key_parse(&i->key, hex);
+    i->named = strncmp(name, folder, strlen(folder)) == 0 && strlen(name) == FA_NAME_SIZE - 1 && strcmp(name + 32, ".fak") == 0 &&
+               fa_key_parse(&i->key, hex);
     int rc = w->f(w->user, i);
     fa_text_free(&path);
     return rc;
@@ -78,7 +79,7 @@ int fa_scan(fa_store *s, fa_item_fn *f, void *user)
 {
     int rc = 0;
     for (size_t i = 0; i < s->n && rc == 0; i++) {
-        walk w = {.item = {.root = i, .writable = s->root[i].writable}, .root = &s->root[i], .f = f, .user = user};
+        walk w = { .item = { .root = i, .writable = s->root[i].writable }, .root = &s->root[i], .f = f, .user = user };
         if (s->root[i].v1 >= 0)
             rc = walk_root(&w);
     }
@@ -136,6 +137,6 @@ static int read_one(void *user, const fa_item *i)
 
 int fa_entry_each(fa_store *s, int (*f)(void *user, const fa_entry *e, const char *path, const char *damaged), void *user)
 {
-    each w = {f, user};
+    each w = { f, user };
     return fa_scan(s, read_one, &w);
 }

@@ -8,16 +8,16 @@ typedef enum fa_area { FA_AREA_KERNELS = 0, FA_AREA_FOREIGN, FA_AREA_QUARANTINE,
 const char *fa_area_name(fa_area b); /* "kernels", "foreign", "quarantine" */
 
 typedef struct fa_item {
-    size_t root;        /* of the search path */
-    bool writable;      /* the root takes new files, so this one may be removed */
+    size_t root;   /* of the search path */
+    bool writable; /* the root takes new files, so this one may be removed */
     fa_area area;
-    int dir;            /* descriptor of its folder */
-    const char *name;   /* in it */
-    const char *path;   /* whole, for messages */
-    int64_t size;       /* bytes */
-    int64_t used;       /* last use, ns since 1970, to the hour (quota.h) */
-    bool proved;        /* loaded before without harm (load_marker.h) */
-    bool named;         /* its name is that of an entry; key is set */
+    int dir;          /* descriptor of its folder */
+    const char *name; /* in it */
+    const char *path; /* whole, for messages */
+    int64_t size;     /* bytes */
+    int64_t used;     /* last use, ns since 1970, to the hour (quota.h) */
+    bool proved;      /* loaded before without harm (load_marker.h) */
+    bool named;       /* its name is that of an entry; key is set */
     fa_key key;
 } fa_item;
 

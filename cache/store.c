@@ -1,9 +1,9 @@
 /* store: the search path of cache roots. */
 #include "store.h"
 #include "load_marker.h"
+#include "root.h"
 #include "temp_file.h"
 #include "trusted_file.h"
-#include "root.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,7 @@ static void make_parents(const char *path)
 /* Whether new files can be made: permission, and a file system that is not read-only. */
 static bool root_writable(int root, int *v1)
 {
-    static const char *const dirs[] = {"kernels", "records", "locks", "loading"};
+    static const char *const dirs[] = { "kernels", "records", "locks", "loading" };
     const char *trouble;
     struct stat st;
     if (fstat(root, &st) != 0 || st.st_uid != geteuid() || faccessat(root, ".", W_OK | X_OK, AT_EACCESS) != 0)
@@ -153,7 +153,7 @@ static void shun(fa_store *s)
 
 fa_store *fa_store_open(const char *path, fa_store_warn warn, void *user)
 {
-    fa_text made = {0};
+    fa_text made = { 0 };
     fa_store *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;

@@ -33,7 +33,7 @@ static bool ours(int fd)
 
 bool fa_temp_file_open(fa_temp_file *d, int dir, const char **trouble)
 {
-    *d = (fa_temp_file){.dir = dir, .fd = -1};
+    *d = (fa_temp_file){ .dir = dir, .fd = -1 };
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         uint64_t r[2];
         if (getrandom(r, sizeof r, 0) != (ssize_t)sizeof r)
@@ -83,7 +83,8 @@ void fa_temp_file_drop(fa_temp_file *d)
 static bool old(int dir, const char *name)
 {
     struct stat st;
-    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && llabs((long long)(time(NULL) - st.st_mtime)) > DEAD_SECONDS; /* or of the future */
+    return fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           llabs((long long)(time(NULL) - st.st_mtime)) > DEAD_SECONDS; /* or of the future */
 }
 
 static void sweep_one(int dir, const char *name)

@@ -29,7 +29,8 @@ DIR *fa_place_names(int fd);
  * *size. st (may be NULL): what is known of the file. */
 fa_file_state fa_trusted_read(int at, const char *name, size_t cap, char **bytes, size_t *size, struct stat *st, const char **trouble);
 
-/* Writes all n bytes, through short writes and signals; the process's file-size limit is a full disk (gen/size_limit.h). False with *trouble. */
+/* Writes all n bytes, through short writes and signals; the process's file-size limit is a full disk (gen/size_limit.h). False with
+ * *trouble. */
 bool fa_write_all(int fd, const void *bytes, size_t n, const char **trouble);
 
 /* Turns any text into a file name of at most n - 1 bytes: letters, digits and ",=+-_." stay, all else becomes '_'. */

@@ -41,20 +41,20 @@ extern const cli_option_type cli_choices; /* cli_list of them */
 extern const cli_option_type cli_window;  /* int32_t[2], "LEFT,RIGHT", -1 = unbounded */
 
 struct cli_option {
-    const char *name;      /* long name; NULL ends a table */
-    char letter;           /* short name, 0 = none */
-    const cli_option_type *type;  /* NULL: a flag, sets a bool */
-    size_t at;             /* offset of the field in the group's struct */
-    const char *value;     /* what the help calls the value */
-    const char *help;      /* NULL: an option between processes, that is no person's to give: not told of */
-    const char *preset;    /* the default, read as if it had been given; NULL = zero */
+    const char *name;            /* long name; NULL ends a table */
+    char letter;                 /* short name, 0 = none */
+    const cli_option_type *type; /* NULL: a flag, sets a bool */
+    size_t at;                   /* offset of the field in the group's struct */
+    const char *value;           /* what the help calls the value */
+    const char *help;            /* NULL: an option between processes, that is no person's to give: not told of */
+    const char *preset;          /* the default, read as if it had been given; NULL = zero */
     int64_t min, max;
     const cli_word *words;
 };
 
 /* Options that several commands share: a table and where its struct lies in the command's. */
 typedef struct cli_group {
-    const char *title;     /* NULL ends the groups of a command */
+    const char *title; /* NULL ends the groups of a command */
     const cli_option *options;
     size_t at;
 } cli_group;

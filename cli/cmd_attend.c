@@ -2,11 +2,11 @@
 #include "autotune/number.h"
 #include "autotune/reference.h"
 #include "autotune/tensors.h"
-#include "problem_options.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "npy.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "session.h"
 #include "simulator.h"
@@ -28,7 +28,10 @@ typedef struct attend_args {
 enum { Q, K, V, O, LSE };
 
 #define FIELD(f) .at = offsetof(attend_args, f)
-static const cli_word diagonals[] = { { "bottom-right", FA_BOTTOM_RIGHT }, { "top-left", FA_TOP_LEFT }, { "offset", FA_OFFSET }, { NULL, 0 } };
+static const cli_word diagonals[] = {
+    { "bottom-right", FA_BOTTOM_RIGHT }, { "top-left", FA_TOP_LEFT }, { "offset", FA_OFFSET }, { NULL, 0 }
+};
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "q", .type = &cli_text, FIELD(file[Q]), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
     { .name = "k", .type = &cli_text, FIELD(file[K]), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
@@ -50,7 +53,10 @@ static const cli_option options[] = {
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
-static const cli_group groups[] = { { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_SIM(attend_args), CLI_COMMON, { NULL, NULL, 0 } };
+/* clang-format on */
+static const cli_group groups[] = {
+    { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_SIM(attend_args), CLI_COMMON, { NULL, NULL, 0 }
+};
 
 typedef struct inputs {
     cli_npy t[FA_OPERANDS_MAX];
@@ -66,17 +72,19 @@ static float element(void *user, int operand, size_t i)
 /* The sizes that the files agree on. */
 static fa_status sizes_of(fa_sizes *out, const inputs *in, const attend_args *a, const fa_operation *op)
 {
-    static const char *const words[FA_EXTENT_COUNT] = { [FA_EXTENT_B] = "batch", [FA_EXTENT_SQ] = "query length", [FA_EXTENT_SK] = "key length",
-                                                        [FA_EXTENT_HQ] = "query heads", [FA_EXTENT_HKV] = "key/value heads", [FA_EXTENT_D] = "head_dim",
-                                                        [FA_EXTENT_DV] = "head_dim of V" };
+    static const char *const words[FA_EXTENT_COUNT] = {
+        [FA_EXTENT_B] = "batch",         [FA_EXTENT_SQ] = "query length",     [FA_EXTENT_SK] = "key length",
+        [FA_EXTENT_HQ] = "query heads",  [FA_EXTENT_HKV] = "key/value heads", [FA_EXTENT_D] = "head_dim",
+        [FA_EXTENT_DV] = "head_dim of V"
+    };
     const char *from[FA_EXTENT_COUNT] = { NULL };
     for (int i = 0; i < op->n; i++)
         for (int j = 0; j < op->operand[i].rank && !op->operand[i].output; j++) {
             int extent = op->operand[i].extent[j];
             int64_t size = in->t[i].dim[j];
             if (from[extent] && out->of[extent] != size)
-                return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[i], words[extent], (long long)size, from[extent],
-                               (long long)out->of[extent]);
+                return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[i], words[extent], (long long)size,
+                               from[extent], (long long)out->of[extent]);
             from[extent] = a->file[i];
             out->of[extent] = size;
         }
@@ -95,7 +103,8 @@ static fa_status check_files(const inputs *in, const attend_args *a, const fa_op
             return fa_fail(FA_INVALID, "%s: %d dimensions; accepted: %d, [b, s, h, d]", a->file[i], t->n, op->operand[i].rank);
         for (int j = 0; j < t->n; j++)
             if (t->dim[j] < 1 || t->dim[j] > FA_MAX_LENGTH)
-                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", a->file[i], j, (long long)t->dim[j], FA_MAX_LENGTH);
+                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", a->file[i], j, (long long)t->dim[j],
+                               FA_MAX_LENGTH);
         first = first < 0 ? i : first;
         if (t->dtype != in->t[first].dtype)
             return fa_fail(FA_INVALID, "%s and %s differ in type; accepted: all fp16 or all fp32", a->file[first], a->file[i]);
@@ -191,7 +200,9 @@ static float *rounded(const cli_npy *a, int dtype)
 static fa_status judge(const inputs *in, const fa_tensors *t, float *const got[FA_OPERANDS_MAX], fa_verdict *v)
 {
     const fa_args *args = &t->args;
-    fa_reference_call c = { .op = t->op, .problem = t->problem, .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
+    fa_reference_call c = { .op = t->op,
+                            .problem = t->problem,
+                            .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
                             .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right) };
     float *x[FA_OPERANDS_MAX] = { NULL };
     fa_expected e = { .row = NULL };
@@ -216,7 +227,8 @@ static fa_status judge(const inputs *in, const fa_tensors *t, float *const got[F
     return st;
 }
 
-static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_verdict *v, double seconds)
+static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const fa_verdict *v,
+                  double seconds)
 {
     char text[256], why[4096] = "";
     if (a->check && !v->ok)
@@ -224,21 +236,24 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
-        json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[O], "lse",
-                                a->file[LSE] ? json_string(a->file[LSE]) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
+        json_t *doc =
+            json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[O], "lse",
+                      a->file[LSE] ? json_string(a->file[LSE]) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
         if (a->check)
-            json_object_set_new(doc, "check", json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
-                                                        cli_json_number(v->most), "lse_error", cli_json_number(v->lse.most)));
+            json_object_set_new(doc, "check",
+                                json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
+                                          cli_json_number(v->most), "lse_error", cli_json_number(v->lse.most)));
         return cli_answer(c, doc, a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK);
     }
     FILE *to = to_stdout(a) ? stderr : stdout;
     if (!c->quiet) {
-        fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "", cli_show_seconds(seconds));
+        fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
+                cli_show_seconds(seconds));
         fprintf(to, "wrote      %s%s%s\n", a->file[O], a->file[LSE] ? ", " : "", a->file[LSE] ? a->file[LSE] : "");
     }
     if (a->check)
-        fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most, v->naive.most,
-               v->lse.most);
+        fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
+                v->naive.most, v->lse.most);
     return a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
 }
 
@@ -294,11 +309,15 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_attend = {
-    .name = "attend", .summary = "attention of tensors in .npy files",
+    .name = "attend",
+    .summary = "attention of tensors in .npy files",
     .usage = "--q FILE --k FILE --v FILE -o FILE [--lse FILE] [--causal] [--check]",
-    .about = "Reads Q, K and V, runs fa_launch once and writes O, and LSE where asked. Heads, lengths and sizes are those of the files; fewer "
-             "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32.",
+    .about =
+        "Reads Q, K and V, runs fa_launch once and writes O, and LSE where asked. Heads, lengths and sizes are those of the files; fewer "
+        "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32.",
     .examples = "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
                 "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80",
-    .groups = groups, .size = sizeof(attend_args), .run = run,
+    .groups = groups,
+    .size = sizeof(attend_args),
+    .run = run,
 };

@@ -1,5 +1,5 @@
-/* bench: times on the device, of fagen's kernel and of those kept for comparison; what each does on the simulator; or the host's part of a launch. */
-#include "problem_options.h"
+/* bench: times on the device, of fagen's kernel and of those kept for comparison; what each does on the simulator; or the host's part of a
+ * launch. */
 #include "autotune/measure.h"
 #include "autotune/tensors.h"
 #include "command.h"
@@ -8,6 +8,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "no_launch.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "ranking.h"
 #include "session.h"
@@ -29,6 +30,7 @@ typedef struct bench_args {
 } bench_args;
 
 #define FIELD(f) .at = offsetof(bench_args, f)
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dims (default 128)", .min = 1, .max = FA_MAX_HEAD_DIM },
     { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST", .help = "types (default bf16)", .words = cli_dtypes },
@@ -45,7 +47,12 @@ static const cli_option options[] = {
     { .name = "host", FIELD(host), .help = "the host's time: a first launch cold and warm, and a launch that hits" },
     { .name = NULL },
 };
-static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 }, CLI_WHERE(bench_args), CLI_SIM(bench_args), CLI_COMMON, { NULL, NULL, 0 } };
+/* clang-format on */
+static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 },
+                                    CLI_WHERE(bench_args),
+                                    CLI_SIM(bench_args),
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
 
 /* v: a value of each list, 0 where nothing is said. */
 static fa_problem problem_of(const bench_args *a, const int32_t v[4])
@@ -84,8 +91,8 @@ static bool time_system(bench *b, const fa_problem *p, const char *family, fa_sa
 static void time_row(bench *b, const char *kernel, const fa_samples *t, double flops, double times, const char *by, const char *problem)
 {
     double seconds = fa_samples_median(t);
-    cli_table_cells(&b->table, "%s\t%s\t%.1f %%\t%.1f\t%s\t%s\t%s", kernel, cli_show_seconds(seconds), 100 * fa_samples_spread(t), flops / seconds / 1e12,
-                    cli_show_if(times > 0, "%.1fx", times), by, problem);
+    cli_table_cells(&b->table, "%s\t%s\t%.1f %%\t%.1f\t%s\t%s\t%s", kernel, cli_show_seconds(seconds), 100 * fa_samples_spread(t),
+                    flops / seconds / 1e12, cli_show_if(times > 0, "%.1fx", times), by, problem);
 }
 
 static fa_status time_one(bench *b, const fa_problem *in)
@@ -114,12 +121,14 @@ static fa_status time_one(bench *b, const fa_problem *in)
         double its = fa_samples_median(&theirs);
         time_row(b, b->systems.name[i], &theirs, flops, its / t, "model", text);
         json_object_set_new(others, b->systems.name[i],
-                            json_pack("{s:o,s:o,s:o,s:o}", "seconds", cli_json_number(its), "spread", cli_json_number(fa_samples_spread(&theirs)), "tflops",
-                                      cli_json_number(flops / its / 1e12), "speedup", cli_json_number(its / t)));
+                            json_pack("{s:o,s:o,s:o,s:o}", "seconds", cli_json_number(its), "spread",
+                                      cli_json_number(fa_samples_spread(&theirs)), "tflops", cli_json_number(flops / its / 1e12), "speedup",
+                                      cli_json_number(its / t)));
     }
-    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o}", "problem", text, "config", config, "from", selection.where, "why",
-                                             selection.why, "seconds", cli_json_number(t), "spread", cli_json_number(fa_samples_spread(&ours)), "samples",
-                                             ours.n, "tflops", cli_json_number(flops / t / 1e12), "systems", others));
+    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o}", "problem", text, "config", config, "from",
+                                             selection.where, "why", selection.why, "seconds", cli_json_number(t), "spread",
+                                             cli_json_number(fa_samples_spread(&ours)), "samples", ours.n, "tflops",
+                                             cli_json_number(flops / t / 1e12), "systems", others));
     return FA_OK;
 }
 
@@ -134,7 +143,11 @@ static fa_status count_one(bench *b, const fa_problem *in)
 static fa_status each(bench *b, fa_status (*one)(bench *b, const fa_problem *p))
 {
     const bench_args *a = b->a;
-    const cli_list two_n = { 2, { 1024, 4096 } }, short_n = { 1, { 256 } }, *lists[] = { &a->d, &a->dtype, &a->mask, a->n.n ? &a->n : b->sim ? &short_n : &two_n };
+    const cli_list two_n = { 2, { 1024, 4096 } }, short_n = { 1, { 256 } },
+                   *lists[] = { &a->d, &a->dtype, &a->mask,
+                                a->n.n   ? &a->n
+                                : b->sim ? &short_n
+                                         : &two_n };
     int32_t total = 0, v[4];
     while (cli_list_combine(lists, 4, (size_t)total, v))
         total++;
@@ -165,7 +178,8 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
     fa_gen_close(b.g);
     int code = st != FA_OK ? cli_fail(c, st) : cli_interrupted() ? CLI_EXIT_INTERRUPTED : CLI_EXIT_OK;
     if (c->json && st == FA_OK)
-        return cli_answer(c, json_pack("{s:o,s:b,s:o}", "device", cli_session_json(s), "interrupted", cli_interrupted(), "times", b.list), code);
+        return cli_answer(c, json_pack("{s:o,s:b,s:o}", "device", cli_session_json(s), "interrupted", cli_interrupted(), "times", b.list),
+                          code);
     if (!c->json && b.table.rows) {
         printf("%s, median of %d samples, inputs cold in L2\n", cli_session_chip(s, chip, sizeof chip), a->samples);
         cli_table_print(&b.table, c);
@@ -210,8 +224,10 @@ static int bench_counts(cli *c, const bench_args *a, cli_session *s)
         fa_text_free(&b.table.cells);
     }
     if (c->json && st == FA_OK)
-        code = cli_answer(c, json_pack("{s:o,s:s,s:b,s:O}", "device", cli_session_json(s), "simulator", fa_context_arch(b.sim)->name, "interrupted",
-                                       cli_interrupted(), "counts", b.list), code);
+        code = cli_answer(c,
+                          json_pack("{s:o,s:s,s:b,s:O}", "device", cli_session_json(s), "simulator", fa_context_arch(b.sim)->name,
+                                    "interrupted", cli_interrupted(), "counts", b.list),
+                          code);
     fa_destroy(b.sim);
     json_decref(b.list);
     cli_sim_tell(c, &a->sim);
@@ -224,16 +240,16 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
     return remove(path);
 }
 
-#define HOST_REPEATS 5     /* of the cold and warm first launches */
-#define HOT_BATCH 1000     /* launches of one sample */
+#define HOST_REPEATS 5 /* of the cold and warm first launches */
+#define HOT_BATCH 1000 /* launches of one sample */
 
 typedef struct host_times {
     fa_samples cold, warm, hot;
 } host_times;
 
 /* A first launch in a fresh context on a cache directory that is empty (cold) or filled (warm), up to the driver's launch. */
-static fa_status first_launch(const cli_session *s, const cli_where *w, const char *cache, const cu_driver *driver, const fa_args *args, fa_samples *t,
-                              fa_context **keep)
+static fa_status first_launch(const cli_session *s, const cli_where *w, const char *cache, const cu_driver *driver, const fa_args *args,
+                              fa_samples *t, fa_context **keep)
 {
     fa_context *ctx = NULL;
     fa_status st = cli_session_again(&ctx, s, w, cache, driver);
@@ -304,8 +320,9 @@ static int bench_host(cli *c, const bench_args *a, cli_session *s)
     cli_table table;
     cli_table_open(&table, ">median >spread >samples what");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        json_object_set_new(doc, rows[i].key, json_pack("{s:o,s:o,s:i}", "seconds", cli_json_number(fa_samples_median(rows[i].t)), "spread",
-                                                        cli_json_number(fa_samples_spread(rows[i].t)), "samples", rows[i].t->n));
+        json_object_set_new(doc, rows[i].key,
+                            json_pack("{s:o,s:o,s:i}", "seconds", cli_json_number(fa_samples_median(rows[i].t)), "spread",
+                                      cli_json_number(fa_samples_spread(rows[i].t)), "samples", rows[i].t->n));
         cli_table_cells(&table, "%s\t%.1f %%\t%d\t%s", cli_show_seconds(fa_samples_median(rows[i].t)), 100 * fa_samples_spread(rows[i].t),
                         rows[i].t->n, rows[i].title);
     }
@@ -336,12 +353,19 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_bench = {
-    .name = "bench", .summary = "times of fagen's kernel and of the systems of the literature, what each does on the simulator, or the host's part of a launch",
+    .name = "bench",
+    .summary =
+        "times of fagen's kernel and of the systems of the literature, what each does on the simulator, or the host's part of a launch",
     .usage = "[-d LIST] [-n LIST] [--dtype LIST] [--mask LIST] [--systems LIST] [--counts] | --host",
-    .about = "On a GPU: medians over events, what fa_launch chooses, and beside it the families that fagen keeps for comparison, on the same device: how long each takes, and how many times as long. On a simulator, or with --counts on the simulator of the GPU's "
+    .about = "On a GPU: medians over events, what fa_launch chooses, and beside it the families that fagen keeps for comparison, on the "
+             "same device: how long each takes, and how many times as long. On a simulator, or with --counts on the simulator of the GPU's "
              "chip: what one launch of each does, in instructions, bytes through memory and bank conflicts. With --host: how long a first "
-             "launch takes with an empty cache and with a filled one, and what fa_launch itself costs on a hit: the driver's launch is replaced by "
+             "launch takes with an empty cache and with a filled one, and what fa_launch itself costs on a hit: the driver's launch is "
+             "replaced by "
              "one that returns at once, so that only fagen's time is left; this runs without a GPU too.",
-    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench -d 64 -t fp32 -n 512,1024,2048,4096 --systems naive,flash1_fwd,tiled\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json",
-    .groups = groups, .size = sizeof(bench_args), .run = run,
+    .examples = "fagen bench -d 64,128 -n 1024,4096,16384 --mask none,causal\nfagen bench -d 64 -t fp32 -n 512,1024,2048,4096 --systems "
+                "naive,flash1_fwd,tiled\nfagen bench --host\nfagen bench --counts -d 64 -n 256 --heads 2\nfagen bench -d 128 --json",
+    .groups = groups,
+    .size = sizeof(bench_args),
+    .run = run,
 };

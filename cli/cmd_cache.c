@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include <string.h>
 
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "config", .letter = 'c', .type = &cli_text, .at = offsetof(cache_args, config), .value = "CONFIG",
       .help = "why: of this config, or family: (default: what fa_launch would run)" },
@@ -19,11 +20,12 @@ static const cli_option options[] = {
     { .name = "trust", .at = offsetof(cache_args, trust), .help = "import: load these kernels; without it they are kept aside in foreign/" },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_group groups[] = { { "The cache", options, 0 }, CLI_PROBLEM_OPTIONS(cache_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 enum { CONFIG = 1, DEVICE = 2, ARCH = 4, OLDER = 8, TO = 16, DRY = 32, REPAIR = 64, RECORDS = 128, TRUST = 256, PROBLEM = 512 };
-static const char *const option_names[] = { "--config", "--device", "--arch", "--older", "--to", "--dry-run", "--repair", "--records", "--trust",
-                                            "a problem" };
+static const char *const option_names[] = { "--config",  "--device", "--arch",    "--older", "--to",
+                                            "--dry-run", "--repair", "--records", "--trust", "a problem" };
 
 static const struct {
     const char *name;
@@ -44,9 +46,9 @@ static const struct {
 static unsigned given(const cache_args *a)
 {
     static const cli_problem_options none;
-    return (a->config ? CONFIG : 0u) | (a->device ? DEVICE : 0u) | (a->arch ? ARCH : 0u) | (a->older > 0 ? OLDER : 0u) | (a->to >= 0 ? TO : 0u) |
-           (a->dry_run ? DRY : 0u) | (a->repair ? REPAIR : 0u) | (a->records ? RECORDS : 0u) | (a->trust ? TRUST : 0u) |
-           (memcmp(&a->problem_options, &none, sizeof none) ? PROBLEM : 0u);
+    return (a->config ? CONFIG : 0u) | (a->device ? DEVICE : 0u) | (a->arch ? ARCH : 0u) | (a->older > 0 ? OLDER : 0u) |
+           (a->to >= 0 ? TO : 0u) | (a->dry_run ? DRY : 0u) | (a->repair ? REPAIR : 0u) | (a->records ? RECORDS : 0u) |
+           (a->trust ? TRUST : 0u) | (memcmp(&a->problem_options, &none, sizeof none) ? PROBLEM : 0u);
 }
 
 static void warn(void *user, const char *message)
@@ -96,13 +98,21 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_cache = {
-    .name = "cache", .summary = "kernels and records on disk: list, explain, check, shrink, carry",
+    .name = "cache",
+    .summary = "kernels and records on disk: list, explain, check, shrink, carry",
     .usage = "ls | stat | why [problem] | verify | prune | export FILE | import FILE",
     .about = "Looks after the compiled kernels and the records of every root of the search path (FAGEN_CACHE_DIR).\n"
-             "ls lists the kernels; stat counts all of it; why tells whether a problem's kernel is there, and of a miss what the nearest kernel differs in; "
-             "verify reads and checks every file; prune removes kernels; export and import carry kernels and records between machines in one file. "
+             "ls lists the kernels; stat counts all of it; why tells whether a problem's kernel is there, and of a miss what the nearest "
+             "kernel differs in; "
+             "verify reads and checks every file; prune removes kernels; export and import carry kernels and records between machines in "
+             "one file. "
              "Deleting files of the cache is always safe: what is missing is made anew.",
     .examples = "fagen cache ls\nfagen cache why -d 128 --causal\nfagen cache prune --older 30d --to 100MiB --dry-run\n"
                 "fagen cache export kernels.archive --arch sm_90a --records\nfagen cache import kernels.archive --trust",
-    .groups = groups, .size = sizeof(cache_args), .words = 2, .run = run, .word = word_at, .files = true,
+    .groups = groups,
+    .size = sizeof(cache_args),
+    .words = 2,
+    .run = run,
+    .word = word_at,
+    .files = true,
 };

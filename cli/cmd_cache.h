@@ -1,16 +1,16 @@
 /* cmd_cache: the words of `fagen cache`, each in a file of its kind. */
 #ifndef FA_CLI_CMD_CACHE_H
 #define FA_CLI_CMD_CACHE_H
-#include "problem_options.h"
 #include "cache/scan.h"
 #include "command.h"
+#include "problem_options.h"
 
 typedef struct cache_args {
     cli_common common;
     cli_problem_options problem_options;
     const char *config, *device, *arch;
-    double older;   /* seconds; 0 = any age */
-    int64_t to;     /* bytes; -1 = any size */
+    double older; /* seconds; 0 = any age */
+    int64_t to;   /* bytes; -1 = any size */
     bool dry_run, records, trust, repair;
 } cache_args;
 

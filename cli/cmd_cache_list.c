@@ -26,7 +26,7 @@ static int add(void *user, const fa_item *i)
 {
     listing *l = user;
     fa_entry e;
-    fa_metadata a = {.problem = ""};
+    fa_metadata a = { .problem = "" };
     char key[33] = "";
     const char *damaged = fa_item_read(i, &e, false), *state = damaged ? "FAIL" : i->area == FA_AREA_KERNELS ? "OK" : fa_area_name(i->area);
     if (!damaged)
@@ -38,13 +38,16 @@ static int add(void *user, const fa_item *i)
         l->aside += i->area != FA_AREA_KERNELS;
         l->damaged += damaged != NULL;
         l->bytes += (double)e.image_size;
-        json_array_append_new(
-            l->list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:o}", "key", key, "path", i->path, "where", fa_area_name(i->area),
-                               "arch", e.arch, "ptx", e.ptx, "loaded", i->proved, "bytes", (json_int_t)e.image_size, "file_bytes", (json_int_t)i->size,
-                               "used", cli_show_time(i->used), "problem", a.problem, "config", a.config, "compiler", a.compiler, "date", a.date,
-                               "damaged", damaged ? json_string(damaged) : json_null()));
-        cli_table_cells(&l->table, "%s\t%s\t%s\t%zu\t%.10s\t%s\t%s", state, e.arch, damaged ? "" : e.ptx ? "ptx" : "cubin", e.image_size,
-                        i->used ? cli_show_time(i->used) : "?", damaged ? damaged : a.problem, damaged ? i->path : a.config);
+        json_array_append_new(l->list, json_pack("{s:s,s:s,s:s,s:s,s:b,s:b,s:I,s:I,s:s,s:s,s:s,s:s,s:s,s:o}", "key", key, "path", i->path,
+                                                 "where", fa_area_name(i->area), "arch", e.arch, "ptx", e.ptx, "loaded", i->proved, "bytes",
+                                                 (json_int_t)e.image_size, "file_bytes", (json_int_t)i->size, "used",
+                                                 cli_show_time(i->used), "problem", a.problem, "config", a.config, "compiler", a.compiler,
+                                                 "date", a.date, "damaged", damaged ? json_string(damaged) : json_null()));
+        cli_table_cells(&l->table, "%s\t%s\t%s\t%zu\t%.10s\t%s\t%s", state, e.arch,
+                        damaged ? ""
+                        : e.ptx ? "ptx"
+                                : "cubin",
+                        e.image_size, i->used ? cli_show_time(i->used) : "?", damaged ? damaged : a.problem, damaged ? i->path : a.config);
     }
     fa_entry_free(&e);
     return 0;
@@ -65,7 +68,10 @@ static void print_root(const fa_store *s, size_t i)
 {
     bool writable;
     const char *trouble, *path = fa_store_root_at(s, i, &writable, &trouble);
-    printf("%s (%s)%s%s\n", path, writable ? "read and write" : trouble && trouble[0] ? "not used" : "read only",
+    printf("%s (%s)%s%s\n", path,
+           writable                ? "read and write"
+           : trouble && trouble[0] ? "not used"
+                                   : "read only",
            trouble && trouble[0] ? ": " : "", trouble && trouble[0] ? trouble : "");
 }
 
@@ -85,8 +91,9 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
     fa_records rs = fa_records_load(s, NULL, NULL);
     json_t *records = count_records(&rs, &measured, &modelled, &failed);
     if (c->json) {
-        code = cli_answer(c, json_pack("{s:o,s:o,s:o,s:I,s:o}", "roots", cli_roots_json(s), "kernels", l.list, "records", records, "damaged",
-                                       (json_int_t)l.damaged, "bytes", cli_json_number(l.bytes)),
+        code = cli_answer(c,
+                          json_pack("{s:o,s:o,s:o,s:I,s:o}", "roots", cli_roots_json(s), "kernels", l.list, "records", records, "damaged",
+                                    (json_int_t)l.damaged, "bytes", cli_json_number(l.bytes)),
                           CLI_EXIT_OK);
         fa_text_free(&l.table.cells);
     } else {
@@ -99,8 +106,8 @@ int cli_cache_ls(cli *c, fa_store *s, const cache_args *args, const char *word)
         printf("%zu kernels, %s", l.n, cli_show_bytes(l.bytes));
         if (l.aside)
             printf(", %zu set aside", l.aside);
-        printf("%s; records: %zu measured, %zu by the model, %zu of failures\n", l.damaged ? ", some damaged: they are compiled anew when wanted" : "",
-               measured, modelled, failed);
+        printf("%s; records: %zu measured, %zu by the model, %zu of failures\n",
+               l.damaged ? ", some damaged: they are compiled anew when wanted" : "", measured, modelled, failed);
         json_decref(l.list);
         json_decref(records);
     }
@@ -151,23 +158,25 @@ static json_t *tally_json(const fa_store *s, size_t root, const tally *t)
 {
     bool writable;
     const char *trouble, *path = fa_store_root_at(s, root, &writable, &trouble);
-    json_t *o = json_pack("{s:s,s:b,s:s,s:I,s:o,s:{s:I,s:I,s:I,s:I}}", "path", path, "writable", writable, "trouble", trouble ? trouble : "", "loaded",
-                          (json_int_t)t->loaded, "oldest", t->oldest ? json_string(cli_show_time(t->oldest)) : json_null(), "records", "files",
-                          (json_int_t)t->files, "lines", (json_int_t)t->lines, "unreadable", (json_int_t)t->bad, "bytes",
-                          (json_int_t)t->record_bytes);
+    json_t *o = json_pack("{s:s,s:b,s:s,s:I,s:o,s:{s:I,s:I,s:I,s:I}}", "path", path, "writable", writable, "trouble",
+                          trouble ? trouble : "", "loaded", (json_int_t)t->loaded, "oldest",
+                          t->oldest ? json_string(cli_show_time(t->oldest)) : json_null(), "records", "files", (json_int_t)t->files,
+                          "lines", (json_int_t)t->lines, "unreadable", (json_int_t)t->bad, "bytes", (json_int_t)t->record_bytes);
     for (int b = 0; b < FA_AREAS; b++)
-        json_object_set_new(o, fa_area_name((fa_area)b), json_pack("{s:I,s:I}", "files", (json_int_t)t->n[b], "bytes", (json_int_t)t->bytes[b]));
+        json_object_set_new(o, fa_area_name((fa_area)b),
+                            json_pack("{s:I,s:I}", "files", (json_int_t)t->n[b], "bytes", (json_int_t)t->bytes[b]));
     return o;
 }
 
 static void print_tally(const tally *t)
 {
-    printf("  kernels     %zu, %s; %zu were loaded here without harm", t->n[FA_AREA_KERNELS], cli_show_bytes((double)t->bytes[FA_AREA_KERNELS]),
-           t->loaded);
+    printf("  kernels     %zu, %s; %zu were loaded here without harm", t->n[FA_AREA_KERNELS],
+           cli_show_bytes((double)t->bytes[FA_AREA_KERNELS]), t->loaded);
     if (t->oldest)
         printf("; longest unused since %.10s", cli_show_time(t->oldest));
     printf("\n  foreign     %zu, %s: imported and not trusted\n", t->n[FA_AREA_FOREIGN], cli_show_bytes((double)t->bytes[FA_AREA_FOREIGN]));
-    printf("  quarantine  %zu, %s: loading them killed a process\n", t->n[FA_AREA_QUARANTINE], cli_show_bytes((double)t->bytes[FA_AREA_QUARANTINE]));
+    printf("  quarantine  %zu, %s: loading them killed a process\n", t->n[FA_AREA_QUARANTINE],
+           cli_show_bytes((double)t->bytes[FA_AREA_QUARANTINE]));
     printf("  records     %zu in %zu files, %s", t->lines, t->files, cli_show_bytes((double)t->record_bytes));
     printf(t->bad ? "; %zu lines are torn or not known, and skipped\n" : "\n", t->bad);
 }

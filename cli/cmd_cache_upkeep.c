@@ -1,6 +1,6 @@
 /* cmd_cache_upkeep: `fagen cache verify`, `prune`, `export` and `import`. */
-#include "cache/metadata.h"
 #include "cache/archive.h"
+#include "cache/metadata.h"
 #include "cache/prune.h"
 #include "cmd_cache.h"
 #include "gen/error.h"
@@ -70,12 +70,14 @@ int cli_cache_verify(cli *c, fa_store *s, const cache_args *a, const char *word)
     fa_records_each(s, NULL, NULL, check_line, &k);
     int code = k.damaged > k.removed ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     if (c->json)
-        return cli_answer(c, json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o}", "roots", cli_roots_json(s), "files", (json_int_t)k.files, "damaged",
-                                       (json_int_t)k.damaged, "removed", (json_int_t)k.removed, "lines", (json_int_t)k.lines, "unreadable_lines",
-                                       (json_int_t)k.bad, "found", k.list),
+        return cli_answer(c,
+                          json_pack("{s:o,s:I,s:I,s:I,s:I,s:I,s:o}", "roots", cli_roots_json(s), "files", (json_int_t)k.files, "damaged",
+                                    (json_int_t)k.damaged, "removed", (json_int_t)k.removed, "lines", (json_int_t)k.lines,
+                                    "unreadable_lines", (json_int_t)k.bad, "found", k.list),
                           code);
     json_decref(k.list);
-    printf("%zu kernels read: %zu damaged, %zu removed; %zu lines of records read: %zu skipped\n", k.files, k.damaged, k.removed, k.lines, k.bad);
+    printf("%zu kernels read: %zu damaged, %zu removed; %zu lines of records read: %zu skipped\n", k.files, k.damaged, k.removed, k.lines,
+           k.bad);
     if (code)
         cli_note(c, "--repair removes what is damaged, where the root can be written; none of it is ever loaded");
     return code;
@@ -103,7 +105,8 @@ int cli_cache_prune(cli *c, fa_store *s, const cache_args *a, const char *word)
     (void)word;
     fa_status st = cli_cache_archs(a->arch, archs, &p.archs);
     if (st == FA_OK && !a->arch && !(a->older > 0) && a->to < 0)
-        st = fa_fail(FA_INVALID, "prune: what goes? accepted: --older AGE, --to SIZE, --arch ARCH, or several; --to 0 removes every kernel");
+        st =
+            fa_fail(FA_INVALID, "prune: what goes? accepted: --older AGE, --to SIZE, --arch ARCH, or several; --to 0 removes every kernel");
     if (st == FA_OK && !fa_store_root(s))
         st = fa_fail(FA_IO, "there is no cache root that can be written; FAGEN_CACHE_DIR names one");
     if (st != FA_OK)
@@ -116,9 +119,10 @@ int cli_cache_prune(cli *c, fa_store *s, const cache_args *a, const char *word)
         return cli_fail(c, fa_fail(FA_NOMEM, "no memory for the list of files"));
     }
     if (c->json)
-        return cli_answer(c, json_pack("{s:s,s:b,s:I,s:I,s:I,s:I,s:o}", "root", fa_store_root(s), "dry_run", a->dry_run, "removed", (json_int_t)out.n,
-                                       "bytes", (json_int_t)out.bytes, "left", (json_int_t)out.left, "left_bytes", (json_int_t)out.left_bytes,
-                                       "files", g.list),
+        return cli_answer(c,
+                          json_pack("{s:s,s:b,s:I,s:I,s:I,s:I,s:o}", "root", fa_store_root(s), "dry_run", a->dry_run, "removed",
+                                    (json_int_t)out.n, "bytes", (json_int_t)out.bytes, "left", (json_int_t)out.left, "left_bytes",
+                                    (json_int_t)out.left_bytes, "files", g.list),
                           CLI_EXIT_OK);
     json_decref(g.list);
     printf("%zu kernels %s, %s; ", out.n, a->dry_run ? "would go" : "removed", cli_show_bytes((double)out.bytes));
@@ -142,8 +146,9 @@ int cli_cache_export(cli *c, fa_store *s, const cache_args *a, const char *word)
     if (st != FA_OK)
         return cli_fail(c, st);
     if (c->json)
-        return cli_answer(c, json_pack("{s:s,s:I,s:I,s:I,s:I}", "output", word, "kernels", (json_int_t)n.entries, "records", (json_int_t)n.lines,
-                                       "skipped", (json_int_t)n.skipped, "bytes", (json_int_t)n.bytes),
+        return cli_answer(c,
+                          json_pack("{s:s,s:I,s:I,s:I,s:I}", "output", word, "kernels", (json_int_t)n.entries, "records",
+                                    (json_int_t)n.lines, "skipped", (json_int_t)n.skipped, "bytes", (json_int_t)n.bytes),
                           CLI_EXIT_OK);
     if (to_stdout && c->quiet)
         return CLI_EXIT_OK;
@@ -160,14 +165,17 @@ int cli_cache_import(cli *c, fa_store *s, const cache_args *a, const char *word)
     if (st != FA_OK)
         return cli_fail(c, st);
     if (c->json)
-        return cli_answer(c, json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I}", "input", word, "root", fa_store_root(s), "trusted", a->trust, "kernels",
-                                       (json_int_t)n.entries, "kernels_there", (json_int_t)n.entries_there, "records", (json_int_t)n.lines,
-                                       "records_there", (json_int_t)n.lines_there),
+        return cli_answer(c,
+                          json_pack("{s:s,s:s,s:b,s:I,s:I,s:I,s:I}", "input", word, "root", fa_store_root(s), "trusted", a->trust,
+                                    "kernels", (json_int_t)n.entries, "kernels_there", (json_int_t)n.entries_there, "records",
+                                    (json_int_t)n.lines, "records_there", (json_int_t)n.lines_there),
                           CLI_EXIT_OK);
-    printf("%s: %zu kernels new, %zu there already; %zu records new, %zu there already\n", fa_store_root(s), n.entries, n.entries_there, n.lines,
-           n.lines_there);
+    printf("%s: %zu kernels new, %zu there already; %zu records new, %zu there already\n", fa_store_root(s), n.entries, n.entries_there,
+           n.lines, n.lines_there);
     if (n.entries && !a->trust)
-        cli_note(c, "the kernels were kept aside and are not loaded: whoever made %s decides what they do to the GPU. "
-                    "Once you trust it: fagen cache import %s --trust", word, word);
+        cli_note(c,
+                 "the kernels were kept aside and are not loaded: whoever made %s decides what they do to the GPU. "
+                 "Once you trust it: fagen cache import %s --trust",
+                 word, word);
     return CLI_EXIT_OK;
 }

@@ -22,7 +22,7 @@ typedef struct finding {
     fa_key key;
     char *there, *aside, *damaged_path; /* paths */
     const char *damaged;
-    bool loaded, set_aside;             /* set_aside: quarantined; else foreign */
+    bool loaded, set_aside; /* set_aside: quarantined; else foreign */
     char *near;
     fa_key near_key;
     int differences;
@@ -82,7 +82,8 @@ static fa_status want_cubin(wanted *w, fa_compiler *compiler, const cache_args *
     fa_gen *g = NULL;
     const fa_arch *arch;
     cli_chip chip = { a->arch, 0 };
-    fa_status st = a->device ? fa_fail(FA_INVALID, "--arch and --device contradict each other; accepted: one of them") : cli_chip_arch(&chip, &arch);
+    fa_status st =
+        a->device ? fa_fail(FA_INVALID, "--arch and --device contradict each other; accepted: one of them") : cli_chip_arch(&chip, &arch);
     if (st == FA_OK)
         st = cli_gen_open(&g);
     if (st == FA_OK)
@@ -132,14 +133,16 @@ static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
     fa_key_print(key, w->key);
     fa_key_print(near_key, f->near_key);
     if (c->json) {
-        json_t *nearest = f->near && !f->there ? json_pack("{s:s,s:s,s:i,s:s,s:s}", "key", near_key, "path", f->near, "differences", f->differences,
-                                                           "field", f->field, "says", f->sentence)
+        json_t *nearest = f->near && !f->there ? json_pack("{s:s,s:s,s:i,s:s,s:s}", "key", near_key, "path", f->near, "differences",
+                                                           f->differences, "field", f->field, "says", f->sentence)
                                                : json_null();
-        return cli_answer(c, json_pack("{s:o,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:b,s:o,s:o,s:o,s:o,s:I}", "roots", cli_roots_json(s), "problem",
-                                       w->metadata.problem, "config", w->metadata.config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin", "key", key,
-                                       "hit", f->there != NULL, "path", path_or_null(f->there), "loaded", f->loaded, "damaged",
-                                       f->damaged ? json_string(f->damaged) : json_null(), "quarantined", path_or_null(f->set_aside ? f->aside : NULL),
-                                       "foreign", path_or_null(f->set_aside ? NULL : f->aside), "nearest", nearest, "kernels", (json_int_t)f->n),
+        return cli_answer(c,
+                          json_pack("{s:o,s:s,s:s,s:s,s:s,s:s,s:b,s:o,s:b,s:o,s:o,s:o,s:o,s:I}", "roots", cli_roots_json(s), "problem",
+                                    w->metadata.problem, "config", w->metadata.config, "arch", w->arch, "kind", w->ptx ? "ptx" : "cubin",
+                                    "key", key, "hit", f->there != NULL, "path", path_or_null(f->there), "loaded", f->loaded, "damaged",
+                                    f->damaged ? json_string(f->damaged) : json_null(), "quarantined",
+                                    path_or_null(f->set_aside ? f->aside : NULL), "foreign", path_or_null(f->set_aside ? NULL : f->aside),
+                                    "nearest", nearest, "kernels", (json_int_t)f->n),
                           CLI_EXIT_OK);
     }
     printf("%s\n%s\n%s for %s, key %s\n", w->metadata.problem, w->metadata.config, w->ptx ? "PTX" : "cubin", w->arch, key);
@@ -150,9 +153,12 @@ static int answer(cli *c, const fa_store *s, const wanted *w, const finding *f)
     if (f->damaged)
         printf("  %s: %s\n", f->damaged_path, f->damaged);
     if (f->aside)
-        printf("  %s: %s\n", f->aside, f->set_aside ? "set aside, because a process died while it was loaded" : "imported, and not trusted: fagen cache import FILE --trust");
+        printf("  %s: %s\n", f->aside,
+               f->set_aside ? "set aside, because a process died while it was loaded"
+                            : "imported, and not trusted: fagen cache import FILE --trust");
     if (!f->there && f->near)
-        printf("nearest of %zu: %s\n  differs in %d field%s, first in %s\n", f->told, f->near, f->differences, f->differences == 1 ? "" : "s", f->sentence);
+        printf("nearest of %zu: %s\n  differs in %d field%s, first in %s\n", f->told, f->near, f->differences,
+               f->differences == 1 ? "" : "s", f->sentence);
     else if (!f->there)
         printf(f->n ? "%zu kernels are there, of which none says what its key was made of\n" : "the cache holds no other kernel\n", f->n);
     return CLI_EXIT_OK;

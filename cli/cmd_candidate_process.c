@@ -1,5 +1,5 @@
-/* candidate_process: the process in which `fagen tune` tries candidates, so that one that hangs or faults takes only it along: autotune/candidate_process.h has
- * the lines that it reads and answers. Not listed: no person calls it. */
+/* candidate_process: the process in which `fagen tune` tries candidates, so that one that hangs or faults takes only it along:
+ * autotune/candidate_process.h has the lines that it reads and answers. Not listed: no person calls it. */
 #include "autotune/candidate_process.h"
 #include "session.h"
 
@@ -31,7 +31,12 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_candidate_process = {
-    .name = "candidate-process", .summary = "tries candidates for `fagen tune`", .usage = "[--device DEVICE]",
+    .name = "candidate-process",
+    .summary = "tries candidates for `fagen tune`",
+    .usage = "[--device DEVICE]",
     .about = "Reads lines and answers them, as autotune/candidate_process.h tells. `fagen tune` starts it by itself.",
-    .examples = "fagen candidate-process --device cuda:0", .groups = groups, .size = sizeof(candidate_process_args), .run = run,
+    .examples = "fagen candidate-process --device cuda:0",
+    .groups = groups,
+    .size = sizeof(candidate_process_args),
+    .run = run,
 };

@@ -1,7 +1,7 @@
 /* completion: the scripts by which bash and zsh complete the words of fagen. */
-#include "problem_options.h"
 #include "completion.h"
 #include "gen/error.h"
+#include "problem_options.h"
 #include <string.h>
 
 typedef struct completion_args {
@@ -55,9 +55,16 @@ static const char *word_at(const cli_program *p, size_t i)
 }
 
 const cli_command cli_completion = {
-    .name = "completion", .summary = "the script by which bash or zsh completes the words of fagen", .usage = "bash | zsh",
-    .about = "Prints a script for the shell. An installed fagen has both where the shells look for them; without an installation, bash takes it as "
+    .name = "completion",
+    .summary = "the script by which bash or zsh completes the words of fagen",
+    .usage = "bash | zsh",
+    .about = "Prints a script for the shell. An installed fagen has both where the shells look for them; without an installation, bash "
+             "takes it as "
              "source <(fagen completion bash), and zsh as a file _fagen in a folder of its fpath.",
     .examples = "source <(fagen completion bash)\nfagen completion zsh >~/.zfunc/_fagen",
-    .groups = groups, .size = sizeof(completion_args), .words = 1, .run = run, .word = word_at,
+    .groups = groups,
+    .size = sizeof(completion_args),
+    .words = 1,
+    .run = run,
+    .word = word_at,
 };

@@ -22,8 +22,10 @@ typedef struct doctor_args {
     bool probe;
 } doctor_args;
 static const cli_option probe_options[] = {
-    { .name = "probe", .at = offsetof(doctor_args, probe),
-      .help = "measure what the GPU sustains, some two seconds, and keep it: from then on the model uses it instead of the table's numbers" },
+    { .name = "probe",
+      .at = offsetof(doctor_args, probe),
+      .help =
+          "measure what the GPU sustains, some two seconds, and keep it: from then on the model uses it instead of the table's numbers" },
     { .name = NULL },
 };
 static const cli_group groups[] = { { "What is measured", probe_options, 0 }, CLI_WHERE(doctor_args), CLI_COMMON, { NULL, NULL, 0 } };
@@ -105,8 +107,8 @@ static void look_at_driver(doctor *d)
     char text[512];
     int version = 0;
     if (fa_driver_cuda(&driver) != FA_OK) {
-        tell(d, WARN, "driver", "install NVIDIA's driver, 550 or newer; without one everything runs on the simulator: --device sim:sm_80", "%s",
-             message(text, sizeof text));
+        tell(d, WARN, "driver", "install NVIDIA's driver, 550 or newer; without one everything runs on the simulator: --device sim:sm_80",
+             "%s", message(text, sizeof text));
         return;
     }
     driver->cuDriverGetVersion(&version);
@@ -139,7 +141,8 @@ static bool look_at_templates(doctor *d)
     fa_text names = { 0 };
     for (size_t i = 0; i < fa_gen_families(g); i++)
         fa_text_fmt(&names, "%s%s", i ? ", " : "", fa_gen_family(g, i));
-    tell(d, OK, "templates", NULL, "%s%s: %s", dir && dir[0] ? "built in, and FAGEN_TEMPLATE_DIR=" : "built in", dir ? dir : "", fa_text_cstr(&names));
+    tell(d, OK, "templates", NULL, "%s%s: %s", dir && dir[0] ? "built in, and FAGEN_TEMPLATE_DIR=" : "built in", dir ? dir : "",
+         fa_text_cstr(&names));
     fa_text_free(&names);
     fa_gen_close(g);
     return true;
@@ -151,14 +154,20 @@ static void look_at_cache(doctor *d)
     bool writable = false;
     const char *trouble = NULL, *path;
     if (!s || !fa_store_root_at(s, 0, &writable, &trouble))
-        tell(d, WARN, "cache", "set FAGEN_CACHE_DIR to a directory of yours", "none: FAGEN_CACHE_DIR is empty, or there is no home directory");
+        tell(d, WARN, "cache", "set FAGEN_CACHE_DIR to a directory of yours",
+             "none: FAGEN_CACHE_DIR is empty, or there is no home directory");
     for (size_t i = 0; s && (path = fa_store_root_at(s, i, &writable, &trouble)) != NULL; i++) {
         bool sound = !trouble || !trouble[0];
-        tell(d, sound ? OK : WARN, "cache", "a cache directory is yours, and nobody else may write it: chmod 700, or name another in FAGEN_CACHE_DIR",
-             "%s (%s)%s%s", path, writable ? "read and write" : sound ? "read only" : "not used", sound ? "" : ": ", sound ? "" : trouble);
+        tell(d, sound ? OK : WARN, "cache",
+             "a cache directory is yours, and nobody else may write it: chmod 700, or name another in FAGEN_CACHE_DIR", "%s (%s)%s%s", path,
+             writable ? "read and write"
+             : sound  ? "read only"
+                      : "not used",
+             sound ? "" : ": ", sound ? "" : trouble);
     }
     if (s && fa_store_root_at(s, 0, &writable, &trouble) && !fa_store_root(s))
-        tell(d, WARN, "cache", "name a directory that can be written first in FAGEN_CACHE_DIR", "no root can be written: every process compiles anew");
+        tell(d, WARN, "cache", "name a directory that can be written first in FAGEN_CACHE_DIR",
+             "no root can be written: every process compiles anew");
     fa_store_close(s);
 }
 
@@ -186,7 +195,8 @@ static void test_it(doctor *d, const cli_where *w)
     if (st == FA_OK)
         st = fa_verify_case(s.ctx, &c, NULL, &v);
     if (st == FA_OK)
-        tell(d, OK, "self-test", NULL, "fp16, d=64, causal, 96 x 96 on %s: render, compile, run and verify in %s, max error %.2g (allowed %.2g)",
+        tell(d, OK, "self-test", NULL,
+             "fp16, d=64, causal, 96 x 96 on %s: render, compile, run and verify in %s, max error %.2g (allowed %.2g)",
              s.simulated ? s.device : cli_session_chip(&s, chip, sizeof chip), cli_show_seconds(cli_clock() - start), v.o.most, v.most);
     else
         tell(d, FAIL, "self-test", st == FA_WRONG ? "fagen verify tells more; please report it" : "see the lines above", "%s: %s",
@@ -244,7 +254,8 @@ static int run(cli *c, const void *args, int n, char **words)
     bool nvrtc = look_at_nvrtc(&d), templates = look_at_templates(&d);
     look_at_cache(&d);
     const cu_driver *sim = sim_open("sm_80");
-    tell(&d, sim ? OK : FAIL, "simulator", "this is a defect of fagen: please report it", "%s", sim ? sim->name : "sim:sm_80 does not open");
+    tell(&d, sim ? OK : FAIL, "simulator", "this is a defect of fagen: please report it", "%s",
+         sim ? sim->name : "sim:sm_80 does not open");
     if (nvrtc && templates)
         test_it(&d, &a->where);
     else
@@ -252,16 +263,21 @@ static int run(cli *c, const void *args, int n, char **words)
     if (a->probe)
         probe_it(&d, &a->where);
     if (c->json)
-        return cli_answer(c, json_pack("{s:s,s:s,s:o}", "fagen", FA_VERSION_STRING, "state", states[d.worst], "checks", d.checks), CLI_EXIT_OK);
+        return cli_answer(c, json_pack("{s:s,s:s,s:o}", "fagen", FA_VERSION_STRING, "state", states[d.worst], "checks", d.checks),
+                          CLI_EXIT_OK);
     json_decref(d.checks);
     return CLI_EXIT_OK;
 }
 
 const cli_command cli_doctor = {
-    .name = "doctor", .summary = "what is there and what is missing, with the fix",
+    .name = "doctor",
+    .summary = "what is there and what is missing, with the fix",
     .usage = "[--device DEVICE] [--probe]",
-    .about = "Looks at the driver, the devices, NVRTC, the templates, the cache and the simulator, and compiles, runs and verifies one tiny "
-             "kernel. Each line says OK, WARN or FAIL, where it looked, and what helps. Always exits 0: the lines are the answer.",
+    .about =
+        "Looks at the driver, the devices, NVRTC, the templates, the cache and the simulator, and compiles, runs and verifies one tiny "
+        "kernel. Each line says OK, WARN or FAIL, where it looked, and what helps. Always exits 0: the lines are the answer.",
     .examples = "fagen doctor\nfagen doctor --json\nfagen doctor --device sim:sm_80",
-    .groups = groups, .size = sizeof(doctor_args), .run = run,
+    .groups = groups,
+    .size = sizeof(doctor_args),
+    .run = run,
 };

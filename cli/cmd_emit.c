@@ -13,6 +13,7 @@ static const cli_word formats[] = { { "cu", CU }, { "ptx", PTX }, { "cubin", CUB
 
 #define FIELD(f) .at = offsetof(emit_args, f)
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
+/* clang-format off */
 static const cli_option problem_options[] = {
     { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dim of Q and K (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
@@ -33,6 +34,8 @@ static const cli_option problem_options[] = {
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'; several between semicolons" },
     { .name = NULL },
 };
+/* clang-format on */
+/* clang-format off */
 static const cli_option chip_options[] = {
     { .name = "arch", .type = &cli_text, FIELD(arch), .value = "LIST",
       .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default: that of FAGEN_DEVICE, else of the GPU of this machine, else sm_80); in a bundle also compute_80, ..., for PTX" },
@@ -40,6 +43,8 @@ static const cli_option chip_options[] = {
       .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
 };
+/* clang-format on */
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG",
       .help = "family:name=value,... (default: what fa_launch would run; of a part, the model's best that it can mean)" },
@@ -50,6 +55,8 @@ static const cli_option options[] = {
     { .name = "output", .letter = 'o', .type = &cli_text, FIELD(output), .value = "FILE", .help = "where to; \"-\" is standard output (default: standard output; cubin has none)" },
     { .name = NULL },
 };
+/* clang-format on */
+/* clang-format off */
 static const cli_option bundle_options[] = {
     { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
@@ -60,6 +67,7 @@ static const cli_option bundle_options[] = {
       .min = 1, .max = 64 },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_group groups[] = { { "The problem; lists, for a bundle, give every combination", problem_options, 0 },
                                     { "The chip", chip_options, 0 },
                                     { "The kernel", options, 0 },
@@ -89,10 +97,11 @@ static json_t *steps_json(const fa_source *s, const fa_entry *e)
     for (int i = 0; i < s->steps; i++) {
         fa_resources r = fa_resources_parse(e->log, s->step[i].entry);
         const fa_step *t = &s->step[i];
-        json_array_append_new(steps, json_pack("{s:s,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:o,s:o,s:s}", "entry", t->entry, "threads", t->threads, "smem", t->smem,
-                                               "per_sm", t->per_sm, "cluster", t->cluster, "counter", t->counter, "early", t->pdl, "maps", t->n_maps, "registers",
-                                               r.known ? json_integer(r.registers) : json_null(), "spills",
-                                               r.known ? json_integer(r.spill_stores + r.spill_loads) : json_null(), "note", r.note));
+        json_array_append_new(steps,
+                              json_pack("{s:s,s:i,s:i,s:i,s:i,s:b,s:b,s:i,s:o,s:o,s:s}", "entry", t->entry, "threads", t->threads, "smem",
+                                        t->smem, "per_sm", t->per_sm, "cluster", t->cluster, "counter", t->counter, "early", t->pdl, "maps",
+                                        t->n_maps, "registers", r.known ? json_integer(r.registers) : json_null(), "spills",
+                                        r.known ? json_integer(r.spill_stores + r.spill_loads) : json_null(), "note", r.note));
     }
     return steps;
 }
@@ -113,11 +122,12 @@ static int deliver(cli *c, const emit_args *a, const fa_problem *p, const fa_sel
         fa_problem_print_key(problem, sizeof problem, p);
         fa_config_print(text, sizeof text, &selection->config);
         snprintf(hash, sizeof hash, "%016llx%016llx", (unsigned long long)s->hash[1], (unsigned long long)s->hash[0]);
-        return cli_answer(c, json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "problem", problem, "config", text, "where",
-                                       selection->where, "why", selection->why, "arch", arch->name, "format",
-                                       formats[a->format].name, "source", hash, "bytes", (json_int_t)n, "kernels", steps_json(s, e), "output",
-                                       a->output ? json_string(a->output) : json_null(), "text",
-                                       a->output ? json_null() : json_stringn(bytes, n)),
+        return cli_answer(c,
+                          json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:I,s:o,s:o,s:o}", "problem", problem, "config", text, "where",
+                                    selection->where, "why", selection->why, "arch", arch->name, "format", formats[a->format].name,
+                                    "source", hash, "bytes", (json_int_t)n, "kernels", steps_json(s, e), "output",
+                                    a->output ? json_string(a->output) : json_null(), "text",
+                                    a->output ? json_null() : json_stringn(bytes, n)),
                           CLI_EXIT_OK);
     }
     if (a->output && strcmp(a->output, "-"))
@@ -164,14 +174,20 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_emit = {
-    .name = "emit", .summary = "the kernel of a config: readable CUDA, PTX or a cubin; or many, compiled, in a C file",
+    .name = "emit",
+    .summary = "the kernel of a config: readable CUDA, PTX or a cubin; or many, compiled, in a C file",
     .usage = "[problem] [--config CONFIG] [--format FORMAT] [-o FILE] | --bundle [problems] --arch LIST -o FILE.c",
-    .about = "Renders the config that fa_launch would run there, from the records of the chip, what ships, or the model, or the one that is named, to the text "
+    .about = "Renders the config that fa_launch would run there, from the records of the chip, what ships, or the model, or the one that "
+             "is named, to the text "
              "that fagen would compile. The text names its config: with --config the same command gives the same bytes. "
-             "Needs no GPU; ptx and cubin need NVRTC. With --bundle: a C file with the compiled kernels that fa_launch would run for each problem on "
-             "each arch, and how they are launched. A program that hands it to fa_create needs no NVRTC. With --raw the bytes alone, for programs that map a file.",
+             "Needs no GPU; ptx and cubin need NVRTC. With --bundle: a C file with the compiled kernels that fa_launch would run for each "
+             "problem on "
+             "each arch, and how they are launched. A program that hands it to fa_create needs no NVRTC. With --raw the bytes alone, for "
+             "programs that map a file.",
     .examples = "fagen emit -d 128 --causal\nfagen emit -d 64 --arch sm_90a --format cubin -o attention.cubin\n"
                 "fagen emit --problem 'fp16,d=64,mask=causal' --config 'flash_fwd_mma:br=64,bc=64,warps=4' -o kernel.cu\n"
                 "fagen emit --bundle -d 64,128 --mask none,causal -n 1024,4096 --arch sm_80,sm_90a -o fa_kernels.c",
-    .groups = groups, .size = sizeof(emit_args), .run = run,
+    .groups = groups,
+    .size = sizeof(emit_args),
+    .run = run,
 };

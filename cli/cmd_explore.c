@@ -1,10 +1,10 @@
 /* explore: the design space of a problem on one chip, as a page for people, as CSV and as JSON. */
-#include "problem_options.h"
 #include "explore.h"
 #include "file.h"
-#include "grid.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "grid.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "runtime/environment.h"
 #include "session.h"
@@ -20,6 +20,7 @@ typedef struct explore_args {
 } explore_args;
 
 #define FIELD(f) .at = offsetof(explore_args, f)
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "arch", .letter = 'a', .type = &cli_text, FIELD(arch), .value = "ARCH", .help = "the chip, instead of --device: sm_80, h200, ..." },
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family (default: those that serve the problem)" },
@@ -30,13 +31,23 @@ static const cli_option options[] = {
       .min = 0, .max = 1000 },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_option outputs[] = {
-    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(page), .value = "FILE", .help = "the page (default: explore.html, unless --csv or --json)" },
+    { .name = "output",
+      .letter = 'o',
+      .type = &cli_text,
+      FIELD(page),
+      .value = "FILE",
+      .help = "the page (default: explore.html, unless --csv or --json)" },
     { .name = "csv", .type = &cli_text, FIELD(csv), .value = "FILE", .help = "one line per config that fits; - is standard output" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(explore_args), { "What is explored", options, 0 }, { "What is written", outputs, 0 },
-                                    CLI_WHERE(explore_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(explore_args),
+                                    { "What is explored", options, 0 },
+                                    { "What is written", outputs, 0 },
+                                    CLI_WHERE(explore_args),
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
 
 /* Where it looks: a device, or a row of the table of archs; and the records. */
 typedef struct subject {
@@ -114,17 +125,19 @@ static void tell(cli *c, const explore *e, const char *page, const char *csv)
         }
     fa_problem_print(problem, sizeof problem, &e->problem);
     cli_heading(c, problem);
-    printf("on %s (%s): %zu configs, %zu fit; %zu measured%s%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total, e->fitting, times,
-           times ? " on " : "", times ? e->chip : "", e->reference ? " (times that ship with fagen)" : "", e->simulated);
+    printf("on %s (%s): %zu configs, %zu fit; %zu measured%s%s%s, %zu simulated\n", e->arch->name, e->arch->chip, e->total, e->fitting,
+           times, times ? " on " : "", times ? e->chip : "", e->reference ? " (times that ship with fagen)" : "", e->simulated);
     if (timed) {
         fa_gen_config_print(e->gen, text, sizeof text, &timed->point.config);
-        printf("measured   %s, %.1f TFLOP/s: %s\n", cli_show_seconds(timed->record->seconds), e->flops / timed->record->seconds / 1e12, text);
+        printf("measured   %s, %.1f TFLOP/s: %s\n", cli_show_seconds(timed->record->seconds), e->flops / timed->record->seconds / 1e12,
+               text);
     }
     if (best) {
         fa_gen_config_print(e->gen, text, sizeof text, &best->point.config);
         printf("model      %s, %.1f TFLOP/s: %s\n", cli_show_seconds(best->cost.seconds), e->flops / best->cost.seconds / 1e12, text);
     }
-    printf("naive      %s at its roofline, and %s of memory beside Q, K, V and O\n", cli_show_seconds(e->naive), cli_show_bytes(e->naive_traffic.held));
+    printf("naive      %s at its roofline, and %s of memory beside Q, K, V and O\n", cli_show_seconds(e->naive),
+           cli_show_bytes(e->naive_traffic.held));
     if (e->run.why[0])
         printf("simulator  %s\n", e->run.why);
     if (page)
@@ -207,14 +220,22 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_explore = {
-    .name = "explore", .summary = "the design space of a problem as one web page: heat map, roofline, convergence, lengths",
+    .name = "explore",
+    .summary = "the design space of a problem as one web page: heat map, roofline, convergence, lengths",
     .usage = "[problem] [--arch ARCH | --device DEVICE] [-o FILE.html] [--csv FILE] [--json]",
-    .about = "Writes one page that needs no network: every tile B_r x B_c with its time, memory, registers and occupancy, why each missing one was "
-             "pruned, the configs on the roofline, the convergence of the search, and the speed-up over naive attention against the length. "
-             "Times are those on record for the chip, those that ship with fagen where there are none, and the model's; every figure says which. "
-             "Without --batch and --heads the problem has those of the grid `default` at its length. The simulator counts bytes and bank conflicts "
-             "of the best tiles at a small shape.",
-    .examples = "fagen explore -d 128 --causal -n 4096 --arch sm_80\nfagen explore -d 64 --arch h200 --simulate 20 -o d64.html --csv d64.csv\n"
-                "fagen explore -d 128 --arch sm_90a --simulate 0 --json",
-    .groups = groups, .size = sizeof(explore_args), .run = run,
+    .about =
+        "Writes one page that needs no network: every tile B_r x B_c with its time, memory, registers and occupancy, why each missing one "
+        "was "
+        "pruned, the configs on the roofline, the convergence of the search, and the speed-up over naive attention against the length. "
+        "Times are those on record for the chip, those that ship with fagen where there are none, and the model's; every figure says "
+        "which. "
+        "Without --batch and --heads the problem has those of the grid `default` at its length. The simulator counts bytes and bank "
+        "conflicts "
+        "of the best tiles at a small shape.",
+    .examples =
+        "fagen explore -d 128 --causal -n 4096 --arch sm_80\nfagen explore -d 64 --arch h200 --simulate 20 -o d64.html --csv d64.csv\n"
+        "fagen explore -d 128 --arch sm_90a --simulate 0 --json",
+    .groups = groups,
+    .size = sizeof(explore_args),
+    .run = run,
 };

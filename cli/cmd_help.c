@@ -31,8 +31,8 @@ static json_t *option_json(const cli_option *o)
     char accepted[512] = "", letter[2] = { o->letter, 0 };
     if (o->type)
         o->type->accepts(accepted, sizeof accepted, o);
-    return json_pack("{s:s,s:s*,s:s*,s:s,s:s*,s:s*}", "name", o->name, "letter", o->letter ? letter : NULL, "value", o->type ? o->value : NULL, "help",
-                     o->help, "accepted", o->type ? accepted : NULL, "default", o->preset);
+    return json_pack("{s:s,s:s*,s:s*,s:s,s:s*,s:s*}", "name", o->name, "letter", o->letter ? letter : NULL, "value",
+                     o->type ? o->value : NULL, "help", o->help, "accepted", o->type ? accepted : NULL, "default", o->preset);
 }
 
 static json_t *command_json(const cli_command *cmd)
@@ -45,8 +45,8 @@ static json_t *command_json(const cli_command *cmd)
                 json_array_append_new(of, option_json(o));
         json_array_append_new(all, json_pack("{s:s,s:o}", "title", g->title, "options", of));
     }
-    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "command", cmd->name, "summary", cmd->summary, "usage", cmd->usage, "about", cmd->about, "examples",
-                     lines_json(cmd->examples), "groups", all);
+    return json_pack("{s:s,s:s,s:s,s:s,s:o,s:o}", "command", cmd->name, "summary", cmd->summary, "usage", cmd->usage, "about", cmd->about,
+                     "examples", lines_json(cmd->examples), "groups", all);
 }
 
 int cli_help_command(cli *c, const cli_command *cmd)
@@ -127,7 +127,8 @@ static int run(cli *c, const void *args, int n, char **words)
     if (n && !cmd && !t->name)
         return cli_fail(c, cli_command_unknown(c->program, words[0]));
     if (a->man && (c->json || (n && !cmd)))
-        return cli_fail(c, fa_fail(FA_INVALID, "--man is together with \"%.40s\"; accepted: a subcommand, or nothing", c->json ? "--json" : words[0]));
+        return cli_fail(
+            c, fa_fail(FA_INVALID, "--man is together with \"%.40s\"; accepted: a subcommand, or nothing", c->json ? "--json" : words[0]));
     if (a->man) {
         cli_manual(stdout, c->program, cmd);
         return CLI_EXIT_OK;
@@ -144,10 +145,16 @@ static const char *word_at(const cli_program *p, size_t i)
 }
 
 const cli_command cli_help = {
-    .name = "help", .summary = "what the subcommands, the exit codes and the environment are", .usage = "[COMMAND | TOPIC] [--man]",
+    .name = "help",
+    .summary = "what the subcommands, the exit codes and the environment are",
+    .usage = "[COMMAND | TOPIC] [--man]",
     .about = "Lists the subcommands and topics, or tells all of one: usage, examples, every option with what it accepts.",
     .examples = "fagen help tune\nfagen help exit-codes\nfagen help tune --json\nfagen help --man tune | man -l -",
-    .groups = groups, .size = sizeof(help_args), .words = 1, .run = run, .word = word_at,
+    .groups = groups,
+    .size = sizeof(help_args),
+    .words = 1,
+    .run = run,
+    .word = word_at,
 };
 
 static int version(cli *c, const void *args, int n, char **words)
@@ -160,6 +167,12 @@ static int version(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_version = {
-    .name = "--version", .summary = "the version", .usage = "", .about = "Prints the version of fagen.", .examples = "fagen --version --json",
-    .groups = common_groups, .size = sizeof(cli_common), .run = version,
+    .name = "--version",
+    .summary = "the version",
+    .usage = "",
+    .about = "Prints the version of fagen.",
+    .examples = "fagen --version --json",
+    .groups = common_groups,
+    .size = sizeof(cli_common),
+    .run = version,
 };

@@ -1,9 +1,9 @@
 /* model: what attention costs on paper: bytes, operations, time, of the algorithms of the literature and of one config. */
-#include "problem_options.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
+#include "problem_options.h"
 #include "ranking.h"
 #include "table.h"
 #include <string.h>
@@ -18,6 +18,7 @@ typedef struct model_args {
     int32_t br, bc, left;
 } model_args;
 
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "br", .type = &cli_int, .at = offsetof(model_args, br), .value = "ROWS", .help = "rows of the tile (default: of the config)", .min = 1,
       .max = 1 << 20 },
@@ -29,7 +30,10 @@ static const cli_option options[] = {
       .preset = "1024", .min = -1, .max = FA_MAX_LENGTH },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(model_args), CLI_CHIP(model_args), { "The tile", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
+/* clang-format on */
+static const cli_group groups[] = {
+    CLI_PROBLEM_OPTIONS(model_args), CLI_CHIP(model_args), { "The tile", options, 0 }, CLI_COMMON, { NULL, NULL, 0 }
+};
 
 /* One algorithm's row. */
 typedef struct row {
@@ -40,20 +44,22 @@ typedef struct row {
 static json_t *traffic_json(const fa_traffic *t, double flops)
 {
     double total = fa_traffic_total(t);
-    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "read", cli_json_number(fa_traffic_read(t)), "write", cli_json_number(fa_traffic_write(t)),
-                     "total", cli_json_number(total), "without_output", cli_json_number(fa_traffic_without_output(t)), "held",
-                     cli_json_number(t->held), "intensity", cli_json_number(flops / total));
+    return json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "read", cli_json_number(fa_traffic_read(t)), "write",
+                     cli_json_number(fa_traffic_write(t)), "total", cli_json_number(total), "without_output",
+                     cli_json_number(fa_traffic_without_output(t)), "held", cli_json_number(t->held), "intensity",
+                     cli_json_number(flops / total));
 }
 
 static json_t *cost_json(const fa_config *config, const fa_cost *k)
 {
     char text[512];
     fa_config_print(text, sizeof text, config);
-    return json_pack("{s:s,s:o,s:s,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:i,s:s,s:o,s:I,s:o}", "config", text, "seconds", cli_json_number(k->seconds), "bound",
-                     k->bound, "units", "matrix", cli_json_number(k->t_matrix), "exp", cli_json_number(k->t_exp), "issue",
-                     cli_json_number(k->t_issue), "smem", cli_json_number(k->t_smem), "l2", cli_json_number(k->t_l2), "hbm",
-                     cli_json_number(k->t_hbm), "bytes", cli_json_number(k->bytes), "blocks_sm", k->blocks_sm, "limiter", k->limiter, "occupancy", cli_json_number(k->occupancy),
-                     "grid", (json_int_t)k->grid, "waves", cli_json_number(k->waves));
+    return json_pack("{s:s,s:o,s:s,s:{s:o,s:o,s:o,s:o,s:o,s:o},s:o,s:i,s:s,s:o,s:I,s:o}", "config", text, "seconds",
+                     cli_json_number(k->seconds), "bound", k->bound, "units", "matrix", cli_json_number(k->t_matrix), "exp",
+                     cli_json_number(k->t_exp), "issue", cli_json_number(k->t_issue), "smem", cli_json_number(k->t_smem), "l2",
+                     cli_json_number(k->t_l2), "hbm", cli_json_number(k->t_hbm), "bytes", cli_json_number(k->bytes), "blocks_sm",
+                     k->blocks_sm, "limiter", k->limiter, "occupancy", cli_json_number(k->occupancy), "grid", (json_int_t)k->grid, "waves",
+                     cli_json_number(k->waves));
 }
 
 static void print_cost(const fa_gen *g, const fa_config *config, const fa_cost *k, const fa_arch *arch, const fa_problem *p)
@@ -116,10 +122,12 @@ static int run(cli *c, const void *args, int n_words, char **words)
         json_t *traffic = json_object();
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             json_object_set_new(traffic, rows[i].key, traffic_json(&rows[i].t, matrix + other));
-        code = cli_answer(c, json_pack("{s:s,s:s,s:{s:i,s:i,s:o,s:i,s:b},s:{s:o,s:o,s:o},s:o,s:o}", "problem", text, "arch", arch->name, "tile", "br",
-                                       br, "bc", bc, "sram", cli_json_number(sram), "budget", budget, "fits", sram <= budget, "flops", "matrix",
-                                       cli_json_number(matrix), "other", cli_json_number(other), "total", cli_json_number(matrix + other),
-                                       "traffic", traffic, "cost", priced ? cost_json(&config, &cost) : json_null()),
+        code = cli_answer(c,
+                          json_pack("{s:s,s:s,s:{s:i,s:i,s:o,s:i,s:b},s:{s:o,s:o,s:o},s:o,s:o}", "problem", text, "arch", arch->name,
+                                    "tile", "br", br, "bc", bc, "sram", cli_json_number(sram), "budget", budget, "fits", sram <= budget,
+                                    "flops", "matrix", cli_json_number(matrix), "other", cli_json_number(other), "total",
+                                    cli_json_number(matrix + other), "traffic", traffic, "cost",
+                                    priced ? cost_json(&config, &cost) : json_null()),
                           CLI_EXIT_OK);
         fa_gen_close(g);
         return code;
@@ -136,8 +144,8 @@ static int run(cli *c, const void *args, int n_words, char **words)
                         (matrix + other) / fa_traffic_total(f), cli_show_bytes(f->held));
     }
     cli_table_print(&t, c);
-    printf("\nThe literature leaves the write of O out of the naive count: %.0f bytes, %.1f FLOP/byte\n", fa_traffic_without_output(&rows[0].t),
-           (matrix + other) / fa_traffic_without_output(&rows[0].t));
+    printf("\nThe literature leaves the write of O out of the naive count: %.0f bytes, %.1f FLOP/byte\n",
+           fa_traffic_without_output(&rows[0].t), (matrix + other) / fa_traffic_without_output(&rows[0].t));
     if (priced)
         print_cost(g, &config, &cost, arch, &p);
     fa_gen_close(g);
@@ -145,11 +153,16 @@ static int run(cli *c, const void *args, int n_words, char **words)
 }
 
 const cli_command cli_model = {
-    .name = "model", .summary = "bytes, operations and time on paper, of the textbook algorithms and of one config",
+    .name = "model",
+    .summary = "bytes, operations and time on paper, of the textbook algorithms and of one config",
     .usage = "[problem] [--br ROWS --bc KEYS] [--config CONFIG]",
-    .about = "Counts the global-memory traffic of naive attention, of two-dimensional tiling, of FlashAttention-1 and -2 for a tile, the SRAM that "
-             "the tile takes and the FLOPs, and estimates the time of a config as a roofline over six units. One head unless told otherwise.",
+    .about =
+        "Counts the global-memory traffic of naive attention, of two-dimensional tiling, of FlashAttention-1 and -2 for a tile, the SRAM "
+        "that "
+        "the tile takes and the FLOPs, and estimates the time of a config as a roofline over six units. One head unless told otherwise.",
     .examples = "fagen model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64\nfagen model -d 128 -n 32768 --heads 16 --causal --arch h200\n"
                 "fagen model -d 64 --n 2048 --dtype fp32 --br 64 --bc 64 --json",
-    .groups = groups, .size = sizeof(model_args), .run = run,
+    .groups = groups,
+    .size = sizeof(model_args),
+    .run = run,
 };

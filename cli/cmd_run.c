@@ -1,10 +1,10 @@
 /* run: one launch with random data, and what it did. */
-#include "problem_options.h"
 #include "autotune/tensors.h"
 #include "autotune/trial.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "session.h"
 #include "simulator.h"
@@ -26,7 +26,12 @@ typedef struct run_args {
 static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
 static const cli_option options[] = {
-    { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG", .help = "run this config (default: what fa_launch chooses)" },
+    { .name = "config",
+      .letter = 'c',
+      .type = &cli_text,
+      FIELD(config),
+      .value = "CONFIG",
+      .help = "run this config (default: what fa_launch chooses)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "of the random data, N(0, 1)", .preset = "1" },
     { .name = "window", .type = &cli_window, FIELD(window), .value = "L,R", .help = "with --mask window", .preset = "128,0" },
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64; exit 4 when it is wrong" },
@@ -34,24 +39,43 @@ static const cli_option options[] = {
 };
 static const cli_option sim_table[] = {
     { .name = "counters", FIELD(counters), .help = "what the simulator counted: instructions, bytes by tensor, bank conflicts" },
-    { .name = "sim-async", .type = &cli_choice, FIELD(async), .value = "WHEN", .help = "when asynchronous copies take place", .preset = "eager",
+    { .name = "sim-async",
+      .type = &cli_choice,
+      FIELD(async),
+      .value = "WHEN",
+      .help = "when asynchronous copies take place",
+      .preset = "eager",
       .words = asyncs },
-    { .name = "schedule", .type = &cli_choice, FIELD(schedule), .value = "ORDER", .help = "in which order warps run", .preset = "in-order",
+    { .name = "schedule",
+      .type = &cli_choice,
+      FIELD(schedule),
+      .value = "ORDER",
+      .help = "in which order warps run",
+      .preset = "in-order",
       .words = schedules },
     { .name = "unchecked", FIELD(unchecked), .help = "no race and no uninitialised-read checks: faster" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(run_args), { "The launch", options, 0 }, CLI_WHERE(run_args), { "The simulator", sim_table, 0 }, CLI_SIM(run_args), CLI_COMMON,
+static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(run_args),
+                                    { "The launch", options, 0 },
+                                    CLI_WHERE(run_args),
+                                    { "The simulator", sim_table, 0 },
+                                    CLI_SIM(run_args),
+                                    CLI_COMMON,
                                     { NULL, NULL, 0 } };
 
 static const struct {
     const char *name;
     size_t at;
 } fields[] = {
-#define ROW(f) { #f, offsetof(sim_counters, f) }
-    ROW(launches),    ROW(blocks),       ROW(warps),       ROW(instructions), ROW(matrix),     ROW(shuffle),     ROW(special),
-    ROW(memory),      ROW(control),      ROW(other),       ROW(barriers),     ROW(global_read), ROW(global_write), ROW(shared_read),
-    ROW(shared_write), ROW(shared_wavefronts), ROW(shared_ideal), ROW(shared_peak), ROW(warnings),
+#define ROW(f)                        \
+    {                                 \
+#f, offsetof(sim_counters, f) \
+    }
+    ROW(launches),          ROW(blocks),       ROW(warps),        ROW(instructions), ROW(matrix),
+    ROW(shuffle),           ROW(special),      ROW(memory),       ROW(control),      ROW(other),
+    ROW(barriers),          ROW(global_read),  ROW(global_write), ROW(shared_read),  ROW(shared_write),
+    ROW(shared_wavefronts), ROW(shared_ideal), ROW(shared_peak),  ROW(warnings),
 #undef ROW
 };
 
@@ -78,8 +102,9 @@ static json_t *counters_json(const sim_counters *k, const fa_tensors *t)
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         json_object_set_new(j, fields[i].name, json_integer((json_int_t)counter(k, fields[i].at)));
     for (int i = 0; i < k->tensors; i++)
-        json_array_append_new(tensors, json_pack("{s:s,s:I,s:I,s:I}", "tensor", tensor_name(title, t, k->tensor[i].base), "size", (json_int_t)k->tensor[i].size,
-                                                 "read", (json_int_t)k->tensor[i].read, "write", (json_int_t)k->tensor[i].write));
+        json_array_append_new(tensors, json_pack("{s:s,s:I,s:I,s:I}", "tensor", tensor_name(title, t, k->tensor[i].base), "size",
+                                                 (json_int_t)k->tensor[i].size, "read", (json_int_t)k->tensor[i].read, "write",
+                                                 (json_int_t)k->tensor[i].write));
     json_object_set_new(j, "tensors", tensors);
     return j;
 }
@@ -101,16 +126,18 @@ static void print_counters(const cli *c, const sim_counters *k, const fa_tensors
     cli_table_print(&table, c);
 }
 
-static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const char *why, double seconds,
-                  const sim_counters *k, const fa_verdict *v)
+static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tensors *t, const fa_problem *p, const char *why,
+                  double seconds, const sim_counters *k, const fa_verdict *v)
 {
     char text[256];
     fa_problem_print(text, sizeof text, p);
     if (c->json)
-        return cli_answer(c, json_pack("{s:o,s:s,s:s,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "explain", why, "seconds",
-                                       cli_json_number(seconds), "counters", a->counters ? counters_json(k, t) : json_null(), "check",
-                                       a->check ? json_pack("{s:b,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
-                                                            cli_json_number(v->most)) : json_null()),
+        return cli_answer(c,
+                          json_pack("{s:o,s:s,s:s,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "explain", why, "seconds",
+                                    cli_json_number(seconds), "counters", a->counters ? counters_json(k, t) : json_null(), "check",
+                                    a->check ? json_pack("{s:b,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
+                                                         cli_json_number(v->most))
+                                             : json_null()),
                           CLI_EXIT_OK);
     fputs(why, stdout);
     printf("ran        one launch%s: %s from call to result\n", s->simulated ? " on the simulator" : "", cli_show_seconds(seconds));
@@ -192,11 +219,15 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_run = {
-    .name = "run", .summary = "one launch with random data; on the simulator with its counters",
+    .name = "run",
+    .summary = "one launch with random data; on the simulator with its counters",
     .usage = "[problem] [--config CONFIG] [--counters] [--check]",
-    .about = "Compiles, loads and launches the kernel of a problem once. On the simulator every access is checked, and --counters tells the "
-             "instructions by class, the bytes of each tensor that went through memory, and the bank conflicts.",
+    .about =
+        "Compiles, loads and launches the kernel of a problem once. On the simulator every access is checked, and --counters tells the "
+        "instructions by class, the bytes of each tensor that went through memory, and the bank conflicts.",
     .examples = "fagen run -d 64 --causal -n 256 --device sim:sm_80 --counters\nfagen run -d 128 --dtype fp16 --config "
                 "'flash_fwd_mma:br=64,bc=64,warps=4' --check\nfagen run -d 64 --counters --json",
-    .groups = groups, .size = sizeof(run_args), .run = run,
+    .groups = groups,
+    .size = sizeof(run_args),
+    .run = run,
 };

@@ -1,5 +1,4 @@
 /* sample: random tensors in .npy files, to try attend with. */
-#include "problem_options.h"
 #include "autotune/number.h"
 #include "autotune/random.h"
 #include "command.h"
@@ -7,6 +6,7 @@
 #include "gen/operation.h"
 #include "gen/problem.h"
 #include "npy.h"
+#include "problem_options.h"
 #include <stdlib.h>
 
 typedef struct sample_args {
@@ -16,6 +16,7 @@ typedef struct sample_args {
     const char *directory;
 } sample_args;
 
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "seed", .letter = 's', .type = &cli_seed, .at = offsetof(sample_args, seed), .value = "N", .help = "the numbers follow from it",
       .preset = "1" },
@@ -23,6 +24,7 @@ static const cli_option options[] = {
       .help = "where q.npy, k.npy and v.npy are written", .preset = "." },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(sample_args), { "The files", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
 
 static fa_status write_one(const char *path, int dtype, const int64_t dim[4], fa_random *r)
@@ -71,8 +73,8 @@ static int run(cli *c, const void *args, int n, char **words)
             st = write_one(path, dtype, d.of, &r);
         if (st == FA_OK) {
             json_array_append_new(files, json_string(path));
-            cli_note(c, "wrote %s [%lld, %lld, %lld, %lld] %s", path, (long long)d.of[0], (long long)d.of[1], (long long)d.of[2], (long long)d.of[3],
-                     fa_dtype_name(dtype));
+            cli_note(c, "wrote %s [%lld, %lld, %lld, %lld] %s", path, (long long)d.of[0], (long long)d.of[1], (long long)d.of[2],
+                     (long long)d.of[3], fa_dtype_name(dtype));
         }
     }
     if (st == FA_OK && c->json)
@@ -82,9 +84,13 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_sample = {
-    .name = "sample", .summary = "random Q, K, V in .npy files, to try attend with",
+    .name = "sample",
+    .summary = "random Q, K, V in .npy files, to try attend with",
     .usage = "[problem] [--seed N] [--directory DIR]",
-    .about = "Writes q.npy, k.npy and v.npy with N(0, 1) numbers: fp16 with --dtype fp16, else fp32, which attend rounds to the type it is told.",
+    .about = "Writes q.npy, k.npy and v.npy with N(0, 1) numbers: fp16 with --dtype fp16, else fp32, which attend rounds to the type it is "
+             "told.",
     .examples = "fagen sample -d 64 -n 512 --heads 4 --kv-heads 2\nfagen sample -d 128 --dtype fp16 --seed 7 --directory data",
-    .groups = groups, .size = sizeof(sample_args), .run = run,
+    .groups = groups,
+    .size = sizeof(sample_args),
+    .run = run,
 };

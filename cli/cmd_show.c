@@ -1,26 +1,35 @@
 /* show: which kernel runs a problem, from where, why, what else there is. */
-#include "kernel_report.h"
 #include "cache/record.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "kernel_report.h"
+#include "leaderboard.h"
 #include "ranking.h"
 #include "runtime/jit.h"
 #include "show.h"
-#include "leaderboard.h"
 #include "table.h"
 #include <math.h>
 #include <string.h>
 
 #define FIELD(f) .at = offsetof(show_args, f)
 static const cli_option options[] = {
-    { .name = "limit", .letter = 'l', .type = &cli_int, FIELD(limit), .value = "N", .help = "alternatives and records listed", .preset = "5", .min = 0,
+    { .name = "limit",
+      .letter = 'l',
+      .type = &cli_int,
+      FIELD(limit),
+      .value = "N",
+      .help = "alternatives and records listed",
+      .preset = "5",
+      .min = 0,
       .max = 1000000 },
     { .name = "source", FIELD(source), .help = "print the kernel's text instead" },
     { .name = "ptx", FIELD(ptx), .help = "print its PTX instead" },
     { .name = "sass", FIELD(sass), .help = "print its machine code instead, where nvdisasm or cuobjdump is installed (else exit code 2)" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(show_args), { "What is shown", options, 0 }, CLI_WHERE(show_args), CLI_COMMON, { NULL, NULL, 0 } };
+static const cli_group groups[] = {
+    CLI_PROBLEM_OPTIONS(show_args), { "What is shown", options, 0 }, CLI_WHERE(show_args), CLI_COMMON, { NULL, NULL, 0 }
+};
 
 /* Records of the problem's class for this chip, newest last, and for its arch by the model. */
 static json_t *records_json(const fa_records *rs, size_t from)
@@ -43,9 +52,9 @@ static json_t *alternatives_json(const cli_ranking *r, size_t n, double chosen)
         char text[512];
         const fa_point *p = &r->space.points[r->r[i].point];
         fa_config_print(text, sizeof text, &p->config);
-        json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:s,s:i,s:i}", "config", text, "seconds", cli_json_number(r->r[i].cost.seconds), "behind",
-                                              chosen > 0 ? cli_json_number(r->r[i].cost.seconds / chosen - 1) : json_null(), "bound", r->r[i].cost.bound,
-                                              "smem", p->smem, "regs", p->regs));
+        json_array_append_new(list, json_pack("{s:s,s:o,s:o,s:s,s:i,s:i}", "config", text, "seconds", cli_json_number(r->r[i].cost.seconds),
+                                              "behind", chosen > 0 ? cli_json_number(r->r[i].cost.seconds / chosen - 1) : json_null(),
+                                              "bound", r->r[i].cost.bound, "smem", p->smem, "regs", p->regs));
     }
     return list;
 }
@@ -64,7 +73,8 @@ static void print_alternatives(const cli *c, const cli_session *s, const cli_ran
         shown++;
         fa_jit_config(s->ctx, &p->config, text, sizeof text);
         cli_table_cells(&t, "%s\t%s\t%s\t%d\t%d\t%s", cli_show_seconds(r->r[i].cost.seconds),
-                        cli_show_if(chosen > 0, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1)), r->r[i].cost.bound, p->smem, p->regs, text);
+                        cli_show_if(chosen > 0, "%.1f %%", 100 * (r->r[i].cost.seconds / chosen - 1)), r->r[i].cost.bound, p->smem, p->regs,
+                        text);
     }
     cli_table_print(&t, c);
 }
@@ -120,15 +130,17 @@ static json_t *margin(const known *k, const cli_ranking *r, char *text, size_t n
         else if (!other)
             other = &s->r[i];
     if (own && other)
-        at += (size_t)snprintf(text, n, "%.1f %% %s the next of %zu on record (%s, measured)", 100 * fabs(other->seconds / own->seconds - 1),
-                               other->seconds >= own->seconds ? "faster than" : "slower than", s->n, cli_show_seconds(other->seconds));
+        at +=
+            (size_t)snprintf(text, n, "%.1f %% %s the next of %zu on record (%s, measured)", 100 * fabs(other->seconds / own->seconds - 1),
+                             other->seconds >= own->seconds ? "faster than" : "slower than", s->n, cli_show_seconds(other->seconds));
     else
         at += (size_t)snprintf(text, n, "%s", own ? "the only one measured here" : "never measured here");
     if (model > 0 && best > 0 && at < n)
-        snprintf(text + at, n - at, "; by the model %s, its best %s (%+.1f %%)", cli_show_seconds(model), cli_show_seconds(best), 100 * (best / model - 1));
+        snprintf(text + at, n - at, "; by the model %s, its best %s (%+.1f %%)", cli_show_seconds(model), cli_show_seconds(best),
+                 100 * (best / model - 1));
     return json_pack("{s:o,s:o,s:o,s:o}", "measured", own ? cli_json_number(own->seconds) : json_null(), "next_measured",
-                     other ? cli_json_number(other->seconds) : json_null(), "model", model > 0 ? cli_json_number(model) : json_null(), "model_best",
-                     best > 0 ? cli_json_number(best) : json_null());
+                     other ? cli_json_number(other->seconds) : json_null(), "model", model > 0 ? cli_json_number(model) : json_null(),
+                     "model_best", best > 0 ? cli_json_number(best) : json_null());
 }
 
 static int answer(cli *c, const show_args *a, const cli_session *s, const fa_problem *p, const cli_ranking *r, const known *k)
@@ -141,12 +153,14 @@ static int answer(cli *c, const show_args *a, const cli_session *s, const fa_pro
     fa_problem_print(text, sizeof text, p);
     fa_config_print(config, sizeof config, &k->selection.config);
     if (c->json)
-        return cli_answer(c, json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem", text, "config",
-                                       config, "where", k->selection.where, "why", k->selection.why, "seconds", cli_json_number(k->selection.seconds), "explain",
-                                       k->explain, "margin", numbers, "anatomy", cli_kernel_report_json(&k->report), "on_record",
-                                       cli_leaderboard_json(&k->measured, most), "modelled_on_record", cli_leaderboard_json(&k->modelled, most), "alternatives",
-                                       alternatives_json(r, n, chosen), "records", records_json(&k->here, from_here), "model_records",
-                                       records_json(&k->model, from_model)),
+        return cli_answer(c,
+                          json_pack("{s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "device", cli_session_json(s), "problem",
+                                    text, "config", config, "where", k->selection.where, "why", k->selection.why, "seconds",
+                                    cli_json_number(k->selection.seconds), "explain", k->explain, "margin", numbers, "anatomy",
+                                    cli_kernel_report_json(&k->report), "on_record", cli_leaderboard_json(&k->measured, most),
+                                    "modelled_on_record", cli_leaderboard_json(&k->modelled, most), "alternatives",
+                                    alternatives_json(r, n, chosen), "records", records_json(&k->here, from_here), "model_records",
+                                    records_json(&k->model, from_model)),
                           CLI_EXIT_OK);
     json_decref(numbers);
     printf("%smargin     %s\n", k->explain, line);
@@ -227,12 +241,20 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_show = {
-    .name = "show", .summary = "which kernel runs a problem, from where and why, what it uses, and what else there is",
+    .name = "show",
+    .summary = "which kernel runs a problem, from where and why, what it uses, and what else there is",
     .usage = "[PROBLEM|KEY] [problem] [--device DEVICE] [--source|--ptx|--sass]",
-    .about = "Tells what fa_launch would run: the config; whether a measured record, the shipped table or the model chose it, and by what margin; "
-             "registers, spills, shared memory and occupancy; what its cache key is a hash of; the template lines it came from; and the runners-up, "
-             "measured and modelled. Compiles the kernel into the cache where it is not there. With the key of a kernel in the cache (or 6 digits of "
+    .about = "Tells what fa_launch would run: the config; whether a measured record, the shipped table or the model chose it, and by what "
+             "margin; "
+             "registers, spills, shared memory and occupancy; what its cache key is a hash of; the template lines it came from; and the "
+             "runners-up, "
+             "measured and modelled. Compiles the kernel into the cache where it is not there. With the key of a kernel in the cache (or 6 "
+             "digits of "
              "it and more): what that file is, and whether this fagen would still load it.",
-    .examples = "fagen show -d 128 --causal\nfagen show 'bf16,d=64,b=2,hq=16,sq=4096,sk=4096' --json\nfagen show -d 128 --sass\nfagen show 3ece16fb",
-    .groups = groups, .size = sizeof(show_args), .words = 1, .run = run,
+    .examples = "fagen show -d 128 --causal\nfagen show 'bf16,d=64,b=2,hq=16,sq=4096,sk=4096' --json\nfagen show -d 128 --sass\nfagen show "
+                "3ece16fb",
+    .groups = groups,
+    .size = sizeof(show_args),
+    .words = 1,
+    .run = run,
 };

@@ -1,8 +1,8 @@
 /* space: the configs of a problem under a budget, and why the others are not among them. */
-#include "problem_options.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "problem_options.h"
 #include "ranking.h"
 #include "table.h"
 #include <string.h>
@@ -16,6 +16,7 @@ typedef struct space_args {
     bool all;
 } space_args;
 
+/* clang-format off */
 static const cli_option options[] = {
     { .name = "family", .type = &cli_text, .at = offsetof(space_args, family), .value = "NAME",
       .help = "only this kernel family (default: those that serve the problem)" },
@@ -25,7 +26,10 @@ static const cli_option options[] = {
     { .name = "why", .type = &cli_text, .at = offsetof(space_args, why), .value = "CONFIG", .help = "what is said of this one config" },
     { .name = NULL },
 };
-static const cli_group groups[] = { CLI_PROBLEM_OPTIONS(space_args), CLI_CHIP(space_args), { "What is listed", options, 0 }, CLI_COMMON, { NULL, NULL, 0 } };
+/* clang-format on */
+static const cli_group groups[] = {
+    CLI_PROBLEM_OPTIONS(space_args), CLI_CHIP(space_args), { "What is listed", options, 0 }, CLI_COMMON, { NULL, NULL, 0 }
+};
 
 #define REJECTIONS 64
 
@@ -33,8 +37,8 @@ static json_t *point_json(const fa_point *p, const fa_cost *cost)
 {
     char text[512];
     fa_config_print(text, sizeof text, &p->config);
-    json_t *j = json_pack("{s:s,s:b,s:i,s:i,s:i,s:s,s:s}", "config", text, "fits", p->fits, "smem", p->smem, "regs", p->regs, "threads", p->threads,
-                          "constraint", p->constraint, "why", p->why);
+    json_t *j = json_pack("{s:s,s:b,s:i,s:i,s:i,s:s,s:s}", "config", text, "fits", p->fits, "smem", p->smem, "regs", p->regs, "threads",
+                          p->threads, "constraint", p->constraint, "why", p->why);
     if (cost) {
         json_object_set_new(j, "seconds", cli_json_number(cost->seconds));
         json_object_set_new(j, "bound", json_string(cost->bound));
@@ -52,16 +56,17 @@ static int answer_json(cli *c, const space_args *a, const fa_arch *arch, const c
     size_t n = fa_space_rejections(&r->space, t, REJECTIONS);
     json_t *rejected = json_array(), *list = json_array();
     for (size_t i = 0; i < n; i++)
-        json_array_append_new(rejected, json_pack("{s:s,s:s,s:I,s:s}", "family", t[i].family, "constraint", t[i].constraint,
-                                                  "count", (json_int_t)t[i].n, "example", t[i].why));
+        json_array_append_new(rejected, json_pack("{s:s,s:s,s:I,s:s}", "family", t[i].family, "constraint", t[i].constraint, "count",
+                                                  (json_int_t)t[i].n, "example", t[i].why));
     for (size_t i = 0; a->all && i < r->space.n; i++)
         json_array_append_new(list, point_json(&r->space.points[i], NULL));
     for (size_t i = 0; !a->all && i < r->n && i < (size_t)a->limit; i++)
         json_array_append_new(list, point_json(&r->space.points[r->r[i].point], &r->r[i].cost));
     fa_problem_print(text, sizeof text, &r->shape);
-    return cli_answer(c, json_pack("{s:s,s:s,s:i,s:I,s:I,s:i,s:o,s:o}", "problem", text, "arch", arch->name, "budget",
-                                   cli_chip_budget(&a->chip, arch), "total", (json_int_t)r->space.n, "fitting", (json_int_t)r->space.fitting,
-                                   "smallest_rejected", r->space.smallest, "rejected", rejected, "configs", list),
+    return cli_answer(c,
+                      json_pack("{s:s,s:s,s:i,s:I,s:I,s:i,s:o,s:o}", "problem", text, "arch", arch->name, "budget",
+                                cli_chip_budget(&a->chip, arch), "total", (json_int_t)r->space.n, "fitting", (json_int_t)r->space.fitting,
+                                "smallest_rejected", r->space.smallest, "rejected", rejected, "configs", list),
                       CLI_EXIT_OK);
 }
 
@@ -138,7 +143,9 @@ static int tell_why(cli *c, const space_args *a, fa_gen *g, const fa_problem *p,
             pt = &s.points[i];
     if (st != FA_OK || !pt) {
         fa_space_free(&s);
-        return cli_fail(c, st == FA_INVALID ? fa_wrap(st, "--why") : st != FA_OK ? st : fa_fail(FA_INVALID, "--why: the space has no such config"));
+        return cli_fail(c, st == FA_INVALID ? fa_wrap(st, "--why")
+                           : st != FA_OK    ? st
+                                            : fa_fail(FA_INVALID, "--why: the space has no such config"));
     }
     fa_cost cost;
     bool priced = pt->fits && fa_model_cost(g, p, &pt->config, arch, 0, &cost) == FA_OK;
@@ -194,11 +201,14 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_space = {
-    .name = "space", .summary = "the tile configs of a problem under a shared-memory budget, and why others are pruned",
+    .name = "space",
+    .summary = "the tile configs of a problem under a shared-memory budget, and why others are pruned",
     .usage = "[problem] [--arch ARCH] [--sram BYTES] [--all | --why CONFIG]",
     .about = "Lists every config of the kernel families that serve the problem, checks the hard constraints of each, and ranks what fits "
              "by the model. Compiles nothing and needs no GPU.",
     .examples = "fagen space -d 64 --causal --arch sm_80\nfagen space -d 128 --sram 64KiB --json\n"
                 "fagen space -d 128 --why 'flash_fwd_mma:br=128,bc=64,warps=4'",
-    .groups = groups, .size = sizeof(space_args), .run = run,
+    .groups = groups,
+    .size = sizeof(space_args),
+    .run = run,
 };

@@ -1,8 +1,8 @@
 /* tune: the search, over one or more problems, on devices or for an arch that is not here. */
-#include "problem_options.h"
 #include "devices.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "runtime/environment.h"
 #include "tune.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define FIELD(f) .at = offsetof(tune_args, f)
+/* clang-format off */
 static const cli_option problem_options[] = {
     { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dims, as 64,128 (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
@@ -27,7 +28,11 @@ static const cli_option problem_options[] = {
     { .name = "list-grids", FIELD(list_grids), .help = "tells the named sets; with --grid NAME the problems of one" },
     { .name = NULL },
 };
-static const cli_word strategies[] = { { "halving", 0 }, { "exhaustive", 1 }, { "model", 2 }, { "random", 3 }, { NULL, 0 } }; /* as in autotune/strategy.c */
+/* clang-format on */
+static const cli_word strategies[] = {
+    { "halving", 0 }, { "exhaustive", 1 }, { "model", 2 }, { "random", 3 }, { NULL, 0 }
+}; /* as in autotune/strategy.c */
+/* clang-format off */
 static const cli_option search_options[] = {
     { .name = "arch", .letter = 'a', .type = &cli_text, FIELD(arch), .value = "ARCH",
       .help = "the chip to tune for; one that is not here is compiled for and ranked by the model" },
@@ -52,6 +57,7 @@ static const cli_option search_options[] = {
     { .name = "device-lock", .type = &cli_text, FIELD(device_lock), .value = "FD:MEMBER" },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_group groups[] = { { "The problems: every combination of the lists", problem_options, 0 },
                                     { "The search", search_options, 0 },
                                     CLI_WHERE(tune_args),
@@ -112,7 +118,8 @@ static fa_status status_of(const tune_run *r, fa_status st)
     if (r->list.n == 1 || (st != FA_OK && st != FA_INTERRUPTED && tune_goes_on(st) == false))
         return st;
     if (cli_interrupted())
-        return fa_fail(FA_INTERRUPTED, "stopped at %zu of %zu problems, %zu have a %s; what was found is kept, and the same command goes on from there",
+        return fa_fail(FA_INTERRUPTED,
+                       "stopped at %zu of %zu problems, %zu have a %s; what was found is kept, and the same command goes on from there",
                        done, r->list.n, won, what);
     if (!won && done < r->list.n)
         return fa_fail(FA_INTERRUPTED, "the time was up before any problem had a %s", what);
@@ -144,10 +151,11 @@ static int answer(tune_run *r, fa_status st)
         c->answered = true;
         cli_fail(c, st);
     }
-    return cli_answer(c, json_pack("{s:s,s:b,s:s,s:s,s:o,s:o,s:o?,s:o,s:o}", "arch", r->arch, "timed", r->timed, "status", fa_status_name(st),
-                                   "message", st == FA_OK ? "" : fa_last_error(), "elapsed", cli_json_number(cli_clock() - r->start), "budget",
-                                   r->a->budget > 0 ? cli_json_number(r->a->budget) : json_null(), "devices", json_incref(r->devices), "problems", list,
-                                   "not_reached", open),
+    return cli_answer(c,
+                      json_pack("{s:s,s:b,s:s,s:s,s:o,s:o,s:o?,s:o,s:o}", "arch", r->arch, "timed", r->timed, "status", fa_status_name(st),
+                                "message", st == FA_OK ? "" : fa_last_error(), "elapsed", cli_json_number(cli_clock() - r->start), "budget",
+                                r->a->budget > 0 ? cli_json_number(r->a->budget) : json_null(), "devices", json_incref(r->devices),
+                                "problems", list, "not_reached", open),
                       cli_exit_of(st));
 }
 
@@ -206,13 +214,19 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_tune = {
-    .name = "tune", .summary = "finds the fastest config by measuring, and remembers it",
+    .name = "tune",
+    .summary = "finds the fastest config by measuring, and remembers it",
     .usage = "[-d LIST] [--dtype LIST] [--mask LIST | --causal] [-n LIST] | --grid NAME  [--budget TIME] [--arch ARCH | --devices LIST]",
-    .about = "Prunes the space by the hard constraints and the model, compiles, verifies and times what is left, and records every outcome as it comes: "
-             "Ctrl-C keeps all results, and the same command goes on from there. What runs untuned is measured beside the others, first. For a chip that "
-             "is not here, candidates are compiled, gated on registers and spills, and ranked by the model: a guess, which runs where nothing is measured and no winner ships.",
+    .about = "Prunes the space by the hard constraints and the model, compiles, verifies and times what is left, and records every outcome "
+             "as it comes: "
+             "Ctrl-C keeps all results, and the same command goes on from there. What runs untuned is measured beside the others, first. "
+             "For a chip that "
+             "is not here, candidates are compiled, gated on registers and spills, and ranked by the model: a guess, which runs where "
+             "nothing is measured and no winner ships.",
     .examples = "fagen tune --grid default --budget 10m\nfagen tune --grid llm-prefill -d 128 --devices all\n"
                 "fagen tune -d 64,128 --dtype bf16 --causal --budget 60s\nfagen tune --arch sm_80 -d 64 --limit 8\n"
                 "fagen tune -d 128 -n 1024,16384 --heads 32 --kv-heads 8 --json",
-    .groups = groups, .size = sizeof(tune_args), .run = run,
+    .groups = groups,
+    .size = sizeof(tune_args),
+    .run = run,
 };

@@ -1,9 +1,9 @@
 /* verify: cases, random or of a grid, run and held against attention in fp64. */
-#include "problem_options.h"
 #include "autotune/trial.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "problem_options.h"
 #include "progress.h"
 #include "session.h"
 #include "simulator.h"
@@ -26,6 +26,7 @@ typedef struct verify_args {
 #define FIELD(f) .at = offsetof(verify_args, f)
 static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
+/* clang-format off */
 static const cli_option random_options[] = {
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
     { .name = "count", .letter = 'N', .type = &cli_int, FIELD(count), .value = "M", .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
@@ -34,6 +35,8 @@ static const cli_option random_options[] = {
     { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
     { .name = NULL },
 };
+/* clang-format on */
+/* clang-format off */
 static const cli_option grid_options[] = {
     { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dims, as 64,128", .min = 1, .max = FA_MAX_HEAD_DIM },
     { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST", .help = "types (default bf16)", .words = cli_dtypes },
@@ -45,6 +48,8 @@ static const cli_option grid_options[] = {
     { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG", .help = "run this config (default: what fa_launch chooses)" },
     { .name = NULL },
 };
+/* clang-format on */
+/* clang-format off */
 static const cli_option sim_options_table[] = {
     { .name = "sim-async", .type = &cli_choice, FIELD(async), .value = "WHEN", .help = "when asynchronous copies take place", .preset = "eager",
       .words = asyncs },
@@ -53,6 +58,7 @@ static const cli_option sim_options_table[] = {
     { .name = "schedule-seed", .type = &cli_seed, FIELD(schedule_seed), .value = "N", .help = "of --schedule random", .preset = "1" },
     { .name = NULL },
 };
+/* clang-format on */
 static const cli_group groups[] = { { "Random cases", random_options, 0 },
                                     { "A grid instead: every combination of these lists", grid_options, 0 },
                                     CLI_WHERE(verify_args),
@@ -89,9 +95,10 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
     if (t->c->json) {
         if (config)
             fa_config_print(used, sizeof used, config);
-        json_array_append_new(t->list, json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK, "status", fa_status_name(st), "max_error",
-                                                 cli_json_number(v.o.most), "allowed", cli_json_number(v.most), "naive_error",
-                                                 cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
+        json_array_append_new(t->list,
+                              json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK, "status",
+                                        fa_status_name(st), "max_error", cli_json_number(v.o.most), "allowed", cli_json_number(v.most),
+                                        "naive_error", cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
     } else if (st != FA_OK || verbose) {
         cli_table_cells(&t->table, "%s\t%.2e\t%.2e\t%.2e\t%s", st == FA_OK ? "ok" : "FAIL", v.o.most, v.most, v.naive.most,
                         st == FA_OK ? text : fa_last_error());
@@ -171,8 +178,8 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s)
     cli_progress_end(&bar);
     fa_gen_close(g);
     if (st == FA_OK && !t->ran && t->skipped && !cli_interrupted())
-        return fa_fail(FA_UNSUPPORTED, "none of %lld cases has a config of %s on %s", (long long)tried, a->family ? a->family : "any family",
-                       fa_context_arch(ctx)->name);
+        return fa_fail(FA_UNSUPPORTED, "none of %lld cases has a config of %s on %s", (long long)tried,
+                       a->family ? a->family : "any family", fa_context_arch(ctx)->name);
     return st;
 }
 
@@ -182,8 +189,9 @@ static int summarize(tally *t, const cli_session *s, double seconds)
     int code = stopped ? CLI_EXIT_INTERRUPTED : t->failed ? cli_exit_of(t->first) : CLI_EXIT_OK;
     char chip[80];
     if (t->c->json)
-        return cli_answer(t->c, json_pack("{s:o,s:i,s:i,s:i,s:b,s:o,s:o}", "device", cli_session_json(s), "ran", t->ran, "failed", t->failed,
-                                          "skipped", t->skipped, "interrupted", stopped, "seconds", cli_json_number(seconds), "cases", t->list),
+        return cli_answer(t->c,
+                          json_pack("{s:o,s:i,s:i,s:i,s:b,s:o,s:o}", "device", cli_session_json(s), "ran", t->ran, "failed", t->failed,
+                                    "skipped", t->skipped, "interrupted", stopped, "seconds", cli_json_number(seconds), "cases", t->list),
                           code);
     if (t->table.rows)
         cli_table_print(&t->table, t->c);
@@ -239,12 +247,18 @@ static int run(cli *c, const void *args, int n, char **words)
 }
 
 const cli_command cli_verify = {
-    .name = "verify", .summary = "runs many cases and holds each against attention in fp64",
+    .name = "verify",
+    .summary = "runs many cases and holds each against attention in fp64",
     .usage = "[--seed N --count M | -d LIST --dtype LIST --mask LIST -n LIST]",
-    .about = "Without a grid, cases are drawn by number: shapes, strides, masks, layouts, values and the config all follow from it, so that a "
-             "failure is replayed by --seed N --count 1. With --family, numbers that the family does not compute are passed over. The rule: at most twice the error of the naive algorithm of the same precision, no "
-             "byte changed outside the outputs. Exits 4 when a result is wrong.",
-    .examples = "fagen verify --count 100\nfagen verify --family flash_fwd_wgmma --count 500 --device cuda:0\nfagen verify --seed 17 --count 1 -v --device sim:sm_80 --sim-async lazy --schedule reversed\n"
+    .about =
+        "Without a grid, cases are drawn by number: shapes, strides, masks, layouts, values and the config all follow from it, so that a "
+        "failure is replayed by --seed N --count 1. With --family, numbers that the family does not compute are passed over. The rule: at "
+        "most twice the error of the naive algorithm of the same precision, no "
+        "byte changed outside the outputs. Exits 4 when a result is wrong.",
+    .examples = "fagen verify --count 100\nfagen verify --family flash_fwd_wgmma --count 500 --device cuda:0\nfagen verify --seed 17 "
+                "--count 1 -v --device sim:sm_80 --sim-async lazy --schedule reversed\n"
                 "fagen verify -d 64,128 --dtype fp16,bf16 --mask none,causal -n 128,333 -v",
-    .groups = groups, .size = sizeof(verify_args), .run = run,
+    .groups = groups,
+    .size = sizeof(verify_args),
+    .run = run,
 };

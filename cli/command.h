@@ -10,7 +10,10 @@ typedef struct cli_common {
     int32_t color; /* 0 never, 1 auto, 2 always */
 } cli_common;
 extern const cli_option cli_common_options[];
-#define CLI_COMMON { "Everywhere", cli_common_options, 0 }
+#define CLI_COMMON                          \
+    {                                       \
+        "Everywhere", cli_common_options, 0 \
+    }
 
 struct cli_program;
 
@@ -29,12 +32,12 @@ typedef struct cli {
 
 typedef struct cli_command {
     const char *name, *summary;
-    const char *usage;    /* what follows the name */
+    const char *usage; /* what follows the name */
     const char *about;
     const char *examples; /* one command a line */
     const cli_group *groups;
-    size_t size;          /* of the struct of options */
-    int words;            /* most words that are no options */
+    size_t size; /* of the struct of options */
+    int words;   /* most words that are no options */
     int (*run)(cli *c, const void *args, int n, char **words);
     /* For completion: the i-th that the first word may be, NULL past the last; and whether words may be names of files. */
     const char *(*word)(const struct cli_program *p, size_t i);
@@ -49,18 +52,25 @@ typedef struct cli_program {
     const struct cli_alias {
         const char *name; /* NULL past the last */
         const cli_command *command;
-    } *others; /* that are not listed */
+    } * others; /* that are not listed */
 } cli_program;
 /* Runs the subcommand that argv names; returns the exit code. */
 int cli_program_run(const cli_program *p, int argc, char **argv);
 
-extern const cli_command cli_attend, cli_bench, cli_cache, cli_completion, cli_doctor, cli_emit, cli_explore, cli_help, cli_model, cli_run, cli_sample, cli_show,
-    cli_space, cli_tune, cli_verify, cli_version, cli_candidate_process;
+extern const cli_command cli_attend, cli_bench, cli_cache, cli_completion, cli_doctor, cli_emit, cli_explore, cli_help, cli_model, cli_run,
+    cli_sample, cli_show, cli_space, cli_tune, cli_verify, cli_version, cli_candidate_process;
 
 /* Exit codes, as documented by `fagen help exit-codes`. */
 enum {
-    CLI_EXIT_OK = 0, CLI_EXIT_USAGE = 1, CLI_EXIT_MISSING = 2, CLI_EXIT_NO_FIT = 3, CLI_EXIT_WRONG = 4, CLI_EXIT_COMPILE = 5,
-    CLI_EXIT_DEVICE = 6, CLI_EXIT_FILE = 7, CLI_EXIT_INTERRUPTED = 130
+    CLI_EXIT_OK = 0,
+    CLI_EXIT_USAGE = 1,
+    CLI_EXIT_MISSING = 2,
+    CLI_EXIT_NO_FIT = 3,
+    CLI_EXIT_WRONG = 4,
+    CLI_EXIT_COMPILE = 5,
+    CLI_EXIT_DEVICE = 6,
+    CLI_EXIT_FILE = 7,
+    CLI_EXIT_INTERRUPTED = 130
 };
 int cli_exit_of(fa_status st);
 

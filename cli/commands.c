@@ -7,7 +7,12 @@ static const cli_word when[] = { { "never", 0 }, { "auto", 1 }, { "always", 2 },
 const cli_option cli_common_options[] = {
     { .name = "json", .at = offsetof(cli_common, json), .help = "one JSON document on standard output, and nothing else there" },
     { .name = "quiet", .letter = 'q', .at = offsetof(cli_common, quiet), .help = "no notes and no progress on standard error" },
-    { .name = "color", .type = &cli_choice, .at = offsetof(cli_common, color), .value = "WHEN", .help = "colours", .preset = "auto",
+    { .name = "color",
+      .type = &cli_choice,
+      .at = offsetof(cli_common, color),
+      .value = "WHEN",
+      .help = "colours",
+      .preset = "auto",
       .words = when },
     { .name = "help", .letter = 'h', .at = offsetof(cli_common, help), .help = "this text" },
     { .name = NULL },
@@ -17,7 +22,8 @@ static bool environment_at(size_t i, cli_term *out)
 {
     static const cli_term rows[] = {
         { "FAGEN_DEVICE", 0, "the device: cuda:0, sim:sm_80, ...; --device comes first" },
-        { "FAGEN_CACHE_DIR", 0, "where kernels and records are kept: directories separated by colons, the first that can be written takes new files; "
+        { "FAGEN_CACHE_DIR", 0,
+          "where kernels and records are kept: directories separated by colons, the first that can be written takes new files; "
           "empty = no cache; else $XDG_CACHE_HOME/fagen, else ~/.cache/fagen" },
         { "FAGEN_TEMPLATE_DIR", 0, "templates that take the place of the built-in ones, file by file" },
         { "FAGEN_NVRTC", 0, "path of libnvrtc.so; else the loader's path, CUDA_HOME, CUDA_PATH, /usr/local/cuda, wheels" },
@@ -32,7 +38,8 @@ static bool environment_at(size_t i, cli_term *out)
 
 const cli_topic cli_topics[] = {
     { "exit-codes", "exit_codes", "EXIT STATUS", "Exit codes of fagen", "what the exit codes mean", cli_exit_at },
-    { "environment", "environment", "ENVIRONMENT", "What fagen reads from the environment", "the variables that fagen reads", environment_at },
+    { "environment", "environment", "ENVIRONMENT", "What fagen reads from the environment", "the variables that fagen reads",
+      environment_at },
     { .name = NULL },
 };
 #define TOPICS (sizeof cli_topics / sizeof *cli_topics - 1)
@@ -60,5 +67,6 @@ static const char *name_at(const void *user, size_t i)
 fa_status cli_command_unknown(const cli_program *p, const char *word)
 {
     const char *near = cli_nearest(word, name_at, p);
-    return fa_fail(FA_INVALID, "unknown command \"%.60s\"; %s%s%s", word, near ? "did you mean " : p->name, near ? near : " help lists them", near ? "?" : "");
+    return fa_fail(FA_INVALID, "unknown command \"%.60s\"; %s%s%s", word, near ? "did you mean " : p->name,
+                   near ? near : " help lists them", near ? "?" : "");
 }

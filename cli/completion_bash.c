@@ -90,7 +90,9 @@ static void values(FILE *f, const cli_command *cmd, const completion_names *name
             if (o->letter)
                 fprintf(f, " | %s:-%c", cmd->name, o->letter);
             fprintf(f, ") echo \"%s%s\" ;;\n", v.source == COMPLETE_WORDS && v.list ? "," : "",
-                    v.source == COMPLETE_FILES ? "@files" : v.source == COMPLETE_FOLDERS ? "@folders" : v.words);
+                    v.source == COMPLETE_FILES     ? "@files"
+                    : v.source == COMPLETE_FOLDERS ? "@folders"
+                                                   : v.words);
         }
 }
 
@@ -108,17 +110,21 @@ static void words(FILE *f, const cli_program *p, const cli_command *cmd)
 
 void completion_bash(FILE *f, const cli_program *p, const completion_names *names)
 {
-    fprintf(f, "# bash completion of fagen %s; made by `fagen completion bash`\n\n"
-               "# The options of a subcommand.\n_fagen_options() {\n    case $1 in\n", FA_VERSION_STRING);
+    fprintf(f,
+            "# bash completion of fagen %s; made by `fagen completion bash`\n\n"
+            "# The options of a subcommand.\n_fagen_options() {\n    case $1 in\n",
+            FA_VERSION_STRING);
     for (size_t i = 0; p->commands[i]; i++)
         option_names(f, p->commands[i]);
     option_names(f, p->help);
-    fprintf(f, "    esac\n}\n\n# What follows an option: words, behind a comma where it is a list of them; @files; @folders; status 1: nothing does.\n"
+    fprintf(f, "    esac\n}\n\n# What follows an option: words, behind a comma where it is a list of them; @files; @folders; status 1: "
+               "nothing does.\n"
                "_fagen_values() {\n    case $1:$2 in\n");
     for (size_t i = 0; p->commands[i]; i++)
         values(f, p->commands[i], names);
     values(f, p->help, names);
-    fprintf(f, "    *) return 1 ;;\n    esac\n}\n\n# The words of a subcommand that are no options, behind $2 others; without arguments: the subcommands.\n"
+    fprintf(f, "    *) return 1 ;;\n    esac\n}\n\n# The words of a subcommand that are no options, behind $2 others; without arguments: "
+               "the subcommands.\n"
                "_fagen_words() {\n    case $1:$2 in\n    :) echo \"");
     for (size_t i = 0; p->commands[i]; i++)
         fprintf(f, "%s ", p->commands[i]->name);

@@ -23,9 +23,15 @@ static void value(FILE *f, const cli_option *o, const completion_names *names)
     quoted(f, o->value, ":\\");
     fputc(':', f);
     switch (v.source) {
-    case COMPLETE_FREE: fputc(' ', f); break;
-    case COMPLETE_FILES: fputs("_files", f); break;
-    case COMPLETE_FOLDERS: fputs("_files -/", f); break;
+    case COMPLETE_FREE:
+        fputc(' ', f);
+        break;
+    case COMPLETE_FILES:
+        fputs("_files", f);
+        break;
+    case COMPLETE_FOLDERS:
+        fputs("_files -/", f);
+        break;
     case COMPLETE_WORDS:
         fputs(v.list ? "_sequence compadd - " : "(", f);
         quoted(f, v.words, ":\\");
@@ -74,18 +80,24 @@ static void described(FILE *f, const cli_command *cmd)
 
 void completion_zsh(FILE *f, const cli_program *p, const completion_names *names)
 {
-    fprintf(f, "#compdef fagen\n# zsh completion of fagen %s; made by `fagen completion zsh`\n\n"
-               "_fagen() {\n    local curcontext=\"$curcontext\" state state_descr line\n    local -a commands\n    typeset -A opt_args\n"
-               "    _arguments -C '(- *)'{-h,--help}'[the subcommands]' '(- *)'{-V,--version}'[the version]' \\\n"
-               "        '1:subcommand:->command' '*::argument:->argument'\n"
-               "    case $state in\n    command)\n        commands=(\n", FA_VERSION_STRING);
+    fprintf(f,
+            "#compdef fagen\n# zsh completion of fagen %s; made by `fagen completion zsh`\n\n"
+            "_fagen() {\n    local curcontext=\"$curcontext\" state state_descr line\n    local -a commands\n    typeset -A opt_args\n"
+            "    _arguments -C '(- *)'{-h,--help}'[the subcommands]' '(- *)'{-V,--version}'[the version]' \\\n"
+            "        '1:subcommand:->command' '*::argument:->argument'\n"
+            "    case $state in\n    command)\n        commands=(\n",
+            FA_VERSION_STRING);
     for (size_t i = 0; p->commands[i]; i++)
         described(f, p->commands[i]);
     described(f, p->help);
-    fprintf(f, "        )\n        _describe -t commands 'subcommand of fagen' commands\n        ;;\n    argument)\n        case $words[1] in\n");
+    fprintf(
+        f,
+        "        )\n        _describe -t commands 'subcommand of fagen' commands\n        ;;\n    argument)\n        case $words[1] in\n");
     for (size_t i = 0; p->commands[i]; i++)
         command(f, p, p->commands[i], names);
     command(f, p, p->help, names);
-    fprintf(f, "        esac\n        ;;\n    esac\n}\n\n"
-               "if [[ $funcstack[1] == _fagen ]]; then # loaded by name; else sourced\n    _fagen \"$@\"\nelse\n    compdef _fagen fagen\nfi\n");
+    fprintf(
+        f,
+        "        esac\n        ;;\n    esac\n}\n\n"
+        "if [[ $funcstack[1] == _fagen ]]; then # loaded by name; else sourced\n    _fagen \"$@\"\nelse\n    compdef _fagen fagen\nfi\n");
 }

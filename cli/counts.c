@@ -29,9 +29,10 @@ static void row(cli_table *t, const char *name, const sim_counters *k, const cha
 
 static json_t *numbers(const sim_counters *k)
 {
-    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "instructions", (json_int_t)k->instructions, "matrix", (json_int_t)k->matrix, "special",
-                     (json_int_t)k->special, "global_read", (json_int_t)k->global_read, "global_write", (json_int_t)k->global_write, "bank_conflicts",
-                     (json_int_t)(k->shared_wavefronts - k->shared_ideal), "shared_peak", (json_int_t)k->shared_peak, "blocks", (json_int_t)k->blocks);
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "instructions", (json_int_t)k->instructions, "matrix", (json_int_t)k->matrix,
+                     "special", (json_int_t)k->special, "global_read", (json_int_t)k->global_read, "global_write",
+                     (json_int_t)k->global_write, "bank_conflicts", (json_int_t)(k->shared_wavefronts - k->shared_ideal), "shared_peak",
+                     (json_int_t)k->shared_peak, "blocks", (json_int_t)k->blocks);
 }
 
 fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, const cli_systems *systems, cli_table *t, json_t *list)
@@ -55,6 +56,7 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, const 
             row(t, systems->name[i], &theirs, text);
             json_object_set_new(others, systems->name[i], numbers(&theirs));
         }
-    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:o,s:o}", "problem", text, "config", config, "why", why, "ours", numbers(&ours), "systems", others));
+    json_array_append_new(
+        list, json_pack("{s:s,s:s,s:s,s:o,s:o}", "problem", text, "config", config, "why", why, "ours", numbers(&ours), "systems", others));
     return st == FA_INTERRUPTED ? st : FA_OK;
 }

@@ -48,7 +48,8 @@ static fa_status add(cli_devices *out, const char *text, size_t n)
     bool number = n > 0 && n == strspn(text, "0123456789") && n < 6;
     int len = snprintf(word, sizeof word, "%s%.*s", number ? "cuda:" : "", (int)n, text);
     if (!n || len >= (int)sizeof word || (strncmp(word, "cuda:", 5) && strncmp(word, "sim:", 4)))
-        return fa_fail(FA_INVALID, "--devices holds \"%.*s\"; accepted: all, or a list of numbers of GPUs, cuda:N, sim:ARCH", n < 60 ? (int)n : 60, text);
+        return fa_fail(FA_INVALID, "--devices holds \"%.*s\"; accepted: all, or a list of numbers of GPUs, cuda:N, sim:ARCH",
+                       n < 60 ? (int)n : 60, text);
     for (size_t i = 0; i < out->n; i++)
         if (word[0] == 'c' && !strcmp(out->name[i], word))
             return fa_fail(FA_INVALID, "--devices holds %s twice; accepted: each GPU once", word);
@@ -79,15 +80,16 @@ fa_status cli_devices_read(cli_devices *out, const char *text)
     for (size_t i = 0; st == FA_OK && i < out->n; i++) {
         if (i && (is_sim(out->name[0]) || is_sim(out->name[i]))) { /* a process has one simulator */
             if (strcmp(out->name[0], out->name[i]))
-                return fa_fail(FA_INVALID, "--devices: %s and %s are different chips; accepted: devices of one chip", out->name[0], out->name[i]);
+                return fa_fail(FA_INVALID, "--devices: %s and %s are different chips; accepted: devices of one chip", out->name[0],
+                               out->name[i]);
             continue;
         }
         st = fa_device_open(i ? &d : &first, out->name[i]);
         if (st != FA_OK)
             return st == FA_INVALID ? fa_wrap(st, "--devices") : st;
         if (i && strcmp(first.arch.chip, d.arch.chip))
-            return fa_fail(FA_INVALID, "--devices: %s is %s, %s is %s; accepted: devices of one chip", out->name[0], first.arch.chip, out->name[i],
-                           d.arch.chip);
+            return fa_fail(FA_INVALID, "--devices: %s is %s, %s is %s; accepted: devices of one chip", out->name[0], first.arch.chip,
+                           out->name[i], d.arch.chip);
     }
     return st;
 }

@@ -10,7 +10,7 @@
 typedef struct cli_devices {
     char name[CLI_DEVICES_MOST][32]; /* "cuda:0", "sim:sm_80" */
     size_t n;
-    char left_out[128];              /* of "all": what is of another kind; "" = nothing */
+    char left_out[128]; /* of "all": what is of another kind; "" = nothing */
 } cli_devices;
 
 /* text: "all", or numbers and names between commas: "0,1,3", "cuda:0,cuda:1", "sim:sm_80,sim:sm_80". All are of one chip: results on

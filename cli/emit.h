@@ -1,8 +1,8 @@
 /* emit: what both halves of `fagen emit` read: one kernel as text, or a bundle of them. */
 #ifndef FA_CLI_EMIT_H
 #define FA_CLI_EMIT_H
-#include "problem_options.h"
 #include "command.h"
+#include "problem_options.h"
 #include "runtime/runtime.h"
 
 typedef struct emit_args {
@@ -22,7 +22,8 @@ typedef struct emit_args {
 
 #define EMIT_PROBLEMS 256
 
-/* Every combination of the lists, or the problems of the grid, normalized; *n of them. FA_INVALID; also when there are more than EMIT_PROBLEMS. */
+/* Every combination of the lists, or the problems of the grid, normalized; *n of them. FA_INVALID; also when there are more than
+ * EMIT_PROBLEMS. */
 fa_status emit_problems(const emit_args *a, fa_problem out[EMIT_PROBLEMS], size_t *n);
 
 /* "sm_90a": a cubin; "compute_80": PTX. */
@@ -40,7 +41,8 @@ fa_status emit_next_target(const char **list, emit_target *out);
  * device. Any other trouble, as a FAGEN_DEVICE that names nothing, is the caller's to tell. */
 fa_status emit_default_arch(const char **out);
 
-/* A context that knows the records of the arch's chip: of --chip, else of the device of this machine that has the arch. Launches nothing. */
+/* A context that knows the records of the arch's chip: of --chip, else of the device of this machine that has the arch. Launches nothing.
+ */
 fa_status emit_open(const emit_args *a, const fa_arch *arch, fa_context **out);
 /* The config of --config, or --model-best, else what fa_launch() would run there, rendered. */
 fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *s);

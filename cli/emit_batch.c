@@ -42,8 +42,9 @@ static void *work(void *user)
     crew *w = user;
     for (size_t i; !atomic_load(&w->failed) && (i = atomic_fetch_add(&w->next, 1)) < w->batch->n;) {
         emit_job *j = &w->batch->job[i];
-        j->status = fa_build_image(w->store, w->compiler, &j->source, j->arch->name, FA_IMAGE_LEAN | (j->ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN),
-                                   (fa_subject){ &j->problem, &j->selection.config }, false, &j->entry, NULL);
+        j->status =
+            fa_build_image(w->store, w->compiler, &j->source, j->arch->name, FA_IMAGE_LEAN | (j->ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN),
+                           (fa_subject){ &j->problem, &j->selection.config }, false, &j->entry, NULL);
         if (j->status != FA_OK) {
             snprintf(j->message, sizeof j->message, "%s", fa_last_error());
             atomic_store(&w->failed, true);

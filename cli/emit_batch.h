@@ -9,7 +9,7 @@ typedef struct emit_job {
     fa_source source;
     const fa_arch *arch;
     bool ptx;
-    fa_entry entry;    /* filled by emit_batch_run */
+    fa_entry entry; /* filled by emit_batch_run */
     fa_status status;
     char message[600];
 } emit_job;

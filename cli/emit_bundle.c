@@ -31,7 +31,8 @@ static fa_status keep(cli *c, cli_bundle *b, emit_job *j)
 {
     char line[256], why[400];
     fa_problem_print(line, sizeof line, &j->problem);
-    cli_note(c, "%s%s: %s: %s: %s, %zu bytes", j->arch->name, j->ptx ? " (PTX)" : "", line, j->selection.where, j->selection.why, j->entry.image_size);
+    cli_note(c, "%s%s: %s: %s: %s, %zu bytes", j->arch->name, j->ptx ? " (PTX)" : "", line, j->selection.where, j->selection.why,
+             j->entry.image_size);
     snprintf(why, sizeof why, "%s: %s", j->selection.where, j->selection.why);
     return cli_bundle_add(b, &j->problem, &j->selection.config, why, &j->source, &j->entry);
 }
@@ -89,8 +90,8 @@ static fa_status name_of(const emit_args *a, char *out, size_t n)
     size_t len = a->name ? strlen(from) : strcspn(from, ".");
     const char *doubt = len < n ? cli_identifier_doubt(from, len) : "it is too long";
     if (doubt)
-        return fa_fail(FA_INVALID, "%s is \"%.60s\": %s; accepted: a C identifier of less than %zu letters%s", a->name ? "--name" : "the bundle's name", from,
-                       doubt, n, a->name ? "" : ": --name NAME gives another");
+        return fa_fail(FA_INVALID, "%s is \"%.60s\": %s; accepted: a C identifier of less than %zu letters%s",
+                       a->name ? "--name" : "the bundle's name", from, doubt, n, a->name ? "" : ": --name NAME gives another");
     snprintf(out, n, "%.*s", (int)len, from);
     return FA_OK;
 }
@@ -128,9 +129,9 @@ static json_t *rows_json(const cli_bundle *b)
         char line[256];
         const cli_bundle_image *m = b->image[b->row[i].image];
         fa_problem_print(line, sizeof line, &b->row[i].problem);
-        json_array_append_new(list, json_pack("{s:s,s:s,s:b,s:s,s:s,s:i,s:I,s:s}", "problem", line, "arch", m->entry.arch, "ptx", m->entry.ptx, "config",
-                                              m->config, "why", b->row[i].why, "image", (int)b->row[i].image, "bytes",
-                                              (json_int_t)m->entry.image_size, "source", m->source));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:b,s:s,s:s,s:i,s:I,s:s}", "problem", line, "arch", m->entry.arch, "ptx",
+                                              m->entry.ptx, "config", m->config, "why", b->row[i].why, "image", (int)b->row[i].image,
+                                              "bytes", (json_int_t)m->entry.image_size, "source", m->source));
     }
     return list;
 }
@@ -164,8 +165,10 @@ int emit_bundle(cli *c, const emit_args *a)
     if (st != FA_OK)
         code = cli_fail(c, st);
     else if (c->json)
-        code = cli_answer(c, json_pack("{s:s,s:s,s:I,s:i,s:o}", "name", name, "output", a->output, "bytes", (json_int_t)t->n, "images", (int)b.images, "rows",
-                                       rows_json(&b)), CLI_EXIT_OK);
+        code = cli_answer(c,
+                          json_pack("{s:s,s:s,s:I,s:i,s:o}", "name", name, "output", a->output, "bytes", (json_int_t)t->n, "images",
+                                    (int)b.images, "rows", rows_json(&b)),
+                          CLI_EXIT_OK);
     else if (file)
         cli_note(c, "wrote %s: %u rows, %u images, %zu bytes; %s%s", a->output, b.rows, b.images, t->n,
                  a->raw ? "fa_bundle_open() takes them: " : "extern const fa_bundle ", name);

@@ -10,8 +10,20 @@ static fa_status combine(const emit_args *a, const char *text, fa_problem *out, 
     enum { LISTS = sizeof list / sizeof *list };
     int32_t at[LISTS];
     for (size_t i = 0; cli_list_combine(list, LISTS, i, at); i++) {
-        cli_problem_options problem_options = { .problem = text, .d = at[0], .dtype = at[1], .mask = at[2], .align = at[3], .n = at[4], .dv = a->dv, .o_dtype = a->o_dtype,
-                        .b = a->b, .hq = a->hq, .hkv = a->hkv, .sq = a->sq, .sk = a->sk, .causal = a->causal };
+        cli_problem_options problem_options = { .problem = text,
+                                                .d = at[0],
+                                                .dtype = at[1],
+                                                .mask = at[2],
+                                                .align = at[3],
+                                                .n = at[4],
+                                                .dv = a->dv,
+                                                .o_dtype = a->o_dtype,
+                                                .b = a->b,
+                                                .hq = a->hq,
+                                                .hkv = a->hkv,
+                                                .sq = a->sq,
+                                                .sk = a->sk,
+                                                .causal = a->causal };
         if (*n == EMIT_PROBLEMS)
             return fa_fail(FA_INVALID, "the lists give more than %d problems; accepted: shorter lists, or several bundles", EMIT_PROBLEMS);
         fa_status st = cli_problem_options_read(&problem_options, &out[*n]);
@@ -25,8 +37,8 @@ static fa_status combine(const emit_args *a, const char *text, fa_problem *out, 
 static fa_status of_grid(const emit_args *a, fa_problem *out, size_t *n)
 {
     cli_grid_row row[CLI_GRID_MOST];
-    if (a->problem || a->d.n || a->dtype.n || a->mask.n || a->n.n || a->align.n || a->dv || a->o_dtype || a->b || a->hq || a->hkv || a->sq || a->sk ||
-        a->causal)
+    if (a->problem || a->d.n || a->dtype.n || a->mask.n || a->n.n || a->align.n || a->dv || a->o_dtype || a->b || a->hq || a->hkv ||
+        a->sq || a->sk || a->causal)
         return fa_fail(FA_INVALID, "--grid and fields of the problem: accepted: one or the other");
     *n = cli_grid_list(a->grid, row);
     for (size_t i = 0; i < *n; i++)

@@ -14,9 +14,10 @@ fa_status emit_next_target(const char **list, emit_target *out)
     out->arch = len < sizeof name ? fa_arch_find(out->ptx ? name + 8 : name) : NULL;
     bool more = (*list)[len] != 0, dangling = more && !(*list)[len + 1];
     *list += len + more;
-    return out->arch && !dangling ? FA_OK
-                     : fa_fail(FA_INVALID, "--arch is \"%s\"; accepted: %s, and the same with compute_ in place of sm_ for PTX, in a list", dangling ? "" : name,
-                               fa_arch_names());
+    return out->arch && !dangling
+               ? FA_OK
+               : fa_fail(FA_INVALID, "--arch is \"%s\"; accepted: %s, and the same with compute_ in place of sm_ for PTX, in a list",
+                         dangling ? "" : name, fa_arch_names());
 }
 
 fa_status emit_default_arch(const char **out)
@@ -92,7 +93,8 @@ fa_status emit_pick(const emit_args *a, fa_context *ctx, const fa_problem *p, fa
         return fa_fail(FA_INVALID, "--config and --model-best are two ways to name a config; accepted: one of them");
     if (!a->config && !a->model_best)
         return fa_select_jit(ctx, p, out, s);
-    *out = a->config ? (fa_selection){ .where = "named", .why = "--config" } : (fa_selection){ .where = "model", .why = "--model-best: what is measured or ships does not count" };
+    *out = a->config ? (fa_selection){ .where = "named", .why = "--config" }
+                     : (fa_selection){ .where = "model", .why = "--model-best: what is measured or ships does not count" };
     fa_status st = fa_gen_open(&g, fa_context_template_dir(ctx));
     if (st == FA_OK)
         st = cli_pick(g, p, fa_context_arch(ctx), fa_context_budget(ctx), a->config, &out->config);

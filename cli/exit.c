@@ -12,13 +12,15 @@ static const struct {
 } codes[] = {
     { CLI_EXIT_OK, "done" },
     { CLI_EXIT_USAGE, "bad usage: an argument is wrong, or the problem is not one that any kernel computes" },
-    { CLI_EXIT_MISSING, "the environment lacks something: the driver, a device, NVRTC (fagen doctor tells what), or a disassembler for show --sass" },
+    { CLI_EXIT_MISSING,
+      "the environment lacks something: the driver, a device, NVRTC (fagen doctor tells what), or a disassembler for show --sass" },
     { CLI_EXIT_NO_FIT, "no config fits the shared-memory or register budget; the message names the smallest that would" },
     { CLI_EXIT_WRONG, "verification failed" },
     { CLI_EXIT_COMPILE, "a template failed, or NVRTC refused what it made" },
     { CLI_EXIT_DEVICE, "the device, the simulator's checks or the host's memory failed" },
     { CLI_EXIT_FILE, "a file could not be read or written; nothing half-written is left" },
-    { CLI_EXIT_INTERRUPTED, "stopped by SIGINT or SIGTERM, or tune's --budget was up before any problem had a winner; results so far are kept" },
+    { CLI_EXIT_INTERRUPTED,
+      "stopped by SIGINT or SIGTERM, or tune's --budget was up before any problem had a winner; results so far are kept" },
 };
 
 static const struct {
@@ -30,7 +32,8 @@ static const struct {
     { FA_INVALID, CLI_EXIT_USAGE, NULL },
     { FA_UNSUPPORTED, CLI_EXIT_USAGE, NULL },
     { FA_NO_DRIVER, CLI_EXIT_MISSING, "--device sim:sm_80 runs on the simulator; fagen doctor tells what was looked at" },
-    { FA_NO_NVRTC, CLI_EXIT_MISSING, "install the CUDA toolkit or the wheel nvidia-cuda-nvrtc, or set FAGEN_NVRTC; fagen doctor shows every place" },
+    { FA_NO_NVRTC, CLI_EXIT_MISSING,
+      "install the CUDA toolkit or the wheel nvidia-cuda-nvrtc, or set FAGEN_NVRTC; fagen doctor shows every place" },
     { FA_COMPILE, CLI_EXIT_COMPILE, NULL },
     { FA_DEVICE, CLI_EXIT_DEVICE, NULL },
     { FA_NO_FIT, CLI_EXIT_NO_FIT, NULL },
@@ -90,8 +93,8 @@ int cli_fail_with(cli *c, fa_status st, int code)
     if (hint)
         fprintf(stderr, "  %s\n", hint);
     if (c->json && !c->answered)
-        cli_answer(c, json_pack("{s:{s:s,s:o,s:i}}", "error", "status", fa_status_name(st), "message", text_of(fa_last_error()),
-                                "exit", code), 0);
+        cli_answer(
+            c, json_pack("{s:{s:s,s:o,s:i}}", "error", "status", fa_status_name(st), "message", text_of(fa_last_error()), "exit", code), 0);
     return code;
 }
 

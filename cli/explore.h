@@ -14,21 +14,21 @@
 
 /* What the simulator counted of one config, at a small shape of the problem's class. */
 typedef struct explore_counters {
-    double read, written;       /* bytes of Q, K, V, O, LSE that the kernel asked for */
-    double modelled;            /* the same by the model, at the same shape */
-    double conflicts;           /* passes over the 32 banks beyond those of a layout without conflicts */
-    double wavefronts;          /* passes in all */
-    double instructions;        /* of warps */
-    double shared_peak;         /* bytes */
+    double read, written; /* bytes of Q, K, V, O, LSE that the kernel asked for */
+    double modelled;      /* the same by the model, at the same shape */
+    double conflicts;     /* passes over the 32 banks beyond those of a layout without conflicts */
+    double wavefronts;    /* passes in all */
+    double instructions;  /* of warps */
+    double shared_peak;   /* bytes */
 } explore_counters;
 
 /* One config that fits. */
 typedef struct explore_config {
     fa_point point;
-    size_t order;               /* in the listing of the space; SIZE_MAX: only named by a record */
+    size_t order; /* in the listing of the space; SIZE_MAX: only named by a record */
     fa_cost cost;
-    const fa_record *record;    /* of this shape: the newest measured one, else the newest modelled one; NULL = none */
-    bool older;                 /* the record is of another text of the kernel than the templates make today */
+    const fa_record *record;          /* of this shape: the newest measured one, else the newest modelled one; NULL = none */
+    bool older;                       /* the record is of another text of the kernel than the templates make today */
     const explore_counters *counters; /* NULL = not simulated */
 } explore_config;
 
@@ -42,7 +42,7 @@ typedef struct explore_reason {
 
 /* One value of the first axis and one of the second, of one family. */
 typedef struct explore_tile {
-    int family, y, x;           /* indexes; y, x: into the values of the axes */
+    int family, y, x; /* indexes; y, x: into the values of the axes */
     size_t points, fits;
     explore_reason reason[EXPLORE_REASONS]; /* what is told first comes first */
     int reasons;
@@ -50,7 +50,7 @@ typedef struct explore_tile {
 
 typedef struct explore_family {
     const char *name;
-    int axis[2];                /* tunables of rows and columns, by number; the second may be -1 */
+    int axis[2]; /* tunables of rows and columns, by number; the second may be -1 */
 } explore_family;
 
 /* The best config of a system at a length, by the model and on record; seconds 0 = it has no kernel or no model there. */
@@ -61,8 +61,8 @@ typedef struct explore_system {
 /* The best of a length beside naive attention and beside the systems. */
 typedef struct explore_length {
     fa_problem problem;
-    double seconds, naive;      /* by the model; seconds 0 = it has none */
-    double measured, measured_naive; /* on the chip of the records; 0 = none */
+    double seconds, naive;                       /* by the model; seconds 0 = it has none */
+    double measured, measured_naive;             /* on the chip of the records; 0 = none */
     double held, naive_held, bytes, naive_bytes; /* held: of global memory beside Q, K, V and O */
     fa_config config;
     explore_system system[CLI_SYSTEMS_MAX];
@@ -71,19 +71,19 @@ typedef struct explore_length {
 /* Counters: what explore_simulate leaves. */
 typedef struct explore_run {
     fa_problem shape;
-    char why[240];              /* why there are none, or no more; "" */
+    char why[240]; /* why there are none, or no more; "" */
 } explore_run;
 
 typedef struct explore {
-    fa_gen *gen;                /* borrowed */
-    fa_problem problem;         /* normalized, with its shape */
+    fa_gen *gen;        /* borrowed */
+    fa_problem problem; /* normalized, with its shape */
     const fa_arch *arch;
-    int32_t budget;             /* shared memory per block, bytes */
-    double flops;               /* of the two products over visible pairs: what TFLOP/s are counted by */
-    size_t total, fitting;      /* points of the space */
+    int32_t budget;        /* shared memory per block, bytes */
+    double flops;          /* of the two products over visible pairs: what TFLOP/s are counted by */
+    size_t total, fitting; /* points of the space */
     explore_family family[EXPLORE_FAMILIES];
     int families;
-    explore_config *config;     /* the model's best first */
+    explore_config *config; /* the model's best first */
     size_t n;
     explore_tile *tile;
     size_t tiles;
@@ -93,17 +93,17 @@ typedef struct explore {
     explore_counters *counters; /* as many as were simulated */
     size_t simulated;
     explore_run run;
-    double naive;               /* seconds of naive attention: explore_naive */
+    double naive; /* seconds of naive attention: explore_naive */
     fa_traffic naive_traffic;
-    cli_systems systems;        /* that the lengths are held against */
+    cli_systems systems; /* that the lengths are held against */
     explore_length length[EXPLORE_LENGTHS];
     int lengths;
-    size_t shipped;             /* the config that ships for the arch; SIZE_MAX = none, or it is not among them */
+    size_t shipped; /* the config that ships for the arch; SIZE_MAX = none, or it is not among them */
     char shipped_for[64];
 } explore;
 
-/* Fills out from the space, the model and the store's records (store may be NULL); reference times stand in where a shape has none. chip: whose
- * measured times are taken; NULL = of the arch's chips the one with most records of this shape. family as in fa_space_list. */
+/* Fills out from the space, the model and the store's records (store may be NULL); reference times stand in where a shape has none. chip:
+ * whose measured times are taken; NULL = of the arch's chips the one with most records of this shape. family as in fa_space_list. */
 fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_store *store,
                        const char *chip);
 void explore_close(explore *e); /* zeros are fine */
@@ -137,12 +137,12 @@ typedef enum explore_part { EXPLORE_OF_CONFIG, EXPLORE_OF_RECORD, EXPLORE_OF_COU
 typedef struct explore_cell {
     bool is_text, none;
     const char *text;
-    double number;              /* rounded to the column's decimals */
+    double number; /* rounded to the column's decimals */
 } explore_cell;
 typedef struct explore_column {
     const char *name, *title;
     explore_part part;
-    int decimals;               /* of a number; -1: text */
+    int decimals; /* of a number; -1: text */
 } explore_column;
 const explore_column *explore_column_at(size_t i); /* NULL past the last */
 explore_cell explore_cell_of(const explore *e, const explore_config *k, size_t column);

@@ -32,10 +32,29 @@ static double measured(const view *v)
     return r && explore_is_time(v->e, r) ? r->seconds : NAN;
 }
 
-#define CELL(name, made) static explore_cell name(const view *v) { return made; }
-#define COST(name, made) static explore_cell name(const view *v) { const fa_cost *c = &v->k->cost; return number(made); }
-#define RECORD(name, made) static explore_cell name(const view *v) { const fa_record *r = record(v); return made; }
-#define COUNT(name, made) static explore_cell name(const view *v) { const explore_counters *n = v->k->counters; return number(n ? (made) : NAN); }
+#define CELL(name, made)                    \
+    static explore_cell name(const view *v) \
+    {                                       \
+        return made;                        \
+    }
+#define COST(name, made)                    \
+    static explore_cell name(const view *v) \
+    {                                       \
+        const fa_cost *c = &v->k->cost;     \
+        return number(made);                \
+    }
+#define RECORD(name, made)                  \
+    static explore_cell name(const view *v) \
+    {                                       \
+        const fa_record *r = record(v);     \
+        return made;                        \
+    }
+#define COUNT(name, made)                           \
+    static explore_cell name(const view *v)         \
+    {                                               \
+        const explore_counters *n = v->k->counters; \
+        return number(n ? (made) : NAN);            \
+    }
 COST(model_us, c->seconds * 1e6)
 COST(model_tflops, v->e->flops / c->seconds / 1e12)
 COST(matrix_us, c->t_matrix * 1e6)

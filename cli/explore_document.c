@@ -171,12 +171,12 @@ static json_t *lengths_json(const explore *e)
     json_t *list = json_array();
     for (int i = 0; i < e->lengths; i++) {
         const explore_length *l = &e->length[i];
-        json_array_append_new(list, json_pack("{s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sq", l->problem.sq, "sk", l->problem.sk, "model_us",
-                                              microseconds(l->seconds), "naive_us", microseconds(l->naive), "measured_us", microseconds(l->measured),
-                                              "measured_naive_us", microseconds(l->measured_naive), "held", cli_json_number(l->held), "naive_held",
-                                              cli_json_number(l->naive_held), "bytes", cli_json_number(l->bytes), "naive_bytes",
-                                              cli_json_number(l->naive_bytes), "config", l->seconds > 0 ? config_text(&l->config) : json_null(), "systems",
-                                              systems_json(e, l)));
+        json_array_append_new(list, json_pack("{s:i,s:i,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "sq", l->problem.sq, "sk", l->problem.sk,
+                                              "model_us", microseconds(l->seconds), "naive_us", microseconds(l->naive), "measured_us",
+                                              microseconds(l->measured), "measured_naive_us", microseconds(l->measured_naive), "held",
+                                              cli_json_number(l->held), "naive_held", cli_json_number(l->naive_held), "bytes",
+                                              cli_json_number(l->bytes), "naive_bytes", cli_json_number(l->naive_bytes), "config",
+                                              l->seconds > 0 ? config_text(&l->config) : json_null(), "systems", systems_json(e, l)));
     }
     return list;
 }
@@ -192,10 +192,10 @@ static json_t *arch_json(const explore *e)
     for (int i = 0; i < EXPLORE_PEAKS; i++)
         if (units[i].tflops > 0)
             json_array_append_new(peaks, json_pack("{s:s,s:o}", "name", units[i].name, "tflops", cli_json_number(units[i].tflops)));
-    return json_pack("{s:s,s:o,s:i,s:o,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:s}", "name", a->name, "chip", text(a->chip), "sms", a->sm_count, "clock_ghz",
-                     cli_json_number(a->clock_ghz), "smem_block", a->smem_block, "smem_sm", a->smem_sm, "regs_sm", a->regs_sm, "regs_thread",
-                     a->regs_thread, "hbm_gbs", cli_json_number(a->hbm_gbs), "l2_gbs", cli_json_number(a->l2_gbs), "peaks", peaks, "exp_tflops",
-                     cli_json_number(a->exp_rate * sm * 2 * (p->d + p->dv)), "source", a->source);
+    return json_pack("{s:s,s:o,s:i,s:o,s:i,s:i,s:i,s:i,s:o,s:o,s:o,s:o,s:s}", "name", a->name, "chip", text(a->chip), "sms", a->sm_count,
+                     "clock_ghz", cli_json_number(a->clock_ghz), "smem_block", a->smem_block, "smem_sm", a->smem_sm, "regs_sm", a->regs_sm,
+                     "regs_thread", a->regs_thread, "hbm_gbs", cli_json_number(a->hbm_gbs), "l2_gbs", cli_json_number(a->l2_gbs), "peaks",
+                     peaks, "exp_tflops", cli_json_number(a->exp_rate * sm * 2 * (p->d + p->dv)), "source", a->source);
 }
 
 static json_t *sources_json(const explore *e)
@@ -214,14 +214,14 @@ static json_t *sources_json(const explore *e)
         from = !from[0] || strcmp(r->date, from) < 0 ? r->date : from;
         to = strcmp(r->date, to) > 0 ? r->date : to;
     }
-    return json_pack("{s:o,s:I,s:I,s:b,s:o,s:o}", "chip", measured ? text(e->chip) : json_null(), "measured", measured, "modelled", modelled,
-                     "reference", e->reference, "from", text(from), "to", text(to));
+    return json_pack("{s:o,s:I,s:I,s:b,s:o,s:o}", "chip", measured ? text(e->chip) : json_null(), "measured", measured, "modelled",
+                     modelled, "reference", e->reference, "from", text(from), "to", text(to));
 }
 
 static json_t *naive_json(const explore *e)
 {
-    return json_pack("{s:o,s:o,s:o}", "model_us", microseconds(e->naive), "bytes", cli_json_number(fa_traffic_total(&e->naive_traffic)), "held",
-                     cli_json_number(e->naive_traffic.held));
+    return json_pack("{s:o,s:o,s:o}", "model_us", microseconds(e->naive), "bytes", cli_json_number(fa_traffic_total(&e->naive_traffic)),
+                     "held", cli_json_number(e->naive_traffic.held));
 }
 
 json_t *explore_document(const explore *e)
@@ -230,23 +230,24 @@ json_t *explore_document(const explore *e)
     const fa_problem *p = &e->problem;
     fa_problem_print(problem, sizeof problem, p);
     fa_problem_print(shape, sizeof shape, &e->run.shape);
-    json_t *doc = json_pack("{s:s,s:s,s:{s:s,s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:i,s:i},s:o,s:i,s:I,s:I,s:o,s:o}", "fagen", FA_VERSION_STRING, "problem",
-                            problem, "asked", "dtype", fa_dtype_name(p->dtype), "o_dtype", fa_dtype_name(p->o_dtype), "mask", fa_mask_name(p->mask),
-                            "window", p->mask == FA_MASK_WINDOW ? json_integer(p->window ? p->window : FA_MODEL_WINDOW) : json_null(),
-                            "d", p->d, "dv", p->dv, "b", p->b, "hq", p->hq, "hkv", p->hkv, "sq", p->sq, "sk", p->sk, "arch", arch_json(e), "budget",
-                            e->budget, "total", (json_int_t)e->total, "fitting", (json_int_t)e->fitting, "flops", cli_json_number(e->flops),
-                            "sources", sources_json(e));
-    json_t *columns = json_pack("{s:o,s:o,s:o}", "configs", columns_json(EXPLORE_OF_CONFIG), "records", columns_json(EXPLORE_OF_RECORD), "counters",
-                                columns_json(EXPLORE_OF_COUNTERS));
-    json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o,s:o}", "families", families_json(e), "columns", columns, "configs",
-                             configs_json(e), "records", part_json(e, EXPLORE_OF_RECORD), "history", history_json(e), "counters",
+    json_t *doc = json_pack(
+        "{s:s,s:s,s:{s:s,s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:i,s:i},s:o,s:i,s:I,s:I,s:o,s:o}", "fagen", FA_VERSION_STRING, "problem", problem,
+        "asked", "dtype", fa_dtype_name(p->dtype), "o_dtype", fa_dtype_name(p->o_dtype), "mask", fa_mask_name(p->mask), "window",
+        p->mask == FA_MASK_WINDOW ? json_integer(p->window ? p->window : FA_MODEL_WINDOW) : json_null(), "d", p->d, "dv", p->dv, "b", p->b,
+        "hq", p->hq, "hkv", p->hkv, "sq", p->sq, "sk", p->sk, "arch", arch_json(e), "budget", e->budget, "total", (json_int_t)e->total,
+        "fitting", (json_int_t)e->fitting, "flops", cli_json_number(e->flops), "sources", sources_json(e));
+    json_t *columns = json_pack("{s:o,s:o,s:o}", "configs", columns_json(EXPLORE_OF_CONFIG), "records", columns_json(EXPLORE_OF_RECORD),
+                                "counters", columns_json(EXPLORE_OF_COUNTERS));
+    json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o,s:o}", "families", families_json(e), "columns", columns,
+                             "configs", configs_json(e), "records", part_json(e, EXPLORE_OF_RECORD), "history", history_json(e), "counters",
                              part_json(e, EXPLORE_OF_COUNTERS), "simulated", "shape", e->simulated ? shape : "", "why", e->run.why, "tiles",
                              tiles_json(e), "lengths", lengths_json(e), "systems", names_json(&e->systems), "naive", naive_json(e));
     if (doc && rest)
         json_object_update(doc, rest);
     json_decref(rest);
     if (doc)
-        json_object_set_new(doc, "shipped", e->shipped == SIZE_MAX ? json_null()
-                                                                   : json_pack("{s:I,s:o}", "config", (json_int_t)e->shipped, "for", text(e->shipped_for)));
+        json_object_set_new(doc, "shipped",
+                            e->shipped == SIZE_MAX ? json_null()
+                                                   : json_pack("{s:I,s:o}", "config", (json_int_t)e->shipped, "for", text(e->shipped_for)));
     return doc;
 }

@@ -87,8 +87,9 @@ static double on_record(const explore *e, const fa_problem *p, int system)
 static int by_length(const void *a, const void *b)
 {
     const explore_length *x = a, *y = b;
-    return x->problem.sk == y->problem.sk ? (x->problem.sq > y->problem.sq) - (x->problem.sq < y->problem.sq)
-                                          : x->problem.sk > y->problem.sk ? 1 : -1;
+    return x->problem.sk == y->problem.sk  ? (x->problem.sq > y->problem.sq) - (x->problem.sq < y->problem.sq)
+           : x->problem.sk > y->problem.sk ? 1
+                                           : -1;
 }
 
 void explore_peaks(const fa_arch *a, int dtype, explore_peak out[EXPLORE_PEAKS])

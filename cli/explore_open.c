@@ -121,7 +121,8 @@ static fa_status make_tiles(explore *e, const fa_space *s)
                 e->tile[first[f] + (size_t)(y * wide + x)] = (explore_tile){ .family = f, .y = y, .x = x };
     for (size_t i = 0; i < s->n; i++) {
         const fa_point *p = &s->points[i];
-        int f = family_index(e, p->config.family), y = f < 0 ? -1 : at_axis(e, f, 0, &p->config), x = f < 0 ? -1 : at_axis(e, f, 1, &p->config);
+        int f = family_index(e, p->config.family), y = f < 0 ? -1 : at_axis(e, f, 0, &p->config),
+            x = f < 0 ? -1 : at_axis(e, f, 1, &p->config);
         if (y < 0 || x < 0)
             continue;
         explore_tile *t = &e->tile[first[f] + (size_t)(y * axis_length(e, f, 1) + x)];
@@ -259,7 +260,8 @@ static void compare_texts(explore *e)
         fa_source s = { .text = NULL };
         if (!k->record || k->record->outcome == FA_BAD_COMPILE)
             continue;
-        bool renders = fa_render(e->gen, &e->problem, &k->point.config, e->arch, e->budget, &s) == FA_OK, told = k->record->source[0] || k->record->source[1];
+        bool renders = fa_render(e->gen, &e->problem, &k->point.config, e->arch, e->budget, &s) == FA_OK,
+             told = k->record->source[0] || k->record->source[1];
         k->older = !renders || (told ? s.hash[0] != k->record->source[0] || s.hash[1] != k->record->source[1] : !e->reference);
         if (renders && !k->point.smem)
             k->point.smem = s.step[0].smem;
@@ -296,7 +298,8 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     if (!out->config)
         st = fa_fail(FA_NOMEM, "no memory for %zu configs", r.n);
     for (; st == FA_OK && out->n < r.n; out->n++)
-        out->config[out->n] = (explore_config){ .point = r.space.points[r.r[out->n].point], .order = r.r[out->n].point, .cost = r.r[out->n].cost };
+        out->config[out->n] =
+            (explore_config){ .point = r.space.points[r.r[out->n].point], .order = r.r[out->n].point, .cost = r.r[out->n].cost };
     if (st == FA_OK)
         st = make_tiles(out, &r.space);
     if (st == FA_OK) {

@@ -10,11 +10,20 @@ static void add_escaped(fa_text *out, const char *s)
 {
     for (; *s; s++)
         switch (*s) {
-        case '<': fa_text_str(out, "&lt;"); break;
-        case '>': fa_text_str(out, "&gt;"); break;
-        case '&': fa_text_str(out, "&amp;"); break;
-        case '"': fa_text_str(out, "&quot;"); break;
-        default: fa_text_add(out, s, 1);
+        case '<':
+            fa_text_str(out, "&lt;");
+            break;
+        case '>':
+            fa_text_str(out, "&gt;");
+            break;
+        case '&':
+            fa_text_str(out, "&amp;");
+            break;
+        case '"':
+            fa_text_str(out, "&quot;");
+            break;
+        default:
+            fa_text_add(out, s, 1);
         }
 }
 

@@ -71,8 +71,10 @@ static int pick(const explore *e, int n, size_t *picked)
 /* Bytes of the tensors: what a scheduler keeps in words of its own is not the algorithm's. */
 static void take_counters(explore_counters *out, const sim_counters *k, const fa_tensors *t)
 {
-    *out = (explore_counters){ .conflicts = (double)(k->shared_wavefronts - k->shared_ideal), .wavefronts = (double)k->shared_wavefronts,
-                               .instructions = (double)k->instructions, .shared_peak = (double)k->shared_peak };
+    *out = (explore_counters){ .conflicts = (double)(k->shared_wavefronts - k->shared_ideal),
+                               .wavefronts = (double)k->shared_wavefronts,
+                               .instructions = (double)k->instructions,
+                               .shared_peak = (double)k->shared_peak };
     for (int i = 0; i < k->tensors; i++)
         for (int j = 0; j < t->op->n; j++)
             if (t->at[j] && k->tensor[i].base == t->at[j]) {

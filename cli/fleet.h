@@ -8,14 +8,14 @@
 #include <sys/types.h>
 
 typedef struct worker {
-    size_t device;      /* whose */
-    int member;         /* of its device lock, from 0 */
-    fa_device_lock *device_lock;      /* to tell of its death */
+    size_t device;               /* whose */
+    int member;                  /* of its device lock, from 0 */
+    fa_device_lock *device_lock; /* to tell of its death */
     pid_t pid;
-    int fd;             /* both ways; -1: no process */
-    fa_text heard;      /* of a line that is not complete */
+    int fd;        /* both ways; -1: no process */
+    fa_text heard; /* of a line that is not complete */
     bool ready, given_up;
-    ptrdiff_t at;       /* its problem; -1 = none */
+    ptrdiff_t at; /* its problem; -1 = none */
     tune_view view;
     int deaths, restarts;
     json_int_t done;
@@ -33,11 +33,11 @@ typedef struct fleet {
         bool taken;
         bool alone;       /* there was no memory for it beside another: nobody else works on the device meanwhile */
         ptrdiff_t not_on; /* the worker whose process died of it; -1 = none */
-    } *task;
+    } * task;
     cli_progress bar;
     bool stopping;
-    bool hopeless;      /* no process can compile */
-    fa_status status;   /* why that is, or a device was given up */
+    bool hopeless;    /* no process can compile */
+    fa_status status; /* why that is, or a device was given up */
     char why[1024];
 } fleet;
 

@@ -29,8 +29,9 @@ fa_status fleet_spawn(fleet *f, worker *h)
     sigemptyset(&none);
     snprintf(threads, sizeof threads, "%ld", cores < 1 ? 1 : cores > 64 ? 64 : cores);
     snprintf(lock, sizeof lock, "%d:%d", LOCK_FD, h->member);
-    char *first[] = { argv[0],    argv[1], "--process-on", (char *)f->device[h->device], "--device-lock", lock,
-                      "--threads", threads }; /* what was given comes behind, and counts */
+    char *first[] = {
+        argv[0], argv[1], "--process-on", (char *)f->device[h->device], "--device-lock", lock, "--threads", threads
+    }; /* what was given comes behind, and counts */
     for (size_t i = 0; i < sizeof first / sizeof *first; i++)
         words[n++] = first[i];
     for (int i = 2; argv[i] && n < WORDS_MOST - 1; i++)
@@ -197,4 +198,3 @@ bool fleet_hear(fleet *f, worker *h)
     }
     return !h->heard.oom;
 }
-

@@ -8,7 +8,8 @@
 enum { DEFAULT = 1, PREFILL = 2, DECODE = 4, VIT = 8, ALL = DEFAULT | PREFILL | DECODE | VIT };
 
 const cli_grid cli_grids[] = {
-    { "default", "the classes and lengths that most programs meet: bf16 from 512 to 16k, the usual GQA, a window, fp16 at one length", DEFAULT },
+    { "default", "the classes and lengths that most programs meet: bf16 from 512 to 16k, the usual GQA, a window, fp16 at one length",
+      DEFAULT },
     { "llm-prefill", "prompts of language models, in the shapes of their heads", PREFILL },
     { "llm-decode-like", "few queries over a long cache: a token, a few speculated ones, a chunk", DECODE },
     { "vit", "images: vision and diffusion transformers", VIT },
@@ -17,14 +18,14 @@ const cli_grid cli_grids[] = {
 };
 #define LENGTHS 8
 #define WINDOW(keys) (FA_MASK_WINDOW | (keys) << 4) /* a mask with its size */
-#define MASK(mask) ((mask) & 15)
+#define MASK(mask) ((mask)&15)
 #define KEYS(mask) ((mask) >> 4)
 
 /* One kernel class with its heads, over lengths of the keys, the most telling first. */
 static const struct series {
     unsigned grids;
     int32_t dtype, d, dv;
-    int32_t mask;   /* fa_mask, or WINDOW(keys) */
+    int32_t mask; /* fa_mask, or WINDOW(keys) */
     int32_t hq, hkv;
     int32_t tokens; /* b = tokens / length, at least 1 */
     int32_t b;      /* > 0: instead of tokens */
@@ -32,8 +33,14 @@ static const struct series {
     int32_t n[LENGTHS];
     const char *why;
 } series[] = {
-#define WHOLE { 4096, 1024, 16384, 512, 8192, 2048 }
-#define THREE { 4096, 1024, 16384 }
+#define WHOLE                              \
+    {                                      \
+        4096, 1024, 16384, 512, 8192, 2048 \
+    }
+#define THREE             \
+    {                     \
+        4096, 1024, 16384 \
+    }
     { DEFAULT, FA_BF16, 128, 0, FA_MASK_CAUSAL, 16, 16, 16384, 0, 0, WHOLE, "decoders, the head_dim of most" },
     { DEFAULT, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 32, 16384, 0, 0, WHOLE, "small decoders" },
     { DEFAULT, FA_BF16, 128, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, WHOLE, "encoders, diffusion" },
@@ -54,7 +61,18 @@ static const struct series {
     { DEFAULT, FA_BF16, 128, 0, WINDOW(4096), 16, 16, 16384, 0, 0, { 16384 }, "layers with a wide window" },
     { DEFAULT, FA_BF16, 64, 0, WINDOW(128), 32, 32, 16384, 0, 0, { 4096 }, "layers with a narrow window" },
 
-    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 4096, 1024, 16384, 8192, 2048, 32768, 512 }, "Llama 3 8B and its like" },
+    { PREFILL,
+      FA_BF16,
+      128,
+      0,
+      FA_MASK_CAUSAL,
+      32,
+      8,
+      8192,
+      0,
+      0,
+      { 4096, 1024, 16384, 8192, 2048, 32768, 512 },
+      "Llama 3 8B and its like" },
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 8192, 0, 0, { 4096, 1024, 16384 }, "Llama 3 70B on one chip" },
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 8, 1, 8192, 0, 0, { 4096, 16384 }, "Llama 3 70B split over eight chips" },
     { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 2048 }, "Llama 2 7B: as many key heads as query heads" },
@@ -64,7 +82,18 @@ static const struct series {
     { PREFILL, FA_BF16, 96, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 1024 }, "Phi 3 mini" },
     { PREFILL, FA_BF16, 256, 0, FA_MASK_CAUSAL, 16, 8, 8192, 0, 0, { 4096, 8192 }, "Gemma 2 9B" },
     { PREFILL, FA_BF16, 256, 0, WINDOW(4096), 16, 8, 8192, 0, 0, { 8192 }, "every other layer of Gemma 2 9B" },
-    { PREFILL, FA_BF16, 192, 128, FA_MASK_CAUSAL, 16, 16, 8192, 0, 0, { 4096, 16384 }, "latent attention of DeepSeek V3, an eighth of its heads" },
+    { PREFILL,
+      FA_BF16,
+      192,
+      128,
+      FA_MASK_CAUSAL,
+      16,
+      16,
+      8192,
+      0,
+      0,
+      { 4096, 16384 },
+      "latent attention of DeepSeek V3, an eighth of its heads" },
 
     { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 32, 1, { 4096, 1024, 16384 }, "a token each for 32 users, Llama 3 8B" },
     { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 0, 32, 1, { 4096, 16384 }, "a token each for 32 users, Llama 3 70B" },
@@ -119,7 +148,8 @@ size_t cli_grid_list(const char *name, cli_grid_row out[CLI_GRID_MOST])
     for (int round = 0; round < LENGTHS; round++)
         for (size_t i = 0; i < SERIES && n < CLI_GRID_MOST; i++) {
             fa_problem p;
-            if (!(series[i].grids & wanted) || !series[i].n[round] || !problem_of(&series[i], series[i].n[round], &p) || !is_new(out, n, &p))
+            if (!(series[i].grids & wanted) || !series[i].n[round] || !problem_of(&series[i], series[i].n[round], &p) ||
+                !is_new(out, n, &p))
                 continue;
             out[n++] = (cli_grid_row){ p, series[i].why };
         }

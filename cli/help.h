@@ -17,7 +17,7 @@ typedef struct cli_term {
 
 typedef struct cli_topic {
     const char *name, *key; /* of `fagen help NAME`; of its list in JSON */
-    const char *section; /* of the manual page */
+    const char *section;    /* of the manual page */
     const char *title, *summary;
     bool (*at)(size_t i, cli_term *out); /* false past the last */
 } cli_topic;

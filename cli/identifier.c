@@ -6,21 +6,26 @@
 
 /* C23 and C++23, with the alternative spellings of operators; between blanks. */
 static const char keywords[] =
-    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await co_return co_yield compl "
-    "concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else enum explicit export extern "
-    "false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected public "
+    " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t char32_t class co_await co_return "
+    "co_yield compl "
+    "concept const const_cast consteval constexpr constinit continue decltype default delete do double dynamic_cast else enum explicit "
+    "export extern "
+    "false float for friend goto if inline int long mutable namespace new noexcept not not_eq nullptr operator or or_eq private protected "
+    "public "
     "register reinterpret_cast requires restrict return short signed sizeof static static_assert static_cast struct switch template this "
-    "thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor xor_eq ";
+    "thread_local throw true try typedef typeid typename typeof typeof_unqual union unsigned using virtual void volatile wchar_t while xor "
+    "xor_eq ";
 
 /* Macros that compilers define without being asked, and what <stddef.h> defines. */
 static const char macros[] = " linux unix i386 arm mips sparc sun vax NULL offsetof unreachable ";
 
 /* Functions of the hosted C library that compilers know by name, and the program's own. */
-static const char functions[] = " main abort abs acos asin atan atan2 calloc ceil cos cosh exit exp fabs floor fmod fprintf free frexp isalnum isalpha "
-                                "iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit labs ldexp log log10 malloc memchr memcmp memcpy "
-                                "memmove memset modf pow printf putchar puts realloc scanf signal sin sinh snprintf sprintf sqrt sscanf strcat strchr "
-                                "strcmp strcpy strcspn strlen strncat strncmp strncpy strpbrk strrchr strspn strstr tan tanh tolower toupper vfprintf "
-                                "vprintf vsprintf write read open close stdin stdout stderr errno environ ";
+static const char functions[] =
+    " main abort abs acos asin atan atan2 calloc ceil cos cosh exit exp fabs floor fmod fprintf free frexp isalnum isalpha "
+    "iscntrl isdigit isgraph islower isprint ispunct isspace isupper isxdigit labs ldexp log log10 malloc memchr memcmp memcpy "
+    "memmove memset modf pow printf putchar puts realloc scanf signal sin sinh snprintf sprintf sqrt sscanf strcat strchr "
+    "strcmp strcpy strcspn strlen strncat strncmp strncpy strpbrk strrchr strspn strstr tan tanh tolower toupper vfprintf "
+    "vprintf vsprintf write read open close stdin stdout stderr errno environ ";
 
 /* What <fagen.h> declares. */
 static const char ours[] =

@@ -42,11 +42,13 @@ static fa_status compile(cli_kernel_report *a, fa_store *store, fa_compiler *com
     for (int i = 0; i < o.n && at < sizeof a->options; i++)
         at += (size_t)snprintf(a->options + at, sizeof a->options - at, "%s%s", i ? " " : "", o.list[i]);
     st = fa_compiler_key(compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, &a->key);
-    return st == FA_OK ? fa_build_image(store, compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, (fa_subject){ p, c }, false, &a->cubin, &a->cached) : st;
+    return st == FA_OK ? fa_build_image(store, compiler, a->source, a->arch->name, FA_IMAGE_CUBIN, (fa_subject){ p, c }, false, &a->cubin,
+                                        &a->cached)
+                       : st;
 }
 
-void cli_kernel_report_make(cli_kernel_report *out, fa_gen *g, fa_store *store, fa_compiler *compiler, const fa_problem *p, const fa_config *c, const fa_arch *arch,
-                      const fa_source *source)
+void cli_kernel_report_make(cli_kernel_report *out, fa_gen *g, fa_store *store, fa_compiler *compiler, const fa_problem *p,
+                            const fa_config *c, const fa_arch *arch, const fa_source *source)
 {
     fa_problem shape = *p;
     *out = (cli_kernel_report){ .source = source, .arch = arch };
@@ -74,19 +76,21 @@ json_t *cli_kernel_report_json(const cli_kernel_report *a)
     for (int i = 0; i < a->source->steps; i++) {
         const fa_resources *r = &a->resources[i];
         const fa_step *s = &a->source->step[i];
-        json_array_append_new(steps, json_pack("{s:s,s:i,s:i,s:o,s:o,s:o,s:s}", "entry", s->entry, "threads", s->threads, "smem", s->smem, "registers",
-                                               r->known ? json_integer(r->registers) : json_null(), "spill_stores",
+        json_array_append_new(steps, json_pack("{s:s,s:i,s:i,s:o,s:o,s:o,s:s}", "entry", s->entry, "threads", s->threads, "smem", s->smem,
+                                               "registers", r->known ? json_integer(r->registers) : json_null(), "spill_stores",
                                                r->known ? json_integer(r->spill_stores) : json_null(), "spill_loads",
                                                r->known ? json_integer(r->spill_loads) : json_null(), "note", r->note));
     }
     for (int i = 0; i < a->files; i++)
-        json_array_append_new(files, json_pack("{s:s,s:i,s:i,s:i}", "file", a->file[i].name, "first", a->file[i].first, "last", a->file[i].last, "lines",
-                                               a->file[i].lines));
-    return json_pack("{s:{s:o,s:s,s:s,s:o,s:s},s:o,s:o,s:{s:i,s:s,s:o},s:o,s:o,s:o}", "key", "key", a->compiler[0] ? json_string(key) : json_null(), "text",
-                     text, "arch", a->arch->name, "compiler", a->compiler[0] ? json_string(a->compiler) : json_null(), "options", a->options, "cached",
-                     json_boolean(a->cached), "kernels", steps, "occupancy", "blocks_sm", a->cost.blocks_sm, "limiter", a->cost.limiter ? a->cost.limiter : "",
-                     "warps", cli_json_number(a->cost.occupancy), "model_seconds", a->cost.seconds > 0 ? cli_json_number(a->cost.seconds) : json_null(),
-                     "templates", files, "trouble", a->trouble[0] ? json_string(a->trouble) : json_null());
+        json_array_append_new(files, json_pack("{s:s,s:i,s:i,s:i}", "file", a->file[i].name, "first", a->file[i].first, "last",
+                                               a->file[i].last, "lines", a->file[i].lines));
+    return json_pack("{s:{s:o,s:s,s:s,s:o,s:s},s:o,s:o,s:{s:i,s:s,s:o},s:o,s:o,s:o}", "key", "key",
+                     a->compiler[0] ? json_string(key) : json_null(), "text", text, "arch", a->arch->name, "compiler",
+                     a->compiler[0] ? json_string(a->compiler) : json_null(), "options", a->options, "cached", json_boolean(a->cached),
+                     "kernels", steps, "occupancy", "blocks_sm", a->cost.blocks_sm, "limiter", a->cost.limiter ? a->cost.limiter : "",
+                     "warps", cli_json_number(a->cost.occupancy), "model_seconds",
+                     a->cost.seconds > 0 ? cli_json_number(a->cost.seconds) : json_null(), "templates", files, "trouble",
+                     a->trouble[0] ? json_string(a->trouble) : json_null());
 }
 
 void cli_kernel_report_print(const cli_kernel_report *a)
@@ -107,7 +111,8 @@ void cli_kernel_report_print(const cli_kernel_report *a)
             printf("slow       %s: %s\n", s->entry, r->note);
     }
     if (a->cost.seconds > 0)
-        printf("occupancy  %d blocks per SM, limited by %s: %.0f %% of its warps\n", a->cost.blocks_sm, a->cost.limiter, 100 * a->cost.occupancy);
+        printf("occupancy  %d blocks per SM, limited by %s: %.0f %% of its warps\n", a->cost.blocks_sm, a->cost.limiter,
+               100 * a->cost.occupancy);
     if (a->trouble[0])
         printf("cubin      none: %s\n", a->trouble);
     else

@@ -56,10 +56,12 @@ json_t *cli_leaderboard_json(const cli_leaderboard *s, size_t n)
         char text[512];
         const fa_record *r = &s->r[i];
         fa_config_print(text, sizeof text, &r->config);
-        json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:i,s:s}", "config", text, "source", r->how == FA_MEASURED ? "measured" : "model",
-                                              "seconds", cli_json_number(r->seconds), "behind", cli_json_number(r->seconds / s->r[0].seconds - 1), "low",
-                                              r->low > 0 ? cli_json_number(r->low) : json_null(), "high", r->high > 0 ? cli_json_number(r->high) : json_null(),
-                                              "quality", fa_quality_name(r->quality), "regs", r->regs, "date", r->date));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:o,s:o,s:o,s:o,s:s,s:i,s:s}", "config", text, "source",
+                                              r->how == FA_MEASURED ? "measured" : "model", "seconds", cli_json_number(r->seconds),
+                                              "behind", cli_json_number(r->seconds / s->r[0].seconds - 1), "low",
+                                              r->low > 0 ? cli_json_number(r->low) : json_null(), "high",
+                                              r->high > 0 ? cli_json_number(r->high) : json_null(), "quality", fa_quality_name(r->quality),
+                                              "regs", r->regs, "date", r->date));
     }
     return list;
 }
@@ -77,8 +79,12 @@ void cli_leaderboard_print(const cli_leaderboard *s, size_t n, const char *title
         const fa_record *r = &s->r[i];
         fa_jit_config(ctx, &r->config, text, sizeof text);
         cli_table_cells(&t, "%s\t%s\t%.1f %%\t%s\t%d\t%.10s\t%s", cli_show_seconds(r->seconds),
-                        cli_show_if(r->low > 0 && r->high > 0, "+-%.1f %%", 50 * (r->high - r->low) / r->seconds), 100 * (r->seconds / s->r[0].seconds - 1),
-                        r->how == FA_MODELLED ? "the model" : r->quality ? fa_quality_name(r->quality) : "-", r->regs, r->date, text);
+                        cli_show_if(r->low > 0 && r->high > 0, "+-%.1f %%", 50 * (r->high - r->low) / r->seconds),
+                        100 * (r->seconds / s->r[0].seconds - 1),
+                        r->how == FA_MODELLED ? "the model"
+                        : r->quality          ? fa_quality_name(r->quality)
+                                              : "-",
+                        r->regs, r->date, text);
     }
     cli_table_print(&t, c);
     fa_problem_print(text, sizeof text, &s->r[0].problem);

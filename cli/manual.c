@@ -9,7 +9,9 @@ static const char *escape(char c)
     static const struct {
         char c;
         const char *as;
-    } rows[] = { { '\\', "\\e" }, { '-', "\\-" }, { '"', "\\(dq" }, { '\'', "\\(aq" }, { '`', "\\(ga" }, { '^', "\\(ha" }, { '~', "\\(ti" } };
+    } rows[] = {
+        { '\\', "\\e" }, { '-', "\\-" }, { '"', "\\(dq" }, { '\'', "\\(aq" }, { '`', "\\(ga" }, { '^', "\\(ha" }, { '~', "\\(ti" }
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].c == c)
             return rows[i].as;
@@ -126,8 +128,12 @@ static void whole(FILE *f, const cli_program *p)
 {
     head(f, "", p->title);
     fputs(".SH SYNOPSIS\n\\fBfagen\\fR \\fICOMMAND\\fR [\\fIoptions\\fR]\n.SH DESCRIPTION\n", f);
-    lines(f, "Expands templates of FlashAttention kernels into CUDA text, compiles it with NVRTC, finds the fastest for a chip by measuring, and keeps "
-             "kernels and records on disk, from where programs that link libfagen take them. Where there is no GPU, a simulator runs the kernels.", "");
+    lines(f,
+          "Expands templates of FlashAttention kernels into CUDA text, compiles it with NVRTC, finds the fastest for a chip by measuring, "
+          "and keeps "
+          "kernels and records on disk, from where programs that link libfagen take them. Where there is no GPU, a simulator runs the "
+          "kernels.",
+          "");
     fputs(".SH COMMANDS\n", f);
     for (size_t i = 0; p->commands[i]; i++) {
         char page[64];

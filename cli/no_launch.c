@@ -1,8 +1,8 @@
 /* no_launch: the launches that do nothing. */
 #include "no_launch.h"
 
-static CUresult CUDAAPI kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream stream,
-                               void **args, void **extra)
+static CUresult CUDAAPI kernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
+                               CUstream stream, void **args, void **extra)
 {
     (void)f, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)smem, (void)stream, (void)args, (void)extra;
     return CUDA_SUCCESS;

@@ -131,7 +131,9 @@ static fa_status read_header(cursor *c, cli_npy *out)
         while (k < KEYS && strcmp(names[k], key))
             k++;
         if (k == KEYS || seen[k] || !take(c, ':'))
-            return bad(c, k == KEYS ? "a key is none of descr, fortran_order, shape" : seen[k] ? "a key comes twice" : "a key lacks its colon");
+            return bad(c, k == KEYS ? "a key is none of descr, fortran_order, shape"
+                          : seen[k] ? "a key comes twice"
+                                    : "a key lacks its colon");
         seen[k] = true;
         fa_status st = k == DESCR ? read_descr(c, out) : k == ORDER ? read_order(c) : read_shape(c, out);
         if (st != FA_OK)
@@ -233,8 +235,8 @@ fa_status cli_npy_write(const char *path, int dtype, int n, const int64_t *dim, 
     }
     if (n > 1)
         shape[--at] = 0; /* only a tuple of one keeps its last comma */
-    int len = snprintf(head + 10, sizeof head - 10, "{'descr': '<%s', 'fortran_order': False, 'shape': (%s), }", dtype == FA_F16 ? "f2" : "f4",
-                       shape);
+    int len = snprintf(head + 10, sizeof head - 10, "{'descr': '<%s', 'fortran_order': False, 'shape': (%s), }",
+                       dtype == FA_F16 ? "f2" : "f4", shape);
     size_t total = ((size_t)(10 + len + 1) + 63) / 64 * 64; /* the data begin at a multiple of 64 */
     memset(head + 10 + len, ' ', total - (size_t)(10 + len));
     head[total - 1] = '\n';

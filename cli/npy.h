@@ -7,12 +7,12 @@
 #define CLI_NPY_BYTES ((size_t)1 << 36) /* the largest file taken */
 
 typedef struct cli_npy {
-    int dtype;               /* FA_F16 or FA_F32 */
-    int n;                   /* dimensions */
+    int dtype; /* FA_F16 or FA_F32 */
+    int n;     /* dimensions */
     int64_t dim[CLI_NPY_DIMS];
-    size_t count;            /* elements */
-    const void *data;        /* unaligned; inside file */
-    char *file;              /* heap */
+    size_t count;     /* elements */
+    const void *data; /* unaligned; inside file */
+    char *file;       /* heap */
 } cli_npy;
 
 /* Reads the header at bytes[0..size) and checks that exactly the data it promises follows. Any byte sequence is safe. FA_INVALID

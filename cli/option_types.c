@@ -132,8 +132,9 @@ static bool scaled(double *out, const char *text, const unit *units, double most
 
 static bool read_bytes(void *to, const char *text, const cli_option *o)
 {
-    static const unit units[] = { { "", 1 }, { "B", 1 }, { "K", 1024 }, { "KiB", 1024 }, { "M", 1 << 20 }, { "MiB", 1 << 20 },
-                                  { NULL, 0 } };
+    static const unit units[] = {
+        { "", 1 }, { "B", 1 }, { "K", 1024 }, { "KiB", 1024 }, { "M", 1 << 20 }, { "MiB", 1 << 20 }, { NULL, 0 }
+    };
     double v;
     if (!scaled(&v, text, units, (double)o->max) || v < (double)o->min || v != floor(v))
         return false;
@@ -165,8 +166,11 @@ static void accepts_seconds(char *buf, size_t n, const cli_option *o)
 
 static bool read_size(void *to, const char *text, const cli_option *o)
 {
-    static const unit units[] = { { "", 1 }, { "B", 1 }, { "K", 1024 }, { "KiB", 1024 }, { "M", 1 << 20 }, { "MiB", 1 << 20 },
-                                  { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1099511627776.0 }, { "TiB", 1099511627776.0 }, { NULL, 0 } };
+    static const unit units[] = {
+        { "", 1 },          { "B", 1 },       { "K", 1024 },      { "KiB", 1024 },          { "M", 1 << 20 },
+        { "MiB", 1 << 20 }, { "G", 1 << 30 }, { "GiB", 1 << 30 }, { "T", 1099511627776.0 }, { "TiB", 1099511627776.0 },
+        { NULL, 0 }
+    };
     double v = -1;
     (void)o;
     if (strcmp(text, "any") && (!scaled(&v, text, units, 9e15) || v != floor(v)))

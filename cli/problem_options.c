@@ -5,11 +5,13 @@
 #include "runtime/environment.h"
 
 const cli_word cli_dtypes[] = { { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { "tf32", FA_TF32 }, { "fp32", FA_F32 }, { NULL, 0 } };
-const cli_word cli_masks[] = { { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 },
-                               { NULL, 0 } };
+const cli_word cli_masks[] = {
+    { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
+};
 
 #define FIELD(f) .at = offsetof(cli_problem_options, f)
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
+/* clang-format off */
 const cli_option cli_problem_options_table[] = {
     { .name = "head-dim", .letter = 'd', .type = &cli_int, FIELD(d), .value = "D", .help = "head_dim of Q and K (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
@@ -32,6 +34,7 @@ const cli_option cli_problem_options_table[] = {
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'" },
     { .name = NULL },
 };
+/* clang-format on */
 
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
 {
@@ -58,8 +61,9 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
     const struct {
         int32_t given, *to;
     } fields[] = {
-        { a->d, &p.d }, { a->dv, &p.dv }, { a->dtype, &p.dtype }, { a->o_dtype, &p.o_dtype }, { a->align, &p.align }, { a->b, &p.b },
-        { a->hq, &p.hq }, { a->hkv, &p.hkv }, { a->n, &p.sq }, { a->n, &p.sk }, { a->sq, &p.sq }, { a->sk, &p.sk },
+        { a->d, &p.d },         { a->dv, &p.dv }, { a->dtype, &p.dtype }, { a->o_dtype, &p.o_dtype },
+        { a->align, &p.align }, { a->b, &p.b },   { a->hq, &p.hq },       { a->hkv, &p.hkv },
+        { a->n, &p.sq },        { a->n, &p.sk },  { a->sq, &p.sq },       { a->sk, &p.sk },
     };
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].given)
@@ -67,6 +71,7 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
     return fa_problem_normalize(out, &p);
 }
 
+/* clang-format off */
 const cli_option cli_chip_options[] = {
     { .name = "arch", .type = &cli_text, .at = offsetof(cli_chip, arch), .value = "ARCH",
       .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default sm_80)" },
@@ -74,6 +79,7 @@ const cli_option cli_chip_options[] = {
       .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
 };
+/* clang-format on */
 
 fa_status cli_chip_arch(const cli_chip *c, const fa_arch **out)
 {

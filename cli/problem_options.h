@@ -6,12 +6,15 @@
 #include "gen/gen.h"
 
 typedef struct cli_problem_options {
-    const char *problem;       /* text as problems are printed; what else is set overrides its fields */
+    const char *problem; /* text as problems are printed; what else is set overrides its fields */
     int32_t d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; mask: + 1 */
     bool causal;
 } cli_problem_options;
 extern const cli_option cli_problem_options_table[];
-#define CLI_PROBLEM_OPTIONS(type) { "The problem", cli_problem_options_table, offsetof(type, problem_options) }
+#define CLI_PROBLEM_OPTIONS(type)                                                 \
+    {                                                                             \
+        "The problem", cli_problem_options_table, offsetof(type, problem_options) \
+    }
 
 extern const cli_word cli_dtypes[], cli_masks[]; /* of cli_masks the values are fa_mask + 1, so that 0 is "not given" */
 
@@ -19,11 +22,14 @@ extern const cli_word cli_dtypes[], cli_masks[]; /* of cli_masks the values are 
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out);
 
 typedef struct cli_chip {
-    const char *arch;  /* NULL = sm_80 */
-    int32_t sram;      /* 0 = what the chip offers */
+    const char *arch; /* NULL = sm_80 */
+    int32_t sram;     /* 0 = what the chip offers */
 } cli_chip;
 extern const cli_option cli_chip_options[];
-#define CLI_CHIP(type) { "The chip", cli_chip_options, offsetof(type, chip) }
+#define CLI_CHIP(type)                                     \
+    {                                                      \
+        "The chip", cli_chip_options, offsetof(type, chip) \
+    }
 
 /* FA_INVALID for an unknown arch and for a budget beyond what it has. */
 fa_status cli_chip_arch(const cli_chip *c, const fa_arch **out);

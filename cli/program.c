@@ -1,6 +1,6 @@
 /* program: which subcommand of a command runs, and its options. */
-#include "help.h"
 #include "gen/error.h"
+#include "help.h"
 #include "progress.h"
 #include <errno.h>
 #include <signal.h>
@@ -40,7 +40,8 @@ static int run(cli *c, const cli_command *cmd, int argc, char **argv)
     if (st == FA_OK && common->help)
         code = cli_help_command(c, cmd);
     else if (st == FA_OK && argc - rest > cmd->words)
-        st = fa_fail(FA_INVALID, "unexpected word \"%.60s\"; usage: %s %s %s", argv[rest + cmd->words], c->program->name, cmd->name, cmd->usage);
+        st = fa_fail(FA_INVALID, "unexpected word \"%.60s\"; usage: %s %s %s", argv[rest + cmd->words], c->program->name, cmd->name,
+                     cmd->usage);
     else if (st == FA_OK)
         code = cmd->run(c, args, argc - rest, argv + rest);
     if (st != FA_OK)
@@ -73,7 +74,8 @@ int cli_program_run(const cli_program *p, int argc, char **argv)
         cli_help_list(p, stderr);
         code = CLI_EXIT_USAGE;
     } else if (word[0] == '-') {
-        code = cli_fail(&c, fa_fail(FA_INVALID, "unknown option \"%.60s\"; usage: %s COMMAND [options]; %s help lists the commands", word, p->name, p->name));
+        code = cli_fail(&c, fa_fail(FA_INVALID, "unknown option \"%.60s\"; usage: %s COMMAND [options]; %s help lists the commands", word,
+                                    p->name, p->name));
     } else {
         code = cli_fail(&c, cli_command_unknown(p, word));
     }

@@ -92,7 +92,8 @@ static fa_status reject(const fa_space *s, const fa_config *part, const char *te
 {
     for (size_t i = 0; i < s->n; i++)
         if (cli_config_names(part, &s->points[i].config))
-            return fa_fail(FA_NO_FIT, "--config: none that %s can mean fits; the first fails %s: %s", text, s->points[i].constraint, s->points[i].why);
+            return fa_fail(FA_NO_FIT, "--config: none that %s can mean fits; the first fails %s: %s", text, s->points[i].constraint,
+                           s->points[i].why);
     return fa_fail(FA_INVALID, "--config: the space has no %s", text);
 }
 

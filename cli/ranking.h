@@ -5,12 +5,12 @@
 #include "gen/space.h"
 
 typedef struct cli_ranked {
-    size_t point;  /* index into space.points */
+    size_t point; /* index into space.points */
     fa_cost cost;
 } cli_ranked;
 
 typedef struct cli_ranking {
-    fa_problem shape;    /* with typical values where the caller gave none */
+    fa_problem shape; /* with typical values where the caller gave none */
     fa_space space;
     cli_ranked *r;
     size_t n;

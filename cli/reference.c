@@ -9,12 +9,12 @@
 #define FIELDS 24
 
 typedef struct table {
-    fa_record common;        /* of every row below */
+    fa_record common; /* of every row below */
     char product[48];
     char family[24], tunables[256];
     fa_quality quality[16];
     int qualities;
-    bool wanted;             /* the rows are of the class that is asked for */
+    bool wanted; /* the rows are of the class that is asked for */
 } table;
 
 /* Parts a line at its tabs, in place. Returns how many fields there are; those past FIELDS are left out. */
@@ -34,7 +34,8 @@ static void set_qualities(table *t, char *words)
     char *rest = NULL;
     t->quality[0] = FA_QUALITY_UNTOLD;
     t->qualities = 1;
-    for (char *w = strtok_r(words, " ", &rest); w && t->qualities < (int)(sizeof t->quality / sizeof *t->quality); w = strtok_r(NULL, " ", &rest))
+    for (char *w = strtok_r(words, " ", &rest); w && t->qualities < (int)(sizeof t->quality / sizeof *t->quality);
+         w = strtok_r(NULL, " ", &rest))
         t->quality[t->qualities++] = fa_quality_of(w);
 }
 
@@ -46,9 +47,13 @@ static bool is_head(table *t, char *field[FIELDS], int n, const fa_problem *p)
         char *to;
         size_t size;
     } texts[] = {
-        { "product", t->product, sizeof t->product }, { "chip", t->common.chip, sizeof t->common.chip }, { "arch", t->common.arch, sizeof t->common.arch },
-        { "version", t->common.version, sizeof t->common.version }, { "compiler", t->common.compiler, sizeof t->common.compiler },
-        { "driver", t->common.driver, sizeof t->common.driver }, { "family", t->family, sizeof t->family },
+        { "product", t->product, sizeof t->product },
+        { "chip", t->common.chip, sizeof t->common.chip },
+        { "arch", t->common.arch, sizeof t->common.arch },
+        { "version", t->common.version, sizeof t->common.version },
+        { "compiler", t->common.compiler, sizeof t->common.compiler },
+        { "driver", t->common.driver, sizeof t->common.driver },
+        { "family", t->family, sizeof t->family },
     };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         if (!strcmp(field[0], texts[i].name)) {

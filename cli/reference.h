@@ -12,8 +12,8 @@
 #define FA_CLI_REFERENCE_H
 #include "cache/record.h"
 
-/* The rows of the problem's class that were measured on the chip of the arch, as records, oldest first; none where there is no table of that
- * chip. `source` is zero: a row does not know the text of its kernel. The caller frees them with fa_records_free. */
+/* The rows of the problem's class that were measured on the chip of the arch, as records, oldest first; none where there is no table of
+ * that chip. `source` is zero: a row does not know the text of its kernel. The caller frees them with fa_records_free. */
 fa_records cli_reference_load(const fa_problem *p, const fa_arch *a);
 
 /* The same from one table's text, for tests. */

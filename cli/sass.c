@@ -1,6 +1,6 @@
 /* sass: machine code as text, by NVIDIA's disassembler where it is installed. */
-#include "kernel_report.h"
 #include "gen/error.h"
+#include "kernel_report.h"
 #include "progress.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -65,7 +65,8 @@ fa_status cli_sass(const void *cubin, size_t n, fa_text *out, bool *missing)
         i++;
     *missing = i == sizeof tools / sizeof *tools;
     if (*missing)
-        return fa_fail(FA_IO, "--sass: neither nvdisasm nor cuobjdump was found in PATH or in bin of CUDA_HOME (else /usr/local/cuda); accepted: one of them, "
+        return fa_fail(FA_IO, "--sass: neither nvdisasm nor cuobjdump was found in PATH or in bin of CUDA_HOME (else /usr/local/cuda); "
+                              "accepted: one of them, "
                               "from a CUDA toolkit, or --ptx");
     int fd = mkostemps(file, 6, O_CLOEXEC);
     if (fd < 0)

@@ -5,6 +5,7 @@
 #include "runtime/environment.h"
 #include <string.h>
 
+/* clang-format off */
 const cli_option cli_where_options[] = {
     { .name = "device", .type = &cli_text, .at = offsetof(cli_where, device), .value = "DEVICE",
       .help = "cuda, cuda:N, or sim:ARCH, the simulator (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
@@ -12,6 +13,7 @@ const cli_option cli_where_options[] = {
       .help = "shared memory per block that a kernel may use (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
 };
+/* clang-format on */
 
 static fa_status open_on(cli_session *s, const char *device, int32_t sram)
 {

@@ -9,13 +9,16 @@ typedef struct cli_where {
     int32_t sram;       /* 0 = what the chip offers */
 } cli_where;
 extern const cli_option cli_where_options[];
-#define CLI_WHERE(type) { "The device", cli_where_options, offsetof(type, where) }
+#define CLI_WHERE(type)                                        \
+    {                                                          \
+        "The device", cli_where_options, offsetof(type, where) \
+    }
 
 typedef struct cli_session {
     fa_context *ctx;
-    fa_entered in;    /* the device's context is current until the session ends */
+    fa_entered in; /* the device's context is current until the session ends */
     bool simulated;
-    char device[64];  /* "cuda:0", "sim:sm_80" */
+    char device[64]; /* "cuda:0", "sim:sm_80" */
 } cli_session;
 
 /* Tells in one note when the simulator takes the place of a GPU. */

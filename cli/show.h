@@ -1,9 +1,9 @@
 /* show: what both halves of `fagen show` read: a problem, or a kernel of the cache by its key. */
 #ifndef FA_CLI_SHOW_H
 #define FA_CLI_SHOW_H
-#include "problem_options.h"
 #include "cache/entry.h"
 #include "command.h"
+#include "problem_options.h"
 #include "session.h"
 
 typedef struct show_args {

@@ -1,8 +1,8 @@
 /* show_key: a kernel of the disk cache: what it is, what it uses, whether the templates would still give it. */
-#include "kernel_report.h"
 #include "cache/record.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "kernel_report.h"
 #include "show.h"
 #include "table.h"
 #include <string.h>
@@ -43,8 +43,10 @@ static fa_status find(fa_store *store, const char *hex, search *s, fa_entry *out
     *s = (search){ .hex = hex };
     fa_entry_each(store, match, s);
     if (s->n != 1)
-        return fa_fail(FA_INVALID, "%s: %zu kernels of the cache have a key that begins so; accepted: the digits of one, as fagen cache ls --json tells them",
-                       hex, s->n);
+        return fa_fail(
+            FA_INVALID,
+            "%s: %zu kernels of the cache have a key that begins so; accepted: the digits of one, as fagen cache ls --json tells them", hex,
+            s->n);
     return fa_entry_get(store, s->key, s->arch, out) ? FA_OK : fa_fail(FA_IO, "%s: cannot be read", s->path);
 }
 
@@ -57,7 +59,8 @@ typedef struct again {
 
 static void render_again(const search *s, const fa_entry *e, const json_t *about, again *out)
 {
-    const char *problem = json_string_value(json_object_get(about, "problem")), *config = json_string_value(json_object_get(about, "config"));
+    const char *problem = json_string_value(json_object_get(about, "problem")),
+               *config = json_string_value(json_object_get(about, "config"));
     const fa_arch *arch = fa_arch_find(s->arch);
     fa_compiler *compiler = fa_compiler_open(NULL);
     fa_gen *g = NULL;
@@ -78,7 +81,10 @@ static void render_again(const search *s, const fa_entry *e, const json_t *about
         st = fa_compiler_key(compiler, &out->source, s->arch, e->ptx | lean, &key);
         out->same = st == FA_OK && key.lo == s->key.lo && key.hi == s->key.hi;
     }
-    snprintf(out->why, sizeof out->why, "%s", st != FA_OK ? fa_last_error() : out->same ? "" : "the text, the options or the compiler are others now");
+    snprintf(out->why, sizeof out->why, "%s",
+             st != FA_OK ? fa_last_error()
+             : out->same ? ""
+                         : "the text, the options or the compiler are others now");
     fa_gen_close(g);
     fa_compiler_close(compiler);
 }
@@ -94,8 +100,8 @@ static json_t *resources(const fa_entry *e)
         snprintf(name, sizeof name, "%.*s", (int)strcspn(p, "'"), p);
         fa_resources r = fa_resources_parse(e->log, name);
         if (r.known)
-            json_array_append_new(list, json_pack("{s:s,s:i,s:i,s:i,s:s}", "entry", name, "registers", r.registers, "spill_stores", r.spill_stores,
-                                                  "spill_loads", r.spill_loads, "note", r.note));
+            json_array_append_new(list, json_pack("{s:s,s:i,s:i,s:i,s:s}", "entry", name, "registers", r.registers, "spill_stores",
+                                                  r.spill_stores, "spill_loads", r.spill_loads, "note", r.note));
     }
     return list;
 }
@@ -112,16 +118,15 @@ static void print(const search *s, const fa_entry *e, const json_t *about, const
     size_t i;
     json_t *k;
     fa_key_print(key, s->key);
-    printf("kernel     %s, %s for %s, %zu bytes\nfile       %s\nproblem    %s\nconfig     %s\ncompiled   %s by fagen %s, %s\noptions    ", key,
-           e->ptx ? "PTX" : "a cubin", s->arch, e->image_size, s->path, said(about, "problem"), said(about, "config"), said(about, "date"),
-           said(about, "fagen"), said(about, "compiler"));
-    json_array_foreach(json_object_get(about, "options"), i, k)
-        printf("%s%s", i ? " " : "", json_string_value(k));
+    printf("kernel     %s, %s for %s, %zu bytes\nfile       %s\nproblem    %s\nconfig     %s\ncompiled   %s by fagen %s, %s\noptions    ",
+           key, e->ptx ? "PTX" : "a cubin", s->arch, e->image_size, s->path, said(about, "problem"), said(about, "config"),
+           said(about, "date"), said(about, "fagen"), said(about, "compiler"));
+    json_array_foreach(json_object_get(about, "options"), i, k) printf("%s%s", i ? " " : "", json_string_value(k));
     printf("\n");
     json_array_foreach(used, i, k)
-        printf("resources  %s: %d registers, %d + %d bytes spilled%s%s\n", said(k, "entry"), (int)json_integer_value(json_object_get(k, "registers")),
-               (int)json_integer_value(json_object_get(k, "spill_stores")), (int)json_integer_value(json_object_get(k, "spill_loads")),
-               said(k, "note")[0] ? "; " : "", said(k, "note"));
+        printf("resources  %s: %d registers, %d + %d bytes spilled%s%s\n", said(k, "entry"),
+               (int)json_integer_value(json_object_get(k, "registers")), (int)json_integer_value(json_object_get(k, "spill_stores")),
+               (int)json_integer_value(json_object_get(k, "spill_loads")), said(k, "note")[0] ? "; " : "", said(k, "note"));
     printf("today      %s%s\n", r->same ? "this fagen gives the same key" : "this fagen would not load it: ", r->why);
     if (json_object_get(about, "problem"))
         printf("why it     fagen show --problem '%s'\n", said(about, "problem"));
@@ -169,8 +174,10 @@ int show_key(cli *c, const show_args *a, const char *hex)
     if (a->source || a->ptx || a->sass)
         code = image(c, a, &s, &e, &r);
     else if (c->json)
-        code = cli_answer(c, json_pack("{s:s,s:s,s:s,s:b,s:I,s:O,s:O,s:b,s:s}", "key", key, "path", s.path, "arch", s.arch, "ptx", e.ptx, "bytes",
-                                       (json_int_t)e.image_size, "about", about ? about : json_null(), "kernels", used, "same_today", r.same, "why", r.why),
+        code = cli_answer(c,
+                          json_pack("{s:s,s:s,s:s,s:b,s:I,s:O,s:O,s:b,s:s}", "key", key, "path", s.path, "arch", s.arch, "ptx", e.ptx,
+                                    "bytes", (json_int_t)e.image_size, "about", about ? about : json_null(), "kernels", used, "same_today",
+                                    r.same, "why", r.why),
                           CLI_EXIT_OK);
     else
         print(&s, &e, about, used, &r);

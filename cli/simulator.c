@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define FIELD(f) .at = offsetof(cli_sim, f)
+/* clang-format off */
 const cli_option cli_sim_options[] = {
     { .name = "checks", .type = &cli_text, FIELD(checks), .value = "LIST",
       .help = "severity of the simulator's checks, as race=warning,unwritten=off or all=error; docs/simulator.md names them (default: FAGEN_SIM_CHECKS, "
@@ -17,12 +18,14 @@ const cli_option cli_sim_options[] = {
     { .name = "max-seconds", .type = &cli_seconds, FIELD(seconds), .value = "T", .help = "the same for its time (default 300s)" },
     { .name = NULL },
 };
+/* clang-format on */
 
 fa_status cli_sim_set(const cli_sim *a, bool simulated, sim_options *to)
 {
     char error[512];
     if (!simulated && (a->checks || a->reports > 1 || a->steps || a->seconds > 0))
-        return fa_fail(FA_INVALID, "--checks, --reports, --max-steps and --max-seconds are the simulator's; accepted with them: --device sim:ARCH");
+        return fa_fail(FA_INVALID,
+                       "--checks, --reports, --max-steps and --max-seconds are the simulator's; accepted with them: --device sim:ARCH");
     if (a->checks && !sim_checks_parse(a->checks, to->checks, error))
         return fa_fail(FA_INVALID, "--checks %s: %s", a->checks, error);
     to->reports = a->reports;

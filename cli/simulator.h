@@ -11,7 +11,10 @@ typedef struct cli_sim {
     double seconds;
 } cli_sim;
 extern const cli_option cli_sim_options[];
-#define CLI_SIM(type) { "The checks and limits of the simulator", cli_sim_options, offsetof(type, sim) }
+#define CLI_SIM(type)                                                                  \
+    {                                                                                  \
+        "The checks and limits of the simulator", cli_sim_options, offsetof(type, sim) \
+    }
 
 /* Adds them to *to. simulated: false where the command has no simulator, then only their absence is accepted. */
 fa_status cli_sim_set(const cli_sim *a, bool simulated, sim_options *to);

@@ -49,8 +49,8 @@ fa_status cli_systems_of(cli_systems *out, const fa_gen *g, int32_t op, const ch
             size_t at = 0;
             for (size_t i = 0; i < fa_gen_families(g) && at < sizeof names; i++)
                 at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", fa_gen_family(g, i));
-            return fa_fail(FA_INVALID, "--systems: \"%.*s\" is no family that is compared; accepted: all, none, or at most %d of %s", (int)(n < 40 ? n : 40), s,
-                           CLI_SYSTEMS_MAX, names);
+            return fa_fail(FA_INVALID, "--systems: \"%.*s\" is no family that is compared; accepted: all, none, or at most %d of %s",
+                           (int)(n < 40 ? n : 40), s, CLI_SYSTEMS_MAX, names);
         }
         s += n;
     }

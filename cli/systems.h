@@ -10,8 +10,8 @@ typedef struct cli_systems {
     int n;
 } cli_systems;
 
-/* words: NULL or "all" = those that compute the operation, its reference first; "none"; or names of families between commas. FA_INVALID names
- * the word at fault. */
+/* words: NULL or "all" = those that compute the operation, its reference first; "none"; or names of families between commas. FA_INVALID
+ * names the word at fault. */
 fa_status cli_systems_of(cli_systems *out, const fa_gen *g, int32_t op, const char *words);
 
 /* The model's best config of a family; false when it has none here. */

@@ -43,8 +43,8 @@ void cli_table_cells(cli_table *t, const char *fmt, ...)
 
 static const struct {
     const char *word, *code;
-} paints[] = { { "OK", "32" },    { "ok", "32" },   { "WARN", "33" }, { "FAIL", "31" }, { "wrong", "31" }, { "compile", "31" },
-               { "launch", "31" }, { "fits", "32" }, { "timeout", "31" } };
+} paints[] = { { "OK", "32" },      { "ok", "32" },     { "WARN", "33" }, { "FAIL", "31" },   { "wrong", "31" },
+               { "compile", "31" }, { "launch", "31" }, { "fits", "32" }, { "timeout", "31" } };
 
 void cli_paint(const cli *c, const char *word, int width)
 {

@@ -7,10 +7,10 @@
 #define CLI_TABLE_COLUMNS 12
 
 typedef struct cli_table {
-    int n;                                    /* columns */
-    const char *head[CLI_TABLE_COLUMNS];      /* literals; a leading '>' aligns the column right */
-    fa_text cells;                            /* NUL-terminated, one after the other */
-    size_t rows, at;                          /* at: cells of the last row so far */
+    int n;                               /* columns */
+    const char *head[CLI_TABLE_COLUMNS]; /* literals; a leading '>' aligns the column right */
+    fa_text cells;                       /* NUL-terminated, one after the other */
+    size_t rows, at;                     /* at: cells of the last row so far */
     size_t width[CLI_TABLE_COLUMNS];
 } cli_table;
 

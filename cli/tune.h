@@ -4,20 +4,20 @@
 #include "autotune/search.h"
 #include "autotune/strategy.h"
 #include "grid.h"
-#include "status_line.h"
 #include "session.h"
+#include "status_line.h"
 
 typedef struct tune_args {
     cli_common common;
     cli_where where;
     cli_list d, dtype, mask, n;
     int32_t dv, b, hq, hkv, limit, threads;
-    int32_t abreast;     /* searches that share a device; 0 = the usual number */
-    double budget;       /* seconds of the whole command; 0 = none */
+    int32_t abreast; /* searches that share a device; 0 = the usual number */
+    double budget;   /* seconds of the whole command; 0 = none */
     const char *arch, *family, *problem, *grid, *devices;
-    const char *on;      /* of a tune process: its device */
-    const char *device_lock;    /* and the lock of that, "3:0": file descriptor and member; NULL = the device is its own */
-    int32_t strategy;    /* an index of fa_strategy_at */
+    const char *on;          /* of a tune process: its device */
+    const char *device_lock; /* and the lock of that, "3:0": file descriptor and member; NULL = the device is its own */
+    int32_t strategy;        /* an index of fa_strategy_at */
     uint64_t seed;
     bool causal, all, again, list_grids, in_process;
 } tune_args;
@@ -101,9 +101,9 @@ typedef struct tune_run {
     cli *c;
     const tune_args *a;
     tune_list list;
-    json_t **result;     /* of each problem, or NULL */
-    json_t *devices;     /* an array: what worked, or NULL */
-    char arch[16];       /* "" = none was found */
+    json_t **result; /* of each problem, or NULL */
+    json_t *devices; /* an array: what worked, or NULL */
+    char arch[16];   /* "" = none was found */
     bool timed;
     double start;
 } tune_run;

@@ -16,7 +16,8 @@ static int show(void *user, const fa_tuning *t, const char *stage, const fa_cand
     tune_view v = tune_view_of(t, stage, latest, done);
     cli_status_line line;
     double whole = ((double)u->at + done) / (double)r->list.n;
-    tune_view_line(&line, &v, &r->list.row[u->at].problem, u->at + 1, r->list.n, whole, tune_left(cli_clock() - r->start, whole, r->a->budget));
+    tune_view_line(&line, &v, &r->list.row[u->at].problem, u->at + 1, r->list.n, whole,
+                   tune_left(cli_clock() - r->start, whole, r->a->budget));
     cli_progress_draw(&u->bar, stage, &line);
     return cli_interrupted();
 }

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define ABREAST 2      /* on a GPU */
+#define ABREAST 2 /* on a GPU */
 #define POLL_MS 500
 
 /* ---- what is given out ---- */
@@ -49,8 +49,9 @@ static void add_workers(const fleet *f, cli_status_line *line)
             continue;
         tune_problem_brief(text, sizeof text, &f->r->list.row[h->at].problem);
         cli_status_line_add(line, CLI_STATUS_LINE_BAR + 1 + (int)i, "%s: %s %lld/%lld", f->device[h->device], text,
-                     (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
-        cli_status_line_brief(line, "%s %lld/%lld", f->device[h->device], (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
+                            (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
+        cli_status_line_brief(line, "%s %lld/%lld", f->device[h->device], (long long)(h->view.compiled + h->view.resumed),
+                              (long long)h->view.kept);
     }
 }
 
@@ -152,8 +153,8 @@ static void stop_all(fleet *f)
             restarts += f->worker[i].restarts;
             up += !f->worker[i].given_up;
         }
-        json_array_append_new(f->r->devices, json_pack("{s:s,s:I,s:I,s:I,s:b}", "device", f->device[d], "processes", processes, "problems", done, "restarts",
-                                                       restarts, "given_up", up == 0));
+        json_array_append_new(f->r->devices, json_pack("{s:s,s:I,s:I,s:I,s:b}", "device", f->device[d], "processes", processes, "problems",
+                                                       done, "restarts", restarts, "given_up", up == 0));
         if (f->device_lock[d] >= 0)
             close(f->device_lock[d]);
     }

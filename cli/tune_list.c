@@ -1,7 +1,7 @@
 /* tune_list: the problems of one command: one text, the product of the lists, or a grid that the lists narrow. */
-#include "problem_options.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "problem_options.h"
 #include "table.h"
 #include "tune.h"
 #include <stdlib.h>
@@ -42,8 +42,8 @@ static fa_status from_grid(tune_list *out, const tune_args *a)
     } apart[] = { { a->problem, "--problem" }, { a->dv, "--dv" }, { a->b, "--batch" }, { a->hq, "--heads" }, { a->hkv, "--kv-heads" } };
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
         if (apart[i].given)
-            return fa_fail(FA_INVALID, "--grid %s and %s do not go together; a grid is narrowed by --head-dim, --dtype, --mask and -n", a->grid,
-                           apart[i].name);
+            return fa_fail(FA_INVALID, "--grid %s and %s do not go together; a grid is narrowed by --head-dim, --dtype, --mask and -n",
+                           a->grid, apart[i].name);
     size_t n = cli_grid_list(a->grid, out->row);
     if (!n)
         return cli_grid_unknown(a->grid, " (--list-grids tells what they hold)");
@@ -53,7 +53,9 @@ static fa_status from_grid(tune_list *out, const tune_args *a)
             (!a->causal || p->mask == FA_MASK_CAUSAL))
             out->row[out->n++] = out->row[i];
     }
-    return out->n ? FA_OK : fa_fail(FA_INVALID, "--grid %s holds no such problem; --list-grids --grid %s shows the %zu it holds", a->grid, a->grid, n);
+    return out->n
+               ? FA_OK
+               : fa_fail(FA_INVALID, "--grid %s holds no such problem; --list-grids --grid %s shows the %zu it holds", a->grid, a->grid, n);
 }
 
 static fa_status from_lists(tune_list *out, const tune_args *a)

@@ -1,6 +1,6 @@
 /* tune_process: a process of a fleet. CUDA does not survive a fork, so it is the command once more, with its options, --process-on and
- * --device-lock. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go out. It ends
- * with its input, and with its parent. */
+ * --device-lock. A line of JSON each way: {"problem", "at", "seconds"} comes in, {"ready"}, {"view"}, {"at", "result", "last"}, {"lost"} go
+ * out. It ends with its input, and with its parent. */
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
@@ -95,7 +95,8 @@ int tune_process(cli *c, const tune_args *a)
     if (st == FA_OK) {
         site.site.device_lock = lock;
         fa_device_lock_report(lock, 1);
-        say(json_pack("{s:s,s:s,s:s,s:b}", "ready", a->on, "arch", site.site.arch->name, "chip", site.site.arch->chip, "timed", site.site.timed));
+        say(json_pack("{s:s,s:s,s:s,s:b}", "ready", a->on, "arch", site.site.arch->name, "chip", site.site.arch->chip, "timed",
+                      site.site.timed));
     } else {
         say(json_pack("{s:s,s:i}", "lost", fa_last_error(), "status", st));
     }

@@ -7,9 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-#define LABEL 11 /* columns of a line's first word */
+#define LABEL 11  /* columns of a line's first word */
 #define REASONS 4 /* for which configs were pruned, the commonest */
-#define SHOWN 6  /* candidates of a single problem */
+#define SHOWN 6   /* candidates of a single problem */
 
 static const char *text_at(const json_t *j, const char *name)
 {
@@ -106,9 +106,11 @@ static void tell_gain(fa_text *t, const json_t *r)
     if (!isnan(gain) && gain == 0)
         fa_text_fmt(t, "; this is the default (%s)", text_at(r, "baseline_from"));
     else if (!isnan(gain))
-        fa_text_fmt(t, "; %s over the default (%s)%s", percent(gain, buf), text_at(r, "baseline_from"), json_is_true(json_object_get(base, "beside")) ? ", measured beside it" : "");
+        fa_text_fmt(t, "; %s over the default (%s)%s", percent(gain, buf), text_at(r, "baseline_from"),
+                    json_is_true(json_object_get(base, "beside")) ? ", measured beside it" : "");
     else if (json_is_object(base) && strcmp(text_at(base, "outcome"), "open"))
-        fa_text_fmt(t, measured(r) ? "; the default (%s) did not run here: %s" : "; the default (%s) is no guess: %s", text_at(r, "baseline_from"), text_at(base, "why"));
+        fa_text_fmt(t, measured(r) ? "; the default (%s) did not run here: %s" : "; the default (%s) is no guess: %s",
+                    text_at(r, "baseline_from"), text_at(base, "why"));
 }
 
 /* What disturbed the winner's time, if anything did, and under what it was taken. */
@@ -161,15 +163,18 @@ static void tell_winner(const cli *c, const fa_gen *g, const json_t *r)
     tell_gain(&t, r);
     line(c, "", &t);
     if (!measured(r)) {
-        fa_text_str(&t, json_is_true(json_object_get(r, "ships")) ? "the winner that ships, as without this tuning: a guess does not take its place"
-                                                                  : "the guess, until something is measured here: no winner ships for this problem");
+        fa_text_str(&t, json_is_true(json_object_get(r, "ships"))
+                            ? "the winner that ships, as without this tuning: a guess does not take its place"
+                            : "the guess, until something is measured here: no winner ships for this problem");
         line(c, "runs", &t);
     }
     if (json_is_object(second)) {
         double p = real_at(second, "chance"), behind = real_at(second, "behind");
         fa_text_fmt(&t, "%s: ", config_at(second, g, config));
         if (behind <= 0)
-            fa_text_fmt(&t, "%s", measured(r) ? "as fast as can be told; the winner takes less shared memory or fewer registers" : "as fast, says the model");
+            fa_text_fmt(&t, "%s",
+                        measured(r) ? "as fast as can be told; the winner takes less shared memory or fewer registers"
+                                    : "as fast, says the model");
         else
             fa_text_fmt(&t, "%s", percent(-behind / (1 + behind), buf));
         if (behind > 0 && p < 0.01)
@@ -183,7 +188,8 @@ static void tell_winner(const cli *c, const fa_gen *g, const json_t *r)
     tell_quality(c, w);
     tune_show_span(span, sizeof span, real_at(r, "elapsed"));
     if (json_is_string(json_object_get(r, "saved")))
-        fa_text_fmt(&t, "in %s, after %s%s", text_at(r, "saved"), span, json_is_true(json_object_get(r, "out_of_time")) ? ", when the time was up" : "");
+        fa_text_fmt(&t, "in %s, after %s%s", text_at(r, "saved"), span,
+                    json_is_true(json_object_get(r, "out_of_time")) ? ", when the time was up" : "");
     else
         fa_text_fmt(&t, "nowhere: no cache directory can be written (fagen doctor tells why); found after %s", span);
     line(c, "saved", &t);
@@ -256,7 +262,8 @@ static void tell_row(cli_table *t, const fa_problem *p, const json_t *r)
     cli_table_cells(t, p->sq == p->sk ? "%d" : "%d:%d", p->sq, p->sk);
     cli_table_cells(t, "%s\t%s\t%s\t%s\t%lld\t%lld\t%s", won ? cli_show_seconds(real_at(w, "seconds")) : "-",
                     cli_show_if(won, "%.1f", real_at(w, "tflops")), isnan(gain) ? "-" : percent(gain, over),
-                    isnan(behind) ? "-" : percent(-behind / (1 + behind), next), int_at(r, "kept"), int_at(r, "resumed"), r ? state_of(r) : "not reached");
+                    isnan(behind) ? "-" : percent(-behind / (1 + behind), next), int_at(r, "kept"), int_at(r, "resumed"),
+                    r ? state_of(r) : "not reached");
 }
 
 void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, double elapsed)

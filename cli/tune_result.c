@@ -25,10 +25,11 @@ static json_t *candidate_json(const fa_candidate *k)
 {
     char text[512];
     fa_config_print(text, sizeof text, &k->config);
-    json_t *j = json_pack("{s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:i,s:i,s:i,s:b,s:s}", "config", text, "outcome", k->decided ? fa_outcome_name(k->outcome) : "open",
-                     "source", k->how == FA_MEASURED ? "measured" : "model", "seconds", cli_json_number(k->seconds), "spread",
-                     cli_json_number(k->spread), "samples", k->count, "tflops", cli_json_number(k->tflops), "regs", k->regs, "spills", k->spills,
-                     "smem", k->smem, "resumed", k->resumed, "why", k->why);
+    json_t *j =
+        json_pack("{s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:i,s:i,s:i,s:b,s:s}", "config", text, "outcome",
+                  k->decided ? fa_outcome_name(k->outcome) : "open", "source", k->how == FA_MEASURED ? "measured" : "model", "seconds",
+                  cli_json_number(k->seconds), "spread", cli_json_number(k->spread), "samples", k->count, "tflops",
+                  cli_json_number(k->tflops), "regs", k->regs, "spills", k->spills, "smem", k->smem, "resumed", k->resumed, "why", k->why);
     json_t *more = json_pack("{s:s,s:o,s:o,s:b,s:o,s:o,s:o,s:s,s:i,s:i}", "origin", fa_origin_name(k->origin), "modelled",
                              cli_json_number(k->cost.seconds), "level", cli_json_number(k->level), "verified", k->verified, "low",
                              cli_json_number(k->low), "high", cli_json_number(k->high), "warm", cli_json_number(k->warm), "quality",
@@ -79,9 +80,9 @@ static json_t *rejected_json(const fa_tuning *t)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < t->n_rejected; i++)
-        json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:s,s:s}", "family", t->rejected[i].family, "constraint", t->rejected[i].constraint, "count",
-                                              (json_int_t)t->rejected[i].n, "limit", fa_limit_name(t->rejected[i].limit), "why",
-                                              t->rejected[i].why));
+        json_array_append_new(list, json_pack("{s:s,s:s,s:I,s:s,s:s}", "family", t->rejected[i].family, "constraint",
+                                              t->rejected[i].constraint, "count", (json_int_t)t->rejected[i].n, "limit",
+                                              fa_limit_name(t->rejected[i].limit), "why", t->rejected[i].why));
     return list;
 }
 
@@ -113,18 +114,19 @@ json_t *tune_result(const fa_tuning *t, const fa_problem *p, const fa_site *site
     const struct {
         const char *name;
         size_t n;
-    } counts[] = { { "space", t->counts.space },       { "sound", t->counts.sound },       { "fits_shared", t->counts.fits_shared },
-                   { "fits", t->counts.fits },         { "kept", t->counts.kept },         { "compiled", t->counts.compiled },
-                   { "verified", t->counts.verified }, { "timed", t->counts.timed },       { "resumed", t->counts.resumed },
-                   { "failed", t->counts.failed },     { "seeds", t->counts.seeds },       { "neighbours", t->counts.neighbours },
+    } counts[] = { { "space", t->counts.space },       { "sound", t->counts.sound }, { "fits_shared", t->counts.fits_shared },
+                   { "fits", t->counts.fits },         { "kept", t->counts.kept },   { "compiled", t->counts.compiled },
+                   { "verified", t->counts.verified }, { "timed", t->counts.timed }, { "resumed", t->counts.resumed },
+                   { "failed", t->counts.failed },     { "seeds", t->counts.seeds }, { "neighbours", t->counts.neighbours },
                    { "lost", t->counts.lost } };
     const char *root = site ? fa_store_root(site->store) : NULL;
     fa_problem_print(text, sizeof text, p);
     json_t *j = json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:s,s:o,s:o,s:b,s:o,s:o}", "problem", text, "status", fa_status_name(st), "message",
-                          st == FA_OK ? "" : message, "source", t->how == FA_MEASURED ? "measured" : "model", t->how == FA_MEASURED ? "winner" : "guess",
-                          t->winner ? candidate_json(t->winner) : json_null(), "baseline", t->baseline ? baseline_json(t) : json_null(),
-                          "baseline_from", t->baseline_from, "gain", cli_json_number(gain_of(t)), "elapsed", cli_json_number(t->elapsed), "out_of_time",
-                          t->out_of_time, "saved", root ? json_string(root) : json_null(), "rejected", rejected_json(t));
+                          st == FA_OK ? "" : message, "source", t->how == FA_MEASURED ? "measured" : "model",
+                          t->how == FA_MEASURED ? "winner" : "guess", t->winner ? candidate_json(t->winner) : json_null(), "baseline",
+                          t->baseline ? baseline_json(t) : json_null(), "baseline_from", t->baseline_from, "gain",
+                          cli_json_number(gain_of(t)), "elapsed", cli_json_number(t->elapsed), "out_of_time", t->out_of_time, "saved",
+                          root ? json_string(root) : json_null(), "rejected", rejected_json(t));
     if (j) {
         json_object_set_new(j, t->how == FA_MEASURED ? "guess" : "winner", json_null());
         json_object_set_new(j, "ships", json_boolean(t->ships));
@@ -143,8 +145,15 @@ fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem
     char message[2048] = "";
     char device[32] = "", sram[16];
     char *candidate_process[] = { "/proc/self/exe", "candidate-process", "--device", device, a->where.sram ? "--sram" : NULL, sram, NULL };
-    fa_search_options o = { .limit = a->all ? -1 : a->limit, .seconds = seconds, .threads = a->threads, .again = a->again, .family = a->family,
-                            .strategy = fa_strategy_at((size_t)a->strategy)->name, .seed = a->seed, .progress = progress, .user = user };
+    fa_search_options o = { .limit = a->all ? -1 : a->limit,
+                            .seconds = seconds,
+                            .threads = a->threads,
+                            .again = a->again,
+                            .family = a->family,
+                            .strategy = fa_strategy_at((size_t)a->strategy)->name,
+                            .seed = a->seed,
+                            .progress = progress,
+                            .user = user };
     snprintf(sram, sizeof sram, "%d", a->where.sram);
     if (site->timed && !a->in_process) {
         snprintf(device, sizeof device, "cuda:%d", fa_context_device(site->ctx)->ordinal);

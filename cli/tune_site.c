@@ -15,8 +15,9 @@ void tune_site_note(const cli *c, const char *arch, const char *chip, bool timed
     if (timed)
         cli_note(c, "tuning on %s (%s): candidates are compiled, verified and timed", chip, arch);
     else
-        cli_note(c, "no %s GPU here: candidates for %s are compiled, gated on registers and spills, and ranked by the model; nothing is timed", arch,
-                 arch);
+        cli_note(c,
+                 "no %s GPU here: candidates for %s are compiled, gated on registers and spills, and ranked by the model; nothing is timed",
+                 arch, arch);
 }
 
 fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const char *device)
@@ -38,14 +39,18 @@ fa_status tune_site_open(tune_site *out, const cli *c, const tune_args *a, const
     const fa_arch *here = st == FA_OK ? fa_context_arch(out->session.ctx) : NULL;
     bool same = here && (!arch || !strcmp(arch->name, here->name));
     if (where.device && !same)
-        return fa_fail(FA_INVALID, "--arch %s and --device%s %s (%s) contradict each other", arch->name, device ? "s" : "", where.device, here->name);
+        return fa_fail(FA_INVALID, "--arch %s and --device%s %s (%s) contradict each other", arch->name, device ? "s" : "", where.device,
+                       here->name);
     if (same && !out->session.simulated) {
         out->site = fa_site_of(out->session.ctx);
         tune_site_note(c, here->name, here->chip, true);
         return FA_OK;
     }
     arch = arch ? arch : here;
-    out->site = (fa_site){ .arch = arch, .budget = a->where.sram, .template_dir = env.template_dir, .store = fa_store_open(NULL, warn, (void *)c),
+    out->site = (fa_site){ .arch = arch,
+                           .budget = a->where.sram,
+                           .template_dir = env.template_dir,
+                           .store = fa_store_open(NULL, warn, (void *)c),
                            .compiler = fa_compiler_open(NULL) };
     if (!out->site.store || !out->site.compiler)
         return fa_fail(FA_NOMEM, "no memory to tune");

@@ -39,6 +39,7 @@ static void config_brief(char *buf, size_t n, const fa_candidate *k)
 tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate *latest, double done)
 {
     const fa_candidate *b = t->baseline, *w = t->winner;
+    /* clang-format off */
     tune_view v = {
         .space = (int64_t)t->counts.space, .sound = (int64_t)t->counts.sound, .fits_shared = (int64_t)t->counts.fits_shared,
         .fits = (int64_t)t->counts.fits, .kept = (int64_t)t->counts.kept, .compiled = (int64_t)t->counts.compiled,
@@ -46,6 +47,7 @@ tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate
         .failed = (int64_t)t->counts.failed, .done = done, .tflops = w ? w->tflops : 0, .seconds = w ? w->seconds : 0, .gain = NAN,
         .measured = t->how == FA_MEASURED,
     };
+    /* clang-format on */
     snprintf(v.stage, sizeof v.stage, "%s", stage);
     if (w || latest)
         config_brief(v.config, sizeof v.config, w ? w : latest);
@@ -55,8 +57,10 @@ tune_view tune_view_of(const fa_tuning *t, const char *stage, const fa_candidate
 }
 
 /* The numbers of a view, by name: one table for both directions. */
+/* clang-format off */
 #define NUMBERS(X) \
     X(space) X(sound) X(fits_shared) X(fits) X(kept) X(compiled) X(verified) X(timed) X(resumed) X(failed)
+/* clang-format on */
 #define REALS(X) X(done) X(tflops) X(seconds) X(gain)
 
 json_t *tune_view_json(const tune_view *v)
@@ -102,9 +106,10 @@ static void funnel(cli_status_line *out, const tune_view *v)
         snprintf(text, sizeof text, " > %lld verified > %lld timed", (long long)v->verified, (long long)v->timed);
         snprintf(brief, sizeof brief, ">%lld>%lld", (long long)v->verified, (long long)v->timed);
     }
-    cli_status_line_add(out, 5, "%lld configs > %lld fit SRAM > %lld registers > %lld compiled%s", (long long)v->space, (long long)v->fits_shared,
-                 (long long)v->fits, (long long)v->compiled, text);
-    cli_status_line_brief(out, "%lld>%lld>%lld>%lld%s", (long long)v->space, (long long)v->fits_shared, (long long)v->fits, (long long)v->compiled, brief);
+    cli_status_line_add(out, 5, "%lld configs > %lld fit SRAM > %lld registers > %lld compiled%s", (long long)v->space,
+                        (long long)v->fits_shared, (long long)v->fits, (long long)v->compiled, text);
+    cli_status_line_brief(out, "%lld>%lld>%lld>%lld%s", (long long)v->space, (long long)v->fits_shared, (long long)v->fits,
+                          (long long)v->compiled, brief);
 }
 
 void tune_view_line(cli_status_line *out, const tune_view *v, const fa_problem *p, size_t at, size_t of, double done, double left)

@@ -1,8 +1,8 @@
 /* archive: kernels and records from another store. The first byte says what is put right, since no mutation would hit it: 1 the size and
  * the checksum of the whole, 2 those of the entries, 4 the keys of the entries. */
 #include "cache/archive.h"
-#include "cache/metadata.h"
 #include "cache/archive_head.h"
+#include "cache/metadata.h"
 #include "fuzz.h"
 #include <xxhash.h>
 
@@ -71,7 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                        (p.entry[i].key.hi == p.entry[i - 1].key.hi && p.entry[i].key.lo > p.entry[i - 1].key.lo));
         }
         for (size_t i = 0; i < p.n_lines; i++)
-            FUZZ_CHECK(p.line[i].bytes >= s && p.line[i].bytes + p.line[i].size <= s + size - 1 && !memchr(p.line[i].bytes, '\n', p.line[i].size));
+            FUZZ_CHECK(p.line[i].bytes >= s && p.line[i].bytes + p.line[i].size <= s + size - 1 &&
+                       !memchr(p.line[i].bytes, '\n', p.line[i].size));
     } else
         FUZZ_CHECK(why[0]);
     fa_archive_free(&p);

@@ -1,17 +1,17 @@
 /* bundle_set: the bytes of a bundle of compiled kernels: what fa_bundle_open() and fa_create() look at. Whatever is accepted keeps to its
  * ranges, and every problem finds a row that runs it or none. */
+#include "runtime/bundle_set.h"
 #include "fuzz.h"
 #include "gen/problem.h"
 #include "runtime/bundle_columns.h"
-#include "runtime/bundle_set.h"
 
 static void judge(const fa_bundle_set *s)
 {
-    static cu_driver driver[2] = {{.takes_ptx = false}, {.takes_ptx = true}};
+    static cu_driver driver[2] = { { .takes_ptx = false }, { .takes_ptx = true } };
     for (size_t r = 0; r < s->n; r++)
         for (size_t a = 0; a < fa_arch_count(); a++)
             for (int k = 0; k < 4; k++) {
-                fa_device d = {.driver = &driver[k & 1], .arch = *fa_arch_at(a)};
+                fa_device d = { .driver = &driver[k & 1], .arch = *fa_arch_at(a) };
                 fa_problem p = s->row[r].problem;
                 fa_source source;
                 p.sq = p.sk = 777;
@@ -30,7 +30,7 @@ static void judge(const fa_bundle_set *s)
 /* What is accepted as a file is accepted where it is linked, too. */
 static void look(const char *bytes, size_t size)
 {
-    const fa_bundle *out, *list[] = {(const fa_bundle *)(const void *)bytes, NULL};
+    const fa_bundle *out, *list[] = { (const fa_bundle *)(const void *)bytes, NULL };
     fa_bundle_set bundle_set;
     if (fa_bundle_open(&out, bytes, size) == FA_OK)
         FUZZ_CHECK((const void *)out == bytes && fa_bundle_set_open(&bundle_set, list) == FA_OK);

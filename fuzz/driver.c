@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LONGEST 65536  /* of a mutated input */
+#define LONGEST 65536   /* of a mutated input */
 #define HANG_SECONDS 60 /* no input takes a hundredth of that */
 
 typedef struct bytes {
@@ -48,7 +48,7 @@ static void leave_finding(void)
     if (fd < 0 || write(fd, running, running_size) != (ssize_t)running_size)
         return;
     close(fd);
-    const char *const words[] = {"\nfuzz: the input is in ./", name, "\n"};
+    const char *const words[] = { "\nfuzz: the input is in ./", name, "\n" };
     for (int i = 0; i < 3; i++)
         if (write(STDERR_FILENO, words[i], strlen(words[i])) < 0)
             return;
@@ -81,7 +81,7 @@ static void add_file(const char *path)
         fprintf(stderr, "fuzz: %s: %s\n", path, strerror(errno));
         exit(1);
     }
-    bytes b = {malloc((size_t)st.st_size + 1), (size_t)st.st_size};
+    bytes b = { malloc((size_t)st.st_size + 1), (size_t)st.st_size };
     seed = realloc(seed, (seeds + 1) * sizeof *seed);
     if (!b.s || !seed || read(fd, b.s, b.n) != (ssize_t)b.n) {
         fprintf(stderr, "fuzz: %s cannot be read\n", path);
@@ -110,8 +110,36 @@ static void add(const char *path)
 }
 
 static const char *const words[] = {
-    "-1", "0", "1", "4294967296", "9223372036854775807", "-9223372036854775808", "1e999", "nan", "0x7fffffff", "\"", "'", "{", "}", "[",
-    "]", "(", ")", ",", ";", "\\", "\n", "\\u0000", "$(", "//|", "%", ":", "=", "\xff\xff\xff\xff", "\xff\xff\xff\x7f", "<1048576>",
+    "-1",
+    "0",
+    "1",
+    "4294967296",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "1e999",
+    "nan",
+    "0x7fffffff",
+    "\"",
+    "'",
+    "{",
+    "}",
+    "[",
+    "]",
+    "(",
+    ")",
+    ",",
+    ";",
+    "\\",
+    "\n",
+    "\\u0000",
+    "$(",
+    "//|",
+    "%",
+    ":",
+    "=",
+    "\xff\xff\xff\xff",
+    "\xff\xff\xff\x7f",
+    "<1048576>",
 };
 
 /* One change of input[0..n); the new size. */
@@ -188,7 +216,7 @@ int main(int argc, char **argv)
         return 2;
     }
     state *= 0x9e3779b97f4a7c15u;
-    const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+    const int deadly[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM };
     for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
         signal(deadly[i], on_signal);
     if (__sanitizer_set_death_callback)

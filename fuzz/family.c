@@ -1,6 +1,6 @@
 /* family: the .lua of a kernel family: what it declares, and what its functions answer for two problems. */
-#include "fuzz.h"
 #include "gen/family.h"
+#include "fuzz.h"
 #include "gen/problem.h"
 #include "gen/sandbox_names.h"
 #include <lauxlib.h>
@@ -26,7 +26,7 @@ static int judge(lua_State *L)
 {
     job *j = lua_touserdata(L, 1);
     fa_lua_args fr;
-    fa_point point = {0};
+    fa_point point = { 0 };
     bool size_only;
     char why[160];
     fa_lua_args_push(L, &fr, &j->family, &j->problem, fa_arch_find("sm_90a"), 0, false);
@@ -35,8 +35,7 @@ static int judge(lua_State *L)
     for (int i = 0; i < j->family.n_tunables; i++)
         fa_lua_args_set(L, &fr, j->family.tunable[i].name, j->family.tunable[i].values[0]);
     fa_family_judge(L, &fr, &j->family, FA_LISTED, &point, &size_only);
-    if (point.fits)
-    {
+    if (point.fits) {
         int layout = lua_gettop(L);
         fa_family_steps(L, &fr, &j->family, layout, &j->source);
         fa_family_workspace(L, &fr, &j->family, layout, &j->source);
@@ -47,8 +46,8 @@ static int judge(lua_State *L)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const problems[] = {"bf16,d=64", "fp32,d=72,mask=window,sq=1000"};
-    job j = {.gen = {.files = {.n = 1}}, .family = {.name = "input"}};
+    static const char *const problems[] = { "bf16,d=64", "fp32,d=72,mask=window,sq=1000" };
+    job j = { .gen = { .files = { .n = 1 } }, .family = { .name = "input" } };
     const char *error;
     char *text = fuzz_copy(data, size, 0);
     FUZZ_CHECK(fa_sandbox_open(&j.gen.sb, fa_sandbox_names_open) == FA_OK);

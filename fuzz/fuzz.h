@@ -12,12 +12,12 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* What must hold of whatever was accepted. */
-#define FUZZ_CHECK(holds)                                                            \
-    do {                                                                             \
-        if (!(holds)) {                                                              \
+#define FUZZ_CHECK(holds)                                                              \
+    do {                                                                               \
+        if (!(holds)) {                                                                \
             fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #holds); \
-            abort();                                                                 \
-        }                                                                            \
+            abort();                                                                   \
+        }                                                                              \
     } while (0)
 
 /* A copy that ends where the input ends, so that reading on is seen, or with a NUL behind it. Free it. */

@@ -7,7 +7,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *s = fuzz_copy(data, size, 0), words[200];
     static fa_metadata a, b;
     const char *field;
-    fa_text text = {0};
+    fa_text text = { 0 };
     if (fa_metadata_parse(&a, s, size)) {
         FUZZ_CHECK(a.n_options >= 0 && a.n_options <= FA_METADATA_OPTIONS);
         fa_key k = fa_metadata_key(&a);

@@ -1,7 +1,7 @@
 /* template: a .cu template, translated to Lua and run where a real one runs. The includes it may name are the library's own. */
+#include "gen/template.h"
 #include "fuzz.h"
 #include "gen/sandbox_names.h"
-#include "gen/template.h"
 #include <lauxlib.h>
 
 #define STEPS 50000
@@ -17,14 +17,14 @@ static int render(lua_State *L)
     static const struct {
         const char *table, *field;
         int value;
-    } rows[] = {{"p", "d", 64}, {"p", "dv", 64}, {"p", "bytes", 2}, {"c", "br", 64}, {"c", "bc", 32}, {"c", "warps", 4},
-                {"a", "cc", 80}, {"l", "bytes", 4096}, {"l", "threads", 128}};
+    } rows[] = { { "p", "d", 64 },    { "p", "dv", 64 }, { "p", "bytes", 2 },    { "c", "br", 64 },      { "c", "bc", 32 },
+                 { "c", "warps", 4 }, { "a", "cc", 80 }, { "l", "bytes", 4096 }, { "l", "threads", 128 } };
     job *j = lua_touserdata(L, 1);
     luaL_checkstack(L, 16, NULL);
     fa_sandbox_env(L);
     int env = lua_gettop(L);
     for (const char *t = "pcal"; *t; t++) {
-        char name[2] = {*t, 0};
+        char name[2] = { *t, 0 };
         lua_newtable(L);
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
             if (rows[i].table[0] == *t) {
@@ -40,7 +40,7 @@ static int render(lua_State *L)
 
 static fa_status run(fa_sandbox *sb, const char *text, size_t n, fa_output *out, char **message)
 {
-    job j = {.files = {.n = 1}};
+    job j = { .files = { .n = 1 } };
     const char *error = "";
     strcpy(j.files.file[0].name, "input.cu");
     j.files.file[0].path = strdup("templates/input.cu");

@@ -10,6 +10,7 @@
 #define KIB 1024
 #define MIB (1024 * 1024)
 
+/* clang-format off */
 static const fa_arch rows[] = {
     { .name = "sm_80", .chip = "A100 SXM 80GB", .cc = 80,
       .smem_block = 163 * KIB, .smem_sm = 164 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
@@ -70,6 +71,7 @@ static const fa_arch rows[] = {
       .smem_bytes_clk = 128, .l2_gbs = 1200, .hbm_gbs = 273,
       .source = "programming guide; DGX Spark data sheet (273 GB/s); matrix rates as sm_120a, clock, L2: estimate" },
 };
+/* clang-format on */
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -77,10 +79,9 @@ static const fa_arch rows[] = {
 static const struct {
     const char *alias, *name;
 } aliases[] = {
-    { "a100", "sm_80" },   { "rtx3090", "sm_86" }, { "3090", "sm_86" },    { "orin", "sm_87" },
-    { "rtx4090", "sm_89" }, { "4090", "sm_89" },   { "l40s", "sm_89" },    { "h100", "sm_90a" },
-    { "h200", "sm_90a" },  { "b200", "sm_100a" },  { "b300", "sm_103a" },  { "rtx5090", "sm_120a" },
-    { "5090", "sm_120a" }, { "gb10", "sm_121a" },
+    { "a100", "sm_80" },   { "rtx3090", "sm_86" },   { "3090", "sm_86" },   { "orin", "sm_87" },   { "rtx4090", "sm_89" },
+    { "4090", "sm_89" },   { "l40s", "sm_89" },      { "h100", "sm_90a" },  { "h200", "sm_90a" },  { "b200", "sm_100a" },
+    { "b300", "sm_103a" }, { "rtx5090", "sm_120a" }, { "5090", "sm_120a" }, { "gb10", "sm_121a" },
 };
 
 size_t fa_arch_count(void)

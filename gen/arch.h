@@ -7,37 +7,37 @@
 
 /* What a chip sustains, all units at once, as probes measure it: per second. 0 = not known. */
 typedef struct fa_rates {
-    double mma16, wgmma16;   /* FLOP: products of bf16, random data */
-    double exps;             /* ex2 */
+    double mma16, wgmma16; /* FLOP: products of bf16, random data */
+    double exps;           /* ex2 */
     double l2_bytes, hbm_bytes;
-    double launch;           /* seconds from one empty kernel to the next */
-    double clock;            /* Hz, under the products */
+    double launch; /* seconds from one empty kernel to the next */
+    double clock;  /* Hz, under the products */
 } fa_rates;
 
 typedef struct fa_arch {
-    char name[12];           /* "sm_80": the real architecture NVRTC compiles for, features included (sm_90a) */
-    char chip[48];           /* the product the row describes, or the device's own name */
-    int32_t cc;              /* compute capability * 10: 80, 90, ... */
-    int32_t smem_block;      /* shared memory a block may opt in to, bytes */
-    int32_t smem_sm;         /* shared memory of an SM, bytes */
-    int32_t smem_reserved;   /* taken by the system for each block, bytes */
-    int32_t regs_sm;         /* 32-bit registers of an SM */
-    int32_t regs_thread;     /* most registers of one thread */
+    char name[12];         /* "sm_80": the real architecture NVRTC compiles for, features included (sm_90a) */
+    char chip[48];         /* the product the row describes, or the device's own name */
+    int32_t cc;            /* compute capability * 10: 80, 90, ... */
+    int32_t smem_block;    /* shared memory a block may opt in to, bytes */
+    int32_t smem_sm;       /* shared memory of an SM, bytes */
+    int32_t smem_reserved; /* taken by the system for each block, bytes */
+    int32_t regs_sm;       /* 32-bit registers of an SM */
+    int32_t regs_thread;   /* most registers of one thread */
     int32_t threads_sm, warps_sm, blocks_sm;
     int32_t sm_count;
     int64_t l2_bytes;
-    double clock_ghz;        /* sustained under matrix load, the clock that the rates below are scaled by */
-    double mma16_flop;       /* per clock and SM: fp16/bf16 with fp32 accumulation through mma.sync */
-    double mma_tf32_flop;    /* the same for TF32 */
-    double wgmma16_flop;     /* through wgmma or its successors; 0 where there is none that fagen uses */
-    double ffma_flop;        /* per clock and SM: fp32 FMA, 2 each */
-    double exp_rate;         /* ex2 per clock and SM */
-    double issue_rate;       /* instructions (of 32 lanes) per clock and SM */
-    double smem_bytes_clk;   /* shared memory bytes per clock and SM */
-    double l2_gbs, hbm_gbs;  /* bytes / 1e9 per second */
-    double launch_seconds;   /* of a step: driver, block scheduling, the last block's drain; 0 = FA_LAUNCH_SECONDS */
-    fa_rates fitted;         /* what probes gave on the chip that the model was fitted on; zeros: it was fitted on no chip of this arch */
-    const char *source;      /* where the numbers come from; a literal */
+    double clock_ghz;       /* sustained under matrix load, the clock that the rates below are scaled by */
+    double mma16_flop;      /* per clock and SM: fp16/bf16 with fp32 accumulation through mma.sync */
+    double mma_tf32_flop;   /* the same for TF32 */
+    double wgmma16_flop;    /* through wgmma or its successors; 0 where there is none that fagen uses */
+    double ffma_flop;       /* per clock and SM: fp32 FMA, 2 each */
+    double exp_rate;        /* ex2 per clock and SM */
+    double issue_rate;      /* instructions (of 32 lanes) per clock and SM */
+    double smem_bytes_clk;  /* shared memory bytes per clock and SM */
+    double l2_gbs, hbm_gbs; /* bytes / 1e9 per second */
+    double launch_seconds;  /* of a step: driver, block scheduling, the last block's drain; 0 = FA_LAUNCH_SECONDS */
+    fa_rates fitted;        /* what probes gave on the chip that the model was fitted on; zeros: it was fitted on no chip of this arch */
+    const char *source;     /* where the numbers come from; a literal */
 } fa_arch;
 
 #define FA_LAUNCH_SECONDS 3e-6

@@ -46,8 +46,7 @@ fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *
         fa_text values = { 0 };
         fa_tunable_list(&values, t);
         if (at < c->n)
-            fa_fail(FA_INVALID, "config: %s of %s is %d; accepted: %s", t->name, f->name, c->tunable[at].value,
-                    fa_text_cstr(&values));
+            fa_fail(FA_INVALID, "config: %s of %s is %d; accepted: %s", t->name, f->name, c->tunable[at].value, fa_text_cstr(&values));
         else
             fa_fail(FA_INVALID, "config: %s of %s is missing; accepted: %s", t->name, f->name, fa_text_cstr(&values));
         fa_text_free(&values);
@@ -64,6 +63,5 @@ fa_status fa_family_reject(const fa_family *f, const fa_problem *p, const fa_arc
     fa_family_config_print(config, sizeof config, f, c);
     if (!supported)
         return fa_fail(FA_UNSUPPORTED, "%s does not compute %s on %s: %s", f->name, problem, a->name, pt->why);
-    return fa_fail(fa_check_status(pt->check), "%s on %s for %s: constraint %s: %s", config, a->name, problem,
-                   pt->constraint, pt->why);
+    return fa_fail(fa_check_status(pt->check), "%s on %s for %s: constraint %s: %s", config, a->name, problem, pt->constraint, pt->why);
 }

@@ -17,7 +17,7 @@ typedef struct job {
     bool supported, has_work;
     fa_source source; /* steps only */
     fa_work work[FA_SOURCE_STEPS];
-    int works;        /* one for each step, or one for all of them */
+    int works; /* one for each step, or one for all of them */
 } job;
 
 /* Asks steps and work of the config in fr->c, whose layout is at the top. */
@@ -78,7 +78,8 @@ static const char *bound(const fa_cost *c)
     const struct {
         const char *name;
         double t;
-    } units[] = { { "matrix", c->t_matrix }, { "exp", c->t_exp }, { "issue", c->t_issue }, { "smem", c->t_smem }, { "l2", c->t_l2 }, { "hbm", c->t_hbm } };
+    } units[] = { { "matrix", c->t_matrix }, { "exp", c->t_exp }, { "issue", c->t_issue },
+                  { "smem", c->t_smem },     { "l2", c->t_l2 },   { "hbm", c->t_hbm } };
     size_t most = 0;
     for (size_t i = 1; i < sizeof units / sizeof *units; i++)
         if (units[i].t > units[most].t)

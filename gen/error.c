@@ -68,9 +68,9 @@ const char *fa_status_name(fa_status s)
         const char *name;
     } names[] = {
 #define ROW(x) { x, #x }
-        ROW(FA_OK),     ROW(FA_INVALID), ROW(FA_UNSUPPORTED), ROW(FA_NO_DRIVER), ROW(FA_NO_NVRTC), ROW(FA_COMPILE),
-        ROW(FA_DEVICE), ROW(FA_NO_FIT),  ROW(FA_NO_KERNEL),   ROW(FA_IO),        ROW(FA_NOMEM),    ROW(FA_INTERNAL),
-        ROW(FA_CAPTURE), ROW(FA_TEMPLATE), ROW(FA_WRONG),     ROW(FA_INTERRUPTED),
+        ROW(FA_OK),      ROW(FA_INVALID),  ROW(FA_UNSUPPORTED), ROW(FA_NO_DRIVER),   ROW(FA_NO_NVRTC), ROW(FA_COMPILE),
+        ROW(FA_DEVICE),  ROW(FA_NO_FIT),   ROW(FA_NO_KERNEL),   ROW(FA_IO),          ROW(FA_NOMEM),    ROW(FA_INTERNAL),
+        ROW(FA_CAPTURE), ROW(FA_TEMPLATE), ROW(FA_WRONG),       ROW(FA_INTERRUPTED),
 #undef ROW
     };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)

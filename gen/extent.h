@@ -5,25 +5,25 @@
 #include <stdbool.h>
 
 /* X(name, word, what it is) */
-#define FA_EXTENTS(X)                                                              \
-    X(B, "b", "batch")                                                             \
-    X(SQ, "sq", "query length, or the longest")                                    \
-    X(SK, "sk", "key length, or the longest")                                      \
-    X(HQ, "hq", "query heads")                                                     \
-    X(HKV, "hkv", "key/value heads")                                               \
-    X(D, "d", "head_dim of Q and K")                                               \
-    X(DV, "dv", "head_dim of V and O")                                             \
-    X(ROWS, "rows", "query rows of a group of heads: sq * hq / hkv")               \
-    X(TOTAL_Q, "total_q", "query rows of all sequences: b * sq where not packed")  \
-    X(TOTAL_K, "total_k", "keys of all sequences: b * sk where not packed")        \
-    X(PARTS, "parts", "partial results that a merge reads")                        \
+#define FA_EXTENTS(X)                                                             \
+    X(B, "b", "batch")                                                            \
+    X(SQ, "sq", "query length, or the longest")                                   \
+    X(SK, "sk", "key length, or the longest")                                     \
+    X(HQ, "hq", "query heads")                                                    \
+    X(HKV, "hkv", "key/value heads")                                              \
+    X(D, "d", "head_dim of Q and K")                                              \
+    X(DV, "dv", "head_dim of V and O")                                            \
+    X(ROWS, "rows", "query rows of a group of heads: sq * hq / hkv")              \
+    X(TOTAL_Q, "total_q", "query rows of all sequences: b * sq where not packed") \
+    X(TOTAL_K, "total_k", "keys of all sequences: b * sk where not packed")       \
+    X(PARTS, "parts", "partial results that a merge reads")                       \
     X(SMS, "sms", "SMs of the chip")
 
 typedef enum fa_extent {
 #define X(name, word, text) FA_EXTENT_##name,
     FA_EXTENTS(X)
 #undef X
-    FA_EXTENT_COUNT,
+        FA_EXTENT_COUNT,
     FA_EXTENT_ONE = FA_EXTENT_COUNT /* a plain number: 1 times its factor */
 } fa_extent;
 extern const char *const fa_extent_words[FA_EXTENT_COUNT];

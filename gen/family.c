@@ -75,8 +75,8 @@ static void read_constraint(lua_State *L, fa_family *f)
         lua_rawgeti(L, -2, 2);
     }
     if (!name || !*name || strlen(name) >= sizeof f->constraint[0].name || !lua_isfunction(L, -1))
-        luaL_error(L, "templates/%s.lua: constraint %d is not { name of at most %d letters, function }", f->name,
-                   f->n_constraints + 1, (int)sizeof f->constraint[0].name - 1);
+        luaL_error(L, "templates/%s.lua: constraint %d is not { name of at most %d letters, function }", f->name, f->n_constraints + 1,
+                   (int)sizeof f->constraint[0].name - 1);
     strcpy(f->constraint[f->n_constraints].name, name);
     f->constraint[f->n_constraints].ref = luaL_ref(L, LUA_REGISTRYINDEX);
     f->constraint[f->n_constraints].upto = f->n_tunables;
@@ -238,8 +238,7 @@ int32_t fa_budget(const fa_arch *a, int32_t budget)
     return budget > 0 && budget < a->smem_block ? budget : a->smem_block;
 }
 
-void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
-                   bool shaped)
+void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget, bool shaped)
 {
     luaL_checkstack(L, 16, NULL);
     push_problem(L, p, shaped);
@@ -265,8 +264,7 @@ void fa_lua_args_set(lua_State *L, const fa_lua_args *fr, const char *tunable, i
 /* --- calling the family's functions --- */
 
 /* Calls a function that answers true, or false and a reason. */
-static bool ask(lua_State *L, const fa_lua_args *fr, const fa_family *f, int ref, const char *name, bool with_config, char *why,
-                size_t n)
+static bool ask(lua_State *L, const fa_lua_args *fr, const fa_family *f, int ref, const char *name, bool with_config, char *why, size_t n)
 {
     lua_rawgeti(L, LUA_REGISTRYINDEX, ref);
     lua_pushvalue(L, fr->p);
@@ -275,8 +273,7 @@ static bool ask(lua_State *L, const fa_lua_args *fr, const fa_family *f, int ref
     lua_pushvalue(L, fr->a);
     lua_call(L, with_config ? 3 : 2, 2);
     if (!lua_isboolean(L, -2))
-        luaL_error(L, "templates/%s.lua: %s returned a %s; accepted: true, or false and a reason", f->name, name,
-                   luaL_typename(L, -2));
+        luaL_error(L, "templates/%s.lua: %s returned a %s; accepted: true, or false and a reason", f->name, name, luaL_typename(L, -2));
     bool yes = lua_toboolean(L, -2);
     if (!yes) {
         const char *s = lua_tostring(L, -1);

@@ -8,7 +8,7 @@
 #include "template.h"
 
 #define FA_CONSTRAINTS_MAX 24
-#define FA_VALUES_MAX 1024   /* of a tunable */
+#define FA_VALUES_MAX 1024  /* of a tunable */
 #define FA_THREADS_MAX 1024 /* of a block */
 #define FA_MOVES_MAX 16
 #define FA_VALUE_NAME_MAX 23 /* letters */
@@ -21,15 +21,15 @@ typedef struct fa_family {
     int32_t rank;      /* the lower is listed first */
     int n_tunables, n_constraints;
     fa_tunable tunable[FA_CONFIG_MAX];
-    int axis[2];      /* the tunables that are rows and columns of the tile; -1 = none */
+    int axis[2]; /* the tunables that are rows and columns of the tile; -1 = none */
     int n_moves;
     fa_move move[FA_MOVES_MAX];
     struct {
         char name[24];
         int ref;
         fa_limit limit; /* what it is about */
-        int upto;    /* the last tunable it reads, by number; n_tunables where it did not say */
-        bool search; /* only says what is not worth trying: such a config is not listed, but runs when it is named */
+        int upto;       /* the last tunable it reads, by number; n_tunables where it did not say */
+        bool search;    /* only says what is not worth trying: such a config is not listed, but runs when it is named */
     } constraint[FA_CONSTRAINTS_MAX];
     const fa_operation *operation;
     int supports, layout, steps, work, workspace, params; /* references in Lua's registry; the last three: LUA_NOREF where absent */
@@ -38,8 +38,8 @@ typedef struct fa_family {
 struct fa_gen {
     fa_sandbox *sb;
     fa_files files;
-    fa_output none;    /* what a .lua may include with; takes no text */
-    fa_output output;  /* of the render under way; closed between renders */
+    fa_output none;   /* what a .lua may include with; takes no text */
+    fa_output output; /* of the render under way; closed between renders */
     fa_family *family;
     size_t n;
 };
@@ -78,7 +78,7 @@ typedef struct fa_lua_args {
 
 /* Inside a run. Pushes p (without its shape unless shaped), c (empty but for the family's name) and a. */
 void fa_lua_args_push(lua_State *L, fa_lua_args *fr, const fa_family *f, const fa_problem *p, const fa_arch *a, int32_t budget,
-                   bool shaped);
+                      bool shaped);
 void fa_lua_args_set(lua_State *L, const fa_lua_args *fr, const char *tunable, int32_t value);
 
 /* Inside a run. Does the family compute the problem? why gets its reason. */

@@ -38,8 +38,7 @@ bool fa_field_next(const char **s, fa_field *out, const char *what, fa_status *s
         ok = trim(out->name, sizeof out->name, at, eq) && out->name[0];
     ok = ok && trim(out->value, sizeof out->value, eq ? eq + 1 : at, end) && out->value[0];
     if (!ok || (*end == ',' && !end[1])) {
-        *st = fa_fail(FA_INVALID, "%s: \"%.60s\" does not begin with a field; accepted: name=value,name=value", what,
-                      ok ? end : at);
+        *st = fa_fail(FA_INVALID, "%s: \"%.60s\" does not begin with a field; accepted: name=value,name=value", what, ok ? end : at);
         return false;
     }
     *s = *end ? end + 1 : end;

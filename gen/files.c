@@ -183,7 +183,7 @@ fa_status fa_files_names(const fa_files *fs, const char *suffix, char ***out, si
         *out = NULL;
         *n = 0;
         return error && error != ENOMEM ? fa_fail(FA_IO, "template_dir \"%s\" cannot be listed: %s", fs->dir, strerror(error))
-                                          : fa_fail(FA_NOMEM, "no memory for the names of the templates");
+                                        : fa_fail(FA_NOMEM, "no memory for the names of the templates");
     }
     if (*n)
         qsort(*out, *n, sizeof **out, by_name);

@@ -7,16 +7,17 @@
 #include <stdbool.h>
 
 #define FA_FILES_MAX 64
-#define FA_FILE_BYTES (1 << 17) /* the largest file of a user's folder: Lua's compiler, which no limit interrupts, can be made to take
-                                 * time by the square of it */
+#define FA_FILE_BYTES                                                                                                \
+    (1 << 17) /* the largest file of a user's folder: Lua's compiler, which no limit interrupts, can be made to take \
+               * time by the square of it */
 
 typedef struct fa_file {
-    char name[40];      /* "softmax.cu" */
-    char *path;         /* what messages call it: "templates/softmax.cu", or the override's own path */
+    char name[40]; /* "softmax.cu" */
+    char *path;    /* what messages call it: "templates/softmax.cu", or the override's own path */
     const char *bytes;
     size_t size;
-    char *owned;        /* bytes, where they were read from disk */
-    fa_text code;       /* the Lua of a .cu file, once it was wanted */
+    char *owned;  /* bytes, where they were read from disk */
+    fa_text code; /* the Lua of a .cu file, once it was wanted */
 } fa_file;
 
 typedef struct fa_files {

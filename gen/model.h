@@ -10,7 +10,7 @@ struct fa_point;
 typedef struct fa_traffic {
     double read_q, read_k, read_v, read_sp; /* sp: intermediates that travel through memory: S, P; FlashAttention-1: O, m, l */
     double write_o, write_lse, write_sp;
-    double held;                            /* memory held beside Q, K, V, O: S, P, LSE */
+    double held; /* memory held beside Q, K, V, O: S, P, LSE */
 } fa_traffic;
 double fa_traffic_read(const fa_traffic *t);
 double fa_traffic_write(const fa_traffic *t);
@@ -26,7 +26,8 @@ typedef struct fa_band {
 /* Bottom-right diagonal; left/right as in fa_args (only read for FA_MASK_WINDOW). */
 fa_band fa_band_of(const fa_problem *p, int diagonal, int64_t offset, int64_t left, int64_t right);
 
-/* That of a problem, which tells no more than a window's size: bottom-right, all of a window to the left, FA_MODEL_WINDOW keys where it is 0. */
+/* That of a problem, which tells no more than a window's size: bottom-right, all of a window to the left, FA_MODEL_WINDOW keys where it is
+ * 0. */
 fa_band fa_band_of_problem(const fa_problem *p);
 
 /* Pairs (query, key) that the mask lets through, per head: exact. */
@@ -36,14 +37,14 @@ double fa_model_visible(const fa_problem *p, fa_band band);
 double fa_model_matrix_flops(const fa_problem *p, fa_band band);
 double fa_model_other_flops(const fa_problem *p, fa_band band);
 
-/* Traffic of the algorithms of the literature. Shapes from p (b, hq, hkv, sq, sk, d, dv, dtype). lse: count its write. K and V are read for each
- * query head; under a mask rows and keys are read that a tile of rows sees, as the kernels do. */
-fa_traffic fa_model_naive(const fa_problem *p);                     /* three passes over all pairs, S and P through memory */
-/* Two-dimensional tiles without online softmax: each product keeps a tile of its result's rows, so that K and V are read once per row of tiles;
- * S and P are written once and read once. score: bytes of an element of S and P, in the literature that of the inputs. */
+/* Traffic of the algorithms of the literature. Shapes from p (b, hq, hkv, sq, sk, d, dv, dtype). lse: count its write. K and V are read for
+ * each query head; under a mask rows and keys are read that a tile of rows sees, as the kernels do. */
+fa_traffic fa_model_naive(const fa_problem *p); /* three passes over all pairs, S and P through memory */
+/* Two-dimensional tiles without online softmax: each product keeps a tile of its result's rows, so that K and V are read once per row of
+ * tiles; S and P are written once and read once. score: bytes of an element of S and P, in the literature that of the inputs. */
 fa_traffic fa_model_tiled2d(const fa_problem *p, int tile, fa_band band, int score);
-/* K/V outer loop: K and V are read once; Q, and O, m and l in fp32, are read and the latter three written again for each block of bc keys, and
- * written once before the first. A 16-bit O is written at the end, from the partial one. */
+/* K/V outer loop: K and V are read once; Q, and O, m and l in fp32, are read and the latter three written again for each block of bc keys,
+ * and written once before the first. A 16-bit O is written at the end, from the partial one. */
 fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc, fa_band band);
 /* Q outer loop. rows = br of the tile; pack as in fa_step; K and V rows are read once per tile, exactly those that some
  * row of the tile sees: what the kernels do and what the simulator counts. */
@@ -65,17 +66,17 @@ const fa_algorithm *fa_algorithm_row(size_t i); /* NULL past the last */
 
 /* What one config costs on one chip: sums over its steps. What has no sum is of the step that takes longest. */
 typedef struct fa_cost {
-    double seconds;                     /* the model's time of one launch */
+    double seconds;                                       /* the model's time of one launch */
     double t_matrix, t_exp, t_issue, t_smem, t_l2, t_hbm; /* seconds each unit is busy; the largest is the bound */
-    const char *bound;                  /* "matrix" "exp" "issue" "smem" "l2" "hbm" */
-    double flops, bytes;                /* matrix + other FLOPs; global bytes */
-    int32_t blocks_sm;                  /* resident blocks per SM */
-    const char *limiter;                /* what limits them: "smem" "regs" "threads" "blocks"; "grid": a persistent one has no more */
-    double occupancy;                   /* resident warps over the SM's warps */
-    int64_t grid;                       /* blocks of the launch: of a persistent grid those that stay */
-    double waves;                       /* grid / (SMs * blocks_sm) */
+    const char *bound;                                    /* "matrix" "exp" "issue" "smem" "l2" "hbm" */
+    double flops, bytes;                                  /* matrix + other FLOPs; global bytes */
+    int32_t blocks_sm;                                    /* resident blocks per SM */
+    const char *limiter; /* what limits them: "smem" "regs" "threads" "blocks"; "grid": a persistent one has no more */
+    double occupancy;    /* resident warps over the SM's warps */
+    int64_t grid;        /* blocks of the launch: of a persistent grid those that stay */
+    double waves;        /* grid / (SMs * blocks_sm) */
     fa_traffic traffic;
-    bool packed;                        /* the query heads of a group share the rows of a tile */
+    bool packed; /* the query heads of a group share the rows of a tile */
 } fa_cost;
 
 /* The size of a window where a problem says none: the keys that a row sees beside its own. */
@@ -86,8 +87,8 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, cons
 
 /* The same for a config that somebody names under a budget of shared memory (0 = the chip's), which need not be listed: constraints that
  * only say what is not worth trying do not reject it. *pt is what it takes (may be NULL). */
-fa_status fa_model_named(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int32_t budget, int regs, struct fa_point *pt,
-                         fa_cost *out);
+fa_status fa_model_named(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int32_t budget, int regs,
+                         struct fa_point *pt, fa_cost *out);
 
 /* The cost of every point of the space that fits and that the model can price, told in the order of the space; once for thousands it
  * is quicker than one by one. p is the problem that the space was listed for, with its shape. FA_OK when one was told; else why the last

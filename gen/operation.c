@@ -8,8 +8,14 @@
 #define EXTRA_MAX 4 /* of fa_operation_add */
 
 #define E(x) FA_EXTENT_##x
-#define TENSOR(field, s, h, w, type, ...) { #field, 4, { E(B), E(s), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ }
-#define ROWS_OF_HEADS(field, type, ...) { #field, 3, { E(B), E(HQ), E(SQ) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ }
+#define TENSOR(field, s, h, w, type, ...)                                                                                   \
+    {                                                                                                                       \
+#field, 4, { E(B), E(s), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ \
+    }
+#define ROWS_OF_HEADS(field, type, ...)                                                                \
+    {                                                                                                  \
+#field, 3, { E(B), E(HQ), E(SQ) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ \
+    }
 
 static const fa_operation operations[] = {
     { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 5,
@@ -70,10 +76,14 @@ int fa_operand_index(const fa_operation *op, const char *name)
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
 {
     switch (o->type) {
-    case FA_TYPE_INPUT: return p->dtype;
-    case FA_TYPE_OUTPUT: return p->o_dtype;
-    case FA_TYPE_F32: return FA_F32;
-    case FA_TYPE_I32: break;
+    case FA_TYPE_INPUT:
+        return p->dtype;
+    case FA_TYPE_OUTPUT:
+        return p->o_dtype;
+    case FA_TYPE_F32:
+        return FA_F32;
+    case FA_TYPE_I32:
+        break;
     }
     return 0;
 }
@@ -95,7 +105,8 @@ int fa_operand_print(char *buf, size_t n, const fa_operand *o)
 {
     int at = snprintf(buf, n, "[");
     for (int i = 0; i < o->rank; i++)
-        at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "%s%s", i ? ", " : "", fa_extent_words[o->extent[i]]);
+        at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "%s%s", i ? ", " : "",
+                       fa_extent_words[o->extent[i]]);
     return at + snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "]");
 }
 

@@ -1,5 +1,6 @@
-/* operation: what fa_launch() computes, as rows of a table: the operands of each operation, their extents and types. Argument checks, tensor
- * maps, parameters of kernels, the tensors of the tuner, the verifier and the command walk these rows; no other code lists operands. */
+/* operation: what fa_launch() computes, as rows of a table: the operands of each operation, their extents and types. Argument checks,
+ * tensor maps, parameters of kernels, the tensors of the tuner, the verifier and the command walk these rows; no other code lists operands.
+ */
 #ifndef FA_GEN_OPERATION_H
 #define FA_GEN_OPERATION_H
 #include "extent.h"
@@ -15,22 +16,22 @@ typedef enum fa_type_rule {
 
 /* One tensor of an operation. */
 typedef struct fa_operand {
-    const char *name;       /* "q": of the field in fa_args, in messages, of the kernel's parameter, of tensor maps */
-    int32_t rank;           /* dimensions */
-    int32_t extent[4];      /* fa_extent of each in packed order, the fastest last: b, sq, hq, d */
+    const char *name;  /* "q": of the field in fa_args, in messages, of the kernel's parameter, of tensor maps */
+    int32_t rank;      /* dimensions */
+    int32_t extent[4]; /* fa_extent of each in packed order, the fastest last: b, sq, hq, d */
     fa_type_rule type;
-    bool output;            /* written, else read */
-    bool optional;          /* a null address means: not asked for */
-    bool strided;           /* a fa_tensor: [batch, sequence, head, width] with strides; else a pointer to packed elements */
-    size_t at;              /* in fa_args: of the fa_tensor, or of the pointer */
+    bool output;   /* written, else read */
+    bool optional; /* a null address means: not asked for */
+    bool strided;  /* a fa_tensor: [batch, sequence, head, width] with strides; else a pointer to packed elements */
+    size_t at;     /* in fa_args: of the fa_tensor, or of the pointer */
 } fa_operand;
 
 typedef struct fa_operation {
-    int32_t op;             /* fa_op */
-    const char *name;       /* of the printed problem */
+    int32_t op;                      /* fa_op */
+    const char *name;                /* of the printed problem */
     int32_t products_d, products_dv; /* matrix products over visible pairs (query, key) with an inner or outer size of d, of dv */
-    int32_t others;         /* FLOPs of a visible pair that are no product: scale, mask, exponential, sums */
-    int32_t n;              /* operands; 0 = named in fagen.h and not built */
+    int32_t others;                  /* FLOPs of a visible pair that are no product: scale, mask, exponential, sums */
+    int32_t n;                       /* operands; 0 = named in fagen.h and not built */
     fa_operand operand[FA_OPERANDS_MAX];
 } fa_operation;
 
@@ -39,8 +40,8 @@ const fa_operation *fa_operation_find(int32_t op);
 const fa_operation *fa_operation_named(const char *name);
 const fa_operation *fa_operation_row(size_t i); /* in the order of their numbers */
 
-/* One more operation beside those of fagen.h, for tests and experiments: op is a number of its own. The row outlives the process's use of it.
- * Call it before any other function; it is not thread-safe. False where the table is full or the number taken. */
+/* One more operation beside those of fagen.h, for tests and experiments: op is a number of its own. The row outlives the process's use of
+ * it. Call it before any other function; it is not thread-safe. False where the table is full or the number taken. */
 bool fa_operation_add(const fa_operation *row);
 
 /* Index of the operand of this name; -1 = none. */
@@ -68,7 +69,8 @@ static inline void *fa_operand_address(const fa_operand *o, const fa_args *a)
 {
     return *(void *const *)((const char *)a + o->at); /* the first member of a fa_tensor, too */
 }
-void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss, int64_t sh); /* strides of a packed one are ignored */
+void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss,
+                    int64_t sh); /* strides of a packed one are ignored */
 
 /* The arguments of a launch of the problem, which is normalized and shaped, but for addresses: the reverse of fa_problem_of(). A window
  * reaches problem.window keys, or the typical FA_MODEL_WINDOW, to the left and none to the right. */

@@ -8,7 +8,7 @@
 #include "problem.h"
 #include <math.h>
 
-#define SCHEDULERS 4        /* of an SM */
+#define SCHEDULERS 4 /* of an SM */
 /* With one warp per scheduler the matrix unit idles while that warp takes exponentials, and the other way round; with two
  * or more they alternate, and this share of the shorter phase still shows. Linear in between. */
 #define SHOWS_ALONE 1.0

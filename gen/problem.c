@@ -30,8 +30,8 @@ static fa_status check_kernel(fa_problem *p)
     } dims[] = { { "d", p->d }, { "dv", p->dv } };
     for (size_t i = 0; i < COUNT(dims); i++)
         if (dims[i].v < 1 || dims[i].v > FA_MAX_HEAD_DIM)
-            return fa_fail(dims[i].v < 1 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d; accepted: 1 to %d", dims[i].name,
-                           dims[i].v, FA_MAX_HEAD_DIM);
+            return fa_fail(dims[i].v < 1 ? FA_INVALID : FA_UNSUPPORTED, "problem: %s is %d; accepted: 1 to %d", dims[i].name, dims[i].v,
+                           FA_MAX_HEAD_DIM);
     if (p->mask < FA_MASK_NONE || p->mask > FA_MASK_WINDOW)
         return fa_fail(FA_INVALID, "problem: mask is %d; accepted: none (0), causal (1), window (2)", p->mask);
     int own = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
@@ -39,14 +39,14 @@ static fa_status check_kernel(fa_problem *p)
         p->o_dtype = own;
     if (p->o_dtype != own && p->o_dtype != FA_F32)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
-                       "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype,
-                       fa_dtype_name(p->o_dtype), fa_dtype_name(p->dtype), fa_dtype_name(own));
+                       "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
+                       fa_dtype_name(p->dtype), fa_dtype_name(own));
     int most = natural_align(p), least = fa_dtype_bytes(p->dtype);
     if (!p->align)
         p->align = most;
     if (p->align < least || p->align > most || (p->align & (p->align - 1)))
-        return fa_fail(FA_INVALID, "problem: align is %d; accepted with %s, d=%d, dv=%d: a power of two from %d to %d",
-                       p->align, fa_dtype_name(p->dtype), p->d, p->dv, least, most);
+        return fa_fail(FA_INVALID, "problem: align is %d; accepted with %s, d=%d, dv=%d: a power of two from %d to %d", p->align,
+                       fa_dtype_name(p->dtype), p->d, p->dv, least, most);
     return FA_OK;
 }
 
@@ -77,7 +77,7 @@ static fa_status check_shape(const fa_problem *p)
         const char *name;
         int32_t v, most;
     } dims[] = {
-        { "b", p->b, INT32_MAX },          { "hq", p->hq, 1 << 16 },           { "hkv", p->hkv, 1 << 16 },
+        { "b", p->b, INT32_MAX },       { "hq", p->hq, 1 << 16 },       { "hkv", p->hkv, 1 << 16 },
         { "sq", p->sq, FA_MAX_LENGTH }, { "sk", p->sk, FA_MAX_LENGTH }, { "window", p->window, FA_MAX_LENGTH },
     };
     for (size_t i = 0; i < COUNT(dims); i++)
@@ -139,8 +139,10 @@ static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_f
         if (!fa_op_parse(&v, in->value))
             return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge", in->value);
         break;
-    case FA_FIELD_FEATURES: return parse_features(out, in->value);
-    case FA_FIELD_NUMBER: return fa_field_int(out, in, "problem");
+    case FA_FIELD_FEATURES:
+        return parse_features(out, in->value);
+    case FA_FIELD_NUMBER:
+        return fa_field_int(out, in, "problem");
     }
     *out = v;
     return FA_OK;

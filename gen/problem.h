@@ -6,16 +6,16 @@
 #define FA_MAX_HEAD_DIM 256
 #define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
 
-const char *fa_dtype_name(int dtype);               /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
-bool fa_dtype_parse(int *out, const char *s);       /* also half, float16, bfloat16, float32 */
-int fa_dtype_bytes(int dtype);                      /* 2 or 4; 0 for anything else */
-const char *fa_mask_name(int mask);                 /* "none" "causal" "window" */
+const char *fa_dtype_name(int dtype);         /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
+bool fa_dtype_parse(int *out, const char *s); /* also half, float16, bfloat16, float32 */
+int fa_dtype_bytes(int dtype);                /* 2 or 4; 0 for anything else */
+const char *fa_mask_name(int mask);           /* "none" "causal" "window" */
 bool fa_mask_parse(int *out, const char *s);
-const char *fa_op_name(int op);                     /* "forward" "backward" "merge"; "?" for anything else */
+const char *fa_op_name(int op); /* "forward" "backward" "merge"; "?" for anything else */
 bool fa_op_parse(int *out, const char *s);
-const char *fa_feature_name(int32_t bit);           /* of one fa_feature; "?" for anything else */
-int32_t fa_feature_parse(const char *s, size_t n);  /* the fa_feature of a name of n letters; 0 = none */
-const char *fa_feature_names(void);                 /* all, for messages */
+const char *fa_feature_name(int32_t bit);          /* of one fa_feature; "?" for anything else */
+int32_t fa_feature_parse(const char *s, size_t n); /* the fa_feature of a name of n letters; 0 = none */
+const char *fa_feature_names(void);                /* all, for messages */
 
 /* Copies min(in->size, sizeof) bytes over defaults, checks every field and fills the defaults in: dv = d, o_dtype = the
  * input's (FA_F32 for the 4-byte types), align = the most that d, dv and the types allow (at most 16). The shape may stay
@@ -42,8 +42,8 @@ bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);
 const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, const fa_problem *call);
 
 /* The shape bucket, the unit in which tuned configs are chosen: log2 steps of sq, sk, b * hq and of a window's size, and the group hq / hkv
- * (1, 2, 4, 8, ... rounded down to a power of two). 6 bits each, FA_BUCKET_BITS in all. A plain number, equal for problems that share winners; 0 shape fields
- * take part as filled by fa_problem_fill_shape. */
+ * (1, 2, 4, 8, ... rounded down to a power of two). 6 bits each, FA_BUCKET_BITS in all. A plain number, equal for problems that share
+ * winners; 0 shape fields take part as filled by fa_problem_fill_shape. */
 #define FA_BUCKET_BITS 30
 uint32_t fa_problem_bucket(const fa_problem *p);
 

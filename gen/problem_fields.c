@@ -13,7 +13,8 @@ const fa_problem_field fa_problem_fields[FA_PROBLEM_FIELD_COUNT] = {
 };
 
 /* Every member but the size stands in the list. */
-_Static_assert(sizeof(fa_problem) == sizeof(uint32_t) + FA_PROBLEM_FIELD_COUNT * sizeof(int32_t), "a member of fa_problem is missing in FA_PROBLEM_FIELDS");
+_Static_assert(sizeof(fa_problem) == sizeof(uint32_t) + FA_PROBLEM_FIELD_COUNT * sizeof(int32_t),
+               "a member of fa_problem is missing in FA_PROBLEM_FIELDS");
 
 int32_t fa_problem_get(const fa_problem *p, const fa_problem_field *f)
 {
@@ -42,11 +43,16 @@ static const char *features_text(char *buf, size_t n, int32_t features)
 const char *fa_problem_field_text(char *buf, size_t n, const fa_problem_field *f, int32_t value)
 {
     switch (f->kind) {
-    case FA_FIELD_DTYPE: return fa_dtype_name(value);
-    case FA_FIELD_MASK: return fa_mask_name(value);
-    case FA_FIELD_OP: return fa_op_name(value);
-    case FA_FIELD_FEATURES: return features_text(buf, n, value);
-    case FA_FIELD_NUMBER: break;
+    case FA_FIELD_DTYPE:
+        return fa_dtype_name(value);
+    case FA_FIELD_MASK:
+        return fa_mask_name(value);
+    case FA_FIELD_OP:
+        return fa_op_name(value);
+    case FA_FIELD_FEATURES:
+        return features_text(buf, n, value);
+    case FA_FIELD_NUMBER:
+        break;
     }
     snprintf(buf, n, "%d", value);
     return buf;
@@ -82,7 +88,9 @@ int fa_problem_print(char *buf, size_t n, const fa_problem *p)
 
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b)
 {
-#define CLASS(m) if (a->m != b->m) return false;
+#define CLASS(m)      \
+    if (a->m != b->m) \
+        return false;
 #define SHAPE(m)
 #define X(m, w, p, k, s, v) p(m)
     FA_PROBLEM_FIELDS(X)
@@ -95,7 +103,9 @@ bool fa_problem_same_class(const fa_problem *a, const fa_problem *b)
 bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b)
 {
 #define CLASS(m)
-#define SHAPE(m) if (a->m != b->m) return false;
+#define SHAPE(m)      \
+    if (a->m != b->m) \
+        return false;
 #define X(m, w, p, k, s, v) p(m)
     FA_PROBLEM_FIELDS(X)
 #undef X

@@ -11,23 +11,23 @@
  *   kind    how the value is written: DTYPE, MASK, OP and FEATURES as names, the rest as decimal integers
  *   serves  which kernels serve a call: SAME value, or one of as much or LESS (a kernel for rows of 8 bytes serves rows of 16)
  *   shown   ALWAYS printed, or only where SET (not 0): a field that came later leaves older texts as they were */
-#define FA_PROBLEM_FIELDS(X)                         \
-    X(dtype, "dtype", CLASS, DTYPE, SAME, ALWAYS)    \
-    X(d, "d", CLASS, NUMBER, SAME, ALWAYS)           \
-    X(dv, "dv", CLASS, NUMBER, SAME, ALWAYS)         \
-    X(mask, "mask", CLASS, MASK, SAME, ALWAYS)       \
-    X(o_dtype, "o", CLASS, DTYPE, SAME, ALWAYS)      \
-    X(align, "align", CLASS, NUMBER, LESS, ALWAYS)   \
-    X(op, "op", CLASS, OP, SAME, SET)                \
+#define FA_PROBLEM_FIELDS(X)                            \
+    X(dtype, "dtype", CLASS, DTYPE, SAME, ALWAYS)       \
+    X(d, "d", CLASS, NUMBER, SAME, ALWAYS)              \
+    X(dv, "dv", CLASS, NUMBER, SAME, ALWAYS)            \
+    X(mask, "mask", CLASS, MASK, SAME, ALWAYS)          \
+    X(o_dtype, "o", CLASS, DTYPE, SAME, ALWAYS)         \
+    X(align, "align", CLASS, NUMBER, LESS, ALWAYS)      \
+    X(op, "op", CLASS, OP, SAME, SET)                   \
     X(features, "features", CLASS, FEATURES, SAME, SET) \
-    X(page, "page", CLASS, NUMBER, LESS, SET)        \
-    X(b, "b", SHAPE, NUMBER, SAME, SET)              \
-    X(hq, "hq", SHAPE, NUMBER, SAME, SET)            \
-    X(hkv, "hkv", SHAPE, NUMBER, SAME, SET)          \
-    X(sq, "sq", SHAPE, NUMBER, SAME, SET)            \
-    X(sk, "sk", SHAPE, NUMBER, SAME, SET)            \
-    X(window, "window", SHAPE, NUMBER, SAME, SET) \
-    X(grad_dtype, "grad", CLASS, DTYPE, SAME, SET) \
+    X(page, "page", CLASS, NUMBER, LESS, SET)           \
+    X(b, "b", SHAPE, NUMBER, SAME, SET)                 \
+    X(hq, "hq", SHAPE, NUMBER, SAME, SET)               \
+    X(hkv, "hkv", SHAPE, NUMBER, SAME, SET)             \
+    X(sq, "sq", SHAPE, NUMBER, SAME, SET)               \
+    X(sk, "sk", SHAPE, NUMBER, SAME, SET)               \
+    X(window, "window", SHAPE, NUMBER, SAME, SET)       \
+    X(grad_dtype, "grad", CLASS, DTYPE, SAME, SET)      \
     X(kv_dtype, "kv", CLASS, DTYPE, SAME, SET)
 
 typedef enum fa_field_part { FA_FIELD_CLASS, FA_FIELD_SHAPE } fa_field_part;
@@ -37,16 +37,16 @@ typedef struct fa_problem_field {
     const char *member, *word; /* of the struct; of the text */
     fa_field_part part;
     fa_field_kind kind;
-    bool less_serves;          /* a kernel of as much or less serves the call; else only one of the same */
-    bool always;               /* printed even where it is 0 */
-    size_t at;                 /* offset in fa_problem */
+    bool less_serves; /* a kernel of as much or less serves the call; else only one of the same */
+    bool always;      /* printed even where it is 0 */
+    size_t at;        /* offset in fa_problem */
 } fa_problem_field;
 
 enum {
 #define X(member, word, part, kind, serves, shown) FA_FIELD_##member,
     FA_PROBLEM_FIELDS(X)
 #undef X
-    FA_PROBLEM_FIELD_COUNT
+        FA_PROBLEM_FIELD_COUNT
 };
 extern const fa_problem_field fa_problem_fields[FA_PROBLEM_FIELD_COUNT];
 

@@ -36,7 +36,7 @@ struct fa_sandbox {
     int64_t ran;          /* instructions of this run */
     int64_t cpu;          /* when the run began, by CLOCK_THREAD_CPUTIME_ID */
     int64_t look, wall;   /* when both clocks were read last, by CLOCK_MONOTONIC; how long the run has taken by that one */
-    int depth; /* of includes */
+    int depth;            /* of includes */
     bool host_oom, long_string;
     locale_t plain; /* "C": numbers and order must not depend on the caller's locale */
     char error[1536];
@@ -234,8 +234,7 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     else if (rc == LUA_ERRMEM && !sb->host_oom)
         snprintf(sb->error, sizeof sb->error, "the memory limit of %d MiB is used up", FA_SANDBOX_BYTES >> 20);
     else if (rc != LUA_OK)
-        snprintf(sb->error, sizeof sb->error, "%s",
-                 lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error that is not a string");
+        snprintf(sb->error, sizeof sb->error, "%s", lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "an error that is not a string");
     lua_settop(L, 0);
     *error = sb->error;
     return st;

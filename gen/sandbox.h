@@ -9,8 +9,8 @@
 #include <lua.h>
 #include <stdint.h>
 
-#define FA_SANDBOX_BYTES (32 << 20)    /* memory held at one time; the text it writes has limits of its own */
-#define FA_SANDBOX_STEPS 50000000     /* Lua instructions of one call; library calls are charged by what they do */
+#define FA_SANDBOX_BYTES (32 << 20) /* memory held at one time; the text it writes has limits of its own */
+#define FA_SANDBOX_STEPS 50000000   /* Lua instructions of one call; library calls are charged by what they do */
 
 typedef struct fa_sandbox fa_sandbox;
 

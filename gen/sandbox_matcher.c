@@ -45,17 +45,38 @@ static bool in_class(int c, int class)
 {
     bool in;
     switch (tolower(class)) {
-    case 'a': in = isalpha(c); break;
-    case 'c': in = iscntrl(c); break;
-    case 'd': in = isdigit(c); break;
-    case 'g': in = isgraph(c); break;
-    case 'l': in = islower(c); break;
-    case 'p': in = ispunct(c); break;
-    case 's': in = isspace(c); break;
-    case 'u': in = isupper(c); break;
-    case 'w': in = isalnum(c); break;
-    case 'x': in = isxdigit(c); break;
-    default: return class == c;
+    case 'a':
+        in = isalpha(c);
+        break;
+    case 'c':
+        in = iscntrl(c);
+        break;
+    case 'd':
+        in = isdigit(c);
+        break;
+    case 'g':
+        in = isgraph(c);
+        break;
+    case 'l':
+        in = islower(c);
+        break;
+    case 'p':
+        in = ispunct(c);
+        break;
+    case 's':
+        in = isspace(c);
+        break;
+    case 'u':
+        in = isupper(c);
+        break;
+    case 'w':
+        in = isalnum(c);
+        break;
+    case 'x':
+        in = isxdigit(c);
+        break;
+    default:
+        return class == c;
     }
     return isupper(class) ? !in : in;
 }
@@ -92,10 +113,14 @@ static bool is_one(fa_matcher *m, const char *s, const char *p, const char *end)
         return false;
     int c = (unsigned char)*s;
     switch (*p) {
-    case '.': return true;
-    case '%': return in_class(c, (unsigned char)p[1]);
-    case '[': return in_set(m, c, p, end - 1);
-    default: return (unsigned char)*p == c;
+    case '.':
+        return true;
+    case '%':
+        return in_class(c, (unsigned char)p[1]);
+    case '[':
+        return in_set(m, c, p, end - 1);
+    default:
+        return (unsigned char)*p == c;
     }
 }
 

@@ -71,14 +71,14 @@ static double work_of_list(lua_State *L)
     return 1 + PER_VALUE * fmax(0, fmin(last - first + 1, VALUES_MOST));
 }
 
-#define CHARGED(fn, work)                                   \
-    static int fn(lua_State *L)                             \
-    {                                                       \
-        fa_sandbox_charge(L, work(L));                      \
-        lua_pushvalue(L, lua_upvalueindex(1));              \
-        lua_insert(L, 1);                                   \
-        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);        \
-        return lua_gettop(L);                               \
+#define CHARGED(fn, work)                            \
+    static int fn(lua_State *L)                      \
+    {                                                \
+        fa_sandbox_charge(L, work(L));               \
+        lua_pushvalue(L, lua_upvalueindex(1));       \
+        lua_insert(L, 1);                            \
+        lua_call(L, lua_gettop(L) - 1, LUA_MULTRET); \
+        return lua_gettop(L);                        \
     }
 CHARGED(charged_arguments, work_of_arguments)
 CHARGED(charged_text, work_of_text)
@@ -202,6 +202,7 @@ typedef struct allowed {
     lua_CFunction wrap;
 } allowed;
 
+/* clang-format off */
 static const allowed names[] = {
     { NULL, "assert", charged_arguments },                   { NULL, "error", NULL },
     { NULL, "ipairs", NULL },                                { NULL, "select", charged_arguments },
@@ -224,6 +225,7 @@ static const allowed names[] = {
     { "math", "sqrt", NULL },   { "math", "tointeger", NULL },                            { "math", "type", NULL },
     { "math", "ult", NULL },
 };
+/* clang-format on */
 
 /* Pushes the table of what is allowed in one library (NULL: the plain names). Lua's own are in the table at `from`. */
 static void push_library(lua_State *L, int from, const char *library)

@@ -4,9 +4,9 @@
 #include <lauxlib.h>
 #include <stdbool.h>
 
-#define STEPS 16            /* of one comparison, with what is moved for it */
-#define BYTES_PER_STEP 8    /* of text that is compared */
-#define CHARGE_EVERY 1000   /* steps between two charges */
+#define STEPS 16          /* of one comparison, with what is moved for it */
+#define BYTES_PER_STEP 8  /* of text that is compared */
+#define CHARGE_EVERY 1000 /* steps between two charges */
 
 typedef struct order {
     lua_State *L;

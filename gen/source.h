@@ -9,8 +9,8 @@
 #define FA_SOURCE_HINT "(templates/ is built into fagen and lies in its source tree; a file of FAGEN_TEMPLATE_DIR goes before one of it)"
 
 #define FA_SOURCE_STEPS 8
-#define FA_STEP_MAPS 12   /* of a step */
-#define FA_CLUSTER_MAX 8  /* blocks of a cluster that every chip with clusters takes */
+#define FA_STEP_MAPS 12  /* of a step */
+#define FA_CLUSTER_MAX 8 /* blocks of a cluster that every chip with clusters takes */
 
 /* A tensor map that a kernel takes as a parameter: boxes of cols x rows elements of one head, for loads and stores by TMA. */
 typedef struct fa_map {
@@ -24,30 +24,30 @@ typedef struct fa_map {
  *   grid.x = (per_sm ? min(total, per_sm * SMs / cluster) : total) * cluster: fa_step_grid
  * A step whose grid is empty, as one over no keys, is not launched. */
 typedef struct fa_step {
-    char entry[32];     /* the extern "C" name */
-    int32_t threads;    /* per block */
-    int32_t smem;       /* dynamic shared memory, bytes */
-    fa_product grid;    /* "sq/64 hq b": tiles that a block, or a cluster together, owns */
-    int32_t per_sm;     /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
-    int32_t cluster;    /* blocks of a thread block cluster; 1 = none */
-    int32_t counter;    /* 1: the kernel takes a word of global memory to count with (fa_values) */
-    int32_t pdl;        /* 1: it waits itself for what is in front of it in the stream, and may be launched before that has ended */
+    char entry[32];  /* the extern "C" name */
+    int32_t threads; /* per block */
+    int32_t smem;    /* dynamic shared memory, bytes */
+    fa_product grid; /* "sq/64 hq b": tiles that a block, or a cluster together, owns */
+    int32_t per_sm;  /* > 0: a persistent grid of at most that many blocks per SM; 0: one block per tile */
+    int32_t cluster; /* blocks of a thread block cluster; 1 = none */
+    int32_t counter; /* 1: the kernel takes a word of global memory to count with (fa_values) */
+    int32_t pdl;     /* 1: it waits itself for what is in front of it in the stream, and may be launched before that has ended */
     int32_t n_maps;
     fa_map map[FA_STEP_MAPS];
 } fa_step;
 
 typedef struct fa_source {
-    char *text;             /* what a person reads and what is hashed: no #line */
+    char *text; /* what a person reads and what is hashed: no #line */
     size_t text_size;
-    char *lined;            /* the same with #line directives: what NVRTC compiles */
-    uint64_t hash[2];       /* XXH3-128 of text: low, high */
-    char name[64];          /* for the compiler's messages, "flash_fwd_mma.cu" */
-    int32_t steps;          /* kernels, launched in order on one stream */
+    char *lined;      /* the same with #line directives: what NVRTC compiles */
+    uint64_t hash[2]; /* XXH3-128 of text: low, high */
+    char name[64];    /* for the compiler's messages, "flash_fwd_mma.cu" */
+    int32_t steps;    /* kernels, launched in order on one stream */
     fa_step step[FA_SOURCE_STEPS];
     fa_workspace workspace;
     char params[FA_PARAMS_TEXT]; /* names of the values that its kernels take, the same for every step */
-    fa_packing packing;     /* of these */
-    int32_t min_regs;       /* the family's estimate of registers per thread */
+    fa_packing packing;          /* of these */
+    int32_t min_regs;            /* the family's estimate of registers per thread */
 } fa_source;
 
 void fa_source_free(fa_source *s); /* NULL is fine; leaves zeros */

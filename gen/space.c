@@ -17,9 +17,9 @@ typedef struct job {
     const fa_family *family;
     fa_space *out;
     size_t cap;
-    int serving;           /* families that compute the problem */
-    size_t told;           /* bytes of why */
-    char why[512];         /* reasons of those that do not */
+    int serving;   /* families that compute the problem */
+    size_t told;   /* bytes of why */
+    char why[512]; /* reasons of those that do not */
 } job;
 
 static fa_point *append(lua_State *L, job *j, const fa_family *f, size_t listed)

@@ -14,13 +14,13 @@ fa_status fa_check_status(fa_check c); /* of a config that somebody names */
 typedef struct fa_point {
     fa_config config;
     bool fits;
-    int32_t smem;         /* dynamic shared memory the layout needs; 0 where a constraint failed before the layout */
-    int32_t regs;         /* the family's estimate per thread */
+    int32_t smem; /* dynamic shared memory the layout needs; 0 where a constraint failed before the layout */
+    int32_t regs; /* the family's estimate per thread */
     int32_t threads;
-    fa_check check;       /* of what failed, as is limit */
+    fa_check check; /* of what failed, as is limit */
     fa_limit limit;
-    char constraint[24];  /* the first constraint that failed, "" if none; one of the search's rejects only what is listed */
-    char why[104];        /* its numbers: "181248 > 166912 bytes" */
+    char constraint[24]; /* the first constraint that failed, "" if none; one of the search's rejects only what is listed */
+    char why[104];       /* its numbers: "181248 > 166912 bytes" */
 } fa_point;
 
 /* Points of one family that one constraint rejects. */
@@ -32,18 +32,18 @@ typedef struct fa_rejection {
 } fa_rejection;
 
 typedef struct fa_space {
-    const fa_gen *gen;    /* that listed it */
-    fa_point *points;     /* in the order of the declaration of the tunables, first tunable slowest; where the first few already
-                             fail a constraint, one point (the first) stands for all that share them */
-    size_t n;             /* points */
+    const fa_gen *gen; /* that listed it */
+    fa_point *points;  /* in the order of the declaration of the tunables, first tunable slowest; where the first few already
+                          fail a constraint, one point (the first) stands for all that share them */
+    size_t n;          /* points */
     size_t fitting;
-    int32_t smallest;     /* shared memory of the smallest point that fails only for its size; 0 = none */
+    int32_t smallest;           /* shared memory of the smallest point that fails only for its size; 0 = none */
     size_t rejected[FA_LIMITS]; /* points, by what their first failed constraint is about; with fitting they add up to n */
 } fa_space;
 
 /* family NULL = the families that serve the problem by default (none with `default = false`). budget 0 = a->smem_block.
- * FA_UNSUPPORTED when no family computes the problem. An empty fit is not an error here: fa_space_check turns it into FA_NO_FIT and names the
- * smallest tile. */
+ * FA_UNSUPPORTED when no family computes the problem. An empty fit is not an error here: fa_space_check turns it into FA_NO_FIT and names
+ * the smallest tile. */
 fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *out);
 fa_status fa_space_check(const fa_space *s, const fa_problem *p, const fa_arch *a, int32_t budget);
 /* One config, whose tunables are all named, as the listing judges it; out->why tells why it is not listed. */

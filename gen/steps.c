@@ -27,8 +27,7 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     char of[64], names[128];
     snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle = }", f->name, of,
-                   luaL_typename(L, -1));
+        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle = }", f->name, of, luaL_typename(L, -1));
     const char *name = lua_getfield(L, -1, "tensor") == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     m->operand = fa_operand_index(f->operation, name);
     if (m->operand < 0 || !f->operation->operand[m->operand].strided)
@@ -41,18 +40,18 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     const fa_operand *o = &f->operation->operand[m->operand];
     int bytes = fa_operand_bytes(o, fr->problem);
     if (bytes != fa_dtype_bytes(fr->problem->dtype))
-        luaL_error(L, "templates/%s.lua: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->name, of, o->name,
-                   fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
+        luaL_error(L, "templates/%s.lua: %s is of %s, which is %s here; accepted: a map of %s where it has the type of %s", f->name, of,
+                   o->name, fa_dtype_name(fa_operand_dtype(o, fr->problem)), o->name, f->operation->operand[0].name);
     if (m->rows < 1 || m->rows > BOX_MAX)
         luaL_error(L, "templates/%s.lua: rows of %s is %d; accepted: 1 to %d", f->name, of, m->rows, BOX_MAX);
     if (m->cols < 1 || m->cols > BOX_MAX || m->cols * bytes % TMA_UNIT)
-        luaL_error(L, "templates/%s.lua: cols of %s is %d; accepted: a multiple of %d up to %d", f->name, of, m->cols,
-                   TMA_UNIT / bytes, BOX_MAX);
+        luaL_error(L, "templates/%s.lua: cols of %s is %d; accepted: a multiple of %d up to %d", f->name, of, m->cols, TMA_UNIT / bytes,
+                   BOX_MAX);
     if (m->swizzle != 0 && m->swizzle != 32 && m->swizzle != 64 && m->swizzle != 128)
         luaL_error(L, "templates/%s.lua: swizzle of %s is %d; accepted: 0, 32, 64, 128", f->name, of, m->swizzle);
     if (m->swizzle && m->cols * bytes > m->swizzle)
-        luaL_error(L, "templates/%s.lua: cols of %s is %d, %d bytes; accepted with a swizzle of %d: at most as many bytes",
-                   f->name, of, m->cols, m->cols * bytes, m->swizzle);
+        luaL_error(L, "templates/%s.lua: cols of %s is %d, %d bytes; accepted with a swizzle of %d: at most as many bytes", f->name, of,
+                   m->cols, m->cols * bytes, m->swizzle);
 }
 
 /* The list `maps` of the step at the top of the stack. */
@@ -63,8 +62,7 @@ static void read_maps(lua_State *L, const fa_lua_args *fr, const fa_family *f, f
     if ((type != LUA_TTABLE && type != LUA_TNIL) || n > FA_STEP_MAPS)
         luaL_error(L, "templates/%s.lua: maps of step %s is not an array of at most %d maps", f->name, s->entry, FA_STEP_MAPS);
     if (n && fr->arch->cc < 90)
-        luaL_error(L, "templates/%s.lua: step %s has maps; accepted on %s, which has no TMA: none", f->name, s->entry,
-                   fr->arch->name);
+        luaL_error(L, "templates/%s.lua: step %s has maps; accepted on %s, which has no TMA: none", f->name, s->entry, fr->arch->name);
     for (s->n_maps = 0; s->n_maps < (int32_t)n; s->n_maps++) {
         lua_rawgeti(L, -1, s->n_maps + 1);
         read_map(L, fr, f, s, s->n_maps + 1, &s->map[s->n_maps]);
@@ -164,7 +162,8 @@ static const char *push_text(lua_State *L, const fa_lua_args *fr, const fa_famil
         lua_call(L, 4, 1);
     }
     if (lua_type(L, -1) != LUA_TSTRING)
-        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: a string, or a function that returns one", f->name, field, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: a string, or a function that returns one", f->name, field,
+                   luaL_typename(L, -1));
     return lua_tostring(L, -1);
 }
 
@@ -187,7 +186,8 @@ static void read_params(lua_State *L, const fa_lua_args *fr, const fa_family *f,
     }
     const char *text = push_text(L, fr, f, f->params, "params", layout);
     if (strlen(text) >= sizeof out->params)
-        luaL_error(L, "templates/%s.lua: params has %d letters; accepted: at most %d", f->name, (int)strlen(text), (int)sizeof out->params - 1);
+        luaL_error(L, "templates/%s.lua: params has %d letters; accepted: at most %d", f->name, (int)strlen(text),
+                   (int)sizeof out->params - 1);
     strcpy(out->params, text);
     lua_pop(L, 1);
 }

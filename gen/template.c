@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEPTH 16                 /* of includes */
-#define BYTES_PER_STEP 4         /* of text that is written */
-#define OUTPUT_BYTES (2 << 20)   /* of one rendered text, and four times as many with its #line */
+#define DEPTH 16               /* of includes */
+#define BYTES_PER_STEP 4       /* of text that is written */
+#define OUTPUT_BYTES (2 << 20) /* of one rendered text, and four times as many with its #line */
 
 /* --- from template to Lua, line by line --- */
 

@@ -9,16 +9,15 @@
 typedef struct fa_output {
     fa_files *files;
     fa_text text, lined;
-    int at_file, at_line;    /* the template line written last */
+    int at_file, at_line;     /* the template line written last */
     int view_file, view_line; /* where the compiler believes the next line of `lined` comes from */
-    bool blank;              /* the line written last is blank */
-    bool continued, comment; /* the text so far ends within a backslash-continued line, within a block comment */
-    bool closed;             /* takes no text: writing is an error */
+    bool blank;               /* the line written last is blank */
+    bool continued, comment;  /* the text so far ends within a backslash-continued line, within a block comment */
+    bool closed;              /* takes no text: writing is an error */
 } fa_output;
 
 /* A zero `files` aside, all of it starts as zeros. */
 void fa_output_free(fa_output *o);
-
 
 /* Inside a run. Gives the environment at index env the function include(), which runs a .lua file and returns its value,
  * or, where o can take text, renders a .cu file in place. o->files must be set. A script may keep the function for as long as

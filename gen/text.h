@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct fa_text {
-    char *s;        /* NUL-terminated, or NULL while empty */
+    char *s; /* NUL-terminated, or NULL while empty */
     size_t n, cap;
     bool oom;
 } fa_text;

@@ -50,8 +50,9 @@ static pass pass_of(const fa_problem *p)
 fa_traffic fa_model_naive(const fa_problem *p)
 {
     pass b = pass_of(p);
-    return (fa_traffic){ .read_q = b.q, .read_k = b.k, .read_v = b.v, .read_sp = 2 * b.s, .write_sp = 2 * b.s, .write_o = b.o,
-                         .held = 2 * b.s };
+    return (fa_traffic){
+        .read_q = b.q, .read_k = b.k, .read_v = b.v, .read_sp = 2 * b.s, .write_sp = 2 * b.s, .write_o = b.o, .held = 2 * b.s
+    };
 }
 
 /* What the row tiles of all heads see: rows of Q of one tile, and the keys from the first to the last that one of them sees. */
@@ -84,15 +85,21 @@ static seen see(const fa_problem *p, int64_t br, int64_t bc, bool pack, fa_band 
         end = hi + 1 > end ? hi + 1 : end;
     }
     double heads = (double)p->b * (pack ? p->hkv : p->hq);
-    return (seen){ heads * (double)queries, heads * (double)keys, heads * pairs, heads * turns, end > first ? heads * (double)(end - first) : 0,
-                   heads * (double)rows, heads };
+    return (seen){ heads * (double)queries,
+                   heads * (double)keys,
+                   heads * pairs,
+                   heads * turns,
+                   end > first ? heads * (double)(end - first) : 0,
+                   heads * (double)rows,
+                   heads };
 }
 
 /* S = Q K^T: a tile of rows keeps Q and reads every key once. score: bytes of an element of S and P. */
 static fa_traffic scores_pass(const fa_problem *p, const seen *s, double score)
 {
     double e = fa_dtype_bytes(p->dtype);
-    return (fa_traffic){ .read_q = s->rows * p->d * e, .read_k = s->keys * p->d * e, .write_sp = s->pairs * score, .held = s->pairs * score };
+    return (
+        fa_traffic){ .read_q = s->rows * p->d * e, .read_k = s->keys * p->d * e, .write_sp = s->pairs * score, .held = s->pairs * score };
 }
 
 /* P = softmax(S): every score once. */
@@ -104,15 +111,21 @@ static fa_traffic softmax_pass(const seen *s, double score)
 /* O = P V: a tile of rows reads every key's value once. */
 static fa_traffic output_pass(const fa_problem *p, const seen *s, double score)
 {
-    return (fa_traffic){ .read_sp = s->pairs * score, .read_v = s->keys * p->dv * fa_dtype_bytes(p->dtype),
+    return (fa_traffic){ .read_sp = s->pairs * score,
+                         .read_v = s->keys * p->dv * fa_dtype_bytes(p->dtype),
                          .write_o = s->all * p->dv * fa_dtype_bytes(p->o_dtype) };
 }
 
 fa_traffic fa_traffic_sum(const fa_traffic *a, const fa_traffic *b)
 {
-    return (fa_traffic){ .read_q = a->read_q + b->read_q,       .read_k = a->read_k + b->read_k,          .read_v = a->read_v + b->read_v,
-                         .read_sp = a->read_sp + b->read_sp,    .write_o = a->write_o + b->write_o,       .write_lse = a->write_lse + b->write_lse,
-                         .write_sp = a->write_sp + b->write_sp, .held = a->held + b->held };
+    return (fa_traffic){ .read_q = a->read_q + b->read_q,
+                         .read_k = a->read_k + b->read_k,
+                         .read_v = a->read_v + b->read_v,
+                         .read_sp = a->read_sp + b->read_sp,
+                         .write_o = a->write_o + b->write_o,
+                         .write_lse = a->write_lse + b->write_lse,
+                         .write_sp = a->write_sp + b->write_sp,
+                         .held = a->held + b->held };
 }
 
 fa_traffic fa_model_tiled2d(const fa_problem *p, int tile, fa_band band, int score)
@@ -128,8 +141,12 @@ fa_traffic fa_model_flash1(const fa_problem *p, int br, int bc, fa_band band)
 {
     seen s = see(p, br, bc, false, band);
     double e = fa_dtype_bytes(p->dtype), partial = 4 * p->dv, ml = 2 * 4;
-    fa_traffic t = { .read_q = s.turns * p->d * e, .read_k = s.columns * p->d * e, .read_v = s.columns * p->dv * e,
-                     .read_sp = s.turns * (partial + ml), .write_sp = (s.turns + s.all) * ml, .held = s.all * ml };
+    fa_traffic t = { .read_q = s.turns * p->d * e,
+                     .read_k = s.columns * p->d * e,
+                     .read_v = s.columns * p->dv * e,
+                     .read_sp = s.turns * (partial + ml),
+                     .write_sp = (s.turns + s.all) * ml,
+                     .held = s.all * ml };
     if (fa_dtype_bytes(p->o_dtype) == 4) {
         t.write_o = (s.turns + s.all) * partial;
     } else { /* the partial O lies beside O, which is written at the end */

@@ -106,15 +106,15 @@ void fa_tunable_read(lua_State *L, fa_family *f)
     }
     size_t len = name ? strlen(name) : 0, most = sizeof((fa_config *)0)->tunable[0].name - 1;
     if (!len || len > most || !doc || !lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
-        luaL_error(L, "templates/%s.lua: tunable %d is not { name of at most %d letters, { values }, doc }", f->name,
-                   f->n_tunables + 1, (int)most);
+        luaL_error(L, "templates/%s.lua: tunable %d is not { name of at most %d letters, { values }, doc }", f->name, f->n_tunables + 1,
+                   (int)most);
     if (!strcmp(name, "family") || !strcmp(name, "named")) /* fields of the config's table */
         luaL_error(L, "templates/%s.lua: tunable %d has the name %s; accepted: any but family, named", f->name, f->n_tunables + 1, name);
     if (number_of(f, name) >= 0)
         luaL_error(L, "templates/%s.lua: tunable %s is declared twice", f->name, name);
     if (lua_rawlen(L, -1) > FA_VALUES_MAX)
-        luaL_error(L, "templates/%s.lua: tunable %s has %I values; accepted: at most %d", f->name, name,
-                   (LUAI_UACINT)lua_rawlen(L, -1), FA_VALUES_MAX);
+        luaL_error(L, "templates/%s.lua: tunable %s has %I values; accepted: at most %d", f->name, name, (LUAI_UACINT)lua_rawlen(L, -1),
+                   FA_VALUES_MAX);
     f->n_tunables++; /* from here on fa_family_free frees what is there */
     t->n = lua_rawlen(L, -1);
     t->name = copy(L, name);

@@ -71,7 +71,9 @@ bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w,
     }
     for (int i = 0; i < w->n; i++)
         if (!strcmp(name, w->buffer[i].name)) {
-            *out = (fa_value){ .type = "void *", .comment = "a buffer of the workspace", .at = (uint16_t)offsetof(fa_values, buffer[i]), .bytes = 8 };
+            *out = (fa_value){
+                .type = "void *", .comment = "a buffer of the workspace", .at = (uint16_t)offsetof(fa_values, buffer[i]), .bytes = 8
+            };
             snprintf(out->name, sizeof out->name, "%s", name);
             return true;
         }
@@ -119,8 +121,10 @@ fa_status fa_packing_of(fa_packing *out, const fa_operation *op, const fa_worksp
     *out = (fa_packing){ .runs = 0 };
     while (fa_values_next(&names, name)) {
         if (!fa_value_find(&v, op, w, name))
-            return fa_fail(FA_INVALID, "params: \"%s\" is no value; accepted: an operand of %s, its strides, a buffer of the workspace, a scalar of gen/values.h", name,
-                           op->name);
+            return fa_fail(
+                FA_INVALID,
+                "params: \"%s\" is no value; accepted: an operand of %s, its strides, a buffer of the workspace, a scalar of gen/values.h",
+                name, op->name);
         if (!fa_packing_add(out, &v))
             return fa_fail(FA_INVALID, "params: \"%s\" is one value too many; accepted: %d", name, FA_PARAMS_MAX);
     }

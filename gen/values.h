@@ -8,26 +8,26 @@
 #include "operation.h"
 #include "workspace.h"
 
-#define FA_PARAMS_MAX 96   /* values that one kernel takes */
+#define FA_PARAMS_MAX 96    /* values that one kernel takes */
 #define FA_PARAMS_TEXT 1024 /* bytes of their names, blanks between, with a NUL */
 
 /* X(type in C, type in CUDA, name, comment): all but addresses and strides of operands and buffers. 8-byte ones first. */
-#define FA_SCALARS(X)                                                                                                      \
-    X(uint64_t, void *, workspace, "scratch in global memory, or null")                                                    \
-    X(uint64_t, unsigned *, counter, "one word, 0 when the kernel starts and left 0; null unless the step asks for it")    \
-    X(float, float, scale, "multiplies Q K^T")                                                                             \
-    X(float, float, scale_log2, "scale * log2(e)")                                                                         \
-    X(int32_t, int, b, "batch")                                                                                            \
-    X(int32_t, int, hq, "query heads")                                                                                     \
-    X(int32_t, int, hkv, "key/value heads")                                                                                \
-    X(int32_t, int, group, "hq / hkv")                                                                                     \
-    X(int32_t, int, sq, "query length")                                                                                    \
-    X(int32_t, int, sk, "key length")                                                                                      \
-    X(int32_t, int, diag_lo, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                          \
-    X(int32_t, int, diag_hi, "the host clamps both to [-sq, sk]")                                                          \
-    X(int32_t, int, tiles, "row tiles of one head")                                                                        \
-    X(int32_t, int, total, "tiles of all heads and batches")                                                               \
-    X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")        \
+#define FA_SCALARS(X)                                                                                                   \
+    X(uint64_t, void *, workspace, "scratch in global memory, or null")                                                 \
+    X(uint64_t, unsigned *, counter, "one word, 0 when the kernel starts and left 0; null unless the step asks for it") \
+    X(float, float, scale, "multiplies Q K^T")                                                                          \
+    X(float, float, scale_log2, "scale * log2(e)")                                                                      \
+    X(int32_t, int, b, "batch")                                                                                         \
+    X(int32_t, int, hq, "query heads")                                                                                  \
+    X(int32_t, int, hkv, "key/value heads")                                                                             \
+    X(int32_t, int, group, "hq / hkv")                                                                                  \
+    X(int32_t, int, sq, "query length")                                                                                 \
+    X(int32_t, int, sk, "key length")                                                                                   \
+    X(int32_t, int, diag_lo, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                       \
+    X(int32_t, int, diag_hi, "the host clamps both to [-sq, sk]")                                                       \
+    X(int32_t, int, tiles, "row tiles of one head")                                                                     \
+    X(int32_t, int, total, "tiles of all heads and batches")                                                            \
+    X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")     \
     X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")
 
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
@@ -45,7 +45,7 @@ typedef struct fa_values {
 /* One value: of which C type it is on the device, and where it lies in fa_values. */
 typedef struct fa_value {
     char name[24];
-    char type[24];    /* in CUDA */
+    char type[24]; /* in CUDA */
     char comment[112];
     uint16_t at, bytes;
 } fa_value;

@@ -30,7 +30,8 @@ static void text(lua_State *L, const fa_family *f, const char *field, const char
     lua_pop(L, 1);
 }
 
-/* The algorithm that counts the bytes: the one that the table at the top names, or the first where it has a block of scores and no bytes. */
+/* The algorithm that counts the bytes: the one that the table at the top names, or the first where it has a block of scores and no bytes.
+ */
 static const fa_algorithm *algorithm(lua_State *L, const fa_family *f, const fa_work *w)
 {
     char name[24], names[160];
@@ -55,8 +56,7 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
     const struct {
         const char *name;
         double rate;
-    } units[] = { { "mma16", a->mma16_flop }, { "mma_tf32", a->mma_tf32_flop }, { "wgmma16", a->wgmma16_flop },
-                  { "ffma", a->ffma_flop } };
+    } units[] = { { "mma16", a->mma16_flop }, { "mma_tf32", a->mma_tf32_flop }, { "wgmma16", a->wgmma16_flop }, { "ffma", a->ffma_flop } };
     w->rows = number(L, f, "rows", 0);
     w->cols = number(L, f, "cols", 0);
     w->group = number(L, f, "group", 0);
@@ -75,7 +75,8 @@ static void read_work(lua_State *L, const fa_family *f, const fa_problem *p, con
     text(L, f, "unit", "mma16", w->unit, sizeof w->unit);
     w->algorithm = algorithm(L, f, w);
     bool streams = w->cols == 0 && (w->algorithm ? w->rows >= 1 : w->bytes > 0);
-    if ((w->cols < 1 && !streams) || (w->rows < 1 && w->cols >= 1) || w->rows > 1 << 20 || w->cols > 1 << 30 || w->efficiency <= 0 || w->l2_speed <= 0)
+    if ((w->cols < 1 && !streams) || (w->rows < 1 && w->cols >= 1) || w->rows > 1 << 20 || w->cols > 1 << 30 || w->efficiency <= 0 ||
+        w->l2_speed <= 0)
         luaL_error(L, "templates/%s.lua: rows, cols, efficiency or l2_speed of work is out of range", f->name);
     if (w->algorithm && w->bytes > 0)
         luaL_error(L, "templates/%s.lua: work has bytes beside algorithm = \"%s\"; accepted: one of them", f->name, w->algorithm->name);
@@ -102,7 +103,9 @@ int fa_work_ask(lua_State *L, const fa_lua_args *fr, int shaped, const fa_family
         luaL_error(L, "templates/%s.lua: work returned a %s; accepted: a table", f->name, luaL_typename(L, -1));
     int n = (int)lua_rawlen(L, -1);
     if (n && n != steps)
-        luaL_error(L, "templates/%s.lua: work returned %d entries for %d steps; accepted: one for each step, or a table that stands for all", f->name, n, steps);
+        luaL_error(L,
+                   "templates/%s.lua: work returned %d entries for %d steps; accepted: one for each step, or a table that stands for all",
+                   f->name, n, steps);
     if (!n)
         read_work(L, f, p, fr->arch, &out[0]);
     for (int i = 0; i < n; i++) {

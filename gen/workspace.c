@@ -21,8 +21,10 @@ static fa_status parse_buffer(fa_workspace_buffer *out, const char *text)
     while (t < TYPES && (strlen(types[t].name) != type || memcmp(types[t].name, word, type) != 0))
         t++;
     if (!name || name >= sizeof out->name || t == TYPES || !word[type])
-        return fa_fail(FA_INVALID, "workspace: \"%.60s\" is no buffer; accepted: counters, or NAME TYPE EXTENTS with a name of at most %d letters and fp32, int32, "
-                                   "fp16 or bf16, such as \"scores fp32 b hq sq sk\"",
+        return fa_fail(FA_INVALID,
+                       "workspace: \"%.60s\" is no buffer; accepted: counters, or NAME TYPE EXTENTS with a name of at most %d letters and "
+                       "fp32, int32, "
+                       "fp16 or bf16, such as \"scores fp32 b hq sq sk\"",
                        text, (int)sizeof out->name - 1);
     memcpy(out->name, text, name);
     out->type = (int32_t)t;
@@ -56,8 +58,8 @@ int fa_workspace_print(char *buf, size_t n, const fa_workspace *w)
     for (int32_t i = 0; i < w->n; i++) {
         char extents[96];
         fa_product_print(extents, sizeof extents, &w->buffer[i].extents);
-        at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "%s%s %s %s", at ? ", " : "", w->buffer[i].name,
-                       types[w->buffer[i].type].name, extents);
+        at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "%s%s %s %s", at ? ", " : "",
+                       w->buffer[i].name, types[w->buffer[i].type].name, extents);
     }
     return at;
 }

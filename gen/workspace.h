@@ -9,13 +9,13 @@
 #define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning, where it has counters */
 
 typedef struct fa_workspace_buffer {
-    char name[16];      /* the value (values.h) that holds its address */
-    int32_t type;       /* index of the table of types, which workspace.c holds */
+    char name[16]; /* the value (values.h) that holds its address */
+    int32_t type;  /* index of the table of types, which workspace.c holds */
     fa_product extents;
 } fa_workspace_buffer;
 
 typedef struct fa_workspace {
-    int32_t counters;   /* 1: it begins with words that are 0 between launches: fa_workspace_init() zeroes them once */
+    int32_t counters; /* 1: it begins with words that are 0 between launches: fa_workspace_init() zeroes them once */
     int32_t n;
     fa_workspace_buffer buffer[FA_BUFFERS_MAX];
 } fa_workspace;

@@ -11,7 +11,7 @@
 
 void fa_background_open(fa_background *b)
 {
-    *b = (fa_background){.running = false};
+    *b = (fa_background){ .running = false };
     pthread_mutex_init(&b->mutex, NULL);
     pthread_cond_init(&b->asked, NULL);
 }
@@ -114,7 +114,7 @@ static void *work(void *user)
 /* The mutex is held. The thread takes no signal that is meant for the process: its handlers run where the program expects them. */
 static int start(fa_context *ctx)
 {
-    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS};
+    static const int own[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
     fa_background *b = &ctx->background;
     sigset_t none, before;
     if (b->running)
@@ -139,7 +139,7 @@ static const fa_plan *enqueue(fa_context *ctx, const fa_problem *p, const fa_pla
         free(j);
         return there ? there : lender;
     }
-    *j = (fa_job){.problem = *p, .key = own->key, .current = current, .state = FA_JOB_WAITING};
+    *j = (fa_job){ .problem = *p, .key = own->key, .current = current, .state = FA_JOB_WAITING };
     int error = start(ctx);
     if (error) {
         j->state = FA_JOB_FAILED;
@@ -155,7 +155,7 @@ static const fa_plan *enqueue(fa_context *ctx, const fa_problem *p, const fa_pla
 const fa_plan *fa_background_ask(fa_context *ctx, const fa_problem *p, const fa_plan *lender, CUcontext current)
 {
     fa_background *b = &ctx->background;
-    fa_job failed = {.state = FA_JOB_WAITING};
+    fa_job failed = { .state = FA_JOB_WAITING };
     const fa_plan_key key = fa_plan_key_of(p);
     pthread_mutex_lock(&b->mutex);
     const fa_plan *plan = fa_table_find(&ctx->table, &key);

@@ -10,11 +10,11 @@ typedef enum fa_job_state { FA_JOB_WAITING, FA_JOB_COMPILING, FA_JOB_DONE, FA_JO
 
 /* One bucket whose better kernel was asked for. */
 typedef struct fa_job {
-    fa_problem problem;  /* of the launch that missed */
+    fa_problem problem; /* of the launch that missed */
     fa_plan_key key;
-    CUcontext current;   /* of that launch: the kernel is readied in it */
+    CUcontext current; /* of that launch: the kernel is readied in it */
     fa_job_state state;
-    char error[512];     /* FA_JOB_FAILED: why */
+    char error[512]; /* FA_JOB_FAILED: why */
     struct fa_job *next;
 } fa_job;
 
@@ -23,8 +23,8 @@ typedef struct fa_background {
     pthread_cond_t asked;
     pthread_t thread;
     bool running, stop;
-    int waiting;           /* jobs in FA_JOB_WAITING */
-    fa_job *first, *last;  /* in the order they were asked for; what is done stays, for fa_explain() */
+    int waiting;          /* jobs in FA_JOB_WAITING */
+    fa_job *first, *last; /* in the order they were asked for; what is done stays, for fa_explain() */
 } fa_background;
 
 void fa_background_open(fa_background *b);

@@ -40,15 +40,15 @@ fa_status fa_build_metadata(fa_metadata *out, fa_compiler *c, const fa_source *s
 static void describe(fa_entry *e, fa_compiler *c, const fa_source *s, int kind, fa_subject about)
 {
     fa_metadata a;
-    fa_text t = {0};
+    fa_text t = { 0 };
     if (fa_build_metadata(&a, c, s, e->arch, kind, about) != FA_OK || !fa_metadata_print(&a, &t))
         fa_text_free(&t);
     e->metadata = t.s;
     e->metadata_size = t.n;
 }
 
-fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about,
-                         bool fresh, fa_entry *out, bool *cached)
+fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about, bool fresh,
+                         fa_entry *out, bool *cached)
 {
     fa_key k;
     bool hit = false;
@@ -86,7 +86,7 @@ static fa_status load(fa_context *ctx, fa_kernel **k, const fa_entry *e, const f
 /* What the compiler told of each step: nothing where the driver compiles PTX. */
 static void say(const fa_context *ctx, const fa_kernel *k, const fa_source *s)
 {
-    fa_text t = {0};
+    fa_text t = { 0 };
     for (int i = 0; i < k->steps; i++)
         if (k->resources[i].known)
             fa_text_fmt(&t, "%s%s: %d registers, %d + %d bytes spilled", t.n ? "; " : "", k->step[i].entry, k->resources[i].registers,

@@ -17,8 +17,8 @@ fa_status fa_build_metadata(fa_metadata *out, fa_compiler *c, const fa_source *s
 
 /* kind: of FA_IMAGE_*. cache get -> lock -> get again -> NVRTC -> put. Needs no device: this is all of `fagen tune --arch`. fresh: skip the
  * look in the cache (its image was refused). *cached (may be NULL) tells whether it came from the cache. Thread-safe. */
-fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about,
-                         bool fresh, fa_entry *out, bool *cached);
+fa_status fa_build_image(fa_store *store, fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_subject about, bool fresh,
+                         fa_entry *out, bool *cached);
 
 /* As above, for the context's device, and loaded. The kernel belongs to the context, which keeps one per key and
  * steps. An image out

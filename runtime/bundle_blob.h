@@ -30,16 +30,16 @@
 /* What a C file of fagen emit --bundle defines, with this very struct, and a program refers to. An fa_bundle that begins with the magic of
  * a blob instead is one: that of fa_bundle_open(). */
 struct fa_bundle {
-    uint64_t magic;          /* FA_BUNDLE_LINKED_MAGIC, little-endian */
-    const uint64_t *word;    /* the blob */
-    uint64_t bytes;          /* of it */
+    uint64_t magic;       /* FA_BUNDLE_LINKED_MAGIC, little-endian */
+    const uint64_t *word; /* the blob */
+    uint64_t bytes;       /* of it */
 };
 #define FA_BLOB_ALIGN 8 /* the size is a multiple of it; the reader takes any address */
 
 typedef struct fa_blob_step {
     fa_step launch;
-    int32_t registers;       /* per thread, as ptxas said; 0 = not known */
-    int32_t spills;          /* bytes per thread */
+    int32_t registers; /* per thread, as ptxas said; 0 = not known */
+    int32_t spills;    /* bytes per thread */
 } fa_blob_step;
 
 typedef struct fa_blob_image { /* a cubin or PTX */
@@ -51,7 +51,7 @@ typedef struct fa_blob_image { /* a cubin or PTX */
     const char *layout;        /* fa_blob_layout() of the library that wrote it */
     const unsigned char *bytes;
     int32_t size;
-    int32_t ptx;               /* 1: PTX text, with its NUL counted; 0: a cubin */
+    int32_t ptx; /* 1: PTX text, with its NUL counted; 0: a cubin */
     fa_workspace workspace;
     int32_t steps;
     fa_blob_step *step;
@@ -60,16 +60,16 @@ typedef struct fa_blob_image { /* a cubin or PTX */
 } fa_blob_image;
 
 typedef struct fa_blob_row { /* what runs a problem */
-    fa_problem problem;        /* the shape is the one that the config was chosen for */
-    const char *why;           /* a sentence */
-    int32_t image;             /* index */
+    fa_problem problem;      /* the shape is the one that the config was chosen for */
+    const char *why;         /* a sentence */
+    int32_t image;           /* index */
 } fa_blob_row;
 
 typedef struct fa_blob {
     const char *name, *version; /* of fagen that wrote it */
     fa_blob_row *row;
     fa_blob_image *image;
-    fa_blob_step *step;         /* of all images; the reader's */
+    fa_blob_step *step; /* of all images; the reader's */
     uint32_t rows, images;
 } fa_blob;
 
@@ -77,8 +77,8 @@ typedef struct fa_blob {
 void fa_blob_write(const fa_blob *b, fa_text *out);
 
 /* Reads `size` bytes, or as many as the head tells where size is SIZE_MAX. Looks at everything but the bytes of the images. FA_INVALID
- * names bundle, row or image, field, value and what is accepted; FA_NOMEM. The problems are as written, not normalized. Texts and images point
- * into the bytes; the rest is heap. fa_blob_free() either way. */
+ * names bundle, row or image, field, value and what is accepted; FA_NOMEM. The problems are as written, not normalized. Texts and images
+ * point into the bytes; the rest is heap. fa_blob_free() either way. */
 fa_status fa_blob_read(fa_blob *out, const void *bytes, size_t size);
 void fa_blob_free(fa_blob *b); /* what fa_blob_read() made; leaves zeros */
 

@@ -21,7 +21,7 @@ static fa_status check_blob(const fa_blob *b)
 static fa_status take_row(fa_bundle_set_row *out, const fa_blob *b, uint32_t i)
 {
     const fa_blob_row *r = &b->row[i];
-    *out = (fa_bundle_set_row){.bundle = b, .row = r, .image = &b->image[r->image]};
+    *out = (fa_bundle_set_row){ .bundle = b, .row = r, .image = &b->image[r->image] };
     out->arch = fa_arch_find(out->image->arch);
     fa_status st = fa_problem_normalize(&out->problem, &r->problem);
     if (st == FA_OK && out->problem.op != out->image->operation->op)
@@ -58,7 +58,7 @@ static fa_status take_bundle(fa_bundle_set *s, const void *bytes, size_t size)
 fa_status fa_bundle_set_open(fa_bundle_set *out, const fa_bundle *const *bundles)
 {
     fa_status st = FA_OK;
-    *out = (fa_bundle_set){.n = 0};
+    *out = (fa_bundle_set){ .n = 0 };
     for (int k = 0; st == FA_OK && bundles && bundles[k]; k++) {
         const fa_bundle *b = bundles[k];
         bool linked = memcmp(b, FA_BUNDLE_LINKED_MAGIC, sizeof b->magic) == 0;
@@ -78,7 +78,7 @@ void fa_bundle_set_close(fa_bundle_set *s)
     }
     free(s->blob);
     free(s->row);
-    *s = (fa_bundle_set){.n = 0};
+    *s = (fa_bundle_set){ .n = 0 };
 }
 
 /* The image's bytes against its checksum; the message names the image. */
@@ -95,7 +95,7 @@ static fa_status check_bytes(const fa_blob *b, const fa_blob_image *image, fa_ke
 
 static fa_status open_whole(const void *bytes, size_t size)
 {
-    fa_bundle_set s = {.n = 0};
+    fa_bundle_set s = { .n = 0 };
     fa_key key;
     fa_status st = fa_wrap(take_bundle(&s, bytes, size), "bundle");
     for (uint32_t i = 0; st == FA_OK && i < s.blob[0]->images; i++)
@@ -140,7 +140,8 @@ static bool fits(const fa_blob_image *i, int32_t budget)
     return true;
 }
 
-const fa_bundle_set_row *fa_bundle_set_find(const fa_bundle_set *s, const fa_problem *p, const fa_device *d, int32_t budget, fa_bundle_set_fit fit)
+const fa_bundle_set_row *fa_bundle_set_find(const fa_bundle_set *s, const fa_problem *p, const fa_device *d, int32_t budget,
+                                            fa_bundle_set_fit fit)
 {
     const fa_bundle_set_row *best = NULL;
     long nearest = 0;
@@ -160,7 +161,7 @@ const fa_bundle_set_row *fa_bundle_set_find(const fa_bundle_set *s, const fa_pro
 
 void fa_bundle_set_source(fa_source *out, const fa_blob_image *image)
 {
-    fa_key hash = {0, 0};
+    fa_key hash = { 0, 0 };
     memset(out, 0, sizeof *out);
     fa_key_parse(&hash, image->source);
     snprintf(out->name, sizeof out->name, "%.*s", (int)strcspn(image->config, ":"), image->config);
@@ -179,7 +180,7 @@ static fa_status load(fa_context *ctx, const fa_bundle_set_row *r, fa_key key, f
     fa_source s;
     fa_entered in;
     /* a copy: no driver says how it wants the bytes aligned */
-    fa_entry e = {.key = key, .ptx = r->image->ptx, .image = malloc((size_t)r->image->size), .image_size = (size_t)r->image->size};
+    fa_entry e = { .key = key, .ptx = r->image->ptx, .image = malloc((size_t)r->image->size), .image_size = (size_t)r->image->size };
     if (!e.image)
         return fa_fail(FA_NOMEM, "%d bytes of host memory", r->image->size);
     memcpy(e.image, r->image->bytes, (size_t)r->image->size);

@@ -14,12 +14,10 @@
 static fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
 {
     if (size < least)
-        return fa_fail(FA_INVALID, "%s: size is %u; accepted: sizeof(fa_%s) = %zu, set by its INIT macro", name, size, name,
-                       known);
+        return fa_fail(FA_INVALID, "%s: size is %u; accepted: sizeof(fa_%s) = %zu, set by its INIT macro", name, size, name, known);
     for (size_t i = known; i < size; i++)
         if (((const char *)s)[i])
-            return fa_fail(FA_INVALID,
-                           "%s: size is %u and byte %zu is set; this library knows %zu bytes: it is older than the header",
+            return fa_fail(FA_INVALID, "%s: size is %u and byte %zu is set; this library knows %zu bytes: it is older than the header",
                            name, size, i, known);
     return FA_OK;
 }
@@ -45,8 +43,7 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     if (o.log_level < FA_LOG_ERROR || o.log_level > FA_LOG_DEBUG)
         return fa_fail(FA_INVALID, "options: log_level is %d; accepted: 0 (error) to 3 (debug)", o.log_level);
     if (o.sram_budget < 0)
-        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted: bytes, or 0 for all that the chip offers",
-                       o.sram_budget);
+        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted: bytes, or 0 for all that the chip offers", o.sram_budget);
     if (o.bundle_only != 0 && o.bundle_only != 1)
         return fa_fail(FA_INVALID, "options: bundle_only is %d; accepted: 0, 1", o.bundle_only);
     if (o.in_order != 0 && o.in_order != 1)
@@ -55,7 +52,8 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
         return fa_fail(FA_INVALID, "options: cache_limit is %lld; accepted: bytes, 0 for 4 GiB, or -1 for any amount",
                        (long long)o.cache_limit);
     if (o.on_miss < FA_MISS_COMPILE || o.on_miss > FA_MISS_FAIL)
-        return fa_fail(FA_INVALID, "options: on_miss is %d; accepted: FA_MISS_COMPILE (0), FA_MISS_NEAREST (1), FA_MISS_FAIL (2)", o.on_miss);
+        return fa_fail(FA_INVALID, "options: on_miss is %d; accepted: FA_MISS_COMPILE (0), FA_MISS_NEAREST (1), FA_MISS_FAIL (2)",
+                       o.on_miss);
     if (o.reserved)
         return fa_fail(FA_INVALID, "options: reserved is %d; accepted: 0", o.reserved);
     *out = o;
@@ -94,7 +92,8 @@ static fa_status check_unread(const fa_args *a, const fa_operation *op)
         return FA_OK;
     for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
         if (memcmp((const char *)a + unread[i].at, zero, unread[i].bytes) && !is_read(op, unread[i].at))
-            return fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", unread[i].name, unread[i].what);
+            return fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", unread[i].name,
+                           unread[i].what);
     return FA_OK;
 }
 
@@ -105,10 +104,11 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     if (!*op)
         return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d)", a->op, FA_FORWARD);
     if (!(*op)->n)
-        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute; accepted: FA_FORWARD (%d)", a->op, (*op)->name, FA_FORWARD);
+        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute; accepted: FA_FORWARD (%d)", a->op,
+                       (*op)->name, FA_FORWARD);
     if (a->flags & ~(uint32_t)FA_BROADCAST)
-        return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s: FA_BROADCAST (%#x), or 0", a->flags,
-                       a->flags & ~known ? "" : " by this version", FA_BROADCAST);
+        return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s: FA_BROADCAST (%#x), or 0",
+                       a->flags, a->flags & ~known ? "" : " by this version", FA_BROADCAST);
     return check_unread(a, *op);
 }
 
@@ -127,14 +127,14 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a)
         const char *name;
         int64_t v, least, most;
     } rows[] = {
-        {"b", a->b, 0, INT32_MAX},
-        {"hq", a->hq, 1, 1 << 16},
-        {"hkv", a->hkv, 1, 1 << 16},
-        {"sq", a->sq, 0, FA_MAX_LENGTH},
-        {"sk", a->sk, 0, FA_MAX_LENGTH},
-        {"diagonal", a->diagonal, FA_BOTTOM_RIGHT, FA_OFFSET},
-        {"window_left", a->mask == FA_MASK_WINDOW ? a->window_left : -1, -1, INT32_MAX},
-        {"window_right", a->mask == FA_MASK_WINDOW ? a->window_right : -1, -1, INT32_MAX},
+        { "b", a->b, 0, INT32_MAX },
+        { "hq", a->hq, 1, 1 << 16 },
+        { "hkv", a->hkv, 1, 1 << 16 },
+        { "sq", a->sq, 0, FA_MAX_LENGTH },
+        { "sk", a->sk, 0, FA_MAX_LENGTH },
+        { "diagonal", a->diagonal, FA_BOTTOM_RIGHT, FA_OFFSET },
+        { "window_left", a->mask == FA_MASK_WINDOW ? a->window_left : -1, -1, INT32_MAX },
+        { "window_right", a->mask == FA_MASK_WINDOW ? a->window_right : -1, -1, INT32_MAX },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].v < rows[i].least || rows[i].v > rows[i].most)
@@ -144,7 +144,7 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a)
         return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, a->hkv);
     if (!(a->scale >= 0) || isinf(a->scale))
         return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
-    fa_problem q = {.size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op};
+    fa_problem q = { .size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op };
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)
         return fa_wrap(st, "args");
@@ -203,7 +203,8 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
         const fa_operand *o = &op->operand[i];
         fa_dims dims;
         fa_operand_dims(&dims, o, &c->sizes);
-        st = fa_span_shape(&s[i], o, (const char *)a + o->at, &dims, fa_operand_bytes(o, &c->problem), o->output || a->flags & FA_BROADCAST);
+        st =
+            fa_span_shape(&s[i], o, (const char *)a + o->at, &dims, fa_operand_bytes(o, &c->problem), o->output || a->flags & FA_BROADCAST);
         if (st == FA_OK && tensors)
             st = fa_span_place(&s[i], (uint64_t)(uintptr_t)fa_operand_address(o, a));
     }

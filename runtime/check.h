@@ -7,43 +7,43 @@
 #include <stdbool.h>
 
 /* X(field of fa_args, what it belongs to): the fields that no operation of this version reads. */
-#define FA_UNREAD_ARGS(X)                                     \
-    X(cu_seqlens_q, "lengths in device memory")               \
-    X(cu_seqlens_k, "lengths in device memory")               \
-    X(seqlens_q, "lengths in device memory")                  \
-    X(seqlens_k, "lengths in device memory")                  \
-    X(total_q, "packed sequences")                            \
-    X(total_k, "packed sequences")                            \
-    X(page_table, "pages of K and V")                         \
-    X(page_table_stride, "pages of K and V")                  \
-    X(page_size, "pages of K and V")                          \
-    X(pages, "pages of K and V")                              \
-    X(lse_sb, "strides of lse")                               \
-    X(lse_sh, "strides of lse")                               \
-    X(lse_ss, "strides of lse")                               \
-    X(parts, "merging of partial results")                    \
-    X(grad_dtype, "gradients")                                \
-    X(part, "merging of partial results")                     \
-    X(part_stride, "merging of partial results")              \
-    X(part_lse, "merging of partial results")                 \
-    X(part_lse_stride, "merging of partial results")          \
-    X(grad_o, "gradients")                                    \
-    X(grad_q, "gradients")                                    \
-    X(grad_k, "gradients")                                    \
-    X(grad_v, "gradients")                                    \
-    X(grad_lse, "gradients")                                  \
-    X(rng, "dropout")                                         \
-    X(dropout, "dropout")                                     \
+#define FA_UNREAD_ARGS(X)                            \
+    X(cu_seqlens_q, "lengths in device memory")      \
+    X(cu_seqlens_k, "lengths in device memory")      \
+    X(seqlens_q, "lengths in device memory")         \
+    X(seqlens_k, "lengths in device memory")         \
+    X(total_q, "packed sequences")                   \
+    X(total_k, "packed sequences")                   \
+    X(page_table, "pages of K and V")                \
+    X(page_table_stride, "pages of K and V")         \
+    X(page_size, "pages of K and V")                 \
+    X(pages, "pages of K and V")                     \
+    X(lse_sb, "strides of lse")                      \
+    X(lse_sh, "strides of lse")                      \
+    X(lse_ss, "strides of lse")                      \
+    X(parts, "merging of partial results")           \
+    X(grad_dtype, "gradients")                       \
+    X(part, "merging of partial results")            \
+    X(part_stride, "merging of partial results")     \
+    X(part_lse, "merging of partial results")        \
+    X(part_lse_stride, "merging of partial results") \
+    X(grad_o, "gradients")                           \
+    X(grad_q, "gradients")                           \
+    X(grad_k, "gradients")                           \
+    X(grad_v, "gradients")                           \
+    X(grad_lse, "gradients")                         \
+    X(rng, "dropout")                                \
+    X(dropout, "dropout")                            \
     X(kv_dtype, "K and V in another type than Q")
 
 /* A launch's arguments, checked. */
 typedef struct fa_call {
-    fa_problem problem;    /* normalized, shape set (sk 0 counts as 1), align as the addresses and strides allow */
+    fa_problem problem; /* normalized, shape set (sk 0 counts as 1), align as the addresses and strides allow */
     const fa_operation *op;
-    fa_sizes sizes;        /* as given: sk may be 0; no SMs */
-    fa_values values;      /* all but buffers, tiles, total, section and counter */
+    fa_sizes sizes;   /* as given: sk may be 0; no SMs */
+    fa_values values; /* all but buffers, tiles, total, section and counter */
     size_t workspace_size;
-    bool empty;            /* b or sq is 0: nothing to launch */
+    bool empty; /* b or sq is 0: nothing to launch */
 } fa_call;
 
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */

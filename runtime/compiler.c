@@ -144,7 +144,7 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
     fa_compile_options o;
     nvrtcProgram program = NULL;
     bool ptx = kind & FA_IMAGE_PTX;
-    fa_text errors = {0};
+    fa_text errors = { 0 };
     memset(out, 0, sizeof *out);
     fa_status st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
@@ -153,8 +153,7 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
     out->key = key_of(n, &o, s, arch);
     snprintf(out->arch, sizeof out->arch, "%s", arch);
     out->ptx = ptx ? 1 : 0;
-    nvrtcResult r =
-        n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
+    nvrtcResult r = n->nvrtcCreateProgram(&program, s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu", 0, NULL, NULL);
     if (r == NVRTC_SUCCESS) {
         r = n->nvrtcCompileProgram(program, o.n, o.list);
         nvrtcResult l = fetch(program, n->nvrtcGetProgramLogSize, n->nvrtcGetProgramLog, &out->log, &out->log_size);
@@ -171,8 +170,8 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
         st = fa_fail(FA_NOMEM, "%s: %s ran out of memory", s->name, n->name);
     else if (r != NVRTC_SUCCESS) {
         first_errors(&errors, out->log ? out->log : "");
-        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s%s", s->name, arch, n->name, n->nvrtcGetErrorString(r),
-                     fa_text_cstr(&errors), strstr(fa_text_cstr(&errors), "templates/") ? "\n" FA_SOURCE_HINT : "");
+        st = fa_fail(FA_COMPILE, "%s for %s: %s: %s\n%s%s", s->name, arch, n->name, n->nvrtcGetErrorString(r), fa_text_cstr(&errors),
+                     strstr(fa_text_cstr(&errors), "templates/") ? "\n" FA_SOURCE_HINT : "");
     }
     fa_text_free(&errors);
     if (st != FA_OK)

@@ -11,7 +11,8 @@ fa_status fa_context_check(const fa_context *ctx)
     if (!ctx)
         return fa_fail(FA_INVALID, "ctx: NULL; accepted: a context of fa_create()");
     if (ctx->forks != atomic_load_explicit(&fa_forks, memory_order_relaxed))
-        return fa_fail(FA_INVALID, "ctx: it was made before fork(), by a parent of this process; accepted: a context that this process made");
+        return fa_fail(FA_INVALID,
+                       "ctx: it was made before fork(), by a parent of this process; accepted: a context that this process made");
     return FA_OK;
 }
 

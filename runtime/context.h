@@ -3,35 +3,35 @@
 #define FA_RUNTIME_CONTEXT_H
 #include "background.h"
 #include "build.h"
+#include "bundle_set.h"
 #include "counter.h"
 #include "gen/gen.h"
 #include "log.h"
-#include "bundle_set.h"
 #include "table.h"
 
 struct fa_context {
-    unsigned forks;          /* fa_forks when it was made: another number means another process */
+    unsigned forks; /* fa_forks when it was made: another number means another process */
     fa_device device;
     fa_store *store;
     fa_compiler *compiler;
     fa_log log;
-    char *template_dir;      /* NULL = the embedded templates */
-    int32_t budget;          /* shared memory per block, bytes */
-    fa_bundle_set bundle_set;          /* kernels of bundles */
+    char *template_dir;       /* NULL = the embedded templates */
+    int32_t budget;           /* shared memory per block, bytes */
+    fa_bundle_set bundle_set; /* kernels of bundles */
     bool bundle_only;         /* nothing is rendered or compiled */
-    bool in_order;           /* no kernel begins before what is in front of it has ended */
-    int32_t on_miss;         /* fa_on_miss */
+    bool in_order;            /* no kernel begins before what is in front of it has ended */
+    int32_t on_miss;          /* fa_on_miss */
     fa_table table;
-    pthread_mutex_t mutex;   /* of kernels, plans, and retaining primary */
+    pthread_mutex_t mutex; /* of kernels, plans, and retaining primary */
     fa_kernel *kernels;
     fa_plan *plans;
     _Atomic(fa_counters *) counters; /* added to under mutex */
-    _Atomic(CUcontext) primary; /* retained when first needed, or NULL */
-    struct fa_pending *pending; /* classes that threads are preparing; guarded by mutex */
+    _Atomic(CUcontext) primary;      /* retained when first needed, or NULL */
+    struct fa_pending *pending;      /* classes that threads are preparing; guarded by mutex */
     pthread_cond_t prepared;
     fa_background background;
     pthread_mutex_t gen_mutex;
-    fa_gen *gen;             /* used under gen_mutex */
+    fa_gen *gen; /* used under gen_mutex */
 };
 
 /* FA_INVALID of NULL, and in a child of the process that made it. */

@@ -5,8 +5,8 @@
 #include "environment.h"
 #include "fork.h"
 #include "gen/error.h"
-#include "runtime.h"
 #include "jit.h"
+#include "runtime.h"
 #include <stdlib.h>
 
 /* Fills the parts that do not depend on the driver; device is set. */
@@ -14,8 +14,8 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
 {
     int32_t most = ctx->device.arch.smem_block;
     if (o->sram_budget < 0 || o->sram_budget > most)
-        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it",
-                       o->sram_budget, ctx->device.arch.chip, most);
+        return fa_fail(FA_INVALID, "options: sram_budget is %d; accepted on %s: 1 to %d bytes, or 0 for all of it", o->sram_budget,
+                       ctx->device.arch.chip, most);
     ctx->budget = o->sram_budget ? o->sram_budget : most;
     ctx->bundle_only = o->bundle_only != 0;
     ctx->in_order = o->in_order != 0;
@@ -66,8 +66,8 @@ static fa_status create(fa_context **out, const fa_options *opt, const cu_driver
         fa_destroy(ctx);
         return st;
     }
-    fa_log_say(&ctx->log, FA_LOG_INFO, "device %s %d: %s (%s)", ctx->device.driver->name, ctx->device.ordinal,
-               ctx->device.arch.chip, ctx->device.arch.name);
+    fa_log_say(&ctx->log, FA_LOG_INFO, "device %s %d: %s (%s)", ctx->device.driver->name, ctx->device.ordinal, ctx->device.arch.chip,
+               ctx->device.arch.name);
     *out = ctx;
     return FA_OK;
 }
@@ -86,7 +86,7 @@ fa_status fa_create(fa_context **out, const fa_options *opt)
 
 void fa_destroy(fa_context *ctx)
 {
-    fa_entered in = {.pushed = false};
+    fa_entered in = { .pushed = false };
     fa_message before;
     if (!ctx || ctx->forks != atomic_load(&fa_forks)) /* in a child of fork() all of it is the parent's */
         return;

@@ -1,7 +1,7 @@
 /* defaults: the small table of winners that ships with the library. */
 #include "cache/record.h"
-#include "select.h"
 #include "gen/problem.h"
+#include "select.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 static const struct row {
     const char *chip, *problem, *config;
 } rows[] = {
-#define DEFAULT(chip, problem, config) {chip, problem, config},
+#define DEFAULT(chip, problem, config) { chip, problem, config },
 #include "defaults.inc"
 #undef DEFAULT
-    {NULL, NULL, NULL},
+    { NULL, NULL, NULL },
 };
 
 /* How far a row's chip is from ours: see FA_SAME_ARCH; -1 = unknown. */
@@ -48,7 +48,7 @@ bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_t
 {
     char key[160];
     int nearest = -1;
-    fa_records known = {calloc(sizeof rows / sizeof *rows, sizeof *known.r), 0};
+    fa_records known = { calloc(sizeof rows / sizeof *rows, sizeof *known.r), 0 };
     fa_problem_print_key(key, sizeof key, p);
     for (const struct row *row = rows; known.r && row->chip; row++) {
         int far = distance(row->chip, a);

@@ -13,13 +13,13 @@ static const struct {
     CUdevice_attribute attribute;
     size_t at;
 } refined[] = {
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, offsetof(fa_arch, smem_block)},
-    {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, offsetof(fa_arch, smem_sm)},
-    {CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, offsetof(fa_arch, smem_reserved)},
-    {CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, offsetof(fa_arch, regs_sm)},
-    {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, offsetof(fa_arch, threads_sm)},
-    {CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, offsetof(fa_arch, blocks_sm)},
-    {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, offsetof(fa_arch, sm_count)},
+    { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, offsetof(fa_arch, smem_block) },
+    { CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, offsetof(fa_arch, smem_sm) },
+    { CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, offsetof(fa_arch, smem_reserved) },
+    { CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR, offsetof(fa_arch, regs_sm) },
+    { CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, offsetof(fa_arch, threads_sm) },
+    { CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, offsetof(fa_arch, blocks_sm) },
+    { CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, offsetof(fa_arch, sm_count) },
 };
 
 static void refine(fa_device *d)
@@ -41,7 +41,7 @@ static void refine(fa_device *d)
 
 fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal)
 {
-    fa_device d = {.driver = driver, .ordinal = ordinal};
+    fa_device d = { .driver = driver, .ordinal = ordinal };
     int count = 0, major = 0, minor = 0;
     CUcontext current = NULL;
     fa_status st = fa_driver_check(driver, driver->cuInit(0), "cuInit");
@@ -64,19 +64,17 @@ fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal
         st = fa_driver_check(driver, driver->cuDeviceGet(&d.handle, d.ordinal), "cuDeviceGet");
     }
     if (st == FA_OK)
-        st = fa_driver_check(driver,
-                             driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d.handle),
+        st = fa_driver_check(driver, driver->cuDeviceGetAttribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, d.handle),
                              "cuDeviceGetAttribute");
     if (st == FA_OK)
-        st = fa_driver_check(driver,
-                             driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d.handle),
+        st = fa_driver_check(driver, driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, d.handle),
                              "cuDeviceGetAttribute");
     if (st != FA_OK)
         return st;
     const fa_arch *row = fa_arch_of_cc(major, minor);
     if (!row)
-        return fa_fail(FA_UNSUPPORTED, "device: %s %d has compute capability %d.%d; accepted: %s", driver->name, d.ordinal,
-                       major, minor, fa_arch_names());
+        return fa_fail(FA_UNSUPPORTED, "device: %s %d has compute capability %d.%d; accepted: %s", driver->name, d.ordinal, major, minor,
+                       fa_arch_names());
     d.arch = *row;
     refine(&d);
     *out = d;
@@ -90,8 +88,7 @@ fa_status fa_device_open(fa_device *out, const char *name)
     if (name && strncmp(name, "sim:", 4) == 0) {
         driver = sim_open(name + 4);
         if (!driver)
-            return fa_fail(FA_INVALID, "device: \"%s\"; accepted after sim: are %s, or a list of them", name,
-                           fa_arch_names());
+            return fa_fail(FA_INVALID, "device: \"%s\"; accepted after sim: are %s, or a list of them", name, fa_arch_names());
         return fa_device_open_on(out, driver, -1);
     }
     if (name && strncmp(name, "cuda:", 5) == 0) {

@@ -24,13 +24,13 @@ static const struct {
     const char *name;
     size_t at;
 } symbols[] = {
-#define X(f) {EXPANDED(f), offsetof(cu_driver, f)},
+#define X(f) { EXPANDED(f), offsetof(cu_driver, f) },
     CU_DRIVER_FUNCTIONS(X)
 #undef X
 };
 
 /* Names that later headers gave a suffix to without changing what the function takes: older drivers have them without. */
-static const char *const renamed[][2] = {{"cuEventElapsedTime_v2", "cuEventElapsedTime"}};
+static const char *const renamed[][2] = { { "cuEventElapsedTime_v2", "cuEventElapsedTime" } };
 
 static void *find(void *lib, const char *name)
 {
@@ -51,8 +51,7 @@ static fa_status fill(void)
         void *f = find(lib, symbols[i].name);
         if (!f) {
             dlclose(lib);
-            return fa_fail(FA_NO_DRIVER, "libcuda.so.1: symbol %s is missing; accepted: a driver of CUDA 12.4 or newer",
-                           symbols[i].name);
+            return fa_fail(FA_NO_DRIVER, "libcuda.so.1: symbol %s is missing; accepted: a driver of CUDA 12.4 or newer", symbols[i].name);
         }
         memcpy((char *)&table + symbols[i].at, &f, sizeof f);
     }
@@ -67,8 +66,7 @@ static fa_status fill(void)
         return fa_fail(FA_NO_DRIVER, "cuInit: %s; the driver is there, but no device can be used", name ? name : "error");
     }
     if (version < FA_DRIVER_OLDEST)
-        return fa_fail(FA_NO_DRIVER, "libcuda.so.1: CUDA %d.%d; accepted: 12.4 or newer", version / 1000,
-                       version % 1000 / 10);
+        return fa_fail(FA_NO_DRIVER, "libcuda.so.1: CUDA %d.%d; accepted: 12.4 or newer", version / 1000, version % 1000 / 10);
     fa_fork_watch();
     forks = atomic_load(&fa_forks);
     ready = 1;
@@ -82,8 +80,10 @@ fa_status fa_driver_cuda(const cu_driver **out)
     if (ready && forks != atomic_load(&fa_forks)) {
         *out = NULL;
         pthread_mutex_unlock(&mutex);
-        return fa_fail(FA_NO_DRIVER, "cuInit: a parent of this process used the driver before fork(), which CUDA does not survive; accepted: a process that "
-                                     "was forked before the first fa_create(), or one that called exec");
+        return fa_fail(
+            FA_NO_DRIVER,
+            "cuInit: a parent of this process used the driver before fork(), which CUDA does not survive; accepted: a process that "
+            "was forked before the first fa_create(), or one that called exec");
     }
     pthread_mutex_unlock(&mutex);
     *out = st == FA_OK ? &table : NULL;
@@ -101,7 +101,9 @@ fa_status fa_driver_check(const cu_driver *d, CUresult r, const char *call)
         text = NULL;
     const char *place = detail && strstr(detail, "templates/") ? "\n" FA_SOURCE_HINT : "";
     bool stopped = r == CUDA_ERROR_LAUNCH_TIMEOUT && d->takes_ptx && sim_interrupted();
-    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM : stopped ? FA_INTERRUPTED : FA_DEVICE, "%s: %s (%d): %s%s%s%s", call,
-                   name ? name : "unknown error", (int)r, text ? text : "", detail && detail[0] ? "\n" : "",
+    return fa_fail(r == CUDA_ERROR_OUT_OF_MEMORY ? FA_NOMEM
+                   : stopped                     ? FA_INTERRUPTED
+                                                 : FA_DEVICE,
+                   "%s: %s (%d): %s%s%s%s", call, name ? name : "unknown error", (int)r, text ? text : "", detail && detail[0] ? "\n" : "",
                    detail ? detail : "", place);
 }

@@ -4,10 +4,10 @@
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
+#include "jit.h"
 #include "map.h"
 #include "miss.h"
 #include "prepare.h"
-#include "jit.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -16,8 +16,8 @@ static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
     char line[256];
     fa_problem_print(line, sizeof line, p);
     fa_text_fmt(t, "problem    %s\n", line);
-    fa_text_fmt(t, "device     %s (%s through %s), %d bytes of shared memory per block\n", ctx->device.arch.chip,
-                ctx->device.arch.name, ctx->device.driver->name, ctx->budget);
+    fa_text_fmt(t, "device     %s (%s through %s), %d bytes of shared memory per block\n", ctx->device.arch.chip, ctx->device.arch.name,
+                ctx->device.driver->name, ctx->budget);
 }
 
 static void tell_config(fa_text *t, fa_context *ctx, const fa_config *c, const char *why)
@@ -40,7 +40,7 @@ typedef struct answer {
 static fa_status look(fa_context *ctx, const fa_problem *p, answer *out)
 {
     const fa_plan_key key = fa_plan_key_of(p);
-    *out = (answer){.plan = fa_table_find(&ctx->table, &key)};
+    *out = (answer){ .plan = fa_table_find(&ctx->table, &key) };
     out->hit = out->plan != NULL;
     if (!out->hit)
         out->plan = fa_miss_nearest(ctx, p);
@@ -115,9 +115,8 @@ static void tell_plan(fa_text *t, fa_context *ctx, const fa_plan *plan)
     fa_text_fmt(t, "kernel     loaded, from the %s, key %s\n", k->from, key);
     for (int i = 0; i < k->steps; i++)
         if (k->resources[i].known)
-            fa_text_fmt(t, "resources  %s: %d registers, %d + %d bytes spilled, %d bytes of local memory\n",
-                        k->step[i].entry, k->resources[i].registers, k->resources[i].spill_stores,
-                        k->resources[i].spill_loads, k->resources[i].stack);
+            fa_text_fmt(t, "resources  %s: %d registers, %d + %d bytes spilled, %d bytes of local memory\n", k->step[i].entry,
+                        k->resources[i].registers, k->resources[i].spill_stores, k->resources[i].spill_loads, k->resources[i].stack);
     for (int i = 0; i < k->steps; i++)
         if (k->resources[i].note[0])
             fa_text_fmt(t, "slow       %s: %s\n", k->step[i].entry, k->resources[i].note);
@@ -125,7 +124,7 @@ static void tell_plan(fa_text *t, fa_context *ctx, const fa_plan *plan)
 
 static void tell_selection(fa_text *t, fa_context *ctx, const answer *a)
 {
-    fa_text why = {0};
+    fa_text why = { 0 };
     fa_text_fmt(&why, "%s: %s", a->selection.where, a->selection.why);
     tell_config(t, ctx, &a->selection.config, fa_text_cstr(&why));
     fa_text_free(&why);
@@ -147,8 +146,8 @@ static void tell_miss(fa_text *t, const fa_context *ctx)
 /* The kernel that takes the place of the one that runs meanwhile, and what has become of it. job: NULL where it was not asked for. */
 static void tell_better(fa_text *t, fa_context *ctx, const fa_problem *p, const fa_job *job)
 {
-    static const char *const states[] = {"waits to be compiled", "is being compiled", "is ready",
-                                         "failed, and only fa_prepare() tries again: "};
+    static const char *const states[] = { "waits to be compiled", "is being compiled", "is ready",
+                                          "failed, and only fa_prepare() tries again: " };
     char line[512];
     fa_selection selection;
     if (fa_select(ctx, p, &selection, NULL) == FA_OK)
@@ -215,7 +214,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
 
 fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n)
 {
-    fa_text t = {0};
+    fa_text t = { 0 };
     fa_message before;
     if (!buf || !n)
         return fa_fail(FA_INVALID, "buf: %p of %zu bytes; accepted: room for text", (void *)buf, n);
@@ -230,7 +229,7 @@ fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, 
 
 fa_status fa_explain_size(fa_context *ctx, const fa_problem *p, const fa_args *args, size_t *bytes)
 {
-    fa_text t = {0};
+    fa_text t = { 0 };
     fa_message before;
     if (!bytes)
         return fa_fail(FA_INVALID, "bytes: NULL; accepted: where to write the size");

@@ -25,13 +25,13 @@
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
  * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
- * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A child
- * may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA itself
- * does not survive fork(): FA_NO_DRIVER otherwise. A child of a process whose other threads were inside fagen may do nothing but exec. The
- * thread that compiles for FA_MISS_NEAREST is such a thread while it does.
- * Files: where the process has a file-size limit, it is a full disk to the library, which raises no SIGXFSZ.
- * Signals: while NVRTC compiles it has handlers of its own for SIGINT and SIGTERM, which end the process with exit code 4. Where that
- * matters, block both in every thread and fetch them with sigwait(), as the command does, or prepare kernels beforehand.
+ * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A
+ * child may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA
+ * itself does not survive fork(): FA_NO_DRIVER otherwise. A child of a process whose other threads were inside fagen may do nothing but
+ * exec. The thread that compiles for FA_MISS_NEAREST is such a thread while it does. Files: where the process has a file-size limit, it is
+ * a full disk to the library, which raises no SIGXFSZ. Signals: while NVRTC compiles it has handlers of its own for SIGINT and SIGTERM,
+ * which end the process with exit code 4. Where that matters, block both in every thread and fetch them with sigwait(), as the command
+ * does, or prepare kernels beforehand.
  */
 #ifndef FAGEN_H
 #define FAGEN_H
@@ -55,21 +55,21 @@ extern "C" {
 
 typedef enum fa_status {
     FA_OK = 0,
-    FA_INVALID = -1,      /* an argument is wrong: the message names the field, its value and what is accepted */
-    FA_UNSUPPORTED = -2,  /* well-formed, but no kernel family computes it */
-    FA_NO_DRIVER = -3,    /* libcuda.so.1 or a device is missing */
-    FA_NO_NVRTC = -4,     /* libnvrtc is missing or too old (12.4 is the oldest accepted) */
-    FA_COMPILE = -5,      /* NVRTC refused the kernel; the message holds its first errors */
-    FA_DEVICE = -6,       /* the driver reported an error */
-    FA_NO_FIT = -7,       /* no tile fits the shared-memory or register budget; the message names the smallest that would */
-    FA_NO_KERNEL = -8,    /* no bundle has one, or none is prepared, and compiling was ruled out; of a tuning: no candidate ran */
-    FA_IO = -9,           /* a file named by the caller could not be read or written (cache trouble is never an error) */
-    FA_NOMEM = -10,       /* host or device memory ran out */
-    FA_INTERNAL = -11,    /* a defect of fagen: please report it */
-    FA_CAPTURE = -12,     /* the kernel is not prepared and the stream is being captured */
-    FA_TEMPLATE = -13,    /* a template or its .lua failed; the message has file, line and text */
-    FA_WRONG = -14,       /* verification failed */
-    FA_INTERRUPTED = -15  /* stopped by the caller; partial results were kept */
+    FA_INVALID = -1,     /* an argument is wrong: the message names the field, its value and what is accepted */
+    FA_UNSUPPORTED = -2, /* well-formed, but no kernel family computes it */
+    FA_NO_DRIVER = -3,   /* libcuda.so.1 or a device is missing */
+    FA_NO_NVRTC = -4,    /* libnvrtc is missing or too old (12.4 is the oldest accepted) */
+    FA_COMPILE = -5,     /* NVRTC refused the kernel; the message holds its first errors */
+    FA_DEVICE = -6,      /* the driver reported an error */
+    FA_NO_FIT = -7,      /* no tile fits the shared-memory or register budget; the message names the smallest that would */
+    FA_NO_KERNEL = -8,   /* no bundle has one, or none is prepared, and compiling was ruled out; of a tuning: no candidate ran */
+    FA_IO = -9,          /* a file named by the caller could not be read or written (cache trouble is never an error) */
+    FA_NOMEM = -10,      /* host or device memory ran out */
+    FA_INTERNAL = -11,   /* a defect of fagen: please report it */
+    FA_CAPTURE = -12,    /* the kernel is not prepared and the stream is being captured */
+    FA_TEMPLATE = -13,   /* a template or its .lua failed; the message has file, line and text */
+    FA_WRONG = -14,      /* verification failed */
+    FA_INTERRUPTED = -15 /* stopped by the caller; partial results were kept */
 } fa_status;
 
 typedef enum fa_dtype {
@@ -94,10 +94,10 @@ typedef enum fa_op {
 
 /* Bits of fa_problem.features. This version computes none of them: FA_UNSUPPORTED. */
 typedef enum fa_feature {
-    FA_FEATURE_LENGTHS = 1,          /* lengths of sequences in device memory */
-    FA_FEATURE_PAGES = 2,            /* K and V in pages */
-    FA_FEATURE_BATCH_INVARIANT = 4,  /* the bits of a sequence do not depend on the others of the batch */
-    FA_FEATURE_DETERMINISTIC = 8,    /* gradients are summed in one order */
+    FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
+    FA_FEATURE_PAGES = 2,           /* K and V in pages */
+    FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch */
+    FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order */
     FA_FEATURE_DROPOUT = 16
 } fa_feature;
 
@@ -107,37 +107,39 @@ typedef enum fa_diagonal {
     FA_OFFSET = 2        /* off = the field `offset` */
 } fa_diagonal;
 
-typedef enum fa_flag {      /* fa_args.flags: any of them, or-ed together. This version takes FA_BROADCAST; the others are FA_UNSUPPORTED */
-    FA_BROADCAST = 1,       /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
-    FA_BATCH_INVARIANT = 2, /* the bits of a sequence's result do not depend on what else is in the batch */
-    FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order */
-    FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
+typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together. This version takes FA_BROADCAST; the others are FA_UNSUPPORTED */
+                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
+                       FA_BATCH_INVARIANT = 2, /* the bits of a sequence's result do not depend on what else is in the batch */
+                       FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order */
+                       FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
 } fa_flag;
 
 /* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned
  * config runs, and may be left 0 ("typical"). Plain data: compare and copy by value. */
 typedef struct fa_problem {
-    uint32_t size;    /* sizeof(fa_problem): FA_PROBLEM_INIT sets it */
-    int32_t dtype;    /* fa_dtype of Q, K, V */
-    int32_t d;        /* head_dim of Q and K, 1..256 */
-    int32_t dv;       /* head_dim of V and O, 1..256; 0 = d */
-    int32_t mask;     /* fa_mask */
-    int32_t o_dtype;  /* fa_dtype of O: 0 = as the input, or FA_F32 */
-    int32_t
-        align; /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
-    int32_t b;        /* batch */
-    int32_t hq;       /* query heads */
-    int32_t hkv;      /* key/value heads; divides hq */
-    int32_t sq;       /* query length */
-    int32_t sk;       /* key length */
-    int32_t op;       /* fa_op; compiled in, as are the next two */
-    int32_t features; /* fa_feature, or-ed */
-    int32_t page;     /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
-    int32_t window;   /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
+    uint32_t size;      /* sizeof(fa_problem): FA_PROBLEM_INIT sets it */
+    int32_t dtype;      /* fa_dtype of Q, K, V */
+    int32_t d;          /* head_dim of Q and K, 1..256 */
+    int32_t dv;         /* head_dim of V and O, 1..256; 0 = d */
+    int32_t mask;       /* fa_mask */
+    int32_t o_dtype;    /* fa_dtype of O: 0 = as the input, or FA_F32 */
+    int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
+    int32_t b;          /* batch */
+    int32_t hq;         /* query heads */
+    int32_t hkv;        /* key/value heads; divides hq */
+    int32_t sq;         /* query length */
+    int32_t sk;         /* key length */
+    int32_t op;         /* fa_op; compiled in, as are the next two */
+    int32_t features;   /* fa_feature, or-ed */
+    int32_t page;       /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
+    int32_t window;     /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
     int32_t grad_dtype; /* fa_dtype of gradients, compiled in; 0 = as the input */
-    int32_t kv_dtype; /* fa_dtype of K and V, compiled in; 0 = as Q */
+    int32_t kv_dtype;   /* fa_dtype of K and V, compiled in; 0 = as Q */
 } fa_problem;
-#define FA_PROBLEM_INIT { sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#define FA_PROBLEM_INIT                                                       \
+    {                                                                         \
+        sizeof(fa_problem), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
  * means packed [b, s, h, d], whatever the flags. Otherwise each dimension longer than 1 needs its stride: it may be negative, and with
@@ -146,10 +148,10 @@ typedef struct fa_problem {
  * On chips with TMA the fastest kernels need addresses and strides at multiples of 16 bytes, and strides above 0 and below 2^40
  * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it. */
 typedef struct fa_tensor {
-    void *ptr;      /* device address */
-    int64_t sb;     /* stride of the batch index */
-    int64_t ss;     /* stride of the sequence index */
-    int64_t sh;     /* stride of the head index */
+    void *ptr;  /* device address */
+    int64_t sb; /* stride of the batch index */
+    int64_t ss; /* stride of the sequence index */
+    int64_t sh; /* stride of the head index */
 } fa_tensor;
 
 /* One launch. */
@@ -175,7 +177,8 @@ typedef struct fa_args {
 
     /* From here on: fields of operations and features to come. This version refuses each that is not 0 (FA_UNSUPPORTED, with its name). */
 
-    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then. */
+    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then.
+     */
     const int32_t *cu_seqlens_q, *cu_seqlens_k;
     /* Rows in use of padded sequences, or of pages, device memory [b]; beside cu_seqlens they allow gaps. sq and sk are maxima then. */
     const int32_t *seqlens_q, *seqlens_k;
@@ -183,29 +186,34 @@ typedef struct fa_args {
     /* Pages of K and V: page_table, device memory [b, n], names the pages of each sequence in order. k and v: sb = stride of a page, ss of
      * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k; page numbers outside [0, pages) read as zeros. */
     const int32_t *page_table;
-    int64_t page_table_stride; /* elements between two sequences' rows of the table */
-    int32_t page_size, pages;  /* tokens of a page; pages allocated */
+    int64_t page_table_stride;      /* elements between two sequences' rows of the table */
+    int32_t page_size, pages;       /* tokens of a page; pages allocated */
     int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
-    int32_t parts;         /* FA_MERGE: partial results, at part + i * part_stride and part_lse + i * part_lse_stride */
-    int32_t grad_dtype;    /* FA_BACKWARD: fa_dtype of grad_q, grad_k, grad_v; 0 = as the input, or FA_F32 */
+    int32_t parts;                  /* FA_MERGE: partial results, at part + i * part_stride and part_lse + i * part_lse_stride */
+    int32_t grad_dtype;             /* FA_BACKWARD: fa_dtype of grad_q, grad_k, grad_v; 0 = as the input, or FA_F32 */
     fa_tensor part;
     int64_t part_stride;
     const float *part_lse;
     int64_t part_lse_stride;
     fa_tensor grad_o, grad_q, grad_k, grad_v; /* FA_BACKWARD: dO in o_dtype; dQ, dK, dV */
-    const float *grad_lse; /* FA_BACKWARD: gradient of lse [b, hq, sq], or NULL */
-    const uint64_t *rng;   /* dropout: device memory {seed, offset} */
-    float dropout;         /* probability of a weight to be dropped, 0 to 1 */
-    int32_t kv_dtype;      /* fa_dtype of K and V; 0 = as Q */
+    const float *grad_lse;                    /* FA_BACKWARD: gradient of lse [b, hq, sq], or NULL */
+    const uint64_t *rng;                      /* dropout: device memory {seed, offset} */
+    float dropout;                            /* probability of a weight to be dropped, 0 to 1 */
+    int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */
 } fa_args;
-#define FA_TENSOR_INIT { 0, 0, 0, 0 }
-#define FA_ARGS_INIT { sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-    FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, 0, 0, 0, 0, 0, \
-    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0, 0, 0, \
-    FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, 0, 0, 0, 0 }
+#define FA_TENSOR_INIT \
+    {                  \
+        0, 0, 0, 0     \
+    }
+#define FA_ARGS_INIT                                                                                                                     \
+    {                                                                                                                                    \
+        sizeof(fa_args), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, FA_TENSOR_INIT, 0, \
+            0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, FA_TENSOR_INIT, 0, 0, 0, FA_TENSOR_INIT, FA_TENSOR_INIT,            \
+            FA_TENSOR_INIT, FA_TENSOR_INIT, 0, 0, 0, 0                                                                                   \
+    }
 
-typedef struct fa_context fa_context;    /* device, compiler, cache and the table of prepared kernels */
-typedef struct CUstream_st *fa_stream;   /* = CUstream and cudaStream_t; NULL is the legacy default stream */
+typedef struct fa_context fa_context;  /* device, compiler, cache and the table of prepared kernels */
+typedef struct CUstream_st *fa_stream; /* = CUstream and cudaStream_t; NULL is the legacy default stream */
 
 typedef enum fa_log_level { FA_LOG_ERROR = 0, FA_LOG_WARN = 1, FA_LOG_INFO = 2, FA_LOG_DEBUG = 3 } fa_log_level;
 typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called from any thread; must not call fagen */
@@ -265,23 +273,26 @@ typedef enum fa_on_miss {
 
 /* How a context is made. Every pointer may be NULL; strings are copied. */
 typedef struct fa_options {
-    uint32_t size;            /* sizeof(fa_options): FA_OPTIONS_INIT sets it */
-    const char *device;       /* NULL: FAGEN_DEVICE, else the current CUDA device; "cuda:N"; "sim:sm_80": the CPU simulator */
-    const char *cache_dir;    /* NULL: FAGEN_CACHE_DIR, else $XDG_CACHE_HOME/fagen, else ~/.cache/fagen; "" = no disk cache */
-    const char *template_dir; /* NULL: FAGEN_TEMPLATE_DIR, else the templates in the library; overrides file by file */
-    const char *nvrtc;        /* NULL: FAGEN_NVRTC, else searched; path of libnvrtc.so */
-    fa_log_fn log;            /* NULL: silent, or standard error where FAGEN_LOG names a level */
-    void *log_user;           /* handed to log */
-    int32_t log_level;        /* most verbose level handed to log */
-    int32_t sram_budget;      /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
+    uint32_t size;                   /* sizeof(fa_options): FA_OPTIONS_INIT sets it */
+    const char *device;              /* NULL: FAGEN_DEVICE, else the current CUDA device; "cuda:N"; "sim:sm_80": the CPU simulator */
+    const char *cache_dir;           /* NULL: FAGEN_CACHE_DIR, else $XDG_CACHE_HOME/fagen, else ~/.cache/fagen; "" = no disk cache */
+    const char *template_dir;        /* NULL: FAGEN_TEMPLATE_DIR, else the templates in the library; overrides file by file */
+    const char *nvrtc;               /* NULL: FAGEN_NVRTC, else searched; path of libnvrtc.so */
+    fa_log_fn log;                   /* NULL: silent, or standard error where FAGEN_LOG names a level */
+    void *log_user;                  /* handed to log */
+    int32_t log_level;               /* most verbose level handed to log */
+    int32_t sram_budget;             /* shared memory per block a kernel may use, in bytes; 0 = what the chip offers */
     const fa_bundle *const *bundles; /* ends in NULL; not copied: they outlive the context. NULL = none */
-    int32_t bundle_only;      /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
-    int32_t in_order;         /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
-    int64_t cache_limit;      /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
-    int32_t on_miss;          /* fa_on_miss */
-    int32_t reserved;         /* 0 */
+    int32_t bundle_only;             /* 1: a problem that no bundle has a kernel for is FA_NO_KERNEL; nothing is rendered or compiled */
+    int32_t in_order;                /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
+    int64_t cache_limit;             /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
+    int32_t on_miss;                 /* fa_on_miss */
+    int32_t reserved;                /* 0 */
 } fa_options;
-#define FA_OPTIONS_INIT { sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0 }
+#define FA_OPTIONS_INIT                                                        \
+    {                                                                          \
+        sizeof(fa_options), 0, 0, 0, 0, 0, 0, FA_LOG_WARN, 0, 0, 0, 0, 0, 0, 0 \
+    }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
  * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
@@ -326,15 +337,15 @@ FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
  * most that the better kernel and any that is prepared for the class need: ask again after preparing more of them. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
-/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is given
- * it; launches leave it so. Only kernels that count in their workspace need it (fa_explain() tells), for the others it is harmless. One
- * workspace serves one stream at a time. Legal while the stream is captured. */
+/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is
+ * given it; launches leave it so. Only kernels that count in their workspace need it (fa_explain() tells), for the others it is harmless.
+ * One workspace serves one stream at a time. Legal while the stream is captured. */
 FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream);
 
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
  * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured; or what the option on_miss says.
- * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain() says
- * so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same
+ * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain()
+ * says so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same
  * way, and then has to wait likewise. The option in_order turns that off. */
 FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream);
 
@@ -363,20 +374,24 @@ FA_API fa_status fa_copy(fa_context *ctx, void *to, const void *from, size_t byt
 
 /* How fa_tune() searches. */
 typedef struct fa_tune_options {
-    uint32_t size;        /* sizeof(fa_tune_options): FA_TUNE_OPTIONS_INIT sets it */
-    int32_t limit;        /* listed candidates that are tried, best by the model first; 0 = 48; -1 = every config that fits. What ships or won
-                             elsewhere, and at most as many neighbours of the fastest, or 48, come on top */
-    double seconds;       /* time budget; 0 = none */
-    int32_t threads;      /* compile threads; 0 = one per core, at most 16 */
+    uint32_t size;   /* sizeof(fa_tune_options): FA_TUNE_OPTIONS_INIT sets it */
+    int32_t limit;   /* listed candidates that are tried, best by the model first; 0 = 48; -1 = every config that fits. What ships or won
+                        elsewhere, and at most as many neighbours of the fastest, or 48, come on top */
+    double seconds;  /* time budget; 0 = none */
+    int32_t threads; /* compile threads; 0 = one per core, at most 16 */
     int32_t reserved;
     int (*progress)(void *user, const char *line, double done); /* non-zero return stops the search; NULL = none */
     void *user;
 } fa_tune_options;
-#define FA_TUNE_OPTIONS_INIT { sizeof(fa_tune_options), 0, 0, 0, 0, 0, 0 }
+#define FA_TUNE_OPTIONS_INIT                      \
+    {                                             \
+        sizeof(fa_tune_options), 0, 0, 0, 0, 0, 0 \
+    }
 
 /* Searches the configs for the problem: compiles, verifies, times on the device, and records every outcome on disk, so
  * that it resumes where it was stopped and fa_launch() uses the winner from now on. On the simulator nothing is timed: what the
- * model ranks first is a guess, which fa_launch() uses where no winner ships with the library. Blocks; needs device memory for the problem's tensors, several times over. FA_INTERRUPTED keeps results. */
+ * model ranks first is a guess, which fa_launch() uses where no winner ships with the library. Blocks; needs device memory for the
+ * problem's tensors, several times over. FA_INTERRUPTED keeps results. */
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
 
 /* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed

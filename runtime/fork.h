@@ -1,5 +1,5 @@
-/* fork: which process a context belongs to. Mutexes of other threads, compile threads and the CUDA driver's state do not survive fork(), so a
- * child is told so instead of waiting for what is not there. */
+/* fork: which process a context belongs to. Mutexes of other threads, compile threads and the CUDA driver's state do not survive fork(), so
+ * a child is told so instead of waiting for what is not there. */
 #ifndef FA_RUNTIME_FORK_H
 #define FA_RUNTIME_FORK_H
 #include <stdatomic.h>

@@ -2,10 +2,10 @@
  * call); libfagen_launch has none (jit_none.c) and launches what bundles hold. Nothing else of this folder calls into it. */
 #ifndef FA_RUNTIME_JIT_H
 #define FA_RUNTIME_JIT_H
-#include "select.h"
 #include "environment.h"
 #include "gen/text.h"
 #include "plan.h"
+#include "select.h"
 
 /* Fills what the context keeps for it; its device and budget are set. Nothing is opened that is not needed yet. FA_NOMEM. */
 fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment *env);

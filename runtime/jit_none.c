@@ -45,7 +45,7 @@ static fa_status none(const fa_problem *p)
 fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
     (void)ctx;
-    *out = (fa_selection){.seconds = 0};
+    *out = (fa_selection){ .seconds = 0 };
     if (source)
         memset(source, 0, sizeof *source);
     return none(p);

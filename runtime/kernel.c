@@ -13,8 +13,7 @@ static _Atomic uint64_t loaded; /* kernels of this process */
 static void ask(const fa_device *d, CUkernel f, fa_resources *r)
 {
     int regs = 0, local = 0, shared = 0;
-    if (r->known || d->driver->cuKernelGetAttribute(&regs, CU_FUNC_ATTRIBUTE_NUM_REGS, f, d->handle) != CUDA_SUCCESS ||
-        regs <= 0)
+    if (r->known || d->driver->cuKernelGetAttribute(&regs, CU_FUNC_ATTRIBUTE_NUM_REGS, f, d->handle) != CUDA_SUCCESS || regs <= 0)
         return;
     if (d->driver->cuKernelGetAttribute(&local, CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES, f, d->handle) == CUDA_SUCCESS)
         r->stack = local;
@@ -31,8 +30,7 @@ static fa_status ready_step(const fa_device *d, fa_kernel *k, int i, const char 
     fa_status st = fa_driver_check(dr, dr->cuLibraryGetKernel(&k->fn[i], k->library, k->step[i].entry), "cuLibraryGetKernel");
     if (st == FA_OK && k->step[i].smem > 0)
         st = fa_driver_check(
-            dr,
-            dr->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, k->step[i].smem, k->fn[i], d->handle),
+            dr, dr->cuKernelSetAttribute(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, k->step[i].smem, k->fn[i], d->handle),
             "cuKernelSetAttribute(MAX_DYNAMIC_SHARED_SIZE_BYTES)");
     /* ends lazy loading now: it would not be legal under capture */
     if (st == FA_OK)
@@ -59,8 +57,8 @@ fa_status fa_kernel_load(fa_kernel **out, const fa_device *d, const fa_entry *e,
     k->number = 1 + atomic_fetch_add(&loaded, 1);
     k->workspace = s->workspace;
     k->packing = s->packing;
-    fa_status st = fa_driver_check(
-        d->driver, d->driver->cuLibraryLoadData(&k->library, e->image, NULL, NULL, 0, NULL, NULL, 0), "cuLibraryLoadData");
+    fa_status st =
+        fa_driver_check(d->driver, d->driver->cuLibraryLoadData(&k->library, e->image, NULL, NULL, 0, NULL, NULL, 0), "cuLibraryLoadData");
     for (int i = 0; st == FA_OK && i < k->steps; i++)
         st = ready_step(d, k, i, e->log);
     if (st != FA_OK) {

@@ -8,17 +8,17 @@
 
 typedef struct fa_kernel {
     fa_key key;
-    uint64_t number;         /* of no other kernel of the process */
+    uint64_t number; /* of no other kernel of the process */
     CUlibrary library;
     int32_t steps;
     CUkernel fn[FA_SOURCE_STEPS];
     fa_step step[FA_SOURCE_STEPS];
-    bool maps;               /* some step takes tensor maps */
+    bool maps; /* some step takes tensor maps */
     fa_resources resources[FA_SOURCE_STEPS];
-    fa_workspace workspace;  /* this and the next as in fa_source */
+    fa_workspace workspace; /* this and the next as in fa_source */
     fa_packing packing;
-    char from[16];           /* "disk cache", "compiler" or "bundle" */
-    struct fa_kernel *next;  /* of the list of its context */
+    char from[16];          /* "disk cache", "compiler" or "bundle" */
+    struct fa_kernel *next; /* of the list of its context */
 } fa_kernel;
 
 /* Loads the image of e into the driver and readies every step for its shared memory on the device. The device's context is

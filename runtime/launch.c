@@ -1,6 +1,5 @@
 /* launch: fa_launch(), and all that happens between the table and the driver. */
 #include "check.h"
-#include "select.h"
 #include "context.h"
 #include "driver_cuda.h"
 #include "gen/error.h"
@@ -10,6 +9,7 @@
 #include "miss.h"
 #include "prepare.h"
 #include "repeat.h"
+#include "select.h"
 
 /* Bytes of workspace, and where in it each buffer lies. */
 static fa_status workspace_of(const fa_workspace *w, const fa_call *c, size_t *need, int64_t offset[FA_BUFFERS_MAX])
@@ -17,14 +17,15 @@ static fa_status workspace_of(const fa_workspace *w, const fa_call *c, size_t *n
     int64_t bytes = w->counters || w->n ? fa_workspace_bytes(w, &c->sizes, offset) : 0;
     *need = bytes > 0 ? (size_t)bytes : 0;
     return bytes >= 0 ? FA_OK
-                      : fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", c->values.b, c->values.hq,
-                                c->values.sq, c->values.sk);
+                      : fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", c->values.b,
+                                c->values.hq, c->values.sq, c->values.sk);
 }
 
 /* A cluster, and a kernel that may begin early, need the launch with attributes; all else takes the short call. Early (programmatic
  * dependent launch, CUDA C++ Programming Guide): its blocks start where an SM is free once those in front have begun their last work,
  * and wait there themselves until all of that has ended and is visible. */
-static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsigned grid, CUstream stream, void **arguments, const char **call)
+static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsigned grid, CUstream stream, void **arguments,
+                      const char **call)
 {
     const cu_driver *d = ctx->device.driver;
     bool pdl = s->pdl && !ctx->in_order;
@@ -35,20 +36,21 @@ static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsi
     CUlaunchAttribute attribute[2];
     unsigned n = 0;
     if (s->cluster > 1)
-        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = {(unsigned)s->cluster, 1, 1}};
+        attribute[n++] =
+            (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, .value.clusterDim = { (unsigned)s->cluster, 1, 1 } };
     if (pdl)
-        attribute[n++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                             .value.programmaticStreamSerializationAllowed = 1};
-    CUlaunchConfig config = {.gridDimX = grid,
-                             .gridDimY = 1,
-                             .gridDimZ = 1,
-                             .blockDimX = (unsigned)s->threads,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .sharedMemBytes = (unsigned)s->smem,
-                             .hStream = stream,
-                             .attrs = attribute,
-                             .numAttrs = n};
+        attribute[n++] = (CUlaunchAttribute){ .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                              .value.programmaticStreamSerializationAllowed = 1 };
+    CUlaunchConfig config = { .gridDimX = grid,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = (unsigned)s->threads,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .sharedMemBytes = (unsigned)s->smem,
+                              .hStream = stream,
+                              .attrs = attribute,
+                              .numAttrs = n };
     return d->cuLaunchKernelEx(&config, (CUfunction)fn, arguments, NULL);
 }
 
@@ -66,13 +68,13 @@ static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_ste
     int64_t tile = fa_step_row_tile(s), total = fa_step_total(s, &c->sizes);
     *grid = total > 0 ? fa_step_grid(s, total, a->sm_count) : total;
     if (*grid < 0)
-        return fa_fail(FA_INVALID, "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches", v->b, v->hq, v->sq,
-                       v->sk, s->entry);
+        return fa_fail(FA_INVALID, "args: b=%d, hq=%d, sq=%d, sk=%d: %s would need more than 2^31 - 1 blocks; accepted: smaller batches",
+                       v->b, v->hq, v->sq, v->sk, s->entry);
     v->tiles = s->grid.n ? (int32_t)fa_factor_value(&s->grid.factor[0], &c->sizes) : 1;
     v->total = (int32_t)total;
     /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
-    v->section = fa_step_section(s, &c->problem, (int64_t)v->diag_hi - v->diag_lo + tile, (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile,
-                                 a->l2_bytes);
+    v->section = fa_step_section(s, &c->problem, (int64_t)v->diag_hi - v->diag_lo + tile,
+                                 (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile, a->l2_bytes);
     r->kernel = k->number;
     r->same = k->steps == 1 ? fa_repeat_next() : 0;
     r->grid = *grid;
@@ -87,7 +89,7 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
     fa_call *c = &r->call;
     const CUtensorMap *map[FA_STEP_MAPS];
     _Alignas(8) unsigned char params[FA_PACKED_MAX];
-    void *arguments[1 + FA_STEP_MAPS + 1] = {params}; /* ends in NULL, which the driver does not look at */
+    void *arguments[1 + FA_STEP_MAPS + 1] = { params }; /* ends in NULL, which the driver does not look at */
     int64_t grid;
     fa_status st = lay_out(ctx, k, s, r, &grid);
     if (st != FA_OK || grid == 0)
@@ -186,7 +188,8 @@ static fa_status check_class(const fa_problem *plan, const fa_problem *call)
     const fa_problem_field *f = fa_problem_hindrance(plan, call);
     if (!f)
         return FA_OK;
-    return fa_fail(FA_INVALID, "args: %s is %s; accepted by this plan: %s%s", f->member, fa_problem_field_text(wants, sizeof wants, f, fa_problem_get(call, f)),
+    return fa_fail(FA_INVALID, "args: %s is %s; accepted by this plan: %s%s", f->member,
+                   fa_problem_field_text(wants, sizeof wants, f, fa_problem_get(call, f)),
                    fa_problem_field_text(has, sizeof has, f, fa_problem_get(plan, f)), f->less_serves ? " or a multiple of it" : "");
 }
 
@@ -258,7 +261,7 @@ static void consider_plan(void *user, const fa_plan *plan)
 static fa_status consider_choice(fa_context *ctx, most *m)
 {
     fa_selection selection;
-    fa_source source = {0};
+    fa_source source = { 0 };
     fa_status st = fa_select(ctx, &m->call->problem, &selection, &source);
     if (st == FA_OK)
         consider(m, &source.workspace, fa_steps_map(source.step, source.steps));
@@ -286,7 +289,7 @@ static fa_status consider_class(fa_context *ctx, most *m)
 fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
 {
     fa_call call;
-    most m = {.call = &call, .status = FA_OK};
+    most m = { .call = &call, .status = FA_OK };
     fa_status st = fa_context_check(ctx);
     if (st != FA_OK)
         return st;

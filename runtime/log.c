@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const names[] = {"error", "warn", "info", "debug"};
+static const char *const names[] = { "error", "warn", "info", "debug" };
 
 static void to_stderr(void *user, int level, const char *message)
 {
@@ -18,12 +18,12 @@ static void to_stderr(void *user, int level, const char *message)
 
 bool fa_log_open(fa_log *out, fa_log_fn f, void *user, int level, const char *env)
 {
-    *out = (fa_log){f, user, level};
+    *out = (fa_log){ f, user, level };
     if (f || !env || !env[0])
         return true;
     for (int i = 0; i < 4; i++)
         if (strcmp(env, names[i]) == 0 || (env[0] == '0' + i && !env[1])) {
-            *out = (fa_log){to_stderr, NULL, i};
+            *out = (fa_log){ to_stderr, NULL, i };
             return true;
         }
     return false;

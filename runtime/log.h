@@ -7,7 +7,7 @@
 typedef struct fa_log {
     fa_log_fn f; /* NULL = silent */
     void *user;
-    int level;   /* most verbose level handed to f */
+    int level; /* most verbose level handed to f */
 } fa_log;
 
 /* f, else standard error where env (FAGEN_LOG: error, warn, info, debug or 0 to 3) names a level, else silence. False when

@@ -63,12 +63,12 @@ static tensor tensor_of(const fa_call *c, int i, const fa_problem *p)
     const int64_t *stride = c->values.operand[i].stride;
     fa_dims d;
     fa_operand_dims(&d, o, &c->sizes);
-    return (tensor){.ptr = c->values.operand[i].address,
-                    .stride = {stride[1], stride[2], stride[0]},
-                    .size = {(int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[0]},
-                    .width = (int32_t)d.of[3],
-                    .dtype = fa_operand_dtype(o, p),
-                    .keys = o->extent[1] == FA_EXTENT_SK};
+    return (tensor){ .ptr = c->values.operand[i].address,
+                     .stride = { stride[1], stride[2], stride[0] },
+                     .size = { (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[0] },
+                     .width = (int32_t)d.of[3],
+                     .dtype = fa_operand_dtype(o, p),
+                     .keys = o->extent[1] == FA_EXTENT_SK };
 }
 
 bool fa_map_stride_fits(int64_t bytes)
@@ -79,7 +79,7 @@ bool fa_map_stride_fits(int64_t bytes)
 bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n)
 {
     const fa_operation *op = c->op;
-    static const char *const field[3] = {"ss", "sh", "sb"};
+    static const char *const field[3] = { "ss", "sh", "sb" };
     for (int i = 0; i < op->n; i++) {
         if (!op->operand[i].strided)
             continue;
@@ -93,8 +93,8 @@ bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n
         }
         for (int k = 0; k < 3; k++)
             if (t.size[k] > 1 && !fa_map_stride_fits(t.stride[k] * bytes)) {
-                snprintf(why, n, "%s.%s is %lld elements, %lld bytes; TMA takes multiples of %d above 0 and below 2^40", op->operand[i].name,
-                         field[k], (long long)t.stride[k], (long long)(t.stride[k] * bytes), TMA_UNIT);
+                snprintf(why, n, "%s.%s is %lld elements, %lld bytes; TMA takes multiples of %d above 0 and below 2^40",
+                         op->operand[i].name, field[k], (long long)t.stride[k], (long long)(t.stride[k] * bytes), TMA_UNIT);
                 return false;
             }
     }
@@ -113,8 +113,10 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
 {
     const fa_values *a = &c->values;
     tensor t = tensor_of(c, m->operand, &c->problem);
-    static const uint32_t types[] = {[FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16, [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                                     [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32, [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32};
+    static const uint32_t types[] = { [FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+                                      [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
+                                      [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+                                      [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32 };
     bool empty = t.keys && a->sk == 0;
     int bytes = fa_dtype_bytes(t.dtype);
     r->driver = d;
@@ -150,23 +152,23 @@ static uint32_t line_of(const recipe *r)
 
 static fa_status encode(cached_map *at, const recipe *r, const char *name)
 {
-    const cuuint64_t size[4] = {r->size[0], r->size[1], r->size[2], r->size[3]};
-    const cuuint64_t stride[3] = {r->stride[0], r->stride[1], r->stride[2]};
-    const cuuint32_t box[4] = {r->cols, r->rows, 1, 1}, step[4] = {1, 1, 1, 1};
+    const cuuint64_t size[4] = { r->size[0], r->size[1], r->size[2], r->size[3] };
+    const cuuint64_t stride[3] = { r->stride[0], r->stride[1], r->stride[2] };
+    const cuuint32_t box[4] = { r->cols, r->rows, 1, 1 }, step[4] = { 1, 1, 1, 1 };
     CUtensorMapSwizzle swizzle = r->swizzle == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                  : r->swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                  : r->swizzle == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
                                                     : CU_TENSOR_MAP_SWIZZLE_NONE;
     at->of.driver = NULL;
     at->stamp++;
-    CUresult got = r->driver->cuTensorMapEncodeTiled(
-        &at->map, (CUtensorMapDataType)r->type, 4, (void *)(uintptr_t)r->address, size, stride, box, step,
-        CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    CUresult got = r->driver->cuTensorMapEncodeTiled(&at->map, (CUtensorMapDataType)r->type, 4, (void *)(uintptr_t)r->address, size, stride,
+                                                     box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (got != CUDA_SUCCESS) {
         char call[160];
         snprintf(call, sizeof call, "cuTensorMapEncodeTiled(%s at %#llx, %u x %u x %u x %u, strides %llu, %llu, %llu bytes, box %u x %u)",
-                 name, (unsigned long long)r->address, r->size[0], r->size[1], r->size[2], r->size[3],
-                 (unsigned long long)r->stride[0], (unsigned long long)r->stride[1], (unsigned long long)r->stride[2], r->cols, r->rows);
+                 name, (unsigned long long)r->address, r->size[0], r->size[1], r->size[2], r->size[3], (unsigned long long)r->stride[0],
+                 (unsigned long long)r->stride[1], (unsigned long long)r->stride[2], r->cols, r->rows);
         return fa_driver_check(r->driver, got, call);
     }
     at->of = *r;
@@ -195,7 +197,7 @@ fa_status fa_maps_encode(const CUtensorMap *at[FA_STEP_MAPS], const cu_driver *d
                 if (st != FA_OK)
                     return st;
             }
-            *known = (recent){same, address, here->stamp, here};
+            *known = (recent){ same, address, here->stamp, here };
             there = here;
         }
         at[i] = &there->map;

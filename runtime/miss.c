@@ -32,7 +32,7 @@ static void consider(void *user, const fa_plan *plan)
 
 const fa_plan *fa_miss_nearest(fa_context *ctx, const fa_problem *p)
 {
-    nearest n = {.p = p};
+    nearest n = { .p = p };
     if (ctx->on_miss == FA_MISS_NEAREST)
         fa_table_each(&ctx->table, consider, &n);
     return n.plan;
@@ -54,9 +54,8 @@ static fa_status check_capture(const fa_context *ctx, CUstream stream)
     bool captured;
     fa_status st = fa_context_captured(ctx, stream, &captured);
     if (st == FA_OK && captured)
-        st = fa_fail(FA_CAPTURE,
-                     "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
-                     "this problem class before the capture");
+        st = fa_fail(FA_CAPTURE, "stream: it is being captured and the kernel is not prepared; call fa_prepare() or fa_launch() with "
+                                 "this problem class before the capture");
     return st;
 }
 

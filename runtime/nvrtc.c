@@ -23,7 +23,7 @@ static const struct {
     const char *name;
     size_t at;
 } symbols[] = {
-#define X(f) {#f, offsetof(fa_nvrtc, f)},
+#define X(f) { #f, offsetof(fa_nvrtc, f) },
     FA_NVRTC_FUNCTIONS(X)
 #undef X
 };
@@ -73,8 +73,7 @@ static void digest_ends(const char *path, char hex[65])
         ssize_t a = pread(fd, ends, END_BYTES, 0);
         ssize_t b = pread(fd, ends + (a > 0 ? a : 0), END_BYTES, st.st_size > END_BYTES ? st.st_size - END_BYTES : 0);
         XXH128_hash_t h = XXH3_128bits(ends, (size_t)(a > 0 ? a : 0) + (size_t)(b > 0 ? b : 0));
-        snprintf(hex, 65, "%llx-%016llx%016llx", (unsigned long long)st.st_size, (unsigned long long)h.high64,
-                 (unsigned long long)h.low64);
+        snprintf(hex, 65, "%llx-%016llx%016llx", (unsigned long long)st.st_size, (unsigned long long)h.high64, (unsigned long long)h.low64);
     }
     close(fd);
 }
@@ -82,7 +81,7 @@ static void digest_ends(const char *path, char hex[65])
 static void identify(fa_nvrtc *n, void *lib, const char *name)
 {
     struct link_map *map = NULL;
-    build_id id = {0, ""};
+    build_id id = { 0, "" };
     snprintf(n->path, sizeof n->path, "%s", name);
     if (dlinfo(lib, RTLD_DI_LINKMAP, &map) == 0 && map) {
         if (map->l_name && map->l_name[0])
@@ -182,11 +181,11 @@ static bool search(fa_nvrtc *out, const fa_environment *env, fa_text *looked)
         snprintf(local, sizeof local, "%s/.local", env->home);
     if (try_one(out, "libnvrtc.so.13", looked) || try_one(out, "libnvrtc.so.12", looked))
         return true;
-    const char *const toolkits[] = {env->cuda_home, env->cuda_path, "/usr/local/cuda"};
+    const char *const toolkits[] = { env->cuda_home, env->cuda_path, "/usr/local/cuda" };
     for (size_t i = 0; i < sizeof toolkits / sizeof *toolkits; i++)
         if (try_below(out, toolkits[i], "lib64/libnvrtc.so.1[2-9]", looked))
             return true;
-    const char *const prefixes[] = {env->virtual_env, local, "/usr/local", "/usr", "/opt/conda"};
+    const char *const prefixes[] = { env->virtual_env, local, "/usr/local", "/usr", "/opt/conda" };
     for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++)
         for (size_t j = 0; j < sizeof wheels / sizeof *wheels; j++)
             if (try_below(out, prefixes[i], wheels[j], looked))
@@ -197,7 +196,7 @@ static bool search(fa_nvrtc *out, const fa_environment *env, fa_text *looked)
 fa_status fa_nvrtc_open(fa_nvrtc *out, const char *path, fa_text *looked)
 {
     fa_environment env = fa_environment_read();
-    fa_text own = {0};
+    fa_text own = { 0 };
     fa_text *seen = looked ? looked : &own;
     fa_status st = FA_OK;
     const char *only = path ? path : env.nvrtc;

@@ -5,17 +5,17 @@
 #include <fagen.h>
 #include <nvrtc.h>
 
-#define FA_NVRTC_FUNCTIONS(X)                                                                                             \
-    X(nvrtcVersion)                                                                                                       \
-    X(nvrtcGetErrorString)                                                                                                \
-    X(nvrtcCreateProgram)                                                                                                 \
-    X(nvrtcCompileProgram)                                                                                                \
-    X(nvrtcDestroyProgram)                                                                                                \
-    X(nvrtcGetPTXSize)                                                                                                    \
-    X(nvrtcGetPTX)                                                                                                        \
-    X(nvrtcGetCUBINSize)                                                                                                  \
-    X(nvrtcGetCUBIN)                                                                                                      \
-    X(nvrtcGetProgramLogSize)                                                                                             \
+#define FA_NVRTC_FUNCTIONS(X) \
+    X(nvrtcVersion)           \
+    X(nvrtcGetErrorString)    \
+    X(nvrtcCreateProgram)     \
+    X(nvrtcCompileProgram)    \
+    X(nvrtcDestroyProgram)    \
+    X(nvrtcGetPTXSize)        \
+    X(nvrtcGetPTX)            \
+    X(nvrtcGetCUBINSize)      \
+    X(nvrtcGetCUBIN)          \
+    X(nvrtcGetProgramLogSize) \
     X(nvrtcGetProgramLog)
 
 typedef struct fa_nvrtc {

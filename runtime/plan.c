@@ -16,12 +16,12 @@ fa_plan_key fa_plan_key_of(const fa_problem *p)
 #undef X
 #undef SHAPE
 #undef CLASS
-        .bucket = fa_problem_bucket(p),
+            .bucket = fa_problem_bucket(p),
     };
 }
 
-static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k,
-                      const fa_plan *lender, const fa_plan **out)
+static fa_status keep(fa_context *ctx, const fa_problem *p, const fa_config *c, const char *why, const fa_kernel *k, const fa_plan *lender,
+                      const fa_plan **out)
 {
     fa_plan *plan = calloc(1, sizeof *plan);
     if (!plan)

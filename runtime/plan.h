@@ -1,9 +1,9 @@
 /* plan: everything a launch of one problem class needs, decided beforehand; read by launches without a lock. */
 #ifndef FA_RUNTIME_PLAN_H
 #define FA_RUNTIME_PLAN_H
-#include "select.h"
 #include "gen/problem_fields.h"
 #include "kernel.h"
+#include "select.h"
 #include <string.h>
 
 /* What selects a plan: every field of a problem that is compiled in, and its shape bucket. */
@@ -30,9 +30,9 @@ typedef struct fa_plan {
     fa_problem problem;
     fa_config config;
     const fa_kernel *kernel;
-    char why[256];           /* where the config comes from, a sentence */
+    char why[256];                /* where the config comes from, a sentence */
     const struct fa_plan *lender; /* whose config and kernel this plan has until its own kernel is compiled: it stands in; NULL: its own */
-    struct fa_plan *next;    /* of the list of its context */
+    struct fa_plan *next;         /* of the list of its context */
 } fa_plan;
 
 /* Renders and builds the config for the problem. The plan belongs to the context and lives until fa_destroy(). It is not in

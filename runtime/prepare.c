@@ -44,7 +44,7 @@ static void end(fa_context *ctx, fa_pending *me)
 static fa_status make(fa_context *ctx, const fa_problem *p, const fa_plan **out)
 {
     fa_selection selection;
-    fa_source source = {0};
+    fa_source source = { 0 };
     fa_status st = fa_select(ctx, p, &selection, &source);
     if (st == FA_OK)
         st = fa_plan_of_selection(ctx, p, &selection, &source, out);
@@ -63,7 +63,7 @@ static bool is_prepared(fa_context *ctx, const fa_plan_key *key, const fa_plan *
 
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out)
 {
-    fa_pending me = {.key = fa_plan_key_of(p)};
+    fa_pending me = { .key = fa_plan_key_of(p) };
     fa_status st = FA_OK;
     if (is_prepared(ctx, &me.key, out))
         return FA_OK;
@@ -103,7 +103,7 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
     if (fa_table_find(&ctx->table, &key))
         return FA_OK;
     fa_message_keep(&before);
-    return fa_message_settle(&before, fa_select(ctx, &q, &(fa_selection){.seconds = 0}, NULL));
+    return fa_message_settle(&before, fa_select(ctx, &q, &(fa_selection){ .seconds = 0 }, NULL));
 }
 
 void fa_prepared_class(fa_context *ctx, fa_call *c)

@@ -4,8 +4,8 @@
 #include "check.h"
 #include "plan.h"
 
-/* The plan of the table for p (normalized), made when it is not there, or one stands in for it. Of several threads that ask for one class, one makes
- * it and the others wait. */
+/* The plan of the table for p (normalized), made when it is not there, or one stands in for it. Of several threads that ask for one class,
+ * one makes it and the others wait. */
 fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out);
 
 /* The class of a call is the one below it (fa_check_plain) where only that one is prepared and TMA cannot address the tensors: what

@@ -10,7 +10,7 @@
 #define SIDE_MOST 32    /* of one side: steps of log2 of an int32_t */
 
 /* The fields that may differ between the two problems. */
-static const int sides[] = {FA_FIELD_b, FA_FIELD_sq, FA_FIELD_sk, FA_FIELD_window};
+static const int sides[] = { FA_FIELD_b, FA_FIELD_sq, FA_FIELD_sk, FA_FIELD_window };
 enum { SIDES = sizeof sides / sizeof *sides };
 
 typedef struct side {
@@ -68,7 +68,7 @@ static int32_t usual(int32_t first, int32_t last)
 static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_problem_field *f)
 {
     int32_t from = fa_problem_get(lo, f), to = fa_problem_get(hi, f);
-    *s = (side){.field = f};
+    *s = (side){ .field = f };
     if (!to) { /* unset */
         s->n = 1;
         return;
@@ -136,7 +136,7 @@ static fa_status prepare_range(fa_context *ctx, const fa_problem *lo, const fa_p
     if (total > RANGE_MOST)
         return fa_fail(FA_INVALID, "range: %lld shape buckets: %d of b, %d of sq, %d of sk, %d of window; accepted: at most %d in a call",
                        (long long)total, s[0].n, s[1].n, s[2].n, s[3].n, RANGE_MOST);
-    tally t = {.key = calloc((size_t)total, sizeof *t.key)};
+    tally t = { .key = calloc((size_t)total, sizeof *t.key) };
     if (!t.key)
         return fa_fail(FA_NOMEM, "range: %zu bytes of host memory", (size_t)total * sizeof *t.key);
     st = prepare_all(ctx, lo, s, (int32_t)total, &t);

@@ -7,9 +7,9 @@
 
 typedef struct fa_repeat {
     fa_call call;
-    fa_plan_key key;        /* of call.problem */
-    uint64_t kernel;        /* fa_kernel.number that the rest is of; 0 = none */
-    uint64_t same;          /* a number that this thread's launches of this kernel share which differ in addresses alone */
+    fa_plan_key key; /* of call.problem */
+    uint64_t kernel; /* fa_kernel.number that the rest is of; 0 = none */
+    uint64_t same;   /* a number that this thread's launches of this kernel share which differ in addresses alone */
     int64_t grid;
     int32_t tiles, total, section;
 } fa_repeat;

@@ -18,7 +18,7 @@ static int32_t number_before(const char *s, const char *what, int32_t fallback)
 }
 
 /* Notes of ptxas that mean a slow kernel, the worst first. */
-static const char *const harmful[] = {"Potential Performance Loss: ", "warpgroup.wait is injected", "warpgroup.arrive is injected"};
+static const char *const harmful[] = { "Potential Performance Loss: ", "warpgroup.wait is injected", "warpgroup.arrive is injected" };
 
 /* Whether a note speaks of the entry: it names it, or no entry at all, as where registers are unknown or a called function is meant.
  * Names are quoted, at the end of the line. */
@@ -50,7 +50,8 @@ static void find_note(char *out, size_t size, const char *log, const char *entry
             if (!concerns(start, (size_t)(end - start), log, entry))
                 continue;
             const char *code = memmem(start, (size_t)(s - start), "(C", 2), *close = code ? memchr(code, ')', (size_t)(s - code)) : NULL;
-            const char *text = strncmp(s, loss, sizeof loss - 1) ? s : s + sizeof loss - 1, *in = memmem(text, (size_t)(end - text), " in ", 4);
+            const char *text = strncmp(s, loss, sizeof loss - 1) ? s : s + sizeof loss - 1,
+                       *in = memmem(text, (size_t)(end - text), " in ", 4);
             if (!memmem(text, (size_t)(end - text), "function '", 10))
                 in = NULL;
             for (const char *last = in; last; last = memmem(last + 1, (size_t)(end - last - 1), " in ", 4)) /* the last of them */

@@ -16,8 +16,9 @@ static bool from_bundles(fa_context *ctx, const fa_problem *p, fa_bundle_set_fit
     if (!own || r->image->ptx || r->problem.align != p->align)
         snprintf(other, sizeof other, " (%s for %s, rows at multiples of %d bytes)", r->image->ptx ? "PTX" : "a cubin", r->image->arch,
                  r->problem.align);
-    *out = (fa_selection){.config = r->config, .where = "bundle", .bundle_row = r};
-    snprintf(out->why, sizeof out->why, "of the bundle %.40s by fagen %.12s%s: %.80s", r->bundle->name, r->bundle->version, other, r->row->why);
+    *out = (fa_selection){ .config = r->config, .where = "bundle", .bundle_row = r };
+    snprintf(out->why, sizeof out->why, "of the bundle %.40s by fagen %.12s%s: %.80s", r->bundle->name, r->bundle->version, other,
+             r->row->why);
     if (source)
         fa_bundle_set_source(source, r->image);
     return true;
@@ -31,11 +32,12 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
     fa_problem_print_key(line, sizeof line, p);
     for (size_t i = 0; i < ctx->bundle_set.n; i++)
         here += strcmp(ctx->bundle_set.row[i].arch->name, ctx->device.arch.name) == 0;
-    return fa_fail(FA_NO_KERNEL,
-                   "no bundle has a kernel for %s on %s with %d bytes of shared memory per block, and nothing is compiled here; the bundles "
-                   "hold %zu rows, %zu of them for %s; accepted: a bundle of fagen emit --bundle --problem %s --arch %s, or bundle_only = 0 "
-                   "in a library that compiles",
-                   line, ctx->device.arch.name, ctx->budget, ctx->bundle_set.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
+    return fa_fail(
+        FA_NO_KERNEL,
+        "no bundle has a kernel for %s on %s with %d bytes of shared memory per block, and nothing is compiled here; the bundles "
+        "hold %zu rows, %zu of them for %s; accepted: a bundle of fagen emit --bundle --problem %s --arch %s, or bundle_only = 0 "
+        "in a library that compiles",
+        line, ctx->device.arch.name, ctx->budget, ctx->bundle_set.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
 }
 
 fa_status fa_select(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)

@@ -7,9 +7,9 @@
 
 typedef struct fa_selection {
     fa_config config;
-    char where[24];   /* "bundle", "measured record", "default table", "modelled record", "model" */
-    char why[256];    /* a sentence for people */
-    double seconds;   /* of the record or the model; 0 = not known */
+    char where[24];                             /* "bundle", "measured record", "default table", "modelled record", "model" */
+    char why[256];                              /* a sentence for people */
+    double seconds;                             /* of the record or the model; 0 = not known */
     const struct fa_bundle_set_row *bundle_row; /* a kernel of a bundle; NULL: one to be made */
 } fa_selection;
 
@@ -19,8 +19,9 @@ typedef struct fa_selection {
 fa_status fa_select(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source);
 
 /* The best known config that renders within the context's budget: what is nearest in shape (fa_records_distance) of the measured records
- * of this chip and of what ships for its arch, the record where they are as near; else the other of the two; else what ships for the nearest arch; else the best guess on record for the arch, without spills (`fagen tune` without
- * a device leaves them); else the model's best of the whole space. FA_NO_FIT names the smallest tile. */
+ * of this chip and of what ships for its arch, the record where they are as near; else the other of the two; else what ships for the
+ * nearest arch; else the best guess on record for the arch, without spills (`fagen tune` without a device leaves them); else the model's
+ * best of the whole space. FA_NO_FIT names the smallest tile. */
 fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source);
 
 /* The shipped default of a problem class: of the exact chip, else of the arch, else of the nearest arch, as far as allowed; of rows

@@ -1,6 +1,5 @@
-/* select_jit: what was measured on this chip or ships for its arch, whichever is nearer in shape; what ships for the nearest arch, what the model
- * guessed when it was tuned, the model: in this order, the first that still renders. */
-#include "select.h"
+/* select_jit: what was measured on this chip or ships for its arch, whichever is nearer in shape; what ships for the nearest arch, what the
+ * model guessed when it was tuned, the model: in this order, the first that still renders. */
 #include "cache/record.h"
 #include "context.h"
 #include "gen/error.h"
@@ -8,6 +7,7 @@
 #include "gen/problem.h"
 #include "gen/space.h"
 #include "jit.h"
+#include "select.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,8 +68,8 @@ static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_
     for (size_t i = 0; i < rs->n; i++) {
         const fa_record *r = &rs->r[i];
         /* the model is asked again for each bucket, and by each version of the library; what spills is no guess */
-        bool fresh = how == FA_MEASURED ||
-                     (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) && strcmp(r->version, FA_VERSION_STRING) == 0);
+        bool fresh = how == FA_MEASURED || (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) &&
+                                            strcmp(r->version, FA_VERSION_STRING) == 0);
         if (r->how == how && r->smem <= ctx->budget && fresh && fa_records_distance(&r->problem, p) <= most)
             rs->r[n++] = *r;
     }
@@ -97,9 +97,9 @@ static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, doubl
     fa_records rs = fa_records_load(ctx->store, chip, p);
     bool found = false;
     sift(&rs, ctx, p, how, most);
-    for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL; ) {
+    for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL;) {
         char line[256];
-        *out = (fa_selection){.config = r->config, .seconds = r->seconds};
+        *out = (fa_selection){ .config = r->config, .seconds = r->seconds };
         snprintf(out->where, sizeof out->where, "%s record", how == FA_MEASURED ? "measured" : "modelled");
         found = renders(ctx, p, out, source);
         /* a measured time of an older text still tells which config is good; the model's guess is made anew */
@@ -113,9 +113,8 @@ static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, doubl
             continue;
         }
         fa_problem_print(line, sizeof line, &r->problem);
-        snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s",
-                 how == FA_MEASURED ? "measured" : "modelled", r->seconds * 1e6, r->chip, line, r->date,
-                 older ? ", with an older text of the kernel" : "");
+        snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s", how == FA_MEASURED ? "measured" : "modelled",
+                 r->seconds * 1e6, r->chip, line, r->date, older ? ", with an older text of the kernel" : "");
     }
     fa_records_free(&rs);
     return found;
@@ -138,7 +137,7 @@ static bool takes(void *user, const fa_config *c)
 static bool from_defaults(fa_context *ctx, const fa_problem *p, int farthest, fa_selection *out, fa_source *source)
 {
     char where[64] = "";
-    attempt t = {.ctx = ctx, .p = p, .selection = {.where = "default table"}, .source = source};
+    attempt t = { .ctx = ctx, .p = p, .selection = { .where = "default table" }, .source = source };
     if (!fa_default_config(&ctx->device.arch, p, farthest, takes, &t, &t.selection.config, where, sizeof where))
         return false;
     snprintf(t.selection.why, sizeof t.selection.why, "shipped winner of %s; not measured here", where);
@@ -179,7 +178,7 @@ static void consider(void *user, size_t point, const fa_cost *cost)
 /* gen_mutex is held. */
 static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_selection *out)
 {
-    best b = {.space = space, .known = known};
+    best b = { .space = space, .known = known };
     fa_status st = fa_model_space(ctx->gen, shape, space, &ctx->device.arch, consider, &b);
     if (st != FA_OK)
         return st;
@@ -194,12 +193,11 @@ static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_s
 
 static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
-    fa_space space = {0};
+    fa_space space = { 0 };
     fa_problem shape = *p;
     fa_problem_fill_shape(&shape);
-    fa_records known[2] = {fa_records_load(ctx->store, ctx->device.arch.chip, p),
-                           fa_records_load(ctx->store, ctx->device.arch.name, p)};
-    *out = (fa_selection){.where = "model"};
+    fa_records known[2] = { fa_records_load(ctx->store, ctx->device.arch.chip, p), fa_records_load(ctx->store, ctx->device.arch.name, p) };
+    *out = (fa_selection){ .where = "model" };
     pthread_mutex_lock(&ctx->gen_mutex);
     fa_status st = open_gen(ctx);
     if (st == FA_OK)
@@ -238,11 +236,11 @@ static void remember(fa_context *ctx, const fa_problem *p, const fa_selection *c
 
 fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
-    fa_source s = {0};
+    fa_source s = { 0 };
     fa_status st = FA_OK;
     /* a winner of another length that was measured here does not push aside the one that ships for this length */
-    if (!from_records(ctx, p, FA_MEASURED, fa_default_distance(&ctx->device.arch, p), out, &s) && !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) &&
-        !from_records(ctx, p, FA_MEASURED, INFINITY, out, &s) &&
+    if (!from_records(ctx, p, FA_MEASURED, fa_default_distance(&ctx->device.arch, p), out, &s) &&
+        !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) && !from_records(ctx, p, FA_MEASURED, INFINITY, out, &s) &&
         /* what was measured on another chip goes before a guess, which nothing was measured for */
         !from_defaults(ctx, p, FA_ANY_ARCH, out, &s) && !from_records(ctx, p, FA_MODELLED, INFINITY, out, &s)) {
         st = from_model(ctx, p, out, &s);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const field_names[3] = {"sb", "ss", "sh"};
+static const char *const field_names[3] = { "sb", "ss", "sh" };
 
 /* Packed strides where all are 0. False on overflow. */
 static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
@@ -32,12 +32,12 @@ static fa_status shape_of_tensor(fa_span *s, const fa_tensor *t, const fa_dims *
         if (size[i] <= 1)
             s->stride[i] = 0;
         else if (!s->stride[i] && !zero)
-            return fa_fail(FA_INVALID,
-                           "args: %s.%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all of sb, ss and sh for "
-                           "packed [b, s, h, d], or FA_BROADCAST in flags where each index is the same element",
-                           name, field_names[i], (long long)size[i]);
-        if (__builtin_mul_overflow(s->stride[i], s->bytes, &reach) ||
-            __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
+            return fa_fail(
+                FA_INVALID,
+                "args: %s.%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all of sb, ss and sh for "
+                "packed [b, s, h, d], or FA_BROADCAST in flags where each index is the same element",
+                name, field_names[i], (long long)size[i]);
+        if (__builtin_mul_overflow(s->stride[i], s->bytes, &reach) || __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
             __builtin_add_overflow(reach < 0 ? s->low : s->high, reach, reach < 0 ? &s->low : &s->high))
             return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: offsets below 2^63 bytes", name, field_names[i],
                            (long long)s->stride[i]);
@@ -83,8 +83,8 @@ fa_status fa_span_place(fa_span *s, uint64_t at)
     if (!at && !o->optional)
         return fa_fail(FA_INVALID, "args: %s%s is NULL; accepted: a device address", o->name, dot);
     if (at & (unsigned)(s->bytes - 1)) /* 2 or 4 */
-        return fa_fail(FA_INVALID, "args: %s%s is %#llx; accepted: a multiple of the element's %d bytes%s", o->name, dot, (unsigned long long)at, s->bytes,
-                       o->optional ? ", or NULL" : "");
+        return fa_fail(FA_INVALID, "args: %s%s is %#llx; accepted: a multiple of the element's %d bytes%s", o->name, dot,
+                       (unsigned long long)at, s->bytes, o->optional ? ", or NULL" : "");
     if (!at)
         return FA_OK;
     if (s->high < 0 || __builtin_add_overflow(at, s->low, &s->lo) || __builtin_add_overflow(at, s->high, &s->hi))
@@ -94,7 +94,7 @@ fa_status fa_span_place(fa_span *s, uint64_t at)
 
 fa_status fa_span_rows_apart(const fa_span *s)
 {
-    int order[3] = {0, 1, 2};
+    int order[3] = { 0, 1, 2 };
     uint64_t extent = (uint64_t)s->row; /* unsigned: strides of both signs may add up to 2^64 */
     for (int i = 1; i < 3; i++)
         for (int j = i; j > 0 && llabs(s->stride[order[j]]) < llabs(s->stride[order[j - 1]]); j--) {
@@ -108,8 +108,9 @@ fa_status fa_span_rows_apart(const fa_span *s)
         if (s->size[dim] <= 1)
             continue;
         if (step < extent)
-            return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
-                           s->operand->name, field_names[dim], (long long)s->stride[dim], (long long)(extent / (unsigned)s->bytes), s->operand->name);
+            return fa_fail(
+                FA_INVALID, "args: %s.%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
+                s->operand->name, field_names[dim], (long long)s->stride[dim], (long long)(extent / (unsigned)s->bytes), s->operand->name);
         extent += step * (uint64_t)(s->size[dim] - 1);
     }
     return FA_OK;

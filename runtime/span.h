@@ -14,10 +14,12 @@ typedef struct fa_span {
     uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element, or is not given */
 } fa_span;
 
-/* All but lo and hi, from the operand's field in the arguments. zero: strides of 0 are meant, or refused elsewhere. FA_INVALID names the stride. */
+/* All but lo and hi, from the operand's field in the arguments. zero: strides of 0 are meant, or refused elsewhere. FA_INVALID names the
+ * stride. */
 fa_status fa_span_shape(fa_span *out, const fa_operand *o, const void *field, const fa_dims *dims, int bytes, bool zero);
 
-/* lo and hi for the address. FA_INVALID: null where it is not optional, not a multiple of the element, or leading outside the address space. */
+/* lo and hi for the address. FA_INVALID: null where it is not optional, not a multiple of the element, or leading outside the address
+ * space. */
 fa_status fa_span_place(fa_span *s, uint64_t address);
 
 /* Rows of an output must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */

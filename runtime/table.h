@@ -13,7 +13,7 @@ typedef struct fa_slots {
 
 typedef struct fa_table {
     _Atomic(fa_slots *) slots;
-    size_t used;            /* guarded by mutex */
+    size_t used; /* guarded by mutex */
     pthread_mutex_t mutex;
 } fa_table;
 

@@ -8,7 +8,8 @@ static uint64_t extend(const uint8_t *p, uint32_t size, bool sign)
 {
     uint64_t v = 0;
     memcpy(&v, p, size);
-    if (sign && size < 8 && v >> (8 * size - 1) & 1) v |= UINT64_MAX << 8 * size;
+    if (sign && size < 8 && v >> (8 * size - 1) & 1)
+        v |= UINT64_MAX << 8 * size;
     return v;
 }
 
@@ -24,11 +25,14 @@ static bool own(const sim_warp *w, const sim_insn *i, uint64_t *a)
 static void banks(sim_warp *w, const sim_insn *i, const uint64_t *address, uint32_t m, uint32_t size)
 {
     uint32_t at[SIM_LANES], in = 0;
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         uint64_t a = address[l];
-        if (own(w, i, &a)) at[l] = (uint32_t)a, in |= 1u << l;
+        if (own(w, i, &a))
+            at[l] = (uint32_t)a, in |= 1u << l;
     }
-    if (in) sim_count_banks(w->block, at, in, size);
+    if (in)
+        sim_count_banks(w->block, at, in, size);
 }
 
 sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
@@ -37,18 +41,24 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
     uint8_t data[SIM_LANES][32];
     uint64_t address[SIM_LANES];
     bool same = i->arg[n] == SIM_NO_ARG && i->space == SP_PARAM;
-    if (i->flags & F_VOLATILE) sim_shared_sync(w, false, true);
+    if (i->flags & F_VOLATILE)
+        sim_shared_sync(w, false, true);
     w->shadow.met = false;
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         address[l] = sim_address(w, i, (int)n, i->flags & F_WIDE, l);
-        if (!sim_load(w, i, (int)l, (sim_space)i->space, address[l], data[l], size)) return STEP_FAULT;
-        if (!same) continue;
+        if (!sim_load(w, i, (int)l, (sim_space)i->space, address[l], data[l], size))
+            return STEP_FAULT;
+        if (!same)
+            continue;
         FOR_LANES(k, m) memcpy(data[k], data[l], size);
         break;
     }
-    if (i->space == SP_SHARED || i->space == SP_GENERIC || i->space == SP_CLUSTER) banks(w, i, address, m, size);
+    if (i->space == SP_SHARED || i->space == SP_GENERIC || i->space == SP_CLUSTER)
+        banks(w, i, address, m, size);
     for (uint32_t k = 0; k < n; k++) {
-        if (i->arg[k] == SIM_NO_ARG) continue;
+        if (i->arg[k] == SIM_NO_ARG)
+            continue;
         sim_vec *d = sim_arg(w, i, (int)k);
         bool sign = sim_type_signed((sim_type)i->type);
         if (element == 4 && !i->wide) {
@@ -61,7 +71,8 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
             FOR_LANES(l, m) d->u[l] = (uint32_t)extend(data[l] + k * element, element, sign);
         }
     }
-    if (w->shadow.met) sim_defined_load(w, i, m, address);
+    if (w->shadow.met)
+        sim_defined_load(w, i, m, address);
     return STEP_NEXT;
 }
 
@@ -72,7 +83,8 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
     uint64_t address[SIM_LANES];
     sim_block *b = w->block;
     uint32_t undefined = 0;
-    for (uint32_t k = 0; k < n && w->shadow.slots; k++) undefined |= sim_undefined(w, i, 1 + (int)k);
+    for (uint32_t k = 0; k < n && w->shadow.slots; k++)
+        undefined |= sim_undefined(w, i, 1 + (int)k);
     for (uint32_t k = 0; k < n; k++) {
         const sim_vec *v = sim_arg(w, i, 1 + (int)k);
         if (element == 4 && !i->wide) {
@@ -83,16 +95,23 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
             FOR_LANES(l, m) memcpy(data[l] + k * element, &v->u[l], element);
         }
     }
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         address[l] = sim_address(w, i, 0, i->flags & F_WIDE, l);
-        if (!sim_store(w, i, (int)l, (sim_space)i->space, address[l], data[l], size)) return STEP_FAULT;
-        if (undefined >> l & 1 && !sim_defined_store(w, i, l, address[l])) return STEP_FAULT;
+        if (!sim_store(w, i, (int)l, (sim_space)i->space, address[l], data[l], size))
+            return STEP_FAULT;
+        if (undefined >> l & 1 && !sim_defined_store(w, i, l, address[l]))
+            return STEP_FAULT;
     }
-    if (i->flags & F_VOLATILE) sim_shared_sync(w, true, false);
-    if (i->space != SP_SHARED && i->space != SP_GENERIC && i->space != SP_CLUSTER) return STEP_NEXT;
+    if (i->flags & F_VOLATILE)
+        sim_shared_sync(w, true, false);
+    if (i->space != SP_SHARED && i->space != SP_GENERIC && i->space != SP_CLUSTER)
+        return STEP_NEXT;
     banks(w, i, address, m, size);
-    if (!b->checked) return STEP_NEXT;
-    FOR_LANES(l, m) { /* a later lane that wrote something else is visible now */
+    if (!b->checked)
+        return STEP_NEXT;
+    FOR_LANES(l, m)
+    { /* a later lane that wrote something else is visible now */
         uint64_t a = address[l];
         if (own(w, i, &a) && memcmp(b->shared + (a - SIM_SHARED_BASE), data[l], size) &&
             sim_fault(w, i, (int)l, SIM_CHECK_COLLISION, "race in shared memory: lanes of one store write different values to offset %llu",
@@ -105,9 +124,11 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
 sim_step sim_run_prefetch(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_alloc *a;
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         uint64_t address = sim_address(w, i, 0, i->flags & F_WIDE, l);
-        if (sim_space_of((sim_space)i->space, &address) == SP_GLOBAL && !sim_global(w, i, (int)l, address, 1, &a)) return STEP_FAULT;
+        if (sim_space_of((sim_space)i->space, &address) == SP_GLOBAL && !sim_global(w, i, (int)l, address, 1, &a))
+            return STEP_FAULT;
     }
     return STEP_NEXT;
 }
@@ -115,31 +136,48 @@ sim_step sim_run_prefetch(sim_warp *w, const sim_insn *i, uint32_t m)
 static uint64_t apply(int op, sim_type t, uint64_t old, uint64_t v, uint64_t other)
 {
     bool wide = sim_type_bytes(t) == 8, sign = sim_type_signed(t);
-    union { uint64_t q; double d; } x = {.q = old}, y = {.q = v};
-    if (!wide) old &= SIM_ALL, v &= SIM_ALL, other &= SIM_ALL;
+    union {
+        uint64_t q;
+        double d;
+    } x = { .q = old }, y = { .q = v };
+    if (!wide)
+        old &= SIM_ALL, v &= SIM_ALL, other &= SIM_ALL;
     bool less = sign ? wide ? (int64_t)v < (int64_t)old : (int32_t)v < (int32_t)old : v < old;
     switch (op) {
     case ATOM_ADD:
-        if (t == T_F32) return sim_bits(sim_f32((uint32_t)old) + sim_f32((uint32_t)v));
-        if (t == T_F64) return x.d += y.d, x.q;
+        if (t == T_F32)
+            return sim_bits(sim_f32((uint32_t)old) + sim_f32((uint32_t)v));
+        if (t == T_F64)
+            return x.d += y.d, x.q;
         if (t == T_F16X2 || t == T_BF16X2) {
             uint64_t r = 0;
             for (int k = 0; k < 32; k += 16) {
                 uint16_t p = (uint16_t)(old >> k), q = (uint16_t)(v >> k);
-                r |= (uint64_t)(t == T_F16X2 ? sim_float_half(sim_half_float(p) + sim_half_float(q)) : sim_float_bf16(sim_bf16_float(p) + sim_bf16_float(q))) << k;
+                r |= (uint64_t)(t == T_F16X2 ? sim_float_half(sim_half_float(p) + sim_half_float(q))
+                                             : sim_float_bf16(sim_bf16_float(p) + sim_bf16_float(q)))
+                     << k;
             }
             return r;
         }
         return old + v;
-    case ATOM_MIN: return less ? v : old;
-    case ATOM_MAX: return less ? old : v;
-    case ATOM_AND: return old & v;
-    case ATOM_OR: return old | v;
-    case ATOM_XOR: return old ^ v;
-    case ATOM_EXCH: return v;
-    case ATOM_CAS: return old == v ? other : old;
-    case ATOM_INC: return old >= v ? 0 : old + 1;
-    default: return !old || old > v ? v : old - 1;
+    case ATOM_MIN:
+        return less ? v : old;
+    case ATOM_MAX:
+        return less ? old : v;
+    case ATOM_AND:
+        return old & v;
+    case ATOM_OR:
+        return old | v;
+    case ATOM_XOR:
+        return old ^ v;
+    case ATOM_EXCH:
+        return v;
+    case ATOM_CAS:
+        return old == v ? other : old;
+    case ATOM_INC:
+        return old >= v ? 0 : old + 1;
+    default:
+        return !old || old > v ? v : old - 1;
     }
 }
 
@@ -147,23 +185,34 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;
     uint32_t operands = !w->shadow.slots ? 0 : sim_undefined(w, i, 2) | (i->sub == ATOM_CAS ? sim_undefined(w, i, 3) : 0), vague = 0;
-    sim_origin from = {.insn = i};
+    sim_origin from = { .insn = i };
     uint32_t size = (uint32_t)sim_type_bytes((sim_type)i->type);
     const sim_vec *v = sim_arg(w, i, 2), *o = i->sub == ATOM_CAS ? sim_arg(w, i, 3) : v;
     uint64_t result[SIM_LANES];
     sim_shared_sync(w, false, true);
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         uint64_t a = sim_address(w, i, 1, i->flags & F_WIDE, l);
         sim_space s = sim_space_of((sim_space)i->space, &a);
         sim_alloc *where = NULL;
         sim_block *at = b;
-        if (s == SP_CLUSTER && !(at = sim_shared_owner(w, i, (int)l, &a))) return STEP_FAULT;
-        if (s == SP_CLUSTER) s = SP_SHARED;
-        uint8_t *p = s == SP_SHARED ? sim_shared_of(at, w, i, (int)l, a, size) : s == SP_GLOBAL ? sim_global(w, i, (int)l, a, size, &where) : NULL;
-        if (!p) return s == SP_SHARED || s == SP_GLOBAL ? STEP_FAULT : sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an atomic operation outside of global and shared memory");
+        if (s == SP_CLUSTER && !(at = sim_shared_owner(w, i, (int)l, &a)))
+            return STEP_FAULT;
+        if (s == SP_CLUSTER)
+            s = SP_SHARED;
+        uint8_t *p = s == SP_SHARED   ? sim_shared_of(at, w, i, (int)l, a, size)
+                     : s == SP_GLOBAL ? sim_global(w, i, (int)l, a, size, &where)
+                                      : NULL;
+        if (!p)
+            return s == SP_SHARED || s == SP_GLOBAL
+                       ? STEP_FAULT
+                       : sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an atomic operation outside of global and shared memory");
         uint64_t x = size == 8 ? v->q[l] : v->u[l], y = size == 8 ? o->q[l] : o->u[l], old, new;
-        int old_undefined = b->checked ? sim_defined_atom(w, i, l, s == SP_SHARED ? at : NULL, (uint32_t)(p - at->shared), where, a, operands >> l & 1, &from) : 0;
-        if (old_undefined < 0) return STEP_FAULT;
+        int old_undefined = b->checked ? sim_defined_atom(w, i, l, s == SP_SHARED ? at : NULL, (uint32_t)(p - at->shared), where, a,
+                                                          operands >> l & 1, &from)
+                                       : 0;
+        if (old_undefined < 0)
+            return STEP_FAULT;
         vague |= (uint32_t)old_undefined << l;
         if (s == SP_SHARED) {
             b->tally.c.shared_read += size, b->tally.c.shared_write += size;
@@ -173,23 +222,30 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
         }
         if (size == 8) {
             old = __atomic_load_n((uint64_t *)(void *)p, __ATOMIC_RELAXED);
-            do new = apply(i->sub, (sim_type)i->type, old, x, y);
+            do
+                new = apply(i->sub, (sim_type)i->type, old, x, y);
             while (!__atomic_compare_exchange_n((uint64_t *)(void *)p, &old, new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
         } else {
             uint32_t o32 = __atomic_load_n((uint32_t *)(void *)p, __ATOMIC_RELAXED);
-            do new = apply(i->sub, (sim_type)i->type, o32, x, y);
-            while (!__atomic_compare_exchange_n((uint32_t *)(void *)p, &o32, (uint32_t)new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
+            do
+                new = apply(i->sub, (sim_type)i->type, o32, x, y);
+            while (!__atomic_compare_exchange_n((uint32_t *)(void *)p, &o32, (uint32_t) new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
             old = o32;
         }
         result[l] = old;
     }
     sim_shared_sync(w, true, false);
-    if (i->arg[0] == SIM_NO_ARG) return STEP_NEXT;
-    if (vague || w->shadow.slots) sim_undefined_fill(w, i, 0, vague, m, &from);
+    if (i->arg[0] == SIM_NO_ARG)
+        return STEP_NEXT;
+    if (vague || w->shadow.slots)
+        sim_undefined_fill(w, i, 0, vague, m, &from);
     sim_vec *d = sim_arg(w, i, 0);
-    FOR_LANES(l, m) {
-        if (i->wide) d->q[l] = result[l];
-        else d->u[l] = (uint32_t)result[l];
+    FOR_LANES(l, m)
+    {
+        if (i->wide)
+            d->q[l] = result[l];
+        else
+            d->u[l] = (uint32_t)result[l];
     }
     return STEP_NEXT;
 }

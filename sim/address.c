@@ -6,7 +6,9 @@
 static int row_of(sim_block *b, const sim_alloc *a)
 {
     sim_tally *t = &b->tally;
-    for (int k = 0; k < t->c.tensors; k++) if (t->row[k] == a) return k;
+    for (int k = 0; k < t->c.tensors; k++)
+        if (t->row[k] == a)
+            return k;
     if (t->c.tensors == SIM_TENSORS) {
         t->row[SIM_TENSORS - 1] = NULL; /* the rest */
         t->c.tensor[SIM_TENSORS - 1].base = t->c.tensor[SIM_TENSORS - 1].size = 0;
@@ -34,8 +36,10 @@ uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
     sim_alloc *a = b->cached;
     if (!a || address - a->base >= a->size) {
         a = sim_memory_find(b->launch->memory, address);
-        if (!a) a = sim_memory_find(b->launch->variables, address);
-        if (a) b->cached = a, b->cached_row = -1;
+        if (!a)
+            a = sim_memory_find(b->launch->variables, address);
+        if (a)
+            b->cached = a, b->cached_row = -1;
     }
     if (!a || size > a->size - (address - a->base)) {
         char where[256];
@@ -49,7 +53,8 @@ uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
         sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned access to global memory: %u bytes at %s", size, where);
         return NULL;
     }
-    if (!sim_grid_waited(w, i, lane)) return NULL;
+    if (!sim_grid_waited(w, i, lane))
+        return NULL;
     *which = a;
     return a->data + (address - a->base);
 }
@@ -59,11 +64,13 @@ static uint8_t *local(sim_warp *w, const sim_insn *i, int lane, uint64_t address
     uint32_t bytes = w->block->program->local_bytes;
     uint64_t at = address - SIM_LOCAL_BASE;
     if (at >= bytes || size > bytes - at) {
-        sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "local memory accessed out of bounds: %u bytes at offset %lld of %u", size, (long long)at, bytes);
+        sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "local memory accessed out of bounds: %u bytes at offset %lld of %u", size, (long long)at,
+                  bytes);
         return NULL;
     }
     if (at & (size - 1)) {
-        sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned access to local memory: %u bytes at offset %llu", size, (unsigned long long)at);
+        sim_fault(w, i, lane, SIM_CHECK_ALIGNMENT, "misaligned access to local memory: %u bytes at offset %llu", size,
+                  (unsigned long long)at);
         return NULL;
     }
     return w->local + (size_t)lane * bytes + at;
@@ -73,10 +80,17 @@ static uint8_t *local(sim_warp *w, const sim_insn *i, int lane, uint64_t address
 static inline void move(void *to, const void *from, uint32_t size)
 {
     switch (size) {
-    case 4: memcpy(to, from, 4); break;
-    case 8: memcpy(to, from, 8); break;
-    case 16: memcpy(to, from, 16); break;
-    default: memcpy(to, from, size);
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    default:
+        memcpy(to, from, size);
     }
 }
 
@@ -88,28 +102,37 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
     sim_block *o = b;
     switch (space = sim_space_of(space, &address)) {
     case SP_CLUSTER:
-        if (!(o = sim_shared_owner(w, i, lane, &address))) return false;
+        if (!(o = sim_shared_owner(w, i, lane, &address)))
+            return false;
         __attribute__((fallthrough));
     case SP_SHARED:
-        if (!(p = sim_shared_of(o, w, i, lane, address, size))) return false;
-        if (b->checked && i->flags & F_VOLATILE) w->shadow.met |= sim_shared_holes(o, (uint32_t)(p - o->shared), size) != 0;
-        else if (b->checked && !sim_shared_read_of(o, w, i, lane, (uint32_t)(p - o->shared), size)) return false;
+        if (!(p = sim_shared_of(o, w, i, lane, address, size)))
+            return false;
+        if (b->checked && i->flags & F_VOLATILE)
+            w->shadow.met |= sim_shared_holes(o, (uint32_t)(p - o->shared), size) != 0;
+        else if (b->checked && !sim_shared_read_of(o, w, i, lane, (uint32_t)(p - o->shared), size))
+            return false;
         b->tally.c.shared_read += size;
         break;
     case SP_LOCAL:
-        if (!(p = local(w, i, lane, address, size))) return false;
-        if (b->checked && !sim_local_defined(w, (uint32_t)lane, (uint32_t)(address - SIM_LOCAL_BASE), size)) w->shadow.met = true;
+        if (!(p = local(w, i, lane, address, size)))
+            return false;
+        if (b->checked && !sim_local_defined(w, (uint32_t)lane, (uint32_t)(address - SIM_LOCAL_BASE), size))
+            w->shadow.met = true;
         break;
     case SP_PARAM:
         if (address >= b->program->param_bytes || size > b->program->param_bytes - address) {
-            sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "parameters accessed out of bounds: %u bytes at offset %llu of %u", size, (unsigned long long)address, b->program->param_bytes);
+            sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "parameters accessed out of bounds: %u bytes at offset %llu of %u", size,
+                      (unsigned long long)address, b->program->param_bytes);
             return false;
         }
         p = b->launch->params + address;
         break;
     default:
-        if (!(p = sim_global(w, i, lane, address, size, &a))) return false;
-        if (b->checked && sim_memory_unwritten(a, address - a->base, size) >= 0) w->shadow.met = true;
+        if (!(p = sim_global(w, i, lane, address, size, &a)))
+            return false;
+        if (b->checked && sim_memory_unwritten(a, address - a->base, size) >= 0)
+            w->shadow.met = true;
         sim_count_global(b, a, size, 0);
     }
     move(to, p, size);
@@ -124,26 +147,34 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
     sim_block *o = b;
     switch (space = sim_space_of(space, &address)) {
     case SP_CLUSTER:
-        if (!(o = sim_shared_owner(w, i, lane, &address))) return false;
+        if (!(o = sim_shared_owner(w, i, lane, &address)))
+            return false;
         __attribute__((fallthrough));
     case SP_SHARED:
-        if (!(p = sim_shared_of(o, w, i, lane, address, size))) return false;
+        if (!(p = sim_shared_of(o, w, i, lane, address, size)))
+            return false;
         if (b->checked) {
-            if (i->flags & F_VOLATILE) for (uint32_t k = 0; k < size; k++) o->state[(p - o->shared + k) >> 2] |= (uint8_t)(1u << ((p - o->shared + k) & 3));
-            else if (!sim_shared_write_of(o, w, i, lane, (uint32_t)(p - o->shared), size, from)) return false;
+            if (i->flags & F_VOLATILE)
+                for (uint32_t k = 0; k < size; k++)
+                    o->state[(p - o->shared + k) >> 2] |= (uint8_t)(1u << ((p - o->shared + k) & 3));
+            else if (!sim_shared_write_of(o, w, i, lane, (uint32_t)(p - o->shared), size, from))
+                return false;
         }
         b->tally.c.shared_write += size;
         break;
     case SP_LOCAL:
-        if (!(p = local(w, i, lane, address, size))) return false;
-        if (b->checked) sim_local_define(w, (uint32_t)lane, (uint32_t)(address - SIM_LOCAL_BASE), size);
+        if (!(p = local(w, i, lane, address, size)))
+            return false;
+        if (b->checked)
+            sim_local_define(w, (uint32_t)lane, (uint32_t)(address - SIM_LOCAL_BASE), size);
         break;
     case SP_PARAM:
     case SP_CONST:
         sim_fault(w, i, lane, SIM_CHECK_BOUNDS, "a parameter or constant is written");
         return false;
     default:
-        if (!(p = sim_global(w, i, lane, address, size, &a))) return false;
+        if (!(p = sim_global(w, i, lane, address, size, &a)))
+            return false;
         sim_memory_mark(a, address - a->base, size);
         sim_count_global(b, a, 0, size);
     }

@@ -11,7 +11,13 @@ enum { A_BITS_SHIFT = 3 };
 
 /* op: the name with the modifiers that tell rows apart. operands: destination first, w = 16 or 32 bits, q = 64 bits.
  * ftz: the same with .ftz, or NULL where .ftz is not allowed. */
-typedef struct sim_alu_row { const char *op; uint32_t types; const char *operands; sim_alu *fn, *ftz; uint32_t flags; } sim_alu_row;
+typedef struct sim_alu_row {
+    const char *op;
+    uint32_t types;
+    const char *operands;
+    sim_alu *fn, *ftz;
+    uint32_t flags;
+} sim_alu_row;
 extern const sim_alu_row sim_alu_integer[], sim_alu_float[], sim_alu_half[]; /* ended by a row without op */
 
 sim_compare *sim_compare_find(const char *op, sim_type t, bool ftz); /* "ltu": NULL if there is none */
@@ -21,7 +27,10 @@ enum { ROUND_NEAREST, ROUND_ZERO, ROUND_DOWN, ROUND_UP, ROUND_AWAY }; /* AWAY: t
 /* convert.c, rounding.c */
 float sim_half_float(uint16_t h);
 uint16_t sim_float_half(float f); /* to nearest even; NaN = 0x7FFF */
-static inline float sim_bf16_float(uint16_t h) { return sim_f32((uint32_t)h << 16); }
+static inline float sim_bf16_float(uint16_t h)
+{
+    return sim_f32((uint32_t)h << 16);
+}
 uint16_t sim_float_bf16(float f);
 /* x rounded to a format of `mantissa` stored bits and `exponent` bits, as its bits. Overflow goes where the mode says. */
 uint32_t sim_round_to(double x, int mantissa, int exponent, int mode);

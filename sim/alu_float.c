@@ -3,11 +3,13 @@
 #include <math.h>
 
 #define NOTHING(x) (x)
-#define OP(name, expr)                                                                                                    \
+#define OP(name, expr)                                                                                                     \
     SIM_FAST static void name(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, const sim_vec *c, const sim_vec *e) \
-    {                                                                                                                     \
-        (void)a, (void)b, (void)c, (void)e;                                                                               \
-        for (int l = 0; l < SIM_LANES; l++) { expr; }                                                                     \
+    {                                                                                                                      \
+        (void)a, (void)b, (void)c, (void)e;                                                                                \
+        for (int l = 0; l < SIM_LANES; l++) {                                                                              \
+            expr;                                                                                                          \
+        }                                                                                                                  \
     }
 /* Z flushes subnormal inputs and results in the second form. */
 #define OP32(name, expr_z) OP(name, expr_z(NOTHING)) OP(name##_ftz, expr_z(sim_ftz))
@@ -47,7 +49,10 @@ static inline float larger(float x, float y)
     r = xn ? y : yn ? x : r;
     return xn && yn ? sim_f32(0x7FFFFFFF) : r;
 }
-static inline float spread(float x, float y, float r) { return x != x || y != y ? sim_f32(0x7FFFFFFF) : r; }
+static inline float spread(float x, float y, float r)
+{
+    return x != x || y != y ? sim_f32(0x7FFFFFFF) : r;
+}
 #define MIN(Z) d->f[l] = smaller(Z(a->f[l]), Z(b->f[l]))
 #define MAX(Z) d->f[l] = larger(Z(a->f[l]), Z(b->f[l]))
 #define MINN(Z) d->f[l] = spread(a->f[l], b->f[l], smaller(Z(a->f[l]), Z(b->f[l])))
@@ -61,11 +66,13 @@ OP32(f32_maxn, MAXN)
 OP32(f32_min3, MIN3)
 OP32(f32_max3, MAX3)
 
-#define PLAIN(name, expr)                                                                                                 \
-    static void name(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, const sim_vec *c, const sim_vec *e)         \
-    {                                                                                                                     \
-        (void)a, (void)b, (void)c, (void)e;                                                                               \
-        for (int l = 0; l < SIM_LANES; l++) { expr; }                                                                     \
+#define PLAIN(name, expr)                                                                                         \
+    static void name(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, const sim_vec *c, const sim_vec *e) \
+    {                                                                                                             \
+        (void)a, (void)b, (void)c, (void)e;                                                                       \
+        for (int l = 0; l < SIM_LANES; l++) {                                                                     \
+            expr;                                                                                                 \
+        }                                                                                                         \
     }
 #define PLAIN32(name, expr_z) PLAIN(name, expr_z(NOTHING)) PLAIN(name##_ftz, expr_z(sim_ftz))
 #define EX2(Z) d->f[l] = Z((float)exp2(Z(a->f[l])))
@@ -95,8 +102,15 @@ PLAIN(f64_min, d->d[l] = fmin(a->d[l], b->d[l]))
 PLAIN(f64_max, d->d[l] = fmax(a->d[l], b->d[l]))
 PLAIN(f64_copysign, d->q[l] = (b->q[l] & ~(1ull << 63)) | (a->q[l] & 1ull << 63))
 
-#define R32(op, operands, name, flags) {op, TB(F32), operands, name, name##_ftz, flags}
-#define R64(op, operands, name, flags) {op, TB(F64), operands, name, NULL, flags}
+#define R32(op, operands, name, flags)                 \
+    {                                                  \
+        op, TB(F32), operands, name, name##_ftz, flags \
+    }
+#define R64(op, operands, name, flags)           \
+    {                                            \
+        op, TB(F64), operands, name, NULL, flags \
+    }
+/* clang-format off */
 const sim_alu_row sim_alu_float[] = {
     R32("add", "www", f32_add, A_SAT | A_ROUND), R32("sub", "www", f32_sub, A_SAT | A_ROUND), R32("mul", "www", f32_mul, A_SAT | A_ROUND),
     R32("fma", "wwww", f32_fma, A_SAT | A_ROUND), R32("mad", "wwww", f32_fma, A_SAT | A_ROUND),
@@ -115,3 +129,4 @@ const sim_alu_row sim_alu_float[] = {
     R64("neg", "qq", f64_neg, 0), R64("abs", "qq", f64_abs, 0), R64("copysign", "qqq", f64_copysign, 0),
     {NULL, 0, NULL, NULL, NULL, 0},
 };
+/* clang-format on */

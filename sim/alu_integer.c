@@ -1,11 +1,13 @@
 /* alu_integer: whole numbers and bits. 16-bit results keep their upper half zero. */
 #include "alu.h"
 
-#define OP(name, expr)                                                                                                    \
-    static void name(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, const sim_vec *c, const sim_vec *e)         \
-    {                                                                                                                     \
-        (void)a, (void)b, (void)c, (void)e;                                                                               \
-        for (int l = 0; l < SIM_LANES; l++) { expr; }                                                                     \
+#define OP(name, expr)                                                                                            \
+    static void name(sim_vec *restrict d, const sim_vec *a, const sim_vec *b, const sim_vec *c, const sim_vec *e) \
+    {                                                                                                             \
+        (void)a, (void)b, (void)c, (void)e;                                                                       \
+        for (int l = 0; l < SIM_LANES; l++) {                                                                     \
+            expr;                                                                                                 \
+        }                                                                                                         \
     }
 #define HU(x) ((uint16_t)(x)->u[l])
 #define HS(x) ((int16_t)(x)->u[l])
@@ -101,8 +103,10 @@ static uint64_t extract(uint64_t a, uint32_t bits, uint32_t pos, uint32_t len, b
     pos &= 255, len &= 255;
     uint32_t top = pos + len - 1 < bits - 1 && len ? pos + len - 1 : bits - 1;
     uint64_t fill = sign && len && a >> top & 1 ? UINT64_MAX : 0;
-    if (!len) return 0;
-    if (pos >= bits) return fill;
+    if (!len)
+        return 0;
+    if (pos >= bits)
+        return fill;
     uint64_t v = a >> pos;
     uint32_t have = MINIMUM(len, bits - pos);
     return have >= 64 ? v : (v & ((1ull << have) - 1)) | (fill << have);
@@ -114,7 +118,8 @@ OP(bfe_s64, d->q[l] = extract(a->q[l], 64, b->u[l], c->u[l], true))
 static uint64_t insert(uint64_t a, uint64_t b, uint32_t bits, uint32_t pos, uint32_t len)
 {
     pos &= 255, len &= 255;
-    if (pos >= bits || !len) return b;
+    if (pos >= bits || !len)
+        return b;
     uint64_t mask = (len >= 64 ? UINT64_MAX : (1ull << len) - 1) << pos;
     return (b & ~mask) | (a << pos & mask);
 }
@@ -127,14 +132,16 @@ static uint32_t permute(uint32_t a, uint32_t b, uint32_t s)
     uint32_t r = 0;
     for (int k = 0; k < 4; k++) {
         uint32_t n = s >> 4 * k & 15, byte = (uint32_t)(v >> 8 * (n & 7)) & 255;
-        if (n & 8) byte = byte & 128 ? 255 : 0;
+        if (n & 8)
+            byte = byte & 128 ? 255 : 0;
         r |= byte << 8 * k;
     }
     return r;
 }
 OP(prmt, d->u[l] = permute(a->u[l], b->u[l], c->u[l]))
-#define PRMT_SELECTED(name, expr)                                                                                         \
-    OP(name, uint32_t s = c->u[l] & 3; uint32_t r = 0; for (uint32_t k = 0; k < 4; k++) r |= (uint32_t)(expr) << 4 * k; d->u[l] = permute(a->u[l], b->u[l], r))
+#define PRMT_SELECTED(name, expr)                                                                                       \
+    OP(name, uint32_t s = c->u[l] & 3; uint32_t r = 0; for (uint32_t k = 0; k < 4; k++) r |= (uint32_t)(expr) << 4 * k; \
+       d->u[l] = permute(a->u[l], b->u[l], r))
 PRMT_SELECTED(prmt_f4e, s + k)
 PRMT_SELECTED(prmt_b4e, (s - k) & 7)
 PRMT_SELECTED(prmt_rc8, s + 0 * k)
@@ -142,7 +149,8 @@ PRMT_SELECTED(prmt_ecl, MAXIMUM(k, s))
 PRMT_SELECTED(prmt_ecr, MINIMUM(k, s))
 PRMT_SELECTED(prmt_rc16, (s & 1) * 2 + (k & 1))
 
-OP(lop3, uint32_t r = 0; for (uint32_t t = 0; t < 8; t++) if (e->u[l] >> t & 1) r |= (t & 4 ? a->u[l] : ~a->u[l]) & (t & 2 ? b->u[l] : ~b->u[l]) & (t & 1 ? c->u[l] : ~c->u[l]);
+OP(lop3, uint32_t r = 0; for (uint32_t t = 0; t < 8; t++) if (e->u[l] >> t & 1) r |=
+                         (t & 4 ? a->u[l] : ~a->u[l]) & (t & 2 ? b->u[l] : ~b->u[l]) & (t & 1 ? c->u[l] : ~c->u[l]);
    d->u[l] = r)
 OP(popc32, d->u[l] = (uint32_t)__builtin_popcount(a->u[l]))
 OP(popc64, d->u[l] = (uint32_t)__builtin_popcountll(a->q[l]))
@@ -174,20 +182,25 @@ OP(slct_f32, d->u[l] = c->f[l] >= 0 ? a->u[l] : b->u[l])
 OP(slct_f64, d->q[l] = c->f[l] >= 0 ? a->q[l] : b->q[l])
 
 /* Sums of products of bytes, or of halves and bytes `from` on. */
-static int32_t byte_of(uint32_t x, int k, bool sign) { return sign ? (int8_t)(x >> 8 * k) : (int32_t)(uint8_t)(x >> 8 * k); }
+static int32_t byte_of(uint32_t x, int k, bool sign)
+{
+    return sign ? (int8_t)(x >> 8 * k) : (int32_t)(uint8_t)(x >> 8 * k);
+}
 static uint32_t dot4(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb)
 {
-    for (int k = 0; k < 4; k++) c += (uint32_t)(byte_of(a, k, sa) * byte_of(b, k, sb));
+    for (int k = 0; k < 4; k++)
+        c += (uint32_t)(byte_of(a, k, sa) * byte_of(b, k, sb));
     return c;
 }
 static uint32_t dot2(uint32_t a, uint32_t b, uint32_t c, bool sa, bool sb, int from)
 {
-    for (int k = 0; k < 2; k++) c += (uint32_t)((sa ? (int16_t)(a >> 16 * k) : (int32_t)(uint16_t)(a >> 16 * k)) * byte_of(b, from + k, sb));
+    for (int k = 0; k < 2; k++)
+        c += (uint32_t)((sa ? (int16_t)(a >> 16 * k) : (int32_t)(uint16_t)(a >> 16 * k)) * byte_of(b, from + k, sb));
     return c;
 }
-#define DOT(name, sa, sb)                                                                                                 \
-    OP(dp4a_##name, d->u[l] = dot4(a->u[l], b->u[l], c->u[l], sa, sb))                                                    \
-    OP(dp2a_lo_##name, d->u[l] = dot2(a->u[l], b->u[l], c->u[l], sa, sb, 0))                                              \
+#define DOT(name, sa, sb)                                                    \
+    OP(dp4a_##name, d->u[l] = dot4(a->u[l], b->u[l], c->u[l], sa, sb))       \
+    OP(dp2a_lo_##name, d->u[l] = dot2(a->u[l], b->u[l], c->u[l], sa, sb, 0)) \
     OP(dp2a_hi_##name, d->u[l] = dot2(a->u[l], b->u[l], c->u[l], sa, sb, 2))
 DOT(uu, false, false)
 DOT(us, false, true)
@@ -195,7 +208,8 @@ DOT(su, true, false)
 DOT(ss, true, true)
 static uint32_t bit_mask(uint32_t at, uint32_t n, bool clamp)
 {
-    if (clamp && at > 31) return 0;
+    if (clamp && at > 31)
+        return 0;
     uint32_t from = SIM_ALL << (at & 31), end = (at & 31) + (n & 31);
     return from & ~(end > 31 || (clamp && n > 31) ? 0 : SIM_ALL << end);
 }
@@ -205,11 +219,19 @@ OP(bmsk_wrap, d->u[l] = bit_mask(a->u[l], b->u[l], false))
 #define I32 (TB(U32) | TB(S32))
 #define I64 (TB(U64) | TB(S64))
 #define I16 (TB(U16) | TB(S16))
-#define SIZES(op, name) {op, I32, "www", name##32, NULL, 0}, {op, I64, "qqq", name##64, NULL, 0}, {op, I16, "www", name##16, NULL, 0}
-#define KINDS(op, name)                                                                                                   \
-    {op, TB(U32), "www", name##_u32, NULL, 0}, {op, TB(S32), "www", name##_s32, NULL, 0}, {op, TB(U64), "qqq", name##_u64, NULL, 0}, \
-    {op, TB(S64), "qqq", name##_s64, NULL, 0}, {op, TB(U16), "www", name##_u16, NULL, 0}, {op, TB(S16), "www", name##_s16, NULL, 0}
+#define SIZES(op, name)                                                           \
+    { op, I32, "www", name##32, NULL, 0 }, { op, I64, "qqq", name##64, NULL, 0 }, \
+    {                                                                             \
+        op, I16, "www", name##16, NULL, 0                                         \
+    }
+#define KINDS(op, name)                                                                                                                    \
+    { op, TB(U32), "www", name##_u32, NULL, 0 }, { op, TB(S32), "www", name##_s32, NULL, 0 }, { op, TB(U64), "qqq", name##_u64, NULL, 0 }, \
+        { op, TB(S64), "qqq", name##_s64, NULL, 0 }, { op, TB(U16), "www", name##_u16, NULL, 0 },                                          \
+    {                                                                                                                                      \
+        op, TB(S16), "www", name##_s16, NULL, 0                                                                                            \
+    }
 
+/* clang-format off */
 const sim_alu_row sim_alu_integer[] = {
     SIZES("add", add), SIZES("sub", sub), SIZES("mul.lo", mul_lo), KINDS("mul.hi", mul_hi),
     {"mul.wide", TB(U32), "qww", mul_wide_u32, NULL, 0}, {"mul.wide", TB(S32), "qww", mul_wide_s32, NULL, 0},
@@ -262,3 +284,4 @@ const sim_alu_row sim_alu_integer[] = {
     {"slct.wide", TB(S32), "qqqw", slct64, NULL, A_BITS(2)}, {"slct.wide", TB(F32), "qqqw", slct_f64, slct_f64, A_BITS(2)},
     {NULL, 0, NULL, NULL, NULL, 0},
 };
+/* clang-format on */

@@ -3,6 +3,7 @@
 #include "exec.h"
 #include <string.h>
 
+/* clang-format off */
 static const sim_arch archs[] = {
     /* name      cc     sfx  SMs  shared/block shared/SM   threads blocks  L2        clock    memory    bus   16 tf32 bits floor floor16 */
     {"sm_80",  8, 0,  0,   108, 163 * 1024, 164 * 1024, 2048, 32, 40 << 20, 1410000, 1215000, 5120, 8, 4, 24, -132, -21},
@@ -18,9 +19,12 @@ static const sim_arch archs[] = {
     {"sm_120a", 12, 0, 'a', 170, 99 * 1024,  100 * 1024, 1536, 24, 96 << 20, 2407000, 14001000, 512, 16, 8, 25, -133, -21},
     {"sm_121a", 12, 1, 'a', 48, 99 * 1024,  100 * 1024, 1536, 24, 24 << 20, 2418000, 8533000, 128, 16, 8, 25, -133, -21},
 };
+/* clang-format on */
 
 const sim_arch *sim_arch_find(const char *name)
 {
-    for (size_t k = 0; k < sizeof archs / sizeof *archs; k++) if (!strcmp(archs[k].name, name)) return &archs[k];
+    for (size_t k = 0; k < sizeof archs / sizeof *archs; k++)
+        if (!strcmp(archs[k].name, name))
+            return &archs[k];
     return NULL;
 }

@@ -14,9 +14,11 @@ static bool transfer(sim_warp *w, sim_copy *c)
     if (c->from_size) {
         sim_alloc *a;
         const uint8_t *from = sim_global(w, c->insn, c->lane, c->source, c->from_size == c->size ? c->size : 1, &a);
-        if (!from) return false;
+        if (!from)
+            return false;
         if (b->checked && sim_memory_unwritten(a, c->source - a->base, c->from_size) >= 0)
-            for (uint32_t k = 0; k < c->from_size; k++) c->holes |= (uint16_t)((sim_memory_unwritten(a, c->source - a->base + k, 1) >= 0) << k);
+            for (uint32_t k = 0; k < c->from_size; k++)
+                c->holes |= (uint16_t)((sim_memory_unwritten(a, c->source - a->base + k, 1) >= 0) << k);
         memcpy(to, from, c->from_size);
     }
     memset(to + c->from_size, 0, (size_t)(c->size - c->from_size));
@@ -28,7 +30,8 @@ static sim_copy *add(sim_warp *w, const sim_insn *i)
     if (w->ncopies == w->copy_cap) {
         size_t cap = w->copy_cap ? w->copy_cap * 2 : 256;
         sim_copy *grown = realloc(w->copies, cap * sizeof *grown);
-        if (!grown) return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
+        if (!grown)
+            return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
         w->copies = grown, w->copy_cap = cap;
     }
     return &w->copies[w->ncopies++];
@@ -38,33 +41,44 @@ sim_step sim_run_copy(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;
     uint32_t at[SIM_LANES], skip = i->flags & F_IGNORE ? sim_pred(w, i, 2) : 0;
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         const sim_vec *to_reg = i->arg[0] == SIM_NO_ARG ? NULL : sim_arg(w, i, 0);
         uint64_t to = to_reg && i->wide ? to_reg->q[l] + (uint64_t)(int64_t)(int32_t)i->target : (to_reg ? to_reg->u[l] : 0) + i->target;
         uint64_t from = sim_address(w, i, 1, i->flags & F_WIDE, l);
         uint32_t n = i->count, size = i->flags & F_SIZE ? sim_arg(w, i, 2)->u[l] : skip >> l & 1 ? 0 : n;
         sim_alloc *a;
         uint8_t *p = sim_shared(w, i, (int)l, to, n);
-        if (!p) return STEP_FAULT;
-        if (size > n) return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "a copy of %u bytes has a source of %u", n, size);
+        if (!p)
+            return STEP_FAULT;
+        if (size > n)
+            return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "a copy of %u bytes has a source of %u", n, size);
         if (size) {
             if (from & (n - 1)) {
                 char where[256];
                 sim_report_address(b, from, where, sizeof where);
                 return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "misaligned source of an asynchronous copy: %u bytes at %s", n, where);
             }
-            if (!sim_global(w, i, (int)l, from, size == n ? n : 1, &a)) return STEP_FAULT;
-            if (size != n && !sim_global(w, i, (int)l, from + size - 1, 1, &a)) return STEP_FAULT;
+            if (!sim_global(w, i, (int)l, from, size == n ? n : 1, &a))
+                return STEP_FAULT;
+            if (size != n && !sim_global(w, i, (int)l, from + size - 1, 1, &a))
+                return STEP_FAULT;
             sim_count_global(b, a, size, 0);
         }
         at[l] = (uint32_t)(p - b->shared);
         b->tally.c.shared_write += n;
-        if (b->checked && !sim_shared_begin(w, i, (int)l, at[l], n)) return STEP_FAULT;
+        if (b->checked && !sim_shared_begin(w, i, (int)l, at[l], n))
+            return STEP_FAULT;
         sim_copy *c = add(w, i);
-        if (!c) return STEP_FAULT;
-        *c = (sim_copy){.insn = i, .source = from, .to = at[l], .group = w->group[l], .lane = (uint8_t)l, .size = (uint8_t)n, .from_size = (uint8_t)size};
-        if (b->lazy) memset(p, 0xFF, n);
-        else if (!transfer(w, c)) return STEP_FAULT;
+        if (!c)
+            return STEP_FAULT;
+        *c = (sim_copy){
+            .insn = i, .source = from, .to = at[l], .group = w->group[l], .lane = (uint8_t)l, .size = (uint8_t)n, .from_size = (uint8_t)size
+        };
+        if (b->lazy)
+            memset(p, 0xFF, n);
+        else if (!transfer(w, c))
+            return STEP_FAULT;
     }
     sim_count_banks(b, at, m, i->count);
     return STEP_NEXT;
@@ -81,9 +95,12 @@ static bool finish(sim_warp *w, uint32_t lanes, const uint32_t *before)
             w->copies[kept++] = *c;
             continue;
         }
-        if (b->lazy && !transfer(w, c)) return false;
-        if (b->checked) sim_shared_land(w, c->lane, c->to, c->size);
-        if (c->holes) sim_shared_undefine(b, c->to, c->holes, &(sim_origin){c->insn, c->source + (uint32_t)__builtin_ctz(c->holes), ORIGIN_GLOBAL});
+        if (b->lazy && !transfer(w, c))
+            return false;
+        if (b->checked)
+            sim_shared_land(w, c->lane, c->to, c->size);
+        if (c->holes)
+            sim_shared_undefine(b, c->to, c->holes, &(sim_origin){ c->insn, c->source + (uint32_t)__builtin_ctz(c->holes), ORIGIN_GLOBAL });
     }
     w->ncopies = kept;
     return true;
@@ -106,14 +123,19 @@ sim_step sim_run_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 /* An arrival that waits for the lane's copies: a record without bytes whose destination is the mbarrier. */
 sim_step sim_run_copy_arrive(sim_warp *w, const sim_insn *i, uint32_t m)
 {
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 0);
-        if (!b) return STEP_FAULT;
-        if (!(i->flags & F_NOINC)) b->pending++;
+        if (!b)
+            return STEP_FAULT;
+        if (!(i->flags & F_NOINC))
+            b->pending++;
         sim_copy *c = add(w, i);
-        if (!c) return STEP_FAULT;
-        *c = (sim_copy){.insn = i, .to = b->address, .lane = (uint8_t)l};
-        if (!w->block->lazy && !sim_async_arrive(w->block, b)) return STEP_FAULT;
+        if (!c)
+            return STEP_FAULT;
+        *c = (sim_copy){ .insn = i, .to = b->address, .lane = (uint8_t)l };
+        if (!w->block->lazy && !sim_async_arrive(w->block, b))
+            return STEP_FAULT;
     }
     return STEP_NEXT;
 }
@@ -126,11 +148,13 @@ bool sim_async_arrive(sim_block *b, sim_mbarrier *at)
         sim_warp *w = &b->warp[x];
         for (size_t k = 0; k < w->ncopies; k++) {
             sim_copy c = w->copies[k];
-            if (c.size || c.to != at->address) continue;
+            if (c.size || c.to != at->address)
+                continue;
             memmove(w->copies + k, w->copies + k + 1, (w->ncopies - k - 1) * sizeof *w->copies);
             w->ncopies--;
             /* every copy of the lane so far: later ones too, which hides nothing but a later wait */
-            if (!finish(w, 1u << c.lane, all) || !sim_mbarrier_arrive(w, c.insn, c.lane, b, at, 1)) return false;
+            if (!finish(w, 1u << c.lane, all) || !sim_mbarrier_arrive(w, c.insn, c.lane, b, at, 1))
+                return false;
             k = (size_t)-1; /* the list has changed */
         }
     }

@@ -15,20 +15,25 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     uint32_t words = (shared + 3) / 4 + 4;
     size_t file = (p->file_bytes + 63u) & ~63u, local = ((size_t)p->local_bytes * 32 + 63) & ~(size_t)63;
     size_t preds = ((p->preds + 1u) * 4 + 63u) & ~63u;
-    size_t head = (warps * sizeof(sim_warp) + 63) & ~(size_t)63, arena = (shared + 64 + 63u) & ~63u, plane = ((size_t)words * 4 + 63) & ~(size_t)63;
+    size_t head = (warps * sizeof(sim_warp) + 63) & ~(size_t)63, arena = (shared + 64 + 63u) & ~63u,
+           plane = ((size_t)words * 4 + 63) & ~(size_t)63;
     bool checked = !l->options.unchecked;
     uint32_t groups = p->held ? (warps + 3) / 4 : 0;
-    size_t total = head + warps * (file + local + preds + (checked ? sim_defined_bytes(p, file) : 0)) + arena + (checked ? plane * (3 + warps + groups + p->proxy) : 0);
+    size_t total = head + warps * (file + local + preds + (checked ? sim_defined_bytes(p, file) : 0)) + arena +
+                   (checked ? plane * (3 + warps + groups + p->proxy) : 0);
     b->launch = l, b->program = p, b->cluster = c, b->rank = rank, b->first = rank * warps;
     b->groups = groups;
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
     b->checked = checked, b->lazy = l->options.async == SIM_LAZY;
     b->arena = aligned_alloc(64, total);
     uint32_t all = l->cluster[0] * l->cluster[1] * l->cluster[2];
-    b->place[0] = rank % l->cluster[0], b->place[1] = rank / l->cluster[0] % l->cluster[1], b->place[2] = rank / l->cluster[0] / l->cluster[1];
+    b->place[0] = rank % l->cluster[0], b->place[1] = rank / l->cluster[0] % l->cluster[1],
+    b->place[2] = rank / l->cluster[0] / l->cluster[1];
     b->mbarrier = calloc(SIM_MBARRIERS, sizeof *b->mbarrier);
-    if (all > 1 && checked && !(b->visit = calloc((size_t)all * warps, sizeof *b->visit))) return false;
-    if (!b->arena || !b->mbarrier) return false;
+    if (all > 1 && checked && !(b->visit = calloc((size_t)all * warps, sizeof *b->visit)))
+        return false;
+    if (!b->arena || !b->mbarrier)
+        return false;
     memset(b->arena, 0, total);
     uint8_t *at = b->arena;
     b->warp = (sim_warp *)(void *)at, at += head;
@@ -38,23 +43,28 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
         w->file = at, at += file;
         w->pred = (uint32_t *)(void *)at, at += preds;
         w->local = at, at += local;
-        if (checked) at = sim_defined_prepare(w, at, file);
-        if (!sim_pipeline_prepare(w)) return false;
+        if (checked)
+            at = sim_defined_prepare(w, at, file);
+        if (!sim_pipeline_prepare(w))
+            return false;
     }
     b->shared = at, at += arena;
     if (checked) {
         b->state = at, at += plane;
         b->wrote = (uint64_t *)(void *)at, at += 2 * plane;
         b->read = (uint32_t *)(void *)at, at += plane * warps;
-        if (groups) b->group_read = (uint32_t *)(void *)at, at += plane * groups;
-        if (p->proxy) b->held = (uint16_t *)(void *)at;
+        if (groups)
+            b->group_read = (uint32_t *)(void *)at, at += plane * groups;
+        if (p->proxy)
+            b->held = (uint16_t *)(void *)at;
     }
     return true;
 }
 
 void sim_block_free(sim_block *b)
 {
-    for (uint32_t k = 0; b->warp && k < b->warps; k++) free(b->warp[k].copies), sim_pipeline_free(&b->warp[k]);
+    for (uint32_t k = 0; b->warp && k < b->warps; k++)
+        free(b->warp[k].copies), sim_pipeline_free(&b->warp[k]);
     sim_group_free(b);
     sim_bulk_drop(b);
     free(b->bulk);
@@ -67,7 +77,8 @@ void sim_block_free(sim_block *b)
 static void fill(sim_warp *w, sim_special s, uint32_t lane, uint32_t v)
 {
     uint32_t at = w->block->program->special[s];
-    if (at) ((sim_vec *)(void *)(w->file + at - 1))->u[lane] = v;
+    if (at)
+        ((sim_vec *)(void *)(w->file + at - 1))->u[lane] = v;
 }
 
 static void start_warp(sim_block *b, sim_warp *w)
@@ -85,12 +96,14 @@ static void start_warp(sim_block *b, sim_warp *w)
     memset(w->group, 0, sizeof w->group);
     memset(w->bulk_group, 0, sizeof w->bulk_group);
     sim_defined_start(w);
-    for (uint32_t x = 0; x < SIM_ACTORS; x++) w->clock[x] = b->cluster->epoch;
+    for (uint32_t x = 0; x < SIM_ACTORS; x++)
+        w->clock[x] = b->cluster->epoch;
     memset(w->fenced, 0, sizeof w->fenced);
     w->met = 0, w->joined = 0, w->awaits_group = false;
     w->clock[w->actor] = b->cluster->epoch + 1;
     for (uint32_t k = 0; k < 32; k++) {
-        uint32_t t = w->index * 32 + k, id[3] = {t % l->block[0], t / l->block[0] % l->block[1], t / l->block[0] / l->block[1]}, bit = 1u << k;
+        uint32_t t = w->index * 32 + k, id[3] = { t % l->block[0], t / l->block[0] % l->block[1], t / l->block[0] / l->block[1] },
+                 bit = 1u << k;
         for (uint32_t d = 0; d < 3; d++) {
             fill(w, (sim_special)(SR_TID_X + d), k, id[d]);
             fill(w, (sim_special)(SR_NTID_X + d), k, l->block[d]);
@@ -125,16 +138,23 @@ void sim_block_start(sim_block *b)
 {
     const sim_launch *l = b->launch;
     const uint32_t *id = b->id;
-    for (int k = 0; k < 3; k++) b->id[k] = b->cluster->id[k] * l->cluster[k] + b->place[k];
+    for (int k = 0; k < 3; k++)
+        b->id[k] = b->cluster->id[k] * l->cluster[k] + b->place[k];
     b->running = b->warps;
-    for (uint32_t k = 0; k < b->groups; k++) b->group_time[k] = b->cluster->epoch;
-    if (b->visit) memset(b->visit, 0, b->cluster->warps * sizeof *b->visit);
+    for (uint32_t k = 0; k < b->groups; k++)
+        b->group_time[k] = b->cluster->epoch;
+    if (b->visit)
+        memset(b->visit, 0, b->cluster->warps * sizeof *b->visit);
     b->linear = id[0] + (uint64_t)l->grid[0] * (id[1] + (uint64_t)l->grid[1] * id[2]);
-    if (b->checked) memset(b->state, 0, b->words);
+    if (b->checked)
+        memset(b->state, 0, b->words);
     sim_group_start(b);
-    if (b->held) memset(b->held, 0, (size_t)b->words * sizeof *b->held);
+    if (b->held)
+        memset(b->held, 0, (size_t)b->words * sizeof *b->held);
     memset(b->shared, 0xFF, b->shared_size);
-    for (uint32_t k = 0; k < SIM_BARRIERS; k++) b->barrier[k].seen = b->barrier[k].sleepers = 0;
+    for (uint32_t k = 0; k < SIM_BARRIERS; k++)
+        b->barrier[k].seen = b->barrier[k].sleepers = 0;
     b->mbarriers = b->tales = 0;
-    for (uint32_t k = 0; k < b->warps; k++) start_warp(b, &b->warp[k]);
+    for (uint32_t k = 0; k < b->warps; k++)
+        start_warp(b, &b->warp[k]);
 }

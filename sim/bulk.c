@@ -13,7 +13,11 @@ _Static_assert(SIM_SHARED_BASE % 1024 == 0, "a swizzle permutes offsets as it do
 
 /* ---- global memory ---- */
 
-typedef struct passage { sim_bulk *c; uint8_t *raw; uint32_t first; } passage; /* raw: shared memory, or a piece of it from offset `first` on */
+typedef struct passage {
+    sim_bulk *c;
+    uint8_t *raw;
+    uint32_t first;
+} passage; /* raw: shared memory, or a piece of it from offset `first` on */
 
 /* reduces: what is there is read, and decides. */
 static uint8_t *reach(sim_bulk *c, uint64_t address, uint32_t n, bool writes, bool reduces, sim_alloc **a)
@@ -21,53 +25,70 @@ static uint8_t *reach(sim_bulk *c, uint64_t address, uint32_t n, bool writes, bo
     sim_block *b = c->warp->block;
     uint8_t *p = sim_global(c->warp, c->insn, c->lane, address, 1, a);
     char where[256];
-    if (!p) return NULL;
+    if (!p)
+        return NULL;
     uint64_t at = address - (*a)->base;
     if (n > (*a)->size - at) {
         sim_report_address(b, (*a)->base + (*a)->size, where, sizeof where);
-        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_BOUNDS, "global memory accessed out of bounds: %u bytes from byte %llu on, %s", n, (unsigned long long)at, where);
+        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_BOUNDS, "global memory accessed out of bounds: %u bytes from byte %llu on, %s", n,
+                  (unsigned long long)at, where);
         return NULL;
     }
     int64_t hole = b->checked && !writes ? sim_memory_unwritten(*a, at, n) : -1;
-    if (hole < 0) return p;
-    if (!reduces) return c->holes = true, p;
+    if (hole < 0)
+        return p;
+    if (!reduces)
+        return c->holes = true, p;
     sim_report_address(b, (*a)->base + (uint64_t)hole, where, sizeof where);
-    return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT ? NULL : p;
+    return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT
+               ? NULL
+               : p;
 }
 
 static bool fetch_row(void *arg, const sim_box_row *r)
 {
     const passage *x = arg;
     uint32_t row = x->c->map.box[0] * (uint32_t)x->c->map.element, base = x->c->shared;
-    uint8_t line[256 * 8] = {0};
+    uint8_t line[256 * 8] = { 0 };
     sim_alloc *a;
-    for (uint32_t k = 0; x->c->map.fill && r->size < row && k < row; k += 2) memcpy(line + k, &(uint16_t){0x7FF7}, 2); /* OOB-NaN, per 16 bits */
+    for (uint32_t k = 0; x->c->map.fill && r->size < row && k < row; k += 2)
+        memcpy(line + k, &(uint16_t){ 0x7FF7 }, 2); /* OOB-NaN, per 16 bits */
     if (r->size) {
         const uint8_t *p = reach(x->c, r->global, r->size, false, false, &a);
-        if (!p) return false;
-        if (x->c->count) sim_count_global(x->c->warp->block, a, r->size, 0);
+        if (!p)
+            return false;
+        if (x->c->count)
+            sim_count_global(x->c->warp->block, a, r->size, 0);
         memcpy(line + r->skip, p, r->size);
     }
-    for (uint32_t k = 0; k < row; k += UNIT) memcpy(x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first), line + k, UNIT);
+    for (uint32_t k = 0; k < row; k += UNIT)
+        memcpy(x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first), line + k, UNIT);
     return true;
 }
 
 static bool write_run(sim_bulk *c, uint64_t address, const uint8_t *from, uint32_t n)
 {
-    static const sim_type types[] = {[CU_TENSOR_MAP_DATA_TYPE_UINT32] = T_U32, [CU_TENSOR_MAP_DATA_TYPE_INT32] = T_S32, [CU_TENSOR_MAP_DATA_TYPE_UINT64] = T_U64,
-                                     [CU_TENSOR_MAP_DATA_TYPE_INT64] = T_S64, [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = T_F16, [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = T_F32,
-                                     [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = T_F64, [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = T_BF16};
+    static const sim_type types[] = {
+        [CU_TENSOR_MAP_DATA_TYPE_UINT32] = T_U32,  [CU_TENSOR_MAP_DATA_TYPE_INT32] = T_S32,    [CU_TENSOR_MAP_DATA_TYPE_UINT64] = T_U64,
+        [CU_TENSOR_MAP_DATA_TYPE_INT64] = T_S64,   [CU_TENSOR_MAP_DATA_TYPE_FLOAT16] = T_F16,  [CU_TENSOR_MAP_DATA_TYPE_FLOAT32] = T_F32,
+        [CU_TENSOR_MAP_DATA_TYPE_FLOAT64] = T_F64, [CU_TENSOR_MAP_DATA_TYPE_BFLOAT16] = T_BF16
+    };
     const sim_bulk_form *f = c->insn->fn.data;
     bool reduce = c->insn->sub == BULK_REDUCE;
     sim_alloc *a;
     uint8_t *p = reach(c, address, n, !reduce, reduce, &a);
-    if (!p) return false;
+    if (!p)
+        return false;
     sim_type t = !f->rank ? f->type : c->map.type < sizeof types / sizeof *types ? types[c->map.type] : T_NONE;
-    if (!reduce) memcpy(p, from, n);
-    else if (t == T_NONE) return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNSUPPORTED, "a reduction of the map's type is not simulated"), false;
-    else sim_bulk_reduce(p, from, n, t, f->op);
+    if (!reduce)
+        memcpy(p, from, n);
+    else if (t == T_NONE)
+        return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNSUPPORTED, "a reduction of the map's type is not simulated"), false;
+    else
+        sim_bulk_reduce(p, from, n, t, f->op);
     sim_memory_mark(a, address - a->base, n);
-    if (c->count) sim_count_global(c->warp->block, a, reduce ? n : 0, n);
+    if (c->count)
+        sim_count_global(c->warp->block, a, reduce ? n : 0, n);
     return true;
 }
 
@@ -76,8 +97,10 @@ static bool store_row(void *arg, const sim_box_row *r)
     const passage *x = arg;
     uint32_t row = x->c->map.box[0] * (uint32_t)x->c->map.element, base = x->c->shared;
     uint8_t line[256 * 8];
-    if (!r->size) return true;
-    for (uint32_t k = 0; k < row; k += UNIT) memcpy(line + k, x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first), UNIT);
+    if (!r->size)
+        return true;
+    for (uint32_t k = 0; k < row; k += UNIT)
+        memcpy(line + k, x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first), UNIT);
     return write_run(x->c, r->global, line + r->skip, r->size);
 }
 
@@ -85,7 +108,7 @@ static bool store_row(void *arg, const sim_box_row *r)
 static bool fetch(sim_block *b, sim_bulk *c)
 {
     const sim_bulk_form *f = c->insn->fn.data;
-    passage x = {c, b->shared, 0};
+    passage x = { c, b->shared, 0 };
     sim_alloc *a;
     if (c->insn->sub == BULK_SHARED) {
         memcpy(b->shared + c->shared, c->warp->block->shared + c->global, c->bytes);
@@ -93,10 +116,13 @@ static bool fetch(sim_block *b, sim_bulk *c)
         sim_proxy_let(c->warp->block, (uint32_t)c->global, c->bytes);
         return true;
     }
-    if (f->rank) return sim_tensor_map_walk(&c->map, c->at, fetch_row, &x);
+    if (f->rank)
+        return sim_tensor_map_walk(&c->map, c->at, fetch_row, &x);
     const uint8_t *p = reach(c, c->global, c->bytes, false, false, &a);
-    if (!p) return false;
-    if (c->count) sim_count_global(c->warp->block, a, c->bytes, 0);
+    if (!p)
+        return false;
+    if (c->count)
+        sim_count_global(c->warp->block, a, c->bytes, 0);
     memcpy(b->shared + c->shared, p, c->bytes);
     return true;
 }
@@ -105,15 +131,17 @@ static bool fetch(sim_block *b, sim_bulk *c)
 
 static bool take(sim_block *b, sim_bulk *c)
 {
-    if (!(c->taken = malloc(c->bytes))) return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_HOST_MEMORY, "out of host memory"), false;
+    if (!(c->taken = malloc(c->bytes)))
+        return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_HOST_MEMORY, "out of host memory"), false;
     memcpy(c->taken, b->shared + c->shared, c->bytes);
     return true;
 }
 static bool give(sim_bulk *c)
 {
     const sim_bulk_form *f = c->insn->fn.data;
-    if (!c->taken) return true;
-    passage x = {c, c->taken, c->shared};
+    if (!c->taken)
+        return true;
+    passage x = { c, c->taken, c->shared };
     bool ok = f->rank ? sim_tensor_map_walk(&c->map, c->at, store_row, &x) : write_run(c, c->global, c->taken, c->bytes);
     free(c->taken);
     c->taken = NULL;
@@ -127,7 +155,8 @@ static sim_bulk *add(sim_block *b, const sim_bulk *c)
     if (b->bulks == b->bulk_cap) {
         uint32_t cap = b->bulk_cap ? b->bulk_cap * 2 : 16;
         sim_bulk *grown = realloc(b->bulk, cap * sizeof *grown);
-        if (!grown) return sim_fault(c->warp, c->insn, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
+        if (!grown)
+            return sim_fault(c->warp, c->insn, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
         b->bulk = grown, b->bulk_cap = cap;
     }
     b->bulk[b->bulks] = *c;
@@ -140,20 +169,24 @@ static void drop(sim_block *b, uint32_t k)
 }
 void sim_bulk_drop(sim_block *b)
 {
-    while (b->bulks) drop(b, b->bulks - 1);
+    while (b->bulks)
+        drop(b, b->bulks - 1);
 }
 
 static bool arrive(sim_block *b, sim_bulk *c)
 {
     sim_mbarrier *m = c->mbarrier;
-    if (!fetch(b, c)) return false;
+    if (!fetch(b, c))
+        return false;
     if (m->phase != c->phase &&
         sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_ANNOUNCED,
-                  "the mbarrier at offset %u completed phase %llu before all bytes of the copies to it had arrived: too few were announced", m->address,
-                  (unsigned long long)c->phase) == STEP_FAULT)
+                  "the mbarrier at offset %u completed phase %llu before all bytes of the copies to it had arrived: too few were announced",
+                  m->address, (unsigned long long)c->phase) == STEP_FAULT)
         return false;
-    if (b->checked) sim_shared_arrive(b, m, c->shared, c->bytes);
-    if (b->checked && (c->holes || c->insn->sub == BULK_SHARED)) sim_bulk_undefine(b, c);
+    if (b->checked)
+        sim_shared_arrive(b, m, c->shared, c->bytes);
+    if (b->checked && (c->holes || c->insn->sub == BULK_SHARED))
+        sim_bulk_undefine(b, c);
     m->landed = m->phase + 1, m->last = c->insn, m->last_warp = c->warp;
     return sim_mbarrier_tx(c->warp, c->insn, c->lane, b, m, -(int64_t)c->bytes);
 }
@@ -167,7 +200,8 @@ bool sim_bulk_land(sim_block *b, const sim_mbarrier *m)
             continue;
         }
         drop(b, k);
-        if (!arrive(b, &c)) return false;
+        if (!arrive(b, &c))
+            return false;
     }
     return true;
 }
@@ -176,7 +210,8 @@ bool sim_bulk_land(sim_block *b, const sim_mbarrier *m)
 
 static uint64_t address_of(const sim_warp *w, const sim_insn *i, const sim_bulk_operand *p, uint32_t l)
 {
-    if (i->arg[p->arg] == SIM_NO_ARG) return (uint64_t)p->offset;
+    if (i->arg[p->arg] == SIM_NO_ARG)
+        return (uint64_t)p->offset;
     const sim_vec *v = sim_arg(w, i, p->arg);
     return p->wide ? v->q[l] + (uint64_t)p->offset : (uint32_t)(v->u[l] + (uint32_t)p->offset);
 }
@@ -186,15 +221,18 @@ static bool span(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes, ui
 {
     uint64_t at = address - SIM_SHARED_BASE;
     if (at >= b->shared_size || bytes > b->shared_size - at) {
-        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_BOUNDS, "shared memory accessed out of bounds: %llu bytes at offset %lld; the block has %u", (unsigned long long)bytes,
+        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_BOUNDS,
+                  "shared memory accessed out of bounds: %llu bytes at offset %lld; the block has %u", (unsigned long long)bytes,
                   (long long)at, b->shared_size);
         return false;
     }
     if (at & (align - 1)) {
-        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: offset %llu of shared memory is no multiple of %u", (unsigned long long)at, align);
+        sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: offset %llu of shared memory is no multiple of %u",
+                  (unsigned long long)at, align);
         return false;
     }
-    if (at + bytes > b->tally.c.shared_peak) b->tally.c.shared_peak = at + bytes;
+    if (at + bytes > b->tally.c.shared_peak)
+        b->tally.c.shared_peak = at + bytes;
     c->shared = (uint32_t)at, c->bytes = (uint32_t)bytes;
     return true;
 }
@@ -212,8 +250,10 @@ static bool source(sim_bulk *c)
     sim_bulk from = *c;
     sim_warp *w = c->warp;
     sim_block *b = w->block;
-    if (sim_shared_owner(w, c->insn, c->lane, &from.global) != b) return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "the source of a bulk copy is not in the block's own shared memory"), false;
-    if (!span(b, &from, from.global, c->bytes, UNIT) || !sim_proxy_read(w, c->insn, c->lane, from.shared, c->bytes)) return false;
+    if (sim_shared_owner(w, c->insn, c->lane, &from.global) != b)
+        return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "the source of a bulk copy is not in the block's own shared memory"), false;
+    if (!span(b, &from, from.global, c->bytes, UNIT) || !sim_proxy_read(w, c->insn, c->lane, from.shared, c->bytes))
+        return false;
     sim_proxy_hold(b, from.shared, c->bytes);
     count(b, c->bytes, 0);
     c->global = from.shared;
@@ -224,13 +264,19 @@ static bool load_to(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes,
 {
     sim_warp *w = c->warp;
     const sim_bulk_form *f = c->insn->fn.data;
-    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT)) return false;
-    if (!(c->mbarrier = sim_mbarrier_in(w, c->insn, c->lane, b, mbarrier))) return false;
+    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT))
+        return false;
+    if (!(c->mbarrier = sim_mbarrier_in(w, c->insn, c->lane, b, mbarrier)))
+        return false;
     c->phase = c->mbarrier->phase;
-    if (b->checked && (!sim_proxy_write(b, w, c->insn, c->lane, c->shared, c->bytes) || !sim_shared_fly(b, w, c->insn, c->lane, c->shared, c->bytes))) return false;
-    if (c->insn->sub == BULK_SHARED && !source(c)) return false;
+    if (b->checked &&
+        (!sim_proxy_write(b, w, c->insn, c->lane, c->shared, c->bytes) || !sim_shared_fly(b, w, c->insn, c->lane, c->shared, c->bytes)))
+        return false;
+    if (c->insn->sub == BULK_SHARED && !source(c))
+        return false;
     count(b, 0, c->bytes);
-    if (!b->lazy) return arrive(b, c);
+    if (!b->lazy)
+        return arrive(b, c);
     memset(b->shared + c->shared, 0xFF, c->bytes);
     return add(b, c) != NULL;
 }
@@ -242,14 +288,23 @@ static bool load(sim_bulk *c, uint64_t address, uint64_t bytes, uint64_t mbarrie
     const sim_cluster *k = w->block->cluster;
     const sim_bulk_form *f = c->insn->fn.data;
     sim_block *o = sim_shared_owner(w, c->insn, c->lane, &address), *p = o ? sim_shared_owner(w, c->insn, c->lane, &mbarrier) : NULL;
-    if (!p) return false;
-    if (o != p) return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "a bulk copy to block (%u,%u,%u) with an mbarrier of another block", o->id[0], o->id[1], o->id[2]), false;
-    if (f->mask < 0) return load_to(o, c, address, bytes, mbarrier);
-    if (!mask || mask >> k->blocks) return sim_fault(w, c->insn, c->lane, SIM_CHECK_OPERAND, "a multicast to blocks 0x%x of a cluster of %u", mask, k->blocks), false;
-    FOR_LANES(r, mask) {
+    if (!p)
+        return false;
+    if (o != p)
+        return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "a bulk copy to block (%u,%u,%u) with an mbarrier of another block",
+                         o->id[0], o->id[1], o->id[2]),
+               false;
+    if (f->mask < 0)
+        return load_to(o, c, address, bytes, mbarrier);
+    if (!mask || mask >> k->blocks)
+        return sim_fault(w, c->insn, c->lane, SIM_CHECK_OPERAND, "a multicast to blocks 0x%x of a cluster of %u", mask, k->blocks), false;
+    FOR_LANES(r, mask)
+    {
         uint64_t at = address;
-        if (r != w->block->rank) at |= (uint64_t)(r + 1) << SIM_RANK_SHIFT; /* for the checks of an access from another block */
-        if (!(o = sim_shared_owner(w, c->insn, c->lane, &at)) || !load_to(o, c, at, bytes, mbarrier)) return false;
+        if (r != w->block->rank)
+            at |= (uint64_t)(r + 1) << SIM_RANK_SHIFT; /* for the checks of an access from another block */
+        if (!(o = sim_shared_owner(w, c->insn, c->lane, &at)) || !load_to(o, c, at, bytes, mbarrier))
+            return false;
         c->count = false;
     }
     return true;
@@ -260,7 +315,8 @@ static bool read_row(void *arg, const sim_box_row *r)
     const sim_bulk *c = ((const passage *)arg)->c;
     for (uint32_t k = r->skip & ~(UNIT - 1u), end = r->skip + r->size; k < end; k += UNIT) {
         uint32_t from = k < r->skip ? r->skip : k, to = k + UNIT < end ? k + UNIT : end;
-        if (!sim_proxy_read(c->warp, c->insn, c->lane, sim_swizzle(c->shared + r->at + k, c->map.swizzle) + from % UNIT, to - from)) return false;
+        if (!sim_proxy_read(c->warp, c->insn, c->lane, sim_swizzle(c->shared + r->at + k, c->map.swizzle) + from % UNIT, to - from))
+            return false;
     }
     return true;
 }
@@ -270,8 +326,11 @@ static bool may_store(sim_block *b, sim_bulk *c)
     const sim_bulk_form *f = c->insn->fn.data;
     bool whole = !f->rank || (c->at[0] >= 0 && (int64_t)c->at[0] + c->map.box[0] <= (int64_t)c->map.last[0] + 1);
     c->warp->shadow.met = false;
-    if (!b->checked) return true;
-    if (!(whole ? sim_proxy_read(c->warp, c->insn, c->lane, c->shared, c->bytes) : sim_tensor_map_walk(&c->map, c->at, read_row, &(passage){c, b->shared, 0}))) return false;
+    if (!b->checked)
+        return true;
+    if (!(whole ? sim_proxy_read(c->warp, c->insn, c->lane, c->shared, c->bytes)
+                : sim_tensor_map_walk(&c->map, c->at, read_row, &(passage){ c, b->shared, 0 })))
+        return false;
     return !c->warp->shadow.met || sim_bulk_defined(b, c);
 }
 
@@ -279,12 +338,16 @@ static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t byt
 {
     sim_warp *w = c->warp;
     const sim_bulk_form *f = c->insn->fn.data;
-    if (sim_shared_owner(w, c->insn, c->lane, &address) != b) return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "the source of a bulk copy is not in the block's own shared memory"), false;
-    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !may_store(b, c)) return false;
+    if (sim_shared_owner(w, c->insn, c->lane, &address) != b)
+        return sim_fault(w, c->insn, c->lane, SIM_CHECK_BOUNDS, "the source of a bulk copy is not in the block's own shared memory"), false;
+    if (!span(b, c, address, bytes, f->rank ? BOX_ALIGN : UNIT) || !may_store(b, c))
+        return false;
     sim_proxy_hold(b, c->shared, c->bytes);
     c->group = w->bulk_group[c->lane];
-    if (c->count) count(b, c->bytes, 0);
-    if (!b->lazy && (!take(b, c) || !give(c))) return false;
+    if (c->count)
+        count(b, c->bytes, 0);
+    if (!b->lazy && (!take(b, c) || !give(c)))
+        return false;
     return add(b, c) != NULL;
 }
 
@@ -300,30 +363,42 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
     sim_block *b = w->block;
     sim_bulk store[SIM_LANES]; /* of the lanes so far, those that are counted; shared: the address */
     uint32_t stores = 0;
-    FOR_LANES(l, m) {
-        sim_bulk c = {.insn = i, .warp = w, .lane = (uint8_t)l, .count = true, .global = address_of(w, i, &f->global, l)};
+    FOR_LANES(l, m)
+    {
+        sim_bulk c = { .insn = i, .warp = w, .lane = (uint8_t)l, .count = true, .global = address_of(w, i, &f->global, l) };
         uint64_t bytes = f->rank ? 0 : sim_arg(w, i, f->size)->u[l], shared = i->sub == BULK_PREFETCH ? 0 : address_of(w, i, &f->shared, l);
         if (f->rank) {
-            if (!sim_tensor_map_read(w, i, (int)l, c.global, &c.map)) return STEP_FAULT;
-            if (c.map.rank != f->rank) return sim_fault(w, i, (int)l, SIM_CHECK_TENSOR_MAP, "the tensor map has %u dimensions, the instruction %u", c.map.rank, f->rank);
-            for (int k = 0; k < f->rank; k++) c.at[k] = (int32_t)sim_arg(w, i, f->coordinate + k)->u[l];
+            if (!sim_tensor_map_read(w, i, (int)l, c.global, &c.map))
+                return STEP_FAULT;
+            if (c.map.rank != f->rank)
+                return sim_fault(w, i, (int)l, SIM_CHECK_TENSOR_MAP, "the tensor map has %u dimensions, the instruction %u", c.map.rank,
+                                 f->rank);
+            for (int k = 0; k < f->rank; k++)
+                c.at[k] = (int32_t)sim_arg(w, i, f->coordinate + k)->u[l];
             bytes = sim_tensor_map_bytes(&c.map);
         } else if (bytes & (UNIT - 1) || !bytes) {
-            return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "a bulk copy of %llu bytes: not a multiple of %d, or none", (unsigned long long)bytes, UNIT);
+            return sim_fault(w, i, (int)l, SIM_CHECK_OPERAND, "a bulk copy of %llu bytes: not a multiple of %d, or none",
+                             (unsigned long long)bytes, UNIT);
         } else if (c.global & (UNIT - 1)) {
-            return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: global address 0x%llx is no multiple of %d", (unsigned long long)c.global, UNIT);
+            return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: global address 0x%llx is no multiple of %d",
+                             (unsigned long long)c.global, UNIT);
         }
         bool ok = i->sub == BULK_SHARED || sim_grid_waited(w, i, (int)l);
-        if (!ok) return STEP_FAULT;
-        if (i->sub == BULK_LOAD || i->sub == BULK_SHARED) ok = load(&c, shared, bytes, address_of(w, i, &f->mbarrier, l), f->mask < 0 ? 0 : sim_arg(w, i, f->mask)->u[l] & 0xFFFF);
+        if (!ok)
+            return STEP_FAULT;
+        if (i->sub == BULK_LOAD || i->sub == BULK_SHARED)
+            ok = load(&c, shared, bytes, address_of(w, i, &f->mbarrier, l), f->mask < 0 ? 0 : sim_arg(w, i, f->mask)->u[l] & 0xFFFF);
         else if (i->sub != BULK_PREFETCH) {
             sim_bulk key = c;
             key.shared = (uint32_t)shared, key.bytes = (uint32_t)bytes;
-            for (uint32_t k = 0; k < stores && i->sub == BULK_STORE; k++) c.count &= !same_store(&store[k], &key);
-            if (c.count) store[stores++] = key;
+            for (uint32_t k = 0; k < stores && i->sub == BULK_STORE; k++)
+                c.count &= !same_store(&store[k], &key);
+            if (c.count)
+                store[stores++] = key;
             ok = store_from(b, &c, shared, bytes);
         }
-        if (!ok) return STEP_FAULT;
+        if (!ok)
+            return STEP_FAULT;
     }
     return STEP_NEXT;
 }
@@ -337,7 +412,8 @@ sim_step sim_run_bulk_commit(sim_warp *w, const sim_insn *i, uint32_t m)
 
 static void release(sim_block *b, sim_bulk *c) /* the source may be written again by those who come after its thread */
 {
-    if (b->checked) sim_proxy_drop(c->warp, c->shared, c->bytes);
+    if (b->checked)
+        sim_proxy_drop(c->warp, c->shared, c->bytes);
     c->read = true;
 }
 
@@ -349,14 +425,16 @@ sim_step sim_run_bulk_wait(sim_warp *w, const sim_insn *i, uint32_t m)
         sim_bulk *c = &b->bulk[k];
         bool mine = !c->mbarrier && c->warp == w && m >> c->lane & 1 && c->group + (uint64_t)i->imm < w->bulk_group[c->lane];
         if (mine && !c->read) {
-            if (b->lazy && !take(b, c)) return STEP_FAULT;
+            if (b->lazy && !take(b, c))
+                return STEP_FAULT;
             release(b, c);
         }
         if (!mine || i->sub == WAIT_READ) {
             k++;
             continue;
         }
-        if (!give(c)) return STEP_FAULT;
+        if (!give(c))
+            return STEP_FAULT;
         drop(b, k);
     }
     return STEP_NEXT;
@@ -372,14 +450,17 @@ bool sim_bulk_leave(sim_warp *w)
             continue;
         }
         if (b->checked && !c->read &&
-            sim_fault(w, c->insn, c->lane, SIM_CHECK_UNAWAITED, "a thread leaves while its bulk copy still reads shared memory: cp.async.bulk.wait_group%s is missing",
+            sim_fault(w, c->insn, c->lane, SIM_CHECK_UNAWAITED,
+                      "a thread leaves while its bulk copy still reads shared memory: cp.async.bulk.wait_group%s is missing",
                       c->group < w->bulk_group[c->lane] ? "" : " or the commit_group before it") == STEP_FAULT)
             return false;
         if (!c->read) {
-            if (b->lazy && !take(b, c)) return false;
+            if (b->lazy && !take(b, c))
+                return false;
             release(b, c);
         }
-        if (!give(c)) return false;
+        if (!give(c))
+            return false;
         drop(b, k);
     }
     return true;
@@ -389,14 +470,16 @@ bool sim_bulk_end(sim_block *b)
 {
     for (uint32_t k = 0; k < b->mbarriers && b->checked; k++) {
         const sim_mbarrier *m = &b->mbarrier[k];
-        if (!m->last) continue; /* no bulk copy has come to it */
-        if (m->tx &&
-            sim_fault(m->last_warp, m->last, -1, SIM_CHECK_ANNOUNCED, "a block ends with an mbarrier at offset %u to which copies have brought %lld bytes %s than were announced", m->address,
-                      (long long)(m->tx < 0 ? -m->tx : m->tx), m->tx < 0 ? "more" : "less") == STEP_FAULT)
+        if (!m->last)
+            continue; /* no bulk copy has come to it */
+        if (m->tx && sim_fault(m->last_warp, m->last, -1, SIM_CHECK_ANNOUNCED,
+                               "a block ends with an mbarrier at offset %u to which copies have brought %lld bytes %s than were announced",
+                               m->address, (long long)(m->tx < 0 ? -m->tx : m->tx), m->tx < 0 ? "more" : "less") == STEP_FAULT)
             return false;
-        if (m->landed > m->waited &&
-            sim_fault(m->last_warp, m->last, -1, SIM_CHECK_UNAWAITED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
-                      (unsigned long long)(m->landed - 1), m->address) == STEP_FAULT)
+        if (m->landed > m->waited && sim_fault(m->last_warp, m->last, -1, SIM_CHECK_UNAWAITED,
+                                               "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for "
+                                               "phase %llu of the mbarrier at offset %u",
+                                               (unsigned long long)(m->landed - 1), m->address) == STEP_FAULT)
             return false;
     }
     for (uint32_t r = 0; r < b->cluster->blocks && b->checked; r++) {
@@ -404,14 +487,17 @@ bool sim_bulk_end(sim_block *b)
         for (uint32_t k = 0; k < o->bulks; k++) {
             const sim_bulk *c = &o->bulk[k];
             if (c->insn->sub == BULK_SHARED && c->warp->block == b &&
-                sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED, "a block ends while its bulk copy to another block still reads shared memory") == STEP_FAULT)
+                sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED,
+                          "a block ends while its bulk copy to another block still reads shared memory") == STEP_FAULT)
                 return false;
         }
     }
     for (uint32_t k = 0; k < b->bulks; k++) {
         const sim_bulk *c = &b->bulk[k];
         if (b->checked && c->mbarrier &&
-            sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED, "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier at offset %u",
+            sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED,
+                      "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier "
+                      "at offset %u",
                       (unsigned long long)c->phase, c->mbarrier->address) == STEP_FAULT)
             return false;
     }

@@ -10,21 +10,26 @@ typedef enum sim_bulk_kind { BULK_LOAD, BULK_STORE, BULK_REDUCE, BULK_PREFETCH, 
 enum { BULK_ADD, BULK_MIN, BULK_MAX, BULK_AND, BULK_OR, BULK_XOR, BULK_INC, BULK_DEC };
 
 /* An address among the operands; arg -1: there is none. */
-typedef struct sim_bulk_operand { int arg; bool wide; int64_t offset; } sim_bulk_operand;
+typedef struct sim_bulk_operand {
+    int arg;
+    bool wide;
+    int64_t offset;
+} sim_bulk_operand;
 
 /* How an instruction names what it moves; its fn.data. Arguments are -1 where there are none. */
 typedef struct sim_bulk_form {
     sim_bulk_operand shared, global, mbarrier; /* global: of the tensor map, if rank */
     int coordinate, size, mask;
-    uint8_t rank, op;                        /* rank 0: a run of bytes */
-    sim_type type;                           /* of a reduction without a map */
+    uint8_t rank, op; /* rank 0: a run of bytes */
+    sim_type type;    /* of a reduction without a map */
 } sim_bulk_form;
 
 typedef struct sim_bulk {
     const sim_insn *insn;
-    sim_warp *warp;         /* who issued it */
+    sim_warp *warp; /* who issued it */
     uint8_t lane;
-    bool read, count, holes; /* its shared source has been read; its bytes are counted, once per multicast and per store that several lanes issue; undefined bytes may be among them */
+    bool read, count, holes; /* its shared source has been read; its bytes are counted, once per multicast and per store that several lanes
+                                issue; undefined bytes may be among them */
     sim_tensor_map map;
     int32_t at[SIM_RANK];
     uint64_t global;        /* of a run of bytes; from shared memory: its offset in the issuer's block */
@@ -32,7 +37,7 @@ typedef struct sim_bulk {
     sim_mbarrier *mbarrier; /* of the same block; NULL: a store */
     uint64_t phase;         /* of the mbarrier, at issue */
     uint32_t group;
-    uint8_t *taken;         /* the source's bytes, read but not yet written */
+    uint8_t *taken; /* the source's bytes, read but not yet written */
 } sim_bulk;
 
 /* Lands what is on its way to this mbarrier. false: reported. */

@@ -11,23 +11,26 @@ typedef struct dec {
     sim_insn *o;
     int32_t arg[DEC_ARGS];
     int n;
-    char why[512];  /* of an instruction that cannot be executed */
+    char why[512]; /* of an instruction that cannot be executed */
     jmp_buf unknown;
 } dec;
 
 /* false: not this one, try the tables of alu.h. */
-typedef struct dec_row { const char *op; bool (*decode)(dec *d); } dec_row;
+typedef struct dec_row {
+    const char *op;
+    bool (*decode)(dec *d);
+} dec_row;
 extern const dec_row sim_decoders[];
 
 /* This instruction is not one the simulator executes: the kernel loads, and a launch that comes to it ends with this reason. */
 _Noreturn void sim_dec_fail(dec *d, const char *why);
-_Noreturn void sim_dec_refuse(dec *d, const char *why);                   /* the text as a whole is wrong: it does not load */
-bool sim_dec_mod(dec *d, const char *word);                               /* consumes a modifier */
-int sim_dec_one_of(dec *d, const char *const *words, int none);          /* index of the one that is there */
-int sim_dec_round(dec *d);                                                /* ROUND_..., -1: none given */
+_Noreturn void sim_dec_refuse(dec *d, const char *why);         /* the text as a whole is wrong: it does not load */
+bool sim_dec_mod(dec *d, const char *word);                     /* consumes a modifier */
+int sim_dec_one_of(dec *d, const char *const *words, int none); /* index of the one that is there */
+int sim_dec_round(dec *d);                                      /* ROUND_..., -1: none given */
 sim_type sim_dec_type(dec *d);
 void sim_dec_ops(dec *d, int least, int most);
-char sim_dec_class(dec *d, const ptx_operand *o);                         /* 'w', 'q', 'p' of a register, else 0 */
+char sim_dec_class(dec *d, const ptx_operand *o); /* 'w', 'q', 'p' of a register, else 0 */
 int32_t sim_dec_constant(dec *d, uint64_t v, bool wide);
 int32_t sim_dec_use(dec *d, const ptx_operand *o, char cls, sim_type t);
 void sim_dec_push(dec *d, int32_t arg, bool negated);
@@ -36,7 +39,10 @@ void sim_dec_in(dec *d, const ptx_operand *o, char cls, sim_type t);
 void sim_dec_pair(dec *d, const ptx_operand *o);
 void sim_dec_address(dec *d, const ptx_operand *o, sim_space space);
 void sim_dec_policy(dec *d, int n);
-static inline char sim_type_class(sim_type t) { return t == T_PRED ? 'p' : sim_type_bytes(t) == 8 ? 'q' : 'w'; } /* of a register */
+static inline char sim_type_class(sim_type t)
+{
+    return t == T_PRED ? 'p' : sim_type_bytes(t) == 8 ? 'q' : 'w';
+} /* of a register */
 bool sim_dec_hints(dec *d); /* consumes cache hints. true: there is a cache-policy operand */
 
 /* decode_memory.c */
@@ -50,7 +56,7 @@ bool sim_decode_mma(dec *d);
 bool sim_decode_prefetch(dec *d);
 
 /* decode_bulk.c */
-bool sim_decode_bulk(dec *d);                    /* cp.async.bulk, cp.reduce.async.bulk; false: another cp */
+bool sim_decode_bulk(dec *d);                   /* cp.async.bulk, cp.reduce.async.bulk; false: another cp */
 bool sim_decode_tensormap(dec *d, sim_space s); /* prefetch.tensormap */
 
 /* decode_wgmma.c */

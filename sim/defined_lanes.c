@@ -5,11 +5,13 @@
 void sim_defined_shuffle(sim_warp *w, const sim_insn *i, uint32_t m, const uint32_t *from, uint32_t absent)
 {
     uint32_t open = sim_undefined(w, i, 2);
-    sim_origin origin = open ? *sim_undefined_origin(w, i, 2) : (sim_origin){0};
+    sim_origin origin = open ? *sim_undefined_origin(w, i, 2) : (sim_origin){ 0 };
     uint64_t bits[SIM_LANES];
     FOR_LANES(l, m) bits[l] = absent >> l & 1 ? UINT64_MAX : sim_undefined_in(w, i, 2, from[l]);
-    if (absent) origin = (sim_origin){i, from[__builtin_ctz(absent)], ORIGIN_LANE};
-    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, m, m, &origin);
+    if (absent)
+        origin = (sim_origin){ i, from[__builtin_ctz(absent)], ORIGIN_LANE };
+    if (i->arg[0] != SIM_NO_ARG)
+        sim_undefined_put(w, i, 0, bits, m, m, &origin);
     sim_undefined_set(w, i, 1, 0, m, NULL);
 }
 
@@ -24,7 +26,7 @@ void sim_defined_vote(sim_warp *w, const sim_insn *i, uint32_t group)
         sim_undefined_put(w, i, 0, bits, group, group, &origin);
         return;
     }
-    bool settled = i->sub == VOTE_ALL ? not != 0 : i->sub == VOTE_ANY ? p != 0 : p && not;
+    bool settled = i->sub == VOTE_ALL ? not != 0 : i->sub == VOTE_ANY ? p != 0 : p && not ;
     sim_undefined_set(w, i, 0, open && !settled ? group : 0, group, &origin);
 }
 
@@ -38,7 +40,8 @@ void sim_defined_match(sim_warp *w, const sim_insn *i, uint32_t group)
     FOR_LANES(l, sure) differ |= i->wide ? a->q[l] != a->q[first] : a->u[l] != a->u[first];
     uint32_t all = open && !differ ? group : 0;
     FOR_LANES(l, group) bits[l] = i->sub ? all : open >> l & 1 ? group & ~(1u << l) : open; /* a lane matches itself */
-    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, group, group, &origin);
+    if (i->arg[0] != SIM_NO_ARG)
+        sim_undefined_put(w, i, 0, bits, group, group, &origin);
     sim_undefined_set(w, i, 1, all, group, &origin);
 }
 
@@ -49,11 +52,13 @@ void sim_defined_redux(sim_warp *w, const sim_insn *i, uint32_t group)
     uint64_t bits[SIM_LANES];
     sim_origin origin = *sim_undefined_origin(w, i, 1);
     bool bitwise = i->sub == ATOM_AND || i->sub == ATOM_OR || i->sub == ATOM_XOR;
-    FOR_LANES(l, group) {
+    FOR_LANES(l, group)
+    {
         uint32_t u = (uint32_t)sim_undefined_in(w, i, 1, l);
         open |= u;
         settled |= i->sub == ATOM_AND ? ~a->u[l] & ~u : i->sub == ATOM_OR ? a->u[l] & ~u : 0;
     }
     FOR_LANES(l, group) bits[l] = bitwise ? open & ~settled : open ? SIM_ALL : 0;
-    if (i->arg[0] != SIM_NO_ARG) sim_undefined_put(w, i, 0, bits, group, group, &origin);
+    if (i->arg[0] != SIM_NO_ARG)
+        sim_undefined_put(w, i, 0, bits, group, group, &origin);
 }

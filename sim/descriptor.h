@@ -19,9 +19,12 @@ bool sim_matrix_open(sim_warp *w, const sim_insn *i, const char *what, uint64_t 
 static inline uint32_t sim_matrix_chunk(const sim_matrix *m, uint32_t x, uint32_t y)
 {
     uint32_t a = m->start + x % 8 * m->span, units = m->span / 16;
-    if (!m->mn) a += x / 8 * m->stride + y * (m->span == 16 ? m->lead : 16);
-    else if (m->span == 16) a += x / 8 * m->lead + y * m->stride;
-    else a += x / 8 * m->stride + y / units * m->lead + y % units * 16;
+    if (!m->mn)
+        a += x / 8 * m->stride + y * (m->span == 16 ? m->lead : 16);
+    else if (m->span == 16)
+        a += x / 8 * m->lead + y * m->stride;
+    else
+        a += x / 8 * m->stride + y / units * m->lead + y % units * 16;
     return (a ^ (a >> 7 & (units - 1)) << 4) & 0x3FFFF;
 }
 #endif

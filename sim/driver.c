@@ -6,6 +6,7 @@
 
 /* ---- errors ---- */
 
+/* clang-format off */
 #define ERRORS(X)                                                                                                         \
     X(CUDA_SUCCESS, "no error") X(CUDA_ERROR_INVALID_VALUE, "invalid argument") X(CUDA_ERROR_OUT_OF_MEMORY, "out of memory") \
     X(CUDA_ERROR_NOT_INITIALIZED, "initialization error") X(CUDA_ERROR_INVALID_DEVICE, "invalid device ordinal")          \
@@ -20,9 +21,13 @@
     X(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "operation not permitted when stream is capturing")                          \
     X(CUDA_ERROR_STREAM_CAPTURE_INVALIDATED, "operation failed due to a previous error during capture")                   \
     X(CUDA_ERROR_ILLEGAL_STATE, "the operation cannot be performed in the present state") X(CUDA_ERROR_UNKNOWN, "unknown error")
+/* clang-format on */
 
-static const struct { CUresult code; const char *name, *text; } errors[] = {
-#define X(c, t) {c, #c, t},
+static const struct {
+    CUresult code;
+    const char *name, *text;
+} errors[] = {
+#define X(c, t) { c, #c, t },
     ERRORS(X)
 #undef X
 };
@@ -30,11 +35,19 @@ static CUresult error_word(CUresult e, const char **to, bool name)
 {
     SIM_NEED(to);
     *to = NULL;
-    for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) if (errors[k].code == e) *to = name ? errors[k].name : errors[k].text;
+    for (size_t k = 0; k < sizeof errors / sizeof *errors; k++)
+        if (errors[k].code == e)
+            *to = name ? errors[k].name : errors[k].text;
     return *to ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
-CUresult sim_cuGetErrorName(CUresult e, const char **to) { return error_word(e, to, true); }
-CUresult sim_cuGetErrorString(CUresult e, const char **to) { return error_word(e, to, false); }
+CUresult sim_cuGetErrorName(CUresult e, const char **to)
+{
+    return error_word(e, to, true);
+}
+CUresult sim_cuGetErrorString(CUresult e, const char **to)
+{
+    return error_word(e, to, false);
+}
 
 /* ---- devices ---- */
 
@@ -44,7 +57,8 @@ CUresult sim_cuInit(unsigned flags)
     SIM_NEED(!flags);
     uint8_t outside[SIM_CHECKS];
     char error[512];
-    if (!sim_report_environment(outside, error)) return sim_tell(CUDA_ERROR_INVALID_VALUE, "%s", error);
+    if (!sim_report_environment(outside, error))
+        return sim_tell(CUDA_ERROR_INVALID_VALUE, "%s", error);
     sim_the.initialised = true;
     return CUDA_SUCCESS;
 }
@@ -58,21 +72,25 @@ CUresult sim_cuDeviceGetCount(int *count)
 {
     SIM_LOCKED;
     SIM_NEED(count);
-    if (!sim_the.initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    if (!sim_the.initialised)
+        return CUDA_ERROR_NOT_INITIALIZED;
     *count = sim_the.devices;
     return CUDA_SUCCESS;
 }
 static CUresult device_of(CUdevice n, sim_device **d)
 {
-    if (!sim_the.initialised) return CUDA_ERROR_NOT_INITIALIZED;
-    if (n < 0 || n >= sim_the.devices) return CUDA_ERROR_INVALID_DEVICE;
+    if (!sim_the.initialised)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (n < 0 || n >= sim_the.devices)
+        return CUDA_ERROR_INVALID_DEVICE;
     *d = &sim_the.device[n];
     return CUDA_SUCCESS;
 }
-#define DEVICE(n)                                                                                                         \
-    sim_device *d;                                                                                                        \
-    CUresult found = device_of(n, &d);                                                                                    \
-    if (found) return found
+#define DEVICE(n)                      \
+    sim_device *d;                     \
+    CUresult found = device_of(n, &d); \
+    if (found)                         \
+    return found
 
 CUresult sim_cuDeviceGet(CUdevice *device, int ordinal)
 {
@@ -122,6 +140,7 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
     SIM_NEED(value);
     DEVICE(dev);
     const sim_arch *a = d->arch;
+    /* clang-format off */
     const struct { CUdevice_attribute attribute; int value; } rows[] = {
         {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, a->major}, {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, a->minor},
         {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, a->sms}, {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32}, {CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK, 1024},
@@ -140,7 +159,10 @@ CUresult sim_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUde
         {CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED, 0}, {CU_DEVICE_ATTRIBUTE_TEXTURE_ALIGNMENT, 512}, {CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 0},
         {CU_DEVICE_ATTRIBUTE_KERNEL_EXEC_TIMEOUT, 0}, {CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY, 0},
     };
-    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) if (rows[k].attribute == attribute) return *value = rows[k].value, CUDA_SUCCESS;
+    /* clang-format on */
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++)
+        if (rows[k].attribute == attribute)
+            return *value = rows[k].value, CUDA_SUCCESS;
     return CUDA_ERROR_INVALID_VALUE;
 }
 
@@ -159,8 +181,11 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice dev)
 {
     SIM_LOCKED;
     DEVICE(dev);
-    if (!d->retained) return CUDA_ERROR_INVALID_CONTEXT;
-    if (!--d->retained) while (d->memory.n) sim_memory_free(&d->memory, d->memory.alloc[0]->base);
+    if (!d->retained)
+        return CUDA_ERROR_INVALID_CONTEXT;
+    if (!--d->retained)
+        while (d->memory.n)
+            sim_memory_free(&d->memory, d->memory.alloc[0]->base);
     return CUDA_SUCCESS;
 }
 
@@ -169,12 +194,13 @@ CUresult sim_cuDevicePrimaryCtxRelease(CUdevice dev)
 void sim_set_options(const sim_options *o)
 {
     SIM_LOCKED;
-    sim_the.options = o ? *o : (sim_options){0};
+    sim_the.options = o ? *o : (sim_options){ 0 };
 }
 void sim_get_options(sim_options *o)
 {
     SIM_LOCKED;
-    if (o) *o = sim_the.options;
+    if (o)
+        *o = sim_the.options;
 }
 void sim_counters_reset(void)
 {
@@ -184,17 +210,23 @@ void sim_counters_reset(void)
 void sim_counters_get(sim_counters *out)
 {
     SIM_LOCKED;
-    if (out) *out = sim_the.counters;
+    if (out)
+        *out = sim_the.counters;
 }
 
 static const cu_driver table = {
 #define X(f) .f = sim_##f,
     CU_DRIVER_FUNCTIONS(X)
 #undef X
-    .name = sim_the.name, .takes_ptx = 1, .detail = sim_report,
+        .name = sim_the.name,
+    .takes_ptx = 1,
+    .detail = sim_report,
 };
 
-static void watch_forks(void) { pthread_atfork(NULL, NULL, sim_state_forked); }
+static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, sim_state_forked);
+}
 
 const cu_driver *sim_open(const char *archs)
 {
@@ -204,14 +236,18 @@ const cu_driver *sim_open(const char *archs)
     const sim_arch *arch[SIM_DEVICES];
     char list[256], *rest = NULL;
     int n = 0;
-    if (!archs || strlen(archs) >= sizeof list) return NULL;
-    if (sim_the.opened) return strcmp(sim_the.archs, archs) ? NULL : &table;
+    if (!archs || strlen(archs) >= sizeof list)
+        return NULL;
+    if (sim_the.opened)
+        return strcmp(sim_the.archs, archs) ? NULL : &table;
     snprintf(list, sizeof list, "%s", archs);
     for (char *s = strtok_r(list, ", ", &rest); s; s = strtok_r(NULL, ", ", &rest))
-        if (n == SIM_DEVICES || !(arch[n++] = sim_arch_find(s))) return NULL;
-    if (!n) return NULL;
+        if (n == SIM_DEVICES || !(arch[n++] = sim_arch_find(s)))
+            return NULL;
+    if (!n)
+        return NULL;
     for (int k = 0; k < n; k++) {
-        sim_the.device[k] = (sim_device){.arch = arch[k], .ordinal = k};
+        sim_the.device[k] = (sim_device){ .arch = arch[k], .ordinal = k };
         sim_memory_init(&sim_the.device[k].memory, (uint64_t)(k + 1) << 44, (uint64_t)(k + 2) << 44, SIM_MEMORY_BYTES);
     }
     sim_memory_init(&sim_the.variables, (uint64_t)(SIM_DEVICES + 1) << 44, (uint64_t)(SIM_DEVICES + 2) << 44, 1ull << 40);

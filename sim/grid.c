@@ -12,17 +12,25 @@ sim_step sim_run_grid_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 
 bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane)
 {
-    if (!w->block->launch->pdl || w->after >> lane & 1) return true;
+    if (!w->block->launch->pdl || w->after >> lane & 1)
+        return true;
     return STEP_FAULT != sim_fault(w, i, lane, SIM_CHECK_GRID_WAIT,
-                     "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin before what is in front of it has ended");
+                                   "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin "
+                                   "before what is in front of it has ended");
 }
 
 bool sim_grid_end(sim_block *b)
 {
-    if (!b->launch->pdl) return true;
-    for (uint32_t k = 0; k < b->warps; k++) if (b->warp[k].after) return true;
+    if (!b->launch->pdl)
+        return true;
+    for (uint32_t k = 0; k < b->warps; k++)
+        if (b->warp[k].after)
+            return true;
     char text[512];
-    snprintf(text, sizeof text, "block (%u,%u,%u) of kernel %.200s ends without griddepcontrol.wait, in a launch that may begin before what is in front of it has ended: "
-             "what comes behind waits for this launch alone", b->id[0], b->id[1], b->id[2], b->program->name);
+    snprintf(text, sizeof text,
+             "block (%u,%u,%u) of kernel %.200s ends without griddepcontrol.wait, in a launch that may begin before what is in front of it "
+             "has ended: "
+             "what comes behind waits for this launch alone",
+             b->id[0], b->id[1], b->id[2], b->program->name);
     return sim_report_block(b, SIM_CHECK_GRID_WAIT, text) != STEP_FAULT;
 }

@@ -8,7 +8,7 @@
  * one exits. false: reported. */
 bool sim_group_agrees(sim_warp *w, const sim_insn *i, uint32_t m, uint64_t a, uint64_t b);
 bool sim_group_converged(sim_warp *w, const sim_insn *i, uint32_t m); /* only: all lanes of this warp are here */
-bool sim_group_leave(sim_warp *w); /* the warp exits */
+bool sim_group_leave(sim_warp *w);                                    /* the warp exits */
 
 void sim_group_start(sim_block *b); /* registers and logs of a new block */
 void sim_group_free(sim_block *b);

@@ -27,12 +27,18 @@ typedef union __attribute__((may_alias)) sim_vec {
 
 static inline float sim_f32(uint32_t u)
 {
-    union { uint32_t u; float f; } x = {.u = u};
+    union {
+        uint32_t u;
+        float f;
+    } x = { .u = u };
     return x.f;
 }
 static inline uint32_t sim_bits(float f)
 {
-    union { float f; uint32_t u; } x = {.f = f};
+    union {
+        float f;
+        uint32_t u;
+    } x = { .f = f };
     return x.u;
 }
 /* Subnormals become zero of the same sign. */

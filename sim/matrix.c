@@ -8,14 +8,18 @@ static bool rows(sim_warp *w, const sim_insn *i, int arg, uint32_t m, uint8_t *r
 {
     sim_block *b = w->block;
     int n = i->count * 8;
-    if (m != SIM_ALL) return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m), false;
+    if (m != SIM_ALL)
+        return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m), false;
     for (int l = 0; l < n; l++) {
         uint64_t a = sim_address(w, i, arg, i->flags & F_WIDE, (uint32_t)l);
-        if (sim_space_of((sim_space)i->space, &a) != SP_SHARED) return sim_fault(w, i, l, SIM_CHECK_BOUNDS, "a matrix row outside of shared memory"), false;
-        if (!(row[l] = sim_shared(w, i, l, a, 16))) return false;
+        if (sim_space_of((sim_space)i->space, &a) != SP_SHARED)
+            return sim_fault(w, i, l, SIM_CHECK_BOUNDS, "a matrix row outside of shared memory"), false;
+        if (!(row[l] = sim_shared(w, i, l, a, 16)))
+            return false;
         at[l] = (uint32_t)(row[l] - b->shared);
     }
-    for (int k = 0; k < n; k += 8) sim_count_banks(b, at, 0xFFu << k, 16);
+    for (int k = 0; k < n; k += 8)
+        sim_count_banks(b, at, 0xFFu << k, 16);
     return true;
 }
 
@@ -24,22 +28,31 @@ sim_step sim_run_ldmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
     uint8_t *row[32];
     uint32_t at[32];
     int n = i->count;
-    if (!rows(w, i, n, m, row, at)) return STEP_FAULT;
+    if (!rows(w, i, n, m, row, at))
+        return STEP_FAULT;
     w->shadow.met = false;
-    if (w->block->checked) for (int l = 0; l < 8 * n; l++) if (!sim_shared_read(w, i, l, at[l], 16)) return STEP_FAULT;
+    if (w->block->checked)
+        for (int l = 0; l < 8 * n; l++)
+            if (!sim_shared_read(w, i, l, at[l], 16))
+                return STEP_FAULT;
     for (int k = 0; k < n; k++) {
-        if (i->arg[k] == SIM_NO_ARG) continue;
+        if (i->arg[k] == SIM_NO_ARG)
+            continue;
         sim_vec *d = sim_arg(w, i, k);
         uint8_t *const *r = row + 8 * k;
         if (!(i->flags & F_TRANS)) {
-            for (int g = 0; g < 8; g++) memcpy(&d->u[4 * g], r[g], 16);
+            for (int g = 0; g < 8; g++)
+                memcpy(&d->u[4 * g], r[g], 16);
             continue;
         }
         uint16_t e[8][8];
-        for (int g = 0; g < 8; g++) memcpy(e[g], r[g], 16);
-        for (int l = 0; l < 32; l++) d->u[l] = e[2 * (l & 3)][l >> 2] | (uint32_t)e[2 * (l & 3) + 1][l >> 2] << 16;
+        for (int g = 0; g < 8; g++)
+            memcpy(e[g], r[g], 16);
+        for (int l = 0; l < 32; l++)
+            d->u[l] = e[2 * (l & 3)][l >> 2] | (uint32_t)e[2 * (l & 3) + 1][l >> 2] << 16;
     }
-    if (w->shadow.met) sim_defined_ldmatrix(w, i, at);
+    if (w->shadow.met)
+        sim_defined_ldmatrix(w, i, at);
     w->block->tally.c.shared_read += 128u * (uint32_t)n;
     return STEP_NEXT;
 }
@@ -49,7 +62,8 @@ sim_step sim_run_stmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
     uint8_t *row[32], e[32][16];
     uint32_t at[32];
     int n = i->count;
-    if (!rows(w, i, 0, m, row, at)) return STEP_FAULT;
+    if (!rows(w, i, 0, m, row, at))
+        return STEP_FAULT;
     for (int k = 0; k < n; k++) {
         const sim_vec *v = sim_arg(w, i, 1 + k);
         for (int l = 0; l < 32; l++)
@@ -60,13 +74,17 @@ sim_step sim_run_stmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
             }
     }
     for (int l = 0; l < 8 * n; l++) {
-        if (w->block->checked && !sim_shared_write(w, i, l, at[l], 16, e[l])) return STEP_FAULT;
+        if (w->block->checked && !sim_shared_write(w, i, l, at[l], 16, e[l]))
+            return STEP_FAULT;
         memcpy(row[l], e[l], 16);
     }
     for (int l = 0; l < 8 * n && w->block->checked; l++)
-        if (memcmp(row[l], e[l], 16) && sim_fault(w, i, l, SIM_CHECK_COLLISION, "race in shared memory: lanes of one store write different values to offset %u", at[l]) == STEP_FAULT)
+        if (memcmp(row[l], e[l], 16) &&
+            sim_fault(w, i, l, SIM_CHECK_COLLISION, "race in shared memory: lanes of one store write different values to offset %u",
+                      at[l]) == STEP_FAULT)
             return STEP_FAULT;
-    if (w->shadow.slots) sim_defined_stmatrix(w, i, at);
+    if (w->shadow.slots)
+        sim_defined_stmatrix(w, i, at);
     w->block->tally.c.shared_write += 128u * (uint32_t)n;
     return STEP_NEXT;
 }

@@ -17,18 +17,23 @@ sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     uint32_t done = 0;
     const sim_mbarrier *waits = NULL;
-    FOR_LANES(l, m) {
+    FOR_LANES(l, m)
+    {
         sim_mbarrier *b = sim_mbarrier_at(w, i, (int)l, 1);
-        if (!b || !sim_async_arrive(w->block, b)) return STEP_FAULT;
+        if (!b || !sim_async_arrive(w->block, b))
+            return STEP_FAULT;
         bool ok = complete(w, i, l, b);
         /* bulk copies that are late come when nobody can go on, or when this warp alone has asked often enough */
         if (!ok && (w->block->cluster->stuck || (w->vain > PATIENCE && !b->pending))) {
-            if (!sim_bulk_land(w->block, b)) return STEP_FAULT;
+            if (!sim_bulk_land(w->block, b))
+                return STEP_FAULT;
             ok = complete(w, i, l, b);
         }
         done |= (uint32_t)ok << l;
-        if (!ok) waits = b;
-        else sim_clock_acquire(w, b->clock), b->waited = b->phase;
+        if (!ok)
+            waits = b;
+        else
+            sim_clock_acquire(w, b->clock), b->waited = b->phase;
     }
     w->vain = waits ? w->vain + 1 : 0, w->waits = waits;
     sim_set_pred(w, i, 0, done, m);

@@ -9,8 +9,8 @@ typedef struct sim_members {
     uint8_t of[SIM_LANES];        /* the group of each of them */
 } sim_members;
 
-/* The groups of the lanes m, whose masks are argument `arg`. A lane that its own mask leaves out, one that is named and is not here, and one that
- * gives another mask than a lane that it names are reported. Lanes that have exited, or never were, may be named: they are not waited
- * for. false: reported. */
+/* The groups of the lanes m, whose masks are argument `arg`. A lane that its own mask leaves out, one that is named and is not here, and
+ * one that gives another mask than a lane that it names are reported. Lanes that have exited, or never were, may be named: they are not
+ * waited for. false: reported. */
 bool sim_members_of(sim_warp *w, const sim_insn *i, int arg, uint32_t m, sim_members *to);
 #endif

@@ -19,11 +19,11 @@ typedef struct sim_memory {
 } sim_memory;
 
 void sim_memory_init(sim_memory *m, uint64_t first, uint64_t last, uint64_t limit);
-sim_alloc *sim_memory_new(sim_memory *m, uint64_t size, const char *name); /* NULL: no room */
-int sim_memory_free(sim_memory *m, uint64_t base);                          /* 0 = freed */
-sim_alloc *sim_memory_find(const sim_memory *m, uint64_t address);          /* the one holding it */
-sim_alloc *sim_memory_near(const sim_memory *m, uint64_t address);          /* for reports: the closest */
-void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n);            /* written */
+sim_alloc *sim_memory_new(sim_memory *m, uint64_t size, const char *name);     /* NULL: no room */
+int sim_memory_free(sim_memory *m, uint64_t base);                             /* 0 = freed */
+sim_alloc *sim_memory_find(const sim_memory *m, uint64_t address);             /* the one holding it */
+sim_alloc *sim_memory_near(const sim_memory *m, uint64_t address);             /* for reports: the closest */
+void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n);               /* written */
 int64_t sim_memory_unwritten(const sim_alloc *a, uint64_t offset, uint64_t n); /* first such offset, or -1 */
 void sim_memory_copy_marks(sim_alloc *to, uint64_t to_at, const sim_alloc *from, uint64_t from_at, uint64_t n);
 #endif

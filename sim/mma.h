@@ -7,13 +7,13 @@ enum { SIM_COLUMNS = 256 };
 
 /* 16 rows by n columns, by k = 16 of f16 or bf16 or by k = 8 of tf32. All numbers are bits. */
 typedef struct sim_product {
-    sim_type type;                  /* T_F16, T_BF16 or T_TF32 */
-    bool half;                      /* accumulated in f16: c holds such values, as f32 */
-    uint32_t n;                     /* columns: a multiple of 8, at most SIM_COLUMNS */
-    uint16_t a[16][16];             /* row, k */
-    uint16_t b[16][SIM_COLUMNS];    /* k, column */
+    sim_type type;                            /* T_F16, T_BF16 or T_TF32 */
+    bool half;                                /* accumulated in f16: c holds such values, as f32 */
+    uint32_t n;                               /* columns: a multiple of 8, at most SIM_COLUMNS */
+    uint16_t a[16][16];                       /* row, k */
+    uint16_t b[16][SIM_COLUMNS];              /* k, column */
     uint32_t a32[16][8], b32[8][SIM_COLUMNS]; /* the same of tf32, whose lowest 13 bits do not count */
-    uint32_t c[16][SIM_COLUMNS];    /* the accumulator; becomes the result */
+    uint32_t c[16][SIM_COLUMNS];              /* the accumulator; becomes the result */
 } sim_product;
 
 /* c += a * b. The fast way serves finite operands whose products cannot overflow, the slow one everything; where both may, they

@@ -9,16 +9,20 @@ typedef float f8 __attribute__((vector_size(32)));
 typedef uint64_t __attribute__((may_alias)) bits64;
 
 enum {
-    NOTHING = -5000,  /* exponent of a zero: loses against every other */
-    LOWEST = -100,    /* below this alignment exponent the scale is no f32, and a product may be subnormal: one by one */
-    HIGHEST = 120     /* sum of the largest exponents: no product overflows */
+    NOTHING = -5000, /* exponent of a zero: loses against every other */
+    LOWEST = -100,   /* below this alignment exponent the scale is no f32, and a product may be subnormal: one by one */
+    HIGHEST = 120    /* sum of the largest exponents: no product overflows */
 };
 
-typedef struct operand { float v[16][SIM_COLUMNS]; int32_t e[16][SIM_COLUMNS]; } operand;
+typedef struct operand {
+    float v[16][SIM_COLUMNS];
+    int32_t e[16][SIM_COLUMNS];
+} operand;
 
 static inline void raise_to(v8 *x, const v8 *y) /* the larger of the two */
 {
-    for (int n = 0; n < 8; n++) (*x)[n] = (*x)[n] > (*y)[n] ? (*x)[n] : (*y)[n];
+    for (int n = 0; n < 8; n++)
+        (*x)[n] = (*x)[n] > (*y)[n] ? (*x)[n] : (*y)[n];
 }
 
 /* Values and exponents of a row of numbers. Returns the largest exponent; INT32_MAX: there is an infinity or a NaN. */
@@ -36,7 +40,10 @@ static inline int32_t decode(const uint16_t *x, uint32_t n, bool half, float *re
         e[k] = exp;
         /* a subnormal f16 is a normal f32: 2^-14 and its fraction, less 2^-14; no arithmetic on subnormals, which is slow */
         uint32_t sign = (u >> 15) << 31, tiny = half && m < 0x400;
-        union { uint32_t u; float f; } y = {.u = (half ? (m << 13) + ((tiny ? 113u : 112u) << 23) : m << 16) | sign}, less = {.u = tiny ? 113u << 23 | sign : 0};
+        union {
+            uint32_t u;
+            float f;
+        } y = { .u = (half ? (m << 13) + ((tiny ? 113u : 112u) << 23) : m << 16) | sign }, less = { .u = tiny ? 113u << 23 | sign : 0 };
         v[k] = y.f - less.f;
     }
     return special ? INT32_MAX : most;
@@ -49,38 +56,52 @@ static uint32_t single(const operand *a, const operand *b, int row, uint32_t n, 
     double sum = 0, scale;
     float f = sim_f32(c);
     int ce = (int)(c >> 23 & 255);
-    if (f != 0 && (ce ? ce : 1) - 127 > top) top = (ce ? ce : 1) - 127;
+    if (f != 0 && (ce ? ce : 1) - 127 > top)
+        top = (ce ? ce : 1) - 127;
     for (int k = first; k < first + block; k++) {
         int32_t e = a->e[row][k] + b->e[k][n];
         top = e > top ? e : top;
     }
     /* at most 2^27 per term and 17 terms: exact in f64; the scale is at most 2^160 */
-    union { double d; uint64_t q; } power = {.q = (uint64_t)(fraction - top + 1023) << 52};
+    union {
+        double d;
+        uint64_t q;
+    } power = { .q = (uint64_t)(fraction - top + 1023) << 52 };
     scale = power.d;
-    for (int k = first; k < first + block; k++) sum += (double)(int64_t)((double)a->v[row][k] * (double)b->v[k][n] * scale);
+    for (int k = first; k < first + block; k++)
+        sum += (double)(int64_t)((double)a->v[row][k] * (double)b->v[k][n] * scale);
     sum += (double)(int64_t)((double)f * scale);
-    union { double d; uint64_t q; } x = {.d = sum};
+    union {
+        double d;
+        uint64_t q;
+    } x = { .d = sum };
     x.q &= ~0x1FFFFFFFull;
     sum = x.d / scale;
     float r = (float)sum; /* a subnormal result is cut, not rounded */
     double back = (double)r;
-    if ((back < 0 ? -back : back) > (sum < 0 ? -sum : sum)) return sim_bits(r) - 1;
+    if ((back < 0 ? -back : back) > (sum < 0 ? -sum : sum))
+        return sim_bits(r) - 1;
     return sum == 0 ? 0 : sim_bits(r);
 }
 
-SIM_FAST static void finish(const int32_t *restrict sum, const int32_t *restrict term, const int32_t *restrict top, uint32_t n, int fraction, float *restrict out)
+SIM_FAST static void finish(const int32_t *restrict sum, const int32_t *restrict term, const int32_t *restrict top, uint32_t n,
+                            int fraction, float *restrict out)
 {
     double v[SIM_COLUMNS], scale[SIM_COLUMNS];
-    for (uint32_t k = 0; k < n; k++) v[k] = (double)sum[k] + (double)term[k];
+    for (uint32_t k = 0; k < n; k++)
+        v[k] = (double)sum[k] + (double)term[k];
     bits64 *q = (bits64 *)(void *)v, *s = (bits64 *)(void *)scale;
-    for (uint32_t k = 0; k < n; k++) q[k] &= ~0x1FFFFFFFull; /* 24 bits, toward zero */
-    for (uint32_t k = 0; k < n; k++) s[k] = (uint64_t)(uint32_t)(top[k] - fraction + 1023) << 52;
-    for (uint32_t k = 0; k < n; k++) out[k] = (float)(v[k] * scale[k]);
+    for (uint32_t k = 0; k < n; k++)
+        q[k] &= ~0x1FFFFFFFull; /* 24 bits, toward zero */
+    for (uint32_t k = 0; k < n; k++)
+        s[k] = (uint64_t)(uint32_t)(top[k] - fraction + 1023) << 52;
+    for (uint32_t k = 0; k < n; k++)
+        out[k] = (float)(v[k] * scale[k]);
 }
 
 SIM_FAST static void rows(const operand *a, const operand *b, uint32_t (*c)[SIM_COLUMNS], uint32_t n, int block, int fraction, int floor)
 {
-    const v8 zero = {0}, one = zero + 1, least_exp = zero + floor, lowest = zero + LOWEST;
+    const v8 zero = { 0 }, one = zero + 1, least_exp = zero + floor, lowest = zero + LOWEST;
     int32_t sum[SIM_COLUMNS], term[SIM_COLUMNS], top[SIM_COLUMNS], alone[SIM_COLUMNS];
     for (int row = 0; row < 16; row++)
         for (int first = 0; first < 16; first += block) {
@@ -116,14 +137,17 @@ SIM_FAST static void rows(const operand *a, const operand *b, uint32_t (*c)[SIM_
                 v8 below = (exp < LOWEST) & something;
                 memcpy(&alone[at], &below, sizeof below);
                 int32_t any = 0;
-                for (int x = 0; x < 8; x++) any |= below[x];
+                for (int x = 0; x < 8; x++)
+                    any |= below[x];
                 low |= any != 0;
             }
             uint32_t before[SIM_COLUMNS];
-            if (low) memcpy(before, c[row], n * sizeof *before);
+            if (low)
+                memcpy(before, c[row], n * sizeof *before);
             finish(sum, term, top, n, fraction, (float *)(void *)c[row]);
             for (uint32_t at = 0; low && at < n; at++)
-                if (alone[at]) c[row][at] = single(a, b, row, at, first, block, before[at], fraction, floor);
+                if (alone[at])
+                    c[row][at] = single(a, b, row, at, first, block, before[at], fraction, floor);
         }
 }
 
@@ -133,7 +157,8 @@ bool sim_product_fast(sim_product *p, const sim_arch *arch)
     int32_t most_a = NOTHING, most_b = NOTHING;
     uint32_t top = 0;
     bool half = p->type == T_F16;
-    if (16 % arch->block16 || p->half || p->type == T_TF32) return false;
+    if (16 % arch->block16 || p->half || p->type == T_TF32)
+        return false;
     for (int k = 0; k < 16; k++) {
         int32_t e = decode(p->a[k], 16, half, a.v[k], a.e[k]), f = decode(p->b[k], p->n, half, b.v[k], b.e[k]);
         most_a = e > most_a ? e : most_a, most_b = f > most_b ? f : most_b;
@@ -142,8 +167,8 @@ bool sim_product_fast(sim_product *p, const sim_arch *arch)
             top = x > top ? x : top;
         }
     }
-    if (most_a == INT32_MAX || most_b == INT32_MAX || most_a + most_b > HIGHEST || top >= 0x7F800000) return false;
+    if (most_a == INT32_MAX || most_b == INT32_MAX || most_a + most_b > HIGHEST || top >= 0x7F800000)
+        return false;
     rows(&a, &b, p->c, p->n, arch->block16, arch->fraction, arch->floor);
     return true;
 }
-

@@ -7,11 +7,14 @@
 static bool fenced(const sim_warp *w, const sim_warp *x, uint32_t stored, uint32_t author)
 {
     uint32_t known = w->clock[x->actor], n = x->fences < SIM_FENCES ? x->fences : SIM_FENCES;
-    if (stored <= w->block->cluster->epoch || stored <= x->fence_lost || x->clock[x->actor] >= SIM_LAST_CLOCK) return true; /* of an earlier cluster, or forgotten, so possible */
+    if (stored <= w->block->cluster->epoch || stored <= x->fence_lost || x->clock[x->actor] >= SIM_LAST_CLOCK)
+        return true; /* of an earlier cluster, or forgotten, so possible */
     for (uint32_t k = 1; k <= n; k++) {
         const sim_fence *f = &x->fence[(x->fences - k) % SIM_FENCES];
-        if (f->at < stored) return false;
-        if (f->at < known && (author == SIM_ANY_LANE || f->lanes >> (author - 1) & 1)) return true;
+        if (f->at < stored)
+            return false;
+        if (f->at < known && (author == SIM_ANY_LANE || f->lanes >> (author - 1) & 1))
+            return true;
     }
     return false;
 }
@@ -20,7 +23,9 @@ static bool fenced(const sim_warp *w, const sim_warp *x, uint32_t stored, uint32
 static bool fenced_late(const sim_warp *w, int lane, uint32_t actor, uint32_t stored)
 {
     uint32_t lanes = lane < 0 ? w->lanes & ~w->left : 1u << lane;
-    for (int k = 0; k < 2; k++) if (!(lanes & ~w->view[k].lanes) && stored <= w->view[k].clock[actor]) return true;
+    for (int k = 0; k < 2; k++)
+        if (!(lanes & ~w->view[k].lanes) && stored <= w->view[k].clock[actor])
+            return true;
     return false;
 }
 
@@ -31,7 +36,8 @@ static bool check(const sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
     for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) {
         uint64_t wrote = b->wrote[k];
         uint32_t actor = (uint16_t)wrote, author = wrote >> 20 & 63;
-        if (wrote == seen || !author || actor >= c->warps) continue;
+        if (wrote == seen || !author || actor >= c->warps)
+            continue;
         const sim_warp *x = &c->block[actor / b->warps]->warp[actor % b->warps];
         if (fenced(w, x, (uint32_t)(wrote >> 32), author)) {
             seen = wrote;
@@ -41,10 +47,12 @@ static bool check(const sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
         sim_report_actor(c, b, actor, who, sizeof who);
         bool late = x != w && fenced_late(w, lane, actor, (uint32_t)(wrote >> 32));
         if (sim_fault(w, i, lane, late ? SIM_CHECK_PROXY_FENCE_LATE : SIM_CHECK_PROXY_FENCE,
-                      "the async proxy %s shared memory that %s has stored to without a fence: offset %u; fence.proxy.async is missing between the store and the barrier%s",
+                      "the async proxy %s shared memory that %s has stored to without a fence: offset %u; fence.proxy.async is missing "
+                      "between the store and the barrier%s",
                       writes ? "writes" : "reads", who, k * 4, late ? ", and made by the reader only, behind it" : "") == STEP_FAULT)
             return false;
-        if (late) seen = wrote;
+        if (late)
+            seen = wrote;
     }
     return true;
 }
@@ -61,40 +69,50 @@ bool sim_proxy_write(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uin
 
 void sim_proxy_hold(sim_block *b, uint32_t at, uint32_t n)
 {
-    if (!b->held) return;
-    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]++;
+    if (!b->held)
+        return;
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++)
+        b->held[k]++;
 }
 
 void sim_proxy_drop(sim_warp *w, uint32_t at, uint32_t n)
 {
     sim_block *b = w->block;
-    if (!b->held) return;
+    if (!b->held)
+        return;
     uint32_t now = w->clock[w->actor], *mine = b->read + (size_t)w->index * b->words;
-    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]--, mine[k] = now << 4 | 15;
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++)
+        b->held[k]--, mine[k] = now << 4 | 15;
 }
 
 void sim_proxy_let(sim_block *b, uint32_t at, uint32_t n)
 {
-    if (!b->held) return;
-    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]--;
+    if (!b->held)
+        return;
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++)
+        b->held[k]--;
 }
 
 void sim_proxy_drop_group(sim_block *b, uint32_t group, uint32_t at, uint32_t n)
 {
-    if (!b->held) return;
+    if (!b->held)
+        return;
     uint32_t now = b->group_time[group], *mine = b->group_read + (size_t)group * b->words;
-    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++) b->held[k]--, mine[k] = now << 4 | 15;
+    for (uint32_t k = at >> 2; k <= (at + n - 1) >> 2; k++)
+        b->held[k]--, mine[k] = now << 4 | 15;
 }
 
 void sim_proxy_fence(sim_warp *w, uint32_t lanes)
 {
     sim_fence *f = &w->fence[w->fences % SIM_FENCES];
     uint32_t *now = &w->clock[w->actor];
-    if (w->fences >= SIM_FENCES) w->fence_lost = f->at;
-    *f = (sim_fence){.at = *now, .lanes = lanes};
+    if (w->fences >= SIM_FENCES)
+        w->fence_lost = f->at;
+    *f = (sim_fence){ .at = *now, .lanes = lanes };
     w->fences++;
     struct sim_view *v = &w->view[(w->lanes & ~w->left & ~lanes) != 0];
     v->lanes = lanes;
     memcpy(v->clock, w->clock, w->block->cluster->warps * sizeof *v->clock);
-    if (*now < SIM_LAST_CLOCK) ++*now;
+    if (*now < SIM_LAST_CLOCK)
+        ++*now;
 }

@@ -30,5 +30,8 @@ void sim_proxy_fence(sim_warp *w, uint32_t lanes);
 /* Who stored, as the record of a word's last writer keeps it: 0 the async proxy, 1 + lane a thread through the generic proxy,
  * SIM_ANY_LANE a warp whose lane is not known, then any fence of the warp will do. */
 enum { SIM_BY_PROXY = -2, SIM_ANY_LANE = 33 };
-static inline uint32_t sim_proxy_author(int lane) { return lane == SIM_BY_PROXY ? 0 : lane < 0 ? SIM_ANY_LANE : (uint32_t)lane + 1; }
+static inline uint32_t sim_proxy_author(int lane)
+{
+    return lane == SIM_BY_PROXY ? 0 : lane < 0 ? SIM_ANY_LANE : (uint32_t)lane + 1;
+}
 #endif

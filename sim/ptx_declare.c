@@ -8,7 +8,8 @@ sim_type sim_ptx_type(ptx_parser *p)
     sim_text_need(p, '.');
     char *s = sim_text_name(p, false);
     sim_type t = sim_type_of(s);
-    if (t == T_NONE) sim_ptx_fail(p, p->line, "unknown type .%s", s);
+    if (t == T_NONE)
+        sim_ptx_fail(p, p->line, "unknown type .%s", s);
     return t;
 }
 
@@ -17,22 +18,30 @@ enum { DIMENSIONS = 64 }; /* how deep initialisers nest */
 static void initial(ptx_parser *p, sim_variable *v, uint32_t element, uint32_t *at, int depth)
 {
     if (sim_text_take(p, '{')) {
-        if (depth == DIMENSIONS) sim_ptx_fail(p, p->line, "initialiser of %.200s: '{' is nested more than %d deep", v->name, DIMENSIONS);
-        if (sim_text_take(p, '}')) return;
-        do initial(p, v, element, at, depth + 1);
+        if (depth == DIMENSIONS)
+            sim_ptx_fail(p, p->line, "initialiser of %.200s: '{' is nested more than %d deep", v->name, DIMENSIONS);
+        if (sim_text_take(p, '}'))
+            return;
+        do
+            initial(p, v, element, at, depth + 1);
         while (sim_text_take(p, ','));
         sim_text_need(p, '}');
         return;
     }
-    ptx_operand o = {0};
+    ptx_operand o = { 0 };
     char c = sim_text_peek(p);
-    if (!isdigit((unsigned char)c) && c != '-') sim_ptx_fail(p, p->line, "initialiser of %s: addresses are not simulated", v->name);
+    if (!isdigit((unsigned char)c) && c != '-')
+        sim_ptx_fail(p, p->line, "initialiser of %s: addresses are not simulated", v->name);
     sim_text_number(p, &o);
     if (o.kind == O_FLOAT && !o.single && element == 4) {
-        union { uint64_t q; double d; } x = {.q = o.imm};
+        union {
+            uint64_t q;
+            double d;
+        } x = { .q = o.imm };
         o.imm = sim_bits((float)x.d);
     }
-    if (*at + element > v->size) sim_ptx_fail(p, p->line, "too many initialisers for %s", v->name);
+    if (*at + element > v->size)
+        sim_ptx_fail(p, p->line, "too many initialisers for %s", v->name);
     memcpy(v->initial + *at, &o.imm, element);
     *at += element;
 }
@@ -40,33 +49,44 @@ static void initial(ptx_parser *p, sim_variable *v, uint32_t element, uint32_t *
 /* After the space: [.align n] [.v2] .type name[n][m] [= ...]. */
 sim_variable sim_ptx_declaration(ptx_parser *p, sim_space space)
 {
-    sim_variable v = {.space = space};
+    sim_variable v = { .space = space };
     uint32_t vector = 1;
     sim_type t = T_NONE;
     while (sim_text_peek(p) == '.') {
         p->at++;
         char *s = sim_text_name(p, false);
-        ptx_operand o = {0};
-        if (!strcmp(s, "align")) sim_text_number(p, &o), v.align = (uint32_t)o.imm;
-        else if (!strcmp(s, "ptr") || !strcmp(s, "global") || !strcmp(s, "shared") || !strcmp(s, "const") || !strcmp(s, "managed")) continue;
-        else if (!strcmp(s, "v2")) vector = 2;
-        else if (!strcmp(s, "v4")) vector = 4;
-        else if ((t = sim_type_of(s)) == T_NONE) sim_ptx_fail(p, p->line, "unknown attribute .%s of a variable", s);
+        ptx_operand o = { 0 };
+        if (!strcmp(s, "align"))
+            sim_text_number(p, &o), v.align = (uint32_t)o.imm;
+        else if (!strcmp(s, "ptr") || !strcmp(s, "global") || !strcmp(s, "shared") || !strcmp(s, "const") || !strcmp(s, "managed"))
+            continue;
+        else if (!strcmp(s, "v2"))
+            vector = 2;
+        else if (!strcmp(s, "v4"))
+            vector = 4;
+        else if ((t = sim_type_of(s)) == T_NONE)
+            sim_ptx_fail(p, p->line, "unknown attribute .%s of a variable", s);
     }
-    if (t == T_NONE) sim_ptx_fail(p, p->line, "a variable has no type");
+    if (t == T_NONE)
+        sim_ptx_fail(p, p->line, "a variable has no type");
     uint32_t element = (uint32_t)sim_type_bytes(t);
     uint64_t size = (uint64_t)element * vector;
     v.name = sim_text_name(p, false);
     while (sim_text_take(p, '[')) {
-        ptx_operand o = {0};
-        if (sim_text_peek(p) != ']') sim_text_number(p, &o);
-        else v.dynamic = space == SP_SHARED;
+        ptx_operand o = { 0 };
+        if (sim_text_peek(p) != ']')
+            sim_text_number(p, &o);
+        else
+            v.dynamic = space == SP_SHARED;
         sim_text_need(p, ']');
-        if (o.imm > 1u << 30 || (size *= o.imm) > 1u << 30) sim_ptx_fail(p, p->line, "%s is too large", v.name);
+        if (o.imm > 1u << 30 || (size *= o.imm) > 1u << 30)
+            sim_ptx_fail(p, p->line, "%s is too large", v.name);
     }
     v.size = (uint32_t)size;
-    if (!v.align) v.align = element * vector;
-    if (v.align & (v.align - 1)) sim_ptx_fail(p, p->line, "alignment %u of %s is no power of two", v.align, v.name);
+    if (!v.align)
+        v.align = element * vector;
+    if (v.align & (v.align - 1))
+        sim_ptx_fail(p, p->line, "alignment %u of %s is no power of two", v.align, v.name);
     if (sim_text_take(p, '=')) {
         uint32_t at = 0;
         v.initial = sim_ptx_keep(p, v.size + 8);

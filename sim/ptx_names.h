@@ -8,16 +8,16 @@
 struct ptx_parser;
 
 typedef struct ptx_name {
-    const void *s;           /* n bytes, which outlive the table */
-    uint32_t n, tag, value;  /* tag: part of the name: a kind, a scope */
-    uint32_t hash, older;    /* older: 1 + the next entry of the bucket, 0 = none */
+    const void *s;          /* n bytes, which outlive the table */
+    uint32_t n, tag, value; /* tag: part of the name: a kind, a scope */
+    uint32_t hash, older;   /* older: 1 + the next entry of the bucket, 0 = none */
 } ptx_name;
 
-typedef struct ptx_names {   /* zeros: empty */
+typedef struct ptx_names { /* zeros: empty */
     ptx_name *entry;
     size_t entries, cap;
-    uint32_t *bucket;        /* 1 + the newest entry, 0 = none */
-    size_t buckets;          /* a power of two */
+    uint32_t *bucket; /* 1 + the newest entry, 0 = none */
+    size_t buckets;   /* a power of two */
 } ptx_names;
 
 void sim_names_add(struct ptx_parser *p, ptx_names *t, const void *s, size_t n, uint32_t tag, uint32_t value);

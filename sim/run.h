@@ -3,6 +3,7 @@
 #define SIM_RUN_H
 #include "program.h"
 
+/* clang-format off */
 #define SIM_RUNS(X)                                                                                                       \
     /* move.c */                                                                                                          \
     X(pack) X(unpack) X(setp) X(set) X(selp) X(pred_logic) X(pred_move) X(testp) X(carry) X(clock) X(nothing) X(isspace)  \
@@ -28,6 +29,7 @@
     X(wgmma) X(wgmma_fence) X(wgmma_commit) X(wgmma_wait)                                                                    \
     /* group.c */                                                                                                         \
     X(registers)
+/* clang-format on */
 #define X(name) sim_run sim_run_##name;
 SIM_RUNS(X)
 #undef X
@@ -47,7 +49,12 @@ enum { REGISTERS_INC, REGISTERS_DEC };
 enum { WGMMA_SHARED_A = 1, WGMMA_MINUS_A = 2, WGMMA_MINUS_B = 4, WGMMA_TRANS_A = 8, WGMMA_TRANS_B = 16 };
 
 /* A mov of 32 bits from or to two registers of 16. */
-static inline bool sim_is_halves(const sim_insn *i) { return i->kind == K_RUN && (i->run == sim_run_pack || i->run == sim_run_unpack) && i->sub == 16 && i->count == 2; }
+static inline bool sim_is_halves(const sim_insn *i)
+{
+    return i->kind == K_RUN && (i->run == sim_run_pack || i->run == sim_run_unpack) && i->sub == 16 && i->count == 2;
+}
 
-typedef struct sim_targets { uint32_t n, at[]; } sim_targets; /* of brx.idx */
+typedef struct sim_targets {
+    uint32_t n, at[];
+} sim_targets; /* of brx.idx */
 #endif

@@ -14,35 +14,35 @@ typedef enum sim_async { SIM_EAGER = 0, SIM_LAZY = 1 } sim_async;
 typedef enum sim_schedule {
     SIM_IN_ORDER = 0, /* warp 0 until it blocks, then warp 1, ... */
     SIM_REVERSED = 1,
-    SIM_RANDOM = 2    /* seeded; also preempts a warp in the middle */
+    SIM_RANDOM = 2 /* seeded; also preempts a warp in the middle */
 } sim_schedule;
 
 typedef struct sim_options {
     sim_async async;
     sim_schedule schedule;
-    uint64_t seed;       /* of SIM_RANDOM */
-    int unchecked;       /* 1: no race, uninitialised-read or bank-conflict bookkeeping (bounds stay): faster */
-    int threads;         /* host threads that run blocks side by side; 0 or 1 = the calling thread alone */
-    int64_t max_steps;   /* warp instructions per launch before it is called a hang; 0 = 4e9 */
-    double max_seconds;  /* the same for its time; 0 = 300 */
+    uint64_t seed;              /* of SIM_RANDOM */
+    int unchecked;              /* 1: no race, uninitialised-read or bank-conflict bookkeeping (bounds stay): faster */
+    int threads;                /* host threads that run blocks side by side; 0 or 1 = the calling thread alone */
+    int64_t max_steps;          /* warp instructions per launch before it is called a hang; 0 = 4e9 */
+    double max_seconds;         /* the same for its time; 0 = 300 */
     uint8_t checks[SIM_CHECKS]; /* sim_severity of each class; see sim_checks_parse() */
-    int reports;         /* errors of a launch before it ends; 0 or 1 = it ends with the first. Each class and instruction counts once. After
-                          * a defect of a fixed class its block, or cluster, ends and the launch goes on with the next */
+    int reports; /* errors of a launch before it ends; 0 or 1 = it ends with the first. Each class and instruction counts once. After
+                  * a defect of a fixed class its block, or cluster, ends and the launch goes on with the next */
 } sim_options;
 
 /* What launches did since sim_counters_reset(). Bytes are those the kernel asked for: one per active lane and byte. */
 #define SIM_TENSORS 16
 typedef struct sim_counters {
     uint64_t launches, blocks, warps;
-    uint64_t instructions;        /* warp instructions */
+    uint64_t instructions;                                     /* warp instructions */
     uint64_t matrix, shuffle, special, memory, control, other; /* the same by class; special = ex2, lg2, rcp, ... */
     uint64_t barriers;
     uint64_t global_read, global_write; /* bytes */
     uint64_t shared_read, shared_write; /* bytes */
-    uint64_t shared_wavefronts;   /* passes the 32 banks needed */
-    uint64_t shared_ideal;        /* passes a conflict-free layout would need: conflicts = wavefronts - ideal */
-    uint64_t shared_peak;         /* highest shared-memory byte touched + 1, of any block */
-    uint64_t warnings;            /* different ones of a launch, summed over launches */
+    uint64_t shared_wavefronts;         /* passes the 32 banks needed */
+    uint64_t shared_ideal;              /* passes a conflict-free layout would need: conflicts = wavefronts - ideal */
+    uint64_t shared_peak;               /* highest shared-memory byte touched + 1, of any block */
+    uint64_t warnings;                  /* different ones of a launch, summed over launches */
     struct {
         uint64_t base, size, read, write; /* one row per allocation touched, by first touch; the last row gathers the rest */
     } tensor[SIM_TENSORS];

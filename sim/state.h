@@ -29,11 +29,30 @@ typedef struct sim_node { /* one recorded piece of work */
     uint32_t value;
 } sim_node;
 
-typedef struct sim_graph { sim_node *node; size_t n, cap; } sim_graph;
-typedef struct sim_stream { sim_device *device; CUstreamCaptureStatus capture; sim_graph *graph; } sim_stream;
-typedef struct sim_event { double at; bool recorded; } sim_event; /* at: host seconds */
-typedef struct sim_kernel { struct sim_library *library; const sim_program *program; int max_dynamic[SIM_DEVICES]; } sim_kernel;
-typedef struct sim_library { sim_module *module; sim_kernel *kernel; uint64_t *variable; size_t variables; } sim_library;
+typedef struct sim_graph {
+    sim_node *node;
+    size_t n, cap;
+} sim_graph;
+typedef struct sim_stream {
+    sim_device *device;
+    CUstreamCaptureStatus capture;
+    sim_graph *graph;
+} sim_stream;
+typedef struct sim_event {
+    double at;
+    bool recorded;
+} sim_event; /* at: host seconds */
+typedef struct sim_kernel {
+    struct sim_library *library;
+    const sim_program *program;
+    int max_dynamic[SIM_DEVICES];
+} sim_kernel;
+typedef struct sim_library {
+    sim_module *module;
+    sim_kernel *kernel;
+    uint64_t *variable;
+    size_t variables;
+} sim_library;
 
 typedef struct sim_state {
     pthread_mutex_t lock;
@@ -44,7 +63,10 @@ typedef struct sim_state {
     sim_memory variables;
     sim_options options;
     sim_counters counters;
-    struct { const void *p; sim_kind kind; } *handle;
+    struct {
+        const void *p;
+        sim_kind kind;
+    } * handle;
     size_t handles, handle_cap;
 } sim_state;
 extern sim_state sim_the;
@@ -53,19 +75,29 @@ extern sim_state sim_the;
 bool sim_live(const void *p, sim_kind kind);
 bool sim_register(const void *p, sim_kind kind); /* false: out of memory */
 void sim_forget(const void *p);
-void sim_state_forked(void);                     /* in a child of fork() */
-CUresult sim_current(sim_device **d);            /* of the calling thread's context */
+void sim_state_forked(void);          /* in a child of fork() */
+CUresult sim_current(sim_device **d); /* of the calling thread's context */
 CUresult sim_tell(CUresult r, const char *format, ...) __attribute__((format(printf, 2, 3)));
-char *sim_detail(void);                          /* SIM_DETAIL bytes of this thread */
+char *sim_detail(void); /* SIM_DETAIL bytes of this thread */
 
 /* On a capturing stream the node is recorded, else it runs now. The node is taken over. */
 CUresult sim_submit(CUstream stream, sim_node *n);
 
 /* At the start of an entry: holds the lock until the function returns. */
-static inline int sim_lock(void) { return pthread_mutex_lock(&sim_the.lock); }
-static inline void sim_unlock(const int *held) { (void)held, pthread_mutex_unlock(&sim_the.lock); }
+static inline int sim_lock(void)
+{
+    return pthread_mutex_lock(&sim_the.lock);
+}
+static inline void sim_unlock(const int *held)
+{
+    (void)held, pthread_mutex_unlock(&sim_the.lock);
+}
 #define SIM_LOCKED __attribute__((cleanup(sim_unlock), unused)) int sim_held = sim_lock()
-#define SIM_NEED(condition) do { if (!(condition)) return CUDA_ERROR_INVALID_VALUE; } while (0)
+#define SIM_NEED(condition)                  \
+    do {                                     \
+        if (!(condition))                    \
+            return CUDA_ERROR_INVALID_VALUE; \
+    } while (0)
 
 /* The driver's functions. */
 #define X(f) __typeof__(f) sim_##f;

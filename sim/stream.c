@@ -4,22 +4,32 @@
 #include <string.h>
 #include <time.h>
 
-static void drop_node(sim_node *n) { free(n->params); }
+static void drop_node(sim_node *n)
+{
+    free(n->params);
+}
 
 static void drop(sim_graph *g)
 {
-    if (!g) return;
-    for (size_t k = 0; k < g->n; k++) drop_node(&g->node[k]);
+    if (!g)
+        return;
+    for (size_t k = 0; k < g->n; k++)
+        drop_node(&g->node[k]);
     free(g->node);
     free(g);
 }
 
-static bool is_default(CUstream s) { return !s || s == CU_STREAM_LEGACY || s == CU_STREAM_PER_THREAD; }
+static bool is_default(CUstream s)
+{
+    return !s || s == CU_STREAM_LEGACY || s == CU_STREAM_PER_THREAD;
+}
 static CUresult stream_of(CUstream s, sim_stream **to)
 {
     *to = NULL;
-    if (is_default(s)) return CUDA_SUCCESS;
-    if (!sim_live(s, H_STREAM)) return CUDA_ERROR_INVALID_HANDLE;
+    if (is_default(s))
+        return CUDA_SUCCESS;
+    if (!sim_live(s, H_STREAM))
+        return CUDA_ERROR_INVALID_HANDLE;
     *to = (sim_stream *)(void *)s;
     return CUDA_SUCCESS;
 }
@@ -28,9 +38,11 @@ CUresult sim_submit(CUstream stream, sim_node *n)
 {
     sim_stream *s;
     CUresult r = stream_of(stream, &s);
-    if (!r && s && s->capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED) r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+    if (!r && s && s->capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED)
+        r = CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     if (r || !s || s->capture == CU_STREAM_CAPTURE_STATUS_NONE) {
-        if (!r) r = n->run(n);
+        if (!r)
+            r = n->run(n);
         drop_node(n);
         return r;
     }
@@ -38,7 +50,8 @@ CUresult sim_submit(CUstream stream, sim_node *n)
     if (g->n == g->cap) {
         size_t cap = g->cap ? g->cap * 2 : 8;
         sim_node *grown = realloc(g->node, cap * sizeof *grown);
-        if (!grown) return drop_node(n), CUDA_ERROR_OUT_OF_MEMORY;
+        if (!grown)
+            return drop_node(n), CUDA_ERROR_OUT_OF_MEMORY;
         g->node = grown, g->cap = cap;
     }
     g->node[g->n++] = *n;
@@ -50,10 +63,12 @@ CUresult sim_cuStreamCreate(CUstream *to, unsigned flags)
     SIM_LOCKED;
     sim_device *d;
     CUresult r = sim_current(&d);
-    if (r) return r;
+    if (r)
+        return r;
     SIM_NEED(to && flags <= CU_STREAM_NON_BLOCKING);
     sim_stream *s = calloc(1, sizeof *s);
-    if (!s || !sim_register(s, H_STREAM)) return free(s), CUDA_ERROR_OUT_OF_MEMORY;
+    if (!s || !sim_register(s, H_STREAM))
+        return free(s), CUDA_ERROR_OUT_OF_MEMORY;
     s->device = d;
     *to = (CUstream)(void *)s;
     return CUDA_SUCCESS;
@@ -61,7 +76,8 @@ CUresult sim_cuStreamCreate(CUstream *to, unsigned flags)
 CUresult sim_cuStreamDestroy(CUstream stream)
 {
     SIM_LOCKED;
-    if (!sim_live(stream, H_STREAM)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!sim_live(stream, H_STREAM))
+        return CUDA_ERROR_INVALID_HANDLE;
     sim_stream *s = (sim_stream *)(void *)stream;
     drop(s->graph);
     sim_forget(s);
@@ -74,8 +90,10 @@ CUresult sim_cuStreamSynchronize(CUstream stream)
     sim_device *d;
     sim_stream *s;
     CUresult r = sim_current(&d);
-    if (r || (r = stream_of(stream, &s))) return r;
-    if (s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE) return s->capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (r || (r = stream_of(stream, &s)))
+        return r;
+    if (s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return s->capture = CU_STREAM_CAPTURE_STATUS_INVALIDATED, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     return CUDA_SUCCESS;
 }
 CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
@@ -84,7 +102,8 @@ CUresult sim_cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus *status)
     sim_stream *s;
     SIM_NEED(status);
     CUresult r = stream_of(stream, &s);
-    if (!r) *status = s ? s->capture : CU_STREAM_CAPTURE_STATUS_NONE;
+    if (!r)
+        *status = s ? s->capture : CU_STREAM_CAPTURE_STATUS_NONE;
     return r;
 }
 CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
@@ -92,11 +111,15 @@ CUresult sim_cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode mode)
     SIM_LOCKED;
     sim_stream *s;
     CUresult r = stream_of(stream, &s);
-    if (r) return r;
+    if (r)
+        return r;
     SIM_NEED(mode <= CU_STREAM_CAPTURE_MODE_RELAXED);
-    if (!s) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* the default stream cannot */
-    if (s->capture != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
-    if (!(s->graph = calloc(1, sizeof *s->graph))) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!s)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED; /* the default stream cannot */
+    if (s->capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return CUDA_ERROR_ILLEGAL_STATE;
+    if (!(s->graph = calloc(1, sizeof *s->graph)))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     s->capture = CU_STREAM_CAPTURE_STATUS_ACTIVE;
     return CUDA_SUCCESS;
 }
@@ -115,14 +138,18 @@ CUresult sim_cuStreamEndCapture(CUstream stream, CUgraph *to)
     SIM_LOCKED;
     sim_stream *s;
     CUresult r = stream_of(stream, &s);
-    if (r) return r;
+    if (r)
+        return r;
     SIM_NEED(to);
     *to = NULL;
-    if (!s || s->capture == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_ILLEGAL_STATE;
+    if (!s || s->capture == CU_STREAM_CAPTURE_STATUS_NONE)
+        return CUDA_ERROR_ILLEGAL_STATE;
     bool lost = s->capture == CU_STREAM_CAPTURE_STATUS_INVALIDATED || !sim_register(s->graph, H_GRAPH);
     s->capture = CU_STREAM_CAPTURE_STATUS_NONE;
-    if (lost) drop(s->graph);
-    else *to = (CUgraph)(void *)s->graph;
+    if (lost)
+        drop(s->graph);
+    else
+        *to = (CUgraph)(void *)s->graph;
     s->graph = NULL;
     return lost ? CUDA_ERROR_STREAM_CAPTURE_INVALIDATED : CUDA_SUCCESS;
 }
@@ -131,20 +158,24 @@ CUresult sim_cuGraphInstantiate(CUgraphExec *to, CUgraph graph, unsigned long lo
     SIM_LOCKED;
     (void)flags;
     SIM_NEED(to);
-    if (!sim_live(graph, H_GRAPH)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!sim_live(graph, H_GRAPH))
+        return CUDA_ERROR_INVALID_HANDLE;
     const sim_graph *g = (const sim_graph *)(const void *)graph;
     sim_graph *x = calloc(1, sizeof *x);
-    if (!x || !(x->node = calloc(g->n + 1, sizeof *x->node))) return free(x), CUDA_ERROR_OUT_OF_MEMORY;
+    if (!x || !(x->node = calloc(g->n + 1, sizeof *x->node)))
+        return free(x), CUDA_ERROR_OUT_OF_MEMORY;
     for (size_t k = 0; k < g->n; k++) {
         x->node[x->n] = g->node[k];
         if (g->node[k].params) {
             size_t n = g->node[k].kernel->program->param_bytes;
-            if (!(x->node[x->n].params = malloc(n + 1))) return drop(x), CUDA_ERROR_OUT_OF_MEMORY;
+            if (!(x->node[x->n].params = malloc(n + 1)))
+                return drop(x), CUDA_ERROR_OUT_OF_MEMORY;
             memcpy(x->node[x->n].params, g->node[k].params, n);
         }
         x->n++;
     }
-    if (!sim_register(x, H_GRAPH_EXEC)) return drop(x), CUDA_ERROR_OUT_OF_MEMORY;
+    if (!sim_register(x, H_GRAPH_EXEC))
+        return drop(x), CUDA_ERROR_OUT_OF_MEMORY;
     *to = (CUgraphExec)(void *)x;
     return CUDA_SUCCESS;
 }
@@ -153,17 +184,22 @@ CUresult sim_cuGraphLaunch(CUgraphExec exec, CUstream stream)
     SIM_LOCKED;
     sim_stream *s;
     CUresult r = stream_of(stream, &s);
-    if (r) return r;
-    if (!sim_live(exec, H_GRAPH_EXEC)) return CUDA_ERROR_INVALID_HANDLE;
-    if (s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    if (r)
+        return r;
+    if (!sim_live(exec, H_GRAPH_EXEC))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (s && s->capture != CU_STREAM_CAPTURE_STATUS_NONE)
+        return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     const sim_graph *x = (const sim_graph *)(const void *)exec;
-    for (size_t k = 0; k < x->n && !r; k++) r = x->node[k].kernel && !sim_live(x->node[k].kernel, H_KERNEL) ? CUDA_ERROR_INVALID_HANDLE : x->node[k].run(&x->node[k]);
+    for (size_t k = 0; k < x->n && !r; k++)
+        r = x->node[k].kernel && !sim_live(x->node[k].kernel, H_KERNEL) ? CUDA_ERROR_INVALID_HANDLE : x->node[k].run(&x->node[k]);
     return r;
 }
 CUresult sim_cuGraphExecDestroy(CUgraphExec exec)
 {
     SIM_LOCKED;
-    if (!sim_live(exec, H_GRAPH_EXEC)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!sim_live(exec, H_GRAPH_EXEC))
+        return CUDA_ERROR_INVALID_HANDLE;
     sim_forget(exec);
     drop((sim_graph *)(void *)exec);
     return CUDA_SUCCESS;
@@ -171,7 +207,8 @@ CUresult sim_cuGraphExecDestroy(CUgraphExec exec)
 CUresult sim_cuGraphDestroy(CUgraph graph)
 {
     SIM_LOCKED;
-    if (!sim_live(graph, H_GRAPH)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!sim_live(graph, H_GRAPH))
+        return CUDA_ERROR_INVALID_HANDLE;
     sim_forget(graph);
     drop((sim_graph *)(void *)graph);
     return CUDA_SUCCESS;
@@ -184,18 +221,21 @@ CUresult sim_cuEventCreate(CUevent *to, unsigned flags)
     SIM_LOCKED;
     sim_device *d;
     CUresult r = sim_current(&d);
-    if (r) return r;
+    if (r)
+        return r;
     (void)flags;
     SIM_NEED(to);
     sim_event *e = calloc(1, sizeof *e);
-    if (!e || !sim_register(e, H_EVENT)) return free(e), CUDA_ERROR_OUT_OF_MEMORY;
+    if (!e || !sim_register(e, H_EVENT))
+        return free(e), CUDA_ERROR_OUT_OF_MEMORY;
     *to = (CUevent)(void *)e;
     return CUDA_SUCCESS;
 }
 CUresult sim_cuEventDestroy(CUevent event)
 {
     SIM_LOCKED;
-    if (!sim_live(event, H_EVENT)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!sim_live(event, H_EVENT))
+        return CUDA_ERROR_INVALID_HANDLE;
     sim_forget(event);
     free((void *)event);
     return CUDA_SUCCESS;
@@ -206,8 +246,10 @@ CUresult sim_cuEventRecord(CUevent event, CUstream stream)
     sim_stream *s;
     struct timespec t;
     CUresult r = stream_of(stream, &s);
-    if (r) return r;
-    if (!sim_live(event, H_EVENT)) return CUDA_ERROR_INVALID_HANDLE;
+    if (r)
+        return r;
+    if (!sim_live(event, H_EVENT))
+        return CUDA_ERROR_INVALID_HANDLE;
     clock_gettime(CLOCK_MONOTONIC, &t);
     sim_event *e = (sim_event *)(void *)event;
     e->at = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec, e->recorded = true;
@@ -222,9 +264,11 @@ CUresult sim_cuEventElapsedTime(float *ms, CUevent start, CUevent end)
 {
     SIM_LOCKED;
     SIM_NEED(ms);
-    if (!sim_live(start, H_EVENT) || !sim_live(end, H_EVENT)) return CUDA_ERROR_INVALID_HANDLE;
+    if (!sim_live(start, H_EVENT) || !sim_live(end, H_EVENT))
+        return CUDA_ERROR_INVALID_HANDLE;
     const sim_event *a = (const sim_event *)(const void *)start, *b = (const sim_event *)(const void *)end;
-    if (!a->recorded || !b->recorded) return CUDA_ERROR_INVALID_HANDLE;
+    if (!a->recorded || !b->recorded)
+        return CUDA_ERROR_INVALID_HANDLE;
     *ms = (float)(1e3 * (b->at - a->at));
     return CUDA_SUCCESS;
 }

@@ -7,8 +7,10 @@
 static sim_alloc *range(CUdeviceptr at, size_t n)
 {
     sim_alloc *a = NULL;
-    for (int k = 0; k < sim_the.devices && !a; k++) a = sim_memory_find(&sim_the.device[k].memory, at);
-    if (!a) a = sim_memory_find(&sim_the.variables, at);
+    for (int k = 0; k < sim_the.devices && !a; k++)
+        a = sim_memory_find(&sim_the.device[k].memory, at);
+    if (!a)
+        a = sim_memory_find(&sim_the.variables, at);
     return a && n <= a->size - (at - a->base) ? a : NULL;
 }
 
@@ -17,19 +19,25 @@ CUresult sim_cuMemAlloc(CUdeviceptr *p, size_t n)
     SIM_LOCKED;
     sim_device *d;
     CUresult r = sim_current(&d);
-    if (r) return r;
+    if (r)
+        return r;
     SIM_NEED(p && n);
     sim_alloc *a = sim_memory_new(&d->memory, n, NULL);
-    if (!a) return CUDA_ERROR_OUT_OF_MEMORY;
+    if (!a)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     *p = a->base;
     return CUDA_SUCCESS;
 }
 CUresult sim_cuMemFree(CUdeviceptr p)
 {
     SIM_LOCKED;
-    if (!sim_the.initialised) return CUDA_ERROR_NOT_INITIALIZED;
-    if (!p) return CUDA_SUCCESS;
-    for (int k = 0; k < sim_the.devices; k++) if (!sim_memory_free(&sim_the.device[k].memory, p)) return CUDA_SUCCESS;
+    if (!sim_the.initialised)
+        return CUDA_ERROR_NOT_INITIALIZED;
+    if (!p)
+        return CUDA_SUCCESS;
+    for (int k = 0; k < sim_the.devices; k++)
+        if (!sim_memory_free(&sim_the.device[k].memory, p))
+            return CUDA_SUCCESS;
     return sim_tell(CUDA_ERROR_INVALID_VALUE, "0x%llx is no allocation's address", (unsigned long long)p);
 }
 CUresult sim_cuMemGetInfo(size_t *left, size_t *total)
@@ -37,7 +45,8 @@ CUresult sim_cuMemGetInfo(size_t *left, size_t *total)
     SIM_LOCKED;
     sim_device *d;
     CUresult r = sim_current(&d);
-    if (r) return r;
+    if (r)
+        return r;
     SIM_NEED(left && total);
     *left = d->memory.limit - d->memory.used, *total = d->memory.limit;
     return CUDA_SUCCESS;
@@ -52,22 +61,32 @@ static CUresult move(const sim_node *n)
 {
     sim_alloc *to = n->what == N_TO_HOST ? NULL : range(n->to, n->n);
     sim_alloc *from = n->what == N_TO_HOST || n->what == N_INSIDE ? range(n->from, n->n) : NULL;
-    if (n->what != N_TO_HOST && !to) return outside(n->to, n->n);
-    if ((n->what == N_TO_HOST || n->what == N_INSIDE) && !from) return outside(n->from, n->n);
+    if (n->what != N_TO_HOST && !to)
+        return outside(n->to, n->n);
+    if ((n->what == N_TO_HOST || n->what == N_INSIDE) && !from)
+        return outside(n->from, n->n);
     uint8_t *p = to ? to->data + (n->to - to->base) : NULL;
     switch (n->what) {
-    case N_MEMSET8: memset(p, (int)n->value, n->n); break;
-    case N_MEMSET32:
-        for (size_t k = 0; k < n->n / 4; k++) memcpy(p + 4 * k, &n->value, 4);
+    case N_MEMSET8:
+        memset(p, (int)n->value, n->n);
         break;
-    case N_TO_DEVICE: memcpy(p, n->host, n->n); break;
-    case N_TO_HOST: memcpy(n->host, from->data + (n->from - from->base), n->n); break;
+    case N_MEMSET32:
+        for (size_t k = 0; k < n->n / 4; k++)
+            memcpy(p + 4 * k, &n->value, 4);
+        break;
+    case N_TO_DEVICE:
+        memcpy(p, n->host, n->n);
+        break;
+    case N_TO_HOST:
+        memcpy(n->host, from->data + (n->from - from->base), n->n);
+        break;
     default:
         memmove(p, from->data + (n->from - from->base), n->n);
         sim_memory_copy_marks(to, n->to - to->base, from, n->from - from->base, n->n);
         return CUDA_SUCCESS;
     }
-    if (to) sim_memory_mark(to, n->to - to->base, n->n);
+    if (to)
+        sim_memory_mark(to, n->to - to->base, n->n);
     return CUDA_SUCCESS;
 }
 
@@ -76,72 +95,93 @@ static CUresult ready(void)
     sim_device *d;
     return sim_current(&d);
 }
-#define READY                                                                                                             \
-    SIM_LOCKED;                                                                                                           \
-    CUresult is_ready = ready();                                                                                          \
-    if (is_ready) return is_ready;                                                                                        \
-    if (!n) return CUDA_SUCCESS
+#define READY                    \
+    SIM_LOCKED;                  \
+    CUresult is_ready = ready(); \
+    if (is_ready)                \
+        return is_ready;         \
+    if (!n)                      \
+    return CUDA_SUCCESS
 
 CUresult sim_cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t n)
 {
     READY;
     SIM_NEED(from);
-    return move(&(sim_node){.run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n});
+    return move(&(sim_node){ .run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n });
 }
 CUresult sim_cuMemcpyDtoH(void *to, CUdeviceptr from, size_t n)
 {
     READY;
     SIM_NEED(to);
-    return move(&(sim_node){.run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n});
+    return move(&(sim_node){ .run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n });
 }
 CUresult sim_cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(from);
-    return sim_submit(s, &(sim_node){.run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n});
+    return sim_submit(s, &(sim_node){ .run = move, .what = N_TO_DEVICE, .to = to, .host = (void *)(uintptr_t)from, .n = n });
 }
 CUresult sim_cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(to);
-    return sim_submit(s, &(sim_node){.run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n});
+    return sim_submit(s, &(sim_node){ .run = move, .what = N_TO_HOST, .from = from, .host = to, .n = n });
 }
 CUresult sim_cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t n, CUstream s)
 {
     READY;
-    return sim_submit(s, &(sim_node){.run = move, .what = N_INSIDE, .to = to, .from = from, .n = n});
+    return sim_submit(s, &(sim_node){ .run = move, .what = N_INSIDE, .to = to, .from = from, .n = n });
 }
 CUresult sim_cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t n, CUstream s)
 {
     READY;
-    return sim_submit(s, &(sim_node){.run = move, .what = N_MEMSET8, .to = to, .value = value, .n = n});
+    return sim_submit(s, &(sim_node){ .run = move, .what = N_MEMSET8, .to = to, .value = value, .n = n });
 }
 CUresult sim_cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t n, CUstream s)
 {
     READY;
     SIM_NEED(!(to & 3) && n <= SIZE_MAX / 4);
-    return sim_submit(s, &(sim_node){.run = move, .what = N_MEMSET32, .to = to, .value = value, .n = 4 * n});
+    return sim_submit(s, &(sim_node){ .run = move, .what = N_MEMSET32, .to = to, .value = value, .n = 4 * n });
 }
 
 CUresult sim_cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr p)
 {
     SIM_LOCKED;
-    if (!sim_the.initialised) return CUDA_ERROR_NOT_INITIALIZED;
+    if (!sim_the.initialised)
+        return CUDA_ERROR_NOT_INITIALIZED;
     SIM_NEED(data && p);
     for (int k = 0; k < sim_the.devices; k++) {
         sim_device *d = &sim_the.device[k];
         const sim_alloc *a = sim_memory_find(&d->memory, p);
-        if (!a) continue;
+        if (!a)
+            continue;
         switch (attribute) {
-        case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)data = (CUcontext)(void *)d; break;
-        case CU_POINTER_ATTRIBUTE_MEMORY_TYPE: *(unsigned *)data = CU_MEMORYTYPE_DEVICE; break;
-        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER: *(CUdeviceptr *)data = p; break;
-        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: *(int *)data = k; break;
-        case CU_POINTER_ATTRIBUTE_IS_MANAGED: *(unsigned *)data = 0; break;
-        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: *(CUdeviceptr *)data = a->base; break;
-        case CU_POINTER_ATTRIBUTE_RANGE_SIZE: *(size_t *)data = a->size; break;
-        case CU_POINTER_ATTRIBUTE_MAPPED: *(unsigned *)data = 1; break;
-        default: return CUDA_ERROR_INVALID_VALUE;
+        case CU_POINTER_ATTRIBUTE_CONTEXT:
+            *(CUcontext *)data = (CUcontext)(void *)d;
+            break;
+        case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            *(unsigned *)data = CU_MEMORYTYPE_DEVICE;
+            break;
+        case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+            *(CUdeviceptr *)data = p;
+            break;
+        case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            *(int *)data = k;
+            break;
+        case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+            *(unsigned *)data = 0;
+            break;
+        case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+            *(CUdeviceptr *)data = a->base;
+            break;
+        case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+            *(size_t *)data = a->size;
+            break;
+        case CU_POINTER_ATTRIBUTE_MAPPED:
+            *(unsigned *)data = 1;
+            break;
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
         }
         return CUDA_SUCCESS;
     }

@@ -5,8 +5,14 @@
 
 /* ---- the state ---- */
 
-static size_t padded(size_t n) { return (n + 63) & ~(size_t)63; }
-static size_t local_bytes(const sim_program *p) { return p->local_bytes ? padded((size_t)SIM_LANES * ((p->local_bytes + 31u) & ~31u) / 8) : 0; }
+static size_t padded(size_t n)
+{
+    return (n + 63) & ~(size_t)63;
+}
+static size_t local_bytes(const sim_program *p)
+{
+    return p->local_bytes ? padded((size_t)SIM_LANES * ((p->local_bytes + 31u) & ~31u) / 8) : 0;
+}
 
 size_t sim_defined_bytes(const sim_program *p, size_t file)
 {
@@ -28,14 +34,17 @@ void sim_defined_start(sim_warp *w)
 {
     const sim_program *p = w->block->program;
     sim_shadow *s = &w->shadow;
-    if (!s->lanes) return; /* checks are off */
-    if (s->slots) memset(s->lanes, 0, p->slots * sizeof *s->lanes);
+    if (!s->lanes)
+        return; /* checks are off */
+    if (s->slots)
+        memset(s->lanes, 0, p->slots * sizeof *s->lanes);
     memset(s->local, 0, local_bytes(p));
     for (uint32_t k = 0; k < p->unsets; k++) {
         uint32_t n = p->unset[k].at & SLOT_NUMBER;
         s->lanes[n] = w->lanes;
-        s->origin[n] = (sim_origin){.at = p->unset[k].name, .kind = ORIGIN_REGISTER};
-        if (!(p->unset[k].at & SLOT_PRED)) memset(s->bits + (size_t)(n - 1) * 128, 0xFF, p->unset[k].at & SLOT_WIDE ? 256 : 128);
+        s->origin[n] = (sim_origin){ .at = p->unset[k].name, .kind = ORIGIN_REGISTER };
+        if (!(p->unset[k].at & SLOT_PRED))
+            memset(s->bits + (size_t)(n - 1) * 128, 0xFF, p->unset[k].at & SLOT_WIDE ? 256 : 128);
     }
     s->slots = p->unsets;
 }
@@ -43,10 +52,12 @@ void sim_defined_start(sim_warp *w)
 void sim_undefined_slot(sim_shadow *s, uint32_t n, uint32_t lanes, uint32_t m, const sim_origin *from)
 {
     uint32_t was = s->lanes[n], is = (was & ~m) | (lanes & m);
-    if (!n) return;
+    if (!n)
+        return;
     s->lanes[n] = is;
     s->slots += (is != 0) - (was != 0);
-    if (lanes & m) s->origin[n] = *from;
+    if (lanes & m)
+        s->origin[n] = *from;
 }
 
 void sim_undefined_set(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, uint32_t m, const sim_origin *from)
@@ -72,27 +83,38 @@ void sim_undefined_fill(sim_warp *w, const sim_insn *i, int a, uint32_t lanes, u
 void sim_undefined_put(sim_warp *w, const sim_insn *i, int a, const uint64_t *bits, uint32_t open, uint32_t m, const sim_origin *from)
 {
     uint32_t at = i->slot[a].at, lanes = 0;
-    if (!at) return;
+    if (!at)
+        return;
     sim_vec *v = sim_undefined_bits(w, i, a);
-    FOR_LANES(l, open & m) {
-        if (at & SLOT_WIDE) v->q[l] = bits[l];
-        else v->u[l] = (uint32_t)bits[l];
+    FOR_LANES(l, open & m)
+    {
+        if (at & SLOT_WIDE)
+            v->q[l] = bits[l];
+        else
+            v->u[l] = (uint32_t)bits[l];
         lanes |= (uint32_t)((at & SLOT_WIDE ? bits[l] : (uint32_t)bits[l]) != 0) << l;
     }
     sim_undefined_set(w, i, a, lanes, m, from);
 }
 
-const sim_origin *sim_undefined_origin(const sim_warp *w, const sim_insn *i, int a) { return &w->shadow.origin[i->slot[a].at & SLOT_NUMBER]; }
+const sim_origin *sim_undefined_origin(const sim_warp *w, const sim_insn *i, int a)
+{
+    return &w->shadow.origin[i->slot[a].at & SLOT_NUMBER];
+}
 
 /* ---- reports ---- */
 
 static void name_of(const sim_program *p, uint32_t name, char *to, size_t room)
 {
     uint32_t k = p->nnames;
-    while (k && p->names[k - 1].first > name - 1) k--;
-    if (!name || !k) snprintf(to, room, "?");
-    else if (p->names[k - 1].whole) snprintf(to, room, "%s", p->names[k - 1].prefix);
-    else snprintf(to, room, "%s%u", p->names[k - 1].prefix, name - 1 - p->names[k - 1].first);
+    while (k && p->names[k - 1].first > name - 1)
+        k--;
+    if (!name || !k)
+        snprintf(to, room, "?");
+    else if (p->names[k - 1].whole)
+        snprintf(to, room, "%s", p->names[k - 1].prefix);
+    else
+        snprintf(to, room, "%s%u", p->names[k - 1].prefix, name - 1 - p->names[k - 1].first);
 }
 
 void sim_origin_text(const sim_warp *w, const sim_origin *o, char *to, size_t room)
@@ -106,9 +128,13 @@ void sim_origin_text(const sim_warp *w, const sim_origin *o, char *to, size_t ro
     if (o->kind == ORIGIN_GLOBAL) {
         sim_report_address(w->block, o->at, name, sizeof name);
         snprintf(what, sizeof what, "global memory is read that nobody wrote: %s", name);
-    } else if (o->kind == ORIGIN_LANE) snprintf(what, sizeof what, "a shuffle reads lane %u, which does not take part", (unsigned)o->at);
-    else if (o->kind == ORIGIN_STORED) snprintf(what, sizeof what, "shared memory is read to which an undefined value was stored: offset %u", (unsigned)o->at);
-    else snprintf(what, sizeof what, "%s memory is read that nobody wrote: offset %llu", o->kind == ORIGIN_LOCAL ? "local" : "shared", (unsigned long long)o->at);
+    } else if (o->kind == ORIGIN_LANE)
+        snprintf(what, sizeof what, "a shuffle reads lane %u, which does not take part", (unsigned)o->at);
+    else if (o->kind == ORIGIN_STORED)
+        snprintf(what, sizeof what, "shared memory is read to which an undefined value was stored: offset %u", (unsigned)o->at);
+    else
+        snprintf(what, sizeof what, "%s memory is read that nobody wrote: offset %llu", o->kind == ORIGIN_LOCAL ? "local" : "shared",
+                 (unsigned long long)o->at);
     snprintf(to, room, "at PTX line %u %s", o->insn->line, what);
 }
 
@@ -121,10 +147,13 @@ bool sim_undefined_report(sim_warp *w, const sim_insn *i, int a, int lane, const
     sim_step step;
     sim_origin_text(w, o, from, sizeof from);
     if (o->kind == ORIGIN_REGISTER && o->at == i->slot[a].name)
-        step = sim_fault(w, i, lane, SIM_CHECK_UNDEFINED, "%s %s %s, but it was never written", pred ? "predicate" : "register", name, what);
+        step =
+            sim_fault(w, i, lane, SIM_CHECK_UNDEFINED, "%s %s %s, but it was never written", pred ? "predicate" : "register", name, what);
     else
-        step = sim_fault(w, i, lane, sim_origin_check(o), "%s %s %s, but its value is undefined: %s", pred ? "predicate" : "register", name, what, from);
-    if (step == STEP_FAULT) return false;
+        step = sim_fault(w, i, lane, sim_origin_check(o), "%s %s %s, but its value is undefined: %s", pred ? "predicate" : "register", name,
+                         what, from);
+    if (step == STEP_FAULT)
+        return false;
     sim_undefined_set(w, i, a, 0, SIM_ALL, NULL);
     return true;
 }

@@ -18,44 +18,57 @@
 
 enum { MOST = SIM_COLUMNS / 2 }; /* accumulator registers of a thread */
 
-typedef struct hold {       /* the state of a register that some wgmma of the program uses */
-    uint32_t op;            /* the product in flight that will write it, 0 = none */
-    uint16_t at;            /* which of its registers */
-    uint16_t half;          /* 1, 2: a register of 16 bits, which takes the lower, the upper half; 0: all of it */
-    uint16_t reading;       /* products in flight that read it as A */
+typedef struct hold {              /* the state of a register that some wgmma of the program uses */
+    uint32_t op;                   /* the product in flight that will write it, 0 = none */
+    uint16_t at;                   /* which of its registers */
+    uint16_t half;                 /* 1, 2: a register of 16 bits, which takes the lower, the upper half; 0: all of it */
+    uint16_t reading;              /* products in flight that read it as A */
     uint32_t wrote, read, retired; /* number of the fence before the last write, read, end of a product, + 1; 0 = never */
 } hold;
 
-typedef struct source { uint32_t op, at; } source; /* op 0: the value is there */
+typedef struct source {
+    uint32_t op, at;
+} source; /* op 0: the value is there */
 
 typedef struct product {
     const sim_insn *insn;
     uint64_t group;
     bool a_shared, scale;
-    uint32_t ended;         /* for shared memory: the group's time when one of its warps had waited; 0 = none has. Registers wait for their own warp */
+    uint32_t
+        ended; /* for shared memory: the group's time when one of its warps had waited; 0 = none has. Registers wait for their own warp */
     sim_matrix a, b;
-    sim_vec reg[4];         /* A */
-    sim_vec *value;         /* the accumulator, n / 2 registers of 128 bytes; lazy only */
+    sim_vec reg[4]; /* A */
+    sim_vec *value; /* the accumulator, n / 2 registers of 128 bytes; lazy only */
     source from[MOST];
 } product;
 
 typedef struct sim_pipeline {
     hold *hold;
-    product *op;            /* a queue: number `first` and on */
+    product *op; /* a queue: number `first` and on */
     uint32_t ops, cap, first;
-    uint64_t group;         /* groups committed */
+    uint64_t group; /* groups committed */
     uint32_t fences;
 } pipeline;
 
-static uint32_t registers_of(const sim_insn *i) { return i->count * (i->type2 == T_F16 ? 2u : 4u); } /* accumulators of a thread; two of f16 share one */
-static const char *name_of(const sim_warp *w, uint16_t held) { return w->block->program->held_names[held - 1]; }
-static sim_vec *value_at(product *p, uint32_t k) { return (sim_vec *)(void *)((uint8_t *)p->value + (size_t)k * 128); }
+static uint32_t registers_of(const sim_insn *i)
+{
+    return i->count * (i->type2 == T_F16 ? 2u : 4u);
+} /* accumulators of a thread; two of f16 share one */
+static const char *name_of(const sim_warp *w, uint16_t held)
+{
+    return w->block->program->held_names[held - 1];
+}
+static sim_vec *value_at(product *p, uint32_t k)
+{
+    return (sim_vec *)(void *)((uint8_t *)p->value + (size_t)k * 128);
+}
 
 /* ---- life ---- */
 
 bool sim_pipeline_prepare(sim_warp *w)
 {
-    if (!w->block->program->held) return true;
+    if (!w->block->program->held)
+        return true;
     w->pipeline = calloc(1, sizeof *w->pipeline);
     return w->pipeline && (w->pipeline->hold = calloc(w->block->program->held, sizeof(hold)));
 }
@@ -63,7 +76,8 @@ bool sim_pipeline_prepare(sim_warp *w)
 void sim_pipeline_start(sim_warp *w)
 {
     pipeline *p = w->pipeline;
-    if (!p) return;
+    if (!p)
+        return;
     memset(p->hold, 0, w->block->program->held * sizeof(hold));
     p->ops = 0, p->first = 1, p->group = 0, p->fences = 0;
 }
@@ -71,8 +85,10 @@ void sim_pipeline_start(sim_warp *w)
 void sim_pipeline_free(sim_warp *w)
 {
     pipeline *p = w->pipeline;
-    if (!p) return;
-    for (uint32_t k = 0; k < p->cap; k++) free(p->op[k].value);
+    if (!p)
+        return;
+    for (uint32_t k = 0; k < p->cap; k++)
+        free(p->op[k].value);
     free(p->op);
     free(p->hold);
     free(p);
@@ -82,12 +98,16 @@ bool sim_pipeline_leave(sim_warp *w)
 {
     pipeline *p = w->pipeline;
     return !p || !p->ops || !w->block->checked ||
-           sim_fault(w, p->op[0].insn, -1, SIM_CHECK_UNAWAITED, "the warp exits while this wgmma is in flight; wgmma.wait_group is missing") != STEP_FAULT;
+           sim_fault(w, p->op[0].insn, -1, SIM_CHECK_UNAWAITED,
+                     "the warp exits while this wgmma is in flight; wgmma.wait_group is missing") != STEP_FAULT;
 }
 
 /* ---- registers ---- */
 
-static const product *op_of(const pipeline *p, uint32_t number) { return &p->op[number - p->first]; }
+static const product *op_of(const pipeline *p, uint32_t number)
+{
+    return &p->op[number - p->first];
+}
 
 /* does this wgmma read its accumulator? */
 static bool scales(const sim_warp *w, const sim_insn *i)
@@ -103,15 +123,19 @@ static bool rename_halves(pipeline *p, const sim_insn *i)
 {
     const uint16_t *t = i->held;
     bool apart = i->run == sim_run_unpack;
-    hold none = {0}, from = t[apart ? 2 : 1] ? p->hold[t[apart ? 2 : 1] - 1] : none, other = !apart && t[2] ? p->hold[t[2] - 1] : none;
-    if (apart && from.op && op_of(p, from.op)->insn->type2 != T_F16) return false;
-    if (!apart && (from.op || other.op) && (from.op != other.op || from.at != other.at || from.half != 1 || other.half != 2)) return false;
+    hold none = { 0 }, from = t[apart ? 2 : 1] ? p->hold[t[apart ? 2 : 1] - 1] : none, other = !apart && t[2] ? p->hold[t[2] - 1] : none;
+    if (apart && from.op && op_of(p, from.op)->insn->type2 != T_F16)
+        return false;
+    if (!apart && (from.op || other.op) && (from.op != other.op || from.at != other.at || from.half != 1 || other.half != 2))
+        return false;
     for (int k = 0; k < i->defs; k++) {
-        if (!t[k]) continue;
+        if (!t[k])
+            continue;
         hold *d = &p->hold[t[k] - 1];
         from.reading = d->reading, from.half = apart && from.op ? (uint16_t)(k + 1) : 0;
         *d = from;
-        if (other.wrote > d->wrote) d->wrote = other.wrote;
+        if (other.wrote > d->wrote)
+            d->wrote = other.wrote;
     }
     return true;
 }
@@ -121,29 +145,38 @@ bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m)
     pipeline *p = w->pipeline;
     const uint16_t *t = i->held;
     if (i->flags & F_MOVE && m == SIM_ALL) {
-        hold s = t[1] ? p->hold[t[1] - 1] : (hold){0};
-        if (!t[0]) return true;
+        hold s = t[1] ? p->hold[t[1] - 1] : (hold){ 0 };
+        if (!t[0])
+            return true;
         hold *d = &p->hold[t[0] - 1];
         s.reading = d->reading;
         *d = s;
         return true;
     }
-    if (!m || (m == SIM_ALL && sim_is_halves(i) && rename_halves(p, i))) return true;
+    if (!m || (m == SIM_ALL && sim_is_halves(i) && rename_halves(p, i)))
+        return true;
     for (int a = 0; a < i->args; a++) {
-        if (!t[a]) continue;
+        if (!t[a])
+            continue;
         hold *h = &p->hold[t[a] - 1];
         bool writes = a < i->defs;
         if (h->op && w->block->checked) {
             const product *o = op_of(p, h->op);
-            if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s is %s, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
+            if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
+                          "register %s is %s, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group "
+                          "is missing before it",
                           name_of(w, t[a]), writes ? "written" : "read", o->insn->line) == STEP_FAULT)
                 return false;
         }
         if (writes && h->reading && w->block->checked &&
-            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s is written, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a])) == STEP_FAULT)
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
+                      "register %s is written, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it",
+                      name_of(w, t[a])) == STEP_FAULT)
             return false;
-        if (writes) h->op = 0, h->wrote = p->fences + 1;
-        else h->read = p->fences + 1;
+        if (writes)
+            h->op = 0, h->wrote = p->fences + 1;
+        else
+            h->read = p->fences + 1;
     }
     return true;
 }
@@ -154,29 +187,39 @@ static bool registers_fit(sim_warp *w, const sim_insn *i, bool scale)
     pipeline *p = w->pipeline;
     const uint16_t *t = i->held;
     uint32_t fence = p->fences + 1;
-    if (!w->block->checked) return true;
-    if (!p->fences && sim_fault(w, i, -1, SIM_CHECK_WGMMA_FENCE, "the first wgmma has no wgmma.fence before it") == STEP_FAULT) return false;
+    if (!w->block->checked)
+        return true;
+    if (!p->fences && sim_fault(w, i, -1, SIM_CHECK_WGMMA_FENCE, "the first wgmma has no wgmma.fence before it") == STEP_FAULT)
+        return false;
     uint32_t other = p->hold[t[0] - 1].op;
     for (int a = 0; a < i->args; a++) {
-        if (!t[a]) continue;
+        if (!t[a])
+            continue;
         const hold *h = &p->hold[t[a] - 1];
         if (a >= i->defs && h->op &&
-            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s is read as A, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group is missing before it",
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
+                      "register %s is read as A, but it is an accumulator of the wgmma at PTX line %u, which is in flight: "
+                      "wgmma.wait_group is missing before it",
                       name_of(w, t[a]), op_of(p, h->op)->insn->line) == STEP_FAULT)
             return false;
         if (a < i->defs && h->reading &&
-            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s becomes an accumulator, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it", name_of(w, t[a])) == STEP_FAULT)
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
+                      "register %s becomes an accumulator, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it",
+                      name_of(w, t[a])) == STEP_FAULT)
             return false;
-        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count || op_of(p, h->op)->insn->type2 != i->type2)))) {
+        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count ||
+                                                         op_of(p, h->op)->insn->type2 != i->type2)))) {
             const product *o = op_of(p, h->op ? h->op : other);
-            if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER, "register %s: the accumulator overlaps that of the wgmma in flight at PTX line %u, but is not the same: wgmma.wait_group is missing before it",
+            if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
+                          "register %s: the accumulator overlaps that of the wgmma in flight at PTX line %u, but is not the same: "
+                          "wgmma.wait_group is missing before it",
                           name_of(w, t[a]), o->insn->line) == STEP_FAULT)
                 return false;
         }
         bool touched = h->wrote == fence && (a >= i->defs || scale);
         if ((touched || (h->read == fence && h->retired == fence && a < i->defs)) &&
-            sim_fault(w, i, -1, SIM_CHECK_WGMMA_FENCE, "register %s was %s after the last wgmma.fence: one is missing before this wgmma", name_of(w, t[a]),
-                      touched ? "written" : "read") == STEP_FAULT)
+            sim_fault(w, i, -1, SIM_CHECK_WGMMA_FENCE, "register %s was %s after the last wgmma.fence: one is missing before this wgmma",
+                      name_of(w, t[a]), touched ? "written" : "read") == STEP_FAULT)
             return false;
     }
     return true;
@@ -194,7 +237,9 @@ static bool chunks(const product *p, uint32_t row, bool (*each)(sim_warp *, cons
         uint32_t first = side ? 0 : row, rows = side ? n : 16;
         uint32_t x0 = m->mn ? 0 : first, x1 = m->mn ? 16 : first + rows, y0 = m->mn ? first / 8 : 0, y1 = m->mn ? (first + rows) / 8 : 2;
         for (uint32_t x = x0; x < x1; x++)
-            for (uint32_t y = y0; y < y1; y++) if (!each(w, i, sim_matrix_chunk(m, x, y))) return false;
+            for (uint32_t y = y0; y < y1; y++)
+                if (!each(w, i, sim_matrix_chunk(m, x, y)))
+                    return false;
     }
     return true;
 }
@@ -203,11 +248,15 @@ static bool chunk_begin(sim_warp *w, const sim_insn *i, uint32_t address)
 {
     sim_block *b = w->block;
     const uint8_t *at = sim_shared(w, i, -1, address, 16);
-    if (!at) return false;
-    uint32_t offset = (uint32_t)(at - b->shared), before[4], *mine = b->checked ? b->read + (size_t)w->index * b->words + (offset >> 2) : before;
+    if (!at)
+        return false;
+    uint32_t offset = (uint32_t)(at - b->shared), before[4],
+             *mine = b->checked ? b->read + (size_t)w->index * b->words + (offset >> 2) : before;
     memcpy(before, mine, b->checked ? sizeof before : 0);
-    if (!sim_proxy_read(w, i, -1, offset, 16)) return false;
-    if (b->checked) memcpy(mine, before, sizeof before);
+    if (!sim_proxy_read(w, i, -1, offset, 16))
+        return false;
+    if (b->checked)
+        memcpy(mine, before, sizeof before);
     sim_proxy_hold(b, offset, 16);
     return true;
 }
@@ -218,21 +267,27 @@ static bool chunk_end(sim_warp *w, const sim_insn *i, uint32_t address)
     return true;
 }
 
-static const uint8_t *chunk(const sim_block *b, const sim_matrix *m, uint32_t x, uint32_t y) { return b->shared + (sim_matrix_chunk(m, x, y) - SIM_SHARED_BASE); }
+static const uint8_t *chunk(const sim_block *b, const sim_matrix *m, uint32_t x, uint32_t y)
+{
+    return b->shared + (sim_matrix_chunk(m, x, y) - SIM_SHARED_BASE);
+}
 
 static void load_tf32(const sim_warp *w, const product *o, sim_product *p) /* K-major only: a row of 8 is two chunks */
 {
     const sim_block *b = w->block;
     uint32_t minus_a = o->insn->sub & WGMMA_MINUS_A ? 0x80000000u : 0, minus_b = o->insn->sub & WGMMA_MINUS_B ? 0x80000000u : 0, e[4];
     for (int r = 0; r < 4 && !o->a_shared; r++)
-        for (int l = 0; l < 32; l++) p->a32[(l >> 2) + 8 * (r & 1)][(l & 3) + 4 * (r >> 1)] = o->reg[r].u[l] ^ minus_a;
+        for (int l = 0; l < 32; l++)
+            p->a32[(l >> 2) + 8 * (r & 1)][(l & 3) + 4 * (r >> 1)] = o->reg[r].u[l] ^ minus_a;
     for (uint32_t side = o->a_shared ? 0 : 1; side < 2; side++)
         for (uint32_t x = 0; x < (side ? p->n : 16); x++)
             for (uint32_t y = 0; y < 2; y++) {
                 memcpy(e, side ? chunk(b, &o->b, x, y) : chunk(b, &o->a, w->index % 4 * 16 + x, y), 16);
                 for (uint32_t k = 0; k < 4; k++) {
-                    if (side) p->b32[4 * y + k][x] = e[k] ^ minus_b;
-                    else p->a32[x][4 * y + k] = e[k] ^ minus_a;
+                    if (side)
+                        p->b32[4 * y + k][x] = e[k] ^ minus_b;
+                    else
+                        p->a32[x][4 * y + k] = e[k] ^ minus_a;
                 }
             }
 }
@@ -250,7 +305,8 @@ static void load(const sim_warp *w, const product *o, sim_product *p)
     uint16_t e[8];
     for (int r = 0; r < 4 && !o->a_shared; r++)
         for (int l = 0; l < 32; l++)
-            for (int h = 0; h < 2; h++) p->a[(l >> 2) + 8 * (r & 1)][2 * (l & 3) + h + 8 * (r >> 1)] = (uint16_t)(o->reg[r].u[l] >> 16 * h);
+            for (int h = 0; h < 2; h++)
+                p->a[(l >> 2) + 8 * (r & 1)][2 * (l & 3) + h + 8 * (r >> 1)] = (uint16_t)(o->reg[r].u[l] >> 16 * h);
     for (uint32_t x = 0; x < 16 && o->a_shared; x++)
         for (uint32_t y = 0; y < 2; y++) {
             if (!o->a.mn) {
@@ -258,24 +314,36 @@ static void load(const sim_warp *w, const product *o, sim_product *p)
                 continue;
             }
             memcpy(e, chunk(b, &o->a, x, row / 8 + y), 16);
-            for (int k = 0; k < 8; k++) p->a[8 * y + (uint32_t)k][x] = e[k];
+            for (int k = 0; k < 8; k++)
+                p->a[8 * y + (uint32_t)k][x] = e[k];
         }
     if (o->b.mn) {
         for (uint32_t x = 0; x < 16; x++)
-            for (uint32_t y = 0; y < p->n / 8; y++) memcpy(&p->b[x][8 * y], chunk(b, &o->b, x, y), 16);
+            for (uint32_t y = 0; y < p->n / 8; y++)
+                memcpy(&p->b[x][8 * y], chunk(b, &o->b, x, y), 16);
     } else {
         for (uint32_t x = 0; x < p->n; x++)
             for (uint32_t y = 0; y < 2; y++) {
                 memcpy(e, chunk(b, &o->b, x, y), 16);
-                for (int k = 0; k < 8; k++) p->b[8 * y + (uint32_t)k][x] = e[k];
+                for (int k = 0; k < 8; k++)
+                    p->b[8 * y + (uint32_t)k][x] = e[k];
             }
     }
-    if (i->sub & WGMMA_MINUS_A) for (int r = 0; r < 16; r++) for (int k = 0; k < 16; k++) p->a[r][k] ^= 0x8000;
-    if (i->sub & WGMMA_MINUS_B) for (int k = 0; k < 16; k++) for (uint32_t n = 0; n < p->n; n++) p->b[k][n] ^= 0x8000;
+    if (i->sub & WGMMA_MINUS_A)
+        for (int r = 0; r < 16; r++)
+            for (int k = 0; k < 16; k++)
+                p->a[r][k] ^= 0x8000;
+    if (i->sub & WGMMA_MINUS_B)
+        for (int k = 0; k < 16; k++)
+            for (uint32_t n = 0; n < p->n; n++)
+                p->b[k][n] ^= 0x8000;
 }
 
 /* Register k of lane l holds row l / 4 (+ 8 for the third and fourth of four), column 8 (k / 4) + 2 (l % 4) + k % 2. */
-static uint32_t *element(sim_product *p, uint32_t k, uint32_t l) { return &p->c[(l >> 2) + 8 * (k >> 1 & 1)][8 * (k >> 2) + 2 * (l & 3) + (k & 1)]; }
+static uint32_t *element(sim_product *p, uint32_t k, uint32_t l)
+{
+    return &p->c[(l >> 2) + 8 * (k >> 1 & 1)][8 * (k >> 2) + 2 * (l & 3) + (k & 1)];
+}
 
 static void compute(sim_warp *w, const product *o, sim_vec *const *from, sim_vec *const *to)
 {
@@ -285,13 +353,18 @@ static void compute(sim_warp *w, const product *o, sim_vec *const *from, sim_vec
     for (uint32_t k = 0; k < regs; k++)
         for (uint32_t l = 0; l < 32; l++) {
             uint32_t v = o->scale ? from[k]->u[l] : 0;
-            if (!p.half) *element(&p, k, l) = v;
-            else for (uint32_t h = 0; h < 2; h++) *element(&p, 2 * k + h, l) = sim_bits(sim_half_float((uint16_t)(v >> 16 * h)));
+            if (!p.half)
+                *element(&p, k, l) = v;
+            else
+                for (uint32_t h = 0; h < 2; h++)
+                    *element(&p, 2 * k + h, l) = sim_bits(sim_half_float((uint16_t)(v >> 16 * h)));
         }
     sim_product_run(&p, w->block->launch->arch);
     for (uint32_t k = 0; k < regs; k++)
         for (uint32_t l = 0; l < 32; l++)
-            to[k]->u[l] = p.half ? sim_float_half(sim_f32(*element(&p, 2 * k, l))) | (uint32_t)sim_float_half(sim_f32(*element(&p, 2 * k + 1, l))) << 16 : *element(&p, k, l);
+            to[k]->u[l] = p.half ? sim_float_half(sim_f32(*element(&p, 2 * k, l))) |
+                                       (uint32_t)sim_float_half(sim_f32(*element(&p, 2 * k + 1, l))) << 16
+                                 : *element(&p, k, l);
 }
 
 /* ---- the queue ---- */
@@ -302,14 +375,17 @@ static product *append(sim_warp *w, const sim_insn *i)
     if (p->ops == p->cap) {
         uint32_t cap = p->cap ? p->cap * 2 : 8;
         product *grown = realloc(p->op, cap * sizeof *grown);
-        if (!grown) return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
-        for (uint32_t k = p->cap; k < cap; k++) grown[k].value = NULL;
+        if (!grown)
+            return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
+        for (uint32_t k = p->cap; k < cap; k++)
+            grown[k].value = NULL;
         p->op = grown, p->cap = cap;
     }
     product *o = &p->op[p->ops];
     sim_vec *kept = o->value;
-    if (w->block->lazy && !kept && !(kept = malloc(MOST * 128))) return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
-    *o = (product){.insn = i, .group = p->group, .value = kept};
+    if (w->block->lazy && !kept && !(kept = malloc(MOST * 128)))
+        return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
+    *o = (product){ .insn = i, .group = p->group, .value = kept };
     p->ops++;
     return o;
 }
@@ -319,23 +395,28 @@ static product *append(sim_warp *w, const sim_insn *i)
 static void finish(sim_warp *x, uint32_t number, uint32_t time)
 {
     pipeline *p = x->pipeline;
-    if (number < p->first || number - p->first >= p->ops) return;
+    if (number < p->first || number - p->first >= p->ops)
+        return;
     uint32_t first = number - p->first;
     product *o = &p->op[first];
-    if (o->ended) return;
+    if (o->ended)
+        return;
     o->ended = time;
     if (x->block->lazy) {
         uint32_t regs = registers_of(o->insn);
         sim_vec *at[MOST];
-        for (uint32_t k = 0; k < regs; k++) at[k] = value_at(o, k);
+        for (uint32_t k = 0; k < regs; k++)
+            at[k] = value_at(o, k);
         compute(x, o, at, at);
         for (uint32_t later = first + 1; later < p->ops; later++)
             for (uint32_t k = 0; k < registers_of(p->op[later].insn); k++) {
                 source *s = &p->op[later].from[k];
-                if (s->op == number) memcpy(value_at(&p->op[later], k), value_at(o, s->at), 128), s->op = 0;
+                if (s->op == number)
+                    memcpy(value_at(&p->op[later], k), value_at(o, s->at), 128), s->op = 0;
             }
     }
-    if (x->block->checked) chunks(o, x->index % 4 * 16, chunk_end, x);
+    if (x->block->checked)
+        chunks(o, x->index % 4 * 16, chunk_end, x);
 }
 
 /* Ends the oldest product of the warp: for the whole warp group, then for the warp's registers that are bound to it. */
@@ -347,24 +428,32 @@ static void retire(sim_warp *w)
     bool lazy = w->block->lazy;
     if (!o->ended) {
         uint32_t *time = &w->block->group_time[first / 4];
-        if (*time < SIM_LAST_CLOCK) ++*time;
-        for (uint32_t k = first; k < first + 4 && k < w->block->warps; k++) finish(&w->block->warp[k], number, *time);
+        if (*time < SIM_LAST_CLOCK)
+            ++*time;
+        for (uint32_t k = first; k < first + 4 && k < w->block->warps; k++)
+            finish(&w->block->warp[k], number, *time);
     }
     uint32_t *known = &w->clock[sim_group_actor(w->block, first / 4)];
-    if (o->ended > *known) *known = o->ended;
+    if (o->ended > *known)
+        *known = o->ended;
     for (uint32_t k = 0; k < w->block->program->held; k++) {
         hold *h = &p->hold[k];
-        if (h->op != number) continue;
+        if (h->op != number)
+            continue;
         sim_vec *to = (sim_vec *)(void *)(w->file + w->block->program->held_place[k]);
-        if (lazy && !h->half) memcpy(to, value_at(o, h->at), 128);
-        for (int l = 0; lazy && h->half && l < SIM_LANES; l++) to->u[l] = value_at(o, h->at)->u[l] >> (h->half == 2 ? 16 : 0) & 0xFFFF;
+        if (lazy && !h->half)
+            memcpy(to, value_at(o, h->at), 128);
+        for (int l = 0; lazy && h->half && l < SIM_LANES; l++)
+            to->u[l] = value_at(o, h->at)->u[l] >> (h->half == 2 ? 16 : 0) & 0xFFFF;
         h->op = 0, h->retired = p->fences + 1;
     }
-    for (int a = o->insn->defs; a < o->insn->args; a++) if (o->insn->held[a]) p->hold[o->insn->held[a] - 1].reading--;
+    for (int a = o->insn->defs; a < o->insn->args; a++)
+        if (o->insn->held[a])
+            p->hold[o->insn->held[a] - 1].reading--;
     product gone = *o;
     memmove(p->op, p->op + 1, (p->ops - 1) * sizeof *p->op);
     p->ops--, p->first++;
-    p->op[p->ops] = (product){.value = gone.value}; /* the buffer is used again */
+    p->op[p->ops] = (product){ .value = gone.value }; /* the buffer is used again */
 }
 
 /* ---- the instructions ---- */
@@ -374,7 +463,8 @@ static bool descriptor(sim_warp *w, const sim_insn *i, int arg, const char *what
     const sim_vec *v = sim_arg(w, i, arg);
     *to = v->q[0];
     for (int l = 1; l < 32; l++)
-        if (v->q[l] != *to) return sim_fault(w, i, l, SIM_CHECK_DESCRIPTOR, "the descriptor of %s differs between the lanes of a warp", what), false;
+        if (v->q[l] != *to)
+            return sim_fault(w, i, l, SIM_CHECK_DESCRIPTOR, "the descriptor of %s differs between the lanes of a warp", what), false;
     return true;
 }
 
@@ -385,49 +475,71 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     uint32_t regs = registers_of(i);
     int d = i->defs, shared = i->sub & WGMMA_SHARED_A ? 1 : 0;
     uint64_t da = 0, db;
-    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
-    if ((shared && !descriptor(w, i, d, "A", &da)) || !descriptor(w, i, d + (shared ? 1 : 4), "B", &db) || !sim_group_agrees(w, i, m, da, db)) return STEP_FAULT;
+    if (!sim_group_converged(w, i, m))
+        return STEP_FAULT;
+    if ((shared && !descriptor(w, i, d, "A", &da)) || !descriptor(w, i, d + (shared ? 1 : 4), "B", &db) ||
+        !sim_group_agrees(w, i, m, da, db))
+        return STEP_FAULT;
     bool scale = scales(w, i);
-    if (!registers_fit(w, i, scale)) return STEP_FAULT;
+    if (!registers_fit(w, i, scale))
+        return STEP_FAULT;
     product *o = append(w, i);
-    if (!o) return STEP_FAULT;
+    if (!o)
+        return STEP_FAULT;
     o->a_shared = shared, o->scale = scale;
-    if (shared && !sim_matrix_open(w, i, "A", da, i->sub & WGMMA_TRANS_A, &o->a)) return STEP_FAULT;
-    if (!sim_matrix_open(w, i, "B", db, i->sub & WGMMA_TRANS_B, &o->b)) return STEP_FAULT;
-    for (int k = 0; k < 4 && !shared; k++) memcpy(&o->reg[k], sim_arg(w, i, d + k), 128);
-    for (int a = d; a < i->args; a++) if (i->held[a]) p->hold[i->held[a] - 1].reading++;
+    if (shared && !sim_matrix_open(w, i, "A", da, i->sub & WGMMA_TRANS_A, &o->a))
+        return STEP_FAULT;
+    if (!sim_matrix_open(w, i, "B", db, i->sub & WGMMA_TRANS_B, &o->b))
+        return STEP_FAULT;
+    for (int k = 0; k < 4 && !shared; k++)
+        memcpy(&o->reg[k], sim_arg(w, i, d + k), 128);
+    for (int a = d; a < i->args; a++)
+        if (i->held[a])
+            p->hold[i->held[a] - 1].reading++;
     w->shadow.met = false;
-    if (!chunks(o, w->index % 4 * 16, chunk_begin, w)) return STEP_FAULT;
-    if (w->shadow.met || w->shadow.slots) sim_defined_wgmma(w, i, shared ? &o->a : NULL, &o->b, scale);
+    if (!chunks(o, w->index % 4 * 16, chunk_begin, w))
+        return STEP_FAULT;
+    if (w->shadow.met || w->shadow.slots)
+        sim_defined_wgmma(w, i, shared ? &o->a : NULL, &o->b, scale);
     b->tally.c.shared_read += (shared ? 512u : 0) + (w->index % 4 ? 0 : i->count * 256u);
     uint32_t number = p->first + p->ops - 1;
     sim_vec *at[MOST];
-    for (uint32_t k = 0; k < regs; k++) at[k] = sim_arg(w, i, (int)k);
-    if (!b->lazy) compute(w, o, at, at);
+    for (uint32_t k = 0; k < regs; k++)
+        at[k] = sim_arg(w, i, (int)k);
+    if (!b->lazy)
+        compute(w, o, at, at);
     for (uint32_t k = 0; k < regs; k++) {
         hold *h = &p->hold[i->held[k] - 1];
         product *before = h->op ? &p->op[h->op - p->first] : NULL;
-        if (b->lazy && scale && before && before->ended) memcpy(value_at(o, k), value_at(before, h->at), 128); /* another warp has waited for it */
-        else if (b->lazy && scale && h->op) o->from[k] = (source){h->op, h->at};
-        else if (b->lazy && scale) memcpy(value_at(o, k), at[k], 128);
+        if (b->lazy && scale && before && before->ended)
+            memcpy(value_at(o, k), value_at(before, h->at), 128); /* another warp has waited for it */
+        else if (b->lazy && scale && h->op)
+            o->from[k] = (source){ h->op, h->at };
+        else if (b->lazy && scale)
+            memcpy(value_at(o, k), at[k], 128);
         h->op = number, h->at = (uint16_t)k;
     }
-    for (uint32_t k = 0; k < regs && b->lazy; k++) memset(at[k], 0xFF, 128);
+    for (uint32_t k = 0; k < regs && b->lazy; k++)
+        memset(at[k], 0xFF, 128);
     b->cluster->progress++; /* another warp of the group may wait for this one to have come so far */
     return STEP_NEXT;
 }
 
 sim_step sim_run_wgmma_fence(sim_warp *w, const sim_insn *i, uint32_t m)
 {
-    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
-    if (w->pipeline) w->pipeline->fences++;
+    if (!sim_group_converged(w, i, m))
+        return STEP_FAULT;
+    if (w->pipeline)
+        w->pipeline->fences++;
     return STEP_NEXT;
 }
 
 sim_step sim_run_wgmma_commit(sim_warp *w, const sim_insn *i, uint32_t m)
 {
-    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
-    if (w->pipeline) w->pipeline->group++;
+    if (!sim_group_converged(w, i, m))
+        return STEP_FAULT;
+    if (w->pipeline)
+        w->pipeline->group++;
     return STEP_NEXT;
 }
 
@@ -437,7 +549,8 @@ static bool issued_by_all(const sim_warp *w, uint32_t number)
     const sim_block *b = w->block;
     for (uint32_t k = w->index & ~3u; k < (w->index | 3u) + 1 && k < b->warps; k++) {
         const pipeline *p = b->warp[k].pipeline;
-        if (b->warp[k].state != W_DONE && p->first + p->ops <= number) return false;
+        if (b->warp[k].state != W_DONE && p->first + p->ops <= number)
+            return false;
     }
     return true;
 }
@@ -445,7 +558,8 @@ static bool issued_by_all(const sim_warp *w, uint32_t number)
 sim_step sim_run_wgmma_wait(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     pipeline *p = w->pipeline;
-    if (!sim_group_converged(w, i, m)) return STEP_FAULT;
+    if (!sim_group_converged(w, i, m))
+        return STEP_FAULT;
     while (p && p->ops && p->op[0].group + (uint64_t)i->imm < p->group) {
         if (!issued_by_all(w, p->first)) { /* to be tried again; a try is no instruction */
             w->block->steps--, w->block->by_class[i->cls]--;

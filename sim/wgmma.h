@@ -11,5 +11,5 @@ bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m);
 bool sim_pipeline_prepare(sim_warp *w); /* false: out of memory */
 void sim_pipeline_start(sim_warp *w);
 void sim_pipeline_free(sim_warp *w);
-bool sim_pipeline_leave(sim_warp *w);   /* the warp exits; false: reported, a product is in flight */
+bool sim_pipeline_leave(sim_warp *w); /* the warp exits; false: reported, a product is in flight */
 #endif

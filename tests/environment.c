@@ -153,13 +153,13 @@ void tight_umask(const char *home)
 void file_size_limit(const char *home)
 {
     (void)home;
-    NEED(setrlimit(RLIMIT_FSIZE, &(struct rlimit){100, 100}));
+    NEED(setrlimit(RLIMIT_FSIZE, &(struct rlimit){ 100, 100 }));
 }
 
 void few_descriptors(const char *home)
 {
     (void)home;
-    NEED(setrlimit(RLIMIT_NOFILE, &(struct rlimit){64, 64}));
+    NEED(setrlimit(RLIMIT_NOFILE, &(struct rlimit){ 64, 64 }));
 }
 
 /* From here on a system call of this process fails. */
@@ -171,7 +171,7 @@ static void refuse(int nr, int error)
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
         BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
     };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
+    struct sock_fprog program = { sizeof filter / sizeof *filter, filter };
     NEED(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
     NEED(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }

@@ -5,16 +5,16 @@
 
 #define SOMEBODY 54321 /* a uid without a passwd entry */
 #define ANOTHER 54322
-#define ORDINARY (-2)  /* whoever runs the suite, or SOMEBODY where that is root */
+#define ORDINARY (-2)   /* whoever runs the suite, or SOMEBODY where that is root */
 #define CELL_SKIPPED 77 /* exit status */
 
 /* Ends the process with CELL_SKIPPED, after a line on stdout with the text and that of errno. */
 _Noreturn void skip(const char *what);
 /* The same, with the text of the call, unless the call gives 0. */
-#define NEED(call)          \
-    do {                    \
-        if ((call) != 0)    \
-            skip(#call);    \
+#define NEED(call)       \
+    do {                 \
+        if ((call) != 0) \
+            skip(#call); \
     } while (0)
 
 /* From here on this process is of that user, in no other group; nothing is done for -1. */

@@ -39,15 +39,15 @@ int main(int argc, char **argv)
     if (argc < 3)
         return 2;
     for (int i = 0; i < 2; i++) {
-        tiny_way w = {.nvrtc = argv[1], .cache = strcmp(argv[2], "-") ? argv[2] : NULL};
+        tiny_way w = { .nvrtc = argv[1], .cache = strcmp(argv[2], "-") ? argv[2] : NULL };
         if (!strcmp(mode, "removed")) {
             w.between = remove_folder;
             w.user = argv[2];
         } else if (!strcmp(mode, "descriptors") && i == 1) /* the first has opened the libraries */
             w.between = use_up_descriptors;
         tiny_result r = tiny_launch(&w);
-        printf("%s %s %s %d warnings: %s\n", fa_status_name(r.status), r.right ? "right" : "wrong", r.cached ? "cached" : "compiled", r.warnings,
-               r.said);
+        printf("%s %s %s %d warnings: %s\n", fa_status_name(r.status), r.right ? "right" : "wrong", r.cached ? "cached" : "compiled",
+               r.warnings, r.said);
     }
     return 0;
 }

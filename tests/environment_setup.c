@@ -141,10 +141,11 @@ static void mounted(const char *home, unsigned long flags, const char *options)
     if (uid != 0) {
         char map[64];
         NEED(unshare(CLONE_NEWUSER | CLONE_NEWNS));
-        const char *const files[] = {"/proc/self/setgroups", "/proc/self/uid_map", "/proc/self/gid_map"};
+        const char *const files[] = { "/proc/self/setgroups", "/proc/self/uid_map", "/proc/self/gid_map" };
         for (int i = 0; i < 3; i++) {
             int fd = open(files[i], O_WRONLY | O_CLOEXEC);
-            int n = i == 0 ? snprintf(map, sizeof map, "deny") : snprintf(map, sizeof map, "%u %u 1", i == 1 ? uid : gid, i == 1 ? uid : gid);
+            int n =
+                i == 0 ? snprintf(map, sizeof map, "deny") : snprintf(map, sizeof map, "%u %u 1", i == 1 ? uid : gid, i == 1 ? uid : gid);
             if (fd < 0 || write(fd, map, (size_t)n) != n || close(fd) != 0)
                 skip(files[i]);
         }

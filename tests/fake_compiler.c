@@ -76,7 +76,7 @@ EXPORT nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const 
     }
     while (atomic_load(&s->most) < atomic_load(&s->wait_for))
         sched_yield();
-    struct timespec t = {0, 1000L * s->microseconds};
+    struct timespec t = { 0, 1000L * s->microseconds };
     nanosleep(&t, NULL);
     atomic_fetch_sub(&s->inside, 1);
     return NVRTC_SUCCESS;
@@ -102,10 +102,22 @@ static nvrtcResult bytes_of(nvrtcProgram p, char *out)
     return NVRTC_SUCCESS;
 }
 
-EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram p, size_t *n) { return size_of(p, n); }
-EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram p, char *out) { return bytes_of(p, out); }
-EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *n) { return size_of(p, n); }
-EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *out) { return bytes_of(p, out); }
+EXPORT nvrtcResult nvrtcGetPTXSize(nvrtcProgram p, size_t *n)
+{
+    return size_of(p, n);
+}
+EXPORT nvrtcResult nvrtcGetPTX(nvrtcProgram p, char *out)
+{
+    return bytes_of(p, out);
+}
+EXPORT nvrtcResult nvrtcGetCUBINSize(nvrtcProgram p, size_t *n)
+{
+    return size_of(p, n);
+}
+EXPORT nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *out)
+{
+    return bytes_of(p, out);
+}
 
 EXPORT nvrtcResult nvrtcGetProgramLogSize(nvrtcProgram p, size_t *n)
 {

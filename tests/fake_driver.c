@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define TEXT(f) #f,
-static const char *const names[] = {CU_DRIVER_FUNCTIONS(TEXT)};
+static const char *const names[] = { CU_DRIVER_FUNCTIONS(TEXT) };
 #undef TEXT
 #define ID(f) id_##f,
 enum { CU_DRIVER_FUNCTIONS(ID) id_count };
@@ -24,7 +24,9 @@ static cu_driver table;
 static _Thread_local CUcontext stack[8];
 static _Thread_local int depth; /* stack[depth] is current */
 static _Thread_local fake_launch last;
-static struct { int device; } contexts[16]; /* the primary ones, then another of each device */
+static struct {
+    int device;
+} contexts[16]; /* the primary ones, then another of each device */
 
 static CUresult note(int id)
 {
@@ -34,11 +36,11 @@ static CUresult note(int id)
         return (CUresult)atomic_load(&fail_result);
     return CUDA_SUCCESS;
 }
-#define NOTE(f)                       \
-    do {                              \
-        CUresult noted = note(id_##f);\
-        if (noted != CUDA_SUCCESS)    \
-            return noted;             \
+#define NOTE(f)                        \
+    do {                               \
+        CUresult noted = note(id_##f); \
+        if (noted != CUDA_SUCCESS)     \
+            return noted;              \
     } while (0)
 
 static CUresult f_init(unsigned flags)
@@ -93,11 +95,11 @@ static CUresult f_device_attribute(int *v, CUdevice_attribute a, CUdevice d)
 {
     (void)d;
     NOTE(cuDeviceGetAttribute);
-    *v = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR               ? major_cc
-         : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR             ? minor_cc
-         : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN    ? (major_cc == 9 ? 232448 : 166912)
-         : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT                 ? 100
-                                                                         : 0;
+    *v = a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR            ? major_cc
+         : a == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR          ? minor_cc
+         : a == CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN ? (major_cc == 9 ? 232448 : 166912)
+         : a == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT              ? 100
+                                                                      : 0;
     return CUDA_SUCCESS;
 }
 
@@ -153,8 +155,8 @@ static CUresult f_ctx_device(CUdevice *d)
     return CUDA_SUCCESS;
 }
 
-static CUresult f_load(CUlibrary *l, const void *code, CUjit_option *jo, void **jv, unsigned jn, CUlibraryOption *lo,
-                       void **lv, unsigned ln)
+static CUresult f_load(CUlibrary *l, const void *code, CUjit_option *jo, void **jv, unsigned jn, CUlibraryOption *lo, void **lv,
+                       unsigned ln)
 {
     (void)jo, (void)jv, (void)jn, (void)lo, (void)lv, (void)ln;
     NOTE(cuLibraryLoadData);
@@ -206,7 +208,7 @@ static CUresult f_kernel_set(CUfunction_attribute a, int v, CUkernel k, CUdevice
 
 static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned smem, unsigned cluster, bool pdl, CUstream s, void **params)
 {
-    last = (fake_launch){f, grid, block, smem, cluster, pdl, s, stack[depth], *(all_params *)params[0], {0}, 0, {{0}}};
+    last = (fake_launch){ f, grid, block, smem, cluster, pdl, s, stack[depth], *(all_params *)params[0], { 0 }, 0, { { 0 } } };
     memcpy(last.bytes, params[0], sizeof last.bytes); /* a launch hands over a buffer of that size */
     for (; params[1 + last.maps]; last.maps++) {
         if ((uintptr_t)params[1 + last.maps] % 64)
@@ -216,8 +218,8 @@ static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned s
     return stack[depth] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
-static CUresult f_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                         unsigned smem, CUstream s, void **params, void **extra)
+static CUresult f_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
+                         CUstream s, void **params, void **extra)
 {
     (void)gy, (void)gz, (void)by, (void)bz, (void)extra;
     NOTE(cuLaunchKernel);
@@ -234,7 +236,8 @@ static CUresult f_launch_ex(const CUlaunchConfig *c, CUfunction f, void **params
         const CUlaunchAttribute *a = &c->attrs[i];
         if (a->id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION && a->value.programmaticStreamSerializationAllowed == 1 && !pdl)
             pdl = true;
-        else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && !cluster && a->value.clusterDim.x && a->value.clusterDim.y == 1 && a->value.clusterDim.z == 1)
+        else if (a->id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION && !cluster && a->value.clusterDim.x && a->value.clusterDim.y == 1 &&
+                 a->value.clusterDim.z == 1)
             cluster = a->value.clusterDim.x;
         else
             return CUDA_ERROR_INVALID_VALUE;
@@ -250,8 +253,13 @@ static CUresult f_encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t 
                          const cuuint64_t *stride, const cuuint32_t *box, const cuuint32_t *step, CUtensorMapInterleave interleave,
                          CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill)
 {
-    fake_map m = {.address = (uint64_t)(uintptr_t)address, .type = (uint8_t)type, .rank = (uint8_t)rank, .interleave = (uint8_t)interleave,
-                  .swizzle = (uint8_t)swizzle, .promotion = (uint8_t)promotion, .fill = (uint8_t)fill};
+    fake_map m = { .address = (uint64_t)(uintptr_t)address,
+                   .type = (uint8_t)type,
+                   .rank = (uint8_t)rank,
+                   .interleave = (uint8_t)interleave,
+                   .swizzle = (uint8_t)swizzle,
+                   .promotion = (uint8_t)promotion,
+                   .fill = (uint8_t)fill };
     NOTE(cuTensorMapEncodeTiled);
     if (rank != 4 || (uintptr_t)map % 64 || !address || (uintptr_t)address % 16)
         return CUDA_ERROR_INVALID_VALUE;
@@ -288,7 +296,7 @@ static CUresult f_free(CUdeviceptr p)
 static CUresult f_fill(CUdeviceptr p, unsigned value, size_t n, CUstream s)
 {
     NOTE(cuMemsetD32Async);
-    filled = (fake_fill){p, value, n};
+    filled = (fake_fill){ p, value, n };
     return s ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 

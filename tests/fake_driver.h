@@ -10,10 +10,10 @@
 const cu_driver *fake_driver(void);
 
 void fake_devices(int count, int major, int minor);
-void fake_ptx(bool takes_ptx);          /* what the table says of itself; PTX by default */
-void fake_capturing(bool on);           /* what cuStreamIsCapturing says */
+void fake_ptx(bool takes_ptx);               /* what the table says of itself; PTX by default */
+void fake_capturing(bool on);                /* what cuStreamIsCapturing says */
 CUstreamCaptureMode fake_capture_mode(void); /* the last that a thread took for itself */
-CUcontext fake_loaded_in(void);         /* the context that was current when a library was last loaded */
+CUcontext fake_loaded_in(void);              /* the context that was current when a library was last loaded */
 /* The nth call from now (1 = the next) of the function (NULL = of any) gives r; calls before and after work. */
 void fake_fail(const char *name, int nth, CUresult r);
 /* Calls of the function since the start (NULL = of all). */
@@ -22,7 +22,7 @@ long fake_calls(const char *name);
 CUcontext fake_context(int device);
 CUcontext fake_second_context(int device); /* not the primary one */
 long fake_live_libraries(void);
-long fake_live_memory(void);            /* device memory and streams that are not given back; no address comes twice */
+long fake_live_memory(void); /* device memory and streams that are not given back; no address comes twice */
 /* The address, words and value of the last cuMemsetD32Async. */
 typedef struct fake_fill {
     CUdeviceptr at;
@@ -30,7 +30,7 @@ typedef struct fake_fill {
     size_t words;
 } fake_fill;
 fake_fill fake_filled(void);
-int fake_retained(int device);          /* primary contexts retained and not yet released */
+int fake_retained(int device); /* primary contexts retained and not yet released */
 
 /* What the fake writes into the CUtensorMap: the arguments it was called with. */
 typedef struct fake_map {
@@ -45,9 +45,9 @@ typedef struct fake_launch {
     bool pdl;                            /* programmatic stream serialization was */
     CUstream stream;
     CUcontext context;
-    all_params params;                   /* of a family that lists none */
-    unsigned char bytes[FA_PACKED_MAX];  /* of any */
-    int maps;                            /* further parameters, up to the NULL that ends the list */
+    all_params params;                  /* of a family that lists none */
+    unsigned char bytes[FA_PACKED_MAX]; /* of any */
+    int maps;                           /* further parameters, up to the NULL that ends the list */
     fake_map map[4];
 } fake_launch;
 /* The last launch of this thread. */

@@ -26,8 +26,14 @@ static const char *field(int i)
     return s ? s : "";
 }
 
-int nvmlInit_v2(void) { return strcmp(field(0), "broken") ? 0 : 9; }
-int nvmlShutdown(void) { return 0; }
+int nvmlInit_v2(void)
+{
+    return strcmp(field(0), "broken") ? 0 : 9;
+}
+int nvmlShutdown(void)
+{
+    return 0;
+}
 
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device)
 {

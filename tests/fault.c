@@ -85,10 +85,12 @@ static bool fails(const char *what)
 /* --- I/O. The next definition, libc's or a sanitizer's, does the work. --- */
 
 #define NEXT(f) ((__typeof__(&f))next_##f)
+/* clang-format off */
 #define CALLS(X)                                                                                                              \
     X(open) X(openat) X(mkdir) X(mkdirat) X(fstat) X(fstatat) X(stat) X(read) X(pread) X(write) X(fsync) X(fdatasync) X(rename)  \
     X(renameat) X(unlink) X(unlinkat) X(flock) X(faccessat) X(access) X(close) X(fdopendir) X(opendir) X(readdir) X(closedir)   \
     X(getrandom) X(futimens) X(utimensat) X(fchmod) X(ftruncate) X(getpwuid_r) X(mkostemp)
+/* clang-format on */
 #define NAMED(f) static void *next_##f;
 CALLS(NAMED)
 #undef NAMED
@@ -96,7 +98,7 @@ CALLS(NAMED)
 const char *fault_call(int i)
 {
 #define NAME(f) #f,
-    static const char *const names[] = {CALLS(NAME) NULL};
+    static const char *const names[] = { CALLS(NAME) NULL };
 #undef NAME
     return names[i];
 }
@@ -166,12 +168,12 @@ ssize_t write(int fd, const void *from, size_t n)
     return fails("write") ? -1 : NEXT(write)(fd, from, n);
 }
 
-#define INT(name, declared, passed)                            \
-    int name declared                                          \
-    {                                                          \
-        if (!next_##name)                                      \
-            find();                                            \
-        return fails(#name) ? -1 : NEXT(name) passed;          \
+#define INT(name, declared, passed)                   \
+    int name declared                                 \
+    {                                                 \
+        if (!next_##name)                             \
+            find();                                   \
+        return fails(#name) ? -1 : NEXT(name) passed; \
     }
 INT(mkdir, (const char *path, mode_t mode), (path, mode))
 INT(mkdirat, (int at, const char *path, mode_t mode), (at, path, mode))

@@ -13,10 +13,10 @@ int main(int argc, char **argv)
     static const struct {
         const char *problem, *config, *arch;
     } rows[] = {
-        {"bf16,d=64,mask=causal", "flash_fwd_mma", "sm_80"},
-        {"fp32,d=40,mask=window", "flash_fwd_ffma", "sm_86"},
-        {"fp16,d=128", "flash_fwd_wgmma", "sm_90a"},
-        {"tf32,d=24,o=fp32", "naive", "sm_80"},
+        { "bf16,d=64,mask=causal", "flash_fwd_mma", "sm_80" },
+        { "fp32,d=40,mask=window", "flash_fwd_ffma", "sm_86" },
+        { "fp16,d=128", "flash_fwd_wgmma", "sm_90a" },
+        { "tf32,d=24,o=fp32", "naive", "sm_80" },
     };
     fa_gen *g;
     setlocale(LC_ALL, ""); /* as programs do */
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
         if (fa_problem_parse(&p, rows[i].problem) != FA_OK || fa_config_parse(&config, rows[i].config) != FA_OK)
             return 3;
         /* the first config, in the order of the declaration, that renders */
-        size_t n = 0, at[FA_CONFIG_MAX] = {0};
+        size_t n = 0, at[FA_CONFIG_MAX] = { 0 };
         while (fa_gen_tunable(g, rows[i].config, n, &t))
             n++;
         for (;;) {

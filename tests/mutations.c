@@ -9,6 +9,7 @@
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0
 
+/* clang-format off */
 const scene scenes[] = {
     { "plain", "bf16,d=64,mask=none,b=3,hq=4,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
     { "causal", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
@@ -39,6 +40,7 @@ const scene scenes[] = {
     { "wide", "bf16,d=64,o=fp32,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
+/* clang-format on */
 
 #define P "prelude.cu"
 #define S "softmax.cu"
@@ -72,8 +74,10 @@ const mutation mutations[] = {
     { "shift with the wrong sign", S, "fmaf(score, scale_log2, -shift)", "fmaf(score, scale_log2, shift)", 0, "plain" },
     { "probabilities not scaled", S, "fmaf(score, scale_log2, -shift)", "(score - shift / scale_log2)", 0, "plain" },
 
-    { "causal sees one key too many", M, "min(sequence.sk() - 1, i + sequence.diag_hi())", "min(sequence.sk() - 1, i + sequence.diag_hi() + 1)", 0, "causal" },
-    { "causal sees one key too few", M, "min(sequence.sk() - 1, i + sequence.diag_hi())", "min(sequence.sk() - 1, i + sequence.diag_hi() - 1)", 0, "causal" },
+    { "causal sees one key too many", M, "min(sequence.sk() - 1, i + sequence.diag_hi())",
+      "min(sequence.sk() - 1, i + sequence.diag_hi() + 1)", 0, "causal" },
+    { "causal sees one key too few", M, "min(sequence.sk() - 1, i + sequence.diag_hi())",
+      "min(sequence.sk() - 1, i + sequence.diag_hi() - 1)", 0, "causal" },
     { "keys beyond the end", M, "min(sequence.sk() - 1, i + sequence.diag_hi())", "i + sequence.diag_hi()", 0, "topleft" },
     { "one key beyond the end", M, "int) { return sequence.sk() - 1; }", "int) { return sequence.sk(); }", 0, "plain" },
     { "window one key short on the left", M, "max(0, i + sequence.diag_lo())", "max(0, i + sequence.diag_lo() + 1)", 0, "window" },
@@ -81,7 +85,8 @@ const mutation mutations[] = {
     { "keys before the first", M, "max(0, i + sequence.diag_lo())", "i + sequence.diag_lo()", 0, "window away" },
     { "diagonal blocks taken as full", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i1) + 1) / BC", 0, "causal" },
     { "the last full block by one off", M, "(last_key(sequence, i0) + 1) / BC", "(last_key(sequence, i0) + BC) / BC", 0, "causal" },
-    { "left blocks taken as full", M, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0, "window" },
+    { "left blocks taken as full", M, "(first_key(sequence, i1) + BC - 1) / BC - 1", "(first_key(sequence, i0) + BC - 1) / BC - 1", 0,
+      "window" },
     { "left keys of the tile left out", M, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
     { "right keys of the tile left out", M, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
     { "an empty range has a block", M, "r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC", "r.key_hi / BC", 0, "blind nothing" },
@@ -99,7 +104,8 @@ const mutation mutations[] = {
     { "packed rows: the group's first head only", L, "w.head = w.kv_head * p.group;", "w.head = w.kv_head;", 0, "pack" },
 
     { "swizzle added, not exclusive-ored", T, "(lane ^ (u32)(chunk % PERIOD * 16))", "(lane + (u32)(chunk % PERIOD * 16))", 0, "plain" },
-    { "stores are not swizzled", T, "tile + tile_offset<CHUNKS, PAIRS>(row, S::col() + c), from", "tile + (row * CHUNKS + S::col() + c) * 16, from", 0, "plain" },
+    { "stores are not swizzled", T, "tile + tile_offset<CHUNKS, PAIRS>(row, S::col() + c), from",
+      "tile + (row * CHUNKS + S::col() + c) * 16, from", 0, "plain" },
     { "pairs swizzle of TF32 dropped", T, "  if constexpr (PAIRS)\n", "  if constexpr (PAIRS && CHUNKS < 0)\n", 0, "tf32" },
     { "rows in front of the first are read", T, "(u32)(row - first) <= (u32)(last - first)", "row <= last", 0, "left" },
     { "rows after the last are read", T, "(u32)(row - first) <= (u32)(last - first)", "row >= first", 0, "plain" },
@@ -120,16 +126,20 @@ const mutation mutations[] = {
     { "half of O not divided", E, "o[m][v][2 * h + 1] * inverse)", "o[m][v][2 * h + 1])", 0, "plain" },
     { "columns past dv are stored", E, "if (real && col < DV) *(float2", "if (real) *(float2", 0, "narrow" },
     { "an odd last column is stored twice", E, "if (real && col + 1 < DV) to[col + 1] = (u16)", "if (real) to[col + 1] = (u16)", 0, "two" },
-    { "O with the strides of Q", E, "at.query * p.o_ss + at.head * p.o_sh + chunk", "at.query * p.q_ss + at.head * p.q_sh + chunk", 0, "plain" },
+    { "O with the strides of Q", E, "at.query * p.o_ss + at.head * p.o_sh + chunk", "at.query * p.q_ss + at.head * p.q_sh + chunk", 0,
+      "plain" },
     { "O is staged over tiles in use", E, "  __syncthreads();\n", "", 0, "stages" },
 
-    { "K is not waited for", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2", "      __syncthreads();\n//| if c.order == 2", 0, "plain stages" },
-    { "no barrier at the head of a block", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2", "      cp_async_wait<$(wait_k)>();\n//| if c.order == 2", 0, "stages plain" },
+    { "K is not waited for", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2",
+      "      __syncthreads();\n//| if c.order == 2", 0, "plain stages" },
+    { "no barrier at the head of a block", F, "      cp_async_wait<$(wait_k)>();\n      __syncthreads();\n//| if c.order == 2",
+      "      cp_async_wait<$(wait_k)>();\n//| if c.order == 2", 0, "stages plain" },
     { "V is not waited for", F, "      cp_async_wait<$(wait_v)>();\n", "", 0, "plain" },
     { "V is not waited for, after the softmax", F, "      cp_async_wait<$(wait_v)>();\n", "", 1, "order1" },
     { "no barrier before V", F, "      __syncthreads();  // V has arrived, K is free\n", "", 0, "plain" },
     { "no barrier before V, after the softmax", F, "      __syncthreads();  // V has arrived, K is free\n", "", 1, "order1" },
-    { "Q fragments before their barrier", F, "    cp_async_wait<$(wait_k)>();\n    __syncthreads();\n    load_q(", "    cp_async_wait<$(wait_k)>();\n    load_q(", 0, "odd_regs" },
+    { "Q fragments before their barrier", F, "    cp_async_wait<$(wait_k)>();\n    __syncthreads();\n    load_q(",
+      "    cp_async_wait<$(wait_k)>();\n    load_q(", 0, "odd_regs" },
     { "K into the first buffer", F, "load_k(block - STAGES_K, stage_k);", "load_k(block - STAGES_K, 0);", 0, "deep0" },
     { "K buffer does not advance", F, "      stage_k = stage_k == STAGES_K - 1 ? 0 : stage_k + 1;\n", "", 0, "deep0 stages" },
     { "V buffer does not advance", F, "      stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;\n", "", 0, "deep0 stages" },
@@ -140,20 +150,26 @@ const mutation mutations[] = {
     { "right mask one off", F, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
     { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
     { "Q rows past the last are read", F, "0,\n        row_count(p, sequence) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
-    { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)", "block >= max(range.full_lo, range.block_lo - 1)", 0, "window" },
+    { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)",
+      "block >= max(range.full_lo, range.block_lo - 1)", 0, "window" },
     { "left blocks are left out", F, "    for (; block >= range.block_lo; block--) step(Constant<true>{});\n", "", 0, "window" },
     { "elements: no block is masked", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(false);", 0, "two" },
-    { "elements: left blocks taken as full", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(block >= range.full_hi);", 0, "two_left" },
-    { "odd chunk of K from its neighbour", D, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16", 0, "odd" },
-    { "odd chunk of V from its neighbour", D, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16", "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 2) * 16", 0, "odd" },
+    { "elements: left blocks taken as full", F, "step(block >= range.full_hi || block <= range.full_lo);", "step(block >= range.full_hi);",
+      0, "two_left" },
+    { "odd chunk of K from its neighbour", D, "lane % 16 * CHUNKS * 16 + (CHUNKS - 1) * 16", "lane % 16 * CHUNKS * 16 + (CHUNKS - 2) * 16",
+      0, "odd" },
+    { "odd chunk of V from its neighbour", D, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16",
+      "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 2) * 16", 0, "odd" },
     { "half of the sum", F, "state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];", "state[m][h].l += s[m][n][2 * h];", 0, "plain" },
     { "V with the stride of K", F, "v_stride = p.v_ss *", "v_stride = p.k_ss *", 0, "odd" },
     { "K of the query head", F, "where.kv_head * p.k_sh", "where.head * p.k_sh", 0, "group" },
     { "32-bit stride of K", F, "const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride",
       "const int k_stride = (int)p.k_ss * (int)sizeof(element);\n  const long long v_stride", 0, "far" },
 
-    { "FMA: K and V are not waited for", X, "      cp_async_wait<0>();\n      __syncthreads();  // K has arrived", "      __syncthreads();  // K has arrived", 0, "fp32" },
-    { "FMA: V is not waited for", X, "      cp_async_wait<0>();\n      __syncthreads();  // V has arrived", "      __syncthreads();  // V has arrived", 0, "fp32" },
+    { "FMA: K and V are not waited for", X, "      cp_async_wait<0>();\n      __syncthreads();  // K has arrived",
+      "      __syncthreads();  // K has arrived", 0, "fp32" },
+    { "FMA: V is not waited for", X, "      cp_async_wait<0>();\n      __syncthreads();  // V has arrived",
+      "      __syncthreads();  // V has arrived", 0, "fp32" },
     { "FMA: no barrier before V", X, "      __syncthreads();  // V has arrived, K is free\n", "", 0, "fp32" },
     { "FMA: mask one off", X, "x + 16 * j > hi", "x + 16 * j >= hi", 0, "fp32" },
     { "FMA: a quarter of O not rescaled", X, "          o[i][j].w *= keep;\n", "", 0, "fp32" },

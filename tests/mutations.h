@@ -18,8 +18,8 @@ typedef struct mutation {
     const char *name;
     const char *file;
     const char *find, *replace;
-    int nth;              /* which occurrence, from 0 */
-    const char *scenes;   /* names, separated by blanks */
+    int nth;            /* which occurrence, from 0 */
+    const char *scenes; /* names, separated by blanks */
 } mutation;
 extern const mutation mutations[], hopper_mutations[]; /* each ended by a row without name */
 #endif

@@ -127,11 +127,10 @@ Test(bundle_blob, a_bundle_of_before_is_read)
         m.step[0][0].launch.map[0] = (fa_map){ 0, 64, 128, 128 };
         m.step[0][0].launch.map[1] = (fa_map){ 3, 32, 64, 0 };
         m.image[1].steps = 2;
-        m.step[1][1] = (fa_blob_step){
-            .launch = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .pdl = 1 },
-            .registers = 40,
-            .spills = 12
-        };
+        m.step[1][1] =
+            (fa_blob_step){ .launch = { .entry = "second", .threads = 96, .grid = { 1, { { FA_EXTENT_SQ, 32 } } }, .cluster = 1, .pdl = 1 },
+                            .registers = 40,
+                            .spills = 12 };
         f = f ? freopen(SEEDS "/two.bundle", "wb", f) : fopen(SEEDS "/two.bundle", "wb");
         maker_write(&m);
         cr_assert(f && fwrite(m.text.s, 1, m.text.n, f) == m.text.n && !fclose(f));
@@ -282,11 +281,11 @@ Test(bundle_blob, numbers_out_of_range_are_refused)
 }
 
 /* One field at a time of a bundle of two rows and two images. */
-#define REFUSED(change, says)                                                                                                              \
-    do {                                                                                                                                   \
-        maker_fill(&m, two);                                                                                                               \
-        change;                                                                                                                            \
-        expect_written(says);                                                                                                              \
+#define REFUSED(change, says) \
+    do {                      \
+        maker_fill(&m, two);  \
+        change;               \
+        expect_written(says); \
     } while (0)
 
 static void map_of(const char *operand)
@@ -396,7 +395,8 @@ Test(bundle_blob, formats_of_before_are_refused)
     _Static_assert(sizeof before == 56, "what sizeof(fa_bundle) was");
     const fa_bundle *list[] = { (const fa_bundle *)(const void *)&before, NULL };
     fa_bundle_set s;
-    expect_status(fa_bundle_set_open(&s, list), "options: bundle 0: its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it anew");
+    expect_status(fa_bundle_set_open(&s, list),
+                  "options: bundle 0: its format is 2; accepted by fagen " FA_VERSION_STRING ": 3: emit it anew");
     fa_bundle_set_close(&s);
 }
 

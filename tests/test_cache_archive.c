@@ -1,7 +1,7 @@
 /* Archives: what is exported comes back, and one with any fault changes nothing. */
-#include "cache/scan.h"
 #include "cache/archive.h"
 #include "cache/archive_head.h"
+#include "cache/scan.h"
 #include "gen/problem.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
@@ -68,7 +68,7 @@ Test(cache_archive, round_trip)
 {
     const char *path = archive_of(20, 5);
     fa_archive_count n;
-    int files[FA_AREAS] = {0};
+    int files[FA_AREAS] = { 0 };
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
     cr_assert(entry_put(s, 3, 100));
     cr_assert_eq(fa_archive_import(s, path, true, &n), FA_OK, "%s", fa_last_error());
@@ -99,7 +99,7 @@ Test(cache_archive, foreign_entries_are_not_loaded_until_trusted)
 {
     const char *path = archive_of(5, 1);
     fa_archive_count n;
-    int files[FA_AREAS] = {0};
+    int files[FA_AREAS] = { 0 };
     fa_store *s = fa_store_open(below("to"), NULL, NULL);
     cr_assert_eq(fa_archive_import(s, path, false, &n), FA_OK);
     cr_assert(n.entries == 5 && n.lines == 1);
@@ -144,44 +144,203 @@ static uint64_t first_size(const char *b)
 }
 
 #define SPOIL(name) static void name(char *b, size_t *size)
-SPOIL(h_magic) { (void)size; b[0] = 'F'; }
-SPOIL(h_version) { (void)size; put_u32(b, 8, 2); }
-SPOIL(h_version_zero) { (void)size; put_u32(b, 8, 0); }
-SPOIL(h_count_up) { uint32_t n; (void)size; memcpy(&n, b + 12, 4); put_u32(b, 12, n + 1); }
-SPOIL(h_count_down) { uint32_t n; (void)size; memcpy(&n, b + 12, 4); put_u32(b, 12, n - 1); }
-SPOIL(h_count_huge) { (void)size; put_u32(b, 12, UINT32_MAX); }
-SPOIL(h_count_most) { (void)size; put_u32(b, 12, FA_ARCHIVE_ENTRIES); }
-SPOIL(h_count_zero) { (void)size; put_u32(b, 12, 0); }
-SPOIL(h_lines_up) { uint32_t n; (void)size; memcpy(&n, b + 16, 4); put_u32(b, 16, n + 1); }
-SPOIL(h_lines_down) { uint32_t n; (void)size; memcpy(&n, b + 16, 4); put_u32(b, 16, n - 1); }
-SPOIL(h_lines_huge) { (void)size; put_u32(b, 16, UINT32_MAX); }
-SPOIL(h_zero) { (void)size; put_u32(b, 20, 1); }
-SPOIL(h_size_up) { put_u64(b, 24, *size + 1); }
-SPOIL(h_size_max) { (void)size; put_u64(b, 24, UINT64_MAX); }
-SPOIL(h_cut) { *size -= 20; put_u64(b, 24, *size); }
-SPOIL(h_cut_half) { *size /= 2; put_u64(b, 24, *size); }
-SPOIL(h_cut_head) { *size = sizeof(archive_head) + 16; put_u64(b, 24, *size); }
-SPOIL(h_empty) { (void)b; *size = 0; }
-SPOIL(h_short) { (void)b; *size = 7; }
-SPOIL(h_longer) { memset(b + *size, 0, 64); *size += 64; put_u64(b, 24, *size); }
-SPOIL(h_traversal) { (void)size; memcpy(b + FIRST, "../../../../../../../../etc/pass", 32); }
-SPOIL(h_absolute) { (void)size; memcpy(b + FIRST, "/etc/cron.d/aaaaaaaaaaaaaaaaaaaa", 32); }
-SPOIL(h_upper) { (void)size; for (size_t i = 0; i < 32; i++) b[FIRST + i] = 'A'; }
-SPOIL(h_nul_name) { (void)size; b[FIRST + 5] = 0; }
-SPOIL(h_space_name) { (void)size; b[FIRST + 31] = ' '; }
-SPOIL(h_other_name) { (void)size; b[FIRST + 31] = b[FIRST + 31] == '0' ? '1' : '0'; }
-SPOIL(h_entry_zero) { (void)size; put_u64(b, FIRST + 32, 0); }
-SPOIL(h_entry_max) { (void)size; put_u64(b, FIRST + 32, UINT64_MAX); }
-SPOIL(h_entry_wrap) { (void)size; put_u64(b, FIRST + 32, (uint64_t)0 - 40); }
-SPOIL(h_entry_cap) { (void)size; put_u64(b, FIRST + 32, ((uint64_t)64 << 20) + 1); }
-SPOIL(h_entry_up) { (void)size; put_u64(b, FIRST + 32, first_size(b) + 1); }
-SPOIL(h_entry_down) { (void)size; put_u64(b, FIRST + 32, first_size(b) - 1); }
-SPOIL(h_entry_flip) { (void)size; b[FIRST + 40 + 200] ^= 1; }
-SPOIL(h_entry_magic) { (void)size; b[FIRST + 40] = 'X'; }
-SPOIL(h_entry_sum) { (void)size; b[FIRST + 40 + first_size(b) - 1] ^= 1; }
+SPOIL(h_magic)
+{
+    (void)size;
+    b[0] = 'F';
+}
+SPOIL(h_version)
+{
+    (void)size;
+    put_u32(b, 8, 2);
+}
+SPOIL(h_version_zero)
+{
+    (void)size;
+    put_u32(b, 8, 0);
+}
+SPOIL(h_count_up)
+{
+    uint32_t n;
+    (void)size;
+    memcpy(&n, b + 12, 4);
+    put_u32(b, 12, n + 1);
+}
+SPOIL(h_count_down)
+{
+    uint32_t n;
+    (void)size;
+    memcpy(&n, b + 12, 4);
+    put_u32(b, 12, n - 1);
+}
+SPOIL(h_count_huge)
+{
+    (void)size;
+    put_u32(b, 12, UINT32_MAX);
+}
+SPOIL(h_count_most)
+{
+    (void)size;
+    put_u32(b, 12, FA_ARCHIVE_ENTRIES);
+}
+SPOIL(h_count_zero)
+{
+    (void)size;
+    put_u32(b, 12, 0);
+}
+SPOIL(h_lines_up)
+{
+    uint32_t n;
+    (void)size;
+    memcpy(&n, b + 16, 4);
+    put_u32(b, 16, n + 1);
+}
+SPOIL(h_lines_down)
+{
+    uint32_t n;
+    (void)size;
+    memcpy(&n, b + 16, 4);
+    put_u32(b, 16, n - 1);
+}
+SPOIL(h_lines_huge)
+{
+    (void)size;
+    put_u32(b, 16, UINT32_MAX);
+}
+SPOIL(h_zero)
+{
+    (void)size;
+    put_u32(b, 20, 1);
+}
+SPOIL(h_size_up)
+{
+    put_u64(b, 24, *size + 1);
+}
+SPOIL(h_size_max)
+{
+    (void)size;
+    put_u64(b, 24, UINT64_MAX);
+}
+SPOIL(h_cut)
+{
+    *size -= 20;
+    put_u64(b, 24, *size);
+}
+SPOIL(h_cut_half)
+{
+    *size /= 2;
+    put_u64(b, 24, *size);
+}
+SPOIL(h_cut_head)
+{
+    *size = sizeof(archive_head) + 16;
+    put_u64(b, 24, *size);
+}
+SPOIL(h_empty)
+{
+    (void)b;
+    *size = 0;
+}
+SPOIL(h_short)
+{
+    (void)b;
+    *size = 7;
+}
+SPOIL(h_longer)
+{
+    memset(b + *size, 0, 64);
+    *size += 64;
+    put_u64(b, 24, *size);
+}
+SPOIL(h_traversal)
+{
+    (void)size;
+    memcpy(b + FIRST, "../../../../../../../../etc/pass", 32);
+}
+SPOIL(h_absolute)
+{
+    (void)size;
+    memcpy(b + FIRST, "/etc/cron.d/aaaaaaaaaaaaaaaaaaaa", 32);
+}
+SPOIL(h_upper)
+{
+    (void)size;
+    for (size_t i = 0; i < 32; i++)
+        b[FIRST + i] = 'A';
+}
+SPOIL(h_nul_name)
+{
+    (void)size;
+    b[FIRST + 5] = 0;
+}
+SPOIL(h_space_name)
+{
+    (void)size;
+    b[FIRST + 31] = ' ';
+}
+SPOIL(h_other_name)
+{
+    (void)size;
+    b[FIRST + 31] = b[FIRST + 31] == '0' ? '1' : '0';
+}
+SPOIL(h_entry_zero)
+{
+    (void)size;
+    put_u64(b, FIRST + 32, 0);
+}
+SPOIL(h_entry_max)
+{
+    (void)size;
+    put_u64(b, FIRST + 32, UINT64_MAX);
+}
+SPOIL(h_entry_wrap)
+{
+    (void)size;
+    put_u64(b, FIRST + 32, (uint64_t)0 - 40);
+}
+SPOIL(h_entry_cap)
+{
+    (void)size;
+    put_u64(b, FIRST + 32, ((uint64_t)64 << 20) + 1);
+}
+SPOIL(h_entry_up)
+{
+    (void)size;
+    put_u64(b, FIRST + 32, first_size(b) + 1);
+}
+SPOIL(h_entry_down)
+{
+    (void)size;
+    put_u64(b, FIRST + 32, first_size(b) - 1);
+}
+SPOIL(h_entry_flip)
+{
+    (void)size;
+    b[FIRST + 40 + 200] ^= 1;
+}
+SPOIL(h_entry_magic)
+{
+    (void)size;
+    b[FIRST + 40] = 'X';
+}
+SPOIL(h_entry_sum)
+{
+    (void)size;
+    b[FIRST + 40 + first_size(b) - 1] ^= 1;
+}
 /* Another arch, sealed again: the description does not say so. */
-SPOIL(h_entry_arch) { (void)size; strcpy(b + FIRST + 40 + 32, "sm_90a"); seal(b + FIRST + 40, first_size(b)); }
-SPOIL(h_entry_key) { (void)size; b[FIRST + 40 + 16] ^= 1; seal(b + FIRST + 40, first_size(b)); }
+SPOIL(h_entry_arch)
+{
+    (void)size;
+    strcpy(b + FIRST + 40 + 32, "sm_90a");
+    seal(b + FIRST + 40, first_size(b));
+}
+SPOIL(h_entry_key)
+{
+    (void)size;
+    b[FIRST + 40 + 16] ^= 1;
+    seal(b + FIRST + 40, first_size(b));
+}
 SPOIL(h_entry_about)
 {
     (void)size;
@@ -211,13 +370,34 @@ static char *first_line(char *b, size_t size)
 {
     return (char *)memmem(b, size, "{\"problem\":\"bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=1", 57) - 8;
 }
-SPOIL(h_line_zero) { put_u64(first_line(b, *size), 0, 0); }
-SPOIL(h_line_max) { put_u64(first_line(b, *size), 0, UINT64_MAX); }
-SPOIL(h_line_broken) { first_line(b, *size)[8] = '['; }
-SPOIL(h_line_nul) { first_line(b, *size)[20] = 0; }
-SPOIL(h_line_newline) { first_line(b, *size)[20] = '\n'; }
-SPOIL(h_not_sealed) { b[*size - 100] ^= 1; }
-SPOIL(h_sum) { b[*size - 1] ^= 1; }
+SPOIL(h_line_zero)
+{
+    put_u64(first_line(b, *size), 0, 0);
+}
+SPOIL(h_line_max)
+{
+    put_u64(first_line(b, *size), 0, UINT64_MAX);
+}
+SPOIL(h_line_broken)
+{
+    first_line(b, *size)[8] = '[';
+}
+SPOIL(h_line_nul)
+{
+    first_line(b, *size)[20] = 0;
+}
+SPOIL(h_line_newline)
+{
+    first_line(b, *size)[20] = '\n';
+}
+SPOIL(h_not_sealed)
+{
+    b[*size - 100] ^= 1;
+}
+SPOIL(h_sum)
+{
+    b[*size - 1] ^= 1;
+}
 
 /* Faults that a right checksum does not excuse; it is made anew where seal is set. */
 static const struct {
@@ -225,20 +405,57 @@ static const struct {
     void (*spoil)(char *b, size_t *size);
     bool seal;
 } hostile[] = {
-#define H(f, says, s) {#f, says, f, s}
-    H(h_magic, "not an archive", true), H(h_version, "format version", true), H(h_version_zero, "format version", true),
-    H(h_count_up, "", true), H(h_count_down, "", true), H(h_count_huge, "counts", true), H(h_count_most, "", true), H(h_count_zero, "", true),
-    H(h_lines_up, "", true), H(h_lines_down, "more in it", true), H(h_lines_huge, "counts", true), H(h_zero, "counts", true),
-    H(h_size_up, "meant to be", true), H(h_size_max, "meant to be", true), H(h_cut, "", true), H(h_cut_half, "", true), H(h_cut_head, "", true),
-    H(h_empty, "not an archive", false), H(h_short, "not an archive", false), H(h_longer, "", true), H(h_traversal, "32 hex digits", true),
-    H(h_absolute, "32 hex digits", true), H(h_upper, "32 hex digits", true), H(h_nul_name, "32 hex digits", true),
-    H(h_space_name, "32 hex digits", true), H(h_other_name, "its name is not its key", true), H(h_entry_zero, "size", true),
-    H(h_entry_max, "size", true), H(h_entry_wrap, "size", true), H(h_entry_cap, "size", true), H(h_entry_up, "", true),
-    H(h_entry_down, "", true), H(h_entry_flip, "checksum", true), H(h_entry_magic, "not a kernel entry", true),
-    H(h_entry_sum, "checksum", true), H(h_entry_arch, "does not follow", true), H(h_entry_key, "its name is not its key", true),
-    H(h_entry_about, "does not follow", true), H(h_entry_twice, "twice", true), H(h_entry_swapped, "out of order", true),
-    H(h_line_zero, "record 1", true), H(h_line_max, "record 1", true), H(h_line_broken, "record 1", true), H(h_line_nul, "record 1", true),
-    H(h_line_newline, "record 1", true), H(h_not_sealed, "checksum", false), H(h_sum, "checksum", false),
+#define H(f, says, s)  \
+    {                  \
+#f, says, f, s \
+    }
+    H(h_magic, "not an archive", true),
+    H(h_version, "format version", true),
+    H(h_version_zero, "format version", true),
+    H(h_count_up, "", true),
+    H(h_count_down, "", true),
+    H(h_count_huge, "counts", true),
+    H(h_count_most, "", true),
+    H(h_count_zero, "", true),
+    H(h_lines_up, "", true),
+    H(h_lines_down, "more in it", true),
+    H(h_lines_huge, "counts", true),
+    H(h_zero, "counts", true),
+    H(h_size_up, "meant to be", true),
+    H(h_size_max, "meant to be", true),
+    H(h_cut, "", true),
+    H(h_cut_half, "", true),
+    H(h_cut_head, "", true),
+    H(h_empty, "not an archive", false),
+    H(h_short, "not an archive", false),
+    H(h_longer, "", true),
+    H(h_traversal, "32 hex digits", true),
+    H(h_absolute, "32 hex digits", true),
+    H(h_upper, "32 hex digits", true),
+    H(h_nul_name, "32 hex digits", true),
+    H(h_space_name, "32 hex digits", true),
+    H(h_other_name, "its name is not its key", true),
+    H(h_entry_zero, "size", true),
+    H(h_entry_max, "size", true),
+    H(h_entry_wrap, "size", true),
+    H(h_entry_cap, "size", true),
+    H(h_entry_up, "", true),
+    H(h_entry_down, "", true),
+    H(h_entry_flip, "checksum", true),
+    H(h_entry_magic, "not a kernel entry", true),
+    H(h_entry_sum, "checksum", true),
+    H(h_entry_arch, "does not follow", true),
+    H(h_entry_key, "its name is not its key", true),
+    H(h_entry_about, "does not follow", true),
+    H(h_entry_twice, "twice", true),
+    H(h_entry_swapped, "out of order", true),
+    H(h_line_zero, "record 1", true),
+    H(h_line_max, "record 1", true),
+    H(h_line_broken, "record 1", true),
+    H(h_line_nul, "record 1", true),
+    H(h_line_newline, "record 1", true),
+    H(h_not_sealed, "checksum", false),
+    H(h_sum, "checksum", false),
 };
 
 static size_t nothing_below(const char *folder)

@@ -1,7 +1,7 @@
 /* Work that stays in proportion, times that lie, and a file-size limit: what an archive, a clock or a shell may do to a store. */
-#include "cache/output.h"
 #include "cache/archive.h"
 #include "cache/archive_head.h"
+#include "cache/output.h"
 #include "cache/prune.h"
 #include "cache/quota.h"
 #include "cache/rates.h"
@@ -47,7 +47,7 @@ typedef struct maker {
 
 static void put_line(maker *m, const fa_record *r)
 {
-    fa_text line = {0};
+    fa_text line = { 0 };
     cr_assert(fa_record_to_json(r, &line));
     uint64_t n = line.n;
     fa_text_add(&m->body, (const char *)&n, sizeof n);
@@ -59,8 +59,8 @@ static void put_line(maker *m, const fa_record *r)
 static const char *finish(maker *m, const char *name)
 {
     XXH128_canonical_t sum;
-    fa_text all = {0};
-    archive_head h = {.version = ARCHIVE_VERSION, .lines = m->lines, .size = sizeof h + m->body.n + sizeof sum};
+    fa_text all = { 0 };
+    archive_head h = { .version = ARCHIVE_VERSION, .lines = m->lines, .size = sizeof h + m->body.n + sizeof sum };
     memcpy(h.magic, archive_magic, sizeof h.magic);
     fa_text_add(&all, (const char *)&h, sizeof h);
     fa_text_add(&all, m->body.s, m->body.n);
@@ -70,7 +70,7 @@ static const char *finish(maker *m, const char *name)
     spill(path, all.s, all.n);
     fa_text_free(&all);
     fa_text_free(&m->body);
-    *m = (maker){.lines = 0};
+    *m = (maker){ .lines = 0 };
     return path;
 }
 
@@ -98,12 +98,12 @@ Test(cache_bounds, records_in_any_order)
         const char *chip[4];
         long files;
     } rows[] = {
-        {"two problems", {64, 128}, {"NVIDIA H200", "NVIDIA H200", "NVIDIA H200", "NVIDIA H200"}, 2},
-        {"two chips", {64, 64}, {"NVIDIA H200", "NVIDIA A100", "NVIDIA H200", "NVIDIA A100"}, 2},
-        {"chips whose names share a folder", {64, 64}, {"NVIDIA H200", "NVIDIA?H200", "NVIDIA H200", "NVIDIA*H200"}, 1},
+        { "two problems", { 64, 128 }, { "NVIDIA H200", "NVIDIA H200", "NVIDIA H200", "NVIDIA H200" }, 2 },
+        { "two chips", { 64, 64 }, { "NVIDIA H200", "NVIDIA A100", "NVIDIA H200", "NVIDIA A100" }, 2 },
+        { "chips whose names share a folder", { 64, 64 }, { "NVIDIA H200", "NVIDIA?H200", "NVIDIA H200", "NVIDIA*H200" }, 1 },
     };
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
-        maker m = {.lines = 0};
+        maker m = { .lines = 0 };
         fa_archive_count n;
         char to[20];
         for (int i = 0; i < LINES; i++) {
@@ -122,7 +122,7 @@ Test(cache_bounds, records_in_any_order)
 
 Test(cache_bounds, a_line_that_comes_twice_is_kept_once)
 {
-    maker m = {.lines = 0};
+    maker m = { .lines = 0 };
     fa_archive_count n;
     fa_record r = record_of("NVIDIA H200", 64, 1), other = record_of("NVIDIA H200", 128, 1);
     for (int i = 0; i < 3; i++) {
@@ -154,7 +154,7 @@ Test(cache_bounds, kernels_under_a_limit)
         fault_disarm(NULL);
         cr_assert(st == FA_OK && n.entries == KERNELS, "%s", fa_last_error());
         cr_expect_leq(seen, 8 * KERNELS, "%ld calls for %d kernels", seen, KERNELS);
-        cr_assert(fa_prune_run(s, &(fa_prune){.to = 0, .dry_run = true}, NULL, NULL, &left));
+        cr_assert(fa_prune_run(s, &(fa_prune){ .to = 0, .dry_run = true }, NULL, NULL, &left));
         cr_expect_leq(left.bytes, fa_store_limit(s));
         cr_expect_geq(left.bytes, shares ? fa_store_limit(s) / 2 : each * KERNELS * 9 / 10);
         fa_store_close(s);
@@ -165,7 +165,7 @@ static void date(const char *root, uint64_t key, int64_t seconds)
 {
     char hex[33];
     fa_key_print(hex, key_made(key));
-    const struct timespec both[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    const struct timespec both[2] = { { .tv_sec = seconds }, { .tv_sec = seconds } };
     cr_assert_eq(utimensat(AT_FDCWD, below("%s/v1/kernels/%.2s/%s.fak", root, hex, hex), both, 0), 0);
 }
 
@@ -179,7 +179,7 @@ Test(cache_bounds, a_time_of_the_future_is_no_use)
         cr_assert(entry_put(s, k, 100));
     date("s", 0, YEAR_2106);
     date("s", 1, time(NULL) + 3600); /* clocks of two machines differ: that one was used just now */
-    fa_prune p = {.before = (int64_t)(time(NULL) - 30 * 86400) * 1000000000, .to = -1};
+    fa_prune p = { .before = (int64_t)(time(NULL) - 30 * 86400) * 1000000000, .to = -1 };
     cr_assert(fa_prune_run(s, &p, NULL, NULL, &out));
     cr_expect(out.n == 1 && out.left == 2, "%zu went, %zu left", out.n, out.left);
     fa_entry e;
@@ -188,7 +188,7 @@ Test(cache_bounds, a_time_of_the_future_is_no_use)
     date("s", 0, YEAR_2106);
     fa_store_set_limit(s, 3 * out.left_bytes / 2); /* three of them: the next put evicts */
     cr_expect(entry_put(s, 3, 100));
-    cr_assert(fa_prune_run(s, &(fa_prune){.to = 0, .dry_run = true}, NULL, NULL, &out));
+    cr_assert(fa_prune_run(s, &(fa_prune){ .to = 0, .dry_run = true }, NULL, NULL, &out));
     struct stat st;
     char hex[33];
     fa_key_print(hex, key_made(0));
@@ -207,7 +207,7 @@ static void on_limit(int sig)
 Test(cache_bounds, a_file_size_limit_is_a_full_disk)
 {
     fa_archive_count n;
-    struct rlimit before, small = {.rlim_cur = 100};
+    struct rlimit before, small = { .rlim_cur = 100 };
     sigset_t mask, pending;
     fa_output o;
     char big[4096] = "";
@@ -221,7 +221,7 @@ Test(cache_bounds, a_file_size_limit_is_a_full_disk)
         small.rlim_max = before.rlim_max;
         cr_assert_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
         bool put = entry_put(s, 2, 5000), kept = fa_record_append(s, &r);
-        bool rates = fa_rates_save(s, "NVIDIA H200", "2026-11-21T04:31:00Z", &(fa_rates){0});
+        bool rates = fa_rates_save(s, "NVIDIA H200", "2026-11-21T04:31:00Z", &(fa_rates){ 0 });
         fa_status in = fa_archive_import(s, below("p"), true, &n), out = fa_archive_export(from, below("out"), NULL, true, &n);
         fa_status opened = fa_output_open(&o, below("file"));
         fa_status written = opened == FA_OK ? fa_output_write(&o, big, sizeof big) : opened;

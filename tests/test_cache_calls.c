@@ -2,13 +2,13 @@
  * asked may give up; nobody crashes, leaves memory or a descriptor behind, or leaves something that reads as another kernel; and the
  * next try works. The suite cache_faults goes through calls in their order; this one sees to those that come after hundreds of others.
  * Allocations all fail, one by one. FAGEN_TEST_FULL=1: calls too, each with every error. */
-#include "cache/load_marker.h"
-#include "cache/scan.h"
-#include "cache/lock.h"
 #include "cache/archive.h"
+#include "cache/load_marker.h"
+#include "cache/lock.h"
 #include "cache/prune.h"
 #include "cache/rates.h"
 #include "cache/record.h"
+#include "cache/scan.h"
 #include "fault.h"
 #include "gen/problem.h"
 #include "test_cache_entries.h"
@@ -41,7 +41,7 @@ static fa_record record_of(int br)
     return r;
 }
 
-static const fa_rates rates = {.mma16 = 1, .hbm_bytes = 2, .clock = 1.5};
+static const fa_rates rates = { .mma16 = 1, .hbm_bytes = 2, .clock = 1.5 };
 
 static void hear(void *user, const char *message)
 {
@@ -142,12 +142,12 @@ static void told(void *user, const char *path, int64_t size)
 
 static void prune(fa_store *s)
 {
-    static const char *const archs[] = {"sm_80", NULL};
+    static const char *const archs[] = { "sm_80", NULL };
     fa_pruned out;
     int n = 0;
-    fa_prune_run(s, &(fa_prune){.to = 700, .before = 1, .archs = archs, .dry_run = true}, told, &n, &out);
-    fa_prune_run(s, &(fa_prune){.to = 700, .archs = archs}, told, &n, &out);
-    fa_prune_run(s, &(fa_prune){.to = -1, .archs = archs}, NULL, NULL, &out);
+    fa_prune_run(s, &(fa_prune){ .to = 700, .before = 1, .archs = archs, .dry_run = true }, told, &n, &out);
+    fa_prune_run(s, &(fa_prune){ .to = 700, .archs = archs }, told, &n, &out);
+    fa_prune_run(s, &(fa_prune){ .to = -1, .archs = archs }, NULL, NULL, &out);
 }
 
 static void carry_away(fa_store *s)
@@ -182,7 +182,7 @@ static void record(fa_store *s)
     fa_rates_save(s, "NVIDIA H200", "2026-11-21", &rates);
     fa_rates_load(s, "NVIDIA H200", &rate);
     fa_rates_load(s, "another", &rate);
-    fa_rates_save(s, "odd", "2026-11-21", &(fa_rates){.mma16 = NAN, .exps = INFINITY, .clock = -1});
+    fa_rates_save(s, "odd", "2026-11-21", &(fa_rates){ .mma16 = NAN, .exps = INFINITY, .clock = -1 });
     fa_rates_load(s, "odd", &rate);
 }
 
@@ -196,7 +196,7 @@ static void wait_for(fa_store *s)
 static void describe(fa_store *s)
 {
     fa_metadata a = metadata_of(1), b = metadata_of(2);
-    fa_text t = {0};
+    fa_text t = { 0 };
     const char *field;
     char words[100];
     (void)s;
@@ -208,8 +208,8 @@ static void describe(fa_store *s)
 static const struct scene {
     const char *name;
     void (*run)(fa_store *s);
-} scenes[] = {{"find", find}, {"keep", keep}, {"load", load}, {"count", count}, {"prune", prune}, {"export", carry_away}, {"import", bring},
-              {"record", record}, {"lock", wait_for}, {"metadata", describe}};
+} scenes[] = { { "find", find },         { "keep", keep },    { "load", load },     { "count", count },   { "prune", prune },
+               { "export", carry_away }, { "import", bring }, { "record", record }, { "lock", wait_for }, { "metadata", describe } };
 
 static void prepare(void)
 {
@@ -271,7 +271,8 @@ static bool trial(const struct scene *sc, const char *name, long nth, int error)
         fa_store *s = fa_store_open(root, NULL, NULL);
         for (uint64_t n = 0; n < 25; n++)
             cr_assert_geq(entry_hit(s, n, BYTES), 0, "%s: another kernel after %s %ld failed", sc->name, what, nth);
-        cr_assert(entry_put(s, 30, BYTES) && entry_hit(s, 30, BYTES) == 1, "%s: no kernel can be kept after %s %ld failed", sc->name, what, nth);
+        cr_assert(entry_put(s, 30, BYTES) && entry_hit(s, 30, BYTES) == 1, "%s: no kernel can be kept after %s %ld failed", sc->name, what,
+                  nth);
         fa_store_close(s);
     }
     return fired;
@@ -280,7 +281,7 @@ static bool trial(const struct scene *sc, const char *name, long nth, int error)
 Test(cache_calls, each_by_its_name)
 {
     enum { ERRORS = 7 };
-    static const int errors[ERRORS] = {EIO, ENOENT, EINTR, ENOSPC, EAGAIN, EMFILE, EACCES};
+    static const int errors[ERRORS] = { EIO, ENOENT, EINTR, ENOSPC, EAGAIN, EMFILE, EACCES };
     for (size_t i = 0; i < sizeof scenes / sizeof *scenes; i++) {
         long trials = 0;
         for (int c = 0; fault_call(c); c++)

@@ -4,8 +4,8 @@
  *
  * What may be lost or come in any order: an entry of a directory until that directory is synced, where a rename is two such effects; the
  * pieces of a file's bytes, and its size, until the file is synced. FAGEN_TEST_FULL=1: more and smaller pieces. */
-#include "cache/scan.h"
 #include "cache/entry.h"
+#include "cache/scan.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
 #include "test_full.h"
@@ -24,7 +24,7 @@ TestSuite(cache_crash, .init = scratch_make_light, .fini = scratch_remove, .time
 enum { OPS = 32, UNITS = 24, BODY = 700 };
 
 typedef enum op_kind { MKDIR, CREATE, WRITE, FSYNC, RENAME, UNLINK } op_kind;
-static const char *const kinds[] = {"mkdir", "create", "write", "fsync", "rename", "unlink"};
+static const char *const kinds[] = { "mkdir", "create", "write", "fsync", "rename", "unlink" };
 
 typedef struct op {
     op_kind kind;
@@ -47,7 +47,7 @@ static void path_of_fd(pid_t pid, int fd, char *out, size_t n)
 
 static void child_bytes(pid_t pid, uint64_t at, void *to, size_t n)
 {
-    struct iovec here = {to, n}, there = {(void *)(uintptr_t)at, n};
+    struct iovec here = { to, n }, there = { (void *)(uintptr_t)at, n };
     process_vm_readv(pid, &here, 1, &there, 1, 0);
 }
 
@@ -73,7 +73,7 @@ static bool entered(pid_t pid, const struct __ptrace_syscall_info *s, op *o)
     const uint64_t *a = s->entry.args;
     struct stat st;
     char whole[600];
-    *o = (op){.kind = FSYNC};
+    *o = (op){ .kind = FSYNC };
     switch (s->entry.nr) {
     case SYS_mkdirat:
         o->kind = MKDIR;
@@ -163,10 +163,16 @@ static bool record(void)
 
 /* One effect on disk, which a crash keeps or loses as a whole. */
 typedef struct unit {
-    enum { ENTRY, GONE, NAMED, PIECE, SIZE } kind; /* a name appears; it disappears; the temporary file gets a second name; its bytes; its size */
-    int op, synced;                                 /* made by; made to last by, or OPS */
+    enum {
+        ENTRY,
+        GONE,
+        NAMED,
+        PIECE,
+        SIZE
+    } kind;         /* a name appears; it disappears; the temporary file gets a second name; its bytes; its size */
+    int op, synced; /* made by; made to last by, or OPS */
     const char *path;
-    size_t from, to, base;                          /* of the file's bytes; base: where the write began */
+    size_t from, to, base; /* of the file's bytes; base: where the write began */
 } unit;
 
 static unit units[UNITS];
@@ -205,22 +211,22 @@ static void split(int pieces)
         switch (o->kind) {
         case MKDIR:
         case CREATE:
-            add((unit){ENTRY, i, synced_after(i, parent), o->path, 0, 0, 0});
+            add((unit){ ENTRY, i, synced_after(i, parent), o->path, 0, 0, 0 });
             break;
         case WRITE:
-            add((unit){SIZE, i, synced_after(i, o->path), o->path, 0, at + o->n, at});
+            add((unit){ SIZE, i, synced_after(i, o->path), o->path, 0, at + o->n, at });
             for (int k = 0; k < pieces; k++)
-                add((unit){PIECE, i, synced_after(i, o->path), o->path, at + o->n * (size_t)k / (size_t)pieces,
-                           at + o->n * (size_t)(k + 1) / (size_t)pieces, at});
+                add((unit){ PIECE, i, synced_after(i, o->path), o->path, at + o->n * (size_t)k / (size_t)pieces,
+                            at + o->n * (size_t)(k + 1) / (size_t)pieces, at });
             at += o->n;
             break;
         case RENAME:
-            add((unit){GONE, i, synced_after(i, parent), o->path, 0, 0, 0});
+            add((unit){ GONE, i, synced_after(i, parent), o->path, 0, 0, 0 });
             parent_of(o->to, parent);
-            add((unit){NAMED, i, synced_after(i, parent), o->to, 0, 0, 0});
+            add((unit){ NAMED, i, synced_after(i, parent), o->to, 0, 0, 0 });
             break;
         case UNLINK:
-            add((unit){GONE, i, synced_after(i, parent), o->path, 0, 0, 0});
+            add((unit){ GONE, i, synced_after(i, parent), o->path, 0, 0, 0 });
             break;
         case FSYNC:
             break;
@@ -271,7 +277,7 @@ static void make_state(before b, uint32_t set)
         if (on && (u->kind == PIECE || u->kind == SIZE))
             size = u->to > size ? u->to : size;
     }
-    const char *const names[] = {gone ? NULL : temp, named};
+    const char *const names[] = { gone ? NULL : temp, named };
     for (int i = 0; i < 2; i++) {
         snprintf(whole, sizeof whole, "%s/%s", root, names[i] ? names[i] : "");
         int fd = names[i] ? open(whole, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1; /* fails where its directory was lost: lost as well */
@@ -342,12 +348,22 @@ static void crash(before b)
     for (int prefix = 0; prefix <= n_ops; prefix++)
         each_state(b, prefix, true, &states, &hits);
     each_state(b, n_ops, false, &lying, &lying_hits);
-    fprintf(stderr, "%d calls: %d states of an honest disk, %d read as a hit; %d of one whose fsync lies, %d\n", n_ops, states, hits, lying, lying_hits);
+    fprintf(stderr, "%d calls: %d states of an honest disk, %d read as a hit; %d of one whose fsync lies, %d\n", n_ops, states, hits, lying,
+            lying_hits);
     cr_assert(hits > 0 && (b == SOUND || hits < states) && lying_hits > 0 && lying > lying_hits);
     for (int i = 0; i < n_ops; i++)
         free(ops[i].bytes);
 }
 
-Test(cache_crash, of_a_new_entry) { crash(NOTHING); }
-Test(cache_crash, of_an_entry_that_replaces_a_sound_one) { crash(SOUND); }
-Test(cache_crash, of_an_entry_that_replaces_a_damaged_one) { crash(DAMAGED); }
+Test(cache_crash, of_a_new_entry)
+{
+    crash(NOTHING);
+}
+Test(cache_crash, of_an_entry_that_replaces_a_sound_one)
+{
+    crash(SOUND);
+}
+Test(cache_crash, of_an_entry_that_replaces_a_damaged_one)
+{
+    crash(DAMAGED);
+}

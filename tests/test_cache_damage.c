@@ -166,10 +166,11 @@ static fa_key real_entry(bool large)
     } else {
         fa_compiler *c = fa_compiler_open(NULL);
         fa_store *store = fa_store_open(below("shared-root"), NULL, NULL);
-        fa_source s = {.text = (char *)small, .lined = (char *)small, .hash = {1, 2}, .name = "k.cu"};
+        fa_source s = { .text = (char *)small, .lined = (char *)small, .hash = { 1, 2 }, .name = "k.cu" };
         fa_entry e;
         bool cached;
-        cr_assert_eq(fa_build_image(store, c, &s, "sm_80", 0, (fa_subject){NULL, NULL}, false, &e, &cached), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_build_image(store, c, &s, "sm_80", 0, (fa_subject){ NULL, NULL }, false, &e, &cached), FA_OK, "%s",
+                     fa_last_error());
         k = e.key;
         fa_entry_free(&e);
         fa_compiler_close(c);

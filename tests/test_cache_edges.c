@@ -1,13 +1,13 @@
 /* What callers of the cache's parts may do and rarely do: the ends of ranges, names that are none, stores without a root. */
-#include "cache/scan.h"
-#include "cache/lock.h"
 #include "cache/archive.h"
-#include "cache/trusted_file.h"
+#include "cache/lock.h"
 #include "cache/prune.h"
 #include "cache/quality.h"
 #include "cache/rates.h"
 #include "cache/record.h"
 #include "cache/root.h"
+#include "cache/scan.h"
+#include "cache/trusted_file.h"
 #include "gen/problem.h"
 #include "test_cache_entries.h"
 #include "test_cache_scratch.h"
@@ -63,9 +63,9 @@ Test(cache_edges, too_large_is_not_kept)
 {
     size_t n;
     fa_store *s = fa_store_open(scratch, NULL, NULL);
-    fa_entry e = {.arch = "sm_80", .image_size = FA_FILE_CAP + 1};
+    fa_entry e = { .arch = "sm_80", .image_size = FA_FILE_CAP + 1 };
     cr_expect_null(fa_entry_pack(&e, &n), "a part is too large");
-    e = (fa_entry){.arch = "sm_80", .image_size = FA_FILE_CAP - 10, .log_size = FA_FILE_CAP - 10};
+    e = (fa_entry){ .arch = "sm_80", .image_size = FA_FILE_CAP - 10, .log_size = FA_FILE_CAP - 10 };
     cr_expect_null(fa_entry_pack(&e, &n), "the parts together are");
     cr_expect_not(fa_entry_put(s, &e));
     fa_entry_free(NULL);
@@ -82,7 +82,7 @@ Test(cache_edges, another_kernel_in_the_file)
     for (int i = 0; i < 2; i++) { /* half of the key is right */
         char hex[33];
         size_t n;
-        fa_key other = {k.lo ^ (uint64_t)i, k.hi ^ (uint64_t)!i};
+        fa_key other = { k.lo ^ (uint64_t)i, k.hi ^ (uint64_t)!i };
         char *bytes = fa_entry_pack(&e, &n);
         fa_key_print(hex, other);
         mkdir(below("v1/kernels/%.2s", hex), 0700);
@@ -100,7 +100,7 @@ Test(cache_edges, many_locks_at_once)
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     fa_lock l[20];
     for (uint64_t i = 0; i < 20; i++)
-        l[i] = fa_lock_take(s, (fa_key){i / 2, i % 2}); /* halves of keys are equal */
+        l[i] = fa_lock_take(s, (fa_key){ i / 2, i % 2 }); /* halves of keys are equal */
     for (int i = 19; i >= 0; i -= 2)
         fa_lock_drop(&l[i]);
     for (int i = 0; i < 20; i++)
@@ -112,7 +112,7 @@ Test(cache_edges, a_store_without_a_root)
 {
     fa_store *s = fa_store_open("", NULL, NULL);
     fa_record r = record_of("bf16,d=64", "a:b=1", 1);
-    fa_rates rates = {.clock = 1};
+    fa_rates rates = { .clock = 1 };
     fa_archive_count n;
     fa_pruned pruned;
     cr_expect_not(fa_record_append(s, &r));
@@ -120,7 +120,7 @@ Test(cache_edges, a_store_without_a_root)
     cr_expect_not(fa_rates_load(s, "chip", &rates));
     cr_expect_not(entry_put(s, 1, 10));
     cr_expect_eq(entry_hit(s, 1, 10), 0);
-    cr_expect(fa_prune_run(s, &(fa_prune){.to = 0}, NULL, NULL, &pruned) && pruned.n == 0);
+    cr_expect(fa_prune_run(s, &(fa_prune){ .to = 0 }, NULL, NULL, &pruned) && pruned.n == 0);
     cr_expect_neq(fa_archive_import(s, below("absent"), true, &n), FA_OK);
     cr_expect_null(fa_store_root(s));
     fa_store_close(s);
@@ -134,8 +134,8 @@ Test(cache_edges, rates)
 {
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     fa_rates r;
-    static const char *const bad[] = {"", "[]", "{", "{\"clock\":\"x\",\"mma16\":-1}", "{\"clock\":1e999}"};
-    cr_assert(fa_rates_save(s, "chip", "2026-11-21", &(fa_rates){.clock = NAN, .mma16 = 5}));
+    static const char *const bad[] = { "", "[]", "{", "{\"clock\":\"x\",\"mma16\":-1}", "{\"clock\":1e999}" };
+    cr_assert(fa_rates_save(s, "chip", "2026-11-21", &(fa_rates){ .clock = NAN, .mma16 = 5 }));
     cr_assert(fa_rates_load(s, "chip", &r) && r.mma16 == 5 && r.clock == 0);
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         spill(below("v1/records/chip/rates.json"), bad[i], strlen(bad[i]));
@@ -148,8 +148,15 @@ Test(cache_edges, rates)
 
 Test(cache_edges, records_of_many_problems)
 {
-    static const char *const problems[] = {"bf16,d=64", "fp16,d=64", "bf16,d=72", "bf16,d=64,dv=32", "bf16,d=64,mask=causal", "bf16,d=64,o=fp32",
-                                           "bf16,d=64,align=8", "bf16,d=64,sq=64,sk=100000", "bf16,d=64,sq=100000,sk=64"};
+    static const char *const problems[] = { "bf16,d=64",
+                                            "fp16,d=64",
+                                            "bf16,d=72",
+                                            "bf16,d=64,dv=32",
+                                            "bf16,d=64,mask=causal",
+                                            "bf16,d=64,o=fp32",
+                                            "bf16,d=64,align=8",
+                                            "bf16,d=64,sq=64,sk=100000",
+                                            "bf16,d=64,sq=100000,sk=64" };
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     fa_problem p;
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++)
@@ -200,7 +207,7 @@ Test(cache_edges, limits)
     cr_assert(entry_put(s, 2, 100));
     fa_key_print(hex, key_made(1));
     /* a time to come is no reason to keep */
-    struct timeval later[2] = {{4000000000, 0}, {4000000000, 0}}, once[2] = {{1, 0}, {1, 0}};
+    struct timeval later[2] = { { 4000000000, 0 }, { 4000000000, 0 } }, once[2] = { { 1, 0 }, { 1, 0 } };
     cr_assert_eq(utimes(below("v1/kernels/%.2s/%s.fak", hex, hex), later), 0);
     cr_assert_eq(entry_hit(s, 1, 100), 1);
     cr_assert_eq(utimes(below("v1/kernels/%.2s/%s.fak", hex, hex), once), 0);
@@ -229,7 +236,7 @@ Test(cache_edges, pruning_and_carrying_what_is_there_twice)
     fa_archive_count n;
     fa_pruned out;
     int told = 0;
-    static const char *const archs[] = {"sm_86", "sm_80", NULL};
+    static const char *const archs[] = { "sm_86", "sm_80", NULL };
     snprintf(path, sizeof path, "%s:%s", below("one"), below("two"));
     fa_store *two = fa_store_open(below("two"), NULL, NULL);
     for (uint64_t i = 0; i < 4; i++)
@@ -256,9 +263,9 @@ Test(cache_edges, pruning_and_carrying_what_is_there_twice)
     cr_expect(n.entries == 300 && n.lines == 2);
     fa_store_close(to);
     spill(below("one/v1/kernels/note"), "x", 1);
-    cr_assert(fa_prune_run(s, &(fa_prune){.to = -1, .before = INT64_MAX, .archs = archs, .dry_run = true}, tell, &told, &out));
+    cr_assert(fa_prune_run(s, &(fa_prune){ .to = -1, .before = INT64_MAX, .archs = archs, .dry_run = true }, tell, &told, &out));
     cr_expect(told == 298 && out.n == 298, "%d", told);
-    cr_assert(fa_prune_run(s, &(fa_prune){.to = 1000, .before = 1}, NULL, NULL, &out) && out.left_bytes <= 1000);
+    cr_assert(fa_prune_run(s, &(fa_prune){ .to = 1000, .before = 1 }, NULL, NULL, &out) && out.left_bytes <= 1000);
     fa_store_close(s);
 }
 
@@ -266,15 +273,19 @@ Test(cache_edges, archs_that_no_archive_takes)
 {
     static const struct {
         const char *said, *kept;
-    } rows[] = {{"sm_90", "sm_90"}, {"sm_1", "sm_1"}, {"sm_80", "sm_86"}, {"", "sm_80"}}; /* another name of sm_90a, none, two, untold */
+    } rows[] = {
+        { "sm_90", "sm_90" }, { "sm_1", "sm_1" }, { "sm_80", "sm_86" }, { "", "sm_80" }
+    }; /* another name of sm_90a, none, two, untold */
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     fa_archive_count n;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_metadata a = metadata_of(100 + i);
-        fa_text t = {0};
+        fa_text t = { 0 };
         strcpy(a.arch, rows[i].said);
         cr_assert(fa_metadata_print(&a, &t));
-        fa_entry e = {.key = fa_metadata_key(&a), .image = strdup("x"), .image_size = 1, .metadata = t.s, .metadata_size = t.n, .log = strdup("")};
+        fa_entry e = {
+            .key = fa_metadata_key(&a), .image = strdup("x"), .image_size = 1, .metadata = t.s, .metadata_size = t.n, .log = strdup("")
+        };
         strcpy(e.arch, rows[i].kept);
         cr_assert(fa_entry_put(s, &e));
         fa_entry_free(&e);
@@ -286,7 +297,7 @@ Test(cache_edges, archs_that_no_archive_takes)
 
 Test(cache_edges, a_socket_in_its_place)
 {
-    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct sockaddr_un at = { .sun_family = AF_UNIX };
     fa_store *s = fa_store_open(scratch, NULL, NULL);
     char hex[33];
     fa_key_print(hex, key_made(1));
@@ -310,7 +321,7 @@ static void count(void *user, const char *message)
 
 Test(cache_edges, no_home)
 {
-    static const char *const homes[] = {NULL, "", "here"}, *const caches[] = {NULL, "", "here"};
+    static const char *const homes[] = { NULL, "", "here" }, *const caches[] = { NULL, "", "here" };
     if (geteuid() == 0 && seteuid(54321) != 0)
         cr_skip_test("needs a uid without a passwd entry");
     if (geteuid() != 54321)

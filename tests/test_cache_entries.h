@@ -1,15 +1,15 @@
 /* Small entries whose keys follow from their descriptions, as real ones' do, without a compiler. */
 #ifndef TEST_CACHE_ENTRIES_H
 #define TEST_CACHE_ENTRIES_H
-#include "cache/metadata.h"
 #include "cache/entry.h"
+#include "cache/metadata.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 static inline fa_metadata metadata_of(uint64_t n)
 {
-    fa_metadata a = {.text = {n, ~n}, .n_options = 2, .format = FA_FORMAT_VERSION};
+    fa_metadata a = { .text = { n, ~n }, .n_options = 2, .format = FA_FORMAT_VERSION };
     strcpy(a.problem, "bf16,d=64,dv=64,mask=none,o=bf16,align=16");
     snprintf(a.config, sizeof a.config, "flash_fwd_mma:br=%d,bc=64,warps=4", (int)(n % 1000));
     strcpy(a.source, "test.cu");
@@ -31,8 +31,8 @@ static inline char image_byte(uint64_t n, size_t i)
 static inline fa_entry entry_made(uint64_t n, size_t size)
 {
     fa_metadata a = metadata_of(n);
-    fa_entry e = {.key = fa_metadata_key(&a), .arch = "sm_80", .ptx = 0, .image_size = size};
-    fa_text t = {0};
+    fa_entry e = { .key = fa_metadata_key(&a), .arch = "sm_80", .ptx = 0, .image_size = size };
+    fa_text t = { 0 };
     if (!fa_metadata_print(&a, &t) || !(e.image = malloc(size + 1)))
         abort();
     for (size_t i = 0; i < size; i++)

@@ -1,7 +1,7 @@
 /* Compiled kernels on disk: what is put comes back, and nothing else ever does. */
-#include "cache/scan.h"
 #include "cache/entry.h"
 #include "cache/lock.h"
+#include "cache/scan.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -14,14 +14,14 @@ TestSuite(cache_entry, .init = scratch_make, .fini = scratch_remove, .timeout = 
 
 static fa_key key_of(uint64_t n)
 {
-    const char *options[] = {"-a", "-b"};
-    uint64_t hash[2] = {n, ~n};
+    const char *options[] = { "-a", "-b" };
+    uint64_t hash[2] = { n, ~n };
     return fa_key_make(hash, options, 2, "sm_80", "nvrtc 13.0");
 }
 
 static fa_entry entry_of(fa_key k, const char *image)
 {
-    fa_entry e = {.key = k, .arch = "sm_80", .ptx = 1};
+    fa_entry e = { .key = k, .arch = "sm_80", .ptx = 1 };
     e.image = (char *)image;
     e.image_size = strlen(image) + 1;
     e.log = "a log";
@@ -55,12 +55,11 @@ static bool hit(fa_store *s, fa_key k, const char *image)
 
 Test(cache_entry, key_takes_every_part_in)
 {
-    const char *ab[] = {"a", "b"}, *ba[] = {"b", "a"}, *joined[] = {"ab", ""};
-    uint64_t h[2] = {1, 2}, g[2] = {2, 1};
-    fa_key k[] = {fa_key_make(h, ab, 2, "sm_90", "c"),  fa_key_make(h, ba, 2, "sm_90", "c"),
-                  fa_key_make(h, ab, 1, "sm_90", "c"),  fa_key_make(g, ab, 2, "sm_90", "c"),
-                  fa_key_make(h, ab, 2, "sm_90a", "c"), fa_key_make(h, ab, 2, "sm_90", "d"),
-                  fa_key_make(h, joined, 2, "sm_90", "c"), fa_key_make(h, ab, 0, "sm_90", "c")};
+    const char *ab[] = { "a", "b" }, *ba[] = { "b", "a" }, *joined[] = { "ab", "" };
+    uint64_t h[2] = { 1, 2 }, g[2] = { 2, 1 };
+    fa_key k[] = { fa_key_make(h, ab, 2, "sm_90", "c"),     fa_key_make(h, ba, 2, "sm_90", "c"),  fa_key_make(h, ab, 1, "sm_90", "c"),
+                   fa_key_make(g, ab, 2, "sm_90", "c"),     fa_key_make(h, ab, 2, "sm_90a", "c"), fa_key_make(h, ab, 2, "sm_90", "d"),
+                   fa_key_make(h, joined, 2, "sm_90", "c"), fa_key_make(h, ab, 0, "sm_90", "c") };
     for (size_t i = 0; i < sizeof k / sizeof *k; i++)
         for (size_t j = 0; j < i; j++)
             cr_assert(k[i].lo != k[j].lo && k[i].hi != k[j].hi, "%zu %zu", i, j);
@@ -72,8 +71,8 @@ Test(cache_entry, key_prints_and_parses)
     char hex[33];
     fa_key_print(hex, k);
     cr_assert(fa_key_parse(&back, hex) && back.lo == k.lo && back.hi == k.hi);
-    const char *bad[] = {"", "00", "0123456789abcdef0123456789abcdeF", "0123456789abcdef0123456789abcdef0",
-                         "../../../../../../../../etc/pass"};
+    const char *bad[] = { "", "00", "0123456789abcdef0123456789abcdeF", "0123456789abcdef0123456789abcdef0",
+                          "../../../../../../../../etc/pass" };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         cr_assert_not(fa_key_parse(&back, bad[i]), "%s", bad[i]);
 }
@@ -89,7 +88,7 @@ Test(cache_entry, round_trip_cold_and_warm)
     fa_store_close(s);
     s = fa_store_open(scratch, NULL, NULL);
     cr_assert(hit(s, e.key, "ptx text"));
-    fa_entry bare = {.key = key_of(3), .arch = "sm_90a", .image = "\0\1\2", .image_size = 3}, back;
+    fa_entry bare = { .key = key_of(3), .arch = "sm_90a", .image = "\0\1\2", .image_size = 3 }, back;
     cr_assert(fa_entry_put(s, &bare));
     cr_assert(fa_entry_get(s, bare.key, "sm_90a", &back));
     cr_assert(back.image_size == 3 && memcmp(back.image, "\0\1\2", 4) == 0 && back.log_size == 0 && back.log[0] == 0);
@@ -277,7 +276,7 @@ Test(cache_entry, each_sees_the_good_and_the_damaged)
         fa_entry e = entry_of(key_of(i), "x");
         fa_entry_put(s, &e);
     }
-    int n[2] = {0, 0};
+    int n[2] = { 0, 0 };
     cr_assert_eq(fa_entry_each(s, count_entries, n), 0);
     cr_assert(n[0] == 20 && n[1] == 0);
     spill(file_of(key_of(3)), "nonsense", 8);
@@ -374,7 +373,7 @@ static void *enter(void *arg)
 
 Test(cache_entry, threads_exclude_each_other_with_and_without_a_disk)
 {
-    const char *paths[] = {"", scratch};
+    const char *paths[] = { "", scratch };
     for (int p = 0; p < 2; p++) {
         fa_store *s = fa_store_open(paths[p], NULL, NULL);
         pthread_t t[8];

@@ -44,7 +44,7 @@ static inline int fake_build(fa_store *store, fa_compiler *c, unsigned key)
     fa_source s = fake_source(key);
     fa_entry e;
     bool cached;
-    if (fa_build_image(store, c, &s, "sm_80", 0, (fa_subject){NULL, NULL}, false, &e, &cached) != FA_OK)
+    if (fa_build_image(store, c, &s, "sm_80", 0, (fa_subject){ NULL, NULL }, false, &e, &cached) != FA_OK)
         return 2;
     int rc = strcmp(e.image, s.text) ? 2 : !cached;
     fa_entry_free(&e);

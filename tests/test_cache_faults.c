@@ -1,13 +1,13 @@
-/* The n-th call fails, n = 1, 2, ... until none does, in everything that is done to a store: no call crashes, leaks or leaves another's bytes;
- * what says that it went well did; the next to open the store finds it whole.
+/* The n-th call fails, n = 1, 2, ... until none does, in everything that is done to a store: no call crashes, leaks or leaves another's
+ * bytes; what says that it went well did; the next to open the store finds it whole.
  *
  * By default each of the first forty calls fails with the errors that are told apart, each beyond them with one error of all in turn.
  * FAGEN_TEST_FULL=1: each of them, with every error. */
-#include "cache/load_marker.h"
-#include "cache/scan.h"
-#include "cache/lock.h"
 #include "cache/archive.h"
+#include "cache/load_marker.h"
+#include "cache/lock.h"
 #include "cache/prune.h"
+#include "cache/scan.h"
 #include "fault.h"
 #include "gen/problem.h"
 #include "test_cache_entries.h"
@@ -117,7 +117,7 @@ static void begin_dead(void)
 static void begin_old(void)
 {
     char path[500];
-    struct timespec then[2] = {{1000, 0}, {1000, 0}};
+    struct timespec then[2] = { { 1000, 0 }, { 1000, 0 } };
     begin();
     for (uint64_t k = 0; k < KEYS; k++) {
         entry_path(path, k);
@@ -239,15 +239,15 @@ static bool op_export(fa_store *s)
 
 static bool op_prune(fa_store *s)
 {
-    static const char *const archs[] = {"sm_80", NULL};
-    fa_prune p = {.to = 600, .archs = archs};
+    static const char *const archs[] = { "sm_80", NULL };
+    fa_prune p = { .to = 600, .archs = archs };
     fa_pruned n;
     return !fa_prune_run(s, &p, NULL, NULL, &n) || n.n + n.left <= 2 * KEYS;
 }
 
 static bool op_prune_all(fa_store *s)
 {
-    fa_prune p = {.to = 0};
+    fa_prune p = { .to = 0 };
     fa_pruned n;
     return !fa_prune_run(s, &p, NULL, NULL, &n) || n.n + n.left <= 2 * KEYS;
 }
@@ -255,7 +255,7 @@ static bool op_prune_all(fa_store *s)
 static bool op_describe(fa_store *s)
 {
     fa_metadata a = metadata_of(7), b;
-    fa_text t = {0};
+    fa_text t = { 0 };
     bool ok = true;
     (void)s;
     if (fa_metadata_print(&a, &t) && fa_metadata_parse(&b, t.s, t.n))
@@ -278,24 +278,24 @@ static const struct {
     const char *path;
     bool opening;
 } scenes[] = {
-    {"open", begin_empty, op_none, roots, true},
-    {"open after the dead", begin_dead, op_get, roots, true},
-    {"get", begin_old, op_get, root, false},
-    {"get what is damaged", begin_damaged, op_get, roots, false},
-    {"get from elsewhere", begin_empty, op_get, roots, false},
-    {"put", begin, op_put, root, false},
-    {"put into nothing", begin_empty, op_put, root, false},
-    {"evict", begin, op_evict, root, false},
-    {"lock", begin, op_lock, root, false},
-    {"load", begin, op_load, root, false},
-    {"append", begin, op_append, root, false},
-    {"records", begin, op_records, roots, false},
-    {"import", begin_empty, op_import, root, false},
-    {"import aside", begin, op_foreign, root, false},
-    {"export", begin, op_export, roots, false},
-    {"prune", begin_damaged, op_prune, root, false},
-    {"prune all", begin_junk, op_prune_all, root, false},
-    {"describe", begin_empty, op_describe, root, false},
+    { "open", begin_empty, op_none, roots, true },
+    { "open after the dead", begin_dead, op_get, roots, true },
+    { "get", begin_old, op_get, root, false },
+    { "get what is damaged", begin_damaged, op_get, roots, false },
+    { "get from elsewhere", begin_empty, op_get, roots, false },
+    { "put", begin, op_put, root, false },
+    { "put into nothing", begin_empty, op_put, root, false },
+    { "evict", begin, op_evict, root, false },
+    { "lock", begin, op_lock, root, false },
+    { "load", begin, op_load, root, false },
+    { "append", begin, op_append, root, false },
+    { "records", begin, op_records, roots, false },
+    { "import", begin_empty, op_import, root, false },
+    { "import aside", begin, op_foreign, root, false },
+    { "export", begin, op_export, roots, false },
+    { "prune", begin_damaged, op_prune, root, false },
+    { "prune all", begin_junk, op_prune_all, root, false },
+    { "describe", begin_empty, op_describe, root, false },
 };
 
 static size_t left(const char *folder, const char *prefix)
@@ -356,7 +356,7 @@ static void each(fault_kind kind, const int *errors, size_t n_errors, size_t apa
 
 Test(cache_faults, io)
 {
-    static const int errors[] = {EINTR, EWOULDBLOCK, ENOENT, EIO, ENOSPC, EDQUOT, EMFILE, EACCES, EROFS, ESTALE, ENOLCK};
+    static const int errors[] = { EINTR, EWOULDBLOCK, ENOENT, EIO, ENOSPC, EDQUOT, EMFILE, EACCES, EROFS, ESTALE, ENOLCK };
     each(FAULT_IO, errors, sizeof errors / sizeof *errors, 3);
 }
 
@@ -369,7 +369,7 @@ Test(cache_faults, short_counts)
 
 Test(cache_faults, memory)
 {
-    static const int errors[] = {ENOMEM};
+    static const int errors[] = { ENOMEM };
     if (!fault_allocates())
         cr_skip_test("a sanitizer owns the allocator");
     each(FAULT_ALLOC, errors, 1, 0);

@@ -36,7 +36,7 @@ static void take(void *user, const char *line, size_t n, size_t number)
 
 static got read_all(void)
 {
-    got g = {.n = 0};
+    got g = { .n = 0 };
     const char *trouble = NULL;
     cr_assert(fa_jsonl_read(dir, "f", take, &g, &trouble), "%s", trouble);
     return g;
@@ -54,8 +54,9 @@ Test(cache_jsonl, every_tail)
     static const struct {
         const char *bytes;
         size_t n, lines; /* lines: of it that are read */
-    } tails[] = {{"", 0, 0},       {"\n", 1, 0},       {"torn", 4, 1},     {"whole\ntorn", 10, 2}, {"\0\0\0\0", 4, 0}, {"torn\0\0\0", 7, 0},
-                 {"\n\n\n", 3, 0}, {"a\nb\n\0", 5, 2}, {"a\n\0b\n", 5, 1}, {"\r\n", 2, 1},         {"\xff\xfe", 2, 1}};
+    } tails[] = { { "", 0, 0 },         { "\n", 1, 0 },         { "torn", 4, 1 },    { "whole\ntorn", 10, 2 },
+                  { "\0\0\0\0", 4, 0 }, { "torn\0\0\0", 7, 0 }, { "\n\n\n", 3, 0 },  { "a\nb\n\0", 5, 2 },
+                  { "a\n\0b\n", 5, 1 }, { "\r\n", 2, 1 },       { "\xff\xfe", 2, 1 } };
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
         spill(below("f"), tails[i].bytes, tails[i].n);
         cr_assert_eq(read_all().n, tails[i].lines, "%zu", i);
@@ -107,14 +108,14 @@ Test(cache_jsonl, a_full_file_takes_no_more_and_is_still_read)
     cr_assert_str_eq(trouble, "the file is full");
     cr_assert_str_eq(read_all().first, "first");
     cr_assert_eq(truncate(below("f"), ((off_t)64 << 20) + 1), 0);
-    got g = {.n = 0};
+    got g = { .n = 0 };
     cr_assert_not(fa_jsonl_read(dir, "f", take, &g, &trouble));
     cr_assert(g.n == 0 && !strcmp(trouble, "too large"));
 }
 
 Test(cache_jsonl, what_is_no_file_does_not_hold_us)
 {
-    got g = {.n = 0};
+    got g = { .n = 0 };
     const char *trouble = NULL;
     cr_assert(fa_jsonl_read(dir, "absent", take, &g, &trouble));
     cr_assert_eq(mkfifo(below("f"), 0600), 0);
@@ -184,21 +185,21 @@ Test(cache_jsonl, records_of_other_versions)
         const char *rest;
         int reads;
     } rows[] = {
-        {",\"outcome\":\"ok\",\"seconds\":0.5}", 1},
-        {",\"outcome\":\"ok\",\"seconds\":0.5,\"colour\":\"blue\",\"deep\":{\"a\":[1,{\"b\":null}]}}", 1},
-        {",\"outcome\":\"ok\",\"seconds\":0.5} ", 1},
-        {",\"outcome\":\"ok\",\"seconds\":0.5}\r", 1},
-        {",\"outcome\":\"melted\",\"seconds\":0.5}", 0},
-        {",\"outcome\":7,\"seconds\":0.5}", 0},
-        {",\"outcome\":\"ok\",\"seconds\":0.5}}", 0},
-        {",\"outcome\":\"ok\",\"seconds\":0.5}{}", 0},
-        {",\"outcome\":\"ok\",\"seconds\":0.5,\"seconds\":0.1}", 0},
-        {",\"outcome\":\"ok\",\"seconds\":0.5,\"why\":\"\xff\"}", 0},
-        {",\"outcome\":\"ok\",\"seconds\":0.5,\"why\":\"\\u0000\"}", 0},
-        {",\"outcome\":\"ok\",\"seconds\":1e999}", 0},
-        {",\"outcome\":\"ok\",\"source\":\"123\"}", 0},
-        {",\"outcome\":\"ok\",\"seconds\":0.5", 0},
-        {"", 0},
+        { ",\"outcome\":\"ok\",\"seconds\":0.5}", 1 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5,\"colour\":\"blue\",\"deep\":{\"a\":[1,{\"b\":null}]}}", 1 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5} ", 1 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5}\r", 1 },
+        { ",\"outcome\":\"melted\",\"seconds\":0.5}", 0 },
+        { ",\"outcome\":7,\"seconds\":0.5}", 0 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5}}", 0 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5}{}", 0 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5,\"seconds\":0.1}", 0 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5,\"why\":\"\xff\"}", 0 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5,\"why\":\"\\u0000\"}", 0 },
+        { ",\"outcome\":\"ok\",\"seconds\":1e999}", 0 },
+        { ",\"outcome\":\"ok\",\"source\":\"123\"}", 0 },
+        { ",\"outcome\":\"ok\",\"seconds\":0.5", 0 },
+        { "", 0 },
     };
     char line[1024];
     fa_record r;

@@ -2,10 +2,10 @@
  * nobody waits for the dead; what they left is gone when the store is next opened.
  *
  * FAGEN_TEST_FULL=1: 15,000 trials instead of some hundred. */
-#include "cache/load_marker.h"
-#include "cache/scan.h"
-#include "cache/lock.h"
 #include "cache/archive.h"
+#include "cache/load_marker.h"
+#include "cache/lock.h"
+#include "cache/scan.h"
 #include "gen/problem.h"
 #include "test_cache_entries.h"
 #include "test_cache_killer.h"
@@ -21,14 +21,14 @@ enum { KEYS = 16, ARCHIVE = 5, LINES = 2000 };
 
 /* Between the children and us. */
 static struct shared {
-    volatile uint64_t done;          /* calls of op that returned */
-    volatile uint64_t survivor;      /* rounds of a process that nobody kills */
-    volatile uint64_t base;          /* op(i) is about i + base */
+    volatile uint64_t done;     /* calls of op that returned */
+    volatile uint64_t survivor; /* rounds of a process that nobody kills */
+    volatile uint64_t base;     /* op(i) is about i + base */
     volatile int64_t limit;
-} *shared;
+} * shared;
 
 static char root[300];
-static bool must[KEYS];              /* put and not removed: a miss is a loss */
+static bool must[KEYS]; /* put and not removed: a miss is a loss */
 static uint64_t kills;
 
 static size_t size_of(uint64_t n)
@@ -228,7 +228,7 @@ static void append_prepare(uint64_t trial)
 
 static void append_check(void)
 {
-    lines l = {.good = 0};
+    lines l = { .good = 0 };
     for (uint64_t i = 0; i < shared->done; i++)
         kept[shared->base + i] = 1;
     next_id += shared->done + 1;
@@ -277,7 +277,7 @@ static void import_prepare(uint64_t trial)
 static void import_check(void)
 {
     fa_archive_count n;
-    lines l = {.good = 0};
+    lines l = { .good = 0 };
     fa_store *s = reopened(0);
     for (uint64_t k = 0; k < ARCHIVE; k++) {
         int hit = entry_hit(s, k, size_of(k));
@@ -342,11 +342,9 @@ static const struct {
     void (*prepare)(uint64_t trial), (*check)(void);
     uint64_t most; /* calls of op in one child that dies at random */
 } scenes[] = {
-    {"put", put, put_prepare, put_check, UINT64_MAX},
-    {"evict", put, evict_prepare, evict_check, UINT64_MAX},
-    {"append", append, append_prepare, append_check, 500},
-    {"import", import, import_prepare, import_check, 1},
-    {"load", load, load_prepare, load_check, 1},
+    { "put", put, put_prepare, put_check, UINT64_MAX },      { "evict", put, evict_prepare, evict_check, UINT64_MAX },
+    { "append", append, append_prepare, append_check, 500 }, { "import", import, import_prepare, import_check, 1 },
+    { "load", load, load_prepare, load_check, 1 },
 };
 enum { PUT, EVICT, APPEND, IMPORT, LOAD, SCENES };
 
@@ -380,7 +378,8 @@ static void boundaries(int scene)
     for (uint64_t t = 1; t <= n; t++) {
         scenes[scene].prepare(t);
         shared->done = 0;
-        rc = killer_at(scenes[scene].op, 0, n < (uint64_t)most ? 1 + (int)(t * (uint64_t)most / n) % most : 1 + (int)(t % (uint64_t)most), &stops);
+        rc = killer_at(scenes[scene].op, 0, n < (uint64_t)most ? 1 + (int)(t * (uint64_t)most / n) % most : 1 + (int)(t % (uint64_t)most),
+                       &stops);
         cr_assert_geq(rc, 0, "%s, trial %d", scenes[scene].name, (int)t);
         kills += rc == 1;
         scenes[scene].check();
@@ -451,13 +450,43 @@ static void at_random(int scene)
     cr_assert_gt(kills, trials() / 4);
 }
 
-Test(cache_kill, put_at_boundaries) { boundaries(PUT); }
-Test(cache_kill, evict_at_boundaries) { boundaries(EVICT); }
-Test(cache_kill, append_at_boundaries) { boundaries(APPEND); }
-Test(cache_kill, import_at_boundaries) { boundaries(IMPORT); }
-Test(cache_kill, load_at_boundaries) { boundaries(LOAD); }
-Test(cache_kill, put_at_random) { at_random(PUT); }
-Test(cache_kill, evict_at_random) { at_random(EVICT); }
-Test(cache_kill, append_at_random) { at_random(APPEND); }
-Test(cache_kill, import_at_random) { at_random(IMPORT); }
-Test(cache_kill, load_at_random) { at_random(LOAD); }
+Test(cache_kill, put_at_boundaries)
+{
+    boundaries(PUT);
+}
+Test(cache_kill, evict_at_boundaries)
+{
+    boundaries(EVICT);
+}
+Test(cache_kill, append_at_boundaries)
+{
+    boundaries(APPEND);
+}
+Test(cache_kill, import_at_boundaries)
+{
+    boundaries(IMPORT);
+}
+Test(cache_kill, load_at_boundaries)
+{
+    boundaries(LOAD);
+}
+Test(cache_kill, put_at_random)
+{
+    at_random(PUT);
+}
+Test(cache_kill, evict_at_random)
+{
+    at_random(EVICT);
+}
+Test(cache_kill, append_at_random)
+{
+    at_random(APPEND);
+}
+Test(cache_kill, import_at_random)
+{
+    at_random(IMPORT);
+}
+Test(cache_kill, load_at_random)
+{
+    at_random(LOAD);
+}

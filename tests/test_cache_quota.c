@@ -21,7 +21,7 @@ static const char *path_of(uint64_t n)
 
 static void used(uint64_t n, time_t ago)
 {
-    struct timespec t[2] = {{time(NULL) - ago, 0}, {time(NULL) - ago, 0}};
+    struct timespec t[2] = { { time(NULL) - ago, 0 }, { time(NULL) - ago, 0 } };
     cr_assert_eq(utimensat(AT_FDCWD, path_of(n), t, 0), 0);
 }
 
@@ -35,14 +35,14 @@ static int sum(void *user, const fa_item *i)
 
 static int64_t bytes_in(fa_store *s)
 {
-    int64_t total[2] = {0, 0};
+    int64_t total[2] = { 0, 0 };
     fa_scan(s, sum, total);
     return total[0];
 }
 
 static int64_t files_in(fa_store *s)
 {
-    int64_t total[2] = {0, 0};
+    int64_t total[2] = { 0, 0 };
     fa_scan(s, sum, total);
     return total[1];
 }
@@ -77,7 +77,7 @@ Test(cache_quota, what_was_used_longest_ago_goes_first)
     cr_assert_eq(entry_hit(s, 9, BODY), 1, "a hit renews the oldest");
     fa_store_set_limit(s, bytes_in(s) - 1);
     cr_assert(entry_put(s, 10, BODY));
-    const int there[] = {1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1};
+    const int there[] = { 1, 1, 1, 1, 1, 1, 1, 0, 0, 1, 1 };
     for (uint64_t n = 0; n < 11; n++)
         cr_expect_eq(access(path_of(n), F_OK) == 0, there[n], "%d", (int)n);
     fa_store_close(s);
@@ -165,7 +165,7 @@ Test(cache_quota, prune_by_age_and_by_size)
         used(n, 86400 * (time_t)(n + 1));
     }
     int64_t all = bytes_in(s), one = all / 10;
-    fa_prune p = {.before = (int64_t)(time(NULL) - 86400 * 7 - 3600) * 1000000000, .to = -1, .dry_run = true};
+    fa_prune p = { .before = (int64_t)(time(NULL) - 86400 * 7 - 3600) * 1000000000, .to = -1, .dry_run = true };
     cr_assert(fa_prune_run(s, &p, NULL, NULL, &out));
     cr_assert(out.n == 3 && out.left == 7 && files_in(s) == 10, "%zu", out.n);
     p.dry_run = false;
@@ -173,13 +173,13 @@ Test(cache_quota, prune_by_age_and_by_size)
     cr_assert(out.n == 3 && out.left == 7 && files_in(s) == 7);
     cr_assert(entry_hit(s, 6, BODY) == 1 && entry_hit(s, 7, BODY) == 0);
     used(6, 86400 * 30); /* the hit renewed it */
-    p = (fa_prune){.to = 4 * one + one / 2};
+    p = (fa_prune){ .to = 4 * one + one / 2 };
     cr_assert(fa_prune_run(s, &p, NULL, NULL, &out));
     cr_assert(out.n == 3 && out.left == 4 && out.left_bytes == bytes_in(s));
     for (uint64_t n = 0; n < 7; n++)
         cr_expect_eq(access(path_of(n), F_OK) == 0, n < 4, "%d", (int)n);
-    const char *other[] = {"sm_90a", NULL}, *mine[] = {"sm_90a", "sm_80", NULL};
-    p = (fa_prune){.to = -1, .archs = other};
+    const char *other[] = { "sm_90a", NULL }, *mine[] = { "sm_90a", "sm_80", NULL };
+    p = (fa_prune){ .to = -1, .archs = other };
     cr_assert(fa_prune_run(s, &p, NULL, NULL, &out) && out.n == 0);
     p.archs = mine;
     cr_assert(fa_prune_run(s, &p, NULL, NULL, &out) && out.n == 4 && files_in(s) == 0);
@@ -202,10 +202,10 @@ Test(cache_quota, prune_takes_what_is_no_entry)
     spill(below("v1/kernels/%.2s/junk", hex), "z", 1);
     mkdir(below("v1/kernels/%.2s/folder", hex), 0700);
     spill(below("v1/kernels/%.2s/folder/inner", hex), "z", 1);
-    fa_prune p = {.to = 0};
+    fa_prune p = { .to = 0 };
     cr_assert(fa_prune_run(s, &p, NULL, NULL, &out));
     cr_assert(out.n >= 4 && out.n + out.left == 6 && out.left_bytes == 0, "%zu %zu", out.n, out.left); /* some have no bytes */
-    p = (fa_prune){.before = INT64_MAX, .to = -1};
+    p = (fa_prune){ .before = INT64_MAX, .to = -1 };
     cr_assert(fa_prune_run(s, &p, NULL, NULL, &out));
     cr_assert(out.left == 0 && files_in(s) == 0, "%zu", out.n);
     fa_store_close(s);

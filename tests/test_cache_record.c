@@ -63,7 +63,7 @@ Test(cache_record, json_round_trip)
 {
     fa_record r = record_of(1024, 64, 1.25e-4, FA_MEASURED), back;
     strcpy(r.why, "a \"quoted\" reason\n\xff");
-    fa_text t = {0};
+    fa_text t = { 0 };
     cr_assert(fa_record_to_json(&r, &t));
     cr_assert_null(strchr(t.s, '\n'));
     cr_assert(fa_record_from_json(&back, t.s));
@@ -77,7 +77,7 @@ Test(cache_record, json_round_trip)
     cr_assert(back.source[0] == 1 && back.source[1] == UINT64_MAX);
     cr_assert(back.outcome == r.outcome && back.how == r.how);
     r.seconds = NAN;
-    fa_text u = {0};
+    fa_text u = { 0 };
     cr_assert(fa_record_to_json(&r, &u) && fa_record_from_json(&back, u.s) && back.seconds == 0);
     fa_text_free(&t);
     fa_text_free(&u);
@@ -97,8 +97,8 @@ Test(cache_record, append_and_load_in_order)
     for (int i = 0; i < 5; i++)
         cr_assert_eq(rs.r[i].seconds, i + 1);
     fa_records_free(&rs);
-    const char *chips[] = {"NVIDIA H200", NULL, "NVIDIA_H200", "other"};
-    const fa_problem *problems[] = {&p, NULL, &other};
+    const char *chips[] = { "NVIDIA H200", NULL, "NVIDIA_H200", "other" };
+    const fa_problem *problems[] = { &p, NULL, &other };
     for (int c = 0; c < 4; c++)
         for (int q = 0; q < 3; q++) {
             rs = fa_records_load(s, chips[c], problems[q]);
@@ -120,8 +120,11 @@ Test(cache_record, dates_order_the_records_of_several_roots)
         bool shared;
         int seconds;
         const char *date;
-    } lines[] = { { true, 4, "2026-12-04T00:00:00Z" }, { true, 1, "2026-12-01T00:00:00Z" }, { false, 3, "2026-12-03T00:00:00Z" },
-                  { false, 2, "2026-12-02T00:00:00Z" }, { false, 5, "2026-12-04T00:00:00Z" } };
+    } lines[] = { { true, 4, "2026-12-04T00:00:00Z" },
+                  { true, 1, "2026-12-01T00:00:00Z" },
+                  { false, 3, "2026-12-03T00:00:00Z" },
+                  { false, 2, "2026-12-02T00:00:00Z" },
+                  { false, 5, "2026-12-04T00:00:00Z" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         fa_record r = record_of(1024, i < 4 ? 64 : 128, lines[i].seconds, FA_MEASURED);
         strcpy(r.date, lines[i].date);
@@ -184,12 +187,12 @@ Test(cache_record, links_and_foreign_modes_are_not_used)
 
 static fa_records list(fa_record *r, size_t n)
 {
-    return (fa_records){r, n};
+    return (fa_records){ r, n };
 }
 
 Test(cache_record, measured_beats_modelled)
 {
-    fa_record r[] = {record_of(1024, 64, 1e-3, FA_MEASURED), record_of(1024, 128, 1e-6, FA_MODELLED)};
+    fa_record r[] = { record_of(1024, 64, 1e-3, FA_MEASURED), record_of(1024, 128, 1e-6, FA_MODELLED) };
     fa_records rs = list(r, 2);
     fa_problem p = problem_of(1024), far = problem_of(16384);
     cr_assert_eq(fa_records_best(&rs, &p), &r[0]);
@@ -202,8 +205,7 @@ Test(cache_record, measured_beats_modelled)
 
 Test(cache_record, newest_of_a_config_and_fastest_of_those)
 {
-    fa_record r[] = {record_of(1024, 64, 1, FA_MEASURED), record_of(1024, 128, 2, FA_MEASURED),
-                     record_of(1024, 64, 3, FA_MEASURED)};
+    fa_record r[] = { record_of(1024, 64, 1, FA_MEASURED), record_of(1024, 128, 2, FA_MEASURED), record_of(1024, 64, 3, FA_MEASURED) };
     fa_records rs = list(r, 3);
     fa_problem p = problem_of(1024);
     cr_assert_eq(fa_records_best(&rs, &p), &r[1]);
@@ -219,12 +221,11 @@ Test(cache_record, newest_of_a_config_and_fastest_of_those)
 
 Test(cache_record, nearest_bucket)
 {
-    fa_record r[] = {record_of(512, 64, 1, FA_MEASURED), record_of(4096, 128, 2, FA_MEASURED),
-                     record_of(32768, 256, 3, FA_MEASURED)};
+    fa_record r[] = { record_of(512, 64, 1, FA_MEASURED), record_of(4096, 128, 2, FA_MEASURED), record_of(32768, 256, 3, FA_MEASURED) };
     fa_records rs = list(r, 3);
     const struct {
         int sq, at;
-    } rows[] = {{256, 0}, {512, 0}, {600, 0}, {4096, 1}, {8192, 1}, {65536, 2}, {32768, 2}};
+    } rows[] = { { 256, 0 }, { 512, 0 }, { 600, 0 }, { 4096, 1 }, { 8192, 1 }, { 65536, 2 }, { 32768, 2 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_problem p = problem_of(rows[i].sq);
         cr_assert_eq(fa_records_best(&rs, &p), &r[rows[i].at], "sq=%d", rows[i].sq);
@@ -303,7 +304,7 @@ Test(cache_record, what_is_said_of_a_measurement_survives_and_older_lines_say_no
     r.clock_mhz = 1755;
     r.temperature = 61;
     for (int q = 0; q < FA_QUALITIES; q++) {
-        fa_text t = {0};
+        fa_text t = { 0 };
         r.quality = (fa_quality)q;
         r.verified = q % 2;
         cr_assert(fa_record_to_json(&r, &t));
@@ -315,7 +316,8 @@ Test(cache_record, what_is_said_of_a_measurement_survives_and_older_lines_say_no
         cr_assert_eq(back.verified, r.verified);
         fa_text_free(&t);
     }
-    const char *old = "{\"problem\":\"bf16,d=64,b=1,hq=1,hkv=1,sq=1,sk=1\",\"config\":\"flash_fwd_mma:br=64\",\"outcome\":\"%s\",\"how\":\"%s\",\"seconds\":1e-4}";
+    const char *old = "{\"problem\":\"bf16,d=64,b=1,hq=1,hkv=1,sq=1,sk=1\",\"config\":\"flash_fwd_mma:br=64\",\"outcome\":\"%s\",\"how\":"
+                      "\"%s\",\"seconds\":1e-4}";
     char line[256];
     snprintf(line, sizeof line, old, "ok", "measured");
     cr_assert(fa_record_from_json(&back, line));
@@ -330,7 +332,7 @@ Test(cache_record, what_is_said_of_a_measurement_survives_and_older_lines_say_no
 
 Test(cache_record, a_measured_time_that_nobody_verified_never_wins)
 {
-    fa_record r[] = {record_of(1024, 64, 2, FA_MEASURED), record_of(1024, 128, 1, FA_MEASURED), record_of(1024, 32, 5, FA_MODELLED)};
+    fa_record r[] = { record_of(1024, 64, 2, FA_MEASURED), record_of(1024, 128, 1, FA_MEASURED), record_of(1024, 32, 5, FA_MODELLED) };
     fa_problem p = problem_of(1024);
     fa_records rs = list(r, 3);
     cr_assert_eq(fa_records_best(&rs, &p), &rs.r[1]);
@@ -353,7 +355,8 @@ Test(cache_record, quality_words)
 
 Test(cache_record, few_samples_count_where_there_are_no_others)
 {
-    fa_record r[] = {record_of(1024, 64, 1.00, FA_MEASURED), record_of(1024, 128, 0.97, FA_MEASURED), record_of(1024, 32, 0.99, FA_MEASURED)};
+    fa_record r[] = { record_of(1024, 64, 1.00, FA_MEASURED), record_of(1024, 128, 0.97, FA_MEASURED),
+                      record_of(1024, 32, 0.99, FA_MEASURED) };
     fa_problem p = problem_of(1024);
     fa_records rs = list(r, 3);
     r[0].quality = FA_QUALITY_STEADY;

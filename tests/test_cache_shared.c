@@ -1,7 +1,7 @@
 /* A root that is only read: used like any other, and never touched. And what becomes of a kernel that kills the process that loads it, from
  * fa_build() on. */
-#include "cache/load_marker.h"
 #include "cache/archive.h"
+#include "cache/load_marker.h"
 #include "cache/prune.h"
 #include "fake_driver.h"
 #include "gen/problem.h"
@@ -30,7 +30,7 @@ static int list(const char *path, const struct stat *st, int type, struct FTW *f
 /* Names, modes, sizes and times of all below a path. Heap. */
 static char *picture(const char *path)
 {
-    listing = (fa_text){.n = 0};
+    listing = (fa_text){ .n = 0 };
     nftw(path, list, 16, FTW_PHYS);
     return listing.s;
 }
@@ -72,7 +72,7 @@ Test(cache_shared, is_used_and_never_touched)
     fa_store_close(s);
     spill(spoiled_path(5), "damaged", 7);
     spill(below("shared/v1/kernels/.put-dead"), "x", 1);
-    struct timespec old[2] = {{1000, 0}, {1000, 0}};
+    struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } };
     cr_assert_eq(utimensat(AT_FDCWD, spoiled_path(0), old, 0), 0);
     char *before = picture(below("shared"));
     cr_assert_gt(asprintf(&roots, "%s:%s", below("mine"), below("shared")), 0);
@@ -94,7 +94,7 @@ Test(cache_shared, is_used_and_never_touched)
         cr_assert_eq(fa_archive_export(s, below("p"), NULL, true, &count), FA_OK);
         cr_assert(count.entries == 6 && count.skipped == 1);
         cr_assert_eq(fa_archive_import(s, below("p"), true, &count), FA_OK);
-        fa_prune p = {.to = 0};
+        fa_prune p = { .to = 0 };
         cr_assert(fa_prune_run(s, &p, NULL, NULL, &pruned));
         cr_assert(entry_put(s, 5, 100));
         fa_store_set_limit(s, 0);
@@ -151,7 +151,7 @@ static const char *built(const cu_driver *d)
     strcpy(s.step[0].entry, "k");
     s.step[0].threads = 32;
     fa_context *ctx = context_on(d);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK, "%s", fa_last_error());
     snprintf(from, sizeof from, "%s", k->from);
     fa_destroy(ctx);
     return from;
@@ -171,7 +171,7 @@ static int files(const char *folder)
 
 Test(cache_shared, the_limit_is_the_callers)
 {
-    static const int64_t given[] = {0, -1, 12345}, is[] = {FA_STORE_LIMIT, -1, 12345};
+    static const int64_t given[] = { 0, -1, 12345 }, is[] = { FA_STORE_LIMIT, -1, 12345 };
     for (int i = 0; i < 3; i++) {
         fa_context *ctx;
         fa_options o = FA_OPTIONS_INIT;

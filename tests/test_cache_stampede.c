@@ -86,7 +86,8 @@ Test(cache_stampede, each_key_is_compiled_once)
         cr_assert_eq(compiled, KEYS);
         total += compiled;
     }
-    fprintf(stderr, "%d processes, %d keys, %d rounds: %d compilations, at most %d at once\n", PROCESSES, KEYS, rounds(), total, fake->most);
+    fprintf(stderr, "%d processes, %d keys, %d rounds: %d compilations, at most %d at once\n", PROCESSES, KEYS, rounds(), total,
+            fake->most);
 }
 
 /* A compilation that ends only when another is under way beside it: one lock for all keys would never end. */

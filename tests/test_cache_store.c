@@ -1,7 +1,7 @@
 /* Where the cache lies: the search path, and what is refused. */
-#include "cache/temp_file.h"
 #include "cache/entry.h"
 #include "cache/store.h"
+#include "cache/temp_file.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static mode_t mode_of(const char *path)
 
 static void misses(fa_store *s)
 {
-    fa_entry e = {.key = {1, 2}, .arch = "sm_80", .image = "x", .image_size = 1}, out;
+    fa_entry e = { .key = { 1, 2 }, .arch = "sm_80", .image = "x", .image_size = 1 }, out;
     cr_assert_null(fa_store_root(s));
     cr_assert_not(fa_entry_put(s, &e));
     cr_assert_not(fa_entry_get(s, e.key, "sm_80", &out));
@@ -58,7 +58,7 @@ Test(cache_store, missing_root_is_made_private)
     fa_store *s = fa_store_open(deep, tell, NULL);
     cr_assert_str_eq(fa_store_root(s), deep);
     fa_store_close(s);
-    const char *made[] = {"a", "a/b", "a/b/c", "a/b/c/v1", "a/b/c/v1/kernels", "a/b/c/v1/records", "a/b/c/v1/locks", "a/b/c/v1/loading"};
+    const char *made[] = { "a", "a/b", "a/b/c", "a/b/c/v1", "a/b/c/v1/kernels", "a/b/c/v1/records", "a/b/c/v1/locks", "a/b/c/v1/loading" };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         cr_assert_eq(mode_of(below("%s", made[i])), 0700, "%s", made[i]);
     cr_assert_eq(tellings, 0);
@@ -66,7 +66,7 @@ Test(cache_store, missing_root_is_made_private)
 
 Test(cache_store, a_root_others_can_write_is_refused_with_one_word)
 {
-    const int modes[] = {0770, 0707, 0777, 01777};
+    const int modes[] = { 0770, 0707, 0777, 01777 };
     for (int i = 0; i < 4; i++) {
         cr_assert_eq(chmod(scratch, (mode_t)modes[i]), 0);
         tellings = 0;
@@ -140,7 +140,7 @@ Test(cache_store, environment_decides_without_a_path)
 {
     const struct {
         const char *cache, *xdg, *home, *root;
-    } rows[] = {{"c", "x", "h", "c"}, {NULL, "x", "h", "x/fagen"}, {NULL, NULL, "h", "h/.cache/fagen"}};
+    } rows[] = { { "c", "x", "h", "c" }, { NULL, "x", "h", "x/fagen" }, { NULL, NULL, "h", "h/.cache/fagen" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         rows[i].cache ? setenv("FAGEN_CACHE_DIR", below("%s", rows[i].cache), 1) : unsetenv("FAGEN_CACHE_DIR");
         rows[i].xdg ? setenv("XDG_CACHE_HOME", below("%s", rows[i].xdg), 1) : unsetenv("XDG_CACHE_HOME");
@@ -195,7 +195,7 @@ Test(cache_store, leftovers_of_killed_writers_go_at_once_and_no_others)
     cr_expect_eq(access(live, F_OK), 0, "its maker lives");
     struct stat st;
     cr_expect_eq(lstat(link, &st), 0, "what cannot be locked goes by its age");
-    struct timespec then[2] = {{time(NULL) - 7200, 0}, {time(NULL) - 7200, 0}};
+    struct timespec then[2] = { { time(NULL) - 7200, 0 }, { time(NULL) - 7200, 0 } };
     cr_assert_eq(utimensat(AT_FDCWD, link, then, AT_SYMLINK_NOFOLLOW), 0);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);

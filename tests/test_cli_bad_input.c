@@ -372,7 +372,8 @@ Test(cli_bad_input, damaged_kernels)
         system("for f in $(find kept -name '*.fak'); do chmod u+w $f; printf xyz | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; done"),
         0);
     cr_assert_eq(system("for f in $(find kept -name '*.jsonl'); do printf '{\"broken' >> $f; done"), 0);
-    static const char *const after[] = { "cache ls", "cache ls --json", "show -d 64", "run -d 64 -n 32 --heads 1", "run -d 64 -n 32 --heads 1" };
+    static const char *const after[] = { "cache ls", "cache ls --json", "show -d 64", "run -d 64 -n 32 --heads 1",
+                                         "run -d 64 -n 32 --heads 1" };
     for (size_t i = 0; i < sizeof after / sizeof *after; i++) {
         r = cli_run(after[i]);
         sound(after[i], &r);

@@ -42,7 +42,8 @@ static char *config_text(const json_t *doc, size_t row, char *out, size_t n)
     const json_t *tunables = json_object_get(f, "tunables");
     size_t at = (size_t)snprintf(out, n, "%s", json_string_value(json_object_get(f, "name")));
     for (size_t i = 0; i < json_array_size(tunables); i++)
-        at += (size_t)snprintf(out + at, n - at, "%s%s=%lld", i ? "," : ":", json_string_value(json_object_get(json_array_get(tunables, i), "name")),
+        at += (size_t)snprintf(out + at, n - at, "%s%s=%lld", i ? "," : ":",
+                               json_string_value(json_object_get(json_array_get(tunables, i), "name")),
                                (long long)json_integer_value(json_array_get(json_array_get(r, 1), i)));
     return out;
 }
@@ -61,13 +62,15 @@ Test(cli_explore, as_the_space_says)
         char text[512];
         const json_t *s = json_array_get(list, i);
         cr_assert_str_eq(config_text(doc, i, text, sizeof text), json_string_value(json_object_get(s, "config")), "row %zu", i);
-        cr_expect_float_eq(json_number_value(cell(doc, "configs", i, "model_us")), 1e6 * json_number_value(json_object_get(s, "seconds")), 1e-3, "%s",
-                           text);
-        cr_expect_float_eq(json_number_value(cell(doc, "configs", i, "occupancy")), json_number_value(json_object_get(s, "occupancy")), 1e-4);
+        cr_expect_float_eq(json_number_value(cell(doc, "configs", i, "model_us")), 1e6 * json_number_value(json_object_get(s, "seconds")),
+                           1e-3, "%s", text);
+        cr_expect_float_eq(json_number_value(cell(doc, "configs", i, "occupancy")), json_number_value(json_object_get(s, "occupancy")),
+                           1e-4);
         static const char *const same[] = { "smem", "regs", "threads", "blocks_sm", "bytes" };
         for (size_t k = 0; k < sizeof same / sizeof *same; k++)
             if (json_object_get(s, same[k]))
-                cr_expect_eq(json_integer_value(cell(doc, "configs", i, same[k])), json_integer_value(json_object_get(s, same[k])), "%s %s", text, same[k]);
+                cr_expect_eq(json_integer_value(cell(doc, "configs", i, same[k])), json_integer_value(json_object_get(s, same[k])), "%s %s",
+                             text, same[k]);
         cr_expect_str_eq(json_string_value(cell(doc, "configs", i, "bound")), json_string_value(json_object_get(s, "bound")));
     }
     json_decref(doc);
@@ -84,13 +87,15 @@ Test(cli_explore, every_missing_tile_has_a_reason)
         snprintf(words, sizeof words, "explore %s --simulate 0 --json", problems[k]);
         json_t *doc = cli_json(words, 0), *t;
         size_t i;
-        json_array_foreach(json_object_get(doc, "tiles"), i, t) {
+        json_array_foreach(json_object_get(doc, "tiles"), i, t)
+        {
             const json_t *r = json_array_get(json_object_get(t, "reasons"), 0);
             fits += (size_t)json_integer_value(json_object_get(t, "fits"));
             if (json_integer_value(json_object_get(t, "fits")))
                 continue;
             missing++;
-            cr_assert(r && json_string_length(json_object_get(r, "constraint")) && json_string_length(json_object_get(r, "why")), "%s: tile %zu", words, i);
+            cr_assert(r && json_string_length(json_object_get(r, "constraint")) && json_string_length(json_object_get(r, "why")),
+                      "%s: tile %zu", words, i);
             if (missing > 4)
                 continue;
             const char *config = json_string_value(json_object_get(r, "config"));
@@ -122,7 +127,8 @@ Test(cli_explore, a_reason_that_is_not_utf_8)
     cli_scratch_write("toys/toy.lua", toy_lua, strlen(toy_lua));
     cli_scratch_write("toys/toy.cu", "", 0);
     json_t *doc = cli_json("FAGEN_TEMPLATE_DIR=toys explore " PROBLEM " --family toy --simulate 0 --json", 0);
-    json_array_foreach(json_object_get(doc, "tiles"), i, t) {
+    json_array_foreach(json_object_get(doc, "tiles"), i, t)
+    {
         const json_t *r = json_array_get(json_object_get(t, "reasons"), 0);
         if (json_integer_value(json_object_get(t, "fits")))
             continue;
@@ -136,11 +142,20 @@ Test(cli_explore, a_reason_that_is_not_utf_8)
 
 #define SHAPE "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=1024"
 
-static void keep_of(const char *problem, const char *chip, const char *config, bool verified, fa_how how, fa_outcome outcome, double seconds,
-                    const char *date)
+static void keep_of(const char *problem, const char *chip, const char *config, bool verified, fa_how how, fa_outcome outcome,
+                    double seconds, const char *date)
 {
     fa_store *s = fa_store_open("cache", NULL, NULL);
-    fa_record r = { .how = how, .outcome = outcome, .seconds = seconds, .spread = 0.004, .count = 31, .verified = verified, .warm = seconds / 2, .clock_mhz = 1410, .regs = 168, .version = "test" };
+    fa_record r = { .how = how,
+                    .outcome = outcome,
+                    .seconds = seconds,
+                    .spread = 0.004,
+                    .count = 31,
+                    .verified = verified,
+                    .warm = seconds / 2,
+                    .clock_mhz = 1410,
+                    .regs = 168,
+                    .version = "test" };
     cr_assert_eq(fa_problem_parse(&r.problem, problem), FA_OK);
     cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
     strcpy(r.chip, chip);
@@ -181,7 +196,8 @@ Test(cli_explore, records)
         cr_expect_eq(json_is_number(cell(doc, "records", i, "warm_us")), json_is_number(cell(doc, "records", i, "measured_us")));
         cr_expect_str_eq(json_string_value(cell(doc, "records", i, "kernel")), "older"); /* they are of no text at all */
         const json_t *us = cell(doc, "records", i, "measured_us"), *verified = cell(doc, "records", i, "verified");
-        bool is_verified = verified && json_is_string(verified) && !strcmp(json_string_value(verified), "yes"); /* null of what the model said */
+        bool is_verified =
+            verified && json_is_string(verified) && !strcmp(json_string_value(verified), "yes"); /* null of what the model said */
         bool is_time = is_verified && !strcmp(json_string_value(cell(doc, "records", i, "outcome")), "ok");
         cr_expect_eq(json_is_number(us), is_time);
         sum += json_number_value(us);
@@ -206,20 +222,20 @@ Test(cli_explore, records)
     cli_result_free(&csv);
 }
 
-/* Times that ship with the command: where nothing was tuned, for the chip that they were taken on, at a shape that was measured, and nowhere else;
- * a time of one's own takes their place. */
+/* Times that ship with the command: where nothing was tuned, for the chip that they were taken on, at a shape that was measured, and
+ * nowhere else; a time of one's own takes their place. */
 Test(cli_explore, reference_times)
 {
     static const struct {
         const char *words;
         bool measured;
     } rows[] = {
-        { "-d 128 --causal --arch h200", true },                                   /* the grid's batch and heads */
+        { "-d 128 --causal --arch h200", true }, /* the grid's batch and heads */
         { "-d 64 -n 512 --arch sm_90a", true },
         { "-d 128 --causal -n 4096 -b 4 --heads 16 --arch h200", true },
-        { "-d 128 --causal -n 4096 -b 1 --heads 16 --arch h200", false },          /* another shape */
+        { "-d 128 --causal -n 4096 -b 1 --heads 16 --arch h200", false }, /* another shape */
         { "-d 128 --causal -n 4100 --arch h200", false },
-        { "-d 128 --causal --arch sm_80", false },                                 /* another chip */
+        { "-d 128 --causal --arch sm_80", false }, /* another chip */
         { "-d 128 --causal --arch h200 --chip 'Some other chip'", false },
         { "-d 128 --causal --arch h200 --chip 'NVIDIA H200'", true },
     };
@@ -238,7 +254,9 @@ Test(cli_explore, reference_times)
         json_decref(doc);
     }
     fa_store *s = fa_store_open("cache", NULL, NULL);
-    fa_record r = { .how = FA_MEASURED, .outcome = FA_RAN, .seconds = 1e-3, .count = 31, .verified = true, .chip = "NVIDIA H200", .arch = "sm_90a" };
+    fa_record r = {
+        .how = FA_MEASURED, .outcome = FA_RAN, .seconds = 1e-3, .count = 31, .verified = true, .chip = "NVIDIA H200", .arch = "sm_90a"
+    };
     cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=128,mask=causal,b=4,hq=16,hkv=16,sq=4096,sk=4096"), FA_OK);
     cr_assert_eq(fa_config_parse(&r.config, "flash_fwd_mma:br=128,bc=64,warps=4" REST), FA_OK);
     cr_assert(fa_record_append(s, &r));
@@ -269,7 +287,8 @@ Test(cli_explore, counters)
     cr_assert_eq(json_array_size(json_object_get(doc, "counters")), 2, "%s",
                  json_string_value(json_object_get(json_object_get(doc, "simulated"), "why")));
     for (size_t i = 0; i < 2; i++) {
-        double counted = json_number_value(cell(doc, "counters", i, "sim_read")) + json_number_value(cell(doc, "counters", i, "sim_written"));
+        double counted =
+            json_number_value(cell(doc, "counters", i, "sim_read")) + json_number_value(cell(doc, "counters", i, "sim_written"));
         cr_expect_eq(counted, json_number_value(cell(doc, "counters", i, "sim_modelled")));
         cr_expect_gt(counted, 4.0 * 512 * 64 * 2);
         cr_expect_eq(json_number_value(cell(doc, "counters", i, "conflicts")), 0);
@@ -321,7 +340,8 @@ Test(cli_explore, lengths)
     size_t i;
     double last = 0;
     cr_assert_geq(json_array_size(json_object_get(doc, "lengths")), 9);
-    json_array_foreach(json_object_get(doc, "lengths"), i, l) {
+    json_array_foreach(json_object_get(doc, "lengths"), i, l)
+    {
         char words[512];
         double n = json_number_value(json_object_get(l, "sk")), us = json_number_value(json_object_get(l, "model_us"));
         cr_expect_gt(n, last);
@@ -342,15 +362,17 @@ Test(cli_explore, systems)
     size_t i, k;
     cr_assert_geq(json_array_size(names), 3);
     cr_expect_str_eq(json_string_value(json_array_get(names, 0)), "naive", "the reference is the first");
-    json_array_foreach(json_object_get(doc, "lengths"), i, l) {
+    json_array_foreach(json_object_get(doc, "lengths"), i, l)
+    {
         cr_assert_eq(json_array_size(json_object_get(l, "systems")), json_array_size(names));
         if (i % 4)
             continue;
-        json_array_foreach(names, k, name) {
+        json_array_foreach(names, k, name)
+        {
             char words[512];
             json_t *s = json_array_get(json_object_get(l, "systems"), k);
-            snprintf(words, sizeof words, "model -d 64 --causal --heads 4 --arch sm_80 -n %.0f --config %s --json", json_number_value(json_object_get(l, "sk")),
-                     json_string_value(name));
+            snprintf(words, sizeof words, "model -d 64 --causal --heads 4 --arch sm_80 -n %.0f --config %s --json",
+                     json_number_value(json_object_get(l, "sk")), json_string_value(name));
             json_t *m = cli_json(words, 0), *cost = json_object_get(m, "cost");
             double us = json_number_value(json_object_get(s, "model_us"));
             cr_expect_float_eq(us, 1e6 * json_number_value(json_object_get(cost, "seconds")), 1e-3 * us, "%s", words);
@@ -365,7 +387,8 @@ Test(cli_explore, systems)
 Test(cli_explore, measured_times_lead)
 {
     static const char *const best = FAMILY "64,bc=32,warps=4" REST,
-                      *const best_by_name = FAMILY "64,bc=32,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=0,pack=0,lag=0,ctas=1";
+                             *const best_by_name =
+                                 FAMILY "64,bc=32,warps=4,stages_k=1,stages_v=1,order=v_first,q_regs=0,pack=0,lag=0,ctas=1";
     char text[512];
     keep("Chip A", FAMILY "64,bc=32,warps=4" REST, true, FA_MEASURED, FA_RAN, 20e-6, "2026-01-01T00:00:00Z"); /* not the newest */
     keep("Chip A", FAMILY "128,bc=64,warps=4" REST, true, FA_MEASURED, FA_RAN, 50e-6, "2026-01-01T00:00:01Z");
@@ -375,12 +398,12 @@ Test(cli_explore, measured_times_lead)
     keep("Chip A", "naive:tile=64", true, FA_MEASURED, FA_RAN, 700e-6, "2026-01-01T00:00:05Z");
     keep("Chip A", "naive:tile=32", true, FA_MEASURED, FA_RAN, 600e-6, "2026-01-01T00:00:06Z");
     keep("Chip A", "flash1_fwd:br=64,bc=64", true, FA_MEASURED, FA_RAN, 15e-6, "2026-01-01T00:00:06Z");
-    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=2,sq=1024,sk=1024", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 1e-6,
-            "2026-01-01T00:00:07Z"); /* other heads */
-    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=3000", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 90e-6,
-            "2026-01-01T00:00:08Z"); /* another length */
-    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=2048,sk=2048", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN, 80e-6,
-            "2026-01-01T00:00:09Z");
+    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=2,sq=1024,sk=1024", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN,
+            1e-6, "2026-01-01T00:00:07Z"); /* other heads */
+    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=1024,sk=3000", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN,
+            90e-6, "2026-01-01T00:00:08Z"); /* another length */
+    keep_of("bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=2048,sk=2048", "Chip A", FAMILY "64,bc=48,warps=4" REST, true, FA_MEASURED, FA_RAN,
+            80e-6, "2026-01-01T00:00:09Z");
     cli_result r = cli_run("explore " PROBLEM " --simulate 0 -o page.html");
     cr_assert_eq(r.code, 0, "%s", r.err);
     cr_expect(strstr(r.out, "3 measured on Chip A"), "%s", r.out);
@@ -395,13 +418,18 @@ Test(cli_explore, measured_times_lead)
     for (i = 0; i < 3; i++) { /* the tiles with a time: of each the config that has it */
         size_t row = (size_t)json_integer_value(json_array_get(json_array_get(json_object_get(doc, "counters"), i), 0));
         config_text(doc, row, text, sizeof text);
-        seen |= !strcmp(text, best) ? 1 : !strcmp(text, FAMILY "64,bc=64,warps=4" REST) ? 2 : !strcmp(text, FAMILY "128,bc=64,warps=4" REST) ? 4 : 8;
+        seen |= !strcmp(text, best)                              ? 1
+                : !strcmp(text, FAMILY "64,bc=64,warps=4" REST)  ? 2
+                : !strcmp(text, FAMILY "128,bc=64,warps=4" REST) ? 4
+                                                                 : 8;
     }
     cr_expect_eq(seen, 7, "%zu", seen);
     seen = 0;
-    json_array_foreach(json_object_get(doc, "lengths"), i, l) {
+    json_array_foreach(json_object_get(doc, "lengths"), i, l)
+    {
         json_int_t sq = json_integer_value(json_object_get(l, "sq")), sk = json_integer_value(json_object_get(l, "sk"));
-        double us = json_number_value(json_object_get(l, "measured_us")), naive = json_number_value(json_object_get(l, "measured_naive_us"));
+        double us = json_number_value(json_object_get(l, "measured_us")),
+               naive = json_number_value(json_object_get(l, "measured_naive_us"));
         double want = sq == 1024 && sk == 1024 ? 30 : sk == 3000 ? 90 : sk == 2048 ? 80 : 0;
         cr_expect_float_eq(us, want, 1e-3, "%d x %d: %g", (int)sq, (int)sk, us);
         cr_expect_float_eq(naive, want == 30 ? 600 : 0, 1e-3, "%d x %d: %g", (int)sq, (int)sk, naive);

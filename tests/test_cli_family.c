@@ -61,8 +61,7 @@ Test(cli_family, explore)
     cr_expect(json_integer_value(json_array_get(axes, 0)) == 0 && json_integer_value(json_array_get(axes, 1)) == 1);
     cr_expect(json_array_size(names) == 2 && !strcmp(json_string_value(json_array_get(names, 1)), "backward"));
     cr_expect_eq(json_array_size(json_object_get(doc, "tiles")), 25, "five spans, five chunks");
-    json_array_foreach(json_object_get(doc, "tiles"), i, t)
-        shared += json_integer_value(json_object_get(t, "fits")) == 0;
+    json_array_foreach(json_object_get(doc, "tiles"), i, t) shared += json_integer_value(json_object_get(t, "fits")) == 0;
     cr_expect_eq(shared, 4, "96 rows and more of 16 keys, 256 of 8");
     cr_expect_gt(json_array_size(json_object_get(doc, "counters")), 0, "one was simulated");
     json_decref(doc);
@@ -91,7 +90,12 @@ Test(cli_family, tune_and_show)
 Test(cli_family, records_hold_numbers)
 {
     fa_store *s = fa_store_open("cache", NULL, NULL);
-    fa_record r = { .how = FA_MEASURED, .outcome = FA_RAN, .seconds = 1e-6, .count = 31, .verified = true, .version = "test",
+    fa_record r = { .how = FA_MEASURED,
+                    .outcome = FA_RAN,
+                    .seconds = 1e-6,
+                    .count = 31,
+                    .verified = true,
+                    .version = "test",
                     .date = "2026-01-01T00:00:00Z" };
     cr_assert_eq(fa_problem_parse(&r.problem, "fp32,d=16,mask=causal,b=1,hq=2,hkv=2,sq=64,sk=64"), FA_OK);
     cr_assert_eq(fa_config_parse(&r.config, "rowwise:span=32,chunk=8,walk=1,guests=1"), FA_OK);

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void make(void)
@@ -35,14 +35,14 @@ static const struct {
     const char *words, *begins;
     const char *beside; /* the name of the file, where the command is told a folder alone */
 } writers[] = {
-    {"emit -d 8 -o %s", "//", NULL},
-    {"emit --bundle -d 8 --name kernels -o %s -q", "/*", NULL},
-    {"emit --bundle --raw -d 8 --name kernels -o %s -q", "fagen.B\n", NULL},
-    {"explore -d 8 --arch sm_80 --family naive --simulate 0 -o %s -q", "<!", NULL},
-    {"explore -d 8 --arch sm_80 --family naive --simulate 0 --csv %s -q", "", NULL},
-    {"cache export %s", "fagen.P\n", NULL},
-    {ATTEND "-o %s -q", "\223NUMPY", NULL},
-    {"sample -d 8 -n 4 -q -C .", "\223NUMPY", "q.npy"},
+    { "emit -d 8 -o %s", "//", NULL },
+    { "emit --bundle -d 8 --name kernels -o %s -q", "/*", NULL },
+    { "emit --bundle --raw -d 8 --name kernels -o %s -q", "fagen.B\n", NULL },
+    { "explore -d 8 --arch sm_80 --family naive --simulate 0 -o %s -q", "<!", NULL },
+    { "explore -d 8 --arch sm_80 --family naive --simulate 0 --csv %s -q", "", NULL },
+    { "cache export %s", "fagen.P\n", NULL },
+    { ATTEND "-o %s -q", "\223NUMPY", NULL },
+    { "sample -d 8 -n 4 -q -C .", "\223NUMPY", "q.npy" },
 };
 enum { WRITERS = sizeof writers / sizeof *writers };
 
@@ -73,13 +73,14 @@ static void no_leftovers(const char *folder, const char *words)
 {
     DIR *d = opendir(folder);
     for (struct dirent *e; d && (e = readdir(d));)
-        cr_expect(strncmp(e->d_name, ".fagen-", 7) && !strstr(e->d_name, ".npy.") && !strstr(e->d_name, "out."), "%s: %s was left", words, e->d_name);
+        cr_expect(strncmp(e->d_name, ".fagen-", 7) && !strstr(e->d_name, ".npy.") && !strstr(e->d_name, "out."), "%s: %s was left", words,
+                  e->d_name);
     closedir(d);
 }
 
 static void clear(void)
 {
-    static const char *const names[] = {"out", "q.npy", "k.npy", "v.npy", "target", "folder/target", "folder/.x"};
+    static const char *const names[] = { "out", "q.npy", "k.npy", "v.npy", "target", "folder/target", "folder/.x" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(names[i]);
 }
@@ -181,7 +182,7 @@ Test(cli_files, devices)
             const char *path;
             unsigned minor;
             int code;
-        } device[] = {{"/dev/null", 3, 0}, {"/dev/full", 7, 7}};
+        } device[] = { { "/dev/null", 3, 0 }, { "/dev/full", 7, 7 } };
         for (int k = 0; k < 2; k++) {
             const char *name = name_of(i);
             bool own = mknod(name, S_IFCHR | 0600, makedev(1, device[k].minor)) == 0;
@@ -208,25 +209,28 @@ Test(cli_files, devices)
 Test(cli_files, standard_output)
 {
     for (size_t i = 0; i < WRITERS; i++) {
-        static const char *const names[] = {"-", "/dev/stdout"};
+        static const char *const names[] = { "-", "/dev/stdout" };
         size_t k = strlen(writers[i].begins);
         for (size_t j = 0; j < (writers[i].beside ? 0 : 2); j++) {
             cli_result r = write_to(i, names[j]);
-            cr_expect(r.code == 0 && r.out_size > k && !memcmp(r.out, writers[i].begins, k), "%s %s: %d %s", writers[i].words, names[j], r.code, r.err);
+            cr_expect(r.code == 0 && r.out_size > k && !memcmp(r.out, writers[i].begins, k), "%s %s: %d %s", writers[i].words, names[j],
+                      r.code, r.err);
             cli_result_free(&r);
         }
     }
     static const struct {
         const char *words, *begins;
-    } others[] = {{"emit -d 8 --format ptx -o /dev/fd/1", "//"}, {"emit -d 8 --format cubin -o -", "\177ELF"}, {ATTEND "-o /dev/null --lse - -q", "\223NUMPY"}};
+    } others[] = { { "emit -d 8 --format ptx -o /dev/fd/1", "//" },
+                   { "emit -d 8 --format cubin -o -", "\177ELF" },
+                   { ATTEND "-o /dev/null --lse - -q", "\223NUMPY" } };
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         cli_result r = cli_run(others[i].words);
         cr_expect(r.code == 0 && !strncmp(r.out, others[i].begins, strlen(others[i].begins)), "%s: %d %s", others[i].words, r.code, r.err);
         cli_result_free(&r);
     }
     cr_expect_neq(access("-", F_OK), 0, "a file named -");
-    static const char *const both[] = {"cache export - --json", ATTEND "-o - --json", ATTEND "-o - --lse -", "explore -d 8 --arch sm_80 --simulate 0 -o - --csv -",
-                                       "emit -d 8 -o - --json"};
+    static const char *const both[] = { "cache export - --json", ATTEND "-o - --json", ATTEND "-o - --lse -",
+                                        "explore -d 8 --arch sm_80 --simulate 0 -o - --csv -", "emit -d 8 -o - --json" };
     for (size_t i = 0; i < sizeof both / sizeof *both; i++) {
         cli_result r = cli_run(both[i]);
         cr_expect(r.code == 1 && strstr(r.err, "accepted"), "%s: %d %s", both[i], r.code, r.err);
@@ -244,7 +248,7 @@ Test(cli_files, what_cannot_be_written)
     const struct {
         const char *name;
         int why;
-    } rows[] = {{"folder", 0}, {"none/out", ENOENT}, {"inputs/q.npy/out", ENOTDIR}, {deep, ENAMETOOLONG}};
+    } rows[] = { { "folder", 0 }, { "none/out", ENOENT }, { "inputs/q.npy/out", ENOTDIR }, { deep, ENAMETOOLONG } };
     for (size_t i = 0; i < WRITERS; i++)
         for (size_t k = 0; k < (writers[i].beside ? 0 : sizeof rows / sizeof *rows); k++) {
             char quoted[700];
@@ -273,7 +277,7 @@ Test(cli_files, what_cannot_be_written)
 /* A limit on the size of files, with the signal's own disposition: a full disk, and nothing is left. */
 Test(cli_files, a_file_size_limit)
 {
-    struct rlimit before, small = {.rlim_cur = 60};
+    struct rlimit before, small = { .rlim_cur = 60 };
     cr_assert_eq(getrlimit(RLIMIT_FSIZE, &before), 0);
     small.rlim_max = before.rlim_max;
     for (size_t i = 0; i < WRITERS; i++) {
@@ -292,8 +296,9 @@ Test(cli_files, a_file_size_limit)
 /* What goes to standard output alone. */
 Test(cli_files, a_full_standard_output)
 {
-    static const char *const words[] = {"emit -d 8", "space -d 8", "model -d 8 --json", "doctor", "cache ls --json", "show -d 8 --ptx", "show -d 8", "run -d 8 -n 4 --heads 1 --json",
-                                        "help emit", "--version", ATTEND "-o out"};
+    static const char *const words[] = { "emit -d 8",       "space -d 8",      "model -d 8 --json", "doctor",
+                                         "cache ls --json", "show -d 8 --ptx", "show -d 8",         "run -d 8 -n 4 --heads 1 --json",
+                                         "help emit",       "--version",       ATTEND "-o out" };
     char line[600];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         snprintf(line, sizeof line, "exec %s %s > /dev/full 2> said", getenv("FAGEN_COMMAND"), words[i]);
@@ -310,9 +315,11 @@ Test(cli_files, a_full_standard_output)
 /* Names that C, C++ or the system keep for themselves, and some that they do not. */
 Test(cli_files, names_of_bundles)
 {
-    static const char *const refused[] = {"int", "class", "restrict", "and_eq", "typeof", "co_await", "_Bool", "__x", "a__b", "_x", "linux", "NULL", "INT_MAX", "size_t",
-                                          "uint8_t", "my_t", "main", "printf", "fa_bundle", "fa_launch", "fa_op", "FA_API", "FAGEN_H", "nullptr"};
-    static const char *const accepted[] = {"Int", "int_", "classes", "image_a", "row", "fa_kernels", "FAKE", "fagen_bundle", "f", "memory", "rows", "image_0", "word", "magic"};
+    static const char *const refused[] = { "int",  "class",  "restrict",  "and_eq",    "typeof",  "co_await", "_Bool",   "__x",
+                                           "a__b", "_x",     "linux",     "NULL",      "INT_MAX", "size_t",   "uint8_t", "my_t",
+                                           "main", "printf", "fa_bundle", "fa_launch", "fa_op",   "FA_API",   "FAGEN_H", "nullptr" };
+    static const char *const accepted[] = { "Int",          "int_", "classes", "image_a", "row",     "fa_kernels", "FAKE",
+                                            "fagen_bundle", "f",    "memory",  "rows",    "image_0", "word",       "magic" };
     char words[300];
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         snprintf(words, sizeof words, "emit --bundle -d 8 --name %s -o out.c", refused[i]);
@@ -348,7 +355,9 @@ Test(cli_files, names_of_the_header_are_none_of_bundles)
     int seen = 0;
     cr_assert(f);
     while (fgets(line, sizeof line, f)) {
-        const char *name = strstr(line, "FA_API ") == line ? strpbrk(line, "(") : !strncmp(line, "typedef struct ", 15) || !strncmp(line, "typedef enum ", 13) ? line : NULL;
+        const char *name = strstr(line, "FA_API ") == line                                                ? strpbrk(line, "(")
+                           : !strncmp(line, "typedef struct ", 15) || !strncmp(line, "typedef enum ", 13) ? line
+                                                                                                          : NULL;
         if (!name)
             continue;
         for (name = name == line ? strstr(line, "fa_") : name; *name != 'f' || strncmp(name, "fa_", 3) != 0 || name[-1] == '_'; name--)

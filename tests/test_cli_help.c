@@ -52,9 +52,16 @@ Test(cli_help, json)
 {
     static const struct {
         const char *words, *field;
-    } rows[] = { { "--version --json", "fagen" }, { "-V --json", "fagen" }, { "help --json", "topics" }, { "--help --json", "commands" },
-                 { "-h --json", "commands" }, { "help exit-codes --json", "exit_codes" }, { "help --json environment", "environment" },
-                 { "help tune --json", "groups" }, { "tune --help --json", "groups" }, { "help help --json", "usage" },
+    } rows[] = { { "--version --json", "fagen" },
+                 { "-V --json", "fagen" },
+                 { "help --json", "topics" },
+                 { "--help --json", "commands" },
+                 { "-h --json", "commands" },
+                 { "help exit-codes --json", "exit_codes" },
+                 { "help --json environment", "environment" },
+                 { "help tune --json", "groups" },
+                 { "tune --help --json", "groups" },
+                 { "help help --json", "usage" },
                  { "completion bash --json", "text" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         json_t *j = cli_json(rows[i].words, 0);
@@ -64,7 +71,8 @@ Test(cli_help, json)
     json_t *j = cli_json("help exit-codes --json", 0), *codes = json_object_get(j, "exit_codes"), *row;
     size_t i;
     bool interrupted = false;
-    json_array_foreach (codes, i, row) {
+    json_array_foreach(codes, i, row)
+    {
         cr_expect(text_at(row, "means")[0]);
         interrupted |= json_integer_value(json_object_get(row, "code")) == 130;
     }
@@ -81,7 +89,8 @@ Test(cli_help, every_option)
     json_t *list = commands(), *one;
     size_t i, n = 0;
     cli_result bash = cli_run("completion bash"), zsh = cli_run("completion zsh");
-    json_array_foreach (list, i, one) {
+    json_array_foreach(list, i, one)
+    {
         const char *name = text_at(one, "name");
         char words[100];
         snprintf(words, sizeof words, "help --man %s", name);
@@ -92,19 +101,19 @@ Test(cli_help, every_option)
         snprintf(words, sizeof words, "    %s) echo \"", name);
         const char *offered = strstr(bash.out, words);
         cr_assert(offered && man.code == 0, "%s", name);
-        json_array_foreach (json_object_get(all, "groups"), g, group)
-            json_array_foreach (json_object_get(group, "options"), o, option) {
-                char roff[100] = "\\-\\-", plain[100];
-                for (const char *p = text_at(option, "name"); *p; p++)
-                    snprintf(roff + strlen(roff), sizeof roff - strlen(roff), *p == '-' ? "\\-" : "%c", *p);
-                snprintf(plain, sizeof plain, "--%s", text_at(option, "name"));
-                const char *found = strstr(offered, plain);
-                cr_expect(strstr(man.out, roff), "fagen-%s.1 has no %s", name, plain);
-                cr_expect(found && found < strchr(offered, '\n'), "bash: %s is not offered %s", name, plain);
-                cr_expect(strstr(zsh.out, plain), "zsh: no %s", plain);
-                cr_expect(!json_object_get(option, "value") == !json_object_get(option, "accepted"), "%s %s", name, plain);
-                n++;
-            }
+        json_array_foreach(json_object_get(all, "groups"), g, group) json_array_foreach(json_object_get(group, "options"), o, option)
+        {
+            char roff[100] = "\\-\\-", plain[100];
+            for (const char *p = text_at(option, "name"); *p; p++)
+                snprintf(roff + strlen(roff), sizeof roff - strlen(roff), *p == '-' ? "\\-" : "%c", *p);
+            snprintf(plain, sizeof plain, "--%s", text_at(option, "name"));
+            const char *found = strstr(offered, plain);
+            cr_expect(strstr(man.out, roff), "fagen-%s.1 has no %s", name, plain);
+            cr_expect(found && found < strchr(offered, '\n'), "bash: %s is not offered %s", name, plain);
+            cr_expect(strstr(zsh.out, plain), "zsh: no %s", plain);
+            cr_expect(!json_object_get(option, "value") == !json_object_get(option, "accepted"), "%s %s", name, plain);
+            n++;
+        }
         json_decref(all);
         cli_result_free(&man);
     }
@@ -190,8 +199,10 @@ Test(cli_help, bash)
     for (size_t i = 0; i < sizeof completions / sizeof *completions; i++) {
         char command[512];
         int code;
-        snprintf(command, sizeof command, "bash -c \"source ./fagen.bash; COMP_WORDS=(%s); COMP_CWORD=\\$((\\${#COMP_WORDS[@]} - 1)); "
-                 "_fagen; echo -n \\\"\\${COMPREPLY[*]}\\\"; complete -p fagen >/dev/null\" 2>&1", completions[i].words);
+        snprintf(command, sizeof command,
+                 "bash -c \"source ./fagen.bash; COMP_WORDS=(%s); COMP_CWORD=\\$((\\${#COMP_WORDS[@]} - 1)); "
+                 "_fagen; echo -n \\\"\\${COMPREPLY[*]}\\\"; complete -p fagen >/dev/null\" 2>&1",
+                 completions[i].words);
         char *reply = shell(command, &code);
         cr_expect_eq(code, 0, "%s", completions[i].words);
         cr_expect_str_eq(reply, completions[i].reply, "%s: \"%s\"", completions[i].words, reply);

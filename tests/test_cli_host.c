@@ -37,7 +37,7 @@ Test(cli_host, no_call_that_starts_a_kernel_reaches_the_driver)
     const struct {
         int major;
         const char *call; /* that the kernel of the chip is started by */
-    } chips[] = {{8, "cuLaunchKernel"}, {9, "cuLaunchKernelEx"}};
+    } chips[] = { { 8, "cuLaunchKernel" }, { 9, "cuLaunchKernelEx" } };
     for (size_t i = 0; i < sizeof chips / sizeof *chips; i++) {
         const cu_driver *fake = fake_driver();
         fake_devices(1, chips[i].major, 0);
@@ -59,7 +59,7 @@ Test(cli_host, all_launches_of_the_table_are_taken_out_and_nothing_else)
         const char *name;
         size_t at;
     } rows[] = {
-#define X(f) {#f, offsetof(cu_driver, f)},
+#define X(f) { #f, offsetof(cu_driver, f) },
         CU_DRIVER_FUNCTIONS(X)
 #undef X
     };
@@ -74,7 +74,8 @@ Test(cli_host, all_launches_of_the_table_are_taken_out_and_nothing_else)
     full.name = "full";
     bare = cli_no_launch(&full);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        bool launches = strstr(rows[i].name, "Launch") != NULL, same = !memcmp((char *)&full + rows[i].at, (char *)&bare + rows[i].at, sizeof(void *));
+        bool launches = strstr(rows[i].name, "Launch") != NULL,
+             same = !memcmp((char *)&full + rows[i].at, (char *)&bare + rows[i].at, sizeof(void *));
         cr_expect_eq(launches, !same, "%s", rows[i].name);
         out += launches;
     }

@@ -90,7 +90,8 @@ Test(cli_npy, the_frame)
         size_t at;
         unsigned char value;
         const char *word;
-    } bytes[] = { { 0, 0x92, "not a .npy" }, { 5, 'X', "not a .npy" }, { 6, 0, "version" }, { 6, 4, "version" }, { 7, 1, "version" }, { 9, 255, "header" } };
+    } bytes[] = { { 0, 0x92, "not a .npy" }, { 5, 'X', "not a .npy" }, { 6, 0, "version" },
+                  { 6, 4, "version" },       { 7, 1, "version" },      { 9, 255, "header" } };
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
         memcpy(copy, file, n);
         copy[bytes[i].at] = bytes[i].value;
@@ -118,7 +119,8 @@ Test(cli_npy, damage)
         unsigned char *copy = malloc(size ? size : 1);
         memcpy(copy, file, size);
         for (int k = fa_random_below(&r, 6); k-- > 0 && size;)
-            copy[fa_random_below(&r, (int32_t)size)] = (unsigned char)(i % 2 ? fa_random_next(&r) : (uint64_t)"{}()',:<f42 0\n\\"[fa_random_below(&r, 15)]);
+            copy[fa_random_below(&r, (int32_t)size)] =
+                (unsigned char)(i % 2 ? fa_random_next(&r) : (uint64_t) "{}()',:<f42 0\n\\"[fa_random_below(&r, 15)]);
         cli_npy a;
         if (cli_npy_parse(&a, "x", copy, size) == FA_OK && a.count)
             (void)cli_npy_at(&a, a.count - 1);

@@ -29,17 +29,21 @@ static const struct {
     const char *words;
     const char *fields; /* blank-separated paths that are there */
 } documents[] = {
-    { "space -d 64 --causal --json", "problem arch budget total fitting smallest_rejected rejected.0.constraint rejected.0.count configs.0.config configs.0.seconds configs.0.smem" },
+    { "space -d 64 --causal --json", "problem arch budget total fitting smallest_rejected rejected.0.constraint rejected.0.count "
+                                     "configs.0.config configs.0.seconds configs.0.smem" },
     { "space -d 64 --json --limit 1 --family naive", "configs.0.config" },
     { "space -d 64 --json --why flash_fwd_mma:br=64,bc=64,warps=2", "config fits smem regs constraint why" },
-    { "model -d 64 --json", "problem arch tile.sram flops.matrix traffic.naive.total traffic.tiled2d.total traffic.flash1.total traffic.flash2.total cost.seconds cost.bound" },
+    { "model -d 64 --json", "problem arch tile.sram flops.matrix traffic.naive.total traffic.tiled2d.total traffic.flash1.total "
+                            "traffic.flash2.total cost.seconds cost.bound" },
     { "emit -d 64 --json", "problem config where why arch source bytes kernels.0.entry kernels.0.smem text" },
     { "emit -d 64 --format ptx --json", "kernels.0.threads text format" },
     { "emit -d 64 --format cubin -o k.cubin --json", "kernels.0.registers output" },
-    { "emit --bundle -d 64,72 --arch sm_80,compute_80 -o k.c --json -q", "name output bytes images rows.3.problem rows.3.arch rows.3.ptx rows.3.config rows.3.source" },
+    { "emit --bundle -d 64,72 --arch sm_80,compute_80 -o k.c --json -q",
+      "name output bytes images rows.3.problem rows.3.arch rows.3.ptx rows.3.config rows.3.source" },
     { "emit --bundle --raw -d 64 --arch sm_80 --name k -o k.bundle --json -q", "name output bytes images rows.0.config" },
     { "cache ls --json", "roots.0.path kernels records.measured damaged bytes" },
-    { "cache stat --json", "roots.0.path roots.0.kernels.files roots.0.foreign.files roots.0.quarantine.bytes roots.0.records.lines limit" },
+    { "cache stat --json",
+      "roots.0.path roots.0.kernels.files roots.0.foreign.files roots.0.quarantine.bytes roots.0.records.lines limit" },
     { "cache why -d 64 -n 64 --json", "problem config arch kind key hit path damaged quarantined foreign nearest kernels" },
     { "cache why -d 64 --arch sm_80 --json", "key hit kind" },
     { "cache verify --json", "files damaged removed lines unreadable_lines found" },
@@ -48,20 +52,27 @@ static const struct {
     { "cache import x.archive --json", "input root trusted kernels kernels_there records records_there" },
     { "doctor --json", "fagen state checks.0.check checks.0.state" },
     { "show -d 64 -n 128 --json", "device.simulated problem config where why explain margin.model margin.model_best "
-      "anatomy.key.key anatomy.key.text anatomy.key.arch anatomy.key.compiler anatomy.key.options anatomy.kernels.0.registers anatomy.kernels.0.spill_stores "
-      "anatomy.occupancy.blocks_sm anatomy.occupancy.limiter anatomy.templates.0.file anatomy.templates.0.lines on_record modelled_on_record "
-      "alternatives.0.config alternatives.0.behind records model_records" },
+                                  "anatomy.key.key anatomy.key.text anatomy.key.arch anatomy.key.compiler anatomy.key.options "
+                                  "anatomy.kernels.0.registers anatomy.kernels.0.spill_stores "
+                                  "anatomy.occupancy.blocks_sm anatomy.occupancy.limiter anatomy.templates.0.file "
+                                  "anatomy.templates.0.lines on_record modelled_on_record "
+                                  "alternatives.0.config alternatives.0.behind records model_records" },
     { "show bf16,d=64 --ptx --json", "form text" },
     { "show bf16,d=64 --source --json", "form text" },
-    { "run -d 64 -n 64 --heads 1 --counters --check --json", "device.arch explain seconds counters.instructions counters.global_read counters.tensors.0.tensor check.ok" },
-    { "bench -d 64 -n 64 --heads 1 --mask causal --json", "simulator counts.0.config counts.0.why counts.0.ours.instructions counts.0.systems.naive.global_read counts.0.systems.flash1_fwd.global_write counts.0.systems.tiled.global_read" },
+    { "run -d 64 -n 64 --heads 1 --counters --check --json",
+      "device.arch explain seconds counters.instructions counters.global_read counters.tensors.0.tensor check.ok" },
+    { "bench -d 64 -n 64 --heads 1 --mask causal --json",
+      "simulator counts.0.config counts.0.why counts.0.ours.instructions counts.0.systems.naive.global_read "
+      "counts.0.systems.flash1_fwd.global_write counts.0.systems.tiled.global_read" },
     { "bench --counts --systems none -d 64 -n 64 --heads 1 --device sim:sm_90a --json", "counts.0.ours.matrix" },
     { "verify --count 2 --json", "device ran failed skipped cases.0.case cases.0.ok" },
     { "verify -d 64 -n 48 --json", "ran cases.0.max_error" },
     { "verify --family flash_fwd_wgmma --count 1 --device sim:sm_90a --json", "ran cases.0.config" },
-    { "tune -d 64 --arch sm_80 --limit 2 --json -q", "arch timed status problems.0.guess.config problems.0.winner problems.0.ships problems.0.candidates.0.outcome problems.0.kept" },
+    { "tune -d 64 --arch sm_80 --limit 2 --json -q",
+      "arch timed status problems.0.guess.config problems.0.winner problems.0.ships problems.0.candidates.0.outcome problems.0.kept" },
     { "sample -d 8 -n 4 --json -q", "files.2 dtype" },
-    { "explore -d 64 --arch sm_80 --simulate 0 --json", "fagen problem asked.d arch.peaks.0.tflops budget sources.measured families.0.tunables.0.name "
+    { "explore -d 64 --arch sm_80 --simulate 0 --json",
+      "fagen problem asked.d arch.peaks.0.tflops budget sources.measured families.0.tunables.0.name "
       "columns.configs.0.name configs.0.1 records history counters tiles.0.points lengths.0.naive_us naive.held shipped" },
     { "space --nonsense --json", NULL },
 };
@@ -97,7 +108,8 @@ static const char *text(json_t *j, const char *path)
 /* From nothing to a kernel in another store, as a person would. */
 Test(cli_output, cache_words)
 {
-    static const char run[] = "FAGEN_CACHE_DIR=c1 run -d 64 -n 32 --heads 1 --json", why[] = "FAGEN_CACHE_DIR=c1 cache why -d 64 -n 32 --heads 1 --json";
+    static const char run[] = "FAGEN_CACHE_DIR=c1 run -d 64 -n 32 --heads 1 --json",
+                      why[] = "FAGEN_CACHE_DIR=c1 cache why -d 64 -n 32 --heads 1 --json";
     json_t *j = cli_json(why, 0);
     cr_expect(!holds(j, "hit") && json_is_null(at(j, "nearest")));
     json_decref(j);
@@ -191,7 +203,14 @@ Test(cli_output, show_key)
 /* A verified time of the simulator, which takes none itself. */
 static void on_record(fa_store *store, const char *config, double seconds, const char *date, bool verified)
 {
-    fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .seconds = seconds, .low = 0.99 * seconds, .high = 1.01 * seconds, .count = 9, .verified = verified, .regs = 111 };
+    fa_record r = { .outcome = FA_RAN,
+                    .how = FA_MEASURED,
+                    .seconds = seconds,
+                    .low = 0.99 * seconds,
+                    .high = 1.01 * seconds,
+                    .count = 9,
+                    .verified = verified,
+                    .regs = 111 };
     cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=64,b=1,hq=16,hkv=16,sq=1024,sk=1024"), FA_OK);
     cr_assert_eq(fa_config_parse(&r.config, config), FA_OK, "%s", fa_last_error());
     snprintf(r.chip, sizeof r.chip, "Simulated sm_80");
@@ -230,9 +249,10 @@ Test(cli_output, show_margin)
 /* A family without work() runs and has no time by the model: all others stand beside a dash, each figure under its title. */
 Test(cli_output, show_beside_what_has_no_model)
 {
-    static const char toy[] = "return { doc = 'x', default = false, tunables = { { 'br', { 16, 32 }, 'r' } }, constraints = {},\n"
-                              "  supports = function() return true end, layout = function() return { bytes = 64, threads = 32, regs = 40 } end,\n"
-                              "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end }\n",
+    static const char toy[] =
+        "return { doc = 'x', default = false, tunables = { { 'br', { 16, 32 }, 'r' } }, constraints = {},\n"
+        "  supports = function() return true end, layout = function() return { bytes = 64, threads = 32, regs = 40 } end,\n"
+        "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end }\n",
                       text[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br); }\n";
     fa_store *store = fa_store_open("cache", NULL, NULL);
     on_record(store, "toy:br=16", 1e-6, "2026-01-01T00:00:00Z", true);
@@ -308,7 +328,8 @@ Test(cli_output, emit_prints_what_runs)
         cli_result_free(&text);
         cli_result_free(&runs);
     }
-    static const char *const devices[][2] = { { "", "sm_80" }, { "FAGEN_DEVICE=sim:sm_90a ", "sm_90a" } }; /* without --arch: the device's */
+    static const char *const devices[][2] = { { "", "sm_80" },
+                                              { "FAGEN_DEVICE=sim:sm_90a ", "sm_90a" } }; /* without --arch: the device's */
     for (size_t i = 0; i < sizeof devices / sizeof *devices; i++) {
         snprintf(words, sizeof words, "%semit -d 64 --causal --json -q", devices[i][0]);
         json_t *there = cli_json(words, 0);
@@ -318,7 +339,8 @@ Test(cli_output, emit_prints_what_runs)
     cli_result wrong = cli_run("FAGEN_DEVICE=sim:sm_1 emit -d 64 --causal -q");
     cr_expect(wrong.code != 0 && strstr(wrong.err, "sm_1"), "%d: %s", wrong.code, wrong.err);
     cli_result_free(&wrong);
-    json_t *ships = cli_json("emit -d 64 --causal --arch sm_80 --json -q", 0), *best = cli_json("emit -d 64 --causal --arch sm_80 --model-best --json -q", 0),
+    json_t *ships = cli_json("emit -d 64 --causal --arch sm_80 --json -q", 0),
+           *best = cli_json("emit -d 64 --causal --arch sm_80 --model-best --json -q", 0),
            *space = cli_json("space -d 64 --causal --arch sm_80 --limit 1 --json -q", 0);
     cr_expect_str_eq(json_string_value(json_object_get(ships, "where")), "default table");
     cr_expect_str_neq(config_of(ships), config_of(best), "or nothing is shown here");
@@ -331,8 +353,10 @@ Test(cli_output, emit_prints_what_runs)
     strcpy(r.chip, "NVIDIA A100"), strcpy(r.arch, "sm_80"), strcpy(r.version, FA_VERSION_STRING), strcpy(r.date, "2026-11-22T00:00:00Z");
     cr_assert(fa_record_append(store, &r));
     fa_store_close(store);
-    json_t *record = cli_json("FAGEN_CACHE_DIR=cache emit -d 64 --causal -b 1 --heads 16 -n 4096 --arch sm_80 --chip 'NVIDIA A100' --json -q", 0);
-    cr_expect_str_eq(json_string_value(json_object_get(record, "where")), "measured record", "%s", json_string_value(json_object_get(record, "why")));
+    json_t *record =
+        cli_json("FAGEN_CACHE_DIR=cache emit -d 64 --causal -b 1 --heads 16 -n 4096 --arch sm_80 --chip 'NVIDIA A100' --json -q", 0);
+    cr_expect_str_eq(json_string_value(json_object_get(record, "where")), "measured record", "%s",
+                     json_string_value(json_object_get(record, "why")));
     cr_expect_str_eq(config_of(record), config_of(best));
     json_decref(record);
     json_decref(ships);
@@ -342,12 +366,19 @@ Test(cli_output, emit_prints_what_runs)
 /* Terms that the config makes nothing of are not there to read. */
 Test(cli_output, emitted_code_has_no_empty_terms)
 {
-    static const char *const emitted[] = { "emit -d 64 --causal --arch sm_80", "emit -d 128 --arch sm_90a", "emit -d 64 -t fp32", "emit -d 64 -t tf32",
-                                           "emit -d 64 --config flash_fwd_mma:order=0,stages_k=1,stages_v=1", "emit -d 64 --config flash_fwd_mma:order=0,stages_k=2,stages_v=2",
-                                           "emit -d 64 --config flash_fwd_mma:order=1,stages_k=2,stages_v=1", "emit -d 64 --config flash_fwd_mma:order=1,stages_k=1,stages_v=2",
-                                           "emit -d 64 --config flash_fwd_mma:order=2,stages_k=2,stages_v=2", "emit -d 64 --config naive:tile=64",
+    static const char *const emitted[] = { "emit -d 64 --causal --arch sm_80",
+                                           "emit -d 128 --arch sm_90a",
+                                           "emit -d 64 -t fp32",
+                                           "emit -d 64 -t tf32",
+                                           "emit -d 64 --config flash_fwd_mma:order=0,stages_k=1,stages_v=1",
+                                           "emit -d 64 --config flash_fwd_mma:order=0,stages_k=2,stages_v=2",
+                                           "emit -d 64 --config flash_fwd_mma:order=1,stages_k=2,stages_v=1",
+                                           "emit -d 64 --config flash_fwd_mma:order=1,stages_k=1,stages_v=2",
+                                           "emit -d 64 --config flash_fwd_mma:order=2,stages_k=2,stages_v=2",
+                                           "emit -d 64 --config naive:tile=64",
                                            "emit -d 64 -t fp32 --config flash_fwd_ffma:br=16" };
-    static const char *const empty[] = { " - 0,", " - 0)", " - 0;", " + 0,", " + 0)", " + 0;", " * 1,", " * 1)", " * 1;", "(0 + ", " 1 * ", "(0 * ", " / 1)", " / 1;" };
+    static const char *const empty[] = { " - 0,", " - 0)", " - 0;", " + 0,", " + 0)", " + 0;", " * 1,",
+                                         " * 1)", " * 1;", "(0 + ", " 1 * ", "(0 * ", " / 1)", " / 1;" };
     for (size_t i = 0; i < sizeof emitted / sizeof *emitted; i++) {
         cli_result r = cli_run(emitted[i]);
         cr_expect_eq(r.code, 0, "%s: %s", emitted[i], r.err);
@@ -441,7 +472,8 @@ Test(cli_output, interrupted)
 
 Test(cli_output, help_for_everything)
 {
-    static const char *const names[] = { "attend", "bench", "cache", "doctor", "emit", "explore", "model", "run", "sample", "show", "space", "tune", "verify" };
+    static const char *const names[] = { "attend", "bench",  "cache", "doctor", "emit", "explore", "model",
+                                         "run",    "sample", "show",  "space",  "tune", "verify" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char words[64];
         snprintf(words, sizeof words, "help %s", names[i]);

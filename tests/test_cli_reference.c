@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define HEAD "# for people\nproduct\tBox A\nchip\tNVIDIA A\narch\tsm_80\nversion\t0.1.0\ncompiler\tnvrtc 13.0\ndriver\tcuda 13.0\nquality\tnoisy steady\n"
+#define HEAD                                                                                                                              \
+    "# for people\nproduct\tBox A\nchip\tNVIDIA A\narch\tsm_80\nversion\t0.1.0\ncompiler\tnvrtc 13.0\ndriver\tcuda 13.0\nquality\tnoisy " \
+    "steady\n"
 #define CLASS "bf16,d=64,dv=64,mask=causal,o=bf16,align=16"
 #define PROBLEM "problem\t" CLASS ",b=1,hq=4,hkv=4,sq=512,sk=512\t2026-01-02T03:04:05Z\nfamily\tf\tbr bc\n"
 #define ROW "64 32\t12.5\t12\t13\t11\t0.01\t21\t1410\t40\t128\t2\n"
@@ -55,7 +57,8 @@ Test(cli_reference, a_row)
 Test(cli_reference, only_where_it_was_measured)
 {
     fa_problem same = class_of(CLASS), other = class_of("bf16,d=64,mask=none");
-    fa_arch cousin = { .name = "sm_80", .chip = "Box B" }, newer = { .name = "sm_90a", .chip = "Box A" }, device = { .name = "sm_80", .chip = "NVIDIA A" };
+    fa_arch cousin = { .name = "sm_80", .chip = "Box B" }, newer = { .name = "sm_90a", .chip = "Box A" },
+            device = { .name = "sm_80", .chip = "NVIDIA A" };
     const struct {
         const fa_problem *p;
         const fa_arch *a;
@@ -74,11 +77,20 @@ Test(cli_reference, damaged_lines)
     static char line[3000];
     memset(line, '7', sizeof line - 2);
     fa_problem p = class_of(CLASS);
-    const char *const bad[] = { "64\t12.5\t\t\t\t\t3\t\t\t\t\n", "64 32 16\t12.5\t\t\t\t\t3\t\t\t\t\n", "64 x\t12.5\t\t\t\t\t3\t\t\t\t\n", "64 32\t0\t\t\t\t\t3\t\t\t\t\n",
-                                "64 32\t12.5\n", "\n", "nonsense\n", "64 32\t-1\t\t\t\t\t3\t\t\t\t\n", "\t\t\t\t\t\t\t\t\t\t\n", line };
+    const char *const bad[] = { "64\t12.5\t\t\t\t\t3\t\t\t\t\n",
+                                "64 32 16\t12.5\t\t\t\t\t3\t\t\t\t\n",
+                                "64 x\t12.5\t\t\t\t\t3\t\t\t\t\n",
+                                "64 32\t0\t\t\t\t\t3\t\t\t\t\n",
+                                "64 32\t12.5\n",
+                                "\n",
+                                "nonsense\n",
+                                "64 32\t-1\t\t\t\t\t3\t\t\t\t\n",
+                                "\t\t\t\t\t\t\t\t\t\t\n",
+                                line };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char text[8000];
-        snprintf(text, sizeof text, "%s%s%s%s%s", HEAD PROBLEM, bad[i], bad[i][strlen(bad[i]) - 1] == '\n' ? "" : "\n", ROW, "64 16\t9\t\t\t\t\t3\t\t\t\t9\n");
+        snprintf(text, sizeof text, "%s%s%s%s%s", HEAD PROBLEM, bad[i], bad[i][strlen(bad[i]) - 1] == '\n' ? "" : "\n", ROW,
+                 "64 16\t9\t\t\t\t\t3\t\t\t\t9\n");
         fa_records rs = cli_reference_parse(text, &p, &chip);
         cr_assert_eq(rs.n, 2, "%s: %zu", bad[i], rs.n);
         cr_expect_eq(fa_config_get(&rs.r[0].config, "bc", 0), 32);

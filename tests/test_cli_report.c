@@ -36,9 +36,19 @@ static char *heard(void)
 
 static fa_candidate candidate(const char *config, double seconds, double half)
 {
-    fa_candidate c = { .decided = true, .how = FA_MEASURED, .seconds = seconds, .level = seconds, .low = seconds * (1 - half),
-                       .high = seconds * (1 + half), .count = 24, .quality = FA_QUALITY_STEADY, .clock_mhz = 1620, .temperature = 61,
-                       .tflops = 1e-4 / seconds, .verified = true, .met = true };
+    fa_candidate c = { .decided = true,
+                       .how = FA_MEASURED,
+                       .seconds = seconds,
+                       .level = seconds,
+                       .low = seconds * (1 - half),
+                       .high = seconds * (1 + half),
+                       .count = 24,
+                       .quality = FA_QUALITY_STEADY,
+                       .clock_mhz = 1620,
+                       .temperature = 61,
+                       .tflops = 1e-4 / seconds,
+                       .verified = true,
+                       .met = true };
     cr_assert_eq(fa_config_parse(&c.config, config), FA_OK);
     return c;
 }
@@ -56,10 +66,26 @@ static json_t *result_of(int32_t n, double half, fa_quality quality, const fa_si
     fa_problem p = problem(n);
     fa_candidate c[4] = { candidate("f:br=64,bc=64", 110e-6, half), candidate("f:br=128,bc=64", 100e-6, half),
                           candidate("f:br=128,bc=128", 101e-6, half), candidate("f:br=256,bc=64", 0, 0) };
-    fa_tuning t = { .problem = p, .how = FA_MEASURED, .candidate = c, .n = 4, .winner = &c[1], .baseline = &c[0], .baseline_from = "shipped winner of X",
-                    .elapsed = 75, .counts = { .space = 1000, .sound = 900, .fits_shared = 700, .fits = 400, .kept = 4, .compiled = 2, .verified = 2,
-                                               .timed = 2, .resumed = 1, .failed = 1 },
-                    .n_rejected = 1, .rejected = { { .family = "f", .constraint = "smem", .n = 200, .why = "9 > 8 bytes" } } };
+    fa_tuning t = { .problem = p,
+                    .how = FA_MEASURED,
+                    .candidate = c,
+                    .n = 4,
+                    .winner = &c[1],
+                    .baseline = &c[0],
+                    .baseline_from = "shipped winner of X",
+                    .elapsed = 75,
+                    .counts = { .space = 1000,
+                                .sound = 900,
+                                .fits_shared = 700,
+                                .fits = 400,
+                                .kept = 4,
+                                .compiled = 2,
+                                .verified = 2,
+                                .timed = 2,
+                                .resumed = 1,
+                                .failed = 1 },
+                    .n_rejected = 1,
+                    .rejected = { { .family = "f", .constraint = "smem", .n = 200, .why = "9 > 8 bytes" } } };
     c[1].quality = quality;
     c[3].outcome = FA_BAD_TIMEOUT;
     strcpy(c[3].why, "no answer in 20 s");
@@ -94,11 +120,19 @@ Test(cli_report, a_guess_of_the_model)
 {
     for (int ships = 0; ships < 2; ships++) {
         fa_problem p = problem(4096);
-        fa_candidate c[3] = { candidate("f:br=64,bc=64", 110e-6, 0), candidate("f:br=128,bc=64", 100e-6, 0), candidate("f:br=128,bc=128", 101e-6, 0) };
+        fa_candidate c[3] = { candidate("f:br=64,bc=64", 110e-6, 0), candidate("f:br=128,bc=64", 100e-6, 0),
+                              candidate("f:br=128,bc=128", 101e-6, 0) };
         for (int i = 0; i < 3; i++)
             c[i].how = FA_MODELLED, c[i].verified = c[i].met = false, c[i].quality = FA_QUALITY_UNTOLD, c[i].count = 0;
-        fa_tuning t = { .problem = p, .how = FA_MODELLED, .candidate = c, .n = 3, .winner = &c[1], .baseline = &c[0], .ships = ships,
-                        .baseline_from = "shipped winner of X", .counts = { .space = 9, .fits = 9, .kept = 3, .compiled = 3 } };
+        fa_tuning t = { .problem = p,
+                        .how = FA_MODELLED,
+                        .candidate = c,
+                        .n = 3,
+                        .winner = &c[1],
+                        .baseline = &c[0],
+                        .ships = ships,
+                        .baseline_from = "shipped winner of X",
+                        .counts = { .space = 9, .fits = 9, .kept = 3, .compiled = 3 } };
         c[0].outcome = FA_BAD_CONSTRAINT;
         strcpy(c[0].why, "spills: 88 > 0 bytes");
         json_t *r = tune_result(&t, &p, NULL, FA_OK, "");
@@ -127,12 +161,24 @@ Test(cli_report, gains)
     static const struct {
         double gain;
         const char *says;
-    } rows[] = { { 0.1, "; +10.0 % over" }, { 0.0007, "; +0.1 % over" }, { 0.0003, "; +0.03 % over" }, { -0.0003, "; -0.03 % over" }, { -0.0007, "; -0.1 % over" } };
+    } rows[] = { { 0.1, "; +10.0 % over" },
+                 { 0.0007, "; +0.1 % over" },
+                 { 0.0003, "; +0.03 % over" },
+                 { -0.0003, "; -0.03 % over" },
+                 { -0.0007, "; -0.1 % over" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_problem p = problem(1024);
         fa_candidate c[2] = { candidate("f:br=64,bc=64", 100e-6 * (1 + rows[i].gain), 1e-5), candidate("f:br=128,bc=64", 100e-6, 1e-5) };
-        fa_tuning t = { .problem = p, .how = FA_MEASURED, .candidate = c, .n = 2, .winner = &c[1], .baseline = &c[0], .baseline_from = "x", .elapsed = 1,
-                        .counts = { .space = 2, .sound = 2, .fits_shared = 2, .fits = 2, .kept = 2, .compiled = 2, .verified = 2, .timed = 2 } };
+        fa_tuning t = { .problem = p,
+                        .how = FA_MEASURED,
+                        .candidate = c,
+                        .n = 2,
+                        .winner = &c[1],
+                        .baseline = &c[0],
+                        .baseline_from = "x",
+                        .elapsed = 1,
+                        .counts = {
+                            .space = 2, .sound = 2, .fits_shared = 2, .fits = 2, .kept = 2, .compiled = 2, .verified = 2, .timed = 2 } };
         json_t *r = tune_result(&t, &p, NULL, FA_OK, "");
         listen();
         tune_report(&wide, r, true);
@@ -147,8 +193,17 @@ Test(cli_report, a_default_that_does_not_run)
 {
     fa_problem p = problem(1024);
     fa_candidate c[2] = { candidate("f:br=64,bc=64", 0, 0), candidate("f:br=128,bc=64", 100e-6, 1e-5) };
-    fa_tuning t = { .problem = p, .how = FA_MEASURED, .candidate = c, .n = 2, .winner = &c[1], .baseline = &c[0], .baseline_from = "shipped winner of X",
-                    .elapsed = 1, .counts = { .space = 2, .sound = 2, .fits_shared = 2, .fits = 2, .kept = 2, .compiled = 2, .verified = 1, .timed = 1, .failed = 1 } };
+    fa_tuning t = {
+        .problem = p,
+        .how = FA_MEASURED,
+        .candidate = c,
+        .n = 2,
+        .winner = &c[1],
+        .baseline = &c[0],
+        .baseline_from = "shipped winner of X",
+        .elapsed = 1,
+        .counts = { .space = 2, .sound = 2, .fits_shared = 2, .fits = 2, .kept = 2, .compiled = 2, .verified = 1, .timed = 1, .failed = 1 }
+    };
     c[0].outcome = FA_BAD_LAUNCH;
     strcpy(c[0].why, "CUDA_ERROR_ILLEGAL_ADDRESS");
     json_t *r = tune_result(&t, &p, NULL, FA_OK, "");
@@ -200,7 +255,8 @@ Test(cli_report, the_table_of_all)
         "bf16  128  causal  4x16/8    1024  100.00 us      1.0       +10.0 %     -1.0 %      4          1  measured\n",
         "bf16  128  causal  4x16/8    4096  100.00 us      1.0       +10.0 %     -1.0 %      4          1  noisy\n",
         "bf16  128  causal  4x16/8   16384          -        -             -          -      0          0  not reached\n",
-        "2 of 3 problems have a winner, after 2 min 05 s, 2 of them with the help of records; +10.0 % over the default in the geometric mean",
+        "2 of 3 problems have a winner, after 2 min 05 s, 2 of them with the help of records; +10.0 % over the default in the geometric "
+        "mean",
         "in the geometric mean, most +10.0 %: bf16 d128 causal 4x16/8 1024\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)

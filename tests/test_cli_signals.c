@@ -31,7 +31,7 @@ typedef struct ending {
 /* Starts the command, waits for its first byte on standard error (or for `delay` ms, where it says nothing), gives the signal. */
 static void stop(ending *e, const char *words, int delay, int sig)
 {
-    char copy[512], *argv[32] = {"fagen"}, byte;
+    char copy[512], *argv[32] = { "fagen" }, byte;
     int n = 1, out[2], err[2], status;
     size_t at = 0;
     snprintf(copy, sizeof copy, "%s", words);
@@ -49,11 +49,11 @@ static void stop(ending *e, const char *words, int delay, int sig)
     close(out[1]);
     close(err[1]);
     if (delay) {
-        struct pollfd f = {.fd = err[0], .events = POLLIN};
+        struct pollfd f = { .fd = err[0], .events = POLLIN };
         poll(&f, 1, delay);
     } else {
         cr_assert_eq(read(err[0], &byte, 1), 1);
-        nanosleep(&(struct timespec){0, 300000000}, NULL); /* into the launch; the test holds wherever it is */
+        nanosleep(&(struct timespec){ 0, 300000000 }, NULL); /* into the launch; the test holds wherever it is */
     }
     double from = now();
     kill(pid, sig);
@@ -72,15 +72,15 @@ static void stop(ending *e, const char *words, int delay, int sig)
 /* Each would take minutes. */
 static const struct {
     const char *words;
-    int delay;   /* ms; 0: its first line tells that it is at work */
+    int delay;    /* ms; 0: its first line tells that it is at work */
     bool results; /* a document with "interrupted" */
 } long_ones[] = {
-    {"bench -d 128 -n 8192 --device sim:sm_80 --json", 0, true},
-    {"bench -d 128 -n 8192 --device sim:sm_90a --json", 0, true},
-    {"verify -d 128 -n 8192 --heads 8 --device sim:sm_80 --json", 0, true},    /* the oracle, for long */
-    {"verify -d 64 -n 1024 --batch 64 --device sim:sm_90a --json", 0, true},
-    {"run -d 128 -n 8192 --device sim:sm_80", 1500, false},
-    {"run -d 128 -n 8192 --device sim:sm_80 --check --counters --json", 1500, false},
+    { "bench -d 128 -n 8192 --device sim:sm_80 --json", 0, true },
+    { "bench -d 128 -n 8192 --device sim:sm_90a --json", 0, true },
+    { "verify -d 128 -n 8192 --heads 8 --device sim:sm_80 --json", 0, true }, /* the oracle, for long */
+    { "verify -d 64 -n 1024 --batch 64 --device sim:sm_90a --json", 0, true },
+    { "run -d 128 -n 8192 --device sim:sm_80", 1500, false },
+    { "run -d 128 -n 8192 --device sim:sm_80 --check --counters --json", 1500, false },
 };
 
 Test(cli_signals, long_launches_end)
@@ -104,7 +104,11 @@ Test(cli_signals, long_launches_end)
 Test(cli_signals, commands_that_wait_end)
 {
     static const char *const words[] = {
-        "emit -d 64 -o fifo", "emit --bundle -d 64 --name b -o fifo", "explore -d 8 --family naive --arch sm_80 --simulate 0 -o fifo", "cache export fifo", "sample -d 8 -n 4 -q -C .",
+        "emit -d 64 -o fifo",
+        "emit --bundle -d 64 --name b -o fifo",
+        "explore -d 8 --family naive --arch sm_80 --simulate 0 -o fifo",
+        "cache export fifo",
+        "sample -d 8 -n 4 -q -C .",
     };
     static ending e;
     cr_assert(mkfifo("fifo", 0600) == 0 && symlink("fifo", "q.npy") == 0);

@@ -84,8 +84,12 @@ Test(cli_status_line, widens_what_is_brief)
     static const struct {
         int width;
         const char *line;
-    } lines[] = { { 12, "1/2  last" }, { 13, "1/2  14112>31" }, { 19, "1/2  14112>31  last" }, { 28, "1/2  14112>31  last" },
-                  { 29, "1/2  [......]  14112>31  last" }, { 45, "1/2  [......]  14112 configs > 31 timed  last" } };
+    } lines[] = { { 12, "1/2  last" },
+                  { 13, "1/2  14112>31" },
+                  { 19, "1/2  14112>31  last" },
+                  { 28, "1/2  14112>31  last" },
+                  { 29, "1/2  [......]  14112>31  last" },
+                  { 45, "1/2  [......]  14112 configs > 31 timed  last" } };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         cli_status_line_fit(&l, lines[i].width, out);
         cr_expect_str_eq(out, lines[i].line, "%d: %s", lines[i].width, out);
@@ -157,6 +161,7 @@ Test(cli_status_line, default_grid_covers_the_breadth_first)
             char own[160], other[160];
             fa_problem_print_key(own, sizeof own, &row[i].problem);
             fa_problem_print_key(other, sizeof other, &row[k].problem);
-            cr_assert(strcmp(own, other) || fa_problem_bucket(&row[i].problem) != fa_problem_bucket(&row[k].problem), "%s: %zu and %zu", own, k, i);
+            cr_assert(strcmp(own, other) || fa_problem_bucket(&row[i].problem) != fa_problem_bucket(&row[k].problem), "%s: %zu and %zu",
+                      own, k, i);
         }
 }

@@ -34,7 +34,12 @@ static json_int_t number(const json_t *o, const char *name)
 static void keep(const char *chip, const char *config, fa_outcome outcome, double seconds)
 {
     fa_store *s = fa_store_open("cache", NULL, NULL);
-    fa_record r = { .how = FA_MEASURED, .outcome = outcome, .seconds = seconds, .count = 31, .verified = outcome == FA_RAN, .version = "test",
+    fa_record r = { .how = FA_MEASURED,
+                    .outcome = outcome,
+                    .seconds = seconds,
+                    .count = 31,
+                    .verified = outcome == FA_RAN,
+                    .version = "test",
                     .date = "2026-01-01T00:00:00Z" };
     cr_assert_eq(fa_problem_parse(&r.problem, SHAPE), FA_OK);
     cr_assert_eq(fa_config_parse(&r.config, config), FA_OK);
@@ -68,7 +73,8 @@ Test(cli_text, the_space)
     const json_t *rejected = json_array_get(json_object_get(doc, "rejected"), 0);
     snprintf(line, sizeof line, "%lld  ", (long long)number(rejected, "count"));
     const char *at = strstr(r.out, line);
-    cr_expect(at && strstr(at, string(rejected, "constraint")) && strchr(at, '\n') > strstr(at, string(rejected, "constraint")), "%s", r.out);
+    cr_expect(at && strstr(at, string(rejected, "constraint")) && strchr(at, '\n') > strstr(at, string(rejected, "constraint")), "%s",
+              r.out);
     at = strstr(r.out, "The model's best");
     cr_assert(at && strstr(at, "blocks/SM") && strstr(at, "config\n"), "%s", r.out);
     int shown = 0;
@@ -113,12 +119,15 @@ Test(cli_text, the_cache)
     cr_expect_eq(number(json_object_get(root, "kernels"), "files"), 1);
     cli_result r = cli_run("cache stat"), ls = cli_run("cache ls");
     cr_assert(r.code == 0 && ls.code == 0, "%s%s", r.err, ls.err);
-    snprintf(line, sizeof line, "records     %lld in %lld files, ", (long long)number(records, "lines"), (long long)number(records, "files"));
+    snprintf(line, sizeof line, "records     %lld in %lld files, ", (long long)number(records, "lines"),
+             (long long)number(records, "files"));
     cr_expect(strstr(r.out, line), "no \"%s\" in %s", line, r.out);
     cr_expect(strstr(r.out, "kernels     1, ") && strstr(r.out, "1 were loaded here without harm"), "%s", r.out);
-    snprintf(line, sizeof line, "records: 1 measured, %lld by the model, 1 of failures", (long long)number(json_object_get(list, "records"), "model"));
+    snprintf(line, sizeof line, "records: 1 measured, %lld by the model, 1 of failures",
+             (long long)number(json_object_get(list, "records"), "model"));
     cr_expect(strstr(ls.out, line), "no \"%s\" in %s", line, ls.out);
-    cr_expect(strstr(ls.out, string(kernel, "problem")) && strstr(ls.out, string(kernel, "config")) && strstr(ls.out, "1 kernels, "), "%s", ls.out);
+    cr_expect(strstr(ls.out, string(kernel, "problem")) && strstr(ls.out, string(kernel, "config")) && strstr(ls.out, "1 kernels, "), "%s",
+              ls.out);
     cli_result_free(&r);
     cli_result_free(&ls);
     json_decref(list);

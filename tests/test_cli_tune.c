@@ -37,8 +37,8 @@ TestSuite(cli_tune, .init = make, .fini = cli_scratch_remove, .timeout = 300);
 
 typedef struct running {
     pid_t pid;
-    int err;  /* its standard error: a pipe, or a terminal */
-    int out;  /* its standard output, a file */
+    int err; /* its standard error: a pipe, or a terminal */
+    int out; /* its standard output, a file */
 } running;
 
 /* columns > 0: standard error is a terminal of that width. */
@@ -395,7 +395,7 @@ static void survive(const char *words)
 
 Test(cli_tune, devices_share_the_problems_and_a_death_costs_one)
 {
-    survive(SMALL " -n 256,1024,4096 --limit 2 --devices sim:sm_80 --json"); /* one that is named gets a process too */
+    survive(SMALL " -n 256,1024,4096 --limit 2 --devices sim:sm_80 --json");             /* one that is named gets a process too */
     survive(SMALL " -n 256,1024,4096 --limit 2 --devices sim:sm_80 --abreast 2 --json"); /* or two */
     survive(SHARED);
     json_t *doc = cli_json("tune " SHARED " -q", 0); /* and with all on record, in one process, the same winners */

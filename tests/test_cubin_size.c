@@ -17,7 +17,10 @@ typedef struct row {
 
 /* 16-bit types: rows at multiples of 2, 4 and 8 bytes, and one row of Q by one where heads are packed. 32-bit types: of 4 and 8 bytes. */
 static const row rows[] = {
-    { "sm_80", "bf16", "causal", "flash_fwd_mma:br=64,bc=128,warps=4,stages_k=1,stages_v=2,order=0,q_regs=1,pack=0,lag=0,ctas=3",
+    { "sm_80",
+      "bf16",
+      "causal",
+      "flash_fwd_mma:br=64,bc=128,warps=4,stages_k=1,stages_v=2,order=0,q_regs=1,pack=0,lag=0,ctas=3",
       { 59, 62 } },
     { "sm_90a", "bf16", "none", "flash_fwd_mma:br=64,bc=128,warps=2,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=0,ctas=1", { 59 } },
     { "sm_90a", "fp16", "window", "flash_fwd_mma:br=64,bc=64,warps=2,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1", { 111 } },

@@ -12,70 +12,70 @@ typedef enum found { AGAIN, NEVER, EITHER } found; /* does the second launch fin
 typedef struct cell {
     const char *name;
     surroundings *make;
-    const char *cache;  /* "-": as the environment says; else below home */
+    const char *cache; /* "-": as the environment says; else below home */
     found second;
-    int as;             /* the uid it runs as; -1: whoever runs the suite; ORDINARY */
-    const char *mode;   /* of the program */
-    bool filled;        /* before, home/cache is filled by a launch of its owner; then neither may find its kernel */
+    int as;           /* the uid it runs as; -1: whoever runs the suite; ORDINARY */
+    const char *mode; /* of the program */
+    bool filled;      /* before, home/cache is filled by a launch of its owner; then neither may find its kernel */
 } cell;
 
 static const cell cells[] = {
-    {"a new folder", nothing, "cache", AGAIN, -1, "", false},
-    {"missing parents", nothing, "a/b/c", AGAIN, -1, "", false},
-    {"blanks, letters and a newline in the path", nothing, "a b/\xc3\xa9\n\"'$x", AGAIN, -1, "", false},
-    {"HOME absent, uid without a passwd entry", home_absent, "-", NEVER, SOMEBODY, "", false},
-    {"HOME relative, uid without a passwd entry", home_relative, "-", NEVER, SOMEBODY, "", false},
-    {"HOME empty, uid without a passwd entry", home_empty, "-", NEVER, SOMEBODY, "", false},
-    {"HOME absent, the passwd entry's home missing", home_absent, "-", NEVER, 65534, "", false},
-    {"HOME present", home_here, "-", AGAIN, -1, "", false},
-    {"XDG_CACHE_HOME empty", xdg_empty, "-", AGAIN, -1, "", false},
-    {"XDG_CACHE_HOME relative", xdg_relative, "-", AGAIN, -1, "", false},
-    {"XDG_CACHE_HOME present, HOME absent", xdg_here, "-", AGAIN, -1, "", false},
-    {"FAGEN_CACHE_DIR empty", turned_off, "-", NEVER, -1, "", false},
-    {"FAGEN_CACHE_DIR relative", relative_here, "-", AGAIN, -1, "", false},
-    {"FAGEN_CACHE_DIR relative, in a folder that is gone", relative_in_no_folder, "-", NEVER, -1, "", false},
-    {"a read-only folder", read_only_folder, "cache", NEVER, ORDINARY, "", false},
-    {"group-writable", group_writable, "cache", NEVER, -1, "", false},
-    {"group-writable, filled", group_writable, "cache", NEVER, -1, "", true},
-    {"world-writable", world_writable, "cache", NEVER, -1, "", false},
-    {"world-writable, filled", world_writable, "cache", NEVER, -1, "", true},
-    {"world-writable and sticky, filled", sticky, "cache", NEVER, -1, "", true},
-    {"a foreign owner", foreign, "cache", NEVER, SOMEBODY, "", false},
-    {"a foreign owner, filled", foreign, "cache", NEVER, SOMEBODY, "", true},
-    {"a foreign owner, filled, seen by root", foreign, "cache", NEVER, -1, "", true},
-    {"the version's folder world-writable", version_writable, "cache", NEVER, -1, "", true},
-    {"the kernels' folder group-writable", kernels_writable, "cache", NEVER, -1, "", true},
-    {"a bucket world-writable", bucket_writable, "cache", NEVER, -1, "", true},
-    {"an entry world-writable", entry_writable, "cache", AGAIN, -1, "", true},
-    {"an entry of another user", entry_foreign, "cache", AGAIN, -1, "", true},
-    {"an entry behind a link", entry_linked, "cache", AGAIN, -1, "", true},
-    {"the version's folder behind a link", version_linked, "cache", NEVER, -1, "", true},
-    {"an unreadable subfolder", kernels_unreadable, "cache", NEVER, ORDINARY, "", true},
-    {"a linked root", linked, "cache", AGAIN, -1, "", false},
-    {"a root linked to a world-writable folder", linked_to_open, "cache", NEVER, -1, "", false},
-    {"a dangling link", dangling, "cache", NEVER, -1, "", false},
-    {"a link to itself", loop, "cache", NEVER, -1, "", false},
-    {"a file in its place", a_file, "cache", NEVER, -1, "", false},
-    {"a file in its parent's place", a_file, "cache/below", NEVER, -1, "", false},
-    {"a FIFO in its place", a_fifo, "cache", NEVER, -1, "", false},
-    {"a bad root, then a good one", two_roots, "-", AGAIN, -1, "", false},
-    {"a path that is too long", long_path, "-", NEVER, -1, "", false},
-    {"umask 000", open_umask, "cache", AGAIN, -1, "", false},
-    {"umask 777", tight_umask, "cache", EITHER, ORDINARY, "", false},
-    {"a limit of file size", file_size_limit, "cache", NEVER, -1, "", false},
-    {"no descriptors left", few_descriptors, "cache", NEVER, -1, "descriptors", false},
-    {"removed while open", nothing, "cache", NEVER, -1, "removed", false},
-    {"a noexec mount", mounted_noexec, "cache", AGAIN, -1, "", false},
-    {"a read-only mount", mounted_read_only, "cache", NEVER, -1, "", false},
-    {"a full disk", mounted_full, "cache", NEVER, -1, "", false},
-    {"a disk that is full after the folders", mounted_small, "cache", NEVER, -1, "", false},
-    {"no inodes left", mounted_without_inodes, "cache", NEVER, -1, "", false},
-    {"an immutable folder", immutable, "cache", NEVER, -1, "", false},
-    {"flock refused", no_flock, "cache", AGAIN, -1, "", false},
-    {"fsync refused", no_fsync, "cache", EITHER, -1, "", false},
-    {"rename refused", no_rename, "cache", NEVER, -1, "", false},
-    {"getrandom refused", no_getrandom, "cache", EITHER, -1, "", false},
-    {"times refused", no_utimens, "cache", AGAIN, -1, "", false},
+    { "a new folder", nothing, "cache", AGAIN, -1, "", false },
+    { "missing parents", nothing, "a/b/c", AGAIN, -1, "", false },
+    { "blanks, letters and a newline in the path", nothing, "a b/\xc3\xa9\n\"'$x", AGAIN, -1, "", false },
+    { "HOME absent, uid without a passwd entry", home_absent, "-", NEVER, SOMEBODY, "", false },
+    { "HOME relative, uid without a passwd entry", home_relative, "-", NEVER, SOMEBODY, "", false },
+    { "HOME empty, uid without a passwd entry", home_empty, "-", NEVER, SOMEBODY, "", false },
+    { "HOME absent, the passwd entry's home missing", home_absent, "-", NEVER, 65534, "", false },
+    { "HOME present", home_here, "-", AGAIN, -1, "", false },
+    { "XDG_CACHE_HOME empty", xdg_empty, "-", AGAIN, -1, "", false },
+    { "XDG_CACHE_HOME relative", xdg_relative, "-", AGAIN, -1, "", false },
+    { "XDG_CACHE_HOME present, HOME absent", xdg_here, "-", AGAIN, -1, "", false },
+    { "FAGEN_CACHE_DIR empty", turned_off, "-", NEVER, -1, "", false },
+    { "FAGEN_CACHE_DIR relative", relative_here, "-", AGAIN, -1, "", false },
+    { "FAGEN_CACHE_DIR relative, in a folder that is gone", relative_in_no_folder, "-", NEVER, -1, "", false },
+    { "a read-only folder", read_only_folder, "cache", NEVER, ORDINARY, "", false },
+    { "group-writable", group_writable, "cache", NEVER, -1, "", false },
+    { "group-writable, filled", group_writable, "cache", NEVER, -1, "", true },
+    { "world-writable", world_writable, "cache", NEVER, -1, "", false },
+    { "world-writable, filled", world_writable, "cache", NEVER, -1, "", true },
+    { "world-writable and sticky, filled", sticky, "cache", NEVER, -1, "", true },
+    { "a foreign owner", foreign, "cache", NEVER, SOMEBODY, "", false },
+    { "a foreign owner, filled", foreign, "cache", NEVER, SOMEBODY, "", true },
+    { "a foreign owner, filled, seen by root", foreign, "cache", NEVER, -1, "", true },
+    { "the version's folder world-writable", version_writable, "cache", NEVER, -1, "", true },
+    { "the kernels' folder group-writable", kernels_writable, "cache", NEVER, -1, "", true },
+    { "a bucket world-writable", bucket_writable, "cache", NEVER, -1, "", true },
+    { "an entry world-writable", entry_writable, "cache", AGAIN, -1, "", true },
+    { "an entry of another user", entry_foreign, "cache", AGAIN, -1, "", true },
+    { "an entry behind a link", entry_linked, "cache", AGAIN, -1, "", true },
+    { "the version's folder behind a link", version_linked, "cache", NEVER, -1, "", true },
+    { "an unreadable subfolder", kernels_unreadable, "cache", NEVER, ORDINARY, "", true },
+    { "a linked root", linked, "cache", AGAIN, -1, "", false },
+    { "a root linked to a world-writable folder", linked_to_open, "cache", NEVER, -1, "", false },
+    { "a dangling link", dangling, "cache", NEVER, -1, "", false },
+    { "a link to itself", loop, "cache", NEVER, -1, "", false },
+    { "a file in its place", a_file, "cache", NEVER, -1, "", false },
+    { "a file in its parent's place", a_file, "cache/below", NEVER, -1, "", false },
+    { "a FIFO in its place", a_fifo, "cache", NEVER, -1, "", false },
+    { "a bad root, then a good one", two_roots, "-", AGAIN, -1, "", false },
+    { "a path that is too long", long_path, "-", NEVER, -1, "", false },
+    { "umask 000", open_umask, "cache", AGAIN, -1, "", false },
+    { "umask 777", tight_umask, "cache", EITHER, ORDINARY, "", false },
+    { "a limit of file size", file_size_limit, "cache", NEVER, -1, "", false },
+    { "no descriptors left", few_descriptors, "cache", NEVER, -1, "descriptors", false },
+    { "removed while open", nothing, "cache", NEVER, -1, "removed", false },
+    { "a noexec mount", mounted_noexec, "cache", AGAIN, -1, "", false },
+    { "a read-only mount", mounted_read_only, "cache", NEVER, -1, "", false },
+    { "a full disk", mounted_full, "cache", NEVER, -1, "", false },
+    { "a disk that is full after the folders", mounted_small, "cache", NEVER, -1, "", false },
+    { "no inodes left", mounted_without_inodes, "cache", NEVER, -1, "", false },
+    { "an immutable folder", immutable, "cache", NEVER, -1, "", false },
+    { "flock refused", no_flock, "cache", AGAIN, -1, "", false },
+    { "fsync refused", no_fsync, "cache", EITHER, -1, "", false },
+    { "rename refused", no_rename, "cache", NEVER, -1, "", false },
+    { "getrandom refused", no_getrandom, "cache", EITHER, -1, "", false },
+    { "times refused", no_utimens, "cache", AGAIN, -1, "", false },
 };
 
 static char nvrtc[520], ptx[520], program[520];
@@ -156,7 +156,7 @@ Test(environment, cells)
     for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
         const cell *c = &cells[i];
         char home[512], cache[700];
-        cell filling = {.as = c->make == kernels_unreadable ? c->as : -1, .mode = ""};
+        cell filling = { .as = c->make == kernels_unreadable ? c->as : -1, .mode = "" };
         bool cached[2];
         snprintf(home, sizeof home, "%s", below("cell%zu", i));
         snprintf(cache, sizeof cache, "%s/%s", home, c->cache);
@@ -197,7 +197,7 @@ Test(environment, a_read_only_store_is_used)
 {
     static char said[1 << 16];
     char home[512], cache[700];
-    cell c = {.name = "", .as = -1, .mode = ""};
+    cell c = { .name = "", .as = -1, .mode = "" };
     snprintf(home, sizeof home, "%s", below("shared"));
     snprintf(cache, sizeof cache, "%s/cache", home);
     cr_assert_eq(mkdir(home, 0755), 0);
@@ -224,7 +224,7 @@ Test(environment, at_secure)
 {
     static char said[1 << 16];
     char home[512];
-    cell c = {.name = "", .as = ANOTHER, .mode = ""};
+    cell c = { .name = "", .as = ANOTHER, .mode = "" };
     if (geteuid() != 0)
         cr_skip_test("needs root to make a program set-user-id");
     snprintf(home, sizeof home, "%s", below("secure"));

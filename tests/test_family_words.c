@@ -1,5 +1,6 @@
-/* C knows no family: no string of the generator, the cache, the runtime, the tuner and the command is the name of a family, of a tunable, of
- * one of its values or of a constraint, but for what is listed here with its reason. The names are those of the templates of this build. */
+/* C knows no family: no string of the generator, the cache, the runtime, the tuner and the command is the name of a family, of a tunable,
+ * of one of its values or of a constraint, but for what is listed here with its reason. The names are those of the templates of this build.
+ */
 #include "gen/gen.h"
 #include "gen/problem.h"
 #include "gen/space.h"

@@ -18,7 +18,7 @@ static fa_record tuned; /* the config that the problem runs, so that no model is
 
 static tiny_result once(const char *cache)
 {
-    return tiny_launch(&(tiny_way){.cache = cache, .nvrtc = FAKE_NVRTC, .record = &tuned});
+    return tiny_launch(&(tiny_way){ .cache = cache, .nvrtc = FAKE_NVRTC, .record = &tuned });
 }
 
 static void prepare(void)
@@ -38,12 +38,13 @@ TestSuite(faults, .init = prepare, .fini = scratch_remove, .timeout = 3600);
 
 /* Where the run begins: with no folder, with all that the run before left, with an entry that is damaged. */
 typedef enum start { COLD, WARM, DAMAGED, STARTS } start;
-static const char *const starts[] = {"cold", "warm", "damaged"};
+static const char *const starts[] = { "cold", "warm", "damaged" };
 
 static void damage_entries(const char *dir)
 {
     char command[1200];
-    snprintf(command, sizeof command, "for f in %s/v*/kernels/*/*.fak; do chmod u+w $f; printf x | dd of=$f bs=1 seek=100 conv=notrunc status=none; done", dir);
+    snprintf(command, sizeof command,
+             "for f in %s/v*/kernels/*/*.fak; do chmod u+w $f; printf x | dd of=$f bs=1 seek=100 conv=notrunc status=none; done", dir);
     cr_assert_eq(system(command), 0);
 }
 
@@ -91,7 +92,8 @@ static bool trial(start how, fault_kind kind, long nth, int error)
     bool fired = fault_disarm(&what);
     cr_assert(r.status != FA_OK || r.right, "%s: the output is wrong after %s %ld failed: %s", starts[how], what, nth, name);
     if (kind == FAULT_IO)
-        cr_assert_eq(r.status, FA_OK, "%s: I/O call %ld, %s, failed with %s, and so did the launch: %s", starts[how], nth, what, name, r.said);
+        cr_assert_eq(r.status, FA_OK, "%s: I/O call %ld, %s, failed with %s, and so did the launch: %s", starts[how], nth, what, name,
+                     r.said);
     else
         cr_assert(r.status == FA_OK || r.status == FA_NOMEM, "%s: %s %ld failed, and the launch said %s: %s", starts[how], what, nth,
                   fa_status_name(r.status), r.said);
@@ -107,7 +109,7 @@ static bool trial(start how, fault_kind kind, long nth, int error)
 /* By default each call of a cold run fails once, with the errors in turn, and every second or third of the others. */
 Test(faults, io)
 {
-    static const int errors[] = {EIO, ENOSPC, EINTR, EDQUOT, EMFILE, EACCES, EROFS, ESTALE, ENOLCK, ENOENT};
+    static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT, EMFILE, EACCES, EROFS, ESTALE, ENOLCK, ENOENT };
     const size_t n_errors = sizeof errors / sizeof *errors;
     for (start how = COLD; how < STARTS; how++) {
         long calls = 0, shorts = 0;
@@ -189,7 +191,8 @@ static long launches(fa_context *ctx, const char *problem, const char *config, i
         fault_arm(kind, n + 1, ENOMEM);
         fa_status st = fa_trial_run(t, plan, &v);
         fired = fault_disarm(&what);
-        cr_assert(st == FA_NOMEM || (st == FA_OK && v.ok), "%s: %s %ld failed, and the launch said %s: %s", config, what, n + 1, fa_status_name(st), fa_last_error());
+        cr_assert(st == FA_NOMEM || (st == FA_OK && v.ok), "%s: %s %ld failed, and the launch said %s: %s", config, what, n + 1,
+                  fa_status_name(st), fa_last_error());
         cr_assert_eq(fault_live(), live, "%s: %ld blocks are left after %s %ld", config, fault_live() - live, what, n + 1);
         cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: the launch after %s %ld: %s", config, what, n + 1, fa_last_error());
     }
@@ -204,13 +207,15 @@ Test(launch_faults, memory)
     static const struct {
         const char *problem, *config;
         int sq, sk;
-    } kernels[] = {{"bf16,d=64,mask=none,b=1,hq=1,hkv=1", HOPPER("br=128,schedule=1,bc=64,cluster=2,convert=0,o_path=0,grid=0"), 256, 64},
-                   {"bf16,d=64,mask=causal,b=1,hq=2,hkv=1", HOPPER("br=64,schedule=0,bc=48,cluster=1,convert=1,o_path=1,grid=2"), 128, 100}};
+    } kernels[] = {
+        { "bf16,d=64,mask=none,b=1,hq=1,hkv=1", HOPPER("br=128,schedule=1,bc=64,cluster=2,convert=0,o_path=0,grid=0"), 256, 64 },
+        { "bf16,d=64,mask=causal,b=1,hq=2,hkv=1", HOPPER("br=64,schedule=0,bc=48,cluster=1,convert=1,o_path=1,grid=2"), 128, 100 }
+    };
     if (!fault_allocates())
         cr_skip_test("a sanitizer owns the allocator");
     for (int lazy = 0; lazy < 2; lazy++) {
         fa_context *ctx = test_hopper_context(NULL, below("hopper"), 2);
-        sim_set_options(&(sim_options){.async = lazy ? SIM_LAZY : SIM_EAGER, .threads = 1});
+        sim_set_options(&(sim_options){ .async = lazy ? SIM_LAZY : SIM_EAGER, .threads = 1 });
         for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
             long a = launches(ctx, kernels[i].problem, kernels[i].config, kernels[i].sq, kernels[i].sk, FAULT_ALLOC);
             long g = launches(ctx, kernels[i].problem, kernels[i].config, kernels[i].sq, kernels[i].sk, FAULT_GROW);
@@ -239,7 +244,8 @@ static void load_with_faults(fault_kind kind)
         fault_arm(kind, n, ENOMEM);
         fa_status st = fa_plan_make(ctx, &p, &k, "asked for", &plan);
         fired = fault_disarm(&what);
-        cr_assert(st == FA_OK || (fired && st == FA_NOMEM), "%s %ld failed, and loading said %s: %s", what, n, fa_status_name(st), fa_last_error());
+        cr_assert(st == FA_OK || (fired && st == FA_NOMEM), "%s %ld failed, and loading said %s: %s", what, n, fa_status_name(st),
+                  fa_last_error());
         cr_assert_eq(fa_plan_make(ctx, &p, &k, "asked for", &plan), FA_OK, "after %s %ld: %s", what, n, fa_last_error());
         fa_destroy(ctx);
         cr_assert_eq(fault_live(), live, "%ld blocks are left after %s %ld", fault_live() - live, what, n);

@@ -113,7 +113,8 @@ static const attack in_template[] = {
     { "for i = 1, 1 << 30 do local s = ('x'):rep(1 << 20) end", "limit" },
     { "for i = 1, 1 << 30 do local s = ('x'):rep(math.mininteger) end", "step limit" },
     { "local s = ('x'):rep(math.maxinteger, ('y'):rep(1 << 20))", "too large" },
-    { "local f, s = ('%.1s'):rep(8), ('x'):rep(1 << 22) for i = 1, 1 << 30 do local n = f:format(s, s, s, s, s, s, s, s) end", "step limit" },
+    { "local f, s = ('%.1s'):rep(8), ('x'):rep(1 << 22) for i = 1, 1 << 30 do local n = f:format(s, s, s, s, s, s, s, s) end",
+      "step limit" },
     { "local f = ('x'):rep(1 << 22) .. '%' for i = 1, 1 << 30 do local n = f:format() end", "no value" },
     { "local f = ('%d'):rep(1 << 16) for i = 1, 1 << 30 do f:format(1) end", "argument" },
     { "local s = ('\\0'):rep(1 << 20) for i = 1, 1 << 30 do local n = string.format('%q', s) end", "limit" },
@@ -121,14 +122,16 @@ static const attack in_template[] = {
     { "local s = ('x'):rep(1 << 20) for i = 1, 1 << 30 do local n = s:reverse() end", "limit" },
     { "local s = ('x'):rep(1 << 20) for i = 1, 1 << 30 do local n = tostring(s) .. '' end", "step limit" },
     { "local s = ('x'):rep(1 << 20) for i = 1, 1 << 30 do local n = s .. i end", "limit" },
-    { "local s = ('x'):rep(1 << 20) for i = 1, 1 << 30 do local n = #s:sub(2) end", "limit" },    { "local s = ('a'):rep(1 << 22) local u = s:sub(1, -2) .. 'a' for i = 1, 1 << 30 do local n = s == u end", "time limit" },
+    { "local s = ('x'):rep(1 << 20) for i = 1, 1 << 30 do local n = #s:sub(2) end", "limit" },
+    { "local s = ('a'):rep(1 << 22) local u = s:sub(1, -2) .. 'a' for i = 1, 1 << 30 do local n = s == u end", "time limit" },
     { "local s = ('a'):rep(1 << 22) local u = s:sub(1, -2) .. 'b' for i = 1, 1 << 30 do local n = s < u end", "time limit" },
     { "local t = {} for i = 1, 200000 do t[i] = i % 7 end for i = 1, 1 << 20 do table.sort(t) end", "step limit" },
     { "table.sort({ 1, 2, 3, 4, 5, 6, 7, 8 }, function() error 'no order' end)", "no order" },
     { "local t = {} for i = 1, 1 << 17 do t[i] = i end while true do table.sort(t, function() return true end) end", "step limit" },
     { "table.sort({ 1, 'x' })", "compare" },
     { "table.sort({ 1, 2 }, 1)", "function expected" },
-    { "local a, t = ('a'):rep(1 << 21), {} local b = a .. 'b' for i = 1, 100000 do t[i] = i % 2 == 0 and a or b end table.sort(t)", "step limit" },
+    { "local a, t = ('a'):rep(1 << 21), {} local b = a .. 'b' for i = 1, 100000 do t[i] = i % 2 == 0 and a or b end table.sort(t)",
+      "step limit" },
     { "local t = {} for i = 1, 200000 do t[i] = '' end for i = 1, 1 << 30 do local s = table.concat(t) end", "step limit" },
     { "local t = {} for i = 1, 200000 do t[i] = 65 end for i = 1, 1 << 30 do local s = string.char(table.unpack(t)) end", "step limit" },
     { "local t = {} for i = 1, 200000 do t[i] = i end for i = 1, 1 << 30 do local n = math.max(table.unpack(t)) end", "step limit" },
@@ -321,7 +324,8 @@ static void attacked(fa_gen *g, const char *script, const char *says)
     }
     cr_expect_eq(st, FA_TEMPLATE, "\"%.100s\" gave %s: %.300s", script, fa_status_name(st), st == FA_OK ? s.text : fa_last_error());
     bool late = SLOW && strstr(fa_last_error(), "the time limit is used up");
-    cr_expect(st != FA_TEMPLATE || late || strstr(fa_last_error(), says), "\"%.100s\" gave \"%.300s\", not \"%s\"", script, fa_last_error(), says);
+    cr_expect(st != FA_TEMPLATE || late || strstr(fa_last_error(), says), "\"%.100s\" gave \"%.300s\", not \"%s\"", script, fa_last_error(),
+              says);
     cr_expect_lt(t, MOST_SECONDS, "\"%.100s\" took %.1f s", script, t);
     fa_source_free(&s);
     still_works(g, script);

@@ -70,7 +70,8 @@ Test(cost, clusters_and_persistent_grids)
         "return { doc = 'x', default = false, tunables = { { 'cluster', { 1, 2 }, 'n' }, { 'per_sm', { 0, 1 }, 'n' } },\n"
         "  supports = function() return true end, constraints = {},\n"
         "  layout = function(p, c) return { bytes = 65536, threads = 128, regs = 128 } end,\n"
-        "  steps = function(p, c, a, l) return { { entry = 'x', grid = ('sq/%d hq b'):format(128 * c.cluster), cluster = c.cluster, per_sm = c.per_sm } } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', grid = ('sq/%d hq b'):format(128 * c.cluster), cluster = c.cluster, per_sm "
+        "= c.per_sm } } end,\n"
         "  work = function(p, c, a, l) return { rows = 128 * c.cluster, cols = 64, unit = 'wgmma16', issue = 16000, smem_bytes = 65536,\n"
         "    latency = 100, tile_latency = 500 } end }\n";
     char dir[64];
@@ -108,7 +109,8 @@ Test(cost, failures)
 {
     static const char no_unit[] =
         "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
-        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end,\n"
+        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' "
+        "} } end,\n"
         "  work = function(p, c, a, l) return { rows = 64, cols = 64, unit = p.dtype == 'bf16' and 'wgmma16' or 'abacus' } end }\n";
     char dir[64];
     fa_gen *g;
@@ -143,7 +145,8 @@ Test(cost, what_a_family_may_say)
         "    { 'l2', { 1, 2 }, 'n' }, { 'deal', { 0, 1, 2 }, 'n' } },\n"
         "  supports = function() return true end, constraints = {},\n"
         "  layout = function(p, c) return { bytes = 131072, threads = 640, regs = 96 } end,\n"
-        "  steps = function(p, c, a, l) return { { entry = 'x', grid = 'sq/256 hq b', per_sm = c.deal > 0 and 1 or 0, counter = c.deal // 2 } } end,\n"
+        "  steps = function(p, c, a, l) return { { entry = 'x', grid = 'sq/256 hq b', per_sm = c.deal > 0 and 1 or 0, counter = c.deal // "
+        "2 } } end,\n"
         "  work = function(p, c, a, l) return { rows = 256, cols = 64, unit = 'wgmma16', issue = 256 * 64 // 8, latency = 100,\n"
         "    group = p.d == 8 and 100 or c.group, shows = c.shows >= 0 and c.shows / 100 or nil, l2_speed = c.l2 } end }\n";
     char dir[64];
@@ -165,7 +168,8 @@ Test(cost, what_a_family_may_say)
     cr_expect_eq(AT(causal, "group=256,shows=50,l2=1,deal=0").seconds, whole.seconds, "one group is none");
 
     double shows[3] = { AT(none, "group=64,shows=0,l2=1,deal=0").seconds, AT(none, "group=64,shows=50,l2=1,deal=0").seconds,
-                        AT(none, "group=64,shows=100,l2=1,deal=0").seconds }, unsaid = AT(none, "group=64,shows=-1,l2=1,deal=0").seconds;
+                        AT(none, "group=64,shows=100,l2=1,deal=0").seconds },
+           unsaid = AT(none, "group=64,shows=-1,l2=1,deal=0").seconds;
     cr_expect(shows[0] < shows[1] && shows[1] < unsaid && unsaid < shows[2], "%g, %g, %g; %g", shows[0], shows[1], shows[2], unsaid);
 
     fa_cost slow = AT(none, "group=64,shows=0,l2=1,deal=0"), fast = AT(none, "group=64,shows=0,l2=2,deal=0");
@@ -193,9 +197,11 @@ Test(cost, steps_add_up)
 {
     static const char many[] =
         "local function pick(c, t) if c.of < 3 then return { t[c.of] } end return t end\n"
-        "return { doc = 'x', default = false, tunables = { { 'of', { 1, 2, 3 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+        "return { doc = 'x', default = false, tunables = { { 'of', { 1, 2, 3 }, 'n' } }, supports = function() return true end, "
+        "constraints = {},\n"
         "  layout = function(p, c) return { bytes = 65536, threads = 128, regs = 128 } end,\n"
-        "  steps = function(p, c) return pick(c, { { entry = 'x', grid = 'sq/128 hq b' }, { entry = 'y', grid = 'sq hq b', threads = 64, smem = 0 } }) end,\n"
+        "  steps = function(p, c) return pick(c, { { entry = 'x', grid = 'sq/128 hq b' }, { entry = 'y', grid = 'sq hq b', threads = 64, "
+        "smem = 0 } }) end,\n"
         "  work = function(p, c) return pick(c, { { rows = 128, cols = 64, unit = 'mma16', issue = 1000, algorithm = 'tiled2d_scores' },\n"
         "    { bytes = 8 * p.b * p.hq * p.sq * p.sk, regs = 32 } }) end }\n";
     char dir[64];
@@ -227,7 +233,8 @@ Test(cost, steps_add_up)
 Test(cost, a_block_for_a_head)
 {
     static const char many[] =
-        "return { doc = 'x', default = false, tunables = { { 'whole', { 0, 1 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+        "return { doc = 'x', default = false, tunables = { { 'whole', { 0, 1 }, 'n' } }, supports = function() return true end, "
+        "constraints = {},\n"
         "  layout = function(p, c) return { bytes = 160 * 1024, threads = 256, regs = 128 } end,\n"
         "  steps = function(p, c) return { { entry = 'x', grid = c.whole == 1 and 'hq b' or 'sq/64 hq b' } } end,\n"
         "  work = function(p, c) return { rows = 64, cols = 64, unit = 'ffma', issue = 8000, algorithm = 'flash1' } end }\n";
@@ -268,9 +275,11 @@ Test(cost, work_that_is_no_work)
         fa_cost k;
         fa_problem p = shaped_problem("bf16,d=64");
         snprintf(family, sizeof family,
-                 "return { doc = 'x', default = false, tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+                 "return { doc = 'x', default = false, tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end, "
+                 "constraints = {},\n"
                  "  layout = function(p, c) return { bytes = 1024, threads = 128, regs = 96 } end,\n"
-                 "  steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end, work = function() return %s end }\n", rows[i].work);
+                 "  steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end, work = function() return %s end }\n",
+                 rows[i].work);
         toy_dir(dir, "x\n");
         toy_write(dir, "toy.lua", family);
         cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
@@ -292,9 +301,11 @@ Test(cost, work_that_is_no_table)
         fa_cost k;
         fa_problem p = shaped_problem("bf16,d=64");
         snprintf(family, sizeof family,
-                 "return { doc = 'x', default = false, tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end, constraints = {},\n"
+                 "return { doc = 'x', default = false, tunables = { { 'n', { 1 }, 'n' } }, supports = function() return true end, "
+                 "constraints = {},\n"
                  "  layout = function(p, c) return { bytes = 1024, threads = 128, regs = 96 } end,\n"
-                 "  steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end, work = function() return %s end }\n", answers[i]);
+                 "  steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end, work = function() return %s end }\n",
+                 answers[i]);
         snprintf(says, sizeof says, "templates/toy.lua: work returned a %s; accepted: a table", types[i]);
         toy_dir(dir, "x\n");
         toy_write(dir, "toy.lua", family);
@@ -352,7 +363,8 @@ Test(cost, of_a_space_without_a_price)
 {
     static const char one[] =
         "return { doc = 'x', tunables = {}, supports = function() return true end, constraints = {},\n"
-        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end,\n"
+        "  layout = function(p, c) return { bytes = 0, threads = 128 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' "
+        "} } end,\n"
         "  work = function(p, c, a, l) return { rows = 64, cols = 64, unit = p.dtype == 'bf16' and 'wgmma16' or 'abacus' } end }\n";
     char dir[64];
     fa_gen *g;

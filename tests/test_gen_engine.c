@@ -64,14 +64,12 @@ Test(engine, control_lines)
 
 Test(engine, globals)
 {
-    renders("$(p.d) $(prob.d) $(c.br) $(cfg.br) $(a.cc) $(arch.name) $(l.bytes) $(layout.threads)\n",
-            "64 64 16 16 80 sm_80 3072 32\n");
+    renders("$(p.d) $(prob.d) $(c.br) $(cfg.br) $(a.cc) $(arch.name) $(l.bytes) $(layout.threads)\n", "64 64 16 16 80 sm_80 3072 32\n");
     renders("$(command)\n", "fagen emit --arch sm_80 --problem 'bf16,d=64,dv=64,mask=none,o=bf16,align=16' --config 'toy:br=16,bc=8'\n");
     renders("$(config_text) | $(problem_text)\n", "toy:br=16,bc=8 | bf16,d=64,dv=64,mask=none,o=bf16,align=16\n");
     renders("//| for i, x in ipairs(params) do\n//| if i == 1 or i == #params then\n$(x.type) $(x.name);\n//| end\n//| end\n",
             "const void * q;\nint section;\n");
-    renders("//| local t = { b = 1, a = 2, [3] = 0, [1] = 0 }\n//| for _, k in ipairs(sorted(t)) do\n$(k)\n//| end\n",
-            "1\n3\na\nb\n");
+    renders("//| local t = { b = 1, a = 2, [3] = 0, [1] = 0 }\n//| for _, k in ipairs(sorted(t)) do\n$(k)\n//| end\n", "1\n3\na\nb\n");
     renders("$(p.b) $(p.sq) $(max(1, 2)) $(min(1, 2))\n", "0 0 2 1\n");
 }
 
@@ -299,12 +297,20 @@ static int run_text(lua_State *L)
 Test(engine, library_calls_are_charged)
 {
     static const char *const begin = "local t = {} for i = 1, 500 do t[i] = (i * 7919) % 1000 end local s = ('x'):rep(200):rep(1000) ";
-    static const char *const calls[] = { "local u = sorted(t)", "table.sort(t)", "for i = 1, 20 do local n = select('#', table.unpack(t)) end",
-                                         "for i = 1, 20 do table.insert(t, 1, i) end", "for i = 1, 20 do table.remove(t, 1) end",
-                                         "for i = 1, 20 do local u = table.concat(t) end", "for i = 1, 2 do local u = s:upper() end",
-                                         "for i = 1, 2 do local u = s:lower() end", "for i = 1, 2 do local u = s:reverse() end",
-                                         "local n = s:find('y', 1, true)", "local n = s:match('y')", "local u = s:gsub('y', 'z')",
-                                         "for w in s:gmatch('y') do end", "local n = select('#', s:byte(1, 200000))" };
+    static const char *const calls[] = { "local u = sorted(t)",
+                                         "table.sort(t)",
+                                         "for i = 1, 20 do local n = select('#', table.unpack(t)) end",
+                                         "for i = 1, 20 do table.insert(t, 1, i) end",
+                                         "for i = 1, 20 do table.remove(t, 1) end",
+                                         "for i = 1, 20 do local u = table.concat(t) end",
+                                         "for i = 1, 2 do local u = s:upper() end",
+                                         "for i = 1, 2 do local u = s:lower() end",
+                                         "for i = 1, 2 do local u = s:reverse() end",
+                                         "local n = s:find('y', 1, true)",
+                                         "local n = s:match('y')",
+                                         "local u = s:gsub('y', 'z')",
+                                         "for w in s:gmatch('y') do end",
+                                         "local n = select('#', s:byte(1, 200000))" };
     char text[512];
     const char *error;
     for (size_t i = 0; i <= COUNT(calls); i++) { /* and last, without any */
@@ -315,7 +321,8 @@ Test(engine, library_calls_are_charged)
         fa_sandbox_limit(sb, 50000);
         fa_status st = fa_sandbox_run(sb, run_text, text, &error);
         if (i < COUNT(calls))
-            cr_expect(st == FA_TEMPLATE && strstr(error, "the step limit is used up"), "%s: %s", calls[i], st == FA_OK ? "no limit" : error);
+            cr_expect(st == FA_TEMPLATE && strstr(error, "the step limit is used up"), "%s: %s", calls[i],
+                      st == FA_OK ? "no limit" : error);
         else
             cr_expect_eq(st, FA_OK, "%s", error);
         fa_sandbox_close(sb);

@@ -11,11 +11,11 @@ static void open_pair(char dir[64], const char *lua, fa_gen **g)
     cr_assert_eq(fa_gen_open(g, dir), FA_OK, "%s", fa_last_error());
 }
 
-#define BASE "supports = function() return true end, layout = function() return { bytes = 0, threads = 32 } end,\n" \
-             "  steps = function() return { { entry = 'x', grid = 'hq b' } } end, "
-static const char named_lua[] =
-    "return { doc = 'x', default = false, constraints = {}, " BASE "tunables = {\n"
-    "  { 'walk', { { 1, 'forward' }, { 0, 'backward' }, 7 }, 'w' }, { 'n', { 1, 2 }, 'n' } } }\n";
+#define BASE                                                                                               \
+    "supports = function() return true end, layout = function() return { bytes = 0, threads = 32 } end,\n" \
+    "  steps = function() return { { entry = 'x', grid = 'hq b' } } end, "
+static const char named_lua[] = "return { doc = 'x', default = false, constraints = {}, " BASE "tunables = {\n"
+                                "  { 'walk', { { 1, 'forward' }, { 0, 'backward' }, 7 }, 'w' }, { 'n', { 1, 2 }, 'n' } } }\n";
 
 Test(family, names_are_for_people_and_numbers_for_records)
 {
@@ -197,9 +197,11 @@ Test(family, what_is_declared_is_told)
     fa_config c;
     int axis[2];
     int32_t tile[2];
-    open_pair(dir, WITH("{ 'a', { 1, 2, 3, 4, 5 }, 'a' }, { 'b', { 1, 2, 3, 4 }, 'b' }, { 'c', { 1, 2 }, 'c', step = 1 },\n"
-                        "  { 'd', { 1, 2, 3, 4, 5 }, 'd', step = 'any' }",
-                        "tile = { 'c', 'a' }, moves = { { b = -1, a = 2 } }"), &g);
+    open_pair(dir,
+              WITH("{ 'a', { 1, 2, 3, 4, 5 }, 'a' }, { 'b', { 1, 2, 3, 4 }, 'b' }, { 'c', { 1, 2 }, 'c', step = 1 },\n"
+                   "  { 'd', { 1, 2, 3, 4, 5 }, 'd', step = 'any' }",
+                   "tile = { 'c', 'a' }, moves = { { b = -1, a = 2 } }"),
+              &g);
     static const int32_t steps[] = { 2, FA_STEP_ANY, 1, FA_STEP_ANY };
     for (size_t i = 0; i < 4; i++) {
         cr_assert(fa_gen_tunable(g, "toy", i, &t));

@@ -47,7 +47,9 @@ Test(gen_memory, listing_the_folder)
         int error;
         fa_status status;
         const char *words;
-    } rows[] = { { EACCES, FA_IO, "cannot be listed: Permission denied" }, { EMFILE, FA_IO, "cannot be listed: Too many open files" }, { ENOMEM, FA_NOMEM, "no memory" } };
+    } rows[] = { { EACCES, FA_IO, "cannot be listed: Permission denied" },
+                 { EMFILE, FA_IO, "cannot be listed: Too many open files" },
+                 { ENOMEM, FA_NOMEM, "no memory" } };
     char dir[64];
     fa_source s;
     toy_dir(dir, toy_cu);

@@ -58,8 +58,8 @@ Test(literature, tiles_158_and_217)
  * 65536, left out there, give 3.1 and 3.2. */
 Test(literature, ratios_1024_to_131072)
 {
-    static const int rows[][2] = { { 1024, 28 },  { 4096, 31 },   { 8192, 32 }, { 16384, 32 }, { 32768, 32 }, { 131072, 32 },
-                                   { 2048, 31 }, { 65536, 32 } };
+    static const int rows[][2] = { { 1024, 28 },  { 4096, 31 },   { 8192, 32 }, { 16384, 32 },
+                                   { 32768, 32 }, { 131072, 32 }, { 2048, 31 }, { 65536, 32 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         char text[64];
         snprintf(text, sizeof text, "bf16,d=128,b=1,hq=1,sq=%d", rows[i][0]);
@@ -258,7 +258,11 @@ Test(model, tiles_of_a_launch)
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_step s = step_of(rows[i].grid);
-        fa_problem p = { .b = (int32_t)rows[i].b, .hq = (int32_t)rows[i].hq, .hkv = (int32_t)rows[i].hkv, .sq = (int32_t)rows[i].sq, .sk = (int32_t)rows[i].sk };
+        fa_problem p = { .b = (int32_t)rows[i].b,
+                         .hq = (int32_t)rows[i].hq,
+                         .hkv = (int32_t)rows[i].hkv,
+                         .sq = (int32_t)rows[i].sq,
+                         .sk = (int32_t)rows[i].sk };
         fa_sizes sizes = fa_sizes_of(&p, 132);
         cr_expect_eq(fa_step_total(&s, &sizes), rows[i].total, "%s: %lld", rows[i].grid, (long long)fa_step_total(&s, &sizes));
         cr_expect(fa_step_row_tile(&s) == rows[i].rows && fa_step_packs(&s) == rows[i].packs, "%s", rows[i].grid);

@@ -1,11 +1,11 @@
 /* The nouns: problem, config, arch: what is printed is what is parsed, and what is wrong is named. */
+#include "all_params.h"
 #include "gen/arch.h"
 #include "gen/config.h"
 #include "gen/error.h"
-#include "all_params.h"
-#include "gen/values.h"
 #include "gen/problem.h"
 #include "gen/text.h"
+#include "gen/values.h"
 #include <criterion/criterion.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -60,15 +60,15 @@ Test(problem, defaults)
         const char *in;
         int dv, o, align;
     } rows[] = {
-        { "bf16,d=128", 128, FA_BF16, 16 },  { "half,d=100", 100, FA_F16, 8 },     { "fp16,d=7", 7, FA_F16, 2 },
-        { "tf32,d=64", 64, FA_F32, 16 },     { "float32,d=6", 6, FA_F32, 8 },      { "fp16,d=64,dv=66", 66, FA_F16, 4 },
+        { "bf16,d=128", 128, FA_BF16, 16 },     { "half,d=100", 100, FA_F16, 8 },       { "fp16,d=7", 7, FA_F16, 2 },
+        { "tf32,d=64", 64, FA_F32, 16 },        { "float32,d=6", 6, FA_F32, 8 },        { "fp16,d=64,dv=66", 66, FA_F16, 4 },
         { "bf16,d=64,o=fp32", 64, FA_F32, 16 }, { "tf32,d=64,o=tf32", 64, FA_F32, 16 }, { "bf16,d=64,align=2", 64, FA_BF16, 2 },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         fa_problem p;
         cr_assert_eq(fa_problem_parse(&p, rows[i].in), FA_OK, "%s: %s", rows[i].in, fa_last_error());
-        cr_expect(p.dv == rows[i].dv && p.o_dtype == rows[i].o && p.align == rows[i].align, "%s: dv %d, o %d, align %d",
-                  rows[i].in, p.dv, p.o_dtype, p.align);
+        cr_expect(p.dv == rows[i].dv && p.o_dtype == rows[i].o && p.align == rows[i].align, "%s: dv %d, o %d, align %d", rows[i].in, p.dv,
+                  p.o_dtype, p.align);
     }
 }
 
@@ -300,9 +300,9 @@ Test(arch, names)
 {
     static const struct {
         const char *name, *row;
-    } rows[] = { { "sm_80", "sm_80" },   { "80", "sm_80" },     { "a100", "sm_80" },    { "sm_90", "sm_90a" }, { "90a", "sm_90a" },
-                 { "H200", "sm_90a" },   { "h100", "sm_90a" },  { "sm_120", "sm_120a" }, { "100", "sm_100a" }, { "103a", "sm_103a" },
-                 { "rtx4090", "sm_89" }, { "l40s", "sm_89" } };
+    } rows[] = { { "sm_80", "sm_80" }, { "80", "sm_80" },     { "a100", "sm_80" },    { "sm_90", "sm_90a" },
+                 { "90a", "sm_90a" },  { "H200", "sm_90a" },  { "h100", "sm_90a" },   { "sm_120", "sm_120a" },
+                 { "100", "sm_100a" }, { "103a", "sm_103a" }, { "rtx4090", "sm_89" }, { "l40s", "sm_89" } };
     for (size_t i = 0; i < COUNT(rows); i++) {
         const fa_arch *a = fa_arch_find(rows[i].name);
         cr_assert_not_null(a, "%s", rows[i].name);

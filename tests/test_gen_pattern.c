@@ -10,15 +10,16 @@
 #include <lauxlib.h>
 
 #ifdef __SANITIZE_THREAD__
-#define ROUNDS 20  /* each error that Lua raises by longjmp() leaves frames on the sanitizer's own stack */
+#define ROUNDS 20 /* each error that Lua raises by longjmp() leaves frames on the sanitizer's own stack */
 #else
 #define ROUNDS 400 /* runs of the sandbox, each of CASES */
 #endif
 #define CASES 50
 
 static const char *const pieces[] = {
-    "a", "b", ".", "%a", "%d", "%S", "%w", "[ab]", "[^a]", "[a-c]", "[%d_]", "[]a]", "[^]]", "[a-", "%", "(", ")", "()", "*", "+", "-",
-    "?", "^", "$", "%b()", "%b", "%f[a]", "%f", "%1", "%2", "%0", "a*", ".-", "b+", "a?", "%%", "%.", "[", "]", "(a*)", "(.-)", "([ab])",
+    "a",  "b",  ".",  "%a", "%d", "%S", "%w", "[ab]", "[^a]", "[a-c]", "[%d_]", "[]a]", "[^]]",  "[a-",
+    "%",  "(",  ")",  "()", "*",  "+",  "-",  "?",    "^",    "$",     "%b()",  "%b",   "%f[a]", "%f",
+    "%1", "%2", "%0", "a*", ".-", "b+", "a?", "%%",   "%.",   "[",     "]",     "(a*)", "(.-)",  "([ab])",
 };
 static const char *const texts[] = { "a", "b", "c", "ab", " ", "1", "_", "(", ")", "()", "]", "%", "^", "$", ".", "aa" };
 static const char *const replacements[] = { "", "x", "%0", "%1", "%2", "%%", "<%0%0>", "%", "%x", "%1%0y" };
@@ -53,8 +54,8 @@ static void same(lua_State *L, const char *what, const char *text, const char *p
         lua_rawgeti(L, -2, i);
         lua_rawgeti(L, -2, i);
         const char *a = luaL_tolstring(L, -2, NULL), *b = luaL_tolstring(L, -2, NULL);
-        cr_expect(lua_compare(L, -4, -3, LUA_OPEQ), "%s of \"%s\" with \"%s\": value %d is \"%s\", not \"%s\"", what, text,
-                  pattern, (int)i - 1, b, a);
+        cr_expect(lua_compare(L, -4, -3, LUA_OPEQ), "%s of \"%s\" with \"%s\": value %d is \"%s\", not \"%s\"", what, text, pattern,
+                  (int)i - 1, b, a);
         lua_pop(L, 4);
     }
     lua_pop(L, 2);
@@ -82,7 +83,10 @@ static int compare(lua_State *L)
         const char *name;
         lua_CFunction ours;
     } functions[] = {
-        { "find", fa_pattern_find }, { "match", fa_pattern_match }, { "gmatch", fa_pattern_gmatch }, { "gsub", fa_pattern_gsub },
+        { "find", fa_pattern_find },
+        { "match", fa_pattern_match },
+        { "gmatch", fa_pattern_gmatch },
+        { "gsub", fa_pattern_gsub },
     };
     fa_random *r = lua_touserdata(L, 1);
     for (int c = 0; c < CASES; c++) {

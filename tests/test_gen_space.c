@@ -3,8 +3,7 @@
 #include "test_gen_toy.h"
 
 static const char *const problems[] = {
-    "bf16,d=128,mask=causal", "fp16,d=64", "tf32,d=64", "fp32,d=32", "bf16,d=40,dv=72,o=fp32,mask=window", "fp16,d=7", "bf16,d=256",
-    NULL,
+    "bf16,d=128,mask=causal", "fp16,d=64", "tf32,d=64", "fp32,d=32", "bf16,d=40,dv=72,o=fp32,mask=window", "fp16,d=7", "bf16,d=256", NULL,
 };
 
 static fa_gen *open_gen(const char *dir)
@@ -151,8 +150,8 @@ Test(space, the_toy)
     cr_assert_eq(s.n, 6);
     cr_expect(s.fitting == 5 && s.smallest == 0);
     for (int i = 0; i < 6; i++)
-        cr_expect(fa_config_get(&s.points[i].config, "br", 0) == want[i][0] &&
-                  fa_config_get(&s.points[i].config, "bc", 0) == want[i][1] && s.points[i].fits == want[i][2]);
+        cr_expect(fa_config_get(&s.points[i].config, "br", 0) == want[i][0] && fa_config_get(&s.points[i].config, "bc", 0) == want[i][1] &&
+                  s.points[i].fits == want[i][2]);
     cr_expect_str_eq(s.points[3].constraint, "square");
     cr_expect_str_eq(s.points[3].why, "32 x 24");
     cr_expect_eq(s.points[3].smem, 0);
@@ -183,14 +182,14 @@ Test(space, the_toy)
 /* What only the search passes over is not listed, but renders and has a price. */
 Test(space, what_is_not_worth_trying_still_runs)
 {
-    static const char lua[] =
-        "return { doc = 'x', tunables = { { 'a', { 1, 2, 3 }, 'n' }, { 'b', { 1, 2, 3 }, 'n' } },\n"
-        "  supports = function(p) if p.d > 200 then return false, 'd > 200' end return true end,\n"
-        "  constraints = { { 'even', function(p, c) return c.a ~= 2, 'a is 2' end, upto = 'a', search = true },\n"
-        "    { 'equal', function(p, c) return c.a ~= c.b, 'both are ' .. c.a end },\n"
-        "    { 'last', function(p, c) return c.b ~= 3, 'b is 3' end, search = true } },\n"
-        "  layout = function(p, c) return { bytes = c.a * 4096, threads = 32 } end, steps = function() return { { entry = 'x', grid = 'sq/64 hq b' } } end,\n"
-        "  work = function() return { rows = 64, cols = 64 } end }\n";
+    static const char lua[] = "return { doc = 'x', tunables = { { 'a', { 1, 2, 3 }, 'n' }, { 'b', { 1, 2, 3 }, 'n' } },\n"
+                              "  supports = function(p) if p.d > 200 then return false, 'd > 200' end return true end,\n"
+                              "  constraints = { { 'even', function(p, c) return c.a ~= 2, 'a is 2' end, upto = 'a', search = true },\n"
+                              "    { 'equal', function(p, c) return c.a ~= c.b, 'both are ' .. c.a end },\n"
+                              "    { 'last', function(p, c) return c.b ~= 3, 'b is 3' end, search = true } },\n"
+                              "  layout = function(p, c) return { bytes = c.a * 4096, threads = 32 } end, steps = function() return { { "
+                              "entry = 'x', grid = 'sq/64 hq b' } } end,\n"
+                              "  work = function() return { rows = 64, cols = 64 } end }\n";
     static const struct {
         const char *config, *constraint;
         fa_status render;
@@ -244,8 +243,10 @@ Test(space, render_names_what_is_wrong_with_a_config)
         { "toy:br=16,bc=9", "bc of toy is 9; accepted: 8, 24", FA_INVALID },
         { "toy:br=16,bc=8,warps=4", "toy has no tunable \"warps\"; accepted: br, bc", FA_INVALID },
         { "toys:br=16", "family is \"toys\"", FA_INVALID },
-        { "toy:br=32,bc=24", "toy:br=32,bc=24 on sm_80 for bf16,d=64,dv=64,mask=none,o=bf16,align=16: constraint square: 32 x 24", FA_UNSUPPORTED },
-        { "toy:br=64,bc=24", "toy:br=64,bc=24 on sm_80 for bf16,d=64,dv=64,mask=none,o=bf16,align=16: constraint smem: 11264 > 9000 bytes", FA_NO_FIT },
+        { "toy:br=32,bc=24", "toy:br=32,bc=24 on sm_80 for bf16,d=64,dv=64,mask=none,o=bf16,align=16: constraint square: 32 x 24",
+          FA_UNSUPPORTED },
+        { "toy:br=64,bc=24", "toy:br=64,bc=24 on sm_80 for bf16,d=64,dv=64,mask=none,o=bf16,align=16: constraint smem: 11264 > 9000 bytes",
+          FA_NO_FIT },
         { "toy:bc=24,br=16", "", FA_OK },
     };
     char dir[64];

@@ -34,11 +34,12 @@ Test(steps, defaults)
 Test(steps, all_fields)
 {
     fa_source s;
-    cr_assert_eq(render("per_sm = 2, cluster = 4, counter = true, pdl = true, maps = { { tensor = \"q\", cols = 64, rows = 256, swizzle = 128 },"
-                        " { tensor = \"k\", cols = 256, rows = 1 }, { tensor = \"v\", cols = 8, rows = 2, swizzle = 32 },"
-                        " { tensor = \"o\", cols = 32, rows = 3, swizzle = 64 } }",
-                        "bf16,d=64", "sm_90a", &s),
-                 FA_OK, "%s", fa_last_error());
+    cr_assert_eq(
+        render("per_sm = 2, cluster = 4, counter = true, pdl = true, maps = { { tensor = \"q\", cols = 64, rows = 256, swizzle = 128 },"
+               " { tensor = \"k\", cols = 256, rows = 1 }, { tensor = \"v\", cols = 8, rows = 2, swizzle = 32 },"
+               " { tensor = \"o\", cols = 32, rows = 3, swizzle = 64 } }",
+               "bf16,d=64", "sm_90a", &s),
+        FA_OK, "%s", fa_last_error());
     const fa_step *t = &s.step[0];
     cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->n_maps == 4);
     const fa_map expect[] = { { 0, 64, 256, 128 }, { 1, 256, 1, 0 }, { 2, 8, 2, 32 }, { 3, 32, 3, 64 } };
@@ -73,7 +74,8 @@ Test(steps, faults_are_named)
         { "maps = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 }", "bf16,d=64", "sm_90a", "maps of step toy is not an array of at most 12" },
         { "maps = { 7 }", "bf16,d=64", "sm_90a", "map 1 of step toy is a number; accepted: { tensor" },
         { MAP("tensor = 'q', cols = 64, rows = 64"), "bf16,d=64", "sm_80", "step toy has maps; accepted on sm_80, which has no TMA" },
-        { MAP("tensor = 'qq', cols = 64, rows = 64"), "bf16,d=64", "sm_90a", "tensor of map 1 of step toy is \"qq\"; accepted: q, k, v, o" },
+        { MAP("tensor = 'qq', cols = 64, rows = 64"), "bf16,d=64", "sm_90a",
+          "tensor of map 1 of step toy is \"qq\"; accepted: q, k, v, o" },
         { MAP("cols = 64, rows = 64"), "bf16,d=64", "sm_90a", "tensor of map 1 of step toy is \"nil\"" },
         { MAP("tensor = 'q', rows = 64"), "bf16,d=64", "sm_90a", "cols of map 1 of step toy is not an integer" },
         { MAP("tensor = 'q', cols = 64"), "bf16,d=64", "sm_90a", "rows of map 1 of step toy is not an integer" },
@@ -84,8 +86,10 @@ Test(steps, faults_are_named)
         { MAP("tensor = 'q', cols = 264, rows = 64"), "bf16,d=64", "sm_90a", "cols of map 1 of step toy is 264; accepted" },
         { MAP("tensor = 'q', cols = 64, rows = 0"), "bf16,d=64", "sm_90a", "rows of map 1 of step toy is 0; accepted: 1 to 256" },
         { MAP("tensor = 'q', cols = 64, rows = 257"), "bf16,d=64", "sm_90a", "rows of map 1 of step toy is 257" },
-        { MAP("tensor = 'q', cols = 64, rows = 64, swizzle = 16"), "bf16,d=64", "sm_90a", "swizzle of map 1 of step toy is 16; accepted: 0, 32, 64, 128" },
-        { MAP("tensor = 'q', cols = 64, rows = 64, swizzle = 64"), "bf16,d=64", "sm_90a", "cols of map 1 of step toy is 64, 128 bytes; accepted with a swizzle of 64" },
+        { MAP("tensor = 'q', cols = 64, rows = 64, swizzle = 16"), "bf16,d=64", "sm_90a",
+          "swizzle of map 1 of step toy is 16; accepted: 0, 32, 64, 128" },
+        { MAP("tensor = 'q', cols = 64, rows = 64, swizzle = 64"), "bf16,d=64", "sm_90a",
+          "cols of map 1 of step toy is 64, 128 bytes; accepted with a swizzle of 64" },
         { MAP("tensor = 'o', cols = 32, rows = 64"), "bf16,d=64,o=fp32", "sm_90a", "map 1 of step toy is of o, which is fp32 here" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -132,8 +136,14 @@ Test(steps, workspace)
         { "' m  fp16   sq/64  hq , '", "m fp16 sq/64 hq", 256 },
         { "function(p, c, a, l) return ('m fp32 %d rows hkv'):format(c.br) end", "m fp32 16 rows hkv", 16 * 200 * 4 * 4 },
         { "'m fp32 total_q total_k sms'", "m fp32 total_q total_k sms", 200ll * 400 * 132 * 4 },
-        { "'m'", NULL, 0 }, { "'m fp32'", NULL, 0 }, { "'m fp64 b'", NULL, 0 }, { "'m fp32 b/'", NULL, 0 }, { "'a_name_of_17_lett fp32 b'", NULL, 0 },
-        { "'a fp32 b,b fp32 b,c fp32 b,d fp32 b,e fp32 b,f fp32 b,g fp32 b,h fp32 b,i fp32 b'", NULL, 0 }, { "7", NULL, 0 }, { "function() end", NULL, 0 },
+        { "'m'", NULL, 0 },
+        { "'m fp32'", NULL, 0 },
+        { "'m fp64 b'", NULL, 0 },
+        { "'m fp32 b/'", NULL, 0 },
+        { "'a_name_of_17_lett fp32 b'", NULL, 0 },
+        { "'a fp32 b,b fp32 b,c fp32 b,d fp32 b,e fp32 b,f fp32 b,g fp32 b,h fp32 b,i fp32 b'", NULL, 0 },
+        { "7", NULL, 0 },
+        { "function() end", NULL, 0 },
     };
     fa_problem p = shaped_problem("bf16,d=64,b=2,hq=8,hkv=4,sq=100,sk=200");
     fa_sizes sizes = fa_sizes_of(&p, 132);
@@ -141,7 +151,8 @@ Test(steps, workspace)
         fa_source s;
         char text[256];
         int64_t offset[FA_BUFFERS_MAX];
-        cr_expect_eq(render_field("workspace", rows[i].said, &s), rows[i].prints ? FA_OK : FA_TEMPLATE, "%s: %s", rows[i].said, fa_last_error());
+        cr_expect_eq(render_field("workspace", rows[i].said, &s), rows[i].prints ? FA_OK : FA_TEMPLATE, "%s: %s", rows[i].said,
+                     fa_last_error());
         if (rows[i].prints) {
             fa_workspace_print(text, sizeof text, &s.workspace);
             cr_expect_str_eq(text, rows[i].prints);
@@ -155,21 +166,29 @@ Test(steps, workspace)
 Test(steps, params)
 {
     fa_source all, few;
-    cr_assert_eq(render_field("params", "'v_sh k scale scores lse diag_hi q q_sb q_ss q_sh', workspace = 'scores fp32 b'", &few), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(render_field("params", "'v_sh k scale scores lse diag_hi q q_sb q_ss q_sh', workspace = 'scores fp32 b'", &few), FA_OK,
+                 "%s", fa_last_error());
     static const struct {
         uint16_t from, to, words;
-    } expect[] = { { offsetof(fa_values, operand[2].stride[2]) / 4, 0, 2 }, { offsetof(fa_values, operand[1].address) / 4, 2, 2 },
-                   { offsetof(fa_values, scale) / 4, 4, 1 },                { offsetof(fa_values, buffer[0]) / 4, 6, 2 },
-                   { offsetof(fa_values, operand[4].address) / 4, 8, 2 },   { offsetof(fa_values, diag_hi) / 4, 10, 1 },
+    } expect[] = { { offsetof(fa_values, operand[2].stride[2]) / 4, 0, 2 },
+                   { offsetof(fa_values, operand[1].address) / 4, 2, 2 },
+                   { offsetof(fa_values, scale) / 4, 4, 1 },
+                   { offsetof(fa_values, buffer[0]) / 4, 6, 2 },
+                   { offsetof(fa_values, operand[4].address) / 4, 8, 2 },
+                   { offsetof(fa_values, diag_hi) / 4, 10, 1 },
                    { offsetof(fa_values, operand[0].address) / 4, 12, 8 } };
     cr_assert_eq(few.packing.runs, (int32_t)(sizeof expect / sizeof *expect));
     for (int32_t i = 0; i < few.packing.runs; i++)
-        cr_expect(few.packing.run[i].from == expect[i].from && few.packing.run[i].to == expect[i].to && few.packing.run[i].words == expect[i].words, "run %d", i);
+        cr_expect(few.packing.run[i].from == expect[i].from && few.packing.run[i].to == expect[i].to &&
+                      few.packing.run[i].words == expect[i].words,
+                  "run %d", i);
     cr_expect_eq(few.packing.bytes, 80);
     fa_source_free(&few);
     cr_assert_eq(render_field("params", "nil", &all), FA_OK);
-    cr_expect_str_eq(all.params, "q k v o lse workspace counter q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh scale scale_log2 b hq hkv group sq sk "
-                                 "diag_lo diag_hi tiles total key_base section");
+    cr_expect_str_eq(
+        all.params,
+        "q k v o lse workspace counter q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh scale scale_log2 b hq hkv group sq sk "
+        "diag_lo diag_hi tiles total key_base section");
     fa_source_free(&all);
     static const char *const wrong[] = { "'q qq'", "'q scores'", "'lse_sb'", "'a_name_of_more_letters_than_any'", "7" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -3,8 +3,8 @@
  * compiled with every mask; and every kernel that ships.
  *
  *   FAGEN_SWEEP=pairs              every pair of tunables' values that occurs, every value with every problem below, and every value with
- *                                every mask and number of the producer's registers, which the tile scheduler uses up under a mask; five minutes
- *   FAGEN_SWEEP=all                compiles every config that fits, hours of it; FAGEN_SWEEP=500 so many of them, drawn at random;
+ *                                every mask and number of the producer's registers, which the tile scheduler uses up under a mask; five
+ * minutes FAGEN_SWEEP=all                compiles every config that fits, hours of it; FAGEN_SWEEP=500 so many of them, drawn at random;
  *                                prints what became of each
  *   FAGEN_SWEEP_PROBLEMS='A B'     for these problems alone, separated by blanks
  *   FAGEN_TEMPLATE_DIR=templates   with templates as they are edited */
@@ -127,8 +127,8 @@ static void choose(sweep *s)
     bool pairs = how && !strcmp(how, "pairs");
     int factors = 0, mask = 0;
     size_t n = list_jobs(&all, &rows, pairs, &factors, &mask), drawn = how ? strtoul(how, NULL, 10) : 0;
-    cr_assert(!how || !*how || pairs || !strcmp(how, "all") || drawn,
-              "FAGEN_SWEEP is \"%s\"; accepted: pairs, all, a number of configs", how);
+    cr_assert(!how || !*how || pairs || !strcmp(how, "all") || drawn, "FAGEN_SWEEP is \"%s\"; accepted: pairs, all, a number of configs",
+              how);
     s->job = all;
     s->n = n;
     s->verbose = how && *how;

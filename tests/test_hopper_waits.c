@@ -97,8 +97,8 @@ static size_t one(fa_context *ctx, const char *mask, const char *way, int br, in
     return run(ctx, mask, config);
 }
 
-/* Tiles one after the other, with one Q and with two, that the producer fetches in either order. In a window, without turns, O leaves before
- * a warpgroup lets the blocks pass that only others see. */
+/* Tiles one after the other, with one Q and with two, that the producer fetches in either order. In a window, without turns, O leaves
+ * before a warpgroup lets the blocks pass that only others see. */
 Test(hopper_waits, tiles_one_after_the_other, .timeout = 3600)
 {
     static const char *const ways[] = { "q_bufs=1,o_path=0", "q_bufs=1,o_path=1", "q_bufs=1,o_path=2",

@@ -8,8 +8,8 @@
 #include "runtime/compiler.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
-#include <locale.h>
 #include <criterion/criterion.h>
+#include <locale.h>
 #include <sys/personality.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -53,7 +53,7 @@ typedef struct world {
     int kind;
 } world;
 
-static const world base = {.problem = "bf16,d=64", .config = "flash_fwd_mma", .arch = "sm_80", .nvrtc = FAKE_NVRTC};
+static const world base = { .problem = "bf16,d=64", .config = "flash_fwd_mma", .arch = "sm_80", .nvrtc = FAKE_NVRTC };
 
 static void set_or_not(const char *name, const char *value)
 {
@@ -65,7 +65,7 @@ static bool choose(fa_gen *g, const world *w, const char *other, size_t v, fa_co
 {
     fa_problem p;
     fa_tunable t;
-    size_t n = 0, at[FA_CONFIG_MAX] = {0};
+    size_t n = 0, at[FA_CONFIG_MAX] = { 0 };
     cr_assert_eq(fa_problem_parse(&p, w->problem), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_config_parse(out, w->config), FA_OK);
     while (fa_gen_tunable(g, w->config, n, &t))
@@ -116,7 +116,8 @@ static const char *another_nvrtc(void)
     static int made;
     char line[2000];
     const char *path = below("another%d.so", ++made);
-    snprintf(line, sizeof line, "objcopy --remove-section=.note.gnu.build-id '%s' '%s' && head -c %d /dev/zero >> '%s'", FAKE_NVRTC, path, made, path);
+    snprintf(line, sizeof line, "objcopy --remove-section=.note.gnu.build-id '%s' '%s' && head -c %d /dev/zero >> '%s'", FAKE_NVRTC, path,
+             made, path);
     return system(line) == 0 ? path : NULL;
 }
 
@@ -125,14 +126,16 @@ Test(keys, each_input_alone_changes_the_key)
     const fa_key plain = key_in(&base);
     differs("the base", "", plain);
 
-    static const char *const problems[] = {"fp16,d=64",          "bf16,d=72",         "bf16,d=64,dv=32",  "bf16,d=64,mask=causal",
-                                           "bf16,d=64,mask=window", "bf16,d=64,o=fp32", "bf16,d=64,align=8", "tf32,d=64"};
+    static const char *const problems[] = {
+        "fp16,d=64",        "bf16,d=72",         "bf16,d=64,dv=32", "bf16,d=64,mask=causal", "bf16,d=64,mask=window",
+        "bf16,d=64,o=fp32", "bf16,d=64,align=8", "tf32,d=64"
+    };
     for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
         world w = base;
         w.problem = problems[i];
         differs("problem", problems[i], key_in(&w));
     }
-    static const char *const archs[] = {"sm_86", "sm_89", "sm_90a"};
+    static const char *const archs[] = { "sm_86", "sm_89", "sm_90a" };
     for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
         world w = base;
         w.arch = archs[i];
@@ -189,7 +192,9 @@ Test(keys, each_input_alone_changes_the_key)
     cr_expect_geq(tunables, 5, "only %zu tunables of %s could be changed alone", tunables, base.config);
 
     /* a byte of each file that the text is made of */
-    static const char *const files[] = {"flash_fwd_mma.cu", "prelude.cu", "tile.cu", "softmax.cu", "sequence.cu", "mask.cu", "epilogue.cu"};
+    static const char *const files[] = {
+        "flash_fwd_mma.cu", "prelude.cu", "tile.cu", "softmax.cu", "sequence.cu", "mask.cu", "epilogue.cu"
+    };
     for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
         const fa_template_file *f = fa_template_files;
         while (f->name && strcmp(f->name, files[i]))
@@ -208,9 +213,9 @@ Test(keys, each_input_alone_changes_the_key)
 /* The parts as they are hashed: what the inputs above become. */
 Test(keys, each_part_alone_changes_the_key)
 {
-    static const char *const ab[] = {"-a", "-b"}, *const ba[] = {"-b", "-a"}, *const ac[] = {"-a", "-c"}, *const abe[] = {"-a", "-b", ""},
-                             *const joined[] = {"-a-b", ""}, *const split[] = {"-", "a-b"};
-    const uint64_t h[2] = {1, 2}, lo[2] = {3, 2}, hi[2] = {1, 3}, swapped[2] = {2, 1};
+    static const char *const ab[] = { "-a", "-b" }, *const ba[] = { "-b", "-a" }, *const ac[] = { "-a", "-c" },
+                             *const abe[] = { "-a", "-b", "" }, *const joined[] = { "-a-b", "" }, *const split[] = { "-", "a-b" };
+    const uint64_t h[2] = { 1, 2 }, lo[2] = { 3, 2 }, hi[2] = { 1, 3 }, swapped[2] = { 2, 1 };
     differs("the base", "", fa_key_make(h, ab, 2, "sm_90", "nvrtc 13.0 x"));
     differs("format", "version 2", key_make_2(h, ab, 2, "sm_90", "nvrtc 13.0 x"));
     differs("order", "of options", fa_key_make(h, ba, 2, "sm_90", "nvrtc 13.0 x"));
@@ -227,7 +232,7 @@ Test(keys, each_part_alone_changes_the_key)
     differs("compiler", "13.1", fa_key_make(h, ab, 2, "sm_90", "nvrtc 13.1 x"));
     differs("compiler", "another build", fa_key_make(h, ab, 2, "sm_90", "nvrtc 13.0 y"));
     differs("arch and compiler", "split elsewhere", fa_key_make(h, ab, 2, "sm_90n", "vrtc 13.0 x"));
-    const char *const moved[] = {"-a", "-b", "sm_90"};
+    const char *const moved[] = { "-a", "-b", "sm_90" };
     differs("an option", "that is the arch", fa_key_make(h, moved, 3, "", "nvrtc 13.0 x"));
 }
 
@@ -235,7 +240,8 @@ Test(keys, each_part_alone_changes_the_key)
 Test(keys, a_shape_does_not_change_the_key)
 {
     const fa_key k = key_in(&base);
-    static const char *const same[] = {"bf16,d=64,b=3", "bf16,d=64,hq=32,hkv=4", "bf16,d=64,sq=1,sk=100000", "align=16,d=64,bf16", "bf16,d=64,dv=64,o=bf16"};
+    static const char *const same[] = { "bf16,d=64,b=3", "bf16,d=64,hq=32,hkv=4", "bf16,d=64,sq=1,sk=100000", "align=16,d=64,bf16",
+                                        "bf16,d=64,dv=64,o=bf16" };
     for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
         world w = base;
         w.problem = same[i];
@@ -251,7 +257,9 @@ static const char *locale_folder; /* NULL: no locale but C can be had */
 static void make_locale(void)
 {
     char line[1200];
-    snprintf(line, sizeof line, "mkdir -p '%s' && localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' 2>/dev/null && localedef -i tr_TR -f UTF-8 '%s/tr_TR.UTF-8' 2>/dev/null",
+    snprintf(line, sizeof line,
+             "mkdir -p '%s' && localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' 2>/dev/null && localedef -i tr_TR -f UTF-8 '%s/tr_TR.UTF-8' "
+             "2>/dev/null",
              below("locales"), below("locales"), below("locales"));
     if (system(line) == 0)
         locale_folder = strdup(below("locales"));
@@ -280,9 +288,9 @@ Test(keys, a_comma_is_no_point)
 /* Surroundings number i, for the process that is about to become the program. */
 static void surround(unsigned i)
 {
-    static const char *const locales[] = {"C", "de_DE.UTF-8", "C.UTF-8", "tr_TR.UTF-8", "nowhere", ""};
-    static const char *const zones[] = {"UTC", "Pacific/Chatham", ":/nowhere", "XYZ-14:59"};
-    static const char *const folders[] = {"/", "/tmp", "/proc/self", "/usr"};
+    static const char *const locales[] = { "C", "de_DE.UTF-8", "C.UTF-8", "tr_TR.UTF-8", "nowhere", "" };
+    static const char *const zones[] = { "UTC", "Pacific/Chatham", ":/nowhere", "XYZ-14:59" };
+    static const char *const folders[] = { "/", "/tmp", "/proc/self", "/usr" };
     if (locale_folder)
         setenv("LOCPATH", locale_folder, 1);
     setenv("LC_ALL", locales[i % 6], 1);
@@ -308,7 +316,7 @@ static void surround(unsigned i)
     setenv("HOME", i % 2 ? "/" : "/nowhere", 1);
     setenv("LD_BIND_NOW", i % 2 ? "1" : "", 1);
     setenv("POSIXLY_CORRECT", "1", 1);
-    struct rlimit stack = {(rlim_t)(1 + i % 8) << 20, RLIM_INFINITY};
+    struct rlimit stack = { (rlim_t)(1 + i % 8) << 20, RLIM_INFINITY };
     setrlimit(RLIMIT_STACK, &stack);
 }
 

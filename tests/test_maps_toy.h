@@ -7,7 +7,8 @@
 #include "test_gen_toy.h"
 
 static const char lua[] =
-    "local function step(more) return { { entry = \"toy\", grid = \"sq/64 hq b\", maps = more.maps, per_sm = more.per_sm, cluster = more.cluster,\n"
+    "local function step(more) return { { entry = \"toy\", grid = \"sq/64 hq b\", maps = more.maps, per_sm = more.per_sm, cluster = "
+    "more.cluster,\n"
     "  counter = more.counter, pdl = more.pdl } } end\n"
     "return {\n"
     "  doc = \"a toy with maps\", default = false,\n"

@@ -64,7 +64,7 @@ static inline void open_with(int32_t on_miss)
 
 static inline void record(const fa_problem *p, const fa_config *c)
 {
-    fa_record r = {.problem = *p, .config = *c, .how = FA_MEASURED, .seconds = 1e-6, .verified = true, .version = FA_VERSION_STRING};
+    fa_record r = { .problem = *p, .config = *c, .how = FA_MEASURED, .seconds = 1e-6, .verified = true, .version = FA_VERSION_STRING };
     snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
     snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
     cr_assert(fa_record_append(fa_context_store(ctx), &r));
@@ -143,7 +143,7 @@ static inline const fa_plan *plan_of(const fa_problem *p)
 
 static inline void await(int n, fa_job_state state)
 {
-    fa_job job = {.state = FA_JOB_WAITING};
+    fa_job job = { .state = FA_JOB_WAITING };
     fa_problem p = problem(n, n);
     while (!job_of(&p, &job) || job.state != state)
         sched_yield();

@@ -1,7 +1,7 @@
 /* An operation that only this file and the folder gated/ know: O = gate * attention(Q, K, V), where gate is one more tensor. A row of
  * operands, a row of references and a family of two files are enough for it to be verified, tuned, recorded, launched and traced. */
-#include "autotune/oracle.h"
 #include "autotune/number.h"
+#include "autotune/oracle.h"
 #include "autotune/reference.h"
 #include "autotune/search.h"
 #include "autotune/tensors.h"
@@ -158,8 +158,10 @@ Test(operation_toy, wrong_kernels_are_caught)
         { "gate[i]);\n", "gate[0]);\n", "O[" },
         { "+ row * p.gate_ss", "+ row * (long long)p.hq * DV", "O[" },
         { "((u16 *)p.o)[at] =", "if (row) ((u16 *)p.o)[at] =", "O[0] was not written (batch 0, query 0, head 0, column 0)" },
-        { "((u16 *)p.o)[at] =", "((u16 *)p.o)[DV] = ((u16 *)p.o)[at] =", "of o was changed, counted from its first element: a gap or a canary" },
-        { "((u16 *)p.o)[at] =", "((element *)gate)[i] = ((u16 *)p.o)[at] =", "of gate was changed, counted from its first element: an input" },
+        { "((u16 *)p.o)[at] =", "((u16 *)p.o)[DV] = ((u16 *)p.o)[at] =",
+          "of o was changed, counted from its first element: a gap or a canary" },
+        { "((u16 *)p.o)[at] =", "((element *)gate)[i] = ((u16 *)p.o)[at] =",
+          "of gate was changed, counted from its first element: an input" },
         { "m + logf(l)", "m", "LSE[" },
     };
     fa_problem p = problem("op=gated,bf16,d=16,b=1,hq=2,hkv=1,sq=20,sk=24");
@@ -272,9 +274,9 @@ Test(operation_toy, every_byte_is_counted_by_tensor)
             while (at < counted.tensors && counted.tensor[at].base != want[i].at)
                 at++;
             cr_assert_lt(at, counted.tensors, "%s was not touched", want[i].name);
-            cr_expect(counted.tensor[at].read == want[i].read && counted.tensor[at].write == want[i].write, "%s: %llu read, %llu written, not %llu, %llu",
-                      want[i].name, (unsigned long long)counted.tensor[at].read, (unsigned long long)counted.tensor[at].write,
-                      (unsigned long long)want[i].read, (unsigned long long)want[i].write);
+            cr_expect(counted.tensor[at].read == want[i].read && counted.tensor[at].write == want[i].write,
+                      "%s: %llu read, %llu written, not %llu, %llu", want[i].name, (unsigned long long)counted.tensor[at].read,
+                      (unsigned long long)counted.tensor[at].write, (unsigned long long)want[i].read, (unsigned long long)want[i].write);
         }
         fa_tensors_close(&t);
         fa_context_leave(ctx, &in);

@@ -80,15 +80,13 @@ Test(runtime_build, cubin_with_resources_and_ptx_without)
 
 Test(runtime_build, resources_are_read_per_entry)
 {
-    const char *log =
-        "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\nptxas info    : Function properties for k2\n"
-        "ptxas         .     400 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
-        "ptxas info    : Used 30 registers, used 0 barriers, 400 bytes cumulative stack size\n"
-        "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
-        "ptxas info    : Used 255 registers, used 1 barriers, 1024 bytes smem\n";
+    const char *log = "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\nptxas info    : Function properties for k2\n"
+                      "ptxas         .     400 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
+                      "ptxas info    : Used 30 registers, used 0 barriers, 400 bytes cumulative stack size\n"
+                      "ptxas info    : Compiling entry function 'k' for 'sm_90a'\n"
+                      "ptxas info    : Used 255 registers, used 1 barriers, 1024 bytes smem\n";
     fa_resources a = fa_resources_parse(log, "k2"), b = fa_resources_parse(log, "k");
-    cr_assert(a.known && a.registers == 30 && a.stack == 400 && a.spill_stores == 12 && a.spill_loads == 16 &&
-              a.smem == 0 && !a.note[0]);
+    cr_assert(a.known && a.registers == 30 && a.stack == 400 && a.spill_stores == 12 && a.spill_loads == 16 && a.smem == 0 && !a.note[0]);
     cr_assert(b.known && b.registers == 255 && b.stack == 0 && b.spill_stores == 0 && b.smem == 1024 && !b.note[0]);
     cr_assert_not(fa_resources_parse("", "k").known);
     cr_assert_not(fa_resources_parse(NULL, "k").known);
@@ -99,12 +97,12 @@ Test(runtime_build, what_the_log_tells_of_a_kernel)
     fa_source s = source_of(kernel);
     const fa_kernel *k;
     fa_context *ctx = open_in("");
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK, "%s", fa_last_error());
     cr_expect(strstr(told, "test.cu") && strstr(told, "PTX") && !strstr(told, "0 registers"), "PTX has no registers: %s", told);
     fa_destroy(ctx);
     ctx = open_in("");
     fake_ptx(false);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK, "%s", fa_last_error());
     cr_expect(strstr(told, "k: ") && strstr(told, " registers, 0 + 0 bytes spilled") && !strstr(told, ": 0 registers"), "%s", told);
     fa_destroy(ctx);
 }
@@ -115,24 +113,25 @@ Test(runtime_build, notes_of_slow_kernels)
     static const struct {
         const char *line, *k, *k2; /* what each entry is told */
     } rows[] = {
-        {"(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to the presence of Extern calls in the "
-         "function 'k'",
-         "C7510: wgmma.mma_async instructions are serialized due to the presence of Extern calls", ""},
-        {"(C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources for the "
-         "wgmma pipeline in the function 'k2'",
-         "", "C7511: wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma pipeline"},
-        {"(C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ill formed pipeline stage in the function "
-         "'called'",
-         "C7514: wgmma.mma_async instructions are serialized due to ill formed pipeline stage",
-         "C7514: wgmma.mma_async instructions are serialized due to ill formed pipeline stage"},
-        {"(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.",
-         "C7508: 'setmaxnreg' ignored; unable to determine register count at entry.",
-         "C7508: 'setmaxnreg' ignored; unable to determine register count at entry."},
-        {"(C7519) warpgroup.arrive is injected in around line 82 by compiler to allow use of registers in GMMA in function 'k'",
-         "C7519: warpgroup.arrive is injected in around line 82 by compiler to allow use of registers in GMMA", ""},
-        {"(C7517) warpgroup.wait is injected in around line 84 by compiler to allow use of registers defined by GMMA in function 'k2'", "",
-         "C7517: warpgroup.wait is injected in around line 84 by compiler to allow use of registers defined by GMMA"},
-        {"0 bytes gmem", "", ""},
+        { "(C7510) Potential Performance Loss: wgmma.mma_async instructions are serialized due to the presence of Extern calls in the "
+          "function 'k'",
+          "C7510: wgmma.mma_async instructions are serialized due to the presence of Extern calls", "" },
+        { "(C7511) Potential Performance Loss: wgmma.mma_async instructions are serialized due to insufficient register resources for the "
+          "wgmma pipeline in the function 'k2'",
+          "", "C7511: wgmma.mma_async instructions are serialized due to insufficient register resources for the wgmma pipeline" },
+        { "(C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to ill formed pipeline stage in the "
+          "function "
+          "'called'",
+          "C7514: wgmma.mma_async instructions are serialized due to ill formed pipeline stage",
+          "C7514: wgmma.mma_async instructions are serialized due to ill formed pipeline stage" },
+        { "(C7508) Potential Performance Loss: 'setmaxnreg' ignored; unable to determine register count at entry.",
+          "C7508: 'setmaxnreg' ignored; unable to determine register count at entry.",
+          "C7508: 'setmaxnreg' ignored; unable to determine register count at entry." },
+        { "(C7519) warpgroup.arrive is injected in around line 82 by compiler to allow use of registers in GMMA in function 'k'",
+          "C7519: warpgroup.arrive is injected in around line 82 by compiler to allow use of registers in GMMA", "" },
+        { "(C7517) warpgroup.wait is injected in around line 84 by compiler to allow use of registers defined by GMMA in function 'k2'", "",
+          "C7517: warpgroup.wait is injected in around line 84 by compiler to allow use of registers defined by GMMA" },
+        { "0 bytes gmem", "", "" },
     };
     static const char tail[] = "\nptxas info    : Compiling entry function 'k' for 'sm_90a'\nptxas info    : Used 8 registers\n"
                                "ptxas info    : Compiling entry function 'k2' for 'sm_90a'\nptxas info    : Used 9 registers\n";
@@ -167,7 +166,7 @@ Test(runtime_build, notes_of_the_compiler_at_hand)
                                   "  asm volatile(\"setmaxnreg.dec.sync.aligned.u32 40;\"); o[threadIdx.x] = 1;\n}\n";
     const struct {
         const char *text, *says;
-    } rows[] = {{slow, "serialized"}, {unknown, "'setmaxnreg' ignored"}, {kernel, NULL}};
+    } rows[] = { { slow, "serialized" }, { unknown, "'setmaxnreg' ignored" }, { kernel, NULL } };
     fa_compiler *c = fa_compiler_open(NULL);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_source s = source_of(rows[i].text);
@@ -183,8 +182,7 @@ Test(runtime_build, notes_of_the_compiler_at_hand)
 Test(runtime_build, compile_errors_carry_the_template_line)
 {
     fa_compiler *c = fa_compiler_open(NULL);
-    fa_source s =
-        source_of("int fine;\n#line 41 \"templates/some.cu\"\nextern \"C\" __global__ void k() { int x = missing; }\n");
+    fa_source s = source_of("int fine;\n#line 41 \"templates/some.cu\"\nextern \"C\" __global__ void k() { int x = missing; }\n");
     fa_entry e;
     cr_assert_eq(fa_compile(c, &s, "sm_80", 0, &e), FA_COMPILE);
     cr_assert(strstr(fa_last_error(), "templates/some.cu(41)") && strstr(fa_last_error(), "missing"), "%s", fa_last_error());
@@ -198,19 +196,18 @@ Test(runtime_build, built_once_then_cached_then_kept)
     fa_source s = source_of(kernel);
     const fa_kernel *a, *b;
     fa_context *ctx = open_in(scratch);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &a), FA_OK, "%s", fa_last_error());
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &b), FA_OK);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &a), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &b), FA_OK);
     cr_assert(a == b && compiles == 1);
     cr_assert_str_eq(a->from, "compiler");
     fa_destroy(ctx);
     ctx = open_in(scratch);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &a), FA_OK);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &a), FA_OK);
     cr_assert_str_eq(a->from, "disk cache");
     cr_assert_eq(compiles, 1);
     fa_entry e;
     cr_assert(fa_entry_get(fa_context_store(ctx), a->key, "sm_80", &e));
-    cr_assert(e.metadata && strstr(e.metadata, "\"source\":\"test.cu\"") && strstr(e.metadata, "\"compiler\":\"nvrtc "), "%s",
-              e.metadata);
+    cr_assert(e.metadata && strstr(e.metadata, "\"source\":\"test.cu\"") && strstr(e.metadata, "\"compiler\":\"nvrtc "), "%s", e.metadata);
     fa_entry_free(&e);
     fa_destroy(ctx);
     cr_assert_eq(fake_live_libraries(), 0);
@@ -221,16 +218,16 @@ Test(runtime_build, a_corrupt_entry_is_compiled_anew)
     fa_source s = source_of(kernel);
     const fa_kernel *k;
     fa_context *ctx = open_in(scratch);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK);
     const char *path = entry_path(k->key);
     fa_destroy(ctx);
     cr_assert(chmod(path, 0600) == 0 && truncate(path, 100) == 0);
     ctx = open_in(scratch);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK, "%s", fa_last_error());
     cr_assert_eq(compiles, 2);
     fa_destroy(ctx);
     ctx = open_in(scratch);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK);
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK);
     cr_assert_eq(compiles, 2, "the entry was repaired");
     fa_destroy(ctx);
 }
@@ -241,11 +238,11 @@ Test(runtime_build, a_refused_image_is_compiled_once_more)
     const fa_kernel *k;
     fa_context *ctx = open_in(scratch);
     fake_fail("cuLibraryLoadData", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_DEVICE, "fresh out of the compiler: no second try");
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_DEVICE, "fresh out of the compiler: no second try");
     fa_destroy(ctx);
     ctx = open_in(scratch);
     fake_fail("cuLibraryLoadData", 1, CUDA_ERROR_NO_BINARY_FOR_GPU);
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK, "%s", fa_last_error());
     cr_assert_str_eq(k->from, "compiler");
     fa_destroy(ctx);
 }
@@ -255,17 +252,20 @@ Test(runtime_build, without_a_disk)
     fa_source s = source_of(kernel);
     const fa_kernel *k;
     fa_context *ctx = open_in("");
-    cr_assert_eq(fa_build(ctx, &s, (fa_subject){NULL, NULL}, &k), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_build(ctx, &s, (fa_subject){ NULL, NULL }, &k), FA_OK, "%s", fa_last_error());
     fa_destroy(ctx);
 }
 
 /* A caller that went on would launch a kernel that is not there. */
 Test(runtime_build, a_cubin_is_refused_where_only_ptx_runs)
 {
-    fa_device d = {.driver = fake_driver()};
+    fa_device d = { .driver = fake_driver() };
     fa_source s = source_of(kernel);
     fa_kernel *k = NULL;
-    fa_entry e = {.ptx = false, .image = "\x7f" "ELF", .image_size = 4};
+    fa_entry e = { .ptx = false,
+                   .image = "\x7f"
+                            "ELF",
+                   .image_size = 4 };
     fake_ptx(true);
     cr_expect_eq(fa_kernel_load(&k, &d, &e, &s), FA_INTERNAL);
     cr_expect(!k && strstr(fa_last_error(), "image: a cubin; accepted by "), "%s", fa_last_error());
@@ -286,7 +286,7 @@ Test(runtime_build, processes_share_one_compilation)
             fa_store *store = fa_store_open(scratch, NULL, NULL);
             fa_entry e;
             bool cached;
-            fa_status st = fa_build_image(store, c, &s, "sm_80", 0, (fa_subject){NULL, NULL}, false, &e, &cached);
+            fa_status st = fa_build_image(store, c, &s, "sm_80", 0, (fa_subject){ NULL, NULL }, false, &e, &cached);
             fa_entry_free(&e);
             fa_store_close(store);
             fa_compiler_close(c);
@@ -314,8 +314,7 @@ Test(runtime_build, options_and_compiler_are_in_the_key)
     cr_assert(a.lo != b.lo);
     const fa_nvrtc *n;
     cr_assert_eq(fa_compiler_nvrtc(c, &n), FA_OK);
-    cr_assert(strncmp(n->identity, n->name, strlen(n->name)) == 0 && strlen(n->identity) > strlen(n->name) + 16, "%s",
-              n->identity);
+    cr_assert(strncmp(n->identity, n->name, strlen(n->name)) == 0 && strlen(n->identity) > strlen(n->name) + 16, "%s", n->identity);
     fa_compiler_close(c);
 }
 
@@ -330,11 +329,10 @@ static bool make_nvrtc(const char *path, int major, int minor, const char *funct
     return system(command) == 0;
 }
 
-static const char *const rest =
-    "void nvrtcGetErrorString(void){} void nvrtcCreateProgram(void){} void nvrtcCompileProgram(void){}\n"
-    "void nvrtcDestroyProgram(void){} void nvrtcGetPTXSize(void){} void nvrtcGetPTX(void){}\n"
-    "void nvrtcGetCUBINSize(void){} void nvrtcGetCUBIN(void){} void nvrtcGetProgramLogSize(void){}\n"
-    "void nvrtcGetProgramLog(void){}\n";
+static const char *const rest = "void nvrtcGetErrorString(void){} void nvrtcCreateProgram(void){} void nvrtcCompileProgram(void){}\n"
+                                "void nvrtcDestroyProgram(void){} void nvrtcGetPTXSize(void){} void nvrtcGetPTX(void){}\n"
+                                "void nvrtcGetCUBINSize(void){} void nvrtcGetCUBIN(void){} void nvrtcGetProgramLogSize(void){}\n"
+                                "void nvrtcGetProgramLog(void){}\n";
 
 Test(runtime_build, nvrtc_missing_broken_or_too_old)
 {
@@ -350,15 +348,14 @@ Test(runtime_build, nvrtc_missing_broken_or_too_old)
     if (!make_nvrtc(path, 12, 3, rest))
         cr_skip_test("no C compiler named cc");
     cr_assert_eq(fa_nvrtc_open(&n, path, NULL), FA_NO_NVRTC);
-    cr_assert(strstr(fa_last_error(), "12.3") && strstr(fa_last_error(), path) && strstr(fa_last_error(), "12.4"), "%s",
-              fa_last_error());
+    cr_assert(strstr(fa_last_error(), "12.3") && strstr(fa_last_error(), path) && strstr(fa_last_error(), "12.4"), "%s", fa_last_error());
     const char *bare = below("bare.so"), *newer = below("newer.so");
     make_nvrtc(bare, 12, 4, "");
     cr_assert_eq(fa_nvrtc_open(&n, bare, NULL), FA_NO_NVRTC);
     cr_assert(strstr(fa_last_error(), "nvrtcGetErrorString"), "%s", fa_last_error());
     make_nvrtc(newer, 99, 1, rest);
     setenv("FAGEN_NVRTC", newer, 1);
-    fa_text looked = {0};
+    fa_text looked = { 0 };
     cr_assert_eq(fa_nvrtc_open(&n, NULL, &looked), FA_OK, "%s", fa_last_error());
     unsetenv("FAGEN_NVRTC");
     cr_assert(n.major == 99 && strcmp(n.path, newer) == 0 && strstr(fa_text_cstr(&looked), "version 99.1, used"));
@@ -370,23 +367,25 @@ Test(runtime_build, nvrtc_missing_broken_or_too_old)
 static const struct {
     const char *variable, *file[2]; /* the first is the one that is used */
 } installed[] = {
-    {NULL, {"libnvrtc.so.13"}},
-    {NULL, {"libnvrtc.so.12"}},
-    {NULL, {"libnvrtc.so.13", "libnvrtc.so.12"}},
-    {"CUDA_HOME", {"lib64/libnvrtc.so.12"}},
-    {"CUDA_HOME", {"lib64/libnvrtc.so.13", "lib64/libnvrtc.so.12"}},
-    {"CUDA_PATH", {"lib64/libnvrtc.so.13"}},
-    {"VIRTUAL_ENV", {"lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13", "lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"}},
-    {"VIRTUAL_ENV", {"lib/python3.12/dist-packages/nvidia/cu14/lib/libnvrtc.so.14"}},
-    {"VIRTUAL_ENV", {"lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"}},
-    {"HOME", {".local/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13"}},
-    {"HOME", {".local/lib/python3.11/dist-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12"}},
+    { NULL, { "libnvrtc.so.13" } },
+    { NULL, { "libnvrtc.so.12" } },
+    { NULL, { "libnvrtc.so.13", "libnvrtc.so.12" } },
+    { "CUDA_HOME", { "lib64/libnvrtc.so.12" } },
+    { "CUDA_HOME", { "lib64/libnvrtc.so.13", "lib64/libnvrtc.so.12" } },
+    { "CUDA_PATH", { "lib64/libnvrtc.so.13" } },
+    { "VIRTUAL_ENV",
+      { "lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13",
+        "lib/python3.11/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" } },
+    { "VIRTUAL_ENV", { "lib/python3.12/dist-packages/nvidia/cu14/lib/libnvrtc.so.14" } },
+    { "VIRTUAL_ENV", { "lib/python3.9/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" } },
+    { "HOME", { ".local/lib/python3.11/site-packages/nvidia/cu13/lib/libnvrtc.so.13" } },
+    { "HOME", { ".local/lib/python3.11/dist-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.12" } },
 };
 
 /* The major version that is found, in a process in which nothing else of NVRTC is open; 0: none. */
 static int found_version(const char *variable, const char *value, const char *const path[2])
 {
-    static const char *const names[] = {"FAGEN_NVRTC", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "HOME"};
+    static const char *const names[] = { "FAGEN_NVRTC", "CUDA_HOME", "CUDA_PATH", "VIRTUAL_ENV", "HOME" };
     int status = 0;
     pid_t pid = fork();
     if (pid == 0) {
@@ -429,7 +428,7 @@ Test(runtime_build, nvrtc_is_found_where_it_is_installed)
         if (has_toolkit && variable && strncmp(variable, "CUDA_", 5))
             continue;
         char path[2][600];
-        const char *file[2] = {path[0], installed[i].file[1] ? path[1] : NULL};
+        const char *file[2] = { path[0], installed[i].file[1] ? path[1] : NULL };
         snprintf(folder, sizeof folder, "%s", below("place%zu", i));
         for (int k = 0; k < 2 && installed[i].file[k]; k++) {
             snprintf(path[k], sizeof path[k], "%s/%s", folder, installed[i].file[k]);

@@ -53,29 +53,77 @@ static const struct {
     item items[ROWS + 1];
     int runs; /* index; -1 = none */
 } rules[] = {
-    {"the chip's own cubin comes before its PTX", 8, 0, 0, 16, 4096, 0, {{"sm_80", 1, 16, 4096, 0}, {"sm_80", 0, 16, 4096, 0}}, 1},
-    {"a simulator takes PTX alone", 8, 0, 1, 16, 4096, 0, {{"sm_80", 0, 16, 4096, 0}, {"sm_80", 1, 16, 4096, 0}}, 1},
-    {"a simulator runs no cubin", 8, 0, 1, 16, 4096, 0, {{"sm_80", 0, 16, 4096, 0}}, -1},
-    {"the nearest length", 8, 0, 0, 16, 2048, 0, {{"sm_80", 0, 16, 512, 0}, {"sm_80", 0, 16, 4096, 0}, {"sm_80", 0, 16, 16384, 0}}, 1},
-    {"of the own length", 8, 0, 0, 16, 512, 0, {{"sm_80", 0, 16, 16384, 0}, {"sm_80", 0, 16, 512, 0}, {"sm_80", 0, 16, 4096, 0}}, 1},
-    {"the own chip before the own length", 8, 6, 0, 16, 512, 0, {{"sm_80", 0, 16, 512, 0}, {"sm_86", 0, 16, 16384, 0}}, 1},
-    {"a cubin of an older chip of the same major version", 8, 9, 0, 16, 512, 0, {{"sm_80", 0, 16, 512, 0}, {"sm_86", 0, 16, 512, 0}}, 1},
-    {"never of a newer one", 8, 0, 0, 16, 512, 0, {{"sm_86", 0, 16, 512, 0}, {"sm_86", 1, 16, 512, 0}}, -1},
-    {"nor of another major version", 9, 0, 0, 16, 512, 0, {{"sm_80", 0, 16, 512, 0}}, -1},
-    {"but its PTX, the latest", 9, 0, 0, 16, 512, 0, {{"sm_80", 1, 16, 512, 0}, {"sm_89", 1, 16, 512, 0}, {"sm_86", 1, 16, 512, 0}}, 1},
-    {"kernels of features of one chip run on no other", 12, 1, 0, 16, 512, 0, {{"sm_120a", 0, 16, 512, 0}, {"sm_120a", 1, 16, 512, 0}, {"sm_90a", 1, 16, 512, 0}}, -1},
-    {"and on their own", 9, 0, 0, 16, 512, 0, {{"sm_80", 1, 16, 512, 0}, {"sm_90a", 0, 16, 4096, 0}}, 1},
-    {"the own alignment", 8, 0, 0, 16, 512, 0, {{"sm_80", 0, 8, 512, 0}, {"sm_80", 0, 16, 16384, 0}}, 1},
-    {"else the most of those below", 8, 0, 0, 16, 512, 0, {{"sm_80", 0, 4, 512, 0}, {"sm_80", 0, 8, 16384, 0}}, 1},
-    {"never above", 8, 0, 0, 8, 512, 0, {{"sm_80", 0, 16, 512, 0}}, -1},
-    {"a cubin that fits the shared memory", 8, 0, 0, 16, 512, 60000, {{"sm_80", 0, 16, 512, 60001}, {"sm_80", 0, 16, 16384, 60000}}, 1},
-    {"none does", 8, 6, 0, 16, 512, 0, {{"sm_80", 0, 16, 512, 200 * 1024}}, -1},
+    { "the chip's own cubin comes before its PTX", 8, 0, 0, 16, 4096, 0, { { "sm_80", 1, 16, 4096, 0 }, { "sm_80", 0, 16, 4096, 0 } }, 1 },
+    { "a simulator takes PTX alone", 8, 0, 1, 16, 4096, 0, { { "sm_80", 0, 16, 4096, 0 }, { "sm_80", 1, 16, 4096, 0 } }, 1 },
+    { "a simulator runs no cubin", 8, 0, 1, 16, 4096, 0, { { "sm_80", 0, 16, 4096, 0 } }, -1 },
+    { "the nearest length",
+      8,
+      0,
+      0,
+      16,
+      2048,
+      0,
+      { { "sm_80", 0, 16, 512, 0 }, { "sm_80", 0, 16, 4096, 0 }, { "sm_80", 0, 16, 16384, 0 } },
+      1 },
+    { "of the own length",
+      8,
+      0,
+      0,
+      16,
+      512,
+      0,
+      { { "sm_80", 0, 16, 16384, 0 }, { "sm_80", 0, 16, 512, 0 }, { "sm_80", 0, 16, 4096, 0 } },
+      1 },
+    { "the own chip before the own length", 8, 6, 0, 16, 512, 0, { { "sm_80", 0, 16, 512, 0 }, { "sm_86", 0, 16, 16384, 0 } }, 1 },
+    { "a cubin of an older chip of the same major version",
+      8,
+      9,
+      0,
+      16,
+      512,
+      0,
+      { { "sm_80", 0, 16, 512, 0 }, { "sm_86", 0, 16, 512, 0 } },
+      1 },
+    { "never of a newer one", 8, 0, 0, 16, 512, 0, { { "sm_86", 0, 16, 512, 0 }, { "sm_86", 1, 16, 512, 0 } }, -1 },
+    { "nor of another major version", 9, 0, 0, 16, 512, 0, { { "sm_80", 0, 16, 512, 0 } }, -1 },
+    { "but its PTX, the latest",
+      9,
+      0,
+      0,
+      16,
+      512,
+      0,
+      { { "sm_80", 1, 16, 512, 0 }, { "sm_89", 1, 16, 512, 0 }, { "sm_86", 1, 16, 512, 0 } },
+      1 },
+    { "kernels of features of one chip run on no other",
+      12,
+      1,
+      0,
+      16,
+      512,
+      0,
+      { { "sm_120a", 0, 16, 512, 0 }, { "sm_120a", 1, 16, 512, 0 }, { "sm_90a", 1, 16, 512, 0 } },
+      -1 },
+    { "and on their own", 9, 0, 0, 16, 512, 0, { { "sm_80", 1, 16, 512, 0 }, { "sm_90a", 0, 16, 4096, 0 } }, 1 },
+    { "the own alignment", 8, 0, 0, 16, 512, 0, { { "sm_80", 0, 8, 512, 0 }, { "sm_80", 0, 16, 16384, 0 } }, 1 },
+    { "else the most of those below", 8, 0, 0, 16, 512, 0, { { "sm_80", 0, 4, 512, 0 }, { "sm_80", 0, 8, 16384, 0 } }, 1 },
+    { "never above", 8, 0, 0, 8, 512, 0, { { "sm_80", 0, 16, 512, 0 } }, -1 },
+    { "a cubin that fits the shared memory",
+      8,
+      0,
+      0,
+      16,
+      512,
+      60000,
+      { { "sm_80", 0, 16, 512, 60001 }, { "sm_80", 0, 16, 16384, 60000 } },
+      1 },
+    { "none does", 8, 6, 0, 16, 512, 0, { { "sm_80", 0, 16, 512, 200 * 1024 } }, -1 },
 };
 
 Test(runtime_bundle_set, which_kernel_runs)
 {
     static maker b;
-    const fa_bundle *list[] = {NULL, NULL};
+    const fa_bundle *list[] = { NULL, NULL };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         for (int only = 0; only < 2; only++) {
             char text[4096] = "";
@@ -84,14 +132,15 @@ Test(runtime_bundle_set, which_kernel_runs)
             fa_args a = call(rules[i].align, rules[i].n);
             fa_status st = fa_explain(ctx, NULL, &a, text, sizeof text), ran = fa_launch(ctx, &a, NULL);
             if (rules[i].runs >= 0) {
-                cr_expect(st == FA_OK && strstr(text, "bundle: of the bundle bundled by fagen ") && strstr(text, "a test says so"), "%s: %s", rules[i].what,
-                          text);
+                cr_expect(st == FA_OK && strstr(text, "bundle: of the bundle bundled by fagen ") && strstr(text, "a test says so"),
+                          "%s: %s", rules[i].what, text);
                 cr_expect(ran == FA_OK && (int)fake_last().block == 32 * (rules[i].runs + 1), "%s: %s: block %u", rules[i].what,
                           fa_last_error(), fake_last().block);
                 const item *it = &rules[i].items[rules[i].runs]; /* what is not made for this very chip and class says what it is */
                 bool other = strcmp(it->arch, fa_context_arch(ctx)->name) || it->ptx || it->align != rules[i].align;
                 char what[96];
-                snprintf(what, sizeof what, " (%s for %s, rows at multiples of %d bytes)", it->ptx ? "PTX" : "a cubin", it->arch, it->align);
+                snprintf(what, sizeof what, " (%s for %s, rows at multiples of %d bytes)", it->ptx ? "PTX" : "a cubin", it->arch,
+                         it->align);
                 cr_expect(other ? strstr(text, what) != NULL : !strstr(text, " (a cubin for "), "%s: %s", rules[i].what, text);
                 OK(fa_explain(ctx, NULL, &a, text, sizeof text));
                 cr_expect(strstr(text, "loaded, from the bundle") && strstr(text, "77 registers"), "%s", text);
@@ -112,8 +161,8 @@ Test(runtime_bundle_set, which_kernel_runs)
 Test(runtime_bundle_set, a_hit_is_a_hit)
 {
     static maker b;
-    const fa_bundle *list[] = {NULL, NULL};
-    const item items[ROWS + 1] = {{"sm_80", 0, 16, 512, 0}, {"sm_80", 0, 16, 4096, 0}};
+    const fa_bundle *list[] = { NULL, NULL };
+    const item items[ROWS + 1] = { { "sm_80", 0, 16, 512, 0 }, { "sm_80", 0, 16, 4096, 0 } };
     list[0] = maker_make(&b, items);
     fa_context *ctx = context(list, 1, 8, 0, 0, 0);
     fa_args a = call(16, 512);
@@ -143,8 +192,8 @@ Test(runtime_bundle_set, a_hit_is_a_hit)
 Test(runtime_bundle_set, the_driver_refuses)
 {
     static maker b;
-    const fa_bundle *list[] = {NULL, NULL};
-    const item items[ROWS + 1] = {{"sm_80", 0, 16, 512, 0}};
+    const fa_bundle *list[] = { NULL, NULL };
+    const item items[ROWS + 1] = { { "sm_80", 0, 16, 512, 0 } };
     list[0] = maker_make(&b, items);
     fa_context *ctx = context(list, 1, 8, 0, 0, 0);
     fa_args a = call(16, 512);
@@ -158,8 +207,9 @@ Test(runtime_bundle_set, the_driver_refuses)
 Test(runtime_bundle_set, several_bundles_and_none)
 {
     static maker b, c;
-    const fa_bundle *list[] = {NULL, NULL, NULL}, *empty[] = {NULL};
-    const item first[ROWS + 1] = {{"sm_80", 0, 16, 16384, 0}}, second[ROWS + 1] = {{"sm_90a", 0, 16, 512, 0}, {"sm_80", 0, 16, 512, 0}};
+    const fa_bundle *list[] = { NULL, NULL, NULL }, *empty[] = { NULL };
+    const item first[ROWS + 1] = { { "sm_80", 0, 16, 16384, 0 } },
+                            second[ROWS + 1] = { { "sm_90a", 0, 16, 512, 0 }, { "sm_80", 0, 16, 512, 0 } };
     list[0] = maker_make(&b, first);
     list[1] = maker_make(&c, second);
     fa_context *ctx = context(list, 1, 8, 0, 0, 0);
@@ -185,8 +235,8 @@ Test(runtime_bundle_set, several_bundles_and_none)
 Test(runtime_bundle_set, what_no_fagen_wrote_is_refused)
 {
     static maker b, c;
-    const fa_bundle *list[] = {NULL, NULL, NULL};
-    const item items[ROWS + 1] = {{"sm_80", 0, 16, 512, 0}, {"sm_80", 0, 16, 4096, 0}};
+    const fa_bundle *list[] = { NULL, NULL, NULL };
+    const item items[ROWS + 1] = { { "sm_80", 0, 16, 512, 0 }, { "sm_80", 0, 16, 4096, 0 } };
     fa_options o = FA_OPTIONS_INIT;
     fa_context *ctx = NULL;
     o.cache_dir = "";

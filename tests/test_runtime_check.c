@@ -53,11 +53,11 @@ typedef struct row {
 } row;
 
 /* One good call with one thing changed. */
-#define ROW(change, st, name)            \
-    do {                                 \
-        fa_args a = good();              \
-        change;                          \
-        rows[n++] = (row){a, st, name, #change}; \
+#define ROW(change, st, name)                      \
+    do {                                           \
+        fa_args a = good();                        \
+        change;                                    \
+        rows[n++] = (row){ a, st, name, #change }; \
     } while (0)
 
 #define ONE a.flags = FA_BROADCAST /* one stride is set, the others are 0 */
@@ -199,8 +199,7 @@ Test(runtime_check, bad_args_name_their_field)
     for (int i = 0; i < n; i++) {
         fa_status st = fa_launch(ctx, &rows[i].args, NULL);
         cr_expect_eq(st, rows[i].status, "%s: %s: %s", rows[i].text, fa_status_name(st), fa_last_error());
-        cr_expect(strstr(fa_last_error(), rows[i].field), "%s: \"%s\" does not name %s", rows[i].text, fa_last_error(),
-                  rows[i].field);
+        cr_expect(strstr(fa_last_error(), rows[i].field), "%s: \"%s\" does not name %s", rows[i].text, fa_last_error(), rows[i].field);
     }
     cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
     cr_assert_eq(fake_calls("cuLibraryLoadData"), 0);
@@ -216,15 +215,23 @@ Test(runtime_check, null_pointers_are_told)
         fa_status status;
         const char *name;
     } rows[] = {
-        {fa_launch(NULL, &a, NULL), "ctx"},           {fa_launch(ctx, NULL, NULL), "args"},
-        {fa_prepare(NULL, &p), "ctx"},                {fa_prepare(ctx, NULL), "problem"},
-        {fa_supported(NULL, &p), "ctx"},              {fa_supported(ctx, NULL), "problem"},
-        {fa_workspace_size(NULL, &a, &bytes), "ctx"}, {fa_workspace_size(ctx, &a, NULL), "bytes"},
-        {fa_workspace_size(ctx, NULL, &bytes), "args"}, {fa_explain(ctx, NULL, NULL, buf, 8), "problem"},
-        {fa_explain(NULL, &p, NULL, buf, 8), "ctx"},  {fa_explain(ctx, &p, NULL, NULL, 8), "buf"},
-        {fa_explain(ctx, &p, NULL, buf, 0), "buf"},   {fa_create(NULL, NULL), "out"},
-        {fa_explain_size(NULL, &p, NULL, &bytes), "ctx"}, {fa_explain_size(ctx, &p, NULL, NULL), "bytes"},
-        {fa_explain_size(ctx, NULL, NULL, &bytes), "problem"},
+        { fa_launch(NULL, &a, NULL), "ctx" },
+        { fa_launch(ctx, NULL, NULL), "args" },
+        { fa_prepare(NULL, &p), "ctx" },
+        { fa_prepare(ctx, NULL), "problem" },
+        { fa_supported(NULL, &p), "ctx" },
+        { fa_supported(ctx, NULL), "problem" },
+        { fa_workspace_size(NULL, &a, &bytes), "ctx" },
+        { fa_workspace_size(ctx, &a, NULL), "bytes" },
+        { fa_workspace_size(ctx, NULL, &bytes), "args" },
+        { fa_explain(ctx, NULL, NULL, buf, 8), "problem" },
+        { fa_explain(NULL, &p, NULL, buf, 8), "ctx" },
+        { fa_explain(ctx, &p, NULL, NULL, 8), "buf" },
+        { fa_explain(ctx, &p, NULL, buf, 0), "buf" },
+        { fa_create(NULL, NULL), "out" },
+        { fa_explain_size(NULL, &p, NULL, &bytes), "ctx" },
+        { fa_explain_size(ctx, &p, NULL, NULL), "bytes" },
+        { fa_explain_size(ctx, NULL, NULL, &bytes), "problem" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_eq(rows[i].status, FA_INVALID, "%zu: %s", i, rows[i].name);
@@ -240,7 +247,7 @@ Test(runtime_check, bad_memory_calls_name_their_field)
         fa_context *ctx;
         void **out;
         size_t bytes;
-    } allocs[] = {{"ctx", NULL, &p, 1}, {"out", ctx, NULL, 1}, {"bytes", ctx, &p, 0}};
+    } allocs[] = { { "ctx", NULL, &p, 1 }, { "out", ctx, NULL, 1 }, { "bytes", ctx, &p, 0 } };
     for (size_t i = 0; i < sizeof allocs / sizeof *allocs; i++) {
         cr_expect_eq(fa_alloc(allocs[i].ctx, allocs[i].out, allocs[i].bytes), FA_INVALID);
         cr_expect(!strncmp(fa_last_error(), allocs[i].field, strlen(allocs[i].field)), "%zu: %s", i, fa_last_error());
@@ -252,9 +259,11 @@ Test(runtime_check, bad_memory_calls_name_their_field)
         void *to;
         const void *from;
         int kind;
-    } copies[] = {{"ctx", NULL, host, host, FA_TO_DEVICE},    {"to", ctx, NULL, host, FA_TO_DEVICE},
-                  {"from", ctx, host, NULL, FA_FROM_DEVICE},  {"kind", ctx, host, host, 2},
-                  {"kind", ctx, host, host, INT_MAX}};
+    } copies[] = { { "ctx", NULL, host, host, FA_TO_DEVICE },
+                   { "to", ctx, NULL, host, FA_TO_DEVICE },
+                   { "from", ctx, host, NULL, FA_FROM_DEVICE },
+                   { "kind", ctx, host, host, 2 },
+                   { "kind", ctx, host, host, INT_MAX } };
     for (size_t i = 0; i < sizeof copies / sizeof *copies; i++) {
         cr_expect_eq(fa_copy(copies[i].ctx, copies[i].to, copies[i].from, 4, (fa_copy_kind)copies[i].kind), FA_INVALID);
         cr_expect(!strncmp(fa_last_error(), copies[i].field, strlen(copies[i].field)), "%zu: %s", i, fa_last_error());
@@ -273,18 +282,18 @@ Test(runtime_check, bad_problems)
         fa_status status;
         const char *field;
     } rows[] = {
-        {{.size = 0}, FA_INVALID, "size"},
-        {{.size = sizeof(fa_problem)}, FA_INVALID, "dtype"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16}, FA_INVALID, "d is"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 300}, FA_UNSUPPORTED, "d is"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .dv = -2}, FA_INVALID, "dv"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .mask = 9}, FA_INVALID, "mask"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .o_dtype = FA_BF16}, FA_UNSUPPORTED, "o_dtype"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .align = 3}, FA_INVALID, "align"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .align = 32}, FA_INVALID, "align"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .b = -1}, FA_INVALID, "b is"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .hq = 8, .hkv = 3}, FA_INVALID, "hq"},
-        {{.size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .sk = -5}, FA_INVALID, "sk"},
+        { { .size = 0 }, FA_INVALID, "size" },
+        { { .size = sizeof(fa_problem) }, FA_INVALID, "dtype" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16 }, FA_INVALID, "d is" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 300 }, FA_UNSUPPORTED, "d is" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .dv = -2 }, FA_INVALID, "dv" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .mask = 9 }, FA_INVALID, "mask" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .o_dtype = FA_BF16 }, FA_UNSUPPORTED, "o_dtype" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .align = 3 }, FA_INVALID, "align" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .align = 32 }, FA_INVALID, "align" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .b = -1 }, FA_INVALID, "b is" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .hq = 8, .hkv = 3 }, FA_INVALID, "hq" },
+        { { .size = sizeof(fa_problem), .dtype = FA_F16, .d = 64, .sk = -5 }, FA_INVALID, "sk" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         cr_expect_eq(fa_prepare(ctx, &rows[i].p), rows[i].status, "%zu: %s", i, fa_last_error());
@@ -298,7 +307,7 @@ Test(runtime_check, structs_of_newer_headers)
     struct {
         fa_args a;
         char more[16];
-    } wide = {.a = good()};
+    } wide = { .a = good() };
     fa_call call;
     wide.a.size = sizeof wide;
     cr_assert_eq(fa_check_args(&call, &wide.a, true), FA_OK, "%s", fa_last_error());
@@ -308,7 +317,7 @@ Test(runtime_check, structs_of_newer_headers)
     struct {
         fa_problem p;
         char more[8];
-    } p = {.p = {.size = sizeof p, .dtype = FA_F16, .d = 64}, .more = {1}};
+    } p = { .p = { .size = sizeof p, .dtype = FA_F16, .d = 64 }, .more = { 1 } };
     cr_assert_eq(fa_prepare(ctx, &p.p), FA_INVALID);
     fa_args old = good(); /* a header that ended before the workspace */
     old.size = offsetof(fa_args, workspace);
@@ -339,8 +348,8 @@ Test(runtime_check, nothing_past_a_struct_s_size_is_read)
     const struct {
         size_t size;
         fa_status status;
-    } rows[] = {{sizeof(uint32_t), FA_INVALID}, {offsetof(fa_args, q), FA_INVALID}, {offsetof(fa_args, workspace), FA_OK},
-                {offsetof(fa_args, op), FA_OK}, {offsetof(fa_args, flags), FA_OK}, {sizeof(fa_args), FA_OK}};
+    } rows[] = { { sizeof(uint32_t), FA_INVALID }, { offsetof(fa_args, q), FA_INVALID }, { offsetof(fa_args, workspace), FA_OK },
+                 { offsetof(fa_args, op), FA_OK }, { offsetof(fa_args, flags), FA_OK },  { sizeof(fa_args), FA_OK } };
     fa_args whole = good();
     fa_call call;
     size_t bytes;
@@ -387,8 +396,10 @@ Test(runtime_check, strides_and_defaults)
     fa_args a = good();
     fa_call c;
     cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
-    cr_assert(c.values.operand[0].stride[2] == 64 && c.values.operand[0].stride[1] == 8 * 64 && c.values.operand[0].stride[0] == 128 * 8 * 64);
-    cr_assert(c.values.operand[1].stride[2] == 64 && c.values.operand[1].stride[1] == 4 * 64 && c.values.operand[1].stride[0] == 256 * 4 * 64);
+    cr_assert(c.values.operand[0].stride[2] == 64 && c.values.operand[0].stride[1] == 8 * 64 &&
+              c.values.operand[0].stride[0] == 128 * 8 * 64);
+    cr_assert(c.values.operand[1].stride[2] == 64 && c.values.operand[1].stride[1] == 4 * 64 &&
+              c.values.operand[1].stride[0] == 256 * 4 * 64);
     cr_assert_float_eq(c.values.scale, 0.125f, 0);
     cr_assert_float_eq(c.values.scale_log2, 0.125f * 1.44269504f, 1e-7);
     cr_assert(c.values.group == 2 && c.problem.align == 16 && c.problem.dv == 64 && c.problem.o_dtype == FA_BF16);
@@ -412,18 +423,20 @@ Test(runtime_check, a_stride_of_zero_is_refused_unless_it_is_meant)
 {
     int refused = 0;
     for (int tensor = 0; tensor < 3; tensor++)
-        for (int zeros = 0; zeros < 8; zeros++) /* which of sb, ss, sh are 0 */
+        for (int zeros = 0; zeros < 8; zeros++)    /* which of sb, ss, sh are 0 */
             for (int ones = 0; ones < 8; ones++) { /* which of b, s, h are 1 */
                 fa_args a = good();
                 fa_call c;
-                fa_tensor *t[] = {&a.q, &a.k, &a.v};
+                fa_tensor *t[] = { &a.q, &a.k, &a.v };
                 a.b = ones & 1 ? 1 : 2, a.sq = a.sk = ones & 2 ? 1 : 128, a.hq = a.hkv = ones & 4 ? 1 : 8;
                 t[tensor]->sb = zeros & 1 ? 0 : 65536, t[tensor]->ss = zeros & 2 ? 0 : 512, t[tensor]->sh = zeros & 4 ? 0 : 64;
                 bool wrong = zeros != 7 && (zeros & ~ones);
                 refused += wrong;
                 cr_expect_eq(fa_check_args(&c, &a, true), wrong ? FA_INVALID : FA_OK, "%d %d %d: %s", tensor, zeros, ones, fa_last_error());
                 if (wrong)
-                    cr_expect(strstr(fa_last_error(), "FA_BROADCAST") && strstr(fa_last_error(), tensor == 0 ? "q.s" : tensor == 1 ? "k.s" : "v.s"),
+                    cr_expect(strstr(fa_last_error(), "FA_BROADCAST") && strstr(fa_last_error(), tensor == 0   ? "q.s"
+                                                                                                 : tensor == 1 ? "k.s"
+                                                                                                               : "v.s"),
                               "%s", fa_last_error());
                 a.flags = FA_BROADCAST;
                 cr_expect_eq(fa_check_args(&c, &a, true), FA_OK, "%d %d %d: %s", tensor, zeros, ones, fa_last_error());
@@ -441,10 +454,9 @@ Test(runtime_check, alignment_is_the_least_of_all_rows)
         int dtype, d, dv, shift;
         int64_t q_ss;
         int align;
-    } rows[] = {{FA_F16, 64, 64, 0, 0, 16}, {FA_F16, 64, 64, 8, 0, 8},   {FA_F16, 64, 64, 4, 0, 4},
-                {FA_F16, 64, 64, 2, 0, 2},  {FA_F16, 60, 64, 0, 0, 8},   {FA_F16, 64, 62, 0, 0, 4},
-                {FA_F16, 63, 63, 0, 0, 2},  {FA_F16, 64, 64, 0, 513, 2}, {FA_F16, 64, 64, 0, 516, 8},
-                {FA_F32, 64, 64, 4, 0, 4},  {FA_F32, 63, 64, 0, 0, 4},   {FA_TF32, 62, 64, 0, 0, 8}};
+    } rows[] = { { FA_F16, 64, 64, 0, 0, 16 },  { FA_F16, 64, 64, 8, 0, 8 }, { FA_F16, 64, 64, 4, 0, 4 }, { FA_F16, 64, 64, 2, 0, 2 },
+                 { FA_F16, 60, 64, 0, 0, 8 },   { FA_F16, 64, 62, 0, 0, 4 }, { FA_F16, 63, 63, 0, 0, 2 }, { FA_F16, 64, 64, 0, 513, 2 },
+                 { FA_F16, 64, 64, 0, 516, 8 }, { FA_F32, 64, 64, 4, 0, 4 }, { FA_F32, 63, 64, 0, 0, 4 }, { FA_TF32, 62, 64, 0, 0, 8 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_args a = good();
         fa_call c;
@@ -466,14 +478,22 @@ Test(runtime_check, diagonals)
 {
     const struct {
         int mask, left, right, diagonal, offset, lo, hi;
-    } rows[] = { /* sq = 128, sk = 256 */
-        {FA_MASK_NONE, 5, 5, FA_OFFSET, 7, -128, 256},      {FA_MASK_CAUSAL, 5, 5, 0, 0, -128, 128},
-        {FA_MASK_CAUSAL, 0, 0, FA_TOP_LEFT, 9, -128, 0},    {FA_MASK_CAUSAL, 0, 0, FA_OFFSET, -3, -128, -3},
-        {FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MAX, -128, 256}, {FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MIN, -128, -128},
-        {FA_MASK_WINDOW, 10, 20, 0, 0, 118, 148},           {FA_MASK_WINDOW, -1, 20, 0, 0, -128, 148},
-        {FA_MASK_WINDOW, 10, -1, 0, 0, 118, 256},           {FA_MASK_WINDOW, -1, -1, 0, 0, -128, 256},
-        {FA_MASK_WINDOW, INT_MAX, INT_MAX, 0, 0, -128, 256}, {FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MAX, 256, 256},
-        {FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MIN, -128, -128}, {FA_MASK_WINDOW, 3, 4, FA_TOP_LEFT, 0, -3, 4},
+    } rows[] = {
+        /* sq = 128, sk = 256 */
+        { FA_MASK_NONE, 5, 5, FA_OFFSET, 7, -128, 256 },
+        { FA_MASK_CAUSAL, 5, 5, 0, 0, -128, 128 },
+        { FA_MASK_CAUSAL, 0, 0, FA_TOP_LEFT, 9, -128, 0 },
+        { FA_MASK_CAUSAL, 0, 0, FA_OFFSET, -3, -128, -3 },
+        { FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MAX, -128, 256 },
+        { FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MIN, -128, -128 },
+        { FA_MASK_WINDOW, 10, 20, 0, 0, 118, 148 },
+        { FA_MASK_WINDOW, -1, 20, 0, 0, -128, 148 },
+        { FA_MASK_WINDOW, 10, -1, 0, 0, 118, 256 },
+        { FA_MASK_WINDOW, -1, -1, 0, 0, -128, 256 },
+        { FA_MASK_WINDOW, INT_MAX, INT_MAX, 0, 0, -128, 256 },
+        { FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MAX, 256, 256 },
+        { FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MIN, -128, -128 },
+        { FA_MASK_WINDOW, 3, 4, FA_TOP_LEFT, 0, -3, 4 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_args a = good();
@@ -497,8 +517,10 @@ Test(runtime_check, workspace)
         void *at;
         size_t size;
         const char *field;
-    } rows[] = {{NULL, 1000, "workspace is"}, {AT(6), 999, "workspace_size"}, {(char *)AT(6) + 128, 1000, "workspace is"},
-                {(void *)(UINTPTR_MAX - 255), 1000, "workspace"}};
+    } rows[] = { { NULL, 1000, "workspace is" },
+                 { AT(6), 999, "workspace_size" },
+                 { (char *)AT(6) + 128, 1000, "workspace is" },
+                 { (void *)(UINTPTR_MAX - 255), 1000, "workspace" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         a.workspace = rows[i].at;
         a.workspace_size = rows[i].size;
@@ -519,8 +541,10 @@ Test(runtime_check, the_window_of_a_problem)
     static const struct {
         int32_t mask, left, right, sk, window;
     } rows[] = {
-        { FA_MASK_NONE, 5, 5, 256, 0 },       { FA_MASK_CAUSAL, 5, 5, 256, 0 },      { FA_MASK_WINDOW, 128, 0, 256, 128 }, { FA_MASK_WINDOW, 128, 100, 256, 228 },
-        { FA_MASK_WINDOW, -1, 0, 256, 256 },  { FA_MASK_WINDOW, 100, -1, 256, 256 }, { FA_MASK_WINDOW, 0, 0, 256, 1 },     { FA_MASK_WINDOW, 4096, 0, 256, 256 },
+        { FA_MASK_NONE, 5, 5, 256, 0 },       { FA_MASK_CAUSAL, 5, 5, 256, 0 },
+        { FA_MASK_WINDOW, 128, 0, 256, 128 }, { FA_MASK_WINDOW, 128, 100, 256, 228 },
+        { FA_MASK_WINDOW, -1, 0, 256, 256 },  { FA_MASK_WINDOW, 100, -1, 256, 256 },
+        { FA_MASK_WINDOW, 0, 0, 256, 1 },     { FA_MASK_WINDOW, 4096, 0, 256, 256 },
         { FA_MASK_WINDOW, 5, 0, 0, 1 },       { FA_MASK_WINDOW, INT_MAX, INT_MAX, 256, 256 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -537,7 +561,8 @@ Test(runtime_check, the_window_of_a_problem)
 Test(runtime_check, a_workspace_is_made_once)
 {
     cr_expect_eq(fa_workspace_init(ctx, AT(6), 1 << 20, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
-    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(6) && fake_filled().words == 16 << 10, "its counters alone: %zu words", (size_t)fake_filled().words);
+    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(6) && fake_filled().words == 16 << 10, "its counters alone: %zu words",
+              (size_t)fake_filled().words);
     cr_expect_eq(fa_workspace_init(ctx, AT(7), 256, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
     cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(7) && fake_filled().words == 64, "no more than there is");
     cr_expect_eq(fa_workspace_init(ctx, NULL, 0, NULL), FA_OK, "nothing is to be made of nothing");

@@ -21,19 +21,10 @@ TestSuite(runtime_context, .init = clean, .fini = scratch_remove, .timeout = 120
 
 Test(runtime_context, device_names_that_are_none)
 {
-    static const char *const names[] = {"gpu",
-                                        "cuda:",
-                                        "cuda:x",
-                                        "cuda:-1",
-                                        "cuda:1x",
-                                        "cuda:99999999999",
-                                        "cuda0",
-                                        "sim",
-                                        "sim:",
-                                        "sim:sm_1",
-                                        "sim:sm_80,nonsense",
-                                        "CUDA:0",
-                                        " cuda"};
+    static const char *const names[] = {
+        "gpu",    "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cuda:99999999999", "cuda0", "sim", "sim:", "sim:sm_1", "sim:sm_80,nonsense",
+        "CUDA:0", " cuda"
+    };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         fa_options o = FA_OPTIONS_INIT;
         fa_context *ctx = (fa_context *)&o;
@@ -69,17 +60,17 @@ static const struct {
     int init, version;
     const char *says;
 } drivers[] = {
-    {NULL, CUDA_ERROR_NO_DEVICE, 13000, "cuInit: CUDA_ERROR_FAKE; the driver is there, but no device can be used"},
-    {NULL, CUDA_SUCCESS, 12030, "libcuda.so.1: CUDA 12.3; accepted: 12.4 or newer"},
-    {EXPANDED(cuMemAlloc), CUDA_SUCCESS, 13000, "symbol cuMemAlloc_v2 is missing; accepted: a driver of CUDA 12.4 or newer"},
-    {EXPANDED(cuEventElapsedTime), CUDA_SUCCESS, 12040, NULL}, /* an older driver has it by its older name */
-    {NULL, CUDA_SUCCESS, 12040, NULL},
+    { NULL, CUDA_ERROR_NO_DEVICE, 13000, "cuInit: CUDA_ERROR_FAKE; the driver is there, but no device can be used" },
+    { NULL, CUDA_SUCCESS, 12030, "libcuda.so.1: CUDA 12.3; accepted: 12.4 or newer" },
+    { EXPANDED(cuMemAlloc), CUDA_SUCCESS, 13000, "symbol cuMemAlloc_v2 is missing; accepted: a driver of CUDA 12.4 or newer" },
+    { EXPANDED(cuEventElapsedTime), CUDA_SUCCESS, 12040, NULL }, /* an older driver has it by its older name */
+    { NULL, CUDA_SUCCESS, 12040, NULL },
 };
 
 static bool make_driver(size_t i)
 {
 #define X(f) EXPANDED(f),
-    static const char *const names[] = {CU_DRIVER_FUNCTIONS(X)};
+    static const char *const names[] = { CU_DRIVER_FUNCTIONS(X) };
 #undef X
     char command[1400];
     FILE *f = fopen(below("cuda.c"), "w");
@@ -87,12 +78,14 @@ static bool make_driver(size_t i)
         if (strcmp(names[k], "cuInit") && strcmp(names[k], "cuDriverGetVersion") && strcmp(names[k], "cuGetErrorName") &&
             (!drivers[i].missing || strcmp(names[k], drivers[i].missing)))
             fprintf(f, "int %s(void) { return 999; }\n", names[k]);
-    fprintf(f, "int cuInit(unsigned n) { return n ? 1 : %d; }\nint cuDriverGetVersion(int *v) { *v = %d; return 0; }\n", drivers[i].init, drivers[i].version);
+    fprintf(f, "int cuInit(unsigned n) { return n ? 1 : %d; }\nint cuDriverGetVersion(int *v) { *v = %d; return 0; }\n", drivers[i].init,
+            drivers[i].version);
     fprintf(f, "int cuGetErrorName(int r, const char **s) { *s = r ? \"CUDA_ERROR_FAKE\" : \"\"; return 0; }\n");
     if (drivers[i].missing && !strncmp(drivers[i].missing, "cuEventElapsedTime_", 19))
         fprintf(f, "int cuEventElapsedTime(void) { return 999; }\n");
     fclose(f);
-    snprintf(command, sizeof command, "cc -shared -fPIC -Wl,-soname,libcuda.so.1 -o %s %s 2>/dev/null", below("cuda%zu.so", i), below("cuda.c"));
+    snprintf(command, sizeof command, "cc -shared -fPIC -Wl,-soname,libcuda.so.1 -o %s %s 2>/dev/null", below("cuda%zu.so", i),
+             below("cuda.c"));
     return system(command) == 0;
 }
 
@@ -111,12 +104,13 @@ Test(runtime_context, drivers_that_cannot_be_used)
             if (!dlopen(below("cuda%zu.so", i), RTLD_NOW))
                 _exit(98);
             fa_status st = fa_driver_cuda(&d);
-            bool right = drivers[i].says ? st == FA_NO_DRIVER && strstr(fa_last_error(), drivers[i].says) : st == FA_OK && d && !strcmp(d->name, "cuda");
+            bool right = drivers[i].says ? st == FA_NO_DRIVER && strstr(fa_last_error(), drivers[i].says)
+                                         : st == FA_OK && d && !strcmp(d->name, "cuda");
             if (!right)
                 fprintf(stderr, "driver %zu: %s: %s\n", i, fa_status_name(st), fa_last_error());
-            if (!drivers[i].says && right && (fa_driver_check(d, CUDA_SUCCESS, "f") != FA_OK || fa_driver_check(d, CUDA_ERROR_UNKNOWN, "cuF") != FA_DEVICE ||
-                                              fa_driver_check(d, CUDA_ERROR_OUT_OF_MEMORY, "cuF") != FA_NOMEM ||
-                                              !strstr(fa_last_error(), "cuF: CUDA_ERROR_FAKE (2): ")))
+            if (!drivers[i].says && right &&
+                (fa_driver_check(d, CUDA_SUCCESS, "f") != FA_OK || fa_driver_check(d, CUDA_ERROR_UNKNOWN, "cuF") != FA_DEVICE ||
+                 fa_driver_check(d, CUDA_ERROR_OUT_OF_MEMORY, "cuF") != FA_NOMEM || !strstr(fa_last_error(), "cuF: CUDA_ERROR_FAKE (2): ")))
                 right = false;
             _exit(right ? 0 : 1);
         }
@@ -175,8 +169,12 @@ Test(runtime_context, options_are_checked)
         uint32_t size;
         int level, budget;
         const char *field;
-    } rows[] = {{0, 1, 0, "size"}, {8, 1, 0, "size"}, {sizeof o, -1, 0, "log_level"}, {sizeof o, 4, 0, "log_level"},
-                {sizeof o, 1, -1, "sram_budget"}, {sizeof o, 1, 166913, "sram_budget"}};
+    } rows[] = { { 0, 1, 0, "size" },
+                 { 8, 1, 0, "size" },
+                 { sizeof o, -1, 0, "log_level" },
+                 { sizeof o, 4, 0, "log_level" },
+                 { sizeof o, 1, -1, "sram_budget" },
+                 { sizeof o, 1, 166913, "sram_budget" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         o.size = rows[i].size;
         o.log_level = rows[i].level;

@@ -9,21 +9,20 @@ static const char lua[] =
     "  steps = function(p, c) return { { entry = 'toy', grid = 'sq hq b', per_sm = 1, cluster = c.cluster, counter = 1 } } end }\n";
 
 /* LSE[tile] += 1. Who draws the last number of all puts 0 back. */
-static const char cu[] =
-    "struct Params {\n"
-    "//| for _, x in ipairs(params) do\n"
-    "  $(x.type) $(x.name);\n"
-    "//| end\n"
-    "};\n"
-    "extern \"C\" __global__ void __launch_bounds__(32) toy(const Params P) {\n"
-    "  if (threadIdx.x) return;\n"
-    "  for (;;) {\n"
-    "    int tile = atomicAdd(P.counter, 1u);\n"
-    "    if (tile == P.total + gridDim.x - 1) *P.counter = 0;\n"
-    "    if (tile >= P.total) return;\n"
-    "    P.lse[tile] += 1;\n"
-    "  }\n"
-    "}\n";
+static const char cu[] = "struct Params {\n"
+                         "//| for _, x in ipairs(params) do\n"
+                         "  $(x.type) $(x.name);\n"
+                         "//| end\n"
+                         "};\n"
+                         "extern \"C\" __global__ void __launch_bounds__(32) toy(const Params P) {\n"
+                         "  if (threadIdx.x) return;\n"
+                         "  for (;;) {\n"
+                         "    int tile = atomicAdd(P.counter, 1u);\n"
+                         "    if (tile == P.total + gridDim.x - 1) *P.counter = 0;\n"
+                         "    if (tile >= P.total) return;\n"
+                         "    P.lse[tile] += 1;\n"
+                         "  }\n"
+                         "}\n";
 
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 #define CU(call) cr_assert_eq((call), CUDA_SUCCESS, "%s", #call)
@@ -48,7 +47,7 @@ Test(runtime_counts, every_tile_once, .timeout = 300)
     fa_config c;
     const fa_plan *plan;
     void *at[4];
-    float zero[ROWS] = {0};
+    float zero[ROWS] = { 0 };
     CUstream stream;
     CUgraph graph[2];
     CUgraphExec exec[2];

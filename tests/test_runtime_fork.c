@@ -46,9 +46,15 @@ static int refused(fa_context *ctx)
     void *memory = NULL;
     a.dtype = FA_F32, a.d = 64, a.b = a.hq = a.hkv = 1, a.sq = a.sk = 16;
     a.q.ptr = a.k.ptr = a.v.ptr = a.o.ptr = (void *)4096;
-    const int each[] = {told(fa_supported(ctx, &p)), told(fa_prepare(ctx, &p)), told(fa_launch(ctx, &a, NULL)), told(fa_workspace_size(ctx, &a, &n)),
-                        told(fa_explain(ctx, &p, NULL, text, sizeof text)), told(fa_alloc(ctx, &memory, 16)), told(fa_free(ctx, bytes)),
-                        told(fa_copy(ctx, bytes, bytes, 16, FA_TO_DEVICE)), told(fa_tune(ctx, &p, NULL))};
+    const int each[] = { told(fa_supported(ctx, &p)),
+                         told(fa_prepare(ctx, &p)),
+                         told(fa_launch(ctx, &a, NULL)),
+                         told(fa_workspace_size(ctx, &a, &n)),
+                         told(fa_explain(ctx, &p, NULL, text, sizeof text)),
+                         told(fa_alloc(ctx, &memory, 16)),
+                         told(fa_free(ctx, bytes)),
+                         told(fa_copy(ctx, bytes, bytes, 16, FA_TO_DEVICE)),
+                         told(fa_tune(ctx, &p, NULL)) };
     for (int i = 0; i < (int)(sizeof each / sizeof *each); i++)
         if (!each[i])
             return i + 1;

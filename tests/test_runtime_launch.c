@@ -100,8 +100,10 @@ Test(runtime_launch, what_reaches_the_driver)
     static const struct {
         const char *name;
         int64_t value;
-    } rows[] = { { "q", 0x100000000 }, { "lse", 0x500000000 }, { "b", 2 },   { "hq", 8 },          { "hkv", 4 },      { "group", 2 },
-                 { "sq", 128 },        { "sk", 256 },          { "q_ss", 512 }, { "diag_lo", -128 }, { "diag_hi", 256 }, { "section", 16 } };
+    } rows[] = {
+        { "q", 0x100000000 }, { "lse", 0x500000000 }, { "b", 2 },      { "hq", 8 },         { "hkv", 4 },       { "group", 2 },
+        { "sq", 128 },        { "sk", 256 },          { "q_ss", 512 }, { "diag_lo", -128 }, { "diag_hi", 256 }, { "section", 16 }
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_eq(param(&l, rows[i].name), rows[i].value, "%s is %lld", rows[i].name, (long long)param(&l, rows[i].name));
     cr_assert(param(&l, "tiles") > 0);
@@ -229,8 +231,8 @@ Test(runtime_launch, a_current_context_is_not_retained_again)
 
 Test(runtime_launch, driver_errors_are_told_and_leave_no_trace)
 {
-    static const char *const points[] = {"cuCtxPushCurrent", "cuStreamIsCapturing", "cuLibraryLoadData", "cuLibraryGetKernel",
-                                         "cuKernelSetAttribute", "cuKernelGetFunction", "cuLaunchKernel"};
+    static const char *const points[] = { "cuCtxPushCurrent",     "cuStreamIsCapturing", "cuLibraryLoadData", "cuLibraryGetKernel",
+                                          "cuKernelSetAttribute", "cuKernelGetFunction", "cuLaunchKernel" };
     fa_args a = good();
     CUcontext now;
     fa_context *suite = ctx;
@@ -254,7 +256,7 @@ Test(runtime_launch, driver_errors_are_told_and_leave_no_trace)
 Test(runtime_launch, the_nth_call_fails_for_every_n)
 {
     fa_args a = good();
-    const fa_status fine[] = {FA_OK, FA_DEVICE, FA_NOMEM, FA_NO_DRIVER};
+    const fa_status fine[] = { FA_OK, FA_DEVICE, FA_NOMEM, FA_NO_DRIVER };
     for (int n = 1; n < 60; n++) {
         fa_options o = FA_OPTIONS_INIT;
         fa_context *c;
@@ -369,7 +371,7 @@ Test(runtime_launch, workspace_of_the_naive_family)
 static void *launch_some(void *arg)
 {
     int me = *(int *)arg;
-    static const int masks[] = {FA_MASK_NONE, FA_MASK_CAUSAL, FA_MASK_WINDOW};
+    static const int masks[] = { FA_MASK_NONE, FA_MASK_CAUSAL, FA_MASK_WINDOW };
     for (int i = 0; i < 60; i++) {
         fa_args a = good();
         a.mask = masks[(i + me) % 3];
@@ -418,7 +420,7 @@ Test(runtime_launch, a_measurement_pushes_nothing_nearer_aside)
         { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096", "measured record" },
         { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=5000,sk=5000", "measured record" }, /* the same bucket */
         { "bf16,d=64,mask=causal,b=32,hq=32,hkv=32,sq=512,sk=512", "default table" },
-        { "bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "default table" }, /* 16k ships, and is nearer than 4k */
+        { "bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "default table" },   /* 16k ships, and is nearer than 4k */
         { "bf16,d=72,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "measured record" }, /* nothing ships */
     };
     fa_selection c;
@@ -609,7 +611,7 @@ Test(runtime_launch, explain)
 static void plant_a_stale_record(fa_store *store)
 {
     fa_problem raw = FA_PROBLEM_INIT;
-    fa_record r = {.how = FA_MEASURED, .verified = true, .seconds = 1e-9};
+    fa_record r = { .how = FA_MEASURED, .verified = true, .seconds = 1e-9 };
     raw.dtype = FA_BF16, raw.d = 64, raw.b = 2, raw.hq = 8, raw.hkv = 4, raw.sq = 128, raw.sk = 256;
     OK(fa_problem_normalize(&r.problem, &raw));
     OK(fa_config_parse(&r.config, "no_such_family:br=64"));

@@ -1,7 +1,7 @@
 /* What a kernel of the Hopper kind gets at its launch: tensor maps, a grid, a cluster, a word to count with. On the driver that only
  * remembers, with a toy family. */
-#include "test_maps_toy.h"
 #include "test_hit_counts.h"
+#include "test_maps_toy.h"
 #include <time.h>
 
 TestSuite(runtime_maps, .init = open_context, .fini = close_context, .timeout = 300);
@@ -21,17 +21,21 @@ static void same_map(const fake_map *m, const char *name, uint64_t address, cons
         cr_expect_eq(m->stride[i], stride[i], "%s: stride[%d] is %ld", name, i, (long)m->stride[i]);
 }
 #define SAME(m, name, address, ...) same_map(m, name, address, __VA_ARGS__)
-#define ROW(...) (const uint64_t[]){__VA_ARGS__}
+#define ROW(...)       \
+    (const uint64_t[]) \
+    {                  \
+        __VA_ARGS__    \
+    }
 
 Test(runtime_maps, what_is_encoded)
 {
     static const struct {
         const char *name;
         uint32_t cols, rows, swizzle;
-    } box[] = {{"q", 64, 32, CU_TENSOR_MAP_SWIZZLE_128B},
-               {"k", 32, 48, CU_TENSOR_MAP_SWIZZLE_64B},
-               {"v", 16, 16, CU_TENSOR_MAP_SWIZZLE_32B},
-               {"o", 8, 8, CU_TENSOR_MAP_SWIZZLE_NONE}};
+    } box[] = { { "q", 64, 32, CU_TENSOR_MAP_SWIZZLE_128B },
+                { "k", 32, 48, CU_TENSOR_MAP_SWIZZLE_64B },
+                { "v", 16, 16, CU_TENSOR_MAP_SWIZZLE_32B },
+                { "o", 8, 8, CU_TENSOR_MAP_SWIZZLE_NONE } };
     fa_args a = good();
     fake_launch l = launch(&a, 0);
     cr_assert_eq(l.maps, 4);
@@ -60,19 +64,19 @@ Test(runtime_maps, what_is_encoded)
 Test(runtime_maps, strides_are_the_callers_but_for_lengths_of_one)
 {
     fa_args a = good();
-    a.q = (fa_tensor){AT(1), 8 * 100000, 8 * 7, 8 * 1001};
-    a.k = (fa_tensor){AT(2), 8 * 300000, 8 * 1111, 8 * 9};
+    a.q = (fa_tensor){ AT(1), 8 * 100000, 8 * 7, 8 * 1001 };
+    a.k = (fa_tensor){ AT(2), 8 * 300000, 8 * 1111, 8 * 9 };
     fake_launch l = launch(&a, 0);
     SAME(&l.map[0], "q", 0x100000000, ROW(64, 128, 8, 2), ROW(16 * 7, 16 * 1001, 16 * 100000));
     SAME(&l.map[1], "k", 0x200000000, ROW(64, 256, 4, 2), ROW(16 * 1111, 16 * 9, 16 * 300000));
     a.b = a.hkv = a.hq = 1;
-    a.q = (fa_tensor){AT(1), 3, 8 * 40, -77}; /* batch and head have length 1: whatever is told of them does not matter */
-    a.k = (fa_tensor){AT(2), 0, 8 * 8, 5};
+    a.q = (fa_tensor){ AT(1), 3, 8 * 40, -77 }; /* batch and head have length 1: whatever is told of them does not matter */
+    a.k = (fa_tensor){ AT(2), 0, 8 * 8, 5 };
     l = launch(&a, 0);
     SAME(&l.map[0], "q", 0x100000000, ROW(64, 128, 1, 1), ROW(640, 640, 640));
     SAME(&l.map[1], "k", 0x200000000, ROW(64, 256, 1, 1), ROW(128, 128, 128));
     a.sq = 1;
-    a.q = (fa_tensor){AT(1), -5, 0, 1};
+    a.q = (fa_tensor){ AT(1), -5, 0, 1 };
     l = launch(&a, 0);
     SAME(&l.map[0], "one row", 0x100000000, ROW(64, 1, 1, 1), ROW(128, 128, 128));
     a.hq = 2, a.q.sh = 8 * 20;
@@ -81,7 +85,7 @@ Test(runtime_maps, strides_are_the_callers_but_for_lengths_of_one)
 
 Test(runtime_maps, the_keys_that_some_row_sees)
 {
-    static const int offsets[] = {-9, -3, 0, 2, 7, 11};
+    static const int offsets[] = { -9, -3, 0, 2, 7, 11 };
     long none = 0, part = 0;
     const fa_plan *plan[3];
     fa_args a = good();
@@ -146,15 +150,15 @@ Test(runtime_maps, a_map_is_encoded_when_it_changes)
     cr_assert_eq(encodes(plan, &a), 0, "nothing that a map holds");
     b = a, b.q.ptr = (char *)AT(1) + 16;
     cr_expect_eq(encodes(plan, &b), 1, "address");
-    b = a, b.o = (fa_tensor){AT(4), 128 * 8 * 64, 8 * 64, 64};
+    b = a, b.o = (fa_tensor){ AT(4), 128 * 8 * 64, 8 * 64, 64 };
     cr_expect_eq(encodes(plan, &b), 1, "strides");
-    b = a, b.q = (fa_tensor){AT(1), 128 * 8 * 64, 64, 128 * 64};
+    b = a, b.q = (fa_tensor){ AT(1), 128 * 8 * 64, 64, 128 * 64 };
     cr_expect_eq(encodes(plan, &b), 1, "the same strides the other way round");
     b = a, b.k.sb = 256 * 4 * 64 * 2, b.k.ss = 4 * 64, b.k.sh = 64;
     cr_expect_eq(encodes(plan, &b), 1, "the batch stride alone");
-    b = a, b.sk = 255, b.k = (fa_tensor){AT(2), 256 * 4 * 64, 4 * 64, 64}, b.v = (fa_tensor){AT(3), 256 * 4 * 32, 4 * 32, 32};
+    b = a, b.sk = 255, b.k = (fa_tensor){ AT(2), 256 * 4 * 64, 4 * 64, 64 }, b.v = (fa_tensor){ AT(3), 256 * 4 * 32, 4 * 32, 32 };
     cr_expect_eq(encodes(plan, &b), 2, "the length of K and V");
-    b.sq = 127, b.q = (fa_tensor){AT(1), 128 * 8 * 64, 8 * 64, 64}, b.o = (fa_tensor){AT(4), 128 * 8 * 32, 8 * 32, 32};
+    b.sq = 127, b.q = (fa_tensor){ AT(1), 128 * 8 * 64, 8 * 64, 64 }, b.o = (fa_tensor){ AT(4), 128 * 8 * 32, 8 * 32, 32 };
     cr_expect_eq(encodes(plan, &b), 2, "the length of Q and O");
     b = a, b.b = 1;
     cr_expect_eq(encodes(plan, &b), 4, "the batch");
@@ -176,7 +180,10 @@ Test(runtime_maps, what_a_hit_costs)
         const fa_plan *plan;
         int64_t step;
         long encoded;
-    } rows[] = {{"no map", without, 0, 0}, {"4 maps as before", with, 0, 0}, {"4 maps, 2 of them new", with, 16, 20000}, {"a counter", counts, 0, 0}};
+    } rows[] = { { "no map", without, 0, 0 },
+                 { "4 maps as before", with, 0, 0 },
+                 { "4 maps, 2 of them new", with, 16, 20000 },
+                 { "a counter", counts, 0, 0 } };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         fa_args b = a;
         OK(fa_plan_launch(ctx, rows[r].plan, &b, NULL));
@@ -337,7 +344,7 @@ Test(runtime_maps, words_belong_to_one_cuda_context)
 
 Test(runtime_maps, no_words_no_plan)
 {
-    static const char *const points[] = {"cuMemAlloc", "cuStreamCreate", "cuMemsetD32Async", "cuStreamSynchronize"};
+    static const char *const points[] = { "cuMemAlloc", "cuStreamCreate", "cuMemsetD32Async", "cuStreamSynchronize" };
     fa_args a = good();
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         fa_problem p, raw = FA_PROBLEM_INIT;

@@ -1,7 +1,7 @@
 /* What a launch does that finds no kernel of its bucket. */
 #include "runtime/jit.h"
-#include "test_misses.h"
 #include "test_hit_counts.h"
+#include "test_misses.h"
 #include <sys/wait.h>
 
 TestSuite(runtime_misses, .init = open_nearest, .fini = close_nearest, .timeout = 200);
@@ -33,12 +33,14 @@ Test(runtime_misses, the_nearest_kernel_runs_while_the_better_one_is_compiled)
     CUfunction first = launched(512);
     shut_gate();
     cr_expect(tells(1024, "table      nearest: the kernel above, prepared for bf16,d=64") && tells(1024, "sq=512,sk=512, runs until") &&
-              tells(1024, ": the next launch asks for it\n"), "%s", explained(1024));
+                  tells(1024, ": the next launch asks for it\n"),
+              "%s", explained(1024));
     cr_assert_eq(launched(1024), first);
     int gate = meet(); /* the launch is back, and the compile is not */
     cr_expect_eq(compiles(), 2);
     fa_jit_config(ctx, &other, config, sizeof config);
-    cr_expect(tells(1024, "sq=512,sk=512, runs until") && tells(1024, config) && tells(1024, ": is being compiled\n"), "%s", explained(1024));
+    cr_expect(tells(1024, "sq=512,sk=512, runs until") && tells(1024, config) && tells(1024, ": is being compiled\n"), "%s",
+              explained(1024));
     for (int i = 0; i < 10; i++)
         cr_expect_eq(launched(1024), first);
     fa_args a = call(1100, 900);
@@ -52,7 +54,8 @@ Test(runtime_misses, the_nearest_kernel_runs_while_the_better_one_is_compiled)
     cr_expect_neq(better, first);
     cr_expect_eq(launched(1100), better);
     cr_expect_eq(launched(512), first);
-    cr_expect(tells(1024, "table      hit: prepared behind launches") && tells(1024, config) && !tells(1024, "better "), "%s", explained(1024));
+    cr_expect(tells(1024, "table      hit: prepared behind launches") && tells(1024, config) && !tells(1024, "better "), "%s",
+              explained(1024));
     cr_expect(tells(512, "table      hit: prepared\n"), "%s", explained(512));
     OK(prepared(1024));
     cr_expect_eq(compiles(), 2);
@@ -171,7 +174,8 @@ Test(runtime_misses, a_compile_that_fails_is_told_and_not_repeated)
     open_gate();
     cr_expect(tells(1024, "better "), "%s", explained(1024));
     cr_expect_str_eq(fa_last_error(), before, "this thread's calls have all succeeded");
-    cr_expect(tells(1024, "sq=512,sk=512, runs until") && tells(1024, ": failed, and only fa_prepare() tries again: flash_fwd_mma"), "%s", explained(1024));
+    cr_expect(tells(1024, "sq=512,sk=512, runs until") && tells(1024, ": failed, and only fa_prepare() tries again: flash_fwd_mma"), "%s",
+              explained(1024));
     for (int i = 0; i < 100; i++)
         cr_expect_eq(launched(1024), first);
     launched(2048); /* `own`, which is loaded: when this job is done, another for 1024 would have been before it */
@@ -186,13 +190,14 @@ Test(runtime_misses, a_compile_that_fails_is_told_and_not_repeated)
 /* The driver fails under the thread, at each of its calls. */
 Test(runtime_misses, a_driver_that_fails_under_the_thread)
 {
-    static const char *const points[] = {"cuCtxPushCurrent", "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelSetAttribute", "cuKernelGetFunction"};
+    static const char *const points[] = { "cuCtxPushCurrent", "cuLibraryLoadData", "cuLibraryGetKernel", "cuKernelSetAttribute",
+                                          "cuKernelGetFunction" };
     CUfunction first = launched(512);
     fa_context_driver(ctx)->cuCtxSetCurrent(fake_context(0)); /* the launches below push nothing themselves */
     for (int i = 0; i < 5; i++) {
         fa_problem p = problem(512, 2048 << i);
         fa_args a = call(512, 2048 << i);
-        fa_job job = {.state = FA_JOB_WAITING};
+        fa_job job = { .state = FA_JOB_WAITING };
         fa_config c = variant(16 * (i + 1));
         record(&p, &c);
         shut_gate();
@@ -377,16 +382,31 @@ static const struct {
     const char *what, *has[3], *call;
     int runs;
 } nearest[] = {
-    {"of several lengths the nearest", {"bf16,d=64,sq=512,sk=512", "bf16,d=64,sq=2048,sk=2048", "bf16,d=64,sq=16384,sk=16384"}, "bf16,d=64,sq=4096,sk=4096", 1},
-    {"of the same length the nearest batch", {"bf16,d=64,b=1,sq=512,sk=512", "bf16,d=64,b=64,sq=512,sk=512"}, "bf16,d=64,b=16,sq=512,sk=512", 1},
-    {"the own class before the own length", {"bf16,d=64,align=8,sq=512,sk=512", "bf16,d=64,sq=65536,sk=65536"}, "bf16,d=64,sq=1024,sk=1024", 1},
-    {"rows at multiples of less", {"bf16,d=64,align=4,sq=512,sk=512", "bf16,d=64,align=8,sq=65536,sk=65536"}, "bf16,d=64,sq=1024,sk=1024", 1},
-    {"but not of more", {"bf16,d=64,sq=512,sk=512"}, "bf16,d=64,align=8,sq=1024,sk=1024", -1},
-    {"another mask", {"bf16,d=64,mask=causal,sq=512,sk=512"}, "bf16,d=64,sq=1024,sk=1024", -1},
-    {"another type", {"fp16,d=64,sq=512,sk=512"}, "bf16,d=64,sq=1024,sk=1024", -1},
-    {"another head_dim", {"bf16,d=128,sq=512,sk=512", "bf16,d=64,dv=128,sq=512,sk=512"}, "bf16,d=64,sq=1024,sk=1024", -1},
-    {"another type of O", {"bf16,d=64,o=fp32,sq=512,sk=512"}, "bf16,d=64,sq=1024,sk=1024", -1},
-    {"of several windows the nearest", {"bf16,d=64,mask=window,window=64", "bf16,d=64,mask=window,window=4096"}, "bf16,d=64,mask=window,window=1024", 1},
+    { "of several lengths the nearest",
+      { "bf16,d=64,sq=512,sk=512", "bf16,d=64,sq=2048,sk=2048", "bf16,d=64,sq=16384,sk=16384" },
+      "bf16,d=64,sq=4096,sk=4096",
+      1 },
+    { "of the same length the nearest batch",
+      { "bf16,d=64,b=1,sq=512,sk=512", "bf16,d=64,b=64,sq=512,sk=512" },
+      "bf16,d=64,b=16,sq=512,sk=512",
+      1 },
+    { "the own class before the own length",
+      { "bf16,d=64,align=8,sq=512,sk=512", "bf16,d=64,sq=65536,sk=65536" },
+      "bf16,d=64,sq=1024,sk=1024",
+      1 },
+    { "rows at multiples of less",
+      { "bf16,d=64,align=4,sq=512,sk=512", "bf16,d=64,align=8,sq=65536,sk=65536" },
+      "bf16,d=64,sq=1024,sk=1024",
+      1 },
+    { "but not of more", { "bf16,d=64,sq=512,sk=512" }, "bf16,d=64,align=8,sq=1024,sk=1024", -1 },
+    { "another mask", { "bf16,d=64,mask=causal,sq=512,sk=512" }, "bf16,d=64,sq=1024,sk=1024", -1 },
+    { "another type", { "fp16,d=64,sq=512,sk=512" }, "bf16,d=64,sq=1024,sk=1024", -1 },
+    { "another head_dim", { "bf16,d=128,sq=512,sk=512", "bf16,d=64,dv=128,sq=512,sk=512" }, "bf16,d=64,sq=1024,sk=1024", -1 },
+    { "another type of O", { "bf16,d=64,o=fp32,sq=512,sk=512" }, "bf16,d=64,sq=1024,sk=1024", -1 },
+    { "of several windows the nearest",
+      { "bf16,d=64,mask=window,window=64", "bf16,d=64,mask=window,window=4096" },
+      "bf16,d=64,mask=window,window=1024",
+      1 },
 };
 
 Test(runtime_misses, which_kernel_is_the_nearest)
@@ -442,7 +462,7 @@ static void size_workspace(int near, int n)
     fa_args a = call(n, n), b = a;
     size_t bytes = 0, after = 1, scores = (size_t)4 * 8 * (size_t)n * (size_t)n;
     OK(fa_config_parse(&naive, "naive:tile=64"));
-    fa_record r = {.problem = p, .config = naive, .how = FA_MEASURED, .seconds = 1e-9, .verified = true, .version = FA_VERSION_STRING};
+    fa_record r = { .problem = p, .config = naive, .how = FA_MEASURED, .seconds = 1e-9, .verified = true, .version = FA_VERSION_STRING };
     snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
     snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
     cr_assert(fa_record_append(fa_context_store(ctx), &r));

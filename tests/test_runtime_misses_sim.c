@@ -12,7 +12,7 @@ static double error_of(const float *q, const float *k, const float *v, const flo
     double worst = 0;
     for (int h = 0; h < HEADS; h++)
         for (int i = 0; i < QUERIES; i++) {
-            double x[DIM] = {0}, sum = 0;
+            double x[DIM] = { 0 }, sum = 0;
             for (int j = 0; j < KEYS; j++) {
                 double s = 0;
                 for (int e = 0; e < DIM; e++)
@@ -37,11 +37,11 @@ Test(runtime_misses_sim, both_compute_the_shape)
     const struct {
         float *host;
         size_t n;
-    } rows[] = {{q, sizeof q / 4}, {k, sizeof k / 4}, {v, sizeof v / 4}, {o, sizeof o / 4}};
-    static const char *const configs[] = {"flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", "flash_fwd_ffma:br=32,bc=64,warps=2,pack=0"};
+    } rows[] = { { q, sizeof q / 4 }, { k, sizeof k / 4 }, { v, sizeof v / 4 }, { o, sizeof o / 4 } };
+    static const char *const configs[] = { "flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", "flash_fwd_ffma:br=32,bc=64,warps=2,pack=0" };
     fa_options opt = FA_OPTIONS_INIT;
     fa_args a = FA_ARGS_INIT;
-    fa_tensor *t[] = {&a.q, &a.k, &a.v, &a.o};
+    fa_tensor *t[] = { &a.q, &a.k, &a.v, &a.o };
     fa_problem far, near;
     fa_job job;
     char text[8192];

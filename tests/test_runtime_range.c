@@ -16,12 +16,12 @@ Test(runtime_range, a_range_is_every_bucket_it_touches)
     static const struct {
         fa_problem lo, hi;
     } boxes[] = {
-        {{.b = 1, .sq = 1, .sk = 1}, {.b = 1, .sq = 200, .sk = 1}},
-        {{.b = 3, .sq = 90, .sk = 91}, {.b = 11, .sq = 93, .sk = 182}},
-        {{.b = 2, .sq = 5, .sk = 725}, {.b = 2, .sq = 5, .sk = 1448}},
-        {{.b = 1, .sq = 1, .sk = 7}, {.b = 40, .sq = 1, .sk = 7}},
-        {{.b = 0, .sq = 0, .sk = 30}, {.b = 0, .sq = 0, .sk = 300}},
-        {{.b = 0, .sq = 0, .sk = 0}, {.b = 0, .sq = 0, .sk = 0}},
+        { { .b = 1, .sq = 1, .sk = 1 }, { .b = 1, .sq = 200, .sk = 1 } },
+        { { .b = 3, .sq = 90, .sk = 91 }, { .b = 11, .sq = 93, .sk = 182 } },
+        { { .b = 2, .sq = 5, .sk = 725 }, { .b = 2, .sq = 5, .sk = 1448 } },
+        { { .b = 1, .sq = 1, .sk = 7 }, { .b = 40, .sq = 1, .sk = 7 } },
+        { { .b = 0, .sq = 0, .sk = 30 }, { .b = 0, .sq = 0, .sk = 300 } },
+        { { .b = 0, .sq = 0, .sk = 0 }, { .b = 0, .sq = 0, .sk = 0 } },
     };
     static unsigned char seen[1 << 18];
     fa_destroy(ctx);
@@ -123,7 +123,8 @@ Test(runtime_range, a_range_that_fails_keeps_what_is_done)
     pthread_create(&t, NULL, fail_second, NULL);
     cr_expect_eq(fa_prepare_range(ctx, &lo, &hi, &kernels), FA_COMPILE);
     pthread_join(t, NULL);
-    cr_expect(strstr(fa_last_error(), "range: bf16,d=64") && strstr(fa_last_error(), "sq=512,sk=2048, after 2 of 4 shapes: "), "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "range: bf16,d=64") && strstr(fa_last_error(), "sq=512,sk=2048, after 2 of 4 shapes: "), "%s",
+              fa_last_error());
     cr_expect_eq(kernels, 1);
     cr_expect(plan_of(&p) && plans() == 2);
     OK(fa_prepare_range(ctx, &lo, &hi, &kernels));
@@ -138,16 +139,16 @@ Test(runtime_range, ranges_that_are_refused)
         int32_t lo, hi;
         const char *says;
     } rows[] = {
-        {offsetof(fa_problem, dtype), FA_BF16, FA_F16, "range: hi: dtype is fp16; accepted: bf16, as in lo"},
-        {offsetof(fa_problem, d), 64, 72, "hi: d is 72; accepted: 64, as in lo"},
-        {offsetof(fa_problem, mask), FA_MASK_NONE, FA_MASK_CAUSAL, "hi: mask is causal; accepted: none"},
-        {offsetof(fa_problem, align), 16, 8, "hi: align is 8; accepted: 16"},
-        {offsetof(fa_problem, hq), 8, 16, "hi: hq is 16; accepted: 8, as in lo"},
-        {offsetof(fa_problem, sq), 512, 511, "hi: sq is 511; accepted: at least 512, as in lo"},
-        {offsetof(fa_problem, sk), 512, 0, "hi: sk is 0, and 512 in lo; accepted: 0 (unset) in both, or in none"},
-        {offsetof(fa_problem, b), -1, 4, "lo: problem: b is -1"},
-        {offsetof(fa_problem, sk), 1, (1 << 30) + 1, "hi: problem: sk is 1073741825"},
-        {offsetof(fa_problem, size), 4, sizeof(fa_problem), "lo: problem: size is 4"},
+        { offsetof(fa_problem, dtype), FA_BF16, FA_F16, "range: hi: dtype is fp16; accepted: bf16, as in lo" },
+        { offsetof(fa_problem, d), 64, 72, "hi: d is 72; accepted: 64, as in lo" },
+        { offsetof(fa_problem, mask), FA_MASK_NONE, FA_MASK_CAUSAL, "hi: mask is causal; accepted: none" },
+        { offsetof(fa_problem, align), 16, 8, "hi: align is 8; accepted: 16" },
+        { offsetof(fa_problem, hq), 8, 16, "hi: hq is 16; accepted: 8, as in lo" },
+        { offsetof(fa_problem, sq), 512, 511, "hi: sq is 511; accepted: at least 512, as in lo" },
+        { offsetof(fa_problem, sk), 512, 0, "hi: sk is 0, and 512 in lo; accepted: 0 (unset) in both, or in none" },
+        { offsetof(fa_problem, b), -1, 4, "lo: problem: b is -1" },
+        { offsetof(fa_problem, sk), 1, (1 << 30) + 1, "hi: problem: sk is 1073741825" },
+        { offsetof(fa_problem, size), 4, sizeof(fa_problem), "lo: problem: size is 4" },
     };
     int32_t kernels;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -164,7 +165,8 @@ Test(runtime_range, ranges_that_are_refused)
     hi.b = 1024;
     hi.sq = hi.sk = 1 << 30;
     cr_expect_eq(fa_prepare_range(ctx, &lo, &hi, &kernels), FA_INVALID);
-    cr_expect(strstr(fa_last_error(), "range: 10571 shape buckets: 11 of b, 31 of sq, 31 of sk, 1 of window; accepted: at most 4096"), "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "range: 10571 shape buckets: 11 of b, 31 of sq, 31 of sk, 1 of window; accepted: at most 4096"), "%s",
+              fa_last_error());
     cr_expect_eq(fa_prepare_range(NULL, &lo, &hi, NULL), FA_INVALID);
     cr_expect_eq(fa_prepare_range(ctx, NULL, &hi, NULL), FA_INVALID);
     cr_expect_eq(fa_prepare_range(ctx, &lo, NULL, NULL), FA_INVALID);

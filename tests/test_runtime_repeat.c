@@ -26,31 +26,59 @@ static void *in_a_thread(void *user)
 /* Changes one thing, or nothing. */
 static void change(fa_args *a, fa_random *r)
 {
-    fa_tensor *t[] = {&a->q, &a->k, &a->v, &a->o};
+    fa_tensor *t[] = { &a->q, &a->k, &a->v, &a->o };
     int which = fa_random_below(r, 4);
     switch (fa_random_below(r, 14)) {
-    case 0: a->sq = 1 + fa_random_below(r, 300); break;
-    case 1: a->sk = fa_random_below(r, 300); break;
-    case 2: a->b = fa_random_below(r, 4); break;
-    case 3: a->lse = a->lse ? NULL : AT(5); break;
-    case 4: a->mask = fa_random_below(r, 3), a->window_left = fa_random_below(r, 50); break;
-    case 5: a->scale = (float)fa_random_unit(r); break;
-    case 6: *t[which] = (fa_tensor){t[which]->ptr, 0, 0, 0}; break;
-    case 7: *t[which] = (fa_tensor){t[which]->ptr, 1 << 20, 1024, 128}; break;
-    case 8: a->workspace_size = (size_t)fa_random_below(r, 2); break;
-    case 9: t[which]->ptr = (char *)t[which]->ptr + 2 * fa_random_below(r, 9); break; /* misaligned, or for TMA; odd only in the next */
-    case 10: t[which]->ptr = (char *)t[which]->ptr + 1; break;
-    case 11: a->o.ptr = fa_random_below(r, 4) ? AT(4) : a->q.ptr; break; /* overlaps q */
-    case 12: a->q.ptr = fa_random_below(r, 4) ? AT(1) : NULL; break;
-    default: t[which]->ptr = AT(1 + which + 8 * fa_random_below(r, 40)); break; /* addresses alone, as a model's layers */
+    case 0:
+        a->sq = 1 + fa_random_below(r, 300);
+        break;
+    case 1:
+        a->sk = fa_random_below(r, 300);
+        break;
+    case 2:
+        a->b = fa_random_below(r, 4);
+        break;
+    case 3:
+        a->lse = a->lse ? NULL : AT(5);
+        break;
+    case 4:
+        a->mask = fa_random_below(r, 3), a->window_left = fa_random_below(r, 50);
+        break;
+    case 5:
+        a->scale = (float)fa_random_unit(r);
+        break;
+    case 6:
+        *t[which] = (fa_tensor){ t[which]->ptr, 0, 0, 0 };
+        break;
+    case 7:
+        *t[which] = (fa_tensor){ t[which]->ptr, 1 << 20, 1024, 128 };
+        break;
+    case 8:
+        a->workspace_size = (size_t)fa_random_below(r, 2);
+        break;
+    case 9:
+        t[which]->ptr = (char *)t[which]->ptr + 2 * fa_random_below(r, 9);
+        break; /* misaligned, or for TMA; odd only in the next */
+    case 10:
+        t[which]->ptr = (char *)t[which]->ptr + 1;
+        break;
+    case 11:
+        a->o.ptr = fa_random_below(r, 4) ? AT(4) : a->q.ptr;
+        break; /* overlaps q */
+    case 12:
+        a->q.ptr = fa_random_below(r, 4) ? AT(1) : NULL;
+        break;
+    default:
+        t[which]->ptr = AT(1 + which + 8 * fa_random_below(r, 40));
+        break; /* addresses alone, as a model's layers */
     }
 }
 
 Test(runtime_repeat, what_a_launch_gives_does_not_depend_on_the_launch_before, .init = open_context, .fini = close_context)
 {
-    fa_random r = {7};
+    fa_random r = { 7 };
     fa_args a = good();
-    const fa_plan *plan[3][8] = {{NULL}};
+    const fa_plan *plan[3][8] = { { NULL } };
     long ok = 0, wrong = 0;
     for (int i = 0; i < 3000; i++) {
         int kind = fa_random_below(&r, 8) ? 0 : 4 + fa_random_below(&r, 2);
@@ -61,7 +89,7 @@ Test(runtime_repeat, what_a_launch_gives_does_not_depend_on_the_launch_before, .
             fa_args same = a;
             plan[a.mask][kind] = plan_of(&same, kind);
         }
-        once here = {.plan = plan[a.mask][kind], .args = a}, fresh = here;
+        once here = { .plan = plan[a.mask][kind], .args = a }, fresh = here;
         pthread_t t;
         launch_once(&here);
         cr_assert_eq(pthread_create(&t, NULL, in_a_thread, &fresh), 0);

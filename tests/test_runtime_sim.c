@@ -74,8 +74,8 @@ Test(runtime_sim, launches_compute_attention)
     fa_context *ctx;
     fa_options opt = FA_OPTIONS_INIT;
     void *at[5];
-    void *host[5] = {q, k, v, o, lse};
-    const size_t size[5] = {sizeof q, sizeof k, sizeof v, sizeof o, sizeof lse};
+    void *host[5] = { q, k, v, o, lse };
+    const size_t size[5] = { sizeof q, sizeof k, sizeof v, sizeof o, sizeof lse };
     opt.device = "sim:sm_80";
     opt.cache_dir = scratch;
     OK(fa_create(&ctx, &opt));
@@ -112,8 +112,7 @@ Test(runtime_sim, launches_compute_attention)
         for (int i = 3; i < 5; i++)
             OK(fa_copy(ctx, host[i], at[i], size[i], FA_FROM_DEVICE));
         judge(&a, worst);
-        cr_expect(worst[0] < 0.02 && worst[1] < 1e-4, "mask %d, sk %d: O is off by %g, LSE by %g", a.mask, a.sk, worst[0],
-                  worst[1]);
+        cr_expect(worst[0] < 0.02 && worst[1] < 1e-4, "mask %d, sk %d: O is off by %g, LSE by %g", a.mask, a.sk, worst[0], worst[1]);
     }
     for (int i = 0; i < 5; i++)
         OK(fa_free(ctx, at[i]));

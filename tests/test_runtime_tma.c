@@ -5,7 +5,7 @@
 /* The toy is the fastest that was ever measured here, for rows at multiples of 16 bytes. */
 static void open_with_winner(void)
 {
-    fa_record r = {.outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-9, .count = 1};
+    fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-9, .count = 1 };
     fa_args a = good();
     fa_problem raw = FA_PROBLEM_INIT;
     open_context();
@@ -38,21 +38,21 @@ static const struct {
     } t;
     const char *says;
 } faults[] = {
-    {"broadcast heads", {1, 0, 256 * 64, 64, 0}, "k.sh is 0 elements, 0 bytes; TMA takes"},
-    {"broadcast batch", {2, 0, 0, 4 * 32, 32}, "v.sb is 0 elements, 0 bytes"},
-    {"broadcast rows", {0, 0, 8 * 64, 0, 64}, "q.ss is 0 elements, 0 bytes"},
-    {"backwards", {1, 0, 256 * 256, -256, 64}, "k.ss is -256 elements, -512 bytes"},
-    {"backwards output", {3, 0, 128 * 256, -256, 32}, "o.ss is -256 elements, -512 bytes"},
-    {"far", {2, (int64_t)1 << 45, (int64_t)1 << 39, 4 * 32, 32}, "v.sb is 549755813888 elements, 1099511627776 bytes"},
-    {"8-byte strides", {1, 0, 256 * 260, 260, 64}, "k.ss is 260 elements, 520 bytes"},
-    {"8-byte base", {0, 8, 0, 0, 0}, "q.ptr is 0x100000008; TMA takes multiples of 16"},
-    {"2-byte strides", {2, 0, 256 * 131, 131, 32}, "v.ss is 131 elements, 262 bytes"},
+    { "broadcast heads", { 1, 0, 256 * 64, 64, 0 }, "k.sh is 0 elements, 0 bytes; TMA takes" },
+    { "broadcast batch", { 2, 0, 0, 4 * 32, 32 }, "v.sb is 0 elements, 0 bytes" },
+    { "broadcast rows", { 0, 0, 8 * 64, 0, 64 }, "q.ss is 0 elements, 0 bytes" },
+    { "backwards", { 1, 0, 256 * 256, -256, 64 }, "k.ss is -256 elements, -512 bytes" },
+    { "backwards output", { 3, 0, 128 * 256, -256, 32 }, "o.ss is -256 elements, -512 bytes" },
+    { "far", { 2, (int64_t)1 << 45, (int64_t)1 << 39, 4 * 32, 32 }, "v.sb is 549755813888 elements, 1099511627776 bytes" },
+    { "8-byte strides", { 1, 0, 256 * 260, 260, 64 }, "k.ss is 260 elements, 520 bytes" },
+    { "8-byte base", { 0, 8, 0, 0, 0 }, "q.ptr is 0x100000008; TMA takes multiples of 16" },
+    { "2-byte strides", { 2, 0, 256 * 131, 131, 32 }, "v.ss is 131 elements, 262 bytes" },
 };
 
 static fa_args with(size_t i)
 {
     fa_args a = good();
-    fa_tensor *t[] = {&a.q, &a.k, &a.v, &a.o};
+    fa_tensor *t[] = { &a.q, &a.k, &a.v, &a.o };
     t[faults[i].t.tensor]->ptr = (char *)t[faults[i].t.tensor]->ptr + faults[i].t.ptr;
     t[faults[i].t.tensor]->sb = faults[i].t.sb;
     t[faults[i].t.tensor]->ss = faults[i].t.ss;
@@ -70,10 +70,10 @@ Test(runtime_tma, what_it_takes_runs_by_it)
     cr_expect_eq(fake_last().maps, 4);
     cr_expect(strstr(explain(&a), "kernel     loaded") && strstr(explain(&a), "loads      by TMA\n"), "%s", explain(&a));
     a.b = a.hkv = 1; /* strides of lengths of 1 mean nothing */
-    a.k = (fa_tensor){AT(2), -3, 64, 0};
+    a.k = (fa_tensor){ AT(2), -3, 64, 0 };
     OK(fa_launch(ctx, &a, NULL));
     cr_expect_eq(fake_last().maps, 4);
-    a = good(), a.sk = 0, a.k = a.v = (fa_tensor){NULL, 0, -8, 0};
+    a = good(), a.sk = 0, a.k = a.v = (fa_tensor){ NULL, 0, -8, 0 };
     OK(fa_launch(ctx, &a, NULL));
     cr_expect(fake_last().params.sk == 0 && fake_last().maps == 4, "nor do those of what is empty");
 }
@@ -121,7 +121,7 @@ Test(runtime_tma, an_output_of_another_type_does_not_matter)
 {
     fa_args a = good();
     a.o_dtype = FA_F32;
-    a.o = (fa_tensor){AT(4), 128 * 256, -256, 32};
+    a.o = (fa_tensor){ AT(4), 128 * 256, -256, 32 };
     OK(fa_launch(ctx, &a, NULL));
     cr_expect_eq(fake_last().maps, 1);
 }
@@ -136,12 +136,12 @@ Test(runtime_tma, explain_tells_the_grid)
     static const struct {
         int kind;
         const char *says;
-    } rows[] = {{1, "launch     toy: 200 blocks of 128 threads, 1024 bytes of shared memory\n"
-                    "scheduler  toy: persistent, at most 2 per SM for 1600 tiles\n"},
-                {2, "launch     toy: 4800 blocks of 128 threads, 1024 bytes of shared memory\n"
-                    "scheduler  toy: one cluster per tile, clusters of 3\n"},
-                {3, "scheduler  toy: persistent, at most 1 per SM for 1600 tiles, taken from a counter, clusters of 2\n"},
-                {6, "launch     toy: 1600 blocks of 128 threads, 1024 bytes of shared memory, may begin early\n"}};
+    } rows[] = { { 1, "launch     toy: 200 blocks of 128 threads, 1024 bytes of shared memory\n"
+                      "scheduler  toy: persistent, at most 2 per SM for 1600 tiles\n" },
+                 { 2, "launch     toy: 4800 blocks of 128 threads, 1024 bytes of shared memory\n"
+                      "scheduler  toy: one cluster per tile, clusters of 3\n" },
+                 { 3, "scheduler  toy: persistent, at most 1 per SM for 1600 tiles, taken from a counter, clusters of 2\n" },
+                 { 6, "launch     toy: 1600 blocks of 128 threads, 1024 bytes of shared memory, may begin early\n" } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_config c;
         const fa_plan *plan;
@@ -157,7 +157,7 @@ Test(runtime_tma, explain_tells_the_grid)
 /* A family with maps that also takes rows at multiples of 8 bytes, the winner of that class too: there is no kernel left to go to. */
 Test(runtime_tma, what_no_class_takes_is_refused)
 {
-    fa_record r = {.outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-9, .count = 1};
+    fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-9, .count = 1 };
     fa_options o = FA_OPTIONS_INIT;
     fa_problem raw = FA_PROBLEM_INIT;
     fa_args a = good();
@@ -183,7 +183,8 @@ Test(runtime_tma, what_no_class_takes_is_refused)
     long launches = fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx");
     a = with(0);
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_UNSUPPORTED, "%s", fa_last_error());
-    cr_expect(strstr(fa_last_error(), faults[0].says) && strstr(fa_last_error(), "accepted by the family toy, whatever the alignment"), "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), faults[0].says) && strstr(fa_last_error(), "accepted by the family toy, whatever the alignment"),
+              "%s", fa_last_error());
     cr_expect_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx"), launches, "nothing was launched");
     a = good();
     OK(fa_launch(ctx, &a, NULL));

@@ -1,7 +1,10 @@
 /* The driver's own manners: devices, contexts, memory, attributes, streams, capture, and what bad arguments get. */
 #include "test_sim_machine.h"
 
-static void open_two(void) { open_machine("sm_80,sm_90a"); }
+static void open_two(void)
+{
+    open_machine("sm_80,sm_90a");
+}
 TestSuite(sim_driver, .init = open_two);
 
 Test(sim_driver, opening)
@@ -26,15 +29,19 @@ Test(sim_driver, devices)
     cr_expect_eq(cu->cuDeviceGet(&d, 2), CUDA_ERROR_INVALID_DEVICE);
     cr_expect(cu->cuDeviceGetName(name, sizeof name, 0) == CUDA_SUCCESS && !strcmp(name, "Simulated sm_80"));
     cr_expect(cu->cuDeviceTotalMem(&bytes, 0) == CUDA_SUCCESS && bytes == 80ull << 30);
-    cr_expect(cu->cuDeviceGetUuid(&id, 1) == CUDA_SUCCESS && cu->cuDeviceGetPCIBusId(name, sizeof name, 1) == CUDA_SUCCESS && !strcmp(name, "0000:01:00.0"));
+    cr_expect(cu->cuDeviceGetUuid(&id, 1) == CUDA_SUCCESS && cu->cuDeviceGetPCIBusId(name, sizeof name, 1) == CUDA_SUCCESS &&
+              !strcmp(name, "0000:01:00.0"));
+    /* clang-format off */
     static const struct { CUdevice_attribute a; int v80, v90; } rows[] = {
         {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 8, 9}, {CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0, 0}, {CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 108, 132},
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 49152, 49152}, {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 163 * 1024, 227 * 1024},
         {CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 164 * 1024, 228 * 1024}, {CU_DEVICE_ATTRIBUTE_WARP_SIZE, 32, 32},
     };
+    /* clang-format on */
     for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
         int a, b;
-        cr_expect(cu->cuDeviceGetAttribute(&a, rows[k].a, 0) == CUDA_SUCCESS && cu->cuDeviceGetAttribute(&b, rows[k].a, 1) == CUDA_SUCCESS && a == rows[k].v80 && b == rows[k].v90);
+        cr_expect(cu->cuDeviceGetAttribute(&a, rows[k].a, 0) == CUDA_SUCCESS &&
+                  cu->cuDeviceGetAttribute(&b, rows[k].a, 1) == CUDA_SUCCESS && a == rows[k].v80 && b == rows[k].v90);
     }
     cr_expect_eq(cu->cuDeviceGetAttribute(&n, (CUdevice_attribute)9999, 0), CUDA_ERROR_INVALID_VALUE);
 }
@@ -68,7 +75,9 @@ Test(sim_driver, sixty_four_gigabytes_cost_only_what_is_touched)
     cr_expect(cu->cuMemGetInfo(&left, &total) == CUDA_SUCCESS && left == 16ull << 30 && total == 80ull << 30);
     cr_expect_eq(cu->cuMemAlloc(&q, 17ull << 30), CUDA_ERROR_OUT_OF_MEMORY);
     cr_expect_eq(cu->cuMemcpyHtoD(p + far, &v, 4), CUDA_SUCCESS);
-    run(HEAD80 KERNEL("mov.u64 %rd3, 64424509452; add.s64 %rd3, %rd1, %rd3; ld.global.u32 %r1, [%rd3]; add.u32 %r1, %r1, 1; st.global.u32 [%rd3+-8], %r1;"), 1, 1, 0, p, p);
+    run(HEAD80 KERNEL("mov.u64 %rd3, 64424509452; add.s64 %rd3, %rd1, %rd3; ld.global.u32 %r1, [%rd3]; add.u32 %r1, %r1, 1; st.global.u32 "
+                      "[%rd3+-8], %r1;"),
+        1, 1, 0, p, p);
     fetch(&got, p + far - 8, 4);
     cr_expect_eq(got, 43);
     cr_expect_eq(cu->cuMemFree(p), CUDA_SUCCESS);
@@ -78,7 +87,8 @@ Test(sim_driver, sixty_four_gigabytes_cost_only_what_is_touched)
 Test(sim_driver, copies_and_fills)
 {
     uint32_t data[64], got[64];
-    for (uint32_t k = 0; k < 64; k++) data[k] = k;
+    for (uint32_t k = 0; k < 64; k++)
+        data[k] = k;
     CUdeviceptr a = buffer(data, 256), b = buffer(NULL, 256);
     cr_expect_eq(cu->cuMemcpyDtoDAsync(b, a + 4, 252, NULL), CUDA_SUCCESS);
     cr_expect_eq(cu->cuMemsetD8Async(b + 252, 0xAB, 4, NULL), CUDA_SUCCESS);
@@ -100,7 +110,8 @@ Test(sim_driver, copies_and_fills)
     cr_expect(cu->cuPointerGetAttribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, a + 8) == CUDA_SUCCESS && ordinal == 0);
     cr_expect(cu->cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, a + 8) == CUDA_SUCCESS && p == a);
     cr_expect(cu->cuPointerGetAttribute(&size, CU_POINTER_ATTRIBUTE_RANGE_SIZE, a + 8) == CUDA_SUCCESS && size == 256);
-    cr_expect_eq(cu->cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)data), CUDA_ERROR_INVALID_VALUE);
+    cr_expect_eq(cu->cuPointerGetAttribute(&p, CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (CUdeviceptr)(uintptr_t)data),
+                 CUDA_ERROR_INVALID_VALUE);
 }
 
 Test(sim_driver, kernels_and_their_limits)
@@ -110,8 +121,10 @@ Test(sim_driver, kernels_and_their_limits)
     CUfunction f;
     int v, dummy = 0;
     CUdeviceptr a = buffer("0123", 4);
-    void *params[] = {&a, &a};
-    const char *ptx = HEAD80 ".extern .shared .align 16 .b8 dyn[];\n.shared .align 4 .b8 fixed[100];\n.visible .entry k(.param .u64 a, .param .u64 b)\n.maxntid 128, 1, 1\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, dyn;\nst.shared.u32 [%r1], 1;\nst.shared.u32 [fixed+96], 1;\nret;\n}\n";
+    void *params[] = { &a, &a };
+    const char *ptx = HEAD80
+        ".extern .shared .align 16 .b8 dyn[];\n.shared .align 4 .b8 fixed[100];\n.visible .entry k(.param .u64 a, .param .u64 b)\n.maxntid "
+        "128, 1, 1\n{\n.reg .b32 %r<3>;\nmov.u32 %r1, dyn;\nst.shared.u32 [%r1], 1;\nst.shared.u32 [fixed+96], 1;\nret;\n}\n";
     cr_assert_eq(cu->cuLibraryLoadData(&l, ptx, NULL, NULL, 0, NULL, NULL, 0), CUDA_SUCCESS);
     cr_expect_eq(cu->cuLibraryGetKernel(&k, l, "nobody"), CUDA_ERROR_NOT_FOUND);
     cr_assert(cu->cuLibraryGetKernel(&k, l, "k") == CUDA_SUCCESS && cu->cuKernelGetFunction(&f, k) == CUDA_SUCCESS);
@@ -132,16 +145,18 @@ Test(sim_driver, kernels_and_their_limits)
     cr_expect_eq(cu->cuLaunchKernel((CUfunction)(void *)&dummy, 1, 1, 1, 1, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
     cr_expect_eq(cu->cuLaunchKernel(NULL, 1, 1, 1, 1, 1, 1, 16, NULL, params, NULL), CUDA_ERROR_INVALID_HANDLE);
     cr_expect(cu->cuOccupancyMaxActiveBlocksPerMultiprocessor(&v, f, 128, 40000) == CUDA_SUCCESS && v == 4);
-    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = 16};
-    CUlaunchAttribute cluster = {.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION};
+    CUlaunchConfig config = {
+        .gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1, .sharedMemBytes = 16
+    };
+    CUlaunchAttribute cluster = { .id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION };
     cr_expect_eq(cu->cuLaunchKernelEx(&config, f, params, NULL), CUDA_SUCCESS);
     cluster.value.clusterDim.x = 2, cluster.value.clusterDim.y = cluster.value.clusterDim.z = 1;
     config.attrs = &cluster, config.numAttrs = 1;
     cr_expect_eq(cu->cuLaunchKernelEx(&config, f, params, NULL), CUDA_ERROR_INVALID_CLUSTER_SIZE, "sm_80 has no clusters");
     cr_expect_eq(cu->cuLaunchKernelEx(NULL, f, params, NULL), CUDA_ERROR_INVALID_VALUE);
-    CUdeviceptr both[2] = {a, a};
+    CUdeviceptr both[2] = { a, a };
     size_t size = sizeof both;
-    void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, both, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END};
+    void *extra[] = { CU_LAUNCH_PARAM_BUFFER_POINTER, both, CU_LAUNCH_PARAM_BUFFER_SIZE, &size, CU_LAUNCH_PARAM_END };
     cr_expect_eq(cu->cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 16, NULL, NULL, extra), CUDA_SUCCESS);
     cr_expect_eq(cu->cuLibraryUnload(l), CUDA_SUCCESS);
     cr_expect_eq(cu->cuLibraryUnload(l), CUDA_ERROR_INVALID_HANDLE);
@@ -155,7 +170,10 @@ Test(sim_driver, the_second_device)
     cu->cuCtxSetCurrent(c);
     uint32_t got;
     CUdeviceptr a = buffer("0123", 4);
-    run(".version 8.0\n.target sm_90a\n.address_size 64\n" KERNEL("st.global.u32 [%rd1], 9; fence.proxy.async; fence.acq_rel.cta; griddepcontrol.wait; barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;"), 1, 32, 0, a, a);
+    run(".version 8.0\n.target sm_90a\n.address_size 64\n" KERNEL(
+            "st.global.u32 [%rd1], 9; fence.proxy.async; fence.acq_rel.cta; griddepcontrol.wait; barrier.cluster.arrive.release.aligned; "
+            "barrier.cluster.wait.acquire.aligned;"),
+        1, 32, 0, a, a);
     fetch(&got, a, 4);
     cr_expect_eq(got, 9);
 }
@@ -171,7 +189,7 @@ Test(sim_driver, capture_and_replay)
     uint32_t zero = 0, got = 99;
     CUdeviceptr a = buffer(&zero, 4);
     CUfunction f = load(HEAD80 KERNEL("ld.global.u32 %r1, [%rd1]; add.u32 %r1, %r1, 1; st.global.u32 [%rd1], %r1;"));
-    void *params[] = {&a, &a};
+    void *params[] = { &a, &a };
     cr_assert_eq(cu->cuStreamCreate(&s, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
     cr_expect_eq(cu->cuStreamBeginCapture(NULL, CU_STREAM_CAPTURE_MODE_RELAXED), CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
@@ -198,7 +216,8 @@ Test(sim_driver, capture_and_replay)
         fetch(&got, a, 4);
         cr_expect_eq(got, 12);
     }
-    cr_expect(cu->cuEventRecord(e[1], s) == CUDA_SUCCESS && cu->cuEventSynchronize(e[1]) == CUDA_SUCCESS && cu->cuEventElapsedTime(&ms, e[0], e[1]) == CUDA_SUCCESS && ms > 0);
+    cr_expect(cu->cuEventRecord(e[1], s) == CUDA_SUCCESS && cu->cuEventSynchronize(e[1]) == CUDA_SUCCESS &&
+              cu->cuEventElapsedTime(&ms, e[0], e[1]) == CUDA_SUCCESS && ms > 0);
     cr_expect(cu->cuEventDestroy(e[0]) == CUDA_SUCCESS && cu->cuEventDestroy(e[0]) == CUDA_ERROR_INVALID_HANDLE);
     cr_expect(cu->cuGraphExecDestroy(x) == CUDA_SUCCESS && cu->cuGraphLaunch(x, s) == CUDA_ERROR_INVALID_HANDLE);
     cr_assert_eq(cu->cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_GLOBAL), CUDA_SUCCESS);
@@ -217,9 +236,10 @@ Test(sim_driver, a_stream_that_is_gone_is_refused_by_every_call)
     float ms;
     CUdeviceptr a = buffer("01234567", 8);
     CUfunction f = load(HEAD80 KERNEL(""));
-    void *params[] = {&a, &a};
+    void *params[] = { &a, &a };
     cr_assert(cu->cuStreamCreate(&s, 0) == CUDA_SUCCESS && cu->cuStreamDestroy(s) == CUDA_SUCCESS);
-    cr_assert(cu->cuEventCreate(&e, 0) == CUDA_SUCCESS && cu->cuEventCreate(&other, 0) == CUDA_SUCCESS && cu->cuEventRecord(other, NULL) == CUDA_SUCCESS);
+    cr_assert(cu->cuEventCreate(&e, 0) == CUDA_SUCCESS && cu->cuEventCreate(&other, 0) == CUDA_SUCCESS &&
+              cu->cuEventRecord(other, NULL) == CUDA_SUCCESS);
     cr_expect_eq(cu->cuEventRecord(e, s), CUDA_ERROR_INVALID_HANDLE);
     cr_expect_eq(cu->cuEventElapsedTime(&ms, e, other), CUDA_ERROR_INVALID_HANDLE, "the refused event counts as recorded");
     cr_expect_eq(cu->cuStreamSynchronize(s), CUDA_ERROR_INVALID_HANDLE);
@@ -257,10 +277,13 @@ static void *worker(void *arg)
     cu->cuMemcpyHtoD(a, &zero, 4);
     CUlibrary l;
     CUkernel k;
-    void *params[] = {&a, &a};
+    void *params[] = { &a, &a };
     for (int i = 0; i < 20; i++) {
-        if (cu->cuLibraryLoadData(&l, HEAD80 KERNEL("red.global.add.u32 [%rd1], 1;"), NULL, NULL, 0, NULL, NULL, 0) || cu->cuLibraryGetKernel(&k, l, "k")) return arg;
-        if (cu->cuLaunchKernel((CUfunction)k, 4, 1, 1, 64, 1, 1, 0, NULL, params, NULL)) return arg;
+        if (cu->cuLibraryLoadData(&l, HEAD80 KERNEL("red.global.add.u32 [%rd1], 1;"), NULL, NULL, 0, NULL, NULL, 0) ||
+            cu->cuLibraryGetKernel(&k, l, "k"))
+            return arg;
+        if (cu->cuLaunchKernel((CUfunction)k, 4, 1, 1, 64, 1, 1, 0, NULL, params, NULL))
+            return arg;
         cu->cuLibraryUnload(l);
     }
     cu->cuMemcpyDtoH(&got, a, 4);
@@ -271,9 +294,11 @@ Test(sim_driver, threads)
 {
     pthread_t t[4];
     void *r;
-    sim_set_options(&(sim_options){.threads = 2});
-    for (int k = 0; k < 4; k++) pthread_create(&t[k], NULL, worker, t);
-    for (int k = 0; k < 4; k++) cr_expect(!pthread_join(t[k], &r) && !r);
+    sim_set_options(&(sim_options){ .threads = 2 });
+    for (int k = 0; k < 4; k++)
+        pthread_create(&t[k], NULL, worker, t);
+    for (int k = 0; k < 4; k++)
+        cr_expect(!pthread_join(t[k], &r) && !r);
 }
 
 /* Addresses are used again only when the space of the device is used up: then what is still held stays apart. */
@@ -284,14 +309,18 @@ Test(sim_driver, addresses_come_again_when_the_space_is_used_up)
     int again = 0;
     cr_assert_eq(cu->cuMemAlloc(&first, 1), CUDA_SUCCESS);
     for (int i = 0; i < 2000; i++) {
-        if (i % 500 == 10) cr_assert_eq(cu->cuMemAlloc(&kept[i / 500], 1 << 20), CUDA_SUCCESS);
+        if (i % 500 == 10)
+            cr_assert_eq(cu->cuMemAlloc(&kept[i / 500], 1 << 20), CUDA_SUCCESS);
         cr_assert_eq(cu->cuMemAlloc(&p, big), CUDA_SUCCESS, "allocation %d", i);
-        cr_assert(p >> 44 == first >> 44 && (p + big - 1) >> 44 == first >> 44, "allocation %d at %llx leaves the device's space, which begins at %llx", i, p, first);
+        cr_assert(p >> 44 == first >> 44 && (p + big - 1) >> 44 == first >> 44,
+                  "allocation %d at %llx leaves the device's space, which begins at %llx", i, p, first);
         again += i > 0 && p < first + 3 * big;
-        for (int k = 0; k <= (i - 10) / 500 && i >= 10; k++) cr_assert(p + big <= kept[k] || p >= kept[k] + (1 << 20), "allocation %d covers one that is held", i);
+        for (int k = 0; k <= (i - 10) / 500 && i >= 10; k++)
+            cr_assert(p + big <= kept[k] || p >= kept[k] + (1 << 20), "allocation %d covers one that is held", i);
         cr_assert_eq(cu->cuMemFree(p), CUDA_SUCCESS);
     }
     cr_expect_gt(again, 0);
-    for (int k = 0; k < 4; k++) cr_expect_eq(cu->cuMemFree(kept[k]), CUDA_SUCCESS);
+    for (int k = 0; k < 4; k++)
+        cr_expect_eq(cu->cuMemFree(kept[k]), CUDA_SUCCESS);
     cr_expect_eq(cu->cuMemFree(first), CUDA_SUCCESS);
 }

@@ -1,5 +1,5 @@
-/* Launches that may begin before what is in front of them in the stream has ended: whoever touches global memory has waited for that, and no
- * block ends without a wait, or what comes behind would not be behind what is in front. */
+/* Launches that may begin before what is in front of them in the stream has ended: whoever touches global memory has waited for that, and
+ * no block ends without a wait, or what comes behind would not be behind what is in front. */
 #include "test_sim_machine.h"
 
 static CUdeviceptr in, out;
@@ -16,9 +16,18 @@ TestSuite(sim_pdl, .init = open_pdl);
 
 static CUresult launch_pdl(CUfunction f, int allowed, unsigned threads, CUstream s)
 {
-    void *params[] = {&in, &out};
-    CUlaunchAttribute at = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, .value.programmaticStreamSerializationAllowed = allowed};
-    CUlaunchConfig config = {.gridDimX = 2, .gridDimY = 1, .gridDimZ = 1, .blockDimX = threads, .blockDimY = 1, .blockDimZ = 1, .hStream = s, .attrs = &at, .numAttrs = 1};
+    void *params[] = { &in, &out };
+    CUlaunchAttribute at = { .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                             .value.programmaticStreamSerializationAllowed = allowed };
+    CUlaunchConfig config = { .gridDimX = 2,
+                              .gridDimY = 1,
+                              .gridDimZ = 1,
+                              .blockDimX = threads,
+                              .blockDimY = 1,
+                              .blockDimZ = 1,
+                              .hStream = s,
+                              .attrs = &at,
+                              .numAttrs = 1 };
     return cu->cuLaunchKernelEx(&config, f, params, NULL);
 }
 
@@ -28,7 +37,8 @@ static void needs(const char *text, const char *wait, const char *then, unsigned
 {
     for (int schedule = SIM_IN_ORDER; schedule <= SIM_RANDOM; schedule++)
         for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
-            sim_set_options(&(sim_options){.schedule = (sim_schedule)schedule, .async = (sim_async)async, .seed = 3, .max_steps = 100000});
+            sim_set_options(
+                &(sim_options){ .schedule = (sim_schedule)schedule, .async = (sim_async)async, .seed = 3, .max_steps = 100000 });
             CUfunction good = load(with(text, wait, then, "")), bad = load(with(text, "", then, ""));
             CUresult r = launch_pdl(good, 1, threads, NULL);
             cr_expect_eq(r, CUDA_SUCCESS, "%d\n%s", r, sim_report());
@@ -40,6 +50,7 @@ static void needs(const char *text, const char *wait, const char *then, unsigned
 
 Test(sim_pdl, whoever_touches_global_memory_has_waited)
 {
+    /* clang-format off */
     static const char *const touches[] = {
         "ld.global.u32 %r1, [%rd1];",
         "st.global.u32 [%rd2], %r0;",
@@ -48,8 +59,10 @@ Test(sim_pdl, whoever_touches_global_memory_has_waited)
         "red.global.add.u32 [%rd2], 1;",
         "mov.u32 %r2, buf; cp.async.ca.shared.global [%r2], [%rd1], 4; cp.async.wait_all;",
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof touches / sizeof *touches; i++) {
-        needs(HEAD90A KERNEL("$1 $2\n" WAIT), WAIT, touches[i], 1, "global memory is touched by a thread without griddepcontrol.wait before it");
+        needs(HEAD90A KERNEL("$1 $2\n" WAIT), WAIT, touches[i], 1,
+              "global memory is touched by a thread without griddepcontrol.wait before it");
     }
 }
 
@@ -61,20 +74,23 @@ Test(sim_pdl, whoever_starts_a_bulk_copy_has_waited)
                          "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p1, [bar], 0; @!%p1 bra AGAIN;\n" WAIT),
           WAIT, "", 1, "cp.async.bulk");
     needs(HEAD90A KERNEL("mov.u32 %r1, 1; mov.u32 %r2, buf; st.shared.v4.u32 [%r2], {%r1,%r1,%r1,%r1}; fence.proxy.async.shared::cta; $1\n"
-                         "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [buf], 16; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\n" WAIT),
+                         "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [buf], 16; cp.async.bulk.commit_group; "
+                         "cp.async.bulk.wait_group 0;\n" WAIT),
           WAIT, "", 1, "cp.async.bulk");
 }
 
 Test(sim_pdl, another_thread_s_wait_is_not_one_s_own)
 {
-    needs(HEAD90A KERNEL("setp.eq.u32 %p1, %r0, 0; @%p1 griddepcontrol.wait; $1 bar.sync 0; mul.wide.u32 %rd3, %r0, 4; add.s64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], %r0;"), WAIT, "", 64,
-          "st.global.u32 [%rd3]");
+    needs(HEAD90A KERNEL("setp.eq.u32 %p1, %r0, 0; @%p1 griddepcontrol.wait; $1 bar.sync 0; mul.wide.u32 %rd3, %r0, 4; add.s64 %rd3, %rd3, "
+                         "%rd2; st.global.u32 [%rd3], %r0;"),
+          WAIT, "", 64, "st.global.u32 [%rd3]");
 }
 
 Test(sim_pdl, no_block_ends_without_a_wait)
 {
-    needs(HEAD90A KERNEL("griddepcontrol.launch_dependents; mov.u32 %r2, buf; setp.eq.u32 %p1, %r0, 33; @%p1 st.shared.u32 [%r2], 1; $1 mov.u32 %r1, 0;"), "@%p1 griddepcontrol.wait;", "", 64,
-          "block (0,0,0) of kernel k ends without griddepcontrol.wait");
+    needs(HEAD90A KERNEL("griddepcontrol.launch_dependents; mov.u32 %r2, buf; setp.eq.u32 %p1, %r0, 33; @%p1 st.shared.u32 [%r2], 1; $1 "
+                         "mov.u32 %r1, 0;"),
+          "@%p1 griddepcontrol.wait;", "", 64, "block (0,0,0) of kernel k ends without griddepcontrol.wait");
 }
 
 Test(sim_pdl, a_graph_keeps_it)

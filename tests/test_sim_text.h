@@ -6,7 +6,10 @@
 
 #define HEAD90A ".version 8.0\n.target sm_90a\n.address_size 64\n"
 
-static inline void open90a(void) { open_machine("sm_90a"); }
+static inline void open90a(void)
+{
+    open_machine("sm_90a");
+}
 
 static char text[1 << 20];
 static size_t written;
@@ -22,7 +25,8 @@ __attribute__((format(printf, 1, 2))) static inline void add(const char *format,
 static inline void list(const char *prefix, int from, int n)
 {
     add("{");
-    for (int k = 0; k < n; k++) add("%s%s%d", k ? "," : "", prefix, from + k);
+    for (int k = 0; k < n; k++)
+        add("%s%s%d", k ? "," : "", prefix, from + k);
     add("}");
 }
 #endif

@@ -14,9 +14,13 @@ static void expect(const shape *s, const numbers *x, int times, uint32_t d[64][2
         memcpy(p.b, x->b, sizeof p.b);
         memcpy(p.a, x->a[row], sizeof p.a);
         memcpy(p.c, x->c[row], sizeof p.c);
-        if (!s->scale) memset(p.c, 0, sizeof p.c);
-        for (int k = 0; k < 16; k++) for (int n = 0; n < s->n; n++) p.b[k][n] ^= s->minus_a != s->minus_b ? 0x8000 : 0;
-        for (int k = 0; k < times; k++) sim_product_slow(&p, sim_arch_find("sm_90a"));
+        if (!s->scale)
+            memset(p.c, 0, sizeof p.c);
+        for (int k = 0; k < 16; k++)
+            for (int n = 0; n < s->n; n++)
+                p.b[k][n] ^= s->minus_a != s->minus_b ? 0x8000 : 0;
+        for (int k = 0; k < times; k++)
+            sim_product_slow(&p, sim_arch_find("sm_90a"));
         memcpy(d[row], p.c, sizeof p.c);
     }
 }
@@ -29,31 +33,33 @@ static void agree(const shape *s, const numbers *x, const char *what)
     fill(&m, s, x);
     begin(s, FENCE);
     ISSUE(s, s->scale ? "1" : "0");
-    for (int k = 1; k < s->times; k++) product(s, "1");
+    for (int k = 1; k < s->times; k++)
+        product(s, "1");
     WAIT;
     CUfunction f = load(end(s));
     expect(s, x, s->times ? s->times : 1, want);
     for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
         CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
-        sim_set_options(&(sim_options){.async = (sim_async)async});
+        sim_set_options(&(sim_options){ .async = (sim_async)async });
         CUresult r = launch(f, 1, 128, SHARED, a, b);
         cr_assert_eq(r, CUDA_SUCCESS, "%s, timing %d: %s", what, async, sim_report());
         fetch_d(b, s, got);
         for (int row = 0; row < 64; row++)
             for (int n = 0; n < s->n; n++)
-                cr_assert_eq(got[row][n], want[row][n], "%s, timing %d: d[%d][%d] is %08x instead of %08x", what, async, row, n, got[row][n], want[row][n]);
+                cr_assert_eq(got[row][n], want[row][n], "%s, timing %d: d[%d][%d] is %08x instead of %08x", what, async, row, n,
+                             got[row][n], want[row][n]);
         cu->cuMemFree(a), cu->cuMemFree(b);
     }
 }
 
 Test(sim_wgmma, every_swizzle_and_major_of_both_operands)
 {
-    static const int spans[] = {16, 32, 64, 128}, columns[] = {8, 24, 64, 104};
+    static const int spans[] = { 16, 32, 64, 128 }, columns[] = { 8, 24, 64, 104 };
     static numbers x;
     for (int a = 0; a < 4; a++)
         for (int b = 0; b < 4; b++)
             for (int mn = 0; mn < 4; mn++) {
-                shape s = {.n = columns[(a + b) & 3], .bf16 = mn & 1, .a_shared = 1, .scale = 1};
+                shape s = { .n = columns[(a + b) & 3], .bf16 = mn & 1, .a_shared = 1, .scale = 1 };
                 s.a = tile_of(spans[a], mn & 1, 64, 0), s.b = tile_of(spans[b], mn >> 1, s.n, 16384);
                 char what[64];
                 snprintf(what, sizeof what, "A span %d mn %d, B span %d mn %d", spans[a], mn & 1, spans[b], mn >> 1);
@@ -66,8 +72,15 @@ Test(sim_wgmma, every_width_with_A_in_registers)
 {
     static numbers x;
     for (int n = 8; n <= 256; n += 8) {
-        shape s = {.n = n, .bf16 = n >> 3 & 1, .scale = n != 48, .minus_a = n == 16, .minus_b = n == 24, .times = n == 32 ? 3 : 1, .b = tile_of(128, 1, n, 0)};
-        if (n == 40) s.minus_a = s.minus_b = 1;
+        shape s = { .n = n,
+                    .bf16 = n >> 3 & 1,
+                    .scale = n != 48,
+                    .minus_a = n == 16,
+                    .minus_b = n == 24,
+                    .times = n == 32 ? 3 : 1,
+                    .b = tile_of(128, 1, n, 0) };
+        if (n == 40)
+            s.minus_a = s.minus_b = 1;
         randomize(&s, &x, 0);
         agree(&s, &x, "A in registers");
     }
@@ -78,7 +91,7 @@ Test(sim_wgmma, steps_along_k_inside_of_a_row)
 {
     static numbers x;
     for (int step = 0; step < 4; step++) {
-        shape s = {.n = 64, .a_shared = 1, .scale = 1};
+        shape s = { .n = 64, .a_shared = 1, .scale = 1 };
         s.a = tile_of(128, 0, 64, 32 * step), s.b = tile_of(128, 0, 64, 16384 + 32 * step);
         randomize(&s, &x, 0);
         agree(&s, &x, "128");
@@ -91,7 +104,12 @@ Test(sim_wgmma, infinities_and_everything)
 {
     static numbers x;
     for (int round = 0; round < 8; round++) {
-        shape s = {.n = 32, .bf16 = round & 1, .a_shared = round >> 1 & 1, .scale = 1, .a = tile_of(32, 0, 64, 0), .b = tile_of(32, round >> 2, 32, 8192)};
+        shape s = { .n = 32,
+                    .bf16 = round & 1,
+                    .a_shared = round >> 1 & 1,
+                    .scale = 1,
+                    .a = tile_of(32, 0, 64, 0),
+                    .b = tile_of(32, round >> 2, 32, 8192) };
         randomize(&s, &x, 1);
         agree(&s, &x, "special values");
     }
@@ -103,25 +121,30 @@ Test(sim_wgmma, movs_of_accumulators_in_flight)
     static numbers x;
     static memory m;
     static uint32_t got[64][256], want[64][256];
-    shape s = {.n = 16, .a_shared = 1, .scale = 1, .a = tile_of(64, 0, 64, 0), .b = tile_of(64, 0, 16, 16384)}, first = s;
+    shape s = { .n = 16, .a_shared = 1, .scale = 1, .a = tile_of(64, 0, 64, 0), .b = tile_of(64, 0, 16, 16384) }, first = s;
     randomize(&s, &x, 0);
     fill(&m, &s, &x);
     for (int copy = 0; copy < 2; copy++) {
         begin(&s, FENCE);
         ISSUE(&s, "1");
-        for (int k = 0; k < 8; k++) add("mov.f32 %%f%d, %%c%d;\n", k, k); /* the first product's result stays in %f */
-        for (int k = 0; k < 8 && copy; k++) add("mov.f32 %%f%d, %%c%d;\nmov.f32 %%c%d, %%f%d;\n", 8 + k, k, k, 8 + k);
+        for (int k = 0; k < 8; k++)
+            add("mov.f32 %%f%d, %%c%d;\n", k, k); /* the first product's result stays in %f */
+        for (int k = 0; k < 8 && copy; k++)
+            add("mov.f32 %%f%d, %%c%d;\nmov.f32 %%c%d, %%f%d;\n", 8 + k, k, k, 8 + k);
         product(&s, "1");
         WAIT;
-        for (int k = 0; k < 8 && !copy; k++) add("mov.f32 %%c%d, %%f%d;\n", k, k);
+        for (int k = 0; k < 8 && !copy; k++)
+            add("mov.f32 %%c%d, %%f%d;\n", k, k);
         CUfunction f = load(end(&s));
         expect(&first, &x, copy ? 2 : 1, want);
         for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
             CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
-            sim_set_options(&(sim_options){.async = (sim_async)async});
+            sim_set_options(&(sim_options){ .async = (sim_async)async });
             cr_assert_eq(launch(f, 1, 128, SHARED, a, b), CUDA_SUCCESS, "%s", sim_report());
             fetch_d(b, &s, got);
-            for (int row = 0; row < 64; row++) for (int n = 0; n < 16; n++) cr_assert_eq(got[row][n], want[row][n], "copy %d timing %d [%d][%d]", copy, async, row, n);
+            for (int row = 0; row < 64; row++)
+                for (int n = 0; n < 16; n++)
+                    cr_assert_eq(got[row][n], want[row][n], "copy %d timing %d [%d][%d]", copy, async, row, n);
         }
     }
 }
@@ -132,25 +155,29 @@ Test(sim_wgmma, a_wait_leaves_the_newest_groups)
     static numbers x;
     static memory m;
     static uint32_t got[64][256], want[64][256];
-    shape s = {.n = 16, .a_shared = 1, .scale = 1, .a = tile_of(64, 0, 64, 0), .b = tile_of(64, 0, 16, 16384)};
+    shape s = { .n = 16, .a_shared = 1, .scale = 1, .a = tile_of(64, 0, 64, 0), .b = tile_of(64, 0, 16, 16384) };
     randomize(&s, &x, 0);
     fill(&m, &s, &x);
     begin(&s, FENCE);
-    for (int k = 0; k < 8; k++) add("mov.f32 %%f%d, 0f00000000;\n", 20 + k);
+    for (int k = 0; k < 8; k++)
+        add("mov.f32 %%f%d, 0f00000000;\n", 20 + k);
     ISSUE(&s, "1");
     add("wgmma.commit_group.sync.aligned;\nwgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 ");
     list("%f", 20, 8);
     add(", %%rd10, %%rd11, 1, 1, 1, 0, 0;\nwgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 1;\n");
-    for (int k = 0; k < 8; k++) add("st.global.f32 [%%rd7+%d], %%c%d;\n", k * 1024, k);
+    for (int k = 0; k < 8; k++)
+        add("st.global.f32 [%%rd7+%d], %%c%d;\n", k * 1024, k);
     add("wgmma.wait_group.sync.aligned 0;\n");
     CUfunction f = load(end(&s));
     expect(&s, &x, 1, want);
     for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
         CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, 128 * 1024);
-        sim_set_options(&(sim_options){.async = (sim_async)async});
+        sim_set_options(&(sim_options){ .async = (sim_async)async });
         cr_assert_eq(launch(f, 1, 128, SHARED, a, b), CUDA_SUCCESS, "%s", sim_report());
         fetch_d(b, &s, got);
-        for (int row = 0; row < 64; row++) for (int n = 0; n < 16; n++) cr_assert_eq(got[row][n], want[row][n]);
+        for (int row = 0; row < 64; row++)
+            for (int n = 0; n < 16; n++)
+                cr_assert_eq(got[row][n], want[row][n]);
     }
 }
 
@@ -160,22 +187,30 @@ Test(sim_wgmma, the_same_bits_as_mma_sync)
     static memory m;
     static uint32_t raw[128][256];
     for (int round = 0; round < 24; round++) {
-        shape s = {.n = 8, .bf16 = round & 1, .scale = 1, .b = {.span = 16, .at = 2048, .lead = 128, .stride = 256}};
+        shape s = { .n = 8, .bf16 = round & 1, .scale = 1, .b = { .span = 16, .at = 2048, .lead = 128, .stride = 256 } };
         const char *t = s.bf16 ? "bf16" : "f16";
         randomize(&s, &x, round >= 12);
         fill(&m, &s, &x);
         begin(&s, FENCE);
-        for (int k = 0; k < 4; k++) add("mov.f32 %%f%d, %%c%d;\n", k, k);
-        add("and.b32 %%r20, %%r0, 31;\nshl.b32 %%r20, %%r20, 2;\nmov.u32 %%r21, sm;\nadd.u32 %%r21, %%r21, %%r20;\n" /* row g, columns 2t: 16 g + 4 t */
+        for (int k = 0; k < 4; k++)
+            add("mov.f32 %%f%d, %%c%d;\n", k, k);
+        add("and.b32 %%r20, %%r0, 31;\nshl.b32 %%r20, %%r20, 2;\nmov.u32 %%r21, sm;\nadd.u32 %%r21, %%r21, %%r20;\n" /* row g, columns 2t:
+                                                                                                                        16 g + 4 t */
             "ld.shared.b32 %%r22, [%%r21+2048];\nld.shared.b32 %%r23, [%%r21+2176];\n"
-            "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%f0,%%f1,%%f2,%%f3}, {%%a0,%%a1,%%a2,%%a3}, {%%r22,%%r23}, {%%f0,%%f1,%%f2,%%f3};\n", t, t);
-        for (int k = 0; k < 4; k++) add("st.global.f32 [%%rd7+%d], %%f%d;\n", (8 + k) * 1024, k);
+            "mma.sync.aligned.m16n8k16.row.col.f32.%s.%s.f32 {%%f0,%%f1,%%f2,%%f3}, {%%a0,%%a1,%%a2,%%a3}, {%%r22,%%r23}, "
+            "{%%f0,%%f1,%%f2,%%f3};\n",
+            t, t);
+        for (int k = 0; k < 4; k++)
+            add("st.global.f32 [%%rd7+%d], %%f%d;\n", (8 + k) * 1024, k);
         ISSUE(&s, "1");
         WAIT;
         CUdeviceptr a = buffer(&m, sizeof m), b = buffer(NULL, sizeof raw);
         cr_assert_eq(launch(load(end(&s)), 1, 128, SHARED, a, b), CUDA_SUCCESS, "%s", sim_report());
         fetch(raw, b, 16 * 1024);
-        for (int k = 0; k < 4; k++) for (int l = 0; l < 128; l++) cr_assert_eq(raw[k][l], raw[8 + k][l], "round %d register %d thread %d: %08x, mma.sync %08x", round, k, l, raw[k][l], raw[8 + k][l]);
+        for (int k = 0; k < 4; k++)
+            for (int l = 0; l < 128; l++)
+                cr_assert_eq(raw[k][l], raw[8 + k][l], "round %d register %d thread %d: %08x, mma.sync %08x", round, k, l, raw[k][l],
+                             raw[8 + k][l]);
         cu->cuMemFree(a), cu->cuMemFree(b);
     }
 }
@@ -192,25 +227,36 @@ Test(sim_wgmma, fast_and_slow_arithmetic_agree)
         for (int k = 0; k < 16 * (16 + (int)p.n); k++) {
             uint16_t *to = k < 256 ? &p.a[k / 16][k % 16] : &p.b[(k - 256) / (int)p.n][(k - 256) % (int)p.n], v = (uint16_t)any();
             uint16_t top = p.type == T_F16 ? 0x7C00 : 0x7F80;
-            if ((v & top) == top) v &= 0x3FFF;
-            if (kind < 3) v = (uint16_t)((v & 0x83FF) | (p.type == T_F16 ? 0x2C00 + (any() & 0x1C00) : 0x3C00)); /* near one */
-            if (kind == 3) v &= 0x9FFF; /* tiny */
-            if (kind == 4 && any() % 3) v &= 0x8000;
-            if (kind == 5 && k % 16 < 14) v &= 0x8000; /* whole rows and columns of zeros, with signs */
+            if ((v & top) == top)
+                v &= 0x3FFF;
+            if (kind < 3)
+                v = (uint16_t)((v & 0x83FF) | (p.type == T_F16 ? 0x2C00 + (any() & 0x1C00) : 0x3C00)); /* near one */
+            if (kind == 3)
+                v &= 0x9FFF; /* tiny */
+            if (kind == 4 && any() % 3)
+                v &= 0x8000;
+            if (kind == 5 && k % 16 < 14)
+                v &= 0x8000; /* whole rows and columns of zeros, with signs */
             *to = v;
         }
         for (int k = 0; k < 16 * (int)p.n; k++) {
             uint32_t v = any() ^ any() << 16;
-            if ((v & 0x7F800000) == 0x7F800000) v &= 0x3FFFFFFF;
-            if (kind < 2) v = (v & 0x80FFFFFF) | 0x3F000000;
-            if (kind == 6) v &= any() & 1 ? 0x80000000 : 0x81FFFFFF;
+            if ((v & 0x7F800000) == 0x7F800000)
+                v &= 0x3FFFFFFF;
+            if (kind < 2)
+                v = (v & 0x80FFFFFF) | 0x3F000000;
+            if (kind == 6)
+                v &= any() & 1 ? 0x80000000 : 0x81FFFFFF;
             p.c[k / (int)p.n][k % (int)p.n] = v;
         }
         q = p;
         sim_product_slow(&q, arch);
-        if (!sim_product_fast(&p, arch)) continue;
+        if (!sim_product_fast(&p, arch))
+            continue;
         fast++;
-        for (int k = 0; k < 16; k++) for (uint32_t n = 0; n < p.n; n++) cr_assert_eq(p.c[k][n], q.c[k][n], "round %d kind %d [%d][%u]: %08x, slow %08x", round, kind, k, n, p.c[k][n], q.c[k][n]);
+        for (int k = 0; k < 16; k++)
+            for (uint32_t n = 0; n < p.n; n++)
+                cr_assert_eq(p.c[k][n], q.c[k][n], "round %d kind %d [%d][%u]: %08x, slow %08x", round, kind, k, n, p.c[k][n], q.c[k][n]);
     }
     cr_assert(fast > 300, "the fast way was taken %d times", fast);
 }

@@ -103,14 +103,13 @@ Test(tune_device_lock, a_holder_that_dies_gives_it_back)
 
 /* ---- a search beside another ---- */
 
-static const char lua[] =
-    "return { doc = 'x', default = false,\n"
-    "  tunables = { { 'br', { 16, 32, 48, 64 }, 'r' }, { 'bc', { 8, 16, 24, 32 }, 'c' } },\n"
-    "  supports = function() return true end,\n"
-    "  constraints = {},\n"
-    "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end,\n"
-    "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
+static const char lua[] = "return { doc = 'x', default = false,\n"
+                          "  tunables = { { 'br', { 16, 32, 48, 64 }, 'r' }, { 'bc', { 8, 16, 24, 32 }, 'c' } },\n"
+                          "  supports = function() return true end,\n"
+                          "  constraints = {},\n"
+                          "  layout = function(p, c) return { bytes = c.br * c.bc, threads = 64, regs = 32 } end,\n"
+                          "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end,\n"
+                          "  work = function(p, c) return { rows = c.br, cols = c.bc } end }\n";
 static const char cu[] = "extern \"C\" __global__ void toy(int *o) { o[threadIdx.x] = $(c.br) + $(c.bc); }\n";
 
 #define LIMIT 8 /* candidates of the first batch */
@@ -269,7 +268,8 @@ Test(tune_device_lock, others_of_the_lock_are_no_strangers)
     so.again = true;
     for (s.others = 2; s.others <= 3; s.others++) { /* two are the rival's */
         cr_assert_eq(fa_search(&s.site, &s.p, &so, &t), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(t.winner->quality, s.others == 2 ? FA_QUALITY_STEADY : FA_QUALITY_CONTENDED, "%s with %d", fa_quality_name(t.winner->quality), s.others);
+        cr_assert_eq(t.winner->quality, s.others == 2 ? FA_QUALITY_STEADY : FA_QUALITY_CONTENDED, "%s with %d",
+                     fa_quality_name(t.winner->quality), s.others);
         fa_tuning_free(&t);
     }
     close_scene(&s);

@@ -59,19 +59,15 @@ Test(tune_family, neighbours_are_the_declared_steps_and_moves)
         const char *config;
         bool is;
     } rows[] = {
-        { "toy:span=32,chunk=4,walk=forward,guests=1", true },   /* a step of span */
-        { "toy:span=96,chunk=4,walk=forward,guests=1", true },
-        { "toy:span=128,chunk=4,walk=forward,guests=1", false }, /* two */
-        { "toy:span=64,chunk=2,walk=forward,guests=1", true },
-        { "toy:span=64,chunk=16,walk=forward,guests=1", false },
-        { "toy:span=64,chunk=4,walk=backward,guests=1", true },
-        { "toy:span=64,chunk=4,walk=forward,guests=4", true },
+        { "toy:span=32,chunk=4,walk=forward,guests=1", true }, /* a step of span */
+        { "toy:span=96,chunk=4,walk=forward,guests=1", true },   { "toy:span=128,chunk=4,walk=forward,guests=1", false }, /* two */
+        { "toy:span=64,chunk=2,walk=forward,guests=1", true },   { "toy:span=64,chunk=16,walk=forward,guests=1", false },
+        { "toy:span=64,chunk=4,walk=backward,guests=1", true },  { "toy:span=64,chunk=4,walk=forward,guests=4", true },
         { "toy:span=64,chunk=4,walk=forward,guests=16", false }, /* 16 guests of 64 rows have too few registers; with 32 rows: */
         { "toy:span=32,chunk=4,walk=forward,guests=16", true },  /* repaired by a step of span */
         { "toy:span=96,chunk=2,walk=forward,guests=1", true },   /* the move */
         { "toy:span=32,chunk=8,walk=forward,guests=1", true },   /* and back */
-        { "toy:span=96,chunk=8,walk=forward,guests=1", false },
-        { "toy:span=32,chunk=2,walk=forward,guests=1", false },
+        { "toy:span=96,chunk=8,walk=forward,guests=1", false },  { "toy:span=32,chunk=2,walk=forward,guests=1", false },
     };
     world w;
     char all[4096], one[300];

@@ -72,8 +72,8 @@ Test(tune_gates, spills_and_notes)
         cr_assert_eq(fa_compile_pool_start(&w, &site, &j, &guess, 1, 1, false), FA_OK);
         cr_assert(fa_compile_pool_wait(w, 0, -1, &fatal) && fatal == FA_OK, "%s", fa_last_error());
         fa_compile_pool_stop(w);
-        cr_expect(guess.decided && guess.outcome == FA_BAD_CONSTRAINT && !guess.resumed && strstr(guess.why, "> 0 bytes"), "%d bytes: %s", guess.spills,
-                  guess.why);
+        cr_expect(guess.decided && guess.outcome == FA_BAD_CONSTRAINT && !guess.resumed && strstr(guess.why, "> 0 bytes"), "%d bytes: %s",
+                  guess.spills, guess.why);
         guess.outcome = FA_RAN, guess.how = FA_MODELLED, guess.seconds = 1e-6; /* as older versions wrote it */
         fa_journal_note(&j, &guess);
         guess.decided = false;
@@ -100,9 +100,11 @@ Test(tune_gates, no_compiler_is_fatal)
     scratch_make();
     toy_dir(dir, cu);
     toy_write(dir, "toy.lua", lua);
-    fa_site site = {
-        .arch = fa_arch_find("sm_90"), .template_dir = dir, .store = fa_store_open(scratch, NULL, NULL), .compiler = fa_compiler_open(NULL)
-    }, without = site;
+    fa_site site = { .arch = fa_arch_find("sm_90"),
+                     .template_dir = dir,
+                     .store = fa_store_open(scratch, NULL, NULL),
+                     .compiler = fa_compiler_open(NULL) },
+            without = site;
     without.compiler = fa_compiler_open("/nowhere/libnvrtc.so");
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64"), FA_OK);
     cr_assert_eq(fa_journal_open(&j, &site, &p, FA_MODELLED), FA_OK, "%s", fa_last_error());

@@ -13,11 +13,11 @@
 static cu_driver table, plain;
 static fa_context *ctx;
 static struct {
-    double now, at[2];    /* seconds; of the two events */
-    double cold, warm;    /* of a launch whose tensors are others than those of the launch before, or the same */
-    double slower;        /* what the first launch takes beyond that, relative; by each launch it falls to `falls` of it */
+    double now, at[2]; /* seconds; of the two events */
+    double cold, warm; /* of a launch whose tensors are others than those of the launch before, or the same */
+    double slower;     /* what the first launch takes beyond that, relative; by each launch it falls to `falls` of it */
     double falls;
-    double swing;         /* every second batch takes so much longer, relative */
+    double swing; /* every second batch takes so much longer, relative */
     long records;
     uint64_t last_q, q[KEPT];
     int launches, events;
@@ -33,8 +33,8 @@ static void tick(void)
     device.q[device.launches++ % KEPT] = q;
 }
 
-static CUresult d_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream s,
-                         void **params, void **extra)
+static CUresult d_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
+                         CUstream s, void **params, void **extra)
 {
     CUresult r = plain.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, smem, s, params, extra);
     if (r == CUDA_SUCCESS)

@@ -2,8 +2,8 @@
 #include "autotune/probe.h"
 #include "cache/rates.h"
 #include "cache/record.h"
-#include "sim/sim.h"
 #include "gen/templates.h"
+#include "sim/sim.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -176,19 +176,23 @@ static cu_driver timed, computes;
 static struct {
     double now, at[2], since; /* seconds; of the events; of this kernel */
     int events, launches;
-    bool counts;              /* between the events */
+    bool counts; /* between the events */
     CUfunction last;
     double nothing, exps, read, again, mma, wgmma; /* seconds of a launch */
 } clocked;
 
-static CUresult t_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem, CUstream s,
-                         void **params, void **extra)
+static CUresult t_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned smem,
+                         CUstream s, void **params, void **extra)
 {
     if (!clocked.counts)
         return computes.cuLaunchKernel(f, gx, gy, gz, bx, by, bz, smem, s, params, extra);
     unsigned long long n = *(unsigned long long *)params[3];
     int rounds = *(int *)params[4];
-    double t = bx == 32 ? clocked.nothing : n ? (rounds == 1 ? clocked.read : clocked.again) : bx == 256 ? clocked.wgmma : rounds == 20000 ? clocked.exps : clocked.mma;
+    double t = bx == 32          ? clocked.nothing
+               : n               ? (rounds == 1 ? clocked.read : clocked.again)
+               : bx == 256       ? clocked.wgmma
+               : rounds == 20000 ? clocked.exps
+                                 : clocked.mma;
     if (f != clocked.last)
         clocked.since = 0;
     clocked.last = f;

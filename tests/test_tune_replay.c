@@ -76,9 +76,8 @@ static json_t *strategy_of(const json_t *doc, const char *name)
 {
     size_t i;
     json_t *s;
-    json_array_foreach(json_object_get(doc, "strategies"), i, s)
-        if (!strcmp(json_string_value(json_object_get(s, "strategy")), name))
-            return s;
+    json_array_foreach(json_object_get(doc, "strategies"), i,
+                       s) if (!strcmp(json_string_value(json_object_get(s, "strategy")), name)) return s;
     cr_assert_fail("no strategy %s", name);
     return NULL;
 }

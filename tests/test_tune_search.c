@@ -34,18 +34,18 @@ static const char wide_cu[] = "extern \"C\" __global__ void wide(int *o) { o[thr
 
 typedef struct world {
     fa_measure_backend backend, *child;
-    char right[256][64];   /* configs that passed */
+    char right[256][64]; /* configs that passed */
     int n_right;
     int judged, samples, warm;
-    const char *fault;     /* the config whose samples fail, from the sample after `faults_after` */
+    const char *fault; /* the config whose samples fail, from the sample after `faults_after` */
     int faults_after, its_samples;
     const char *wrong, *dies;
     bool dead;
     fa_random random;
-    double noise, drift;   /* of a sample; of the clock, over all samples */
+    double noise, drift; /* of a sample; of the clock, over all samples */
     const fa_candidate *judged_last;
     bool cool;
-    double swing, slower;  /* rounds are up to so much slower than a first pass; by how much this one is */
+    double swing, slower;   /* rounds are up to so much slower than a first pass; by how much this one is */
     int rounds, its_rounds; /* those with the baseline in them, the first that was judged */
     bool its_turn;
 } world;
@@ -214,7 +214,8 @@ Test(tune_search, a_neighbour_that_is_not_listed_wins_and_everything_was_verifie
     for (size_t i = 0; i < rs.n; i++) {
         of_winner += fa_config_equal(&rs.r[i].config, &t.winner->config);
         int year, month, day, hour, minute, second;
-        cr_assert_eq(sscanf(rs.r[i].date, "%4d-%2d-%2dT%2d:%2d:%2dZ", &year, &month, &day, &hour, &minute, &second), 6, "\"%s\"", rs.r[i].date);
+        cr_assert_eq(sscanf(rs.r[i].date, "%4d-%2d-%2dT%2d:%2d:%2dZ", &year, &month, &day, &hour, &minute, &second), 6, "\"%s\"",
+                     rs.r[i].date);
         cr_assert(year >= 2024 && month >= 1 && month <= 12 && day >= 1 && strlen(rs.r[i].date) == 20, "%s", rs.r[i].date);
     }
     for (size_t k = 0; k < t.n; k++, times = 0) { /* of each as many lines as of the winner, or fewer */
@@ -262,7 +263,8 @@ Test(tune_search, noise_and_a_falling_clock_do_not_change_the_pick)
         fa_search_options o = options(&s, 8);
         o.again = true;
         o.strategy = run % 2 ? "model" : "halving";
-        s.w = (world){ .backend = s.w.backend, .random = { fa_random_mix((uint64_t)run) }, .noise = 0.004, .drift = run < 4 ? 0.05 : -0.05 };
+        s.w =
+            (world){ .backend = s.w.backend, .random = { fa_random_mix((uint64_t)run) }, .noise = 0.004, .drift = run < 4 ? 0.05 : -0.05 };
         s.w.backend.user = &s.w;
         cr_assert_eq(fa_search(&s.site, &s.p, &o, &t), FA_OK, "%s", fa_last_error());
         cr_assert_leq(truth(t.winner), 1.01e-4, "run %d picks %s", run, name_of(t.winner));
@@ -546,7 +548,8 @@ Test(tune_search, what_is_asked_for_in_vain)
     fa_search_options o = options(&s, 6);
     o.strategy = "exhaustion";
     cr_expect_eq(fa_search(&s.site, &s.p, &o, &t), FA_INVALID);
-    cr_expect(strstr(fa_last_error(), "strategy is \"exhaustion\"; accepted: ") && strstr(fa_last_error(), "halving"), "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "strategy is \"exhaustion\"; accepted: ") && strstr(fa_last_error(), "halving"), "%s",
+              fa_last_error());
     cr_expect_eq(s.w.samples, 0);
     close_scene(&s);
     fa_measure_backend backend = { .close = count_closed }, none = { .close = NULL };
@@ -575,7 +578,8 @@ static bool is_seed(fa_pool *pool, const char *config)
     return at != FA_NOWHERE && pool->p[at].origin == FA_SEED;
 }
 
-/* Configs that the space does not list are among the first where they won for a neighbour: this shape, other lengths, the other type of two bytes. */
+/* Configs that the space does not list are among the first where they won for a neighbour: this shape, other lengths, the other type of two
+ * bytes. */
 Test(tune_search, what_won_elsewhere_is_a_seed)
 {
     scene s;
@@ -590,7 +594,7 @@ Test(tune_search, what_won_elsewhere_is_a_seed)
     won(&s, "fp16,d=64,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=2", FA_MEASURED, true);
     won(&s, "fp16,d=64,b=1,hq=2,hkv=2,sq=8192,sk=8192", "toy:br=64,bc=16,kind=2", FA_MEASURED, true);
     won(&s, "bf16,d=64,b=1,hq=2,hkv=2,sq=16384,sk=16384", "toy:br=64,bc=32,kind=2", FA_MEASURED, false); /* nobody verified it */
-    won(&s, "bf16,d=72,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=1", FA_MEASURED, true); /* another head_dim */
+    won(&s, "bf16,d=72,b=1,hq=2,hkv=2,sq=256,sk=256", "toy:br=64,bc=8,kind=1", FA_MEASURED, true);       /* another head_dim */
     cr_assert_eq(fa_gen_open(&g, s.dir), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_pool_list(&pool, g, &s.p, s.site.arch, s.site.budget, "toy", &space), FA_OK, "%s", fa_last_error());
     fa_neighbours_site site = { g, &s.p, s.site.arch, s.site.budget };

@@ -5,8 +5,8 @@
 
 typedef struct run {
     size_t tried, listed, unlisted;
-    double best;      /* true seconds, over those of the world's best */
-    size_t until;     /* tries until within 1 % of it; 0 = never */
+    double best;  /* true seconds, over those of the world's best */
+    size_t until; /* tries until within 1 % of it; 0 = never */
 } run;
 
 static run go(world *w, const char *strategy, int32_t limit, uint64_t seed, const fa_config *plant, size_t batch)

@@ -1,6 +1,6 @@
 /* Statistics of samples, and the rounds that find a winner, on a clock of our own. */
-#include "autotune/tournament.h"
 #include "autotune/random.h"
+#include "autotune/tournament.h"
 #include "gen/error.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -65,10 +65,10 @@ Test(tune_tournament, the_interval_covers_the_true_ratio_19_times_in_20)
 
 typedef struct world {
     fa_random r;
-    double noise, fall;     /* of a sample; of the clock, from each sample to the next */
+    double noise, fall; /* of a sample; of the clock, from each sample to the next */
     long samples;
     long stop_at;
-    int32_t clock[64];      /* of each look, 0 = the one before */
+    int32_t clock[64]; /* of each look, 0 = the one before */
     int looks;
     const fa_candidate *broken;
 } world;
@@ -205,8 +205,8 @@ Test(tune_tournament, the_interval_goes_with_the_time)
         cr_expect_float_eq(k[12].seconds / k[4].seconds, 1.02, 0.002);
         for (int i = 0; i < 3; i++) {
             const fa_candidate *e = &k[finalists[i]];
-            cr_expect(e->low > 0 && e->low <= e->seconds && e->seconds <= e->high, "trial %d, %d: %g is not in %g to %g", trial, finalists[i],
-                      e->seconds, e->low, e->high);
+            cr_expect(e->low > 0 && e->low <= e->seconds && e->seconds <= e->high, "trial %d, %d: %g is not in %g to %g", trial,
+                      finalists[i], e->seconds, e->low, e->high);
         }
     }
 }

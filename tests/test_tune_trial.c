@@ -14,7 +14,8 @@
 static const char lua[] =
     "return { doc = 'x', default = false, tunables = { { 'br', { 16 }, 'r' } }, constraints = {}, supports = function() return true end,\n"
     "  layout = function() return { bytes = 64, threads = 32, regs = 32 } end,\n"
-    "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end, work = function(p, c) return { rows = c.br, cols = 8 } end }\n";
+    "  steps = function(p, c) return { { entry = 'toy', grid = ('sq/%d hq b'):format(c.br) } } end, work = function(p, c) return { rows = "
+    "c.br, cols = 8 } end }\n";
 
 static cu_driver table[2];
 static fa_context *ctx[2];

@@ -1,5 +1,5 @@
-/* Every config that ships has passed the simulator: each distinct one, eager in order, lazy reversed, lazy at random. By default the longest
- * length goes all three ways and each other one; in full form all lengths go all ways. */
+/* Every config that ships has passed the simulator: each distinct one, eager in order, lazy reversed, lazy at random. By default the
+ * longest length goes all three ways and each other one; in full form all lengths go all ways. */
 #include "autotune/trial.h"
 #include "gen/problem.h"
 #include "sim/sim.h"

@@ -146,7 +146,9 @@ static double element(const fa_attention *a, int b, int i, int h, int c, double 
 
 Test(verify_rule, oracle_is_the_formula)
 {
-    static const struct { int sq, sk, lo, hi; } rows[] = { { 7, 9, -7, 9 }, { 9, 7, -9, -2 }, { 12, 30, 3, 8 }, { 5, 5, -9, 9 }, { 3, 1, 0, 0 } };
+    static const struct {
+        int sq, sk, lo, hi;
+    } rows[] = { { 7, 9, -7, 9 }, { 9, 7, -9, -2 }, { 12, 30, 3, 8 }, { 5, 5, -9, 9 }, { 3, 1, 0, 0 } };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         sample s = make(FA_F32, rows[r].sq, rows[r].sk, 8, 5, rows[r].lo, rows[r].hi);
         for (int b = 0; b < 2; b++)
@@ -156,7 +158,8 @@ Test(verify_rule, oracle_is_the_formula)
                         double lse, want = element(&s.a, b, i, h, c, &lse), got = s.o[((b * s.a.sq + i) * 6 + h) * 5 + c];
                         double got_lse = s.lse[(b * 6 + h) * s.a.sq + i];
                         cr_assert(fabs(got - want) <= 1e-12 * fmax(1, fabs(want)), "row %zu: %.17g, not %.17g", r, got, want);
-                        cr_assert(got_lse == lse || fabs(got_lse - lse) <= 1e-12 * fmax(1, fabs(lse)), "row %zu: LSE %.17g, not %.17g", r, got_lse, lse);
+                        cr_assert(got_lse == lse || fabs(got_lse - lse) <= 1e-12 * fmax(1, fabs(lse)), "row %zu: LSE %.17g, not %.17g", r,
+                                  got_lse, lse);
                     }
         drop(&s);
     }
@@ -217,7 +220,21 @@ static fa_verdict judge(const sample *s, const float *x, const float *lse, int d
     return v;
 }
 
-typedef enum error { E_NONE, E_ULPS, E_NAN, E_ZERO, E_DOUBLE, E_NEGATED, E_SHIFTED_ROW, E_BIASED, E_LSE, E_LSE_BASE2, E_LSE_NAN, E_INF, ERRORS } error;
+typedef enum error {
+    E_NONE,
+    E_ULPS,
+    E_NAN,
+    E_ZERO,
+    E_DOUBLE,
+    E_NEGATED,
+    E_SHIFTED_ROW,
+    E_BIASED,
+    E_LSE,
+    E_LSE_BASE2,
+    E_LSE_NAN,
+    E_INF,
+    ERRORS
+} error;
 
 static void plant(error e, sample *s, float *x, float *lse, double ulp)
 {
@@ -225,18 +242,44 @@ static void plant(error e, sample *s, float *x, float *lse, double ulp)
     for (int64_t i = 0; i < s->n; i++)
         big = fabs(s->o[i]) > fabs(s->o[big]) ? i : big;
     switch (e) {
-    case E_ULPS: x[s->n / 2] += (float)(40 * ulp); break;
-    case E_NAN: x[s->n - 1] = NAN; break;
-    case E_INF: x[3] = INFINITY; break;
-    case E_ZERO: x[big] = 0; break;
-    case E_DOUBLE: for (int i = 0; i < s->a.dv; i++) x[i] *= 2; break;
-    case E_NEGATED: x[big] = -x[big]; break;
-    case E_SHIFTED_ROW: memmove(x, x + s->a.dv, (size_t)s->a.dv * sizeof *x); break;
-    case E_BIASED: for (int64_t i = 0; i < s->n; i++) x[i] *= 1 + 0x1p-6f; break;
-    case E_LSE: lse[1] += 1e-3f; break;
-    case E_LSE_BASE2: for (int64_t i = 0; i < s->rows; i++) lse[i] *= 1.442695f; break;
-    case E_LSE_NAN: lse[s->rows - 1] = NAN; break;
-    default: break;
+    case E_ULPS:
+        x[s->n / 2] += (float)(40 * ulp);
+        break;
+    case E_NAN:
+        x[s->n - 1] = NAN;
+        break;
+    case E_INF:
+        x[3] = INFINITY;
+        break;
+    case E_ZERO:
+        x[big] = 0;
+        break;
+    case E_DOUBLE:
+        for (int i = 0; i < s->a.dv; i++)
+            x[i] *= 2;
+        break;
+    case E_NEGATED:
+        x[big] = -x[big];
+        break;
+    case E_SHIFTED_ROW:
+        memmove(x, x + s->a.dv, (size_t)s->a.dv * sizeof *x);
+        break;
+    case E_BIASED:
+        for (int64_t i = 0; i < s->n; i++)
+            x[i] *= 1 + 0x1p-6f;
+        break;
+    case E_LSE:
+        lse[1] += 1e-3f;
+        break;
+    case E_LSE_BASE2:
+        for (int64_t i = 0; i < s->rows; i++)
+            lse[i] *= 1.442695f;
+        break;
+    case E_LSE_NAN:
+        lse[s->rows - 1] = NAN;
+        break;
+    default:
+        break;
     }
 }
 
@@ -254,7 +297,8 @@ Test(verify_rule, accepts_naive_and_the_rounded_truth_and_rejects_planted_errors
                 for (int64_t i = 0; i < s.rows; i++)
                     lse[i] = (float)s.lse[i];
                 fa_errors base = fa_verify_errors(s.naive, s.o, s.n, false);
-                plant((error)e, &s, x, lse, fmax(base.most, fa_number_ulp(fa_verify_scale(s.o, s.n, s.lse, s.rows, stored, true).most, stored)));
+                plant((error)e, &s, x, lse,
+                      fmax(base.most, fa_number_ulp(fa_verify_scale(s.o, s.n, s.lse, s.rows, stored, true).most, stored)));
                 fa_verdict v = judge(&s, x, lse, dtypes[t]);
                 cr_assert_eq(v.ok, e == E_NONE, "%s, error %d: %s", fa_dtype_name(dtypes[t]), e, v.text);
             }
@@ -321,12 +365,14 @@ Test(verify_rule, a_seed_is_a_case_and_the_draw_is_wide)
         blind += p->sk > 0 && (band.hi < 0 || p->sq - 1 + band.lo >= p->sk);
         narrow += p->align < 16;
     }
+    /* clang-format off */
     const struct { const char *name; int n; } rows[] = {
         { "fp16", dtypes[FA_F16] }, { "bf16", dtypes[FA_BF16] }, { "tf32", dtypes[FA_TF32] }, { "fp32", dtypes[FA_F32] },
         { "no mask", masks[0] }, { "causal", masks[1] }, { "window", masks[2] }, { "d not of 8", odd_d }, { "dv", wide_v }, { "sq > sk", longer },
         { "sq < sk", shorter }, { "one query", single }, { "seven heads share", seven }, { "no key", empty }, { "rows that see no key", blind },
         { "align below 16", narrow },
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_assert_geq(rows[i].n, 20, "%s: %d of 3000", rows[i].name, rows[i].n);
     for (int i = 0; i < FA_LAYOUT_KINDS; i++)
@@ -441,8 +487,9 @@ Test(verify_rule, kernels_that_load_by_tma_are_drawn_where_they_can)
             fa_layout l = fa_case_layout(&c, i);
             int bytes = fa_dtype_bytes(fa_case_dtype(&c, i));
             bool counts = bytes == 2 && l.s > 0;
-            possible = possible && !(counts && ((l.s > 1 && !fa_map_stride_fits(l.ss * bytes)) || (l.h > 1 && !fa_map_stride_fits(l.sh * bytes)) ||
-                                                (l.b > 1 && !fa_map_stride_fits(l.sb * bytes))));
+            possible =
+                possible && !(counts && ((l.s > 1 && !fa_map_stride_fits(l.ss * bytes)) || (l.h > 1 && !fa_map_stride_fits(l.sh * bytes)) ||
+                                         (l.b > 1 && !fa_map_stride_fits(l.sb * bytes))));
         }
         can += possible;
         drawn += s.step[0].n_maps > 0;

@@ -1,5 +1,5 @@
-/* templates/sequence.cu is all that a kernel knows of its sequence: another one, in which each sequence of the batch has its own number of keys
- * and its own diagonal, gives for each the very bits of a launch with that sequence alone. No other template reads what may differ. */
+/* templates/sequence.cu is all that a kernel knows of its sequence: another one, in which each sequence of the batch has its own number of
+ * keys and its own diagonal, gives for each the very bits of a launch with that sequence alone. No other template reads what may differ. */
 #include "gen/templates.h"
 #include "runtime/plan.h"
 #include "test_cache_scratch.h"
@@ -96,8 +96,11 @@ static void launch(fa_context *ctx, const char *class, const char *config, int f
     cr_assert_eq(fa_plan_make(ctx, &p, &c, NULL, &plan), FA_OK, "%s: %s", config, fa_last_error());
     int bytes = p.dtype == FA_F32 ? 4 : 2;
     size_t rows = (size_t)SQ * HQ * (size_t)p.d, keys = (size_t)SK * HKV * (size_t)p.d;
-    tensors t = { .q = filled(ctx, B * rows, bytes, 1), .k = filled(ctx, B * keys, bytes, 2), .v = filled(ctx, B * keys, bytes, 3),
-                  .o = filled(ctx, B * rows, bytes, 4), .lse = filled(ctx, (size_t)B * HQ * SQ, 4, 5) };
+    tensors t = { .q = filled(ctx, B * rows, bytes, 1),
+                  .k = filled(ctx, B * keys, bytes, 2),
+                  .v = filled(ctx, B * keys, bytes, 3),
+                  .o = filled(ctx, B * rows, bytes, 4),
+                  .lse = filled(ctx, (size_t)B * HQ * SQ, 4, 5) };
     size_t q_at = (size_t)first * rows * (size_t)bytes, k_at = (size_t)first * keys * (size_t)bytes;
     a.dtype = p.dtype, a.d = p.d, a.b = b, a.hq = HQ, a.hkv = HKV, a.sq = SQ, a.sk = sk, a.mask = p.mask;
     a.window_left = 20, a.window_right = 5;
@@ -163,9 +166,8 @@ Test(verify_sequences, are_described_in_one_file)
 {
     static const struct {
         const char *word, *but;
-    } words[] = { { "p.diag_lo", "" },     { "p.diag_hi", "" }, { "p.key_base", "" }, { "p.q_sb", "" },
-                  { "p.k_sb", "" },        { "p.v_sb", "" },    { "p.o_sb", "" },     { "p.sq", "naive.cu" },
-                  { "p.sk", "naive.cu" } };
+    } words[] = { { "p.diag_lo", "" }, { "p.diag_hi", "" }, { "p.key_base", "" },   { "p.q_sb", "" },      { "p.k_sb", "" },
+                  { "p.v_sb", "" },    { "p.o_sb", "" },    { "p.sq", "naive.cu" }, { "p.sk", "naive.cu" } };
     size_t files = 0;
     for (const fa_template_file *f = fa_template_files; f->name; f++) {
         size_t n = strlen(f->name);

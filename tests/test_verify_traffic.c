@@ -40,6 +40,7 @@ typedef struct row {
     int sq, sk, left, right, diagonal, lse;
 } row;
 #define MMA "flash_fwd_mma:"
+/* clang-format off */
 static const row rows[] = {
     { "bf16,d=64,mask=none,b=2,hq=4,hkv=2", MMA "br=64,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 130, -1, -1, 0, 1 },
     { "bf16,d=64,mask=causal,b=2,hq=4,hkv=2", MMA "br=64,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 130, -1, -1, 0, 1 },
@@ -54,6 +55,7 @@ static const row rows[] = {
     { "fp32,d=64,mask=causal,b=1,hq=4,hkv=2", "flash_fwd_ffma:br=32,bc=32,warps=2,pack=0", 100, 100, -1, -1, 0, 1 },
     { "fp32,d=36,dv=20,mask=window,b=1,hq=4,hkv=2", "flash_fwd_ffma:br=64,bc=64,warps=4,pack=1", 50, 100, -1, 9, 0, 1 },
 };
+/* clang-format on */
 
 Test(verify_traffic, bytes_are_the_models, .timeout = 300)
 {
@@ -69,15 +71,17 @@ Test(verify_traffic, bytes_are_the_models, .timeout = 300)
         fa_config k = test_config(r->config);
         moved m = run(ctx, &c, r->config);
         fa_traffic t = fa_model_flash2(&c.problem, fa_config_get(&k, "br", 0), fa_config_get(&k, "pack", 0), fa_case_band(&c), r->lse);
+        /* clang-format off */
         const struct { const char *name; double counted, modelled; } facts[] = {
             { "read of Q", (double)m.read[FA_Q], t.read_q }, { "read of K", (double)m.read[FA_K], t.read_k },
             { "read of V", (double)m.read[FA_V], t.read_v }, { "write of O", (double)m.write[FA_O], t.write_o },
             { "write of LSE", (double)m.lse, t.write_lse },
             { "all reads", (double)m.all.global_read, fa_traffic_read(&t) }, { "all writes", (double)m.all.global_write, fa_traffic_write(&t) },
         };
+        /* clang-format on */
         for (size_t x = 0; x < sizeof facts / sizeof *facts; x++)
-            cr_expect_eq(facts[x].counted, facts[x].modelled, "%s %dx%d, %s: %s: %.0f bytes counted, %.0f modelled", r->problem, r->sq, r->sk,
-                         r->config, facts[x].name, facts[x].counted, facts[x].modelled);
+            cr_expect_eq(facts[x].counted, facts[x].modelled, "%s %dx%d, %s: %s: %.0f bytes counted, %.0f modelled", r->problem, r->sq,
+                         r->sk, r->config, facts[x].name, facts[x].counted, facts[x].modelled);
     }
     fa_destroy(ctx);
 }
@@ -104,20 +108,24 @@ static fa_traffic literature(const char *config, const fa_problem *p, fa_band ba
 
 static void same_bytes(const moved *m, const fa_traffic *t, const char *problem, int sq, int sk, const char *config)
 {
+    /* clang-format off */
     const struct { const char *name; double counted, modelled; } facts[] = {
         { "read of Q", (double)m->read[FA_Q], t->read_q }, { "read of K", (double)m->read[FA_K], t->read_k },
         { "read of V", (double)m->read[FA_V], t->read_v }, { "write of O", (double)m->write[FA_O], t->write_o },
         { "all reads", (double)m->all.global_read, fa_traffic_read(t) }, { "all writes", (double)m->all.global_write, fa_traffic_write(t) },
     };
+    /* clang-format on */
     for (size_t x = 0; x < sizeof facts / sizeof *facts; x++)
-        cr_expect_eq(facts[x].counted, facts[x].modelled, "%s %dx%d, %s: %s: %.0f bytes counted, %.0f modelled", problem, sq, sk, config, facts[x].name,
-                     facts[x].counted, facts[x].modelled);
+        cr_expect_eq(facts[x].counted, facts[x].modelled, "%s %dx%d, %s: %s: %.0f bytes counted, %.0f modelled", problem, sq, sk, config,
+                     facts[x].name, facts[x].counted, facts[x].modelled);
 }
 
-/* fp32, no LSE: what `fagen model` tells of FlashAttention-1 and of two-dimensional tiles, and what the family's config costs by the model. */
+/* fp32, no LSE: what `fagen model` tells of FlashAttention-1 and of two-dimensional tiles, and what the family's config costs by the model.
+ */
 Test(verify_traffic, flash1_and_tiles_move_the_literatures_bytes, .timeout = 300)
 {
-    static const char *const configs[] = { "flash1_fwd:br=64,bc=64", "flash1_fwd:br=16,bc=32", "tiled:tile=64,row=2048", "tiled:tile=32,row=2048" };
+    static const char *const configs[] = { "flash1_fwd:br=64,bc=64", "flash1_fwd:br=16,bc=32", "tiled:tile=64,row=2048",
+                                           "tiled:tile=32,row=2048" };
     fa_context *ctx = test_context(NULL, NULL);
     fa_gen *g;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());

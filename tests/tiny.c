@@ -56,7 +56,7 @@ static bool is_right(float in[3][COUNT], const float *o, const float *lse)
 static fa_status run(fa_context *ctx, bool *right)
 {
     float in[3][COUNT], out[COUNT], lse[S];
-    void *at[5] = {NULL};
+    void *at[5] = { NULL };
     fa_status st = FA_OK;
     fill(in);
     memset(out, 0xff, sizeof out); /* NaN wherever nothing is written */
@@ -98,7 +98,7 @@ static void append(const char *cache, const fa_record *r)
 
 tiny_result tiny_launch(const tiny_way *w)
 {
-    tiny_result r = {.status = FA_OK};
+    tiny_result r = { .status = FA_OK };
     fa_context *ctx = NULL;
     fa_options o = FA_OPTIONS_INIT;
     o.device = "sim:sm_80";
@@ -156,8 +156,8 @@ static int find(void *user, const fa_entry *e, const char *path, const char *dam
 
 bool tiny_ptx(const char *path, const char *empty_folder, const fa_record *record, tiny_result *out)
 {
-    finding f = {.store = NULL};
-    *out = tiny_launch(&(tiny_way){.cache = empty_folder, .record = record});
+    finding f = { .store = NULL };
+    *out = tiny_launch(&(tiny_way){ .cache = empty_folder, .record = record });
     if (out->status != FA_OK || !out->right || !(f.store = fa_store_open(empty_folder, NULL, NULL)))
         return false;
     fa_entry_each(f.store, find, &f);

@@ -14,9 +14,9 @@ typedef struct tiny_result {
 } tiny_result;
 
 typedef struct tiny_way {
-    const char *cache, *nvrtc;  /* options cache_dir and nvrtc; NULL = as the environment says */
-    const fa_record *record;    /* NULL, or one that is appended before */
-    void (*between)(void *user);/* NULL, or what happens between the opening of the context and the launch */
+    const char *cache, *nvrtc;   /* options cache_dir and nvrtc; NULL = as the environment says */
+    const fa_record *record;     /* NULL, or one that is appended before */
+    void (*between)(void *user); /* NULL, or what happens between the opening of the context and the launch */
     void *user;
 } tiny_way;
 

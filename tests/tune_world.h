@@ -7,21 +7,21 @@
 #define WORLD_TUNABLES 6
 
 typedef struct world {
-    int best[WORLD_TUNABLES];  /* index of the best value of each tunable */
+    int best[WORLD_TUNABLES];     /* index of the best value of each tunable */
     double slope[WORLD_TUNABLES]; /* relative, per step away from it */
-    double coupling;           /* of the first two: what both being off costs or spares */
-    double error;              /* of the model, relative */
+    double coupling;              /* of the first two: what both being off costs or spares */
+    double error;                 /* of the model, relative */
     uint64_t seed;
-    int listed_departures;     /* a config with more of the last three away from their first value is not listed */
-    long asked;                /* configs asked for as neighbours */
+    int listed_departures; /* a config with more of the last three away from their first value is not listed */
+    long asked;            /* configs asked for as neighbours */
 } world;
 
 world world_make(uint64_t seed);
-double world_time(const world *w, const fa_config *c);  /* seconds; 0 = it does not run */
+double world_time(const world *w, const fa_config *c); /* seconds; 0 = it does not run */
 double world_model(const world *w, const fa_config *c);
-fa_config world_best(const world *w);                   /* found by going through all of them */
+fa_config world_best(const world *w); /* found by going through all of them */
 bool world_lists(const world *w, const fa_config *c);
 size_t world_count(const world *w, bool listed);
-void world_list(const world *w, fa_pool *pool);          /* ranked */
+void world_list(const world *w, fa_pool *pool); /* ranked */
 fa_neighbours world_neighbours(world *w);
 #endif

@@ -24,14 +24,14 @@ static const fa_bundle *const shipped[] = { &BUNDLE, NULL };
 #define NAME_OF(name) TEXT_OF(name)
 
 static int failures, on_miss;
-#define EXPECT(what, ...) \
-    do { \
-        if (!(what)) { \
-            failures++; \
+#define EXPECT(what, ...)                  \
+    do {                                   \
+        if (!(what)) {                     \
+            failures++;                    \
             printf("line %d: ", __LINE__); \
-            printf(__VA_ARGS__); \
-            printf("\n"); \
-        } \
+            printf(__VA_ARGS__);           \
+            printf("\n");                  \
+        }                                  \
     } while (0)
 
 enum { B = 1, HQ = 4, HKV = 2, SQ = 70, SK = 150, D = 64, Q_COUNT = B * SQ * HQ * D, K_COUNT = B * SK * HKV * D };
@@ -113,7 +113,8 @@ static void compute(fa_context *ctx, int mask)
         p.sq = p.sk = 4096;
     EXPECT(fa_supported(ctx, &p) == FA_OK, "fa_supported: %s", fa_last_error());
     EXPECT(fa_workspace_size(ctx, &a, &bytes) == FA_OK && bytes == 0, "fa_workspace_size: %s", fa_last_error());
-    EXPECT(fa_explain(ctx, &p, NULL, text, sizeof text) == FA_OK && strstr(text, "in the bundle, check "), "fa_explain: %s%s", text, fa_last_error());
+    EXPECT(fa_explain(ctx, &p, NULL, text, sizeof text) == FA_OK && strstr(text, "in the bundle, check "), "fa_explain: %s%s", text,
+           fa_last_error());
     EXPECT(fa_prepare(ctx, &p) == FA_OK, "fa_prepare: %s", fa_last_error());
     for (int i = 0; i < 4; i++) {
         const void *from = i < 3 ? (const void *)in[i] : out;
@@ -127,9 +128,11 @@ static void compute(fa_context *ctx, int mask)
     EXPECT(fa_launch(ctx, &a, NULL) == FA_OK, "fa_launch: %s", fa_last_error());
     EXPECT(fa_copy(ctx, out, a.o.ptr, sizeof out, FA_FROM_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
     EXPECT(fa_copy(ctx, lse, a.lse, sizeof lse, FA_FROM_DEVICE) == FA_OK, "fa_copy: %s", fa_last_error());
-    EXPECT(fa_explain(ctx, NULL, &a, text, sizeof text) == FA_OK && strstr(text, "loaded, from the bundle") && strstr(text, "of the bundle "),
+    EXPECT(fa_explain(ctx, NULL, &a, text, sizeof text) == FA_OK && strstr(text, "loaded, from the bundle") &&
+               strstr(text, "of the bundle "),
            "fa_explain: %s%s", text, fa_last_error());
-    EXPECT(strstr(text, "table      hit: prepared") || (on_miss == FA_MISS_NEAREST && strstr(text, "sq=4096,sk=4096, runs until")), "fa_explain: %s", text);
+    EXPECT(strstr(text, "table      hit: prepared") || (on_miss == FA_MISS_NEAREST && strstr(text, "sq=4096,sk=4096, runs until")),
+           "fa_explain: %s", text);
     judge(mask, &o_error, &lse_error);
     EXPECT(o_error < 0.02 && lse_error < 1e-3, "mask %d: O is off by %g, LSE by %g\n%s", mask, o_error, lse_error, text);
     for (int i = 0; i < 4; i++)
@@ -146,10 +149,11 @@ static void run(const fa_bundle *const *bundles, const char *device, int only)
 }
 
 /* The message of what fails, held against what it must say. */
-#define FAILS(call, status, says) \
-    do { \
-        fa_status st_ = (call); \
-        EXPECT(st_ == (status) && strstr(fa_last_error(), says), "%s: %s: %s; expected %s: %s", #call, fa_status_name(st_), fa_last_error(), #status, says); \
+#define FAILS(call, status, says)                                                                                           \
+    do {                                                                                                                    \
+        fa_status st_ = (call);                                                                                             \
+        EXPECT(st_ == (status) && strstr(fa_last_error(), says), "%s: %s: %s; expected %s: %s", #call, fa_status_name(st_), \
+               fa_last_error(), #status, says);                                                                             \
     } while (0)
 
 static fa_problem problem_of(int dtype, int d, int align)

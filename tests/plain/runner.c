@@ -99,7 +99,7 @@ int main(int argc, char **argv)
         snprintf(full, sizeof full, "%s/%s", t->suite, t->name ? t->name : "");
         if (!t->name || !strstr(full, only))
             continue;
-        struct criterion_test_params p = t->params ? t->params() : (struct criterion_test_params){0, NULL, 1};
+        struct criterion_test_params p = t->params ? t->params() : (struct criterion_test_params){ 0, NULL, 1 };
         for (size_t i = 0; i < p.length; i++) {
             int code = run(t, p.params ? (char *)p.params + i * p.size : NULL);
             tests++;

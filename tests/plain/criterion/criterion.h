@@ -38,28 +38,34 @@ void plain_failed(bool fatal, const char *file, int line, const char *what, cons
 _Noreturn void plain_skip(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void plain_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-#define PLAIN_ADD(id, ...)                                                    \
-    static plain_test id##_row = {__VA_ARGS__};                               \
-    __attribute__((constructor)) static void id##_add(void) { plain_register(&id##_row); }
+#define PLAIN_ADD(id, ...)                                  \
+    static plain_test id##_row = { __VA_ARGS__ };           \
+    __attribute__((constructor)) static void id##_add(void) \
+    {                                                       \
+        plain_register(&id##_row);                          \
+    }
 
-#define TestSuite(s, ...) PLAIN_ADD(plain_suite_##s, .suite = #s, .extra = {.line_ = __LINE__, __VA_ARGS__})
-#define Test(s, n, ...)                                                                                               \
-    static void s##_##n##_body(void);                                                                                 \
-    PLAIN_ADD(s##_##n, .suite = #s, .name = #n, .body = s##_##n##_body, .extra = {.line_ = __LINE__, __VA_ARGS__})     \
+#define TestSuite(s, ...) PLAIN_ADD(plain_suite_##s, .suite = #s, .extra = { .line_ = __LINE__, __VA_ARGS__ })
+#define Test(s, n, ...)                                                                                              \
+    static void s##_##n##_body(void);                                                                                \
+    PLAIN_ADD(s##_##n, .suite = #s, .name = #n, .body = s##_##n##_body, .extra = { .line_ = __LINE__, __VA_ARGS__ }) \
     static void s##_##n##_body(void)
 #define ParameterizedTestParameters(s, n) static struct criterion_test_params s##_##n##_params(void)
-#define ParameterizedTest(declared, s, n, ...)                                                                         \
-    static void s##_##n##_body(declared);                                                                             \
-    static void s##_##n##_call(void *param) { s##_##n##_body(param); }                                                 \
-    PLAIN_ADD(s##_##n, .suite = #s, .name = #n, .body_of = s##_##n##_call, .params = s##_##n##_params,                 \
-              .extra = {.line_ = __LINE__, __VA_ARGS__})                                                              \
+#define ParameterizedTest(declared, s, n, ...)                                                         \
+    static void s##_##n##_body(declared);                                                              \
+    static void s##_##n##_call(void *param)                                                            \
+    {                                                                                                  \
+        s##_##n##_body(param);                                                                         \
+    }                                                                                                  \
+    PLAIN_ADD(s##_##n, .suite = #s, .name = #n, .body_of = s##_##n##_call, .params = s##_##n##_params, \
+              .extra = { .line_ = __LINE__, __VA_ARGS__ })                                             \
     static void s##_##n##_body(declared)
-#define cr_make_param_array(type, array, n) ((struct criterion_test_params){sizeof(type), (array), (n)})
+#define cr_make_param_array(type, array, n) ((struct criterion_test_params){ sizeof(type), (array), (n) })
 
-#define PLAIN_CHECK(fatal, holds, what, ...)                                                   \
-    do {                                                                                       \
-        if (!(holds))                                                                          \
-            plain_failed(fatal, __FILE__, __LINE__, what, " " __VA_ARGS__);                    \
+#define PLAIN_CHECK(fatal, holds, what, ...)                                \
+    do {                                                                    \
+        if (!(holds))                                                       \
+            plain_failed(fatal, __FILE__, __LINE__, what, " " __VA_ARGS__); \
     } while (0)
 #define PLAIN_TRUE(fatal, c, ...) PLAIN_CHECK(fatal, (c), #c, ##__VA_ARGS__)
 
