@@ -238,7 +238,7 @@ static const struct {
     { "per_sm", STEP(per_sm), 0, 32 },
     { "cluster", STEP(cluster), 1, 8 },
     { "counter", STEP(counter), 0, 1 },
-    { "early", STEP(pdl), 0, 1 },
+    { "pdl", STEP(pdl), 0, 1 },
     { "registers", &m.step[0][0].registers, 0, 65536 },
     { "cols", STEP(map[FA_STEP_MAPS - 1].cols), 1, 256 },
     { "rows", STEP(map[FA_STEP_MAPS - 1].rows), 1, 256 },
@@ -463,7 +463,7 @@ Test(bundle_blob, fields_that_come_later_break_nothing)
     rename_text("scores fp32 b hq sq sk", "scores fp99 b hq sq sk");
     expect_signed("bundled: image 1: workspace: \"scores fp99 b hq sq sk\" is no buffer; accepted: ");
     maker_make(&m, two);
-    rename_text("early", "pause"); /* which is 0 */
+    rename_text("pdl", "nap"); /* which is 0 */
     expect_signed(NULL);
     maker_make(&m, two);
     rename_text("size", "arch"); /* which is there */
