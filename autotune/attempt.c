@@ -13,7 +13,7 @@ static void note(fa_searching *s, fa_candidate *c)
     if (ran) {
         c->level = c->resumed ? c->seconds : c->seconds * s->slower;
         c->tflops = c->seconds > 0 ? s->flops / c->seconds * 1e-12 : 0;
-        if (!t->winner || (!t->winner->placed && c->level < t->winner->level)) /* who did not meet is not held against who did */
+        if (!t->winner || (!t->winner->placed && c->level < t->winner->level)) /* one without a pair is not held against one with pairs */
             t->winner = c;
     }
     fa_search_state_tell(&s->state, c->at, ran ? c->level : 0);

@@ -161,7 +161,7 @@ static fa_status spawn(process_backend *l)
     posix_spawnattr_init(&attr);
     posix_spawn_file_actions_adddup2(&files, pair[1], STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&files, pair[1], STDOUT_FILENO);
-    /* a group of its own: Ctrl-C is for the parent, who ends in order */
+    /* a group of its own: Ctrl-C is for the parent, which ends in order */
     posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
     posix_spawnattr_setpgroup(&attr, 0);
     int r = posix_spawnp(&l->pid, l->argv[0], &files, &attr, l->argv, environ);

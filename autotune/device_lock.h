@@ -16,7 +16,7 @@ fa_status fa_device_lock_join(fa_device_lock **out, int fd, int member);
 void fa_device_lock_leave(fa_device_lock *s); /* NULL is fine; given back first where it is held */
 
 /* Waits for it, at most so many seconds; true at once where this process has it already. The thread that took it gives it. NULL: the
- * device is ours alone, true. */
+ * device is of this process alone, true. */
 bool fa_device_lock_acquire(fa_device_lock *s, double seconds);
 void fa_device_lock_release(fa_device_lock *s); /* once is enough, twice is harmless; NULL is fine */
 

@@ -10,7 +10,7 @@
 #define BATCH 8   /* configs between two corrections */
 #define RIDGE 1.0 /* measurements that a value needs to be half believed */
 #define SWEEPS 24
-#define SURPRISE 0.3 /* variance that a value nobody measured adds, over that of what the correction leaves */
+#define SURPRISE 0.3 /* variance that an unmeasured value adds, over that of what the correction leaves */
 #define LEAST_ERROR 0.01
 #define VALUES_MOST 256
 

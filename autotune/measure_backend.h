@@ -23,7 +23,7 @@ struct fa_measure_backend {
 /* The device of a site, which stays where it is. p: normalized, its shape filled. judges false: only what was verified elsewhere is timed
  * here. On a site that is not timed, the simulator, it only judges. */
 fa_status fa_measure_backend_open(fa_measure_backend **out, const fa_site *site, const fa_problem *p, bool judges);
-/* A process of ours that uses the same device, as long as it lives; 0 = none. Of a backend of fa_measure_backend_open alone. */
+/* A process of fagen that uses the same device, as long as it lives; 0 = none. Of a backend of fa_measure_backend_open alone. */
 void fa_measure_backend_partner(fa_measure_backend *backend, int pid);
 void fa_measure_backend_close(fa_measure_backend *backend); /* NULL is fine */
 

@@ -1,4 +1,4 @@
-/* nvml: libnvidia-ml.so.1 by dlopen, by prototypes of our own. */
+/* nvml: libnvidia-ml.so.1 by dlopen, by prototypes of its own. */
 #include "nvml.h"
 #include "clock.h"
 #include <dlfcn.h>

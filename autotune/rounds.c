@@ -119,7 +119,7 @@ fa_status fa_rounds_meet(fa_searching *s, size_t from)
         return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
     n = t->winner ? entrants(s, 0, from, FA_TOURNAMENT_SECOND, e, &old) : 0;
     for (size_t i = OLD_FEW; i < n; i++)
-        if (e[i] == s->tournament.guest) /* who meets every time */
+        if (e[i] == s->tournament.guest) /* it is in every pair */
             e[OLD_FEW - 1] = e[i];
     n = n < OLD_FEW ? n : OLD_FEW;
     n += t->winner ? entrants(s, from, t->n, from ? FA_TOURNAMENT_SECOND : FA_TOURNAMENT_FIRST, e + n, &fresh) : 0;

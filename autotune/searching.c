@@ -40,9 +40,9 @@ fa_status fa_searching_backend(fa_searching *s)
     fa_status st = FA_OK;
     if (s->backend)
         return FA_OK;
-    fa_device_lock_report(
-        s->site->device_lock,
-        s->opt.candidate_process ? 2 : 1); /* also between two children: who looks at the device may see one that just ended */
+    fa_device_lock_report(s->site->device_lock, s->opt.candidate_process
+                                                    ? 2
+                                                    : 1); /* also between two children: a look at the device may see one that just ended */
     if (s->opt.backend)
         s->backend = s->opt.backend;
     else if (s->opt.candidate_process)

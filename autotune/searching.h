@@ -30,7 +30,7 @@ typedef struct fa_searching {
 } fa_searching;
 
 double fa_searching_left(const fa_searching *s); /* seconds of the phase; < 0: no limit */
-bool fa_searching_over(fa_searching *s);         /* the phase's time is up, or somebody stopped the search */
+bool fa_searching_over(fa_searching *s);         /* the phase's time is up, or the search was stopped */
 void fa_searching_tell(fa_searching *s, const char *stage, const fa_candidate *latest, double done); /* done: of the phase */
 
 /* The device is this search's until it gives the lock back. The wait counts neither for the budget nor as elapsed. False: interrupted. */

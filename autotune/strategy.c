@@ -123,7 +123,7 @@ static bool expand(fa_search_state *h, size_t at)
     return true;
 }
 
-/* The fastest that ran and whose neighbours nobody asked for. */
+/* The fastest that ran and whose neighbours were not asked for. */
 static size_t next_centre(const fa_search_state *h, double most)
 {
     const fa_pool_entry *p = h->pool->p;

@@ -53,7 +53,7 @@ double fa_search_state_heard(const fa_search_state *h, size_t at);
 
 /* guided.c: takes configs by a model whose times are corrected by what was told so far. */
 size_t fa_guided_next(fa_search_state *h, size_t *out, size_t most);
-/* Of the first `among` of the pool that nobody tried those that promise most, at most `most`; what promises less than FA_GUIDED_WORTH,
+/* Of the first `among` of the pool not tried yet those that promise most, at most `most`; what promises less than FA_GUIDED_WORTH,
  * relative, is left. */
 #define FA_GUIDED_WORTH 0.0005
 size_t fa_guided_pick(fa_pool *pool, size_t among, size_t *out, size_t most);

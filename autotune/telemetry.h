@@ -10,7 +10,7 @@ typedef struct fa_telemetry {
     int32_t clock_mhz;   /* of the SMs; 0 = not told */
     int32_t temperature; /* degrees Celsius; 0 = not told */
     bool throttled;      /* heat, or a failing supply, holds the clock down; a power limit alone is how such chips always run */
-    int32_t foreign;     /* processes that compute on it beside ours */
+    int32_t foreign;     /* processes that compute on it beside those of fagen */
 } fa_telemetry;
 
 /* Several looks, folded. Zeros: none. */

@@ -178,7 +178,7 @@ static fa_status meet(fa_tournament *c, finals *f, fa_span *span)
     return st;
 }
 
-/* Who leads, who is out; true when nothing is open. */
+/* Which leads, which are out; true when nothing is open. */
 static bool settle(finals *f)
 {
     bool settled = true;

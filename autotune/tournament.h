@@ -17,7 +17,7 @@ typedef struct fa_tournament {
     fa_measure_backend *backend;
     bool (*stop)(struct fa_tournament *); /* true: end now with what there is; may be NULL */
     void *user;
-    fa_random order;       /* who goes after whom, drawn anew each time: a kernel's clock is what the one before left it; 0 is fine */
+    fa_random order;       /* which goes after which, drawn anew each time: a kernel's clock is what the one before left it; 0 is fine */
     fa_candidate *culprit; /* whose sample failed, where one did */
     fa_candidate *guest;   /* meets in every round and in the finals, however slow, so that others are held against it; may be NULL */
 } fa_tournament;

@@ -78,7 +78,7 @@ typedef struct fa_site {
     fa_store *store;
     fa_compiler *compiler;
     bool timed;                  /* ctx drives a real device */
-    fa_device_lock *device_lock; /* held while the device is used; NULL = nobody else of ours uses it */
+    fa_device_lock *device_lock; /* held while the device is used; NULL = no other process of fagen uses it */
 } fa_site;
 fa_site fa_site_of(fa_context *ctx);
 #endif

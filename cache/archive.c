@@ -164,7 +164,7 @@ bool fa_archive_unpack(fa_archive *out, const char *bytes, size_t size, char *wh
     return false;
 }
 
-/* Whether a sound file of the key is in our root's folder. */
+/* Whether a sound file of the key is in the own root's folder. */
 static bool there(const fa_root *r, fa_area area, fa_key k)
 {
     char folder[3], name[FA_NAME_SIZE];

@@ -5,7 +5,7 @@
  *   lines       8 bytes size, one record as JSON without newline
  *   checksum    XXH3-128 of all before it
  *
- * An archive has no paths in it. One with any fault is refused as a whole. A checksum is no signature: whoever made the archive decides
+ * An archive has no paths in it. One with any fault is refused as a whole. A checksum is no signature: the maker of the archive decides
  * what runs on the GPU, so entries are kept aside, and are not loaded, until the owner of the store says that they are trusted. */
 #ifndef FA_CACHE_ARCHIVE_H
 #define FA_CACHE_ARCHIVE_H

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is bad in our own root goes away, so that it is looked at once and the next put finds room; a folder with something in it
+/* What is bad in the own root goes away, so that it is looked at once and the next put finds room; a folder with something in it
  * goes to quarantine. */
 static void discard(fa_store *s, const fa_root *r, int dir, const char *name, const char *why)
 {
@@ -56,7 +56,7 @@ static bool get_from(fa_store *s, const fa_root *r, fa_key k, const char *arch, 
     return hit;
 }
 
-/* Its loading killed a process, and the file is not ours to remove. */
+/* Its loading killed a process, and another user owns the file. */
 static bool shunned(const fa_store *s, const fa_root *r, fa_key k)
 {
     for (size_t i = 0; !r->writable && i < s->n_shunned; i++)

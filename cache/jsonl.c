@@ -81,7 +81,7 @@ bool fa_jsonl_read(int dir, const char *file, fa_jsonl_fn *f, void *user, const 
         char *nl = memchr(p, '\n', (size_t)(end - p));
         size_t n = (size_t)((nl ? nl : end) - p);
         number++;
-        p[n] = 0; /* the byte past the end is ours as well */
+        p[n] = 0; /* the byte past the end belongs to the buffer as well */
         if (n > 0 && n <= FA_LINE_CAP && !memchr(p, 0, n))
             f(user, p, n, number);
         p += n + 1;

@@ -91,7 +91,7 @@ void fa_load_marker_clear(fa_load_marker *c, bool loaded)
             fchmod(entry, st.st_mode & 0555);
         close(entry);
     }
-    /* the last of those who load it takes the mark away */
+    /* the last process that loads it takes the mark away */
     int dir = fa_trusted_dir(r->v1, "loading", false, &trouble);
     if (dir >= 0) {
         fa_key_print(name, c->key);

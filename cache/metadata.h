@@ -1,4 +1,4 @@
-/* metadata: what an entry says of itself: who it is for, and all that its key was made of, so that a key can be made again and two
+/* metadata: what an entry says of itself: what it is for, and all that its key was made of, so that a key can be made again and two
  * entries can be compared. One JSON object in the file. */
 #ifndef FA_CACHE_METADATA_H
 #define FA_CACHE_METADATA_H

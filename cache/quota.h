@@ -1,4 +1,4 @@
-/* quota: how much the kernels of a store may take, and who goes first. What was used longest ago goes; to the hour, because a hit
+/* quota: how much the kernels of a store may take, and which go first. What was used longest ago goes; to the hour, because a hit
  * renews the time of a file at most once an hour. Nothing but this looks at times: what an entry is worth, its bytes tell. */
 #ifndef FA_CACHE_QUOTA_H
 #define FA_CACHE_QUOTA_H

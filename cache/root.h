@@ -24,7 +24,7 @@ struct fa_store {
     size_t n;
     ptrdiff_t writer; /* index of the root that takes new files; -1 = none */
     int64_t limit;    /* bytes of kernels; < 0 = none */
-    fa_key *shunned;  /* set aside, where it is not ours to remove: not taken from roots that are only read */
+    fa_key *shunned;  /* set aside, where another user owns it: not taken from roots that are only read */
     size_t n_shunned;
     fa_store_warn warn;
     void *user;

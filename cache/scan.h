@@ -1,4 +1,4 @@
-/* scan: every file of compiled kernels that a store's roots hold, for those who look after them. */
+/* scan: every file of compiled kernels that a store's roots hold, for upkeep. */
 #ifndef FA_CACHE_SCAN_H
 #define FA_CACHE_SCAN_H
 #include "entry.h"

@@ -1,4 +1,4 @@
-/* temp_file: made under a name that nobody else has, locked while its maker lives. */
+/* temp_file: made under a name of its own, locked while its maker lives. */
 #include "temp_file.h"
 #include "trusted_file.h"
 #include <dirent.h>
@@ -18,7 +18,7 @@
 #define ATTEMPTS 16
 #define DEAD_SECONDS 3600 /* where locks do not work: no put takes that long */
 
-/* False when a sweeper was between our open and our lock: the file is, or will be, gone. */
+/* False when a sweeper was between the open and the lock: the file is, or will be, gone. */
 static bool ours(int fd)
 {
     struct stat st;

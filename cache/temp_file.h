@@ -1,5 +1,5 @@
 /* temp_file: a temporary file in kernels/ that one rename turns into an entry. Its maker holds a flock on it as long as it works on it,
- * so a temporary file whose lock can be had belongs to nobody: its maker was killed. */
+ * so a temporary file whose lock can be had has no maker any more: it was killed. */
 #ifndef FA_CACHE_TEMP_FILE_H
 #define FA_CACHE_TEMP_FILE_H
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-/* trusted_file: directories and files reached by descriptor, trusted only when nobody else could have written them. */
+/* trusted_file: directories and files reached by descriptor, trusted only when no other user could have written them. */
 #ifndef FA_CACHE_TRUSTED_FILE_H
 #define FA_CACHE_TRUSTED_FILE_H
 #include <dirent.h>

@@ -119,7 +119,7 @@ bool explore_is_shorter(const fa_record *r, const fa_record *than);
 /* The system whose config it is; -1 = of none. */
 int explore_system_of(const explore *e, const fa_config *c);
 /* Seconds of naive attention: three kernels (S = Q K^T; softmax; O = P V) over all pairs, each at the roofline of the fastest matrix unit
- * for the type and of HBM, and 3 us for each launch. No kernel of ours: a bound that is kind to whatever is used today. */
+ * for the type and of HBM, and 3 us for each launch. No kernel of fagen: a bound that is kind to whatever is used today. */
 double explore_naive(const fa_arch *a, const fa_problem *p);
 /* The best of every length from 256 to 65536, of the problem's own, and of those on record. space: as listed for the problem. */
 void explore_lengths_fill(explore *e, const fa_space *space);

@@ -31,7 +31,7 @@ typedef struct fleet {
     struct task {
         int tries;
         bool taken;
-        bool alone;       /* there was no memory for it beside another: nobody else works on the device meanwhile */
+        bool alone;       /* there was no memory for it beside another: no other process works on the device meanwhile */
         ptrdiff_t not_on; /* the worker whose process died of it; -1 = none */
     } * task;
     cli_progress bar;

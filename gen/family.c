@@ -310,7 +310,7 @@ int32_t fa_family_integer(lua_State *L, const fa_family *f, const char *of, cons
 static const struct {
     const char *name;
     fa_limit limit;
-    fa_status status; /* of a config that somebody names */
+    fa_status status; /* of a config that a caller names */
 } built_in[] = {
     [FA_CHECK_FAMILY] = { "", FA_LIMIT_RULE, FA_UNSUPPORTED },
     [FA_CHECK_SMEM] = { "smem", FA_LIMIT_SHARED, FA_NO_FIT },

@@ -86,7 +86,7 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
 /* Inside a run. Asks the constraints that read no tunable after number `last`, and that one: false, and why in out, when one
  * fails. Then every config that shares these tunables fails likewise. */
 bool fa_family_prefix(lua_State *L, const fa_lua_args *fr, const fa_family *f, int last, fa_point *out);
-/* What fa_family_judge asks: whether a config that somebody names runs; whether it is listed; the same where fa_family_prefix held for
+/* What fa_family_judge asks: whether a config that a caller names runs; whether it is listed; the same where fa_family_prefix held for
  * every tunable. */
 typedef enum fa_judging { FA_NAMED, FA_LISTED, FA_LISTED_REST } fa_judging;
 /* Inside a run. Judges the config in fr->c: fills all of out but its config, and size_only: it fails for its shared memory

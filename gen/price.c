@@ -17,7 +17,7 @@
  * reached, and near the corner both are felt. The p-norm of the two. This and the numbers above were fitted to timings on an
  * H200: docs/performance.md, "The model". */
 #define CORNER 4.0
-/* Unequal tiles that persistent blocks get dealt out beforehand end later than those that whoever is free draws. */
+/* Unequal tiles that persistent blocks get dealt out beforehand end later than those that free blocks draw. */
 #define DEALT 1.09
 
 static int32_t round_up(int32_t v, int32_t to)

@@ -18,7 +18,7 @@ typedef struct fa_sandbox fa_sandbox;
 fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names);
 void fa_sandbox_close(fa_sandbox *sb); /* NULL is fine */
 
-/* Later runs get so many steps at most; for those who feed it what nobody wrote with care. */
+/* Later runs get so many steps at most; for callers that run random text. */
 void fa_sandbox_limit(fa_sandbox *sb, int64_t steps);
 
 /* Runs fn(L) with job as its only argument, a light userdata, under fresh limits. Everything that touches the state goes

@@ -9,7 +9,7 @@ const char *fa_limit_name(fa_limit l); /* "rules" "shared memory" "registers" */
 
 /* Which constraint failed: one of the family's, or one of those that C checks by the layout of every family. */
 typedef enum fa_check { FA_CHECK_FAMILY, FA_CHECK_SMEM, FA_CHECK_THREADS, FA_CHECK_REGISTERS } fa_check;
-fa_status fa_check_status(fa_check c); /* of a config that somebody names */
+fa_status fa_check_status(fa_check c); /* of a config that a caller names */
 
 typedef struct fa_point {
     fa_config config;

@@ -69,7 +69,7 @@ void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, con
     if (!ptx)
         out->list[out->n++] = "--ptxas-options=-v"; /* registers and spills in the log, without a device */
     if (nvrtc->major >= 13)
-        out->list[out->n++] = "--no-cache"; /* NVRTC's own cache would be a second one that nobody checks */
+        out->list[out->n++] = "--no-cache"; /* NVRTC's own cache would be a second one, unchecked */
 }
 
 int fa_compile_options_keyed(const fa_compile_options *o, const char *out[FA_COMPILER_KEYED])
@@ -160,7 +160,7 @@ fa_status fa_compile(fa_compiler *c, const fa_source *s, const char *arch, int k
         if (out->log)
             out->log_size = strnlen(out->log, out->log_size); /* its NUL is not counted here */
         if (r == NVRTC_SUCCESS)
-            r = l; /* the log tells registers and spills: a kernel without one is not kept, or nobody would ever know them */
+            r = l; /* the log tells registers and spills: a kernel without one is not kept, since they could not be known later */
         if (r == NVRTC_SUCCESS)
             r = ptx ? fetch(program, n->nvrtcGetPTXSize, n->nvrtcGetPTX, &out->image, &out->image_size)
                     : fetch(program, n->nvrtcGetCUBINSize, n->nvrtcGetCUBIN, &out->image, &out->image_size);

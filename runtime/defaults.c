@@ -16,7 +16,7 @@ static const struct row {
     { NULL, NULL, NULL },
 };
 
-/* How far a row's chip is from ours: see FA_SAME_ARCH; -1 = unknown. */
+/* How far a row's chip is from this one: see FA_SAME_ARCH; -1 = unknown. */
 static int distance(const char *chip, const fa_arch *a)
 {
     if (strcmp(chip, a->chip) == 0)

@@ -95,7 +95,7 @@ static void identify(fa_nvrtc *n, void *lib, const char *name)
     snprintf(n->identity, sizeof n->identity, "%s %s", n->name, id.hex);
 }
 
-/* NVRTC opens its libnvrtc-builtins by bare name when it first compiles, and the folder of a wheel is in nobody's search path.
+/* NVRTC opens its libnvrtc-builtins by bare name when it first compiles, and the folder of a wheel is in no search path.
  * Opened beforehand, it is found by its SONAME, and is the one that belongs to the library at `path`. Best effort: where there is
  * none, NVRTC searches as ever. Kept open with the library. */
 static void open_builtins_beside(const char *path)

@@ -40,7 +40,8 @@ static uint8_t *reach(sim_bulk *c, uint64_t address, uint32_t n, bool writes, bo
     if (!reduces)
         return c->holes = true, p;
     sim_report_address(b, (*a)->base + (uint64_t)hole, where, sizeof where);
-    return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", where) == STEP_FAULT
+    return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNWRITTEN, "global memory is read that was never written: %s", where) ==
+                   STEP_FAULT
                ? NULL
                : p;
 }
@@ -410,7 +411,7 @@ sim_step sim_run_bulk_commit(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-static void release(sim_block *b, sim_bulk *c) /* the source may be written again by those who come after its thread */
+static void release(sim_block *b, sim_bulk *c) /* the source may be written again by what comes after its thread */
 {
     if (b->checked)
         sim_proxy_drop(c->warp, c->shared, c->bytes);
@@ -476,10 +477,11 @@ bool sim_bulk_end(sim_block *b)
                                "a block ends with an mbarrier at offset %u to which copies have brought %lld bytes %s than were announced",
                                m->address, (long long)(m->tx < 0 ? -m->tx : m->tx), m->tx < 0 ? "more" : "less") == STEP_FAULT)
             return false;
-        if (m->landed > m->waited && sim_fault(m->last_warp, m->last, -1, SIM_CHECK_UNAWAITED,
-                                               "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for "
-                                               "phase %llu of the mbarrier at offset %u",
-                                               (unsigned long long)(m->landed - 1), m->address) == STEP_FAULT)
+        if (m->landed > m->waited &&
+            sim_fault(m->last_warp, m->last, -1, SIM_CHECK_UNAWAITED,
+                      "a block ends without waiting for a bulk copy to its shared memory: no thread has waited for "
+                      "phase %llu of the mbarrier at offset %u",
+                      (unsigned long long)(m->landed - 1), m->address) == STEP_FAULT)
             return false;
     }
     for (uint32_t r = 0; r < b->cluster->blocks && b->checked; r++) {
@@ -495,10 +497,11 @@ bool sim_bulk_end(sim_block *b)
     for (uint32_t k = 0; k < b->bulks; k++) {
         const sim_bulk *c = &b->bulk[k];
         if (b->checked && c->mbarrier &&
-            sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED,
-                      "a block ends without waiting for a bulk copy to its shared memory: nobody has waited for phase %llu of the mbarrier "
-                      "at offset %u",
-                      (unsigned long long)c->phase, c->mbarrier->address) == STEP_FAULT)
+            sim_fault(
+                c->warp, c->insn, c->lane, SIM_CHECK_UNAWAITED,
+                "a block ends without waiting for a bulk copy to its shared memory: no thread has waited for phase %llu of the mbarrier "
+                "at offset %u",
+                (unsigned long long)c->phase, c->mbarrier->address) == STEP_FAULT)
             return false;
     }
     sim_bulk_drop(b);

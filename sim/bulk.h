@@ -1,6 +1,6 @@
 /* bulk: copies of the async proxy: whole boxes through a tensor map, or runs of bytes (cp.async.bulk). A copy into shared memory
  * ends with complete_tx on an mbarrier; one out of it belongs to a bulk group of its thread. Eager timing moves the bytes at
- * issue. Lazy timing poisons a destination until somebody waits for the mbarrier and nobody else can go on, reads a source when
+ * issue. Lazy timing poisons a destination until a warp waits for the mbarrier and no other can go on, reads a source when
  * its thread waits for the reads, and writes global memory when it waits for the group, or leaves. */
 #ifndef SIM_BULK_H
 #define SIM_BULK_H
@@ -26,7 +26,7 @@ typedef struct sim_bulk_form {
 
 typedef struct sim_bulk {
     const sim_insn *insn;
-    sim_warp *warp; /* who issued it */
+    sim_warp *warp; /* the one that issued it */
     uint8_t lane;
     bool read, count, holes; /* its shared source has been read; its bytes are counted, once per multicast and per store that several lanes
                                 issue; undefined bytes may be among them */

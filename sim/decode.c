@@ -1,5 +1,5 @@
 /* decode: raw PTX instructions to sim_insn. A table maps the first word of an opcode to the function that understands its
- * modifiers and operands; what is not there is looked up in the tables of alu.h. A word nobody understood is an error. */
+ * modifiers and operands; what is not there is looked up in the tables of alu.h. A word that is not understood is an error. */
 #include "decode.h"
 #include "alu.h"
 #include "run.h"

@@ -1,4 +1,4 @@
-/* defined: which values nobody has made. Undefined is what a register holds that was never written, and what is read from memory
+/* defined: which values were never made. Undefined is what a register holds that was never written, and what is read from memory
  * that was never written; it moves with the values: through registers bit by bit, through shared and local memory byte by byte. A result is
  * undefined where it depends on an undefined operand. It is a defect where it decides something: a branch, an address, the operand of a
  * barrier, a member mask, or global memory.

@@ -27,7 +27,7 @@ void sim_shared_undefine(sim_block *b, uint32_t at, uint32_t bytes, const sim_or
         b->tale[b->tales++ % SIM_TALES] = (sim_tale){ at, bytes, *from };
 }
 
-/* What was stored there last, if it is remembered; else that something was, or that nobody wrote it. */
+/* What was stored there last, if it is remembered; else that something was, or that it was never written. */
 sim_origin sim_shared_origin(const sim_block *b, const sim_insn *i, uint32_t at)
 {
     for (uint32_t k = 1; k <= SIM_TALES && k <= b->tales; k++) {
@@ -196,7 +196,7 @@ int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, sim_block *shar
         return 1;
     char text[256];
     sim_report_address(w->block, from->at, text, sizeof text);
-    return sim_fault(w, i, (int)l, SIM_CHECK_UNWRITTEN, "global memory is read that nobody wrote: %s", text) == STEP_FAULT ? -1 : 0;
+    return sim_fault(w, i, (int)l, SIM_CHECK_UNWRITTEN, "global memory is read that was never written: %s", text) == STEP_FAULT ? -1 : 0;
 }
 
 /* ---- matrices: lane l holds of row l / 4 the bytes from 4 (l % 4) on, with .trans the elements l / 4 of rows 2 (l % 4) and the next ----

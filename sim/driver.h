@@ -1,5 +1,5 @@
 /* driver: the CUDA driver as a table of functions. The real driver, the simulator and the tests' fault-injecting fake fill
- * the same struct; whoever holds one cannot tell which it is. The names are those of cuda.h, whose version suffixes (_v2)
+ * the same struct; a holder cannot tell which it is. The names are those of cuda.h, whose version suffixes (_v2)
  * are applied by its own macros when the table is filled. */
 #ifndef CU_DRIVER_H
 #define CU_DRIVER_H

@@ -58,12 +58,12 @@ typedef struct sim_launch {
     sim_tally tally;
 } sim_launch;
 
-typedef struct sim_copy { /* a cp.async of one lane that nobody has waited for */
+typedef struct sim_copy { /* a cp.async of one lane, not waited for yet */
     const sim_insn *insn;
     uint64_t source;
     uint32_t to, group;
     uint8_t lane, size, from_size, done;
-    uint16_t holes; /* bytes of the source that nobody wrote */
+    uint16_t holes; /* bytes of the source that was never written */
 } sim_copy;
 
 typedef struct sim_fence {
@@ -156,8 +156,8 @@ typedef struct sim_mbarrier {
     uint32_t expected, pending;
     int64_t tx; /* bytes announced less bytes arrived */
     uint64_t phase;
-    uint64_t landed, waited; /* phase + 1 in which bytes last arrived, and that somebody last saw complete */
-    const sim_insn *last;    /* the bulk copy that last arrived, and who issued it */
+    uint64_t landed, waited; /* phase + 1 in which bytes last arrived, and that was last seen complete */
+    const sim_insn *last;    /* the bulk copy that last arrived, and its issuer */
     sim_warp *last_warp;
     uint32_t clock[SIM_ACTORS], open[SIM_ACTORS]; /* of the last completed phase, and of the one under way */
 } sim_mbarrier;
@@ -243,7 +243,7 @@ void sim_block_start(sim_block *b);
 void sim_block_free(sim_block *b);
 
 /* cluster_barrier.c: the cluster's barrier */
-void sim_cluster_barrier_settle(sim_cluster *c); /* completes the phase if all have come who are left */
+void sim_cluster_barrier_settle(sim_cluster *c); /* completes the phase if all that are left have come */
 bool sim_cluster_barrier_end(sim_block *b);      /* all warps of b have ended. false: reported */
 
 /* cluster.c */

@@ -138,7 +138,7 @@ static void order(flow *w)
             w->order[--count] = s;
 }
 
-/* Lanes that go straight to an exit leave at once and wait for nobody: such an edge does not count unless it is the only one. */
+/* Lanes that go straight to an exit leave at once and wait for no other: such an edge does not count unless it is the only one. */
 static bool counts(const flow *w, const block *b, uint32_t j)
 {
     if (!w->b[b->next[j]].leaves || b->nnext == 1 || b->whole)

@@ -119,7 +119,7 @@ static bool met(sim_warp *w, const sim_insn *i)
     return true;
 }
 
-/* setmaxnreg: registers per thread, given back to the block's pool or taken from it; who takes waits until there are enough. */
+/* setmaxnreg: registers per thread, given back to the block's pool or taken from it; a taker waits until there are enough. */
 sim_step sim_run_registers(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     sim_block *b = w->block;

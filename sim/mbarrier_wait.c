@@ -23,7 +23,7 @@ sim_step sim_run_mbarrier_test(sim_warp *w, const sim_insn *i, uint32_t m)
         if (!b || !sim_async_arrive(w->block, b))
             return STEP_FAULT;
         bool ok = complete(w, i, l, b);
-        /* bulk copies that are late come when nobody can go on, or when this warp alone has asked often enough */
+        /* bulk copies that are late come when no warp can go on, or when this warp alone has asked often enough */
         if (!ok && (w->block->cluster->stuck || (w->vain > PATIENCE && !b->pending))) {
             if (!sim_bulk_land(w->block, b))
                 return STEP_FAULT;

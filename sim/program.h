@@ -74,7 +74,7 @@ typedef struct sim_insn sim_insn;
 typedef enum sim_step {
     STEP_NEXT,  /* done; the next instruction follows */
     STEP_JUMP,  /* done; the warp's pc is already right */
-    STEP_WAIT,  /* done, but the warp sleeps until someone wakes it */
+    STEP_WAIT,  /* done, but the warp sleeps until another wakes it */
     STEP_YIELD, /* done, and it waits for others: let them run */
     STEP_DONE,  /* every lane has left */
     STEP_FAULT  /* a report was made */

@@ -1,5 +1,5 @@
 /* proxy: what the async proxy may touch, and which generic stores were fenced for it. A fence has a time of its own on the
- * warp's clock, so a store is before or after it, and who learns of the fence knows a later time: store <= fence < known. */
+ * warp's clock, so a store is before or after it, and an actor that learns of the fence knows a later time: store <= fence < known. */
 #include "proxy.h"
 #include <string.h>
 

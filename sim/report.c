@@ -1,4 +1,4 @@
-/* report: the words of a defect. What happened; the instruction and its PTX line; the source line; who; where; of which class. */
+/* report: the words of a defect. What happened; the instruction and its PTX line; the source line; the actor; the place; of which class. */
 #include "exec.h"
 #include <stdarg.h>
 #include <stdio.h>

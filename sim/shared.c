@@ -1,5 +1,5 @@
-/* shared: a block's shared memory and what is known of every byte of it: defined or not, in flight or not, and who touched it
- * last. Order is kept as vector clocks: actor w's own time is clock[w]; whoever passes a barrier learns the times of all who
+/* shared: a block's shared memory and what is known of every byte of it: defined or not, in flight or not, and what touched it
+ * last. Order is kept as vector clocks: actor w's own time is clock[w]; an actor that passes a barrier learns the times of all that
  * came. An access is a race if the other one's time is not yet known and one of the two writes. Nothing else
  * orders: lanes of one warp run in step here, so races inside a warp are not seen. */
 #include "proxy.h"
@@ -109,7 +109,7 @@ bool sim_shared_read_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
         }
     }
     uint32_t k = at >> 2, end = (at + size) >> 2;
-    for (; !((at | size) & 3) && k < end && b->state[k] == 15; k++) { /* whole words that somebody wrote long ago */
+    for (; !((at | size) & 3) && k < end && b->state[k] == 15; k++) { /* whole words that were written long ago */
         uint64_t wrote = b->wrote[k];
         if (wrote != seen && (uint16_t)wrote != me && wrote >> 32 > w->clock[(uint16_t)wrote])
             break;
@@ -215,7 +215,7 @@ void sim_shared_land(sim_warp *w, int lane, uint32_t at, uint32_t size)
     }
 }
 
-/* Has nobody read these words at a time that is not yet known? */
+/* Were these words not read at a time that is not yet known? */
 SIM_FAST static bool read_before(const uint32_t *plane, uint32_t from, uint32_t to, uint32_t known)
 {
     uint32_t latest = 0;

@@ -1,5 +1,5 @@
 /* sim: a CUDA driver that runs on the CPU. It takes PTX text, executes it warp by warp, checks what it does and counts it.
- * It knows nothing of who calls it. One simulator per process: sim_open() fills the driver table for a list of devices. */
+ * It knows nothing of its callers. One simulator per process: sim_open() fills the driver table for a list of devices. */
 #ifndef SIM_H
 #define SIM_H
 #include "checks.h"

@@ -1,4 +1,4 @@
-/* undefined: which bits of a warp's registers nobody has made, where they come from, and the report of one that decides something. */
+/* undefined: which bits of a warp's registers were never made, where they come from, and the report of one that decides something. */
 #include "defined.h"
 #include <stdio.h>
 #include <string.h>
@@ -127,13 +127,13 @@ void sim_origin_text(const sim_warp *w, const sim_origin *o, char *to, size_t ro
     }
     if (o->kind == ORIGIN_GLOBAL) {
         sim_report_address(w->block, o->at, name, sizeof name);
-        snprintf(what, sizeof what, "global memory is read that nobody wrote: %s", name);
+        snprintf(what, sizeof what, "global memory is read that was never written: %s", name);
     } else if (o->kind == ORIGIN_LANE)
         snprintf(what, sizeof what, "a shuffle reads lane %u, which does not take part", (unsigned)o->at);
     else if (o->kind == ORIGIN_STORED)
         snprintf(what, sizeof what, "shared memory is read to which an undefined value was stored: offset %u", (unsigned)o->at);
     else
-        snprintf(what, sizeof what, "%s memory is read that nobody wrote: offset %llu", o->kind == ORIGIN_LOCAL ? "local" : "shared",
+        snprintf(what, sizeof what, "%s memory is read that was never written: offset %llu", o->kind == ORIGIN_LOCAL ? "local" : "shared",
                  (unsigned long long)o->at);
     snprintf(to, room, "at PTX line %u %s", o->insn->line, what);
 }

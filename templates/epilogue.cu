@@ -3,7 +3,7 @@
 //| local staged = p.o_bytes == 2 and p.align >= 16
 // O / l to memory, LSE = scale m + log(l). A row that saw no key has l = 0: O = 0, LSE = -inf.
 //| if staged then
-// The 16-bit tile is put together in shared memory, which nobody else uses any more, and leaves in 16-byte pieces.
+// The 16-bit tile is put together in shared memory, which no other step uses any more, and leaves in 16-byte pieces.
 //| end
 __device__ __forceinline__ void store_output(const Params &p, const Sequence &sequence, const Tile &w, float (&o)[MB][VB][4],
                                              RowState (&state)[MB][2], u32 smem, int g, int t) {

@@ -125,6 +125,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     consume(p, $(c.o_path > 0 and "o_map, " or "")smem, warp / 4 - 1);
   }
 //| if c.cluster > 1 then
-  cluster_sync();  // nobody leaves while another may still write or arrive here
+  cluster_sync();  // no block leaves while another may still write or arrive here
 //| end
 }

@@ -167,7 +167,7 @@ return {
     end, upto = "q_bufs", about = "shared memory" },
     { "turns", function(p, c)
       if c.br > 64 or c.schedule == c.named.schedule.plain then return true end
-      return false, "one warpgroup has nobody to take turns with"
+      return false, "one warpgroup has no other to take turns with"
     end, upto = "schedule" },
     departures(2), departures(3), departures(4), departures(5), departures(6), departures(7), departures(8), departures(9), departures(10),
     departures(11),

@@ -1,4 +1,4 @@
-// ---- who waits for whom ----
+// ---- what waits for what ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the consumers' warps.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 k_full(u32 smem, int stage) { return barrier(smem, stage); }
@@ -59,7 +59,7 @@ struct TileScheduler {
   __device__ __forceinline__ void done(u32, bool) {}
 };
 //| else
-// One warp is the tile scheduler. When K of a tile's last block is on its way it finds the next tile, no sooner, so that nobody sits on
+// One warp is the tile scheduler. When K of a tile's last block is on its way it finds the next tile, no sooner, so that no block sits on
 // tiles that others could begin, and publishes it in one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
@@ -85,7 +85,7 @@ struct TileScheduler {
     return there;
   }
 //|   end
-  // The tile at hand, so that nobody must keep it in registers.
+  // The tile at hand, so that no warp must keep it in registers.
   __device__ __forceinline__ Tile again(const Params &, u32 smem) {
     const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
@@ -131,7 +131,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     loaded.next();
   };
 //|   if c.grid == 1 then
-  // To and fro over the blocks, so that who got a long tile gets a short one next.
+  // To and fro over the blocks, so that a block with a long tile gets a short one next.
   for (int round = 0;; round++) {
     const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
     if (tile >= p.total) break;

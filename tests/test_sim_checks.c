@@ -75,18 +75,18 @@ Test(sim_checks, alignment)
 Test(sim_checks, unwritten_memory)
 {
     fails(HEAD80 KERNEL("ld.global.u32 %r1, [%rd2+512]; st.global.u32 [%rd2], %r1;"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED,
-          "global memory is read that nobody wrote");
+          "global memory is read that was never written");
     run(HEAD80 KERNEL("st.global.u32 [%rd2+512], 0; ld.global.u32 %r1, [%rd2+512];"), 1, 1, 0, in, out);
     fails(HEAD80 KERNEL("st.global.u16 [%rd2+768], 0; ld.global.u32 %r1, [%rd2+768]; st.global.u32 [%rd2], %r1;"), 1, 0, in, out,
           CUDA_ERROR_LAUNCH_FAILED, "byte 770 of the allocation");
     fails(SHARED KERNEL(
               "cp.async.ca.shared.global [buf], [%rd2+32], 16; cp.async.wait_all; ld.shared.u32 %r1, [buf+4]; st.global.u32 [%rd2], %r1;"),
-          1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
+          1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that was never written");
 }
 Test(sim_checks, unwritten_shared_memory)
 {
     twins(SHARED KERNEL(PLACES "$1 ld.shared.u32 %r1, [%r9]; st.global.u32 [%rd4], %r1;"), 32, "st.shared.u16 [%r9], 1;",
-          "st.shared.u32 [%r9], 1;", CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote: offset 2");
+          "st.shared.u32 [%r9], 1;", CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that was never written: offset 2");
 }
 Test(sim_checks, unwritten_registers)
 {

@@ -127,7 +127,7 @@ Test(sim_cluster, races_between_blocks)
 {
     CUdeviceptr out = buffer(NULL, 4096);
     bad(TMA_KERNEL(BUF, PEER WORD "st.shared.u32 [%r3], %r0; ld.shared::cluster.u32 %r7, [%r4]; st.global.u32 [%rd5], %r7;\n" MEET), 64,
-        out, out, NULL, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory", "nobody wrote");
+        out, out, NULL, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory", "never written");
     bad(TMA_KERNEL(BUF, PEER WORD "st.shared.u32 [%r3], %r0;\n" MEET "ld.shared::cluster.u32 %r7, [%r4]; st.shared.u32 [%r3], %r7;\n" MEET),
         64, out, out, NULL, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory", NULL);
     bad(TMA_KERNEL(BUF, PEER WORD "st.shared::cluster.u32 [%r4], %r0; st.shared.u32 [%r3], %r1;\n" MEET), 64, out, out, NULL,
@@ -135,7 +135,7 @@ Test(sim_cluster, races_between_blocks)
     /* the own block's barrier does not order the two */
     bad(TMA_KERNEL(BUF,
                    PEER WORD "st.shared.u32 [%r3], %r0; bar.sync 0; ld.shared::cluster.u32 %r7, [%r4]; st.global.u32 [%rd5], %r7;\n" MEET),
-        64, out, out, NULL, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory", "nobody wrote");
+        64, out, out, NULL, CUDA_ERROR_LAUNCH_FAILED, "race in shared memory", "never written");
 }
 
 Test(sim_cluster, relaxed_arrivals)

@@ -78,7 +78,7 @@ Test(sim_defined, where_it_decides)
     dirty("bar.sync %r8;", "register %r8 is used, but it was never written");
     dirty("cp.async.ca.shared.global [%r9], [%rd1], 4, %r8; cp.async.wait_all;", "register %r8 is used");
     dirty("atom.global.add.u32 %r1, [%rd2], %r8;", STORED);
-    dirty("red.global.add.u32 [%rd2+4096], 1;", "global memory is read that nobody wrote"); /* it stays there, with one more */
+    dirty("red.global.add.u32 [%rd2+4096], 1;", "global memory is read that was never written"); /* it stays there, with one more */
     clean("add.u32 %r1, %r8, 1; mul.lo.u32 %r1, %r1, %r7; st.shared.u32 [%r9], %r1; ld.shared.u32 %r2, [%r9];");
     clean("@%p1 mov.u32 %r1, %r7; @%p1 bra STORE; bra.uni END; STORE:" RESULT "END: mov.u32 %r1, 0;");
 }
@@ -170,7 +170,7 @@ Test(sim_defined, between_lanes)
 }
 Test(sim_defined, through_shared_memory)
 {
-    dirty("ld.shared.u32 %r1, [%r9];" RESULT, "shared memory is read that nobody wrote: offset 0");
+    dirty("ld.shared.u32 %r1, [%r9];" RESULT, "shared memory is read that was never written: offset 0");
     clean("st.shared.u32 [%r9], 1; ld.shared.u32 %r1, [%r9];" RESULT);
     dirty("st.shared.u32 [%r9], 1; st.shared.u32 [%r9], %r7; ld.shared.u32 %r1, [%r9];" RESULT,
           "it comes from register %r7, which was never written");
@@ -186,9 +186,9 @@ Test(sim_defined, through_shared_memory)
     dirty("cvta.to.shared.u64 %rd9, 0; cvt.u64.u32 %rd9, %r9; cvta.shared.u64 %rd9, %rd9; st.u32 [%rd9], %r7; ld.u32 %r1, [%rd9];" RESULT,
           STORED);
     /* atomics */
-    dirty("red.shared.add.u32 [%r9], 1; ld.shared.u32 %r1, [%r9];" RESULT, "nobody wrote");
+    dirty("red.shared.add.u32 [%r9], 1; ld.shared.u32 %r1, [%r9];" RESULT, "never written");
     clean("atom.shared.exch.b32 %r2, [%r9], 1; ld.shared.u32 %r1, [%r9];" RESULT);
-    dirty("atom.shared.exch.b32 %r1, [%r9], 1;" RESULT, "nobody wrote");
+    dirty("atom.shared.exch.b32 %r1, [%r9], 1;" RESULT, "never written");
     dirty("st.shared.u32 [%r9], 1; atom.shared.add.u32 %r1, [%r9], %r7; ld.shared.u32 %r1, [%r9];" RESULT, STORED);
     clean("st.shared.u32 [%r9], 1; atom.shared.add.u32 %r1, [%r9], %r7;" RESULT);
     dirty("st.shared.u32 [%r9], 1; atom.shared.cas.b32 %r1, [%r9], %r7, 1; ld.shared.u32 %r1, [%r9];" RESULT, STORED);
@@ -196,7 +196,7 @@ Test(sim_defined, through_shared_memory)
 Test(sim_defined, through_local_memory)
 {
 #define DEPOT ".local .align 8 .b8 depot[48]; "
-    dirty(DEPOT "ld.local.u32 %r1, [depot+40];" RESULT, "local memory is read that nobody wrote: offset 40");
+    dirty(DEPOT "ld.local.u32 %r1, [depot+40];" RESULT, "local memory is read that was never written: offset 40");
     clean(DEPOT "st.local.u32 [depot+40], 1; ld.local.u32 %r1, [depot+40];" RESULT);
     dirty(DEPOT "st.local.u32 [depot+4], %r7; ld.local.u32 %r1, [depot+4];" RESULT, STORED);
     clean(DEPOT "st.local.u32 [depot+4], %r7; ld.local.u32 %r1, [depot+4]; selp.b32 %r1, %r1, 0, %p1;" RESULT);
@@ -205,7 +205,7 @@ Test(sim_defined, through_local_memory)
 Test(sim_defined, from_global_memory)
 {
     clean_from(holes, "ld.global.u32 %r2, [%rd1+128]; st.shared.u32 [%r9], %r2;");
-    dirty_from(holes, "ld.global.u32 %r1, [%rd1+128];" RESULT, "global memory is read that nobody wrote: address");
+    dirty_from(holes, "ld.global.u32 %r1, [%rd1+128];" RESULT, "global memory is read that was never written: address");
     clean_from(holes, "mul.wide.u32 %rd5, %r0, 4; add.s64 %rd5, %rd5, %rd1; ld.global.u32 %r1, [%rd5]; selp.b32 %r1, %r1, 0, %p1;" RESULT);
     dirty_from(holes, "mul.wide.u32 %rd5, %r0, 4; add.s64 %rd5, %rd5, %rd1; ld.global.u32 %r1, [%rd5+4]; selp.b32 %r1, %r1, 0, %p1;" RESULT,
                "byte 64 of the allocation");
@@ -220,7 +220,7 @@ Test(sim_defined, from_global_memory)
     clean_from(holes, "mul.wide.u32 %rd5, %r0, 16; add.s64 %rd5, %rd5, %rd1; shl.b32 %r2, %r0, 4; mov.u32 %r9, buf; add.u32 %r9, %r9, %r2; "
                       "setp.lt.u32 %p2, %r0, 4; selp.b32 %r3, 16, 0, %p2;\n"
                       "cp.async.ca.shared.global [%r9], [%rd5], 16, %r3; cp.async.wait_all; ld.shared.u32 %r1, [%r9+12];" RESULT);
-    fails(whole("atom.global.exch.b32 %r1, [%rd1+2048], 1;" RESULT), 32, 0, holes, out, CUDA_ERROR_LAUNCH_FAILED, "nobody wrote");
+    fails(whole("atom.global.exch.b32 %r1, [%rd1+2048], 1;" RESULT), 32, 0, holes, out, CUDA_ERROR_LAUNCH_FAILED, "never written");
     clean_from(holes, "atom.global.exch.b32 %r1, [%rd1+2052], 1; ld.global.u32 %r1, [%rd1+2052];" RESULT);
 }
 
@@ -439,6 +439,6 @@ Test(sim_defined, a_padded_tile_that_is_masked)
         CUresult r = launch(load(whole(tile(keys))), 1, 32, 0, in, out);
         cr_expect_eq(r, keys <= 5 ? CUDA_SUCCESS : CUDA_ERROR_LAUNCH_FAILED, "%d keys: %d\n%s", keys, r, sim_report());
         if (keys > 5)
-            cr_expect(strstr(sim_report(), "shared memory is read that nobody wrote: offset 80") != NULL, "%s", sim_report());
+            cr_expect(strstr(sim_report(), "shared memory is read that was never written: offset 80") != NULL, "%s", sim_report());
     }
 }

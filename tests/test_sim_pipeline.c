@@ -93,7 +93,7 @@ static const struct { const char *piece, *instead, *words, *or_words; } rows[] =
     {"mbarrier.arrive.shared::cta.b64 _, [%r13+16];\n", "mbarrier.arrive.shared::cta.b64 _, [%r13+16], 2;\n", "arrivals", "shared memory"},
     {"fence.proxy.async.shared::cta;\n", "", "without a fence", NULL},
     {"fence.proxy.async.shared::cta;\nbar.sync 2, 64;\n", "bar.sync 2, 64;\nfence.proxy.async.shared::cta;\n", "without a fence", NULL},
-    {"bar.sync 2, 64;\n", "", "race in shared memory", "nobody wrote"},
+    {"bar.sync 2, 64;\n", "", "race in shared memory", "never written"},
     {"@%p3 cp.async.bulk.wait_group 0;\n", "", "a thread leaves", NULL},
     {"[%r14], [%rd3, {0, %r16}]", "[%r14+16], [%rd3, {0, %r16}]", "misaligned bulk copy", NULL},
 };

@@ -417,7 +417,7 @@ Test(sim_tma, maps)
     m = square(&at, 8192, 2048);
     fails_maps(TMA_KERNEL(BOX, INIT("1") EXPECT("4096") LOAD2("buf", "0", "0") WAIT("1", "bar", "0") USE
                           "ld.shared.u32 %r9, [buf+4092]; st.global.u32 [%rd8], %r9;\n"),
-               64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote");
+               64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that was never written");
     m = square(&at, 2048, 2048);
     fails_maps(PLAIN, 64, 0, at, out, &m, CUDA_ERROR_ILLEGAL_ADDRESS, "global memory accessed out of bounds");
     /* a map in global memory */
@@ -478,8 +478,10 @@ Test(sim_tma, columns_outside_need_hold_nothing)
     CUdeviceptr at = buffer(NULL, 64 * t.stride[0]), out = buffer(NULL, 64);
     CUtensorMap m = map_of(&t, at);
     EACH_WAY(way) run_maps(load(TMA_KERNEL(BOX, ROWS(18) FROM(32))), 1, 64, 0, at, out, &m, NULL);
-    fails_maps(TMA_KERNEL(BOX, ROWS(17) FROM(32)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote");
-    fails_maps(TMA_KERNEL(BOX, ROWS(31) FROM(0)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "shared memory is read that nobody wrote");
+    fails_maps(TMA_KERNEL(BOX, ROWS(17) FROM(32)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED,
+               "shared memory is read that was never written");
+    fails_maps(TMA_KERNEL(BOX, ROWS(31) FROM(0)), 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED,
+               "shared memory is read that was never written");
 }
 
 /* Rows beyond the tensor are not written either. */
@@ -538,7 +540,7 @@ Test(sim_tma, undefined_bytes_stay_undefined)
             }
             ptx[n] = 0;
             if (use)
-                fails_maps(ptx, 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that nobody wrote: address");
+                fails_maps(ptx, 64, 0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "global memory is read that was never written: address");
             else
                 EACH_WAY(way) run_maps(load(ptx), 1, 64, 0, at, out, &m, NULL);
         }

@@ -158,7 +158,7 @@ Test(sim_wgmma_checks, descriptors)
     randomize(&s, &x, 0);
     /* clang-format off */
     static const struct { uint64_t plus; CUresult code; const char *words; } rows[] = {
-        {IMAGE >> 4, CUDA_ERROR_LAUNCH_FAILED, "is read that nobody wrote"},
+        {IMAGE >> 4, CUDA_ERROR_LAUNCH_FAILED, "is read that was never written"},
         {SHARED >> 4, CUDA_ERROR_ILLEGAL_ADDRESS, "out of bounds"},
         {8, CUDA_ERROR_MISALIGNED_ADDRESS, "starts at shared offset 128, inside of the swizzle pattern of 512 bytes"},
         {1u << 14, CUDA_ERROR_LAUNCH_FAILED, "has bits outside of its fields: 0x4000"},

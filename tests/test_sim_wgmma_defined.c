@@ -54,7 +54,7 @@ static void check(const shape *s, size_t at, size_t bytes, hole h, const char *w
         CUresult r = launch(f, 1, 128, SHARED, a, b);
         cr_expect_eq(r, way & 1 ? CUDA_ERROR_LAUNCH_FAILED : CUDA_SUCCESS, "%s, way %d: code %d\n%s", what, way, r, sim_report());
         if (way & 1)
-            cr_expect(strstr(sim_report(), "global memory is read that nobody wrote: address") != NULL, "%s: %s", what, sim_report());
+            cr_expect(strstr(sim_report(), "global memory is read that was never written: address") != NULL, "%s: %s", what, sim_report());
     }
     cu->cuMemFree(a), cu->cuMemFree(b);
 }
