@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT(name)                                                           \
-    {                                                                        \
-#name, offsetof(fa_metadata, name), sizeof(((fa_metadata *)0)->name) \
-    }
+/* clang-format off */
+#define TEXT(name) { #name, offsetof(fa_metadata, name), sizeof(((fa_metadata *)0)->name) }
+/* clang-format on */
 static const struct {
     const char *name;
     size_t at, size;

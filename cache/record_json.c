@@ -12,10 +12,9 @@ static const char *const hows[] = { "model", "measured" };
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
 /* The members that are plain text or small integers, in the order of the line. */
-#define TEXT(name)                                                       \
-    {                                                                    \
-#name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name) \
-    }
+/* clang-format off */
+#define TEXT(name) { #name, offsetof(fa_record, name), sizeof(((fa_record *)0)->name) }
+/* clang-format on */
 static const struct {
     const char *name;
     size_t at, size;

@@ -68,10 +68,9 @@ static const struct {
     const char *name;
     size_t at;
 } fields[] = {
-#define ROW(f)                        \
-    {                                 \
-#f, offsetof(sim_counters, f) \
-    }
+/* clang-format off */
+#define ROW(f) { #f, offsetof(sim_counters, f) }
+    /* clang-format on */
     ROW(launches),          ROW(blocks),       ROW(warps),        ROW(instructions), ROW(matrix),
     ROW(shuffle),           ROW(special),      ROW(memory),       ROW(control),      ROW(other),
     ROW(barriers),          ROW(global_read),  ROW(global_write), ROW(shared_read),  ROW(shared_write),

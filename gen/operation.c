@@ -7,15 +7,11 @@
 
 #define EXTRA_MAX 4 /* of fa_operation_add */
 
+/* clang-format off */
 #define E(x) FA_EXTENT_##x
-#define TENSOR(field, s, h, w, type, ...)                                                                                   \
-    {                                                                                                                       \
-#field, 4, { E(B), E(s), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ \
-    }
-#define ROWS_OF_HEADS(field, type, ...)                                                                \
-    {                                                                                                  \
-#field, 3, { E(B), E(HQ), E(SQ) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ \
-    }
+#define TENSOR(field, s, h, w, type, ...) \
+    { #field, 4, { E(B), E(s), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ }
+#define ROWS_OF_HEADS(field, type, ...) { #field, 3, { E(B), E(HQ), E(SQ) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ }
 
 static const fa_operation operations[] = {
     { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 5,
@@ -29,6 +25,7 @@ static const fa_operation operations[] = {
     { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8 },
     { .op = FA_MERGE, .name = "merge" },
 };
+/* clang-format on */
 
 static const fa_operation *extra[EXTRA_MAX];
 static size_t extras;

@@ -405,10 +405,9 @@ static const struct {
     void (*spoil)(char *b, size_t *size);
     bool seal;
 } hostile[] = {
-#define H(f, says, s)  \
-    {                  \
-#f, says, f, s \
-    }
+/* clang-format off */
+#define H(f, says, s) { #f, says, f, s }
+    /* clang-format on */
     H(h_magic, "not an archive", true),
     H(h_version, "format version", true),
     H(h_version_zero, "format version", true),
