@@ -8,7 +8,7 @@ static const cli_command *const commands[] = { &cli_doctor,  &cli_tune, &cli_sho
 static const struct cli_alias others[] = {
     { "help", &cli_help },  { "--help", &cli_help },
     { "-h", &cli_help },    { "--version", &cli_version },
-    { "-V", &cli_version }, { "worker", &cli_candidate_process }, /* for other processes of fagen alone */
+    { "-V", &cli_version }, { "candidate-process", &cli_candidate_process }, /* for other processes of fagen alone */
     { NULL, NULL }
 };
 

@@ -498,7 +498,7 @@ Test(sim_tma, rows_outside_need_hold_nothing)
              1, 64, 0, at, out, &m, NULL);
     fails_maps(
         with(TMA_KERNEL(BOX, "setp.ge.u32 %p7, %r0, $1; @%p7 bra LESS;\n" FILL_ROW FENCE "LESS: bar.sync 0;\n" FROM(0)), "39", "", ""), 64,
-        0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "nobody wrote: offset 4992");
+        0, at, out, &m, CUDA_ERROR_LAUNCH_FAILED, "never written: offset 4992");
 }
 
 /* What a copy brings is as undefined as its source: a hole of 2 bytes in row 1 of the first buffer. */
