@@ -180,8 +180,9 @@ static void add_reference(explore *e, const char *chip)
             all.r[n++] = all.r[i];
     for (size_t i = 0; i < n && !e->reference; i++)
         e->reference = explore_same_shape(e, &all.r[i]);
-    fa_record *grown = own.n ? realloc(all.r, (n + own.n) * sizeof *grown) : all.r;
-    if (!grown || (!e->chip[0] && !e->reference)) { /* times of other shapes alone are those of no chip that was asked for */
+    bool ours = e->chip[0] || e->reference; /* times of other shapes alone are those of no chip that was asked for */
+    fa_record *grown = !ours ? NULL : own.n ? realloc(all.r, (n + own.n) * sizeof *grown) : all.r;
+    if (!grown) {
         e->reference = false;
         fa_records_free(&all);
         return;

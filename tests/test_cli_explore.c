@@ -280,6 +280,23 @@ Test(cli_explore, modelled_records)
     json_decref(doc);
 }
 
+/* Times of other shapes that ship with the command are left out beside a record of one's own that has no time; the record stays. */
+Test(cli_explore, modelled_records_beside_reference_times)
+{
+    fa_store *s = fa_store_open("cache", NULL, NULL);
+    fa_record r = { .how = FA_MODELLED, .outcome = FA_RAN, .seconds = 1e-3, .arch = "sm_90a" };
+    cr_assert_eq(fa_problem_parse(&r.problem, "bf16,d=128,mask=causal,b=1,hq=4,hkv=4,sq=4100,sk=4100"), FA_OK);
+    cr_assert_eq(fa_config_parse(&r.config, "flash_fwd_mma:br=128,bc=64,warps=4" REST), FA_OK);
+    cr_assert(fa_record_append(s, &r));
+    fa_store_close(s);
+    json_t *doc = cli_json("explore -d 128 --causal -n 4100 -b 1 --heads 4 --arch sm_90a --simulate 0 --json", 0);
+    const json_t *sources = json_object_get(doc, "sources");
+    cr_expect(json_is_false(json_object_get(sources, "reference")));
+    cr_expect_eq(json_integer_value(json_object_get(sources, "measured")), 0);
+    cr_expect_eq(json_integer_value(json_object_get(sources, "modelled")), 1);
+    json_decref(doc);
+}
+
 /* What the simulator counts of an mma.sync kernel is what the model says, and there are no bank conflicts. */
 Test(cli_explore, counters)
 {
