@@ -1,5 +1,6 @@
 /* samples: times of one thing, and what they say. */
 #include "samples.h"
+#include "gen/error.h"
 #include <math.h>
 #include <string.h>
 
@@ -72,6 +73,7 @@ void fa_samples_interval(const fa_samples *t, double *low, double *high)
     }
     if (k == 0)
         return;
+    fa_holds(k <= t->n);
     sort(sorted, t->s, t->n);
     *low = sorted[k - 1];
     *high = sorted[t->n - k];

@@ -49,8 +49,8 @@ static void add_workers(const fleet *f, cli_status_line *line)
             continue;
         tune_problem_brief(text, sizeof text, &f->r->list.row[h->at].problem);
         cli_status_line_add(line, CLI_STATUS_LINE_BAR + 1 + (int)i, "%s: %s %lld/%lld", f->device[h->device], text,
-                            (long long)(h->view.compiled + h->view.resumed), (long long)h->view.kept);
-        cli_status_line_brief(line, "%s %lld/%lld", f->device[h->device], (long long)(h->view.compiled + h->view.resumed),
+                            (long long)h->view.compiled + h->view.resumed, (long long)h->view.kept);
+        cli_status_line_brief(line, "%s %lld/%lld", f->device[h->device], (long long)h->view.compiled + h->view.resumed,
                               (long long)h->view.kept);
     }
 }
@@ -180,6 +180,7 @@ static fa_status open_workers(fleet *f)
         if ((f->device_lock[d] = fa_device_lock_make()) < 0)
             return fa_fail(FA_IO, "no memory that the processes on %s would share: %s", f->device[d], strerror(errno));
     f->n = most < f->r->list.n ? most : f->devices > f->r->list.n ? f->devices : f->r->list.n;
+    fa_holds(f->devices > 0);
     for (size_t i = 0; i < f->n; i++)
         f->worker[i] = (worker){ .device = i % f->devices, .member = (int)(i / f->devices), .fd = -1, .at = -1 };
     fa_status st = FA_OK;

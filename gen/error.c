@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#undef fa_fail /* of the analyzer */
+#undef fa_wrap
 
 static _Thread_local char message[2048];
 

@@ -16,4 +16,28 @@ typedef struct fa_message {
 } fa_message;
 void fa_message_keep(fa_message *m);
 fa_status fa_message_settle(const fa_message *m, fa_status st);
+
+/* The analyzer of scripts/tidy looks into one file at a time: that st comes back, the contract above, is told here. */
+#ifdef __clang_analyzer__
+static inline fa_status fa_comes_back(fa_status returned, fa_status st)
+{
+    (void)returned;
+    return st;
+}
+static inline fa_status fa_failed(fa_status returned, fa_status st)
+{
+    if (st == FA_OK)
+        __builtin_unreachable();
+    return fa_comes_back(returned, st);
+}
+#define fa_fail(st, ...) fa_failed(fa_fail(st, __VA_ARGS__), st)
+#define fa_wrap(st, ...) fa_comes_back(fa_wrap(st, __VA_ARGS__), st)
+#define fa_holds(x)                  \
+    do {                             \
+        if (!(x))                    \
+            __builtin_unreachable(); \
+    } while (0)
+#else
+#define fa_holds(x) ((void)0) /* what it cannot see by itself either; no code in a build */
+#endif
 #endif

@@ -77,6 +77,7 @@ static void read_constraint(lua_State *L, fa_family *f)
     if (!name || !*name || strlen(name) >= sizeof f->constraint[0].name || !lua_isfunction(L, -1))
         luaL_error(L, "templates/%s.lua: constraint %d is not { name of at most %d letters, function }", f->name, f->n_constraints + 1,
                    (int)sizeof f->constraint[0].name - 1);
+    fa_holds(name); /* luaL_error does not return */
     strcpy(f->constraint[f->n_constraints].name, name);
     f->constraint[f->n_constraints].ref = luaL_ref(L, LUA_REGISTRYINDEX);
     f->constraint[f->n_constraints].upto = f->n_tunables;

@@ -108,6 +108,7 @@ void fa_tunable_read(lua_State *L, fa_family *f)
     if (!len || len > most || !doc || !lua_istable(L, -1) || lua_rawlen(L, -1) == 0)
         luaL_error(L, "templates/%s.lua: tunable %d is not { name of at most %d letters, { values }, doc }", f->name, f->n_tunables + 1,
                    (int)most);
+    fa_holds(name);                                        /* luaL_error does not return */
     if (!strcmp(name, "family") || !strcmp(name, "named")) /* fields of the config's table */
         luaL_error(L, "templates/%s.lua: tunable %d has the name %s; accepted: any but family, named", f->name, f->n_tunables + 1, name);
     if (number_of(f, name) >= 0)

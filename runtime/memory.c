@@ -38,6 +38,7 @@ fa_status fa_free(fa_context *ctx, void *ptr)
     fa_status st = enter(ctx, &in);
     if (st != FA_OK)
         return st;
+    fa_holds(ctx);
     const cu_driver *d = ctx->device.driver;
     st = fa_driver_check(d, d->cuMemFree((CUdeviceptr)(uintptr_t)ptr), "cuMemFree");
     fa_context_leave(ctx, &in);

@@ -1,5 +1,6 @@
 /* repeat: arguments compared with those of before as words, addresses masked out. */
 #include "repeat.h"
+#include "gen/error.h"
 #include <string.h>
 
 #define WORDS (sizeof(fa_args) / 8)
@@ -67,6 +68,7 @@ fa_status fa_repeat_check(fa_repeat **out, const fa_args *args)
         return place(l, args);
     l->valid = false;
     fa_status st = fa_check_spans(&l->repeat.call, args, true, l->span);
+    fa_holds(st != FA_OK || args);
     if (st == FA_OK && !l->repeat.call.empty && args->size == sizeof *args)
         remember(l, args);
     else if (st == FA_OK)
