@@ -100,7 +100,7 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
     sim_alloc *a;
     const uint8_t *p;
     sim_block *o = b;
-    switch (space = sim_space_of(space, &address)) {
+    switch (sim_space_of(space, &address)) {
     case SP_CLUSTER:
         if (!(o = sim_shared_owner(w, i, lane, &address)))
             return false;
@@ -145,7 +145,7 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
     sim_alloc *a;
     uint8_t *p;
     sim_block *o = b;
-    switch (space = sim_space_of(space, &address)) {
+    switch (sim_space_of(space, &address)) {
     case SP_CLUSTER:
         if (!(o = sim_shared_owner(w, i, lane, &address)))
             return false;

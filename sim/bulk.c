@@ -140,11 +140,12 @@ static bool take(sim_block *b, sim_bulk *c)
 static bool give(sim_bulk *c)
 {
     const sim_bulk_form *f = c->insn->fn.data;
-    if (!c->taken)
+    uint8_t *taken = c->taken;
+    if (!taken)
         return true;
-    passage x = { c, c->taken, c->shared };
-    bool ok = f->rank ? sim_tensor_map_walk(&c->map, c->at, store_row, &x) : write_run(c, c->global, c->taken, c->bytes);
-    free(c->taken);
+    passage x = { c, taken, c->shared };
+    bool ok = f->rank ? sim_tensor_map_walk(&c->map, c->at, store_row, &x) : write_run(c, c->global, taken, c->bytes);
+    free(taken);
     c->taken = NULL;
     return ok;
 }

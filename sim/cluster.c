@@ -1,6 +1,7 @@
 /* cluster: runs the warps of a cluster's blocks in the order of the schedule until all have left, and a launch's clusters on one or
  * more threads. A block of a launch without clusters is a cluster of one. */
 #include "bulk.h"
+#include "holds.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -322,6 +323,7 @@ static sim_cluster *cluster_new(sim_launch *l)
         if (ok)
             c->warps += c->block[r]->warps, c->groups += c->block[r]->groups;
     }
+    sim_holds(!ok || c->blocks); /* a cluster has a block */
     return ok ? c : (cluster_free(c), NULL);
 }
 

@@ -1,5 +1,6 @@
 /* cluster_barrier: where the blocks of a cluster meet: barrier.cluster, and addresses of each other's shared memory. */
 #include "exec.h"
+#include "holds.h"
 #include "run.h"
 #include <stdio.h>
 #include <string.h>
@@ -114,6 +115,7 @@ sim_step sim_run_rank_of(sim_warp *w, const sim_insn *i, uint32_t m)
 bool sim_cluster_barrier_end(sim_block *b)
 {
     const sim_cluster *c = b->cluster;
+    sim_holds(b->warps > 0);
     for (uint32_t x = 0; b->visit && x < c->warps; x++) {
         uint32_t known = 0;
         for (uint32_t k = 0; k < b->warps; k++)

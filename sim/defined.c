@@ -1,5 +1,6 @@
 /* defined: how undefined registers move through instructions that compute registers from registers, and what may not be undefined. */
 #include "defined.h"
+#include "holds.h"
 #include "run.h"
 #include <string.h>
 
@@ -61,6 +62,7 @@ static void bit_by_bit(const step *s)
         else if (u)
             open[opens++] = k;
     }
+    sim_holds(n > 0); /* an operand beside the result */
     for (int k = n; k < 4; k++)
         x[k] = x[0];
     i->fn.alu(&base, x[0], x[1], x[2], x[3]);

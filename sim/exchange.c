@@ -14,7 +14,7 @@ sim_step sim_run_shuffle(sim_warp *w, const sim_insn *i, uint32_t m)
         return STEP_FAULT;
     FOR_LANES(l, m)
     {
-        uint32_t bits = b->u[l] & 31, clamp = c->u[l] & 31, seg = c->u[l] >> 8 & 31, top = (l & seg) | (clamp & ~seg), from = l;
+        uint32_t bits = b->u[l] & 31, clamp = c->u[l] & 31, seg = c->u[l] >> 8 & 31, top = (l & seg) | (clamp & ~seg), from;
         bool p = false;
         switch (i->sub) {
         case SHFL_UP:

@@ -1,5 +1,6 @@
 /* group: what the warps of a warp group do together, and the registers they give and take. */
 #include "group.h"
+#include "holds.h"
 #include "run.h"
 #include <stdlib.h>
 
@@ -79,6 +80,7 @@ bool sim_group_agrees(sim_warp *w, const sim_insn *i, uint32_t m, uint64_t a, ui
             }
         return append(w, g, (entry){ i, a, b });
     }
+    sim_holds(g->entry); /* number is below g->n */
     const entry *e = &g->entry[number];
     if (e->insn == i && e->a == a && e->b == b)
         return true;

@@ -175,7 +175,7 @@ sim_step sim_fault(sim_warp *w, const sim_insn *i, int lane, sim_check check, co
     if (lane >= 0) {
         const uint32_t *d = b->launch->block;
         uint32_t t = w->index * 32 + (uint32_t)lane;
-        n += (size_t)snprintf(text + n, sizeof text - n, ", lane %d: thread (%u,%u,%u)", lane, t % d[0], t / d[0] % d[1], t / d[0] / d[1]);
+        snprintf(text + n, sizeof text - n, ", lane %d: thread (%u,%u,%u)", lane, t % d[0], t / d[0] % d[1], t / d[0] / d[1]);
     }
     keep(b, check, i, text);
     return follows(b->launch, check);
@@ -270,7 +270,7 @@ void sim_report_close(sim_launch *l)
     if (l->finding)
         qsort(l->finding, l->findings, sizeof *l->finding, by_block);
     take();
-    for (uint32_t k = 0; k < l->findings; k++) {
+    for (uint32_t k = 0; l->finding && k < l->findings; k++) {
         sim_finding *f = &l->finding[k];
         if (severity(l, f->check) == SIM_WARNING) {
             l->tally.c.warnings++;

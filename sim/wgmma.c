@@ -345,10 +345,9 @@ static uint32_t *element(sim_product *p, uint32_t k, uint32_t l)
     return &p->c[(l >> 2) + 8 * (k >> 1 & 1)][8 * (k >> 2) + 2 * (l & 3) + (k & 1)];
 }
 
-static void compute(sim_warp *w, const product *o, sim_vec *const *from, sim_vec *const *to)
+static void compute(sim_warp *w, const product *o, uint32_t regs, sim_vec *const *from, sim_vec *const *to)
 {
     static _Thread_local sim_product p;
-    uint32_t regs = registers_of(o->insn);
     load(w, o, &p);
     for (uint32_t k = 0; k < regs; k++)
         for (uint32_t l = 0; l < 32; l++) {
@@ -407,7 +406,7 @@ static void finish(sim_warp *x, uint32_t number, uint32_t time)
         sim_vec *at[MOST];
         for (uint32_t k = 0; k < regs; k++)
             at[k] = value_at(o, k);
-        compute(x, o, at, at);
+        compute(x, o, regs, at, at);
         for (uint32_t later = first + 1; later < p->ops; later++)
             for (uint32_t k = 0; k < registers_of(p->op[later].insn); k++) {
                 source *s = &p->op[later].from[k];
@@ -507,7 +506,7 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     for (uint32_t k = 0; k < regs; k++)
         at[k] = sim_arg(w, i, (int)k);
     if (!b->lazy)
-        compute(w, o, at, at);
+        compute(w, o, regs, at, at);
     for (uint32_t k = 0; k < regs; k++) {
         hold *h = &p->hold[i->held[k] - 1];
         product *before = h->op ? &p->op[h->op - p->first] : NULL;
