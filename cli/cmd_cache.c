@@ -45,10 +45,9 @@ static const struct {
 
 static unsigned given(const cache_args *a)
 {
-    static const cli_problem_options none;
     return (a->config ? CONFIG : 0u) | (a->device ? DEVICE : 0u) | (a->arch ? ARCH : 0u) | (a->older > 0 ? OLDER : 0u) |
            (a->to >= 0 ? TO : 0u) | (a->dry_run ? DRY : 0u) | (a->repair ? REPAIR : 0u) | (a->records ? RECORDS : 0u) |
-           (a->trust ? TRUST : 0u) | (memcmp(&a->problem_options, &none, sizeof none) ? PROBLEM : 0u);
+           (a->trust ? TRUST : 0u) | (cli_problem_options_given(&a->problem_options) ? PROBLEM : 0u);
 }
 
 static void warn(void *user, const char *message)

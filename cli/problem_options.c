@@ -36,6 +36,12 @@ const cli_option cli_problem_options_table[] = {
 };
 /* clang-format on */
 
+bool cli_problem_options_given(const cli_problem_options *a)
+{
+    return a->problem || a->d || a->dv || a->dtype || a->o_dtype || a->mask || a->align || a->b || a->hq || a->hkv || a->n || a->sq ||
+           a->sk || a->causal;
+}
+
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
 {
     fa_problem p = FA_PROBLEM_INIT;

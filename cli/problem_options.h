@@ -18,6 +18,9 @@ extern const cli_option cli_problem_options_table[];
 
 extern const cli_word cli_dtypes[], cli_masks[]; /* of cli_masks the values are fa_mask + 1, so that 0 is "not given" */
 
+/* Whether any of them is given. */
+bool cli_problem_options_given(const cli_problem_options *a);
+
 /* The problem, normalized; bf16 and d = 128 where nothing is said. The shape stays as given. */
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out);
 
