@@ -44,16 +44,16 @@ typedef struct fa_case {
  * draws its own. */
 #define FA_CASE_KERNELS 84
 #define FA_CASE_FREE ((uint64_t)1 << 32)
-void fa_case_make(fa_case *out, uint64_t seed); /* of the forward operation */
-void fa_case_make_of(fa_case *out, const fa_operation *op, uint64_t seed);
+void fa_case_make(fa_case *c, uint64_t seed); /* of the forward operation */
+void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed);
 
 /* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. */
 fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed);
 
-/* The config that c->choice stands for among those that fit, of the family, or with NULL of the default families; where the strides are
- * none that TMA takes, among those that do without: so cases of one kernel may have two. FA_UNSUPPORTED or FA_NO_FIT: there is none;
- * FA_INVALID: no family has this name. */
-fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, const char *family, fa_config *out);
+/* The config that c->choice stands for among those that fit, of the family `only`, or with NULL of the default families; where the
+ * strides are none that TMA takes, among those that do without: so cases of one kernel may have two. FA_UNSUPPORTED or FA_NO_FIT: there
+ * is none; FA_INVALID: no family has this name. */
+fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, const char *only, fa_config *out);
 
 /* One line: "seed=17 bf16,d=64,... window=3:5 diagonal=top-left q=padded ...". Returns the length as snprintf does. */
 int fa_case_print(char *buf, size_t n, const fa_case *c);

@@ -15,10 +15,10 @@ typedef struct fa_neighbours {
     void *user;
 } fa_neighbours;
 
-/* Adds the neighbours of pool->p[at] that fit to the pool and puts the indexes of those not tried yet into out, at most `most`, best by
- * the model first. Left out is what the model gives more than FA_NEIGHBOURS_CUT times the time of p[at]. */
+/* Adds the neighbours of pool->p[centre] that fit to the pool and puts the indexes of those not tried yet into out, at most `most`,
+ * best by the model first. Left out is what the model gives more than FA_NEIGHBOURS_CUT times the time of p[centre]. */
 #define FA_NEIGHBOURS_CUT 1.3
-size_t fa_neighbours_of(fa_neighbours *k, fa_pool *pool, size_t at, size_t *out, size_t most);
+size_t fa_neighbours_of(fa_neighbours *k, fa_pool *pool, size_t centre, size_t *out, size_t most);
 
 /* The families of a generator, on one problem, arch and budget. */
 typedef struct fa_neighbours_site {

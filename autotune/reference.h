@@ -41,7 +41,7 @@ typedef struct fa_expected {
 } fa_expected;
 
 /* Room for the outputs. FA_UNSUPPORTED: no row has the operation. The inputs are borrowed. */
-fa_status fa_expected_open(fa_expected *out, const fa_reference_call *c);
+fa_status fa_expected_open(fa_expected *e, const fa_reference_call *c);
 void fa_expected_close(fa_expected *e); /* zeros are fine */
 /* Fills out. */
 fa_status fa_expected_exact(fa_expected *e);

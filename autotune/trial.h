@@ -14,7 +14,7 @@ typedef enum fa_reference {
 typedef struct fa_trial fa_trial;
 
 /* Allocates, fills, uploads and computes the reference and the naive algorithm's error. *out is NULL on failure. */
-fa_status fa_trial_open(fa_trial **out, fa_context *ctx, const fa_case *c, fa_reference reference);
+fa_status fa_trial_open(fa_trial **out, fa_context *ctx, const fa_case *c, fa_reference how);
 void fa_trial_close(fa_trial *t); /* NULL is fine */
 
 /* Poisons the outputs, launches (plan NULL: what fa_launch chooses), waits and judges: values, unwritten elements, bytes changed

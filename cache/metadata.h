@@ -29,6 +29,6 @@ bool fa_metadata_parse(fa_metadata *out, const char *json, size_t n);
 fa_key fa_metadata_key(const fa_metadata *a);
 
 /* In how many of the fields problem, config, text, arch, options, compiler and format two differ. *field: the name of the first, a
- * literal, and buf: a sentence about it, "compiler: nvrtc 13.0 ... here, nvrtc 12.9 ... there". 0: the keys are the same. */
-int fa_metadata_differ(const fa_metadata *here, const fa_metadata *there, const char **field, char *buf, size_t n);
+ * literal, and buf: a sentence about it, "compiler: nvrtc 13.0 ... here, nvrtc 12.9 ... there"; a is here. 0: the keys are the same. */
+int fa_metadata_differ(const fa_metadata *a, const fa_metadata *b, const char **field, char *buf, size_t n);
 #endif

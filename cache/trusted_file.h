@@ -26,8 +26,8 @@ int fa_trusted_dir(int at, const char *name, bool make, const char **trouble);
 DIR *fa_place_names(int fd);
 
 /* Opens a regular, trusted file of at most cap bytes below `at` and reads all of it. *bytes is heap, NUL-terminated past
- * *size. st (may be NULL): what is known of the file. */
-fa_file_state fa_trusted_read(int at, const char *name, size_t cap, char **bytes, size_t *size, struct stat *st, const char **trouble);
+ * *size. out (may be NULL): what is known of the file. */
+fa_file_state fa_trusted_read(int at, const char *name, size_t cap, char **bytes, size_t *size, struct stat *out, const char **trouble);
 
 /* Writes all n bytes, through short writes and signals; the process's file-size limit is a full disk (gen/size_limit.h). False with
  * *trouble. */

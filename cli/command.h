@@ -88,7 +88,7 @@ json_t *cli_json_number(double x);
 
 /* "1.50 KiB"; "12.3 us"; both in the thread's own storage, eight at a time. */
 const char *cli_show_bytes(double bytes);
-const char *cli_show_seconds(double s);
+const char *cli_show_seconds(double t);
 /* x by fmt, which takes a double, likewise; "-" where there is none. */
 const char *cli_show_if(bool told, const char *fmt, double x) __attribute__((format(printf, 2, 0)));
 /* "2026-11-21T04:31:00Z" of nanoseconds since 1970, likewise. */

@@ -171,15 +171,15 @@ static bool has_part(const explore_config *k, explore_part part)
     return part == EXPLORE_OF_CONFIG || (part == EXPLORE_OF_RECORD ? k->record != NULL : k->counters != NULL);
 }
 
-explore_cell explore_cell_of(const explore *e, const explore_config *k, size_t i)
+explore_cell explore_cell_of(const explore *e, const explore_config *k, size_t column)
 {
     view v = { e, k };
-    if (!has_part(k, columns[i].column.part))
+    if (!has_part(k, columns[column].column.part))
         return (explore_cell){ .none = true };
-    explore_cell c = columns[i].of(&v);
+    explore_cell c = columns[column].of(&v);
     if (!c.is_text && !c.none) { /* the same digits in every form */
         char digits[64];
-        snprintf(digits, sizeof digits, "%.*f", columns[i].column.decimals, c.number);
+        snprintf(digits, sizeof digits, "%.*f", columns[column].column.decimals, c.number);
         c.number = strtod(digits, NULL);
     }
     return c;

@@ -84,7 +84,7 @@ void tune_view_line(cli_status_line *out, const tune_view *v, const fa_problem *
 /* Seconds left at a pace, bounded by the budget: below 0 = too early to say. done: 0 to 1. */
 double tune_left(double spent, double done, double budget);
 /* "bf16 d128 causal 4x16/8 4096" */
-void tune_problem_brief(char *buf, size_t n, const fa_problem *p);
+void tune_problem_brief(char *buf, size_t n, const fa_problem *in);
 /* "41 s", "8 min 20 s" */
 void tune_show_span(char *buf, size_t n, double seconds);
 

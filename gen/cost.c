@@ -107,9 +107,9 @@ static fa_status price(const job *j, int regs, fa_cost *out)
     return FA_OK;
 }
 
-fa_status fa_model_cost(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int regs, fa_cost *out)
+fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out)
 {
-    return fa_model_named(g, in, c, a, 0, regs, NULL, out);
+    return fa_model_named(g, p, c, a, 0, regs, NULL, out);
 }
 
 fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int32_t budget, int regs, fa_point *pt,

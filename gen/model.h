@@ -87,14 +87,14 @@ fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, cons
 
 /* The same for a config that a caller names under a budget of shared memory (0 = the chip's), which need not be listed: constraints that
  * only say what is not worth trying do not reject it. *pt is what it takes (may be NULL). */
-fa_status fa_model_named(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int32_t budget, int regs,
+fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int32_t budget, int regs,
                          struct fa_point *pt, fa_cost *out);
 
 /* The cost of every point of the space that fits and that the model can price, told in the order of the space; once for thousands it
- * is quicker than one by one. p is the problem that the space was listed for, with its shape. FA_OK when one was told; else why the last
+ * is quicker than one by one. in is the problem that the space was listed for, with its shape. FA_OK when one was told; else why the last
  * one has no price. A fault in a template ends it. */
 typedef void fa_model_tell(void *user, size_t point, const fa_cost *cost);
-fa_status fa_model_space(fa_gen *g, const fa_problem *p, const struct fa_space *s, const fa_arch *a, fa_model_tell *tell, void *user);
+fa_status fa_model_space(fa_gen *g, const fa_problem *in, const struct fa_space *s, const fa_arch *a, fa_model_tell *tell, void *user);
 
 /* The tiles of a step, of all heads and batches; the runtime and the model share it. 0: there is nothing to do. -1: more than 2^31 - 1. */
 int64_t fa_step_total(const fa_step *s, const fa_sizes *sizes);

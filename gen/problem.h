@@ -45,7 +45,7 @@ const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, const fa_
  * (1, 2, 4, 8, ... rounded down to a power of two). 6 bits each, FA_BUCKET_BITS in all. A plain number, equal for problems that share
  * winners; 0 shape fields take part as filled by fa_problem_fill_shape. */
 #define FA_BUCKET_BITS 30
-uint32_t fa_problem_bucket(const fa_problem *p);
+uint32_t fa_problem_bucket(const fa_problem *in);
 
 /* Steps of log2 between the buckets of two shapes. */
 int fa_problem_steps(const fa_problem *a, const fa_problem *b);

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <xxhash.h>
 
-uint64_t fa_blob_tables_check(const unsigned char *s)
+uint64_t fa_blob_tables_check(const unsigned char *blob)
 {
-    return XXH3_64bits(s + FA_BLOB_HEAD, fa_get32(s + IMAGES_AT) - FA_BLOB_HEAD);
+    return XXH3_64bits(blob + FA_BLOB_HEAD, fa_get32(blob + IMAGES_AT) - FA_BLOB_HEAD);
 }
 
 bool fa_blob_sign(unsigned char *s, size_t size)

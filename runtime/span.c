@@ -57,37 +57,37 @@ static void shape_of_pointer(fa_span *s, const fa_dims *dims)
         }
 }
 
-fa_status fa_span_shape(fa_span *s, const fa_operand *o, const void *field, const fa_dims *dims, int bytes, bool zero)
+fa_status fa_span_shape(fa_span *out, const fa_operand *o, const void *field, const fa_dims *dims, int bytes, bool zero)
 {
-    s->operand = o;
-    s->bytes = bytes;
-    s->some = dims->of[0] && dims->of[1] && dims->of[2];
-    memcpy(s->size, dims->of, sizeof s->size);
-    s->stride[0] = s->stride[1] = s->stride[2] = 0;
-    s->low = s->row = 0;
-    s->bits = 0;
-    s->lo = s->hi = 0;
+    out->operand = o;
+    out->bytes = bytes;
+    out->some = dims->of[0] && dims->of[1] && dims->of[2];
+    memcpy(out->size, dims->of, sizeof out->size);
+    out->stride[0] = out->stride[1] = out->stride[2] = 0;
+    out->low = out->row = 0;
+    out->bits = 0;
+    out->lo = out->hi = 0;
     if (o->strided)
-        return shape_of_tensor(s, field, dims, zero);
-    shape_of_pointer(s, dims);
+        return shape_of_tensor(out, field, dims, zero);
+    shape_of_pointer(out, dims);
     return FA_OK;
 }
 
-fa_status fa_span_place(fa_span *s, uint64_t at)
+fa_status fa_span_place(fa_span *s, uint64_t address)
 {
     const fa_operand *o = s->operand;
     const char *dot = o->strided ? ".ptr" : "";
     s->lo = s->hi = 0;
     if (!s->some)
         return FA_OK;
-    if (!at && !o->optional)
+    if (!address && !o->optional)
         return fa_fail(FA_INVALID, "args: %s%s is NULL; accepted: a device address", o->name, dot);
-    if (at & (unsigned)(s->bytes - 1)) /* 2 or 4 */
+    if (address & (unsigned)(s->bytes - 1)) /* 2 or 4 */
         return fa_fail(FA_INVALID, "args: %s%s is %#llx; accepted: a multiple of the element's %d bytes%s", o->name, dot,
-                       (unsigned long long)at, s->bytes, o->optional ? ", or NULL" : "");
-    if (!at)
+                       (unsigned long long)address, s->bytes, o->optional ? ", or NULL" : "");
+    if (!address)
         return FA_OK;
-    if (s->high < 0 || __builtin_add_overflow(at, s->low, &s->lo) || __builtin_add_overflow(at, s->high, &s->hi))
+    if (s->high < 0 || __builtin_add_overflow(address, s->low, &s->lo) || __builtin_add_overflow(address, s->high, &s->hi))
         return fa_fail(FA_INVALID, "args: %s: its %s lead outside the address space", o->name, o->strided ? "strides" : "values");
     return FA_OK;
 }

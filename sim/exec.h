@@ -254,7 +254,7 @@ bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane); /* false: report
 bool sim_grid_end(sim_block *b);                                /* false: reported */
 
 /* address.c: where lanes' addresses lead. */
-uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size, sim_alloc **a); /* NULL: reported */
+uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size, sim_alloc **which); /* NULL: reported */
 void sim_count_global(sim_block *b, const sim_alloc *a, uint64_t read, uint64_t write);
 /* Reads or writes `size` bytes of one lane anywhere; checks everything. false: reported. */
 bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_t address, void *to, uint32_t size);

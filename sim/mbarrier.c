@@ -69,10 +69,10 @@ void sim_mbarrier_fence(sim_warp *w, uint32_t lanes)
     }
 }
 
-sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_block *b, uint64_t address)
+sim_mbarrier *sim_mbarrier_in(sim_warp *w, const sim_insn *i, int lane, sim_block *k, uint64_t address)
 {
-    sim_mbarrier *m = find(w, i, lane, b, (uint32_t)(address - SIM_SHARED_BASE));
-    if (!m || m->fenced || !b->checked)
+    sim_mbarrier *m = find(w, i, lane, k, (uint32_t)(address - SIM_SHARED_BASE));
+    if (!m || m->fenced || !k->checked)
         return m;
     return sim_fault(w, i, lane, SIM_CHECK_MBARRIER_FENCE,
                      "a bulk copy to the mbarrier at offset %u, which was initialised without a fence: fence.mbarrier_init is missing "

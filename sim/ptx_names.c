@@ -100,9 +100,9 @@ void sim_ptx_name_local(ptx_parser *p, ptx_function *f, uint32_t local)
         sim_ptx_fail(p, p->line, "%s is declared twice", s);
     sim_names_add(p, &f->names, s, strlen(s), LOCAL, local);
 }
-uint32_t sim_ptx_find_local(const ptx_function *f, const char *s)
+uint32_t sim_ptx_find_local(const ptx_function *f, const char *name)
 {
-    const ptx_name *e = sim_names_find(&f->names, s, strlen(s), LOCAL);
+    const ptx_name *e = sim_names_find(&f->names, name, strlen(name), LOCAL);
     return e ? e->value + 1 : 0;
 }
 
@@ -115,22 +115,22 @@ ptx_scope sim_scope_open(ptx_parser *p, ptx_function *f)
     f->scope_names = f->names.entries;
     return s;
 }
-void sim_scope_close(ptx_function *f, ptx_scope s)
+void sim_scope_close(ptx_function *f, ptx_scope around)
 {
     sim_names_cut(&f->names, f->scope_names);
-    f->scope = s.scope, f->scope_names = s.names;
+    f->scope = around.scope, f->scope_names = around.names;
 }
 
-void sim_ptx_name_label(ptx_parser *p, ptx_function *f, const char *s, uint32_t scope, uint32_t label)
+void sim_ptx_name_label(ptx_parser *p, ptx_function *f, const char *name, uint32_t scope, uint32_t label)
 {
-    if (sim_names_find(&f->label_names, s, strlen(s), scope))
-        sim_ptx_fail(p, p->line, "label %s is defined twice", s);
-    sim_names_add(p, &f->label_names, s, strlen(s), scope, label);
+    if (sim_names_find(&f->label_names, name, strlen(name), scope))
+        sim_ptx_fail(p, p->line, "label %s is defined twice", name);
+    sim_names_add(p, &f->label_names, name, strlen(name), scope, label);
 }
-int sim_ptx_label(const ptx_function *f, const char *s, uint32_t from)
+int sim_ptx_label(const ptx_function *f, const char *name, uint32_t from)
 {
     for (uint32_t scope = f->insn[from].scope;; scope = f->parent[scope - 1]) {
-        const ptx_name *e = sim_names_find(&f->label_names, s, strlen(s), scope);
+        const ptx_name *e = sim_names_find(&f->label_names, name, strlen(name), scope);
         if (e)
             return (int)e->value;
         if (!scope)
@@ -138,13 +138,13 @@ int sim_ptx_label(const ptx_function *f, const char *s, uint32_t from)
     }
 }
 
-int sim_ptx_param(const ptx_function *f, const char *s)
+int sim_ptx_param(const ptx_function *f, const char *name)
 {
-    const ptx_name *e = sim_names_find(&f->param_names_by, s, strlen(s), 0);
+    const ptx_name *e = sim_names_find(&f->param_names_by, name, strlen(name), 0);
     return e ? (int)e->value : -1;
 }
-const sim_variable *sim_ptx_variable(const ptx_parser *p, const char *s)
+const sim_variable *sim_ptx_variable(const ptx_parser *p, const char *name)
 {
-    const ptx_name *e = sim_names_find(&p->variables, s, strlen(s), 0);
+    const ptx_name *e = sim_names_find(&p->variables, name, strlen(name), 0);
     return e ? &p->module->vars[e->value] : NULL;
 }

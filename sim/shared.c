@@ -30,10 +30,10 @@ uint8_t *sim_shared(sim_warp *w, const sim_insn *i, int lane, uint64_t address, 
     return sim_shared_of(w->block, w, i, lane, address, size);
 }
 
-uint8_t *sim_shared_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
+uint8_t *sim_shared_of(sim_block *o, sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size)
 {
     uint64_t at = address - SIM_SHARED_BASE;
-    if (at >= b->shared_size || size > b->shared_size - at) {
+    if (at >= o->shared_size || size > o->shared_size - at) {
         if (address < SIM_SHARED_BASE)
             sim_fault(w, i, lane, SIM_CHECK_BOUNDS,
                       "shared memory accessed out of bounds: %u bytes at 0x%llx, below the first byte of the block's (0x%x); is a base "
@@ -46,7 +46,7 @@ uint8_t *sim_shared_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, u
         else
             sim_fault(w, i, lane, SIM_CHECK_BOUNDS,
                       "shared memory accessed out of bounds: %u bytes at offset %llu; the block has %u (%u static, %u dynamic)", size,
-                      (unsigned long long)at, b->shared_size, b->program->shared_bytes, b->launch->dynamic_shared);
+                      (unsigned long long)at, o->shared_size, o->program->shared_bytes, o->launch->dynamic_shared);
         return NULL;
     }
     if (size > 1 && at & (size - 1)) {
@@ -54,11 +54,11 @@ uint8_t *sim_shared_of(sim_block *b, sim_warp *w, const sim_insn *i, int lane, u
                   (unsigned long long)at);
         return NULL;
     }
-    if (at + size > b->tally.c.shared_peak)
-        b->tally.c.shared_peak = at + size;
-    if (b != w->block && b->visit)
-        b->visit[w->actor] = (struct sim_visit){ w->clock[w->actor], i };
-    return b->shared + at;
+    if (at + size > o->tally.c.shared_peak)
+        o->tally.c.shared_peak = at + size;
+    if (o != w->block && o->visit)
+        o->visit[w->actor] = (struct sim_visit){ w->clock[w->actor], i };
+    return o->shared + at;
 }
 
 /* Both: true where the run goes on. */
