@@ -61,7 +61,7 @@ static fa_status judge(server *v, const char *text)
 
 static void take_times(server *v, const char *text)
 {
-    int n = atoi(text);
+    int n = (int)strtol(text, NULL, 10);
     fa_status st = v->backend && n > 0 && n <= FA_SAMPLES_MAX
                        ? FA_OK
                        : fa_fail(FA_INVALID, "time %.20s; accepted: 1 to %d, after judge", text, FA_SAMPLES_MAX);

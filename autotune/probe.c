@@ -180,10 +180,11 @@ static fa_status measure_all(prober *p, fa_rates *out)
 
 static fa_status provide(prober *p, bool timed)
 {
-    size_t left = 0, total = 0;
+    size_t left = 0, total = 0, quarter;
     p->grid = timed ? fa_context_arch(p->ctx)->sm_count : 2;
     fa_status st = timed ? check(p, p->d->cuMemGetInfo(&left, &total), "cuMemGetInfo") : FA_OK;
-    p->in_bytes = timed ? (size_t)fmin((double)READ_MOST, (double)(left / 4 / 4096 * 4096)) : 1 << 16;
+    quarter = left / 4 / 4096 * 4096;
+    p->in_bytes = timed ? (size_t)fmin((double)READ_MOST, (double)quarter) : 1 << 16;
     if (st == FA_OK)
         st = check(p, p->d->cuMemAlloc(&p->in, p->in_bytes), "cuMemAlloc");
     if (st == FA_OK)

@@ -141,7 +141,6 @@ fa_status fa_rounds_final(fa_searching *s)
     if (!e)
         return fa_fail(FA_NOMEM, "no memory for %zu candidates", t->n);
     for (bool again = true; again && st == FA_OK && t->winner && !fa_searching_over(s);) { /* without the one that failed, where one did */
-        again = false;
         fresh = 0;
         n = entrants(s, 0, t->n, FA_TOURNAMENT_FIRST, e, &fresh);
         if (!fresh || n < 2 || (st = fa_searching_backend(s)) != FA_OK || !fa_searching_device(s))

@@ -134,7 +134,7 @@ static int run(cli *c, const void *args, int n, char **words)
         st = cli_gen_open(&g);
     for (int32_t i = 0; i < a->count && st == FA_OK && !cli_interrupted(); i++) {
         char line[64];
-        snprintf(line, sizeof line, "twin case %llu", (unsigned long long)(a->seed + (uint64_t)i));
+        snprintf(line, sizeof line, "twin case %llu", (unsigned long long)a->seed + (unsigned)i);
         cli_progress_tell(&bar, line, (double)i / a->count);
         st = one(&t, c, &s, other, g, a->seed + (uint64_t)i);
     }

@@ -72,7 +72,7 @@ static int own_descriptor(const char *path)
     memcpy(folder, path, n);
     folder[n] = 0;
     snprintf(own, sizeof own, "/proc/%ld/fd", (long)getpid());
-    return realpath(folder, at) && !strcmp(at, own) ? atoi(digits) : -1;
+    return realpath(folder, at) && !strcmp(at, own) ? (int)strtol(digits, NULL, 10) : -1;
 }
 
 /* Follows the links of the last name, so that what they name is written; it need not exist. Heap, or NULL with errno. *fd: the
@@ -142,6 +142,7 @@ static fa_status begin(fa_output *o, int own)
 {
     struct stat st;
     bool there = own < 0 && stat(o->target, &st) == 0; /* by the kernel's rules for links, which follow() does not know */
+    /* NOLINTBEGIN(bugprone-branch-clone) errno is of the call just before */
     if (own >= 0)
         o->fd = fcntl(own, F_DUPFD_CLOEXEC, 0);
     else if (!there && errno != ENOENT)
@@ -157,6 +158,7 @@ static fa_status begin(fa_output *o, int own)
         fa_output_close(o, false);
         return status;
     }
+    /* NOLINTEND(bugprone-branch-clone) */
     return o->fd >= 0 ? FA_OK : fail(o->path, strerror(errno));
 }
 

@@ -13,7 +13,7 @@ static int columns_of(bool *known)
 {
     const char *text = getenv("COLUMNS");
     struct winsize w;
-    int n = text ? atoi(text) : 0;
+    int n = text ? (int)strtol(text, NULL, 10) : 0;
     if (n < 20 && ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0)
         n = w.ws_col;
     *known = n >= 20;

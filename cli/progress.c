@@ -27,7 +27,7 @@ static int columns_now(void)
 {
     const char *text = getenv("COLUMNS");
     struct winsize w;
-    int n = text ? atoi(text) : 0;
+    int n = text ? (int)strtol(text, NULL, 10) : 0;
     if (n <= 0 && ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0)
         n = w.ws_col;
     return n > 0 ? n : 100;

@@ -56,7 +56,8 @@ static fa_visits count_visits(const fa_problem *p, int64_t br, int64_t bc, int p
         int64_t hi = last / group + band.hi, lo = r / group + band.lo;
         hi = hi < p->sk ? hi : p->sk - 1;
         lo = lo > 0 ? lo : 0;
-        double n = hi >= lo ? (double)(hi / bc - lo / bc + 1) : 0;
+        int64_t tiles = hi >= lo ? hi / bc - lo / bc + 1 : 0;
+        double n = (double)tiles;
         v.all += n;
         v.longest = fmax(v.longest, n);
         v.shortest = fmin(v.shortest, n);
@@ -73,8 +74,9 @@ static double hbm_bytes(const fa_problem *p, const fa_arch *a, const fa_cost *co
     double e = fa_dtype_bytes(p->dtype), head = (double)p->sk * (p->d + p->dv) * e;
     double running = fmin((double)cost->grid, (double)a->sm_count * cost->blocks_sm) / cluster;
     double heads = ceil(running / fmax(tiles, 1));
+    int32_t group = p->hq / p->hkv;
     if (!pack)
-        heads = ceil(heads / (p->hq / p->hkv));
+        heads = ceil(heads / group);
     double kv = t->read_k + t->read_v, once = fmin(kv, head * p->b * p->hkv);
     double hit = fmin(1, (double)a->l2_bytes / fmax(1, heads * head));
     return t->read_q + t->write_o + t->write_lse + once + (kv - once) * (1 - hit) + (t->read_sp + t->write_sp);

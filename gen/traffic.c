@@ -80,7 +80,8 @@ static seen see(const fa_problem *p, int64_t br, int64_t bc, bool pack, fa_band 
         keys += hi - lo + 1;
         queries += n;
         pairs += (double)n * (double)(hi - lo + 1);
-        turns += (double)n * (double)(hi / bc - lo / bc + 1);
+        int64_t tiles = hi / bc - lo / bc + 1;
+        turns += (double)n * (double)tiles;
         first = lo < first ? lo : first;
         end = hi + 1 > end ? hi + 1 : end;
     }

@@ -87,7 +87,7 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
     const fa_step *s = &k->step[i];
     const cu_driver *d = ctx->device.driver;
     fa_call *c = &r->call;
-    const CUtensorMap *map[FA_STEP_MAPS];
+    const CUtensorMap *map[FA_STEP_MAPS] = { NULL };
     _Alignas(8) unsigned char params[FA_PACKED_MAX];
     void *arguments[1 + FA_STEP_MAPS + 1] = { params }; /* ends in NULL, which the driver does not look at */
     int64_t grid;

@@ -94,7 +94,7 @@ bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n
         for (int k = 0; k < 3; k++)
             if (t.size[k] > 1 && !fa_map_stride_fits(t.stride[k] * bytes)) {
                 snprintf(why, n, "%s.%s is %lld elements, %lld bytes; TMA takes multiples of %d above 0 and below 2^40",
-                         op->operand[i].name, field[k], (long long)t.stride[k], (long long)(t.stride[k] * bytes), TMA_UNIT);
+                         op->operand[i].name, field[k], (long long)t.stride[k], (long long)t.stride[k] * bytes, TMA_UNIT);
                 return false;
             }
     }
