@@ -371,6 +371,7 @@ static void boundaries(int scene)
     if (rc < 0 && most == 0)
         cr_skip_test("tracing is not allowed here");
     cr_assert_eq(rc, 0);
+    cr_assert_gt(most, 0);
     scenes[scene].check();
     uint64_t n = trials() < (uint64_t)most ? (uint64_t)most : trials();
     if (trials() < 100 && scene != PUT)

@@ -298,7 +298,7 @@ Test(cli_files, a_full_standard_output)
 {
     static const char *const words[] = { "emit -d 8",       "space -d 8",      "model -d 8 --json", "doctor",
                                          "cache ls --json", "show -d 8 --ptx", "show -d 8",         "run -d 8 -n 4 --heads 1 --json",
-                                         "help emit",       "--version",       ATTEND "-o out" };
+                                         "help emit",       "--version",       (ATTEND "-o out") };
     char line[600];
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         snprintf(line, sizeof line, "exec %s %s > /dev/full 2> said", getenv("FAGEN_COMMAND"), words[i]);

@@ -255,8 +255,7 @@ Test(cli_report, the_table_of_all)
         "bf16  128  causal  4x16/8    1024  100.00 us      1.0       +10.0 %     -1.0 %      4          1  measured\n",
         "bf16  128  causal  4x16/8    4096  100.00 us      1.0       +10.0 %     -1.0 %      4          1  noisy\n",
         "bf16  128  causal  4x16/8   16384          -        -             -          -      0          0  not reached\n",
-        "2 of 3 problems have a winner, after 2 min 05 s, 2 of them with the help of records; +10.0 % over the default in the geometric "
-        "mean",
+        "2 of 3 problems have a winner, after 2 min 05 s, 2 of them with the help of records; +10.0 % over the default in the geometric ",
         "in the geometric mean, most +10.0 %: bf16 d128 causal 4x16/8 1024\n",
     };
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
