@@ -28,7 +28,7 @@ Test(literature, flash2_fp32_2048_64)
     fa_problem p = shaped_problem("fp32,d=64,b=1,hq=1,sq=2048");
     fa_traffic t = fa_model_flash2(&p, 64, 0, band(&p), 0);
     cr_expect_eq(fa_traffic_total(&t), 34603008);
-    cr_expect_eq(fa_traffic_total(&t), 8.0 * 2048 * 64 * (1 + 2048 / 64));
+    cr_expect_eq(fa_traffic_total(&t), 8.0 * 2048 * 64 * (1 + 2048.0 / 64));
     cr_expect_eq(t.held, 0);
     t = fa_model_flash2(&p, 64, 0, band(&p), 1);
     cr_expect_eq(t.write_lse, 4 * 2048);
@@ -74,7 +74,7 @@ Test(literature, flash1)
 {
     fa_problem p = shaped_problem("fp32,d=64,b=1,hq=1,sq=2048");
     fa_traffic t = fa_model_flash1(&p, 64, 64, band(&p));
-    double nd = 4.0 * 2048 * 64, blocks = 2048 / 64;
+    double nd = 4.0 * 2048 * 64, blocks = 2048.0 / 64;
     cr_expect_eq(t.read_k + t.read_v, 2 * nd);
     cr_expect_eq(t.read_q, blocks * nd);
     cr_expect_eq(t.write_o, (blocks + 1) * nd);
@@ -220,7 +220,7 @@ Test(model, bands_do_not_overflow)
 {
     fa_problem p = shaped_problem("bf16,d=64,mask=window,sq=1073741824");
     fa_band b = fa_band_of(&p, FA_OFFSET, INT64_MAX, INT64_MAX, INT64_MAX);
-    cr_expect(b.lo == -(1 << 30) + 0 || b.lo >= -(1 << 30));
+    cr_expect(b.lo >= -(1 << 30));
     cr_expect_eq(b.hi, 1 << 30);
     b = fa_band_of(&p, FA_OFFSET, INT64_MIN, INT64_MAX, INT64_MAX);
     cr_expect(b.lo == -(1 << 30) && b.hi >= -(1 << 30));

@@ -144,7 +144,7 @@ static void choose(sweep *s)
         size_t *chosen = malloc((n + 1) * sizeof *chosen);
         s->n = pairs_cover(rows, n, factors, pairs ? 1 : mask, SEED, chosen);
         s->job = malloc((s->n + 1) * sizeof *s->job);
-        for (size_t i = 0; i < s->n; i++)
+        for (size_t i = 0; all && i < s->n; i++)
             s->job[i] = all[chosen[i]];
         free(chosen);
         free(all);

@@ -23,7 +23,7 @@
 fa_key key_make_2(const uint64_t source_hash[2], const char *const *options, int n_options, const char *arch, const char *compiler);
 void key_print_2(char out[33], fa_key k);
 bool key_parse_2(fa_key *out, const char *hex);
-#include "cache/key.c"
+#include "cache/key.c" /* NOLINT(bugprone-suspicious-include) */
 #include "test_full.h"
 #undef fa_key_make
 #undef fa_key_print
