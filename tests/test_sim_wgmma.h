@@ -150,7 +150,7 @@ static inline void randomize(const shape *s, numbers *x, int special)
         x->c[k / 256][k % 256] += 0x3F000000;
     if (special)
         return;
-    uint16_t high = s->bf16 ? 0x4000 : 0x4000, low = s->bf16 ? 0x3C00 : 0x2000; /* finite, near one */
+    uint16_t high = 0x4000, low = s->bf16 ? 0x3C00 : 0x2000; /* finite, near one */
     for (int k = 0; k < 64 * 16; k++)
         x->a[k / 16][k % 16] = (uint16_t)((x->a[k / 16][k % 16] & ~high & 0xBFFF) | low);
     for (int k = 0; k < 256 * 16; k++)
