@@ -80,6 +80,7 @@ Test(sim_flow, barriers_in_every_schedule)
 }
 static uint32_t reduced(uint32_t t)
 {
+    (void)t;
     return 40;
 }
 Test(sim_flow, reducing_barriers)
