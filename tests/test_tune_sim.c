@@ -59,7 +59,7 @@ Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scr
 
 static void put(const char *name, const char *text)
 {
-    FILE *f = fopen(below(name), "w");
+    FILE *f = fopen(below("%s", name), "w");
     cr_assert(f && fputs(text, f) >= 0 && !fclose(f));
 }
 
