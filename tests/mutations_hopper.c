@@ -411,7 +411,7 @@ const mutation hopper_mutations[] = {
     { "K is free when one block has read it", F, "\" * CLUSTER\" or \"\"", "\"\" or \"\"", 0, "pair" },
     { "the blocks do not meet before they load", F, "//| if c.cluster > 1 then\n  cluster_sync();\n//| else\n  __syncthreads();\n//| end",
       "  __syncthreads();", 0, "pair" },
-    { "a block leaves while another still arrives", F, "  cluster_sync();  // nobody leaves while another may still write or arrive here\n",
+    { "a block leaves while another still arrives", F, "  cluster_sync();  // no block leaves while another may still write or arrive here\n",
       "", 0, "pair" },
     { "both blocks take the same rows", T, "((int)cluster_rank() * WGS + wg)", "wg", 0, "pair" },
 
