@@ -411,8 +411,8 @@ const mutation hopper_mutations[] = {
     { "K is free when one block has read it", F, "\" * CLUSTER\" or \"\"", "\"\" or \"\"", 0, "pair" },
     { "the blocks do not meet before they load", F, "//| if c.cluster > 1 then\n  cluster_sync();\n//| else\n  __syncthreads();\n//| end",
       "  __syncthreads();", 0, "pair" },
-    { "a block leaves while another still arrives", F, "  cluster_sync();  // no block leaves while another may still write or arrive here\n",
-      "", 0, "pair" },
+    { "a block leaves while another still arrives", F,
+      "  cluster_sync();  // no block leaves while another may still write or arrive here\n", "", 0, "pair" },
     { "both blocks take the same rows", T, "((int)cluster_rank() * WGS + wg)", "wg", 0, "pair" },
 
     /* what the host is told */
