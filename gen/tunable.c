@@ -18,6 +18,7 @@ int32_t fa_tunable_step(size_t values)
 
 static char *copy(lua_State *L, const char *s)
 {
+    fa_holds(s); /* its type was looked at */
     char *p = strdup(s);
     if (!p)
         fa_sandbox_no_memory(L, s);
