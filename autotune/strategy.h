@@ -43,8 +43,8 @@ struct fa_search_state {
 void fa_search_state_open(fa_search_state *h, fa_pool *pool, fa_neighbours *neighbours, const fa_strategy *s, int32_t limit, uint64_t seed);
 void fa_search_state_close(fa_search_state *h);
 
-/* What to try next: indexes into the pool, marked as given. The seeds come first and do not count. 0: the search is over. Whoever calls
- * tells of all of them before the next call. */
+/* What to try next: indexes into the pool, marked as given. The seeds come first and do not count. 0: the search is over. The
+ * caller tells of all of them before the next call. */
 size_t fa_search_state_next(fa_search_state *h, size_t *out, size_t most);
 /* seconds 0: it did not run. May be told again when it was measured better. */
 void fa_search_state_tell(fa_search_state *h, size_t at, double seconds);

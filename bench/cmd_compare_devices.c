@@ -20,9 +20,12 @@ typedef struct compare_devices_args {
 #define FIELD(f) .at = offsetof(compare_devices_args, f)
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "with", .letter = 'w', .type = &cli_text, FIELD(with), .value = "DEVICE", .help = "the other device (default: the simulator of the first one's arch)" },
-    { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
-    { .name = "count", .letter = 'N', .type = &cli_int, FIELD(count), .value = "M", .help = "cases; each is run in three ways", .preset = "12", .min = 1,
+    { .name = "with", .letter = 'w', .type = &cli_text, FIELD(with), .value = "DEVICE",
+      .help = "the other device (default: the simulator of the first one's arch)" },
+    { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",
+      .help = "the first case; a case is its number", .preset = "0" },
+    { .name = "count", .letter = 'N', .type = &cli_int, FIELD(count), .value = "M",
+      .help = "cases; each is run in three ways", .preset = "12", .min = 1,
       .max = 1000000 },
     { .name = NULL },
 };

@@ -17,10 +17,13 @@ typedef struct replay_args {
 #define FIELD(f) .at = offsetof(replay_args, f)
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "limit", .type = &cli_int, FIELD(limit), .value = "N", .help = "configs that a strategy may take, without neighbours", .preset = "48", .min = 1,
+    { .name = "limit", .type = &cli_int, FIELD(limit), .value = "N",
+      .help = "configs that a strategy may take, without neighbours", .preset = "48", .min = 1,
       .max = 1000000 },
-    { .name = "seeds", .type = &cli_int, FIELD(seeds), .value = "N", .help = "runs of a strategy that draws at random", .preset = "20", .min = 1, .max = 1000 },
-    { .name = "arch", .type = &cli_text, FIELD(arch), .value = "ARCH", .help = "of measurements whose file does not say it", .preset = "sm_90a" },
+    { .name = "seeds", .type = &cli_int, FIELD(seeds), .value = "N",
+      .help = "runs of a strategy that draws at random", .preset = "20", .min = 1, .max = 1000 },
+    { .name = "arch", .type = &cli_text, FIELD(arch), .value = "ARCH",
+      .help = "of measurements whose file does not say it", .preset = "sm_90a" },
     { .name = NULL },
 };
 /* clang-format on */

@@ -83,7 +83,7 @@ static int by_use(const void *a, const void *b)
     return (x->used > y->used) - (x->used < y->used);
 }
 
-/* Whoever removed it first: it is gone. */
+/* Another process may have removed it first: it is gone. */
 static void evict(int kernels, const kept *k)
 {
     int dir = open_folder(kernels, k->folder);

@@ -11,13 +11,15 @@ static const cli_option options[] = {
       .help = "why: cuda, cuda:N, or sim:ARCH (default: FAGEN_DEVICE, else the first GPU, else sim:sm_80)" },
     { .name = "arch", .type = &cli_text, .at = offsetof(cache_args, arch), .value = "ARCH,...",
       .help = "ls, prune, export: only what is compiled for these; why: of a cubin for this arch, without a device" },
-    { .name = "older", .type = &cli_age, .at = offsetof(cache_args, older), .value = "AGE", .help = "prune: not used for so long, as 30d or 12h" },
+    { .name = "older", .type = &cli_age, .at = offsetof(cache_args, older), .value = "AGE",
+      .help = "prune: not used for so long, as 30d or 12h" },
     { .name = "to", .type = &cli_size, .at = offsetof(cache_args, to), .value = "SIZE",
       .help = "prune: what was used longest ago, until so much is left, as 100MiB", .preset = "any" },
     { .name = "dry-run", .at = offsetof(cache_args, dry_run), .help = "prune: tell what would go, and leave it" },
     { .name = "repair", .at = offsetof(cache_args, repair), .help = "verify: remove what is damaged" },
     { .name = "records", .at = offsetof(cache_args, records), .help = "export: the records of tunings as well" },
-    { .name = "trust", .at = offsetof(cache_args, trust), .help = "import: load these kernels; without it they are kept aside in foreign/" },
+    { .name = "trust", .at = offsetof(cache_args, trust),
+      .help = "import: load these kernels; without it they are kept aside in foreign/" },
     { .name = NULL },
 };
 /* clang-format on */

@@ -15,55 +15,61 @@ static const cli_word formats[] = { { "cu", CU }, { "ptx", PTX }, { "cubin", CUB
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
 /* clang-format off */
 static const cli_option problem_options[] = {
-    { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dim of Q and K (default 128)", .min = 1,
+    { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST",
+      .help = "head_dim of Q and K (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
-    { .name = "dv", .type = &cli_int, FIELD(dv), .value = "D", .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
-    { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST", .help = "of Q, K, V (default bf16)", .words = cli_dtypes },
+    { .name = "dv", .type = &cli_int, FIELD(dv), .value = "D",
+      .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
+    { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST",
+      .help = "of Q, K, V (default bf16)", .words = cli_dtypes },
     { .name = "o-dtype", .type = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "of O (default: as Q)", .words = cli_dtypes },
-    { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST", .help = "which keys are visible (default none)", .words = cli_masks },
+    { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST",
+      .help = "which keys are visible (default none)", .words = cli_masks },
     { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
     { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch", LENGTH },
     { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .min = 1, .max = 1 << 16 },
-    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
+    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
+      .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
     { .name = "n", .letter = 'n', .type = &cli_ints, FIELD(n), .value = "LIST", .help = "sequence length of queries and keys", LENGTH },
     { .name = "sq", .type = &cli_int, FIELD(sq), .value = "N", .help = "query length", LENGTH },
     { .name = "sk", .type = &cli_int, FIELD(sk), .value = "N", .help = "key length", LENGTH },
-    { .name = "align", .type = &cli_ints, FIELD(align), .value = "LIST", .help = "bytes: rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
+    { .name = "align", .type = &cli_ints, FIELD(align), .value = "LIST",
+      .help = "bytes: rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'; several between semicolons" },
     { .name = NULL },
 };
-/* clang-format on */
-/* clang-format off */
 static const cli_option chip_options[] = {
     { .name = "arch", .type = &cli_text, FIELD(arch), .value = "LIST",
-      .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default: that of FAGEN_DEVICE, else of the GPU of this machine, else sm_80); in a bundle also compute_80, ..., for PTX" },
+      .help = "sm_80, sm_90a, ..., or a product such as a100 or h200 (default: that of FAGEN_DEVICE, else of the GPU of this machine, "
+                "else sm_80); in a bundle also compute_80, ..., for PTX" },
     { .name = "sram", .type = &cli_bytes, FIELD(sram), .value = "BYTES",
       .help = "shared memory per block that a kernel may use, as 65536 or 64KiB (default: all the chip offers)", .min = 1, .max = 1 << 20 },
     { .name = NULL },
 };
-/* clang-format on */
-/* clang-format off */
 static const cli_option options[] = {
     { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG",
       .help = "family:name=value,... (default: what fa_launch would run; of a part, the model's best that it can mean)" },
     { .name = "model-best", FIELD(model_best), .help = "the model's best of the whole space instead, whatever is measured or ships" },
     { .name = "chip", .type = &cli_text, FIELD(chip), .value = "NAME",
       .help = "whose measured records and shipped winners count, as 'NVIDIA H200' (default: the GPU of that arch in this machine)" },
-    { .name = "format", .letter = 'f', .type = &cli_choice, FIELD(format), .value = "FORMAT", .help = "what is written", .preset = "cu", .words = formats },
-    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(output), .value = "FILE", .help = "where to; \"-\" is standard output (default: standard output; cubin has none)" },
+    { .name = "format", .letter = 'f', .type = &cli_choice, FIELD(format), .value = "FORMAT",
+      .help = "what is written", .preset = "cu", .words = formats },
+    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(output), .value = "FILE",
+      .help = "where to; \"-\" is standard output (default: standard output; cubin has none)" },
     { .name = NULL },
 };
-/* clang-format on */
-/* clang-format off */
 static const cli_option bundle_options[] = {
     { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
       .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, vit, all" },
-    { .name = "raw", FIELD(raw), .help = "write the bytes of the bundle instead of C: a program reads or maps the file, and fa_bundle_open takes them" },
-    { .name = "name", .type = &cli_text, FIELD(name), .value = "NAME", .help = "of the fa_bundle in it (default: the file's name up to its dot)" },
-    { .name = "threads", .letter = 'j', .type = &cli_int, FIELD(threads), .value = "N", .help = "compile threads (default: one per core, at most 8)",
+    { .name = "raw", FIELD(raw),
+      .help = "write the bytes of the bundle instead of C: a program reads or maps the file, and fa_bundle_open takes them" },
+    { .name = "name", .type = &cli_text, FIELD(name), .value = "NAME",
+      .help = "of the fa_bundle in it (default: the file's name up to its dot)" },
+    { .name = "threads", .letter = 'j', .type = &cli_int, FIELD(threads), .value = "N",
+      .help = "compile threads (default: one per core, at most 8)",
       .min = 1, .max = 64 },
     { .name = NULL },
 };

@@ -22,12 +22,15 @@ typedef struct explore_args {
 #define FIELD(f) .at = offsetof(explore_args, f)
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "arch", .letter = 'a', .type = &cli_text, FIELD(arch), .value = "ARCH", .help = "the chip, instead of --device: sm_80, h200, ..." },
-    { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family (default: those that serve the problem)" },
+    { .name = "arch", .letter = 'a', .type = &cli_text, FIELD(arch), .value = "ARCH",
+      .help = "the chip, instead of --device: sm_80, h200, ..." },
+    { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME",
+      .help = "only this kernel family (default: those that serve the problem)" },
     { .name = "chip", .type = &cli_text, FIELD(chip), .value = "NAME",
       .help = "whose measured times are shown, as `fagen cache ls` names it (default: the device, else the one with most records, else the "
               "one whose times ship with fagen)" },
-    { .name = "simulate", .type = &cli_int, FIELD(simulate), .value = "N", .help = "tiles whose best config the simulator runs and counts", .preset = "3",
+    { .name = "simulate", .type = &cli_int, FIELD(simulate), .value = "N",
+      .help = "tiles whose best config the simulator runs and counts", .preset = "3",
       .min = 0, .max = 1000 },
     { .name = NULL },
 };

@@ -20,9 +20,11 @@ typedef struct model_args {
 
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "br", .type = &cli_int, .at = offsetof(model_args, br), .value = "ROWS", .help = "rows of the tile (default: of the config)", .min = 1,
+    { .name = "br", .type = &cli_int, .at = offsetof(model_args, br), .value = "ROWS",
+      .help = "rows of the tile (default: of the config)", .min = 1,
       .max = 1 << 20 },
-    { .name = "bc", .type = &cli_int, .at = offsetof(model_args, bc), .value = "KEYS", .help = "keys of the tile (default: of the config)", .min = 1,
+    { .name = "bc", .type = &cli_int, .at = offsetof(model_args, bc), .value = "KEYS",
+      .help = "keys of the tile (default: of the config)", .min = 1,
       .max = 1 << 20 },
     { .name = "config", .type = &cli_text, .at = offsetof(model_args, config), .value = "CONFIG",
       .help = "the config whose time is told (default: the model's best)" },

@@ -18,7 +18,8 @@ typedef struct sample_args {
 
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "seed", .letter = 's', .type = &cli_seed, .at = offsetof(sample_args, seed), .value = "N", .help = "the numbers follow from it",
+    { .name = "seed", .letter = 's', .type = &cli_seed, .at = offsetof(sample_args, seed), .value = "N",
+      .help = "the numbers follow from it",
       .preset = "1" },
     { .name = "directory", .letter = 'C', .type = &cli_text, .at = offsetof(sample_args, directory), .value = "DIR",
       .help = "where q.npy, k.npy and v.npy are written", .preset = "." },

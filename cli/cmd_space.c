@@ -22,7 +22,8 @@ static const cli_option options[] = {
       .help = "only this kernel family (default: those that serve the problem)" },
     { .name = "limit", .letter = 'l', .type = &cli_int, .at = offsetof(space_args, limit), .value = "N",
       .help = "fitting configs listed, best of the model first", .preset = "12", .min = 1, .max = 1000000 },
-    { .name = "all", .at = offsetof(space_args, all), .help = "every config, in the order of the space, the rejected ones with the reason" },
+    { .name = "all", .at = offsetof(space_args, all),
+      .help = "every config, in the order of the space, the rejected ones with the reason" },
     { .name = "why", .type = &cli_text, .at = offsetof(space_args, why), .value = "CONFIG", .help = "what is said of this one config" },
     { .name = NULL },
 };

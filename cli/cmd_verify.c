@@ -28,30 +28,34 @@ static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY },
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
 /* clang-format off */
 static const cli_option random_options[] = {
-    { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "the first case; a case is its number", .preset = "0" },
-    { .name = "count", .letter = 'N', .type = &cli_int, FIELD(count), .value = "M", .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
+    { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",
+      .help = "the first case; a case is its number", .preset = "0" },
+    { .name = "count", .letter = 'N', .type = &cli_int, FIELD(count), .value = "M",
+      .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME",
       .help = "only this kernel family, and only the cases that it computes (default: any that is not kept for comparison)" },
     { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
     { .name = NULL },
 };
-/* clang-format on */
-/* clang-format off */
 static const cli_option grid_options[] = {
-    { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST", .help = "head_dims, as 64,128", .min = 1, .max = FA_MAX_HEAD_DIM },
-    { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST", .help = "types (default bf16)", .words = cli_dtypes },
+    { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST",
+      .help = "head_dims, as 64,128", .min = 1, .max = FA_MAX_HEAD_DIM },
+    { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST",
+      .help = "types (default bf16)", .words = cli_dtypes },
     { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
     { .name = "n", .letter = 'n', .type = &cli_ints, FIELD(n), .value = "LIST", .help = "lengths (default 128)", .min = 1, .max = 1 << 16 },
     { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch", .preset = "1", .min = 1, .max = 4096 },
-    { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H", .help = "query heads", .preset = "2", .min = 1, .max = 4096 },
-    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H", .help = "key/value heads (default: as query heads)", .min = 1, .max = 4096 },
-    { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG", .help = "run this config (default: what fa_launch chooses)" },
+    { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H",
+      .help = "query heads", .preset = "2", .min = 1, .max = 4096 },
+    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
+      .help = "key/value heads (default: as query heads)", .min = 1, .max = 4096 },
+    { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG",
+      .help = "run this config (default: what fa_launch chooses)" },
     { .name = NULL },
 };
-/* clang-format on */
-/* clang-format off */
 static const cli_option sim_options_table[] = {
-    { .name = "sim-async", .type = &cli_choice, FIELD(async), .value = "WHEN", .help = "when asynchronous copies take place", .preset = "eager",
+    { .name = "sim-async", .type = &cli_choice, FIELD(async), .value = "WHEN",
+      .help = "when asynchronous copies take place", .preset = "eager",
       .words = asyncs },
     { .name = "schedule", .type = &cli_choice, FIELD(schedule), .value = "ORDER", .help = "in which order the warps of a block run",
       .preset = "in-order", .words = schedules },

@@ -52,7 +52,7 @@ bool fleet_hear(fleet *f, worker *h);
 
 size_t fleet_workers_up(const fleet *f);
 size_t fleet_devices_up(const fleet *f); /* with at least one worker */
-/* Problems without a result: those that somebody is at use the devices as well. */
+/* Problems without a result: those under way use the devices as well. */
 size_t fleet_open(const fleet *f);
 /* The next problem for a worker, -1 = none now. One that a process died of goes to another, while there is one. */
 ptrdiff_t fleet_next(const fleet *f, const worker *h);

@@ -56,8 +56,8 @@ static const struct series {
     { DEFAULT, FA_BF16, 96, 0, FA_MASK_NONE, 21, 21, 16384, 0, 0, THREE, "encoders between the powers of two" },
     { DEFAULT, FA_F16, 128, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, { 4096 }, "the same in fp16" },
     { DEFAULT, FA_F16, 64, 0, FA_MASK_NONE, 32, 32, 16384, 0, 0, { 4096 }, "the same in fp16" },
-    { DEFAULT, FA_BF16, 128, 0, WINDOW(1024), 16, 16, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
-    { DEFAULT, FA_BF16, 64, 0, WINDOW(1024), 32, 32, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
+    { DEFAULT, FA_BF16, 128, 0, FA_MASK_WINDOW, 16, 16, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
+    { DEFAULT, FA_BF16, 64, 0, FA_MASK_WINDOW, 32, 32, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
     { DEFAULT, FA_BF16, 128, 0, WINDOW(4096), 16, 16, 16384, 0, 0, { 16384 }, "layers with a wide window" },
     { DEFAULT, FA_BF16, 64, 0, WINDOW(128), 32, 32, 16384, 0, 0, { 4096 }, "layers with a narrow window" },
 

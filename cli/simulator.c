@@ -10,11 +10,14 @@
 /* clang-format off */
 const cli_option cli_sim_options[] = {
     { .name = "checks", .type = &cli_text, FIELD(checks), .value = "LIST",
-      .help = "severity of the simulator's checks, as race=warning,unwritten=off or all=error; docs/simulator.md names them (default: FAGEN_SIM_CHECKS, "
+      .help = "severity of the simulator's checks, as race=warning,unwritten=off or all=error; docs/simulator.md names them (default: "
+                "FAGEN_SIM_CHECKS, "
               "else each check's own)" },
-    { .name = "reports", .type = &cli_int, FIELD(reports), .value = "N", .help = "different errors of a launch before it ends", .preset = "1", .min = 1,
+    { .name = "reports", .type = &cli_int, FIELD(reports), .value = "N",
+      .help = "different errors of a launch before it ends", .preset = "1", .min = 1,
       .max = 64 },
-    { .name = "max-steps", .type = &cli_seed, FIELD(steps), .value = "N", .help = "warp instructions of a launch before it is called a hang (default 4e9)" },
+    { .name = "max-steps", .type = &cli_seed, FIELD(steps), .value = "N",
+      .help = "warp instructions of a launch before it is called a hang (default 4e9)" },
     { .name = "max-seconds", .type = &cli_seconds, FIELD(seconds), .value = "T", .help = "the same for its time (default 300s)" },
     { .name = NULL },
 };

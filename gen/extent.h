@@ -16,7 +16,6 @@
     X(ROWS, "rows", "query rows of a group of heads: sq * hq / hkv")              \
     X(TOTAL_Q, "total_q", "query rows of all sequences: b * sq where not packed") \
     X(TOTAL_K, "total_k", "keys of all sequences: b * sk where not packed")       \
-    X(PARTS, "parts", "partial results that a merge reads")                       \
     X(SMS, "sms", "SMs of the chip")
 
 typedef enum fa_extent {

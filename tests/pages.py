@@ -79,9 +79,11 @@ def self_test():
     files = {"docs/a.md": "# A page: of `it`\n\n```\n# no heading\n```\n", "docs/b.png": ""}
     rows = [
         ("x" * 140, 0), ("x" * 141, 1), ("| " + "x" * 200 + " |", 0), ("```\n" + "who " * 50 + "\n```", 0), ("```\n```\n" + "x" * 141, 1),
-        ("[a](a.md) [b](b.png) [c](https://example.org/x)", 0), ("[a](c.md)", 1), ("[a](a.md#a-page-of-it)", 0), ("[a](a.md#no-heading)", 1),
+        ("[a](a.md) [b](b.png) [c](https://example.org/x)", 0), ("[a](c.md)", 1), ("[a](a.md#a-page-of-it)", 0),
+        ("[a](a.md#no-heading)", 1),
         ("## One\n[a](#one)", 0), ("[a](#two)", 1), ("[a](../docs/a.md)", 0), ("[a](docs/a.md)", 1), ("![a](c.png)", 1),
-        ("`docs/b.png:7`, `docs/NAME.md` and `docs/a.md`", 0), ("`docs/c.md`", 1), ("Whoever holds it", 1), ("| nobody | waits |", 1), ("`who`, whose rows", 0), ("a cache that we have", 1), ("the US, an hour, 3 us", 0),
+        ("`docs/b.png:7`, `docs/NAME.md` and `docs/a.md`", 0), ("`docs/c.md`", 1), ("Whoever holds it", 1), ("| nobody | waits |", 1),
+        ("`who`, whose rows", 0), ("a cache that we have", 1), ("the US, an hour, 3 us", 0),
     ]
     for text, count in rows:
         assert len(faults("docs/p.md", text, files.get)) == count, text
