@@ -1,6 +1,7 @@
 /* access: loads, stores and atomics of a warp. */
 #include "alu.h"
 #include "defined.h"
+#include "grid_order.h"
 #include "run.h"
 #include <string.h>
 
@@ -220,6 +221,12 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
             sim_memory_mark(where, a - where->base, size);
             sim_count_global(b, where, size, size);
         }
+        bool strong = s == SP_GLOBAL && sim_order_strong(w, i), ok = true;
+        bool flag = strong && (!sim_type_float((sim_type)i->type) || i->order & (ORDER_ACQUIRE | ORDER_RELEASE)); /* else data */
+        if (strong && !sim_order_mark(w, i, where, a, size))
+            return STEP_FAULT;
+        if (flag)
+            sim_order_lock(w);
         if (size == 8) {
             old = __atomic_load_n((uint64_t *)(void *)p, __ATOMIC_RELAXED);
             do
@@ -232,6 +239,12 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
             while (!__atomic_compare_exchange_n((uint32_t *)(void *)p, &o32, (uint32_t) new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
             old = o32;
         }
+        if (flag) {
+            ok = (i->arg[0] == SIM_NO_ARG || sim_order_acquire(w, i, a)) && sim_order_release(w, i, a, true);
+            sim_order_unlock(w);
+        }
+        if (!ok)
+            return STEP_FAULT;
         result[l] = old;
     }
     sim_shared_sync(w, true, false);

@@ -98,6 +98,8 @@ static void start_warp(sim_block *b, sim_warp *w)
     sim_defined_start(w);
     for (uint32_t x = 0; x < SIM_ACTORS; x++)
         w->clock[x] = b->cluster->epoch;
+    memset(w->clock + b->cluster->warps + b->cluster->groups, 0, b->cluster->planes * sizeof *w->clock);
+    w->trusted = 0;
     memset(w->fenced, 0, sizeof w->fenced);
     w->met = 0, w->joined = 0, w->awaits_group = false;
     w->clock[w->actor] = b->cluster->epoch + 1;

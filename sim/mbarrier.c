@@ -148,7 +148,7 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         sim_mbarrier *x = &b->mbarrier[k];
         if (k == b->mbarriers) {
             b->mbarriers++;
-            x->time = c->epoch, x->actor = c->warps + c->groups + k * c->blocks + b->rank;
+            x->time = c->epoch, x->actor = c->warps + c->groups + c->planes + k * c->blocks + b->rank;
             if (x->actor >= c->actors)
                 c->actors = x->actor + 1;
         }
