@@ -44,11 +44,11 @@ static void begin(sim_cluster *c, uint64_t linear)
     bool again = c->epoch > 1u << 26;
     if (again)
         c->epoch = 1;
-    memset(c->sync, 0, sizeof c->sync);
+    memset(c->sync, 0, c->most_actors * sizeof *c->sync);
     c->random = l->options.seed * 0x9E3779B97F4A7C15ull + linear;
     c->progress = 1, c->stuck = false, c->actors = c->warps + c->groups + c->planes, c->phase = 0, c->linear = linear;
     sim_order_start(c);
-    memset(c->open, 0, sizeof c->open);
+    memset(c->open, 0, c->most_actors * sizeof *c->open);
     uint32_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
     c->id[0] = (uint32_t)(linear % nx), c->id[1] = (uint32_t)(linear / nx % ny), c->id[2] = (uint32_t)(linear / nx / ny);
     for (uint32_t r = 0; r < c->blocks; r++) {
@@ -60,7 +60,9 @@ static void begin(sim_cluster *c, uint64_t linear)
                 memset(b->group_read, 0, (size_t)b->words * 4 * b->groups);
             if (b->far)
                 memset(b->far, 0, (size_t)c->warps * b->words * 4);
-            memset(b->barrier, 0, sizeof b->barrier), memset(b->mbarrier, 0, SIM_MBARRIERS * sizeof *b->mbarrier);
+            memset(b->barrier, 0, sizeof b->barrier);
+            if (b->mbarrier)
+                memset(b->mbarrier, 0, SIM_MBARRIERS * sizeof *b->mbarrier);
         }
         sim_block_start(b);
     }
@@ -328,6 +330,8 @@ static sim_cluster *cluster_new(sim_launch *l)
             c->warps += c->block[r]->warps, c->groups += c->block[r]->groups;
     }
     ok = ok && sim_order_prepare(c);
+    if (ok)
+        c->most_actors = c->warps + c->groups + c->planes + c->blocks * SIM_MBARRIERS;
     sim_holds(!ok || c->blocks); /* a cluster has a block */
     return ok ? c : (cluster_free(c), NULL);
 }

@@ -195,7 +195,7 @@ typedef struct sim_block {
     uint16_t *held;                                 /* per 4 bytes: asynchronous reads under way; NULL where there are none */
     uint32_t words;
     sim_barrier barrier[SIM_BARRIERS];
-    sim_mbarrier *mbarrier; /* SIM_MBARRIERS; those of this block's life so far, live or not */
+    sim_mbarrier *mbarrier; /* SIM_MBARRIERS, or NULL before the first; those of this block's life so far, live or not */
     uint32_t mbarriers;
     struct sim_bulk *bulk; /* bulk copies under way that read or write this block's shared memory */
     uint32_t bulks, bulk_cap;
@@ -206,12 +206,14 @@ typedef struct sim_block {
     uint64_t by_class[C_COUNT];
     sim_tally tally;
     void *arena;
+    bool small; /* the arena */
 } sim_block;
 
 typedef struct sim_cluster {
     sim_launch *launch;
     sim_block *block[SIM_CLUSTER];
     uint32_t blocks, warps, groups, actors; /* warps, groups: of all blocks; actors: how many of the times are in use */
+    uint32_t most_actors;                   /* of them, with every mbarrier */
     uint32_t planes;                        /* numbers of them all; 0 where order is not followed */
     struct sim_taken *taken;                /* per warp, of grid_order.c; NULL likewise */
     uint32_t epoch;                         /* time at which this cluster began */
