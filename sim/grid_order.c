@@ -251,7 +251,7 @@ static bool read(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_
     if (!t)
         return false;
     for (uint64_t k = from >> 2; k <= (to - 1) >> 2; k++) {
-        uint32_t bytes = bytes_of(k, from, to);
+        uint32_t bytes = (from | to) & 3 ? bytes_of(k, from, to) : 15;
         if (trace)
             leave(o, &t[k].read, mine | bytes | (t[k].read >> 5 == mine >> 5 ? t[k].read & 15 : 0));
         uint64_t wrote = __atomic_load_n(&t[k].wrote, __ATOMIC_RELAXED);
