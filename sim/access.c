@@ -122,18 +122,6 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-sim_step sim_run_prefetch(sim_warp *w, const sim_insn *i, uint32_t m)
-{
-    sim_alloc *a;
-    FOR_LANES(l, m)
-    {
-        uint64_t address = sim_address(w, i, 0, i->flags & F_WIDE, l);
-        if (sim_space_of((sim_space)i->space, &address) == SP_GLOBAL && !sim_global(w, i, (int)l, address, 1, &a))
-            return STEP_FAULT;
-    }
-    return STEP_NEXT;
-}
-
 static uint64_t apply(int op, sim_type t, uint64_t old, uint64_t v, uint64_t other)
 {
     bool wide = sim_type_bytes(t) == 8, sign = sim_type_signed(t);

@@ -28,8 +28,9 @@ sim_space sim_dec_space(dec *d)
 /* A strong access? always: it is one without a word, too. Its scope is the GPU unless it says otherwise. */
 static bool ordered(dec *d, sim_space s, bool always)
 {
-    static const char *const words[] = { "acquire", "release", "acq_rel", "volatile", "relaxed", "mmio", NULL };
+    static const char *const words[] = { "acquire", "release", "acq_rel", "volatile", "relaxed", NULL };
     static const uint8_t orders[] = { ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQUIRE | ORDER_RELEASE };
+    sim_dec_mod(d, "mmio"); /* .mmio.relaxed.sys */
     int word = sim_dec_one_of(d, words, -1), scope = sim_dec_one_of(d, scopes, 2);
     if (word < 0 && !always)
         return false;
@@ -94,6 +95,7 @@ bool sim_decode_load_store(dec *d)
     return true;
 }
 
+/* It touches nothing, and of an address that leads nowhere the hardware makes nothing either. */
 bool sim_decode_prefetch(dec *d)
 {
     sim_space s = sim_dec_space(d);
@@ -103,7 +105,7 @@ bool sim_decode_prefetch(dec *d)
     sim_dec_one_of(d, words, 0);
     sim_dec_ops(d, 1, 1);
     sim_dec_address(d, &d->i->op[0], s);
-    d->o->run = sim_run_prefetch, d->o->cls = C_MEMORY, d->o->space = (uint8_t)s;
+    d->o->run = sim_run_nothing, d->o->cls = C_MEMORY, d->o->space = (uint8_t)s;
     return true;
 }
 
