@@ -207,6 +207,8 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
             b->tally.c.shared_read += size, b->tally.c.shared_write += size;
         } else {
             sim_memory_mark(where, a - where->base, size);
+            if (b->launch->options.open_stores && (operands >> l & 1 || (old_undefined && i->sub != ATOM_EXCH)))
+                sim_memory_forget(where, a - where->base, size);
             sim_count_global(b, where, size, size);
         }
         bool strong = s == SP_GLOBAL && sim_order_strong(w, i), ok = true;

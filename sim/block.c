@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Small arenas are kept from launch to launch: to give one back to the system and to ask for it again costs more than the rest of a launch of
- * few blocks. Large ones come fresh, as zero pages of which a block touches what it needs. */
+/* Small arenas are kept from launch to launch: to give one back to the system and to ask for it again costs more than the rest of a launch
+ * of few blocks. Large ones come fresh, as zero pages of which a block touches what it needs. */
 enum { SMALL = 1 << 20, SPARE = 4 };
 static struct {
     pthread_mutex_t lock;

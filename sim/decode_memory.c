@@ -105,7 +105,7 @@ bool sim_decode_prefetch(dec *d)
     sim_dec_one_of(d, words, 0);
     sim_dec_ops(d, 1, 1);
     sim_dec_address(d, &d->i->op[0], s);
-    d->o->run = sim_run_nothing, d->o->cls = C_MEMORY, d->o->space = (uint8_t)s;
+    d->o->run = sim_run_nothing, d->o->cls = C_MEMORY, d->o->space = (uint8_t)s, d->o->unknown = U_PROPAGATE;
     return true;
 }
 

@@ -189,7 +189,7 @@ void sim_memory_forget(sim_alloc *a, uint64_t offset, uint64_t n)
             offset += whole * 8;
             continue;
         }
-        a->written[offset >> 3] &= (uint8_t) ~(((1u << k) - 1) << (offset & 7));
+        __atomic_fetch_and(&a->written[offset >> 3], (uint8_t) ~(((1u << k) - 1) << (offset & 7)), __ATOMIC_RELAXED);
         offset += k;
     }
 }
