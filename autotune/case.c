@@ -93,7 +93,7 @@ static int32_t pick_window(fa_random *r, int32_t sk)
 /* Whether its rows are keys: then it may be broadcast, and rows that no query sees may hold anything. */
 static bool has_keys(const fa_operand *o)
 {
-    return o->strided && o->extent[1] == FA_EXTENT_SK;
+    return fa_operand_has_keys(o);
 }
 
 static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
@@ -296,7 +296,8 @@ int fa_case_dtype(const fa_case *c, int operand)
 
 bool fa_case_has(const fa_case *c, int operand)
 {
-    return c->lse || !operand_of(c, operand)->optional;
+    const fa_operand *o = operand_of(c, operand);
+    return fa_operand_present(o, &c->problem) && (c->lse || !o->optional);
 }
 
 fa_layout fa_case_layout(const fa_case *c, int operand)

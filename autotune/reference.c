@@ -190,7 +190,7 @@ void fa_expected_place(const fa_expected *e, int operand, int64_t at, fa_verdict
     size_t n = strlen(v->text);
     int64_t row = at / d.of[3];
     snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld, column %lld)", (long long)(row / d.of[2] / d.of[1]),
-             o->extent[1] == FA_EXTENT_SK ? "key" : "query", (long long)(row / d.of[2] % d.of[1]), (long long)(row % d.of[2]),
+             fa_operand_has_keys(o) ? "key" : "query", (long long)(row / d.of[2] % d.of[1]), (long long)(row % d.of[2]),
              (long long)(at % d.of[3]));
 }
 

@@ -42,7 +42,7 @@ fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, 
             fa_dims d;
             size_t bytes = (size_t)fa_operand_bytes(o, p), n = 1;
             fa_operand_dims(&d, o, &sizes);
-            if (group_of(out, o) != group || (o->optional && !optional))
+            if (group_of(out, o) != group || !fa_operand_present(o, p) || (o->optional && !optional))
                 continue;
             for (int k = 0; k < 4; k++)
                 if (__builtin_mul_overflow(n, (size_t)d.of[k], &n))

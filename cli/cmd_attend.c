@@ -74,14 +74,14 @@ static float element(void *user, int operand, size_t i)
 static fa_status sizes_of(fa_sizes *out, const inputs *in, const attend_args *a, const fa_operation *op)
 {
     static const char *const words[FA_EXTENT_COUNT] = {
-        [FA_EXTENT_B] = "batch",         [FA_EXTENT_SQ] = "query length",     [FA_EXTENT_SK] = "key length",
+        [FA_EXTENT_BATCH_Q] = "batch",   [FA_EXTENT_ROWS_Q] = "query length", [FA_EXTENT_ROWS_K] = "key length",
         [FA_EXTENT_HQ] = "query heads",  [FA_EXTENT_HKV] = "key/value heads", [FA_EXTENT_D] = "head_dim",
         [FA_EXTENT_DV] = "head_dim of V"
     };
     const char *from[FA_EXTENT_COUNT] = { NULL };
-    for (int i = 0; i < op->n; i++)
+    for (int i = 0; i < fa_operands_of(op, 0); i++)
         for (int j = 0; j < op->operand[i].rank && !op->operand[i].output; j++) {
-            int extent = op->operand[i].extent[j];
+            int extent = op->operand[i].extent[j] == FA_EXTENT_BATCH_K ? FA_EXTENT_BATCH_Q : op->operand[i].extent[j]; /* dense */
             int64_t size = in->t[i].dim[j];
             if (from[extent] && out->of[extent] != size)
                 return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[i], words[extent], (long long)size,
@@ -96,7 +96,7 @@ static fa_status sizes_of(fa_sizes *out, const inputs *in, const attend_args *a,
 static fa_status check_files(const inputs *in, const attend_args *a, const fa_operation *op)
 {
     int first = -1;
-    for (int i = 0; i < op->n; i++) {
+    for (int i = 0; i < fa_operands_of(op, 0); i++) {
         const cli_npy *t = &in->t[i];
         if (op->operand[i].output)
             continue;
@@ -128,10 +128,10 @@ static fa_status shapes(inputs *in, const attend_args *a)
     p.o_dtype = a->o_dtype;
     p.d = (int32_t)sizes.of[FA_EXTENT_D];
     p.dv = (int32_t)sizes.of[FA_EXTENT_DV];
-    p.b = (int32_t)sizes.of[FA_EXTENT_B];
-    p.sq = (int32_t)sizes.of[FA_EXTENT_SQ];
+    p.b = (int32_t)sizes.of[FA_EXTENT_BATCH_Q];
+    p.sq = (int32_t)sizes.of[FA_EXTENT_ROWS_Q];
     p.hq = (int32_t)sizes.of[FA_EXTENT_HQ];
-    p.sk = (int32_t)sizes.of[FA_EXTENT_SK];
+    p.sk = (int32_t)sizes.of[FA_EXTENT_ROWS_K];
     p.hkv = (int32_t)sizes.of[FA_EXTENT_HKV];
     bool window = a->window[0] >= 0 || a->window[1] >= 0;
     if (window && a->causal && a->window[1] > 0)
@@ -148,13 +148,13 @@ static bool to_stdout(const attend_args *a)
 static fa_status read_inputs(inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
-    for (int i = 0; i < op->n; i++)
+    for (int i = 0; i < fa_operands_of(op, 0); i++)
         if (!a->file[i] && !op->operand[i].optional)
             return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == O ? "output" : op->operand[i].name);
     if (a->file[LSE] && !strcmp(a->file[LSE], a->file[O]))
         return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[O]);
     fa_status st = FA_OK;
-    for (int i = 0; i < op->n && st == FA_OK; i++)
+    for (int i = 0; i < fa_operands_of(op, 0) && st == FA_OK; i++)
         if (!op->operand[i].output)
             st = cli_npy_read(&in->t[i], a->file[i]);
     return st == FA_OK ? shapes(in, a) : st;
@@ -210,7 +210,7 @@ static fa_status judge(const inputs *in, const fa_tensors *t, float *const got[F
     fa_status st = FA_OK;
     *v = (fa_verdict){ .ok = false };
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (!t->op->operand[i].output) {
+        if (!t->op->operand[i].output && t->count[i]) {
             c.in[i] = x[i] = rounded(&in->t[i], t->problem.dtype);
             st = x[i] ? FA_OK : fa_fail(FA_NOMEM, "--check: host memory");
         }

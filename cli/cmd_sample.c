@@ -62,7 +62,7 @@ static int run(cli *c, const void *args, int n, char **words)
     int dtype = p.dtype == FA_F16 ? FA_F16 : FA_F32; /* the format has no bf16: fp32 files, rounded by attend --dtype bf16 */
     const fa_operation *op = fa_operation_find(p.op);
     fa_sizes sizes = fa_sizes_of(&p, 0);
-    for (int i = 0; i < op->n && st == FA_OK; i++) {
+    for (int i = 0; i < fa_operands_of(op, p.features) && st == FA_OK; i++) {
         char path[4096];
         fa_dims d;
         fa_operand_dims(&d, &op->operand[i], &sizes);

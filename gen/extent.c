@@ -5,33 +5,48 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const fa_extent_words[FA_EXTENT_COUNT] = {
-#define X(name, word, text) word,
+static const char *const words_of[FA_EXTENT_COUNT] = {
+#define X(name, word, shape, text) word,
+    FA_EXTENTS(X)
+#undef X
+};
+
+const char *const fa_extent_shapes[FA_EXTENT_COUNT] = {
+#define X(name, word, shape, text) shape,
     FA_EXTENTS(X)
 #undef X
 };
 
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
 {
+    bool pages = p->features & FA_FEATURE_PAGES && p->page > 0;
+    int64_t table = pages ? p->sk / p->page + (p->sk % p->page != 0) : 0;
     return (fa_sizes){ .of = {
                            [FA_EXTENT_B] = p->b,
                            [FA_EXTENT_SQ] = p->sq,
                            [FA_EXTENT_SK] = p->sk,
                            [FA_EXTENT_HQ] = p->hq,
                            [FA_EXTENT_HKV] = p->hkv,
+                           [FA_EXTENT_KEYS] = p->sk > 0 ? p->sk : 1,
                            [FA_EXTENT_D] = p->d,
                            [FA_EXTENT_DV] = p->dv,
                            [FA_EXTENT_ROWS] = p->hkv > 0 ? (int64_t)p->sq * (p->hq / p->hkv) : 0,
                            [FA_EXTENT_TOTAL_Q] = (int64_t)p->b * p->sq,
                            [FA_EXTENT_TOTAL_K] = (int64_t)p->b * p->sk,
                            [FA_EXTENT_SMS] = sms,
+                           [FA_EXTENT_BATCH_Q] = p->b,
+                           [FA_EXTENT_ROWS_Q] = p->sq,
+                           [FA_EXTENT_BATCH_K] = pages ? p->b * table : p->b,
+                           [FA_EXTENT_ROWS_K] = pages ? p->page : p->sk,
+                           [FA_EXTENT_BOUNDS] = (int64_t)p->b + 1,
+                           [FA_EXTENT_TABLE] = table,
                        } };
 }
 
 static int extent_of(const char *s, size_t n)
 {
     for (int i = 0; i < FA_EXTENT_COUNT; i++)
-        if (strlen(fa_extent_words[i]) == n && !memcmp(fa_extent_words[i], s, n))
+        if (strlen(words_of[i]) == n && !memcmp(words_of[i], s, n))
             return i;
     return -1;
 }
@@ -68,10 +83,10 @@ fa_status fa_product_parse(fa_product *out, const char *text)
         size_t n = strcspn(s, " ");
         fa_factor f;
         if (!factor_of(&f, s, n)) {
-            char words[160];
+            char words[240];
             int at = 0;
             for (int i = 0; i < FA_EXTENT_COUNT; i++)
-                at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", fa_extent_words[i]);
+                at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", words_of[i]);
             return fa_fail(FA_INVALID, "\"%.*s\" of \"%s\" is no extent; accepted: %s, each alone or as NAME/TILE, and numbers from 1",
                            (int)(n < 40 ? n : 40), s, text, words);
         }
@@ -96,9 +111,9 @@ int fa_product_print(char *buf, size_t n, const fa_product *p)
         if (f->extent == FA_EXTENT_ONE)
             at += snprintf(to, room, "%s%d", gap, f->by);
         else if (f->by > 1)
-            at += snprintf(to, room, "%s%s/%d", gap, fa_extent_words[f->extent], f->by);
+            at += snprintf(to, room, "%s%s/%d", gap, words_of[f->extent], f->by);
         else
-            at += snprintf(to, room, "%s%s", gap, fa_extent_words[f->extent]);
+            at += snprintf(to, room, "%s%s", gap, words_of[f->extent]);
     }
     return at;
 }

@@ -37,6 +37,17 @@ static int field_ref(lua_State *L, const char *field)
     return LUA_NOREF;
 }
 
+/* "lengths+pages": what it computes beside dense tensors. Absent = nothing. */
+static void read_features(lua_State *L, fa_family *f)
+{
+    int type = lua_getfield(L, -1, "features");
+    const char *text = type == LUA_TSTRING ? lua_tostring(L, -1) : type == LUA_TNIL ? "" : NULL;
+    if (!text || !fa_features_parse(&f->features, text))
+        luaL_error(L, "templates/%s.lua: features is %s; accepted: %s, joined by +", f->name, text ? text : luaL_typename(L, -1),
+                   fa_feature_names());
+    lua_pop(L, 1);
+}
+
 static void read_operation(lua_State *L, fa_family *f)
 {
     const char *name = "forward";
@@ -143,6 +154,7 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->workspace = field_ref(L, "workspace");
     f->params = field_ref(L, "params");
     read_operation(L, f);
+    read_features(L, f);
     lua_pop(L, 2); /* the family's table, the environment */
 }
 
@@ -209,6 +221,12 @@ static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
     }
     set_int(L, "bytes", fa_dtype_bytes(p->dtype));
     set_int(L, "o_bytes", fa_dtype_bytes(p->o_dtype));
+    for (int32_t bit = 1; fa_feature_name(bit)[0] != '?'; bit *= 2) {
+        snprintf(text, sizeof text, "has_%s", fa_feature_name(bit));
+        for (char *s = text; *s; s++)
+            *s = *s == '-' ? '_' : *s;
+        set_flag(L, text, p->features & bit);
+    }
     fa_sandbox_strict(L, -1, "the problem");
 }
 
@@ -288,6 +306,11 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
 {
     if (fr->problem->op != f->operation->op) {
         snprintf(why, n, "it computes %s, not %s", f->operation->name, fa_op_name(fr->problem->op));
+        return false;
+    }
+    int32_t beyond = fr->problem->features & ~f->features;
+    if (beyond) {
+        snprintf(why, n, "it computes without %s", fa_feature_name(beyond & -beyond));
         return false;
     }
     return ask(L, fr, f, f->supports, "supports", false, why, n);

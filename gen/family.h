@@ -32,6 +32,7 @@ typedef struct fa_family {
         bool search;    /* only says what is not worth trying: such a config is not listed, but runs when it is named */
     } constraint[FA_CONSTRAINTS_MAX];
     const fa_operation *operation;
+    int32_t features;                                     /* fa_feature bits that it computes */
     int supports, layout, steps, work, workspace, params; /* references in Lua's registry; the last three: LUA_NOREF where absent */
 } fa_family;
 

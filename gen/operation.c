@@ -9,18 +9,26 @@
 
 /* clang-format off */
 #define E(x) FA_EXTENT_##x
-#define TENSOR(field, s, h, w, type, ...) \
-    { #field, 4, { E(B), E(s), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ }
-#define ROWS_OF_HEADS(field, type, ...) { #field, 3, { E(B), E(HQ), E(SQ) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ }
+#define TENSOR(field, of, h, w, type, ...) \
+    { #field, 4, { E(BATCH_##of), E(ROWS_##of), E(h), E(w) }, FA_TYPE_##type, .strided = true, .at = offsetof(fa_args, field), __VA_ARGS__ }
+#define ROWS_OF_HEADS(field, type, ...) \
+    { #field, 3, { E(BATCH_Q), E(HQ), E(ROWS_Q) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ }
+#define LENGTHS(field, extent) \
+    { #field, 1, { E(extent) }, FA_TYPE_I32, .optional = true, .at = offsetof(fa_args, field), .feature = FA_FEATURE_LENGTHS }
 
 static const fa_operation operations[] = {
-    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 5,
+    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 10,
       .operand = {
-          TENSOR(q, SQ, HQ, D, INPUT),
-          TENSOR(k, SK, HKV, D, INPUT),
-          TENSOR(v, SK, HKV, DV, INPUT),
-          TENSOR(o, SQ, HQ, DV, OUTPUT, .output = true),
-          ROWS_OF_HEADS(lse, F32, .output = true, .optional = true),
+          TENSOR(q, Q, HQ, D, INPUT),
+          TENSOR(k, K, HKV, D, INPUT),
+          TENSOR(v, K, HKV, DV, INPUT),
+          TENSOR(o, Q, HQ, DV, OUTPUT, .output = true),
+          ROWS_OF_HEADS(lse, F32, .output = true, .optional = true, .strides_at = offsetof(fa_args, lse_sb)),
+          LENGTHS(cu_seqlens_q, BOUNDS),
+          LENGTHS(cu_seqlens_k, BOUNDS),
+          LENGTHS(seqlens_q, B),
+          LENGTHS(seqlens_k, B),
+          { "page_table", 2, { E(B), E(TABLE) }, FA_TYPE_I32, .at = offsetof(fa_args, page_table), .feature = FA_FEATURE_PAGES },
       } },
     { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8 },
     { .op = FA_MERGE, .name = "merge" },
@@ -103,7 +111,7 @@ int fa_operand_print(char *buf, size_t n, const fa_operand *o)
     int at = snprintf(buf, n, "[");
     for (int i = 0; i < o->rank; i++)
         at += snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "%s%s", i ? ", " : "",
-                       fa_extent_words[o->extent[i]]);
+                       fa_extent_shapes[o->extent[i]]);
     return at + snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, "]");
 }
 

@@ -24,16 +24,33 @@ typedef struct fa_operand {
     bool optional; /* a null address means: not asked for */
     bool strided;  /* a fa_tensor: [batch, sequence, head, width] with strides; else a pointer to packed elements */
     size_t at;     /* in fa_args: of the fa_tensor, or of the pointer */
+    /* of a pointer: in fa_args, its three strides sb, sh, ss, all 0 = packed; 0: it is always packed */
+    size_t strides_at;
+    int32_t feature; /* fa_feature that brings it; 0 = it is there in every call */
 } fa_operand;
 
 typedef struct fa_operation {
-    int32_t op;                      /* fa_op */
-    const char *name;                /* of the printed problem */
-    int32_t products_d, products_dv; /* matrix products over visible pairs (query, key) with an inner or outer size of d, of dv */
-    int32_t others;                  /* FLOPs of a visible pair that are no product: scale, mask, exponential, sums */
-    int32_t n;                       /* operands; 0 = named in fagen.h and not built */
-    fa_operand operand[FA_OPERANDS_MAX];
+    int32_t op;                          /* fa_op */
+    const char *name;                    /* of the printed problem */
+    int32_t products_d, products_dv;     /* matrix products over visible pairs (query, key) with an inner or outer size of d, of dv */
+    int32_t others;                      /* FLOPs of a visible pair that are no product: scale, mask, exponential, sums */
+    int32_t n;                           /* operands; 0 = named in fagen.h and not built */
+    fa_operand operand[FA_OPERANDS_MAX]; /* those of features behind all others */
 } fa_operation;
+
+/* Whether calls of the problem's class have the operand. */
+static inline bool fa_operand_present(const fa_operand *o, const fa_problem *p)
+{
+    return !o->feature || (p->features & o->feature);
+}
+/* How many rows from the first on hold every operand that the class has. */
+static inline int fa_operands_of(const fa_operation *op, int32_t features)
+{
+    int n = op->n;
+    while (!features && n && op->operand[n - 1].feature)
+        n--;
+    return n;
+}
 
 /* NULL: there is no such number, name or row. */
 const fa_operation *fa_operation_find(int32_t op);
@@ -52,6 +69,12 @@ int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element
 /* Its name in capital letters, as people read of it: "Q". Returns buf. */
 #define FA_OPERAND_TITLE 24
 const char *fa_operand_title(char buf[FA_OPERAND_TITLE], const fa_operand *o);
+
+/* Its rows are keys, else queries or something else. */
+static inline bool fa_operand_has_keys(const fa_operand *o)
+{
+    return o->strided && (o->extent[1] == FA_EXTENT_ROWS_K || o->extent[1] == FA_EXTENT_SK);
+}
 
 /* Its dimensions in packed order, filled up with ones behind the last: of a strided operand batch, sequence, head, width. */
 typedef struct fa_dims {

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+#define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)
 
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
@@ -59,11 +60,17 @@ static fa_status check_built(const fa_problem *p)
         return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2)", p->op);
     if (!op->n)
         return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward", op->name);
-    if (p->features)
-        return fa_fail(FA_UNSUPPORTED, "problem: features is %s, which this version does not compute; accepted: none (0)",
+    if (p->features & ~BUILT)
+        return fa_fail(FA_UNSUPPORTED,
+                       "problem: features is %s, which this version does not compute; accepted: lengths, pages, lse-strides",
                        fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
-    if (p->page)
-        return fa_fail(FA_UNSUPPORTED, "problem: page is %d, and this version does not compute with pages; accepted: 0", p->page);
+    if (p->features & FA_FEATURE_PAGES && !(p->features & FA_FEATURE_LENGTHS))
+        return fa_fail(FA_INVALID, "problem: features has pages and no lengths; accepted: lengths+pages");
+    if (p->page < 0 || p->page > FA_PAGE_MAX || p->page & (p->page - 1))
+        return fa_fail(FA_INVALID, "problem: page is %d; accepted: a power of two from 1 to %d, or 0 without pages", p->page, FA_PAGE_MAX);
+    if (!p->page != !(p->features & FA_FEATURE_PAGES))
+        return fa_fail(FA_INVALID, "problem: page is %d and features %s pages; accepted: both or neither", p->page,
+                       p->page ? "has no" : "has");
     if (p->grad_dtype)
         return fa_fail(FA_UNSUPPORTED, "problem: grad_dtype is %d, and this version computes no gradients; accepted: 0", p->grad_dtype);
     if (p->kv_dtype)
@@ -109,20 +116,6 @@ fa_status fa_problem_normalize(fa_problem *out, const fa_problem *in)
     return st;
 }
 
-static fa_status parse_features(int32_t *out, const char *text)
-{
-    *out = 0;
-    for (const char *s = text; *s;) {
-        size_t n = strcspn(s, "+");
-        int32_t bit = fa_feature_parse(s, n);
-        if (!bit)
-            return fa_fail(FA_INVALID, "problem: features is \"%s\"; accepted: %s, joined by +", text, fa_feature_names());
-        *out |= bit;
-        s += n + (s[n] == '+');
-    }
-    return FA_OK;
-}
-
 static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_field *in)
 {
     int v = 0;
@@ -140,7 +133,9 @@ static fa_status parse_value(int32_t *out, const fa_problem_field *f, const fa_f
             return fa_fail(FA_INVALID, "problem: op is \"%s\"; accepted: forward, backward, merge", in->value);
         break;
     case FA_FIELD_FEATURES:
-        return parse_features(out, in->value);
+        return fa_features_parse(out, in->value)
+                   ? FA_OK
+                   : fa_fail(FA_INVALID, "problem: features is \"%s\"; accepted: %s, joined by +", in->value, fa_feature_names());
     case FA_FIELD_NUMBER:
         return fa_field_int(out, in, "problem");
     }

@@ -4,6 +4,7 @@
 #include "problem_fields.h"
 
 #define FA_MAX_HEAD_DIM 256
+#define FA_PAGE_MAX 128         /* of fa_problem.page */
 #define FA_MAX_LENGTH (1 << 30) /* of sq and sk; keeps index arithmetic of the mask in 32 bits */
 
 const char *fa_dtype_name(int dtype);         /* "fp16" "bf16" "tf32" "fp32"; "?" for anything else */
@@ -13,9 +14,9 @@ const char *fa_mask_name(int mask);           /* "none" "causal" "window" */
 bool fa_mask_parse(int *out, const char *s);
 const char *fa_op_name(int op); /* "forward" "backward" "merge"; "?" for anything else */
 bool fa_op_parse(int *out, const char *s);
-const char *fa_feature_name(int32_t bit);          /* of one fa_feature; "?" for anything else */
-int32_t fa_feature_parse(const char *s, size_t n); /* the fa_feature of a name of n letters; 0 = none */
-const char *fa_feature_names(void);                /* all, for messages */
+const char *fa_feature_name(int32_t bit);               /* of one fa_feature; "?" for anything else */
+bool fa_features_parse(int32_t *out, const char *text); /* "lengths+pages" */
+const char *fa_feature_names(void);                     /* all, for messages */
 
 /* Copies min(in->size, sizeof) bytes over defaults, checks every field and fills the defaults in: dv = d, o_dtype = the
  * input's (FA_F32 for the 4-byte types), align = the most that d, dv and the types allow (at most 16). The shape may stay

@@ -21,6 +21,7 @@ static const struct {
     { FA_FEATURE_BATCH_INVARIANT, "batch-invariant" },
     { FA_FEATURE_DETERMINISTIC, "deterministic" },
     { FA_FEATURE_DROPOUT, "dropout" },
+    { FA_FEATURE_LSE_STRIDES, "lse-strides" },
 };
 static const char *const masks[] = { "none", "causal", "window" }; /* indexed by fa_mask */
 
@@ -75,7 +76,8 @@ const char *fa_feature_name(int32_t bit)
     return "?";
 }
 
-int32_t fa_feature_parse(const char *s, size_t n)
+/* The fa_feature of a name of n letters; 0 = none. */
+static int32_t feature_of(const char *s, size_t n)
 {
     for (size_t i = 0; i < COUNT(features); i++)
         if (strlen(features[i].name) == n && !memcmp(s, features[i].name, n))
@@ -83,7 +85,21 @@ int32_t fa_feature_parse(const char *s, size_t n)
     return 0;
 }
 
+bool fa_features_parse(int32_t *out, const char *text)
+{
+    *out = 0;
+    for (const char *s = text; *s;) {
+        size_t n = strcspn(s, "+");
+        int32_t bit = feature_of(s, n);
+        if (!bit)
+            return false;
+        *out |= bit;
+        s += n + (s[n] == '+');
+    }
+    return true;
+}
+
 const char *fa_feature_names(void)
 {
-    return "lengths, pages, batch-invariant, deterministic, dropout";
+    return "lengths, pages, batch-invariant, deterministic, dropout, lse-strides";
 }

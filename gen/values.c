@@ -13,11 +13,18 @@ static const struct {
 #undef X
 };
 #define SCALARS (sizeof scalars / sizeof *scalars)
-#define IN_FRONT 2 /* of them stand before the strides where a family lists none: workspace and counter */
+#define OF_FEATURES 8 /* the last of them are named only by families that have features */
+#define IN_FRONT 2    /* of them stand before the strides where a family lists none: workspace and counter */
 
 static const struct {
     const char *suffix, *comment;
 } strides[3] = { { "_sb", "strides in elements: batch" }, { "_ss", "sequence" }, { "_sh", "head" } };
+
+/* Which of its dimensions a stride steps over: [b, s, h, d], of a pointer with strides [b, h, s]. */
+static int dimension_of(const fa_operand *o, int stride)
+{
+    return o->strided || stride == 0 ? stride : 3 - stride;
+}
 
 static void scalar(fa_value *out, size_t i)
 {
@@ -50,7 +57,8 @@ static void address(fa_value *out, const fa_operation *op, int i)
 
 static void stride(fa_value *out, const fa_operation *op, int i, int dimension)
 {
-    *out = (fa_value){ .type = "long long", .at = (uint16_t)offsetof(fa_values, operand[i].stride[dimension]), .bytes = 8 };
+    *out = (fa_value){ .type = "long long", .bytes = 8 };
+    out->at = (uint16_t)offsetof(fa_values, operand[i].stride[dimension_of(&op->operand[i], dimension)]);
     snprintf(out->name, sizeof out->name, "%s%s", op->operand[i].name, strides[dimension].suffix);
     snprintf(out->comment, sizeof out->comment, "%s", i ? "" : strides[dimension].comment); /* said once, at the first operand */
 }
@@ -63,7 +71,7 @@ bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w,
             address(out, op, i);
             return true;
         }
-        for (int k = 0; k < 3 && op->operand[i].strided && !strncmp(name, op->operand[i].name, n); k++)
+        for (int k = 0; k < 3 && (op->operand[i].strided || op->operand[i].strides_at) && !strncmp(name, op->operand[i].name, n); k++)
             if (!strcmp(name + n, strides[k].suffix)) {
                 stride(out, op, i, k);
                 return true;
@@ -94,14 +102,15 @@ static void add_name(char *out, const char *name, const char *suffix)
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
 {
     out[0] = 0;
-    for (int i = 0; i < op->n; i++)
+    int operands = fa_operands_of(op, 0);
+    for (int i = 0; i < operands; i++)
         add_name(out, op->operand[i].name, "");
     for (size_t i = 0; i < IN_FRONT; i++)
         add_name(out, scalars[i].name, "");
-    for (int i = 0; i < op->n; i++)
+    for (int i = 0; i < operands; i++)
         for (int k = 0; k < 3 && op->operand[i].strided; k++)
             add_name(out, op->operand[i].name, strides[k].suffix);
-    for (size_t i = IN_FRONT; i < SCALARS; i++)
+    for (size_t i = IN_FRONT; i < SCALARS - OF_FEATURES; i++)
         add_name(out, scalars[i].name, "");
 }
 

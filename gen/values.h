@@ -28,7 +28,15 @@
     X(int32_t, int, tiles, "row tiles of one head")                                                                     \
     X(int32_t, int, total, "tiles of all heads and batches")                                                            \
     X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")     \
-    X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")
+    X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")                          \
+    X(int32_t, int, total_q, "rows of packed queries")                                                                  \
+    X(int32_t, int, total_k, "rows of packed keys")                                                                     \
+    X(int32_t, int, page_size, "tokens of a page")                                                                      \
+    X(int32_t, int, pages, "pages that K and V have")                                                                   \
+    X(int32_t, int, page_table_stride, "entries from one sequence's row of the page table to the next")                 \
+    X(int32_t, int, relative, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                        \
+    X(int32_t, int, shift_lo, "of a sequence with relative: key j is visible to query i when")                          \
+    X(int32_t, int, shift_hi, "i + off + shift_lo <= j <= i + off + shift_hi")
 
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
 typedef struct fa_values {
@@ -53,7 +61,7 @@ typedef struct fa_value {
 /* The value of this name. False: there is none. */
 bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w, const char *name);
 
-/* The names that a family takes which lists none: operands, workspace, counter, strides, all scalars. */
+/* The names that a family takes which lists none: of all that dense calls have: operands, workspace, counter, strides, scalars. */
 void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op);
 
 /* The next of a text of names; false at its end. Names of more letters than a value can have are cut. */

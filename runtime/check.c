@@ -2,6 +2,7 @@
 #include "check.h"
 #include "gen/error.h"
 #include "gen/problem.h"
+#include "lengths.h"
 #include "map.h"
 #include <limits.h>
 #include <math.h>
@@ -62,18 +63,21 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
 
 _Static_assert(offsetof(fa_args, cu_seqlens_q) % 8 == 0 && sizeof(fa_args) % 8 == 0, "what is unread is looked at by 8 bytes");
 
-/* Fields that no operation of this version reads, in the order of fagen.h. */
+enum { NONE = -1, FORWARD = FA_FORWARD };
+
+/* Fields that came later, in the order of fagen.h. */
 static const struct {
     const char *name, *what;
     size_t at, bytes;
-} unread[] = {
-#define X(field, what) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field },
-    FA_UNREAD_ARGS(X)
+    int32_t reader;
+} late[] = {
+#define X(field, what, reader) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, reader },
+    FA_LATE_ARGS(X)
 #undef X
 };
 
 /* Whether the operation has an operand there. */
-static bool is_read(const fa_operation *op, size_t at)
+static bool has_operand(const fa_operation *op, size_t at)
 {
     for (int i = 0; i < op->n; i++)
         if (op->operand[i].at == at)
@@ -90,10 +94,12 @@ static fa_status check_unread(const fa_args *a, const fa_operation *op)
         any |= *word;
     if (!any)
         return FA_OK;
-    for (size_t i = 0; i < sizeof unread / sizeof *unread; i++)
-        if (memcmp((const char *)a + unread[i].at, zero, unread[i].bytes) && !is_read(op, unread[i].at))
-            return fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", unread[i].name,
-                           unread[i].what);
+    for (size_t i = 0; i < sizeof late / sizeof *late; i++)
+        if (late[i].reader != op->op && memcmp((const char *)a + late[i].at, zero, late[i].bytes) && !has_operand(op, late[i].at))
+            return late[i].reader == NONE
+                       ? fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", late[i].name,
+                                 late[i].what)
+                       : fa_fail(FA_INVALID, "args: %s is set: %s; accepted with op=%s: 0", late[i].name, late[i].what, op->name);
     return FA_OK;
 }
 
@@ -145,6 +151,8 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a)
     if (!(a->scale >= 0) || isinf(a->scale))
         return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
     fa_problem q = { .size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op };
+    q.features = fa_lengths_features(a);
+    q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)
         return fa_wrap(st, "args");
@@ -163,21 +171,31 @@ static int32_t diagonal(int64_t x, const fa_args *a)
     return (int32_t)(x < -(int64_t)a->sq ? -(int64_t)a->sq : x > a->sk ? a->sk : x);
 }
 
+/* The same where a sequence's own lengths come to it on the device, which clamps again: the sum of a shift and two lengths fits 32 bits. */
+static int32_t shift(int64_t x)
+{
+    return (int32_t)(x < -FA_MAX_LENGTH ? -FA_MAX_LENGTH : x > FA_MAX_LENGTH ? FA_MAX_LENGTH : x);
+}
+
 static void fill_mask(fa_values *p, const fa_args *a)
 {
-    int64_t off = a->diagonal == FA_TOP_LEFT ? 0 : a->diagonal == FA_OFFSET ? a->offset : (int64_t)a->sk - a->sq;
+    int64_t fixed = a->diagonal == FA_OFFSET ? a->offset : 0;
+    int64_t off = a->diagonal == FA_BOTTOM_RIGHT ? (int64_t)a->sk - a->sq : fixed;
     bool window = a->mask == FA_MASK_WINDOW;
     bool left = window && a->window_left >= 0;
     bool right = a->mask == FA_MASK_CAUSAL || (window && a->window_right >= 0);
     p->diag_lo = left ? diagonal(off - a->window_left, a) : -a->sq;
     p->diag_hi = right ? diagonal(off + (window ? a->window_right : 0), a) : a->sk;
     p->key_base = fa_map_key_base(p);
+    p->relative = a->diagonal == FA_BOTTOM_RIGHT;
+    p->shift_lo = left ? shift(fixed - a->window_left) : -FA_MAX_LENGTH;
+    p->shift_hi = right ? shift(fixed + (window ? a->window_right : 0)) : FA_MAX_LENGTH;
 }
 
 static void fill(fa_call *c, const fa_args *a, const fa_span *s)
 {
     fa_values *v = &c->values;
-    for (int i = 0; i < c->op->n; i++) {
+    for (int i = 0; i < c->operands; i++) {
         v->operand[i].address = (uint64_t)(uintptr_t)fa_operand_address(&c->op->operand[i], a);
         memcpy(v->operand[i].stride, s[i].stride, sizeof s[i].stride);
     }
@@ -191,6 +209,7 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
     v->sq = a->sq;
     v->sk = a->sk;
     fill_mask(v, a);
+    fa_lengths_fill(v, a);
     c->workspace_size = a->workspace_size;
 }
 
@@ -199,26 +218,25 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
 {
     const fa_operation *op = c->op;
     fa_status st = FA_OK;
-    for (int i = 0; st == FA_OK && i < op->n; i++) {
+    for (int i = 0; st == FA_OK && i < c->operands; i++) {
         const fa_operand *o = &op->operand[i];
         fa_dims dims;
         fa_operand_dims(&dims, o, &c->sizes);
-        st =
-            fa_span_shape(&s[i], o, (const char *)a + o->at, &dims, fa_operand_bytes(o, &c->problem), o->output || a->flags & FA_BROADCAST);
+        st = fa_span_shape(&s[i], o, a, &dims, fa_operand_bytes(o, &c->problem), o->output || a->flags & FA_BROADCAST);
         if (st == FA_OK && tensors)
             st = fa_span_place(&s[i], (uint64_t)(uintptr_t)fa_operand_address(o, a));
     }
-    for (int i = 0; st == FA_OK && i < op->n; i++)
-        if (op->operand[i].output && op->operand[i].strided)
+    for (int i = 0; st == FA_OK && i < c->operands; i++)
+        if (op->operand[i].output && (op->operand[i].strided || op->operand[i].strides_at))
             st = fa_span_rows_apart(&s[i]);
-    return st == FA_OK && tensors ? fa_spans_apart(s, op->n) : st;
+    return st == FA_OK && tensors ? fa_spans_apart(s, c->operands) : st;
 }
 
-int32_t fa_check_align(const fa_operation *op, const fa_span *s)
+int32_t fa_check_align(const fa_call *c, const fa_span *s)
 {
     uint64_t bits = 16;
-    for (int i = 0; i < op->n; i++)
-        if (op->operand[i].strided)
+    for (int i = 0; i < c->operands; i++)
+        if (s[i].operand->strided)
             bits |= s[i].bits | (s[i].hi ? s[i].lo - (uint64_t)s[i].low : 0); /* the address, where it is given */
     return (int32_t)(bits & -bits);
 }
@@ -244,11 +262,15 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
 {
     fa_status st = check_op(args, &out->op);
     if (st == FA_OK)
+        st = fa_lengths_check(args);
+    if (st == FA_OK)
         st = check_scalars(&out->problem, args);
     if (st != FA_OK)
         return st;
+    out->operands = fa_operands_of(out->op, out->problem.features);
     out->sizes = fa_sizes_of(&out->problem, 0);
-    out->empty = args->b == 0 || args->sq == 0;
+    fa_lengths_sizes(&out->sizes, args);
+    out->empty = args->b == 0 || args->sq == 0 || (args->cu_seqlens_q && args->total_q == 0);
     if (out->empty) {
         memset(&out->values, 0, sizeof out->values);
         out->workspace_size = 0;
@@ -258,7 +280,7 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     st = check_operands(out, args, tensors, spans);
     if (st != FA_OK)
         return st;
-    out->problem.align = fa_check_align(out->op, spans);
+    out->problem.align = fa_check_align(out, spans);
     fill(out, args, spans);
     return FA_OK;
 }

@@ -6,40 +6,42 @@
 #include <fagen.h>
 #include <stdbool.h>
 
-/* X(field of fa_args, what it belongs to): the fields that no operation of this version reads. */
-#define FA_UNREAD_ARGS(X)                            \
-    X(cu_seqlens_q, "lengths in device memory")      \
-    X(cu_seqlens_k, "lengths in device memory")      \
-    X(seqlens_q, "lengths in device memory")         \
-    X(seqlens_k, "lengths in device memory")         \
-    X(total_q, "packed sequences")                   \
-    X(total_k, "packed sequences")                   \
-    X(page_table, "pages of K and V")                \
-    X(page_table_stride, "pages of K and V")         \
-    X(page_size, "pages of K and V")                 \
-    X(pages, "pages of K and V")                     \
-    X(lse_sb, "strides of lse")                      \
-    X(lse_sh, "strides of lse")                      \
-    X(lse_ss, "strides of lse")                      \
-    X(parts, "merging of partial results")           \
-    X(grad_dtype, "gradients")                       \
-    X(part, "merging of partial results")            \
-    X(part_stride, "merging of partial results")     \
-    X(part_lse, "merging of partial results")        \
-    X(part_lse_stride, "merging of partial results") \
-    X(grad_o, "gradients")                           \
-    X(grad_q, "gradients")                           \
-    X(grad_k, "gradients")                           \
-    X(grad_v, "gradients")                           \
-    X(grad_lse, "gradients")                         \
-    X(rng, "dropout")                                \
-    X(dropout, "dropout")                            \
-    X(kv_dtype, "K and V in another type than Q")
+/* X(field of fa_args, what it belongs to, the operation that reads it): fields that came later. An operation that does not read one takes
+ * it only as 0. NONE: no operation of this version does. */
+#define FA_LATE_ARGS(X)                                    \
+    X(cu_seqlens_q, "lengths in device memory", FORWARD)   \
+    X(cu_seqlens_k, "lengths in device memory", FORWARD)   \
+    X(seqlens_q, "lengths in device memory", FORWARD)      \
+    X(seqlens_k, "lengths in device memory", FORWARD)      \
+    X(total_q, "packed sequences", FORWARD)                \
+    X(total_k, "packed sequences", FORWARD)                \
+    X(page_table, "pages of K and V", FORWARD)             \
+    X(page_table_stride, "pages of K and V", FORWARD)      \
+    X(page_size, "pages of K and V", FORWARD)              \
+    X(pages, "pages of K and V", FORWARD)                  \
+    X(lse_sb, "strides of lse", FORWARD)                   \
+    X(lse_sh, "strides of lse", FORWARD)                   \
+    X(lse_ss, "strides of lse", FORWARD)                   \
+    X(parts, "merging of partial results", NONE)           \
+    X(grad_dtype, "gradients", NONE)                       \
+    X(part, "merging of partial results", NONE)            \
+    X(part_stride, "merging of partial results", NONE)     \
+    X(part_lse, "merging of partial results", NONE)        \
+    X(part_lse_stride, "merging of partial results", NONE) \
+    X(grad_o, "gradients", NONE)                           \
+    X(grad_q, "gradients", NONE)                           \
+    X(grad_k, "gradients", NONE)                           \
+    X(grad_v, "gradients", NONE)                           \
+    X(grad_lse, "gradients", NONE)                         \
+    X(rng, "dropout", NONE)                                \
+    X(dropout, "dropout", NONE)                            \
+    X(kv_dtype, "K and V in another type than Q", NONE)
 
 /* A launch's arguments, checked. */
 typedef struct fa_call {
     fa_problem problem; /* normalized, shape set (sk 0 counts as 1), align as the addresses and strides allow */
     const fa_operation *op;
+    int operands;     /* of op's rows, from the first on: those that the class has */
     fa_sizes sizes;   /* as given: sk may be 0; no SMs */
     fa_values values; /* all but buffers, tiles, total, section and counter */
     size_t workspace_size;
@@ -53,7 +55,7 @@ fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors);
 fa_status fa_check_spans(fa_call *out, const fa_args *args, bool tensors, fa_span spans[FA_OPERANDS_MAX]);
 
 /* Bytes that every row of every strided operand starts at a multiple of, 16 at most: strides, and addresses of placed ones. */
-int32_t fa_check_align(const fa_operation *op, const fa_span *s);
+int32_t fa_check_align(const fa_call *c, const fa_span *s);
 
 /* The same as fa_check_args; addresses are looked at where q has one (fa_explain). */
 fa_status fa_check_given(fa_call *out, const fa_args *args);

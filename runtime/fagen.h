@@ -92,13 +92,14 @@ typedef enum fa_op {
     FA_MERGE = 2     /* partial O and LSE of disjoint keys into one; likewise */
 } fa_op;
 
-/* Bits of fa_problem.features. This version computes none of them: FA_UNSUPPORTED. */
+/* Bits of fa_problem.features. This version computes the first two and the last; the others are FA_UNSUPPORTED. */
 typedef enum fa_feature {
     FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
-    FA_FEATURE_PAGES = 2,           /* K and V in pages */
+    FA_FEATURE_PAGES = 2,           /* K and V in pages; with FA_FEATURE_LENGTHS, and page set */
     FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch */
     FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order */
-    FA_FEATURE_DROPOUT = 16
+    FA_FEATURE_DROPOUT = 16,
+    FA_FEATURE_LSE_STRIDES = 32 /* lse lies in another order than packed */
 } fa_feature;
 
 typedef enum fa_diagonal {

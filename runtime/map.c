@@ -68,7 +68,7 @@ static tensor tensor_of(const fa_call *c, int i, const fa_problem *p)
                      .size = { (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[0] },
                      .width = (int32_t)d.of[3],
                      .dtype = fa_operand_dtype(o, p),
-                     .keys = o->extent[1] == FA_EXTENT_SK };
+                     .keys = fa_operand_has_keys(o) };
 }
 
 bool fa_map_stride_fits(int64_t bytes)
@@ -80,7 +80,7 @@ bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n
 {
     const fa_operation *op = c->op;
     static const char *const field[3] = { "ss", "sh", "sb" };
-    for (int i = 0; i < op->n; i++) {
+    for (int i = 0; i < c->operands; i++) {
         if (!op->operand[i].strided)
             continue;
         tensor t = tensor_of(c, i, p);

@@ -21,13 +21,26 @@ uint64_t fa_repeat_next(void)
     return ++numbers;
 }
 
+/* Whether the call names other operands than that one: a feature's come and go, and bring what else is looked at. */
+static bool names_others(const last *l, const fa_args *args)
+{
+    const fa_operation *op = l->repeat.call.op;
+    const uint64_t *word = (const void *)args;
+    for (int i = 0; i < l->repeat.call.operands; i++) {
+        size_t at = op->operand[i].at / 8;
+        if (op->operand[i].optional && !word[at] != !l->args[at])
+            return true;
+    }
+    return false;
+}
+
 static bool differs(const last *l, const fa_args *args)
 {
     const uint64_t *word = (const void *)args;
     uint64_t any = 0;
     for (size_t i = 0; i < WORDS; i++)
         any |= (word[i] ^ l->args[i]) & l->mask[i];
-    return any != 0;
+    return any != 0 || (l->repeat.call.problem.features && names_others(l, args));
 }
 
 static void remember(last *l, const fa_args *args)
@@ -35,7 +48,7 @@ static void remember(last *l, const fa_args *args)
     const fa_operation *op = l->repeat.call.op;
     memcpy(l->args, args, sizeof l->args);
     memset(l->mask, 0xff, sizeof l->mask);
-    for (int i = 0; i < op->n; i++)
+    for (int i = 0; i < l->repeat.call.operands; i++)
         l->mask[op->operand[i].at / 8] = 0;
     l->mask[offsetof(fa_args, workspace) / 8] = 0;
     l->repeat.key = fa_plan_key_of(&l->repeat.call.problem);
@@ -48,15 +61,15 @@ static fa_status place(last *l, const fa_args *args)
 {
     fa_call *c = &l->repeat.call;
     fa_status st = FA_OK;
-    for (int i = 0; st == FA_OK && i < c->op->n; i++) {
+    for (int i = 0; st == FA_OK && i < c->operands; i++) {
         uint64_t at = (uint64_t)(uintptr_t)fa_operand_address(&c->op->operand[i], args);
         c->values.operand[i].address = at;
         st = fa_span_place(&l->span[i], at);
     }
     if (st == FA_OK)
-        st = fa_spans_apart(l->span, c->op->n);
+        st = fa_spans_apart(l->span, c->operands);
     c->values.workspace = (uint64_t)(uintptr_t)args->workspace;
-    c->problem.align = l->repeat.key.align = fa_check_align(c->op, l->span);
+    c->problem.align = l->repeat.key.align = fa_check_align(c, l->span);
     return st;
 }
 

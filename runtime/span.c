@@ -4,7 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const field_names[3] = { "sb", "ss", "sh" };
+/* Of the dimensions of a fa_tensor, and of a pointer with strides. */
+static const char *const tensor_fields[3] = { ".sb", ".ss", ".sh" }, *const pointer_fields[3] = { "_sb", "_sh", "_ss" };
+
+static const char *field_name(const fa_operand *o, int dimension)
+{
+    return o->strided ? tensor_fields[dimension] : pointer_fields[dimension];
+}
 
 /* Packed strides where all are 0. False on overflow. */
 static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
@@ -13,18 +19,18 @@ static bool packed(int64_t stride[3], const int64_t size[3], int64_t d)
     return !__builtin_mul_overflow(size[2], d, &stride[1]) && !__builtin_mul_overflow(size[1], stride[1], &stride[0]);
 }
 
-static fa_status shape_of_tensor(fa_span *s, const fa_tensor *t, const fa_dims *dims, bool zero)
+/* Strides of tensors and of pointers, by dimension; those of pointers with all 0 are packed, too. */
+static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t width, bool zero)
 {
-    const char *name = s->operand->name;
+    const fa_operand *o = s->operand;
+    const char *name = o->name;
     const int64_t *size = s->size;
-    s->row = dims->of[3] * s->bytes;
+    s->row = width * s->bytes;
     s->high = s->row;
-    s->stride[0] = t->sb;
-    s->stride[1] = t->ss;
-    s->stride[2] = t->sh;
-    bool all = !t->sb && !t->ss && !t->sh;
+    memcpy(s->stride, stride, sizeof s->stride);
+    bool all = !stride[0] && !stride[1] && !stride[2];
     zero = zero || all || !s->some; /* packed strides of an empty tensor may be 0 */
-    if (all && !packed(s->stride, size, dims->of[3]))
+    if (all && !packed(s->stride, size, width))
         return fa_fail(FA_INVALID, "args: %s: b * s * h * d exceeds 2^63 elements", name);
     s->bits = (unsigned)s->row;
     for (int i = 0; i < 3; i++) {
@@ -32,14 +38,13 @@ static fa_status shape_of_tensor(fa_span *s, const fa_tensor *t, const fa_dims *
         if (size[i] <= 1)
             s->stride[i] = 0;
         else if (!s->stride[i] && !zero)
-            return fa_fail(
-                FA_INVALID,
-                "args: %s.%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all of sb, ss and sh for "
-                "packed [b, s, h, d], or FA_BROADCAST in flags where each index is the same element",
-                name, field_names[i], (long long)size[i]);
+            return fa_fail(FA_INVALID,
+                           "args: %s%s is 0 and the dimension is %lld long; accepted: its stride in elements, 0 in all three for packed%s",
+                           name, field_name(o, i), (long long)size[i],
+                           o->strided ? " [b, s, h, d], or FA_BROADCAST in flags where each index is the same element" : "");
         if (__builtin_mul_overflow(s->stride[i], s->bytes, &reach) || __builtin_mul_overflow(reach, size[i] ? size[i] - 1 : 0, &reach) ||
             __builtin_add_overflow(reach < 0 ? s->low : s->high, reach, reach < 0 ? &s->low : &s->high))
-            return fa_fail(FA_INVALID, "args: %s.%s is %lld; accepted: offsets below 2^63 bytes", name, field_names[i],
+            return fa_fail(FA_INVALID, "args: %s%s is %lld; accepted: offsets below 2^63 bytes", name, field_name(o, i),
                            (long long)s->stride[i]);
         s->bits |= (unsigned)(s->stride[i] * s->bytes);
     }
@@ -57,7 +62,7 @@ static void shape_of_pointer(fa_span *s, const fa_dims *dims)
         }
 }
 
-fa_status fa_span_shape(fa_span *out, const fa_operand *o, const void *field, const fa_dims *dims, int bytes, bool zero)
+fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, const fa_dims *dims, int bytes, bool zero)
 {
     out->operand = o;
     out->bytes = bytes;
@@ -67,8 +72,12 @@ fa_status fa_span_shape(fa_span *out, const fa_operand *o, const void *field, co
     out->low = out->row = 0;
     out->bits = 0;
     out->lo = out->hi = 0;
-    if (o->strided)
-        return shape_of_tensor(out, field, dims, zero);
+    if (o->strided) {
+        const fa_tensor *t = (const void *)((const char *)args + o->at);
+        return shape_of_strides(out, (const int64_t[3]){ t->sb, t->ss, t->sh }, dims->of[3], zero);
+    }
+    if (o->strides_at)
+        return shape_of_strides(out, (const void *)((const char *)args + o->strides_at), 1, false);
     shape_of_pointer(out, dims);
     return FA_OK;
 }
@@ -108,9 +117,10 @@ fa_status fa_span_rows_apart(const fa_span *s)
         if (s->size[dim] <= 1)
             continue;
         if (step < extent)
-            return fa_fail(
-                FA_INVALID, "args: %s.%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
-                s->operand->name, field_names[dim], (long long)s->stride[dim], (long long)(extent / (unsigned)s->bytes), s->operand->name);
+            return fa_fail(FA_INVALID,
+                           "args: %s%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
+                           s->operand->name, field_name(s->operand, dim), (long long)s->stride[dim],
+                           (long long)(extent / (unsigned)s->bytes), s->operand->name);
         extent += step * (uint64_t)(s->size[dim] - 1);
     }
     return FA_OK;

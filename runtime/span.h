@@ -5,7 +5,7 @@
 
 typedef struct fa_span {
     const fa_operand *operand;
-    int64_t stride[3], size[3]; /* batch, sequence, head; strides in elements, 0 where the dimension is not longer than 1 */
+    int64_t stride[3], size[3]; /* of its first three dimensions; strides in elements, 0 where the dimension is not longer than 1 */
     int64_t row;                /* bytes of a row */
     int64_t low, high;          /* bytes from the address to the lowest row, and to the end of the highest */
     int32_t bytes;              /* of an element */
@@ -14,9 +14,9 @@ typedef struct fa_span {
     uint64_t lo, hi;            /* addresses [lo, hi); equal where it has no element, or is not given */
 } fa_span;
 
-/* All but lo and hi, from the operand's field in the arguments. zero: strides of 0 are meant, or refused elsewhere. FA_INVALID names the
+/* All but lo and hi, from the operand's fields in the arguments. zero: strides of 0 are meant, or refused elsewhere. FA_INVALID names the
  * stride. */
-fa_status fa_span_shape(fa_span *out, const fa_operand *o, const void *field, const fa_dims *dims, int bytes, bool zero);
+fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, const fa_dims *dims, int bytes, bool zero);
 
 /* lo and hi for the address. FA_INVALID: null where it is not optional, not a multiple of the element, or leading outside the address
  * space. */

@@ -190,7 +190,7 @@ Test(steps, params)
         "q k v o lse workspace counter q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh scale scale_log2 b hq hkv group sq sk "
         "diag_lo diag_hi tiles total key_base section");
     fa_source_free(&all);
-    static const char *const wrong[] = { "'q qq'", "'q scores'", "'lse_sb'", "'a_name_of_more_letters_than_any'", "7" };
+    static const char *const wrong[] = { "'q qq'", "'q scores'", "'lse_sx'", "'a_name_of_more_letters_than_any'", "7" };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         cr_expect_eq(render_field("params", wrong[i], &few), FA_TEMPLATE, "%s", wrong[i]);
         cr_expect(strstr(fa_last_error(), "templates/toy.lua: params"), "%s: %s", wrong[i], fa_last_error());
