@@ -84,18 +84,22 @@ static bool write_run(sim_bulk *c, uint64_t address, const uint8_t *from, uint32
     if (!p)
         return false;
     sim_type t = !f->rank ? f->type : c->map.type < sizeof types / sizeof *types ? types[c->map.type] : T_NONE;
-    if (c->warp->block->launch->order) {
-        if (!reduce && !sim_order_write(c->warp, c->insn, c->lane, a, address, n, from))
-            return false;
-        if (reduce && !sim_order_mark(c->warp, c->insn, a, address, n))
-            return false;
-    }
-    if (!reduce)
+    bool ordered = c->warp->block->launch->order != NULL, ok = true;
+    if (ordered && reduce && !sim_order_mark(c->warp, c->insn, a, address, n))
+        return false;
+    if (ordered && !reduce) {
+        sim_order_lock(c->warp);
+        if ((ok = sim_order_write(c->warp, c->insn, c->lane, a, address, n, from)))
+            memcpy(p, from, n);
+        sim_order_unlock(c->warp);
+    } else if (!reduce)
         memcpy(p, from, n);
     else if (t == T_NONE)
         return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNSUPPORTED, "a reduction of the map's type is not simulated"), false;
     else
         sim_bulk_reduce(p, from, n, t, f->op);
+    if (!ok)
+        return false;
     sim_memory_mark(a, address - a->base, n);
     if (c->count)
         sim_count_global(c->warp->block, a, reduce ? n : 0, n);
