@@ -210,8 +210,9 @@ const cli_command dev_hot = {
     .name = "hot",
     .summary = "times the host's part of a launch of decoding, over the caches of many layers",
     .usage = "[--layers N] [--batch B] [--keys N] [--page N]",
-    .about = "One query row for each sequence, bf16: dense, with lengths on the device, and with pages; the keys and values of one layer each "
-             "time, then those of all layers in turn. The driver's own launch is left out, and no kernel runs. Exits 1 where a form is refused.",
+    .about =
+        "One query row for each sequence, bf16: dense, with lengths on the device, and with pages; the keys and values of one layer each "
+        "time, then those of all layers in turn. The driver's own launch is left out, and no kernel runs. Exits 1 where a form is refused.",
     .examples = "fagen-dev hot --device cuda:0\nfagen-dev hot --layers 32 --batch 64 --json",
     .groups = groups,
     .size = sizeof(hot_args),

@@ -37,6 +37,7 @@ def pages(lab, case, seconds, sizes=decode_cases.PAGE_SIZES, cold=False):
     def contenders():
         yield from lab.ours("", lambda: [lab.fa.args(q, k[i], v[i], outs[i]) for i in range(n)], outs)
         yield from lab.ours(", lengths", lambda: [lab.fa.args(q, k[i], v[i], outs[i], lengths=lengths) for i in range(n)], outs)
+        yield from lab.beside("padded", ", lengths", lambda f: in_turn([f(q, k[i], v[i], lengths) for i in range(n)]))
         for size in sizes:
             table = lab.ints(decode_cases.tables([case.sk] * case.b, size, lab.rng)[0])
             shuffled = [[paged_as(t[i], table, size) for i in range(n)] for t in (k, v)]

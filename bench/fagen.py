@@ -11,6 +11,7 @@ NONE, CAUSAL, WINDOW = 0, 1, 2
 BOTTOM_RIGHT, TOP_LEFT = 0, 1
 FORWARD = 0
 BROADCAST = 1  # of Args.flags
+LENGTHS, PAGES = 1, 2  # of Problem.features
 DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
 MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
 DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}

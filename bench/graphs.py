@@ -8,9 +8,7 @@ import time
 
 import torch
 
-from stats import rounds_that_fit
-
-CALLS_MOST = 512  # of one graph, beyond one turn of the sets
+from stats import calls_that_fill, rounds_that_fit
 
 
 class Graph:
@@ -40,12 +38,6 @@ class Graph:
         return start.elapsed_time(end) * 1e-3 / self.calls
 
 
-def calls_for(seconds, lasts, sets):
-    """Calls of `seconds` each that fill `lasts` seconds: a multiple of sets."""
-    turns = math.ceil(lasts / max(seconds, 1e-7) / sets)
-    return sets * max(1, min(turns, max(1, CALLS_MOST // sets)))
-
-
 def capture(run, sets=1, lasts=1e-3):
     """A graph of run. Libraries make themselves ready in calls on a side stream first, as capturing asks for."""
     side = torch.cuda.Stream()
@@ -57,7 +49,7 @@ def capture(run, sets=1, lasts=1e-3):
     torch.cuda.synchronize()
     trial = Graph(run, sets * math.ceil(4 / sets), sets)
     seconds = min(trial.sample() for _ in range(3))
-    calls = calls_for(seconds, lasts, sets)
+    calls = calls_that_fill(lasts, seconds, sets)
     return trial if calls <= trial.calls else Graph(run, calls, sets)
 
 
