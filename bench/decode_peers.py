@@ -13,6 +13,7 @@ import importlib
 import torch
 
 import peers
+from cudnn_graph import CudnnGraph
 
 
 def first(out):
@@ -102,4 +103,5 @@ PEERS = {
     "fa2": Fa2,
     "fa3": Fa3,
     "fa3kv": Fa3Cache,
+    "cudnn graph": CudnnGraph,
 }

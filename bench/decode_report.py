@@ -5,7 +5,7 @@ import stats
 from decode_cases import HBM
 from report import table, title
 
-TITLES = {"fa3kv": "FlashAttention-3 kvcache"}
+TITLES = {"fa3kv": "FlashAttention-3 kvcache", "cudnn graph": "cuDNN graph"}
 LEAST = 0.95  # ratios below it are listed
 
 
