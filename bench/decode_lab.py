@@ -49,11 +49,18 @@ class Lab:
         for n, config in enumerate([None] + self.configs):
             yield (f"named {n}" if config else "ours") + label, "ours", lambda config=config: self.launches(make_args(), outs, config)
 
+    def whole(self, problem, config):
+        """The config with what it leaves out filled in by the model; as it is for a family without one."""
+        try:
+            return self.fa.pick(problem, config)
+        except fagen.Error:
+            return config
+
     def launches(self, args, outs, config):
         plan = None
         if config:
             problem = self.fa.problem_of(args[0])
-            plan = self.fa.plan(problem, self.fa.pick(problem, config))
+            plan = self.fa.plan(problem, self.whole(problem, config))
         space = self.fa.give_workspace(args[0], plan)
         for a in args[1:]:
             a.workspace, a.workspace_size = args[0].workspace, args[0].workspace_size

@@ -108,7 +108,7 @@ class Abi(unittest.TestCase):
                 for x in out[i * hq * d:(i + 1) * hq * d]:
                     self.assertAlmostEqual(struct.unpack("e", struct.pack("H", x))[0], mean, delta=4e-3)
         except fagen.Error as e:
-            self.assertRegex(str(e), r"no kernel family computes .*features=lengths\+pages,page=16")
+            self.assertRegex(str(e), "^status -2: ", "no family computes it, or none that has a model")
         for name in at:
             fa.check(fa.lib.fa_free(fa.ctx, at[name]))
         fa.close()
@@ -131,8 +131,8 @@ class Abi(unittest.TestCase):
                          [(form, layers) for form in ("dense", "lengths", "pages") for layers in (1, 3)])
         self.assertEqual(run.returncode, 1 if any("why" in r for r in rows) else 0)
         for r in rows:
-            if "why" in r:
-                self.assertIn("features=lengths", r["why"])
+            if "why" in r:  # no family computes it, or none that has a model
+                self.assertNotEqual(r["form"], "dense")
             else:
                 self.assertGreater(r["seconds"], 0)
                 self.assertEqual(r["samples"], 2)
