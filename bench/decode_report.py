@@ -157,7 +157,7 @@ def section(name, rows):
     if name == "host":
         return out + [host_text(rows), ""]
     out += [TABLES[name](rows), ""]
-    if name in ("table", "cold"):
+    if name != "pages":
         out += [verdict(rows, n) for n in dict.fromkeys(n for row in rows for n in ours_of(row))] + [""]
     why = reasons(rows)
     return out + ([why, ""] if why else []) + ["<details><summary>Configs and errors</summary>", "", configs(rows), "", "</details>", ""]

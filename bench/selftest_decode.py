@@ -5,6 +5,7 @@
 """
 import contextlib
 import ctypes
+import importlib
 import io
 import json
 import math
@@ -14,7 +15,9 @@ import re
 import subprocess
 import sys
 import tempfile
+import types
 import unittest
+import unittest.mock
 
 import decode
 import decode_cases
@@ -170,6 +173,82 @@ class Report(unittest.TestCase):
                 done = subprocess.run([sys.executable, os.path.join(HERE, "decode.py"), "--replay", path], capture_output=True, text=True)
                 self.assertEqual(done.returncode, code, done.stderr)
                 self.assertIn("| dense | 80 | 310 | 1.0 |", done.stdout)
+
+
+class Output:
+    """Stands for a tensor: how wrong it is."""
+
+    def __init__(self, wrong=2e-3):
+        self.wrong = wrong
+
+    def fill_(self, x):
+        self.wrong = math.inf
+
+
+class Graph:
+    """Stands for graphs.Graph: replaying writes the output anew."""
+
+    def __init__(self, run, sets, lasts):
+        self.run, self.out, self.calls = run, run(0), 40
+        if getattr(run, "uncapturable", False):
+            raise RuntimeError("operation not permitted when stream is capturing\nmore")
+
+    def replay(self):
+        self.out.wrong = getattr(self.run, "later", 2e-3)
+
+
+class Lab(unittest.TestCase):
+    """The one way to measure, over stand-ins for PyTorch, for graphs and for the contenders."""
+
+    def lab(self, lost=lambda: None, **given):
+        stand_ins = {n: types.ModuleType(n) for n in ("torch", "decode_peers", "decode_oracle", "graphs")}
+        stand_ins["torch"].cuda = types.SimpleNamespace(synchronize=lost)
+        stand_ins["decode_peers"].PEERS = {}
+        stand_ins["decode_oracle"].error = lambda out, right: (out.wrong, 2 * out.wrong)
+        stand_ins["graphs"].capture = Graph
+        stand_ins["graphs"].race = lambda graphs, rng, most, seconds: {n: [1e-5] * most for n in graphs}
+        with unittest.mock.patch.dict(sys.modules, stand_ins), unittest.mock.patch.object(fagen, "Fagen", lambda lever: None):
+            sys.modules.pop("decode_lab", None)
+            module = importlib.import_module("decode_lab")
+            sys.modules.pop("decode_lab")
+            return module, module.Lab(**given)
+
+    @staticmethod
+    def contender(name, kind="peer", refused=None, wrong=2e-3, **more):
+        def make():
+            if refused:
+                raise RuntimeError(refused)
+
+            def run(i):
+                return Output(wrong)
+            run.__dict__.update(more)
+            return run, lambda: {"config": f"of {name}"}
+        return name, kind, make
+
+    def test_only_what_is_right_is_timed(self):
+        _, lab = self.lab(without=["left out"], rounds=7)
+        row = lab.measure({}, [self.contender("ours", "ours"), self.contender("good"), self.contender("refuses", refused="no\nmore"),
+                               self.contender("wrong", wrong=0.5), self.contender("left out"), self.contender("graphless", uncapturable=True),
+                               self.contender("forgets", later=math.inf)], None)
+        self.assertEqual(row["skipped"], {"refuses": "no", "left out": "named in --without",
+                                          "graphless": "under capture: operation not permitted when stream is capturing"})
+        self.assertEqual({n: len(r.get("seconds", ())) for n, r in row["runs"].items()}, {"ours": 7, "good": 7, "wrong": 0, "forgets": 7})
+        self.assertEqual({n for n, r in row["runs"].items() if "wrong" in r}, {"wrong", "forgets"})
+        self.assertIn("after its replays", row["runs"]["forgets"]["wrong"])
+        self.assertEqual(row["runs"]["ours"]["config"], "of ours")
+        self.assertEqual(stats.peers(row), ["good"])
+
+    def test_a_case_without_a_runner_is_a_row_too(self):
+        _, lab = self.lab()
+        row = lab.measure({}, [self.contender("ours", "ours", refused="status -2")], None)
+        self.assertEqual((row["runs"], row["skipped"]), ({}, {"ours": "status -2"}))
+
+    def test_a_lost_device_ends_the_run(self):
+        def lost():
+            raise RuntimeError("an illegal memory access was encountered")
+        module, lab = self.lab(lost=lost)
+        with self.assertRaisesRegex(module.Broken, "after fa3: an illegal memory access.*--without 'fa3'"):
+            lab.measure({}, [self.contender("fa3", refused="an illegal memory access was encountered")], None)
 
 
 class Structs(unittest.TestCase):
