@@ -11,18 +11,25 @@ import torch
 from stats import calls_that_fill, rounds_that_fit
 
 
+failed = []  # graphs whose capture failed live on: PyTorch's allocator may still ask them
+
+
 class Graph:
     """`calls` calls of run, captured. `out` is the output of the last call on the first of the sets. The graph knows addresses alone:
     what run holds lives as long as it."""
 
     def __init__(self, run, calls, sets):
         self.run, self.calls, self.graph = run, calls, torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            for i in range(calls):
-                out = run(i)
-                if i == calls - sets:
-                    self.out = out
-                del out
+        try:
+            with torch.cuda.graph(self.graph):
+                for i in range(calls):
+                    out = run(i)
+                    if i == calls - sets:
+                        self.out = out
+                    del out
+        except Exception as e:
+            failed.append(self.graph)
+            raise (e.__context__ or e) from None  # the call's own error, not that of the capture which it ended
 
     def replay(self):
         self.graph.replay()
