@@ -70,7 +70,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
   const float4 *const part_o = (const float4 *)p.part_o;
   const float2 *const part_state = (const float2 *)p.part_state;
   Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-  constexpr int BATCH = $(c.merge_batch or 8);  // parts under way
+  constexpr int BATCH = $(c.parts_batch or 8);  // parts under way
   for (int j = 0; j < parts; j += BATCH) {
     float2 states[BATCH];
     float4 x[BATCH];
@@ -136,7 +136,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
   if (parts == 1) return;
 
-//| if c.merge == c.named.merge.last then
+//| if c.combine == c.named.combine.last_block then
   // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then.
   if (threadIdx.x == 0) {
     __threadfence();

@@ -23,9 +23,9 @@ constexpr int BC = $(c.bk);         // keys of a block of keys, which a group of
 constexpr int ROW_WARPS = $(c.row_warps);  // warps of a group, each with BR / ROW_WARPS rows
 constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take a turn of GROUPS * BC keys
 constexpr int STAGES = $(c.stages);     // buffers of a group
-constexpr int CHUNK = $(c.chunk);      // least turns of a thread block
-//| if c.lanes > 1 then
-constexpr int LANES = $(c.lanes);      // neighbouring key/value heads that are walked side by side
+constexpr int CHUNK = $(c.min_turns);      // least turns of a thread block
+//| if c.kv_lanes > 1 then
+constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that are walked side by side
 //| end
 
 // ---- what follows from them ----
@@ -37,7 +37,7 @@ constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);        // blocks of 8 columns of O
 constexpr int COLS = VB * 8;     // of O, rounded up
-//| if c.merge == c.named.merge.step then
+//| if c.combine == c.named.combine.second_kernel then
 constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
 //| end
 constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  // bytes
@@ -98,7 +98,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
     cp_async_commit();
   }
   int stage = 0, free_stage = STAGES - 1;
-//| if c.merge == c.named.merge.step then
+//| if c.combine == c.named.combine.second_kernel then
   bool goes_on = false;  // a tile that began here ends elsewhere
 //| end
 #pragma unroll 1
@@ -135,18 +135,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
-//| if c.merge == c.named.merge.step then
+//| if c.combine == c.named.combine.second_kernel then
     goes_on = goes_on || (walk.turn == 0 && walk.end < walk.turns);
 //| end
     store_tile(p, sequence, tile, walk, split, smem, last, o, state, warp_row, group, at);
   }
   cp_async_wait<0>();
   store_keyless(p);
-//| if c.merge == c.named.merge.step then
+//| if c.combine == c.named.combine.second_kernel then
   if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(0, 0, 0, 0);
 //| end
 }
-//| if c.merge == c.named.merge.step then
+//| if c.combine == c.named.combine.second_kernel then
 
 // The second step: thread block i of each slice of rows takes the tile that goes on behind block i of the first, if there is one.
 extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {

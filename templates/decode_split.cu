@@ -56,7 +56,7 @@ struct Split {
   __device__ __forceinline__ int index() const { return (int)blockIdx.x / lanes; }
   __device__ __forceinline__ long long block(long long index) const { return index * lanes + lane; }
 };
-//| if c.lanes > 1 then
+//| if c.kv_lanes > 1 then
 __device__ __forceinline__ int lanes_of(const Params &p) { return min(LANES, p.hkv & -p.hkv); }
 //| else
 __device__ __forceinline__ int lanes_of(const Params &) { return 1; }
