@@ -79,18 +79,24 @@ __device__ __forceinline__ void group_arrived(int group) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
+//| if not p.has_lengths then
+  const Split split = split_of(p);
+//| end
 //| if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 //|   if not p.has_lengths then
-  prefetch(p, split_of(p, nullptr));
+  prefetch(p, split);
 //|   end
   asm volatile("griddepcontrol.wait;" ::: "memory");
+//| end
+//| if p.has_lengths then
+  const Split split = split_of(p, smem + SMEM_WORDS);
 //| end
   const int group = threadIdx.x / GROUP_THREADS;
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
   const Lane at = make_lane();
   const int warp_row = threadIdx.x % GROUP_THREADS / 32 * (16 * MB);  // of the tile
-  const Split split = split_of(p, smem + SMEM_WORDS);
+
   Loader loader(p, split.walk, group);
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {

@@ -50,6 +50,12 @@ return {
       if c.ctas * c.sm_shares <= (c.combine == c.named.combine.second_kernel and 16 or 32) then return true end
       return false, c.ctas * c.sm_shares .. " shares on an SM"
     end },
+    { "room", function(p, c, a)
+      local row = (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
+      local bytes = row * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
+      if bytes * c.ctas <= a.smem_sm then return true end
+      return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm
+    end, about = "shared memory" },
     { "flight", function(p, c)
       local row = (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
       local bytes = row * c.bk * c.key_warps * (c.stages - 1) * c.ctas
@@ -83,7 +89,7 @@ return {
     l.bytes = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
     -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
     l.bytes = math.max(l.bytes, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
-    l.merge_threads = 128
+    l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
     l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
     -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
     local mb = c.br // c.row_warps // 16
