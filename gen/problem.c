@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+#define FEW_ROWS 64
 #define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)
 
 /* The largest power of two up to 16 that divides every row's bytes. */
@@ -185,6 +186,13 @@ void fa_problem_fill_shape(fa_problem *p)
     int32_t s = p->sq ? p->sq : p->sk ? p->sk : 4096;
     p->sk = p->sk ? p->sk : s;
     p->sq = p->sq ? p->sq : s;
+}
+
+bool fa_problem_few_rows(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    return (int64_t)p.sq * (p.hq / p.hkv) <= FEW_ROWS;
 }
 
 /* log2 to the nearest step: bucket k is [2^(k - 1/2), 2^(k + 1/2)), so that the usual powers of two lie in the middle. */

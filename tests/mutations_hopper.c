@@ -174,7 +174,7 @@ const mutation hopper_mutations[] = {
     { "every other round is left out", T, "round * ($(blocks)) +", "round * 2 * ($(blocks)) +", 0, "scheduled" },
     { "odd rounds are left out", T, "$(blocks) - 1 - $(block));", "p.total);", 0, "scheduled" },
     { "the counter is not put back", T, "atomicInc(p.counter, (u32)p.total - 1)", "atomicAdd(p.counter, 1u)", 0, "drawn" },
-    { "the counter is put back too soon", T, "if (drawn == p.total - 1)", "if (drawn == p.total - 3)", 0, "drawn" },
+    { "the counter is put back too soon", T, "(u32)p.total - 1)", "(u32)p.total - 3)", 0, "drawn" },
     { "every warpgroup is told the work of the first", T, "const KeyRange keys = key_range_of(p, where, lane);",
       "const KeyRange keys = key_range_of(p, where, 0);", 0, "ahead" },
     { "what is loaded is not published", T, "if (lane == 0) store_shared(to + 16,", "if (lane == 99) store_shared(to + 16,", 0, "drawn" },
