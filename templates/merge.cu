@@ -7,7 +7,7 @@
 constexpr int DV = $(p.dv);  // columns of a row
 
 // ---- the config ----
-constexpr int THREADS = $(c.threads);
+constexpr int THREADS = $(l.threads);
 constexpr int TEAM = $(c.team);    // lane groups that share the parts of a row
 constexpr int AHEAD = $(c.ahead);  // parts that a lane loads before it adds them up
 
@@ -18,8 +18,8 @@ constexpr int LANES = $(l.lanes);    // of a group: one holds pieces lane, lane 
 constexpr int SHARE = $(l.share);    // pieces of a lane
 constexpr int ROWS = $(l.rows);      // that a block has at a time
 constexpr int MATES = LANES * TEAM;  // threads of a team
-//| if l.warps > 1 then
-constexpr int WARPS = $(l.warps);    // of a team
+//| if l.mates > 1 then
+constexpr int WARPS = $(l.mates);    // of a team
 //| end
 
 //| include "prelude.cu"
@@ -104,7 +104,7 @@ __device__ __forceinline__ void load(const Params &p, const Row &row, int first,
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_constant__ Params p) {
-//| if l.warps > 1 then
+//| if l.mates > 1 then
   extern __shared__ __align__(16) float shared[];
   float *const tops = shared, *const sums = shared + THREADS / 32;  // of each warp
 //| end
@@ -128,7 +128,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
     for (int i = mate; i < row.parts; i += MATES) m = fmaxf(m, row.lse[i * p.part_lse_sp]);
 #pragma unroll
     for (int i = min(MATES, 32) / 2; i > 0; i /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, i));
-//| if l.warps > 1 then
+//| if l.mates > 1 then
     if (threadIdx.x % 32 == 0) tops[threadIdx.x / 32] = m;
     __syncthreads();
 #pragma unroll
@@ -165,7 +165,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
 #pragma unroll
         for (int v = 0; v < VEC; v++) sum[s][v] += __shfl_xor_sync(~0u, sum[s][v], i);
     }
-//| if l.warps > 1 then
+//| if l.mates > 1 then
     float *const mine = sums + threadIdx.x / 32 * (LANES * (SHARE * VEC + 1));
     if (threadIdx.x % 32 < LANES && mate >= 32) {
       mine[lane] = l;

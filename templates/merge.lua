@@ -14,7 +14,7 @@ return {
   operation = "merge",
 
   tunables = {
-    { "threads", { 128, 256, 64 }, "of a block" },
+    { "warps", { 4, 8, 2 }, "of a block" },
     { "team", { 1, 2, 4, 8, 16, 32 }, "lane groups that share the parts of a row" },
     { "ahead", { 4, 2, 8 }, "parts that a lane loads before it adds them up" },
   },
@@ -24,24 +24,23 @@ return {
   constraints = {
     { "team", function(p, c, a)
       local lanes = lanes_of(p)
-      if lanes * c.team <= c.threads then return true end
-      return false, ("%d groups of %d lanes > %d threads"):format(c.team, lanes, c.threads)
+      if lanes * c.team <= 32 * c.warps then return true end
+      return false, ("%d groups of %d lanes > %d warps"):format(c.team, lanes, c.warps)
     end },
   },
 
   layout = function(p, c, a)
-    local l = {}
+    local l = { threads = 32 * c.warps }
     l.lanes, l.vec, l.pieces = lanes_of(p)
     l.share = (l.pieces + l.lanes - 1) // l.lanes
     l.sum = l.share * l.vec
     l.store = math.max(p.o_bytes, math.min(16, p.align, l.vec * p.o_bytes))
-    l.rows = c.threads // (l.lanes * c.team)
-    l.warps = math.max(1, l.lanes * c.team // 32)
+    l.rows = l.threads // (l.lanes * c.team)
+    l.mates = math.max(1, l.lanes * c.team // 32)
     -- of each warp, where a team has several: its maximum; its sums, lane by lane
-    l.bytes = l.warps > 1 and c.threads // 32 * (1 + l.lanes * (l.sum + 1)) * 4 or 0
-    l.threads = c.threads
+    l.bytes = l.mates > 1 and c.warps * (1 + l.lanes * (l.sum + 1)) * 4 or 0
     l.regs = 36 + l.sum + c.ahead * (l.share * l.vec * p.bytes // 4 + 1)
-    l.per_sm = math.max(1, 1024 // c.threads)
+    l.per_sm = 32 // c.warps
     return l
   end,
 

@@ -320,11 +320,11 @@ static const scene scenes[] = {
     { "fp32", "bf16", 1, 2, 33, 3, 11, PACKED, -1, 0, false, 2, NULL },
     { "tf32", "fp32", 256, 1, 2, 2, 40, PACKED, -1, 0, false, 5, NULL },
     { "fp16", "fp16", 64, 1, 2, 2, 5, PACKED, -1, 0, false, 10, NULL }, /* all empty */
-    { "fp32", "bf16", 128, 1, 1, 3, 97, PACKED, -1, 0, false, 3, "merge:threads=128,team=4,ahead=2" },
-    { "fp32", "fp32", 256, 2, 1, 3, 130, HEADS, 77, 3, false, 3, "merge:threads=256,team=8,ahead=2" },
-    { "bf16", "bf16", 64, 1, 2, 7, 19, HEADS, 4, 0, false, 3, "merge:threads=256,team=32,ahead=2" },
-    { "bf16", "fp32", 40, 2, 1, 3, 30, PACKED, -1, 0, false, 3, "merge:threads=64,team=4,ahead=8" },
-    { "fp32", "bf16", 8, 3, 5, 7, 21, BETWEEN, -1, 0, true, 3, "merge:threads=128,team=32,ahead=4" },
+    { "fp32", "bf16", 128, 1, 1, 3, 97, PACKED, -1, 0, false, 3, "merge:warps=4,team=4,ahead=2" },
+    { "fp32", "fp32", 256, 2, 1, 3, 130, HEADS, 77, 3, false, 3, "merge:warps=8,team=8,ahead=2" },
+    { "bf16", "bf16", 64, 1, 2, 7, 19, HEADS, 4, 0, false, 3, "merge:warps=8,team=32,ahead=2" },
+    { "bf16", "fp32", 40, 2, 1, 3, 30, PACKED, -1, 0, false, 3, "merge:warps=2,team=4,ahead=8" },
+    { "fp32", "bf16", 8, 3, 5, 7, 21, BETWEEN, -1, 0, true, 3, "merge:warps=4,team=32,ahead=4" },
 };
 
 Test(operation_merge, any_number_of_parts_in_any_place)
@@ -341,8 +341,8 @@ Test(operation_merge, any_number_of_parts_in_any_place)
 Test(operation_merge, blocks_take_one_row_after_the_other)
 {
     static const scene many[] = {
-        { "bf16", "bf16", 16, 2, 300, 3, 3, PACKED, -1, 0, false, 2, "merge:threads=64,team=32,ahead=2" },
-        { "fp32", "fp32", 8, 1, 333, 7, 3, PACKED, 1, 0, false, 2, "merge:threads=64,team=4,ahead=2" },
+        { "bf16", "bf16", 16, 2, 300, 3, 3, PACKED, -1, 0, false, 2, "merge:warps=2,team=32,ahead=2" },
+        { "fp32", "fp32", 8, 1, 333, 7, 3, PACKED, 1, 0, false, 2, "merge:warps=2,team=4,ahead=2" },
     };
     fa_context *ctx = test_hopper_context(NULL, below("cache"), 1);
     for (int i = 0; i < 2; i++)
@@ -462,7 +462,7 @@ Test(operation_merge, preparing_and_launching_agree)
 
 Test(operation_merge, the_model_counts_the_bytes_that_move)
 {
-    static const char *const configs[] = { "merge:threads=128,team=1,ahead=4", "merge:threads=128,team=8,ahead=2" };
+    static const char *const configs[] = { "merge:warps=4,team=1,ahead=4", "merge:warps=4,team=8,ahead=2" };
     fa_context *ctx = context(0);
     fa_problem p;
     fa_gen *g;
