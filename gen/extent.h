@@ -24,6 +24,7 @@
     X(ROWS_K, "rows_k", "sk", "their second: sk, total_k where packed, or the tokens of a page")             \
     X(BOUNDS, "bounds", "b + 1", "firsts of packed sequences, and the end of the last")                      \
     X(TABLE, "table", "page_table_stride", "elements from one sequence's row of the page table to the next") \
+    X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")                         \
     X(PARTS, "parts", "parts", "partial results that a merge is given")                                      \
     X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch behind the other's")
 
