@@ -56,8 +56,9 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     if (o.on_miss < FA_MISS_COMPILE || o.on_miss > FA_MISS_FAIL)
         return fa_fail(FA_INVALID, "options: on_miss is %d; accepted: FA_MISS_COMPILE (0), FA_MISS_NEAREST (1), FA_MISS_FAIL (2)",
                        o.on_miss);
-    if (o.reserved)
-        return fa_fail(FA_INVALID, "options: reserved is %d; accepted: 0", o.reserved);
+    if (o.check_device_data < -1 || o.check_device_data > 1)
+        return fa_fail(FA_INVALID, "options: check_device_data is %d; accepted: 0 (on the simulator), 1 (always), -1 (never)",
+                       o.check_device_data);
     *out = o;
     return FA_OK;
 }

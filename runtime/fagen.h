@@ -299,7 +299,12 @@ typedef struct fa_options {
     int32_t in_order;                /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
     int64_t cache_limit;             /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
     int32_t on_miss;                 /* fa_on_miss */
-    int32_t reserved;                /* 0 */
+    /* Whether fa_launch() copies lengths and page numbers back from device memory and refuses bad ones (FA_INVALID, with field, index and
+     * value): lengths that are negative or beyond sq, sk or the rows that are there, cu_seqlens that descend or pass total_q or total_k,
+     * page numbers outside [0, pages) of keys that some row sees. 1: always, for debugging: each launch waits for its stream, and is
+     * FA_CAPTURE under capture. 0: on the simulator, but for launches that are captured. -1: never. Unchecked, kernels stay inside the
+     * memory that the arguments describe: lengths are cut to what there is, and pages that do not exist read as zeros. */
+    int32_t check_device_data;
 } fa_options;
 #define FA_OPTIONS_INIT                                                        \
     {                                                                          \
