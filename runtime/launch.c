@@ -176,7 +176,7 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
     st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    if (ctx->checks_device_data && r->call.problem.features)
+    if (ctx->checks_device_data && r->call.problem.features & FA_FEATURE_LENGTHS)
         st = fa_device_data_check(ctx, &r->call, stream);
     if (st == FA_OK)
         st = plan_for(ctx, r, &in, stream, &plan);
@@ -219,7 +219,7 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
         st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    if (ctx->checks_device_data && r->call.problem.features)
+    if (ctx->checks_device_data && r->call.problem.features & FA_FEATURE_LENGTHS)
         st = fa_device_data_check(ctx, &r->call, stream);
     if (st == FA_OK)
         st = run(ctx, plan, r, &in, stream);
