@@ -197,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_merge(const __grid_cons
         for (int v = 0; v < VEC; v++) sum[s][v] *= inverse;
         if (lane + s * LANES < PIECES) store(to + (lane + s * LANES) * (VEC * $(p.o_bytes)), sum[s]);
       }
-      if (lane == 0 && p.lse != nullptr) p.lse[batch * p.lse_sb + query * p.lse_ss + head * p.lse_sh] = l == 0.f ? -infinity() : m + logf(l);
+      if (lane == 0 && p.lse != nullptr) p.lse[batch * p.lse_sb + query * p.lse_ss + head * p.lse_sh] = m + logf(l);  // -inf of no key
     }
   }
 }
