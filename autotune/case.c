@@ -12,7 +12,6 @@
 
 #define WORK_MOST 3e6 /* multiply-adds of one product, so that a case is quick on the simulator */
 #define DRAWS 400     /* of a config before all are listed */
-#define FAMILIES_MAX 32
 
 #define PICK(r, table) ((table)[fa_random_below(r, (int)(sizeof(table) / sizeof *(table)))])
 
@@ -230,13 +229,9 @@ fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t 
     if (only)
         return draw_config(g, only, c, a, budget, &r, out);
     fa_status st = FA_UNSUPPORTED;
-    size_t own[FAMILIES_MAX], n = 0; /* families of the operation */
-    for (size_t i = 0; i < fa_gen_defaults(g) && n < FAMILIES_MAX; i++)
-        if (fa_gen_operation(g, i) == c->problem.op)
-            own[n++] = i;
-    size_t first = (size_t)fa_random_below(&r, (int32_t)n + 1); /* the first, with most configs, twice as often */
+    size_t n = fa_gen_defaults(g), first = (size_t)fa_random_below(&r, (int32_t)n + 1); /* the first, with most configs, twice as often */
     for (size_t i = 0; i < n; i++) {
-        const char *family = fa_gen_family(g, own[(first + i) % n]);
+        const char *family = fa_gen_family(g, (first + i) % n);
         st = draw_config(g, family, c, a, budget, &r, out);
         if (st != FA_NO_FIT && st != FA_UNSUPPORTED)
             return st;

@@ -577,7 +577,14 @@ Test(operation_merge, attention_in_parts_is_attention)
             a.offset = SK - SQ - cut[i];
             a.o.ptr = (float *)parts + i * ROWS * D;
             a.lse = (float *)lses + i * ROWS;
+            a.workspace = NULL;
+            OK(fa_workspace_size(ctx, &a, &a.workspace_size));
+            if (a.workspace_size) {
+                OK(fa_alloc(ctx, &a.workspace, a.workspace_size));
+                OK(fa_workspace_init(ctx, a.workspace, a.workspace_size, NULL));
+            }
             OK(fa_launch(ctx, &a, NULL));
+            OK(fa_free(ctx, a.workspace));
         }
         m.op = FA_MERGE, m.dtype = FA_F32, m.o_dtype = FA_BF16, m.parts = PARTS;
         m.part.ptr = parts, m.part_lse = lses, m.o.ptr = out, m.lse = lses; /* LSE in the first part's place */
