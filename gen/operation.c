@@ -35,7 +35,7 @@ static const fa_operation operations[] = {
       .operand = {
           { "part", 4, { E(BATCH_PARTS), E(ROWS_Q), E(HQ), E(DV) }, FA_TYPE_INPUT, .strided = true, .at = offsetof(fa_args, part),
             .parts_at = offsetof(fa_args, part_stride) },
-          { "part_lse", 4, { E(PARTS), E(B), E(HQ), E(SQ) }, FA_TYPE_F32, .at = offsetof(fa_args, part_lse),
+          { "part_lse", 3, { E(BATCH_PARTS), E(HQ), E(SQ) }, FA_TYPE_F32, .at = offsetof(fa_args, part_lse),
             .parts_at = offsetof(fa_args, part_lse_stride) },
           TENSOR(o, Q, HQ, DV, OUTPUT, .output = true),
           ROWS_OF_HEADS(lse, F32, .output = true, .optional = true, .strides_at = offsetof(fa_args, lse_sb)),

@@ -227,7 +227,6 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
     const fa_operation *op = c->op;
     fa_sizes one = c->sizes; /* of one part */
     fa_status st = FA_OK;
-    one.of[FA_EXTENT_PARTS] = 1;
     one.of[FA_EXTENT_BATCH_PARTS] = one.of[FA_EXTENT_B];
     for (int i = 0; st == FA_OK && i < c->operands; i++) {
         const fa_operand *o = &op->operand[i];

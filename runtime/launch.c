@@ -219,10 +219,7 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
         st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    if (ctx->checks_device_data && r->call.problem.features & FA_FEATURE_LENGTHS)
-        st = fa_device_data_check(ctx, &r->call, stream);
-    if (st == FA_OK)
-        st = run(ctx, plan, r, &in, stream);
+    st = run(ctx, plan, r, &in, stream);
     fa_context_leave(ctx, &in);
     return st;
 }

@@ -201,47 +201,22 @@ Test(runtime_device_data, the_option_has_three_values)
 
 /* ---- the simulator ---- */
 
-/* A family of any problem, which does nothing. */
-static const char idle_lua[] =
-    "return { doc = 'nothing', default = false, features = 'lengths+pages', tunables = { { 'n', { 1 }, 'one' } },\n"
-    "  supports = function(p, a) return true end, constraints = {},\n"
-    "  layout = function(p, c, a) return { bytes = 0, threads = 32, regs = 16 } end,\n"
-    "  steps = function(p, c, a, l) return { { entry = 'fa_idle', grid = 'b' } } end,\n"
-    "  params = 'b',\n"
-    "  work = function(p, c, a, l) return { bytes = 1 } end }\n";
-static const char idle_cu[] = "struct Params { int b; };\nextern \"C\" __global__ void fa_idle(const Params p) {}\n";
-
-static void write_file(const char *path, const char *text)
-{
-    FILE *f = fopen(path, "w");
-    cr_assert_not_null(f);
-    fputs(text, f);
-    fclose(f);
-}
-
-static void make_family(void)
-{
-    scratch_make();
-    mkdir(below("templates"), 0700);
-    write_file(below("templates/idle.lua"), idle_lua);
-    write_file(below("templates/idle.cu"), idle_cu);
-}
-
 typedef struct device {
     fa_context *ctx;
     char *memory;
     lists *at;
 } device;
 
-static device on_simulator(int32_t option)
+/* What is right is launched, or with FA_MISS_FAIL is FA_NO_KERNEL. */
+static device on_simulator(int32_t option, int32_t on_miss)
 {
     fa_options o = FA_OPTIONS_INIT;
     device d = { NULL, NULL, NULL };
     void *at;
     o.device = "sim:sm_80";
-    o.template_dir = below("templates");
     o.cache_dir = below("cache");
     o.check_device_data = option;
+    o.on_miss = on_miss;
     OK(fa_create(&d.ctx, &o));
     OK(fa_alloc(d.ctx, &at, 4 << 20));
     d.memory = at;
@@ -257,23 +232,26 @@ static void close_device(device *d)
     fa_destroy(d->ctx);
 }
 
-/* By a plan of the idle family. */
-static fa_status launch(const device *d, unsigned which, fa_stream stream)
-{
-    fa_args a = args_of(which, d->at, d->memory);
-    fa_problem p;
-    fa_config c;
-    const fa_plan *plan;
-    OK(fa_problem_of(&a, &p));
-    OK(fa_config_parse(&c, "idle:n=1"));
-    OK(fa_plan_make(d->ctx, &p, &c, NULL, &plan));
-    return fa_plan_launch(d->ctx, plan, &a, stream);
-}
-
 static fa_status launch_lists(const device *d, unsigned which, const lists *l)
 {
+    fa_args a = args_of(which, d->at, d->memory);
     OK(fa_copy(d->ctx, d->at, l, sizeof *l, FA_TO_DEVICE));
-    return launch(d, which, NULL);
+    return fa_launch(d->ctx, &a, NULL);
+}
+
+Test(runtime_device_data, the_simulator_looks_by_itself, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    for (int32_t option = -1; option <= 0; option++) {
+        device d = on_simulator(option, FA_MISS_FAIL);
+        for (size_t i = 0; i < ROWS; i++) {
+            lists l = changed(&rows[i]);
+            if (option)
+                cr_expect_eq(launch_lists(&d, rows[i].which, &l), FA_NO_KERNEL, "row %zu: %s", i, fa_last_error());
+            else
+                expect(launch_lists(&d, rows[i].which, &l), &rows[i], FA_NO_KERNEL);
+        }
+        close_device(&d);
+    }
 }
 
 static uint64_t launches(void)
@@ -283,35 +261,37 @@ static uint64_t launches(void)
     return counted.launches;
 }
 
-Test(runtime_device_data, the_simulator_looks_by_itself, .init = make_family, .fini = scratch_remove, .timeout = 300)
+/* A kernel that is there runs of good lists, and of bad ones only where nothing looks; pages that do not exist are zeros to it. */
+Test(runtime_device_data, what_is_bad_is_not_launched, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
-    device d = on_simulator(0);
-    uint64_t right = 0;
-    for (size_t i = 0; i < ROWS; i++) {
-        lists l = changed(&rows[i]);
-        uint64_t before = launches();
-        expect(launch_lists(&d, rows[i].which, &l), &rows[i], FA_OK);
-        cr_expect_eq(launches() - before, !rows[i].told, "row %zu: what is bad is not launched", i);
-        right += !rows[i].told;
-        if (rows[i].told) {
-            fa_args a = args_of(rows[i].which, d.at, d.memory);
-            expect(fa_launch(d.ctx, &a, NULL), &rows[i], FA_OK);
+    static char zeros[4 << 20];
+    for (int32_t option = -1; option <= 0; option++) {
+        device d = on_simulator(option, FA_MISS_COMPILE);
+        lists l = good(ROWS_K | TABLE);
+        fa_args a = args_of(ROWS_K | TABLE, d.at, d.memory);
+        OK(fa_copy(d.ctx, d.memory, zeros, sizeof zeros, FA_TO_DEVICE));
+        OK(fa_copy(d.ctx, d.at, &l, sizeof l, FA_TO_DEVICE));
+        OK(fa_workspace_size(d.ctx, &a, &a.workspace_size));
+        if (a.workspace_size) {
+            OK(fa_alloc(d.ctx, &a.workspace, a.workspace_size));
+            OK(fa_workspace_init(d.ctx, a.workspace, a.workspace_size, NULL));
         }
+        uint64_t before = launches();
+        OK(fa_launch(d.ctx, &a, NULL));
+        uint64_t one = launches() - before;
+        cr_expect_gt(one, 0);
+        l.table[0][3] = -9;
+        OK(fa_copy(d.ctx, d.at, &l, sizeof l, FA_TO_DEVICE));
+        cr_expect_eq(fa_launch(d.ctx, &a, NULL), option ? FA_OK : FA_INVALID, "%s", fa_last_error());
+        cr_expect_eq(launches() - before, option ? 2 * one : one);
+        OK(fa_free(d.ctx, a.workspace));
+        close_device(&d);
     }
-    cr_expect_gt(right, 4);
-    close_device(&d);
-
-    d = on_simulator(-1);
-    for (size_t i = 0; i < ROWS; i++) {
-        lists l = changed(&rows[i]);
-        OK(launch_lists(&d, rows[i].which, &l));
-    }
-    close_device(&d);
 }
 
-Test(runtime_device_data, memory_that_is_not_there_is_told, .init = make_family, .fini = scratch_remove, .timeout = 300)
+Test(runtime_device_data, memory_that_is_not_there_is_told, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
-    device d = on_simulator(0);
+    device d = on_simulator(0, FA_MISS_FAIL);
     fa_args a = args_of(ROWS_K, (const lists *)(const void *)(d.memory + (64 << 20)), d.memory);
     cr_expect_eq(fa_launch(d.ctx, &a, NULL), FA_DEVICE);
     cr_expect(strstr(fa_last_error(), "seqlens_k") && strstr(fa_last_error(), "are not inside one allocation"), "%s", fa_last_error());
@@ -319,25 +299,25 @@ Test(runtime_device_data, memory_that_is_not_there_is_told, .init = make_family,
 }
 
 /* Captured launches see other values with each replay. */
-Test(runtime_device_data, what_is_captured_is_not_looked_at, .init = make_family, .fini = scratch_remove, .timeout = 300)
+Test(runtime_device_data, what_is_captured_is_not_looked_at, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
     for (int32_t option = 0; option < 2; option++) {
-        device d = on_simulator(option);
+        device d = on_simulator(option, FA_MISS_FAIL);
         const cu_driver *sim = fa_context_driver(d.ctx);
         lists l = good(ROWS_K | TABLE);
+        fa_args a = args_of(ROWS_K | TABLE, d.at, d.memory);
         fa_entered in;
         CUstream stream;
         CUgraph graph;
-        OK(launch_lists(&d, ROWS_K | TABLE, &l));
         l.table[0][0] = -1;
         OK(fa_copy(d.ctx, d.at, &l, sizeof l, FA_TO_DEVICE));
         OK(fa_context_enter(d.ctx, &in));
         cr_assert_eq(sim->cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
         cr_assert_eq(sim->cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL), CUDA_SUCCESS);
-        cr_expect_eq(launch(&d, ROWS_K | TABLE, (fa_stream)stream), option ? FA_CAPTURE : FA_OK, "%s", fa_last_error());
+        cr_expect_eq(fa_launch(d.ctx, &a, (fa_stream)stream), option ? FA_CAPTURE : FA_NO_KERNEL, "%s", fa_last_error());
         cr_expect_eq(sim->cuStreamEndCapture(stream, &graph), CUDA_SUCCESS, "the capture goes on");
         cr_assert_eq(sim->cuGraphDestroy(graph), CUDA_SUCCESS);
-        cr_expect_eq(launch(&d, ROWS_K | TABLE, (fa_stream)stream), FA_INVALID);
+        cr_expect_eq(fa_launch(d.ctx, &a, (fa_stream)stream), FA_INVALID);
         cr_assert_eq(sim->cuStreamDestroy(stream), CUDA_SUCCESS);
         fa_context_leave(d.ctx, &in);
         close_device(&d);
