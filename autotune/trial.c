@@ -17,6 +17,9 @@ struct fa_trial {
     fa_case c;
     fa_args args;
     const fa_operation *op;
+    fa_ragged ragged;       /* the integers that the device has */
+    fa_sequences sequences; /* what they mean */
+    uint8_t *use_q, *use_k; /* which rows of the tensors of queries, of keys, a sequence has or sees */
     fa_buffer tensor[FA_OPERANDS_MAX];
     float *dense[FA_OPERANDS_MAX];  /* of inputs */
     uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
@@ -33,22 +36,65 @@ static bool is_written(const fa_trial *t, int i)
 
 /* ---- tensors ---- */
 
+/* Whether lengths, and not the problem's shape alone, say which rows count. */
+static bool is_ragged(const fa_trial *t)
+{
+    return t->c.ragged.forms != 0;
+}
+
+/* Rows of an input or output that count, by batch and row; NULL = all. */
+static const uint8_t *use_of(const fa_trial *t, int i)
+{
+    const fa_operand *o = &t->op->operand[i];
+    return !is_ragged(t) || !o->strided ? NULL : fa_operand_has_keys(o) ? t->use_k : t->use_q;
+}
+
+static fa_status find_sequences(fa_trial *t)
+{
+    fa_status st = fa_case_ragged(&t->c, &t->ragged);
+    if (st == FA_OK)
+        st = fa_sequences_open(&t->sequences, &t->c.problem, &t->ragged.args);
+    if (st != FA_OK)
+        return st;
+    fa_ragged_apply(&t->ragged, &t->args);
+    t->use_q = calloc((size_t)fa_sequences_rows_q(&t->sequences) + 1, 1);
+    t->use_k = calloc((size_t)fa_sequences_rows_k(&t->sequences) + 1, 1);
+    if (!t->use_q || !t->use_k)
+        return fa_fail(FA_NOMEM, "no memory for which rows count");
+    for (int32_t k = 0; k < t->sequences.b; k++)
+        fa_sequences_mark(&t->sequences, k, t->use_q, t->use_k);
+    return FA_OK;
+}
+
+static fa_status fill_integers(fa_trial *t, int i)
+{
+    const fa_buffer *b = &t->tensor[i];
+    const void *from = fa_operand_address(&t->op->operand[i], &t->ragged.args);
+    if (!from)
+        return fa_fail(FA_UNSUPPORTED, "%s holds integers, which no case draws", t->op->operand[i].name);
+    memcpy(b->image + b->origin, from, (size_t)(b->layout.last + 1) * (size_t)b->bytes);
+    return FA_OK;
+}
+
 static fa_status fill_input(fa_trial *t, int i)
 {
     const fa_buffer *b = &t->tensor[i];
     const fa_layout *l = &b->layout;
     size_t n = (size_t)l->b * (size_t)l->s * (size_t)l->h * (size_t)l->width;
     int dtype = fa_case_dtype(&t->c, i);
+    const uint8_t *use = use_of(t, i);
+    if (!dtype)
+        return fill_integers(t, i);
     float *row = t->dense[i] = malloc((n + 1) * sizeof *row);
     if (!row)
         return fa_fail(FA_NOMEM, "no memory for %zu values of a tensor", n);
-    if (!dtype)
-        return fa_fail(FA_UNSUPPORTED, "%s holds integers, which no case draws", t->op->operand[i].name);
     for (int32_t batch = 0; batch < l->b; batch++)
         for (int32_t s = 0; s < l->s; s++)
             for (int32_t h = 0; h < l->h; h++, row += l->width) {
                 uint8_t *to = fa_buffer_row(b, b->image, batch, s, h);
                 fa_case_row(&t->c, i, batch, s, h, row);
+                if (use && !use[(int64_t)batch * l->s + s])
+                    fa_case_hide_row(&t->c, row, l->width);
                 for (int32_t x = 0; x < l->width; x++)
                     fa_number_store(to + (size_t)x * (size_t)b->bytes, row[x], dtype);
             }
@@ -59,15 +105,18 @@ static fa_status open_tensor(fa_trial *t, int i)
 {
     const fa_operand *o = &t->op->operand[i];
     const fa_problem *p = &t->c.problem;
-    fa_layout l = fa_case_layout(&t->c, i);
+    fa_layout l = fa_case_layout(&t->c, &t->sequences.sizes, i);
+    const uint8_t *use = use_of(t, i);
     int32_t bytes = fa_operand_bytes(o, p), skew = o->strided && p->align < 16 && p->align >= bytes ? p->align : 0;
     fa_status st = fa_buffer_open(&t->tensor[i], fa_context_driver(t->ctx), &l, bytes, skew, o->output ? POISON : t->c.gap);
     if (st == FA_OK && !o->output)
         st = fill_input(t, i);
     if (st == FA_OK)
-        st = fa_buffer_upload(&t->tensor[i]);
+        st = t->c.unwritten && use && !o->output ? fa_buffer_upload_rows(&t->tensor[i], use) : fa_buffer_upload(&t->tensor[i]);
     if (st != FA_OK)
         return st;
+    if (o->strides_at && p->features & FA_FEATURE_LSE_STRIDES)
+        memcpy((char *)&t->args + o->strides_at, (const int64_t[3]){ l.sb, l.ss, l.sh }, 3 * sizeof l.sb);
     fa_operand_set(o, &t->args, (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh);
     if (o->strided && fa_layout_broadcasts(t->c.layout[i]))
         t->args.flags |= FA_BROADCAST;
@@ -81,16 +130,6 @@ static fa_status open_tensors(fa_trial *t)
         if (fa_case_has(&t->c, i))
             st = open_tensor(t, i);
     return st;
-}
-
-static void fill_args(fa_trial *t)
-{
-    t->args = fa_operation_args(&t->c.problem);
-    t->args.window_left = t->c.window_left;
-    t->args.window_right = t->c.window_right;
-    t->args.diagonal = t->c.diagonal;
-    t->args.offset = t->c.offset;
-    t->args.scale = t->c.scale;
 }
 
 /* Launches and waits. */
@@ -119,7 +158,7 @@ static fa_status device_reference(fa_trial *t, const fa_config *config)
     fa_status st = fa_plan_make(t->ctx, p, config, "the reference of verification", &plan);
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
         if (t->op->operand[i].output) {
-            fa_layout l = fa_case_layout(&plain, i);
+            fa_layout l = fa_case_layout(&plain, &t->sequences.sizes, i);
             st = fa_buffer_open(&out[i], d, &l, fa_operand_bytes(&t->op->operand[i], p), 0, POISON);
             fa_operand_set(&t->op->operand[i], &args, (void *)(uintptr_t)(st == FA_OK ? fa_buffer_address(&out[i]) : 0), 0, 0, 0);
         }
@@ -137,13 +176,13 @@ static fa_status device_reference(fa_trial *t, const fa_config *config)
     return fa_wrap(st, "the reference on the device");
 }
 
-/* On the device where that is asked for and the operation has a reference family, else on the CPU. */
+/* On the device where that is asked for and the operation has a reference family, which knows of no features, else on the CPU. */
 static fa_status expect(fa_trial *t, fa_reference how)
 {
     fa_message before;
     fa_config config;
     fa_message_keep(&before);
-    fa_status st = how == FA_REFERENCE_DEVICE ? fa_choose_reference(t->ctx, t->op->op, &config) : FA_UNSUPPORTED;
+    fa_status st = how == FA_REFERENCE_DEVICE && !t->c.problem.features ? fa_choose_reference(t->ctx, t->op->op, &config) : FA_UNSUPPORTED;
     if (st == FA_OK)
         return device_reference(t, &config);
     fa_message_settle(&before, st == FA_UNSUPPORTED ? FA_OK : st);
@@ -154,6 +193,7 @@ static fa_status reference(fa_trial *t, fa_reference how)
 {
     fa_reference_call call = { .op = t->op, .problem = t->c.problem, .band = fa_case_band(&t->c), .scale = fa_case_scale(&t->c) };
     memcpy(call.in, t->dense, sizeof call.in);
+    call.sequences = is_ragged(t) ? &t->sequences : NULL;
     fa_status st = fa_expected_open(&t->expected, &call);
     for (int i = 0; i < t->op->n && st == FA_OK; i++) {
         if (!t->op->operand[i].output)
@@ -183,8 +223,10 @@ fa_status fa_trial_open(fa_trial **out, fa_context *ctx, const fa_case *c, fa_re
         *out = NULL;
         return st;
     }
-    fill_args(t);
-    st = open_tensors(t);
+    t->args = fa_case_args(c);
+    st = find_sequences(t);
+    if (st == FA_OK)
+        st = open_tensors(t);
     if (st == FA_OK)
         st = reference(t, how);
     fa_context_leave(ctx, &in);
@@ -212,6 +254,10 @@ void fa_trial_close(fa_trial *t)
         free(t->value[i]);
     }
     fa_expected_close(&t->expected);
+    fa_sequences_close(&t->sequences);
+    fa_ragged_close(&t->ragged);
+    free(t->use_q);
+    free(t->use_k);
     free(t);
 }
 
@@ -224,17 +270,22 @@ static uint64_t hash(uint64_t h, const uint8_t *s, size_t n)
     return h;
 }
 
-/* Copies rows out of what was read back, and puts the image's own in their place, so that what is left must equal the image. */
-static void take_rows(const fa_buffer *b, uint8_t *to)
+/* Copies rows out of what was read back, and puts the image's own in place of those that are to be written, so that what is left must
+ * equal the image. */
+static void take_rows(const fa_trial *t, int operand)
 {
+    const fa_buffer *b = &t->tensor[operand];
     const fa_layout *l = &b->layout;
     size_t n = (size_t)l->width * (size_t)b->bytes;
+    uint8_t *to = t->bits[operand];
+    int64_t at = 0;
     for (int32_t i = 0; i < l->b; i++)
         for (int32_t s = 0; s < l->s; s++)
-            for (int32_t h = 0; h < l->h; h++, to += n) {
+            for (int32_t h = 0; h < l->h; h++, to += n, at += l->width) {
                 uint8_t *row = fa_buffer_row(b, b->back, i, s, h);
                 memcpy(to, row, n);
-                memcpy(row, fa_buffer_row(b, b->image, i, s, h), n);
+                if (fa_expected_writes(&t->expected, operand, at))
+                    memcpy(row, fa_buffer_row(b, b->image, i, s, h), n);
             }
 }
 
@@ -246,15 +297,16 @@ static bool unchanged(const fa_buffer *b, const char *name, bool output, fa_verd
     while (b->back[i] == b->image[i])
         i++;
     snprintf(v->text, sizeof v->text, "byte %lld of %s was changed, counted from its first element: %s",
-             (long long)i - (long long)b->origin, name, output ? "a gap or a canary" : "an input");
+             (long long)i - (long long)b->origin, name, output ? "a gap, a canary, or a row behind the queries of a sequence" : "an input");
     return false;
 }
 
-static int64_t unwritten(const uint8_t *s, int64_t n, int bytes)
+static int64_t unwritten(const fa_trial *t, int operand)
 {
     static const uint8_t poison[4] = { POISON, POISON, POISON, POISON };
-    for (int64_t i = 0; i < n; i++)
-        if (!memcmp(s + i * bytes, poison, (size_t)bytes))
+    int bytes = t->tensor[operand].bytes;
+    for (int64_t i = 0; i < t->expected.n[operand]; i++)
+        if (!memcmp(t->bits[operand] + i * bytes, poison, (size_t)bytes) && fa_expected_writes(&t->expected, operand, i))
             return i;
     return -1;
 }
@@ -265,7 +317,7 @@ static void take_outputs(fa_trial *t, fa_verdict *v)
     v->bits = 0xcbf29ce484222325u;
     for (int i = 0; i < t->op->n; i++)
         if (is_written(t, i)) {
-            take_rows(&t->tensor[i], t->bits[i]);
+            take_rows(t, i);
             v->bits = hash(v->bits, t->bits[i], (size_t)t->expected.n[i] * (size_t)t->tensor[i].bytes);
         }
 }
@@ -275,7 +327,7 @@ static bool is_whole(fa_trial *t, int i, fa_verdict *v)
 {
     const fa_operand *o = &t->op->operand[i];
     int bytes = t->tensor[i].bytes;
-    int64_t left = unwritten(t->bits[i], t->expected.n[i], bytes);
+    int64_t left = unwritten(t, i);
     if (left >= 0) {
         snprintf(v->text, sizeof v->text, "%s[%lld] was not written", t->expected.title[i], (long long)left);
         if (o->strided)
