@@ -27,6 +27,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_SK] = p->sk,
                            [FA_EXTENT_HQ] = p->hq,
                            [FA_EXTENT_HKV] = p->hkv,
+                           [FA_EXTENT_KEYS] = p->sk > 0 ? p->sk : 1,
                            [FA_EXTENT_D] = p->d,
                            [FA_EXTENT_DV] = p->dv,
                            [FA_EXTENT_ROWS] = p->hkv > 0 ? (int64_t)p->sq * (p->hq / p->hkv) : 0,

@@ -56,71 +56,7 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 
 //| include "products.cu"
 
-// Scores of keys that their query does not see become -inf. row: the warp's first.
-__device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &p, const Sequence &sequence, int row, int block,
-                                           const Lane &at) {
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int i = query_of(p, row + m * 16 + h * 8 + at.g);
-      const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
-#pragma unroll
-      for (int n = 0; n < NB; n++)
-#pragma unroll
-        for (int e = 0; e < 2; e++) {
-          const int key = n * 8 + key_of_column(2 * at.t + e);
-          if (key > hi || key < lo) s[m][n][2 * h + e] = -infinity();
-        }
-    }
-}
-
-// One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
-// g + 8h, elements 2h and 2h + 1 of each block of eight columns.
-template <bool MASKED>
-__device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB][4], RowState (&state)[MB][2], float scale_log2) {
-  float top[MB][2];
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      top[m][h] = state[m][h].m;
-#pragma unroll
-      for (int n = 0; n < NB; n++) top[m][h] = fmaxf(top[m][h], fmaxf(s[m][n][2 * h], s[m][n][2 * h + 1]));
-      top[m][h] = quad_max(top[m][h]);
-    }
-//| if c.lag > 0 then
-  bool moved = false;
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) moved = moved || (top[m][h] - state[m][h].m) * scale_log2 > LAG;
-  if (__any_sync(~0u, moved))
-//| end
-#pragma unroll
-    for (int m = 0; m < MB; m++)
-#pragma unroll
-      for (int h = 0; h < 2; h++) {
-        const float keep = raise<MASKED>(state[m][h], top[m][h], scale_log2);
-#pragma unroll
-        for (int v = 0; v < VB; v++) {
-          o[m][v][2 * h] *= keep;
-          o[m][v][2 * h + 1] *= keep;
-        }
-      }
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const float shift = shift_of<MASKED>(state[m][h].m, scale_log2);
-#pragma unroll
-      for (int n = 0; n < NB; n++) {
-        s[m][n][2 * h] = probability(s[m][n][2 * h], scale_log2, shift);
-        s[m][n][2 * h + 1] = probability(s[m][n][2 * h + 1], scale_log2, shift);
-        state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];
-      }
-    }
-}
+//| include "mma_softmax.cu"
 
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];

@@ -1,6 +1,6 @@
 // ---- which keys a row, a tile and a block see ----
 
-//| if c.pack == 1 then
+//| if (c.pack or l.pack) == 1 then
 // Row r of the tile rows of a key/value head: query r / group of head r % group within the group.
 __device__ __forceinline__ int query_of(const Params &p, int row) { return row / p.group; }
 __device__ __forceinline__ int row_count(const Params &p, const Sequence &sequence) { return sequence.sq() * p.group; }

@@ -55,7 +55,7 @@ constexpr int K_STEPS = CHUNKS / 2;  // of two chunks each
 //| if l.chunks % 2 == 1 then
 // D is an odd multiple of 8: the last chunk is one step of k = 8.
 //| end
-//| if c.q_regs == 1 then
+//| if (c.q_regs or 1) == 1 then
 struct QFragments {
   u32 full[MB][K_STEPS > 0 ? K_STEPS : 1][4];
 //|   if l.chunks % 2 == 1 then
@@ -75,7 +75,7 @@ __device__ __forceinline__ void load_q(QFragments &q, u32 q_rows, const Lane &at
 //| end
 
 // S = Q K^T for the warp's rows and the BC keys of one tile.
-//| local q_type = c.q_regs == 1 and "const QFragments &q" or "u32 q_rows"
+//| local q_type = (c.q_regs or 1) == 1 and "const QFragments &q" or "u32 q_rows"
 __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_tile, const Lane &at) {
 #pragma unroll
   for (int m = 0; m < MB; m++)
@@ -96,7 +96,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_t
 #pragma unroll
       for (int i = 0; i < 4; i++) b[i] = to_tf32(__uint_as_float(b[i]));
 //| end
-//| local a = c.q_regs == 1 and "q.full[m][ks]" or "a[m]"
+//| local a = (c.q_regs or 1) == 1 and "q.full[m][ks]" or "a[m]"
 #pragma unroll
       for (int m = 0; m < MB; m++) {
         mma_full(s[m][n], $(a), b[0], b[1]);
@@ -115,7 +115,7 @@ __device__ __forceinline__ void scores(float (&s)[MB][NB][4], $(q_type), u32 k_t
   for (int n = 0; n < NB; n += 2) {
     u32 b0, b1;
     ldmatrix_x2(b0, b1, k_tile + at.last + n * 8 * CHUNKS * 16);
-//|   local a = c.q_regs == 1 and "q.half[m]" or "a[m]"
+//|   local a = (c.q_regs or 1) == 1 and "q.half[m]" or "a[m]"
 #pragma unroll
     for (int m = 0; m < MB; m++) {
       mma_half(s[m][n], $(a)[0], $(a)[1], b0);

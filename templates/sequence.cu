@@ -1,4 +1,63 @@
 // ---- the sequence that a tile belongs to ----
+//| if p.has_lengths then
+// All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the
+// sequence's own first. What device memory says is clamped: to the maxima, to the rows that are allocated, and in front of the next
+// sequence.
+struct Sequence {
+  const Params &p;
+  int index;              // in the batch
+  int first_q, first_k;   // rows in front of its first, where packed
+  int length_q, length_k;
+//|   if p.mask ~= "none" then
+  int diagonal_lo, diagonal_hi;
+//|   end
+  // Its queries and keys.
+  __device__ __forceinline__ int sq() const { return length_q; }
+  __device__ __forceinline__ int sk() const { return length_k; }
+//|   if p.mask ~= "none" then
+  // Query i sees key j when i + diag_lo() <= j <= i + diag_hi().
+//|     if p.mask == "window" then
+  __device__ __forceinline__ int diag_lo() const { return diagonal_lo; }
+//|     end
+  __device__ __forceinline__ int diag_hi() const { return diagonal_hi; }
+//|   end
+  // In front of its first row, in elements of the tensor. The stride of the batch is 0 where sequences are packed.
+  __device__ __forceinline__ long long q() const { return index * p.q_sb + first_q * p.q_ss; }
+  __device__ __forceinline__ long long k() const { return index * p.k_sb + first_k * p.k_ss; }
+  __device__ __forceinline__ long long v() const { return index * p.v_sb + first_k * p.v_ss; }
+  __device__ __forceinline__ long long o() const { return index * p.o_sb + first_q * p.o_ss; }
+  // Index of a query's LSE.
+  __device__ __forceinline__ long long lse(long long head, long long query) const {
+    return index * p.lse_sb + head * p.lse_sh + (first_q + query) * p.lse_ss;
+  }
+};
+
+// Rows [first, first + length) of a sequence, out of the bounds of packed sequences, of rows in use, or of both.
+struct Rows {
+  int first, length;
+};
+__device__ __forceinline__ Rows rows_of(const int *bounds, const int *used, int index, int most, int total) {
+  Rows r = {0, most};
+  if (bounds != nullptr) {
+    r.first = min(max(bounds[index], 0), total);
+    r.length = min(max(bounds[index + 1], r.first), total) - r.first;
+  }
+  if (used != nullptr) r.length = min(r.length, max(used[index], 0));
+  r.length = min(r.length, most);
+  return r;
+}
+__device__ __forceinline__ Sequence sequence_of(const Params &p, int index) {
+  const Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  const Rows k = rows_of(p.cu_seqlens_k, p.seqlens_k, index, p.sk, p.total_k);
+//|   if p.mask ~= "none" then
+  const int off = p.relative ? k.length - q.length : 0;
+  const int lo = min(max(off + p.shift_lo, -q.length), k.length), hi = min(max(off + p.shift_hi, -q.length), k.length);
+  return {p, index, q.first, k.first, q.length, k.length, lo, hi};
+//|   else
+  return {p, index, q.first, k.first, q.length, k.length};
+//|   end
+}
+//| else
 // All that may differ between the sequences of a batch: lengths, diagonals, and where the rows lie. Queries and keys are counted from the
 // sequence's own first. In a dense batch lengths and diagonals are the launch's, so only the index is kept in registers.
 struct Sequence {
@@ -7,26 +66,33 @@ struct Sequence {
   // Its queries and keys.
   __device__ __forceinline__ int sq() const { return p.sq; }
   __device__ __forceinline__ int sk() const { return p.sk; }
-//| if p.mask ~= "none" then
+//|   if p.mask ~= "none" then
   // Query i sees key j when i + diag_lo() <= j <= i + diag_hi().
-//|   if p.mask == "window" then
+//|     if p.mask == "window" then
   __device__ __forceinline__ int diag_lo() const { return p.diag_lo; }
-//|   end
+//|     end
   __device__ __forceinline__ int diag_hi() const { return p.diag_hi; }
-//| end
-//| if l.tma then
+//|   end
+//|   if l.tma then
   // Coordinates of the tensor maps. Those of K and V begin with the first key that some row sees.
   __device__ __forceinline__ int map_batch() const { return (int)batch; }
   __device__ __forceinline__ int map_query(int query) const { return query; }
   __device__ __forceinline__ int map_key(int key) const { return key - p.key_base; }
-//| else
+//|   else
   // In front of its first row, in elements of the tensor.
   __device__ __forceinline__ long long q() const { return batch * p.q_sb; }
   __device__ __forceinline__ long long k() const { return batch * p.k_sb; }
   __device__ __forceinline__ long long v() const { return batch * p.v_sb; }
-//| end
+//|   end
   __device__ __forceinline__ long long o() const { return batch * p.o_sb; }
   // Index of a query's LSE.
+//|   if p.has_lse_strides then
+  __device__ __forceinline__ long long lse(long long head, long long query) const {
+    return batch * p.lse_sb + head * p.lse_sh + query * p.lse_ss;
+  }
+//|   else
   __device__ __forceinline__ long long lse(long long head, long long query) const { return (batch * p.hq + head) * p.sq + query; }
+//|   end
 };
 __device__ __forceinline__ Sequence sequence_of(const Params &p, long long batch) { return {p, batch}; }
+//| end

@@ -29,15 +29,16 @@ __device__ __forceinline__ u32 further(u32 lane, int row, int chunk) {
   return (lane ^ (u32)(chunk % PERIOD * 16)) + (u32)(row * CHUNKS + chunk / PERIOD * PERIOD) * 16;
 }
 
+//| local copiers, copier = l.copiers or "THREADS", l.copier or "threadIdx.x"
 // How the block's threads share a copy: neighbouring lanes take neighbouring pieces of a row, a thread keeps its column.
 //| if p.align >= 16 then
 template <int CHUNKS>
 struct Share {
   static constexpr int POW2 = CHUNKS % 8 == 0 ? 8 : CHUNKS % 4 == 0 ? 4 : CHUNKS % 2 == 0 ? 2 : 1;
-  static constexpr int WIDTH = POW2 < 4 && CHUNKS <= THREADS ? CHUNKS : POW2;  // chunks side by side
-  static constexpr int STEP = THREADS / WIDTH;                                // rows of one pass
-  static __device__ __forceinline__ int row() { return threadIdx.x / WIDTH; }
-  static __device__ __forceinline__ int col() { return threadIdx.x % WIDTH; }
+  static constexpr int WIDTH = POW2 < 4 && CHUNKS <= $(copiers) ? CHUNKS : POW2;  // chunks side by side
+  static constexpr int STEP = $(copiers) / WIDTH;                                // rows of one pass
+  static __device__ __forceinline__ int row() { return $(copier) / WIDTH; }
+  static __device__ __forceinline__ int col() { return $(copier) % WIDTH; }
 };
 
 // One row of one thread: its chunks from `from`, the row's first byte; zeros where read is false and past ROW_BYTES.
@@ -60,10 +61,10 @@ constexpr int BATCH = 4;  // rows of one turn of a loop, which is unrolled no fu
 template <int CHUNKS>
 struct Share {
   static constexpr int UNITS = CHUNKS * 16 / UNIT;  // of a row
-  static constexpr int WIDTH = UNITS < THREADS ? UNITS : THREADS;
-  static constexpr int STEP = THREADS / WIDTH;
-  static __device__ __forceinline__ int row() { return threadIdx.x / WIDTH; }
-  static __device__ __forceinline__ int col() { return threadIdx.x % WIDTH; }
+  static constexpr int WIDTH = UNITS < $(copiers) ? UNITS : $(copiers);
+  static constexpr int STEP = $(copiers) / WIDTH;
+  static __device__ __forceinline__ int row() { return $(copier) / WIDTH; }
+  static __device__ __forceinline__ int col() { return $(copier) % WIDTH; }
 };
 
 // One unit of each of N rows, STEP apart from `row` on: the one at `byte` of a row, for the first of them at `from`. Zeros where read(row)
@@ -111,7 +112,7 @@ __device__ __forceinline__ void load_row(u32 tile, int row, const char *from, bo
 template <int ROWS, int CHUNKS, bool PAIRS, int ROW_BYTES>
 __device__ __forceinline__ void load_tile(u32 tile, const char *from, long long stride, int first, int last) {
   using S = Share<CHUNKS>;
-  if (S::STEP * S::WIDTH < THREADS && S::row() >= S::STEP) return;
+  if (S::STEP * S::WIDTH < $(copiers) && S::row() >= S::STEP) return;
 //| if p.align >= 16 then
   from += S::row() * stride;
 #pragma unroll

@@ -7,7 +7,7 @@ struct Tile {
   long long batch;
 };
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
-//| if c.pack == 1 then
+//| if (c.pack or l.pack) == 1 then
   const int heads = p.hkv;
 //| else
   const int heads = p.hq;
@@ -29,7 +29,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
   w.row = (p.tiles - 1 - tile) * BR;
 //| end
   w.batch = at / heads;
-//| if c.pack == 1 then
+//| if (c.pack or l.pack) == 1 then
   w.kv_head = at % heads;
   w.head = w.kv_head * p.group;
 //| else
@@ -44,7 +44,7 @@ struct Row {
   long long query, head;
 };
 __device__ __forceinline__ Row row_of(const Params &p, const Tile &w, int row) {
-//| if c.pack == 1 then
+//| if (c.pack or l.pack) == 1 then
   return {row / p.group, w.head + row % p.group};
 //| else
   return {row, w.head};

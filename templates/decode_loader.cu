@@ -1,0 +1,116 @@
+// ---- how K and V come to shared memory ----
+//| local paged = p.has_pages
+//| local run = paged and math.min(p.page, c.bk) or 0
+// A group of warps copies its block of keys of every turn, rows by 16 bytes or less; rows that no query sees become zeros and are not
+// read. It runs STAGES - 1 turns ahead, across tiles.
+//| if paged then
+constexpr int RUN = $(run);            // keys of a block that certainly lie in one page
+constexpr int RUNS = BC / RUN;
+//|   if run < c.bk then
+// Lane i of each warp looks up run i, and the lanes ask each other.
+//|   end
+//| end
+struct Loader {
+  const Params &p;
+  Walk walk;
+  int group, turn;
+  // The tile at hand.
+  int first_block, key_lo, key_hi;
+  const char *k, *v;
+//| if paged then
+  const int *table;  // of the sequence
+  int page, token;   // of the run that this lane looked up for the turn: its page, and the first token of it there
+//| end
+
+  __device__ __forceinline__ Loader(const Params &p, const Walk &start, int group) : p(p), walk(start), group(group) { enter(); }
+
+  __device__ __forceinline__ void enter() {
+    turn = walk.turn;
+    if (walk.left <= 0) return;
+    const Sequence sequence = sequence_of(p, walk.batch);
+    const Tile tile = tile_of(p, sequence, walk);
+    first_block = tile.first_block;
+    key_lo = tile.range.key_lo;
+    key_hi = tile.range.key_hi;
+//| if paged then
+    k = (const char *)((const element *)p.k + tile.kv_head * p.k_sh);
+    v = (const char *)((const element *)p.v + tile.kv_head * p.v_sh);
+    table = p.page_table + (long long)walk.batch * p.page_table_stride;
+    look_up();
+//| else
+    k = (const char *)((const element *)p.k + sequence.k() + tile.kv_head * p.k_sh);
+    v = (const char *)((const element *)p.v + sequence.v() + tile.kv_head * p.v_sh);
+//| end
+  }
+//| if paged then
+
+  // The pages of the block of keys of this turn. An entry is read only where one of its keys is seen, or lies between keys that are.
+  __device__ __forceinline__ void look_up() {
+//|   if run == c.bk then
+    const int key = (first_block + turn * GROUPS + group) * BC;
+//|   else
+    const int key = (first_block + turn * GROUPS + group) * BC + (int)(threadIdx.x % 32) % RUNS * RUN;
+//|   end
+    const int entry = key / p.page_size;
+    token = key - entry * p.page_size;
+    page = key <= key_hi && key + RUN > key_lo ? table[entry] : -1;
+  }
+//| end
+
+  // One of K and V: rows of the block whose first key is `key`.
+  template <int N, bool PAIRS, int ROW_BYTES>
+  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride$(paged and ", long long page_stride" or "")) {
+    using S = Share<N>;
+    auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
+    const long long step = stride * (long long)sizeof(element);
+//| if paged then
+    const long long page_step = page_stride * (long long)sizeof(element);
+//|   if run == c.bk then
+    const bool real = (u32)page < (u32)p.pages;
+    const char *const from = base + page * page_step + token * step;
+//|   end
+#pragma unroll
+    for (int r = 0; r < BC; r += S::STEP) {
+      const int row = S::row() + r;
+//|   if run == c.bk then
+      if (inside(row)) load_row<N, PAIRS, ROW_BYTES>(tile, row, from + row * step, real && key + row >= key_lo && key + row <= key_hi);
+//|   else
+      const int source = min(row, BC - 1) / RUN, at = __shfl_sync(~0u, page, source), first = __shfl_sync(~0u, token, source);
+      if (inside(row))
+        load_row<N, PAIRS, ROW_BYTES>(tile, row, base + at * page_step + (first + row % RUN) * step,
+                                      (u32)at < (u32)p.pages && key + row >= key_lo && key + row <= key_hi);
+//|   end
+    }
+//| else
+    const char *const from = base + key * step;
+#pragma unroll
+    for (int r = 0; r < BC; r += S::STEP) {
+      const int row = S::row() + r;
+      if (inside(row)) load_row<N, PAIRS, ROW_BYTES>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
+    }
+//| end
+  }
+
+  // The group's keys of the next turn, to one of its buffers. Nothing behind the last.
+  __device__ __forceinline__ void load(u32 buffer) {
+    if (walk.left <= 0) return;
+    const int key = (first_block + turn * GROUPS + group) * BC;
+    if (key <= key_hi && key + BC > key_lo) {
+//| if paged then
+      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, p.k_sb);
+      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, p.v_sb);
+//| else
+      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss);
+      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss);
+//| end
+    }
+    if (++turn == walk.end) {
+      walk.next_tile(p);
+      enter();
+//| if paged then
+    } else {
+      look_up();
+//| end
+    }
+  }
+};

@@ -1,0 +1,160 @@
+// ---- how a tile's parts come together ----
+// Groups of warps, and thread blocks, have seen different keys of a tile. Each has O relative to its own maximum m, and l; the whole is
+// the sum of all, each times exp(scale * (m - the largest m)).
+
+// Four columns of a row of O, from `col` on.
+__device__ __forceinline__ void store_columns(output *to, int col, float4 x) {
+//| if p.o_bytes == 4 and p.align >= 16 then
+  if (col < DV) *(float4 *)(to + col) = x;
+//| elseif p.o_bytes == 4 and p.align >= 8 then
+  if (col < DV) *(float2 *)(to + col) = make_float2(x.x, x.y);
+  if (col + 2 < DV) *(float2 *)(to + col + 2) = make_float2(x.z, x.w);
+//| elseif p.o_bytes == 4 then
+  if (col < DV) to[col] = x.x;
+  if (col + 1 < DV) to[col + 1] = x.y;
+  if (col + 2 < DV) to[col + 2] = x.z;
+  if (col + 3 < DV) to[col + 3] = x.w;
+//| else
+  const u32 lo = pack2(x.x, x.y), hi = pack2(x.z, x.w);
+//|   if p.align >= 8 then
+  if (col < DV) *(uint2 *)(to + col) = make_uint2(lo, hi);
+//|   elseif p.align >= 4 then
+  if (col < DV) *(u32 *)(to + col) = lo;
+  if (col + 2 < DV) *(u32 *)(to + col + 2) = hi;
+//|   else
+  if (col < DV) to[col] = (u16)lo;
+  if (col + 1 < DV) to[col + 1] = (u16)(lo >> 16);
+  if (col + 2 < DV) to[col + 2] = (u16)hi;
+  if (col + 3 < DV) to[col + 3] = (u16)(hi >> 16);
+//|   end
+//| end
+}
+
+// A sum of parts on its way.
+struct Sum {
+  float m, l;
+  float4 o;
+  __device__ __forceinline__ void add(float2 state, float4 x, float scale_log2) {
+    const float top = fmaxf(m, state.x), shift = shift_of<true>(top, scale_log2);
+    const float keep = probability(m, scale_log2, shift), weight = probability(state.x, scale_log2, shift);
+    m = top;
+    l = fmaf(weight, state.y, l * keep);
+    o.x = fmaf(weight, x.x, o.x * keep);
+    o.y = fmaf(weight, x.y, o.y * keep);
+    o.z = fmaf(weight, x.z, o.z * keep);
+    o.w = fmaf(weight, x.w, o.w * keep);
+  }
+};
+
+// O = sum / l and LSE of a row of the tile. A row that saw no key has l = 0: O = 0, LSE = -inf.
+__device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col, const Sum &s) {
+  const int row = tile.row + tile_row, query = query_of(p, row), head = tile.head + row - query * p.group;
+  const float inverse = reciprocal(s.l);
+  if (p.lse != nullptr && col == 0) p.lse[sequence.lse(head, query)] = log_sum_exp({s.m, s.l}, s.l, p.scale);
+  store_columns((output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh, col,
+                make_float4(s.o.x * inverse, s.o.y * inverse, s.o.z * inverse, s.o.w * inverse));
+}
+
+// Where the part of a tile lies that a thread block has: its first place if the tile began in front of the block, else its second. A tile
+// that goes on behind the block is its last, and one that began in front of it is its first.
+__device__ __forceinline__ long long place_of(long long block, bool begun) { return 2 * block + (begun ? 0 : 1); }
+
+// Eight bytes of a row of fp32 in shared memory. Four rows that lanes write together lie in different banks.
+__device__ __forceinline__ u32 exchange_offset(int row, int pair) {
+  return (u32)(row * (COLS / 2) + (COLS % 32 == 0 ? pair ^ (row & 3) << 2 : pair)) * 8;
+}
+
+// The block has done its last turn of the tile. last: the buffer of that turn, free in every group.
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk, const Split &split,
+                                           unsigned char *smem, int last, const float (&o)[MB][VB][4], const RowState (&state)[MB][2],
+                                           int warp_row, int group, const Lane &at) {
+  unsigned char *const exchange = smem + SMEM_O$(l.overlay and " + last * STAGE" or "");
+  float2 *const states = (float2 *)(smem + SMEM_STATES);
+  int *const word = (int *)(smem + SMEM_WORDS);
+  const int rows = min(BR, tile.rows - tile.row);
+//| if l.overlay and c.row_warps > 1 then
+  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");  // K and V are read
+//| elseif l.overlay then
+  __syncwarp();
+//| end
+#pragma unroll
+  for (int m = 0; m < MB; m++)
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const float l = quad_sum(state[m][h].l);
+      const int row = warp_row + m * 16 + h * 8 + at.g;
+      if (row < rows) {
+        if (at.t == 0) states[group * BR + row] = make_float2(state[m][h].m, l);
+#pragma unroll
+        for (int v = 0; v < VB; v++)
+          *(float2 *)(exchange + group * SMEM_O_GROUP + exchange_offset(row, v * 4 + at.t)) = make_float2(o[m][v][2 * h], o[m][v][2 * h + 1]);
+      }
+    }
+  __syncthreads();
+
+  const long long begin = walk.at - walk.turn, first = divide(begin, split.size);
+  const int parts = (int)(divide(begin + walk.turns - 1, split.size) - first) + 1;
+  const long long own = place_of(blockIdx.x, first < blockIdx.x) * BR;
+  float4 *const part_o = (float4 *)p.part_o;
+  float2 *const part_state = (float2 *)p.part_state;
+  for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
+    const int row = i / (COLS / 4), four = i % (COLS / 4);
+    Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+#pragma unroll
+    for (int g = 0; g < GROUPS; g++)
+      sum.add(states[g * BR + row], *(const float4 *)(exchange + g * SMEM_O_GROUP + exchange_offset(row, 2 * four)), p.scale_log2);
+    if (parts == 1) {
+      store_row(p, sequence, tile, row, four * 4, sum);
+    } else {
+      part_o[(own + row) * (COLS / 4) + four] = sum.o;
+      if (four == 0) part_state[own + row] = make_float2(sum.m, sum.l);
+    }
+  }
+  __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
+  if (parts == 1) return;
+
+  // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then.
+  if (threadIdx.x == 0) {
+    __threadfence();
+    *word = atomicInc((unsigned *)p.workspace + first, (unsigned)parts - 1) == (unsigned)parts - 1;
+    __threadfence();
+  }
+  __syncthreads();
+  const bool is_last = *word != 0;
+  if (is_last)
+    for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
+      const int row = i / (COLS / 4), four = i % (COLS / 4);
+      Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+      constexpr int BATCH = 8;  // parts under way
+      for (int j = 0; j < parts; j += BATCH) {
+        float2 states_of[BATCH];
+        float4 x[BATCH];
+#pragma unroll
+        for (int k = 0; k < BATCH; k++) {
+          const long long from = place_of(first + min(j + k, parts - 1), j + k > 0) * BR + row;
+          states_of[k] = __ldcg(part_state + from);
+          x[k] = __ldcg(part_o + from * (COLS / 4) + four);
+        }
+#pragma unroll
+        for (int k = 0; k < BATCH; k++)
+          if (j + k < parts) sum.add(states_of[k], x[k], p.scale_log2);
+      }
+      store_row(p, sequence, tile, row, four * 4, sum);
+    }
+  __syncthreads();  // the word is read
+}
+
+// Rows of sequences none of whose rows sees a key: O = 0, LSE = -inf.
+__device__ __forceinline__ void store_keyless(const Params &p) {
+  for (int i = blockIdx.x; i < p.b; i += gridDim.x) {
+    const Sequence sequence = sequence_of(p, i);
+    if (turns_of(sequence) > 0) continue;
+    const int rows = sequence.sq() * p.hq;
+    for (int r = threadIdx.x / 32; r < rows; r += THREADS / 32) {
+      const int query = r / p.hq, head = r % p.hq;
+      output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;
+      for (int col = threadIdx.x % 32; col < DV; col += 32) to[col] = 0;
+      if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = -infinity();
+    }
+  }
+}
