@@ -398,8 +398,10 @@ static float steep(const fa_case *c, bool keys, fa_random *r)
 
 void fa_case_hide_row(const fa_case *c, float *row, int64_t width)
 {
-    for (int64_t i = 0; i < width && c->hidden; i++)
-        row[i] = c->hidden == FA_HIDDEN_NAN ? NAN : i & 1 ? -INFINITY : INFINITY;
+    for (int64_t i = 0; i < width && c->hidden; i++) {
+        float x = c->hidden == FA_HIDDEN_NAN ? NAN : i & 1 ? -INFINITY : INFINITY;
+        row[i] = c->problem.dtype == FA_TF32 ? x : fa_number_round(x, c->problem.dtype);
+    }
 }
 
 void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h, float *row)

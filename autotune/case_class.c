@@ -63,6 +63,7 @@ static void make_ragged(fa_case *c, fa_random *r)
     h->k = PICK(r, spread_k);
     h->idle = fa_random_below(r, 4) ? 0 : fa_random_within(r, 1, c->problem.b);
     h->gap = fa_random_below(r, 3) ? fa_random_within(r, 1, 9) : 0;
+    h->wild = fa_random_below(r, 12) == 0;
     if (!pages)
         return;
     h->page_size = pick_page_size(r, c->problem.page);

@@ -42,8 +42,8 @@ int fa_ragged_print(char *buf, size_t n, const fa_ragged_how *how)
     if (how->forms & FA_FORM_PAGES)
         snprintf(pages, sizeof pages, " page_size=%d spare=%d wide=%d shared=%d%s", how->page_size, how->spare, how->wide, how->shared,
                  how->foreign ? " foreign" : "");
-    return snprintf(buf, n, " lengths=%s q:%s k:%s%s idle=%d gap=%d%s", *names ? names : "none", fa_spread_name(how->q),
-                    fa_spread_name(how->k), how->quantiles ? " quantiles" : "", how->idle, how->gap, pages);
+    return snprintf(buf, n, " lengths=%s q:%s k:%s%s idle=%d gap=%d%s%s", *names ? names : "none", fa_spread_name(how->q),
+                    fa_spread_name(how->k), how->quantiles ? " quantiles" : "", how->idle, how->gap, how->wild ? " wild" : "", pages);
 }
 
 /* ---- lengths ---- */
@@ -158,21 +158,30 @@ static fa_status make_table(fa_args *a, const int32_t *length, const fa_ragged_h
 
 /* ---- all of it ---- */
 
+/* Values out of range in place of one in four. */
+static void make_wild(int32_t *x, int32_t n, int32_t most, fa_random *r)
+{
+    const int32_t values[] = { -1, INT32_MIN, INT32_MAX, most + 1, most + 17, -most };
+    for (int32_t i = 0; i < n; i++)
+        if (fa_random_below(r, 4) == 0)
+            x[i] = values[fa_random_below(r, COUNT(values))];
+}
+
 static int32_t *room(int32_t n)
 {
     return calloc((size_t)n + 1, sizeof(int32_t));
 }
 
 /* One side: its lengths, and where they begin. */
-static fa_status draw_side(int32_t *length, const int32_t **cu, const int32_t **lengths, int32_t *total, int32_t b, bool has_cu,
-                           bool has_lengths, int32_t gap, fa_random *r)
+static fa_status draw_side(const int32_t *length, const int32_t **cu, const int32_t **lengths, int32_t *total, int32_t b, bool has_cu,
+                           bool has_lengths, const fa_ragged_how *how, fa_random *r)
 {
     if (has_cu) {
         int32_t *first = room(b);
         *cu = first;
         if (!first)
             return fa_fail(FA_NOMEM, "no memory for the first rows of %d sequences", b);
-        *total = lay_end_to_end(first, length, b, has_lengths ? gap : 0, gap, r);
+        *total = lay_end_to_end(first, length, b, has_lengths ? how->gap : 0, how->gap, r);
     }
     if (has_lengths) {
         int32_t *copy = room(b);
@@ -182,6 +191,16 @@ static fa_status draw_side(int32_t *length, const int32_t **cu, const int32_t **
         memcpy(copy, length, (size_t)b * sizeof *copy);
     }
     return FA_OK;
+}
+
+static void make_wild_fields(fa_args *a, fa_random *r)
+{
+    if (a->seqlens_q)
+        make_wild((int32_t *)a->seqlens_q, a->b, a->sq, r);
+    if (a->seqlens_k)
+        make_wild((int32_t *)a->seqlens_k, a->b, a->sk, r);
+    if (a->cu_seqlens_k)
+        make_wild((int32_t *)a->cu_seqlens_k, a->b + 1, a->total_k, r);
 }
 
 fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_how *how)
@@ -197,12 +216,14 @@ fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_h
         draw_lengths(k, b, a->sk, tells_k ? how->k : FA_SPREAD_FULL, how, &r);
         for (int32_t i = b > how->idle ? b - how->idle : 0; i < b; i++)
             q[i] = k[i] = 0;
-        st = draw_side(q, &a->cu_seqlens_q, &a->seqlens_q, &a->total_q, b, has & FA_FORM_CU_Q, has & FA_FORM_SEQLENS_Q, how->gap, &r);
+        st = draw_side(q, &a->cu_seqlens_q, &a->seqlens_q, &a->total_q, b, has & FA_FORM_CU_Q, has & FA_FORM_SEQLENS_Q, how, &r);
     }
     if (st == FA_OK)
-        st = draw_side(k, &a->cu_seqlens_k, &a->seqlens_k, &a->total_k, b, has & FA_FORM_CU_K, has & FA_FORM_SEQLENS_K, how->gap, &r);
+        st = draw_side(k, &a->cu_seqlens_k, &a->seqlens_k, &a->total_k, b, has & FA_FORM_CU_K, has & FA_FORM_SEQLENS_K, how, &r);
     if (st == FA_OK && has & FA_FORM_PAGES)
         st = make_table(a, k, how, &r);
+    if (st == FA_OK && how->wild) /* first rows of queries stay: sequences that share some would write them both */
+        make_wild_fields(a, &r);
     free(q);
     free(k);
     if (st != FA_OK)

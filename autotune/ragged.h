@@ -30,6 +30,7 @@ typedef struct fa_ragged_how {
     int32_t quantiles; /* 1: lengths are the spread's quantiles in shuffled order, so that the longest is n; 0: each is drawn */
     int32_t idle;      /* the last so many sequences are padding of a graph: no key, and no query where that can be told */
     int32_t gap;       /* up to so many rows in front of each packed sequence that has seqlens beside it, and behind the last of all */
+    int32_t wild;      /* 1: some lengths and first keys are out of range, and are cut to it */
     int32_t page_size; /* tokens */
     int32_t spare;     /* pages that no table names */
     int32_t wide;      /* entries of a table's row behind those that the longest sequence needs */

@@ -12,12 +12,15 @@ static int64_t within(int64_t x, int64_t lo, int64_t hi)
 /* Rows of a sequence, and its first. */
 static int32_t rows_of(int64_t *first, const int32_t *cu, const int32_t *lengths, int32_t i, int32_t most, int32_t total)
 {
-    int64_t n = lengths ? lengths[i] : cu ? (int64_t)cu[i + 1] - cu[i] : most;
-    *first = cu ? cu[i] : (int64_t)i * most;
-    n = within(n, 0, most);
-    if (cu)
-        n = *first < 0 ? 0 : within(n, 0, within((int64_t)total - *first, 0, INT32_MAX));
-    return (int32_t)n;
+    int64_t n = most;
+    *first = (int64_t)i * most;
+    if (cu) {
+        *first = within(cu[i], 0, total);
+        n = within(cu[i + 1], *first, total) - *first;
+    }
+    if (lengths)
+        n = within(lengths[i], 0, n);
+    return (int32_t)within(n, 0, most);
 }
 
 static void resolve_pages(fa_sequences *s, const fa_args *a)

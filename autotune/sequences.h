@@ -19,9 +19,10 @@ typedef struct fa_sequences {
     int64_t *key; /* [b, sk], of pages: the row where each key lies, -1: its page is none that is allocated, it reads as zeros; else NULL */
 } fa_sequences;
 
-/* Of arguments whose cu_seqlens, seqlens and page_table are in host memory; all are read as the kernels read them:
- * - A sequence has seqlens[i] rows; without it, cu_seqlens[i + 1] - cu_seqlens[i]; without both, the maximum.
- * - What exceeds the maximum or the rows that are allocated is cut off, a negative length is 0, and what begins outside of them is empty.
+/* Of arguments whose cu_seqlens, seqlens and page_table are in host memory, read as the kernels read them:
+ * - A packed sequence has the rows from cu_seqlens[i] up to cu_seqlens[i + 1], of which those outside of the rows that are allocated are
+ * cut off; any other has the maximum.
+ * - seqlens[i] is how many of them are in use. A negative one is 0. No sequence has more rows than the maximum.
  * - Table entries behind the last page in use are not looked at.
  * p: normalized, with the shape of the arguments. */
 fa_status fa_sequences_open(fa_sequences *out, const fa_problem *p, const fa_args *a);

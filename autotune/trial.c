@@ -289,15 +289,18 @@ static void take_rows(const fa_trial *t, int operand)
             }
 }
 
-static bool unchanged(const fa_buffer *b, const char *name, bool output, fa_verdict *v)
+static bool unchanged(const fa_trial *t, int operand, fa_verdict *v)
 {
+    const fa_buffer *b = &t->tensor[operand];
+    const fa_operand *o = &t->op->operand[operand];
+    const char *what = !o->output ? "an input" : is_ragged(t) ? "a gap, a canary, or a row of no query" : "a gap or a canary";
     if (!memcmp(b->back, b->image, b->image_size))
         return true;
     size_t i = 0;
     while (b->back[i] == b->image[i])
         i++;
     snprintf(v->text, sizeof v->text, "byte %lld of %s was changed, counted from its first element: %s",
-             (long long)i - (long long)b->origin, name, output ? "a gap, a canary, or a row behind the queries of a sequence" : "an input");
+             (long long)i - (long long)b->origin, o->name, what);
     return false;
 }
 
@@ -344,7 +347,7 @@ static bool judge(fa_trial *t, fa_verdict *v)
     const float *got[FA_OPERANDS_MAX] = { NULL };
     take_outputs(t, v);
     for (int i = 0; i < t->op->n; i++)
-        if (fa_case_has(&t->c, i) && !unchanged(&t->tensor[i], t->op->operand[i].name, t->op->operand[i].output, v))
+        if (fa_case_has(&t->c, i) && !unchanged(t, i, v))
             return false;
     for (int i = 0; i < t->op->n; i++)
         if (is_written(t, i)) {
