@@ -96,7 +96,7 @@ fa_status fa_buffer_upload_rows(fa_buffer *b, const uint8_t *use)
     const fa_layout *l = &b->layout;
     for (int32_t batch = 0; batch < l->b; batch++)
         for (int32_t s = 0; s < l->s; s++)
-            for (int32_t h = 0; h < l->h && use[(int64_t)batch * l->s + s]; h++) {
+            for (int32_t h = 0; h < l->h && (!use || use[(int64_t)batch * l->s + s]); h++) {
                 CUresult r =
                     b->driver->cuMemcpyHtoD(b->base + offset_of(b, batch, s, h), fa_buffer_row(b, b->image, batch, s, h), row_bytes(b));
                 if (r != CUDA_SUCCESS)

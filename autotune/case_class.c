@@ -63,14 +63,14 @@ static void make_ragged(fa_case *c, fa_random *r)
     h->k = PICK(r, spread_k);
     h->idle = fa_random_below(r, 4) ? 0 : fa_random_within(r, 1, c->problem.b);
     h->gap = fa_random_below(r, 3) ? fa_random_within(r, 1, 9) : 0;
-    h->wild = fa_random_below(r, 12) == 0;
+    h->wild = fa_random_below(r, 8) == 0;
     if (!pages)
         return;
     h->page_size = pick_page_size(r, c->problem.page);
     h->spare = fa_random_below(r, 6);
     h->wide = fa_random_below(r, 2) ? fa_random_within(r, 1, 9) : 0;
     h->shared = fa_random_below(r, 4) ? 0 : fa_random_within(r, 1, 4);
-    h->foreign = fa_random_below(r, 8) == 0;
+    h->foreign = fa_random_below(r, 5) == 0;
 }
 
 /* Rows of tokens, rows of heads, which are the two usual orders of pages, and others. */
@@ -110,5 +110,5 @@ void fa_case_make_class(fa_case *c, const fa_problem *class, uint64_t seed)
     c->hidden = fa_random_below(&r, 4) ? fa_random_within(&r, FA_HIDDEN_NAN, FA_HIDDEN_INF) : FA_HIDDEN_VALUES;
     if (class->features & FA_FEATURE_LENGTHS)
         make_ragged(c, &r);
-    c->unwritten = fa_random_below(&r, 4) == 0;
+    c->unwritten = fa_random_below(&r, 3) == 0;
 }

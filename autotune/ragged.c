@@ -1,7 +1,6 @@
 /* ragged: lengths and tables drawn by a seed. */
 #include "ragged.h"
 #include "gen/error.h"
-#include "random.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +111,11 @@ static int32_t no_page(fa_random *r, int32_t pages)
     return ids[fa_random_below(r, COUNT(ids))];
 }
 
+int32_t fa_ragged_unused(fa_random *r, int32_t pages)
+{
+    return fa_random_below(r, 3) ? no_page(r, pages) : fa_random_below(r, pages);
+}
+
 static int32_t entries_of(int32_t length, int32_t page_size)
 {
     return length / page_size + (length % page_size != 0);
@@ -133,7 +137,7 @@ static void draw_table(fa_args *a, int32_t *table, int32_t *order, int64_t strid
             else if (k < used)
                 row[k] = how->foreign && fa_random_below(r, 5) == 0 ? no_page(r, a->pages) : order[next++];
             else
-                row[k] = fa_random_below(r, 3) ? no_page(r, a->pages) : fa_random_below(r, a->pages);
+                row[k] = fa_ragged_unused(r, a->pages);
         }
     }
 }

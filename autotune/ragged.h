@@ -2,6 +2,7 @@
 #ifndef FA_AUTOTUNE_RAGGED_H
 #define FA_AUTOTUNE_RAGGED_H
 #include "gen/operation.h"
+#include "random.h"
 
 typedef enum fa_form { /* which operands a launch has */
                        FA_FORM_CU_Q = 1,
@@ -45,10 +46,13 @@ typedef struct fa_ragged {
     fa_args args;
 } fa_ragged;
 
-/* shape: with b, sq, sk and the mask; its integer operands and what belongs to them are filled in. Table entries that no key needs hold
- * anything: numbers of other pages, and numbers that are none. */
+/* shape: with b, sq, sk and the mask; its integer operands and what belongs to them are filled in. Table entries behind the last page of a
+ * sequence are fa_ragged_unused(). */
 fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_how *how);
 void fa_ragged_close(fa_ragged *r); /* zeros are fine */
+
+/* What a table entry holds that names no page in use: the number of any page, or none. */
+int32_t fa_ragged_unused(fa_random *r, int32_t pages);
 
 /* Whether a launch drawn so has the integer operand. */
 bool fa_ragged_has(const fa_ragged_how *how, const fa_operand *o);

@@ -3,6 +3,7 @@
 #include "gen/error.h"
 #include "runtime/lengths.h"
 #include <stdlib.h>
+#include <string.h>
 
 static int64_t within(int64_t x, int64_t lo, int64_t hi)
 {
@@ -62,15 +63,22 @@ void fa_sequences_close(fa_sequences *s)
     *s = (fa_sequences){ .of = NULL };
 }
 
+void fa_sequences_seen(const fa_sequences *s, int32_t i, int64_t *first, int64_t *last)
+{
+    const fa_sequence *of = &s->of[i];
+    *first = of->band.lo > 0 ? of->band.lo : 0; /* of the first query; the last key is the last query's, and bands have no holes */
+    *last = of->nq ? of->nq - 1 + of->band.hi : -1;
+    *last = *last < of->nk ? *last : of->nk - 1;
+}
+
 void fa_sequences_mark(const fa_sequences *s, int32_t i, uint8_t *q, uint8_t *k)
 {
     const fa_sequence *of = &s->of[i];
-    for (int32_t row = 0; row < of->nq; row++)
-        q[of->q + row] = 1;
-    for (int64_t j = 0; j < of->nk; j++) {
-        int64_t first = within(j - of->band.hi, 0, of->nq), last = within(j - of->band.lo, -1, of->nq - 1); /* queries that see it */
-        int64_t row = first <= last ? fa_sequences_key(s, i, j) : -1;
-        if (row >= 0)
+    int64_t first, last, row;
+    if (of->nq)
+        memset(q + of->q, 1, (size_t)of->nq);
+    fa_sequences_seen(s, i, &first, &last);
+    for (int64_t j = first; j <= last; j++)
+        if ((row = fa_sequences_key(s, i, j)) >= 0)
             k[row] = 1;
-    }
 }

@@ -34,6 +34,9 @@ static inline int64_t fa_sequences_key(const fa_sequences *s, int32_t i, int64_t
     return s->key ? s->key[(int64_t)i * s->sk + j] : s->of[i].k + j;
 }
 
+/* The keys of sequence i that a query of it sees: from *first to *last; none where *last < *first. */
+void fa_sequences_seen(const fa_sequences *s, int32_t i, int64_t *first, int64_t *last);
+
 /* Sets the bytes of q and of k at the rows that sequence i has: its queries, and those of its keys that a query of it sees. */
 void fa_sequences_mark(const fa_sequences *s, int32_t i, uint8_t *q, uint8_t *k);
 

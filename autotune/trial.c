@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "number.h"
+#include "random.h"
 #include "reference.h"
 #include "scratch.h"
 #include <stdio.h>
@@ -20,6 +21,7 @@ struct fa_trial {
     fa_ragged ragged;       /* the integers that the device has */
     fa_sequences sequences; /* what they mean */
     uint8_t *use_q, *use_k; /* which rows of the tensors of queries, of keys, a sequence has or sees */
+    uint8_t *use_table;     /* which entries of the page table name pages of keys that are seen, or lie between such */
     fa_buffer tensor[FA_OPERANDS_MAX];
     float *dense[FA_OPERANDS_MAX];  /* of inputs */
     uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
@@ -46,7 +48,19 @@ static bool is_ragged(const fa_trial *t)
 static const uint8_t *use_of(const fa_trial *t, int i)
 {
     const fa_operand *o = &t->op->operand[i];
-    return !is_ragged(t) || !o->strided ? NULL : fa_operand_has_keys(o) ? t->use_k : t->use_q;
+    if (!is_ragged(t))
+        return NULL;
+    return o->strided ? fa_operand_has_keys(o) ? t->use_k : t->use_q : o->feature == FA_FEATURE_PAGES ? t->use_table : NULL;
+}
+
+static void mark_table(fa_trial *t)
+{
+    int64_t first, last, stride = t->sequences.sizes.of[FA_EXTENT_TABLE], size = t->args.page_size;
+    for (int32_t i = 0; i < t->sequences.b; i++) {
+        fa_sequences_seen(&t->sequences, i, &first, &last);
+        for (int64_t k = first / size; first <= last && k <= last / size; k++)
+            t->use_table[i * stride + k] = 1;
+    }
 }
 
 static fa_status find_sequences(fa_trial *t)
@@ -59,20 +73,29 @@ static fa_status find_sequences(fa_trial *t)
     fa_ragged_apply(&t->ragged, &t->args);
     t->use_q = calloc((size_t)fa_sequences_rows_q(&t->sequences) + 1, 1);
     t->use_k = calloc((size_t)fa_sequences_rows_k(&t->sequences) + 1, 1);
-    if (!t->use_q || !t->use_k)
+    t->use_table = calloc((size_t)t->sequences.b * (size_t)t->sequences.sizes.of[FA_EXTENT_TABLE] + 1, 1);
+    if (!t->use_q || !t->use_k || !t->use_table)
         return fa_fail(FA_NOMEM, "no memory for which rows count");
     for (int32_t k = 0; k < t->sequences.b; k++)
         fa_sequences_mark(&t->sequences, k, t->use_q, t->use_k);
+    if (t->args.page_size)
+        mark_table(t);
     return FA_OK;
 }
 
+/* Entries that are not in use, those in front of a window too, hold numbers of any pages, and numbers that are none. */
 static fa_status fill_integers(fa_trial *t, int i)
 {
     const fa_buffer *b = &t->tensor[i];
-    const void *from = fa_operand_address(&t->op->operand[i], &t->ragged.args);
+    const uint8_t *use = use_of(t, i);
+    const int32_t *from = fa_operand_address(&t->op->operand[i], &t->ragged.args);
+    fa_random r = { fa_random_mix(t->c.seed ^ 0x7461626c65) };
     if (!from)
         return fa_fail(FA_UNSUPPORTED, "%s holds integers, which no case draws", t->op->operand[i].name);
-    memcpy(b->image + b->origin, from, (size_t)(b->layout.last + 1) * (size_t)b->bytes);
+    for (int64_t k = 0; k <= b->layout.last; k++) {
+        int32_t x = use && !use[k] ? fa_ragged_unused(&r, t->args.pages) : from[k];
+        memcpy(b->image + b->origin + k * b->bytes, &x, sizeof x);
+    }
     return FA_OK;
 }
 
@@ -112,7 +135,7 @@ static fa_status open_tensor(fa_trial *t, int i)
     if (st == FA_OK && !o->output)
         st = fill_input(t, i);
     if (st == FA_OK)
-        st = t->c.unwritten && use && !o->output ? fa_buffer_upload_rows(&t->tensor[i], use) : fa_buffer_upload(&t->tensor[i]);
+        st = t->c.unwritten && is_ragged(t) && !o->output ? fa_buffer_upload_rows(&t->tensor[i], use) : fa_buffer_upload(&t->tensor[i]);
     if (st != FA_OK)
         return st;
     if (o->strides_at && p->features & FA_FEATURE_LSE_STRIDES)
@@ -258,6 +281,7 @@ void fa_trial_close(fa_trial *t)
     fa_ragged_close(&t->ragged);
     free(t->use_q);
     free(t->use_k);
+    free(t->use_table);
     free(t);
 }
 
