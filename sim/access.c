@@ -1,6 +1,7 @@
 /* access: loads, stores and atomics of a warp. */
 #include "alu.h"
 #include "defined.h"
+#include "grid_order.h"
 #include "run.h"
 #include <string.h>
 
@@ -121,18 +122,6 @@ sim_step sim_run_store(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
-sim_step sim_run_prefetch(sim_warp *w, const sim_insn *i, uint32_t m)
-{
-    sim_alloc *a;
-    FOR_LANES(l, m)
-    {
-        uint64_t address = sim_address(w, i, 0, i->flags & F_WIDE, l);
-        if (sim_space_of((sim_space)i->space, &address) == SP_GLOBAL && !sim_global(w, i, (int)l, address, 1, &a))
-            return STEP_FAULT;
-    }
-    return STEP_NEXT;
-}
-
 static uint64_t apply(int op, sim_type t, uint64_t old, uint64_t v, uint64_t other)
 {
     bool wide = sim_type_bytes(t) == 8, sign = sim_type_signed(t);
@@ -218,8 +207,16 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
             b->tally.c.shared_read += size, b->tally.c.shared_write += size;
         } else {
             sim_memory_mark(where, a - where->base, size);
+            if (b->launch->options.open_stores && (operands >> l & 1 || (old_undefined && i->sub != ATOM_EXCH)))
+                sim_memory_forget(where, a - where->base, size);
             sim_count_global(b, where, size, size);
         }
+        bool strong = s == SP_GLOBAL && sim_order_strong(w, i), ok = true;
+        bool flag = strong && (!sim_type_float((sim_type)i->type) || i->order & (ORDER_ACQUIRE | ORDER_RELEASE)); /* else data */
+        if (strong && !sim_order_mark(w, i, where, a, size))
+            return STEP_FAULT;
+        if (flag)
+            sim_order_lock(w);
         if (size == 8) {
             old = __atomic_load_n((uint64_t *)(void *)p, __ATOMIC_RELAXED);
             do
@@ -232,6 +229,12 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
             while (!__atomic_compare_exchange_n((uint32_t *)(void *)p, &o32, (uint32_t) new, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED));
             old = o32;
         }
+        if (flag) {
+            ok = (i->arg[0] == SIM_NO_ARG || sim_order_acquire(w, i, a)) && sim_order_release(w, i, a, true);
+            sim_order_unlock(w);
+        }
+        if (!ok)
+            return STEP_FAULT;
         result[l] = old;
     }
     sim_shared_sync(w, true, false);

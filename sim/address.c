@@ -1,5 +1,6 @@
 /* address: one lane's read or write anywhere: bounds, alignment, what is defined, what is counted. */
 #include "defined.h"
+#include "grid_order.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -134,6 +135,17 @@ bool sim_load(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64_
         if (b->checked && sim_memory_unwritten(a, address - a->base, size) >= 0)
             w->shadow.met = true;
         sim_count_global(b, a, size, 0);
+        if (!b->launch->order)
+            break;
+        if (!(i->flags & F_VOLATILE) && !sim_order_read(w, i, lane, a, address, size))
+            return false;
+        if (i->order & ORDER_GRID) {
+            sim_order_lock(w);
+            move(to, p, size);
+            bool ok = sim_order_acquire(w, i, address);
+            sim_order_unlock(w);
+            return ok;
+        }
     }
     move(to, p, size);
     return true;
@@ -177,6 +189,17 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
             return false;
         sim_memory_mark(a, address - a->base, size);
         sim_count_global(b, a, 0, size);
+        if (!b->launch->order)
+            break;
+        if (!(i->flags & F_VOLATILE) && !sim_order_write(w, i, lane, a, address, size, from))
+            return false;
+        if (i->order & ORDER_GRID) {
+            sim_order_lock(w);
+            bool ok = sim_order_mark(w, i, a, address, size) && sim_order_release(w, i, address, false);
+            move(p, from, size);
+            sim_order_unlock(w);
+            return ok;
+        }
     }
     move(p, from, size);
     return true;

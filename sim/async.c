@@ -3,6 +3,7 @@
  * counts as in flight. A copy is written by the waiting warp at the time of its wait: others need a barrier after that. */
 #include "async.h"
 #include "defined.h"
+#include "grid_order.h"
 #include "run.h"
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,8 @@ sim_step sim_run_copy(sim_warp *w, const sim_insn *i, uint32_t m)
             if (size != n && !sim_global(w, i, (int)l, from + size - 1, 1, &a))
                 return STEP_FAULT;
             sim_count_global(b, a, size, 0);
+            if (b->launch->order && !sim_order_read(w, i, (int)l, a, from, size))
+                return STEP_FAULT;
         }
         at[l] = (uint32_t)(p - b->shared);
         b->tally.c.shared_write += n;

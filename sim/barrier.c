@@ -1,6 +1,7 @@
 /* barrier: bar.sync, bar.arrive, bar.red and fences. A warp counts for 32 threads, and comes as a whole. */
 #include "async.h"
 #include "defined.h"
+#include "grid_order.h"
 #include "proxy.h"
 #include "run.h"
 #include <string.h>
@@ -88,5 +89,7 @@ sim_step sim_run_fence(sim_warp *w, const sim_insn *i, uint32_t m)
         sim_mbarrier_fence(w, m);
     if ((i->sub == FENCE_MEMORY || i->sub == FENCE_INIT) && w->block->cluster->blocks > 1)
         sim_clock_release(w, w->fenced);
+    if (sim_order_strong(w, i))
+        sim_order_fence(w, i);
     return STEP_NEXT;
 }

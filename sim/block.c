@@ -3,8 +3,42 @@
 #include "defined.h"
 #include "group.h"
 #include "wgmma.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Small arenas are kept from launch to launch: to give one back to the system and to ask for it again costs more than the rest of a launch
+ * of few blocks. Large ones come fresh, as zero pages of which a block touches what it needs. */
+enum { SMALL = 1 << 20, SPARE = 4 };
+static struct {
+    pthread_mutex_t lock;
+    void *arena[SPARE]; /* SMALL bytes each */
+    int n;
+} spare = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void *arena_new(size_t bytes)
+{
+    if (bytes > SMALL)
+        return calloc(1, bytes);
+    void *p = NULL;
+    if (!pthread_mutex_trylock(&spare.lock)) { /* held for ever in a child of fork(), perhaps */
+        p = spare.n ? spare.arena[--spare.n] : NULL;
+        pthread_mutex_unlock(&spare.lock);
+    }
+    if (!p)
+        return calloc(1, SMALL);
+    return memset(p, 0, bytes);
+}
+
+static void arena_free(void *p, bool small)
+{
+    if (p && small && !pthread_mutex_trylock(&spare.lock)) {
+        if (spare.n < SPARE)
+            spare.arena[spare.n++] = p, p = NULL;
+        pthread_mutex_unlock(&spare.lock);
+    }
+    free(p);
+}
 
 /* Everything a block needs, in one piece, used again by the next block of the same thread. */
 bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
@@ -25,17 +59,15 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     b->groups = groups;
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
     b->checked = checked, b->lazy = l->options.async == SIM_LAZY;
-    b->arena = aligned_alloc(64, total);
+    b->arena = arena_new(total + 64), b->small = total + 64 <= SMALL;
     uint32_t all = l->cluster[0] * l->cluster[1] * l->cluster[2];
     b->place[0] = rank % l->cluster[0], b->place[1] = rank / l->cluster[0] % l->cluster[1],
     b->place[2] = rank / l->cluster[0] / l->cluster[1];
-    b->mbarrier = calloc(SIM_MBARRIERS, sizeof *b->mbarrier);
     if (all > 1 && checked && !(b->visit = calloc((size_t)all * warps, sizeof *b->visit)))
         return false;
-    if (!b->arena || !b->mbarrier)
+    if (!b->arena)
         return false;
-    memset(b->arena, 0, total);
-    uint8_t *at = b->arena;
+    uint8_t *at = (uint8_t *)(((uintptr_t)b->arena + 63) & ~(uintptr_t)63);
     b->warp = (sim_warp *)(void *)at, at += head;
     for (uint32_t k = 0; k < warps; k++) {
         sim_warp *w = &b->warp[k];
@@ -71,20 +103,89 @@ void sim_block_free(sim_block *b)
     free(b->mbarrier);
     free(b->visit);
     free(b->far);
-    free(b->arena);
+    arena_free(b->arena, b->small);
 }
 
-static void fill(sim_warp *w, sim_special s, uint32_t lane, uint32_t v)
+static uint32_t value(const sim_block *b, const sim_warp *w, sim_special s, uint32_t lane)
 {
-    uint32_t at = w->block->program->special[s];
-    if (at)
-        ((sim_vec *)(void *)(w->file + at - 1))->u[lane] = v;
+    const sim_launch *l = b->launch;
+    uint32_t t = w->index * 32 + lane, bit = 1u << lane;
+    switch (s) {
+    case SR_TID_X:
+        return t % l->block[0];
+    case SR_TID_Y:
+        return t / l->block[0] % l->block[1];
+    case SR_TID_Z:
+        return t / l->block[0] / l->block[1];
+    case SR_NTID_X:
+    case SR_NTID_Y:
+    case SR_NTID_Z:
+        return l->block[s - SR_NTID_X];
+    case SR_CTAID_X:
+    case SR_CTAID_Y:
+    case SR_CTAID_Z:
+        return b->id[s - SR_CTAID_X];
+    case SR_NCTAID_X:
+    case SR_NCTAID_Y:
+    case SR_NCTAID_Z:
+        return l->grid[s - SR_NCTAID_X];
+    case SR_LANEID:
+        return lane;
+    case SR_WARPID:
+        return w->index;
+    case SR_NWARPID:
+        return (uint32_t)l->arch->threads_per_sm / 32;
+    case SR_SMID:
+        return (uint32_t)(b->linear % (uint64_t)l->arch->sms);
+    case SR_NSMID:
+        return (uint32_t)l->arch->sms;
+    case SR_ONE:
+        return 1;
+    case SR_LANEMASK_EQ:
+        return bit;
+    case SR_LANEMASK_LE:
+        return bit | (bit - 1);
+    case SR_LANEMASK_LT:
+        return bit - 1;
+    case SR_LANEMASK_GE:
+        return ~(bit - 1);
+    case SR_LANEMASK_GT:
+        return ~(bit | (bit - 1));
+    case SR_DYNAMIC_SMEM:
+        return l->dynamic_shared;
+    case SR_TOTAL_SMEM:
+        return b->shared_size;
+    case SR_CLUSTERID_X:
+    case SR_CLUSTERID_Y:
+    case SR_CLUSTERID_Z:
+        return b->cluster->id[s - SR_CLUSTERID_X];
+    case SR_NCLUSTERID_X:
+    case SR_NCLUSTERID_Y:
+    case SR_NCLUSTERID_Z:
+        return l->grid[s - SR_NCLUSTERID_X] / l->cluster[s - SR_NCLUSTERID_X];
+    case SR_CLUSTER_CTAID_X:
+    case SR_CLUSTER_CTAID_Y:
+    case SR_CLUSTER_CTAID_Z:
+        return b->place[s - SR_CLUSTER_CTAID_X];
+    case SR_CLUSTER_NCTAID_X:
+    case SR_CLUSTER_NCTAID_Y:
+    case SR_CLUSTER_NCTAID_Z:
+        return l->cluster[s - SR_CLUSTER_NCTAID_X];
+    case SR_CLUSTER_CTARANK:
+        return b->rank;
+    case SR_CLUSTER_NCTARANK:
+        return b->cluster->blocks;
+    case SR_CLUSTER_EXPLICIT:
+        return l->explicit_cluster;
+    default:
+        return 0;
+    }
 }
 
 static void start_warp(sim_block *b, sim_warp *w)
 {
-    const sim_launch *l = b->launch;
     uint32_t n = b->threads - w->index * 32;
+    const sim_cluster *c = b->cluster;
     w->lanes = n >= 32 ? SIM_ALL : (1u << n) - 1;
     w->pc = 0, w->active = w->lanes, w->join = UINT32_MAX, w->left = w->after = 0, w->depth = 0, w->carry = 0;
     w->state = W_READY;
@@ -96,41 +197,17 @@ static void start_warp(sim_block *b, sim_warp *w)
     memset(w->group, 0, sizeof w->group);
     memset(w->bulk_group, 0, sizeof w->bulk_group);
     sim_defined_start(w);
-    for (uint32_t x = 0; x < SIM_ACTORS; x++)
-        w->clock[x] = b->cluster->epoch;
-    memset(w->fenced, 0, sizeof w->fenced);
+    for (uint32_t x = 0; x < c->most_actors; x++)
+        w->clock[x] = c->epoch;
+    memset(w->clock + c->warps + c->groups, 0, c->planes * sizeof *w->clock);
+    w->trusted = 0;
+    memset(w->fenced, 0, c->most_actors * sizeof *w->fenced);
     w->met = 0, w->joined = 0, w->awaits_group = false;
-    w->clock[w->actor] = b->cluster->epoch + 1;
-    for (uint32_t k = 0; k < 32; k++) {
-        uint32_t t = w->index * 32 + k, id[3] = { t % l->block[0], t / l->block[0] % l->block[1], t / l->block[0] / l->block[1] },
-                 bit = 1u << k;
-        for (uint32_t d = 0; d < 3; d++) {
-            fill(w, (sim_special)(SR_TID_X + d), k, id[d]);
-            fill(w, (sim_special)(SR_NTID_X + d), k, l->block[d]);
-            fill(w, (sim_special)(SR_CTAID_X + d), k, b->id[d]);
-            fill(w, (sim_special)(SR_NCTAID_X + d), k, l->grid[d]);
-            fill(w, (sim_special)(SR_CLUSTERID_X + d), k, b->cluster->id[d]);
-            fill(w, (sim_special)(SR_NCLUSTERID_X + d), k, l->grid[d] / l->cluster[d]);
-            fill(w, (sim_special)(SR_CLUSTER_CTAID_X + d), k, b->place[d]);
-            fill(w, (sim_special)(SR_CLUSTER_NCTAID_X + d), k, l->cluster[d]);
-        }
-        fill(w, SR_CLUSTER_CTARANK, k, b->rank);
-        fill(w, SR_CLUSTER_NCTARANK, k, b->cluster->blocks);
-        fill(w, SR_CLUSTER_EXPLICIT, k, l->explicit_cluster);
-        fill(w, SR_LANEID, k, k);
-        fill(w, SR_WARPID, k, w->index);
-        fill(w, SR_NWARPID, k, (uint32_t)l->arch->threads_per_sm / 32);
-        fill(w, SR_SMID, k, (uint32_t)(b->linear % (uint64_t)l->arch->sms));
-        fill(w, SR_NSMID, k, (uint32_t)l->arch->sms);
-        fill(w, SR_ZERO, k, 0);
-        fill(w, SR_ONE, k, 1);
-        fill(w, SR_LANEMASK_EQ, k, bit);
-        fill(w, SR_LANEMASK_LE, k, bit | (bit - 1));
-        fill(w, SR_LANEMASK_LT, k, bit - 1);
-        fill(w, SR_LANEMASK_GE, k, ~(bit - 1));
-        fill(w, SR_LANEMASK_GT, k, ~(bit | (bit - 1)));
-        fill(w, SR_DYNAMIC_SMEM, k, l->dynamic_shared);
-        fill(w, SR_TOTAL_SMEM, k, b->shared_size);
+    w->clock[w->actor] = c->epoch + 1;
+    for (int k = 0; k < SR_STATIC_COUNT; k++) {
+        uint32_t at = b->program->special[k]; /* a program names few of them */
+        for (uint32_t lane = 0; at && lane < SIM_LANES; lane++)
+            ((sim_vec *)(void *)(w->file + at - 1))->u[lane] = value(b, w, (sim_special)k, lane);
     }
 }
 

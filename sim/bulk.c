@@ -2,6 +2,7 @@
  * until nothing can depend on it any more. */
 #include "bulk.h"
 #include "async.h"
+#include "grid_order.h"
 #include "proxy.h"
 #include "run.h"
 #include <stdio.h>
@@ -34,6 +35,8 @@ static uint8_t *reach(sim_bulk *c, uint64_t address, uint32_t n, bool writes, bo
                   (unsigned long long)at, where);
         return NULL;
     }
+    if (b->launch->order && !writes && !reduces && !sim_order_fetch(c->warp, c->insn, c->lane, *a, address, n))
+        return NULL;
     int64_t hole = b->checked && !writes ? sim_memory_unwritten(*a, at, n) : -1;
     if (hole < 0)
         return p;
@@ -81,6 +84,12 @@ static bool write_run(sim_bulk *c, uint64_t address, const uint8_t *from, uint32
     if (!p)
         return false;
     sim_type t = !f->rank ? f->type : c->map.type < sizeof types / sizeof *types ? types[c->map.type] : T_NONE;
+    if (c->warp->block->launch->order) {
+        if (!reduce && !sim_order_write(c->warp, c->insn, c->lane, a, address, n, from))
+            return false;
+        if (reduce && !sim_order_mark(c->warp, c->insn, a, address, n))
+            return false;
+    }
     if (!reduce)
         memcpy(p, from, n);
     else if (t == T_NONE)
@@ -385,7 +394,7 @@ sim_step sim_run_bulk(sim_warp *w, const sim_insn *i, uint32_t m)
             return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "misaligned bulk copy: global address 0x%llx is no multiple of %d",
                              (unsigned long long)c.global, UNIT);
         }
-        bool ok = i->sub == BULK_SHARED || sim_grid_waited(w, i, (int)l);
+        bool ok = i->sub == BULK_SHARED || i->sub == BULK_PREFETCH || sim_grid_waited(w, i, (int)l);
         if (!ok)
             return STEP_FAULT;
         if (i->sub == BULK_LOAD || i->sub == BULK_SHARED)

@@ -22,6 +22,11 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
       "the same of a register that was never written, or that a shuffle took from a lane that does not take part")                         \
     X(RACE, "race", ERROR, 0, LAUNCH_FAILED,                                                                                               \
       "two warps touched a byte of shared memory, one of them wrote, and no barrier orders the two")                                       \
+    X(RACE_GLOBAL, "race-global", ERROR, 0, LAUNCH_FAILED,                                                                                 \
+      "two warps touched a byte of global memory in one launch, one by a plain store and the other by a plain access, and no release and " \
+      "acquire, or barrier of their block, orders the two")                                                                                \
+    X(READ_ONLY, "read-only", ERROR, 0, LAUNCH_FAILED,                                                                                     \
+      "a load through the read-only path (`ld.global.nc`) meets what the same launch has written")                                         \
     X(COLLISION, "collision", WARNING, 0, LAUNCH_FAILED, "lanes of one store write different values to one place in shared memory")        \
     X(IN_FLIGHT, "in-flight", ERROR, 0, LAUNCH_FAILED,                                                                                     \
       "a destination of `cp.async` is touched before the wait of the thread that started it, or one of a bulk copy before it has arrived") \

@@ -1,6 +1,7 @@
 /* cluster: runs the warps of a cluster's blocks in the order of the schedule until all have left, and a launch's clusters on one or
  * more threads. A block of a launch without clusters is a cluster of one. */
 #include "bulk.h"
+#include "grid_order.h"
 #include "holds.h"
 #include <pthread.h>
 #include <stdio.h>
@@ -43,10 +44,11 @@ static void begin(sim_cluster *c, uint64_t linear)
     bool again = c->epoch > 1u << 26;
     if (again)
         c->epoch = 1;
-    memset(c->sync, 0, sizeof c->sync);
+    memset(c->sync, 0, c->most_actors * sizeof *c->sync);
     c->random = l->options.seed * 0x9E3779B97F4A7C15ull + linear;
-    c->progress = 1, c->stuck = false, c->actors = c->warps + c->groups, c->phase = 0;
-    memset(c->open, 0, sizeof c->open);
+    c->progress = 1, c->stuck = false, c->actors = c->warps + c->groups + c->planes, c->phase = 0, c->linear = linear;
+    sim_order_start(c);
+    memset(c->open, 0, c->most_actors * sizeof *c->open);
     uint32_t nx = l->grid[0] / l->cluster[0], ny = l->grid[1] / l->cluster[1];
     c->id[0] = (uint32_t)(linear % nx), c->id[1] = (uint32_t)(linear / nx % ny), c->id[2] = (uint32_t)(linear / nx / ny);
     for (uint32_t r = 0; r < c->blocks; r++) {
@@ -58,7 +60,9 @@ static void begin(sim_cluster *c, uint64_t linear)
                 memset(b->group_read, 0, (size_t)b->words * 4 * b->groups);
             if (b->far)
                 memset(b->far, 0, (size_t)c->warps * b->words * 4);
-            memset(b->barrier, 0, sizeof b->barrier), memset(b->mbarrier, 0, SIM_MBARRIERS * sizeof *b->mbarrier);
+            memset(b->barrier, 0, sizeof b->barrier);
+            if (b->mbarrier)
+                memset(b->mbarrier, 0, SIM_MBARRIERS * sizeof *b->mbarrier);
         }
         sim_block_start(b);
     }
@@ -307,6 +311,8 @@ static void cluster_free(sim_cluster *c)
         sim_block_free(c->block[r]);
         free(c->block[r]);
     }
+    if (c)
+        sim_order_free(c);
     free(c);
 }
 
@@ -323,6 +329,9 @@ static sim_cluster *cluster_new(sim_launch *l)
         if (ok)
             c->warps += c->block[r]->warps, c->groups += c->block[r]->groups;
     }
+    ok = ok && sim_order_prepare(c);
+    if (ok)
+        c->most_actors = c->warps + c->groups + c->planes + c->blocks * SIM_MBARRIERS;
     sim_holds(!ok || c->blocks); /* a cluster has a block */
     return ok ? c : (cluster_free(c), NULL);
 }
@@ -377,12 +386,15 @@ CUresult sim_launch_run(sim_launch *l)
     l->deadline = monotonic() + (l->options.max_seconds > 0 ? l->options.max_seconds : DEFAULT_SECONDS);
     l->result = CUDA_SUCCESS;
     sim_report_open(l);
+    if (!sim_order_open(l))
+        return CUDA_ERROR_OUT_OF_MEMORY;
     while (n < most && n < 64 && (uint64_t)n + 1 < l->total && !pthread_create(&thread[n], NULL, work, l))
         n++;
     work(l);
     while (n)
         pthread_join(thread[--n], NULL);
     l->tally.c.launches = 1;
+    sim_order_close(l);
     sim_report_close(l);
     return l->result;
 }

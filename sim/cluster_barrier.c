@@ -17,8 +17,8 @@ void sim_cluster_barrier_settle(sim_cluster *c)
     if (!any)
         return;
     c->phase++, c->progress++;
-    memcpy(c->clock, c->open, sizeof c->clock);
-    memset(c->open, 0, sizeof c->open);
+    memcpy(c->clock, c->open, c->most_actors * sizeof *c->clock);
+    memset(c->open, 0, c->most_actors * sizeof *c->open);
     for (uint32_t k = 0; k < c->warps; k++) {
         sim_warp *w = &c->block[k / c->block[0]->warps]->warp[k % c->block[0]->warps];
         w->met = 0;

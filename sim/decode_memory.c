@@ -25,12 +25,21 @@ sim_space sim_dec_space(dec *d)
 
 /* ---- memory ---- */
 
-static bool ordered(dec *d)
+/* A strong access? always: it is one without a word, too. Its scope is the GPU unless it says otherwise. */
+static bool ordered(dec *d, sim_space s, bool always)
 {
-    static const char *const words[] = { "volatile", "relaxed", "acquire", "release", "acq_rel", "mmio", NULL };
-    bool r = sim_dec_one_of(d, words, -1) >= 0;
-    sim_dec_one_of(d, scopes, 0);
-    return r;
+    static const char *const words[] = { "acquire", "release", "acq_rel", "volatile", "relaxed", NULL };
+    static const uint8_t orders[] = { ORDER_ACQUIRE, ORDER_RELEASE, ORDER_ACQUIRE | ORDER_RELEASE };
+    sim_dec_mod(d, "mmio"); /* .mmio.relaxed.sys */
+    int word = sim_dec_one_of(d, words, -1), scope = sim_dec_one_of(d, scopes, 2);
+    if (word < 0 && !always)
+        return false;
+    if (s != SP_GLOBAL && s != SP_GENERIC)
+        return true;
+    d->f->program->exchanges = true;
+    if (scope >= 2)
+        d->o->order = (uint8_t)(ORDER_GRID | (word >= 0 && word < 3 ? orders[word] : 0));
+    return true;
 }
 
 bool sim_decode_load_store(dec *d)
@@ -38,8 +47,10 @@ bool sim_decode_load_store(dec *d)
     bool store = !strcmp(d->i->word[0], "st");
     sim_insn *o = d->o;
     sim_space s = sim_dec_space(d);
-    if (ordered(d))
+    if (ordered(d, s, false))
         o->flags |= F_VOLATILE;
+    if (sim_dec_mod(d, "nc"))
+        o->order |= ORDER_CACHED;
     bool policy = sim_dec_hints(d);
     int n = sim_dec_mod(d, "v2") ? 2 : sim_dec_mod(d, "v4") ? 4 : sim_dec_mod(d, "v8") ? 8 : 1;
     sim_type t = sim_dec_type(d);
@@ -84,6 +95,7 @@ bool sim_decode_load_store(dec *d)
     return true;
 }
 
+/* It touches nothing, and of an address that leads nowhere the hardware makes nothing either. */
 bool sim_decode_prefetch(dec *d)
 {
     sim_space s = sim_dec_space(d);
@@ -93,7 +105,7 @@ bool sim_decode_prefetch(dec *d)
     sim_dec_one_of(d, words, 0);
     sim_dec_ops(d, 1, 1);
     sim_dec_address(d, &d->i->op[0], s);
-    d->o->run = sim_run_prefetch, d->o->cls = C_MEMORY, d->o->space = (uint8_t)s;
+    d->o->run = sim_run_nothing, d->o->cls = C_MEMORY, d->o->space = (uint8_t)s, d->o->unknown = U_PROPAGATE;
     return true;
 }
 
@@ -103,7 +115,7 @@ bool sim_decode_atom(dec *d)
     bool red = !strcmp(d->i->word[0], "red");
     sim_insn *o = d->o;
     sim_space s = sim_dec_space(d);
-    ordered(d);
+    ordered(d, s, true);
     bool policy = sim_dec_hints(d);
     sim_dec_mod(d, "noftz");
     int op = sim_dec_one_of(d, ops, -1);

@@ -480,8 +480,6 @@ static bool fence(dec *d)
 {
     static const char *const words[] = { "sc",
                                          "acq_rel",
-                                         "acquire",
-                                         "release",
                                          "proxy",
                                          "alias",
                                          "async",
@@ -495,13 +493,15 @@ static bool fence(dec *d)
                                          "sync_restrict::shared::cluster",
                                          "gl",
                                          "cta",
-                                         "cluster",
                                          "gpu",
                                          "sys",
                                          "async::generic",
                                          NULL };
     bool proxy = sim_dec_mod(d, "proxy"), async = sim_dec_mod(d, "async"), global = sim_dec_mod(d, "global"), cta = sim_dec_mod(d, "cta"),
-         init = sim_dec_mod(d, "mbarrier_init");
+         init = sim_dec_mod(d, "mbarrier_init"), acquire = sim_dec_mod(d, "acquire"), release = sim_dec_mod(d, "release"),
+         cluster = sim_dec_mod(d, "cluster");
+    if (!proxy && !init && !cta && !cluster)
+        d->o->order = (uint8_t)(ORDER_GRID | (acquire ? 0 : ORDER_RELEASE) | (release ? 0 : ORDER_ACQUIRE));
     while (sim_dec_one_of(d, words, -1) >= 0) {
     }
     d->o->run = sim_run_fence, d->o->cls = C_CONTROL,

@@ -239,6 +239,14 @@ static const char *use_of(const sim_insn *i, int a)
     return i->kind == K_RUN && address ? "is used as an address" : "is used";
 }
 
+/* The lanes of a copy whose source has no bytes, so that its address does not count. */
+static uint32_t idle(const sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    uint32_t none = i->flags & F_IGNORE ? sim_pred(w, i, 2) : 0;
+    FOR_LANES(l, i->flags & F_SIZE ? m : 0) none |= (uint32_t)!sim_arg(w, i, 2)->u[l] << l;
+    return none & ~(i->flags & (F_IGNORE | F_SIZE) ? sim_undefined(w, i, 2) : 0);
+}
+
 static bool decided(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     int from = 0, n = 0;
@@ -246,6 +254,8 @@ static bool decided(sim_warp *w, const sim_insn *i, uint32_t m)
         moved(i, &from, &n);
     for (int a = i->flags & F_TIED ? 0 : i->defs; a < i->args; a++) {
         uint32_t bad = sim_undefined(w, i, a) & m;
+        if (bad && a == 1 && i->run == sim_run_copy)
+            bad &= ~idle(w, i, m);
         if (bad && (a < from || a >= from + n) && !sim_undefined_report(w, i, a, __builtin_ctz(bad), use_of(i, a)))
             return false;
     }

@@ -72,9 +72,9 @@ static sim_block *place(sim_warp *w, sim_space s, uint64_t address, uint32_t *at
     return rank ? w->block->cluster->block[rank - 1] : w->block;
 }
 
-static const sim_alloc *allocation(const sim_warp *w, uint64_t address)
+static sim_alloc *allocation(const sim_warp *w, uint64_t address)
 {
-    const sim_alloc *a = sim_memory_find(w->block->launch->memory, address);
+    sim_alloc *a = sim_memory_find(w->block->launch->memory, address);
     return a ? a : sim_memory_find(w->block->launch->variables, address);
 }
 
@@ -158,6 +158,13 @@ bool sim_defined_store(sim_warp *w, const sim_insn *i, uint32_t l, uint64_t addr
         sim_shared_undefine(b, at, bytes, sim_undefined_origin(w, i, first));
         return true;
     }
+    if (s != SP_LOCAL && w->block->launch->options.open_stores) {
+        sim_alloc *a = allocation(w, address);
+        for (uint32_t n = 0; a && n < element * i->count; n++)
+            if (bytes >> n & 1)
+                sim_memory_forget(a, address - a->base + n, 1);
+        return true;
+    }
     if (s != SP_LOCAL)
         return sim_undefined_report(w, i, first, (int)l, "is stored to global memory");
     at = (uint32_t)(address - SIM_LOCAL_BASE);
@@ -186,13 +193,16 @@ int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, sim_block *shar
             sim_shared_undefine(shared, offset, all, from);
         return holes != 0;
     }
-    if (operand && !sim_undefined_report(w, i, brings, (int)l, "is stored to global memory"))
+    bool open = w->block->launch->options.open_stores;
+    if (operand && open)
+        *from = *sim_undefined_origin(w, i, brings);
+    else if (operand && !sim_undefined_report(w, i, brings, (int)l, "is stored to global memory"))
         return -1;
     int64_t hole = sim_memory_unwritten(global, address - global->base, size);
     if (hole < 0)
         return 0;
     *from = (sim_origin){ i, global->base + (uint64_t)hole, ORIGIN_GLOBAL };
-    if (i->sub == ATOM_EXCH)
+    if (i->sub == ATOM_EXCH || open)
         return 1;
     char text[256];
     sim_report_address(w->block, from->at, text, sizeof text);

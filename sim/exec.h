@@ -11,8 +11,9 @@ enum { SIM_WARPS = 32, SIM_STACK = 96, SIM_BARRIERS = 16, SIM_REPORT = 4096, SIM
 enum { SIM_FINDINGS = 64, SIM_DETAIL = 16384 }; /* different defects of a launch; bytes of the text about them */
 enum { SIM_CLUSTER = 8, SIM_MBARRIERS = 64 };   /* blocks of a cluster; mbarriers of a block */
 /* Who has a time of its own: first the warps of a cluster, then its warp groups, in whose name wgmmas read, then its mbarriers, in whose
- * name asynchronous copies write. */
-enum { SIM_GROUPS = SIM_WARPS / 4, SIM_ACTORS = SIM_CLUSTER * (SIM_WARPS + SIM_GROUPS + SIM_MBARRIERS) };
+ * name asynchronous copies write. Between groups and mbarriers are the planes. */
+enum { SIM_PLANES = 4 }; /* numbers beside the times of each warp, see grid_order.h */
+enum { SIM_GROUPS = SIM_WARPS / 4, SIM_ACTORS = SIM_CLUSTER * (SIM_WARPS * (1 + SIM_PLANES) + SIM_GROUPS + SIM_MBARRIERS) };
 
 enum { SIM_LAST_CLOCK = (1 << 28) - 2 }; /* beyond it time stands still: races are missed, none is made up */
 
@@ -54,7 +55,8 @@ typedef struct sim_launch {
     struct sim_finding *finding; /* SIM_FINDINGS, of warnings and errors; NULL as long as there are none */
     uint32_t findings, errors;   /* errors: of the findings */
     CUresult result;
-    char *report; /* SIM_DETAIL bytes */
+    char *report;            /* SIM_DETAIL bytes */
+    struct sim_order *order; /* of grid_order.c; NULL: not followed */
     sim_tally tally;
 } sim_launch;
 
@@ -132,6 +134,7 @@ struct sim_warp {
     uint32_t resizes, resized;   /* how many setmaxnreg, and the warp's time at the last */
     sim_fence fence[SIM_FENCES]; /* the latest, by number modulo the size; see proxy.c */
     uint32_t fences, fence_lost; /* lost: time of the latest that was overwritten */
+    uint64_t trusted;            /* the record that last was found to be ordered, see grid_order.c */
     struct sim_view {
         uint32_t lanes, clock[SIM_ACTORS];
     } view[2]; /* what the warp knew at its last such fence: of all its lanes, and of fewer */
@@ -192,7 +195,7 @@ typedef struct sim_block {
     uint16_t *held;                                 /* per 4 bytes: asynchronous reads under way; NULL where there are none */
     uint32_t words;
     sim_barrier barrier[SIM_BARRIERS];
-    sim_mbarrier *mbarrier; /* SIM_MBARRIERS; those of this block's life so far, live or not */
+    sim_mbarrier *mbarrier; /* SIM_MBARRIERS, or NULL before the first; those of this block's life so far, live or not */
     uint32_t mbarriers;
     struct sim_bulk *bulk; /* bulk copies under way that read or write this block's shared memory */
     uint32_t bulks, bulk_cap;
@@ -203,13 +206,18 @@ typedef struct sim_block {
     uint64_t by_class[C_COUNT];
     sim_tally tally;
     void *arena;
+    bool small; /* the arena */
 } sim_block;
 
 typedef struct sim_cluster {
     sim_launch *launch;
     sim_block *block[SIM_CLUSTER];
     uint32_t blocks, warps, groups, actors; /* warps, groups: of all blocks; actors: how many of the times are in use */
+    uint32_t most_actors;                   /* of them, with every mbarrier */
+    uint32_t planes;                        /* numbers of them all; 0 where order is not followed */
+    struct sim_taken *taken;                /* per warp, of grid_order.c; NULL likewise */
     uint32_t epoch;                         /* time at which this cluster began */
+    uint64_t linear;                        /* number of the cluster in the launch */
     uint32_t id[3];
     uint64_t phase;                               /* of its barrier */
     uint32_t clock[SIM_ACTORS], open[SIM_ACTORS]; /* of the last completed phase, and of the one under way */

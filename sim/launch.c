@@ -27,8 +27,8 @@ static void unload(sim_library *lib)
 {
     for (uint32_t k = 0; lib->module && k < lib->module->nkernels; k++)
         if (lib->kernel)
-            sim_forget(&lib->kernel[k]);
-    sim_forget(lib);
+            sim_unregister(&lib->kernel[k]);
+    sim_unregister(lib);
     for (size_t k = 0; k < lib->variables; k++)
         sim_memory_free(&sim_the.variables, lib->variable[k]);
     sim_module_free(lib->module);

@@ -4,6 +4,7 @@
 #include "async.h"
 #include "bulk.h"
 #include "run.h"
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 1 << 20 }; /* above what the counts hold */
@@ -90,8 +91,8 @@ static void settle(sim_block *k, sim_mbarrier *b)
     b->phase++;
     b->pending = b->expected;
     b->open[b->actor] = b->time++;
-    memcpy(b->clock, b->open, sizeof b->clock);
-    memset(b->open, 0, sizeof b->open);
+    memcpy(b->clock, b->open, k->cluster->most_actors * sizeof *b->clock);
+    memset(b->open, 0, k->cluster->most_actors * sizeof *b->open);
     k->cluster->progress++;
 }
 
@@ -140,6 +141,8 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
             return sim_fault(w, i, (int)l, SIM_CHECK_MBARRIER, "an mbarrier cannot expect %u arrivals", count);
         if (b->checked && !sim_shared_write(w, i, (int)l, at, 8, NULL))
             return STEP_FAULT;
+        if (!b->mbarrier && !(b->mbarrier = calloc(SIM_MBARRIERS, sizeof *b->mbarrier)))
+            return sim_fault(w, i, (int)l, SIM_CHECK_HOST_MEMORY, "out of host memory");
         uint32_t k = 0;
         while (k < b->mbarriers && b->mbarrier[k].address != at)
             k++;
@@ -148,7 +151,7 @@ sim_step sim_run_mbarrier_init(sim_warp *w, const sim_insn *i, uint32_t m)
         sim_mbarrier *x = &b->mbarrier[k];
         if (k == b->mbarriers) {
             b->mbarriers++;
-            x->time = c->epoch, x->actor = c->warps + c->groups + k * c->blocks + b->rank;
+            x->time = c->epoch, x->actor = c->warps + c->groups + c->planes + k * c->blocks + b->rank;
             if (x->actor >= c->actors)
                 c->actors = x->actor + 1;
         }

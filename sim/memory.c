@@ -92,6 +92,23 @@ sim_alloc *sim_memory_new(sim_memory *m, uint64_t size, const char *name)
     return a;
 }
 
+static uint64_t touch_bytes(const sim_alloc *a)
+{
+    return pages((a->size / 4 + 1) * sizeof *a->touch);
+}
+
+bool sim_memory_touch(sim_alloc *a, uint32_t era)
+{
+    if (a->era == era)
+        return true;
+    if (a->touch)
+        munmap(a->touch, touch_bytes(a));
+    if (!(a->touch = reserve(touch_bytes(a))))
+        return __atomic_store_n(&a->era, 0, __ATOMIC_RELEASE), false;
+    __atomic_store_n(&a->era, era, __ATOMIC_RELEASE);
+    return true;
+}
+
 int sim_memory_free(sim_memory *m, uint64_t base)
 {
     size_t at = upper(m, base);
@@ -100,6 +117,8 @@ int sim_memory_free(sim_memory *m, uint64_t base)
     sim_alloc *a = m->alloc[at - 1];
     munmap(a->data, pages(a->size));
     munmap(a->written, pages(a->size / 8 + 8));
+    if (a->touch)
+        munmap(a->touch, touch_bytes(a));
     m->used -= a->size;
     memmove(m->alloc + at - 1, m->alloc + at, (m->n - at) * sizeof *m->alloc);
     m->n--;
@@ -158,6 +177,21 @@ int64_t sim_memory_unwritten(const sim_alloc *a, uint64_t offset, uint64_t n)
         i++;
     }
     return -1;
+}
+
+void sim_memory_forget(sim_alloc *a, uint64_t offset, uint64_t n)
+{
+    for (uint64_t end = offset + n; offset < end;) {
+        uint64_t k = 8 - (offset & 7) < end - offset ? 8 - (offset & 7) : end - offset;
+        if (k == 8) {
+            uint64_t whole = (end - offset) >> 3;
+            memset(a->written + (offset >> 3), 0, whole);
+            offset += whole * 8;
+            continue;
+        }
+        __atomic_fetch_and(&a->written[offset >> 3], (uint8_t) ~(((1u << k) - 1) << (offset & 7)), __ATOMIC_RELAXED);
+        offset += k;
+    }
 }
 
 void sim_memory_copy_marks(sim_alloc *to, uint64_t to_at, const sim_alloc *from, uint64_t from_at, uint64_t n)

@@ -6,10 +6,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+typedef struct sim_touch {
+    uint64_t wrote, read;
+} sim_touch; /* the last that wrote and read a word, in a launch that follows it: see grid_order.c */
+
 typedef struct sim_alloc {
     uint64_t base, size;
     uint8_t *data, *written; /* written: bit b of byte a/8 */
     const char *name;        /* of a module's variable, or NULL */
+    sim_touch *touch;        /* per 4 bytes; NULL as long as no launch needed it */
+    uint32_t era;            /* of the launches whose touches these are; 0: of none */
 } sim_alloc;
 
 typedef struct sim_memory {
@@ -25,5 +31,7 @@ sim_alloc *sim_memory_find(const sim_memory *m, uint64_t address);             /
 sim_alloc *sim_memory_near(const sim_memory *m, uint64_t address);             /* for reports: the closest */
 void sim_memory_mark(sim_alloc *a, uint64_t offset, uint64_t n);               /* written */
 int64_t sim_memory_unwritten(const sim_alloc *a, uint64_t offset, uint64_t n); /* first such offset, or -1 */
+bool sim_memory_touch(sim_alloc *a, uint32_t era);                             /* touches of this era, none yet. false: no room */
+void sim_memory_forget(sim_alloc *a, uint64_t offset, uint64_t n);             /* never written */
 void sim_memory_copy_marks(sim_alloc *to, uint64_t to_at, const sim_alloc *from, uint64_t from_at, uint64_t n);
 #endif

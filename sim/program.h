@@ -122,6 +122,10 @@ enum {
     F_TIED = 8192   /* its destinations are operands too */
 };
 
+/* sim_insn.order: of a strong access, or a fence, that reaches beyond the cluster; what it takes over or hands on without a fence beside
+ * it, or as a fence; of a load, that it goes through the read-only path. */
+enum { ORDER_GRID = 1, ORDER_ACQUIRE = 2, ORDER_RELEASE = 4, ORDER_CACHED = 8 };
+
 #define SIM_NO_ARG INT32_MIN
 
 /* An argument: a byte offset in the warp's register file; a negative one is ~offset in the program's pool of constants; for a
@@ -147,7 +151,7 @@ struct sim_insn {
     uint16_t flags, negated; /* negated: bit n = predicate argument n is inverted */
     uint16_t args, defs;
     uint8_t kind, wide; /* wide: the result is 64 bits */
-    uint8_t cls, space, type, type2, count, sub, round, unknown, guard_negated;
+    uint8_t cls, space, type, type2, count, sub, round, unknown, guard_negated, order;
     const sim_slot *slot; /* per argument, then the guard */
     const uint16_t *held; /* per argument: 1 + index among the registers of wgmmas, 0 = none */
     const char *text;
@@ -192,6 +196,7 @@ typedef struct sim_program {
     uint32_t registers;  /* per thread at the launch, as far as the directives tell; 0: they do not. For setmaxnreg */
     bool resizes;        /* has a setmaxnreg */
     bool proxy;          /* uses the async proxy: wgmma or bulk copies */
+    bool exchanges;      /* has strong accesses to global memory */
     struct sim_module *module;
 } sim_program;
 

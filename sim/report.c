@@ -39,7 +39,7 @@ int sim_report_address(sim_block *b, uint64_t address, char *to, size_t room)
 
 int sim_report_actor(const sim_cluster *c, const sim_block *from, uint32_t actor, char *to, size_t room)
 {
-    uint32_t per = from->warps, g = actor - c->warps, k = g - c->groups;
+    uint32_t per = from->warps, g = actor - c->warps, k = g - c->groups - c->planes;
     bool group = g < c->groups;
     const sim_block *b = actor < c->warps ? c->block[actor / per] : group ? c->block[g / from->groups] : c->block[k % c->blocks];
     int n = actor < c->warps ? snprintf(to, room, "warp %u", actor % per)

@@ -10,7 +10,7 @@
     /* control.c */                                                                                                      \
     X(branch) X(branch_index) X(exit) X(trap) X(unknown)                                                                             \
     /* access.c */                                                                                                        \
-    X(load) X(store) X(atom) X(prefetch)                                                                              \
+    X(load) X(store) X(atom)                                                                                          \
     /* grid.c */                                                                                                          \
     X(grid_wait)                                                                                                          \
     /* exchange.c */                                                                                                      \

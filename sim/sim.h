@@ -22,6 +22,7 @@ typedef struct sim_options {
     sim_schedule schedule;
     uint64_t seed;              /* of SIM_RANDOM */
     int unchecked;              /* 1: no race, uninitialised-read or bank-conflict bookkeeping (bounds stay): faster */
+    int open_stores;            /* 1: undefined values may be stored to global memory; the bytes count as never written from then on */
     int threads;                /* host threads that run blocks side by side; 0 or 1 = the calling thread alone */
     int64_t max_steps;          /* warp instructions per launch before it is called a hang; 0 = 4e9 */
     double max_seconds;         /* the same for its time; 0 = 300 */
@@ -65,6 +66,12 @@ int sim_interrupted(void);
 
 void sim_counters_reset(void);
 void sim_counters_get(sim_counters *out);
+
+/* The bytes of device memory from `address` on count as never written, as after cuMemAlloc, whatever they hold: a launch that lets one of
+ * them decide anything is reported (class `unwritten`). They are inside one allocation. Returns a CUresult; sim_report() says why. */
+int sim_forget(uint64_t address, size_t bytes);
+/* The first of the bytes that was never written, counted from `address`; -1: there is none; -2: they are not inside one allocation. */
+int64_t sim_unwritten(uint64_t address, size_t bytes);
 
 /* The defects that ended this thread's last failed launch, `reports` of them at most: one line per fact (what, PTX line and text,
  * template line through .loc, block, warp, lane, address; the class); "" if none. This is the table's detail(). */

@@ -51,7 +51,7 @@ bool sim_register(const void *p, sim_kind kind)
     sim_the.handle[sim_the.handles++].kind = kind;
     return true;
 }
-void sim_forget(const void *p)
+void sim_unregister(const void *p)
 {
     for (size_t k = 0; k < sim_the.handles; k++) {
         if (sim_the.handle[k].p != p)

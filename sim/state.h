@@ -74,7 +74,7 @@ extern sim_state sim_the;
 /* Every entry of the driver takes the lock; these expect it held. */
 bool sim_live(const void *p, sim_kind kind);
 bool sim_register(const void *p, sim_kind kind); /* false: out of memory */
-void sim_forget(const void *p);
+void sim_unregister(const void *p);
 void sim_state_forked(void);          /* in a child of fork() */
 CUresult sim_current(sim_device **d); /* of the calling thread's context */
 CUresult sim_tell(CUresult r, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -80,7 +80,7 @@ CUresult sim_cuStreamDestroy(CUstream stream)
         return CUDA_ERROR_INVALID_HANDLE;
     sim_stream *s = (sim_stream *)(void *)stream;
     drop(s->graph);
-    sim_forget(s);
+    sim_unregister(s);
     free(s);
     return CUDA_SUCCESS;
 }
@@ -200,7 +200,7 @@ CUresult sim_cuGraphExecDestroy(CUgraphExec exec)
     SIM_LOCKED;
     if (!sim_live(exec, H_GRAPH_EXEC))
         return CUDA_ERROR_INVALID_HANDLE;
-    sim_forget(exec);
+    sim_unregister(exec);
     drop((sim_graph *)(void *)exec);
     return CUDA_SUCCESS;
 }
@@ -209,7 +209,7 @@ CUresult sim_cuGraphDestroy(CUgraph graph)
     SIM_LOCKED;
     if (!sim_live(graph, H_GRAPH))
         return CUDA_ERROR_INVALID_HANDLE;
-    sim_forget(graph);
+    sim_unregister(graph);
     drop((sim_graph *)(void *)graph);
     return CUDA_SUCCESS;
 }
@@ -236,7 +236,7 @@ CUresult sim_cuEventDestroy(CUevent event)
     SIM_LOCKED;
     if (!sim_live(event, H_EVENT))
         return CUDA_ERROR_INVALID_HANDLE;
-    sim_forget(event);
+    sim_unregister(event);
     free((void *)event);
     return CUDA_SUCCESS;
 }

@@ -90,6 +90,27 @@ static CUresult move(const sim_node *n)
     return CUDA_SUCCESS;
 }
 
+int sim_forget(uint64_t address, size_t bytes)
+{
+    SIM_LOCKED;
+    sim_alloc *a = bytes ? range(address, bytes) : NULL;
+    if (bytes && !a)
+        return (int)outside(address, bytes);
+    if (a)
+        sim_memory_forget(a, address - a->base, bytes);
+    return CUDA_SUCCESS;
+}
+
+int64_t sim_unwritten(uint64_t address, size_t bytes)
+{
+    SIM_LOCKED;
+    const sim_alloc *a = bytes ? range(address, bytes) : NULL;
+    if (!a)
+        return bytes ? -2 : -1;
+    int64_t at = sim_memory_unwritten(a, address - a->base, bytes);
+    return at < 0 ? -1 : at - (int64_t)(address - a->base);
+}
+
 static CUresult ready(void)
 {
     sim_device *d;

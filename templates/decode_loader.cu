@@ -114,3 +114,25 @@ struct Loader {
     }
   }
 };
+//| if l.pdl and not p.has_lengths then
+
+// What is in front in the stream may still run: no byte is read before it has ended. But the first keys of the share can be on their way to
+// the L2, where later writes find them.
+__device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
+  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
+  const Walk &walk = split.walk;
+  if (walk.left <= 0) return;
+  const Sequence sequence = sequence_of(p, walk.batch);
+  const Tile tile = tile_of(p, sequence, walk);
+  const int first = max((tile.first_block + walk.turn * GROUPS) * BC, tile.range.key_lo);
+  const int keys = min(KEYS, tile.range.key_hi - first + 1);
+  auto lines = [&](const void *base, long long at, long long stride, int bytes) {
+    const int each = (bytes + LINE - 1) / LINE;
+    for (int i = threadIdx.x; i < keys * each; i += THREADS)
+      asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)base + (at + (first + i / each) * stride) * (long long)sizeof(element) +
+                                                    i % each * LINE));
+  };
+  lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, D * (int)sizeof(element));
+  lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));
+}
+//| end

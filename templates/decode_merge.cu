@@ -64,6 +64,29 @@ __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
   return (u32)(row * (COLS / 2) + (COLS % 32 == 0 ? pair ^ (row & 3) << 2 : pair)) * 8;
 }
 
+// Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
+__device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
+                                          int parts, int step) {
+  const float4 *const part_o = (const float4 *)p.part_o;
+  const float2 *const part_state = (const float2 *)p.part_state;
+  Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+  constexpr int BATCH = $(c.merge_batch or 8);  // parts under way
+  for (int j = 0; j < parts; j += BATCH) {
+    float2 states[BATCH];
+    float4 x[BATCH];
+#pragma unroll
+    for (int k = 0; k < BATCH; k++) {
+      const long long from = place_of(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row;
+      states[k] = __ldcg(part_state + from);
+      x[k] = __ldcg(part_o + from * (COLS / 4) + four);
+    }
+#pragma unroll
+    for (int k = 0; k < BATCH; k++)
+      if (j + k < parts) sum.add(states[k], x[k], p.scale_log2);
+  }
+  store_row(p, sequence, tile, row, four * 4, sum);
+}
+
 // The block has done its last turn of the tile. last: the buffer of that turn, free in every group.
 __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk, const Split &split,
                                            unsigned char *smem, int last, const float (&o)[MB][VB][4], const RowState (&state)[MB][2],
@@ -94,7 +117,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 
   const long long begin = walk.at - walk.turn, first = divide(begin, split.size);
   const int parts = (int)(divide(begin + walk.turns - 1, split.size) - first) + 1;
-  const long long own = place_of(blockIdx.x, first < blockIdx.x) * BR;
+  const long long own = place_of(blockIdx.x, first < split.index()) * BR;
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
@@ -113,35 +136,23 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
   if (parts == 1) return;
 
+//| if c.merge == c.named.merge.last then
   // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then.
   if (threadIdx.x == 0) {
     __threadfence();
-    *word = atomicInc((unsigned *)p.workspace + first, (unsigned)parts - 1) == (unsigned)parts - 1;
+    *word = atomicInc((unsigned *)p.workspace + split.block(first), (unsigned)parts - 1) == (unsigned)parts - 1;
     __threadfence();
   }
   __syncthreads();
   const bool is_last = *word != 0;
   if (is_last)
-    for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
-      const int row = i / (COLS / 4), four = i % (COLS / 4);
-      Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-      constexpr int BATCH = 8;  // parts under way
-      for (int j = 0; j < parts; j += BATCH) {
-        float2 states_of[BATCH];
-        float4 x[BATCH];
-#pragma unroll
-        for (int k = 0; k < BATCH; k++) {
-          const long long from = place_of(first + min(j + k, parts - 1), j + k > 0) * BR + row;
-          states_of[k] = __ldcg(part_state + from);
-          x[k] = __ldcg(part_o + from * (COLS / 4) + four);
-        }
-#pragma unroll
-        for (int k = 0; k < BATCH; k++)
-          if (j + k < parts) sum.add(states_of[k], x[k], p.scale_log2);
-      }
-      store_row(p, sequence, tile, row, four * 4, sum);
-    }
+    for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
+      add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.lanes);
   __syncthreads();  // the word is read
+//| else
+  // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
+  if (threadIdx.x == 0 && first == split.index()) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
+//| end
 }
 
 // Rows of sequences none of whose rows sees a key: O = 0, LSE = -inf.

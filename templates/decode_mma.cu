@@ -24,6 +24,9 @@ constexpr int ROW_WARPS = $(c.row_warps);  // warps of a group, each with BR / R
 constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take a turn of GROUPS * BC keys
 constexpr int STAGES = $(c.stages);     // buffers of a group
 constexpr int CHUNK = $(c.chunk);      // least turns of a thread block
+//| if c.lanes > 1 then
+constexpr int LANES = $(c.lanes);      // neighbouring key/value heads that are walked side by side
+//| end
 
 // ---- what follows from them ----
 constexpr int GROUP_THREADS = ROW_WARPS * 32, THREADS = GROUPS * GROUP_THREADS;
@@ -34,6 +37,9 @@ constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);        // blocks of 8 columns of O
 constexpr int COLS = VB * 8;     // of O, rounded up
+//| if c.merge == c.named.merge.step then
+constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
+//| end
 constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  // bytes
 // Offsets in dynamic shared memory, $(l.bytes) bytes in all: the buffers of the groups; where each leaves its O; (m, l) of their rows;
 // words that the block shares.
@@ -75,6 +81,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   extern __shared__ __align__(128) unsigned char smem[];
 //| if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//|   if not p.has_lengths then
+  prefetch(p, split_of(p, nullptr));
+//|   end
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //| end
   const int group = threadIdx.x / GROUP_THREADS;
@@ -89,6 +98,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
     cp_async_commit();
   }
   int stage = 0, free_stage = STAGES - 1;
+//| if c.merge == c.named.merge.step then
+  bool goes_on = false;  // a tile that began here ends elsewhere
+//| end
 #pragma unroll 1
   for (Walk walk = split.walk; walk.left > 0; walk.next_tile(p)) {
     const Sequence sequence = sequence_of(p, walk.batch);
@@ -123,8 +135,35 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
+//| if c.merge == c.named.merge.step then
+    goes_on = goes_on || (walk.turn == 0 && walk.end < walk.turns);
+//| end
     store_tile(p, sequence, tile, walk, split, smem, last, o, state, warp_row, group, at);
   }
   cp_async_wait<0>();
   store_keyless(p);
+//| if c.merge == c.named.merge.step then
+  if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(0, 0, 0, 0);
+//| end
 }
+//| if c.merge == c.named.merge.step then
+
+// The second step: thread block i of each slice of rows takes the tile that goes on behind block i of the first, if there is one.
+extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {
+//|   if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//|   end
+  const int block = (int)blockIdx.x / SLICES, slice = (int)blockIdx.x % SLICES;
+  const int4 open = __ldcg((const int4 *)p.tiles_open + block);
+  if (open.w == 0) return;
+  const Sequence sequence = sequence_of(p, open.x);
+  Walk walk;
+  walk.kv_head = open.y;
+  walk.tile = open.z;
+  const Tile tile = tile_of(p, sequence, walk);
+  const int rows = min(BR, tile.rows - tile.row);
+  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += SLICES * MERGE_THREADS)
+    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
+}
+//| end

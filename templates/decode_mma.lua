@@ -20,6 +20,9 @@ return {
     { "key_warps", { 1, 2, 4, 8 }, "groups of a block, each with keys of its own" },
     { "stages", { 2, 3, 4, 5, 6, 8 }, "buffers of K and V of a group", step = "any" },
     { "ctas", { 1, 2, 3, 4 }, "blocks per SM" },
+    { "lanes", { 1, 2, 4, 8 }, "neighbouring key/value heads that blocks walk side by side" },
+    { "merge", { { 0, "last" }, { 1, "step" } }, "what adds up the parts of a tile: the block that comes last, or a second kernel" },
+    { "waves", { 1, 2, 4, 8 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
     { "chunk", { 1, 2, 4, 8 }, "least turns (bk * key_warps keys) that a block takes" },
   },
 
@@ -43,6 +46,10 @@ return {
       if warps <= 8 and warps * c.ctas <= 16 then return true end
       return false, warps .. " warps in each of " .. c.ctas .. " blocks"
     end, about = "registers" },
+    { "slices", function(p, c)
+      if c.ctas * c.waves <= (c.merge == c.named.merge.step and 16 or 32) then return true end
+      return false, c.ctas * c.waves .. " shares on an SM"
+    end },
     { "flight", function(p, c)
       local row = (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
       local bytes = row * c.bk * c.key_warps * (c.stages - 1) * c.ctas
@@ -74,6 +81,10 @@ return {
     l.states = l.bytes
     l.words = l.states + c.key_warps * c.br * 8
     l.bytes = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
+    -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
+    l.bytes = math.max(l.bytes, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
+    l.merge_threads = 128
+    l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.waves))
     -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
     local mb = c.br // c.row_warps // 16
     l.regs = mb * (l.chunks // 2) * 4 + mb * l.vb * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
@@ -81,20 +92,26 @@ return {
   end,
 
   steps = function(p, c, a, l)
-    return { {
-      entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas, pdl = l.pdl,
-      grid = ("rows/%d hkv b keys/%d"):format(c.br, c.bk * c.key_warps),
+    local grid = ("rows/%d hkv b keys/%d"):format(c.br, c.bk * c.key_warps)
+    local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.waves, pdl = l.pdl, grid = grid }
+    if c.merge == c.named.merge.last then return { first } end
+    -- As many blocks for each slice of rows as the first step has.
+    return { first, {
+      entry = "fa_decode_merge", threads = l.merge_threads, smem = 0, per_sm = c.ctas * c.waves * l.slices, pdl = l.pdl,
+      grid = ("%s %d"):format(grid, l.slices),
     } }
   end,
 
   -- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
   workspace = function(p, c, a, l)
-    local rows = 2 * c.ctas * c.br
-    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(rows * l.vb * 8, rows * 2)
+    local rows = 2 * c.ctas * c.waves * c.br
+    local parts = ("part_o fp32 sms %d, part_state fp32 sms %d"):format(rows * l.vb * 8, rows * 2)
+    if c.merge == c.named.merge.last then return "counters, " .. parts end
+    return ("%s, tiles_open int32 sms %d"):format(parts, c.ctas * c.waves * 4)
   end,
 
-  params = function(p)
-    local names = "q k v o lse workspace part_o part_state q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+  params = function(p, c)
+    local names = "q k v o lse " .. (c.merge == c.named.merge.last and "workspace" or "tiles_open") .. " part_o part_state q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
     if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
     if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
     if p.has_pages then names = names .. "page_table " end

@@ -1,6 +1,8 @@
 // ---- which keys a thread block owns ----
 // The work is a line: sequences, their key/value heads, row tiles of a head, and of each tile its turns of GROUPS blocks of keys. Thread
 // block i owns [i, i + 1) * share of it, whatever the lengths: the grid never changes, and every thread block finds its part by itself.
+// There are `lanes` such lines side by side, each with the heads that leave its number as remainder: neighbouring heads of the same keys are
+// read at about the same time, and their rows lie in the same pages of HBM.
 
 // The turns that a tile of a sequence takes: those of the keys that some row sees.
 __device__ __forceinline__ int first_block_of(const Sequence &sequence) { return first_key(sequence, 0) / BC; }
@@ -19,6 +21,7 @@ struct Walk {
   long long at, left;           // at: of `turn` on the line
   int batch, kv_head, tile;
   int turn, end, turns, tiles;  // turns: of a tile; tiles: of a head
+  int lanes;                    // steps between heads of the line
   __device__ __forceinline__ void take() { end = left < turns - turn ? turn + (int)left : turns; }
   __device__ __forceinline__ void next_tile(const Params &p) {
     at += end - turn;
@@ -26,8 +29,9 @@ struct Walk {
     turn = 0;
     if (++tile == tiles) {
       tile = 0;
-      if (++kv_head == p.hkv) {
-        kv_head = 0;
+      kv_head += lanes;
+      if (kv_head >= p.hkv) {
+        kv_head -= p.hkv;
 //| if p.has_lengths then
         turns = 0;
         while (left > 0 && turns == 0) {
@@ -46,8 +50,21 @@ struct Walk {
 
 struct Split {
   Walk walk;
-  long long size;  // turns of each thread block
+  long long size;           // turns of each thread block
+  int lanes, lane;          // of this thread block
+  // Which thread block it is on its line; the whole grid's number of such a one.
+  __device__ __forceinline__ int index() const { return (int)blockIdx.x / lanes; }
+  __device__ __forceinline__ long long block(long long index) const { return index * lanes + lane; }
 };
+//| if c.lanes > 1 then
+__device__ __forceinline__ int lanes_of(const Params &p) { return min(LANES, p.hkv & -p.hkv); }
+//| else
+__device__ __forceinline__ int lanes_of(const Params &) { return 1; }
+//| end
+__device__ __forceinline__ void choose_lane(const Params &p, Split &s) {
+  s.lanes = lanes_of(p);
+  s.lane = (int)blockIdx.x - s.index() * s.lanes;
+}
 
 //| if p.has_lengths then
 // Sums over the threads in front of this one; *all over all of them. words: WARPS + 1 of the block.
@@ -77,20 +94,24 @@ __device__ __forceinline__ Split split_of(const Params &p, void *room) {
   int *const found = (int *)(words + THREADS / 32);  // batch, turns, tiles
   long long *const rest = (long long *)room;
   const int each = (p.b + THREADS - 1) / THREADS, first = min((int)threadIdx.x * each, p.b), last = min(first + each, p.b);
+  Split s;
+  choose_lane(p, s);
+  const int heads = p.hkv / s.lanes;  // of a line
   long long mine = 0, all;
 #pragma unroll 4
   for (int i = first; i < last; i++) {
     const Sequence sequence = sequence_of(p, i);
-    mine += (long long)turns_of(sequence) * tiles_of(p, sequence) * p.hkv;
+    mine += (long long)turns_of(sequence) * tiles_of(p, sequence) * heads;
   }
   long long before = sum_before(mine, words, &all);
-  Split s;
-  s.size = max(divide(all + gridDim.x - 1, gridDim.x), (long long)CHUNK);
-  const long long at = s.size * blockIdx.x;
+  const int shares = gridDim.x / s.lanes;
+  s.size = max(divide(all + shares - 1, shares), (long long)CHUNK);
+  const long long at = s.size * s.index();
   s.walk.at = at;
   s.walk.left = min(s.size, all - at);
   s.walk.batch = s.walk.kv_head = s.walk.tile = s.walk.turn = s.walk.turns = s.walk.tiles = s.walk.end = 0;
-  if (s.walk.left <= 0) {
+  s.walk.lanes = s.lanes;
+  if (s.walk.left <= 0 || s.index() >= shares) {
     s.walk.left = 0;
     return s;
   }
@@ -98,7 +119,7 @@ __device__ __forceinline__ Split split_of(const Params &p, void *room) {
     for (int i = first; i < last; i++) {
       const Sequence sequence = sequence_of(p, i);
       const int turns = turns_of(sequence), tiles = tiles_of(p, sequence);
-      const long long n = (long long)turns * tiles * p.hkv;
+      const long long n = (long long)turns * tiles * heads;
       if (at < before + n) {
         found[0] = i;
         found[1] = turns;
@@ -115,9 +136,10 @@ __device__ __forceinline__ Split split_of(const Params &p, void *room) {
   w.turns = found[1];
   w.tiles = found[2];
   const long long tile = divide(*rest, w.turns);
+  const int head = (int)divide(tile, w.tiles);
   w.turn = (int)(*rest - tile * w.turns);
-  w.kv_head = (int)divide(tile, w.tiles);
-  w.tile = (int)(tile - (long long)w.kv_head * w.tiles);
+  w.tile = (int)(tile - (long long)head * w.tiles);
+  w.kv_head = head * s.lanes + s.lane;
   w.take();
   return s;
 }
@@ -125,28 +147,31 @@ __device__ __forceinline__ Split split_of(const Params &p, void *room) {
 __device__ __forceinline__ Split split_of(const Params &p, void *) {
   const Sequence sequence = sequence_of(p, 0);
   Split s;
+  choose_lane(p, s);
   Walk &w = s.walk;
+  w.lanes = s.lanes;
   w.turns = turns_of(sequence);
   w.tiles = tiles_of(p, sequence);
-  const long long tiles = (long long)p.b * p.hkv * w.tiles;
-  s.size = max(divide(tiles * w.turns + gridDim.x - 1, gridDim.x), (long long)CHUNK);
+  const int shares = gridDim.x / s.lanes;
+  const long long tiles = (long long)p.b * (p.hkv / s.lanes) * w.tiles;  // of a line
+  s.size = max(divide(tiles * w.turns + shares - 1, shares), (long long)CHUNK);
   // As many blocks for every tile, and no block with parts of two, where that makes the longest share no longer by much.
-  if (tiles <= gridDim.x && w.turns > 0) {
-    const int parts = (int)(gridDim.x / (u32)tiles);
+  if (tiles <= shares && w.turns > 0) {
+    const int parts = shares / (int)tiles;
     const long long even = max((w.turns + parts - 1) / parts, CHUNK);
     if (even * 16 <= s.size * 17) {
       s.size = even;
       w.turns = (w.turns + (int)even - 1) / (int)even * (int)even;
     }
   }
-  w.at = s.size * blockIdx.x;
-  w.left = max(min(s.size, tiles * w.turns - w.at), 0ll);
+  w.at = s.size * s.index();
+  w.left = s.index() < shares ? max(min(s.size, tiles * w.turns - w.at), 0ll) : 0;
   const long long tile = w.turns > 0 ? divide(w.at, w.turns) : 0;
-  const u32 heads = (u32)(tile / w.tiles);
+  const u32 heads = (u32)divide(tile, w.tiles), of_line = (u32)(p.hkv / s.lanes);
   w.turn = (int)(w.at - tile * w.turns);
   w.tile = (int)(tile - (long long)heads * w.tiles);
-  w.batch = (int)(heads / p.hkv);
-  w.kv_head = (int)(heads - (u32)w.batch * p.hkv);
+  w.batch = (int)(heads / of_line);
+  w.kv_head = (int)(heads - (u32)w.batch * of_line) * s.lanes + s.lane;
   w.take();
   return s;
 }
