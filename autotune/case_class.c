@@ -12,21 +12,27 @@ static double work(const fa_problem *p)
     return (double)p->b * p->hkv * fmax((double)p->sq * (p->hq / p->hkv), 16) * fmax(p->sk, 16) * (p->d + p->dv) / 2;
 }
 
+/* One in twelve has more sequences than a thread block has threads, of a few keys; one in six a long one alone, which many blocks share. */
 static void make_shape(fa_problem *p, fa_random *r)
 {
     static const int32_t groups[] = { 1, 1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16 };
-    int32_t group = PICK(r, groups), queries = fa_random_below(r, 10), keys = fa_random_below(r, 10);
-    p->b = fa_random_within(r, 1, 6);
-    p->hkv = fa_random_within(r, 1, 3);
+    int32_t group = PICK(r, groups), kind = fa_random_below(r, 12), queries = fa_random_below(r, 10), keys = fa_random_below(r, 10);
+    bool many = kind == 0, alone = kind == 1 || kind == 2;
+    p->b = many ? fa_random_within(r, 33, 300) : alone ? 1 : fa_random_within(r, 1, 6);
+    p->hkv = alone ? 1 : fa_random_within(r, 1, 3);
     p->sq = queries < 4 ? 1 : queries < 9 ? fa_random_within(r, 2, 16) : fa_random_within(r, 17, 40);
     p->sk = keys < 1 ? fa_random_within(r, 1, 20) : keys < 6 ? fa_random_within(r, 21, 140) : fa_random_within(r, 141, 300);
+    if (many)
+        p->sq = p->sq < 3 ? p->sq : 1, p->sk = fa_random_within(r, 1, 12), group = group < 5 ? group : 1;
+    if (alone)
+        p->sk = fa_random_within(r, 200, 1000);
     while (p->hq = p->hkv * group, work(p) > WORK_MOST) {
         if (p->hkv > 1)
             p->hkv--;
-        else if (p->b > 2)
-            p->b--;
         else if (p->sq * group > 64 && p->sq > 1)
             p->sq -= p->sq / 4 + 1;
+        else if (p->b > 2)
+            p->b--;
         else
             p->sk -= p->sk / 4 + 1;
     }

@@ -4,9 +4,9 @@
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
-#define ROUNDS (full() ? 30 : 9) /* cases of a class on a chip */
-#define CONFIGS 2                /* of a class on a chip */
-#define SIX_EVERY 20             /* of these cases all six combinations are run and compared */
+#define ROUNDS (full() ? 60 : 18) /* cases of a class on a chip */
+#define CONFIGS (full() ? 6 : 3)  /* of a class on a chip */
+#define SIX_EVERY 20              /* of these cases all six combinations are run and compared */
 
 static const char *const classes[] = {
     "bf16,d=128,features=lengths",
