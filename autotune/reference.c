@@ -71,11 +71,10 @@ static int64_t elements(const fa_expected *e, int i)
     return d.of[0] * d.of[1] * d.of[2] * d.of[3];
 }
 
-/* The row of the tensors of queries that element `at` of an output is in. Strided ones are [batch, row, head, width], packed rows [batch,
- * head, row]. */
-static int64_t row_of(const fa_expected *e, int i, int64_t at)
+/* Strided ones are [batch, row, head, width], packed rows [batch, head, row]. */
+int64_t fa_expected_row(const fa_expected *e, int operand, int64_t at)
 {
-    const fa_operand *o = &e->call.op->operand[i];
+    const fa_operand *o = &e->call.op->operand[operand];
     fa_dims d;
     fa_operand_dims(&d, o, &e->sizes);
     return o->strided ? at / d.of[3] / d.of[2] : at / d.of[2] / d.of[1] * d.of[2] + at % d.of[2];
@@ -83,7 +82,7 @@ static int64_t row_of(const fa_expected *e, int i, int64_t at)
 
 bool fa_expected_writes(const fa_expected *e, int operand, int64_t at)
 {
-    return !e->row_used || e->row_used[row_of(e, operand, at)];
+    return !e->row_used || e->row_used[fa_expected_row(e, operand, at)];
 }
 
 /* Of sequences of their own lengths: which rows they have. */

@@ -54,7 +54,8 @@ fa_status fa_expected_exact(fa_expected *e);
 /* All that follows from out: naive's errors, the size of scores. TF32: packed outputs become those of the rounded inputs. */
 fa_status fa_expected_finish(fa_expected *e);
 
-/* Whether element `at` of an output is of a sequence, so that it is written. */
+/* The row of the tensors of queries that element `at` of an output is in, and whether it is of a sequence, so that it is written. */
+int64_t fa_expected_row(const fa_expected *e, int operand, int64_t at);
 bool fa_expected_writes(const fa_expected *e, int operand, int64_t at);
 
 /* Judges values, dense in packed order, NaN where no sequence writes; NULL = an output that was not asked for. *v is that of the first

@@ -7,6 +7,8 @@
 #define ROUNDS (full() ? 60 : 18) /* cases of a class on a chip */
 #define CONFIGS (full() ? 6 : 3)  /* of a class on a chip */
 #define SIX_EVERY 20              /* of these cases all six combinations are run and compared */
+#define ALONE_EVERY 3             /* of these each sequence is run beside NaN in all others */
+#define ALONE_MOST 6              /* sequences of such a case */
 
 static const char *const classes[] = {
     "bf16,d=128,features=lengths",
@@ -60,6 +62,10 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *class, int nu
         cr_expect_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
         cr_expect(i == 0 || v.bits == bits, "%s, %s: other bits under combination %d", line, text, at);
         bits = v.bits;
+    }
+    for (int32_t i = 0; i < fa_trial_sequences(t) && c.problem.b <= ALONE_MOST && seed % ALONE_EVERY == 0; i++) {
+        fa_verdict v;
+        cr_expect_eq(fa_trial_alone(t, plan, i, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
     }
     fa_trial_close(t);
 }
