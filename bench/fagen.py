@@ -11,6 +11,7 @@ NONE, CAUSAL, WINDOW = 0, 1, 2
 BOTTOM_RIGHT, TOP_LEFT = 0, 1
 FORWARD = 0
 BROADCAST = 1  # of Args.flags
+LENGTHS, PAGES = 1, 2  # of Problem.features
 DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
 MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
 DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}
@@ -19,7 +20,7 @@ DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}
 class Problem(C.Structure):
     _fields_ = [("size", C.c_uint32)] + [
         (n, C.c_int32) for n in ("dtype", "d", "dv", "mask", "o_dtype", "align", "b", "hq", "hkv", "sq", "sk", "op", "features", "page",
-                                 "window")]
+                                 "window", "grad_dtype", "kv_dtype")]
 
 
 class Tensor(C.Structure):
@@ -31,7 +32,13 @@ class Args(C.Structure):
         (n, C.c_int32) for n in ("dtype", "o_dtype", "d", "dv", "b", "hq", "hkv", "sq", "sk", "mask", "window_left",
                                  "window_right", "diagonal", "offset")] + [
         ("scale", C.c_float), ("q", Tensor), ("k", Tensor), ("v", Tensor), ("o", Tensor), ("lse", C.c_void_p),
-        ("workspace", C.c_void_p), ("workspace_size", C.c_size_t), ("op", C.c_int32), ("flags", C.c_uint32)]
+        ("workspace", C.c_void_p), ("workspace_size", C.c_size_t), ("op", C.c_int32), ("flags", C.c_uint32)] + [
+        (n, C.c_void_p) for n in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_q", "seqlens_k")] + [
+        ("total_q", C.c_int32), ("total_k", C.c_int32), ("page_table", C.c_void_p), ("page_table_stride", C.c_int64),
+        ("page_size", C.c_int32), ("pages", C.c_int32), ("lse_sb", C.c_int64), ("lse_sh", C.c_int64), ("lse_ss", C.c_int64),
+        ("parts", C.c_int32), ("grad_dtype", C.c_int32), ("part", Tensor), ("part_stride", C.c_int64), ("part_lse", C.c_void_p),
+        ("part_lse_stride", C.c_int64), ("grad_o", Tensor), ("grad_q", Tensor), ("grad_k", Tensor), ("grad_v", Tensor),
+        ("grad_lse", C.c_void_p), ("rng", C.c_void_p), ("dropout", C.c_float), ("kv_dtype", C.c_int32)]
 
 
 class Options(C.Structure):
@@ -94,8 +101,10 @@ class Fagen:
         v = self.lib.fa_version()
         return f"{v // 10000}.{v // 100 % 100}.{v % 100}"
 
-    def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False):
-        """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times."""
+    def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False, lengths=None,
+             table=None, sk=None):
+        """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times. lengths: int32 [b], keys of
+        each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be."""
         import torch
         kinds = {torch.float16: FP16, torch.bfloat16: BF16, torch.float32: TF32 if tf32 else FP32}
         a = Args(size=C.sizeof(Args), dtype=kinds[q.dtype], o_dtype=FP32 if o.dtype == torch.float32 and q.dtype != o.dtype else 0,
@@ -107,6 +116,11 @@ class Fagen:
                 a.flags |= BROADCAST
         if lse is not None:
             a.lse = lse.data_ptr()
+        if lengths is not None:
+            a.seqlens_k = lengths.data_ptr()
+        if table is not None:
+            a.page_table, a.page_table_stride, a.pages, a.page_size = table.data_ptr(), table.stride(0), k.shape[0], k.shape[1]
+            a.sk = sk
         return a
 
     def launch(self, args, plan=None, stream=None):
@@ -127,6 +141,23 @@ class Fagen:
         else:
             self.check(self.lib.fa_lever_workspace(self.ctx, plan.handle, C.byref(args), C.byref(n)))
         return n.value
+
+    def give_workspace(self, args, plan=None):
+        """Gives the launch what workspace it needs, its counters zeroed, on torch's current stream. Keep what is returned."""
+        import torch
+        n = self.workspace(args, plan)
+        space = torch.empty(n, dtype=torch.uint8, device="cuda")
+        if n:
+            args.workspace, args.workspace_size = space.data_ptr(), n
+            self.check(self.lib.fa_workspace_init(self.ctx, C.c_void_p(args.workspace), C.c_size_t(n),
+                                                  C.c_void_p(torch.cuda.current_stream().cuda_stream)))
+        return space
+
+    def problem_of(self, args):
+        """The problem that a launch derives from its arguments."""
+        p = Problem(size=C.sizeof(Problem))
+        self.check(self.lib.fa_problem_of(C.byref(args), C.byref(p)))
+        return p
 
     def explain(self, args=None, problem=None):
         n = C.c_size_t()

@@ -5,6 +5,10 @@
 """
 import array
 import ctypes
+import json
+import os
+import struct
+import subprocess
 import unittest
 
 
@@ -65,6 +69,73 @@ class Abi(unittest.TestCase):
         for name in "qkvo":
             fa.check(fa.lib.fa_free(fa.ctx, memory[name]))
         fa.close()
+
+    def test_lengths_and_pages_arrive(self):
+        """By the problem that fagen derives of them, and by a launch where a family computes it: O is the mean of V over the length."""
+        import fagen
+        fa = fagen.Fagen(lever=True, device="sim:sm_80")
+        b, hq, hkv, d, page, longest, lengths = 3, 4, 2, 64, 16, 40, (17, 0, 40)
+        table = [5, 0, 999, 999, -1, 999, 2, 7, 4]  # what no length reaches is no page
+        pages = 8
+        v = [0.0] * (pages * page)  # by token, the same in each head
+        for i, n in enumerate(lengths):
+            for t in range(n):
+                v[table[3 * i + t // page] * page + t % page] = float(t % 8)
+        half = {float(x): y for x, y in zip(range(8), (0, 0x3C00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700))}
+        data = {"q": array.array("H", bytes(2 * b * hq * d)), "k": array.array("H", bytes(2 * pages * page * hkv * d)),
+                "v": array.array("H", [half[x] for x in v for _ in range(hkv * d)]), "o": array.array("H", bytes(2 * b * hq * d)),
+                "lengths": array.array("i", lengths), "table": array.array("i", table)}
+        at = {}
+        for name, values in data.items():
+            at[name], size = ctypes.c_void_p(), ctypes.c_size_t(len(values) * values.itemsize)
+            fa.check(fa.lib.fa_alloc(fa.ctx, ctypes.byref(at[name]), size))
+            fa.check(fa.lib.fa_copy(fa.ctx, at[name], ctypes.c_void_p(values.buffer_info()[0]), size, 0))
+        args = fagen.Args(size=ctypes.sizeof(fagen.Args), dtype=fagen.FP16, d=d, dv=d, b=b, hq=hq, hkv=hkv, sq=1, sk=longest,
+                          seqlens_k=at["lengths"].value, page_table=at["table"].value, page_table_stride=3, page_size=page, pages=pages)
+        for name in "qo":
+            setattr(args, name, fagen.Tensor(at[name].value, hq * d, hq * d, d))
+        for name in "kv":
+            setattr(args, name, fagen.Tensor(at[name].value, page * hkv * d, hkv * d, d))
+        p = fa.problem_of(args)
+        self.assertEqual((p.features, p.page, p.b, p.hq, p.hkv, p.sq, p.sk, p.d, p.grad_dtype, p.kv_dtype),
+                         (fagen.LENGTHS | fagen.PAGES, page, b, hq, hkv, 1, longest, d, 0, 0))
+        try:
+            fa.launch(args, stream=0) if not fa.workspace(args) else self.with_workspace(fa, args)
+            out = data["o"]
+            fa.check(fa.lib.fa_copy(fa.ctx, ctypes.c_void_p(out.buffer_info()[0]), at["o"], ctypes.c_size_t(2 * len(out)), 1))
+            for i, n in enumerate(lengths):
+                mean = sum(t % 8 for t in range(n)) / n if n else 0
+                for x in out[i * hq * d:(i + 1) * hq * d]:
+                    self.assertAlmostEqual(struct.unpack("e", struct.pack("H", x))[0], mean, delta=4e-3)
+        except fagen.Error as e:
+            self.assertRegex(str(e), "^status -2: ", "no family computes it, or none that has a model")
+        for name in at:
+            fa.check(fa.lib.fa_free(fa.ctx, at[name]))
+        fa.close()
+
+    @staticmethod
+    def with_workspace(fa, args):
+        n, space = fa.workspace(args), ctypes.c_void_p()
+        fa.check(fa.lib.fa_alloc(fa.ctx, ctypes.byref(space), ctypes.c_size_t(n)))
+        fa.check(fa.lib.fa_workspace_init(fa.ctx, space, ctypes.c_size_t(n), None))
+        args.workspace, args.workspace_size = space.value, n
+        fa.launch(args, stream=0)
+
+    def test_hot_launches_are_timed(self):
+        import fagen
+        command = os.path.join(os.path.dirname(fagen.library("fagen")), "..", "bin", "fagen-dev")
+        words = "hot --device sim:sm_80 --layers 3 --batch 2 --keys 40 --samples 2 --json".split()
+        run = subprocess.run([command, *words], capture_output=True, text=True)
+        rows = json.loads(run.stdout)["hot"]
+        self.assertEqual([(r["form"], r["layers"]) for r in rows],
+                         [(form, layers) for form in ("dense", "lengths", "pages") for layers in (1, 3)])
+        self.assertEqual(run.returncode, 1 if any("why" in r for r in rows) else 0)
+        for r in rows:
+            if "why" in r:  # no family computes it, or none that has a model
+                self.assertNotEqual(r["form"], "dense")
+            else:
+                self.assertGreater(r["seconds"], 0)
+                self.assertEqual(r["samples"], 2)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,12 @@ def rounds_that_fit(left, cost, least, most):
     return max(least, min(most, int(left / cost))) if cost > 0 else most
 
 
+def calls_that_fill(lasts, seconds, sets, most=512):
+    """How many calls of `seconds` each last `lasts` seconds: a multiple of sets, and beyond one turn of them at most `most`."""
+    turns = math.ceil(lasts / max(seconds, 1e-7) / sets)
+    return sets * max(1, min(turns, most // sets))
+
+
 def groups(cells, *keys):
     """{(value of each key): cells} in the order of first appearance."""
     out = {}

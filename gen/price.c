@@ -182,7 +182,8 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
     double tiles = w->rows > 0 ? ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows) : 1;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
     out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->algorithm && w->algorithm->shares) / (a->hbm_gbs * 1e9);
-    seconds = w->cols > 0 ? corner(seconds, fmax(out->t_l2, out->t_hbm)) : fmax(out->t_l2, out->t_hbm);
+    double stream = fmax(out->t_l2, out->t_hbm);
+    seconds = w->cols > 0 ? corner(seconds, stream) : stream / w->efficiency + w->latency / (a->clock_ghz * 1e9);
     out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * launches + seconds;
     return FA_OK;
 }

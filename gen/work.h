@@ -12,7 +12,7 @@ typedef struct fa_work {
     double matrix_flops, exps; /* per pair */
     double issue, smem_bytes, latency; /* per block of scores; latency: clocks in which its thread block only waits */
     double tile_issue, tile_latency;   /* per row tile: prologue and epilogue; instructions, and clocks of waiting */
-    double efficiency;                 /* of the matrix unit's rate */
+    double efficiency;                 /* of the matrix unit's rate; of the bandwidth, where there are no scores */
     double shows;    /* share that still shows of the shorter of matrix work and the rest; -1 = as mma.sync, by the warps */
     double l2_speed; /* at which its loads leave the L2, over the arch's l2_gbs */
     double regs;     /* per thread, as the compiler is expected to use them; 0 = the layout's */

@@ -56,7 +56,7 @@ struct Split {
   __device__ __forceinline__ int index() const { return (int)blockIdx.x / lanes; }
   __device__ __forceinline__ long long block(long long index) const { return index * lanes + lane; }
 };
-//| if c.lanes > 1 then
+//| if c.kv_lanes > 1 then
 __device__ __forceinline__ int lanes_of(const Params &p) { return min(LANES, p.hkv & -p.hkv); }
 //| else
 __device__ __forceinline__ int lanes_of(const Params &) { return 1; }
@@ -144,7 +144,7 @@ __device__ __forceinline__ Split split_of(const Params &p, void *room) {
   return s;
 }
 //| else
-__device__ __forceinline__ Split split_of(const Params &p, void *) {
+__device__ __forceinline__ Split split_of(const Params &p) {
   const Sequence sequence = sequence_of(p, 0);
   Split s;
   choose_lane(p, s);
