@@ -4,8 +4,8 @@
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
-#define ROUNDS (full() ? 60 : 18) /* cases of a class on a chip */
-#define CONFIGS (full() ? 6 : 3)  /* of a class on a chip */
+#define ROUNDS (full() ? 60 : 12) /* cases of a class on a chip */
+#define CONFIGS (full() ? 6 : 2)  /* of a class on a chip */
 #define SIX_EVERY 20              /* of these cases all six combinations are run and compared */
 #define ALONE_EVERY 3             /* of these each sequence is run beside NaN in all others */
 #define ALONE_MOST 6              /* sequences of such a case */
