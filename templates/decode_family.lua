@@ -29,7 +29,7 @@ decode.constraints = {
     local warps = c.row_warps * c.key_warps
     if warps <= 8 and warps * c.ctas <= 16 then return true end
     return false, warps .. " warps in each of " .. c.ctas .. " blocks"
-  end, about = "registers" },
+  end, upto = "ctas", about = "registers" },
   { "slices", function(p, c)
     if c.ctas * c.sm_shares <= (c.combine == c.named.combine.second_kernel and 16 or 32) then return true end
     return false, c.ctas * c.sm_shares .. " shares on an SM"
@@ -38,12 +38,12 @@ decode.constraints = {
     local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
     if bytes * c.ctas <= a.smem_sm then return true end
     return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm
-  end, about = "shared memory" },
+  end, upto = "ctas", about = "shared memory" },
   { "flight", function(p, c)
     local bytes = row_bytes(p) * c.bk * c.key_warps * (c.stages - 1) * c.ctas
     if bytes >= 24 << 10 then return true end
     return false, "only " .. bytes .. " bytes of an SM under way"
-  end, search = true },
+  end, upto = "ctas", search = true },
 }
 
 -- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
@@ -67,9 +67,9 @@ function decode.layout(p, c, a)
   end
   l.states = l.bytes
   l.words = l.states + c.key_warps * c.br * 8
-  l.bytes = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
+  l.used = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
-  l.bytes = math.max(l.bytes, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
+  l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
   l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
