@@ -30,8 +30,9 @@
  * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads anew.
  *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
  *     pages     key j of sequence i is token j % page_size of page page_table[i * page_table_stride + j / page_size]
- * off = sk - sq is that of each sequence's lengths. A sequence without keys gives O = 0 and LSE = -inf. Rows past a query length are not written. Entries of the
- * table, and rows of K and V, that no row sees are not read. Kernels clamp what they find; see check_device_data.
+ * off = sk - sq is that of each sequence's own lengths. A sequence without keys gives O = 0 and LSE = -inf. Rows past a query length are
+ * not written. Entries of the table, and rows of K and V, that no row sees are not read. Kernels clamp what they find; the option
+ * check_device_data has launches refuse it.
  *
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
  * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
