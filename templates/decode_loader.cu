@@ -131,9 +131,11 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   const int keys = min(KEYS, tile.range.key_hi - first + 1);
   auto lines = [&](const void *base, long long at, long long stride, int bytes) {
     const int each = (bytes + LINE - 1) / LINE;
+    const char *const from = (const char *)base + (at + first * stride) * (long long)sizeof(element);
+    const long long step = stride * (long long)sizeof(element);
+#pragma unroll 1
     for (int i = threadIdx.x; i < keys * each; i += THREADS)
-      asm volatile("prefetch.global.L2 [%0];" ::"l"((const char *)base + (at + (first + i / each) * stride) * (long long)sizeof(element) +
-                                                    i % each * LINE));
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(from + i / each * step + i % each * LINE));
   };
   lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, D * (int)sizeof(element));
   lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));

@@ -34,29 +34,39 @@ __device__ __forceinline__ void store_columns(output *to, int col, float4 x) {
 struct Sum {
   float m, l;
   float4 o;
-  // Adds the first n of N parts, without a chain of exponentials from one to the next.
+  // Adds N parts, without a chain of exponentials from one to the next. One with m = -inf weighs nothing.
   template <int N>
-  __device__ __forceinline__ void add(const float2 (&state)[N], const float4 (&x)[N], int n, float scale_log2) {
+  __device__ __forceinline__ void add(const float2 (&state)[N], const float4 (&x)[N], float scale_log2) {
     float top = m;
 #pragma unroll
-    for (int k = 0; k < N; k++)
-      if (k < n) top = fmaxf(top, state[k].x);
+    for (int k = 0; k < N; k++) top = fmaxf(top, state[k].x);
     const float shift = shift_of<true>(top, scale_log2), keep = probability(m, scale_log2, shift);
     m = top;
     l *= keep;
     o = make_float4(o.x * keep, o.y * keep, o.z * keep, o.w * keep);
 #pragma unroll
-    for (int k = 0; k < N; k++)
-      if (k < n) {
-        const float weight = probability(state[k].x, scale_log2, shift);
-        l = fmaf(weight, state[k].y, l);
-        o.x = fmaf(weight, x[k].x, o.x);
-        o.y = fmaf(weight, x[k].y, o.y);
-        o.z = fmaf(weight, x[k].z, o.z);
-        o.w = fmaf(weight, x[k].w, o.w);
-      }
+    for (int k = 0; k < N; k++) {
+      const float weight = probability(state[k].x, scale_log2, shift);
+      l = fmaf(weight, state[k].y, l);
+      o.x = fmaf(weight, x[k].x, o.x);
+      o.y = fmaf(weight, x[k].y, o.y);
+      o.z = fmaf(weight, x[k].z, o.z);
+      o.w = fmaf(weight, x[k].w, o.w);
+    }
   }
 };
+
+// What other thread blocks have written. In the order of the text, so that all loads are under way before the first is awaited.
+__device__ __forceinline__ float2 load_part(const float2 *from) {
+  float2 x;
+  asm volatile("ld.global.cg.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "l"(from) : "memory");
+  return x;
+}
+__device__ __forceinline__ float4 load_part(const float4 *from) {
+  float4 x;
+  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "l"(from) : "memory");
+  return x;
+}
 
 // O = sum / l and LSE of a row of the tile. A row that saw no key has l = 0: O = 0, LSE = -inf.
 __device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col, const Sum &s) {
@@ -98,10 +108,13 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
 #pragma unroll
     for (int k = 0; k < BATCH; k++) {
       const long long from = place_of(first + min(j + k, parts - 1) * step, j + k > 0) * BR + row;
-      states[k] = __ldcg(part_state + from);
-      x[k] = __ldcg(part_o + from * (COLS / 4) + four);
+      states[k] = load_part(part_state + from);
+      x[k] = load_part(part_o + from * (COLS / 4) + four);
     }
-    sum.add(states, x, parts - j, p.scale_log2);
+#pragma unroll
+    for (int k = 1; k < BATCH; k++)
+      if (j + k >= parts) states[k].x = -infinity();  // the last once more
+    sum.add(states, x, p.scale_log2);
   }
   store_row(p, sequence, tile, row, four * 4, sum);
 }
@@ -120,8 +133,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
                                            unsigned char *smem, int last) {
   int *const word = (int *)(smem + SMEM_WORDS);
   const int rows = rows_in(tile);
-  const long long begin = walk.at - walk.turn, first = divide(begin, split.size);
-  const int parts = (int)(divide(begin + walk.turns - 1, split.size) - first) + 1;
+  const int first = split.first_of(walk), parts = split.parts_of(walk);
   __syncthreads();
 
   const long long own = place_of(blockIdx.x, first < split.index()) * BR;
@@ -137,7 +149,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
       states_of[g] = states_of_group(smem, g)[row];
       x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
     }
-    sum.add(states_of, x, GROUPS, p.scale_log2);
+    sum.add(states_of, x, p.scale_log2);
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {

@@ -12,7 +12,9 @@ __device__ __forceinline__ int turns_of(const Sequence &sequence) {
 }
 __device__ __forceinline__ int tiles_of(const Params &p, const Sequence &sequence) { return (row_count(p, sequence) + BR - 1) / BR; }
 
+// a / b for a from 0 and b from 1, without a division where there is nothing to divide.
 __device__ __forceinline__ long long divide(long long a, long long b) {
+  if (a < b) return 0;
   return (a | b) >> 32 == 0 ? (long long)((u32)a / (u32)b) : a / b;
 }
 
@@ -65,7 +67,7 @@ struct Walk {
   // Begins `place` places behind the first tile of the sequence.
   __device__ __forceinline__ void begin(const Params &p, int sequence, long long place, int lane) {
     const int all = places.of(turns);
-    const long long before = divide(place, all), heads = divide(before, tiles);
+    const long long before = divide(place, all), heads = tiles == 1 ? before : divide(before, tiles);
     batch = sequence;
     turn = (int)(place - before * all);
     tile = (int)(before - heads * tiles);
@@ -82,6 +84,11 @@ struct Split {
   // Which thread block it is on its line; the whole grid's number of such a one.
   __device__ __forceinline__ int index() const { return (int)blockIdx.x / lanes; }
   __device__ __forceinline__ long long block(long long index) const { return index * lanes + lane; }
+  // The thread blocks that have turns of the tile at hand: the first of them, and how many there are.
+  __device__ __forceinline__ int first_of(const Walk &w) const { return index() - (int)divide(w.turn + size - 1, size); }
+  __device__ __forceinline__ int parts_of(const Walk &w) const {
+    return 1 + (int)divide(w.turn + size - 1, size) + (int)divide(w.at - size * index() + w.turns - 1 - w.turn, size);
+  }
   // turns, tiles: of a line; each: turns of every tile, 0 where they differ. Returns the place at which the thread block begins.
   __device__ __forceinline__ long long share_out(long long turns, long long tiles, int each) {
     long long all = turns + tiles * ENDS;
@@ -90,7 +97,7 @@ struct Split {
     if (each > 0 && tiles <= shares) {
       const int parts = shares / (int)tiles;
       const int even = max((each + parts - 1) / parts, CHUNK);
-      if ((long long)even * 16 <= divide(turns + shares - 1, shares) * 17 || even == CHUNK) {
+      if ((long long)even * shares * 16 <= turns * 17 + shares * 16 || even == CHUNK) {
         size = walk.places.share = even;
         all = tiles * walk.places.of(each);
       }
