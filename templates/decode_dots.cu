@@ -13,6 +13,7 @@ constexpr int COL_CHUNKS = (CHUNKS_V + COL_LANES - 1) / COL_LANES;             /
 constexpr int KEYS_V = 32 / COL_LANES;                                         // keys side by side
 constexpr int KEYS_LANE = BC / KEYS_V;                                         // that a lane takes of a block
 constexpr int WIDTH = 16 / (int)sizeof(element);                               // elements of a chunk
+constexpr float LAG = 8.f;  // a new maximum is taken only where some P would be more than 2^LAG: most blocks need none, and no sum over the warp
 constexpr int SMEM_P = $(l.p), SMEM_P_GROUP = BR * BC * 4;                     // P of the groups, in bytes
 
 // Two 16-byte loads of neighbouring lanes fall into different banks: eight lanes read one row, or the rows that tile_offset() keeps apart.
@@ -178,10 +179,16 @@ struct WarpRows {
     }
 #pragma unroll
     for (int r = 0; r < BR; r++) {
-      float top = state[r].m;
+      float top = s[r][0];
 #pragma unroll
-      for (int i = 0; i < SCORES; i++) top = fmaxf(top, s[r][i]);
-      const float keep = raise<true>(state[r], warp_max(top), p.scale_log2);
+      for (int i = 1; i < SCORES; i++) top = fmaxf(top, s[r][i]);
+      if (__any_sync(~0u, (top - state[r].m) * p.scale_log2 > LAG)) {
+        const float keep = raise<true>(state[r], fmaxf(state[r].m, warp_max(top)), p.scale_log2);
+#pragma unroll
+        for (int c = 0; c < COL_CHUNKS; c++)
+#pragma unroll
+          for (int x = 0; x < WIDTH; x++) o[r][c][x] *= keep;
+      }
       const float shift = shift_of<true>(state[r].m, p.scale_log2);
 #pragma unroll
       for (int i = 0; i < SCORES; i++) {
@@ -192,10 +199,6 @@ struct WarpRows {
           store_shared(probabilities + (r * BC + at) * 4, __float_as_uint(e));
         }
       }
-#pragma unroll
-      for (int c = 0; c < COL_CHUNKS; c++)
-#pragma unroll
-        for (int x = 0; x < WIDTH; x++) o[r][c][x] *= keep;
     }
     __syncwarp();  // P is complete. The next block's comes after all lanes have waited for its keys
     accumulate(v_tile);
