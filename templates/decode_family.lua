@@ -34,7 +34,7 @@ decode.constraints = {
     if c.ctas * c.sm_shares <= (c.combine == c.named.combine.second_kernel and 16 or 32) then return true end
     return false, c.ctas * c.sm_shares .. " shares on an SM"
   end },
-  { "room", function(p, c, a)
+  { "blocks_fit", function(p, c, a)
     local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
     if bytes * c.ctas <= a.smem_sm then return true end
     return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm

@@ -34,15 +34,27 @@ __device__ __forceinline__ void store_columns(output *to, int col, float4 x) {
 struct Sum {
   float m, l;
   float4 o;
-  __device__ __forceinline__ void add(float2 state, float4 x, float scale_log2) {
-    const float top = fmaxf(m, state.x), shift = shift_of<true>(top, scale_log2);
-    const float keep = probability(m, scale_log2, shift), weight = probability(state.x, scale_log2, shift);
+  // Adds the first n of N parts, without a chain of exponentials from one to the next.
+  template <int N>
+  __device__ __forceinline__ void add(const float2 (&state)[N], const float4 (&x)[N], int n, float scale_log2) {
+    float top = m;
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (k < n) top = fmaxf(top, state[k].x);
+    const float shift = shift_of<true>(top, scale_log2), keep = probability(m, scale_log2, shift);
     m = top;
-    l = fmaf(weight, state.y, l * keep);
-    o.x = fmaf(weight, x.x, o.x * keep);
-    o.y = fmaf(weight, x.y, o.y * keep);
-    o.z = fmaf(weight, x.z, o.z * keep);
-    o.w = fmaf(weight, x.w, o.w * keep);
+    l *= keep;
+    o = make_float4(o.x * keep, o.y * keep, o.z * keep, o.w * keep);
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (k < n) {
+        const float weight = probability(state[k].x, scale_log2, shift);
+        l = fmaf(weight, state[k].y, l);
+        o.x = fmaf(weight, x[k].x, o.x);
+        o.y = fmaf(weight, x[k].y, o.y);
+        o.z = fmaf(weight, x[k].z, o.z);
+        o.w = fmaf(weight, x[k].w, o.w);
+      }
   }
 };
 
@@ -89,9 +101,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
       states[k] = __ldcg(part_state + from);
       x[k] = __ldcg(part_o + from * (COLS / 4) + four);
     }
-#pragma unroll
-    for (int k = 0; k < BATCH; k++)
-      if (j + k < parts) sum.add(states[k], x[k], p.scale_log2);
+    sum.add(states, x, parts - j, p.scale_log2);
   }
   store_row(p, sequence, tile, row, four * 4, sum);
 }
@@ -110,19 +120,24 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
                                            unsigned char *smem, int last) {
   int *const word = (int *)(smem + SMEM_WORDS);
   const int rows = rows_in(tile);
-  __syncthreads();
-
   const long long begin = walk.at - walk.turn, first = divide(begin, split.size);
   const int parts = (int)(divide(begin + walk.turns - 1, split.size) - first) + 1;
+  __syncthreads();
+
   const long long own = place_of(blockIdx.x, first < split.index()) * BR;
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
     const int row = i / (COLS / 4), four = i % (COLS / 4);
     Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+    float2 states_of[GROUPS];
+    float4 x[GROUPS];
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++)
-      sum.add(states_of_group(smem, g)[row], *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four)), p.scale_log2);
+    for (int g = 0; g < GROUPS; g++) {
+      states_of[g] = states_of_group(smem, g)[row];
+      x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
+    }
+    sum.add(states_of, x, GROUPS, p.scale_log2);
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {
