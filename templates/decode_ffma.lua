@@ -69,9 +69,8 @@ return {
     local loads = c.bk * (dot_chunks(p, c.dot_lanes) * c.dot_lanes + l.col_chunks * l.col_lanes) // 32
     local convert = p.dtype == "fp32" and 0 or width
     local issue = loads * (1 + convert + c.br * width) + 3 * c.bk * (l.chunks + l.chunks_v) // 32 + c.br * (2 * c.dot_lanes + 40) + 60
-    -- The chain of latencies, and the schedulers' time; 1.3: what they do not find something for.
-    local turn = math.max(500 + issue, 1.3 * c.ctas * c.key_warps * issue // 4)
-    -- The last turn's dot products show, where decode_mma's take no time.
+    -- The chain of latencies of one warp, which issues 1.6 clocks apart, and the schedulers' time: they do not always find a warp that is ready.
+    local turn = math.max(500 + 1.6 * issue, 1.3 * c.ctas * c.key_warps * issue / 4)
     return decode.stream(p, c, a, turn)
   end,
 }
