@@ -13,6 +13,8 @@ constexpr int COL_CHUNKS = (CHUNKS_V + COL_LANES - 1) / COL_LANES;             /
 constexpr int KEYS_V = 32 / COL_LANES;                                         // keys side by side
 constexpr int KEYS_LANE = BC / KEYS_V;                                         // that a lane takes of a block
 constexpr int WIDTH = 16 / (int)sizeof(element);                               // elements of a chunk
+// A new maximum is taken only where some P would be more than 2^LAG: most blocks need none, and no shuffles for one.
+constexpr float LAG = 8.f;
 constexpr int SMEM_P = $(l.p), SMEM_P_GROUP = BR * BC * 4;                     // P of the groups, in bytes
 
 // Two 16-byte loads of neighbouring lanes fall into different banks: eight lanes read one row, or the rows that tile_offset() keeps apart.
@@ -51,7 +53,9 @@ __device__ __forceinline__ void widen(float (&x)[WIDTH], uint4 chunk) {
     x[2 * i] = __uint_as_float(words[i] << 16);
     x[2 * i + 1] = __uint_as_float(words[i] & 0xffff0000u);
 //| elseif p.dtype == "fp16" then
-    asm("{\n.reg .b16 lo, hi;\nmov.b32 {lo, hi}, %2;\ncvt.f32.f16 %0, lo;\ncvt.f32.f16 %1, hi;\n}" : "=f"(x[2 * i]), "=f"(x[2 * i + 1]) : "r"(words[i]));
+    asm("{\n.reg .b16 lo, hi;\nmov.b32 {lo, hi}, %2;\ncvt.f32.f16 %0, lo;\ncvt.f32.f16 %1, hi;\n}"
+        : "=f"(x[2 * i]), "=f"(x[2 * i + 1])
+        : "r"(words[i]));
 //| elseif p.dtype == "tf32" then
     x[i] = __uint_as_float(to_tf32(__uint_as_float(words[i])));
 //| else
@@ -148,7 +152,8 @@ struct WarpRows {
         for (int c = 0; c < DOT_CHUNKS; c++) {
           const int row = (i * PASSES + n) * ABREAST + dot_key(lane), chunk = c * DOT_LANES + dot_lane(lane);
           uint4 words = make_uint4(0, 0, 0, 0);
-          if (CHUNKS % DOT_LANES == 0 || c + 1 < DOT_CHUNKS || chunk < CHUNKS) words = load_shared_x4(k_tile + tile_offset<CHUNKS>(row, chunk));
+          if (CHUNKS % DOT_LANES == 0 || c + 1 < DOT_CHUNKS || chunk < CHUNKS)
+            words = load_shared_x4(k_tile + tile_offset<CHUNKS>(row, chunk));
           float k[WIDTH];
           widen(k, words);
 #pragma unroll
@@ -178,10 +183,16 @@ struct WarpRows {
     }
 #pragma unroll
     for (int r = 0; r < BR; r++) {
-      float top = state[r].m;
+      float top = s[r][0];
 #pragma unroll
-      for (int i = 0; i < SCORES; i++) top = fmaxf(top, s[r][i]);
-      const float keep = raise<true>(state[r], warp_max(top), p.scale_log2);
+      for (int i = 1; i < SCORES; i++) top = fmaxf(top, s[r][i]);
+      if (__any_sync(~0u, (top - state[r].m) * p.scale_log2 > LAG)) {
+        const float keep = raise<true>(state[r], fmaxf(state[r].m, warp_max(top)), p.scale_log2);
+#pragma unroll
+        for (int c = 0; c < COL_CHUNKS; c++)
+#pragma unroll
+          for (int x = 0; x < WIDTH; x++) o[r][c][x] *= keep;
+      }
       const float shift = shift_of<true>(state[r].m, p.scale_log2);
 #pragma unroll
       for (int i = 0; i < SCORES; i++) {
@@ -192,10 +203,6 @@ struct WarpRows {
           store_shared(probabilities + (r * BC + at) * 4, __float_as_uint(e));
         }
       }
-#pragma unroll
-      for (int c = 0; c < COL_CHUNKS; c++)
-#pragma unroll
-        for (int x = 0; x < WIDTH; x++) o[r][c][x] *= keep;
     }
     __syncwarp();  // P is complete. The next block's comes after all lanes have waited for its keys
     accumulate(v_tile);

@@ -64,14 +64,14 @@ return {
   params = decode.params,
 
   work = function(p, c, a, l)
-    -- Instructions of a warp's turn: a load, conversions and FMAs for each chunk of a lane; copies; what comes once for each row.
+    -- Instructions of a warp's turn: a load, conversions and FMAs for each chunk of a lane; copies and their addresses; the softmax.
     local width = 16 // p.bytes
     local loads = c.bk * (dot_chunks(p, c.dot_lanes) * c.dot_lanes + l.col_chunks * l.col_lanes) // 32
     local convert = p.dtype == "fp32" and 0 or width
-    local issue = loads * (1 + convert + c.br * width) + 3 * c.bk * (l.chunks + l.chunks_v) // 32 + c.br * (2 * c.dot_lanes + 40) + 60
-    -- The chain of latencies, and the schedulers' time; 1.3: what they do not find something for.
-    local turn = math.max(500 + issue, 1.3 * c.ctas * c.key_warps * issue // 4)
-    -- The last turn's dot products show, where decode_mma's take no time.
+    local issue = loads * (1 + convert + c.br * width) + 12 * c.bk * (l.chunks + l.chunks_v) // 32 + c.br * (2 * c.dot_lanes + 40) + 60
+    -- The chain of latencies of one warp, which issues 1.4 clocks apart, and the time of the schedulers, which at times find no warp
+    -- that is ready.
+    local turn = math.max(500 + 1.4 * issue, 1.3 * c.ctas * c.key_warps * issue / 4)
     return decode.stream(p, c, a, turn)
   end,
 }

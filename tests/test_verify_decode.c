@@ -28,6 +28,9 @@ static const char *const classes[] = {
     "bf16,d=64,mask=causal",
     "fp16,d=128",
     "bf16,d=64,mask=window,features=lse-strides",
+    "fp32,d=128,mask=causal,features=lengths+pages,page=16",
+    "fp32,d=72,dv=96,mask=window,features=lengths+pages,page=1",
+    "fp32,d=33,features=lengths+lse-strides",
 };
 #define CLASSES (sizeof classes / sizeof *classes)
 

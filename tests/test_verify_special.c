@@ -5,6 +5,7 @@
 #include <math.h>
 
 #define WGMMA(br, bc, rest) "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,exp=0,o_path=0,br=" #br ",bc=" #bc "," rest
+#define DOTS(br, bk, rest) "decode_ffma:row_warps=1,stages=3,ctas=1,kv_lanes=1,sm_shares=1,min_turns=1,br=" #br ",bk=" #bk "," rest
 typedef struct kind {
     const char *dtype, *small, *deep; /* two configs */
     int chip;                         /* 0: sm_80, 1: an H200 with two SMs, TMA's strides */
@@ -23,6 +24,9 @@ static const kind kinds[] = {
       WGMMA(192, 48, "rescale=2,box=16,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=1,convert=0,grid=0"), 1 },
     { "bf16", WGMMA(128, 48, "rescale=3,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=0,convert=1,grid=2"),
       WGMMA(128, 48, "rescale=3,box=32,stages_k=2,stages_v=2,q_bufs=1,ahead=0,schedule=2,convert=1,grid=0"), 1 },
+    /* No tile takes more than one turn where batches or heads are compared: which turns come together is another with another batch. */
+    { "fp32", DOTS(1, 8, "key_warps=8,dot_lanes=4,combine=0"), DOTS(4, 32, "key_warps=4,dot_lanes=8,combine=1"), 0 },
+    { "bf16", DOTS(2, 16, "key_warps=4,dot_lanes=4,combine=1"), DOTS(4, 16, "key_warps=8,dot_lanes=4,combine=0"), 1 },
     { "fp32", "flash1_fwd:br=16,bc=32", "flash1_fwd:br=64,bc=16", 0 },
     { "bf16", "tiled:tile=16,row=2048", "tiled:tile=64,row=8192", 1 },
 };
