@@ -91,6 +91,23 @@ fa_status fa_buffer_upload(const fa_buffer *b)
     return copy(b, true);
 }
 
+fa_status fa_buffer_upload_rows(fa_buffer *b, const uint8_t *use)
+{
+    const fa_layout *l = &b->layout;
+    for (int32_t batch = 0; batch < l->b; batch++)
+        for (int32_t s = 0; s < l->s; s++)
+            for (int32_t h = 0; h < l->h && (!use || use[(int64_t)batch * l->s + s]); h++) {
+                CUresult r =
+                    b->driver->cuMemcpyHtoD(b->base + offset_of(b, batch, s, h), fa_buffer_row(b, b->image, batch, s, h), row_bytes(b));
+                if (r != CUDA_SUCCESS)
+                    return fa_driver_check(b->driver, r, "copy of a row");
+            }
+    fa_status st = fa_buffer_download(b);
+    if (st == FA_OK)
+        memcpy(b->image, b->back, b->image_size);
+    return st;
+}
+
 fa_status fa_buffer_download(const fa_buffer *b)
 {
     if (b->pieces)

@@ -27,6 +27,9 @@ void fa_buffer_close(fa_buffer *b); /* zeros are fine */
 CUdeviceptr fa_buffer_address(const fa_buffer *b);
 /* Where the row lies in the image, or in what was read back. */
 uint8_t *fa_buffer_row(const fa_buffer *b, uint8_t *in, int32_t batch, int32_t s, int32_t h);
-fa_status fa_buffer_upload(const fa_buffer *b);   /* the image */
+fa_status fa_buffer_upload(const fa_buffer *b); /* the image */
+/* Of a buffer that was not written yet, the rows whose byte in use[batch * s + row] is set, with NULL all rows, and nothing else: the rest
+ * stays as the device gave it, and becomes the image's. */
+fa_status fa_buffer_upload_rows(fa_buffer *b, const uint8_t *use);
 fa_status fa_buffer_download(const fa_buffer *b); /* to back */
 #endif

@@ -2,16 +2,14 @@
 #include "case.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "gen/space.h"
 #include "number.h"
 #include "random.h"
-#include "runtime/map.h"
+#include "runtime/lengths.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #define WORK_MOST 3e6 /* multiply-adds of one product, so that a case is quick on the simulator */
-#define DRAWS 400     /* of a config before all are listed */
 
 #define PICK(r, table) ((table)[fa_random_below(r, (int)(sizeof(table) / sizeof *(table)))])
 
@@ -144,6 +142,21 @@ void fa_case_make(fa_case *c, uint64_t seed)
     fa_case_make_of(c, fa_operation_find(FA_FORWARD), seed);
 }
 
+/* Lengths of keys, and pages, as an engine has them beside rows of queries that are padded. */
+static void make_plain_ragged(fa_case *c)
+{
+    const fa_problem *p = &c->problem;
+    int lse = fa_operand_index(fa_operation_find(p->op), "lse");
+    if (p->features & FA_FEATURE_LENGTHS)
+        c->ragged = (fa_ragged_how){ .seed = c->seed, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .quantiles = 1 };
+    if (p->features & FA_FEATURE_PAGES) {
+        c->ragged.forms |= FA_FORM_PAGES;
+        c->ragged.page_size = p->page;
+    }
+    if (p->features & FA_FEATURE_LSE_STRIDES && lse >= 0)
+        c->layout[lse] = FA_LAYOUT_TURNED;
+}
+
 fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
 {
     *out = (fa_case){ .seed = seed, .window_left = -1, .window_right = -1, .lse = 1, .gap = 255, .same_b = 1, .same_kv = 1, .same_q = 1 };
@@ -152,94 +165,22 @@ fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
     q->b = q->b ? q->b : 1;
     q->hkv = q->hkv ? q->hkv : 1;
     q->hq = q->hq ? q->hq : q->hkv;
-    return st;
-}
-
-/* ---- its config ---- */
-
-/* Any of the family's configs, fit or not. */
-static bool draw_any(fa_gen *g, const char *family, fa_random *r, fa_config *out)
-{
-    fa_tunable t;
-    *out = (fa_config){ .n = 0 };
-    strncpy(out->family, family, sizeof out->family - 1);
-    for (size_t i = 0; fa_gen_tunable(g, family, i, &t); i++)
-        if (!fa_config_set(out, t.name, t.values[fa_random_below(r, (int32_t)t.n)]))
-            return false;
-    return true;
-}
-
-/* One of those that fit, out of the list of all. */
-static fa_status draw_listed(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r,
-                             fa_config *out)
-{
-    fa_space space = { 0 };
-    fa_status st = fa_space_list(g, &c->problem, a, budget, family, &space);
     if (st == FA_OK)
-        st = fa_space_check(&space, &c->problem, a, budget);
-    for (int32_t left = st == FA_OK ? fa_random_below(r, (int32_t)space.fitting) : -1, i = 0; left >= 0; i++)
-        if (space.points[i].fits && left-- == 0)
-            *out = space.points[i].config;
-    fa_space_free(&space);
+        make_plain_ragged(out);
     return st;
-}
-
-/* Whether a kernel that loads by TMA takes the case's strides. */
-static bool is_mappable(const fa_case *c)
-{
-    const fa_operation *op = fa_operation_find(c->problem.op);
-    for (int i = 0; i < op->n; i++) {
-        fa_layout l = fa_case_layout(c, i);
-        int bytes = fa_operand_bytes(&op->operand[i], &c->problem);
-        const struct {
-            int32_t size;
-            int64_t stride;
-        } dims[] = { { l.s, l.ss }, { l.h, l.sh }, { l.b, l.sb } };
-        if (!op->operand[i].strided || !l.s || bytes != fa_dtype_bytes(c->problem.dtype))
-            continue;
-        for (size_t k = 0; k < sizeof dims / sizeof *dims; k++)
-            if (dims[k].size > 1 && !fa_map_stride_fits(dims[k].stride * bytes))
-                return false;
-    }
-    return true;
-}
-
-/* One of the family's configs that fit, each as likely as any other: by trial, or out of the list where few fit. */
-static fa_status draw_config(fa_gen *g, const char *family, const fa_case *c, const fa_arch *a, int32_t budget, fa_random *r,
-                             fa_config *out)
-{
-    fa_source s = { 0 };
-    fa_status st = FA_NO_FIT;
-    for (int i = 0; i < DRAWS && (st == FA_NO_FIT || st == FA_UNSUPPORTED) && draw_any(g, family, r, out); i++)
-        st = fa_render(g, &c->problem, out, a, budget, &s);
-    if (st == FA_NO_FIT || st == FA_UNSUPPORTED) {
-        st = draw_listed(g, family, c, a, budget, r, out);
-        if (st == FA_OK)
-            st = fa_render(g, &c->problem, out, a, budget, &s);
-    }
-    if (st == FA_OK && fa_steps_map(s.step, s.steps) && !is_mappable(c))
-        st = fa_fail(FA_UNSUPPORTED, "%s loads by TMA, which does not take the strides of the case", family);
-    fa_source_free(&s);
-    return st;
-}
-
-fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t budget, const char *only, fa_config *out)
-{
-    fa_random r = { fa_random_mix(c->choice ^ 0x636f6e666967) };
-    if (only)
-        return draw_config(g, only, c, a, budget, &r, out);
-    fa_status st = FA_UNSUPPORTED;
-    size_t n = fa_gen_defaults(g), first = (size_t)fa_random_below(&r, (int32_t)n + 1); /* the first, with most configs, twice as often */
-    for (size_t i = 0; i < n; i++) {
-        const char *family = fa_gen_family(g, (first + i) % n);
-        st = draw_config(g, family, c, a, budget, &r, out);
-        if (st != FA_NO_FIT && st != FA_UNSUPPORTED)
-            return st;
-    }
-    return fa_wrap(st, "no family");
 }
 
 /* ---- what it says ---- */
+
+/* What lies in the order of lse is said here, where it may differ. */
+static int print_ragged(char *buf, size_t n, const fa_case *c)
+{
+    const fa_operation *op = fa_operation_find(c->problem.op);
+    int lse = fa_operand_index(op, "lse"), at = fa_ragged_print(buf, n, &c->ragged);
+    const char *order = c->problem.features & FA_FEATURE_LSE_STRIDES && lse >= 0 ? fa_layout_name(c->layout[lse]) : "packed";
+    return at + snprintf((size_t)at < n ? buf + at : NULL, (size_t)at < n ? n - (size_t)at : 0, " lse-order=%s%s", order,
+                         c->unwritten ? " unwritten" : "");
+}
 
 int fa_case_print(char *buf, size_t n, const fa_case *c)
 {
@@ -258,11 +199,36 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
         snprintf(offset, sizeof offset, ":%d", c->offset);
     if (c->same_b != 1 || c->same_kv != 1 || c->same_q != 1)
         snprintf(same, sizeof same, " same=%d:%d:%d", c->same_b, c->same_kv, c->same_q);
-    return snprintf(buf, n,
-                    "seed=%llu %s,b=%d,hq=%d,hkv=%d,sq=%d,sk=%d%s diagonal=%s%s scale=%.9g%s%s lse=%d values=%s hidden=%s "
-                    "gap=%d%s",
-                    (unsigned long long)c->seed, problem, p->b, p->hq, p->hkv, p->sq, p->sk, window, diagonals[c->diagonal], offset,
-                    (double)fa_case_scale(c), layouts, c->odd ? " odd" : "", c->lse, values[c->values], hidden[c->hidden], c->gap, same);
+    int at = snprintf(buf, n,
+                      "seed=%llu %s,b=%d,hq=%d,hkv=%d,sq=%d,sk=%d%s diagonal=%s%s scale=%.9g%s%s lse=%d values=%s hidden=%s "
+                      "gap=%d%s",
+                      (unsigned long long)c->seed, problem, p->b, p->hq, p->hkv, p->sq, p->sk, window, diagonals[c->diagonal], offset,
+                      (double)fa_case_scale(c), layouts, c->odd ? " odd" : "", c->lse, values[c->values], hidden[c->hidden], c->gap, same);
+    return p->features ? at + print_ragged(at < (int)n ? buf + at : NULL, at < (int)n ? n - (size_t)at : 0, c) : at;
+}
+
+fa_args fa_case_args(const fa_case *c)
+{
+    fa_args a = fa_operation_args(&c->problem);
+    a.window_left = c->window_left;
+    a.window_right = c->window_right;
+    a.diagonal = c->diagonal;
+    a.offset = c->offset;
+    a.scale = c->scale;
+    return a;
+}
+
+fa_status fa_case_ragged(const fa_case *c, fa_ragged *out)
+{
+    fa_args shape = fa_case_args(c);
+    return fa_ragged_draw(out, &shape, &c->ragged);
+}
+
+fa_sizes fa_case_sizes(const fa_case *c, const fa_ragged *r)
+{
+    fa_sizes sizes = fa_sizes_of(&c->problem, 0);
+    fa_lengths_sizes(&sizes, &r->args);
+    return sizes;
 }
 
 fa_band fa_case_band(const fa_case *c)
@@ -297,16 +263,19 @@ int fa_case_dtype(const fa_case *c, int operand)
 bool fa_case_has(const fa_case *c, int operand)
 {
     const fa_operand *o = operand_of(c, operand);
+    if (o->feature && o->type == FA_TYPE_I32)
+        return fa_operand_present(o, &c->problem) && fa_ragged_has(&c->ragged, o);
     return fa_operand_present(o, &c->problem) && (c->lse || !o->optional);
 }
 
-fa_layout fa_case_layout(const fa_case *c, int operand)
+fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand)
 {
     const fa_operand *o = operand_of(c, operand);
-    fa_sizes sizes = fa_sizes_of(&c->problem, 0);
     fa_dims d;
-    fa_operand_dims(&d, o, &sizes);
+    fa_operand_dims(&d, o, sizes);
     int32_t unit = c->problem.align / fa_operand_bytes(o, &c->problem);
+    if (!o->strided && o->strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
+        return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, c->odd);
     if (!o->strided)
         return fa_layout_make(FA_LAYOUT_PACKED, (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, false);
     return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], unit > 0 ? unit : 1,
@@ -334,14 +303,23 @@ static float steep(const fa_case *c, bool keys, fa_random *r)
     return keys && fa_random_next(r) & 1 ? -m : m;
 }
 
+void fa_case_hide_row(const fa_case *c, float *row, int64_t width)
+{
+    for (int64_t i = 0; i < width && c->hidden; i++) {
+        float x = c->hidden == FA_HIDDEN_NAN ? NAN : i & 1 ? -INFINITY : INFINITY;
+        row[i] = c->problem.dtype == FA_TF32 ? x : fa_number_round(x, c->problem.dtype);
+    }
+}
+
 void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h, float *row)
 {
     const fa_operand *o = operand_of(c, operand);
     fa_random r = { row_seed(c, operand, b, s, h) };
     int32_t dtype = fa_operand_dtype(o, &c->problem);
-    int64_t width = fa_case_layout(c, operand).width;
+    fa_sizes sizes = fa_sizes_of(&c->problem, 0);
+    int64_t width = o->strided ? sizes.of[o->extent[3]] : 1;
     bool keys = has_keys(o), scored = o->strided && o->extent[3] == FA_EXTENT_D,
-         hide = keys && c->hidden && !fa_case_seen(c, s); /* scored: Q and K */
+         hide = keys && c->hidden && !c->ragged.forms && !fa_case_seen(c, s); /* scored: Q and K */
     float constant = c->values == FA_VALUES_STEEP && scored ? steep(c, keys, &r) : 0;
     float least = dtype == FA_F16 ? 0x1p-20f : 0x1p-130f;
     for (int64_t i = 0; i < width; i++) {
@@ -350,8 +328,8 @@ void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h,
             x *= 16;
         if (c->values == FA_VALUES_TINY && keys)
             x *= scored ? least : least * 16;
-        if (hide)
-            x = c->hidden == FA_HIDDEN_NAN ? NAN : i & 1 ? -INFINITY : INFINITY;
         row[i] = dtype == FA_TF32 ? x : fa_number_round(x, dtype);
     }
+    if (hide)
+        fa_case_hide_row(c, row, width);
 }

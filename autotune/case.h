@@ -6,6 +6,7 @@
 #include "gen/model.h"
 #include "gen/operation.h"
 #include "layout.h"
+#include "ragged.h"
 
 typedef enum fa_case_values {
     FA_VALUES_NORMAL = 0, /* N(0, 1) */
@@ -38,6 +39,8 @@ typedef struct fa_case {
     int32_t same_b;                  /* this many batches in a row hold the same data; at least 1 */
     int32_t same_kv;                 /* this many KV heads in a row hold the same data; at least 1 */
     int32_t same_q;                  /* this many query heads in a row hold the same data; at least 1 */
+    fa_ragged_how ragged;            /* of problems with features: lengths, pages */
+    int32_t unwritten;               /* 1: rows of inputs that no sequence sees, and gaps, are left as the device gives them */
 } fa_case;
 
 /* Seeds below FA_CASE_FREE draw one of FA_CASE_KERNELS compile-time parts, so that a campaign compiles little; from there on each
@@ -47,7 +50,12 @@ typedef struct fa_case {
 void fa_case_make(fa_case *c, uint64_t seed); /* of the forward operation */
 void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed);
 
-/* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. */
+/* A case of the problem's class, which is normalized, as of few queries beside many keys: shape, lengths, pages and all else by the seed.
+ * Work is bounded, so that it is quick on the simulator. */
+void fa_case_make_class(fa_case *c, const fa_problem *class, uint64_t seed);
+
+/* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. With features: lengths of
+ * keys that are uniform quantiles, and pages of problem.page tokens in shuffled order. */
 fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed);
 
 /* The config that c->choice stands for among those that fit, of the family `only`, or with NULL of the default families; where the
@@ -58,14 +66,22 @@ fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t 
 /* One line: "seed=17 bf16,d=64,... window=3:5 diagonal=top-left q=padded ...". Returns the length as snprintf does. */
 int fa_case_print(char *buf, size_t n, const fa_case *c);
 
-fa_band fa_case_band(const fa_case *c);           /* visible: i + lo <= j <= i + hi */
+fa_band fa_case_band(const fa_case *c);           /* visible: i + lo <= j <= i + hi; of a case without features */
 float fa_case_scale(const fa_case *c);            /* as the kernel gets it */
 bool fa_case_seen(const fa_case *c, int32_t key); /* by some query */
+/* Its launch but for the addresses, and for lengths and pages. */
+fa_args fa_case_args(const fa_case *c);
+/* Lengths and tables of a case with features; of another, none. */
+fa_status fa_case_ragged(const fa_case *c, fa_ragged *out);
+/* The sizes of its launch with those. */
+fa_sizes fa_case_sizes(const fa_case *c, const fa_ragged *r);
 /* Of the operand with this row in the case's operation. A pointer to packed elements [b, hq, sq] has rows of one element. */
-fa_layout fa_case_layout(const fa_case *c, int operand);
+fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand);
 int fa_case_dtype(const fa_case *c, int operand);
 bool fa_case_has(const fa_case *c, int operand); /* it is required, or asked for */
 
 /* The width values of row (b, s, h) of an input, rounded to the type. The same for every layout of the tensor. */
 void fa_case_row(const fa_case *c, int operand, int32_t b, int32_t s, int32_t h, float *row);
+/* The same of a row that no sequence sees. */
+void fa_case_hide_row(const fa_case *c, float *row, int64_t width);
 #endif

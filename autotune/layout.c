@@ -4,7 +4,8 @@
 
 const char *fa_layout_name(int kind)
 {
-    static const char *const names[FA_LAYOUT_KINDS] = { "packed", "padded", "heads", "reversed", "far", "same-batch", "same-head", "same" };
+    static const char *const names[FA_LAYOUT_KINDS] = { "packed",     "padded",    "heads", "reversed", "far",
+                                                        "same-batch", "same-head", "same",  "turned" };
     return kind >= 0 && kind < FA_LAYOUT_KINDS ? names[kind] : "?";
 }
 
@@ -58,6 +59,11 @@ fa_layout fa_layout_make(int kind, int32_t b, int32_t s, int32_t h, int32_t widt
         *longest = round_up(far / (n > 1 ? n - 1 : 1) + row * h * b, unit);
         break;
     }
+    case FA_LAYOUT_TURNED:
+        l.sb = row;
+        l.ss = row * b;
+        l.sh = l.ss * s;
+        break;
     case FA_LAYOUT_SAME_BATCH:
         l.sb = 0;
         break;

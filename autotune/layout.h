@@ -13,6 +13,7 @@ typedef enum fa_layout_kind {
     FA_LAYOUT_SAME_BATCH, /* stride 0: every batch is the same; not for outputs */
     FA_LAYOUT_SAME_HEAD,  /* stride 0: every head is the same; not for outputs */
     FA_LAYOUT_SAME,       /* both */
+    FA_LAYOUT_TURNED,     /* [h, s, b, width] */
     FA_LAYOUT_KINDS
 } fa_layout_kind;
 const char *fa_layout_name(int kind);

@@ -1,6 +1,7 @@
 /* oracle: attention on the CPU. */
 #include "oracle.h"
 #include "gen/error.h"
+#include "gen/problem.h"
 #include "number.h"
 #include "sim/sim.h"
 #include <math.h>
@@ -28,25 +29,35 @@ typedef struct job {
 
 /* One row of queries: where its operands lie. */
 typedef struct operands {
-    const float *q, *k, *v;
-    int64_t step_k, step_v, out, lse, first, last; /* last < first: sees nothing */
+    const float *q;
+    int64_t b, kv, out, lse, first, last; /* last < first: sees nothing */
 } operands;
 
-static operands operands_of(const fa_attention *a, int64_t row)
+/* False: the sequence has fewer queries. */
+static bool find_operands(operands *out, const fa_attention *a, int64_t number)
 {
-    int64_t i = row % a->sq, h = row / a->sq % a->hq, b = row / a->sq / a->hq, kv = h / (a->hq / a->hkv);
-    int64_t first = i + a->lo, last = i + a->hi;
-    return (operands){
-        .q = a->q + ((b * a->sq + i) * a->hq + h) * a->d,
-        .k = a->k + (b * a->sk * a->hkv + kv) * a->d,
-        .v = a->v + (b * a->sk * a->hkv + kv) * a->dv,
-        .step_k = (int64_t)a->hkv * a->d,
-        .step_v = (int64_t)a->hkv * a->dv,
-        .out = ((b * a->sq + i) * a->hq + h) * a->dv,
-        .lse = row,
+    const fa_sequences *s = a->sequences;
+    int64_t i = number % a->sq, h = number / a->sq % a->hq, b = number / a->sq / a->hq;
+    fa_sequence of = s ? s->of[b] : (fa_sequence){ b * a->sq, b * a->sk, a->sq, a->sk, { a->lo, a->hi } };
+    int64_t first = i + of.band.lo, last = i + of.band.hi, row = of.q + i, rows = s ? s->sizes.of[FA_EXTENT_ROWS_Q] : a->sq;
+    *out = (operands){
+        .q = a->q + (row * a->hq + h) * a->d,
+        .b = b,
+        .kv = h / (a->hq / a->hkv),
+        .out = (row * a->hq + h) * a->dv,
+        .lse = (row / rows * a->hq + h) * rows + row % rows,
         .first = first > 0 ? first : 0,
-        .last = last < a->sk ? last : a->sk - 1,
+        .last = last < of.nk ? last : of.nk - 1,
     };
+    return i < of.nq;
+}
+
+/* A key's row of K or V. */
+static const float *key_row(const fa_attention *a, const operands *at, const float *x, int32_t width, int64_t key)
+{
+    static const float zeros[FA_MAX_HEAD_DIM];
+    int64_t row = a->sequences ? fa_sequences_key(a->sequences, (int32_t)at->b, key) : at->b * a->sk + key;
+    return row < 0 ? zeros : x + (row * a->hkv + at->kv) * width;
 }
 
 static void exact_row(job *j, const operands *at, double *s)
@@ -54,7 +65,7 @@ static void exact_row(job *j, const operands *at, double *s)
     const fa_attention *a = j->a;
     double m = -INFINITY, l = 0, *o = j->o + at->out;
     for (int64_t key = at->first; key <= at->last; key++) {
-        const float *k = at->k + key * at->step_k;
+        const float *k = key_row(a, at, a->k, a->d, key);
         double x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += (double)at->q[i] * k[i];
@@ -64,7 +75,7 @@ static void exact_row(job *j, const operands *at, double *s)
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
-        const float *v = at->v + key * at->step_v;
+        const float *v = key_row(a, at, a->v, a->dv, key);
         double p = exp(s[key] - m);
         l += p;
         for (int32_t i = 0; i < a->dv; i++)
@@ -82,7 +93,7 @@ static void naive_row(job *j, const operands *at, float *s)
     float m = -INFINITY, l = 0, *o = j->naive + at->out;
     double p2 = 0, step2 = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
-        const float *k = at->k + key * at->step_k;
+        const float *k = key_row(a, at, a->k, a->d, key);
         float x = 0;
         for (int32_t i = 0; i < a->d; i++)
             x += inputs ? fa_number_to_tf32(at->q[i]) * fa_number_to_tf32(k[i]) : at->q[i] * k[i];
@@ -94,7 +105,7 @@ static void naive_row(job *j, const operands *at, float *s)
     for (int32_t i = 0; i < a->dv; i++)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
-        const float *v = at->v + key * at->step_v;
+        const float *v = key_row(a, at, a->v, a->dv, key);
         float p = fa_number_round(s[key] / l, j->dtype);
         int exponent;
         frexp(p, &exponent);
@@ -118,7 +129,9 @@ static void *work(void *user)
     if (!s)
         atomic_store(&j->oom, true);
     for (int64_t row; s && !sim_interrupted() && (row = atomic_fetch_add(&j->next, 1)) < j->rows;) {
-        operands at = operands_of(j->a, row);
+        operands at;
+        if (!find_operands(&at, j->a, row))
+            continue;
         if (j->naive)
             naive_row(j, &at, s);
         else

@@ -1,19 +1,21 @@
 /* oracle: attention on the CPU: in fp64, and as the naive algorithm computes it in the type of the inputs. */
 #ifndef FA_AUTOTUNE_ORACLE_H
 #define FA_AUTOTUNE_ORACLE_H
-#include <fagen.h>
+#include "sequences.h"
 
 /* Dense rows: Q [b, sq, hq, d], K [b, sk, hkv, d], V [b, sk, hkv, dv]. Key j is visible to query i when i + lo <= j <= i + hi;
- * what is not visible is not read. */
+ * what is not visible is not read. With sequences, rows lie where those say, each sequence has its own lo and hi, and b, sq and sk are
+ * theirs. */
 typedef struct fa_attention {
     int32_t b, hq, hkv, sq, sk, d, dv;
     int64_t lo, hi;
     float scale;
     const float *q, *k, *v;
+    const fa_sequences *sequences; /* NULL = dense */
 } fa_attention;
 
-/* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf. Rows are shared among at most
- * eight threads. */
+/* o [b, sq, hq, dv], lse [b, hq, sq], fp64 throughout. A row that sees no key: 0 and -inf. With sequences, o and lse have the rows of
+ * their tensors, and those of no sequence are left alone. Rows are shared among at most eight threads. */
 fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse);
 
 /* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the

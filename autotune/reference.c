@@ -17,7 +17,8 @@ enum { Q, K, V, O, LSE }; /* its rows in gen/operation.c */
 static fa_attention attention_of(const fa_reference_call *c)
 {
     const fa_problem *p = &c->problem;
-    return (fa_attention){ p->b, p->hq, p->hkv, p->sq, p->sk, p->d, p->dv, c->band.lo, c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V] };
+    return (fa_attention){ p->b,       p->hq,      p->hkv,   p->sq,    p->sk,    p->d,     p->dv,
+                           c->band.lo, c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V], c->sequences };
 }
 
 static fa_status forward_exact(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
@@ -63,32 +64,68 @@ bool fa_reference_add(const fa_reference_row *row)
 
 /* ---- what one call should give ---- */
 
-static int64_t elements(const fa_reference_call *c, int i)
+static int64_t elements(const fa_expected *e, int i)
 {
-    fa_sizes sizes = fa_sizes_of(&c->problem, 0);
     fa_dims d;
-    fa_operand_dims(&d, &c->op->operand[i], &sizes);
+    fa_operand_dims(&d, &e->call.op->operand[i], &e->sizes);
     return d.of[0] * d.of[1] * d.of[2] * d.of[3];
+}
+
+/* Strided ones are [batch, row, head, width], packed rows [batch, head, row]. */
+int64_t fa_expected_row(const fa_expected *e, int operand, int64_t at)
+{
+    const fa_operand *o = &e->call.op->operand[operand];
+    fa_dims d;
+    fa_operand_dims(&d, o, &e->sizes);
+    return o->strided ? at / d.of[3] / d.of[2] : at / d.of[2] / d.of[1] * d.of[2] + at % d.of[2];
+}
+
+bool fa_expected_writes(const fa_expected *e, int operand, int64_t at)
+{
+    return !e->row_used || e->row_used[fa_expected_row(e, operand, at)];
+}
+
+/* Of sequences of their own lengths: which rows they have. */
+static fa_status find_rows(fa_expected *e)
+{
+    const fa_sequences *s = e->call.sequences;
+    e->rows = e->sizes.of[FA_EXTENT_BATCH_Q] * e->sizes.of[FA_EXTENT_ROWS_Q];
+    if (!s)
+        return FA_OK;
+    e->row_used = calloc((size_t)e->rows + 1, 1);
+    if (!e->row_used)
+        return fa_fail(FA_NOMEM, "no memory for %lld rows", (long long)e->rows);
+    for (int32_t i = 0; i < s->b; i++)
+        memset(e->row_used + s->of[i].q, 1, (size_t)s->of[i].nq);
+    int64_t used = 0;
+    for (int64_t i = 0; i < e->rows; i++)
+        used += e->row_used[i];
+    e->rows = used;
+    return FA_OK;
 }
 
 fa_status fa_expected_open(fa_expected *e, const fa_reference_call *c)
 {
-    *e = (fa_expected){ .call = *c, .row = find(c->problem.op), .rounding_factor = 1 };
+    *e = (fa_expected){ .call = *c, .row = find(c->problem.op), .sizes = fa_sizes_of(&c->problem, 0), .rounding_factor = 1 };
     if (!e->row)
         return fa_fail(FA_UNSUPPORTED, "no reference computes the operation %s", c->op->name);
-    for (int i = 0; i < c->op->n; i++) {
+    if (c->sequences)
+        e->sizes = c->sequences->sizes;
+    fa_status st = find_rows(e);
+    for (int i = 0; i < c->op->n && st == FA_OK; i++) {
         fa_operand_title(e->title[i], &c->op->operand[i]);
         if (!c->op->operand[i].output)
             continue;
-        e->n[i] = elements(c, i);
+        e->n[i] = elements(e, i);
         e->out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *e->out[i]);
-        if (!e->out[i]) {
-            fa_status st = fa_fail(FA_NOMEM, "no memory for %lld reference values", (long long)e->n[i]);
-            fa_expected_close(e);
-            return st;
-        }
+        if (!e->out[i])
+            st = fa_fail(FA_NOMEM, "no memory for %lld reference values", (long long)e->n[i]);
+        for (int64_t k = 0; st == FA_OK && e->row_used && k < e->n[i]; k++)
+            e->out[i][k] = NAN;
     }
-    return FA_OK;
+    if (st != FA_OK)
+        fa_expected_close(e);
+    return st;
 }
 
 void fa_expected_close(fa_expected *e)
@@ -97,6 +134,8 @@ void fa_expected_close(fa_expected *e)
         free(e->out[i]);
         e->out[i] = NULL;
     }
+    free(e->row_used);
+    e->row_used = NULL;
 }
 
 fa_status fa_expected_exact(fa_expected *e)
@@ -118,11 +157,11 @@ static fa_status rows_of_rounded(fa_expected *e)
     fa_status st = FA_OK;
     for (int i = 0; i < c.op->n && st == FA_OK; i++) {
         const fa_operand *o = &c.op->operand[i];
-        int64_t n = elements(&c, i);
+        int64_t n = elements(e, i);
         if (is_rows(o)) {
             out[i] = e->out[i];
         } else if (o->output) {
-            out[i] = malloc(((size_t)n + 1) * sizeof *out[i]);
+            out[i] = malloc(((size_t)n + 1) * sizeof *out[i]); /* not looked at */
         } else if (o->strided && c.in[i] && fa_operand_dtype(o, &c.problem) == FA_TF32) {
             in[i] = malloc(((size_t)n + 1) * sizeof *in[i]);
             for (int64_t k = 0; k < n && in[i]; k++)
@@ -147,9 +186,15 @@ static fa_status naive_errors(fa_expected *e)
     const fa_operation *op = e->call.op;
     float *out[FA_OPERANDS_MAX] = { NULL };
     fa_status st = FA_OK;
-    for (int i = 0; i < op->n && st == FA_OK; i++)
-        if (op->operand[i].output && op->operand[i].strided && !(out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *out[i])))
+    for (int i = 0; i < op->n && st == FA_OK; i++) {
+        if (!op->operand[i].output || !op->operand[i].strided)
+            continue;
+        out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *out[i]);
+        if (!out[i])
             st = fa_fail(FA_NOMEM, "no memory for %lld values of the naive algorithm", (long long)e->n[i]);
+        for (int64_t k = 0; st == FA_OK && e->row_used && k < e->n[i]; k++)
+            out[i][k] = NAN;
+    }
     if (st == FA_OK)
         st = e->row->naive(&e->call, out, &e->rounding_factor);
     for (int i = 0; i < op->n; i++) {
@@ -171,7 +216,7 @@ fa_status fa_expected_finish(fa_expected *e)
         st = naive_errors(e);
     int scores = e->row->scores ? fa_operand_index(op, e->row->scores) : -1;
     e->score = 0;
-    for (int64_t k = 0, n = scores >= 0 ? elements(&e->call, scores) : 0; k < n; k++) {
+    for (int64_t k = 0, n = scores >= 0 ? elements(e, scores) : 0; k < n; k++) {
         double x = op->operand[scores].output ? e->out[scores][k] : (double)e->call.in[scores][k];
         if (isfinite(x))
             e->score = fmax(e->score, fabs(x));
@@ -184,9 +229,8 @@ fa_status fa_expected_finish(fa_expected *e)
 void fa_expected_place(const fa_expected *e, int operand, int64_t at, fa_verdict *v)
 {
     const fa_operand *o = &e->call.op->operand[operand];
-    fa_sizes sizes = fa_sizes_of(&e->call.problem, 0);
     fa_dims d;
-    fa_operand_dims(&d, o, &sizes);
+    fa_operand_dims(&d, o, &e->sizes);
     size_t n = strlen(v->text);
     int64_t row = at / d.of[3];
     snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld, column %lld)", (long long)(row / d.of[2] / d.of[1]),
@@ -210,11 +254,17 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
     *v = (fa_verdict){ .bits = v->bits, .o = { .at = -1, .odd = -1 }, .lse = { .at = -1, .odd = -1 } };
     if (o >= 0) {
         const fa_operand *row = &e->call.op->operand[o];
-        fa_sizes sizes = fa_sizes_of(&e->call.problem, 0);
+        int64_t width = e->sizes.of[row->extent[3]], all = e->n[o] / width;
         v->o = fa_verify_errors(got[o], e->out[o], e->n[o], false);
         v->naive = e->naive[o];
         s = fa_verify_scale(e->out[o], e->n[o], NULL, 0, fa_operand_dtype(row, &e->call.problem), false);
-        s.rows = e->n[o] / sizes.of[row->extent[3]];
+        if (e->row_used && e->rows) { /* of those that are written */
+            double share = (double)e->rows / (double)(e->sizes.of[FA_EXTENT_BATCH_Q] * e->sizes.of[FA_EXTENT_ROWS_Q]);
+            s.mean /= share;
+            s.n = (int64_t)((double)s.n * share + 0.5);
+            all = (int64_t)((double)all * share + 0.5);
+        }
+        s.rows = all > 0 ? all : 1;
         s.o_name = e->title[o];
     }
     if (rows >= 0) {

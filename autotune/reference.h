@@ -4,6 +4,7 @@
 #define FA_AUTOTUNE_REFERENCE_H
 #include "gen/model.h"
 #include "gen/operation.h"
+#include "sequences.h"
 #include "verify.h"
 
 /* One call of an operation on the CPU. */
@@ -12,7 +13,9 @@ typedef struct fa_reference_call {
     fa_problem problem;               /* normalized, with its shape; lengths of 0 are meant */
     fa_band band;                     /* what a row sees; the rest is not read */
     float scale;                      /* as the kernel gets it */
-    const float *in[FA_OPERANDS_MAX]; /* inputs by row of the operation, dense in packed order; of outputs NULL */
+    const float *in[FA_OPERANDS_MAX]; /* inputs by row of the operation, dense in packed order; of outputs and of integers NULL */
+    /* Where rows lie, and what each sees in place of band; NULL = all sequences have the lengths of the problem. Borrowed. */
+    const fa_sequences *sequences;
 } fa_reference_call;
 
 typedef struct fa_reference_row {
@@ -34,8 +37,11 @@ typedef struct fa_expected {
     fa_reference_call call;
     const fa_reference_row *row;
     char title[FA_OPERANDS_MAX][FA_OPERAND_TITLE];
+    fa_sizes sizes;
     int64_t n[FA_OPERANDS_MAX];       /* elements of each output; of inputs 0 */
-    double *out[FA_OPERANDS_MAX];     /* of outputs: as fa_reference_row.exact leaves them */
+    uint8_t *row_used;                /* which rows of the tensors of queries are of a sequence; NULL = all */
+    int64_t rows;                     /* how many they are */
+    double *out[FA_OPERANDS_MAX];     /* of outputs: as fa_reference_row.exact leaves them; NaN in rows of no sequence */
     fa_errors naive[FA_OPERANDS_MAX]; /* of strided outputs */
     double score, rounding_factor;
 } fa_expected;
@@ -48,8 +54,12 @@ fa_status fa_expected_exact(fa_expected *e);
 /* All that follows from out: naive's errors, the size of scores. TF32: packed outputs become those of the rounded inputs. */
 fa_status fa_expected_finish(fa_expected *e);
 
-/* Judges values, dense in packed order; NULL = an output that was not asked for. *v is that of the first output that breaks the rule, else
- * that of the one that comes nearest to it. Returns v->ok. */
+/* The row of the tensors of queries that element `at` of an output is in, and whether it is of a sequence, so that it is written. */
+int64_t fa_expected_row(const fa_expected *e, int operand, int64_t at);
+bool fa_expected_writes(const fa_expected *e, int operand, int64_t at);
+
+/* Judges values, dense in packed order, NaN where no sequence writes; NULL = an output that was not asked for. *v is that of the first
+ * output that breaks the rule, else that of the one that comes nearest to it. Returns v->ok. */
 bool fa_expected_judge(const fa_expected *e, const float *const got[FA_OPERANDS_MAX], fa_verdict *v);
 
 /* Appends " (batch 0, query 5, head 1, column 7)", where element `at` of a strided output lies, to v->text. */

@@ -1,6 +1,6 @@
 /* trial: a case's tensors on a device with what should come out. */
 #include "trial.h"
-#include "buffer.h"
+#include "case_tensors.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "number.h"
@@ -10,15 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define POISON 0xff /* of outputs: a NaN of every type */
-
 struct fa_trial {
-    fa_context *ctx;
-    fa_case c;
-    fa_args args;
-    const fa_operation *op;
-    fa_buffer tensor[FA_OPERANDS_MAX];
-    float *dense[FA_OPERANDS_MAX];  /* of inputs */
+    fa_case_tensors in;
     uint8_t *bits[FA_OPERANDS_MAX]; /* of outputs, dense: what the last run left */
     float *value[FA_OPERANDS_MAX];  /* the same as numbers */
     fa_expected expected;
@@ -28,76 +21,14 @@ struct fa_trial {
 /* Whether operand i is an output that was asked for. */
 static bool is_written(const fa_trial *t, int i)
 {
-    return t->op->operand[i].output && fa_case_has(&t->c, i);
-}
-
-/* ---- tensors ---- */
-
-static fa_status fill_input(fa_trial *t, int i)
-{
-    const fa_buffer *b = &t->tensor[i];
-    const fa_layout *l = &b->layout;
-    size_t n = (size_t)l->b * (size_t)l->s * (size_t)l->h * (size_t)l->width;
-    int dtype = fa_case_dtype(&t->c, i);
-    float *row = t->dense[i] = malloc((n + 1) * sizeof *row);
-    if (!row)
-        return fa_fail(FA_NOMEM, "no memory for %zu values of a tensor", n);
-    if (!dtype)
-        return fa_fail(FA_UNSUPPORTED, "%s holds integers, which no case draws", t->op->operand[i].name);
-    for (int32_t batch = 0; batch < l->b; batch++)
-        for (int32_t s = 0; s < l->s; s++)
-            for (int32_t h = 0; h < l->h; h++, row += l->width) {
-                uint8_t *to = fa_buffer_row(b, b->image, batch, s, h);
-                fa_case_row(&t->c, i, batch, s, h, row);
-                for (int32_t x = 0; x < l->width; x++)
-                    fa_number_store(to + (size_t)x * (size_t)b->bytes, row[x], dtype);
-            }
-    return FA_OK;
-}
-
-static fa_status open_tensor(fa_trial *t, int i)
-{
-    const fa_operand *o = &t->op->operand[i];
-    const fa_problem *p = &t->c.problem;
-    fa_layout l = fa_case_layout(&t->c, i);
-    int32_t bytes = fa_operand_bytes(o, p), skew = o->strided && p->align < 16 && p->align >= bytes ? p->align : 0;
-    fa_status st = fa_buffer_open(&t->tensor[i], fa_context_driver(t->ctx), &l, bytes, skew, o->output ? POISON : t->c.gap);
-    if (st == FA_OK && !o->output)
-        st = fill_input(t, i);
-    if (st == FA_OK)
-        st = fa_buffer_upload(&t->tensor[i]);
-    if (st != FA_OK)
-        return st;
-    fa_operand_set(o, &t->args, (void *)(uintptr_t)fa_buffer_address(&t->tensor[i]), l.sb, l.ss, l.sh);
-    if (o->strided && fa_layout_broadcasts(t->c.layout[i]))
-        t->args.flags |= FA_BROADCAST;
-    return FA_OK;
-}
-
-static fa_status open_tensors(fa_trial *t)
-{
-    fa_status st = FA_OK;
-    for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (fa_case_has(&t->c, i))
-            st = open_tensor(t, i);
-    return st;
-}
-
-static void fill_args(fa_trial *t)
-{
-    t->args = fa_operation_args(&t->c.problem);
-    t->args.window_left = t->c.window_left;
-    t->args.window_right = t->c.window_right;
-    t->args.diagonal = t->c.diagonal;
-    t->args.offset = t->c.offset;
-    t->args.scale = t->c.scale;
+    return t->in.op->operand[i].output && fa_case_has(&t->in.c, i);
 }
 
 /* Launches and waits. */
 static fa_status launch(fa_trial *t, const fa_plan *plan, const fa_args *args)
 {
     fa_args a = *args;
-    return fa_scratch_launch(&t->scratch, t->ctx, plan, &a);
+    return fa_scratch_launch(&t->scratch, t->in.ctx, plan, &a);
 }
 
 /* ---- what should come out ---- */
@@ -105,8 +36,8 @@ static fa_status launch(fa_trial *t, const fa_plan *plan, const fa_args *args)
 /* The outputs of the reference family's config on the same inputs, packed, and in fp32 where O may be. */
 static fa_status device_reference(fa_trial *t, const fa_config *config)
 {
-    const cu_driver *d = fa_context_driver(t->ctx);
-    fa_case plain = t->c;
+    const cu_driver *d = fa_context_driver(t->in.ctx);
+    fa_case plain = t->in.c;
     fa_problem *p = &plain.problem;
     const fa_plan *plan;
     fa_buffer out[FA_OPERANDS_MAX] = { 0 };
@@ -114,36 +45,37 @@ static fa_status device_reference(fa_trial *t, const fa_config *config)
     p->align = fa_dtype_bytes(p->dtype);
     plain.odd = 0;
     memset(plain.layout, FA_LAYOUT_PACKED, sizeof plain.layout);
-    fa_args args = t->args;
+    fa_args args = t->in.args;
     args.o_dtype = FA_F32;
-    fa_status st = fa_plan_make(t->ctx, p, config, "the reference of verification", &plan);
-    for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (t->op->operand[i].output) {
-            fa_layout l = fa_case_layout(&plain, i);
-            st = fa_buffer_open(&out[i], d, &l, fa_operand_bytes(&t->op->operand[i], p), 0, POISON);
-            fa_operand_set(&t->op->operand[i], &args, (void *)(uintptr_t)(st == FA_OK ? fa_buffer_address(&out[i]) : 0), 0, 0, 0);
+    fa_status st = fa_plan_make(t->in.ctx, p, config, "the reference of verification", &plan);
+    for (int i = 0; i < t->in.op->n && st == FA_OK; i++)
+        if (t->in.op->operand[i].output) {
+            fa_layout l = fa_case_layout(&plain, &t->in.sequences.sizes, i);
+            st = fa_buffer_open(&out[i], d, &l, fa_operand_bytes(&t->in.op->operand[i], p), 0, FA_POISON);
+            fa_operand_set(&t->in.op->operand[i], &args, (void *)(uintptr_t)(st == FA_OK ? fa_buffer_address(&out[i]) : 0), 0, 0, 0);
         }
     if (st == FA_OK)
         st = launch(t, plan, &args);
-    for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (t->op->operand[i].output) {
+    for (int i = 0; i < t->in.op->n && st == FA_OK; i++)
+        if (t->in.op->operand[i].output) {
             st = fa_buffer_download(&out[i]);
             for (int64_t k = 0; k < t->expected.n[i] && st == FA_OK; k++)
                 t->expected.out[i][k] =
-                    fa_number_load(out[i].back + out[i].origin + k * out[i].bytes, fa_operand_dtype(&t->op->operand[i], p));
+                    fa_number_load(out[i].back + out[i].origin + k * out[i].bytes, fa_operand_dtype(&t->in.op->operand[i], p));
         }
-    for (int i = 0; i < t->op->n; i++)
+    for (int i = 0; i < t->in.op->n; i++)
         fa_buffer_close(&out[i]);
     return fa_wrap(st, "the reference on the device");
 }
 
-/* On the device where that is asked for and the operation has a reference family, else on the CPU. */
+/* On the device where that is asked for and the operation has a reference family, which knows of no features, else on the CPU. */
 static fa_status expect(fa_trial *t, fa_reference how)
 {
     fa_message before;
     fa_config config;
     fa_message_keep(&before);
-    fa_status st = how == FA_REFERENCE_DEVICE ? fa_choose_reference(t->ctx, t->op->op, &config) : FA_UNSUPPORTED;
+    fa_status st =
+        how == FA_REFERENCE_DEVICE && !t->in.c.problem.features ? fa_choose_reference(t->in.ctx, t->in.op->op, &config) : FA_UNSUPPORTED;
     if (st == FA_OK)
         return device_reference(t, &config);
     fa_message_settle(&before, st == FA_UNSUPPORTED ? FA_OK : st);
@@ -152,11 +84,14 @@ static fa_status expect(fa_trial *t, fa_reference how)
 
 static fa_status reference(fa_trial *t, fa_reference how)
 {
-    fa_reference_call call = { .op = t->op, .problem = t->c.problem, .band = fa_case_band(&t->c), .scale = fa_case_scale(&t->c) };
-    memcpy(call.in, t->dense, sizeof call.in);
+    fa_reference_call call = {
+        .op = t->in.op, .problem = t->in.c.problem, .band = fa_case_band(&t->in.c), .scale = fa_case_scale(&t->in.c)
+    };
+    memcpy(call.in, t->in.dense, sizeof call.in);
+    call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     fa_status st = fa_expected_open(&t->expected, &call);
-    for (int i = 0; i < t->op->n && st == FA_OK; i++) {
-        if (!t->op->operand[i].output)
+    for (int i = 0; i < t->in.op->n && st == FA_OK; i++) {
+        if (!t->in.op->operand[i].output)
             continue;
         t->bits[i] = malloc((size_t)t->expected.n[i] * 4 + 1);
         t->value[i] = malloc(((size_t)t->expected.n[i] + 1) * sizeof *t->value[i]);
@@ -174,17 +109,13 @@ fa_status fa_trial_open(fa_trial **out, fa_context *ctx, const fa_case *c, fa_re
     fa_trial *t = *out = calloc(1, sizeof *t);
     if (!t)
         return fa_fail(FA_NOMEM, "no memory for a trial");
-    t->ctx = ctx;
-    t->c = *c;
-    t->op = fa_operation_find(c->problem.op);
     fa_status st = fa_context_enter(ctx, &in);
     if (st != FA_OK) {
         free(t);
         *out = NULL;
         return st;
     }
-    fill_args(t);
-    st = open_tensors(t);
+    st = fa_case_tensors_open(&t->in, ctx, c);
     if (st == FA_OK)
         st = reference(t, how);
     fa_context_leave(ctx, &in);
@@ -200,14 +131,13 @@ void fa_trial_close(fa_trial *t)
     fa_entered in;
     if (!t)
         return;
-    bool entered = fa_context_enter(t->ctx, &in) == FA_OK;
-    for (int i = 0; i < FA_OPERANDS_MAX; i++)
-        fa_buffer_close(&t->tensor[i]);
-    fa_scratch_free(&t->scratch, t->ctx);
+    bool entered = fa_context_enter(t->in.ctx, &in) == FA_OK;
+    fa_context *ctx = t->in.ctx;
+    fa_case_tensors_close(&t->in);
+    fa_scratch_free(&t->scratch, ctx);
     if (entered)
-        fa_context_leave(t->ctx, &in);
+        fa_context_leave(ctx, &in);
     for (int i = 0; i < FA_OPERANDS_MAX; i++) {
-        free(t->dense[i]);
         free(t->bits[i]);
         free(t->value[i]);
     }
@@ -224,37 +154,48 @@ static uint64_t hash(uint64_t h, const uint8_t *s, size_t n)
     return h;
 }
 
-/* Copies rows out of what was read back, and puts the image's own in their place, so that what is left must equal the image. */
-static void take_rows(const fa_buffer *b, uint8_t *to)
+/* Copies rows out of what was read back, and puts the image's own in place of those that are to be written, so that what is left must
+ * equal the image. */
+static void take_rows(const fa_trial *t, int operand)
 {
+    const fa_buffer *b = &t->in.tensor[operand];
     const fa_layout *l = &b->layout;
     size_t n = (size_t)l->width * (size_t)b->bytes;
+    uint8_t *to = t->bits[operand];
+    int64_t at = 0;
     for (int32_t i = 0; i < l->b; i++)
         for (int32_t s = 0; s < l->s; s++)
-            for (int32_t h = 0; h < l->h; h++, to += n) {
+            for (int32_t h = 0; h < l->h; h++, to += n, at += l->width) {
                 uint8_t *row = fa_buffer_row(b, b->back, i, s, h);
                 memcpy(to, row, n);
-                memcpy(row, fa_buffer_row(b, b->image, i, s, h), n);
+                if (fa_expected_writes(&t->expected, operand, at))
+                    memcpy(row, fa_buffer_row(b, b->image, i, s, h), n);
             }
 }
 
-static bool unchanged(const fa_buffer *b, const char *name, bool output, fa_verdict *v)
+static bool unchanged(const fa_trial *t, int operand, fa_verdict *v)
 {
+    const fa_buffer *b = &t->in.tensor[operand];
+    const fa_operand *o = &t->in.op->operand[operand];
+    const char *what = !o->output                       ? "an input"
+                       : fa_case_tensors_ragged(&t->in) ? "a gap, a canary, or a row of no query"
+                                                        : "a gap or a canary";
     if (!memcmp(b->back, b->image, b->image_size))
         return true;
     size_t i = 0;
     while (b->back[i] == b->image[i])
         i++;
     snprintf(v->text, sizeof v->text, "byte %lld of %s was changed, counted from its first element: %s",
-             (long long)i - (long long)b->origin, name, output ? "a gap or a canary" : "an input");
+             (long long)i - (long long)b->origin, o->name, what);
     return false;
 }
 
-static int64_t unwritten(const uint8_t *s, int64_t n, int bytes)
+static int64_t unwritten(const fa_trial *t, int operand)
 {
-    static const uint8_t poison[4] = { POISON, POISON, POISON, POISON };
-    for (int64_t i = 0; i < n; i++)
-        if (!memcmp(s + i * bytes, poison, (size_t)bytes))
+    static const uint8_t poison[4] = { FA_POISON, FA_POISON, FA_POISON, FA_POISON };
+    int bytes = t->in.tensor[operand].bytes;
+    for (int64_t i = 0; i < t->expected.n[operand]; i++)
+        if (!memcmp(t->bits[operand] + i * bytes, poison, (size_t)bytes) && fa_expected_writes(&t->expected, operand, i))
             return i;
     return -1;
 }
@@ -263,19 +204,19 @@ static int64_t unwritten(const uint8_t *s, int64_t n, int bytes)
 static void take_outputs(fa_trial *t, fa_verdict *v)
 {
     v->bits = 0xcbf29ce484222325u;
-    for (int i = 0; i < t->op->n; i++)
+    for (int i = 0; i < t->in.op->n; i++)
         if (is_written(t, i)) {
-            take_rows(&t->tensor[i], t->bits[i]);
-            v->bits = hash(v->bits, t->bits[i], (size_t)t->expected.n[i] * (size_t)t->tensor[i].bytes);
+            take_rows(t, i);
+            v->bits = hash(v->bits, t->bits[i], (size_t)t->expected.n[i] * (size_t)t->in.tensor[i].bytes);
         }
 }
 
 /* Whether every element was written; and the elements as numbers. */
 static bool is_whole(fa_trial *t, int i, fa_verdict *v)
 {
-    const fa_operand *o = &t->op->operand[i];
-    int bytes = t->tensor[i].bytes;
-    int64_t left = unwritten(t->bits[i], t->expected.n[i], bytes);
+    const fa_operand *o = &t->in.op->operand[i];
+    int bytes = t->in.tensor[i].bytes;
+    int64_t left = unwritten(t, i);
     if (left >= 0) {
         snprintf(v->text, sizeof v->text, "%s[%lld] was not written", t->expected.title[i], (long long)left);
         if (o->strided)
@@ -283,7 +224,7 @@ static bool is_whole(fa_trial *t, int i, fa_verdict *v)
         return false;
     }
     for (int64_t k = 0; k < t->expected.n[i]; k++)
-        t->value[i][k] = fa_number_load(t->bits[i] + k * bytes, fa_operand_dtype(o, &t->c.problem));
+        t->value[i][k] = fa_number_load(t->bits[i] + k * bytes, fa_operand_dtype(o, &t->in.c.problem));
     return true;
 }
 
@@ -291,10 +232,10 @@ static bool judge(fa_trial *t, fa_verdict *v)
 {
     const float *got[FA_OPERANDS_MAX] = { NULL };
     take_outputs(t, v);
-    for (int i = 0; i < t->op->n; i++)
-        if (fa_case_has(&t->c, i) && !unchanged(&t->tensor[i], t->op->operand[i].name, t->op->operand[i].output, v))
+    for (int i = 0; i < t->in.op->n; i++)
+        if (fa_case_has(&t->in.c, i) && !unchanged(t, i, v))
             return false;
-    for (int i = 0; i < t->op->n; i++)
+    for (int i = 0; i < t->in.op->n; i++)
         if (is_written(t, i)) {
             if (!is_whole(t, i, v))
                 return false;
@@ -303,25 +244,27 @@ static bool judge(fa_trial *t, fa_verdict *v)
     return fa_expected_judge(&t->expected, got, v);
 }
 
-fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
+/* Poisoned outputs, a launch, and everything read back. */
+static fa_status launch_anew(fa_trial *t, const fa_plan *plan)
 {
-    fa_entered in;
-    char line[800];
-    *v = (fa_verdict){ .ok = false };
-    fa_status st = fa_context_enter(t->ctx, &in);
-    if (st != FA_OK)
-        return st;
-    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+    fa_status st = FA_OK;
+    for (int i = 0; i < t->in.op->n && st == FA_OK; i++)
         if (is_written(t, i))
-            st = fa_buffer_upload(&t->tensor[i]);
+            st = fa_buffer_upload(&t->in.tensor[i]);
     if (st == FA_OK)
-        st = launch(t, plan, &t->args);
-    for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (fa_case_has(&t->c, i))
-            st = fa_buffer_download(&t->tensor[i]);
-    fa_context_leave(t->ctx, &in);
-    if (st == FA_OK && !judge(t, v)) {
-        fa_case_print(line, sizeof line, &t->c);
+        st = launch(t, plan, &t->in.args);
+    for (int i = 0; i < t->in.op->n && st == FA_OK; i++)
+        if (fa_case_has(&t->in.c, i))
+            st = fa_buffer_download(&t->in.tensor[i]);
+    return st;
+}
+
+/* The status of a verdict, or of what kept it from being one. */
+static fa_status told(const fa_trial *t, fa_status st, bool ok, fa_verdict *v)
+{
+    char line[1200];
+    if (st == FA_OK && !ok) {
+        fa_case_print(line, sizeof line, &t->in.c);
         st = fa_fail(FA_WRONG, "%s; %s", v->text, line);
     } else if (st != FA_OK) {
         snprintf(v->text, sizeof v->text, "%.*s", (int)sizeof v->text - 1, fa_last_error());
@@ -329,18 +272,89 @@ fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
     return st;
 }
 
+fa_status fa_trial_run(fa_trial *t, const fa_plan *plan, fa_verdict *v)
+{
+    fa_entered in;
+    *v = (fa_verdict){ .ok = false };
+    fa_status st = fa_context_enter(t->in.ctx, &in);
+    if (st != FA_OK)
+        return st;
+    st = launch_anew(t, plan);
+    fa_context_leave(t->in.ctx, &in);
+    return told(t, st, st == FA_OK && judge(t, v), v);
+}
+
+/* Whether the sequence's rows hold the bits of `before`. */
+static bool same_rows(const fa_trial *t, int32_t sequence, uint8_t *const before[FA_OPERANDS_MAX], fa_verdict *v)
+{
+    const fa_sequence *s = &t->in.sequences.of[sequence];
+    for (int i = 0; i < t->in.op->n; i++) {
+        size_t bytes = (size_t)t->in.tensor[i].bytes;
+        for (int64_t k = 0; is_written(t, i) && k < t->expected.n[i]; k++) {
+            int64_t row = fa_expected_row(&t->expected, i, k);
+            if (row < s->q || row >= s->q + s->nq || !memcmp(t->bits[i] + (size_t)k * bytes, before[i] + (size_t)k * bytes, bytes))
+                continue;
+            snprintf(v->text, sizeof v->text, "%s[%lld] of sequence %d depends on what another sequence holds", t->expected.title[i],
+                     (long long)k, sequence);
+            return false;
+        }
+    }
+    return true;
+}
+
+fa_status fa_trial_alone(fa_trial *t, const fa_plan *plan, int32_t sequence, fa_verdict *v)
+{
+    fa_entered in;
+    uint8_t *before[FA_OPERANDS_MAX] = { NULL };
+    *v = (fa_verdict){ .ok = false };
+    fa_status st = fa_context_enter(t->in.ctx, &in);
+    if (st != FA_OK)
+        return st;
+    for (int i = 0; i < t->in.op->n && st == FA_OK; i++) {
+        if (!is_written(t, i))
+            continue;
+        size_t n = (size_t)t->expected.n[i] * (size_t)t->in.tensor[i].bytes;
+        before[i] = malloc(n + 1);
+        if (before[i])
+            memcpy(before[i], t->bits[i], n);
+        else
+            st = fa_fail(FA_NOMEM, "no memory for %zu bytes of an output", n);
+    }
+    if (st == FA_OK)
+        st = fa_case_tensors_alone(&t->in, sequence);
+    if (st == FA_OK)
+        st = launch_anew(t, plan);
+    if (st == FA_OK) {
+        take_outputs(t, v);
+        v->ok = same_rows(t, sequence, before, v);
+        st = fa_case_tensors_alone(&t->in, -1);
+    }
+    for (int i = 0; i < t->in.op->n; i++) {
+        if (before[i] && st == FA_OK)
+            memcpy(t->bits[i], before[i], (size_t)t->expected.n[i] * (size_t)t->in.tensor[i].bytes);
+        free(before[i]);
+    }
+    fa_context_leave(t->in.ctx, &in);
+    return told(t, st, v->ok, v);
+}
+
+int32_t fa_trial_sequences(const fa_trial *t)
+{
+    return fa_case_tensors_ragged(&t->in) ? t->in.sequences.b : 0;
+}
+
 const fa_args *fa_trial_args(const fa_trial *t)
 {
-    return &t->args;
+    return &t->in.args;
 }
 
 const void *fa_trial_output(const fa_trial *t, const char *name, size_t *bytes)
 {
-    int i = fa_operand_index(t->op, name);
+    int i = fa_operand_index(t->in.op, name);
     *bytes = 0;
     if (i < 0 || !is_written(t, i))
         return NULL;
-    *bytes = (size_t)t->expected.n[i] * (size_t)t->tensor[i].bytes;
+    *bytes = (size_t)t->expected.n[i] * (size_t)t->in.tensor[i].bytes;
     return t->bits[i];
 }
 

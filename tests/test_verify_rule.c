@@ -102,7 +102,7 @@ static float *random_values(fa_random *r, int64_t n, int dtype)
 static sample make(int dtype, int sq, int sk, int d, int dv, int64_t lo, int64_t hi)
 {
     fa_random r = { 99 };
-    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL } };
+    sample s = { .a = { 2, 6, 2, sq, sk, d, dv, lo, hi, 0.25f, NULL, NULL, NULL, NULL } };
     s.a.q = s.q = random_values(&r, 2 * 6 * (int64_t)sq * d, dtype);
     s.a.k = s.k = random_values(&r, 2 * 2 * (int64_t)sk * d, dtype);
     s.a.v = s.v = random_values(&r, 2 * 2 * (int64_t)sk * dv, dtype);
@@ -375,7 +375,7 @@ Test(verify_rule, a_seed_is_a_case_and_the_draw_is_wide)
     /* clang-format on */
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_assert_geq(rows[i].n, 20, "%s: %d of 3000", rows[i].name, rows[i].n);
-    for (int i = 0; i < FA_LAYOUT_KINDS; i++)
+    for (int i = 0; i < FA_LAYOUT_TURNED; i++)
         cr_assert_geq(layouts[i], 20, "layout %s: %d of 3000", fa_layout_name(i), layouts[i]);
     for (int i = 0; i < FA_CASE_KERNELS; i++)
         cr_assert_geq(kernels[i], 5, "kernel %d: %d of 3000", i, kernels[i]);
@@ -484,7 +484,8 @@ Test(verify_rule, kernels_that_load_by_tma_are_drawn_where_they_can)
         cr_assert_eq(fa_render(g, &c.problem, &config, fa_arch_find("sm_90a"), 0, &s), FA_OK, "%s", fa_last_error());
         bool possible = true;
         for (int i = 0; i < FA_TENSORS; i++) {
-            fa_layout l = fa_case_layout(&c, i);
+            fa_sizes sizes = fa_sizes_of(&c.problem, 0);
+            fa_layout l = fa_case_layout(&c, &sizes, i);
             int bytes = fa_dtype_bytes(fa_case_dtype(&c, i));
             bool counts = bytes == 2 && l.s > 0;
             possible =

@@ -1,0 +1,254 @@
+/* ragged: lengths and tables drawn by a seed. */
+#include "ragged.h"
+#include "gen/error.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(a) ((int32_t)(sizeof(a) / sizeof *(a)))
+
+/* clang-format off */
+static const struct { int32_t form; size_t at; const char *name; } forms[] = {
+    { FA_FORM_CU_Q, offsetof(fa_args, cu_seqlens_q), "cu_q" },
+    { FA_FORM_CU_K, offsetof(fa_args, cu_seqlens_k), "cu_k" },
+    { FA_FORM_SEQLENS_Q, offsetof(fa_args, seqlens_q), "seqlens_q" },
+    { FA_FORM_SEQLENS_K, offsetof(fa_args, seqlens_k), "seqlens_k" },
+    { FA_FORM_PAGES, offsetof(fa_args, page_table), "pages" },
+};
+/* clang-format on */
+
+const char *fa_spread_name(int spread)
+{
+    static const char *const names[FA_SPREAD_KINDS] = { "full", "uniform", "log", "zipf", "equal", "edges" };
+    return spread >= 0 && spread < FA_SPREAD_KINDS ? names[spread] : "?";
+}
+
+bool fa_ragged_has(const fa_ragged_how *how, const fa_operand *o)
+{
+    for (int i = 0; i < COUNT(forms); i++)
+        if (forms[i].at == o->at)
+            return how->forms & forms[i].form;
+    return false;
+}
+
+int fa_ragged_print(char *buf, size_t n, const fa_ragged_how *how)
+{
+    char names[80] = "", pages[120] = "";
+    for (int i = 0, at = 0; i < COUNT(forms); i++)
+        if (how->forms & forms[i].form)
+            at += snprintf(names + at, sizeof names - (size_t)at, "%s%s", at ? "+" : "", forms[i].name);
+    if (how->forms & FA_FORM_PAGES)
+        snprintf(pages, sizeof pages, " page_size=%d spare=%d wide=%d shared=%d%s", how->page_size, how->spare, how->wide, how->shared,
+                 how->foreign ? " foreign" : "");
+    return snprintf(buf, n, " lengths=%s q:%s k:%s%s idle=%d gap=%d%s%s", *names ? names : "none", fa_spread_name(how->q),
+                    fa_spread_name(how->k), how->quantiles ? " quantiles" : "", how->idle, how->gap, how->wild ? " wild" : "", pages);
+}
+
+/* ---- lengths ---- */
+
+/* The length that a share u in (0, 1] of all does not exceed. */
+static int32_t quantile(int32_t spread, double u, int32_t b, int32_t n)
+{
+    double x = spread == FA_SPREAD_LOG ? pow(n, u) : spread == FA_SPREAD_ZIPF ? n / (1 + floor(b * (1 - u) + 1e-9)) : spread ? n * u : n;
+    int32_t length = (int32_t)ceil(x - 1e-9);
+    return length < 1 ? 1 : length < n ? length : n;
+}
+
+static int32_t pick_edge(fa_random *r, int32_t n, int32_t page)
+{
+    static const int32_t tiles[] = { 8, 16, 32, 64, 128, 256 };
+    int32_t kind = fa_random_below(r, 8), length;
+    if (kind < 3)
+        length = kind < 2 ? kind : n;
+    else if (kind < 6 && page)
+        length = page * fa_random_within(r, 1, n / page + 1) + fa_random_within(r, -1, 1);
+    else
+        length = tiles[fa_random_below(r, COUNT(tiles))] * fa_random_within(r, 1, 2) + fa_random_within(r, -1, 1);
+    return length < n ? length : n;
+}
+
+static void shuffle(int32_t *x, int32_t n, fa_random *r)
+{
+    for (int32_t i = n - 1; i > 0; i--) {
+        int32_t k = fa_random_below(r, i + 1), swap = x[i];
+        x[i] = x[k];
+        x[k] = swap;
+    }
+}
+
+static void draw_lengths(int32_t *length, int32_t b, int32_t n, int32_t spread, const fa_ragged_how *how, fa_random *r)
+{
+    double same = fa_random_unit(r);
+    bool quantiles = how->quantiles && spread != FA_SPREAD_EDGES;
+    for (int32_t i = 0; i < b; i++) {
+        double u = quantiles ? (i + 1.0) / b : spread == FA_SPREAD_EQUAL ? same : fa_random_unit(r);
+        length[i] = n < 1 ? 0 : spread == FA_SPREAD_EDGES ? pick_edge(r, n, how->page_size) : quantile(spread, u, b, n);
+    }
+    if (quantiles)
+        shuffle(length, b, r);
+}
+
+/* Where each begins, one entry more than sequences; returns the rows to allocate. */
+static int32_t lay_end_to_end(int32_t *cu, const int32_t *length, int32_t b, int32_t before, int32_t behind, fa_random *r)
+{
+    int32_t at = 0;
+    for (int32_t i = 0; i < b; i++) {
+        at += fa_random_below(r, before + 1);
+        cu[i] = at;
+        at += length[i];
+    }
+    cu[b] = at;
+    at += fa_random_below(r, behind + 1);
+    return at ? at : 1;
+}
+
+/* ---- tables ---- */
+
+static int32_t no_page(fa_random *r, int32_t pages)
+{
+    const int32_t ids[] = { -1, pages, INT32_MAX, INT32_MIN, pages + 3, 1 << 24, -pages };
+    return ids[fa_random_below(r, COUNT(ids))];
+}
+
+int32_t fa_ragged_unused(fa_random *r, int32_t pages)
+{
+    return fa_random_below(r, 3) ? no_page(r, pages) : fa_random_below(r, pages);
+}
+
+static int32_t entries_of(int32_t length, int32_t page_size)
+{
+    return length / page_size + (length % page_size != 0);
+}
+
+/* Every entry of the table, of pages in shuffled order. */
+static void draw_table(fa_args *a, int32_t *table, int32_t *order, int64_t stride, const int32_t *length, const fa_ragged_how *how,
+                       fa_random *r)
+{
+    int32_t next = 0, common = a->b > 1 && how->shared ? fa_random_within(r, 1, how->shared) : 0;
+    for (int32_t i = 0; i < a->pages; i++)
+        order[i] = i;
+    shuffle(order, a->pages, r);
+    for (int32_t i = 0; i < a->b; i++) {
+        int32_t *row = table + i * stride, used = entries_of(length[i], a->page_size);
+        for (int32_t k = 0; k < stride; k++) {
+            if (k < used && i && k < common && k < entries_of(length[0], a->page_size))
+                row[k] = table[k];
+            else if (k < used)
+                row[k] = how->foreign && fa_random_below(r, 5) == 0 ? no_page(r, a->pages) : order[next++];
+            else
+                row[k] = fa_ragged_unused(r, a->pages);
+        }
+    }
+}
+
+static fa_status make_table(fa_args *a, const int32_t *length, const fa_ragged_how *how, fa_random *r)
+{
+    int64_t least, pages = how->spare;
+    a->page_size = how->page_size;
+    least = entries_of(a->sk, a->page_size);
+    for (int32_t i = 0; i < a->b; i++)
+        pages += entries_of(length[i], a->page_size);
+    a->pages = (int32_t)(pages ? pages : 1);
+    a->page_table_stride = how->wide ? least + how->wide : 0;
+    int64_t stride = least + how->wide;
+    int32_t *table = malloc(((size_t)a->b * (size_t)stride + 1) * sizeof *table), *order = malloc((size_t)a->pages * sizeof *order);
+    a->page_table = table;
+    if (table && order)
+        draw_table(a, table, order, stride, length, how, r);
+    free(order);
+    return table && order ? FA_OK : fa_fail(FA_NOMEM, "no memory for a page table of %d x %lld entries", a->b, (long long)stride);
+}
+
+/* ---- all of it ---- */
+
+/* Values out of range in place of one in four. */
+static void make_wild(int32_t *x, int32_t n, int32_t most, fa_random *r)
+{
+    const int32_t values[] = { -1, INT32_MIN, INT32_MAX, most + 1, most + 17, -most };
+    for (int32_t i = 0; i < n; i++)
+        if (fa_random_below(r, 4) == 0)
+            x[i] = values[fa_random_below(r, COUNT(values))];
+}
+
+static int32_t *room(int32_t n)
+{
+    return calloc((size_t)n + 1, sizeof(int32_t));
+}
+
+/* One side: its lengths, and where they begin. */
+static fa_status draw_side(const int32_t *length, const int32_t **cu, const int32_t **lengths, int32_t *total, int32_t b, bool has_cu,
+                           bool has_lengths, const fa_ragged_how *how, fa_random *r)
+{
+    if (has_cu) {
+        int32_t *first = room(b);
+        *cu = first;
+        if (!first)
+            return fa_fail(FA_NOMEM, "no memory for the first rows of %d sequences", b);
+        *total = lay_end_to_end(first, length, b, has_lengths ? how->gap : 0, how->gap, r);
+    }
+    if (has_lengths) {
+        int32_t *copy = room(b);
+        *lengths = copy;
+        if (!copy)
+            return fa_fail(FA_NOMEM, "no memory for the lengths of %d sequences", b);
+        memcpy(copy, length, (size_t)b * sizeof *copy);
+    }
+    return FA_OK;
+}
+
+static void make_wild_fields(fa_args *a, fa_random *r)
+{
+    if (a->seqlens_q)
+        make_wild((int32_t *)a->seqlens_q, a->b, a->sq, r);
+    if (a->seqlens_k)
+        make_wild((int32_t *)a->seqlens_k, a->b, a->sk, r);
+    if (a->cu_seqlens_k)
+        make_wild((int32_t *)a->cu_seqlens_k, a->b + 1, a->total_k, r);
+}
+
+fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_how *how)
+{
+    fa_random r = { fa_random_mix(how->seed ^ 0x726167676564) };
+    fa_args *a = &out->args;
+    int32_t has = how->forms, b = shape->b, *q = room(b), *k = room(b);
+    bool tells_q = has & (FA_FORM_CU_Q | FA_FORM_SEQLENS_Q), tells_k = has & (FA_FORM_CU_K | FA_FORM_SEQLENS_K);
+    fa_status st = q && k ? FA_OK : fa_fail(FA_NOMEM, "no memory for the lengths of %d sequences", b);
+    *a = *shape;
+    if (st == FA_OK) {
+        draw_lengths(q, b, a->sq, tells_q ? how->q : FA_SPREAD_FULL, how, &r);
+        draw_lengths(k, b, a->sk, tells_k ? how->k : FA_SPREAD_FULL, how, &r);
+        for (int32_t i = b > how->idle ? b - how->idle : 0; i < b; i++)
+            q[i] = k[i] = 0;
+        st = draw_side(q, &a->cu_seqlens_q, &a->seqlens_q, &a->total_q, b, has & FA_FORM_CU_Q, has & FA_FORM_SEQLENS_Q, how, &r);
+    }
+    if (st == FA_OK)
+        st = draw_side(k, &a->cu_seqlens_k, &a->seqlens_k, &a->total_k, b, has & FA_FORM_CU_K, has & FA_FORM_SEQLENS_K, how, &r);
+    if (st == FA_OK && has & FA_FORM_PAGES)
+        st = make_table(a, k, how, &r);
+    if (st == FA_OK && how->wild) /* first rows of queries stay: sequences that share some would write them both */
+        make_wild_fields(a, &r);
+    free(q);
+    free(k);
+    if (st != FA_OK)
+        fa_ragged_close(out);
+    return st;
+}
+
+void fa_ragged_close(fa_ragged *r)
+{
+    for (int i = 0; i < COUNT(forms); i++) {
+        void **at = (void **)((char *)&r->args + forms[i].at);
+        free(*at);
+        *at = NULL;
+    }
+}
+
+void fa_ragged_apply(const fa_ragged *r, fa_args *a)
+{
+    a->total_q = r->args.total_q;
+    a->total_k = r->args.total_k;
+    a->page_size = r->args.page_size;
+    a->pages = r->args.pages;
+    a->page_table_stride = r->args.page_table_stride;
+}

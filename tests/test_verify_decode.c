@@ -1,0 +1,86 @@
+/* Few query rows beside many keys, on the simulator: sequences of their own lengths, packed rows, pages. Cases of a table of classes, under
+ * both timings of asynchronous copies and all schedules of warps; what no sequence sees is NaN, infinite, or was never written. */
+#include "test_full.h"
+#include "test_verify_device.h"
+#include <criterion/parameterized.h>
+
+#define ROUNDS (full() ? 60 : 18) /* cases of a class on a chip */
+#define CONFIGS (full() ? 6 : 3)  /* of a class on a chip */
+#define SIX_EVERY 20              /* of these cases all six combinations are run and compared */
+#define ALONE_EVERY 3             /* of these each sequence is run beside NaN in all others */
+#define ALONE_MOST 6              /* sequences of such a case */
+
+static const char *const classes[] = {
+    "bf16,d=128,features=lengths",
+    "bf16,d=128,mask=causal,features=lengths+pages,page=16",
+    "fp16,d=64,mask=causal,features=lengths+pages,page=64",
+    "fp16,d=64,mask=window,features=lengths+pages+lse-strides,page=1",
+    "bf16,d=64,features=lengths+pages,page=128",
+    "bf16,d=64,mask=causal,features=lengths+lse-strides",
+    "fp16,d=128,mask=window,features=lengths",
+    "bf16,d=96,dv=64,mask=causal,features=lengths+pages,page=32",
+    "tf32,d=64,mask=causal,features=lengths+pages,page=8",
+    "bf16,d=72,o=fp32,features=lengths+pages,page=2",
+    "fp16,d=36,dv=20,mask=causal,align=4,features=lengths+pages,page=4",
+    "bf16,d=33,mask=window,features=lengths+pages,page=1",
+    "tf32,d=40,features=lengths",
+    "bf16,d=256,mask=causal,features=lengths+pages,page=16",
+    "bf16,d=64,mask=causal",
+    "fp16,d=128",
+    "bf16,d=64,mask=window,features=lse-strides",
+};
+#define CLASSES (sizeof classes / sizeof *classes)
+
+ParameterizedTestParameters(verify_decode, cases)
+{
+    static int numbers[CLASSES];
+    for (size_t i = 0; i < CLASSES; i++)
+        numbers[i] = (int)i;
+    return cr_make_param_array(int, numbers, CLASSES);
+}
+
+static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *class, int number, uint64_t seed, int round)
+{
+    static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_REVERSED, SIM_RANDOM };
+    fa_case c;
+    fa_config config;
+    fa_trial *t;
+    const fa_plan *plan;
+    char text[512], line[1000];
+    fa_case_make_class(&c, class, seed);
+    c.choice = (uint32_t)(number * CONFIGS + round % CONFIGS);
+    fa_case_print(line, sizeof line, &c);
+    cr_assert_eq(fa_case_config(g, &c, fa_context_arch(ctx), fa_context_budget(ctx), "decode_mma", &config), FA_OK, "%s", fa_last_error());
+    fa_config_print(text, sizeof text, &config);
+    cr_assert_eq(fa_plan_make(ctx, &c.problem, &config, NULL, &plan), FA_OK, "%s, %s: %s", line, text, fa_last_error());
+    cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", line, fa_last_error());
+    int runs = seed % SIX_EVERY == 0 ? 6 : 1, at = round % 6;
+    uint64_t bits = 0;
+    for (int i = 0; i < runs; i++, at = (at + 1) % 6) {
+        fa_verdict v;
+        test_mode(at % 2 ? SIM_LAZY : SIM_EAGER, schedules[at / 2], seed);
+        cr_expect_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
+        cr_expect(i == 0 || v.bits == bits, "%s, %s: other bits under combination %d", line, text, at);
+        bits = v.bits;
+    }
+    for (int32_t i = 0; i < fa_trial_sequences(t) && c.problem.b <= ALONE_MOST && seed % ALONE_EVERY == 0; i++) {
+        fa_verdict v;
+        cr_expect_eq(fa_trial_alone(t, plan, i, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
+    }
+    fa_trial_close(t);
+}
+
+ParameterizedTest(int *number, verify_decode, cases, .timeout = 600)
+{
+    fa_context *ctx[2] = { test_context(NULL, NULL), test_hopper_context(NULL, NULL, 7) };
+    fa_problem class;
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    cr_assert_eq(fa_problem_parse(&class, classes[*number]), FA_OK, "%s", fa_last_error());
+    for (int round = 0; round < ROUNDS; round++)
+        for (int chip = 0; chip < 2; chip++)
+            run_case(ctx[chip], g, &class, *number, (uint64_t)(*number * 1000 + round * 2 + chip), round);
+    fa_gen_close(g);
+    fa_destroy(ctx[0]);
+    fa_destroy(ctx[1]);
+}
