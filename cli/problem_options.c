@@ -1,5 +1,6 @@
 /* problem_options: one table of the problem's fields, one of the chip's. */
 #include "problem_options.h"
+#include "autotune/ragged.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/environment.h"
@@ -12,6 +13,12 @@ const cli_word cli_masks[] = {
 const cli_word cli_features[] = {
     { "lengths", FA_FEATURE_LENGTHS }, { "pages", FA_FEATURE_PAGES }, { "lse-strides", FA_FEATURE_LSE_STRIDES }, { NULL, 0 }
 };
+
+const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },
+                                 { "uniform", FA_SPREAD_UNIFORM + 1 },
+                                 { "zipf", FA_SPREAD_ZIPF + 1 },
+                                 { "log-uniform", FA_SPREAD_LOG + 1 },
+                                 { NULL, 0 } };
 
 fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
 {

@@ -33,6 +33,14 @@ extern const cli_word cli_features[]; /* those of a problem that some family com
         .help = "K and V in pages of so many; brings the features lengths and pages", .min = 1, .max = 1 << 20 \
     }
 
+/* How the lengths of sequences are drawn where a problem has the feature lengths: fa_spread + 1, so that 0 is "not given". */
+extern const cli_word cli_spreads[];
+#define CLI_LENGTHS_ROW(lengths_at)                                                                    \
+    {                                                                                                  \
+        .name = "lengths", .type = &cli_choice, .at = lengths_at, .value = "HOW",                      \
+        .help = "of caches with the feature lengths, up to sk (default uniform)", .words = cli_spreads \
+    }
+
 /* Sets what is not 0. page: tokens of a page; kernels are compiled for the largest power of two in it. FA_INVALID: pages of no size. */
 fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page);
 
