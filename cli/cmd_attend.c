@@ -14,30 +14,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct attend_args {
-    cli_common common;
-    cli_where where;
-    cli_sim sim;
-    const char *file[FA_OPERANDS_MAX]; /* by row of the forward operation */
-    int32_t dtype, o_dtype, window[2], diagonal, offset;
-    float scale;
-    bool causal, check;
-} attend_args;
-
-/* Rows of the forward operation (gen/operation.c), to each of which an option belongs. */
-enum { Q, K, V, O, LSE };
-
 #define FIELD(f) .at = offsetof(attend_args, f)
 static const cli_word diagonals[] = {
     { "bottom-right", FA_BOTTOM_RIGHT }, { "top-left", FA_TOP_LEFT }, { "offset", FA_OFFSET }, { NULL, 0 }
 };
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "q", .type = &cli_text, FIELD(file[Q]), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
-    { .name = "k", .type = &cli_text, FIELD(file[K]), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
-    { .name = "v", .type = &cli_text, FIELD(file[V]), .value = "FILE", .help = "values [b, sk, hkv, dv]" },
-    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(file[O]), .value = "FILE", .help = "O [b, sq, hq, dv], fp16 or fp32" },
-    { .name = "lse", .type = &cli_text, FIELD(file[LSE]), .value = "FILE", .help = "LSE [b, hq, sq], fp32 (default: not written)" },
+    { .name = "q", .type = &cli_text, FIELD(file[ATTEND_Q]), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
+    { .name = "k", .type = &cli_text, FIELD(file[ATTEND_K]), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
+    { .name = "v", .type = &cli_text, FIELD(file[ATTEND_V]), .value = "FILE", .help = "values [b, sk, hkv, dv]" },
+    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(file[ATTEND_O]), .value = "FILE", .help = "O [b, sq, hq, dv], fp16 or fp32" },
+    { .name = "lse", .type = &cli_text, FIELD(file[ATTEND_LSE]), .value = "FILE", .help = "LSE [b, hq, sq], fp32 (default: not written)" },
     { .name = "dtype", .letter = 't', .type = &cli_choice, FIELD(dtype), .value = "TYPE",
       .help = "what is computed with; the files are rounded to it (default: fp16 from fp16 files, else fp32)", .words = cli_dtypes },
     { .name = "o-dtype", .type = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "what O is rounded to (default: as --dtype)",
@@ -59,105 +46,15 @@ static const cli_group groups[] = {
     { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_SIM(attend_args), CLI_COMMON, { NULL, NULL, 0 }
 };
 
-typedef struct inputs {
-    cli_npy t[FA_OPERANDS_MAX];
-    fa_problem p;
-} inputs;
-
 static float element(void *user, int operand, size_t i)
 {
-    const inputs *in = user;
+    const attend_inputs *in = user;
     return cli_npy_at(&in->t[operand], i);
-}
-
-/* The sizes that the files agree on. */
-static fa_status sizes_of(fa_sizes *out, const inputs *in, const attend_args *a, const fa_operation *op)
-{
-    static const char *const words[FA_EXTENT_COUNT] = {
-        [FA_EXTENT_BATCH_Q] = "batch",   [FA_EXTENT_ROWS_Q] = "query length", [FA_EXTENT_ROWS_K] = "key length",
-        [FA_EXTENT_HQ] = "query heads",  [FA_EXTENT_HKV] = "key/value heads", [FA_EXTENT_D] = "head_dim",
-        [FA_EXTENT_DV] = "head_dim of V"
-    };
-    const char *from[FA_EXTENT_COUNT] = { NULL };
-    for (int i = 0; i < fa_operands_of(op, 0); i++)
-        for (int j = 0; j < op->operand[i].rank && !op->operand[i].output; j++) {
-            int extent = op->operand[i].extent[j] == FA_EXTENT_BATCH_K ? FA_EXTENT_BATCH_Q : op->operand[i].extent[j]; /* dense */
-            int64_t size = in->t[i].dim[j];
-            if (from[extent] && out->of[extent] != size)
-                return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[i], words[extent], (long long)size,
-                               from[extent], (long long)out->of[extent]);
-            from[extent] = a->file[i];
-            out->of[extent] = size;
-        }
-    return FA_OK;
-}
-
-/* Rank, lengths and type of each file. */
-static fa_status check_files(const inputs *in, const attend_args *a, const fa_operation *op)
-{
-    int first = -1;
-    for (int i = 0; i < fa_operands_of(op, 0); i++) {
-        const cli_npy *t = &in->t[i];
-        if (op->operand[i].output)
-            continue;
-        if (t->n != op->operand[i].rank)
-            return fa_fail(FA_INVALID, "%s: %d dimensions; accepted: %d, [b, s, h, d]", a->file[i], t->n, op->operand[i].rank);
-        for (int j = 0; j < t->n; j++)
-            if (t->dim[j] < 1 || t->dim[j] > FA_MAX_LENGTH)
-                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", a->file[i], j, (long long)t->dim[j],
-                               FA_MAX_LENGTH);
-        first = first < 0 ? i : first;
-        if (t->dtype != in->t[first].dtype)
-            return fa_fail(FA_INVALID, "%s and %s differ in type; accepted: all fp16 or all fp32", a->file[first], a->file[i]);
-    }
-    return FA_OK;
-}
-
-/* The problem is filled from the files. */
-static fa_status shapes(inputs *in, const attend_args *a)
-{
-    const fa_operation *op = fa_operation_find(FA_FORWARD);
-    fa_problem p = FA_PROBLEM_INIT;
-    fa_sizes sizes = { { 0 } };
-    fa_status st = check_files(in, a, op);
-    if (st == FA_OK)
-        st = sizes_of(&sizes, in, a, op);
-    if (st != FA_OK)
-        return st;
-    p.dtype = a->dtype ? a->dtype : in->t[Q].dtype;
-    p.o_dtype = a->o_dtype;
-    p.d = (int32_t)sizes.of[FA_EXTENT_D];
-    p.dv = (int32_t)sizes.of[FA_EXTENT_DV];
-    p.b = (int32_t)sizes.of[FA_EXTENT_BATCH_Q];
-    p.sq = (int32_t)sizes.of[FA_EXTENT_ROWS_Q];
-    p.hq = (int32_t)sizes.of[FA_EXTENT_HQ];
-    p.sk = (int32_t)sizes.of[FA_EXTENT_ROWS_K];
-    p.hkv = (int32_t)sizes.of[FA_EXTENT_HKV];
-    bool window = a->window[0] >= 0 || a->window[1] >= 0;
-    if (window && a->causal && a->window[1] > 0)
-        return fa_fail(FA_INVALID, "--causal and --window %d,%d contradict each other", a->window[0], a->window[1]);
-    p.mask = window ? FA_MASK_WINDOW : a->causal ? FA_MASK_CAUSAL : FA_MASK_NONE;
-    return fa_problem_normalize(&in->p, &p);
 }
 
 static bool to_stdout(const attend_args *a)
 {
-    return !strcmp(a->file[O], "-") || (a->file[LSE] && !strcmp(a->file[LSE], "-"));
-}
-
-static fa_status read_inputs(inputs *in, const attend_args *a)
-{
-    const fa_operation *op = fa_operation_find(FA_FORWARD);
-    for (int i = 0; i < fa_operands_of(op, 0); i++)
-        if (!a->file[i] && !op->operand[i].optional)
-            return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == O ? "output" : op->operand[i].name);
-    if (a->file[LSE] && !strcmp(a->file[LSE], a->file[O]))
-        return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[O]);
-    fa_status st = FA_OK;
-    for (int i = 0; i < fa_operands_of(op, 0) && st == FA_OK; i++)
-        if (!op->operand[i].output)
-            st = cli_npy_read(&in->t[i], a->file[i]);
-    return st == FA_OK ? shapes(in, a) : st;
+    return !strcmp(a->file[ATTEND_O], "-") || (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], "-"));
 }
 
 /* Operand i, n values as fp32: a file of fp16 where its type is that, else of fp32. */
@@ -198,7 +95,7 @@ static float *rounded(const cli_npy *a, int dtype)
 }
 
 /* The rule of autotune/verify.h. */
-static fa_status judge(const inputs *in, const fa_tensors *t, float *const got[FA_OPERANDS_MAX], fa_verdict *v)
+static fa_status judge(const attend_inputs *in, const fa_tensors *t, float *const got[FA_OPERANDS_MAX], fa_verdict *v)
 {
     const fa_args *args = &t->args;
     fa_reference_call c = { .op = t->op,
@@ -238,8 +135,8 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
         json_t *doc =
-            json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[O], "lse",
-                      a->file[LSE] ? json_string(a->file[LSE]) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
+            json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[ATTEND_O], "lse",
+                      a->file[ATTEND_LSE] ? json_string(a->file[ATTEND_LSE]) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
         if (a->check)
             json_object_set_new(doc, "check",
                                 json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
@@ -250,7 +147,7 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     if (!c->quiet) {
         fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
                 cli_show_seconds(seconds));
-        fprintf(to, "wrote      %s%s%s\n", a->file[O], a->file[LSE] ? ", " : "", a->file[LSE] ? a->file[LSE] : "");
+        fprintf(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "", a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
     }
     if (a->check)
         fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
@@ -261,14 +158,14 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
 static int run(cli *c, const void *args, int n, char **words)
 {
     const attend_args *a = args;
-    inputs in = { .p = FA_PROBLEM_INIT };
+    attend_inputs in = { .p = FA_PROBLEM_INIT };
     cli_session s = { .ctx = NULL };
     fa_tensors t = { .ctx = NULL };
     fa_verdict v = { .ok = true };
     float *got[FA_OPERANDS_MAX] = { NULL };
     sim_options on = { .threads = 0 };
     (void)n, (void)words;
-    fa_status st = read_inputs(&in, a), wrong = FA_OK;
+    fa_status st = attend_read(&in, a), wrong = FA_OK;
     if (st == FA_OK && c->json && to_stdout(a))
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK)
@@ -304,8 +201,7 @@ static int run(cli *c, const void *args, int n, char **words)
         free(got[i]);
     fa_tensors_close(&t);
     cli_session_close(&s);
-    for (int i = 0; i < FA_OPERANDS_MAX; i++)
-        cli_npy_free(&in.t[i]);
+    attend_free(&in);
     return code;
 }
 
