@@ -142,21 +142,6 @@ void fa_case_make(fa_case *c, uint64_t seed)
     fa_case_make_of(c, fa_operation_find(FA_FORWARD), seed);
 }
 
-/* Lengths of keys, and pages, as an engine has them beside rows of queries that are padded. */
-static void make_plain_ragged(fa_case *c)
-{
-    const fa_problem *p = &c->problem;
-    int lse = fa_operand_index(fa_operation_find(p->op), "lse");
-    if (p->features & FA_FEATURE_LENGTHS)
-        c->ragged = (fa_ragged_how){ .seed = c->seed, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .quantiles = 1 };
-    if (p->features & FA_FEATURE_PAGES) {
-        c->ragged.forms |= FA_FORM_PAGES;
-        c->ragged.page_size = p->page;
-    }
-    if (p->features & FA_FEATURE_LSE_STRIDES && lse >= 0)
-        c->layout[lse] = FA_LAYOUT_TURNED;
-}
-
 fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
 {
     *out = (fa_case){ .seed = seed, .window_left = -1, .window_right = -1, .lse = 1, .gap = 255, .same_b = 1, .same_kv = 1, .same_q = 1 };
@@ -165,8 +150,10 @@ fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
     q->b = q->b ? q->b : 1;
     q->hkv = q->hkv ? q->hkv : 1;
     q->hq = q->hq ? q->hq : q->hkv;
-    if (st == FA_OK)
-        make_plain_ragged(out);
+    int lse = st == FA_OK ? fa_operand_index(fa_operation_find(q->op), "lse") : -1;
+    out->ragged = fa_ragged_typical(q, seed);
+    if (lse >= 0 && q->features & FA_FEATURE_LSE_STRIDES)
+        out->layout[lse] = FA_LAYOUT_TURNED;
     return st;
 }
 

@@ -32,6 +32,21 @@ bool fa_ragged_has(const fa_ragged_how *how, const fa_operand *o)
     return false;
 }
 
+fa_ragged_how fa_ragged_typical(const fa_problem *p, uint64_t seed)
+{
+    fa_ragged_how how = { .seed = seed };
+    if (p->features & FA_FEATURE_LENGTHS) {
+        how.forms = FA_FORM_SEQLENS_K;
+        how.k = FA_SPREAD_UNIFORM;
+        how.quantiles = 1;
+    }
+    if (p->features & FA_FEATURE_PAGES) {
+        how.forms |= FA_FORM_PAGES;
+        how.page_size = p->page;
+    }
+    return how;
+}
+
 int fa_ragged_print(char *buf, size_t n, const fa_ragged_how *how)
 {
     char names[80] = "", pages[120] = "";
@@ -233,6 +248,29 @@ fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_h
     if (st != FA_OK)
         fa_ragged_close(out);
     return st;
+}
+
+fa_status fa_ragged_copy(fa_ragged *out, const fa_ragged *from)
+{
+    const fa_args *a = &from->args;
+    size_t b = (size_t)a->b;
+    size_t table = b * (size_t)(a->page_table_stride || a->page_size < 1 ? a->page_table_stride : entries_of(a->sk, a->page_size));
+    out->args = *a;
+    for (int i = 0; i < COUNT(forms); i++) {
+        const void *x = *(void *const *)((const char *)a + forms[i].at);
+        bool bounds = forms[i].form & (FA_FORM_CU_Q | FA_FORM_CU_K);
+        size_t n = sizeof(int32_t) * (forms[i].form == FA_FORM_PAGES ? table : bounds ? b + 1 : b);
+        void *copy = x ? malloc(n + 1) : NULL;
+        if (copy)
+            memcpy(copy, x, n);
+        *(void **)((char *)&out->args + forms[i].at) = copy;
+    }
+    for (int i = 0; i < COUNT(forms); i++)
+        if (!*(void **)((char *)&out->args + forms[i].at) != !*(void *const *)((const char *)a + forms[i].at)) {
+            fa_ragged_close(out);
+            return fa_fail(FA_NOMEM, "no memory for lengths and tables of %zu sequences", b);
+        }
+    return FA_OK;
 }
 
 void fa_ragged_close(fa_ragged *r)

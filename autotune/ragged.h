@@ -49,7 +49,13 @@ typedef struct fa_ragged {
 /* shape: with b, sq, sk and the mask; its integer operands and what belongs to them are filled in. Table entries behind the last page of a
  * sequence are fa_ragged_unused(). */
 fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_how *how);
+fa_status fa_ragged_copy(fa_ragged *out, const fa_ragged *from);
 void fa_ragged_close(fa_ragged *r); /* zeros are fine */
+
+/* As an engine has them beside rows of queries that are padded, all of the longest: lengths of keys, and pages in shuffled order. Lengths
+ * are uniform quantiles: requests are met at any point of their growth, each as likely as any other, the longest has the problem's sk, and
+ * a batch of one has it alone. p: normalized; of one without features nothing. */
+fa_ragged_how fa_ragged_typical(const fa_problem *p, uint64_t seed);
 
 /* What a table entry holds that names no page in use: the number of any page, or none. */
 int32_t fa_ragged_unused(fa_random *r, int32_t pages);

@@ -4,6 +4,7 @@
 #include "gen/problem.h"
 #include "number.h"
 #include "random.h"
+#include "runtime/lengths.h"
 #include "sim/sim.h"
 #include <stdlib.h>
 #include <string.h>
@@ -31,32 +32,66 @@ static int group_of(const fa_tensors *t, const fa_operand *o)
     return o->output ? 2 : fa_operand_dtype(o, &t->problem) != t->problem.dtype;
 }
 
-fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional)
+/* Operands that lengths bring, where these have them; LSE where its strides are of the class. */
+static bool is_asked_for(const fa_tensors *t, const fa_operand *o, bool optional)
 {
-    *out = (fa_tensors){ .ctx = ctx, .op = fa_operation_find(p->op), .problem = *p, .args = fa_operation_args(p) };
+    if (!fa_operand_present(o, &t->problem))
+        return false;
+    if (o->feature && o->type == FA_TYPE_I32)
+        return fa_operand_address(o, &t->ragged.args) != NULL;
+    return !o->optional || optional || (o->strides_at && t->problem.features & FA_FEATURE_LSE_STRIDES);
+}
+
+static void set_strides(fa_tensors *t, const fa_operand *o, const fa_dims *d)
+{
+    const int64_t strides[3] = { d->of[1] * d->of[2], d->of[2], 1 };
+    if (o->strides_at && t->problem.features & FA_FEATURE_LSE_STRIDES)
+        memcpy((char *)&t->args + o->strides_at, strides, sizeof strides);
+}
+
+/* With the lengths and tables that *t has. */
+static fa_status lay(fa_tensors *t, bool optional)
+{
+    const fa_problem *p = &t->problem;
     fa_sizes sizes = fa_sizes_of(p, 0);
     char title[FA_OPERAND_TITLE];
+    fa_lengths_sizes(&sizes, &t->ragged.args);
+    fa_ragged_apply(&t->ragged, &t->args);
     for (int group = 0; group < 3; group++) {
-        for (int i = 0; i < out->op->n; i++) {
-            const fa_operand *o = &out->op->operand[i];
+        for (int i = 0; i < t->op->n; i++) {
+            const fa_operand *o = &t->op->operand[i];
             fa_dims d;
             size_t bytes = (size_t)fa_operand_bytes(o, p), n = 1;
             fa_operand_dims(&d, o, &sizes);
-            if (group_of(out, o) != group || !fa_operand_present(o, p) || (o->optional && !optional))
+            if (group_of(t, o) != group || !is_asked_for(t, o, optional))
                 continue;
             for (int k = 0; k < 4; k++)
                 if (__builtin_mul_overflow(n, (size_t)d.of[k], &n))
                     n = SIZE_MAX / 2;
-            if (__builtin_mul_overflow(n, bytes, &bytes) || bytes > SIZE_MAX / 4 || out->bytes > SIZE_MAX / 4)
+            if (__builtin_mul_overflow(n, bytes, &bytes) || bytes > SIZE_MAX / 4 || t->bytes > SIZE_MAX / 4)
                 return fa_fail(FA_NOMEM, "%s: more bytes than the address space has", fa_operand_title(title, o));
-            out->count[i] = n;
-            out->offset[i] = out->bytes;
-            out->bytes += round_up(bytes);
+            set_strides(t, o, &d);
+            t->count[i] = n;
+            t->offset[i] = t->bytes;
+            t->bytes += round_up(bytes);
         }
         if (group == 0)
-            out->inputs = out->bytes;
+            t->inputs = t->bytes;
     }
     return FA_OK;
+}
+
+static fa_status begin(fa_tensors *out, fa_context *ctx, const fa_problem *p, const fa_ragged *given)
+{
+    *out = (fa_tensors){ .ctx = ctx, .op = fa_operation_find(p->op), .problem = *p, .args = fa_operation_args(p) };
+    fa_ragged_how how = fa_ragged_typical(p, 1);
+    return given ? fa_ragged_copy(&out->ragged, given) : how.forms ? fa_ragged_draw(&out->ragged, &out->args, &how) : FA_OK;
+}
+
+fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional)
+{
+    fa_status st = begin(out, ctx, p, NULL);
+    return st == FA_OK ? lay(out, optional) : st;
 }
 
 static void name_operand(fa_tensors *t, int i, CUdeviceptr at)
@@ -111,17 +146,39 @@ void fa_tensors_close(fa_tensors *t)
         if (t->at[i])
             d->cuMemFree(t->at[i]);
     fa_scratch_free(&t->scratch, t->ctx);
+    fa_ragged_close(&t->ragged);
     *t = (fa_tensors){ .ctx = NULL };
 }
 
-fa_status fa_tensors_open(fa_tensors *out, fa_context *ctx, const fa_problem *p)
+static fa_status open_all(fa_tensors *out, fa_context *ctx, const fa_problem *p, const fa_ragged *given)
 {
-    fa_status st = fa_tensors_lay(out, ctx, p, true);
+    fa_status st = begin(out, ctx, p, given);
+    if (st == FA_OK)
+        st = lay(out, true);
     if (st == FA_OK)
         st = reserve(out);
     if (st != FA_OK)
         fa_tensors_close(out);
     return st;
+}
+
+fa_status fa_tensors_open(fa_tensors *out, fa_context *ctx, const fa_problem *p)
+{
+    return open_all(out, ctx, p, NULL);
+}
+
+fa_status fa_tensors_open_ragged(fa_tensors *out, fa_context *ctx, const fa_problem *p, const fa_ragged *given)
+{
+    return open_all(out, ctx, p, given);
+}
+
+fa_status fa_tensors_sequences(const fa_tensors *t, fa_sequences *out)
+{
+    fa_args host = t->args;
+    for (int i = 0; i < t->op->n; i++)
+        if (t->op->operand[i].feature && t->op->operand[i].type == FA_TYPE_I32)
+            fa_operand_set(&t->op->operand[i], &host, fa_operand_address(&t->op->operand[i], &t->ragged.args), 0, 0, 0);
+    return fa_sequences_open(out, &t->problem, &host);
 }
 
 /* n elements from value(user, i, first ...), as the operand holds them. NULL: no memory, or interrupted. */
@@ -131,8 +188,11 @@ static uint8_t *make_values(const fa_tensors *t, int i, size_t n, fa_tensor_valu
     size_t bytes = (size_t)fa_operand_bytes(&t->op->operand[i], &t->problem);
     uint8_t *host = calloc(n ? n : 1, bytes);
     char title[FA_OPERAND_TITLE];
-    for (size_t k = 0; host && dtype && k < n && !sim_interrupted(); k++) /* integers stay 0 */
+    const void *given = dtype ? NULL : fa_operand_address(&t->op->operand[i], &t->ragged.args);
+    for (size_t k = 0; host && dtype && k < n && !sim_interrupted(); k++)
         fa_number_store(host + k * bytes, value(user, i, k), dtype);
+    if (host && given) /* other integers stay 0 */
+        memcpy(host, given, n * bytes);
     if (!host)
         fa_fail(FA_NOMEM, "%s: %zu bytes of host memory", fa_operand_title(title, &t->op->operand[i]), n * bytes);
     return host;

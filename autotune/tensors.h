@@ -2,8 +2,9 @@
  * is measured on, and what the command fills from files. The verifier has strides, gaps and canaries, and buffers of its own (trial.h). */
 #ifndef FA_AUTOTUNE_TENSORS_H
 #define FA_AUTOTUNE_TENSORS_H
-#include "gen/operation.h"
+#include "ragged.h"
 #include "scratch.h"
+#include "sequences.h"
 
 #define FA_TENSOR_SETS 16
 
@@ -19,11 +20,12 @@ typedef struct fa_tensors {
     CUdeviceptr
         set[FA_TENSOR_SETS]; /* several copies of all, one after the other in one piece each; sets 0: each operand has a piece of its own */
     int sets;
+    fa_ragged ragged; /* lengths and tables of problems with features; the device gets them with the values of the other inputs */
     fa_scratch scratch;
 } fa_tensors;
 
-/* Counts and offsets; no memory. p: normalized, with its whole shape. optional: operands that may be left out are asked for. FA_NOMEM: more
- * bytes than the address space has. */
+/* Counts and offsets; no memory on the device. p: normalized, with its whole shape. optional: operands that may be left out are asked for.
+ * With features, lengths and tables are those of fa_ragged_typical(). FA_NOMEM: more bytes than the address space has. */
 fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional);
 
 /* Memory for what was laid; a context of the device is current, here and below. */
@@ -33,6 +35,10 @@ void fa_tensors_close(fa_tensors *t);        /* zeros are fine */
 
 /* Lays all operands and reserves a piece for each: so the simulator tells the bytes of each apart, and sees what runs over an end. */
 fa_status fa_tensors_open(fa_tensors *out, fa_context *ctx, const fa_problem *p);
+/* The same with lengths and tables that are given; they are copied. */
+fa_status fa_tensors_open_ragged(fa_tensors *out, fa_context *ctx, const fa_problem *p, const fa_ragged *given);
+/* Where the rows of its sequences lie, and what each sees with the mask, window and diagonal of args. To be closed. */
+fa_status fa_tensors_sequences(const fa_tensors *t, fa_sequences *out);
 
 /* Element i of the input becomes value(user, operand, i), rounded to its type. FA_INTERRUPTED after sim_interrupt(). */
 typedef float fa_tensor_value(void *user, int operand, size_t i);

@@ -6,6 +6,7 @@
 #define MEDIUM_SK 1021
 #define SMALL_SQ 75
 #define SMALL_SK 139
+#define SEQUENCES 5 /* of problems whose sequences have their own lengths */
 
 static int32_t least(int32_t a, int32_t b)
 {
@@ -16,7 +17,7 @@ static fa_status make_case(fa_case *c, const fa_problem *p, int32_t sq, int32_t 
 {
     fa_problem cut = *p;
     int32_t group = least(p->hq / p->hkv, 4);
-    cut.b = least(p->b, 2);
+    cut.b = p->features & FA_FEATURE_LENGTHS ? SEQUENCES : least(p->b, 2);
     cut.hkv = least(p->hkv, group > 1 ? 1 : 2);
     cut.hq = cut.hkv * group;
     cut.sq = least(p->sq, sq);
@@ -25,6 +26,19 @@ static fa_status make_case(fa_case *c, const fa_problem *p, int32_t sq, int32_t 
     c->window_left = sk / 5;
     c->window_right = 0;
     return st;
+}
+
+/* The small one's lengths: at the borders of tiles and pages, one of no key; pages that sequences share, and a wide table. */
+static void make_ragged(fa_case *c)
+{
+    fa_ragged_how *h = &c->ragged;
+    h->forms |= FA_FORM_SEQLENS_Q;
+    h->q = FA_SPREAD_UNIFORM;
+    h->k = FA_SPREAD_EDGES;
+    h->quantiles = 0;
+    h->idle = 1;
+    h->page_size *= 3;
+    h->spare = h->wide = h->shared = 2;
 }
 
 fa_status fa_verifier_open(fa_verifier *r, fa_context *ctx, const fa_problem *p, bool medium)
@@ -36,10 +50,12 @@ fa_status fa_verifier_open(fa_verifier *r, fa_context *ctx, const fa_problem *p,
     c.hidden = FA_HIDDEN_NAN;
     for (int i = 0; i < FA_OPERANDS_MAX; i++)
         c.layout[i] = FA_LAYOUT_PADDED;
+    if (c.ragged.forms)
+        make_ragged(&c);
     if (st == FA_OK)
         st = fa_trial_open(&r->small, ctx, &c, FA_REFERENCE_ORACLE);
     if (st == FA_OK && medium)
-        st = make_case(&c, p, MEDIUM_SQ, MEDIUM_SK);
+        st = make_case(&c, p, p->features ? SMALL_SQ : MEDIUM_SQ, MEDIUM_SK); /* with features it is computed on the CPU */
     if (st == FA_OK && medium)
         st = fa_trial_open(&r->medium, ctx, &c, FA_REFERENCE_DEVICE);
     if (st != FA_OK)

@@ -191,15 +191,14 @@ bool sim_store(sim_warp *w, const sim_insn *i, int lane, sim_space space, uint64
         sim_count_global(b, a, 0, size);
         if (!b->launch->order)
             break;
-        if (!(i->flags & F_VOLATILE) && !sim_order_write(w, i, lane, a, address, size, from))
-            return false;
-        if (i->order & ORDER_GRID) {
-            sim_order_lock(w);
-            bool ok = sim_order_mark(w, i, a, address, size) && sim_order_release(w, i, address, false);
+        sim_order_lock(w);
+        bool ok = !(i->flags & F_VOLATILE)   ? sim_order_write(w, i, lane, a, address, size, from)
+                  : !(i->order & ORDER_GRID) ? true
+                                             : sim_order_mark(w, i, a, address, size) && sim_order_release(w, i, address, false);
+        if (ok)
             move(p, from, size);
-            sim_order_unlock(w);
-            return ok;
-        }
+        sim_order_unlock(w);
+        return ok;
     }
     move(p, from, size);
     return true;

@@ -9,7 +9,8 @@
 
 /* Small arenas are kept from launch to launch: to give one back to the system and to ask for it again costs more than the rest of a launch
  * of few blocks. Large ones come fresh, as zero pages of which a block touches what it needs. */
-enum { SMALL = 1 << 20, SPARE = 4 };
+enum { SMALL = 1 << 20, SPARE = 16 };
+_Static_assert(sizeof(sim_block) <= SMALL, "a block is kept like an arena");
 static struct {
     pthread_mutex_t lock;
     void *arena[SPARE]; /* SMALL bytes each */
@@ -38,6 +39,11 @@ static void arena_free(void *p, bool small)
         pthread_mutex_unlock(&spare.lock);
     }
     free(p);
+}
+
+sim_block *sim_block_new(void)
+{
+    return arena_new(sizeof(sim_block));
 }
 
 /* Everything a block needs, in one piece, used again by the next block of the same thread. */
@@ -104,6 +110,7 @@ void sim_block_free(sim_block *b)
     free(b->visit);
     free(b->far);
     arena_free(b->arena, b->small);
+    arena_free(b, true);
 }
 
 static uint32_t value(const sim_block *b, const sim_warp *w, sim_special s, uint32_t lane)

@@ -2,6 +2,7 @@
  * until nothing can depend on it any more. */
 #include "bulk.h"
 #include "async.h"
+#include "defined.h"
 #include "grid_order.h"
 #include "proxy.h"
 #include "run.h"
@@ -70,7 +71,8 @@ static bool fetch_row(void *arg, const sim_box_row *r)
     return true;
 }
 
-static bool write_run(sim_bulk *c, uint64_t address, const uint8_t *from, uint32_t n)
+/* holes: per byte, is it undefined; NULL: none is. */
+static bool write_run(sim_bulk *c, uint64_t address, const uint8_t *from, const uint8_t *holes, uint32_t n)
 {
     static const sim_type types[] = {
         [CU_TENSOR_MAP_DATA_TYPE_UINT32] = T_U32,  [CU_TENSOR_MAP_DATA_TYPE_INT32] = T_S32,    [CU_TENSOR_MAP_DATA_TYPE_UINT64] = T_U64,
@@ -84,19 +86,26 @@ static bool write_run(sim_bulk *c, uint64_t address, const uint8_t *from, uint32
     if (!p)
         return false;
     sim_type t = !f->rank ? f->type : c->map.type < sizeof types / sizeof *types ? types[c->map.type] : T_NONE;
-    if (c->warp->block->launch->order) {
-        if (!reduce && !sim_order_write(c->warp, c->insn, c->lane, a, address, n, from))
-            return false;
-        if (reduce && !sim_order_mark(c->warp, c->insn, a, address, n))
-            return false;
-    }
-    if (!reduce)
+    bool ordered = c->warp->block->launch->order != NULL, ok = true;
+    if (ordered && reduce && !sim_order_mark(c->warp, c->insn, a, address, n))
+        return false;
+    if (ordered && !reduce) {
+        sim_order_lock(c->warp);
+        if ((ok = sim_order_write(c->warp, c->insn, c->lane, a, address, n, from)))
+            memcpy(p, from, n);
+        sim_order_unlock(c->warp);
+    } else if (!reduce)
         memcpy(p, from, n);
     else if (t == T_NONE)
         return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_UNSUPPORTED, "a reduction of the map's type is not simulated"), false;
     else
         sim_bulk_reduce(p, from, n, t, f->op);
+    if (!ok)
+        return false;
     sim_memory_mark(a, address - a->base, n);
+    for (uint32_t k = 0; holes && k < n; k++)
+        if (holes[k])
+            sim_memory_forget(a, address - a->base + k, 1);
     if (c->count)
         sim_count_global(c->warp->block, a, reduce ? n : 0, n);
     return true;
@@ -106,12 +115,17 @@ static bool store_row(void *arg, const sim_box_row *r)
 {
     const passage *x = arg;
     uint32_t row = x->c->map.box[0] * (uint32_t)x->c->map.element, base = x->c->shared;
-    uint8_t line[256 * 8];
+    uint8_t line[256 * 8], holes[256 * 8];
+    bool open = x->c->warp->block->launch->options.open_stores;
     if (!r->size)
         return true;
-    for (uint32_t k = 0; k < row; k += UNIT)
-        memcpy(line + k, x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first), UNIT);
-    return write_run(x->c, r->global, line + r->skip, r->size);
+    for (uint32_t k = 0; k < row; k += UNIT) {
+        const uint8_t *from = x->raw + (sim_swizzle(base + r->at + k, x->c->map.swizzle) - x->first);
+        memcpy(line + k, from, UNIT);
+        if (open)
+            memcpy(holes + k, from + x->c->bytes, UNIT);
+    }
+    return write_run(x->c, r->global, line + r->skip, open ? holes + r->skip : NULL, r->size);
 }
 
 /* From global memory to the place in the arena. */
@@ -141,9 +155,12 @@ static bool fetch(sim_block *b, sim_bulk *c)
 
 static bool take(sim_block *b, sim_bulk *c)
 {
-    if (!(c->taken = malloc(c->bytes)))
+    bool open = b->launch->options.open_stores;
+    if (!(c->taken = malloc(c->bytes * (open ? 2 : 1))))
         return sim_fault(c->warp, c->insn, c->lane, SIM_CHECK_HOST_MEMORY, "out of host memory"), false;
     memcpy(c->taken, b->shared + c->shared, c->bytes);
+    for (uint32_t k = 0; open && k < c->bytes; k++)
+        c->taken[c->bytes + k] = b->checked && sim_shared_holes(b, c->shared + k, 1);
     return true;
 }
 static bool give(sim_bulk *c)
@@ -153,7 +170,8 @@ static bool give(sim_bulk *c)
     if (!taken)
         return true;
     passage x = { c, taken, c->shared };
-    bool ok = f->rank ? sim_tensor_map_walk(&c->map, c->at, store_row, &x) : write_run(c, c->global, taken, c->bytes);
+    bool ok = f->rank ? sim_tensor_map_walk(&c->map, c->at, store_row, &x)
+                      : write_run(c, c->global, taken, c->warp->block->launch->options.open_stores ? taken + c->bytes : NULL, c->bytes);
     free(taken);
     c->taken = NULL;
     return ok;
@@ -342,7 +360,7 @@ static bool may_store(sim_block *b, sim_bulk *c)
     if (!(whole ? sim_proxy_read(c->warp, c->insn, c->lane, c->shared, c->bytes)
                 : sim_tensor_map_walk(&c->map, c->at, read_row, &(passage){ c, b->shared, 0 })))
         return false;
-    return !c->warp->shadow.met || sim_bulk_defined(b, c);
+    return !c->warp->shadow.met || b->launch->options.open_stores || sim_bulk_defined(b, c);
 }
 
 static bool store_from(sim_block *b, sim_bulk *c, uint64_t address, uint64_t bytes)

@@ -307,10 +307,8 @@ static void merge(sim_launch *l, const sim_block *b)
 
 static void cluster_free(sim_cluster *c)
 {
-    for (uint32_t r = 0; c && r < c->blocks; r++) {
+    for (uint32_t r = 0; c && r < c->blocks; r++)
         sim_block_free(c->block[r]);
-        free(c->block[r]);
-    }
     if (c)
         sim_order_free(c);
     free(c);
@@ -323,7 +321,7 @@ static sim_cluster *cluster_new(sim_launch *l)
     if (ok)
         c->launch = l;
     for (uint32_t r = 0; ok && r < l->cluster[0] * l->cluster[1] * l->cluster[2]; r++) {
-        ok = (c->block[r] = calloc(1, sizeof *c->block[r])) != NULL;
+        ok = (c->block[r] = sim_block_new()) != NULL;
         if (ok)
             c->blocks++, ok = sim_block_prepare(c->block[r], c, r);
         if (ok)

@@ -246,6 +246,7 @@ bool sim_warp_pop(sim_warp *w);       /* the next group of lanes on the stack th
 sim_step sim_warp_leave(sim_warp *w); /* all lanes have */
 
 /* block.c */
+sim_block *sim_block_new(void);                                      /* NULL: out of memory */
 bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank); /* false: out of memory */
 void sim_block_start(sim_block *b);
 void sim_block_free(sim_block *b);

@@ -2,6 +2,7 @@
  * has the number of its launch, so that none needs to be cleared between launches. */
 #include "grid_order.h"
 #include "holds.h"
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ enum { PUBLISHED, SEEN, TAKEN, PASSED, PLANES };
 _Static_assert((int)PLANES == (int)SIM_PLANES, "a plane each");
 enum { MOST = 1 << 16 };      /* warps of a launch that are told apart */
 enum { ERA = (1 << 15) - 1 }; /* launches that are told apart before all records are cleared */
-#define STRONG 16ull          /* a record: launch << 49 | time << 21 | warp << 5 | strong | bytes */
+/* A record: launch << 49 | time << 21 | warp << 5 | bytes of the word. */
 
 typedef struct known { /* what a block knows of all warps of the launch; does not change */
     uint32_t holders, time[];
@@ -221,18 +222,21 @@ static sim_touch *touches(sim_warp *w, const sim_insn *i, sim_alloc *a)
     sim_order *o = w->block->launch->order;
     if (__builtin_expect(__atomic_load_n(&a->era, __ATOMIC_ACQUIRE) == o->era, 1))
         return a->touch;
-    lock(o);
+    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER; /* held for a launch's first touch of an allocation */
+    pthread_mutex_lock(&once);
     bool ok = sim_memory_touch(a, o->era);
-    unlock(o);
+    pthread_mutex_unlock(&once);
     return ok ? a->touch : (sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL);
 }
 
 /* Two host threads whose accesses meet: each leaves its record before it looks at the other's, so that one of them finds the other. */
 static inline uint64_t leave(const sim_order *o, uint64_t *at, uint64_t record)
 {
+    uint64_t old = __atomic_load_n(at, __ATOMIC_RELAXED);
+    if (old >> 5 == record >> 5)
+        record |= old & 15; /* more bytes of the word, by the same warp at the same time */
     if (!o->alone)
         return __atomic_exchange_n(at, record, __ATOMIC_SEQ_CST);
-    uint64_t old = *at;
     *at = record;
     return old;
 }
@@ -253,7 +257,7 @@ static bool read(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_
     for (uint64_t k = from >> 2; k <= (to - 1) >> 2; k++) {
         uint32_t bytes = (from | to) & 3 ? bytes_of(k, from, to) : 15;
         if (trace)
-            leave(o, &t[k].read, mine | bytes | (t[k].read >> 5 == mine >> 5 ? t[k].read & 15 : 0));
+            leave(o, &t[k].read, mine | bytes);
         uint64_t wrote = __atomic_load_n(&t[k].wrote, __ATOMIC_RELAXED);
         if (wrote >> 49 != o->tag >> 49 || !(wrote & bytes))
             continue;
@@ -284,7 +288,7 @@ bool sim_order_write(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uin
     bool same = value && !memcmp(a->data + from, value, size);
     for (uint64_t k = from >> 2; k <= (to - 1) >> 2; k++) {
         uint32_t bytes = bytes_of(k, from, to);
-        uint64_t old = leave(o, &t[k].wrote, mine | bytes | (t[k].wrote >> 5 == mine >> 5 ? t[k].wrote & 15 : 0));
+        uint64_t old = leave(o, &t[k].wrote, mine | bytes);
         if (!same && old >> 49 == o->tag >> 49 && old & bytes && !ordered(w, old) &&
             !conflict(w, i, lane, a->base + k * 4, old, true, true))
             return false;
@@ -379,7 +383,7 @@ bool sim_order_mark(sim_warp *w, const sim_insn *i, sim_alloc *a, uint64_t addre
     if (!t)
         return false;
     for (uint64_t k = from >> 2; k <= (from + size - 1) >> 2; k++)
-        leave(w->block->launch->order, &t[k].wrote, record_of(w) | STRONG | bytes_of(k, from, from + size));
+        leave(w->block->launch->order, &t[k].wrote, record_of(w) | bytes_of(k, from, from + size));
     return true;
 }
 

@@ -19,8 +19,8 @@ bool sim_order_prepare(sim_cluster *c); /* of a followed launch. false: out of m
 void sim_order_start(sim_cluster *c);   /* before each cluster's warps start */
 void sim_order_free(sim_cluster *c);
 
-/* A plain access to global memory, in bounds. value: what is to be stored, or NULL; the same bytes may be written by two. All return false
- * when they have made a report. */
+/* A plain access to global memory, in bounds. All return false when they have made a report. A write is called, and its effect made,
+ * between lock and unlock: two may write the same value. */
 bool sim_order_read(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_t address, uint32_t size);
 bool sim_order_write(sim_warp *w, const sim_insn *i, int lane, sim_alloc *a, uint64_t address, uint32_t size, const void *value);
 /* The same of a read by the async proxy, which leaves no trace: when it ends is known to those alone that wait for it. */

@@ -55,6 +55,15 @@ __device__ __forceinline__ void store_row(const Params &p, const Sequence &seque
                 make_float4(s.o.x * inverse, s.o.y * inverse, s.o.z * inverse, s.o.w * inverse));
 }
 
+//| if c.combine == c.named.combine.last_block then
+// Adds one to a counter, from `top` on to 0, and returns what it was. What this thread knows to be written, the thread that counts next knows.
+__device__ __forceinline__ u32 count(u32 *counter, u32 top) {
+  u32 was;
+  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(was) : "l"(counter), "r"(top) : "memory");
+  return was;
+}
+//| end
+
 // Where the part of a tile lies that a thread block has: its first place if the tile began in front of the block, else its second. A tile
 // that goes on behind the block is its last, and one that began in front of it is its first.
 __device__ __forceinline__ long long place_of(long long block, bool begun) { return 2 * block + (begun ? 0 : 1); }
@@ -70,7 +79,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
   const float4 *const part_o = (const float4 *)p.part_o;
   const float2 *const part_state = (const float2 *)p.part_state;
   Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
-  constexpr int BATCH = $(c.parts_batch or 8);  // parts under way
+  constexpr int BATCH = $(l.parts_batch);  // parts under way
   for (int j = 0; j < parts; j += BATCH) {
     float2 states[BATCH];
     float4 x[BATCH];
@@ -138,11 +147,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 
 //| if c.combine == c.named.combine.last_block then
   // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then.
-  if (threadIdx.x == 0) {
-    __threadfence();
-    *word = atomicInc((unsigned *)p.workspace + split.block(first), (unsigned)parts - 1) == (unsigned)parts - 1;
-    __threadfence();
-  }
+  if (threadIdx.x == 0) *word = count((u32 *)p.workspace + split.block(first), (u32)parts - 1) == (u32)parts - 1;
   __syncthreads();
   const bool is_last = *word != 0;
   if (is_last)

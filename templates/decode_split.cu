@@ -144,7 +144,7 @@ __device__ __forceinline__ Split split_of(const Params &p, void *room) {
   return s;
 }
 //| else
-__device__ __forceinline__ Split split_of(const Params &p, void *) {
+__device__ __forceinline__ Split split_of(const Params &p) {
   const Sequence sequence = sequence_of(p, 0);
   Split s;
   choose_lane(p, s);

@@ -16,10 +16,18 @@ __device__ __forceinline__ int swizzle(int row) {
 }
 
 // Byte offset of a chunk in its tile.
+//| if l.boxed then
+// The tile is boxes of 64 columns, one behind the other: rows of 8 chunks, as wgmma reads them.
+template <int CHUNKS, bool PAIRS = false>
+__device__ __forceinline__ u32 tile_offset(int row, int chunk) {
+  return (u32)(chunk / 8 * BC + row) * 128 + (u32)((chunk ^ row) % 8) * 16;
+}
+//| else
 template <int CHUNKS, bool PAIRS = false>
 __device__ __forceinline__ u32 tile_offset(int row, int chunk) {
   return (u32)(row * CHUNKS + (chunk ^ swizzle<CHUNKS, PAIRS>(row))) * 16;
 }
+//| end
 
 // The same for a lane whose own offset within the first rows and chunks of the tile is known: `row` rows and `chunk` chunks on, a
 // multiple of eight rows (four for PAIRS) and an even number of chunks. Constants, so it costs one exclusive or.

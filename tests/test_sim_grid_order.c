@@ -13,13 +13,22 @@ TestSuite(sim_grid_order, .init = open_order);
 
 enum { BLOCKS = 6, THREADS = 64 };
 
+/* Kernels that race do so in the simulator's memory, too, which the thread sanitizer is right to say. */
+#ifdef __SANITIZE_THREAD__
+enum { RACING_THREADS = 1 };
+#else
+enum { RACING_THREADS = 2 };
+#endif
+
 static void each_way(const char *text, CUresult code, const char *words)
 {
     CUfunction f = load(text);
     for (int way = 0; way < 12; way++) {
         static const uint32_t zero[16384];
-        sim_set_options(&(sim_options){
-            .async = (sim_async)(way & 1), .schedule = (sim_schedule)(way / 2 % 3), .threads = 1 + way / 6, .seed = (uint64_t)way });
+        sim_set_options(&(sim_options){ .async = (sim_async)(way & 1),
+                                        .schedule = (sim_schedule)(way / 2 % 3),
+                                        .threads = 1 + (code ? RACING_THREADS - 1 : 1) * (way / 6),
+                                        .seed = (uint64_t)way });
         cr_assert_eq(cu->cuMemcpyHtoD(work, zero, sizeof zero), CUDA_SUCCESS);
         for (int again = 0; again < 2; again++) { /* a launch behind it knows nothing of this one's accesses, and needs not */
             cr_assert_eq(cu->cuMemcpyHtoD(flags, zero, sizeof zero), CUDA_SUCCESS);

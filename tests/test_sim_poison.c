@@ -30,7 +30,8 @@ TestSuite(sim_poison, .init = open_poison);
         "and.b32 %r2, %r0, 3; setp.eq.u32 %p4, %r2, 0; mov.u32 %r13, 0x3F803F80; selp.b32 %r14, %r13, 0, %p4;\n"                           \
         "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r13,%r13,%r14,%r14}, {%r11,%r12}, "                      \
         "{0f00000000,0f00000000,0f00000000,0f00000000};\n$3\n"                                                                             \
-        "mul.wide.u32 %rd6, %r0, 16; add.s64 %rd6, %rd6, %rd2; st.global.v4.f32 [%rd6], {%f1,%f2,%f3,%f4};\n")
+        "mov.u32 %r15, %ctaid.x; mad.lo.u32 %r15, %r15, 32, %r0; mul.wide.u32 %rd6, %r15, 16; add.s64 %rd6, %rd6, %rd2; st.global.v4.f32 " \
+        "[%rd6], {%f1,%f2,%f3,%f4};\n")
 #define BARRIER                                                                                                \
     "@%p0 mbarrier.init.shared::cta.b64 [bar], 1; @%p0 fence.mbarrier_init.release.cluster; bar.sync 0; @%p0 " \
     "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;\n"
@@ -53,7 +54,7 @@ static void each_way(const char *ptx, bool clean)
 {
     CUfunction f = load(ptx);
     for (int way = 0; way < 12; way++) {
-        uint32_t got[128];
+        uint32_t got[256];
         sim_set_options(
             &(sim_options){ .async = (sim_async)(way & 1), .schedule = (sim_schedule)(way / 2 % 3), .threads = 1 + way / 6, .seed = 3 });
         CUresult r = launch_maps(f, 2, 32, 0, cache, out, &map, NULL);
@@ -63,7 +64,7 @@ static void each_way(const char *ptx, bool clean)
             continue;
         }
         fetch(got, out, sizeof got);
-        for (int k = 0; k < 128; k++)
+        for (int k = 0; k < 256; k++)
             cr_expect_eq(got[k], SUM, "%d: %08x", k, got[k]);
     }
 }
@@ -138,10 +139,12 @@ Test(sim_poison, scores)
         { "@!%p2 mov.f32 %f1, 0fFF800000; @!%p3 mov.f32 %f2, 0fFF800000;", true },
         { "", false },
         { "selp.f32 %f1, %f1, 0fFF800000, %p2;", false },
-        { "selp.f32 %f7, 0f00000000, 0fFF800000, %p2; selp.f32 %f8, 0f00000000, 0fFF800000, %p3; add.f32 %f1, %f1, %f7; add.f32 %f2, %f2, "
+        { "selp.f32 %f7, 0f00000000, 0fFF800000, %p2; selp.f32 %f8, 0f00000000, 0fFF800000, %p3; add.f32 %f1, %f1, %f7; add.f32 "
+          "%f2, %f2, "
           "%f8;",
           false },
-        { "selp.f32 %f1, %f1, 0fFF800000, %p2; setp.gt.f32 %p4, %f2, 0f00000000; and.pred %p4, %p4, %p3; selp.f32 %f2, %f2, 0fFF800000, "
+        { "selp.f32 %f1, %f1, 0fFF800000, %p2; setp.gt.f32 %p4, %f2, 0f00000000; and.pred %p4, %p4, %p3; selp.f32 %f2, %f2, "
+          "0fFF800000, "
           "%p4;",
           true },
     };
@@ -187,8 +190,8 @@ Test(sim_poison, page_tables)
 
 /* ---- through global memory ---- */
 
-/* Each of two blocks stores what it read to a workspace; the last one copies all of it to the results. With open stores the way of every
- * byte is followed. */
+/* Each of two blocks stores what it read to a workspace; the last one copies all of it to the results. With open stores the way of
+ * every byte is followed. */
 Test(sim_poison, goes_through_a_workspace)
 {
     static const uint32_t data[64] = { 5 };
@@ -199,7 +202,7 @@ Test(sim_poison, goes_through_a_workspace)
         "@%p1 bra END; ld.global.u32 %r3, [%rd2+512]; ld.global.u32 %r4, [%rd2+640]; mul.wide.u32 %rd6, %r0, 8; add.s64 %rd6, "
         "%rd6, %rd2; mul.wide.u32 %rd3, %r0, 4; add.s64 %rd5, %rd2, %rd3; ld.global.u32 %r3, [%rd5+512]; ld.global.u32 %r4, "
         "[%rd5+640]; st.global.v2.u32 [%rd6+1024], {%r3, %r4};\nEND: ");
-    CUdeviceptr from = buffer(data, 256), work = buffer(data, 4096);
+    CUdeviceptr from = buffer(data, 256), work = buffer(NULL, 4096);
     for (int atomic = 0; atomic < 2; atomic++)
         for (int way = 0; way < 12; way++) {
             CUfunction f = load(with(text, atomic ? "red.global.add.u32 [%rd5+512], %r1;" : "st.global.u32 [%rd5+512], %r1;", "", ""));
@@ -219,6 +222,36 @@ Test(sim_poison, goes_through_a_workspace)
             cr_expect_eq(sim_unwritten(work + 1024, 28), -1);
             cr_expect_eq(sim_unwritten(work + 1024, 256), 28);
             cr_expect_eq(sim_unwritten(work + 1056, 224), -1);
+        }
+}
+/* The same by bulk stores: a run of bytes, and a box of 16 rows of 16 bytes, of which words 3 and 41 are undefined. */
+Test(sim_poison, goes_through_bulk_stores)
+{
+    static const char *const stores[] = {
+        "cp.async.bulk.global.shared::cta.bulk_group [%rd2], [buf], 256;",
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {0, 0}], [buf];",
+    };
+    static const char *const text = TMA_KERNEL(
+        ".shared .align 128 .b8 buf[256];\n",
+        "shl.b32 %r2, %r0, 2; mov.u32 %r9, buf; add.u32 %r9, %r9, %r2; setp.ne.u32 %p1, %r0, 3; setp.ne.and.u32 %p1, %r0, 41, %p1; "
+        "st.shared.u32 [%r9], %r0; @!%p1 st.shared.u32 [%r9], %r30; fence.proxy.async.shared::cta; bar.sync 0;\n"
+        "@!%p0 bra END; $1 cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;\nEND:");
+    for (int k = 0; k < 2; k++)
+        for (int way = 0; way < 6; way++) {
+            CUfunction f = load(with(text, stores[k], "", ""));
+            sim_options o = { .async = (sim_async)(way & 1), .schedule = (sim_schedule)(way / 2), .seed = 3 };
+            CUdeviceptr to = buffer(NULL, 256);
+            const uint64_t dim[2] = { 8, 16 };
+            const uint32_t box[2] = { 8, 16 };
+            tensor t = tensor_of(2, 2, dim, box, CU_TENSOR_MAP_SWIZZLE_NONE);
+            CUtensorMap m = map_of(&t, to);
+            sim_set_options(&o);
+            cr_expect_eq(launch_maps(f, 1, 64, 0, cache, to, &m, NULL), CUDA_ERROR_LAUNCH_FAILED);
+            o.open_stores = 1;
+            sim_set_options(&o);
+            cr_expect_eq(launch_maps(f, 1, 64, 0, cache, to, &m, NULL), CUDA_SUCCESS, "%s", sim_report());
+            for (uint32_t word = 0; word < 64; word++)
+                cr_expect_eq(sim_unwritten(to + 4 * word, 4), word == 3 || word == 41 ? 0 : -1, "way %d, word %u", way, word);
         }
 }
 Test(sim_poison, forgetting)

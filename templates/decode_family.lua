@@ -1,0 +1,147 @@
+-- What the families of split-KV attention of few query rows have in common, to be put into their tables.
+-- Blocks share the keys of all sequences evenly; inside a block groups of warps walk keys of their own with buffers of their own, and meet
+-- only where a tile of rows ends.
+
+local decode = {}
+
+local function round_up(x, to) return (x + to - 1) // to * to end
+
+-- Tunables behind those of the tile.
+decode.shares = {
+  { "stages", { 2, 3, 4, 5, 6, 8 }, "buffers of K and V of a group", step = "any" },
+  { "ctas", { 1, 2, 3, 4 }, "blocks per SM" },
+  { "kv_lanes", { 1, 2, 4, 8 }, "neighbouring key/value heads that blocks walk side by side" },
+  { "combine", { { 0, "last_block" }, { 1, "second_kernel" } }, "what adds up the parts of a tile: the block that comes last, or a second kernel" },
+  { "sm_shares", { 1, 2, 4, 8 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
+  { "min_turns", { 1, 2, 4, 8 }, "least turns (bk * key_warps keys) that a block takes" },
+}
+
+-- Bytes of a key's rows of K and V in shared memory.
+local function row_bytes(p) return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes end
+
+decode.constraints = {
+  { "page", function(p, c)
+    if p.page == 0 or c.bk <= 32 * p.page then return true end
+    return false, "bk = " .. c.bk .. " keys lie in more pages than a warp has lanes"
+  end },
+  { "warps", function(p, c)
+    local warps = c.row_warps * c.key_warps
+    if warps <= 8 and warps * c.ctas <= 16 then return true end
+    return false, warps .. " warps in each of " .. c.ctas .. " blocks"
+  end, about = "registers" },
+  { "slices", function(p, c)
+    if c.ctas * c.sm_shares <= (c.combine == c.named.combine.second_kernel and 16 or 32) then return true end
+    return false, c.ctas * c.sm_shares .. " shares on an SM"
+  end },
+  { "room", function(p, c, a)
+    local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
+    if bytes * c.ctas <= a.smem_sm then return true end
+    return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm
+  end, about = "shared memory" },
+  { "flight", function(p, c)
+    local bytes = row_bytes(p) * c.bk * c.key_warps * (c.stages - 1) * c.ctas
+    if bytes >= 24 << 10 then return true end
+    return false, "only " .. bytes .. " bytes of an SM under way"
+  end, search = true },
+}
+
+-- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
+function decode.layout(p, c, a)
+  local l = { warps = c.row_warps * c.key_warps, ctas = c.ctas, pack = 1, pdl = a.cc >= 90 }
+  l.threads = l.warps * 32
+  l.chunks = round_up(p.d, 8) * p.bytes // 16
+  l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
+  l.vb = round_up(p.dv, 8) // 8
+  l.copiers, l.copier = "GROUP_THREADS", "(threadIdx.x % GROUP_THREADS)"
+  local k, v = c.bk * l.chunks * 16, c.bk * l.chunks_v * 16
+  local exchange = c.br * l.vb * 8 * 4
+  l.stage = k + v
+  l.group = c.stages * l.stage
+  -- Where a tile ends, a group leaves its O in the buffer that it has just read, if that is large enough.
+  l.exchange, l.exchange_stride, l.overlay = 0, l.group, exchange <= l.stage
+  l.bytes = c.key_warps * l.group
+  if not l.overlay then
+    l.exchange, l.exchange_stride = l.bytes, exchange
+    l.bytes = l.bytes + c.key_warps * exchange
+  end
+  l.states = l.bytes
+  l.words = l.states + c.key_warps * c.br * 8
+  l.bytes = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
+  -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
+  l.bytes = math.max(l.bytes, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
+  l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
+  l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
+  -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
+  local mb = c.br // c.row_warps // 16
+  l.regs = mb * (l.chunks // 2) * 4 + mb * l.vb * 4 + mb * (c.bk // 8) * 4 + mb * 8 + 44
+  return l
+end
+
+function decode.steps(p, c, a, l)
+  local grid = ("rows/%d hkv b keys/%d"):format(c.br, c.bk * c.key_warps)
+  local first = { entry = "fa_decode", threads = l.threads, smem = l.bytes, per_sm = c.ctas * c.sm_shares, pdl = l.pdl, grid = grid }
+  if c.combine == c.named.combine.last_block then return { first } end
+  -- As many blocks for each slice of rows as the first step has.
+  return { first, {
+    entry = "fa_decode_merge", threads = l.merge_threads, smem = 0, per_sm = c.ctas * c.sm_shares * l.slices, pdl = l.pdl,
+    grid = ("%s %d"):format(grid, l.slices),
+  } }
+end
+
+-- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
+function decode.workspace(p, c, a, l)
+  local rows = 2 * c.ctas * c.sm_shares * c.br
+  local parts = ("part_o fp32 sms %d, part_state fp32 sms %d"):format(rows * l.vb * 8, rows * 2)
+  if c.combine == c.named.combine.last_block then return "counters, " .. parts end
+  return ("%s, tiles_open int32 sms %d"):format(parts, c.ctas * c.sm_shares * 4)
+end
+
+-- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
+function decode.work(p, c, a, l)
+  local group = p.hq // p.hkv
+  local rows = p.sq * group
+  local keys = p.sk
+  if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
+  local row = (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
+  local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
+  local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
+  local blocks = a.sm_count * c.ctas * c.sm_shares
+  local share = math.max((tiles * turns + blocks - 1) // blocks, c.min_turns)
+  local parts = turns > share and turns // share + 1 or 1
+  local kv = tiles * keys * row
+  local bytes = kv + 2 * p.b * p.sq * p.hq * p.dv * p.bytes
+  local seconds = kv / (a.hbm_gbs * 1e9)
+  -- The longest share's bytes, out of an SM's part of the bandwidth; about 48 KiB of an SM have to be under way.
+  local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
+  local balance = tiles * turns / (share * math.max(blocks, 1))
+  if balance < 1 and blocks > tiles * turns then balance = math.min(1, tiles * turns / share / a.sm_count) end
+  local efficiency = math.min(1, flight / 49152) * math.min(1, balance)
+  -- A turn's products, and the chain of latencies from the arrival of its keys to its last product.
+  local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
+  local turn = math.max(700 + 60 * (c.bk // 16) * (c.br // c.row_warps // 16), 1.6 * c.ctas * flops / (a.mma16_flop > 0 and a.mma16_flop or 1))
+  local compute = share * c.sm_shares * turn / (a.clock_ghz * 1e9)
+  efficiency = math.max(0.02, math.min(efficiency, efficiency * seconds / math.max(compute, seconds)))
+  local latency = 2500
+  if parts > 1 and c.combine == c.named.combine.last_block then
+    latency = latency + 1800 + parts * math.min(rows, c.br) * p.dv * 4 // 60
+  elseif parts > 1 then
+    latency = latency + 4500
+  end
+  local stream = { bytes = bytes, efficiency = efficiency, latency = latency }
+  if c.combine == c.named.combine.last_block then return { stream } end
+  return { stream, { bytes = math.max(1, tiles * parts * math.min(rows, c.br) * p.dv * 4), latency = 500 } }
+end
+
+function decode.params(p, c)
+  local names = "q k v o lse " .. (c.combine == c.named.combine.last_block and "workspace" or "tiles_open") .. " part_o part_state "
+    .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+  if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+  if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+  if p.has_pages then names = names .. "page_table " end
+  names = names .. "scale scale_log2 b hq hkv group sq sk "
+  if p.has_lengths then names = names .. "total_q total_k relative shift_lo shift_hi " else names = names .. "diag_lo diag_hi " end
+  if p.has_pages then names = names .. "page_size pages page_table_stride " end
+  return names
+end
+
+return decode

@@ -1,0 +1,177 @@
+// ---- the problem ----
+constexpr int D = $(p.d);    // head_dim of Q and K
+constexpr int DV = $(p.dv);  // head_dim of V and O
+//| if p.bytes == 2 then
+typedef unsigned short element;  // $(p.dtype)
+//| else
+typedef float element;  // multiplied as TF32
+//| end
+//| if p.o == "fp32" then
+typedef float output;
+//| else
+typedef unsigned short output;  // $(p.o)
+//| end
+
+// ---- the config ----
+constexpr int BR = $(c.br);         // query rows of a tile: queries x heads of a group
+constexpr int BC = $(c.bk);         // keys of a block of keys, which a group of warps takes at a time
+constexpr int ROW_WARPS = $(c.row_warps);  // warps of a group, each with BR / ROW_WARPS rows
+constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take a turn of GROUPS * BC keys
+constexpr int STAGES = $(c.stages);     // buffers of a group
+constexpr int CHUNK = $(c.min_turns);      // least turns of a thread block
+//| if c.kv_lanes > 1 then
+constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that are walked side by side
+//| end
+
+// ---- what follows from them ----
+constexpr int GROUP_THREADS = ROW_WARPS * 32, THREADS = GROUPS * GROUP_THREADS;
+constexpr int MB = BR / ROW_WARPS / 16;  // blocks of 16 rows per warp
+constexpr int NB = BC / 8;               // blocks of 8 keys
+constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
+constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
+constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V
+constexpr int VB = $(l.vb);        // blocks of 8 columns of O
+constexpr int COLS = VB * 8;     // of O, rounded up
+//| if c.combine == c.named.combine.second_kernel then
+constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of the second step: thread blocks that share a tile
+//| end
+constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  // bytes
+// Offsets in dynamic shared memory, $(l.bytes) bytes in all: the buffers of the groups; where each leaves its O; (m, l) of their rows;
+// words that the block shares.
+constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride), SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
+
+//| include "prelude.cu"
+
+//| include "tile.cu"
+
+//| include "sequence.cu"
+
+//| include "mask.cu"
+
+//| include "softmax.cu"
+
+//| if l.boxed then
+//|   include "wgmma_products.cu"
+//| else
+//|   include "products.cu"
+//| end
+
+//| include "mma_softmax.cu"
+
+//| include "decode_split.cu"
+
+//| include "decode_loader.cu"
+
+//| include "decode_query.cu"
+
+//| include "decode_merge.cu"
+
+// Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the turn before.
+__device__ __forceinline__ void group_arrived(int group) {
+  cp_async_wait<STAGES - 2>();
+//| if l.boxed then
+  fence_async();
+//| end
+//| if c.row_warps == 1 then
+  __syncwarp();
+//| else
+  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");
+//| end
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const __grid_constant__ Params p) {
+  extern __shared__ __align__($(l.boxed and 1024 or 128)) unsigned char smem[];
+//| if not p.has_lengths then
+  const Split split = split_of(p);
+//| end
+//| if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//|   if not p.has_lengths then
+  prefetch(p, split);
+//|   end
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//| end
+//| if p.has_lengths then
+  const Split split = split_of(p, smem + SMEM_WORDS);
+//| end
+  const int group = threadIdx.x / GROUP_THREADS;
+  const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
+  const Lane at = make_lane();
+  const int warp_row = threadIdx.x % GROUP_THREADS / 32 * (16 * MB);  // of the tile
+
+  Loader loader(p, split.walk, group);
+#pragma unroll 1
+  for (int s = 0; s < STAGES - 1; s++) {
+    loader.load(buffers + s * STAGE);
+    cp_async_commit();
+  }
+  int stage = 0, free_stage = STAGES - 1;
+//| if c.combine == c.named.combine.second_kernel then
+  bool goes_on = false;  // a tile that began here ends elsewhere
+//| end
+#pragma unroll 1
+  for (Walk walk = split.walk; walk.left > 0; walk.next_tile(p)) {
+    const Sequence sequence = sequence_of(p, walk.batch);
+    const Tile tile = tile_of(p, sequence, walk);
+    QFragments q;
+    load_q(q, p, sequence, tile, warp_row, at);
+    float o[MB][VB][4];
+    RowState state[MB][2];
+#pragma unroll
+    for (int m = 0; m < MB; m++) {
+      state[m][0] = state[m][1] = {-infinity(), 0.f};
+#pragma unroll
+      for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
+    }
+    int last = 0;  // the buffer of the tile's last turn
+#pragma unroll 1
+    for (int turn = walk.turn; turn < walk.end; turn++) {
+      group_arrived(group);
+      loader.load(buffers + free_stage * STAGE);
+      cp_async_commit();
+      const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
+      const int block = tile.first_block + turn * GROUPS + group;
+      if (block >= tile.range.block_lo && block <= tile.range.block_hi) {
+        float s[MB][NB][4];
+        scores(s, q, k_tile, at);
+        if (block >= tile.range.full_hi || block <= tile.range.full_lo) apply_mask(s, p, sequence, tile.row + warp_row, block, at);
+        softmax<true>(s, o, state, p.scale_log2);
+        u32 probabilities[MB][P_STEPS][4];
+        to_fragments(probabilities, s);
+        accumulate(o, probabilities, v_tile, at);
+      }
+      last = free_stage = stage;
+      stage = stage == STAGES - 1 ? 0 : stage + 1;
+    }
+//| if c.combine == c.named.combine.second_kernel then
+    goes_on = goes_on || (walk.turn == 0 && walk.end < walk.turns);
+//| end
+    store_tile(p, sequence, tile, walk, split, smem, last, o, state, warp_row, group, at);
+  }
+  cp_async_wait<0>();
+  store_keyless(p);
+//| if c.combine == c.named.combine.second_kernel then
+  if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(0, 0, 0, 0);
+//| end
+}
+//| if c.combine == c.named.combine.second_kernel then
+
+// The second step: thread block i of each slice of rows takes the tile that goes on behind block i of the first, if there is one.
+extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(const __grid_constant__ Params p) {
+//|   if l.pdl then
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+//|   end
+  const int block = (int)blockIdx.x / SLICES, slice = (int)blockIdx.x % SLICES;
+  const int4 open = __ldcg((const int4 *)p.tiles_open + block);
+  if (open.w == 0) return;
+  const Sequence sequence = sequence_of(p, open.x);
+  Walk walk;
+  walk.kv_head = open.y;
+  walk.tile = open.z;
+  const Tile tile = tile_of(p, sequence, walk);
+  const int rows = min(BR, tile.rows - tile.row);
+  for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += SLICES * MERGE_THREADS)
+    add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
+}
+//| end
