@@ -51,9 +51,9 @@ static fa_status check_files(const attend_inputs *in, const attend_args *a)
 static fa_status sizes_of(fa_sizes *out, const attend_inputs *in, const attend_args *a, const fa_operation *op)
 {
     static const char *const words[FA_EXTENT_COUNT] = {
-        [FA_EXTENT_BATCH_Q] = "batch",   [FA_EXTENT_ROWS_Q] = "query length",    [FA_EXTENT_BATCH_K] = "batch or pages",
-        [FA_EXTENT_ROWS_K] = "key length", [FA_EXTENT_HQ] = "query heads",       [FA_EXTENT_HKV] = "key/value heads",
-        [FA_EXTENT_D] = "head_dim",      [FA_EXTENT_DV] = "head_dim of V"
+        [FA_EXTENT_BATCH_Q] = "batch",     [FA_EXTENT_ROWS_Q] = "query length", [FA_EXTENT_BATCH_K] = "batch or pages",
+        [FA_EXTENT_ROWS_K] = "key length", [FA_EXTENT_HQ] = "query heads",      [FA_EXTENT_HKV] = "key/value heads",
+        [FA_EXTENT_D] = "head_dim",        [FA_EXTENT_DV] = "head_dim of V"
     };
     const char *from[FA_EXTENT_COUNT] = { NULL };
     bool dense = true; /* nothing but the tensors tells the batch */

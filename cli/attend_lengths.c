@@ -1,4 +1,5 @@
-/* attend_lengths: files of lengths, of first rows, of page tables. A kernel clamps what is out of range; a person who gives a file is told. */
+/* attend_lengths: files of lengths, of first rows, of page tables. A kernel clamps what is out of range; a person who gives a file is told.
+ */
 #include "attend.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -14,9 +15,9 @@ static fa_status check_kind(const attend_inputs *in, const attend_args *a, int r
         return fa_fail(FA_INVALID, "%s: elements are %s; accepted: int32, int64", a->file[row], cli_npy_type(t));
     if (t->n != rank)
         return fa_fail(FA_INVALID, "%s: %d dimension%s; accepted: %d, [%s]", a->file[row], t->n, t->n == 1 ? "" : "s", rank,
-                       row == ATTEND_TABLE                          ? "b, pages of the longest"
+                       row == ATTEND_TABLE                        ? "b, pages of the longest"
                        : row == ATTEND_CU_Q || row == ATTEND_CU_K ? "b + 1"
-                                                                   : "b");
+                                                                  : "b");
     return FA_OK;
 }
 
@@ -148,8 +149,7 @@ fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_s
     }
     st = check_side(r->cu_seqlens_q, r->seqlens_q, r->b, s->rows_q, s->rows_q, a->file[ATTEND_CU_Q], a->file[ATTEND_SEQLENS_Q], &in->p.sq);
     if (st == FA_OK)
-        st = check_side(r->cu_seqlens_k, r->seqlens_k, r->b, s->rows_k, most_k, a->file[ATTEND_CU_K], a->file[ATTEND_SEQLENS_K],
-                        &in->p.sk);
+        st = check_side(r->cu_seqlens_k, r->seqlens_k, r->b, s->rows_k, most_k, a->file[ATTEND_CU_K], a->file[ATTEND_SEQLENS_K], &in->p.sk);
     if (st == FA_OK && r->page_table)
         st = check_table(in, a);
     if (!r->cu_seqlens_q) /* padded rows: what is behind a length has its place, too */

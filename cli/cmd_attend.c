@@ -1,15 +1,13 @@
-/* attend: attention of three .npy files. */
+/* attend: attention of tensors in .npy files, dense, or of sequences of their own lengths. */
+#include "attend.h"
 #include "autotune/number.h"
 #include "autotune/reference.h"
 #include "autotune/tensors.h"
-#include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "npy.h"
 #include "problem_options.h"
 #include "progress.h"
-#include "session.h"
-#include "simulator.h"
+#include "runtime/lengths.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +39,25 @@ static const cli_option options[] = {
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
-/* clang-format on */
-static const cli_group groups[] = {
-    { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_SIM(attend_args), CLI_COMMON, { NULL, NULL, 0 }
+static const cli_option lengths[] = {
+    { .name = "seqlens-q", .type = &cli_text, FIELD(file[ATTEND_SEQLENS_Q]), .value = "FILE",
+      .help = "rows of queries in use [b], int32 or int64" },
+    { .name = "seqlens-k", .type = &cli_text, FIELD(file[ATTEND_SEQLENS_K]), .value = "FILE", .help = "keys in use [b]" },
+    { .name = "cu-seqlens-q", .type = &cli_text, FIELD(file[ATTEND_CU_Q]), .value = "FILE",
+      .help = "first rows of packed queries, and the end of the last [b + 1]; then Q and O are [total_q, hq, d], LSE [hq, total_q]" },
+    { .name = "cu-seqlens-k", .type = &cli_text, FIELD(file[ATTEND_CU_K]), .value = "FILE",
+      .help = "the same of keys [b + 1]; then K and V are [total_k, hkv, d]" },
+    { .name = "page-table", .type = &cli_text, FIELD(file[ATTEND_TABLE]), .value = "FILE",
+      .help = "numbers of each sequence's pages [b, n]; then K and V are [pages, tokens of a page, hkv, d]; with --seqlens-k" },
+    { .name = NULL },
 };
+/* clang-format on */
+static const cli_group groups[] = { { "Tensors and mask", options, 0 },
+                                    { "Sequences of their own lengths", lengths, 0 },
+                                    CLI_WHERE(attend_args),
+                                    CLI_SIM(attend_args),
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
 
 static float element(void *user, int operand, size_t i)
 {
@@ -57,24 +70,45 @@ static bool to_stdout(const attend_args *a)
     return !strcmp(a->file[ATTEND_O], "-") || (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], "-"));
 }
 
-/* Operand i, n values as fp32: a file of fp16 where its type is that, else of fp32. */
+/* Operand i as fp32 values: a file of fp16 where its type is that, else of fp32. Of packed rows without the batch, which is 1. */
 static fa_status write_output(const char *file, const fa_tensors *t, int i, const float *x)
 {
     const fa_operand *o = &t->op->operand[i];
     fa_sizes sizes = fa_sizes_of(&t->problem, 0);
     char title[FA_OPERAND_TITLE];
     fa_dims d;
+    fa_lengths_sizes(&sizes, &t->ragged.args);
     fa_operand_dims(&d, o, &sizes);
+    int skip = t->ragged.args.cu_seqlens_q != NULL;
     if (fa_operand_dtype(o, &t->problem) != FA_F16)
-        return cli_npy_write(file, FA_F32, o->rank, d.of, x);
+        return cli_npy_write(file, FA_F32, o->rank - skip, d.of + skip, x);
     uint16_t *half = malloc(t->count[i] * sizeof *half);
     if (!half)
         return fa_fail(FA_NOMEM, "%s: host memory", fa_operand_title(title, o));
     for (size_t k = 0; k < t->count[i]; k++)
         half[k] = fa_number_to_f16(x[k]);
-    fa_status st = cli_npy_write(file, FA_F16, o->rank, d.of, half);
+    fa_status st = cli_npy_write(file, FA_F16, o->rank - skip, d.of + skip, half);
     free(half);
     return st;
+}
+
+/* Rows of no sequence, which a launch leaves alone. */
+static fa_status fill_unused(const fa_tensors *t, const fa_sequences *s, float *const got[FA_OPERANDS_MAX], float o, float lse)
+{
+    int64_t rows = fa_sequences_rows_q(s), hq = t->problem.hq, batch = rows / s->sizes.of[FA_EXTENT_BATCH_Q];
+    uint8_t *used = calloc((size_t)rows + 1, 1);
+    if (!used)
+        return fa_fail(FA_NOMEM, "no memory for %lld rows", (long long)rows);
+    for (int32_t i = 0; i < s->b; i++)
+        memset(used + s->of[i].q, 1, (size_t)s->of[i].nq);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t h = 0; h < hq && !used[i]; h++) {
+            got[ATTEND_LSE][(i / batch * hq + h) * batch + i % batch] = lse;
+            for (int64_t k = 0; k < t->problem.dv; k++)
+                got[ATTEND_O][(i * hq + h) * t->problem.dv + k] = o;
+        }
+    free(used);
+    return FA_OK;
 }
 
 static fa_status write_outputs(const attend_args *a, const fa_tensors *t, float *const got[FA_OPERANDS_MAX])
@@ -95,19 +129,21 @@ static float *rounded(const cli_npy *a, int dtype)
 }
 
 /* The rule of autotune/verify.h. */
-static fa_status judge(const attend_inputs *in, const fa_tensors *t, float *const got[FA_OPERANDS_MAX], fa_verdict *v)
+static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_sequences *sequences, float *const got[FA_OPERANDS_MAX],
+                       fa_verdict *v)
 {
     const fa_args *args = &t->args;
     fa_reference_call c = { .op = t->op,
                             .problem = t->problem,
                             .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
-                            .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right) };
+                            .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right),
+                            .sequences = sequences };
     float *x[FA_OPERANDS_MAX] = { NULL };
     fa_expected e = { .row = NULL };
     fa_status st = FA_OK;
     *v = (fa_verdict){ .ok = false };
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (!t->op->operand[i].output && t->count[i]) {
+        if (!t->op->operand[i].output && t->op->operand[i].type == FA_TYPE_INPUT) {
             c.in[i] = x[i] = rounded(&in->t[i], t->problem.dtype);
             st = x[i] ? FA_OK : fa_fail(FA_NOMEM, "--check: host memory");
         }
@@ -134,9 +170,9 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
-        json_t *doc =
-            json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[ATTEND_O], "lse",
-                      a->file[ATTEND_LSE] ? json_string(a->file[ATTEND_LSE]) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
+        json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[ATTEND_O],
+                                "lse", a->file[ATTEND_LSE] ? json_string(a->file[ATTEND_LSE]) : json_null(), "explain", why, "seconds",
+                                cli_json_number(seconds));
         if (a->check)
             json_object_set_new(doc, "check",
                                 json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
@@ -147,7 +183,8 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     if (!c->quiet) {
         fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
                 cli_show_seconds(seconds));
-        fprintf(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "", a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
+        fprintf(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "",
+                a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
     }
     if (a->check)
         fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
@@ -162,6 +199,7 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_session s = { .ctx = NULL };
     fa_tensors t = { .ctx = NULL };
     fa_verdict v = { .ok = true };
+    fa_sequences sequences = { .of = NULL };
     float *got[FA_OPERANDS_MAX] = { NULL };
     sim_options on = { .threads = 0 };
     (void)n, (void)words;
@@ -175,7 +213,7 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK)
         sim_set_options(&on);
     if (st == FA_OK)
-        st = fa_tensors_open(&t, s.ctx, &in.p);
+        st = fa_tensors_open_ragged(&t, s.ctx, &in.p, &in.ragged);
     if (st == FA_OK)
         st = fa_tensors_fill(&t, element, &in);
     double start = cli_clock();
@@ -191,8 +229,17 @@ static int run(cli *c, const void *args, int n, char **words)
     for (int i = 0; st == FA_OK && i < t.op->n; i++)
         if (t.op->operand[i].output)
             st = fa_tensors_get(&t, i, &got[i]);
+    if (st == FA_OK && in.p.features) {
+        st = fa_tensors_sequences(&t, &sequences);
+        if (st == FA_OK)
+            st = fill_unused(&t, &sequences, got, NAN, NAN);
+    }
     if (st == FA_OK && a->check)
-        st = wrong = judge(&in, &t, got, &v);
+        st = wrong = judge(&in, &t, in.p.features ? &sequences : NULL, got, &v);
+    if (in.p.features && (st == FA_OK || wrong == FA_WRONG)) {
+        fa_status filled = fill_unused(&t, &sequences, got, 0, -INFINITY);
+        st = filled == FA_OK ? st : filled;
+    }
     if (st == FA_OK || wrong == FA_WRONG)
         st = write_outputs(a, &t, got);
     int code = st == FA_OK ? answer(c, a, &s, &t, &in.p, &v, seconds) : cli_fail(c, st);
@@ -201,6 +248,7 @@ static int run(cli *c, const void *args, int n, char **words)
         free(got[i]);
     fa_tensors_close(&t);
     cli_session_close(&s);
+    fa_sequences_close(&sequences);
     attend_free(&in);
     return code;
 }
@@ -211,9 +259,13 @@ const cli_command cli_attend = {
     .usage = "--q FILE --k FILE --v FILE -o FILE [--lse FILE] [--causal] [--check]",
     .about =
         "Reads Q, K and V, runs fa_launch once and writes O, and LSE where asked. Heads, lengths and sizes are those of the files; fewer "
-        "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32.",
-    .examples = "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
-                "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80",
+        "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32. Files of "
+        "lengths, first rows and page tables are checked to the last value. Rows past a length of queries are written as O = 0, LSE = "
+        "-inf.",
+    .examples =
+        "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
+        "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80\n"
+        "fagen attend --q q.npy --k k.npy --v v.npy --seqlens-k seqlens_k.npy --page-table page_table.npy -o o.npy --dtype bf16 --check",
     .groups = groups,
     .size = sizeof(attend_args),
     .run = run,

@@ -195,14 +195,14 @@ fa_status cli_npy_parse(cli_npy *out, const char *name, const void *bytes, size_
     fa_status st = read_header(&c, out);
     if (st != FA_OK)
         return st;
-    size_t have = size - at - n, bytes = types[row_of(out->dtype)].bytes, need = bytes;
+    size_t have = size - at - n, each = types[row_of(out->dtype)].bytes, need = each;
     out->count = 1;
     for (int i = 0; i < out->n; i++)
         if (__builtin_mul_overflow(out->count, (size_t)out->dim[i], &out->count))
             return fa_fail(FA_INVALID, "%s: the shape exceeds the address space", name);
     if (__builtin_mul_overflow(out->count, need, &need) || need != have)
-        return fa_fail(FA_INVALID, "%s: the header promises %zu elements of %zu bytes, and %zu bytes follow it", name, out->count,
-                       bytes, have);
+        return fa_fail(FA_INVALID, "%s: the header promises %zu elements of %zu bytes, and %zu bytes follow it", name, out->count, each,
+                       have);
     out->data = text + n;
     return FA_OK;
 }
@@ -276,8 +276,8 @@ fa_status cli_npy_write(const char *path, int dtype, int n, const int64_t *dim, 
     }
     if (n > 1)
         shape[--at] = 0; /* only a tuple of one keeps its last comma */
-    int len = snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }",
-                       types[row_of(dtype)].descr, shape);
+    int len = snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", types[row_of(dtype)].descr,
+                       shape);
     size_t total = ((size_t)(10 + len + 1) + 63) / 64 * 64; /* the data begin at a multiple of 64 */
     memset(head + 10 + len, ' ', total - (size_t)(10 + len));
     head[total - 1] = '\n';

@@ -7,7 +7,7 @@
 #define CLI_NPY_DIMS 8
 #define CLI_NPY_BYTES ((size_t)1 << 36) /* the largest file taken */
 
-enum { CLI_NPY_I32 = 0x100, CLI_NPY_I64 };       /* beside FA_F16 and FA_F32 of fa_dtype */
+enum { CLI_NPY_I32 = 0x100, CLI_NPY_I64 }; /* beside FA_F16 and FA_F32 of fa_dtype */
 
 typedef struct cli_npy {
     int dtype; /* FA_F16, FA_F32, CLI_NPY_I32 or CLI_NPY_I64 */
