@@ -32,6 +32,8 @@ static const cli_option search_options[] = {
     { .name = "seed", .type = &cli_seed, FIELD(seed), .value = "N", .help = "of --strategy random", .preset = "0" },
     { .name = "in-process", FIELD(in_process), .help = "no process of its own for candidates: one that hangs or faults ends the tuning" },
     { .name = "again", FIELD(again), .help = "measure anew what is on record" },
+    { .name = "lengths", .type = &cli_choice, FIELD(lengths), .value = "HOW",
+      .help = "of caches with the feature lengths, up to sk (default uniform); what is on record is measured anew, as records do not tell", .words = cli_spreads },
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family" },
     { .name = "threads", .letter = 'j', .type = &cli_int, FIELD(threads), .value = "N",
       .help = "compile threads (default: one per core, at most 16)",

@@ -20,6 +20,14 @@ const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },
                                  { "log-uniform", FA_SPREAD_LOG + 1 },
                                  { NULL, 0 } };
 
+const char *cli_spread_name(int32_t lengths)
+{
+    const cli_word *w = cli_spreads;
+    for (int32_t v = lengths ? lengths : FA_SPREAD_UNIFORM + 1; w[1].name && w->value != v;)
+        w++;
+    return w->name;
+}
+
 fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
 {
     if (features)

@@ -35,6 +35,7 @@ extern const cli_word cli_features[]; /* those of a problem that some family com
 
 /* How the lengths of sequences are drawn where a problem has the feature lengths: fa_spread + 1, so that 0 is "not given". */
 extern const cli_word cli_spreads[];
+const char *cli_spread_name(int32_t lengths); /* of 0: that of the typical */
 #define CLI_LENGTHS_ROW(lengths_at)                                                                    \
     {                                                                                                  \
         .name = "lengths", .type = &cli_choice, .at = lengths_at, .value = "HOW",                      \

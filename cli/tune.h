@@ -11,7 +11,7 @@ typedef struct tune_args {
     cli_common common;
     cli_where where;
     cli_problem_lists lists;
-    int32_t limit, threads;
+    int32_t limit, threads, lengths;
     int32_t abreast; /* searches that share a device; 0 = the usual number */
     double budget;   /* seconds of the whole command; 0 = none */
     const char *arch, *family, *devices;
