@@ -111,6 +111,17 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
     return fa_problem_normalize(&in->p, &p);
 }
 
+static fa_status check_together(const attend_args *a)
+{
+    if (!a->file[ATTEND_TABLE])
+        return FA_OK;
+    if (a->file[ATTEND_CU_K])
+        return fa_fail(FA_INVALID, "--page-table and --cu-seqlens-k are two ways to lay keys; accepted: one of them");
+    if (!a->file[ATTEND_SEQLENS_K])
+        return fa_fail(FA_INVALID, "--page-table is given without --seqlens-k; accepted: both");
+    return FA_OK;
+}
+
 fa_status attend_read(attend_inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
@@ -119,7 +130,7 @@ fa_status attend_read(attend_inputs *in, const attend_args *a)
             return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == ATTEND_O ? "output" : op->operand[i].name);
     if (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], a->file[ATTEND_O]))
         return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[ATTEND_O]);
-    fa_status st = FA_OK;
+    fa_status st = check_together(a);
     for (int i = 0; i < ATTEND_ROWS && st == FA_OK; i++)
         if (!op->operand[i].output && a->file[i])
             st = cli_npy_read(&in->t[i], a->file[i]);

@@ -114,23 +114,10 @@ static fa_status check_table(const attend_inputs *in, const attend_args *a)
     return FA_OK;
 }
 
-static fa_status check_together(const attend_args *a)
-{
-    if (!a->file[ATTEND_TABLE])
-        return FA_OK;
-    if (a->file[ATTEND_CU_K])
-        return fa_fail(FA_INVALID, "--page-table and --cu-seqlens-k are two ways to lay keys; accepted: one of them");
-    if (!a->file[ATTEND_SEQLENS_K])
-        return fa_fail(FA_INVALID, "--page-table is given without --seqlens-k; accepted: both");
-    return FA_OK;
-}
-
 fa_status attend_lengths(attend_inputs *in, const attend_args *a, const attend_shape *s)
 {
     fa_args *r = &in->ragged.args;
-    fa_status st = check_together(a);
-    if (st == FA_OK)
-        st = find_batch(in, a, s);
+    fa_status st = find_batch(in, a, s);
     for (int row = ATTEND_CU_Q; row < ATTEND_ROWS && st == FA_OK; row++)
         if (a->file[row])
             st = take(in, a, row);
