@@ -32,7 +32,7 @@ static void make_kernel(fa_case *c, const fa_operation *op, uint64_t number)
     fa_problem p = FA_PROBLEM_INIT, *out = &c->problem;
     p.op = op->op;
     p.dtype = dtypes[number % (sizeof dtypes / sizeof *dtypes)];
-    p.mask = (int32_t)(number % 3);
+    p.mask = fa_operation_has_keys(op) ? (int32_t)(number % 3) : FA_MASK_NONE;
     p.d = pick_d(&r);
     p.dv = fa_random_below(&r, 4) ? p.d : pick_d(&r);
     p.o_dtype = fa_random_below(&r, 4) ? 0 : FA_F32;

@@ -131,14 +131,17 @@ typedef struct listing {
     const fa_space *space;
     const fa_problem *p;
     bool full;
+    const char *unpacked; /* the family of the last config that does not pack groups; NULL = none yet */
 } listing;
 
 static void list_one(void *user, size_t point, const fa_cost *cost)
 {
     listing *l = user;
     const fa_point *pt = &l->space->points[point];
-    /* without groups, packing them is the same kernel by another name */
-    if (cost->packed && l->p->hq == l->p->hkv)
+    /* without groups, packing them is the same kernel by another name, of a family that can do without; those come first */
+    if (!cost->packed)
+        l->unpacked = pt->config.family;
+    else if (l->p->hq == l->p->hkv && l->unpacked && !strcmp(l->unpacked, pt->config.family))
         return;
     fa_pool_entry x = { .config = pt->config, .cost = *cost, .smem = pt->smem, .regs = pt->regs, .threads = pt->threads };
     fa_gen_tile(l->g, &x.config, x.tile);
@@ -147,7 +150,7 @@ static void list_one(void *user, size_t point, const fa_cost *cost)
 
 fa_status fa_pool_list(fa_pool *pool, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *space)
 {
-    listing l = { pool, g, space, p, false };
+    listing l = { pool, g, space, p, false, NULL };
     fa_status st = fa_space_list(g, p, a, budget, family, space);
     if (st == FA_OK)
         st = fa_space_check(space, p, a, budget);

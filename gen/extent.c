@@ -20,7 +20,7 @@ const char *const fa_extent_shapes[FA_EXTENT_COUNT] = {
 fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
 {
     bool pages = p->features & FA_FEATURE_PAGES && p->page > 0;
-    int64_t table = pages ? p->sk / p->page + (p->sk % p->page != 0) : 0;
+    int64_t table = pages ? p->sk / p->page + (p->sk % p->page != 0) : 0, parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 1;
     return (fa_sizes){ .of = {
                            [FA_EXTENT_B] = p->b,
                            [FA_EXTENT_SQ] = p->sq,
@@ -40,6 +40,8 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_ROWS_K] = pages ? p->page : p->sk,
                            [FA_EXTENT_BOUNDS] = (int64_t)p->b + 1,
                            [FA_EXTENT_TABLE] = table,
+                           [FA_EXTENT_PARTS] = parts,
+                           [FA_EXTENT_BATCH_PARTS] = p->b * parts,
                        } };
 }
 

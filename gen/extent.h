@@ -24,7 +24,9 @@
     X(ROWS_K, "rows_k", "sk", "their second: sk, total_k where packed, or the tokens of a page")             \
     X(BOUNDS, "bounds", "b + 1", "firsts of packed sequences, and the end of the last")                      \
     X(TABLE, "table", "page_table_stride", "elements from one sequence's row of the page table to the next") \
-    X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")
+    X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")                         \
+    X(PARTS, "parts", "parts", "partial results that a merge is given")                                      \
+    X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch behind the other's")
 
 typedef enum fa_extent {
 #define X(name, word, shape, text) FA_EXTENT_##name,
@@ -34,6 +36,9 @@ typedef enum fa_extent {
     FA_EXTENT_ONE = FA_EXTENT_COUNT /* a plain number: 1 times its factor */
 } fa_extent;
 extern const char *const fa_extent_shapes[FA_EXTENT_COUNT]; /* as the shape of a tensor shows it */
+
+/* Parts that a merge is taken to have where only a problem is known, which does not say: in models, tuning and verification. */
+#define FA_PARTS_TYPICAL 8
 
 /* The sizes of one call. */
 typedef struct fa_sizes {

@@ -31,7 +31,15 @@ static const fa_operation operations[] = {
           { "page_table", 2, { E(B), E(TABLE) }, FA_TYPE_I32, .at = offsetof(fa_args, page_table), .feature = FA_FEATURE_PAGES },
       } },
     { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8 },
-    { .op = FA_MERGE, .name = "merge" },
+    { .op = FA_MERGE, .name = "merge", .n = 4,
+      .operand = {
+          { "part", 4, { E(BATCH_PARTS), E(ROWS_Q), E(HQ), E(DV) }, FA_TYPE_INPUT, .strided = true, .at = offsetof(fa_args, part),
+            .parts_at = offsetof(fa_args, part_stride) },
+          { "part_lse", 3, { E(BATCH_PARTS), E(HQ), E(SQ) }, FA_TYPE_F32, .at = offsetof(fa_args, part_lse),
+            .parts_at = offsetof(fa_args, part_lse_stride) },
+          TENSOR(o, Q, HQ, DV, OUTPUT, .output = true),
+          ROWS_OF_HEADS(lse, F32, .output = true, .optional = true, .strides_at = offsetof(fa_args, lse_sb)),
+      } },
 };
 /* clang-format on */
 
@@ -121,6 +129,8 @@ void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, 
         *(fa_tensor *)((char *)a + o->at) = (fa_tensor){ address, sb, ss, sh };
     else
         *(void **)((char *)a + o->at) = address;
+    if (o->parts_at)
+        *(int64_t *)((char *)a + o->parts_at) = o->strided ? sb * a->b : 0;
 }
 
 fa_args fa_operation_args(const fa_problem *p)
@@ -138,6 +148,7 @@ fa_args fa_operation_args(const fa_problem *p)
     a.mask = p->mask;
     a.window_left = p->window ? p->window : FA_MODEL_WINDOW;
     a.op = p->op;
+    a.parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 0;
     return a;
 }
 

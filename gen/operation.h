@@ -26,6 +26,9 @@ typedef struct fa_operand {
     size_t at;     /* in fa_args: of the fa_tensor, or of the pointer */
     /* of a pointer: in fa_args, its three strides sb, sh, ss, all 0 = packed; 0: it is always packed */
     size_t strides_at;
+    /* in fa_args: elements from one part to the next, of the fa_args.parts that there are, 0 = each packed and one behind the other; 0: it
+       is one tensor. The first extent counts all parts */
+    size_t parts_at;
     int32_t feature; /* fa_feature that brings it; 0 = it is there in every call */
 } fa_operand;
 
@@ -75,6 +78,14 @@ static inline bool fa_operand_has_keys(const fa_operand *o)
 {
     return o->strided && (o->extent[1] == FA_EXTENT_ROWS_K || o->extent[1] == FA_EXTENT_SK);
 }
+/* Some operand has; else the operation knows neither key heads nor a key length. */
+static inline bool fa_operation_has_keys(const fa_operation *op)
+{
+    bool any = false;
+    for (int i = 0; i < op->n; i++)
+        any = any || fa_operand_has_keys(&op->operand[i]);
+    return any;
+}
 
 /* Its dimensions in packed order, filled up with ones behind the last: of a strided operand batch, sequence, head, width. */
 typedef struct fa_dims {
@@ -92,8 +103,8 @@ static inline void *fa_operand_address(const fa_operand *o, const fa_args *a)
 {
     return *(void *const *)((const char *)a + o->at); /* the first member of a fa_tensor, too */
 }
-void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss,
-                    int64_t sh); /* strides of a packed one are ignored */
+/* Strides of a packed one are ignored. Of parts sb leads on from the last batch of one part to the first of the next. */
+void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss, int64_t sh);
 
 /* The arguments of a launch of the problem, which is normalized and shaped, but for addresses: the reverse of fa_problem_of(). A window
  * reaches problem.window keys, or the typical FA_MODEL_WINDOW, to the left and none to the right. */

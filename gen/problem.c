@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
+#define FEW_ROWS 64
 #define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)
 
 /* The largest power of two up to 16 that divides every row's bytes. */
@@ -19,12 +20,22 @@ static int natural_align(const fa_problem *p)
     return (int)(rows & -rows);
 }
 
+/* A merge multiplies nothing: TF32 is fp32, there is one head_dim, and parts in fp32 may become an O in 16 bits. */
+static void settle_merge(fa_problem *p)
+{
+    p->dtype = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
+    p->o_dtype = p->o_dtype == FA_TF32 ? FA_F32 : p->o_dtype;
+    p->d = p->dv;
+}
+
 static fa_status check_kernel(fa_problem *p)
 {
     if (!fa_dtype_bytes(p->dtype))
         return fa_fail(FA_INVALID, "problem: dtype is %d; accepted: fp16 (1), bf16 (2), tf32 (3), fp32 (4)", p->dtype);
     if (!p->dv)
         p->dv = p->d;
+    if (p->op == FA_MERGE)
+        settle_merge(p);
     const struct {
         const char *name;
         int v;
@@ -38,11 +49,12 @@ static fa_status check_kernel(fa_problem *p)
     int own = p->dtype == FA_TF32 ? FA_F32 : p->dtype;
     if (!p->o_dtype || p->o_dtype == p->dtype)
         p->o_dtype = own;
-    if (p->o_dtype != own && p->o_dtype != FA_F32)
+    bool narrows = p->op == FA_MERGE && p->dtype == FA_F32 && fa_dtype_bytes(p->o_dtype);
+    if (p->o_dtype != own && p->o_dtype != FA_F32 && !narrows)
         return fa_fail(fa_dtype_bytes(p->o_dtype) ? FA_UNSUPPORTED : FA_INVALID,
                        "problem: o_dtype is %d (%s); accepted with %s: %s, or fp32 (4)", p->o_dtype, fa_dtype_name(p->o_dtype),
                        fa_dtype_name(p->dtype), fa_dtype_name(own));
-    int most = natural_align(p), least = fa_dtype_bytes(p->dtype);
+    int most = natural_align(p), least = fa_dtype_bytes(narrows ? p->o_dtype : p->dtype);
     if (!p->align)
         p->align = most;
     if (p->align < least || p->align > most || (p->align & (p->align - 1)))
@@ -59,7 +71,12 @@ static fa_status check_built(const fa_problem *p)
     if (!op)
         return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2)", p->op);
     if (!op->n)
-        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward", op->name);
+        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward, merge", op->name);
+    if (p->op == FA_MERGE && p->mask != FA_MASK_NONE)
+        return fa_fail(FA_INVALID, "problem: mask is %s; accepted with op=merge: none", fa_mask_name(p->mask));
+    if (p->op == FA_MERGE && p->features)
+        return fa_fail(FA_INVALID, "problem: features is %s; accepted with op=merge: none",
+                       fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
     if (p->features & ~BUILT)
         return fa_fail(FA_UNSUPPORTED,
                        "problem: features is %s, which this version does not compute; accepted: lengths, pages, lse-strides",
@@ -185,6 +202,17 @@ void fa_problem_fill_shape(fa_problem *p)
     int32_t s = p->sq ? p->sq : p->sk ? p->sk : 4096;
     p->sk = p->sk ? p->sk : s;
     p->sq = p->sq ? p->sq : s;
+    if (p->op == FA_MERGE) { /* it has no keys: what is said of them chooses nothing */
+        p->hkv = p->hq;
+        p->sk = p->sq;
+    }
+}
+
+bool fa_problem_few_rows(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    return (int64_t)p.sq * (p.hq / p.hkv) <= FEW_ROWS;
 }
 
 /* log2 to the nearest step: bucket k is [2^(k - 1/2), 2^(k + 1/2)), so that the usual powers of two lie in the middle. */

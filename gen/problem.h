@@ -35,6 +35,9 @@ int fa_problem_print_key(char *buf, size_t n, const fa_problem *p);
 /* Reads what fa_problem_print writes, fields in any order, and normalizes. */
 fa_status fa_problem_parse(fa_problem *out, const char *s);
 
+/* Whether the query heads of a group have few query rows together: the keys are split then, and configs of many rows tell nothing. */
+bool fa_problem_few_rows(const fa_problem *p);
+
 /* Whether the compiled parts, or the shapes, are equal. Of normalized problems. */
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b);
 bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);

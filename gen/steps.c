@@ -30,7 +30,7 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
         luaL_error(L, "templates/%s.lua: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle = }", f->name, of, luaL_typename(L, -1));
     const char *name = lua_getfield(L, -1, "tensor") == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     m->operand = fa_operand_index(f->operation, name);
-    if (m->operand < 0 || !f->operation->operand[m->operand].strided)
+    if (m->operand < 0 || !f->operation->operand[m->operand].strided || f->operation->operand[m->operand].parts_at)
         luaL_error(L, "templates/%s.lua: tensor of %s is \"%s\"; accepted: %s", f->name, of, name,
                    mappable(names, sizeof names, f->operation));
     lua_pop(L, 1);

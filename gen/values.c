@@ -13,17 +13,19 @@ static const struct {
 #undef X
 };
 #define SCALARS (sizeof scalars / sizeof *scalars)
-#define OF_FEATURES 8 /* the last of them are named only by families that have features */
-#define IN_FRONT 2    /* of them stand before the strides where a family lists none: workspace and counter */
+#define NAMED 9    /* the last of them are taken only by families that name them */
+#define IN_FRONT 2 /* of them stand before the strides where a family lists none: workspace and counter */
 
 static const struct {
     const char *suffix, *comment;
-} strides[3] = { { "_sb", "strides in elements: batch" }, { "_ss", "sequence" }, { "_sh", "head" } };
+} strides[4] = { { "_sb", "strides in elements: batch" }, { "_ss", "sequence" }, { "_sh", "head" }, { "_sp", "part" } };
+
+#define OF_PARTS 3 /* the stride from one part to the next */
 
 /* Which of its dimensions a stride steps over: [b, s, h, d], of a pointer with strides [b, h, s]. */
 static int dimension_of(const fa_operand *o, int stride)
 {
-    return o->strided || stride == 0 ? stride : 3 - stride;
+    return o->strided || stride == 0 || stride == OF_PARTS ? stride : 3 - stride;
 }
 
 static void scalar(fa_value *out, size_t i)
@@ -55,6 +57,11 @@ static void address(fa_value *out, const fa_operation *op, int i)
         snprintf(out->comment + n, sizeof out->comment - (size_t)n, ", or null");
 }
 
+static bool has_stride(const fa_operand *o, int i)
+{
+    return i == OF_PARTS ? o->parts_at != 0 : o->strided || o->strides_at;
+}
+
 static void stride(fa_value *out, const fa_operation *op, int i, int dimension)
 {
     *out = (fa_value){ .type = "long long", .bytes = 8 };
@@ -71,8 +78,8 @@ bool fa_value_find(fa_value *out, const fa_operation *op, const fa_workspace *w,
             address(out, op, i);
             return true;
         }
-        for (int k = 0; k < 3 && (op->operand[i].strided || op->operand[i].strides_at) && !strncmp(name, op->operand[i].name, n); k++)
-            if (!strcmp(name + n, strides[k].suffix)) {
+        for (int k = 0; k < 4 && !strncmp(name, op->operand[i].name, n); k++)
+            if (has_stride(&op->operand[i], k) && !strcmp(name + n, strides[k].suffix)) {
                 stride(out, op, i, k);
                 return true;
             }
@@ -110,7 +117,7 @@ void fa_values_all(char out[FA_PARAMS_TEXT], const fa_operation *op)
     for (int i = 0; i < operands; i++)
         for (int k = 0; k < 3 && op->operand[i].strided; k++)
             add_name(out, op->operand[i].name, strides[k].suffix);
-    for (size_t i = IN_FRONT; i < SCALARS - OF_FEATURES; i++)
+    for (size_t i = IN_FRONT; i < SCALARS - NAMED; i++)
         add_name(out, scalars[i].name, "");
 }
 

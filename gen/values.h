@@ -1,8 +1,8 @@
 /* values: what a kernel may take as a parameter, and how it is found at a launch. A family lists the values that its kernels take, by name;
  * the CUDA struct that templates print and the bytes that a launch hands over come from that list, so host and device cannot disagree.
  *
- * Names: of an operand (its address) and of its strides, NAME_sb, NAME_ss, NAME_sh, in elements; of a workspace buffer (its address); and
- * those of FA_SCALARS. */
+ * Names: of an operand (its address) and of its strides, NAME_sb, NAME_ss, NAME_sh, in elements, of one in parts also NAME_sp; of a
+ * workspace buffer (its address); and those of FA_SCALARS. */
 #ifndef FA_GEN_VALUES_H
 #define FA_GEN_VALUES_H
 #include "operation.h"
@@ -36,13 +36,14 @@
     X(int32_t, int, page_table_stride, "entries from one sequence's row of the page table to the next")                 \
     X(int32_t, int, relative, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                        \
     X(int32_t, int, shift_lo, "of a sequence with relative: key j is visible to query i when")                          \
-    X(int32_t, int, shift_hi, "i + off + shift_lo <= j <= i + off + shift_hi")
+    X(int32_t, int, shift_hi, "i + off + shift_lo <= j <= i + off + shift_hi")                                          \
+    X(int32_t, int, parts, "partial results")
 
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
 typedef struct fa_values {
     struct {
         uint64_t address;
-        int64_t stride[3]; /* batch, sequence, head, in elements; of dimensions of length 1: 0 */
+        int64_t stride[4]; /* batch, sequence, head, part, in elements; of dimensions of length 1: 0 */
     } operand[FA_OPERANDS_MAX];
     uint64_t buffer[FA_BUFFERS_MAX];
 #define X(c, cuda, name, comment) c name;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define LOG2E 1.4426950408889634
+#define PARTS_MAX (1 << 20)
 
 /* Bytes [known, size) of a struct from a newer header are zero, and size is at least `least`. */
 static fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
@@ -55,23 +56,24 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
     if (o.on_miss < FA_MISS_COMPILE || o.on_miss > FA_MISS_FAIL)
         return fa_fail(FA_INVALID, "options: on_miss is %d; accepted: FA_MISS_COMPILE (0), FA_MISS_NEAREST (1), FA_MISS_FAIL (2)",
                        o.on_miss);
-    if (o.reserved)
-        return fa_fail(FA_INVALID, "options: reserved is %d; accepted: 0", o.reserved);
+    if (o.check_device_data < -1 || o.check_device_data > 1)
+        return fa_fail(FA_INVALID, "options: check_device_data is %d; accepted: 0 (on the simulator), 1 (always), -1 (never)",
+                       o.check_device_data);
     *out = o;
     return FA_OK;
 }
 
 _Static_assert(offsetof(fa_args, cu_seqlens_q) % 8 == 0 && sizeof(fa_args) % 8 == 0, "what is unread is looked at by 8 bytes");
 
-enum { NONE = -1, FORWARD = FA_FORWARD };
+enum { NONE = 0, FORWARD = 1 << FA_FORWARD, MERGE = 1 << FA_MERGE };
 
 /* Fields that came later, in the order of fagen.h. */
 static const struct {
     const char *name, *what;
     size_t at, bytes;
-    int32_t reader;
+    int32_t readers;
 } late[] = {
-#define X(field, what, reader) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, reader },
+#define X(field, what, readers) { #field, what, offsetof(fa_args, field), sizeof((fa_args *)0)->field, readers },
     FA_LATE_ARGS(X)
 #undef X
 };
@@ -89,14 +91,15 @@ static fa_status check_unread(const fa_args *a, const fa_operation *op)
 {
     static const char zero[sizeof(fa_tensor)];
     const uint64_t *word = (const void *)&a->cu_seqlens_q, *end = (const void *)(a + 1);
+    int32_t own = op->op <= FA_MERGE ? 1 << op->op : 0;
     uint64_t any = 0;
     for (; word < end; word++)
         any |= *word;
     if (!any)
         return FA_OK;
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
-        if (late[i].reader != op->op && memcmp((const char *)a + late[i].at, zero, late[i].bytes) && !has_operand(op, late[i].at))
-            return late[i].reader == NONE
+        if (!(late[i].readers & own) && memcmp((const char *)a + late[i].at, zero, late[i].bytes) && !has_operand(op, late[i].at))
+            return late[i].readers == NONE
                        ? fa_fail(FA_UNSUPPORTED, "args: %s is set: %s, which this version does not compute; accepted: 0", late[i].name,
                                  late[i].what)
                        : fa_fail(FA_INVALID, "args: %s is set: %s; accepted with op=%s: 0", late[i].name, late[i].what, op->name);
@@ -108,10 +111,10 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     static const uint32_t known = FA_BROADCAST | FA_BATCH_INVARIANT | FA_DETERMINISTIC | FA_ACCUMULATE;
     *op = fa_operation_find(a->op);
     if (!*op)
-        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d)", a->op, FA_FORWARD);
+        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d), FA_MERGE (%d)", a->op, FA_FORWARD, FA_MERGE);
     if (!(*op)->n)
-        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute; accepted: FA_FORWARD (%d)", a->op,
-                       (*op)->name, FA_FORWARD);
+        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute; accepted: FA_FORWARD (%d), FA_MERGE (%d)",
+                       a->op, (*op)->name, FA_FORWARD, FA_MERGE);
     if (a->flags & ~(uint32_t)FA_BROADCAST)
         return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s: FA_BROADCAST (%#x), or 0",
                        a->flags, a->flags & ~known ? "" : " by this version", FA_BROADCAST);
@@ -126,41 +129,45 @@ static int32_t window_of(const fa_args *a)
     return a->mask != FA_MASK_WINDOW ? 0 : all > 1 ? (int32_t)all : 1;
 }
 
-/* The scalars: those of the problem go to *p, in the form fa_problem_normalize leaves. */
-static fa_status check_scalars(fa_problem *p, const fa_args *a)
+/* The scalars: those of the problem go to *p, in the form fa_problem_normalize leaves. What is said of keys is not read where no operand
+ * has them. */
+static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operation *op)
 {
+    bool keys = fa_operation_has_keys(op);
+    int32_t hkv = keys ? a->hkv : a->hq, sk = keys ? a->sk : a->sq;
     const struct {
         const char *name;
         int64_t v, least, most;
     } rows[] = {
         { "b", a->b, 0, INT32_MAX },
         { "hq", a->hq, 1, 1 << 16 },
-        { "hkv", a->hkv, 1, 1 << 16 },
+        { "hkv", hkv, 1, 1 << 16 },
         { "sq", a->sq, 0, FA_MAX_LENGTH },
-        { "sk", a->sk, 0, FA_MAX_LENGTH },
+        { "sk", sk, 0, FA_MAX_LENGTH },
         { "diagonal", a->diagonal, FA_BOTTOM_RIGHT, FA_OFFSET },
         { "window_left", a->mask == FA_MASK_WINDOW ? a->window_left : -1, -1, INT32_MAX },
         { "window_right", a->mask == FA_MASK_WINDOW ? a->window_right : -1, -1, INT32_MAX },
+        { "parts", a->parts, 0, PARTS_MAX },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].v < rows[i].least || rows[i].v > rows[i].most)
             return fa_fail(FA_INVALID, "args: %s is %lld; accepted: %lld to %lld", rows[i].name, (long long)rows[i].v,
                            (long long)rows[i].least, (long long)rows[i].most);
-    if (a->hq % a->hkv)
-        return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, a->hkv);
+    if (a->hq % hkv)
+        return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, hkv);
     if (!(a->scale >= 0) || isinf(a->scale))
         return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
     fa_problem q = { .size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op };
-    q.features = fa_lengths_features(a);
+    q.features = keys ? fa_lengths_features(a) : 0; /* of operations without keys each kernel takes strides of lse */
     q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)
         return fa_wrap(st, "args");
     p->b = a->b;
     p->hq = a->hq;
-    p->hkv = a->hkv;
+    p->hkv = hkv;
     p->sq = a->sq;
-    p->sk = a->sk;
+    p->sk = sk;
     p->window = window_of(a);
     return FA_OK;
 }
@@ -200,14 +207,15 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
         memcpy(v->operand[i].stride, s[i].stride, sizeof s[i].stride);
     }
     v->workspace = (uint64_t)(uintptr_t)a->workspace;
-    v->scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)a->d));
+    v->scale = a->scale > 0 ? a->scale : (float)(1 / sqrt((double)c->problem.d));
     v->scale_log2 = (float)(v->scale * LOG2E);
     v->b = a->b;
     v->hq = a->hq;
-    v->hkv = a->hkv;
-    v->group = a->hq / a->hkv;
+    v->hkv = c->problem.hkv;
+    v->group = a->hq / v->hkv;
     v->sq = a->sq;
     v->sk = a->sk;
+    v->parts = a->parts;
     fill_mask(v, a);
     fa_lengths_fill(v, a);
     c->workspace_size = a->workspace_size;
@@ -217,12 +225,16 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
 static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors, fa_span *s)
 {
     const fa_operation *op = c->op;
+    fa_sizes one = c->sizes; /* of one part */
     fa_status st = FA_OK;
+    one.of[FA_EXTENT_BATCH_PARTS] = one.of[FA_EXTENT_B];
     for (int i = 0; st == FA_OK && i < c->operands; i++) {
         const fa_operand *o = &op->operand[i];
         fa_dims dims;
-        fa_operand_dims(&dims, o, &c->sizes);
-        st = fa_span_shape(&s[i], o, a, &dims, fa_operand_bytes(o, &c->problem), o->output || a->flags & FA_BROADCAST);
+        fa_operand_dims(&dims, o, &one);
+        st = fa_span_shape(&s[i], o, a, &dims, fa_operand_bytes(o, &c->problem), o->output || (a->flags & FA_BROADCAST && !o->parts_at));
+        if (st == FA_OK && o->parts_at)
+            st = fa_span_parts(&s[i], a);
         if (st == FA_OK && tensors)
             st = fa_span_place(&s[i], (uint64_t)(uintptr_t)fa_operand_address(o, a));
     }
@@ -264,19 +276,21 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     if (st == FA_OK)
         st = fa_lengths_check(args);
     if (st == FA_OK)
-        st = check_scalars(&out->problem, args);
+        st = check_scalars(&out->problem, args, out->op);
     if (st != FA_OK)
         return st;
     out->operands = fa_operands_of(out->op, out->problem.features);
     out->sizes = fa_sizes_of(&out->problem, 0);
     fa_lengths_sizes(&out->sizes, args);
+    out->sizes.of[FA_EXTENT_PARTS] = args->parts;
+    out->sizes.of[FA_EXTENT_BATCH_PARTS] = (int64_t)args->b * args->parts;
     out->empty = args->b == 0 || args->sq == 0 || (args->cu_seqlens_q && args->total_q == 0);
     if (out->empty) {
         memset(&out->values, 0, sizeof out->values);
         out->workspace_size = 0;
         return FA_OK;
     }
-    out->problem.sk = args->sk ? args->sk : 1;
+    out->problem.sk = out->problem.sk ? out->problem.sk : 1;
     st = check_operands(out, args, tensors, spans);
     if (st != FA_OK)
         return st;
@@ -298,12 +312,19 @@ fa_status fa_check_args(fa_call *out, const fa_args *args, bool tensors)
     return fa_check_spans(out, args, tensors, spans);
 }
 
+/* Whether the operation's first operand, q of the forward one, has an address. */
+static bool has_first(const fa_args *a)
+{
+    const fa_operation *op = fa_operation_find(a->op);
+    return op && op->n && fa_operand_address(&op->operand[0], a);
+}
+
 fa_status fa_check_given(fa_call *out, const fa_args *args)
 {
     fa_span spans[FA_OPERANDS_MAX];
     fa_args copy;
     fa_status st = take(&args, &copy);
-    return st == FA_OK ? check(out, args, args->q.ptr != NULL, spans) : st;
+    return st == FA_OK ? check(out, args, has_first(args), spans) : st;
 }
 
 fa_status fa_problem_of(const fa_args *args, fa_problem *out)

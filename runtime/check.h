@@ -6,35 +6,35 @@
 #include <fagen.h>
 #include <stdbool.h>
 
-/* X(field of fa_args, what it belongs to, the operation that reads it): fields that came later. An operation that does not read one takes
+/* X(field of fa_args, what it belongs to, the operations that read it): fields that came later. An operation that does not read one takes
  * it only as 0. NONE: no operation of this version does. */
-#define FA_LATE_ARGS(X)                                    \
-    X(cu_seqlens_q, "lengths in device memory", FORWARD)   \
-    X(cu_seqlens_k, "lengths in device memory", FORWARD)   \
-    X(seqlens_q, "lengths in device memory", FORWARD)      \
-    X(seqlens_k, "lengths in device memory", FORWARD)      \
-    X(total_q, "packed sequences", FORWARD)                \
-    X(total_k, "packed sequences", FORWARD)                \
-    X(page_table, "pages of K and V", FORWARD)             \
-    X(page_table_stride, "pages of K and V", FORWARD)      \
-    X(page_size, "pages of K and V", FORWARD)              \
-    X(pages, "pages of K and V", FORWARD)                  \
-    X(lse_sb, "strides of lse", FORWARD)                   \
-    X(lse_sh, "strides of lse", FORWARD)                   \
-    X(lse_ss, "strides of lse", FORWARD)                   \
-    X(parts, "merging of partial results", NONE)           \
-    X(grad_dtype, "gradients", NONE)                       \
-    X(part, "merging of partial results", NONE)            \
-    X(part_stride, "merging of partial results", NONE)     \
-    X(part_lse, "merging of partial results", NONE)        \
-    X(part_lse_stride, "merging of partial results", NONE) \
-    X(grad_o, "gradients", NONE)                           \
-    X(grad_q, "gradients", NONE)                           \
-    X(grad_k, "gradients", NONE)                           \
-    X(grad_v, "gradients", NONE)                           \
-    X(grad_lse, "gradients", NONE)                         \
-    X(rng, "dropout", NONE)                                \
-    X(dropout, "dropout", NONE)                            \
+#define FA_LATE_ARGS(X)                                     \
+    X(cu_seqlens_q, "lengths in device memory", FORWARD)    \
+    X(cu_seqlens_k, "lengths in device memory", FORWARD)    \
+    X(seqlens_q, "lengths in device memory", FORWARD)       \
+    X(seqlens_k, "lengths in device memory", FORWARD)       \
+    X(total_q, "packed sequences", FORWARD)                 \
+    X(total_k, "packed sequences", FORWARD)                 \
+    X(page_table, "pages of K and V", FORWARD)              \
+    X(page_table_stride, "pages of K and V", FORWARD)       \
+    X(page_size, "pages of K and V", FORWARD)               \
+    X(pages, "pages of K and V", FORWARD)                   \
+    X(lse_sb, "strides of lse", FORWARD | MERGE)            \
+    X(lse_sh, "strides of lse", FORWARD | MERGE)            \
+    X(lse_ss, "strides of lse", FORWARD | MERGE)            \
+    X(parts, "merging of partial results", MERGE)           \
+    X(grad_dtype, "gradients", NONE)                        \
+    X(part, "merging of partial results", MERGE)            \
+    X(part_stride, "merging of partial results", MERGE)     \
+    X(part_lse, "merging of partial results", MERGE)        \
+    X(part_lse_stride, "merging of partial results", MERGE) \
+    X(grad_o, "gradients", NONE)                            \
+    X(grad_q, "gradients", NONE)                            \
+    X(grad_k, "gradients", NONE)                            \
+    X(grad_v, "gradients", NONE)                            \
+    X(grad_lse, "gradients", NONE)                          \
+    X(rng, "dropout", NONE)                                 \
+    X(dropout, "dropout", NONE)                             \
     X(kv_dtype, "K and V in another type than Q", NONE)
 
 /* A launch's arguments, checked. */

@@ -15,12 +15,14 @@ struct fa_context {
     fa_store *store;
     fa_compiler *compiler;
     fa_log log;
-    char *template_dir;       /* NULL = the embedded templates */
-    int32_t budget;           /* shared memory per block, bytes */
-    fa_bundle_set bundle_set; /* kernels of bundles */
-    bool bundle_only;         /* nothing is rendered or compiled */
-    bool in_order;            /* no kernel begins before what is in front of it has ended */
-    int32_t on_miss;          /* fa_on_miss */
+    char *template_dir;        /* NULL = the embedded templates */
+    int32_t budget;            /* shared memory per block, bytes */
+    fa_bundle_set bundle_set;  /* kernels of bundles */
+    bool bundle_only;          /* nothing is rendered or compiled */
+    bool in_order;             /* no kernel begins before what is in front of it has ended */
+    int32_t on_miss;           /* fa_on_miss */
+    int32_t check_device_data; /* the option */
+    bool checks_device_data;   /* what it means on this device */
     fa_table table;
     pthread_mutex_t mutex; /* of kernels, plans, and retaining primary */
     fa_kernel *kernels;

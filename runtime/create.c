@@ -20,6 +20,8 @@ static fa_status furnish(fa_context *ctx, const fa_options *o, const fa_environm
     ctx->bundle_only = o->bundle_only != 0;
     ctx->in_order = o->in_order != 0;
     ctx->on_miss = o->on_miss;
+    ctx->check_device_data = o->check_device_data;
+    ctx->checks_device_data = o->check_device_data == 1 || (o->check_device_data == 0 && fa_device_is_simulated(&ctx->device));
     fa_status st = fa_bundle_set_open(&ctx->bundle_set, o->bundles);
     if (st != FA_OK)
         return st;

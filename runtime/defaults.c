@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define PAGE_TUNED 16 /* fa_problem.page of the rows with pages */
+
 static const struct row {
     const char *chip, *problem, *config;
 } rows[] = {
@@ -36,6 +38,8 @@ static bool record_of(const struct row *row, const fa_problem *p, const char *ke
         out->problem.o_dtype = out->problem.o_dtype == out->problem.dtype ? p->dtype : out->problem.o_dtype;
         out->problem.dtype = p->dtype;
     }
+    if (fa_problem_few_rows(&out->problem) != fa_problem_few_rows(p))
+        return false;
     fa_problem_print_key(own, sizeof own, &out->problem);
     out->how = FA_MEASURED;
     out->verified = true;
@@ -43,8 +47,9 @@ static bool record_of(const struct row *row, const fa_problem *p, const char *ke
     return strcmp(own, key) == 0;
 }
 
-bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_takes *takes, void *user, fa_config *out, char *where,
-                       size_t n)
+/* Winners of the very class. */
+static bool of_class(const fa_arch *a, const fa_problem *p, int farthest, fa_takes *takes, void *user, fa_config *out, char *where,
+                     size_t n)
 {
     char key[160];
     int nearest = -1;
@@ -75,6 +80,41 @@ bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_t
     }
     free(known.r);
     return found;
+}
+
+/* The class whose winners come next where p's own has none: they walk the same keys, and differ in how rows are found, or in a mask that
+ * few rows hardly feel. False: none. */
+static bool plainer(fa_problem *p)
+{
+    if (p->mask != FA_MASK_NONE && fa_problem_few_rows(p)) {
+        int64_t seen = (int64_t)p->window + p->sq;
+        p->sk = p->mask == FA_MASK_WINDOW && p->window && seen < p->sk ? (int32_t)seen : p->sk;
+        p->mask = FA_MASK_NONE;
+        p->window = 0;
+    } else if (p->features & FA_FEATURE_LSE_STRIDES) {
+        p->features &= ~FA_FEATURE_LSE_STRIDES;
+    } else if (p->features & FA_FEATURE_PAGES && p->page != PAGE_TUNED) {
+        p->page = PAGE_TUNED;
+    } else if (p->features & FA_FEATURE_PAGES) {
+        p->features &= ~FA_FEATURE_PAGES;
+        p->page = 0;
+    } else if (p->features & FA_FEATURE_LENGTHS) {
+        p->features &= ~FA_FEATURE_LENGTHS;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_takes *takes, void *user, fa_config *out, char *where,
+                       size_t n)
+{
+    fa_problem q = *p;
+    do
+        if (of_class(a, &q, farthest, takes, user, out, where, n))
+            return true;
+    while (plainer(&q));
+    return false;
 }
 
 double fa_default_distance(const fa_arch *a, const fa_problem *p)

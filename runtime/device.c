@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SIMULATOR "sim:" /* in front of the names of simulated chips */
+
 /* The numbers of an arch that a device knows better than the table. */
 static const struct {
     CUdevice_attribute attribute;
@@ -85,8 +87,8 @@ fa_status fa_device_open(fa_device *out, const char *name)
 {
     const cu_driver *driver = NULL;
     int ordinal = -1;
-    if (name && strncmp(name, "sim:", 4) == 0) {
-        driver = sim_open(name + 4);
+    if (name && strncmp(name, SIMULATOR, sizeof SIMULATOR - 1) == 0) {
+        driver = sim_open(name + sizeof SIMULATOR - 1);
         if (!driver)
             return fa_fail(FA_INVALID, "device: \"%s\"; accepted after sim: are %s, or a list of them", name, fa_arch_names());
         return fa_device_open_on(out, driver, -1);
@@ -100,4 +102,9 @@ fa_status fa_device_open(fa_device *out, const char *name)
         return fa_fail(FA_INVALID, "device: \"%s\"; accepted: cuda, cuda:N, sim:ARCH", name);
     fa_status st = fa_driver_cuda(&driver);
     return st == FA_OK ? fa_device_open_on(out, driver, ordinal) : st;
+}
+
+bool fa_device_is_simulated(const fa_device *d)
+{
+    return strncmp(d->driver->name, SIMULATOR, sizeof SIMULATOR - 1) == 0;
 }

@@ -4,6 +4,7 @@
 #include "gen/arch.h"
 #include "sim/driver.h"
 #include <fagen.h>
+#include <stdbool.h>
 
 typedef struct fa_device {
     const cu_driver *driver;
@@ -17,4 +18,7 @@ fa_status fa_device_open(fa_device *out, const char *name);
 
 /* The same on a driver that is there. ordinal -1: the current context's device, else device 0. */
 fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal);
+
+/* It is the CPU simulator's: its driver has the name by which it is opened, "sim:...". */
+bool fa_device_is_simulated(const fa_device *d);
 #endif

@@ -22,6 +22,18 @@
  * off = sk - sq (bottom-right, default), 0 (top-left), or a value of yours (a shard of a longer sequence).
  * A row that sees no key gives O = 0 and LSE = -inf. NaN or Inf in keys that no row may see never reaches O.
  *
+ * Merging (op = FA_MERGE): partial results (O_i, LSE_i) of disjoint sets of keys become the result over all of them:
+ *     m = max LSE_i    w_i = exp(LSE_i - m)    O = sum w_i O_i / sum w_i    LSE = m + log(sum w_i)
+ * A part with LSE_i = -inf saw no key: it adds nothing, whatever its O_i holds. No part at all, or all of them so: O = 0, LSE = -inf. A row
+ * with an LSE_i of NaN or +inf gives NaN. Sums are in fp32, in an order that depends on nothing but the kernel.
+ *
+ * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads anew.
+ *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
+ *     pages     key j of sequence i is token j % page_size of page page_table[i * page_table_stride + j / page_size]
+ * off = sk - sq is that of each sequence's own lengths. A sequence without keys gives O = 0 and LSE = -inf. Rows past a query length are
+ * not written. Entries of the table, and rows of K and V, that no row sees are not read. Kernels clamp what they find; the option
+ * check_device_data has launches refuse it.
+ *
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
  * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
@@ -89,7 +101,7 @@ typedef enum fa_mask {
 typedef enum fa_op {
     FA_FORWARD = 0,  /* O, and LSE where asked for */
     FA_BACKWARD = 1, /* gradients; not computed by this version */
-    FA_MERGE = 2     /* partial O and LSE of disjoint keys into one; likewise */
+    FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
 } fa_op;
 
 /* Bits of fa_problem.features. This version computes the first two and the last; the others are FA_UNSUPPORTED. */
@@ -119,11 +131,11 @@ typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together. This versi
  * config runs, and may be left 0 ("typical"). Plain data: compare and copy by value. */
 typedef struct fa_problem {
     uint32_t size;      /* sizeof(fa_problem): FA_PROBLEM_INIT sets it */
-    int32_t dtype;      /* fa_dtype of Q, K, V */
-    int32_t d;          /* head_dim of Q and K, 1..256 */
+    int32_t dtype;      /* fa_dtype of Q, K, V; of a merge, which has no TF32: of the parts */
+    int32_t d;          /* head_dim of Q and K, 1..256; of a merge: as dv */
     int32_t dv;         /* head_dim of V and O, 1..256; 0 = d */
     int32_t mask;       /* fa_mask */
-    int32_t o_dtype;    /* fa_dtype of O: 0 = as the input, or FA_F32 */
+    int32_t o_dtype;    /* fa_dtype of O: 0 = as the input, or FA_F32; of a merge of fp32 parts any */
     int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
     int32_t b;          /* batch */
     int32_t hq;         /* query heads */
@@ -158,8 +170,8 @@ typedef struct fa_tensor {
 /* One launch. */
 typedef struct fa_args {
     uint32_t size;         /* sizeof(fa_args): FA_ARGS_INIT sets it */
-    int32_t dtype;         /* fa_dtype of Q, K, V */
-    int32_t o_dtype;       /* 0 = as the input, or FA_F32 */
+    int32_t dtype;         /* fa_dtype of Q, K, V; FA_MERGE: of part */
+    int32_t o_dtype;       /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
     int32_t d, dv;         /* head_dim of Q and K; of V and O (0 = d) */
     int32_t b, hq, hkv;    /* batch, query heads, key/value heads */
     int32_t sq, sk;        /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
@@ -169,29 +181,36 @@ typedef struct fa_args {
     int32_t diagonal;      /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
     int32_t offset;        /* FA_OFFSET: off, any sign */
     float scale;           /* > 0 and finite; 0 = 1/sqrt(d) */
-    fa_tensor q, k, v, o;  /* o must not overlap q, k, v or lse */
+    fa_tensor q, k, v, o;  /* o must not overlap q, k, v or lse; of a merge: see parts */
     float *lse;            /* device address of [b, hq, sq] fp32, or NULL */
     void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
     size_t workspace_size; /* bytes at workspace */
     int32_t op;            /* fa_op */
     uint32_t flags;        /* fa_flag */
 
-    /* From here on: fields of operations and features to come. This version refuses each that is not 0 (FA_UNSUPPORTED, with its name). */
+    /* From here on a field that the operation does not read must be 0: else FA_INVALID with its name, or FA_UNSUPPORTED where no operation
+     * of this version reads it. */
 
-    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then.
-     */
+    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then,
+     * and the tensor's sb is ignored. Equal neighbours are a sequence without rows. */
     const int32_t *cu_seqlens_q, *cu_seqlens_k;
     /* Rows in use of padded sequences, or of pages, device memory [b]; beside cu_seqlens they allow gaps. sq and sk are maxima then. */
     const int32_t *seqlens_q, *seqlens_k;
     int32_t total_q, total_k; /* packed: rows allocated */
     /* Pages of K and V: page_table, device memory [b, n], names the pages of each sequence in order. k and v: sb = stride of a page, ss of
-     * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k; page numbers outside [0, pages) read as zeros. */
+     * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k. Page numbers outside [0, pages) read as zeros; those of pages without
+     * a key that some row sees are not read. */
     const int32_t *page_table;
-    int64_t page_table_stride;      /* elements between two sequences' rows of the table */
-    int32_t page_size, pages;       /* tokens of a page; pages allocated */
+    int64_t page_table_stride;      /* elements between two sequences' rows of the table; 0 = ceil(sk / page_size) */
+    int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated */
     int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
-    int32_t parts;                  /* FA_MERGE: partial results, at part + i * part_stride and part_lse + i * part_lse_stride */
-    int32_t grad_dtype;             /* FA_BACKWARD: fa_dtype of grad_q, grad_k, grad_v; 0 = as the input, or FA_F32 */
+    /* FA_MERGE reads these, b, hq, sq, d or dv, the types, o, lse and its strides; mask is 0, and nothing is read that is said of Q, K or
+     * V. Part i, from 0 to parts - 1, is [b, sq, hq, dv] with the strides of `part`, i * part_stride elements behind part.ptr, and [b, hq,
+     * sq] packed, i * part_lse_stride behind part_lse. A stride of 0: the packed parts lie one behind the other. Rows of different parts
+     * share no bytes. o may take the place of one part, with its address, type and strides, and a packed lse that of one part_lse; any
+     * other overlap is refused. Rows whose LSE is -inf may be read. */
+    int32_t parts;      /* 0 to 2^20; 0 is legal: O = 0, LSE = -inf */
+    int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of grad_q, grad_k, grad_v; 0 = as the input, or FA_F32 */
     fa_tensor part;
     int64_t part_stride;
     const float *part_lse;
@@ -288,7 +307,12 @@ typedef struct fa_options {
     int32_t in_order;                /* 1: a kernel begins when all in front of it in the stream has ended; 0: see fa_launch() */
     int64_t cache_limit;             /* bytes of kernels kept on disk before the longest unused go; 0 = 4 GiB, -1 = any amount */
     int32_t on_miss;                 /* fa_on_miss */
-    int32_t reserved;                /* 0 */
+    /* Whether fa_launch() copies lengths and page numbers back from device memory and refuses bad ones (FA_INVALID, with field, index and
+     * value): lengths that are negative or beyond sq, sk or the rows that are there, cu_seqlens that descend or pass total_q or total_k,
+     * page numbers outside [0, pages) of keys that some row sees. 1: always, for debugging: each launch waits for its stream, and is
+     * FA_CAPTURE under capture. 0: on the simulator, but for launches that are captured. -1: never. Unchecked, kernels stay inside the
+     * memory that the arguments describe: lengths are cut to what there is, and pages that do not exist read as zeros. */
+    int32_t check_device_data;
 } fa_options;
 #define FA_OPTIONS_INIT                                                        \
     {                                                                          \
@@ -330,12 +354,14 @@ FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels);
 
 /* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
- * given it, fa_launch() finds. align is what the strides allow, and the addresses where q has one; at most 8 where TMA cannot take them,
- * on chips without TMA too. Thread-safe, needs no context. */
+ * given it, fa_launch() finds. align is what the strides allow, and the addresses where q (or part) has one; at most 8 where TMA cannot
+ * take them, on chips without TMA too. Thread-safe, needs no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
-/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. On a miss with FA_MISS_NEAREST it is the
- * most that the better kernel and any that is prepared for the class need: ask again after preparing more of them. */
+/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only, no device memory. It is that of the
+ * kernel which the shape's bucket has: a larger shape may need less, so that a workspace for several is the most of theirs. On a miss with
+ * FA_MISS_NEAREST it is the most that the better kernel and any that is prepared for the class need: ask again after preparing more of
+ * them. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
 /* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is
@@ -352,8 +378,8 @@ FA_API fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream strea
 
 /* Which kernel fa_launch() would run for args (or for the problem, if args is NULL), where it comes from and why: written
  * to buf as text lines, cut at n - 1 bytes, always with a NUL at the end. 4096 bytes are enough for most. Compiles nothing. Addresses
- * are checked where q has one. The line "table" says whether a launch is a hit, and what a miss does; "better" which kernel takes the
- * nearest one's place, and whether it waits, is being compiled, or failed and why. */
+ * are checked where q (or part) has one. The line "table" says whether a launch is a hit, and what a miss does; "better" which kernel takes
+ * the nearest one's place, and whether it waits, is being compiled, or failed and why. */
 FA_API fa_status fa_explain(fa_context *ctx, const fa_problem *p, const fa_args *args, char *buf, size_t n);
 
 /* The bytes that fa_explain() needs for the whole text, its NUL counted: a smaller buf cuts it. The text changes when the kernel is

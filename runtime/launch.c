@@ -1,6 +1,7 @@
 /* launch: fa_launch(), and all that happens between the table and the driver. */
 #include "check.h"
 #include "context.h"
+#include "device_data.h"
 #include "driver_cuda.h"
 #include "gen/error.h"
 #include "gen/model.h"
@@ -175,7 +176,10 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
     st = fa_context_enter(ctx, &in);
     if (st != FA_OK)
         return st;
-    st = plan_for(ctx, r, &in, stream, &plan);
+    if (ctx->checks_device_data && r->call.problem.features & FA_FEATURE_LENGTHS)
+        st = fa_device_data_check(ctx, &r->call, stream);
+    if (st == FA_OK)
+        st = plan_for(ctx, r, &in, stream, &plan);
     if (st == FA_OK)
         st = run(ctx, plan, r, &in, stream);
     fa_context_leave(ctx, &in);

@@ -81,7 +81,7 @@ bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n
     const fa_operation *op = c->op;
     static const char *const field[3] = { "ss", "sh", "sb" };
     for (int i = 0; i < c->operands; i++) {
-        if (!op->operand[i].strided)
+        if (!op->operand[i].strided || op->operand[i].parts_at) /* no map is over parts */
             continue;
         tensor t = tensor_of(c, i, p);
         int bytes = fa_dtype_bytes(t.dtype);

@@ -5,7 +5,9 @@
 #include <string.h>
 
 /* Of the dimensions of a fa_tensor, and of a pointer with strides. */
-static const char *const tensor_fields[3] = { ".sb", ".ss", ".sh" }, *const pointer_fields[3] = { "_sb", "_sh", "_ss" };
+static const char *const tensor_fields[4] = { ".sb", ".ss", ".sh", "_stride" }, *const pointer_fields[4] = { "_sb", "_sh", "_ss",
+                                                                                                             "_stride" };
+#define PARTS 3 /* the dimension */
 
 static const char *field_name(const fa_operand *o, int dimension)
 {
@@ -27,7 +29,7 @@ static fa_status shape_of_strides(fa_span *s, const int64_t stride[3], int64_t w
     const int64_t *size = s->size;
     s->row = width * s->bytes;
     s->high = s->row;
-    memcpy(s->stride, stride, sizeof s->stride);
+    memcpy(s->stride, stride, 3 * sizeof *stride);
     bool all = !stride[0] && !stride[1] && !stride[2];
     zero = zero || all || !s->some; /* packed strides of an empty tensor may be 0 */
     if (all && !packed(s->stride, size, width))
@@ -67,8 +69,9 @@ fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, 
     out->operand = o;
     out->bytes = bytes;
     out->some = dims->of[0] && dims->of[1] && dims->of[2];
-    memcpy(out->size, dims->of, sizeof out->size);
-    out->stride[0] = out->stride[1] = out->stride[2] = 0;
+    memcpy(out->size, dims->of, 3 * sizeof *out->size);
+    out->size[PARTS] = 1;
+    memset(out->stride, 0, sizeof out->stride);
     out->low = out->row = 0;
     out->bits = 0;
     out->lo = out->hi = 0;
@@ -101,28 +104,74 @@ fa_status fa_span_place(fa_span *s, uint64_t address)
     return FA_OK;
 }
 
-fa_status fa_span_rows_apart(const fa_span *s)
+/* The first dimension, from the smallest stride up, that does not step over all below it; *extent: the bytes of those. -1 = none. */
+static int short_step(const fa_span *s, uint64_t *extent)
 {
-    int order[3] = { 0, 1, 2 };
-    uint64_t extent = (uint64_t)s->row; /* unsigned: strides of both signs may add up to 2^64 */
-    for (int i = 1; i < 3; i++)
+    int order[4] = { 0, 1, 2, PARTS };
+    *extent = (uint64_t)s->row; /* unsigned: strides of both signs may add up to 2^64 */
+    for (int i = 1; i < 4; i++)
         for (int j = i; j > 0 && llabs(s->stride[order[j]]) < llabs(s->stride[order[j - 1]]); j--) {
             int swap = order[j];
             order[j] = order[j - 1];
             order[j - 1] = swap;
         }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         int dim = order[i];
         uint64_t step = (uint64_t)llabs(s->stride[dim]) * (unsigned)s->bytes;
         if (s->size[dim] <= 1)
             continue;
-        if (step < extent)
-            return fa_fail(FA_INVALID,
-                           "args: %s%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
-                           s->operand->name, field_name(s->operand, dim), (long long)s->stride[dim],
-                           (long long)(extent / (unsigned)s->bytes), s->operand->name);
-        extent += step * (uint64_t)(s->size[dim] - 1);
+        if (step < *extent)
+            return dim;
+        *extent += step * (uint64_t)(s->size[dim] - 1);
     }
+    return -1;
+}
+
+fa_status fa_span_rows_apart(const fa_span *s)
+{
+    uint64_t extent;
+    int dim = short_step(s, &extent);
+    if (dim < 0)
+        return FA_OK;
+    return fa_fail(FA_INVALID, "args: %s%s is %lld; accepted: a stride of at least %lld elements, so that rows of %s do not overlap",
+                   s->operand->name, field_name(s->operand, dim), (long long)s->stride[dim], (long long)(extent / (unsigned)s->bytes),
+                   s->operand->name);
+}
+
+/* Bytes of all rows of one part, without gaps; -1 = more than 2^63. */
+static int64_t packed_bytes(const fa_span *s)
+{
+    int64_t n = s->operand->strided ? s->row : s->high;
+    for (int i = 0; i < 3 && s->operand->strided && n >= 0; i++)
+        if (__builtin_mul_overflow(n, s->size[i], &n))
+            return -1;
+    return n;
+}
+
+fa_status fa_span_parts(fa_span *s, const fa_args *args)
+{
+    const fa_operand *o = s->operand;
+    const char *field = field_name(o, PARTS);
+    int64_t given = *(const int64_t *)(const void *)((const char *)args + o->parts_at), bytes = packed_bytes(s), reach;
+    uint64_t extent;
+    fa_status st = o->strided && s->some ? fa_span_rows_apart(s) : FA_OK;
+    s->some = s->some && args->parts > 0;
+    s->size[PARTS] = args->parts;
+    if (st != FA_OK || !s->some || args->parts == 1)
+        return st;
+    s->stride[PARTS] = given ? given : bytes / s->bytes;
+    if (bytes < 0 || __builtin_mul_overflow(s->stride[PARTS], s->bytes, &reach) || __builtin_mul_overflow(reach, args->parts - 1, &reach) ||
+        __builtin_add_overflow(reach < 0 ? s->low : s->high, reach, reach < 0 ? &s->low : &s->high))
+        return fa_fail(FA_INVALID, "args: %s%s is %lld and parts %d; accepted: offsets below 2^63 bytes", o->name, field, (long long)given,
+                       args->parts);
+    s->bits |= (unsigned)(s->stride[PARTS] * s->bytes);
+    if (o->strided ? short_step(s, &extent) >= 0 : llabs(s->stride[PARTS]) < bytes / s->bytes)
+        return fa_fail(
+            FA_INVALID,
+            "args: %s%s is %lld and parts %d; accepted: a stride with which no two parts share a row, as %lld or more, or 0 for a "
+            "packed part of %lld elements",
+            o->name, field, (long long)given, args->parts, (long long)((s->high - s->low - llabs(reach)) / s->bytes),
+            (long long)(bytes / s->bytes));
     return FA_OK;
 }
 
@@ -131,11 +180,32 @@ static bool meet(const fa_span *a, const fa_span *b)
     return a->lo < b->hi && b->lo < a->hi && a->lo < a->hi && b->lo < b->hi;
 }
 
+static bool is_packed(const fa_span *s)
+{
+    int64_t step = s->row / s->bytes;
+    for (int i = 2; i >= 0; step *= s->size[i--])
+        if (s->size[i] > 1 && s->stride[i] != step)
+            return false;
+    return true;
+}
+
+/* Whether an output has the addresses of one of the parts, element for element: what is read there is read before it is written. */
+static bool takes_place(const fa_span *out, const fa_span *in)
+{
+    if (!in->operand->parts_at || in->bytes != out->bytes || in->operand->strided != out->operand->strided)
+        return false;
+    int64_t far = (int64_t)((out->lo - (uint64_t)out->low) - (in->lo - (uint64_t)in->low)), step = in->stride[PARTS] * in->bytes;
+    if (in->operand->strided ? memcmp(in->stride, out->stride, 3 * sizeof *in->stride) != 0 : !is_packed(out))
+        return false;
+    return far == 0 || (step != 0 && far % step == 0 && far / step > 0 && far / step < in->size[PARTS]);
+}
+
 fa_status fa_spans_apart(const fa_span *s, int n)
 {
     for (int i = 0; i < n; i++)
         for (int k = 0; s[i].operand->output && k < n; k++)
-            if (k != i && (k > i || !s[k].operand->output) && meet(&s[i], &s[k]))
-                return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own", s[i].operand->name, s[k].operand->name);
+            if (k != i && (k > i || !s[k].operand->output) && meet(&s[i], &s[k]) && !takes_place(&s[i], &s[k]))
+                return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own%s", s[i].operand->name, s[k].operand->name,
+                               s[k].operand->parts_at ? ", or all of one part's, with its type and strides" : "");
     return FA_OK;
 }

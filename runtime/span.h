@@ -5,7 +5,7 @@
 
 typedef struct fa_span {
     const fa_operand *operand;
-    int64_t stride[3], size[3]; /* of its first three dimensions; strides in elements, 0 where the dimension is not longer than 1 */
+    int64_t stride[4], size[4]; /* of its first three dimensions, and of parts; in elements, 0 where there is not more than 1 */
     int64_t row;                /* bytes of a row */
     int64_t low, high;          /* bytes from the address to the lowest row, and to the end of the highest */
     int32_t bytes;              /* of an element */
@@ -18,6 +18,9 @@ typedef struct fa_span {
  * stride. */
 fa_status fa_span_shape(fa_span *out, const fa_operand *o, const fa_args *args, const fa_dims *dims, int bytes, bool zero);
 
+/* More of it: that of one part becomes that of all fa_args.parts. FA_INVALID names their stride: overflow, or rows that two parts share. */
+fa_status fa_span_parts(fa_span *s, const fa_args *args);
+
 /* lo and hi for the address. FA_INVALID: null where it is not optional, not a multiple of the element, or leading outside the address
  * space. */
 fa_status fa_span_place(fa_span *s, uint64_t address);
@@ -25,6 +28,7 @@ fa_status fa_span_place(fa_span *s, uint64_t address);
 /* Rows of an output must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */
 fa_status fa_span_rows_apart(const fa_span *s);
 
-/* An output shares no byte with any other operand. Placed spans of all operands. */
+/* An output shares no byte with any other operand, but where it takes the place of one part, element for element. Placed spans of all
+ * operands. */
 fa_status fa_spans_apart(const fa_span *s, int n);
 #endif

@@ -4,7 +4,8 @@
 
 local decode = {}
 
-local function round_up(x, to) return (x + to - 1) // to * to end
+function decode.round_up(x, to) return (x + to - 1) // to * to end
+local round_up = decode.round_up
 
 -- Tunables behind those of the tile.
 decode.shares = {
@@ -28,21 +29,21 @@ decode.constraints = {
     local warps = c.row_warps * c.key_warps
     if warps <= 8 and warps * c.ctas <= 16 then return true end
     return false, warps .. " warps in each of " .. c.ctas .. " blocks"
-  end, about = "registers" },
+  end, upto = "ctas", about = "registers" },
   { "slices", function(p, c)
     if c.ctas * c.sm_shares <= (c.combine == c.named.combine.second_kernel and 16 or 32) then return true end
     return false, c.ctas * c.sm_shares .. " shares on an SM"
   end },
-  { "room", function(p, c, a)
+  { "blocks_fit", function(p, c, a)
     local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
     if bytes * c.ctas <= a.smem_sm then return true end
     return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm
-  end, about = "shared memory" },
+  end, upto = "ctas", about = "shared memory" },
   { "flight", function(p, c)
     local bytes = row_bytes(p) * c.bk * c.key_warps * (c.stages - 1) * c.ctas
     if bytes >= 24 << 10 then return true end
     return false, "only " .. bytes .. " bytes of an SM under way"
-  end, search = true },
+  end, upto = "ctas", search = true },
 }
 
 -- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
@@ -66,9 +67,9 @@ function decode.layout(p, c, a)
   end
   l.states = l.bytes
   l.words = l.states + c.key_warps * c.br * 8
-  l.bytes = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
+  l.used = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
-  l.bytes = math.max(l.bytes, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
+  l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
   l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
@@ -97,39 +98,38 @@ function decode.workspace(p, c, a, l)
 end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
-function decode.work(p, c, a, l)
-  local group = p.hq // p.hkv
-  local rows = p.sq * group
+-- turn: its clocks beside the other blocks of an SM. Constants fitted to 1,900 timings on an H200 (docs/performance.md, "The model").
+function decode.stream(p, c, a, turn)
+  local rows = p.sq * (p.hq // p.hkv)
   local keys = p.sk
   if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
-  local row = (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
+  local row = row_bytes(p)
   local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
   local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * turns + blocks - 1) // blocks, c.min_turns)
   local parts = turns > share and turns // share + 1 or 1
   local kv = tiles * keys * row
-  local bytes = kv + 2 * p.b * p.sq * p.hq * p.dv * p.bytes
   local seconds = kv / (a.hbm_gbs * 1e9)
-  -- The longest share's bytes, out of an SM's part of the bandwidth; about 48 KiB of an SM have to be under way.
   local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
-  local balance = tiles * turns / (share * math.max(blocks, 1))
-  if balance < 1 and blocks > tiles * turns then balance = math.min(1, tiles * turns / share / a.sm_count) end
-  local efficiency = math.min(1, flight / 49152) * math.min(1, balance)
-  -- A turn's products, and the chain of latencies from the arrival of its keys to its last product.
-  local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
-  local turn = math.max(700 + 60 * (c.bk // 16) * (c.br // c.row_warps // 16), 1.6 * c.ctas * flops / (a.mma16_flop > 0 and a.mma16_flop or 1))
+  local balance = math.max(0.02, math.min(1, tiles * turns / share / blocks))
+  local stream = seconds / math.min(1, flight / 32768) / balance ^ 0.83
   local compute = share * c.sm_shares * turn / (a.clock_ghz * 1e9)
-  efficiency = math.max(0.02, math.min(efficiency, efficiency * seconds / math.max(compute, seconds)))
-  local latency = 2500
-  if parts > 1 and c.combine == c.named.combine.last_block then
-    latency = latency + 1800 + parts * math.min(rows, c.br) * p.dv * 4 // 60
-  elseif parts > 1 then
-    latency = latency + 4500
-  end
-  local stream = { bytes = bytes, efficiency = efficiency, latency = latency }
-  if c.combine == c.named.combine.last_block then return { stream } end
-  return { stream, { bytes = math.max(1, tiles * parts * math.min(rows, c.br) * p.dv * 4), latency = 500 } }
+  local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
+  local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
+  local partial = parts * math.min(rows, c.br) * p.dv * 4
+  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or 6660) end
+  local first = { bytes = kv + 2 * p.b * p.sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
+  if c.combine == c.named.combine.last_block then return { first } end
+  return { first, { bytes = math.max(1, tiles * partial) } }
+end
+
+function decode.work(p, c, a, l)
+  -- The chain of latencies from the arrival of a turn's keys to its last product, or the products themselves.
+  local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
+  local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
+  if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
+  return decode.stream(p, c, a, math.max(chain, c.ctas * products))
 end
 
 function decode.params(p, c)

@@ -4,7 +4,7 @@ constexpr int DV = $(p.dv);  // head_dim of V and O
 //| if p.bytes == 2 then
 typedef unsigned short element;  // $(p.dtype)
 //| else
-typedef float element;  // multiplied as TF32
+typedef float element;  // $(p.dtype)
 //| end
 //| if p.o == "fp32" then
 typedef float output;
@@ -25,9 +25,11 @@ constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that a
 
 // ---- what follows from them ----
 constexpr int GROUP_THREADS = ROW_WARPS * 32, THREADS = GROUPS * GROUP_THREADS;
+//| if not l.dots then
 constexpr int MB = BR / ROW_WARPS / 16;  // blocks of 16 rows per warp
 constexpr int NB = BC / 8;               // blocks of 8 keys
 constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments of P along the keys of a block
+//| end
 constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);        // blocks of 8 columns of O
@@ -50,21 +52,29 @@ constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(
 
 //| include "softmax.cu"
 
+//| include "decode_split.cu"
+
 //| if l.boxed then
 //|   include "wgmma_products.cu"
+//| elseif l.dots then
+constexpr bool PAIRS_V = false;
 //| else
 //|   include "products.cu"
 //| end
 
-//| include "mma_softmax.cu"
-
-//| include "decode_split.cu"
-
 //| include "decode_loader.cu"
+
+//| include "decode_merge.cu"
 
 //| include "decode_query.cu"
 
-//| include "decode_merge.cu"
+//| if l.dots then
+//|   include "decode_dots.cu"
+//| else
+//|   include "mma_softmax.cu"
+
+//|   include "decode_fragments.cu"
+//| end
 
 // Waits until the group's copies have arrived for all its warps, which are then through with the buffer of the turn before.
 __device__ __forceinline__ void group_arrived(int group) {
@@ -96,15 +106,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| end
   const int group = threadIdx.x / GROUP_THREADS;
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;
-  const Lane at = make_lane();
-  const int warp_row = threadIdx.x % GROUP_THREADS / 32 * (16 * MB);  // of the tile
-
   Loader loader(p, split.walk, group);
 #pragma unroll 1
   for (int s = 0; s < STAGES - 1; s++) {
     loader.load(buffers + s * STAGE);
     cp_async_commit();
   }
+  WarpRows rows(smem);
   int stage = 0, free_stage = STAGES - 1;
 //| if c.combine == c.named.combine.second_kernel then
   bool goes_on = false;  // a tile that began here ends elsewhere
@@ -113,16 +121,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   for (Walk walk = split.walk; walk.left > 0; walk.next_tile(p)) {
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
-    QFragments q;
-    load_q(q, p, sequence, tile, warp_row, at);
-    float o[MB][VB][4];
-    RowState state[MB][2];
-#pragma unroll
-    for (int m = 0; m < MB; m++) {
-      state[m][0] = state[m][1] = {-infinity(), 0.f};
-#pragma unroll
-      for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
-    }
+    rows.begin(p, sequence, tile);
     int last = 0;  // the buffer of the tile's last turn
 #pragma unroll 1
     for (int turn = walk.turn; turn < walk.end; turn++) {
@@ -131,22 +130,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       cp_async_commit();
       const u32 k_tile = buffers + stage * STAGE, v_tile = k_tile + K_TILE;
       const int block = tile.first_block + turn * GROUPS + group;
-      if (block >= tile.range.block_lo && block <= tile.range.block_hi) {
-        float s[MB][NB][4];
-        scores(s, q, k_tile, at);
-        if (block >= tile.range.full_hi || block <= tile.range.full_lo) apply_mask(s, p, sequence, tile.row + warp_row, block, at);
-        softmax<true>(s, o, state, p.scale_log2);
-        u32 probabilities[MB][P_STEPS][4];
-        to_fragments(probabilities, s);
-        accumulate(o, probabilities, v_tile, at);
-      }
+      if (block >= tile.range.block_lo && block <= tile.range.block_hi)
+        rows.attend(p, sequence, tile, block, block >= tile.range.full_hi || block <= tile.range.full_lo, k_tile, v_tile);
       last = free_stage = stage;
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 //| if c.combine == c.named.combine.second_kernel then
     goes_on = goes_on || (walk.turn == 0 && walk.end < walk.turns);
 //| end
-    store_tile(p, sequence, tile, walk, split, smem, last, o, state, warp_row, group, at);
+//| if l.overlay and c.row_warps > 1 then
+    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");  // K and V are read
+//| elseif l.overlay then
+    __syncwarp();  // K and V are read
+//| end
+    rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
+    store_tile(p, sequence, tile, walk, split, smem, last);
   }
   cp_async_wait<0>();
   store_keyless(p);

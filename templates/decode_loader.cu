@@ -18,6 +18,7 @@ struct Loader {
   int first_block, key_lo, key_hi;
   const char *k, *v;
 //| if paged then
+  long long k_page, v_page;  // elements from a page to the next
   const int *table;  // of the sequence
   int page, token;   // of the run that this lane looked up for the turn: its page, and the first token of it there
 //| end
@@ -35,6 +36,8 @@ struct Loader {
 //| if paged then
     k = (const char *)((const element *)p.k + tile.kv_head * p.k_sh);
     v = (const char *)((const element *)p.v + tile.kv_head * p.v_sh);
+    k_page = sequence.k_page();
+    v_page = sequence.v_page();
     table = p.page_table + (long long)walk.batch * p.page_table_stride;
     look_up();
 //| else
@@ -97,8 +100,8 @@ struct Loader {
     const int key = (first_block + turn * GROUPS + group) * BC;
     if (key <= key_hi && key + BC > key_lo) {
 //| if paged then
-      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, p.k_sb);
-      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, p.v_sb);
+      copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss, k_page);
+      copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss, v_page);
 //| else
       copy<CHUNKS, false, D * (int)sizeof(element)>(buffer, k, key, p.k_ss);
       copy<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss);

@@ -34,15 +34,27 @@ __device__ __forceinline__ void store_columns(output *to, int col, float4 x) {
 struct Sum {
   float m, l;
   float4 o;
-  __device__ __forceinline__ void add(float2 state, float4 x, float scale_log2) {
-    const float top = fmaxf(m, state.x), shift = shift_of<true>(top, scale_log2);
-    const float keep = probability(m, scale_log2, shift), weight = probability(state.x, scale_log2, shift);
+  // Adds the first n of N parts, without a chain of exponentials from one to the next.
+  template <int N>
+  __device__ __forceinline__ void add(const float2 (&state)[N], const float4 (&x)[N], int n, float scale_log2) {
+    float top = m;
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (k < n) top = fmaxf(top, state[k].x);
+    const float shift = shift_of<true>(top, scale_log2), keep = probability(m, scale_log2, shift);
     m = top;
-    l = fmaf(weight, state.y, l * keep);
-    o.x = fmaf(weight, x.x, o.x * keep);
-    o.y = fmaf(weight, x.y, o.y * keep);
-    o.z = fmaf(weight, x.z, o.z * keep);
-    o.w = fmaf(weight, x.w, o.w * keep);
+    l *= keep;
+    o = make_float4(o.x * keep, o.y * keep, o.z * keep, o.w * keep);
+#pragma unroll
+    for (int k = 0; k < N; k++)
+      if (k < n) {
+        const float weight = probability(state[k].x, scale_log2, shift);
+        l = fmaf(weight, state[k].y, l);
+        o.x = fmaf(weight, x[k].x, o.x);
+        o.y = fmaf(weight, x[k].y, o.y);
+        o.z = fmaf(weight, x[k].z, o.z);
+        o.w = fmaf(weight, x[k].w, o.w);
+      }
   }
 };
 
@@ -89,52 +101,43 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
       states[k] = __ldcg(part_state + from);
       x[k] = __ldcg(part_o + from * (COLS / 4) + four);
     }
-#pragma unroll
-    for (int k = 0; k < BATCH; k++)
-      if (j + k < parts) sum.add(states[k], x[k], p.scale_log2);
+    sum.add(states, x, parts - j, p.scale_log2);
   }
   store_row(p, sequence, tile, row, four * 4, sum);
 }
 
-// The block has done its last turn of the tile. last: the buffer of that turn, free in every group.
-__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk, const Split &split,
-                                           unsigned char *smem, int last, const float (&o)[MB][VB][4], const RowState (&state)[MB][2],
-                                           int warp_row, int group, const Lane &at) {
-  unsigned char *const exchange = smem + SMEM_O$(l.overlay and " + last * STAGE" or "");
-  float2 *const states = (float2 *)(smem + SMEM_STATES);
-  int *const word = (int *)(smem + SMEM_WORDS);
-  const int rows = min(BR, tile.rows - tile.row);
-//| if l.overlay and c.row_warps > 1 then
-  asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");  // K and V are read
-//| elseif l.overlay then
-  __syncwarp();
-//| end
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const float l = quad_sum(state[m][h].l);
-      const int row = warp_row + m * 16 + h * 8 + at.g;
-      if (row < rows) {
-        if (at.t == 0) states[group * BR + row] = make_float2(state[m][h].m, l);
-#pragma unroll
-        for (int v = 0; v < VB; v++)
-          *(float2 *)(exchange + group * SMEM_O_GROUP + exchange_offset(row, v * 4 + at.t)) = make_float2(o[m][v][2 * h], o[m][v][2 * h + 1]);
-      }
-    }
-  __syncthreads();
+// Where a group leaves its part of a tile: O in the exchange's order, (m, l) of each row. last: the buffer of its last turn.
+__device__ __forceinline__ unsigned char *part_of_group(unsigned char *smem, int last, int group) {
+  return smem + SMEM_O + group * SMEM_O_GROUP$(l.overlay and " + last * STAGE" or "");
+}
+__device__ __forceinline__ float2 *states_of_group(unsigned char *smem, int group) { return (float2 *)(smem + SMEM_STATES) + group * BR; }
 
+// Rows of the tile that are there.
+__device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.rows - tile.row); }
+
+// The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk, const Split &split,
+                                           unsigned char *smem, int last) {
+  int *const word = (int *)(smem + SMEM_WORDS);
+  const int rows = rows_in(tile);
   const long long begin = walk.at - walk.turn, first = divide(begin, split.size);
   const int parts = (int)(divide(begin + walk.turns - 1, split.size) - first) + 1;
+  __syncthreads();
+
   const long long own = place_of(blockIdx.x, first < split.index()) * BR;
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
     const int row = i / (COLS / 4), four = i % (COLS / 4);
     Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
+    float2 states_of[GROUPS];
+    float4 x[GROUPS];
 #pragma unroll
-    for (int g = 0; g < GROUPS; g++)
-      sum.add(states[g * BR + row], *(const float4 *)(exchange + g * SMEM_O_GROUP + exchange_offset(row, 2 * four)), p.scale_log2);
+    for (int g = 0; g < GROUPS; g++) {
+      states_of[g] = states_of_group(smem, g)[row];
+      x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
+    }
+    sum.add(states_of, x, GROUPS, p.scale_log2);
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {

@@ -1,4 +1,4 @@
-// ---- Q as A fragments, straight from global memory ----
+// ---- Q, straight from global memory ----
 
 // The word at `byte` of a row; zeros past the end of the row.
 __device__ __forceinline__ u32 query_word(const char *row, int byte, bool real) {
@@ -10,8 +10,9 @@ __device__ __forceinline__ u32 query_word(const char *row, int byte, bool real) 
   return hi << 16 | lo;
 //| end
 }
+//| if not l.dots then
 
-// Rows of the warp: query row / group of head row % group. Rows behind the last are zeros.
+// Rows of the warp, as A fragments: query row / group of head row % group. Rows behind the last are zeros.
 __device__ __forceinline__ void load_q(QFragments &q, const Params &p, const Sequence &sequence, const Tile &tile, int warp_row,
                                        const Lane &at) {
 #pragma unroll
@@ -29,8 +30,9 @@ __device__ __forceinline__ void load_q(QFragments &q, const Params &p, const Seq
           const u32 word = query_word(from, ks * 32 + x * 16 + at.t * 4, real);
           q.full[m][ks][h + 2 * x] = $(p.dtype == "tf32" and "to_tf32(__uint_as_float(word))" or "word");
         }
-//| if l.chunks % 2 == 1 then
+//|   if l.chunks % 2 == 1 then
       q.half[m][h] = query_word(from, (CHUNKS - 1) * 16 + at.t * 4, real);
-//| end
+//|   end
     }
 }
+//| end

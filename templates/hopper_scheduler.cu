@@ -140,16 +140,13 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   }
 //|   else
   // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
-  // blocks puts the counter back to 0 for the next launch.
+  // puts the counter back to 0 for the next launch.
   for (int tile = blockIdx.x; tile < p.total;) {
     publish(tile_of(p, tile));
     wait_loaded();
     u32 drawn = 0;
     grid_wait();
-    if (lane == 0) {
-      drawn = atomicAdd(p.counter, 1u);
-      if (drawn == p.total - 1) *p.counter = 0;
-    }
+    if (lane == 0) drawn = atomicInc(p.counter, (u32)p.total - 1);
     tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }
 //|   end

@@ -47,13 +47,13 @@ __device__ __forceinline__ float log2_approx(float x) {
 }
 
 // Two floats rounded to nearest even, lo in the low half.
-//| if p.dtype == "bf16" then
+//| if p.dtype == "bf16" or p.o == "bf16" then
 __device__ __forceinline__ u32 pack2(float lo, float hi) {
   u32 r;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));
   return r;
 }
-//| elseif p.dtype == "fp16" then
+//| elseif p.dtype == "fp16" or p.o == "fp16" then
 __device__ __forceinline__ u32 pack2(float lo, float hi) {
   u32 r;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(hi), "f"(lo));

@@ -23,8 +23,14 @@ struct Sequence {
 //|   end
   // In front of its first row, in elements of the tensor. The stride of the batch is 0 where sequences are packed.
   __device__ __forceinline__ long long q() const { return index * p.q_sb + first_q * p.q_ss; }
+//|   if p.has_pages then
+  // From a page to the next.
+  __device__ __forceinline__ long long k_page() const { return p.k_sb; }
+  __device__ __forceinline__ long long v_page() const { return p.v_sb; }
+//|   else
   __device__ __forceinline__ long long k() const { return index * p.k_sb + first_k * p.k_ss; }
   __device__ __forceinline__ long long v() const { return index * p.v_sb + first_k * p.v_ss; }
+//|   end
   __device__ __forceinline__ long long o() const { return index * p.o_sb + first_q * p.o_ss; }
   // Index of a query's LSE.
   __device__ __forceinline__ long long lse(long long head, long long query) const {

@@ -293,6 +293,15 @@ static CUresult f_free(CUdeviceptr p)
     return CUDA_SUCCESS;
 }
 
+/* Of an address on the host: there is no other memory. */
+static CUresult f_copy_back(void *to, CUdeviceptr from, size_t n, CUstream s)
+{
+    (void)s;
+    NOTE(cuMemcpyDtoHAsync);
+    memcpy(to, (const void *)(uintptr_t)from, n);
+    return CUDA_SUCCESS;
+}
+
 static CUresult f_fill(CUdeviceptr p, unsigned value, size_t n, CUstream s)
 {
     NOTE(cuMemsetD32Async);
@@ -369,6 +378,7 @@ const cu_driver *fake_driver(void)
     table.cuMemAlloc = f_alloc;
     table.cuMemFree = f_free;
     table.cuMemsetD32Async = f_fill;
+    table.cuMemcpyDtoHAsync = f_copy_back;
     table.cuStreamCreate = f_stream_create;
     table.cuStreamDestroy = f_stream_destroy;
     table.cuStreamSynchronize = f_stream_synchronize;

@@ -18,6 +18,7 @@ static const struct {
     { "gen/step", NULL, "the fields of a step, which a family fills: docs/templates.md" },
     { "gen/extent.h", "rows", "an extent" },
     { "gen/family.c", "ctas", "a field of the layout: blocks that share an SM's registers" },
+    { "gen/operation.c", "merge", "an operation, and its family" },
     { "gen/tunable.c", "tile", "a field of the family" },
     { "gen/sandbox_names.c", "exp", "a function of Lua's math" },
     { "gen/work.c", "rows", "a field of work()" },

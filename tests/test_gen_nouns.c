@@ -178,7 +178,10 @@ Test(problem, what_is_not_built)
         fa_status st;
     } rows[] = {
         { "bf16,d=64,op=backward", "op is backward", FA_UNSUPPORTED },
-        { "bf16,d=64,op=merge", "op is merge", FA_UNSUPPORTED },
+        { "bf16,d=64,op=merge,mask=causal", "mask is causal; accepted with op=merge: none", FA_INVALID },
+        { "bf16,d=64,op=merge,features=lengths", "features is lengths; accepted with op=merge: none", FA_INVALID },
+        { "bf16,d=64,op=merge,o=fp16", "o_dtype is 1 (fp16); accepted with bf16: bf16", FA_UNSUPPORTED },
+        { "fp32,d=64,o=fp16", "o_dtype is 1 (fp16); accepted with fp32: fp32", FA_UNSUPPORTED },
         { "bf16,d=64,op=sideways", "accepted: forward, backward, merge", FA_INVALID },
         { "bf16,d=64,features=dropout", "features is dropout", FA_UNSUPPORTED },
         { "bf16,d=64,features=pages", "accepted: lengths+pages", FA_INVALID },

@@ -18,9 +18,9 @@ Test(runtime_misses, the_option_is_checked)
         cr_expect(strstr(fa_last_error(), says), "%s", fa_last_error());
     }
     fa_options o = FA_OPTIONS_INIT;
-    o.reserved = 1;
+    o.check_device_data = 2;
     cr_expect_eq(fa_create_on(&none, &o, fa_context_driver(ctx), 0), FA_INVALID);
-    cr_expect(strstr(fa_last_error(), "reserved is 1"), "%s", fa_last_error());
+    cr_expect(strstr(fa_last_error(), "check_device_data is 2"), "%s", fa_last_error());
     o.size = offsetof(fa_options, on_miss); /* of an older header */
     OK(fa_create_on(&none, &o, fa_context_driver(ctx), 0));
     fa_destroy(none);

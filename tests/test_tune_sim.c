@@ -1,9 +1,11 @@
 /* fa_tune on the simulator: the model ranks, the winner is verified before it is used, and the context uses it. */
 #include "autotune/search.h"
+#include "autotune/tensors.h"
 #include "gen/templates.h"
 #include "rowwise.h"
 #include "test_cache_scratch.h"
 #include "test_verify_device.h"
+#include <math.h>
 
 static fa_problem problem(void)
 {
@@ -54,6 +56,41 @@ Test(tune_sim, the_winner_is_used_and_resumed, .init = scratch_make, .fini = scr
     ctx = context(NULL); /* another process finds the record */
     cr_assert_eq(fa_explain(ctx, &p, NULL, why, sizeof why), FA_OK);
     cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+    fa_destroy(ctx);
+}
+
+/* Lengths and pages: verified with lengths at borders, and simulated on tensors that have a table. */
+Test(tune_sim, sequences_of_their_own_lengths, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    static const char *const problems[] = { "bf16,d=128,features=lengths+pages,page=16,b=4,hq=8,hkv=2,sq=1,sk=512",
+                                            "fp16,d=64,mask=causal,features=lengths+pages+lse-strides,page=1,b=2,hq=8,hkv=1,sq=4,sk=256",
+                                            "bf16,d=64,mask=causal,features=lengths,b=3,hq=4,hkv=4,sq=2,sk=300" };
+    fa_context *ctx = context(NULL);
+    for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
+        fa_problem p, of_tensors;
+        fa_tuning t;
+        fa_tensors tensors;
+        fa_search_options opt = { .limit = 3 };
+        fa_site site = fa_site_of(ctx);
+        fa_entered in;
+        cr_assert_eq(fa_problem_parse(&p, problems[i]), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_search(&site, &p, &opt, &t), FA_OK, "%s: %s", problems[i], fa_last_error());
+        cr_expect(t.winner && t.winner->verified, "%s", problems[i]);
+        fa_tuning_free(&t);
+        cr_assert_eq(fa_context_enter(ctx, &in), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_tensors_open(&tensors, ctx, &p), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_problem_of(&tensors.args, &of_tensors), FA_OK, "%s", fa_last_error());
+        cr_expect_null(fa_problem_hindrance(&p, &of_tensors), "%s: %s", problems[i], fa_problem_hindrance(&p, &of_tensors)->word);
+        cr_assert_eq(fa_tensors_random(&tensors, 1), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_tensors_launch(&tensors, NULL), FA_OK, "%s", fa_last_error());
+        float *o;
+        cr_assert_eq(fa_tensors_get(&tensors, fa_operand_index(tensors.op, "o"), &o), FA_OK, "%s", fa_last_error());
+        for (size_t k = 0; k < tensors.count[3]; k++)
+            cr_assert(isfinite(o[k]), "%s: O[%zu] is %g", problems[i], k, (double)o[k]);
+        free(o);
+        fa_tensors_close(&tensors);
+        fa_context_leave(ctx, &in);
+    }
     fa_destroy(ctx);
 }
 
