@@ -251,7 +251,7 @@ Test(cli_decode, lengths_are_drawn)
 /* Pages in which HBM bounds the problem tell bandwidth; few queries stay as few over all lengths. */
 Test(cli_decode, explored)
 {
-    json_t *doc = cli_json("explore " CACHE "--arch h200 --simulate 1 --json", 0), *l;
+    json_t *doc = cli_json("explore " CACHE "--arch h200 --family decode_wgmma --simulate 1 --json", 0), *l;
     size_t i;
     cr_expect(json_is_true(json_object_get(doc, "streamed")));
     cr_expect_str_eq(json_string_value(json_object_get(json_object_get(doc, "asked"), "features")), "lengths+pages");
@@ -263,7 +263,7 @@ Test(cli_decode, explored)
                  json_string_value(json_object_get(json_object_get(doc, "simulated"), "why")));
     json_array_foreach(json_object_get(doc, "lengths"), i, l) cr_expect_eq(json_integer_value(json_object_get(l, "sq")), 1);
     json_decref(doc);
-    doc = cli_json("explore -d 64 --causal -n 4096 --arch h200 --simulate 0 --json", 0);
+    doc = cli_json("explore -d 64 --causal -n 4096 --arch sm_80 --family naive --simulate 0 --json", 0);
     cr_expect(json_is_false(json_object_get(doc, "streamed")));
     json_decref(doc);
 }
