@@ -8,10 +8,9 @@
 
 typedef struct fa_bench fa_bench;
 
-/* p: normalized, its shape filled. Packed tensors, N(0, 1); FA_MASK_WINDOW gets problem.window keys, or FA_MODEL_WINDOW, to the left. */
-fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p);
-/* The same with lengths drawn otherwise than is typical: as fa_ragged_of has them. */
-fa_status fa_bench_open_lengths(fa_bench **out, fa_context *ctx, const fa_problem *p, int32_t lengths);
+/* p: normalized, its shape filled. Packed tensors, N(0, 1); FA_MASK_WINDOW gets problem.window keys, or FA_MODEL_WINDOW, to the left.
+ * lengths: as fa_ragged_of has them. */
+fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p, int32_t lengths);
 /* The sequences that are measured. To be closed. */
 fa_status fa_bench_sequences(const fa_bench *b, fa_sequences *out);
 void fa_bench_close(fa_bench *b); /* NULL is fine */

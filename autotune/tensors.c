@@ -87,12 +87,7 @@ static fa_status begin(fa_tensors *out, fa_context *ctx, const fa_problem *p, co
     return given ? fa_ragged_copy(&out->ragged, given) : fa_ragged_of(&out->ragged, p, 1, 0);
 }
 
-fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional)
-{
-    return fa_tensors_lay_ragged(out, ctx, p, optional, NULL);
-}
-
-fa_status fa_tensors_lay_ragged(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional, const fa_ragged *given)
+fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional, const fa_ragged *given)
 {
     fa_status st = begin(out, ctx, p, given);
     return st == FA_OK ? lay(out, optional) : st;

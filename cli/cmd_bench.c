@@ -80,7 +80,7 @@ static fa_status measure(bench *b, const fa_problem *p, const fa_plan *plan, fa_
     int launches = 0;
     *t = (fa_samples){ .n = 0 };
     *w = (work){ .flops = 0 };
-    fa_status st = fa_bench_open_lengths(&on, b->s->ctx, p, b->a->lengths);
+    fa_status st = fa_bench_open(&on, b->s->ctx, p, b->a->lengths);
     for (int i = 0; i < b->a->samples && st == FA_OK; i++)
         st = fa_bench_sample(on, plan, &launches, t);
     if (st == FA_OK)

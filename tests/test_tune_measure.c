@@ -165,7 +165,7 @@ Test(tune_measure, a_sample_is_the_time_of_one_launch)
     fa_bench *b;
     fa_samples t = { 0 }, w = { 0 };
     int launches = 0;
-    OK(fa_bench_open(&b, ctx, &p));
+    OK(fa_bench_open(&b, ctx, &p, 0));
     OK(fa_bench_sample(b, NULL, &launches, &t));
     cr_assert(t.n == 1 && fabs(t.s[0] - device.cold) < 1e-3 * device.cold, "%g", t.s[0]);
     cr_assert_eq(launches, 6, "550 us of them");
@@ -203,7 +203,7 @@ Test(tune_measure, short_and_long_launches)
         fa_samples t = { 0 };
         int launches = 0;
         device.cold = device.warm = rows[i].seconds;
-        OK(fa_bench_open(&b, ctx, &p));
+        OK(fa_bench_open(&b, ctx, &p, 0));
         OK(fa_bench_sample(b, NULL, &launches, &t));
         cr_expect(abs(launches - rows[i].launches) <= 1, "%g s: %d", rows[i].seconds, launches);
         cr_expect(fabs(t.s[0] / rows[i].seconds - 1) < 0.01, "%g s: %g", rows[i].seconds, t.s[0]);
