@@ -2,19 +2,19 @@
 -- Blocks share the keys of all sequences evenly; inside a block groups of warps walk keys of their own with buffers of their own, and meet
 -- only where a tile of rows ends.
 
-local decode = {}
+local decode = { rows_sm = 128 }
 
 function decode.round_up(x, to) return (x + to - 1) // to * to end
 local round_up = decode.round_up
 
 -- Tunables behind those of the tile.
 decode.shares = {
-  { "stages", { 2, 3, 4, 5, 6, 8 }, "buffers of K and V of a group", step = "any" },
+  { "stages", { 2, 3, 4, 5, 6 }, "buffers of K and V of a group", step = "any" },
   { "ctas", { 1, 2, 3, 4 }, "blocks per SM" },
-  { "kv_lanes", { 1, 2, 4, 8 }, "neighbouring key/value heads that blocks walk side by side" },
+  { "kv_lanes", { 1, 8 }, "neighbouring key/value heads that blocks walk side by side" },
   { "combine", { { 0, "last_block" }, { 1, "second_kernel" } }, "what adds up the parts of a tile: the block that comes last, or a second kernel" },
-  { "sm_shares", { 1, 2, 4, 8 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
-  { "min_turns", { 1, 2, 4, 8 }, "least turns (bk * key_warps keys) that a block takes" },
+  { "sm_shares", { 1, 2, 4 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
+  { "min_turns", { 1, 4 }, "least turns (bk * key_warps keys) that a block takes" },
 }
 
 -- Bytes of a key's rows of K and V in shared memory.
@@ -30,10 +30,16 @@ decode.constraints = {
     if warps <= 8 and warps * c.ctas <= 16 then return true end
     return false, warps .. " warps in each of " .. c.ctas .. " blocks"
   end, upto = "ctas", about = "registers" },
-  { "slices", function(p, c)
-    if c.ctas * c.sm_shares <= (c.combine == c.named.combine.second_kernel and 16 or 32) then return true end
-    return false, c.ctas * c.sm_shares .. " shares on an SM"
+  -- Parts of tiles take as much workspace whatever the config: a better one may take over between launches.
+  { "parts", function(p, c)
+    local rows = c.br * c.ctas * c.sm_shares
+    if rows <= decode.rows_sm then return true end
+    return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
+  { "combined", function(p, c)
+    if c.combine == c.named.combine.last_block or c.br >= 32 then return true end
+    return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
+  end, search = true },
   { "blocks_fit", function(p, c, a)
     local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
     if bytes * c.ctas <= a.smem_sm then return true end
@@ -67,7 +73,8 @@ function decode.layout(p, c, a)
   end
   l.states = l.bytes
   l.words = l.states + c.key_warps * c.br * 8
-  l.used = l.words + 16 + (p.has_lengths and (l.warps + 3) * 8 or 0)
+  l.used = l.words + 32 + (p.has_lengths and l.warps * 24 or 0)
+  l.ends = math.max(1, 65536 // (c.bk * c.key_warps * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
   l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
@@ -91,10 +98,8 @@ end
 
 -- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
 function decode.workspace(p, c, a, l)
-  local rows = 2 * c.ctas * c.sm_shares * c.br
-  local parts = ("part_o fp32 sms %d, part_state fp32 sms %d"):format(rows * l.vb * 8, rows * 2)
-  if c.combine == c.named.combine.last_block then return "counters, " .. parts end
-  return ("%s, tiles_open int32 sms %d"):format(parts, c.ctas * c.sm_shares * 4)
+  return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+    2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
 end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
