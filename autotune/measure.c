@@ -28,10 +28,14 @@ static fa_status check(const fa_bench *b, CUresult r, const char *call)
 }
 
 /* As many sets as make the L2 forget the one used before: twice its size, within a quarter of what is free. */
-static fa_status make_sets(fa_bench *b, const fa_problem *p)
+static fa_status make_sets(fa_bench *b, const fa_problem *p, int32_t lengths)
 {
     size_t available = 0, total = 0;
-    fa_status st = fa_tensors_lay(&b->tensors, b->ctx, p, false);
+    fa_ragged drawn;
+    fa_status st = fa_ragged_of(&drawn, p, 1, lengths);
+    if (st == FA_OK)
+        st = fa_tensors_lay(&b->tensors, b->ctx, p, false, &drawn);
+    fa_ragged_close(&drawn);
     if (st == FA_OK)
         st = check(b, fa_context_driver(b->ctx)->cuMemGetInfo(&available, &total), "cuMemGetInfo");
     if (st != FA_OK)
@@ -43,7 +47,12 @@ static fa_status make_sets(fa_bench *b, const fa_problem *p)
     return st == FA_OK ? fa_tensors_pattern(&b->tensors) : st;
 }
 
-fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p)
+fa_status fa_bench_sequences(const fa_bench *b, fa_sequences *out)
+{
+    return fa_tensors_sequences(&b->tensors, out);
+}
+
+fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p, int32_t lengths)
 {
     const cu_driver *d = fa_context_driver(ctx);
     fa_entered in;
@@ -57,7 +66,7 @@ fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p)
         if (st == FA_OK)
             st = check(b, d->cuEventCreate(&b->stop, 0), "cuEventCreate");
         if (st == FA_OK)
-            st = make_sets(b, p);
+            st = make_sets(b, p, lengths);
         fa_context_leave(ctx, &in);
     }
     if (st != FA_OK) {
@@ -184,7 +193,7 @@ fa_status fa_measure(fa_context *ctx, const fa_problem *p, const fa_plan *plan, 
     if (st != FA_OK)
         return st;
     fa_problem_fill_shape(&shaped);
-    st = fa_bench_open(&b, ctx, &shaped);
+    st = fa_bench_open(&b, ctx, &shaped, 0);
     for (int i = 0; i < n && st == FA_OK; i++)
         st = fa_bench_sample(b, plan, &launches, t);
     fa_bench_close(b);

@@ -4,11 +4,15 @@
 #define FA_AUTOTUNE_MEASURE_H
 #include "runtime/runtime.h"
 #include "samples.h"
+#include "sequences.h"
 
 typedef struct fa_bench fa_bench;
 
-/* p: normalized, its shape filled. Packed tensors, N(0, 1); FA_MASK_WINDOW gets problem.window keys, or FA_MODEL_WINDOW, to the left. */
-fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p);
+/* p: normalized, its shape filled. Packed tensors, N(0, 1); FA_MASK_WINDOW gets problem.window keys, or FA_MODEL_WINDOW, to the left.
+ * lengths: as fa_ragged_of has them. */
+fa_status fa_bench_open(fa_bench **out, fa_context *ctx, const fa_problem *p, int32_t lengths);
+/* The sequences that are measured. To be closed. */
+fa_status fa_bench_sequences(const fa_bench *b, fa_sequences *out);
 void fa_bench_close(fa_bench *b); /* NULL is fine */
 
 /* Adds one sample of at least 200 us to t. *launches: how many a sample of this plan takes; 0 on the first call, kept by the

@@ -75,7 +75,7 @@ fa_status fa_measure_backend_open(fa_measure_backend **out, const fa_site *site,
     bool timed = site->timed;
     fa_status st = judges ? fa_verifier_open(&d->verifier, ctx, p, timed) : FA_OK;
     if (st == FA_OK && timed)
-        st = fa_bench_open(&d->bench, ctx, p);
+        st = fa_bench_open(&d->bench, ctx, p, site->lengths);
     if (st == FA_OK && timed && device->driver->cuDeviceGetPCIBusId(bus, sizeof bus, device->handle) == CUDA_SUCCESS)
         d->nvml = fa_nvml_open(NULL, bus, NULL, 0);
     if (st == FA_OK)

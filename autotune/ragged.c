@@ -250,6 +250,15 @@ fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_h
     return st;
 }
 
+fa_status fa_ragged_of(fa_ragged *out, const fa_problem *p, uint64_t seed, int32_t lengths)
+{
+    fa_ragged_how how = fa_ragged_typical(p, seed);
+    fa_args shape = fa_operation_args(p);
+    *out = (fa_ragged){ .args = { .size = 0 } };
+    how.k = lengths ? lengths - 1 : how.k;
+    return how.forms ? fa_ragged_draw(out, &shape, &how) : FA_OK;
+}
+
 fa_status fa_ragged_copy(fa_ragged *out, const fa_ragged *from)
 {
     const fa_args *a = &from->args;

@@ -56,6 +56,8 @@ void fa_ragged_close(fa_ragged *r); /* zeros are fine */
  * are uniform quantiles: requests are met at any point of their growth, each as likely as any other, the longest has the problem's sk, and
  * a batch of one has it alone. p: normalized; of one without features nothing. */
 fa_ragged_how fa_ragged_typical(const fa_problem *p, uint64_t seed);
+/* Those of a problem with its shape. lengths: fa_spread + 1 of its keys, 0 = as is typical. Of one without features nothing. */
+fa_status fa_ragged_of(fa_ragged *out, const fa_problem *p, uint64_t seed, int32_t lengths);
 
 /* What a table entry holds that names no page in use: the number of any page, or none. */
 int32_t fa_ragged_unused(fa_random *r, int32_t pages);

@@ -27,6 +27,7 @@ fa_site fa_site_of(fa_context *ctx)
                       fa_context_store(ctx),
                       fa_context_compiler(ctx),
                       !fa_context_driver(ctx)->takes_ptx,
+                      0,
                       NULL };
 }
 

@@ -84,13 +84,12 @@ static fa_status lay(fa_tensors *t, bool optional)
 static fa_status begin(fa_tensors *out, fa_context *ctx, const fa_problem *p, const fa_ragged *given)
 {
     *out = (fa_tensors){ .ctx = ctx, .op = fa_operation_find(p->op), .problem = *p, .args = fa_operation_args(p) };
-    fa_ragged_how how = fa_ragged_typical(p, 1);
-    return given ? fa_ragged_copy(&out->ragged, given) : how.forms ? fa_ragged_draw(&out->ragged, &out->args, &how) : FA_OK;
+    return given ? fa_ragged_copy(&out->ragged, given) : fa_ragged_of(&out->ragged, p, 1, 0);
 }
 
-fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional)
+fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional, const fa_ragged *given)
 {
-    fa_status st = begin(out, ctx, p, NULL);
+    fa_status st = begin(out, ctx, p, given);
     return st == FA_OK ? lay(out, optional) : st;
 }
 

@@ -25,8 +25,9 @@ typedef struct fa_tensors {
 } fa_tensors;
 
 /* Counts and offsets; no memory on the device. p: normalized, with its whole shape. optional: operands that may be left out are asked for.
- * With features, lengths and tables are those of fa_ragged_typical(). FA_NOMEM: more bytes than the address space has. */
-fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional);
+ * With features, lengths and tables are those given, which are copied, or with NULL those of fa_ragged_typical(). FA_NOMEM: more bytes than
+ * the address space has. */
+fa_status fa_tensors_lay(fa_tensors *out, fa_context *ctx, const fa_problem *p, bool optional, const fa_ragged *given);
 
 /* Memory for what was laid; a context of the device is current, here and below. */
 fa_status fa_tensors_reserve_sets(fa_tensors *t, int sets);

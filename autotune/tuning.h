@@ -78,6 +78,7 @@ typedef struct fa_site {
     fa_store *store;
     fa_compiler *compiler;
     bool timed;                  /* ctx drives a real device */
+    int32_t lengths;             /* how those of measured sequences are drawn: fa_spread + 1, 0 = as is typical */
     fa_device_lock *device_lock; /* held while the device is used; NULL = no other process of fagen uses it */
 } fa_site;
 fa_site fa_site_of(fa_context *ctx);

@@ -151,7 +151,7 @@ void cli_wrap(FILE *f, const char *text, int indent, int columns)
 void cli_option_about(char *buf, size_t n, const cli_option *o)
 {
     char accepted[400] = "";
-    if (o->type == &cli_choice || o->type == &cli_choices)
+    if (o->type == &cli_choice || o->type == &cli_choices || o->type == &cli_set)
         o->type->accepts(accepted, sizeof accepted, o);
     snprintf(buf, n, "%s%s%s%s%s%s", o->help, accepted[0] ? ": " : "", accepted, o->preset ? " (default " : "", o->preset ? o->preset : "",
              o->preset ? ")" : "");

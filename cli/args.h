@@ -38,6 +38,7 @@ extern const cli_option_type cli_real;    /* float > 0 */
 extern const cli_option_type cli_text;    /* const char *, not empty */
 extern const cli_option_type cli_choice;  /* int, one of words */
 extern const cli_option_type cli_choices; /* cli_list of them */
+extern const cli_option_type cli_set;     /* int32_t, several of words or-ed, joined by commas or + */
 extern const cli_option_type cli_window;  /* int32_t[2], "LEFT,RIGHT", -1 = unbounded */
 
 struct cli_option {

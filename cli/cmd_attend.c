@@ -1,31 +1,16 @@
-/* attend: attention of three .npy files. */
+/* attend: attention of tensors in .npy files, dense, or of sequences of their own lengths. */
+#include "attend.h"
 #include "autotune/number.h"
 #include "autotune/reference.h"
 #include "autotune/tensors.h"
-#include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "npy.h"
 #include "problem_options.h"
 #include "progress.h"
-#include "session.h"
-#include "simulator.h"
+#include "runtime/lengths.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-typedef struct attend_args {
-    cli_common common;
-    cli_where where;
-    cli_sim sim;
-    const char *file[FA_OPERANDS_MAX]; /* by row of the forward operation */
-    int32_t dtype, o_dtype, window[2], diagonal, offset;
-    float scale;
-    bool causal, check;
-} attend_args;
-
-/* Rows of the forward operation (gen/operation.c), to each of which an option belongs. */
-enum { Q, K, V, O, LSE };
 
 #define FIELD(f) .at = offsetof(attend_args, f)
 static const cli_word diagonals[] = {
@@ -33,11 +18,11 @@ static const cli_word diagonals[] = {
 };
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "q", .type = &cli_text, FIELD(file[Q]), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
-    { .name = "k", .type = &cli_text, FIELD(file[K]), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
-    { .name = "v", .type = &cli_text, FIELD(file[V]), .value = "FILE", .help = "values [b, sk, hkv, dv]" },
-    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(file[O]), .value = "FILE", .help = "O [b, sq, hq, dv], fp16 or fp32" },
-    { .name = "lse", .type = &cli_text, FIELD(file[LSE]), .value = "FILE", .help = "LSE [b, hq, sq], fp32 (default: not written)" },
+    { .name = "q", .type = &cli_text, FIELD(file[ATTEND_Q]), .value = "FILE", .help = "queries [b, sq, hq, d], fp16 or fp32" },
+    { .name = "k", .type = &cli_text, FIELD(file[ATTEND_K]), .value = "FILE", .help = "keys [b, sk, hkv, d]" },
+    { .name = "v", .type = &cli_text, FIELD(file[ATTEND_V]), .value = "FILE", .help = "values [b, sk, hkv, dv]" },
+    { .name = "output", .letter = 'o', .type = &cli_text, FIELD(file[ATTEND_O]), .value = "FILE", .help = "O [b, sq, hq, dv], fp16 or fp32" },
+    { .name = "lse", .type = &cli_text, FIELD(file[ATTEND_LSE]), .value = "FILE", .help = "LSE [b, hq, sq], fp32 (default: not written)" },
     { .name = "dtype", .letter = 't', .type = &cli_choice, FIELD(dtype), .value = "TYPE",
       .help = "what is computed with; the files are rounded to it (default: fp16 from fp16 files, else fp32)", .words = cli_dtypes },
     { .name = "o-dtype", .type = &cli_choice, FIELD(o_dtype), .value = "TYPE", .help = "what O is rounded to (default: as --dtype)",
@@ -54,130 +39,76 @@ static const cli_option options[] = {
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
-/* clang-format on */
-static const cli_group groups[] = {
-    { "Tensors and mask", options, 0 }, CLI_WHERE(attend_args), CLI_SIM(attend_args), CLI_COMMON, { NULL, NULL, 0 }
+static const cli_option lengths[] = {
+    { .name = "seqlens-q", .type = &cli_text, FIELD(file[ATTEND_SEQLENS_Q]), .value = "FILE",
+      .help = "rows of queries in use [b], int32 or int64" },
+    { .name = "seqlens-k", .type = &cli_text, FIELD(file[ATTEND_SEQLENS_K]), .value = "FILE", .help = "keys in use [b]" },
+    { .name = "cu-seqlens-q", .type = &cli_text, FIELD(file[ATTEND_CU_Q]), .value = "FILE",
+      .help = "first rows of packed queries, and the end of the last [b + 1]; then Q and O are [total_q, hq, d], LSE [hq, total_q]" },
+    { .name = "cu-seqlens-k", .type = &cli_text, FIELD(file[ATTEND_CU_K]), .value = "FILE",
+      .help = "the same of keys [b + 1]; then K and V are [total_k, hkv, d]" },
+    { .name = "page-table", .type = &cli_text, FIELD(file[ATTEND_TABLE]), .value = "FILE",
+      .help = "numbers of each sequence's pages [b, n]; then K and V are [pages, tokens of a page, hkv, d]; with --seqlens-k" },
+    { .name = NULL },
 };
-
-typedef struct inputs {
-    cli_npy t[FA_OPERANDS_MAX];
-    fa_problem p;
-} inputs;
+/* clang-format on */
+static const cli_group groups[] = { { "Tensors and mask", options, 0 },
+                                    { "Sequences of their own lengths", lengths, 0 },
+                                    CLI_WHERE(attend_args),
+                                    CLI_SIM(attend_args),
+                                    CLI_COMMON,
+                                    { NULL, NULL, 0 } };
 
 static float element(void *user, int operand, size_t i)
 {
-    const inputs *in = user;
+    const attend_inputs *in = user;
     return cli_npy_at(&in->t[operand], i);
-}
-
-/* The sizes that the files agree on. */
-static fa_status sizes_of(fa_sizes *out, const inputs *in, const attend_args *a, const fa_operation *op)
-{
-    static const char *const words[FA_EXTENT_COUNT] = {
-        [FA_EXTENT_BATCH_Q] = "batch",   [FA_EXTENT_ROWS_Q] = "query length", [FA_EXTENT_ROWS_K] = "key length",
-        [FA_EXTENT_HQ] = "query heads",  [FA_EXTENT_HKV] = "key/value heads", [FA_EXTENT_D] = "head_dim",
-        [FA_EXTENT_DV] = "head_dim of V"
-    };
-    const char *from[FA_EXTENT_COUNT] = { NULL };
-    for (int i = 0; i < fa_operands_of(op, 0); i++)
-        for (int j = 0; j < op->operand[i].rank && !op->operand[i].output; j++) {
-            int extent = op->operand[i].extent[j] == FA_EXTENT_BATCH_K ? FA_EXTENT_BATCH_Q : op->operand[i].extent[j]; /* dense */
-            int64_t size = in->t[i].dim[j];
-            if (from[extent] && out->of[extent] != size)
-                return fa_fail(FA_INVALID, "%s: %s is %lld; accepted with %s: %lld", a->file[i], words[extent], (long long)size,
-                               from[extent], (long long)out->of[extent]);
-            from[extent] = a->file[i];
-            out->of[extent] = size;
-        }
-    return FA_OK;
-}
-
-/* Rank, lengths and type of each file. */
-static fa_status check_files(const inputs *in, const attend_args *a, const fa_operation *op)
-{
-    int first = -1;
-    for (int i = 0; i < fa_operands_of(op, 0); i++) {
-        const cli_npy *t = &in->t[i];
-        if (op->operand[i].output)
-            continue;
-        if (t->n != op->operand[i].rank)
-            return fa_fail(FA_INVALID, "%s: %d dimensions; accepted: %d, [b, s, h, d]", a->file[i], t->n, op->operand[i].rank);
-        for (int j = 0; j < t->n; j++)
-            if (t->dim[j] < 1 || t->dim[j] > FA_MAX_LENGTH)
-                return fa_fail(FA_INVALID, "%s: dimension %d is %lld; accepted: 1 to %d", a->file[i], j, (long long)t->dim[j],
-                               FA_MAX_LENGTH);
-        first = first < 0 ? i : first;
-        if (t->dtype != in->t[first].dtype)
-            return fa_fail(FA_INVALID, "%s and %s differ in type; accepted: all fp16 or all fp32", a->file[first], a->file[i]);
-    }
-    return FA_OK;
-}
-
-/* The problem is filled from the files. */
-static fa_status shapes(inputs *in, const attend_args *a)
-{
-    const fa_operation *op = fa_operation_find(FA_FORWARD);
-    fa_problem p = FA_PROBLEM_INIT;
-    fa_sizes sizes = { { 0 } };
-    fa_status st = check_files(in, a, op);
-    if (st == FA_OK)
-        st = sizes_of(&sizes, in, a, op);
-    if (st != FA_OK)
-        return st;
-    p.dtype = a->dtype ? a->dtype : in->t[Q].dtype;
-    p.o_dtype = a->o_dtype;
-    p.d = (int32_t)sizes.of[FA_EXTENT_D];
-    p.dv = (int32_t)sizes.of[FA_EXTENT_DV];
-    p.b = (int32_t)sizes.of[FA_EXTENT_BATCH_Q];
-    p.sq = (int32_t)sizes.of[FA_EXTENT_ROWS_Q];
-    p.hq = (int32_t)sizes.of[FA_EXTENT_HQ];
-    p.sk = (int32_t)sizes.of[FA_EXTENT_ROWS_K];
-    p.hkv = (int32_t)sizes.of[FA_EXTENT_HKV];
-    bool window = a->window[0] >= 0 || a->window[1] >= 0;
-    if (window && a->causal && a->window[1] > 0)
-        return fa_fail(FA_INVALID, "--causal and --window %d,%d contradict each other", a->window[0], a->window[1]);
-    p.mask = window ? FA_MASK_WINDOW : a->causal ? FA_MASK_CAUSAL : FA_MASK_NONE;
-    return fa_problem_normalize(&in->p, &p);
 }
 
 static bool to_stdout(const attend_args *a)
 {
-    return !strcmp(a->file[O], "-") || (a->file[LSE] && !strcmp(a->file[LSE], "-"));
+    return !strcmp(a->file[ATTEND_O], "-") || (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], "-"));
 }
 
-static fa_status read_inputs(inputs *in, const attend_args *a)
-{
-    const fa_operation *op = fa_operation_find(FA_FORWARD);
-    for (int i = 0; i < fa_operands_of(op, 0); i++)
-        if (!a->file[i] && !op->operand[i].optional)
-            return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == O ? "output" : op->operand[i].name);
-    if (a->file[LSE] && !strcmp(a->file[LSE], a->file[O]))
-        return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[O]);
-    fa_status st = FA_OK;
-    for (int i = 0; i < fa_operands_of(op, 0) && st == FA_OK; i++)
-        if (!op->operand[i].output)
-            st = cli_npy_read(&in->t[i], a->file[i]);
-    return st == FA_OK ? shapes(in, a) : st;
-}
-
-/* Operand i, n values as fp32: a file of fp16 where its type is that, else of fp32. */
+/* Operand i as fp32 values: a file of fp16 where its type is that, else of fp32. Of packed rows without the batch, which is 1. */
 static fa_status write_output(const char *file, const fa_tensors *t, int i, const float *x)
 {
     const fa_operand *o = &t->op->operand[i];
     fa_sizes sizes = fa_sizes_of(&t->problem, 0);
     char title[FA_OPERAND_TITLE];
     fa_dims d;
+    fa_lengths_sizes(&sizes, &t->ragged.args);
     fa_operand_dims(&d, o, &sizes);
+    int skip = t->ragged.args.cu_seqlens_q != NULL;
     if (fa_operand_dtype(o, &t->problem) != FA_F16)
-        return cli_npy_write(file, FA_F32, o->rank, d.of, x);
+        return cli_npy_write(file, FA_F32, o->rank - skip, d.of + skip, x);
     uint16_t *half = malloc(t->count[i] * sizeof *half);
     if (!half)
         return fa_fail(FA_NOMEM, "%s: host memory", fa_operand_title(title, o));
     for (size_t k = 0; k < t->count[i]; k++)
         half[k] = fa_number_to_f16(x[k]);
-    fa_status st = cli_npy_write(file, FA_F16, o->rank, d.of, half);
+    fa_status st = cli_npy_write(file, FA_F16, o->rank - skip, d.of + skip, half);
     free(half);
     return st;
+}
+
+/* Rows of no sequence, which a launch leaves alone. */
+static fa_status fill_unused(const fa_tensors *t, const fa_sequences *s, float *const got[FA_OPERANDS_MAX], float o, float lse)
+{
+    int64_t rows = fa_sequences_rows_q(s), hq = t->problem.hq, batch = rows / s->sizes.of[FA_EXTENT_BATCH_Q];
+    uint8_t *used = calloc((size_t)rows + 1, 1);
+    if (!used)
+        return fa_fail(FA_NOMEM, "no memory for %lld rows", (long long)rows);
+    for (int32_t i = 0; i < s->b; i++)
+        memset(used + s->of[i].q, 1, (size_t)s->of[i].nq);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t h = 0; h < hq && !used[i]; h++) {
+            got[ATTEND_LSE][(i / batch * hq + h) * batch + i % batch] = lse;
+            for (int64_t k = 0; k < t->problem.dv; k++)
+                got[ATTEND_O][(i * hq + h) * t->problem.dv + k] = o;
+        }
+    free(used);
+    return FA_OK;
 }
 
 static fa_status write_outputs(const attend_args *a, const fa_tensors *t, float *const got[FA_OPERANDS_MAX])
@@ -198,19 +129,21 @@ static float *rounded(const cli_npy *a, int dtype)
 }
 
 /* The rule of autotune/verify.h. */
-static fa_status judge(const inputs *in, const fa_tensors *t, float *const got[FA_OPERANDS_MAX], fa_verdict *v)
+static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_sequences *sequences, float *const got[FA_OPERANDS_MAX],
+                       fa_verdict *v)
 {
     const fa_args *args = &t->args;
     fa_reference_call c = { .op = t->op,
                             .problem = t->problem,
                             .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
-                            .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right) };
+                            .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right),
+                            .sequences = sequences };
     float *x[FA_OPERANDS_MAX] = { NULL };
     fa_expected e = { .row = NULL };
     fa_status st = FA_OK;
     *v = (fa_verdict){ .ok = false };
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (!t->op->operand[i].output && t->count[i]) {
+        if (!t->op->operand[i].output && t->op->operand[i].type == FA_TYPE_INPUT) {
             c.in[i] = x[i] = rounded(&in->t[i], t->problem.dtype);
             st = x[i] ? FA_OK : fa_fail(FA_NOMEM, "--check: host memory");
         }
@@ -237,9 +170,9 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
-        json_t *doc =
-            json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[O], "lse",
-                      a->file[LSE] ? json_string(a->file[LSE]) : json_null(), "explain", why, "seconds", cli_json_number(seconds));
+        json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[ATTEND_O],
+                                "lse", a->file[ATTEND_LSE] ? json_string(a->file[ATTEND_LSE]) : json_null(), "explain", why, "seconds",
+                                cli_json_number(seconds));
         if (a->check)
             json_object_set_new(doc, "check",
                                 json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
@@ -250,7 +183,8 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     if (!c->quiet) {
         fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
                 cli_show_seconds(seconds));
-        fprintf(to, "wrote      %s%s%s\n", a->file[O], a->file[LSE] ? ", " : "", a->file[LSE] ? a->file[LSE] : "");
+        fprintf(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "",
+                a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
     }
     if (a->check)
         fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
@@ -261,14 +195,15 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
 static int run(cli *c, const void *args, int n, char **words)
 {
     const attend_args *a = args;
-    inputs in = { .p = FA_PROBLEM_INIT };
+    attend_inputs in = { .p = FA_PROBLEM_INIT };
     cli_session s = { .ctx = NULL };
     fa_tensors t = { .ctx = NULL };
     fa_verdict v = { .ok = true };
+    fa_sequences sequences = { .of = NULL };
     float *got[FA_OPERANDS_MAX] = { NULL };
     sim_options on = { .threads = 0 };
     (void)n, (void)words;
-    fa_status st = read_inputs(&in, a), wrong = FA_OK;
+    fa_status st = attend_read(&in, a), wrong = FA_OK;
     if (st == FA_OK && c->json && to_stdout(a))
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK)
@@ -278,7 +213,7 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK)
         sim_set_options(&on);
     if (st == FA_OK)
-        st = fa_tensors_open(&t, s.ctx, &in.p);
+        st = fa_tensors_open_ragged(&t, s.ctx, &in.p, &in.ragged);
     if (st == FA_OK)
         st = fa_tensors_fill(&t, element, &in);
     double start = cli_clock();
@@ -294,8 +229,17 @@ static int run(cli *c, const void *args, int n, char **words)
     for (int i = 0; st == FA_OK && i < t.op->n; i++)
         if (t.op->operand[i].output)
             st = fa_tensors_get(&t, i, &got[i]);
+    if (st == FA_OK && in.p.features) {
+        st = fa_tensors_sequences(&t, &sequences);
+        if (st == FA_OK)
+            st = fill_unused(&t, &sequences, got, NAN, NAN);
+    }
     if (st == FA_OK && a->check)
-        st = wrong = judge(&in, &t, got, &v);
+        st = wrong = judge(&in, &t, in.p.features ? &sequences : NULL, got, &v);
+    if (in.p.features && (st == FA_OK || wrong == FA_WRONG)) {
+        fa_status filled = fill_unused(&t, &sequences, got, 0, -INFINITY);
+        st = filled == FA_OK ? st : filled;
+    }
     if (st == FA_OK || wrong == FA_WRONG)
         st = write_outputs(a, &t, got);
     int code = st == FA_OK ? answer(c, a, &s, &t, &in.p, &v, seconds) : cli_fail(c, st);
@@ -304,8 +248,8 @@ static int run(cli *c, const void *args, int n, char **words)
         free(got[i]);
     fa_tensors_close(&t);
     cli_session_close(&s);
-    for (int i = 0; i < FA_OPERANDS_MAX; i++)
-        cli_npy_free(&in.t[i]);
+    fa_sequences_close(&sequences);
+    attend_free(&in);
     return code;
 }
 
@@ -315,9 +259,13 @@ const cli_command cli_attend = {
     .usage = "--q FILE --k FILE --v FILE -o FILE [--lse FILE] [--causal] [--check]",
     .about =
         "Reads Q, K and V, runs fa_launch once and writes O, and LSE where asked. Heads, lengths and sizes are those of the files; fewer "
-        "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32.",
-    .examples = "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
-                "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80",
+        "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32. Files of "
+        "lengths, first rows and page tables are checked to the last value. Rows past a length of queries are written as O = 0, LSE = "
+        "-inf.",
+    .examples =
+        "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
+        "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80\n"
+        "fagen attend --q q.npy --k k.npy --v v.npy --seqlens-k seqlens_k.npy --page-table page_table.npy -o o.npy --dtype bf16 --check",
     .groups = groups,
     .size = sizeof(attend_args),
     .run = run,

@@ -8,7 +8,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "no_launch.h"
-#include "problem_options.h"
+#include "problem_list.h"
 #include "progress.h"
 #include "ranking.h"
 #include "session.h"
@@ -23,8 +23,8 @@ typedef struct bench_args {
     cli_common common;
     cli_where where;
     cli_sim sim;
-    cli_list d, dtype, mask, n;
-    int32_t b, hq, hkv, samples;
+    cli_problem_lists lists;
+    int32_t samples, lengths;
     const char *systems;
     bool host, counts;
 } bench_args;
@@ -32,21 +32,10 @@ typedef struct bench_args {
 #define FIELD(f) .at = offsetof(bench_args, f)
 /* clang-format off */
 static const cli_option options[] = {
-    { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST",
-      .help = "head_dims (default 128)", .min = 1, .max = FA_MAX_HEAD_DIM },
-    { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST",
-      .help = "types (default bf16)", .words = cli_dtypes },
-    { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
-    { .name = "n", .letter = 'n', .type = &cli_ints, FIELD(n), .value = "LIST",
-      .help = "lengths (default 1024,4096; of counts 256)", .min = 1, .max = FA_MAX_LENGTH },
-    { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch", .preset = "1", .min = 1, .max = 1 << 20 },
-    { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H",
-      .help = "query heads", .preset = "16", .min = 1, .max = 1 << 16 },
-    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
-      .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
     { .name = "samples", .type = &cli_int, FIELD(samples), .value = "N",
       .help = "samples of each time, at least 200 us each", .preset = "20", .min = 3,
       .max = FA_SAMPLES_MAX },
+    CLI_LENGTHS_ROW(offsetof(bench_args, lengths)),
     { .name = "systems", .type = &cli_text, FIELD(systems), .value = "LIST",
       .help = "families beside fagen's kernel: all that are kept for comparison, none, or names", .preset = "all" },
     { .name = "counts", FIELD(counts), .help = "what the simulator of the chip counts, instead of times; on a simulator the default" },
@@ -54,25 +43,18 @@ static const cli_option options[] = {
     { .name = NULL },
 };
 /* clang-format on */
-static const cli_group groups[] = { { "What is timed: every combination of the lists", options, 0 },
-                                    CLI_WHERE(bench_args),
-                                    CLI_SIM(bench_args),
-                                    CLI_COMMON,
-                                    { NULL, NULL, 0 } };
+static const cli_group groups[] = {
+    CLI_PROBLEM_LISTS(bench_args,
+                      "Problems: every combination of the lists (default: head_dim 128, lengths 1024 and 4096, of counts 256, 16 heads)"),
+    { "What is done", options, 0 },
+    CLI_WHERE(bench_args),
+    CLI_SIM(bench_args),
+    CLI_COMMON,
+    { NULL, NULL, 0 }
+};
 
-/* v: a value of each list, 0 where nothing is said. */
-static fa_problem problem_of(const bench_args *a, const int32_t v[4])
-{
-    fa_problem p = FA_PROBLEM_INIT;
-    p.d = v[0] ? v[0] : 128;
-    p.dtype = v[1] ? v[1] : FA_BF16;
-    p.mask = v[2] ? v[2] - 1 : FA_MASK_NONE;
-    p.b = a->b;
-    p.hq = a->hq;
-    p.hkv = a->hkv ? a->hkv : a->hq;
-    p.sq = p.sk = v[3] ? v[3] : 1024;
-    return p;
-}
+/* What holds where the lists say nothing. */
+static const cli_problem_lists usual = { .n = { 2, { 1024, 4096 } } }, usual_counts = { .n = { 1, { 256 } } };
 
 typedef struct bench {
     cli *c;
@@ -85,89 +67,113 @@ typedef struct bench {
     cli_systems systems;
 } bench;
 
+/* What one launch of a problem does. */
+typedef struct work {
+    double flops;    /* of the products over visible pairs */
+    double kv_bytes; /* of K and V that some query sees, each once */
+} work;
+
+static fa_status measure(bench *b, const fa_problem *p, const fa_plan *plan, fa_samples *t, work *w)
+{
+    fa_bench *on = NULL;
+    fa_sequences s = { .of = NULL };
+    int launches = 0;
+    *t = (fa_samples){ .n = 0 };
+    *w = (work){ .flops = 0 };
+    fa_status st = fa_bench_open(&on, b->s->ctx, p, b->a->lengths);
+    for (int i = 0; i < b->a->samples && st == FA_OK; i++)
+        st = fa_bench_sample(on, plan, &launches, t);
+    if (st == FA_OK)
+        st = fa_bench_sequences(on, &s);
+    for (int32_t i = 0; i < s.b && st == FA_OK; i++) {
+        const fa_sequence *q = &s.of[i];
+        int64_t first, last;
+        fa_problem one = *p;
+        one.b = 1;
+        one.sq = q->nq;
+        one.sk = q->nk;
+        fa_sequences_seen(&s, i, &first, &last);
+        w->flops += q->nk > 0 ? fa_model_matrix_flops(&one, q->band) : 0;
+        w->kv_bytes += last < first ? 0 : (double)(last - first + 1) * p->hkv * (p->d + p->dv) * fa_dtype_bytes(p->dtype);
+    }
+    fa_sequences_close(&s);
+    fa_bench_close(on);
+    return st;
+}
+
 /* A system's time; false when it has no memory or no kernel: that is part of the answer. */
 static bool time_system(bench *b, const fa_problem *p, const char *family, fa_samples *t)
 {
     const fa_plan *plan = NULL;
-    *t = (fa_samples){ .n = 0 };
-    return cli_systems_plan(b->s->ctx, b->g, p, family, &plan) && fa_measure(b->s->ctx, p, plan, b->a->samples, t) == FA_OK;
+    work w;
+    return cli_systems_plan(b->s->ctx, b->g, p, family, &plan) && measure(b, p, plan, t, &w) == FA_OK;
 }
 
 /* The table's row of a kernel; times: how much longer it takes than fagen's, 0 = it is fagen's. */
-static void time_row(bench *b, const char *kernel, const fa_samples *t, double flops, double times, const char *by, const char *problem)
+static void time_row(bench *b, const char *kernel, const fa_samples *t, const work *w, double times, const char *by, const char *problem)
 {
     double seconds = fa_samples_median(t);
-    cli_table_cells(&b->table, "%s\t%s\t%.1f %%\t%.1f\t%s\t%s\t%s", kernel, cli_show_seconds(seconds), 100 * fa_samples_spread(t),
-                    flops / seconds / 1e12, cli_show_if(times > 0, "%.1fx", times), by, problem);
+    cli_table_cells(&b->table, "%s\t%s\t%.1f %%\t%.1f\t%.0f\t%s\t%s\t%s", kernel, cli_show_seconds(seconds), 100 * fa_samples_spread(t),
+                    w->flops / seconds / 1e12, w->kv_bytes / seconds / 1e9, cli_show_if(times > 0, "%.1fx", times), by, problem);
 }
 
-static fa_status time_one(bench *b, const fa_problem *in)
+static fa_status time_one(bench *b, const fa_problem *p)
 {
-    fa_problem p;
     fa_samples ours = { .n = 0 }, theirs;
     char text[256];
-    fa_status st = fa_problem_normalize(&p, in);
-    if (st == FA_OK)
-        st = fa_measure(b->s->ctx, &p, NULL, b->a->samples, &ours);
+    work w;
+    fa_status st = measure(b, p, NULL, &ours, &w);
     if (st != FA_OK)
         return st;
     fa_selection selection;
     char config[512];
-    st = fa_select(b->s->ctx, &p, &selection, NULL);
+    st = fa_select(b->s->ctx, p, &selection, NULL);
     if (st != FA_OK)
         return st;
     fa_config_print(config, sizeof config, &selection.config);
-    double flops = fa_model_matrix_flops(&p, fa_band_of_problem(&p)), t = fa_samples_median(&ours);
-    fa_problem_print(text, sizeof text, &p);
-    time_row(b, "fagen", &ours, flops, 0, selection.where, text);
+    double t = fa_samples_median(&ours);
+    fa_problem_print(text, sizeof text, p);
+    time_row(b, "fagen", &ours, &w, 0, selection.where, text);
     json_t *others = json_object();
     for (int i = 0; i < b->systems.n && !cli_interrupted(); i++) {
-        if (!time_system(b, &p, b->systems.name[i], &theirs))
+        if (!time_system(b, p, b->systems.name[i], &theirs))
             continue;
         double its = fa_samples_median(&theirs);
-        time_row(b, b->systems.name[i], &theirs, flops, its / t, "model", text);
+        time_row(b, b->systems.name[i], &theirs, &w, its / t, "model", text);
         json_object_set_new(others, b->systems.name[i],
-                            json_pack("{s:o,s:o,s:o,s:o}", "seconds", cli_json_number(its), "spread",
-                                      cli_json_number(fa_samples_spread(&theirs)), "tflops", cli_json_number(flops / its / 1e12), "speedup",
-                                      cli_json_number(its / t)));
+                            json_pack("{s:o,s:o,s:o,s:o,s:o}", "seconds", cli_json_number(its), "spread",
+                                      cli_json_number(fa_samples_spread(&theirs)), "tflops", cli_json_number(w.flops / its / 1e12),
+                                      "kv_gbs", cli_json_number(w.kv_bytes / its / 1e9), "speedup", cli_json_number(its / t)));
     }
-    json_array_append_new(b->list, json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o}", "problem", text, "config", config, "from",
-                                             selection.where, "why", selection.why, "seconds", cli_json_number(t), "spread",
-                                             cli_json_number(fa_samples_spread(&ours)), "samples", ours.n, "tflops",
-                                             cli_json_number(flops / t / 1e12), "systems", others));
+    json_array_append_new(
+        b->list,
+        json_pack("{s:s,s:s,s:s,s:s,s:o,s:o,s:i,s:o,s:o,s:o,s:o}", "problem", text, "config", config, "from", selection.where, "why",
+                  selection.why, "seconds", cli_json_number(t), "spread", cli_json_number(fa_samples_spread(&ours)), "samples", ours.n,
+                  "tflops", cli_json_number(w.flops / t / 1e12), "kv_gbs", cli_json_number(w.kv_bytes / t / 1e9), "lengths",
+                  p->features & FA_FEATURE_LENGTHS ? json_string(cli_spread_name(b->a->lengths)) : json_null(), "systems", others));
     return FA_OK;
 }
 
-static fa_status count_one(bench *b, const fa_problem *in)
+static fa_status count_one(bench *b, const fa_problem *p)
 {
-    fa_problem p;
-    fa_status st = fa_problem_normalize(&p, in);
-    return st == FA_OK ? cli_counts_add(b->sim, b->g, &p, &b->systems, &b->table, b->list) : st;
+    return cli_counts_add(b->sim, b->g, p, b->a->lengths, &b->systems, &b->table, b->list);
 }
 
 /* Every problem of the lists. */
 static fa_status each(bench *b, fa_status (*one)(bench *b, const fa_problem *p))
 {
-    const bench_args *a = b->a;
-    const cli_list two_n = { 2, { 1024, 4096 } }, short_n = { 1, { 256 } },
-                   *lists[] = { &a->d, &a->dtype, &a->mask,
-                                a->n.n   ? &a->n
-                                : b->sim ? &short_n
-                                         : &two_n };
-    int32_t total = 0, v[4];
-    while (cli_list_combine(lists, 4, (size_t)total, v))
-        total++;
+    cli_problem_list list;
     cli_progress bar = { .c = b->c };
-    fa_status st = FA_OK;
-    for (int32_t i = 0; i < total && st == FA_OK && !cli_interrupted(); i++) {
-        char line[64];
-        cli_list_combine(lists, 4, (size_t)i, v);
-        fa_problem p = problem_of(a, v);
-        snprintf(line, sizeof line, "bench d=%d n=%d", p.d, p.sq);
-        cli_progress_tell(&bar, line, (double)i / total);
-        st = one(b, &p);
+    fa_status st = cli_problem_list_make(&list, &b->a->lists, b->sim ? &usual_counts : &usual);
+    for (size_t i = 0; i < list.n && st == FA_OK && !cli_interrupted(); i++) {
+        const fa_problem *p = &list.row[i].problem;
+        char line[96];
+        snprintf(line, sizeof line, "bench d=%d sq=%d sk=%d", p->d, p->sq, p->sk);
+        cli_progress_tell(&bar, line, (double)i / (double)list.n);
+        st = one(b, p);
     }
     cli_progress_end(&bar);
+    cli_problem_list_free(&list);
     return st == FA_INTERRUPTED && cli_interrupted() ? FA_OK : st; /* what was done before it is the answer */
 }
 
@@ -175,7 +181,7 @@ static int bench_device(cli *c, const bench_args *a, cli_session *s)
 {
     bench b = { .c = c, .a = a, .s = s, .list = json_array() };
     char chip[80];
-    cli_table_open(&b.table, "kernel >time >spread >TFLOP/s >as_long config_by problem");
+    cli_table_open(&b.table, "kernel >time >spread >TFLOP/s >GB/s_of_K,V >as_long config_by problem");
     fa_status st = fa_gen_open(&b.g, fa_context_template_dir(s->ctx));
     if (st == FA_OK)
         st = cli_systems_of(&b.systems, b.g, FA_FORWARD, a->systems);
@@ -298,16 +304,18 @@ static fa_status time_host(const cli_session *s, const bench_args *a, const fa_t
 
 static int bench_host(cli *c, const bench_args *a, cli_session *s)
 {
-    fa_problem p, in;
+    cli_problem_list list;
+    fa_problem p;
     fa_tensors t = { .ctx = NULL };
     host_times h = { .cold = { .n = 0 } };
     char text[256], chip[80];
-    int32_t v[4];
-    cli_list_combine((const cli_list *const[]){ &a->d, &a->dtype, &a->mask, &a->n }, 4, 0, v);
-    in = problem_of(a, v);
-    fa_status st = fa_problem_normalize(&p, &in);
+    fa_status st = cli_problem_list_make(&list, &a->lists, &usual);
+    p = st == FA_OK ? list.row[0].problem : (fa_problem)FA_PROBLEM_INIT;
+    cli_problem_list_free(&list);
     if (st == FA_OK)
         st = fa_tensors_open(&t, s->ctx, &p);
+    if (st == FA_OK)
+        st = fa_scratch_provide(&t.scratch, s->ctx, NULL, &t.args); /* as large as any kernel of the class needs */
     if (st == FA_OK)
         st = time_host(s, a, &t, &h);
     fa_tensors_close(&t);

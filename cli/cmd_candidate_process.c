@@ -1,17 +1,23 @@
 /* candidate_process: the process in which `fagen tune` tries candidates, so that one that hangs or faults takes only it along:
  * autotune/candidate_process.h has the lines that it reads and answers. Not listed: no person calls it. */
 #include "autotune/candidate_process.h"
+#include "problem_options.h"
 #include "session.h"
 
 typedef struct candidate_process_args {
     cli_common common;
     cli_where where;
     bool timed;
+    int32_t lengths;
 } candidate_process_args;
 
-/* No help: not told of. A simulator's times say nothing, but a test may want to see them taken. */
-static const cli_option options[] = { { .name = "timed", .at = offsetof(candidate_process_args, timed) }, { .name = NULL } };
-static const cli_group groups[] = { { "For tests", options, 0 }, CLI_WHERE(candidate_process_args), CLI_COMMON, { NULL, NULL, 0 } };
+/* No help: not told of. Lengths are those of the search. A simulator's times say nothing, but a test may want to see them taken. */
+static const cli_option options[] = {
+    { .name = "timed", .at = offsetof(candidate_process_args, timed) },
+    { .name = "lengths", .type = &cli_choice, .at = offsetof(candidate_process_args, lengths), .value = "HOW", .words = cli_spreads },
+    { .name = NULL }
+};
+static const cli_group groups[] = { { "From the search", options, 0 }, CLI_WHERE(candidate_process_args), CLI_COMMON, { NULL, NULL, 0 } };
 
 static int run(cli *c, const void *args, int n, char **words)
 {
@@ -23,6 +29,7 @@ static int run(cli *c, const void *args, int n, char **words)
         return cli_fail(c, st);
     fa_site site = fa_site_of(s.ctx);
     site.timed |= a->timed;
+    site.lengths = a->lengths;
     st = fa_candidate_process_serve(&site, stdin, stdout);
     if (st != FA_OK) /* nothing on a context that is gone can be given back */
         return cli_exit_of(st);

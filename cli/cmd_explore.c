@@ -115,9 +115,19 @@ static void take_grid_heads(fa_problem *p)
     }
 }
 
+/* By what bounds the problem: "612.4 TFLOP/s", "4152 GB/s of Q, K, V and O". Returns buf. */
+static const char *rate(char *buf, size_t n, const explore *e, double seconds, double bytes)
+{
+    if (explore_is_streamed(e))
+        snprintf(buf, n, "%.0f GB/s of Q, K, V and O", bytes / seconds / 1e9);
+    else
+        snprintf(buf, n, "%.1f TFLOP/s", e->flops / seconds / 1e12);
+    return buf;
+}
+
 static void tell(cli *c, const explore *e, const char *page, const char *csv)
 {
-    char text[512], problem[256];
+    char text[512], problem[256], speed[80];
     const explore_config *best = e->n ? &e->config[0] : NULL, *timed = NULL;
     size_t times = 0;
     for (size_t i = 0; i < e->n; i++)
@@ -132,12 +142,13 @@ static void tell(cli *c, const explore *e, const char *page, const char *csv)
            times, times ? " on " : "", times ? e->chip : "", e->reference ? " (times that ship with fagen)" : "", e->simulated);
     if (timed) {
         fa_gen_config_print(e->gen, text, sizeof text, &timed->point.config);
-        printf("measured   %s, %.1f TFLOP/s: %s\n", cli_show_seconds(timed->record->seconds), e->flops / timed->record->seconds / 1e12,
-               text);
+        printf("measured   %s, %s: %s\n", cli_show_seconds(timed->record->seconds),
+               rate(speed, sizeof speed, e, timed->record->seconds, e->measured_bytes), text);
     }
     if (best) {
         fa_gen_config_print(e->gen, text, sizeof text, &best->point.config);
-        printf("model      %s, %.1f TFLOP/s: %s\n", cli_show_seconds(best->cost.seconds), e->flops / best->cost.seconds / 1e12, text);
+        printf("model      %s, %s: %s\n", cli_show_seconds(best->cost.seconds),
+               rate(speed, sizeof speed, e, best->cost.seconds, e->tensor_bytes), text);
     }
     printf("naive      %s at its roofline, and %s of memory beside Q, K, V and O\n", cli_show_seconds(e->naive),
            cli_show_bytes(e->naive_traffic.held));

@@ -18,7 +18,7 @@ typedef struct run_args {
     cli_sim sim;
     const char *config;
     uint64_t seed;
-    int32_t window[2], async, schedule;
+    int32_t window[2], async, schedule, lengths;
     bool counters, check, unchecked;
 } run_args;
 
@@ -34,6 +34,7 @@ static const cli_option options[] = {
       .help = "run this config (default: what fa_launch chooses)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N", .help = "of the random data, N(0, 1)", .preset = "1" },
     { .name = "window", .type = &cli_window, FIELD(window), .value = "L,R", .help = "with --mask window", .preset = "128,0" },
+    CLI_LENGTHS_ROW(offsetof(run_args, lengths)),
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64; exit 4 when it is wrong" },
     { .name = NULL },
 };
@@ -155,6 +156,8 @@ static fa_status check(const run_args *a, const cli_session *s, const fa_problem
         k.window_left = a->window[0];
         k.window_right = a->window[1];
     }
+    if (st == FA_OK && a->lengths)
+        k.ragged.k = a->lengths - 1;
     return st == FA_OK ? fa_verify_case(s->ctx, &k, config, v) : st;
 }
 
@@ -163,6 +166,7 @@ static int run(cli *c, const void *args, int n, char **words)
     const run_args *a = args;
     cli_session s = { .ctx = NULL };
     fa_tensors t = { .ctx = NULL };
+    fa_ragged drawn = { .args = { .size = 0 } };
     sim_options o = { .async = (sim_async)a->async, .schedule = (sim_schedule)a->schedule, .seed = a->seed, .unchecked = a->unchecked };
     sim_counters k = { 0 };
     fa_verdict v = { .ok = false };
@@ -195,7 +199,9 @@ static int run(cli *c, const void *args, int n, char **words)
     if (st == FA_OK && plan && !fa_plan_use(s.ctx, plan))
         st = fa_fail(FA_NOMEM, "no memory for a plan");
     if (st == FA_OK)
-        st = fa_tensors_open(&t, s.ctx, &p);
+        st = fa_ragged_of(&drawn, &p, a->seed, a->lengths);
+    if (st == FA_OK)
+        st = fa_tensors_open_ragged(&t, s.ctx, &p, &drawn);
     if (st == FA_OK)
         st = fa_tensors_random(&t, a->seed);
     t.args.window_left = a->window[0];
@@ -213,6 +219,7 @@ static int run(cli *c, const void *args, int n, char **words)
     int code = st == FA_OK ? answer(c, a, &s, &t, &p, why, seconds, &k, &v) : cli_fail(c, st);
     cli_sim_tell(c, &a->sim);
     fa_tensors_close(&t);
+    fa_ragged_close(&drawn);
     cli_session_close(&s);
     return code;
 }

@@ -2,7 +2,6 @@
 #include "devices.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "problem_options.h"
 #include "progress.h"
 #include "runtime/environment.h"
 #include "tune.h"
@@ -10,31 +9,10 @@
 #include <string.h>
 
 #define FIELD(f) .at = offsetof(tune_args, f)
-/* clang-format off */
-static const cli_option problem_options[] = {
-    { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST",
-      .help = "head_dims, as 64,128 (default 128)", .min = 1,
-      .max = FA_MAX_HEAD_DIM },
-    { .name = "dv", .type = &cli_int, FIELD(dv), .value = "D",
-      .help = "head_dim of V and O (default: as Q)", .min = 1, .max = FA_MAX_HEAD_DIM },
-    { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST",
-      .help = "types (default bf16)", .words = cli_dtypes },
-    { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
-    { .name = "causal", FIELD(causal), .help = "the same as --mask causal" },
-    { .name = "n", .letter = 'n', .type = &cli_ints, FIELD(n), .value = "LIST",
-      .help = "lengths (default 4096)", .min = 1, .max = FA_MAX_LENGTH },
-    { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch (default 1)", .min = 1, .max = 1 << 20 },
-    { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H",
-      .help = "query heads (default 16)", .min = 1, .max = 1 << 16 },
-    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
-      .help = "key/value heads (default: as query heads)", .min = 1, .max = 1 << 16 },
-    { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT", .help = "one problem in one text, instead of the lists" },
-    { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
-      .help = "a named set of problems, narrowed by the lists: default, llm-prefill, llm-decode-like, vit, all" },
-    { .name = "list-grids", FIELD(list_grids), .help = "tells the named sets; with --grid NAME the problems of one" },
+static const cli_option grid_options[] = {
+    { .name = "list-grids", FIELD(list_grids), .help = "tells the named sets of problems; with --grid NAME the problems of one" },
     { .name = NULL },
 };
-/* clang-format on */
 static const cli_word strategies[] = {
     { "halving", 0 }, { "exhaustive", 1 }, { "model", 2 }, { "random", 3 }, { NULL, 0 }
 }; /* as in autotune/strategy.c */
@@ -54,6 +32,8 @@ static const cli_option search_options[] = {
     { .name = "seed", .type = &cli_seed, FIELD(seed), .value = "N", .help = "of --strategy random", .preset = "0" },
     { .name = "in-process", FIELD(in_process), .help = "no process of its own for candidates: one that hangs or faults ends the tuning" },
     { .name = "again", FIELD(again), .help = "measure anew what is on record" },
+    { .name = "lengths", .type = &cli_choice, FIELD(lengths), .value = "HOW",
+      .help = "of caches with the feature lengths, up to sk (default uniform); what is on record is measured anew, as records do not tell", .words = cli_spreads },
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME", .help = "only this kernel family" },
     { .name = "threads", .letter = 'j', .type = &cli_int, FIELD(threads), .value = "N",
       .help = "compile threads (default: one per core, at most 16)",
@@ -68,11 +48,14 @@ static const cli_option search_options[] = {
     { .name = NULL },
 };
 /* clang-format on */
-static const cli_group groups[] = { { "The problems: every combination of the lists", problem_options, 0 },
-                                    { "The search", search_options, 0 },
-                                    CLI_WHERE(tune_args),
-                                    CLI_COMMON,
-                                    { NULL, NULL, 0 } };
+static const cli_group groups[] = {
+    CLI_PROBLEM_LISTS(tune_args, "The problems: every combination of the lists (default: head_dim 128, length 4096, 16 heads)"),
+    { "Grids of problems", grid_options, 0 },
+    { "The search", search_options, 0 },
+    CLI_WHERE(tune_args),
+    CLI_COMMON,
+    { NULL, NULL, 0 }
+};
 
 /* The devices that are named; none: the one of --device. With a grid, a note where more could share the work. */
 static fa_status devices_of(const cli *c, const tune_args *a, cli_devices *out)
@@ -86,7 +69,7 @@ static fa_status devices_of(const cli *c, const tune_args *a, cli_devices *out)
             cli_note(c, "of another chip, left out: %s", out->left_out);
         return st;
     }
-    if (a->grid && !a->where.device && !a->arch) {
+    if (a->lists.grid && !a->where.device && !a->arch) {
         size_t n = cli_devices_alike();
         if (n > 1)
             cli_note(c, "one of %zu GPUs works; --devices all shares the problems among them", n);
@@ -197,13 +180,13 @@ static int run(cli *c, const void *args, int n, char **words)
     if (a->on)
         return tune_process(c, a);
     cli_interrupt_watch();
-    fa_status st = tune_list_make(&r.list, a);
+    fa_status st = tune_list(&r.list, a);
     if (st == FA_OK)
         st = devices_of(c, a, &devices);
     if (st == FA_OK && !(r.result = calloc(r.list.n, sizeof *r.result)))
         st = fa_fail(FA_NOMEM, "no memory for %zu results", r.list.n);
     if (st != FA_OK) {
-        tune_list_free(&r.list);
+        cli_problem_list_free(&r.list);
         return cli_fail(c, st);
     }
     if (!devices.n && r.list.n > 1 && a->abreast != 1 && (a->abreast || !a->in_process) && !gpu_of(a, &devices) && a->abreast)
@@ -219,7 +202,7 @@ static int run(cli *c, const void *args, int n, char **words)
         json_decref(r.result[i]);
     json_decref(r.devices);
     free(r.result);
-    tune_list_free(&r.list);
+    cli_problem_list_free(&r.list);
     return code;
 }
 

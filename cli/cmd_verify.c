@@ -1,9 +1,10 @@
 /* verify: cases, random or of a grid, run and held against attention in fp64. */
+#include "autotune/random.h"
 #include "autotune/trial.h"
 #include "command.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "problem_options.h"
+#include "problem_list.h"
 #include "progress.h"
 #include "session.h"
 #include "simulator.h"
@@ -16,8 +17,8 @@ typedef struct verify_args {
     cli_sim sim;
     uint64_t seed, schedule_seed;
     int32_t count, async, schedule;
-    cli_list d, dtype, mask, n;
-    int32_t b, hq, hkv;
+    int32_t lengths;
+    cli_problem_lists lists;
     const char *config, *family;
     bool verbose;
 } verify_args;
@@ -37,20 +38,10 @@ static const cli_option random_options[] = {
     { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
     { .name = NULL },
 };
-static const cli_option grid_options[] = {
-    { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST",
-      .help = "head_dims, as 64,128", .min = 1, .max = FA_MAX_HEAD_DIM },
-    { .name = "dtype", .letter = 't', .type = &cli_choices, FIELD(dtype), .value = "LIST",
-      .help = "types (default bf16)", .words = cli_dtypes },
-    { .name = "mask", .type = &cli_choices, FIELD(mask), .value = "LIST", .help = "masks (default none)", .words = cli_masks },
-    { .name = "n", .letter = 'n', .type = &cli_ints, FIELD(n), .value = "LIST", .help = "lengths (default 128)", .min = 1, .max = 1 << 16 },
-    { .name = "batch", .letter = 'b', .type = &cli_int, FIELD(b), .value = "B", .help = "batch", .preset = "1", .min = 1, .max = 4096 },
-    { .name = "heads", .letter = 'H', .type = &cli_int, FIELD(hq), .value = "H",
-      .help = "query heads", .preset = "2", .min = 1, .max = 4096 },
-    { .name = "kv-heads", .type = &cli_int, FIELD(hkv), .value = "H",
-      .help = "key/value heads (default: as query heads)", .min = 1, .max = 4096 },
+static const cli_option launch_options[] = {
     { .name = "config", .letter = 'c', .type = &cli_text, FIELD(config), .value = "CONFIG",
-      .help = "run this config (default: what fa_launch chooses)" },
+      .help = "with a grid: run this config (default: what fa_launch chooses)" },
+    CLI_LENGTHS_ROW(offsetof(verify_args, lengths)),
     { .name = NULL },
 };
 static const cli_option sim_options_table[] = {
@@ -63,13 +54,16 @@ static const cli_option sim_options_table[] = {
     { .name = NULL },
 };
 /* clang-format on */
-static const cli_group groups[] = { { "Random cases", random_options, 0 },
-                                    { "A grid instead: every combination of these lists", grid_options, 0 },
-                                    CLI_WHERE(verify_args),
-                                    { "The simulator", sim_options_table, 0 },
-                                    CLI_SIM(verify_args),
-                                    CLI_COMMON,
-                                    { NULL, NULL, 0 } };
+static const cli_group groups[] = {
+    { "Random cases", random_options, 0 },
+    CLI_PROBLEM_LISTS(verify_args, "Problems instead: every combination of these lists (default: head_dim 64, length 128, 2 heads)"),
+    { "What is launched", launch_options, 0 },
+    CLI_WHERE(verify_args),
+    { "The simulator", sim_options_table, 0 },
+    CLI_SIM(verify_args),
+    CLI_COMMON,
+    { NULL, NULL, 0 }
+};
 
 /* The verdicts so far. */
 typedef struct tally {
@@ -112,42 +106,92 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
 
 static bool has_grid(const verify_args *a)
 {
-    return a->d.n || a->dtype.n || a->mask.n || a->n.n || a->config;
+    return cli_problem_lists_given(&a->lists) || a->config;
 }
 
-static bool combination(const verify_args *a, int32_t i, int32_t v[4])
+/* Multiply-adds of one product of a problem of a grid, which the CPU has to do as well; on a simulator they are the device's, too. */
+#define WORK_DEVICE 3e8
+#define WORK_SIMULATED 4e6
+
+/* The same class and group at a size that is soon checked. */
+static void cut_down(fa_problem *p, double most)
 {
-    return cli_list_combine((const cli_list *const[]){ &a->d, &a->dtype, &a->mask, &a->n }, 4, (size_t)i, v);
+    while ((double)p->b * p->hq * p->sq * p->sk * p->d > most) {
+        if (p->b > 2)
+            p->b /= 2;
+        else if (p->sk > 512 || (p->hkv == 1 && p->sk > 1)) {
+            p->sq = p->sq > p->sk / 2 ? p->sk / 2 : p->sq;
+            p->sk /= 2;
+        } else if (p->hkv > 1) {
+            int32_t group = p->hq / p->hkv;
+            p->hkv /= 2;
+            p->hq = p->hkv * group;
+        } else {
+            return;
+        }
+    }
 }
 
-/* Case i of the grid. */
-static fa_status grid_case(fa_case *out, const verify_args *a, int32_t i)
+/* A case of a problem of the lists. */
+static fa_status list_case(fa_case *out, const verify_args *a, const fa_problem *asked, bool simulated)
 {
-    fa_problem p = FA_PROBLEM_INIT;
-    int32_t v[4];
-    combination(a, i, v);
-    p.d = v[0] ? v[0] : 64;
-    p.dtype = v[1] ? v[1] : FA_BF16;
-    p.mask = v[2] ? v[2] - 1 : FA_MASK_NONE;
-    p.sq = p.sk = v[3] ? v[3] : 128;
-    p.b = a->b;
-    p.hq = a->hq;
-    p.hkv = a->hkv ? a->hkv : a->hq;
-    fa_status st = fa_case_of(out, &p, a->seed);
-    if (p.mask == FA_MASK_WINDOW && st == FA_OK) {
-        out->window_left = p.sk / 4;
+    fa_problem cut = *asked, *p = &cut;
+    if (a->lists.grid)
+        cut_down(&cut, simulated ? WORK_SIMULATED : WORK_DEVICE);
+    fa_status st = fa_case_of(out, p, a->seed);
+    if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
+        out->window_left = p->window ? p->window : p->sk / 4;
         out->window_right = 0;
     }
+    if (st == FA_OK && a->lengths)
+        out->ragged.k = a->lengths - 1;
     return st;
 }
 
-static fa_status all(tally *t, const verify_args *a, const cli_session *s)
+/* The compile-time part of a random case with the features; one of few, so that many cases compile little. */
+static fa_status class_of(fa_problem *out, const verify_args *a, uint64_t seed)
+{
+    static const struct {
+        int32_t dtype, d, dv, mask, page;
+    } classes[] = {
+        { FA_BF16, 128, 0, FA_MASK_NONE, 16 },    { FA_BF16, 64, 0, FA_MASK_CAUSAL, 64 },  { FA_F16, 128, 0, FA_MASK_CAUSAL, 1 },
+        { FA_BF16, 64, 0, FA_MASK_WINDOW, 16 },   { FA_F16, 64, 0, FA_MASK_NONE, 128 },    { FA_BF16, 96, 64, FA_MASK_CAUSAL, 32 },
+        { FA_BF16, 128, 0, FA_MASK_WINDOW, 128 }, { FA_TF32, 64, 0, FA_MASK_CAUSAL, 16 },  { FA_BF16, 256, 0, FA_MASK_CAUSAL, 16 },
+        { FA_F16, 72, 40, FA_MASK_NONE, 8 },      { FA_BF16, 192, 128, FA_MASK_NONE, 64 }, { FA_BF16, 80, 0, FA_MASK_CAUSAL, 2 },
+    };
+    fa_random r = { fa_random_mix(seed ^ 0x636c617373) };
+    uint32_t i = (uint32_t)fa_random_below(&r, (int32_t)(sizeof classes / sizeof *classes));
+    bool pages = a->lists.page || a->lists.features & FA_FEATURE_PAGES;
+    fa_problem p = FA_PROBLEM_INIT;
+    p.dtype = classes[i].dtype;
+    p.d = classes[i].d;
+    p.dv = classes[i].dv;
+    p.mask = classes[i].mask;
+    fa_status st = cli_features_set(&p, a->lists.features, a->lists.page ? a->lists.page : pages ? classes[i].page : 0);
+    return st == FA_OK ? fa_problem_normalize(out, &p) : st;
+}
+
+/* Case `number` of the random ones. */
+static fa_status random_case(fa_case *out, const verify_args *a, uint64_t number)
+{
+    fa_problem class;
+    if (!a->lists.features && !a->lists.page) {
+        fa_case_make(out, number);
+        return FA_OK;
+    }
+    fa_status st = class_of(&class, a, number);
+    if (st == FA_OK)
+        fa_case_make_class(out, &class, number);
+    if (st == FA_OK && a->lengths)
+        out->ragged.k = a->lengths - 1;
+    return st;
+}
+
+static fa_status all(tally *t, const verify_args *a, const cli_session *s, const cli_problem_list *list)
 {
     fa_context *ctx = s->ctx;
     bool grid = has_grid(a);
-    int32_t total = grid ? 0 : a->count;
-    for (int32_t v[4]; grid && combination(a, total, v);)
-        total++;
+    int32_t total = grid ? (int32_t)list->n : a->count;
     int64_t tried = 0, most = a->family ? (int64_t)total * TRIES_MOST : total;
     cli_progress bar = { .c = t->c };
     fa_config config;
@@ -158,10 +202,7 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s)
     for (; (a->family ? t->ran : tried) < total && tried < most && st == FA_OK; tried++) {
         fa_case k;
         char line[600] = "verify ";
-        if (grid)
-            st = grid_case(&k, a, (int32_t)tried);
-        else
-            fa_case_make(&k, a->seed + (uint64_t)tried);
+        st = grid ? list_case(&k, a, &list->row[tried].problem, s->simulated) : random_case(&k, a, a->seed + (uint64_t)tried);
         if (st == FA_OK && !grid) {
             fa_status fits = fa_case_config(g, &k, fa_context_arch(ctx), fa_context_budget(ctx), a->family, &config);
             if (fits == FA_NO_FIT || fits == FA_UNSUPPORTED) { /* the case names a class that this chip has no config for */
@@ -215,6 +256,8 @@ static int run(cli *c, const void *args, int n, char **words)
     cli_session s;
     sim_options o = { .async = (sim_async)a->async, .schedule = (sim_schedule)a->schedule, .seed = a->schedule_seed };
     tally t = { .c = c };
+    static const cli_problem_lists usual = { .d = { 1, { 64 } }, .n = { 1, { 128 } }, .b = 1, .hq = 2 };
+    cli_problem_list list = { .n = 0 };
     (void)n, (void)words;
     cli_interrupt_watch();
     fa_status st = cli_session_open(&s, c, &a->where);
@@ -234,7 +277,10 @@ static int run(cli *c, const void *args, int n, char **words)
     t.list = json_array();
     cli_table_open(&t.table, "verdict >max_error >allowed >naive case");
     double start = cli_clock();
-    st = all(&t, a, &s);
+    st = has_grid(a) ? cli_problem_list_make(&list, &a->lists, &usual) : FA_OK;
+    if (st == FA_OK)
+        st = all(&t, a, &s, &list);
+    cli_problem_list_free(&list);
     int code;
     if (st == FA_OK) {
         code = summarize(&t, &s, cli_clock() - start);
@@ -256,10 +302,13 @@ const cli_command cli_verify = {
     .usage = "[--seed N --count M | -d LIST --dtype LIST --mask LIST -n LIST]",
     .about =
         "Without a grid, cases are drawn by number: shapes, strides, masks, layouts, values and the config all follow from it, so that a "
-        "failure is replayed by --seed N --count 1. With --family, numbers that the family does not compute are passed over. The rule: at "
+        "failure is replayed by --seed N --count 1. --features and --page alone draw cases of few queries over such caches. Problems of a "
+        "--grid are cut down in batch, heads and lengths, to what the CPU checks soon. With --family, numbers that the family does not "
+        "compute are passed over. The rule: at "
         "most twice the error of the naive algorithm of the same precision, no "
         "byte changed outside the outputs. Exits 4 when a result is wrong.",
-    .examples = "fagen verify --count 100\nfagen verify --family flash_fwd_wgmma --count 500 --device cuda:0\nfagen verify --seed 17 "
+    .examples = "fagen verify --count 100\nfagen verify --family flash_fwd_wgmma --count 500 --device cuda:0\nfagen verify --features "
+                "lengths,pages --count 50\nfagen verify --seed 17 "
                 "--count 1 -v --device sim:sm_80 --sim-async lazy --schedule reversed\n"
                 "fagen verify -d 64,128 --dtype fp16,bf16 --mask none,causal -n 128,333 -v",
     .groups = groups,

@@ -34,7 +34,8 @@ static const struct {
 
 void completion_of(completion *out, const cli_option *o, const completion_names *names)
 {
-    *out = (completion){ .list = o->type == &cli_choices || (o->value && (!strcmp(o->value, "LIST") || strstr(o->value, ",..."))) };
+    *out = (completion){ .list = o->type == &cli_choices || o->type == &cli_set ||
+                                 (o->value && (!strcmp(o->value, "LIST") || strstr(o->value, ",..."))) };
     for (const cli_word *w = o->words; w && w->name; w++)
         completion_add(out->words, sizeof out->words, w->name);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && !out->words[0]; i++) {

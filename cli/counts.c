@@ -5,10 +5,14 @@
 #include "gen/problem.h"
 #include "sim/sim.h"
 
-static fa_status count(fa_context *ctx, const fa_problem *p, const fa_plan *plan, sim_counters *out)
+static fa_status count(fa_context *ctx, const fa_problem *p, int32_t lengths, const fa_plan *plan, sim_counters *out)
 {
     fa_tensors t = { .ctx = NULL };
-    fa_status st = fa_tensors_open(&t, ctx, p);
+    fa_ragged drawn;
+    fa_status st = fa_ragged_of(&drawn, p, 1, lengths);
+    if (st == FA_OK)
+        st = fa_tensors_open_ragged(&t, ctx, p, &drawn);
+    fa_ragged_close(&drawn);
     if (st == FA_OK)
         st = fa_tensors_random(&t, 1);
     sim_counters_reset();
@@ -35,7 +39,8 @@ static json_t *numbers(const sim_counters *k)
                      (json_int_t)k->shared_peak, "blocks", (json_int_t)k->blocks);
 }
 
-fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, const cli_systems *systems, cli_table *t, json_t *list)
+fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, int32_t lengths, const cli_systems *systems, cli_table *t,
+                         json_t *list)
 {
     char text[256], config[512], why[400];
     sim_counters ours, theirs;
@@ -44,7 +49,7 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, const 
     fa_problem_print(text, sizeof text, p);
     fa_status st = fa_select(ctx, p, &selection, NULL);
     if (st == FA_OK)
-        st = count(ctx, p, NULL, &ours);
+        st = count(ctx, p, lengths, NULL, &ours);
     if (st != FA_OK)
         return st;
     fa_config_print(config, sizeof config, &selection.config);
@@ -52,7 +57,7 @@ fa_status cli_counts_add(fa_context *ctx, fa_gen *g, const fa_problem *p, const 
     row(t, "fagen", &ours, text);
     json_t *others = json_object();
     for (int i = 0; i < systems->n && st != FA_INTERRUPTED; i++)
-        if (cli_systems_plan(ctx, g, p, systems->name[i], &plan) && (st = count(ctx, p, plan, &theirs)) == FA_OK) {
+        if (cli_systems_plan(ctx, g, p, systems->name[i], &plan) && (st = count(ctx, p, lengths, plan, &theirs)) == FA_OK) {
             row(t, systems->name[i], &theirs, text);
             json_object_set_new(others, systems->name[i], numbers(&theirs));
         }

@@ -8,7 +8,7 @@
 typedef struct emit_args {
     cli_common common;
     cli_list d, dtype, mask, n, align;
-    int32_t dv, o_dtype, b, hq, hkv, sq, sk;
+    int32_t dv, o_dtype, b, hq, hkv, sq, sk, features, page;
     bool causal;
     const char *problem; /* several, between semicolons */
     const char *arch;    /* several, between commas */

@@ -80,6 +80,8 @@ typedef struct explore {
     const fa_arch *arch;
     int32_t budget;        /* shared memory per block, bytes */
     double flops;          /* of the two products over visible pairs: what TFLOP/s are counted by */
+    double tensor_bytes;   /* of Q, K, V and O, each once: what bandwidth is counted by; all keys at the longest, as the model has them */
+    double measured_bytes; /* the same with the lengths that the tuner measures */
     size_t total, fitting; /* points of the space */
     explore_family family[EXPLORE_FAMILIES];
     int families;
@@ -110,6 +112,9 @@ void explore_close(explore *e); /* zeros are fine */
 
 /* Runs the best config of each of the n best tiles on the simulator. No trouble is an error: e->run.why tells it. */
 void explore_simulate(explore *e, const cli *c, int n);
+
+/* Whether HBM bounds the problem on the chip, whatever the kernel: FLOP per byte of its tensors are below where the roofline bends. */
+bool explore_is_streamed(const explore *e);
 
 /* Whether the record is of exactly this shape, and a time of the chip. */
 bool explore_same_shape(const explore *e, const fa_record *r);

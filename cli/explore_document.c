@@ -226,16 +226,19 @@ static json_t *naive_json(const explore *e)
 
 json_t *explore_document(const explore *e)
 {
-    char problem[256], shape[256];
+    char problem[256], shape[256], features[96];
     const fa_problem *p = &e->problem;
     fa_problem_print(problem, sizeof problem, p);
     fa_problem_print(shape, sizeof shape, &e->run.shape);
     json_t *doc = json_pack(
-        "{s:s,s:s,s:{s:s,s:s,s:s,s:o,s:i,s:i,s:i,s:i,s:i,s:i,s:i},s:o,s:i,s:I,s:I,s:o,s:o}", "fagen", FA_VERSION_STRING, "problem", problem,
-        "asked", "dtype", fa_dtype_name(p->dtype), "o_dtype", fa_dtype_name(p->o_dtype), "mask", fa_mask_name(p->mask), "window",
-        p->mask == FA_MASK_WINDOW ? json_integer(p->window ? p->window : FA_MODEL_WINDOW) : json_null(), "d", p->d, "dv", p->dv, "b", p->b,
-        "hq", p->hq, "hkv", p->hkv, "sq", p->sq, "sk", p->sk, "arch", arch_json(e), "budget", e->budget, "total", (json_int_t)e->total,
-        "fitting", (json_int_t)e->fitting, "flops", cli_json_number(e->flops), "sources", sources_json(e));
+        "{s:s,s:s,s:{s:s,s:s,s:s,s:o,s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:i,s:i},s:o,s:i,s:I,s:I,s:o,s:o,s:o,s:o,s:o}", "fagen", FA_VERSION_STRING,
+        "problem", problem, "asked", "dtype", fa_dtype_name(p->dtype), "o_dtype", fa_dtype_name(p->o_dtype), "mask", fa_mask_name(p->mask),
+        "window", p->mask == FA_MASK_WINDOW ? json_integer(p->window ? p->window : FA_MODEL_WINDOW) : json_null(), "features",
+        p->features ? fa_problem_field_text(features, sizeof features, &fa_problem_fields[FA_FIELD_features], p->features) : "", "page",
+        p->page, "d", p->d, "dv", p->dv, "b", p->b, "hq", p->hq, "hkv", p->hkv, "sq", p->sq, "sk", p->sk, "arch", arch_json(e), "budget",
+        e->budget, "total", (json_int_t)e->total, "fitting", (json_int_t)e->fitting, "flops", cli_json_number(e->flops), "tensor_bytes",
+        cli_json_number(e->tensor_bytes), "measured_bytes", cli_json_number(e->measured_bytes), "streamed",
+        json_boolean(explore_is_streamed(e)), "sources", sources_json(e));
     json_t *columns = json_pack("{s:o,s:o,s:o}", "configs", columns_json(EXPLORE_OF_CONFIG), "records", columns_json(EXPLORE_OF_RECORD),
                                 "counters", columns_json(EXPLORE_OF_COUNTERS));
     json_t *rest = json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:{s:s,s:s},s:o,s:o,s:o,s:o}", "families", families_json(e), "columns", columns,

@@ -34,11 +34,13 @@ static void take(void *user, size_t point, const fa_cost *cost)
     l->config = f->space->points[point].config;
 }
 
-/* The problem at another key length; the ratio of the lengths stays. */
+#define FEW 16 /* queries are few where keys are so many times as many */
+
+/* The problem at another key length. The ratio of the lengths stays; few queries stay as many as they are. */
 static fa_problem at_length(const fa_problem *p, int64_t sk)
 {
     fa_problem q = *p;
-    int64_t sq = p->sq * sk / p->sk;
+    int64_t few = (int64_t)p->sq * FEW <= p->sk, sq = few ? p->sq : p->sq * sk / p->sk;
     q.sk = (int32_t)sk;
     q.sq = (int32_t)(sq > 0 ? sq : 1);
     return q;
@@ -99,6 +101,16 @@ void explore_peaks(const fa_arch *a, int dtype, explore_peak out[EXPLORE_PEAKS])
     out[0] = (explore_peak){ "wgmma", half ? a->wgmma16_flop * sm : 0 };
     out[1] = (explore_peak){ "mma.sync", half ? a->mma16_flop * sm : dtype == FA_TF32 ? a->mma_tf32_flop * sm : 0 };
     out[2] = (explore_peak){ "FMA", dtype == FA_F32 ? a->ffma_flop * sm : 0 };
+}
+
+bool explore_is_streamed(const explore *e)
+{
+    explore_peak peak[EXPLORE_PEAKS];
+    double most = 0;
+    explore_peaks(e->arch, e->problem.dtype, peak);
+    for (int i = 0; i < EXPLORE_PEAKS; i++)
+        most = peak[i].tflops > most ? peak[i].tflops : most;
+    return e->flops / e->tensor_bytes < most * 1e3 / e->arch->hbm_gbs;
 }
 
 double explore_naive(const fa_arch *a, const fa_problem *p)

@@ -1,4 +1,5 @@
 /* explore_open: the space and its tiles, priced by the model, with what is on record. */
+#include "autotune/ragged.h"
 #include "explore.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -278,6 +279,27 @@ static int by_model(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
+/* Of so many keys in all sequences together. */
+static double tensor_bytes(const fa_problem *p, double keys)
+{
+    double in = fa_dtype_bytes(p->dtype), o = fa_dtype_bytes(p->o_dtype);
+    return (double)p->b * p->hq * (double)p->sq * (p->d * in + p->dv * o) + p->hkv * keys * (p->d + p->dv) * in;
+}
+
+static fa_status count_bytes(explore *e)
+{
+    const fa_problem *p = &e->problem;
+    double longest = (double)p->b * p->sk, keys = 0;
+    fa_ragged drawn;
+    fa_status st = fa_ragged_of(&drawn, p, 1, 0);
+    for (int32_t i = 0; st == FA_OK && drawn.args.seqlens_k && i < p->b; i++)
+        keys += drawn.args.seqlens_k[i];
+    e->tensor_bytes = tensor_bytes(p, longest);
+    e->measured_bytes = tensor_bytes(p, keys > 0 ? keys : longest);
+    fa_ragged_close(&drawn);
+    return st;
+}
+
 fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_store *store,
                        const char *chip)
 {
@@ -286,7 +308,9 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     *out = (explore){ .gen = g, .arch = a, .budget = budget, .problem = *p, .shipped = SIZE_MAX };
     fa_problem_fill_shape(&out->problem);
     out->flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
-    fa_status st = cli_rank(g, &out->problem, a, budget, family, &r);
+    fa_status st = count_bytes(out);
+    if (st == FA_OK)
+        st = cli_rank(g, &out->problem, a, budget, family, &r);
     if (st == FA_OK)
         st = cli_systems_of(&out->systems, g, out->problem.op, NULL);
     if (st != FA_OK) {

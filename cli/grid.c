@@ -5,13 +5,15 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT = 1, PREFILL = 2, DECODE = 4, VIT = 8, ALL = DEFAULT | PREFILL | DECODE | VIT };
+enum { DEFAULT = 1, PREFILL = 2, DECODE = 4, VIT = 8, CACHE = 16, ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE };
 
 const cli_grid cli_grids[] = {
     { "default", "the classes and lengths that most programs meet: bf16 from 512 to 16k, the usual GQA, a window, fp16 at one length",
       DEFAULT },
     { "llm-prefill", "prompts of language models, in the shapes of their heads", PREFILL },
     { "llm-decode-like", "few queries over a long cache: a token, a few speculated ones, a chunk", DECODE },
+    { "llm-decode", "1, 4 and 16 queries over caches of 1k to 131k keys: dense, and pages of 16 and 64 tokens with lengths on the device",
+      CACHE },
     { "vit", "images: vision and diffusion transformers", VIT },
     { "all", "all of these", ALL },
     { NULL, NULL, 0 },
@@ -32,6 +34,7 @@ static const struct series {
     int32_t sq;     /* 0 = as the keys */
     int32_t n[LENGTHS];
     const char *why;
+    int32_t page; /* > 0: K and V in pages of so many tokens, lengths on the device */
 } series[] = {
 #define WHOLE                              \
     {                                      \
@@ -41,25 +44,25 @@ static const struct series {
     {                     \
         4096, 1024, 16384 \
     }
-    { DEFAULT, FA_BF16, 128, 0, FA_MASK_CAUSAL, 16, 16, 16384, 0, 0, WHOLE, "decoders, the head_dim of most" },
-    { DEFAULT, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 32, 16384, 0, 0, WHOLE, "small decoders" },
-    { DEFAULT, FA_BF16, 128, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, WHOLE, "encoders, diffusion" },
-    { DEFAULT, FA_BF16, 64, 0, FA_MASK_NONE, 32, 32, 16384, 0, 0, WHOLE, "encoders, vision" },
-    { DEFAULT, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 2048, 8192 }, "decoders with four query heads to a key head" },
-    { DEFAULT, FA_BF16, 256, 0, FA_MASK_CAUSAL, 8, 8, 16384, 0, 0, THREE, "decoders with wide heads" },
-    { DEFAULT, FA_BF16, 192, 0, FA_MASK_CAUSAL, 10, 10, 16384, 0, 0, THREE, "decoders with wide heads" },
-    { DEFAULT, FA_BF16, 96, 0, FA_MASK_CAUSAL, 21, 21, 16384, 0, 0, THREE, "decoders between the powers of two" },
-    { DEFAULT, FA_F16, 128, 0, FA_MASK_CAUSAL, 16, 16, 16384, 0, 0, { 4096 }, "the same in fp16" },
-    { DEFAULT, FA_F16, 64, 0, FA_MASK_CAUSAL, 32, 32, 16384, 0, 0, { 4096 }, "the same in fp16" },
-    { DEFAULT, FA_BF16, 256, 0, FA_MASK_NONE, 8, 8, 16384, 0, 0, THREE, "encoders with wide heads" },
-    { DEFAULT, FA_BF16, 192, 0, FA_MASK_NONE, 10, 10, 16384, 0, 0, THREE, "encoders with wide heads" },
-    { DEFAULT, FA_BF16, 96, 0, FA_MASK_NONE, 21, 21, 16384, 0, 0, THREE, "encoders between the powers of two" },
-    { DEFAULT, FA_F16, 128, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, { 4096 }, "the same in fp16" },
-    { DEFAULT, FA_F16, 64, 0, FA_MASK_NONE, 32, 32, 16384, 0, 0, { 4096 }, "the same in fp16" },
-    { DEFAULT, FA_BF16, 128, 0, FA_MASK_WINDOW, 16, 16, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
-    { DEFAULT, FA_BF16, 64, 0, FA_MASK_WINDOW, 32, 32, 16384, 0, 0, { 4096 }, "layers with a sliding window" },
-    { DEFAULT, FA_BF16, 128, 0, WINDOW(4096), 16, 16, 16384, 0, 0, { 16384 }, "layers with a wide window" },
-    { DEFAULT, FA_BF16, 64, 0, WINDOW(128), 32, 32, 16384, 0, 0, { 4096 }, "layers with a narrow window" },
+    { DEFAULT, FA_BF16, 128, 0, FA_MASK_CAUSAL, 16, 16, 16384, 0, 0, WHOLE, "decoders, the head_dim of most", 0 },
+    { DEFAULT, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 32, 16384, 0, 0, WHOLE, "small decoders", 0 },
+    { DEFAULT, FA_BF16, 128, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, WHOLE, "encoders, diffusion", 0 },
+    { DEFAULT, FA_BF16, 64, 0, FA_MASK_NONE, 32, 32, 16384, 0, 0, WHOLE, "encoders, vision", 0 },
+    { DEFAULT, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 2048, 8192 }, "decoders with four query heads to a key head", 0 },
+    { DEFAULT, FA_BF16, 256, 0, FA_MASK_CAUSAL, 8, 8, 16384, 0, 0, THREE, "decoders with wide heads", 0 },
+    { DEFAULT, FA_BF16, 192, 0, FA_MASK_CAUSAL, 10, 10, 16384, 0, 0, THREE, "decoders with wide heads", 0 },
+    { DEFAULT, FA_BF16, 96, 0, FA_MASK_CAUSAL, 21, 21, 16384, 0, 0, THREE, "decoders between the powers of two", 0 },
+    { DEFAULT, FA_F16, 128, 0, FA_MASK_CAUSAL, 16, 16, 16384, 0, 0, { 4096 }, "the same in fp16", 0 },
+    { DEFAULT, FA_F16, 64, 0, FA_MASK_CAUSAL, 32, 32, 16384, 0, 0, { 4096 }, "the same in fp16", 0 },
+    { DEFAULT, FA_BF16, 256, 0, FA_MASK_NONE, 8, 8, 16384, 0, 0, THREE, "encoders with wide heads", 0 },
+    { DEFAULT, FA_BF16, 192, 0, FA_MASK_NONE, 10, 10, 16384, 0, 0, THREE, "encoders with wide heads", 0 },
+    { DEFAULT, FA_BF16, 96, 0, FA_MASK_NONE, 21, 21, 16384, 0, 0, THREE, "encoders between the powers of two", 0 },
+    { DEFAULT, FA_F16, 128, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, { 4096 }, "the same in fp16", 0 },
+    { DEFAULT, FA_F16, 64, 0, FA_MASK_NONE, 32, 32, 16384, 0, 0, { 4096 }, "the same in fp16", 0 },
+    { DEFAULT, FA_BF16, 128, 0, FA_MASK_WINDOW, 16, 16, 16384, 0, 0, { 4096 }, "layers with a sliding window", 0 },
+    { DEFAULT, FA_BF16, 64, 0, FA_MASK_WINDOW, 32, 32, 16384, 0, 0, { 4096 }, "layers with a sliding window", 0 },
+    { DEFAULT, FA_BF16, 128, 0, WINDOW(4096), 16, 16, 16384, 0, 0, { 16384 }, "layers with a wide window", 0 },
+    { DEFAULT, FA_BF16, 64, 0, WINDOW(128), 32, 32, 16384, 0, 0, { 4096 }, "layers with a narrow window", 0 },
 
     { PREFILL,
       FA_BF16,
@@ -72,16 +75,17 @@ static const struct series {
       0,
       0,
       { 4096, 1024, 16384, 8192, 2048, 32768, 512 },
-      "Llama 3 8B and its like" },
-    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 8192, 0, 0, { 4096, 1024, 16384 }, "Llama 3 70B on one chip" },
-    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 8, 1, 8192, 0, 0, { 4096, 16384 }, "Llama 3 70B split over eight chips" },
-    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 2048 }, "Llama 2 7B: as many key heads as query heads" },
-    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 1, 2048, { 16384 }, "a chunk of 2048 behind a long prefix" },
-    { PREFILL, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 2048, 8192 }, "Llama 3.2 1B" },
-    { PREFILL, FA_BF16, 64, 0, WINDOW(128), 64, 8, 8192, 0, 0, { 4096, 16384 }, "every other layer of gpt-oss" },
-    { PREFILL, FA_BF16, 96, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 1024 }, "Phi 3 mini" },
-    { PREFILL, FA_BF16, 256, 0, FA_MASK_CAUSAL, 16, 8, 8192, 0, 0, { 4096, 8192 }, "Gemma 2 9B" },
-    { PREFILL, FA_BF16, 256, 0, WINDOW(4096), 16, 8, 8192, 0, 0, { 8192 }, "every other layer of Gemma 2 9B" },
+      "Llama 3 8B and its like",
+      0 },
+    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 8192, 0, 0, { 4096, 1024, 16384 }, "Llama 3 70B on one chip", 0 },
+    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 8, 1, 8192, 0, 0, { 4096, 16384 }, "Llama 3 70B split over eight chips", 0 },
+    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 2048 }, "Llama 2 7B: as many key heads as query heads", 0 },
+    { PREFILL, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 1, 2048, { 16384 }, "a chunk of 2048 behind a long prefix", 0 },
+    { PREFILL, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 8, 8192, 0, 0, { 2048, 8192 }, "Llama 3.2 1B", 0 },
+    { PREFILL, FA_BF16, 64, 0, WINDOW(128), 64, 8, 8192, 0, 0, { 4096, 16384 }, "every other layer of gpt-oss", 0 },
+    { PREFILL, FA_BF16, 96, 0, FA_MASK_CAUSAL, 32, 32, 8192, 0, 0, { 4096, 1024 }, "Phi 3 mini", 0 },
+    { PREFILL, FA_BF16, 256, 0, FA_MASK_CAUSAL, 16, 8, 8192, 0, 0, { 4096, 8192 }, "Gemma 2 9B", 0 },
+    { PREFILL, FA_BF16, 256, 0, WINDOW(4096), 16, 8, 8192, 0, 0, { 8192 }, "every other layer of Gemma 2 9B", 0 },
     { PREFILL,
       FA_BF16,
       192,
@@ -93,24 +97,53 @@ static const struct series {
       0,
       0,
       { 4096, 16384 },
-      "latent attention of DeepSeek V3, an eighth of its heads" },
+      "latent attention of DeepSeek V3, an eighth of its heads",
+      0 },
 
-    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 32, 1, { 4096, 1024, 16384 }, "a token each for 32 users, Llama 3 8B" },
-    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 0, 32, 1, { 4096, 16384 }, "a token each for 32 users, Llama 3 70B" },
-    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 32, 0, 32, 1, { 4096 }, "a token each for 32 users, Llama 2 7B" },
-    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 16, 4, { 4096, 16384 }, "four speculated tokens each for 16 users" },
-    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 4, 256, { 8192 }, "chunks of 256 between the tokens of others" },
-    { DECODE, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 8, 0, 64, 1, { 4096 }, "a token each for 64 users, Llama 3.2 1B" },
-    { DECODE, FA_BF16, 256, 0, FA_MASK_CAUSAL, 16, 8, 0, 16, 1, { 4096 }, "a token each for 16 users, Gemma 2 9B" },
+    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 32, 1, { 4096, 1024, 16384 }, "a token each for 32 users, Llama 3 8B", 0 },
+    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 64, 8, 0, 32, 1, { 4096, 16384 }, "a token each for 32 users, Llama 3 70B", 0 },
+    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 32, 0, 32, 1, { 4096 }, "a token each for 32 users, Llama 2 7B", 0 },
+    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 16, 4, { 4096, 16384 }, "four speculated tokens each for 16 users", 0 },
+    { DECODE, FA_BF16, 128, 0, FA_MASK_CAUSAL, 32, 8, 0, 4, 256, { 8192 }, "chunks of 256 between the tokens of others", 0 },
+    { DECODE, FA_BF16, 64, 0, FA_MASK_CAUSAL, 32, 8, 0, 64, 1, { 4096 }, "a token each for 64 users, Llama 3.2 1B", 0 },
+    { DECODE, FA_BF16, 256, 0, FA_MASK_CAUSAL, 16, 8, 0, 16, 1, { 4096 }, "a token each for 16 users, Gemma 2 9B", 0 },
 
-    { VIT, FA_BF16, 64, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 577, 197 }, "ViT-L at 336 and 224 pixels" },
-    { VIT, FA_F16, 64, 0, FA_MASK_NONE, 12, 12, 0, 64, 0, { 197 }, "ViT-B in fp16" },
-    { VIT, FA_BF16, 72, 0, FA_MASK_NONE, 16, 16, 0, 32, 0, { 729, 256 }, "SigLIP So400m; DiT-XL" },
-    { VIT, FA_BF16, 80, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, { 257, 4096 }, "ViT-H; the eyes of Qwen2-VL" },
-    { VIT, FA_BF16, 88, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 257 }, "ViT-g" },
-    { VIT, FA_BF16, 104, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 257 }, "ViT-bigG" },
-    { VIT, FA_BF16, 64, 0, FA_MASK_NONE, 24, 24, 0, 2, 0, { 4250 }, "Stable Diffusion 3 at 1024 pixels" },
-    { VIT, FA_BF16, 128, 0, FA_MASK_NONE, 24, 24, 0, 1, 0, { 4608 }, "Flux at 1024 pixels" },
+/* A cache of b sequences for sq queries each. */
+#define OVER(d, mask, hq, hkv, b, sq, ...)                                   \
+    {                                                                        \
+        CACHE, FA_BF16, d, 0, FA_MASK_##mask, hq, hkv, 0, b, sq, __VA_ARGS__ \
+    }
+#define OVER_64_AND_128(...) OVER(128, __VA_ARGS__), OVER(64, __VA_ARGS__)
+#define LIST(...)   \
+    {               \
+        __VA_ARGS__ \
+    }
+    OVER_64_AND_128(NONE, 32, 8, 1, 1, LIST(8192, 1024, 131072), "one user, four query heads to a key head", 0),
+    OVER_64_AND_128(NONE, 32, 8, 64, 1, LIST(8192, 1024), "a token each for 64 users", 0),
+    OVER_64_AND_128(NONE, 32, 8, 8, 1, LIST(8192), "a token each for 8 users", 0),
+    OVER_64_AND_128(NONE, 32, 8, 8, 1, LIST(8192), "a token each for 8 users, pages of 16", 16),
+    OVER_64_AND_128(NONE, 32, 8, 64, 1, LIST(8192), "a token each for 64 users, pages of 64", 64),
+    OVER_64_AND_128(NONE, 32, 8, 8, 4, LIST(8192), "four speculated tokens each for 8 users", 0),
+    OVER_64_AND_128(CAUSAL, 32, 8, 8, 4, LIST(8192), "four speculated tokens each for 8 users, pages of 16", 16),
+    OVER_64_AND_128(NONE, 32, 32, 32, 1, LIST(4096), "as many key heads as query heads, 32 users", 0),
+    OVER_64_AND_128(NONE, 64, 8, 16, 1, LIST(32768), "eight query heads to a key head, 16 users", 0),
+    OVER_64_AND_128(NONE, 64, 8, 16, 1, LIST(32768), "eight query heads to a key head, 16 users, pages of 16", 16),
+    OVER_64_AND_128(NONE, 32, 8, 256, 1, LIST(2048), "a token each for 256 users", 0),
+    OVER_64_AND_128(NONE, 64, 8, 1, 1, LIST(32768), "eight query heads to a key head, one user", 0),
+    OVER_64_AND_128(NONE, 32, 32, 1, 1, LIST(8192), "as many key heads as query heads, one user", 0),
+    OVER_64_AND_128(NONE, 32, 8, 1, 16, LIST(8192), "sixteen speculated tokens", 0),
+    OVER_64_AND_128(NONE, 32, 8, 1, 1, LIST(8192), "one user, pages of 16", 16),
+    OVER_64_AND_128(NONE, 32, 8, 64, 1, LIST(8192, 1024), "a token each for 64 users, pages of 16", 16),
+    OVER_64_AND_128(NONE, 32, 8, 1, 1, LIST(8192), "one user, pages of 64", 64),
+
+    { VIT, FA_BF16, 64, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 577, 197 }, "ViT-L at 336 and 224 pixels", 0 },
+    { VIT, FA_F16, 64, 0, FA_MASK_NONE, 12, 12, 0, 64, 0, { 197 }, "ViT-B in fp16", 0 },
+    { VIT, FA_BF16, 72, 0, FA_MASK_NONE, 16, 16, 0, 32, 0, { 729, 256 }, "SigLIP So400m; DiT-XL", 0 },
+    { VIT, FA_BF16, 80, 0, FA_MASK_NONE, 16, 16, 16384, 0, 0, { 257, 4096 }, "ViT-H; the eyes of Qwen2-VL", 0 },
+    { VIT, FA_BF16, 88, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 257 }, "ViT-g", 0 },
+    { VIT, FA_BF16, 104, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 257 }, "ViT-bigG", 0 },
+    { VIT, FA_BF16, 64, 0, FA_MASK_NONE, 24, 24, 0, 2, 0, { 4250 }, "Stable Diffusion 3 at 1024 pixels", 0 },
+    { VIT, FA_BF16, 128, 0, FA_MASK_NONE, 24, 24, 0, 1, 0, { 4608 }, "Flux at 1024 pixels", 0 },
 };
 #define SERIES (sizeof series / sizeof *series)
 
@@ -127,6 +160,8 @@ static bool problem_of(const struct series *s, int32_t n, fa_problem *out)
     p.b = s->b > 0 ? s->b : s->tokens > n ? s->tokens / n : 1;
     p.sk = n;
     p.sq = s->sq > 0 ? s->sq : n;
+    p.page = s->page;
+    p.features = s->page ? FA_FEATURE_LENGTHS | FA_FEATURE_PAGES : 0;
     return fa_problem_normalize(out, &p) == FA_OK;
 }
 

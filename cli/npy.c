@@ -5,12 +5,32 @@
 #include "file.h"
 #include "gen/error.h"
 #include <ctype.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define HEADER_MOST 65536
+
+static const struct {
+    const char *descr; /* in the header */
+    int dtype;
+    size_t bytes;
+    const char *name;
+} types[] = {
+    { "<f2", FA_F16, 2, "fp16" },
+    { "<f4", FA_F32, 4, "fp32" },
+    { "<i4", CLI_NPY_I32, 4, "int32" },
+    { "<i8", CLI_NPY_I64, 8, "int64" },
+};
+#define TYPES (sizeof types / sizeof *types)
+
+static size_t row_of(int dtype)
+{
+    size_t i = 0;
+    while (i + 1 < TYPES && types[i].dtype != dtype)
+        i++;
+    return i;
+}
 
 /* What is left of the header. */
 typedef struct cursor {
@@ -74,13 +94,12 @@ static fa_status read_descr(cursor *c, cli_npy *out)
     char descr[32];
     if (!take_string(c, descr, sizeof descr))
         return bad(c, "descr is not a short string");
-    if (!strcmp(descr, "<f2"))
-        out->dtype = FA_F16;
-    else if (!strcmp(descr, "<f4"))
-        out->dtype = FA_F32;
-    else
-        return fa_fail(FA_INVALID, "%s: elements are \"%.30s\"; accepted: <f2 (fp16), <f4 (fp32), little-endian", c->file, descr);
-    return FA_OK;
+    for (size_t i = 0; i < TYPES; i++)
+        if (!strcmp(descr, types[i].descr)) {
+            out->dtype = types[i].dtype;
+            return FA_OK;
+        }
+    return fa_fail(FA_INVALID, "%s: elements are \"%.30s\"; accepted: <f2 (fp16), <f4 (fp32), <i4, <i8, little-endian", c->file, descr);
 }
 
 static fa_status read_shape(cursor *c, cli_npy *out)
@@ -176,14 +195,14 @@ fa_status cli_npy_parse(cli_npy *out, const char *name, const void *bytes, size_
     fa_status st = read_header(&c, out);
     if (st != FA_OK)
         return st;
-    size_t have = size - at - n, need = out->dtype == FA_F16 ? 2 : 4;
+    size_t have = size - at - n, each = types[row_of(out->dtype)].bytes, need = each;
     out->count = 1;
     for (int i = 0; i < out->n; i++)
         if (__builtin_mul_overflow(out->count, (size_t)out->dim[i], &out->count))
             return fa_fail(FA_INVALID, "%s: the shape exceeds the address space", name);
     if (__builtin_mul_overflow(out->count, need, &need) || need != have)
-        return fa_fail(FA_INVALID, "%s: the header promises %zu elements of %d bytes, and %zu bytes follow it", name, out->count,
-                       out->dtype == FA_F16 ? 2 : 4, have);
+        return fa_fail(FA_INVALID, "%s: the header promises %zu elements of %zu bytes, and %zu bytes follow it", name, out->count, each,
+                       have);
     out->data = text + n;
     return FA_OK;
 }
@@ -225,6 +244,28 @@ float cli_npy_at(const cli_npy *a, size_t i)
     return f;
 }
 
+int64_t cli_npy_integer(const cli_npy *a, size_t i)
+{
+    int32_t x;
+    int64_t y;
+    if (a->dtype == CLI_NPY_I32) {
+        memcpy(&x, (const char *)a->data + 4 * i, sizeof x);
+        return x;
+    }
+    memcpy(&y, (const char *)a->data + 8 * i, sizeof y);
+    return y;
+}
+
+bool cli_npy_has_integers(const cli_npy *a)
+{
+    return a->dtype == CLI_NPY_I32 || a->dtype == CLI_NPY_I64;
+}
+
+const char *cli_npy_type(const cli_npy *a)
+{
+    return types[row_of(a->dtype)].name;
+}
+
 fa_status cli_npy_write(const char *path, int dtype, int n, const int64_t *dim, const void *data)
 {
     char head[256], shape[160] = "";
@@ -235,8 +276,8 @@ fa_status cli_npy_write(const char *path, int dtype, int n, const int64_t *dim, 
     }
     if (n > 1)
         shape[--at] = 0; /* only a tuple of one keeps its last comma */
-    int len = snprintf(head + 10, sizeof head - 10, "{'descr': '<%s', 'fortran_order': False, 'shape': (%s), }",
-                       dtype == FA_F16 ? "f2" : "f4", shape);
+    int len = snprintf(head + 10, sizeof head - 10, "{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", types[row_of(dtype)].descr,
+                       shape);
     size_t total = ((size_t)(10 + len + 1) + 63) / 64 * 64; /* the data begin at a multiple of 64 */
     memset(head + 10 + len, ' ', total - (size_t)(10 + len));
     head[total - 1] = '\n';
@@ -244,5 +285,5 @@ fa_status cli_npy_write(const char *path, int dtype, int n, const int64_t *dim, 
     head[7] = 0;
     head[8] = (char)((total - 10) & 0xff);
     head[9] = (char)((total - 10) >> 8);
-    return cli_file_write(path, head, total, data, count * (dtype == FA_F16 ? 2 : 4));
+    return cli_file_write(path, head, total, data, count * types[row_of(dtype)].bytes);
 }

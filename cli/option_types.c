@@ -260,6 +260,32 @@ static void accepts_choices(char *buf, size_t n, const cli_option *o)
     snprintf(buf + at, n - at, ", or a list of them");
 }
 
+/* Several words: their bits. */
+static bool read_set(void *to, const char *text, const cli_option *o)
+{
+    int32_t all = 0;
+    for (;;) {
+        size_t n = strcspn(text, ",+");
+        int32_t v;
+        if (!find_word(&v, text, n, o->words))
+            return false;
+        all |= v;
+        text += n;
+        if (!*text)
+            break;
+        text++;
+    }
+    *(int32_t *)to = all;
+    return true;
+}
+
+static void accepts_set(char *buf, size_t n, const cli_option *o)
+{
+    accepts_choice(buf, n, o);
+    size_t at = strlen(buf);
+    snprintf(buf + at, n - at, ", joined by commas or +");
+}
+
 static bool read_window(void *to, const char *text, const cli_option *o)
 {
     const char *comma = strchr(text, ',');
@@ -289,6 +315,7 @@ const cli_option_type cli_real = { read_real, accepts_real };
 const cli_option_type cli_text = { read_text, accepts_text };
 const cli_option_type cli_choice = { read_choice, accepts_choice };
 const cli_option_type cli_choices = { read_choices, accepts_choices };
+const cli_option_type cli_set = { read_set, accepts_set };
 const cli_option_type cli_window = { read_window, accepts_window };
 
 bool cli_list_combine(const cli_list *const *lists, int n, size_t i, int32_t *out)

@@ -1,5 +1,6 @@
 /* problem_options: one table of the problem's fields, one of the chip's. */
 #include "problem_options.h"
+#include "autotune/ragged.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/environment.h"
@@ -8,6 +9,42 @@ const cli_word cli_dtypes[] = { { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { "tf32
 const cli_word cli_masks[] = {
     { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
 };
+
+const cli_word cli_features[] = {
+    { "lengths", FA_FEATURE_LENGTHS }, { "pages", FA_FEATURE_PAGES }, { "lse-strides", FA_FEATURE_LSE_STRIDES }, { NULL, 0 }
+};
+
+const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },
+                                 { "uniform", FA_SPREAD_UNIFORM + 1 },
+                                 { "zipf", FA_SPREAD_ZIPF + 1 },
+                                 { "log-uniform", FA_SPREAD_LOG + 1 },
+                                 { NULL, 0 } };
+
+const char *cli_spread_name(int32_t lengths)
+{
+    const cli_word *w = cli_spreads;
+    for (int32_t v = lengths ? lengths : FA_SPREAD_UNIFORM + 1; w[1].name && w->value != v;)
+        w++;
+    return w->name;
+}
+
+fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
+{
+    if (features)
+        p->features = features;
+    if (page) {
+        int32_t most = page & -page;
+        p->page = most < FA_PAGE_MAX ? most : FA_PAGE_MAX;
+        p->features |= FA_FEATURE_PAGES;
+    }
+    if (p->features & FA_FEATURE_PAGES)
+        p->features |= FA_FEATURE_LENGTHS;
+    else if (features)
+        p->page = 0;
+    if (p->features & FA_FEATURE_PAGES && !p->page)
+        return fa_fail(FA_INVALID, "--features has pages, and --page is not given; accepted: --page with the tokens of a page");
+    return FA_OK;
+}
 
 #define FIELD(f) .at = offsetof(cli_problem_options, f)
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
@@ -32,6 +69,7 @@ const cli_option cli_problem_options_table[] = {
     { .name = "sk", .type = &cli_int, FIELD(sk), .value = "N", .help = "key length", LENGTH },
     { .name = "align", .type = &cli_int, FIELD(align), .value = "BYTES", .help = "rows start at multiples of it: 2, 4, 8 or 16", .min = 2,
       .max = 16 },
+    CLI_FEATURE_ROWS(offsetof(cli_problem_options, features), offsetof(cli_problem_options, page)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT",
       .help = "all of it in one text, as fagen prints it: 'bf16,d=128,mask=causal,b=2,hq=16,sq=4096,sk=4096'" },
     { .name = NULL },
@@ -41,7 +79,7 @@ const cli_option cli_problem_options_table[] = {
 bool cli_problem_options_given(const cli_problem_options *a)
 {
     return a->problem || a->d || a->dv || a->dtype || a->o_dtype || a->mask || a->align || a->b || a->hq || a->hkv || a->n || a->sq ||
-           a->sk || a->causal;
+           a->sk || a->causal || a->features || a->page;
 }
 
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
@@ -76,6 +114,9 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fields[i].given)
             *fields[i].to = fields[i].given;
+    st = cli_features_set(&p, a->features, a->page);
+    if (st != FA_OK)
+        return st;
     return fa_problem_normalize(out, &p);
 }
 

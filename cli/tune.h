@@ -3,34 +3,28 @@
 #define FA_CLI_TUNE_H
 #include "autotune/search.h"
 #include "autotune/strategy.h"
-#include "grid.h"
+#include "problem_list.h"
 #include "session.h"
 #include "status_line.h"
 
 typedef struct tune_args {
     cli_common common;
     cli_where where;
-    cli_list d, dtype, mask, n;
-    int32_t dv, b, hq, hkv, limit, threads;
+    cli_problem_lists lists;
+    int32_t limit, threads, lengths;
     int32_t abreast; /* searches that share a device; 0 = the usual number */
     double budget;   /* seconds of the whole command; 0 = none */
-    const char *arch, *family, *problem, *grid, *devices;
+    const char *arch, *family, *devices;
     const char *on;          /* of a tune process: its device */
     const char *device_lock; /* and the lock of that, "3:0": file descriptor and member; NULL = the device is its own */
     int32_t strategy;        /* an index of fa_strategy_at */
     uint64_t seed;
-    bool causal, all, again, list_grids, in_process;
+    bool all, again, list_grids, in_process;
 } tune_args;
 
 /* ---- the problems ---- */
 
-typedef struct tune_list {
-    cli_grid_row *row;
-    size_t n;
-} tune_list;
-/* Of --problem, --grid or the lists, all of them sound; tune_list_free it. */
-fa_status tune_list_make(tune_list *out, const tune_args *a);
-void tune_list_free(tune_list *l);
+fa_status tune_list(cli_problem_list *out, const tune_args *a);
 /* --list-grids; with --grid its problems. */
 int tune_list_grids(cli *c, const tune_args *a);
 
@@ -93,14 +87,14 @@ void tune_show_span(char *buf, size_t n, double seconds);
 /* The report on one problem, from its document. */
 void tune_report(const cli *c, const json_t *result, bool alone);
 /* The table of all; results[i] NULL = not reached. */
-void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, double elapsed);
+void tune_report_all(const cli *c, const cli_problem_list *l, json_t *const *results, double elapsed);
 
 /* ---- the whole ---- */
 
 typedef struct tune_run {
     cli *c;
     const tune_args *a;
-    tune_list list;
+    cli_problem_list list;
     json_t **result; /* of each problem, or NULL */
     json_t *devices; /* an array: what worked, or NULL */
     char arch[16];   /* "" = none was found */

@@ -266,7 +266,7 @@ static void tell_row(cli_table *t, const fa_problem *p, const json_t *r)
                     r ? state_of(r) : "not reached");
 }
 
-void tune_report_all(const cli *c, const tune_list *l, json_t *const *results, double elapsed)
+void tune_report_all(const cli *c, const cli_problem_list *l, json_t *const *results, double elapsed)
 {
     cli_table t;
     char span[32], brief[80] = "";

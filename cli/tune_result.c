@@ -144,11 +144,20 @@ fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem
     fa_tuning t;
     char message[2048] = "";
     char device[32] = "", sram[16];
-    char *candidate_process[] = { "/proc/self/exe", "candidate-process", "--device", device, a->where.sram ? "--sram" : NULL, sram, NULL };
+    char *candidate_process[] = { "/proc/self/exe",
+                                  "candidate-process",
+                                  "--device",
+                                  device,
+                                  "--lengths",
+                                  (char *)cli_spread_name(a->lengths),
+                                  a->where.sram ? "--sram" : NULL,
+                                  sram,
+                                  NULL };
+    fa_site there = *site;
     fa_search_options o = { .limit = a->all ? -1 : a->limit,
                             .seconds = seconds,
                             .threads = a->threads,
-                            .again = a->again,
+                            .again = a->again || a->lengths, /* records do not tell how lengths were drawn */
                             .family = a->family,
                             .strategy = fa_strategy_at((size_t)a->strategy)->name,
                             .seed = a->seed,
@@ -159,7 +168,8 @@ fa_status tune_problem(const tune_args *a, const fa_site *site, const fa_problem
         snprintf(device, sizeof device, "cuda:%d", fa_context_device(site->ctx)->ordinal);
         o.candidate_process = candidate_process;
     }
-    fa_status st = fa_search(site, p, &o, &t);
+    there.lengths = a->lengths;
+    fa_status st = fa_search(&there, p, &o, &t);
     if (st != FA_OK)
         snprintf(message, sizeof message, "%s", fa_last_error());
     *result = tune_result(&t, p, site, st, message);

@@ -12,7 +12,9 @@ import time
 
 from browser import Browser, missing
 
-PROBLEM = ["-d", "128", "--causal", "-n", "1024", "--heads", "4", "--arch", "sm_80"]
+PROBLEM = ["-d", "128", "--causal", "-n", "1024", "--heads", "4", "--arch", "sm_80", "--family", "flash_fwd_mma"]
+CACHE = ["-d", "64", "--sq", "1", "--sk", "4096", "--batch", "8", "--heads", "32", "--kv-heads", "8", "--page", "16", "--arch", "h200",
+         "--family", "decode_wgmma"]
 CHIP = "Chip </script><b>A"
 failures = 0
 
@@ -35,9 +37,9 @@ def wait(condition, what):
     return None
 
 
-def fagen(command, *words, cache):
+def fagen(command, *words, cache, problem=PROBLEM):
     environment = dict(os.environ, FAGEN_CACHE_DIR=str(cache))
-    return subprocess.run([command, "explore", *PROBLEM, "-q", *words], env=environment, check=True, capture_output=True).stdout
+    return subprocess.run([command, "explore", *problem, "-q", *words], env=environment, check=True, capture_output=True).stdout
 
 
 def keep_records(cache, rows):
@@ -271,6 +273,21 @@ def check_measured_page(browser, url, rows):
     check(browser.complaints() == [], "measured: the console says something")
 
 
+def check_streamed_page(browser, url):
+    """Of a problem that HBM bounds: bandwidth in place of FLOPs."""
+    browser.open(url)
+    text = browser.js("return document.body.textContent")
+    check(browser.js("return document.getElementById('roofline-title').textContent") == "Bandwidth", "streamed: the figure's title")
+    check(browser.js("return document.querySelectorAll('#roofline .point').length") > 0, "streamed: no config in the figure")
+    check(browser.js("return document.querySelectorAll('#roofline .chosen').length") == 1, "streamed: no ring around the chosen config")
+    check("GB/s" in browser.js("return document.getElementById('facts').textContent"), "streamed: no bandwidth among the facts")
+    check("pages of 16" in text, "streamed: no word of pages")
+    layers = browser.js("return [...document.querySelectorAll('input[name=layer]')].map((e) => e.value)")
+    check("gbs" in layers and "tflops" not in layers, f"streamed: layers {layers}")
+    browser.click("input[name=layer][value=gbs]")
+    check(browser.complaints() == [], "streamed: the console says something")
+
+
 def read(text):
     return list(csv.DictReader(io.StringIO(text.decode("utf-8"), newline="")))
 
@@ -290,11 +307,13 @@ def main():
     rows = read(text)
     keep_records(kept, rows[:40:16])
     measured = read(fagen(command, "--simulate", "0", "--csv", "-", "-o", work / "measured.html", cache=kept))
+    fagen(command, "--simulate", "0", "-o", work / "streamed.html", cache=empty, problem=CACHE)
     browser = Browser(downloads)
     try:
         check_model_page(browser, (work / "model.html").as_uri(), rows, text, document, downloads)
         check_looks(browser, (work / "model.html").as_uri())
         check_measured_page(browser, (work / "measured.html").as_uri(), measured)
+        check_streamed_page(browser, (work / "streamed.html").as_uri())
     finally:
         browser.close()
     print("the page is as it should be" if not failures else f"{failures} checks failed")

@@ -257,7 +257,7 @@ static const struct {
     { "run --seed -1", 1, "--seed|-1" },
     { "run --config flash_fwd_mma:br=63", 1, "br|63" },
     { "verify --count 0", 1, "--count|0" },
-    { "verify --family flash_fwd_wgma", 1, "family|accepted: flash_fwd_mma" },
+    { "verify --family flash_fwd_wgma", 1, "family|accepted: |flash_fwd_mma" },
     { "verify --family flash_fwd_wgmma --device sim:sm_80", 1, "none of|flash_fwd_wgmma|sm_80" },
     { "verify --family flash_fwd_mma -d 64", 1, "--family|--config FAMILY" },
     { "verify --sim-async sometimes", 1, "--sim-async|eager, lazy" },

@@ -29,6 +29,10 @@ static const struct {
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }", 20, NULL },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (), }", 4, NULL },
     { "{'descr': '<f4', 'fortran_order': False, 'shape': (0, 7), }", 0, NULL },
+    { "{'descr': '<i4', 'fortran_order': False, 'shape': (3,), }", 12, NULL },
+    { "{'descr': '<i8', 'fortran_order': False, 'shape': (3, 2), }", 48, NULL },
+    { "{'descr': '<i8', 'fortran_order': False, 'shape': (3, 2), }", 24, "6 elements of 8 bytes" },
+    { "{'descr': '<u4', 'fortran_order': False, 'shape': (3,), }", 12, "<i4, <i8" },
     { "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", 8, "little-endian" },
     { "{'descr': '<f8', 'fortran_order': False, 'shape': (2,), }", 16, "accepted: <f2" },
     { "{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", 16, "accepted" },
@@ -120,10 +124,10 @@ Test(cli_npy, damage)
         memcpy(copy, file, size);
         for (int k = fa_random_below(&r, 6); k-- > 0 && size;)
             copy[fa_random_below(&r, (int32_t)size)] =
-                (unsigned char)(i % 2 ? fa_random_next(&r) : (uint64_t) "{}()',:<f42 0\n\\"[fa_random_below(&r, 15)]);
+                (unsigned char)(i % 2 ? fa_random_next(&r) : (uint64_t) "{}()',:<f42i8 0\n\\"[fa_random_below(&r, 17)]);
         cli_npy a;
         if (cli_npy_parse(&a, "x", copy, size) == FA_OK && a.count)
-            (void)cli_npy_at(&a, a.count - 1);
+            (void)(cli_npy_has_integers(&a) ? (float)cli_npy_integer(&a, a.count - 1) : cli_npy_at(&a, a.count - 1));
         free(copy);
     }
 }
@@ -149,5 +153,31 @@ Test(cli_npy, written_and_read)
             cr_assert_eq(cli_npy_at(&a, i), x[i]);
         cli_npy_free(&a);
     }
+    remove(path);
+}
+
+Test(cli_npy, integers)
+{
+    unsigned char file[256];
+    cli_npy a;
+    const int64_t wide[2] = { -1, (int64_t)1 << 40 };
+    const int32_t x[3] = { -7, 0, INT32_MAX };
+    size_t n = make(file, "{'descr': '<i8', 'fortran_order': False, 'shape': (2,), }", 16);
+    memcpy(file + n - 16, wide, 16);
+    cr_assert_eq(cli_npy_parse(&a, "x", file, n), FA_OK, "%s", fa_last_error());
+    cr_expect(cli_npy_has_integers(&a) && !strcmp(cli_npy_type(&a), "int64"));
+    cr_expect(cli_npy_integer(&a, 0) == -1 && cli_npy_integer(&a, 1) == wide[1]);
+    cr_expect_eq(cli_npy_parse(&a, "x", file, n - 1), FA_INVALID);
+
+    char path[] = "/tmp/fagen-npy-XXXXXX";
+    int fd = mkstemp(path);
+    cr_assert(fd >= 0);
+    close(fd);
+    cr_assert_eq(cli_npy_write(path, CLI_NPY_I32, 1, (const int64_t[]){ 3 }, x), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(cli_npy_read(&a, path), FA_OK, "%s", fa_last_error());
+    cr_assert(cli_npy_has_integers(&a) && !strcmp(cli_npy_type(&a), "int32") && a.count == 3);
+    for (size_t i = 0; i < 3; i++)
+        cr_expect_eq(cli_npy_integer(&a, i), x[i]);
+    cli_npy_free(&a);
     remove(path);
 }

@@ -55,6 +55,14 @@ static const struct {
     { &cli_choice, "twoo", NONE },
     { &cli_choice, "fourteen", 14 },
     { &cli_choice, "", NONE },
+    { &cli_set, "one", 1 },
+    { &cli_set, "one,TWO", 3 },
+    { &cli_set, "fourteen+one", 15 },
+    { &cli_set, "one+two,fourteen,one", 15 },
+    { &cli_set, "one,", NONE },
+    { &cli_set, "+one", NONE },
+    { &cli_set, "one,three", NONE },
+    { &cli_set, "", NONE },
 };
 
 Test(cli_option_types, whole_numbers)
@@ -239,6 +247,7 @@ Test(cli_option_types, what_is_accepted)
                  { &cli_bytes, "1 to 9 bytes, as 65536 or 64KiB" },
                  { &cli_choice, "one, two, fourteen" },
                  { &cli_choices, "one, two, fourteen, or a list of them" },
+                 { &cli_set, "one, two, fourteen, joined by commas or +" },
                  { &cli_text, "FILE, not empty" } };
     for (size_t i = 0; i < COUNT(rows); i++) {
         char buf[200] = "";

@@ -146,7 +146,7 @@ Test(cli_report, a_guess_of_the_model)
         cr_expect(strstr(said, ships ? "runs       the winner that ships" : "runs       the guess"), "%s", said);
         cr_expect_null(strstr(said, "winner     "), "%s", said);
         cli_grid_row row = { p, "" };
-        tune_list l = { &row, 1 };
+        cli_problem_list l = { &row, 1 };
         listen();
         tune_report_all(&wide, &l, &r, 5);
         said = heard();
@@ -247,7 +247,7 @@ Test(cli_report, the_table_of_all)
 {
     cli_grid_row row[3] = { { problem(1024), "" }, { problem(4096), "" }, { problem(16384), "" } };
     json_t *results[3] = { result_of(1024, 0.001, FA_QUALITY_STEADY, NULL), result_of(4096, 0.001, FA_QUALITY_NOISY, NULL), NULL };
-    tune_list l = { row, 3 };
+    cli_problem_list l = { row, 3 };
     listen();
     tune_report_all(&wide, &l, results, 125);
     const char *said = heard();

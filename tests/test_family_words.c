@@ -32,7 +32,7 @@ static const struct {
     { "cli/cmd_run.c", NULL, "--schedule, of the simulator's warps, and a config in the help's examples" },
     { "cli/cmd_verify.c", NULL, "--schedule, of the simulator's warps, and a family in the help's examples" },
     { "cli/cmd_space.c", NULL, "a config in the help's examples" },
-    { "cli/cmd_tune.c", "grid", "--grid, a named set of problems" },
+    { "cli/problem_list.c", "grid", "--grid, a named set of problems" },
     { "cli/tune_list.c", "grid", "a named set of problems" },
     { "cli/completion.c", "grid", "--grid, a named set of problems" },
     { "cli/explore_document.c", "naive", "naive attention" },

@@ -1,6 +1,7 @@
 /* How long a launch takes, on a driver whose launches take a known time: what a sample is, when the clock counts as steady, and what a
  * failing device leaves. */
 #include "autotune/measure.h"
+#include "autotune/ragged.h"
 #include "fake_driver.h"
 #include "gen/problem.h"
 #include "test_cache_scratch.h"
@@ -165,7 +166,7 @@ Test(tune_measure, a_sample_is_the_time_of_one_launch)
     fa_bench *b;
     fa_samples t = { 0 }, w = { 0 };
     int launches = 0;
-    OK(fa_bench_open(&b, ctx, &p));
+    OK(fa_bench_open(&b, ctx, &p, 0));
     OK(fa_bench_sample(b, NULL, &launches, &t));
     cr_assert(t.n == 1 && fabs(t.s[0] - device.cold) < 1e-3 * device.cold, "%g", t.s[0]);
     cr_assert_eq(launches, 6, "550 us of them");
@@ -203,7 +204,7 @@ Test(tune_measure, short_and_long_launches)
         fa_samples t = { 0 };
         int launches = 0;
         device.cold = device.warm = rows[i].seconds;
-        OK(fa_bench_open(&b, ctx, &p));
+        OK(fa_bench_open(&b, ctx, &p, 0));
         OK(fa_bench_sample(b, NULL, &launches, &t));
         cr_expect(abs(launches - rows[i].launches) <= 1, "%g s: %d", rows[i].seconds, launches);
         cr_expect(fabs(t.s[0] / rows[i].seconds - 1) < 0.01, "%g s: %g", rows[i].seconds, t.s[0]);
@@ -226,6 +227,30 @@ Test(tune_measure, sets_are_as_many_as_fit)
         cr_expect_eq(t.n, 5);
         cr_expect_eq(sets_of(30), rows[i].sets, "%zu bytes: %d", rows[i].available, sets_of(30));
         cr_expect_eq(fake_live_memory(), 0);
+    }
+}
+
+/* Lengths of the sequences that are measured are those that were asked for. */
+Test(tune_measure, lengths_of_sequences)
+{
+    static const struct {
+        int32_t lengths;
+        int64_t keys; /* of four sequences, the longest of 48 */
+    } rows[] = { { 0, 12 + 24 + 36 + 48 }, { FA_SPREAD_FULL + 1, 4 * 48 }, { FA_SPREAD_ZIPF + 1, 48 + 24 + 16 + 12 } };
+    fa_problem p = problem("bf16,d=64,features=lengths+pages,page=16,b=4,hq=8,hkv=2,sq=1,sk=48");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_bench *b;
+        fa_sequences s;
+        int64_t keys = 0;
+        OK(fa_bench_open(&b, ctx, &p, rows[i].lengths));
+        OK(fa_bench_sequences(b, &s));
+        for (int32_t k = 0; k < s.b; k++) {
+            cr_expect_eq(s.of[k].nq, 1);
+            keys += s.of[k].nk;
+        }
+        cr_expect_eq(keys, rows[i].keys, "%d: %lld", rows[i].lengths, (long long)keys);
+        fa_sequences_close(&s);
+        fa_bench_close(b);
     }
 }
 

@@ -37,6 +37,11 @@ function tflopsOf(us) {
   return us ? D.flops / us / 1e6 : null;
 }
 
+// Bytes of Q, K, V and O, each once, over the time: of problems that HBM bounds. The tuner measures other lengths than the model has.
+function gbsOf(us, clock = state.clock) {
+  return us ? (clock === "measured" ? D.measured_bytes : D.tensor_bytes) / us / 1e3 : null;
+}
+
 // The configs with the shortest time first; what has none comes last, as the model has it. Times of few samples come after the others: most were
 // taken before the chip was warm.
 function byTime(clock) {

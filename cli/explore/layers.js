@@ -22,7 +22,9 @@ const LAYERS = [
   { key: "time", title: "Time", unit: "", of: (c) => timeOf(c, state.clock), write: (v) => exact(scaled(v), 3), tell: showTime,
     bright: "low", log: true, ends: ["slower", "faster"], timed: true },
   { key: "tflops", title: "TFLOP/s", of: (c) => tflopsOf(timeOf(c, state.clock)), write: (v) => exact(v, 3),
-    tell: (v) => exact(v, 4) + " TFLOP/s", bright: "high", log: false, ends: ["slower", "faster"], timed: true },
+    tell: (v) => exact(v, 4) + " TFLOP/s", bright: "high", log: false, ends: ["slower", "faster"], timed: true, multiplied: true },
+  { key: "gbs", title: "GB/s", of: (c) => gbsOf(timeOf(c, state.clock)), write: (v) => whole(v), tell: (v) => whole(v) + " GB/s of Q, K, V and O",
+    unit: "of Q, K, V and O, each once", bright: "high", log: false, ends: ["slower", "faster"], timed: true, streamed: true },
   { key: "smem", title: "Shared memory", of: (c) => c.smem, write: (v) => digits(v / 1024, 3), tell: (v) => whole(v) + " bytes", unit: "KiB per block",
     bright: "high", log: false, ends: ["less", "more"] },
   { key: "regs", title: "Registers", of: (c) => c.compiled_regs ?? c.regs, write: (v) => v.toString(), tell: (v) => v + " per thread",
@@ -43,7 +45,8 @@ const LAYERS = [
 
 // Those that have a value to show, in the order of the digits that choose them.
 function layers() {
-  return LAYERS.filter((layer) => (!layer.simulated || D.counters.length) && (!layer.warm || configs.some((c) => c.warm_us !== null)));
+  return LAYERS.filter((layer) => (!layer.simulated || D.counters.length) && (!layer.warm || configs.some((c) => c.warm_us !== null)) &&
+    (!layer.streamed || D.streamed) && (!layer.multiplied || !D.streamed));
 }
 
 // The unit in which the cells of the time layers are written: that of the fastest.

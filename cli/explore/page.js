@@ -132,14 +132,16 @@ function drawSources() {
 }
 
 function drawHead() {
-  const a = D.asked, best = configs.slice().sort(byTime(hasTimes ? "measured" : "model"))[0], us = best.measured_us ?? best.model_us;
+  const a = D.asked, best = configs.slice().sort(byTime(hasTimes ? "measured" : "model"))[0], us = best.measured_us ?? best.model_us, clock = best.measured_us === null ? "model" : "measured";
   const heads = a.hq === a.hkv ? plural(a.hq, "head") : `${a.hq} query and ${a.hkv} KV heads`;
-  byId("title").textContent = `Attention, ${a.dtype}, d = ${a.d}${a.dv !== a.d ? ", dᵥ = " + a.dv : ""}, ${a.mask === "none" ? "no mask" : a.mask === "window" ? `a window of ${whole(a.window)} keys` : a.mask}`;
+  byId("title").textContent = `Attention, ${a.dtype}, d = ${a.d}${a.dv !== a.d ? ", dᵥ = " + a.dv : ""}, ${a.mask === "none" ? "no mask" : a.mask === "window" ? `a window of ${whole(a.window)} keys` : a.mask}` +
+    (a.page ? `, pages of ${a.page}` : "") + (a.features && !a.page ? ", " + a.features.replace(/\+/g, ", ") : "");
   byId("subtitle").textContent = `${a.sq === a.sk ? "N = " + whole(a.sk) : (a.sq === 1 ? "1 query" : whole(a.sq) + " queries") + ", " + plural(a.sk, "key")} · ${heads} · batch ${a.b} · ` +
     `${D.arch.chip} (${D.arch.name}), ${whole(D.budget)} bytes of shared memory per block`;
   const facts = [
     [showTime(us), `the fastest ${best.measured_us !== null ? "measured" : "by the model"}`],
-    [digits(tflopsOf(us), 4) + " TFLOP/s", percent(tflopsOf(us) / Math.max(...D.arch.peaks.map((p) => p.tflops))) + " of the matrix units' peak"],
+    D.streamed ? [whole(gbsOf(us, clock)) + " GB/s", `of Q, K, V and O, ${percent(gbsOf(us, clock) / D.arch.hbm_gbs)} of what HBM gives; FLOPs bound nothing here`]
+      : [digits(tflopsOf(us), 4) + " TFLOP/s", percent(tflopsOf(us) / Math.max(...D.arch.peaks.map((p) => p.tflops))) + " of the matrix units' peak"],
     [tileName({ family: best.f, y: placeOf(best, 0), x: placeOf(best, 1) }), D.families[best.f].name],
     [digits(D.naive.model_us / us, 3) + "×", "as fast as naive attention at its roofline, which holds " + showBytes(D.naive.held) + " more"],
     [whole(D.fitting), `configs fit, of ${whole(D.total)} looked at`],
@@ -166,7 +168,8 @@ function drawReading() {
 }
 
 function drawCharts() {
-  drawRoofline();
+  if (D.streamed) drawBandwidth();
+  else drawRoofline();
   drawConvergence();
   drawSpeedup();
   drawSystems();
@@ -192,7 +195,8 @@ function start() {
   drawReading();
   startTip();
   startMap();
-  startRoofline();
+  if (D.streamed) startBandwidth();
+  else startRoofline();
   startSystems();
   startTable();
   drawAll();

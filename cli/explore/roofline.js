@@ -43,7 +43,9 @@ function roofs(x, y) {
 
 let roofFrame = null; // of the figure as it is drawn
 
-const placeIn = (f, c, dy) => [f.x(D.flops / bytesOf(c)), f.y(tflopsOf(timeOf(c, state.clock))) + dy];
+// Of the figure that is drawn: bandwidth.js has the other.
+const placeIn = (f, c, dy) => (D.streamed ? [f.x(heldOf(c)), f.y(gbsOf(timeOf(c, state.clock))) + dy]
+  : [f.x(D.flops / bytesOf(c)), f.y(tflopsOf(timeOf(c, state.clock))) + dy]);
 
 // The ring around the chosen config, if it has a time.
 function markChosen() {
