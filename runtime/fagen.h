@@ -27,6 +27,13 @@
  * A part with LSE_i = -inf saw no key: it adds nothing, whatever its O_i holds. No part at all, or all of them so: O = 0, LSE = -inf. A row
  * with an LSE_i of NaN or +inf gives NaN. Sums are in fp32, in an order that depends on nothing but the kernel.
  *
+ * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads anew.
+ *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
+ *     pages     key j of sequence i is token j % page_size of page page_table[i * page_table_stride + j / page_size]
+ * off = sk - sq is that of each sequence's own lengths. A sequence without keys gives O = 0 and LSE = -inf. Rows past a query length are
+ * not written. Entries of the table, and rows of K and V, that no row sees are not read. Kernels clamp what they find; the option
+ * check_device_data has launches refuse it.
+ *
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
  * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
@@ -184,17 +191,18 @@ typedef struct fa_args {
     /* From here on a field that the operation does not read must be 0: else FA_INVALID with its name, or FA_UNSUPPORTED where no operation
      * of this version reads it. */
 
-    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then.
-     */
+    /* Packed sequences, device memory [b + 1]: sequence i has the rows cu_seqlens[i] ... cu_seqlens[i + 1] - 1; sq and sk are maxima then,
+     * and the tensor's sb is ignored. Equal neighbours are a sequence without rows. */
     const int32_t *cu_seqlens_q, *cu_seqlens_k;
     /* Rows in use of padded sequences, or of pages, device memory [b]; beside cu_seqlens they allow gaps. sq and sk are maxima then. */
     const int32_t *seqlens_q, *seqlens_k;
     int32_t total_q, total_k; /* packed: rows allocated */
     /* Pages of K and V: page_table, device memory [b, n], names the pages of each sequence in order. k and v: sb = stride of a page, ss of
-     * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k; page numbers outside [0, pages) read as zeros. */
+     * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k. Page numbers outside [0, pages) read as zeros; those of pages without
+     * a key that some row sees are not read. */
     const int32_t *page_table;
-    int64_t page_table_stride;      /* elements between two sequences' rows of the table */
-    int32_t page_size, pages;       /* tokens of a page; pages allocated */
+    int64_t page_table_stride;      /* elements between two sequences' rows of the table; 0 = ceil(sk / page_size) */
+    int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated */
     int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
     /* FA_MERGE reads these, b, hq, sq, d or dv, the types, o, lse and its strides; mask is 0, and nothing is read that is said of Q, K or
      * V. Part i, from 0 to parts - 1, is [b, sq, hq, dv] with the strides of `part`, i * part_stride elements behind part.ptr, and [b, hq,
@@ -350,8 +358,10 @@ FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const f
  * take them, on chips without TMA too. Thread-safe, needs no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
-/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only. On a miss with FA_MISS_NEAREST it is the
- * most that the better kernel and any that is prepared for the class need: ask again after preparing more of them. */
+/* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only, no device memory. It is that of the
+ * kernel which the shape's bucket has: a larger shape may need less, so that a workspace for several is the most of theirs. On a miss with
+ * FA_MISS_NEAREST it is the most that the better kernel and any that is prepared for the class need: ask again after preparing more of
+ * them. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
 /* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is

@@ -2,19 +2,19 @@
 -- Blocks share the keys of all sequences evenly; inside a block groups of warps walk keys of their own with buffers of their own, and meet
 -- only where a tile of rows ends.
 
-local decode = {}
+local decode = { rows_sm = 128 }
 
 function decode.round_up(x, to) return (x + to - 1) // to * to end
 local round_up = decode.round_up
 
 -- Tunables behind those of the tile.
 decode.shares = {
-  { "stages", { 2, 3, 4, 5, 6, 8 }, "buffers of K and V of a group", step = "any" },
+  { "stages", { 2, 3, 4, 5, 6 }, "buffers of K and V of a group", step = "any" },
   { "ctas", { 1, 2, 3, 4 }, "blocks per SM" },
-  { "kv_lanes", { 1, 2, 4, 8 }, "neighbouring key/value heads that blocks walk side by side" },
+  { "kv_lanes", { 1, 8 }, "neighbouring key/value heads that blocks walk side by side" },
   { "combine", { { 0, "last_block" }, { 1, "second_kernel" } }, "what adds up the parts of a tile: the block that comes last, or a second kernel" },
-  { "sm_shares", { 1, 2, 4, 8 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
-  { "min_turns", { 1, 2, 4, 8 }, "least turns (bk * key_warps keys) that a block takes" },
+  { "sm_shares", { 1, 2, 4 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
+  { "min_turns", { 1, 4 }, "least turns (bk * key_warps keys) that a block takes" },
 }
 
 -- Bytes of a key's rows of K and V in shared memory.
@@ -30,10 +30,16 @@ decode.constraints = {
     if warps <= 8 and warps * c.ctas <= 16 then return true end
     return false, warps .. " warps in each of " .. c.ctas .. " blocks"
   end, upto = "ctas", about = "registers" },
-  { "slices", function(p, c)
-    if c.ctas * c.sm_shares <= (c.combine == c.named.combine.second_kernel and 16 or 32) then return true end
-    return false, c.ctas * c.sm_shares .. " shares on an SM"
+  -- Parts of tiles take as much workspace whatever the config: a better one may take over between launches.
+  { "parts", function(p, c)
+    local rows = c.br * c.ctas * c.sm_shares
+    if rows <= decode.rows_sm then return true end
+    return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
+  { "combined", function(p, c)
+    if c.combine == c.named.combine.last_block or c.br >= 32 then return true end
+    return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
+  end, search = true },
   { "blocks_fit", function(p, c, a)
     local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
     if bytes * c.ctas <= a.smem_sm then return true end
@@ -91,50 +97,43 @@ end
 
 -- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
 function decode.workspace(p, c, a, l)
-  local rows = 2 * c.ctas * c.sm_shares * c.br
-  local parts = ("part_o fp32 sms %d, part_state fp32 sms %d"):format(rows * l.vb * 8, rows * 2)
-  if c.combine == c.named.combine.last_block then return "counters, " .. parts end
-  return ("%s, tiles_open int32 sms %d"):format(parts, c.ctas * c.sm_shares * 4)
+  return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+    2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
 end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
--- turn: its clocks beside the other blocks of an SM. latency: clocks of a launch whose tiles have one part each.
-function decode.stream(p, c, a, turn, latency)
-  local group = p.hq // p.hkv
-  local rows = p.sq * group
+-- turn: its clocks beside the other blocks of an SM. Constants fitted to 1,900 timings on an H200 (docs/performance.md, "The model").
+function decode.stream(p, c, a, turn)
+  local rows = p.sq * (p.hq // p.hkv)
   local keys = p.sk
   if p.mask == "window" then keys = math.min(keys, (p.window > 0 and p.window or 1024) + p.sq) end
-  local row = (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes
+  local row = row_bytes(p)
   local tiles = p.b * p.hkv * ((rows + c.br - 1) // c.br)
   local turns = (keys + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
   local blocks = a.sm_count * c.ctas * c.sm_shares
   local share = math.max((tiles * turns + blocks - 1) // blocks, c.min_turns)
   local parts = turns > share and turns // share + 1 or 1
   local kv = tiles * keys * row
-  local bytes = kv + 2 * p.b * p.sq * p.hq * p.dv * p.bytes
   local seconds = kv / (a.hbm_gbs * 1e9)
-  -- The longest share's bytes, out of an SM's part of the bandwidth; about 48 KiB of an SM have to be under way.
   local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
-  local balance = tiles * turns / (share * math.max(blocks, 1))
-  if balance < 1 and blocks > tiles * turns then balance = math.min(1, tiles * turns / share / a.sm_count) end
-  local efficiency = math.min(1, flight / 49152) * math.min(1, balance)
+  local balance = math.max(0.02, math.min(1, tiles * turns / share / blocks))
+  local stream = seconds / math.min(1, flight / 32768) / balance ^ 0.83
   local compute = share * c.sm_shares * turn / (a.clock_ghz * 1e9)
-  efficiency = math.max(0.02, math.min(efficiency, efficiency * seconds / math.max(compute, seconds)))
-  if parts > 1 and c.combine == c.named.combine.last_block then
-    latency = latency + 1800 + parts * math.min(rows, c.br) * p.dv * 4 // 60
-  elseif parts > 1 then
-    latency = latency + 4500
-  end
-  local stream = { bytes = bytes, efficiency = efficiency, latency = latency }
-  if c.combine == c.named.combine.last_block then return { stream } end
-  return { stream, { bytes = math.max(1, tiles * parts * math.min(rows, c.br) * p.dv * 4), latency = 500 } }
+  local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
+  local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
+  local partial = parts * math.min(rows, c.br) * p.dv * 4
+  if parts > 1 then latency = latency + (c.combine == c.named.combine.last_block and partial * 0.055 or 6660) end
+  local first = { bytes = kv + 2 * p.b * p.sq * p.hq * p.dv * p.bytes, efficiency = math.max(0.01, efficiency), latency = latency }
+  if c.combine == c.named.combine.last_block then return { first } end
+  return { first, { bytes = math.max(1, tiles * partial) } }
 end
 
 function decode.work(p, c, a, l)
-  -- A turn's products, and the chain of latencies from the arrival of its keys to its last product.
+  -- The chain of latencies from the arrival of a turn's keys to its last product, or the products themselves.
   local flops = 2 * c.br * c.bk * c.key_warps * (round_up(p.d, 16) + l.vb * 8)
-  local chain = 700 + 60 * (c.bk // 16) * (c.br // c.row_warps // 16)
-  return decode.stream(p, c, a, math.max(chain, 1.6 * c.ctas * flops / (a.mma16_flop > 0 and a.mma16_flop or 1)), 2500)
+  local chain, products = 640 + 110 * (c.bk // 16) * (c.br // c.row_warps // 16) * (p.d + p.dv) / 256, 3.7 * flops / a.mma16_flop
+  if l.boxed then chain, products = 1030 + 7 * c.bk, 2.9 * flops / a.wgmma16_flop end
+  return decode.stream(p, c, a, math.max(chain, c.ctas * products))
 end
 
 function decode.params(p, c)

@@ -72,6 +72,6 @@ return {
     -- The chain of latencies, and the schedulers' time; 1.3: what they do not find something for.
     local turn = math.max(500 + issue, 1.3 * c.ctas * c.key_warps * issue // 4)
     -- The last turn's dot products show, where decode_mma's take no time.
-    return decode.stream(p, c, a, turn, 2500 + issue // 2)
+    return decode.stream(p, c, a, turn)
   end,
 }
