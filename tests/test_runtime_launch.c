@@ -383,6 +383,7 @@ static void *launch_some(void *arg)
     for (int i = 0; i < 60; i++) {
         fa_args a = good();
         a.mask = masks[(i + me) % 3];
+        give_workspace(&a);
         if (fa_launch(ctx, &a, NULL) != FA_OK || fake_last().params.q != (uint64_t)(uintptr_t)AT(1))
             abort();
         a.d = -me - 1;
