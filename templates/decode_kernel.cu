@@ -18,6 +18,7 @@ constexpr int BC = $(c.bk);         // keys of a block of keys, which a group of
 constexpr int ROW_WARPS = $(c.row_warps);  // warps of a group, each with BR / ROW_WARPS rows
 constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take a turn of GROUPS * BC keys
 constexpr int STAGES = $(c.stages);     // buffers of a group
+constexpr int ENDS = $(l.ends);       // turns that take as long as the beginning and the end of a tile
 constexpr int CHUNK = $(c.min_turns);      // least turns of a thread block
 //| if c.kv_lanes > 1 then
 constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that are walked side by side
