@@ -40,7 +40,7 @@ typedef struct fa_candidate {
     size_t at; /* in the pool of its search */
 } fa_candidate;
 
-#define FA_REJECTIONS 12
+#define FA_REJECTIONS 64
 
 typedef struct fa_tuning {
     fa_problem problem;      /* normalized, with its shape */

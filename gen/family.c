@@ -391,15 +391,17 @@ static void unjudged(fa_point *out)
     out->limit = FA_LIMIT_RULE;
 }
 
-/* The constraints whose last tunable is one of from..to, with or without those of the search. */
+/* The constraints whose last tunable is one of from..to, with or without those of the search. Those of the first tunables are asked first,
+ * as a listing asks them: a config that is named is refused for the same one. */
 static bool ask_constraints(lua_State *L, const fa_lua_args *fr, const fa_family *f, int from, int to, bool search, fa_point *out)
 {
-    for (int i = 0; i < f->n_constraints; i++)
-        if (f->constraint[i].upto >= from && f->constraint[i].upto <= to && (search || !f->constraint[i].search) &&
-            !ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why)) {
-            reject(out, FA_CHECK_FAMILY, f->constraint[i].name, f->constraint[i].limit);
-            return false;
-        }
+    for (int upto = from; upto <= to; upto++)
+        for (int i = 0; i < f->n_constraints; i++)
+            if (f->constraint[i].upto == upto && (search || !f->constraint[i].search) &&
+                !ask(L, fr, f, f->constraint[i].ref, f->constraint[i].name, true, out->why, sizeof out->why)) {
+                reject(out, FA_CHECK_FAMILY, f->constraint[i].name, f->constraint[i].limit);
+                return false;
+            }
     return true;
 }
 

@@ -17,6 +17,8 @@ static const struct {
 } allowed[] = {
     { "gen/step", NULL, "the fields of a step, which a family fills: docs/templates.md" },
     { "gen/extent.h", "rows", "an extent" },
+    { "gen/extent.h", "parts", "an extent" },
+    { "runtime/check.c", "parts", "a field of fa_args" },
     { "gen/family.c", "ctas", "a field of the layout: blocks that share an SM's registers" },
     { "gen/operation.c", "merge", "an operation, and its family" },
     { "gen/tunable.c", "tile", "a field of the family" },

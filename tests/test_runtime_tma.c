@@ -89,7 +89,8 @@ Test(runtime_tma, what_it_does_not_take_runs_otherwise)
         cr_expect(strstr(text, "loads      plain, not by TMA: ") && strstr(text, faults[i].says) && !strstr(text, "toy"), "%s:\n%s",
                   faults[i].name, text);
         OK(fa_workspace_size(ctx, &a, &bytes));
-        cr_expect_eq(bytes, 0);
+        cr_expect_eq(fa_launch(ctx, &a, NULL), bytes ? FA_INVALID : FA_OK, "%s: %s", faults[i].name, fa_last_error());
+        a.workspace = AT(6), a.workspace_size = bytes;
         OK(fa_launch(ctx, &a, NULL));
         cr_expect_eq(fake_last().maps, 0, "%s", faults[i].name);
         text = explain(&a);
@@ -106,6 +107,8 @@ Test(runtime_tma, what_it_does_not_take_runs_otherwise)
 Test(runtime_tma, hits_stay_hits)
 {
     fa_args a = with(0);
+    OK(fa_workspace_size(ctx, &a, &a.workspace_size));
+    a.workspace = AT(6);
     OK(fa_launch(ctx, &a, NULL));
     fake_capturing(true);
     long loads = fake_calls("cuLibraryLoadData"), asked = fake_calls("cuStreamIsCapturing");
@@ -191,8 +194,9 @@ Test(runtime_tma, what_no_class_takes_is_refused)
 }
 
 /* What is prepared for the problem that fa_problem_of() tells is what fa_launch() looks for, also while a stream is captured. */
-static void prepared_is_found(const fa_args *a, const char *name)
+static void prepared_is_found(const fa_args *given, const char *name)
 {
+    fa_args with_workspace = *given, *a = &with_workspace;
     fa_problem p, again;
     size_t bytes, more;
     OK(fa_problem_of(a, &p));
@@ -204,6 +208,7 @@ static void prepared_is_found(const fa_args *a, const char *name)
     OK(fa_explain(ctx, NULL, a, text, sizeof text));
     cr_expect(strstr(text, "kernel     loaded"), "%s:\n%s", name, text);
     OK(fa_workspace_size(ctx, a, &bytes));
+    a->workspace = AT(6), a->workspace_size = bytes;
     fake_capturing(true);
     cr_expect_eq(fa_launch(ctx, a, NULL), FA_OK, "%s: %s", name, fa_last_error());
     fake_capturing(false);
