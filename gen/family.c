@@ -141,7 +141,9 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->is_default = lua_isnil(L, -1) || lua_toboolean(L, -1);
     lua_getfield(L, -3, "reference");
     f->is_reference = lua_toboolean(L, -1);
-    lua_pop(L, 3);
+    lua_getfield(L, -4, "few_rows");
+    f->few_rows = lua_toboolean(L, -1);
+    lua_pop(L, 4);
     f->rank = fa_family_integer(L, f, "the family", "rank", RANK_USUAL);
     read_list(L, f, "tunables", FA_CONFIG_MAX, fa_tunable_read);
     fa_tile_read(L, f);

@@ -18,6 +18,7 @@ typedef struct fa_family {
     char *doc;
     bool is_default;   /* listed without being named */
     bool is_reference; /* the others are held against it */
+    bool few_rows;     /* not listed, unless it is named, for dense problems of many query rows */
     int32_t rank;      /* the lower is listed first */
     int n_tunables, n_constraints;
     fa_tunable tunable[FA_CONFIG_MAX];

@@ -24,6 +24,7 @@ for _, t in ipairs(decode.constraints) do constraints[#constraints + 1] = t end
 return {
   doc = "split-KV attention of few query rows on mma.sync (fp16, bf16, TF32): dense, packed, paged",
   rank = 0,
+  few_rows = true,
   features = "lengths+pages+lse-strides",
   tile = { "br", "bk" },
   tunables = tunables,

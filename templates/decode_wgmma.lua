@@ -14,6 +14,7 @@ for _, t in ipairs(decode.shares) do tunables[#tunables + 1] = t end
 return {
   doc = "split-KV attention of 64 query rows on wgmma (fp16, bf16): dense, packed, paged",
   rank = 0,
+  few_rows = true,
   features = "lengths+pages+lse-strides",
   tile = { "br", "bk" },
   tunables = tunables,
