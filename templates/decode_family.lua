@@ -118,7 +118,7 @@ function decode.stream(p, c, a, turn)
   local seconds = kv / (a.hbm_gbs * 1e9)
   local flight = c.bk * c.key_warps * row * (c.stages - 1) * c.ctas
   local balance = math.max(0.02, math.min(1, tiles * turns / share / blocks))
-  local stream = seconds / math.min(1, flight / 32768) / balance ^ 0.83
+  local stream = seconds / math.min(1, flight / 49152) / balance ^ 0.83
   local compute = share * c.sm_shares * turn / (a.clock_ghz * 1e9)
   local efficiency = math.min(1, seconds / (stream ^ 4 + compute ^ 4) ^ 0.25)
   local latency = 420 + 9500 * (c.sm_shares - 1) + 1490 * (c.ctas - 1)
