@@ -1,4 +1,5 @@
-/* mutations_decode: faults of the families of split keys, as in mutations.c. */
+/* mutations_decode: faults of the families of split keys, as in mutations.c. With three SMs a block walks several tiles, begins one that
+ * goes on behind it, and ends one that began before it. */
 #include "autotune/case.h"
 #include "mutations.h"
 #include <stddef.h>
@@ -17,6 +18,7 @@ enum { K = FA_FORM_SEQLENS_K, PAGED = FA_FORM_SEQLENS_K | FA_FORM_PAGES };
 static const fa_ragged_how
     edges = { .seed = 3, .forms = PAGED, .k = FA_SPREAD_EDGES, .idle = 1, .page_size = 16, .spare = 2, .wide = 1 },
     foreign = { .seed = 5, .forms = PAGED, .k = FA_SPREAD_UNIFORM, .page_size = 8, .spare = 2, .wide = 1, .foreign = 1 },
+    single = { .seed = 14, .forms = PAGED, .k = FA_SPREAD_UNIFORM, .page_size = 1, .spare = 2, .wide = 1 },
     large = { .seed = 4, .forms = PAGED, .k = FA_SPREAD_EDGES, .page_size = 64, .spare = 1, .wide = 1, .foreign = 1 },
     packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K | FA_FORM_SEQLENS_Q | K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
     wild = { .seed = 7, .forms = FA_FORM_CU_K | FA_FORM_SEQLENS_Q | K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5, .wild = 1 },
@@ -52,6 +54,12 @@ static const scene scenes[] = {
     { "lanes", "bf16,d=64,mask=none,features=lengths,b=3,hq=8,hkv=4", MMA(16, 2, "row_warps=1,stages=2,kv_lanes=8,sm_shares=4," LAST), 1, 200, NONE, WITH(&many) },
     { "dots", "bf16,d=128,mask=causal,b=3,hq=2,hkv=1", FFMA(4, 8, "stages=3,kv_lanes=1,sm_shares=1," LAST), 2, 200, NONE, WITH(NULL) },
     { "wgmma", "bf16,d=64,mask=causal,b=3,hq=16,hkv=1", WGMMA("stages=2,kv_lanes=1,sm_shares=2," SECOND), 3, 250, NONE, WITH(NULL) },
+    { "dots_steep", "fp16,d=64,mask=none,b=2,hq=2,hkv=1", FFMA(2, 4, "stages=3,kv_lanes=1,sm_shares=1," LAST), 1, 150, NONE, FA_VALUES_HEAVY, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 1, NULL },
+    { "dots_window", "fp32,d=40,mask=window,b=2,hq=2,hkv=1", FFMA(4, 8, "stages=3,kv_lanes=1,sm_shares=1," LAST), 2, 150, 70, 1, 0, 0, WITH(NULL) },
+    { "dots_odd", "bf16,d=72,dv=56,mask=none,b=2,hq=2,hkv=1", FFMA(4, 8, "stages=3,kv_lanes=1,sm_shares=1," LAST), 2, 100, NONE, WITH(NULL) },
+    { "far", "bf16,d=64,mask=causal,b=2,hq=2,hkv=1", MMA(16, 2, ONE_WARP "sm_shares=1," LAST), 2, 100, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, NULL },
+    { "far_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=8,b=2,hq=2,hkv=1", MMA(16, 2, ONE_WARP "sm_shares=1," LAST), 2, 100, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &foreign },
+    { "far_tokens", "bf16,d=64,mask=causal,features=lengths+pages,page=1,b=2,hq=2,hkv=1", MMA(16, 2, ONE_WARP "sm_shares=1," LAST), 2, 60, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &single },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 /* clang-format on */
@@ -83,6 +91,7 @@ static const mutation mutations[] = {
     { "the sums of warps are not awaited", S, "  if (lane == 31) warps[warp] = sum;\n  __syncthreads();", "  if (lane == 31) warps[warp] = sum;", 0, "many" },
     { "what was found is not awaited", S, "  __syncthreads();\n  s.walk.turns = found->turns;", "  s.walk.turns = found->turns;", 0, "many pages" },
     { "the next tile has the turns of the one before", S, "          turns = turns_of(sequence);\n", "", 0, "pages" },
+    { "sequences are looked for behind the last", S, "while (left > 0 && turns == 0)", "while (turns == 0)", 0, "pages" },
     { "the next sequence begins at head 0", S, "kv_head -= p.hkv;", "kv_head = 0;", 0, "lanes" },
     { "all lanes walk the same heads", S, "kv_head = (int)heads * lanes + lane;", "kv_head = (int)heads * lanes;", 0, "lanes" },
     { "lanes share counters and parts", S, "return index * lanes + lane;", "return index * lanes;", 0, "lanes" },
@@ -110,6 +119,9 @@ static const mutation mutations[] = {
     { "keys behind the last of a large page are read", L, "real && key + row >= key_lo && key + row <= key_hi", "real && key + row >= key_lo", 0, "pages_large" },
     { "keys in front of the first are read", L, "key + row >= key_lo && key + row <= key_hi);\n    }\n//| end", "key + row <= key_hi);\n    }\n//| end", 0, "packed" },
     { "V with the stride of K", L, "DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.v_ss)", "DV * (int)sizeof(element)>(buffer + K_TILE, v, key, p.k_ss)", 0, "line" },
+    { "32-bit stride of keys", L, "const char *const from = base + key * step;", "const char *const from = base + key * (int)step;", 0, "far" },
+    { "32-bit stride of tokens", L, "(first + row % RUN) * step", "(first + row % RUN) * (int)step", 0, "far_pages" },
+    { "32-bit stride of pages", L, "const long long page_step = page_stride * (long long)sizeof(element);", "const int page_step = (int)page_stride * (int)sizeof(element);", 0, "far_tokens" },
     { "what is fetched early is read", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 0, "line" },
     { "copies run a stage too far", T, "cp_async_wait<STAGES - 2>()", "cp_async_wait<STAGES - 1>()", 0, "line" },
     { "warps of a group do not meet", T, "  asm volatile(\"bar.sync %0, %1;\" ::\"r\"(group + 1), \"n\"(GROUP_THREADS) : \"memory\");\n//| end", "//| end", 0, "groups" },
@@ -136,6 +148,7 @@ static const mutation mutations[] = {
     { "keyless rows of the first sequences only", M, "i < p.b; i += gridDim.x", "i < 1; i += gridDim.x", 0, "idle" },
     { "what goes on is not told to be none", T, "  if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(0, 0, 0, 0);\n", "", 0, "second blind" },
     { "a tile in its middle goes on as well", T, "(walk.turn == 0 && walk.end < walk.turns)", "(walk.end < walk.turns)", 0, "second" },
+    { "what does not go on is added up", T, "  if (open.w == 0) return;\n", "", 0, "second" },
     { "slices take the same rows", T, "i = slice * MERGE_THREADS + threadIdx.x", "i = threadIdx.x", 0, "wgmma" },
     { "a slice does not go on", T, "i < rows * (COLS / 4); i += SLICES * MERGE_THREADS", "i < MERGE_THREADS; i += SLICES * MERGE_THREADS", 0, "wgmma second" },
     { "the second step does not wait for the first", T, "  asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n//|   end\n  const int block", "//|   end\n  const int block", 0, "second" },
@@ -171,6 +184,13 @@ static const mutation mutations[] = {
     { "twins count their keys twice", D, "if (TWINS == 1 || dot_lane(lane) % TWINS == 0)", "if (TWINS > 0)", 0, "dots" },
     { "dots: the sum of neighbours only", D, "x[i] = sum_from(o[r][c][i], COL_LANES)", "x[i] = sum_from(o[r][c][i], 2 * COL_LANES)", 0, "dots pages_large" },
     { "dots: columns of other lanes", D, "const bool second = (i > 0) != (lane % 8 >= 4);", "const bool second = lane % 8 >= 4;", 0, "dots pages_large" },
+    { "dots: a late maximum is forgotten", D, "* p.scale_log2 > LAG))", "* p.scale_log2 > 1000.f * LAG))", 0, "dots_steep" },
+    { "dots: O is not rescaled", D, "o[r][c][x] *= keep;", "o[r][c][x] += 0.f * keep;", 0, "dots_steep" },
+    { "dots: left mask forgotten", D, "key_of_score(i) > hi || key_of_score(i) < lo", "key_of_score(i) > hi", 0, "dots_window" },
+    { "dots: right mask one off", D, "key_of_score(i) > hi || key_of_score(i) < lo", "key_of_score(i) >= hi || key_of_score(i) < lo", 0, "dots" },
+    { "dots: Q past the end of its row", D, "real && byte < D * (int)sizeof(element)", "real", 0, "dots_odd" },
+    { "dots: V past the end of its row", D, "min(c * COL_LANES + lane % COL_LANES, CHUNKS_V - 1)", "c * COL_LANES + lane % COL_LANES", 0, "dots_odd" },
+    { "dots: places of keys for keys", D, "place_of_key(key % KEYS_V) * KEYS_LANE", "(key % KEYS_V / 2 * 2) * KEYS_LANE", 0, "dots" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 /* clang-format on */
