@@ -6,11 +6,11 @@
 #define MMA "flash_fwd_mma:"
 #define FFMA "flash_fwd_ffma:"
 #define NONE -1, -1, 0, 0
-#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0
-#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
+#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL
 
 /* clang-format off */
-const scene scenes[] = {
+static const scene scenes[] = {
     { "plain", "bf16,d=64,mask=none,b=3,hq=4,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
     { "causal", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 70, 100, NONE, PLAIN },
     { "blind", "bf16,d=64,mask=causal,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 100, 40, NONE, HIDDEN },
@@ -34,9 +34,9 @@ const scene scenes[] = {
     { "fp32_blind", "fp32,d=40,mask=causal,b=1,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=1", 70, 30, NONE, HIDDEN },
     { "fp32_odd", "fp32,d=5,dv=6,mask=none,b=1,hq=2,hkv=2", FFMA "br=16,bc=32,warps=2,pack=0", 40, 70, NONE, PLAIN },
     { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=2,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1", 64, 130, NONE,
-      FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1 },
+      FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1, NULL },
     { "far", "bf16,d=16,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE,
-      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_FAR, 0 },
+      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_FAR, 0, NULL },
     { "wide", "bf16,d=64,o=fp32,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
@@ -51,9 +51,10 @@ const scene scenes[] = {
 #define L "tile_order.cu"
 #define F "flash_fwd_mma.cu"
 #define D "products.cu"
+#define A "mma_softmax.cu"
 #define X "flash_fwd_ffma.cu"
 
-const mutation mutations[] = {
+static const mutation mutations[] = {
     { "halves of a pair swapped", P, "\"f\"(hi), \"f\"(lo)", "\"f\"(lo), \"f\"(hi)", 0, "plain" },
     { "copies are never cut to zeros", P, "const int n = valid ? BYTES : 0;", "const int n = BYTES; (void)valid;", 0, "left" },
     { "maximum over two of four lanes", P, "return fmaxf(x, __shfl_xor_sync(~0u, x, 2));", "return x;", 0, "plain" },
@@ -143,11 +144,11 @@ const mutation mutations[] = {
     { "K into the first buffer", F, "load_k(block - STAGES_K, stage_k);", "load_k(block - STAGES_K, 0);", 0, "deep0" },
     { "K buffer does not advance", F, "      stage_k = stage_k == STAGES_K - 1 ? 0 : stage_k + 1;\n", "", 0, "deep0 stages" },
     { "V buffer does not advance", F, "      stage_v = stage_v == STAGES_V - 1 ? 0 : stage_v + 1;\n", "", 0, "deep0 stages" },
-    { "half of O not rescaled", F, "          o[m][v][2 * h + 1] *= keep;\n", "", 0, "plain" },
-    { "only the last row asks for rescaling", F, "moved = moved || (", "moved = (", 0, "steep" },
-    { "a late maximum is forgotten", F, "> LAG;", "> 1000.f * LAG;", 0, "steep" },
-    { "left mask forgotten", F, "if (key > hi || key < lo)", "if (key > hi)", 0, "window" },
-    { "right mask one off", F, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
+    { "half of O not rescaled", A, "          o[m][v][2 * h + 1] *= keep;\n", "", 0, "plain" },
+    { "only the last row asks for rescaling", A, "moved = moved || (", "moved = (", 0, "steep" },
+    { "a late maximum is forgotten", A, "> LAG;", "> 1000.f * LAG;", 0, "steep" },
+    { "left mask forgotten", A, "if (key > hi || key < lo)", "if (key > hi)", 0, "window" },
+    { "right mask one off", A, "if (key > hi || key < lo)", "if (key >= hi || key < lo)", 0, "causal" },
     { "columns of TF32 scores in order", D, "return (x >> 1) + (x & 1) * 4;", "return x;", 0, "tf32" },
     { "Q rows past the last are read", F, "0,\n        row_count(p, sequence) - 1 - where.row);", "0,\n        BR - 1);", 0, "plain" },
     { "unmasked loop one block too far", F, "block > max(range.full_lo, range.block_lo - 1)",
@@ -160,7 +161,7 @@ const mutation mutations[] = {
       0, "odd" },
     { "odd chunk of V from its neighbour", D, "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 1) * 16",
       "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 2) * 16", 0, "odd" },
-    { "half of the sum", F, "state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];", "state[m][h].l += s[m][n][2 * h];", 0, "plain" },
+    { "half of the sum", A, "state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];", "state[m][h].l += s[m][n][2 * h];", 0, "plain" },
     { "V with the stride of K", F, "v_stride = p.v_ss *", "v_stride = p.k_ss *", 0, "odd" },
     { "K of the query head", F, "where.kv_head * p.k_sh", "where.head * p.k_sh", 0, "group" },
     { "32-bit stride of K", F, "const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride",
@@ -176,4 +177,10 @@ const mutation mutations[] = {
     { "FMA: a column past dv is stored", X, "if (col + 3 < DV) to[col + 3] = y.w;", "to[col + 3] = y.w;", 0, "fp32_odd" },
     { "FMA: LSE of the wrong head", X, "sequence.lse(at.head, ", "sequence.lse(where.kv_head, ", 0, "fp32" },
     { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = {
+    { scenes, mutations, 0 },
+    { hopper_scenes, hopper_mutations, 2 },
+    { NULL, NULL, 0 },
 };

@@ -1,7 +1,8 @@
-/* mutations: faults to put into the templates, each with the scenes that must notice it. Scenes of the Hopper family run on a
- * simulated H200 with two SMs, the others on an A100. */
+/* mutations: faults to put into the templates, each with the scenes that must notice it. Scenes of the Hopper family and of the
+ * decode families run on a simulated H200 with few SMs, the others on an A100. */
 #ifndef MUTATIONS_H
 #define MUTATIONS_H
+#include "autotune/ragged.h"
 
 /* A small case that runs in about a tenth of a second. */
 typedef struct scene {
@@ -11,8 +12,8 @@ typedef struct scene {
     int left, right, diagonal, offset;
     int values, hidden, layout; /* layout: of K and O; V and Q get the next ones, so that no two strides are equal */
     float scale;
+    const fa_ragged_how *ragged; /* of a problem with lengths: how they and the pages are drawn */
 } scene;
-extern const scene scenes[], hopper_scenes[]; /* each ended by a row without name */
 
 typedef struct mutation {
     const char *name;
@@ -21,5 +22,13 @@ typedef struct mutation {
     int nth;            /* which occurrence, from 0 */
     const char *scenes; /* names, separated by blanks */
 } mutation;
-extern const mutation mutations[], hopper_mutations[]; /* each ended by a row without name */
+
+typedef struct mutation_list {
+    const scene *scenes;
+    const mutation *mutations; /* each ended by a row without name; a mutation's scenes are of its own list */
+    int sm_count;              /* of the simulated H200 they run on; 0: an A100 */
+} mutation_list;
+extern const mutation_list mutation_lists[]; /* of the suite; ended by a row without scenes */
+extern const scene hopper_scenes[];
+extern const mutation hopper_mutations[];
 #endif

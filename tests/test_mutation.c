@@ -1,4 +1,4 @@
-/* Does verification notice? Each row of mutations.c is put into a template, and one of its scenes must fail: in its values, in the
+/* Does verification notice? Each row of the suite's lists is put into a template, and one of its scenes must fail: in its values, in the
  * bytes around them, in a check of the simulator, or by bits that depend on the timing of copies or the schedule of warps. The
  * same scenes pass with the templates as they are. */
 #include "forward.h"
@@ -23,7 +23,7 @@ static const struct {
 
 static bool is_hopper(const scene *s)
 {
-    return strstr(s->config, "wgmma") != NULL;
+    return strstr(s->config, "flash_fwd_wgmma") != NULL;
 }
 
 static fa_case case_of(const scene *s)
@@ -42,6 +42,8 @@ static fa_case case_of(const scene *s)
     for (int i = 0; i < FA_TENSORS; i++)
         c.layout[i] = layouts[i];
     c.layout[FA_K] = s->layout;
+    if (s->ragged)
+        c.ragged = *s->ragged;
     return c;
 }
 
@@ -84,49 +86,47 @@ static bool fails(fa_context *ctx, const scene *s, char *how, size_t n)
     return bad;
 }
 
-/* Scenes and mutations by number, of both lists; NULL past the last. */
-static const scene *scene_at(int i)
+static int count(const mutation_list *l)
 {
     int n = 0;
-    while (scenes[n].name && n < i)
+    while (l->mutations[n].name)
         n++;
-    return scenes[n].name ? &scenes[n] : hopper_scenes[i - n].name ? &hopper_scenes[i - n] : NULL;
+    return n;
 }
 
-static const mutation *mutation_at(int i)
+static int total(void)
 {
     int n = 0;
-    while (mutations[n].name && n < i)
-        n++;
-    return mutations[n].name ? &mutations[n] : hopper_mutations[i - n].name ? &hopper_mutations[i - n] : NULL;
+    for (const mutation_list *l = mutation_lists; l->scenes; l++)
+        n += count(l);
+    return n;
 }
 
-/* A mutation's scenes are of its own list. */
-static const scene *scene_of(const scene *list, const char *name, size_t length)
+static const scene *scene_of(const mutation_list *l, const char *name, size_t length)
 {
-    for (const scene *s = list; s->name; s++)
+    for (const scene *s = l->scenes; s->name; s++)
         if (strlen(s->name) == length && !strncmp(s->name, name, length))
             return s;
     return NULL;
 }
 
-static fa_context *context_for(bool hopper, const char *template_dir, const char *cache_dir)
+static fa_context *context_for(const mutation_list *l, const char *template_dir, const char *cache_dir)
 {
-    return hopper ? test_hopper_context(template_dir, cache_dir, 2) : test_context(template_dir, cache_dir);
+    return l->sm_count ? test_hopper_context(template_dir, cache_dir, l->sm_count) : test_context(template_dir, cache_dir);
 }
 
 /* ---- the templates as they are ---- */
 
 Test(mutation, without_any_the_scenes_pass, .timeout = 300)
 {
-    fa_context *ctx[2] = { context_for(false, NULL, NULL), context_for(true, NULL, NULL) };
-    const scene *s;
-    for (int i = 0; (s = scene_at(i)) != NULL; i++) {
-        char how[512];
-        cr_expect(!fails(ctx[is_hopper(s)], s, how, sizeof how), "%s", how);
+    for (const mutation_list *l = mutation_lists; l->scenes; l++) {
+        fa_context *ctx = context_for(l, NULL, NULL);
+        for (const scene *s = l->scenes; s->name; s++) {
+            char how[512];
+            cr_expect(!fails(ctx, s, how, sizeof how), "%s", how);
+        }
+        fa_destroy(ctx);
     }
-    fa_destroy(ctx[0]);
-    fa_destroy(ctx[1]);
 }
 
 /* ---- mutated ---- */
@@ -167,7 +167,7 @@ static bool write_mutant(char dir[64], const mutation *m)
     return true;
 }
 
-static void run_mutation(const mutation *m, bool hopper)
+static void run_mutation(const mutation *m, const mutation_list *l)
 {
     char dir[64], how[512] = "";
     bool caught = false;
@@ -175,10 +175,10 @@ static void run_mutation(const mutation *m, bool hopper)
         cr_expect_fail("%s: the text is not in %s any more: %s", m->name, m->file, m->find);
         return;
     }
-    fa_context *ctx = context_for(hopper, dir, "");
+    fa_context *ctx = context_for(l, dir, "");
     for (const char *at = m->scenes; *at && !caught;) {
         size_t length = strcspn(at, " ");
-        const scene *s = scene_of(hopper ? hopper_scenes : scenes, at, length);
+        const scene *s = scene_of(l, at, length);
         cr_assert_not_null(s, "%s: there is no scene %s", m->name, at);
         caught = fails(ctx, s, how, sizeof how);
         at += length + strspn(at + length, " ");
@@ -190,23 +190,10 @@ static void run_mutation(const mutation *m, bool hopper)
     nftw(dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-static int count(const mutation *list)
-{
-    int n = 0;
-    while (list[n].name)
-        n++;
-    return n;
-}
-
-static int total(void)
-{
-    return count(mutations) + count(hopper_mutations);
-}
-
 Test(mutation, there_are_many)
 {
-    cr_assert_geq(count(mutations), 40);
-    cr_assert_geq(count(hopper_mutations), 40);
+    for (const mutation_list *l = mutation_lists; l->scenes; l++)
+        cr_assert_geq(count(l), 40);
 }
 
 ParameterizedTestParameters(mutation, is_noticed)
@@ -222,6 +209,11 @@ ParameterizedTest(int *first, mutation, is_noticed, .timeout = 300)
     int chunk = 0;
     while (chunk * total() / CHUNKS != *first)
         chunk++;
-    for (int i = *first; i < (chunk + 1) * total() / CHUNKS; i++)
-        run_mutation(mutation_at(i), i >= count(mutations));
+    for (int i = *first; i < (chunk + 1) * total() / CHUNKS; i++) {
+        int n = i;
+        const mutation_list *l = mutation_lists;
+        for (; n >= count(l); l++)
+            n -= count(l);
+        run_mutation(&l->mutations[n], l);
+    }
 }
