@@ -84,10 +84,7 @@ def repeat(fa, fagen, cell, config, repeats, chains):
     args = fa.args(q, k, v, o, fagen.MASKS[cell.mask], lse, window=(cell.left, cell.right), diagonal=fagen.DIAGONALS[cell.diagonal])
     problem = fa.problem(**{n: getattr(cell, n) for n in ("dtype", "mask", "d", "dv", "b", "hq", "hkv", "sq", "sk")})
     plan = fa.plan(problem, config) if config else None
-    n = fa.workspace(args, plan)
-    space = torch.empty(max(1, n), dtype=torch.uint8, device="cuda")
-    if n:
-        args.workspace, args.workspace_size = space.data_ptr(), n
+    space = fa.give_workspace(args, plan)
     first, differ = None, torch.zeros((), dtype=torch.int64, device="cuda")
     for _ in range(repeats):
         o.fill_(float("nan"))

@@ -310,7 +310,7 @@ bool fa_family_supports(lua_State *L, const fa_lua_args *fr, const fa_family *f,
         snprintf(why, n, "it computes %s, not %s", f->operation->name, fa_op_name(fr->problem->op));
         return false;
     }
-    int32_t beyond = fr->problem->features & ~f->features;
+    int32_t computes = f->features | (f->workspace == LUA_NOREF ? FA_FEATURE_NO_WORKSPACE : 0), beyond = fr->problem->features & ~computes;
     if (beyond) {
         snprintf(why, n, "it computes without %s", fa_feature_name(beyond & -beyond));
         return false;

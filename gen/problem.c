@@ -10,7 +10,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define FEW_ROWS 64
-#define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES)
+#define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES | FA_FEATURE_NO_WORKSPACE)
 
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
@@ -79,7 +79,7 @@ static fa_status check_built(const fa_problem *p)
                        fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
     if (p->features & ~BUILT)
         return fa_fail(FA_UNSUPPORTED,
-                       "problem: features is %s, which this version does not compute; accepted: lengths, pages, lse-strides",
+                       "problem: features is %s, which this version does not compute; accepted: lengths, pages, lse-strides, no-workspace",
                        fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
     if (p->features & FA_FEATURE_PAGES && !(p->features & FA_FEATURE_LENGTHS))
         return fa_fail(FA_INVALID, "problem: features has pages and no lengths; accepted: lengths+pages");

@@ -22,6 +22,7 @@ static const struct {
     { FA_FEATURE_DETERMINISTIC, "deterministic" },
     { FA_FEATURE_DROPOUT, "dropout" },
     { FA_FEATURE_LSE_STRIDES, "lse-strides" },
+    { FA_FEATURE_NO_WORKSPACE, "no-workspace" },
 };
 static const char *const masks[] = { "none", "causal", "window" }; /* indexed by fa_mask */
 
@@ -101,5 +102,5 @@ bool fa_features_parse(int32_t *out, const char *text)
 
 const char *fa_feature_names(void)
 {
-    return "lengths, pages, batch-invariant, deterministic, dropout, lse-strides";
+    return "lengths, pages, batch-invariant, deterministic, dropout, lse-strides, no-workspace";
 }

@@ -91,6 +91,8 @@ static bool plainer(fa_problem *p)
         p->sk = p->mask == FA_MASK_WINDOW && p->window && seen < p->sk ? (int32_t)seen : p->sk;
         p->mask = FA_MASK_NONE;
         p->window = 0;
+    } else if (p->features & FA_FEATURE_NO_WORKSPACE) {
+        p->features &= ~FA_FEATURE_NO_WORKSPACE;
     } else if (p->features & FA_FEATURE_LSE_STRIDES) {
         p->features &= ~FA_FEATURE_LSE_STRIDES;
     } else if (p->features & FA_FEATURE_PAGES && p->page != PAGE_TUNED) {

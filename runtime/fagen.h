@@ -104,14 +104,16 @@ typedef enum fa_op {
     FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
 } fa_op;
 
-/* Bits of fa_problem.features. This version computes the first two and the last; the others are FA_UNSUPPORTED. */
+/* Bits of fa_problem.features. This version computes the first two and the last two; the others are FA_UNSUPPORTED. */
 typedef enum fa_feature {
     FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
     FA_FEATURE_PAGES = 2,           /* K and V in pages; with FA_FEATURE_LENGTHS, and page set */
     FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch */
     FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order */
     FA_FEATURE_DROPOUT = 16,
-    FA_FEATURE_LSE_STRIDES = 32 /* lse lies in another order than packed */
+    FA_FEATURE_LSE_STRIDES = 32, /* lse lies in another order than packed */
+    FA_FEATURE_NO_WORKSPACE = 64 /* dense: by kernels that need no workspace. fa_launch() takes such a one where the fastest needs a
+                                    workspace and args.workspace is NULL; fa_prepare() of a problem without the bit prepares both */
 } fa_feature;
 
 typedef enum fa_diagonal {

@@ -80,16 +80,27 @@ static fa_status check(fa_context *ctx, fa_problem *out, const fa_problem *p)
     return st == FA_OK ? fa_check_problem(out, p) : st;
 }
 
+/* The plan; and the one that launches without a workspace have, where they have another. */
+static fa_status prepare_both(fa_context *ctx, fa_problem *p)
+{
+    const fa_plan *plan;
+    fa_status st = fa_prepare_plan(ctx, p, &plan);
+    if (st != FA_OK || p->op != FA_FORWARD || p->features || !fa_plan_needs_workspace(plan))
+        return st;
+    p->features = FA_FEATURE_NO_WORKSPACE;
+    st = fa_prepare_plan(ctx, p, &plan);
+    return st == FA_NO_KERNEL ? FA_OK : st; /* no bundle has one: launches bring a workspace */
+}
+
 fa_status fa_prepare(fa_context *ctx, const fa_problem *p)
 {
     fa_problem q;
     fa_message before;
-    const fa_plan *plan;
     fa_status st = check(ctx, &q, p);
     if (st != FA_OK)
         return st;
     fa_message_keep(&before);
-    return fa_message_settle(&before, fa_prepare_plan(ctx, &q, &plan));
+    return fa_message_settle(&before, prepare_both(ctx, &q));
 }
 
 fa_status fa_supported(fa_context *ctx, const fa_problem *p)

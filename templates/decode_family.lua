@@ -73,7 +73,7 @@ function decode.layout(p, c, a)
   end
   l.states = l.bytes
   l.words = l.states + c.key_warps * c.br * 8
-  l.used = l.words + 32 + (p.has_lengths and l.warps * 24 or 0)
+  l.used = l.words + 16
   l.ends = math.max(1, 65536 // (c.bk * c.key_warps * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)

@@ -103,7 +103,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //| end
 //| if p.has_lengths then
-  const Split split = split_of(p, smem + SMEM_WORDS);
+  const Split split = split_of(p);
 //| end
   const int group = threadIdx.x / GROUP_THREADS;
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;

@@ -20,10 +20,18 @@ struct Loader {
 //| if paged then
   long long k_page, v_page;  // elements from a page to the next
   const int *table;  // of the sequence
-  int page, token;   // of the run that this lane looked up for the turn: its page, and the first token of it there
+  // Of the run that this lane looked up for the turn: its first key, the entry of the table, the page, and the first token of it there.
+  int key, entry, page, token;
+  int step_entries, step_tokens;  // from a turn to the next
 //| end
 
-  __device__ __forceinline__ Loader(const Params &p, const Walk &start, int group) : p(p), walk(start), group(group) { enter(); }
+  __device__ __forceinline__ Loader(const Params &p, const Walk &start, int group) : p(p), walk(start), group(group) {
+//| if paged then
+    step_entries = GROUPS * BC / p.page_size;
+    step_tokens = GROUPS * BC - step_entries * p.page_size;
+//| end
+    enter();
+  }
 
   __device__ __forceinline__ void enter() {
     turn = walk.turn;
@@ -39,7 +47,7 @@ struct Loader {
     k_page = sequence.k_page();
     v_page = sequence.v_page();
     table = p.page_table + (long long)walk.batch * p.page_table_stride;
-    look_up();
+    look_up_first();
 //| else
     k = (const char *)((const element *)p.k + sequence.k() + tile.kv_head * p.k_sh);
     v = (const char *)((const element *)p.v + sequence.v() + tile.kv_head * p.v_sh);
@@ -47,17 +55,22 @@ struct Loader {
   }
 //| if paged then
 
-  // The pages of the block of keys of this turn. An entry is read only where one of its keys is seen, or lies between keys that are.
-  __device__ __forceinline__ void look_up() {
-//|   if run == c.bk then
-    const int key = (first_block + turn * GROUPS + group) * BC;
-//|   else
-    const int key = (first_block + turn * GROUPS + group) * BC + (int)(threadIdx.x % 32) % RUNS * RUN;
-//|   end
-    const int entry = key / p.page_size;
+  // The pages of the block of keys of the tile's first turn here, and of the turn behind that: no division. An entry is read only where
+  // one of its keys is seen, or lies between keys that are.
+  __device__ __forceinline__ void look_up_first() {
+    key = (first_block + turn * GROUPS + group) * BC$(run < c.bk and " + (int)(threadIdx.x % 32) % RUNS * RUN" or "");
+    entry = key / p.page_size;
     token = key - entry * p.page_size;
-    page = key <= key_hi && key + RUN > key_lo ? table[entry] : -1;
+    look_up();
   }
+  __device__ __forceinline__ void look_up_next() {
+    key += GROUPS * BC;
+    entry += step_entries;
+    token += step_tokens;
+    if (token >= p.page_size) token -= p.page_size, entry++;
+    look_up();
+  }
+  __device__ __forceinline__ void look_up() { page = key <= key_hi && key + RUN > key_lo ? table[entry] : -1; }
 //| end
 
   // One of K and V: rows of the block whose first key is `key`.
@@ -112,7 +125,7 @@ struct Loader {
       enter();
 //| if paged then
     } else {
-      look_up();
+      look_up_next();
 //| end
     }
   }

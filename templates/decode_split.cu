@@ -121,86 +121,59 @@ __device__ __forceinline__ void choose_lane(const Params &p, Split &s) {
 }
 
 //| if p.has_lengths then
-// Sums over sequences.
-struct Count {
-  long long turns;        // of all their tiles of a line
-  int tiles;              // that have turns
-  int most, least;        // turns of such a tile; least: 0x7fffffff of none
-};
-
-// Over the threads in front of this one; *all over all threads. warps: WARPS of the block.
-__device__ __forceinline__ Count count_before(const Count &mine, Count *warps, Count *all) {
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  Count sum = mine;
-#pragma unroll
-  for (int d = 1; d < 32; d *= 2) {
-    const long long turns = __shfl_up_sync(~0u, sum.turns, d);
-    const int tiles = __shfl_up_sync(~0u, sum.tiles, d);
-    if (lane >= d) sum.turns += turns, sum.tiles += tiles;
-  }
-  sum.most = __reduce_max_sync(~0u, mine.most);
-  sum.least = __reduce_min_sync(~0u, mine.least);
-  if (lane == 31) warps[warp] = sum;
-  __syncthreads();
-  Count before = {sum.turns - mine.turns, sum.tiles - mine.tiles, 0, 0};
-  *all = warps[0];
-  if (warp > 0) before.turns += warps[0].turns, before.tiles += warps[0].tiles;
-#pragma unroll
-  for (int w = 1; w < THREADS / 32; w++) {
-    if (w < warp) before.turns += warps[w].turns, before.tiles += warps[w].tiles;
-    all->turns += warps[w].turns;
-    all->tiles += warps[w].tiles;
-    all->most = max(all->most, warps[w].most);
-    all->least = min(all->least, warps[w].least);
-  }
-  return before;
-}
-
-// What the thread that meets the first place of the thread block tells the others.
-struct Found {
-  int batch, turns, tiles;
-  long long place;  // behind the sequence's first
-};
-
-// Each thread adds up sequences of its own, one after the other.
-__device__ __forceinline__ Split split_of(const Params &p, void *room) {
-  Found *const found = (Found *)room;
-  Count *const warps = (Count *)(found + 1);
-  const int each = (p.b + THREADS - 1) / THREADS, first = min((int)threadIdx.x * each, p.b), last = min(first + each, p.b);
+// Every warp finds its thread block's share for itself, without a barrier: each lane adds up sequences of its own, one behind the other,
+// and the lane that meets the first place of the thread block tells the others.
+__device__ __forceinline__ Split split_of(const Params &p) {
+  const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);
   Split s;
   choose_lane(p, s);
   const int heads = p.hkv / s.lanes;  // of a line
-  Count mine = {0, 0, 0, 0x7fffffff}, all;
-#pragma unroll 4
+  // Of this lane's sequences: turns of all their tiles of a line, tiles that have any, the most and the least turns of such a tile.
+  long long turns = 0;
+  int tiles = 0, most = 0, least = 0x7fffffff;
+#pragma unroll 8
   for (int i = first; i < last; i++) {
     const Sequence sequence = sequence_of(p, i);
-    const int turns = turns_of(sequence), tiles = turns > 0 ? tiles_of(p, sequence) * heads : 0;
-    mine.turns += (long long)turns * tiles;
-    mine.tiles += tiles;
-    mine.most = max(mine.most, turns);
-    if (turns > 0) mine.least = min(mine.least, turns);
+    const int of_tile = turns_of(sequence), n = of_tile > 0 ? tiles_of(p, sequence) * heads : 0;
+    turns += (long long)of_tile * n;
+    tiles += n;
+    most = max(most, of_tile);
+    if (of_tile > 0) least = min(least, of_tile);
   }
-  const Count before = count_before(mine, warps, &all);
-  const long long at = s.share_out(all.turns, all.tiles, all.most == all.least ? all.most : 0);
+  long long turns_before = turns;
+  int tiles_before = tiles;
+#pragma unroll
+  for (int d = 1; d < 32; d *= 2) {
+    const long long more_turns = __shfl_up_sync(~0u, turns_before, d);
+    const int more_tiles = __shfl_up_sync(~0u, tiles_before, d);
+    if (lane >= d) turns_before += more_turns, tiles_before += more_tiles;
+  }
+  most = __reduce_max_sync(~0u, most);
+  least = __reduce_min_sync(~0u, least);
+  const long long at =
+      s.share_out(__shfl_sync(~0u, turns_before, 31), __shfl_sync(~0u, tiles_before, 31), most == least ? most : 0);
   if (s.walk.left == 0) return s;
-  // The place at which this thread's sequences begin.
-  const int share = s.walk.places.share;
-  long long place = share > 0 ? (long long)before.tiles * s.walk.places.of(all.most) : before.turns + (long long)before.tiles * ENDS;
-  if (at >= place && mine.tiles > 0)
-    for (int i = first; i < last; i++) {
+  turns_before -= turns;
+  tiles_before -= tiles;
+  // The place at which this lane's sequences begin.
+  long long place =
+      s.walk.places.share > 0 ? (long long)tiles_before * s.walk.places.of(most) : turns_before + (long long)tiles_before * ENDS;
+  int batch = -1, of_tile = 0, of_head = 0;
+  if (at >= place && tiles > 0)
+    for (int i = first; i < last && batch < 0; i++) {
       const Sequence sequence = sequence_of(p, i);
-      const int turns = turns_of(sequence), tiles = tiles_of(p, sequence);
-      const long long n = (long long)s.walk.places.of(turns) * tiles * heads;
-      if (at < place + n) {
-        if (at >= place) *found = {i, turns, tiles, at - place};
-        break;
-      }
-      place += n;
+      of_tile = turns_of(sequence);
+      of_head = tiles_of(p, sequence);
+      const long long n = (long long)s.walk.places.of(of_tile) * of_head * heads;
+      if (at < place + n)
+        batch = i;
+      else
+        place += n;
     }
-  __syncthreads();
-  s.walk.turns = found->turns;
-  s.walk.tiles = found->tiles;
-  s.walk.begin(p, found->batch, found->place, s.lane);
+  const int source = __ffs(__ballot_sync(~0u, batch >= 0)) - 1;
+  s.walk.turns = __shfl_sync(~0u, of_tile, source);
+  s.walk.tiles = __shfl_sync(~0u, of_head, source);
+  s.walk.begin(p, __shfl_sync(~0u, batch, source), __shfl_sync(~0u, at - place, source), s.lane);
   return s;
 }
 //| else

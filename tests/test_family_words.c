@@ -65,7 +65,8 @@ static size_t add(const char *s)
 
 static void collect(void)
 {
-    static const char *const problems[] = { "bf16,d=128,mask=causal", "bf16,d=64,mask=window", "fp32,d=64", "tf32,d=64", "fp16,d=256" };
+    static const char *const problems[] = { "bf16,d=128,mask=causal",     "bf16,d=64,mask=window", "fp32,d=64", "tf32,d=64", "fp16,d=256",
+                                            "bf16,d=128,features=lengths" };
     fa_gen *g;
     fa_tunable t;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);

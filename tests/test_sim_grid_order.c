@@ -84,8 +84,8 @@ Test(sim_grid_order, the_last_block_adds_up)
         "fence.acq_rel.gpu; atom.global.acquire.gpu.inc.u32 %r1, [%rd1], %r7;",
         "fence.release.gpu; atom.global.relaxed.gpu.inc.u32 %r1, [%rd1], %r7; fence.acquire.gpu;",
         "atom.global.release.gpu.inc.u32 %r1, [%rd1], %r7; fence.acq_rel.gpu;",
-        "fence.acq_rel.gpu; TRY: ld.relaxed.gpu.global.u32 %r10, [%rd1]; add.u32 %r11, %r10, 1; rem.u32 %r11, %r11, %r6; "
-        "atom.global.cas.b32 %r1, [%rd1], %r10, %r11; setp.ne.u32 %p3, %r1, %r10; @%p3 bra TRY; fence.acq_rel.gpu;",
+        ("fence.acq_rel.gpu; TRY: ld.relaxed.gpu.global.u32 %r10, [%rd1]; add.u32 %r11, %r10, 1; rem.u32 %r11, %r11, %r6; "
+         "atom.global.cas.b32 %r1, [%rd1], %r10, %r11; setp.ne.u32 %p3, %r1, %r10; @%p3 bra TRY; fence.acq_rel.gpu;"),
     };
     for (size_t k = 0; k < sizeof tickets / sizeof *tickets; k++)
         right(with(LAST, MEET, tickets[k], ""));

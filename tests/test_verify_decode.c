@@ -1,14 +1,16 @@
 /* Few query rows beside many keys, on the simulator: sequences of their own lengths, packed rows, pages. Cases of a table of classes, under
  * both timings of asynchronous copies and all schedules of warps; what no sequence sees is NaN, infinite, or was never written. */
+#include "autotune/random.h"
 #include "test_full.h"
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
-#define ROUNDS (full() ? 60 : 12) /* cases of a class on a chip */
-#define CONFIGS (full() ? 6 : 2)  /* of a class on a chip */
-#define SIX_EVERY 20              /* of these cases all six combinations are run and compared */
-#define ALONE_EVERY 3             /* of these each sequence is run beside NaN in all others */
-#define ALONE_MOST 6              /* sequences of such a case */
+#define FAMILIES_MOST 8
+#define ROUNDS (full() ? 36 : 9) /* cases of a class on a chip */
+#define CONFIGS (full() ? 4 : 1) /* of a class, a family and a chip */
+#define SIX_EVERY 20             /* of these cases all six combinations are run and compared */
+#define ALONE_EVERY 3            /* of these each sequence is run beside NaN in all others */
+#define ALONE_MOST 6             /* sequences of such a case */
 
 static const char *const classes[] = {
     "bf16,d=128,features=lengths",
@@ -42,16 +44,24 @@ ParameterizedTestParameters(verify_decode, cases)
     return cr_make_param_array(int, numbers, CLASSES);
 }
 
-/* A config of the next family of decode kernels that computes the class with the case's strides. */
-static void choose(fa_gen *g, fa_context *ctx, const fa_case *c, int round, fa_config *out)
+/* A config of the families of decode kernels, which take turns: over all rounds, or over the classes, with two of them on Hopper. One that
+ * does not compute the class with the case's strides leaves its turn to the one in front of it. */
+static void choose(fa_gen *g, fa_context *ctx, fa_case *c, int number, int round, fa_config *out)
 {
+    bool hopper = fa_context_arch(ctx)->cc >= 90;
+    size_t turn = (size_t)(number + (full() ? round : hopper ? round % 2 : 0)); /* compiling costs more than running */
+    const char *family[FAMILIES_MOST];
     fa_status st = FA_UNSUPPORTED;
-    size_t n = fa_gen_families(g);
-    for (size_t i = 0; i < n && (st == FA_UNSUPPORTED || st == FA_NO_FIT); i++) {
-        const char *family = fa_gen_family(g, (i + (size_t)round) % n);
-        if (!strncmp(family, "decode", 6))
-            st = fa_case_config(g, c, fa_context_arch(ctx), fa_context_budget(ctx), family, out);
-    }
+    size_t n = 0;
+    for (size_t i = 0; i < fa_gen_families(g); i++)
+        if (!strncmp(fa_gen_family(g, i), "decode", 6)) {
+            cr_assert_lt(n, FAMILIES_MOST);
+            family[n++] = fa_gen_family(g, i);
+        }
+    cr_assert_gt(n, 1);
+    c->choice = (uint32_t)(number * CONFIGS + round / (int)n % CONFIGS);
+    for (size_t i = 0; i < n && (st == FA_UNSUPPORTED || st == FA_NO_FIT); i++)
+        st = fa_case_config(g, c, fa_context_arch(ctx), fa_context_budget(ctx), family[(turn + n - i) % n], out);
     cr_assert_eq(st, FA_OK, "%s", fa_last_error());
 }
 
@@ -64,13 +74,13 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *class, int nu
     const fa_plan *plan;
     char text[512], line[1000];
     fa_case_make_class(&c, class, seed);
-    c.choice = (uint32_t)(number * CONFIGS + round % CONFIGS);
+    choose(g, ctx, &c, number, round, &config);
     fa_case_print(line, sizeof line, &c);
-    choose(g, ctx, &c, round, &config);
     fa_config_print(text, sizeof text, &config);
     cr_assert_eq(fa_plan_make(ctx, &c.problem, &config, NULL, &plan), FA_OK, "%s, %s: %s", line, text, fa_last_error());
     cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", line, fa_last_error());
-    int runs = seed % SIX_EVERY == 0 ? 6 : 1, at = round % 6;
+    uint64_t lot = fa_random_mix(seed);
+    int runs = lot % SIX_EVERY == 0 ? 6 : 1, at = (int)(lot / SIX_EVERY % 6);
     uint64_t bits = 0;
     for (int i = 0; i < runs; i++, at = (at + 1) % 6) {
         fa_verdict v;
@@ -79,7 +89,7 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *class, int nu
         cr_expect(i == 0 || v.bits == bits, "%s, %s: other bits under combination %d", line, text, at);
         bits = v.bits;
     }
-    for (int32_t i = 0; i < fa_trial_sequences(t) && c.problem.b <= ALONE_MOST && seed % ALONE_EVERY == 0; i++) {
+    for (int32_t i = 0; i < fa_trial_sequences(t) && c.problem.b <= ALONE_MOST && lot % ALONE_EVERY == 0; i++) {
         fa_verdict v;
         cr_expect_eq(fa_trial_alone(t, plan, i, &v), FA_OK, "%s: %s\n%s", text, fa_last_error(), line);
     }

@@ -19,7 +19,7 @@ static const struct {
     { "bf16,d=64,mask=causal", "naive:tile=64", 0, 37, 75 },
     { "bf16,d=64,mask=none", "decode_mma:br=16,bk=32,row_warps=1,key_warps=4,stages=3,ctas=1,kv_lanes=1,combine=0,sm_shares=1,min_turns=1",
       0, 1, 777 },
-    { "bf16,d=72,mask=none", "decode_mma:br=32,bk=16,row_warps=2,key_warps=2,stages=2,ctas=2,kv_lanes=2,combine=1,sm_shares=2,min_turns=2",
+    { "bf16,d=72,mask=none", "decode_mma:br=32,bk=16,row_warps=2,key_warps=2,stages=2,ctas=2,kv_lanes=8,combine=1,sm_shares=2,min_turns=4",
       1, 5, 300 },
     { "bf16,d=64,mask=none",
       "flash_fwd_wgmma:ctas=1,feeder=40,sections=1,cluster=1,exp=0,stages_k=2,stages_v=2,box=64,bc=48,br=64,schedule=0,q_bufs=1,ahead=0,"
