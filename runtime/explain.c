@@ -192,6 +192,8 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         fa_text_str(t, "nothing is launched: b or sq is 0\n");
     } else {
         if (args) {
+            if (args->q.ptr)
+                fa_prepared_workspace(ctx, &call);
             fa_prepared_class(ctx, &call);
             q = call.problem;
         }
@@ -200,6 +202,8 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         st = look_for_call(ctx, &q, args ? &call : NULL, &found, why, sizeof why);
         if (st == FA_OK) {
             tell_problem(t, ctx, &q);
+            if (args && q.features & FA_FEATURE_NO_WORKSPACE)
+                fa_text_str(t, "workspace  args.workspace is NULL: of the kernels that need none; with one the fastest of all runs\n");
             if (found.plan)
                 tell_plan(t, ctx, found.plan);
             else

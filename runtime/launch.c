@@ -141,26 +141,14 @@ static bool maps_possible(const fa_call *c, char *why, size_t n)
     return fa_maps_possible(c, &c->problem, why, n);
 }
 
-/* Few query rows run fastest split over their keys, which takes a workspace. A dense call that brings none, as before there was such a
- * kernel, is of the class that needs none, unless its own class's does not either. */
-static void settle_workspace(fa_context *ctx, fa_repeat *r)
-{
-    fa_problem *p = &r->call.problem;
-    r->key.features = p->features &= ~FA_FEATURE_NO_WORKSPACE;
-    if (r->call.values.workspace || p->op != FA_FORWARD || p->features || !fa_problem_few_rows(p))
-        return;
-    const fa_plan *own = fa_table_find(&ctx->table, &r->key);
-    if (!own || fa_plan_needs_workspace(own))
-        r->key.features = p->features = FA_FEATURE_NO_WORKSPACE;
-}
-
 /* The plan of the call's class; of the class below it where that one takes maps, or is not prepared and the one below is, and TMA cannot
  * address the tensors. */
 static fa_status plan_for(fa_context *ctx, fa_repeat *r, const fa_entered *in, fa_stream stream, const fa_plan **out)
 {
     char why[160];
     fa_call *c = &r->call;
-    settle_workspace(ctx, r);
+    fa_prepared_workspace(ctx, c);
+    r->key.features = c->problem.features;
     *out = fa_table_find(&ctx->table, &r->key);
     if (!*out) {
         fa_prepared_class(ctx, c);

@@ -7,7 +7,10 @@
 
 bool fa_miss_serves(const fa_plan *plan, const fa_problem *p)
 {
-    return !plan->lender && !(p->features & FA_FEATURE_BATCH_INVARIANT) && !fa_problem_hindrance(&plan->problem, p);
+    fa_problem has = plan->problem, wants = *p;
+    if (!fa_plan_needs_workspace(plan)) /* then it serves calls with a workspace and without */
+        has.features &= ~FA_FEATURE_NO_WORKSPACE, wants.features &= ~FA_FEATURE_NO_WORKSPACE;
+    return !plan->lender && !(p->features & FA_FEATURE_BATCH_INVARIANT) && !fa_problem_hindrance(&has, &wants);
 }
 
 typedef struct nearest {

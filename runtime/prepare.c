@@ -3,6 +3,7 @@
 #include "check.h"
 #include "context.h"
 #include "gen/error.h"
+#include "gen/problem.h"
 #include "map.h"
 
 /* One class that a thread is preparing; lives on that thread's stack. */
@@ -127,4 +128,16 @@ void fa_prepared_class(fa_context *ctx, fa_call *c)
     const fa_plan *plan = fa_table_find(&ctx->table, &below);
     if (plan && !plan->kernel->maps)
         c->problem = plain;
+}
+
+void fa_prepared_workspace(fa_context *ctx, fa_call *c)
+{
+    fa_problem *p = &c->problem;
+    p->features &= ~FA_FEATURE_NO_WORKSPACE;
+    if (c->values.workspace || p->op != FA_FORWARD || p->features || !fa_problem_few_rows(p))
+        return;
+    const fa_plan_key key = fa_plan_key_of(p);
+    const fa_plan *own = fa_table_find(&ctx->table, &key);
+    if (!own || fa_plan_needs_workspace(own))
+        p->features = FA_FEATURE_NO_WORKSPACE;
 }

@@ -11,4 +11,8 @@ fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **
 /* The class of a call is the one below it (fa_check_plain) where only that one is prepared and TMA cannot address the tensors: what
  * fa_problem_of() told, fa_launch() then finds. Looks at nothing but the table; thread-safe. */
 void fa_prepared_class(fa_context *ctx, fa_call *c);
+
+/* Few query rows run fastest split over their keys, which takes a workspace. A dense call that brings none, as before there was such a
+ * kernel, is of the class that needs none, unless its own class's plan does not either. Sets and clears the feature; thread-safe. */
+void fa_prepared_workspace(fa_context *ctx, fa_call *c);
 #endif

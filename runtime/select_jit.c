@@ -95,7 +95,9 @@ static bool same_text(const fa_record *r, const fa_source *s)
 static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, double most, fa_selection *out, fa_source *source)
 {
     const char *chip = how == FA_MEASURED ? ctx->device.arch.chip : ctx->device.arch.name;
-    fa_records rs = fa_records_load(ctx->store, chip, p);
+    fa_problem of = *p; /* what was measured with a workspace counts where it needs none: others do not render for p */
+    of.features &= ~FA_FEATURE_NO_WORKSPACE;
+    fa_records rs = fa_records_load(ctx->store, chip, how == FA_MEASURED ? &of : p);
     bool found = false;
     sift(&rs, ctx, p, how, most);
     for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL;) {

@@ -108,8 +108,8 @@ static const char *text(json_t *j, const char *path)
 /* From nothing to a kernel in another store, as a person would. */
 Test(cli_output, cache_words)
 {
-    static const char run[] = "FAGEN_CACHE_DIR=c1 run -d 64 -n 32 --heads 1 --json",
-                      why[] = "FAGEN_CACHE_DIR=c1 cache why -d 64 -n 32 --heads 1 --json";
+    static const char run[] = "FAGEN_CACHE_DIR=c1 run -d 64 -n 80 --heads 1 --json",
+                      why[] = "FAGEN_CACHE_DIR=c1 cache why -d 64 -n 80 --heads 1 --json";
     json_t *j = cli_json(why, 0);
     cr_expect(!holds(j, "hit") && json_is_null(at(j, "nearest")));
     json_decref(j);
@@ -119,11 +119,11 @@ Test(cli_output, cache_words)
     char path[512];
     snprintf(path, sizeof path, "%s", text(j, "path"));
     json_decref(j);
-    j = cli_json("FAGEN_CACHE_DIR=c1 cache why -d 64 -n 32 --heads 1 --causal --json", 0);
+    j = cli_json("FAGEN_CACHE_DIR=c1 cache why -d 64 -n 80 --heads 1 --causal --json", 0);
     cr_expect(!holds(j, "hit"));
     cr_expect_str_eq(text(j, "nearest.field"), "problem");
     json_decref(j);
-    j = cli_json("FAGEN_CACHE_DIR=c1 NVRTC_APPEND_FLAGS=-w cache why -d 64 -n 32 --heads 1 --json", 0);
+    j = cli_json("FAGEN_CACHE_DIR=c1 NVRTC_APPEND_FLAGS=-w cache why -d 64 -n 80 --heads 1 --json", 0);
     cr_expect_str_eq(text(j, "nearest.field"), "options");
     cr_expect_eq(integer(j, "nearest.differences"), 1);
     json_decref(j);
@@ -131,11 +131,11 @@ Test(cli_output, cache_words)
     j = cli_json("FAGEN_CACHE_DIR=c2 cache import c1.archive --json", 0);
     cr_expect(integer(j, "kernels") == 1 && !holds(j, "trusted"));
     json_decref(j);
-    j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 32 --heads 1 --json", 0);
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 80 --heads 1 --json", 0);
     cr_expect(!holds(j, "hit") && json_is_string(at(j, "foreign")));
     json_decref(j);
     json_decref(cli_json("FAGEN_CACHE_DIR=c2 cache import c1.archive --trust --json", 0));
-    j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 32 --heads 1 --json", 0);
+    j = cli_json("FAGEN_CACHE_DIR=c2 cache why -d 64 -n 80 --heads 1 --json", 0);
     cr_expect(holds(j, "hit") && !holds(j, "loaded"));
     json_decref(j);
     cr_assert(chmod(path, 0600) == 0 && truncate(path, 1000) == 0);

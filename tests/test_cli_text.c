@@ -110,7 +110,7 @@ Test(cli_text, the_cache)
     char line[200];
     keep("Chip A", CONFIG, FA_RAN, 30e-6);
     keep("Chip A", "naive:tile=64", FA_BAD_LAUNCH, 0);
-    json_decref(cli_json("run -d 64 -n 32 --heads 1 --json", 0));
+    json_decref(cli_json("run -d 64 -n 80 --heads 1 --json", 0));
     json_t *list = cli_json("cache ls --json", 0), *stat = cli_json("cache stat --json", 0);
     const json_t *root = json_array_get(json_object_get(stat, "roots"), 0), *records = json_object_get(root, "records");
     const json_t *kernel = json_array_get(json_object_get(list, "kernels"), 0);

@@ -285,13 +285,13 @@ Test(runtime_misses, the_queue_is_bounded)
     int gate = meet();
     for (int q = 0; q < 9 && n < FA_BACKGROUND_MOST + 5; q++)
         for (int k = 11; k < 20 && n < FA_BACKGROUND_MOST + 5; k++, n++) {
-            fa_args a = call(1 << q, 1 << k);
+            fa_args a = call(128 << q, 1 << k); /* more rows than decoding has */
             OK(fa_launch(ctx, &a, NULL));
             cr_assert_eq(fake_last().f, first);
         }
     cr_assert_eq(n, FA_BACKGROUND_MOST + 5);
     cr_expect_eq(ctx->background.waiting, FA_BACKGROUND_MOST);
-    fa_args last = call(128, 1 << 16);
+    fa_args last = call(128, 1 << 22);
     static char text[8192];
     OK(fa_launch(ctx, &last, NULL));
     cr_assert_eq(fake_last().f, first);
