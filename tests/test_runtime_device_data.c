@@ -191,7 +191,7 @@ Test(runtime_device_data, the_option_has_three_values)
     fa_context *ctx;
     for (int32_t v = -2; v <= 2; v += 4) {
         fa_options o = FA_OPTIONS_INIT;
-        char text[40];
+        char text[64];
         o.check_device_data = v;
         cr_expect_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_INVALID);
         snprintf(text, sizeof text, "check_device_data is %d; accepted: 0", v);
