@@ -27,7 +27,7 @@ const char *fa_spread_name(int spread);
 typedef struct fa_ragged_how {
     uint64_t seed;
     int32_t forms;     /* fa_form, or-ed */
-    int32_t q, k;      /* fa_spread of lengths; without a form that tells them they are the longest */
+    int32_t q, k;      /* fa_spread of lengths; without a form that has them, all are the longest */
     int32_t quantiles; /* 1: lengths are the spread's quantiles in shuffled order, so that the longest is n; 0: each is drawn */
     int32_t idle;      /* the last so many sequences are padding of a graph: no key, and no query where that can be told */
     int32_t gap;       /* up to so many rows in front of each packed sequence that has seqlens beside it, and behind the last of all */

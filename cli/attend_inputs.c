@@ -56,7 +56,7 @@ static fa_status sizes_of(fa_sizes *out, const attend_inputs *in, const attend_a
         [FA_EXTENT_D] = "head_dim",        [FA_EXTENT_DV] = "head_dim of V"
     };
     const char *from[FA_EXTENT_COUNT] = { NULL };
-    bool dense = true; /* nothing but the tensors tells the batch */
+    bool dense = true; /* the batch follows from the tensors alone */
     for (int i = ATTEND_CU_Q; i < ATTEND_ROWS; i++)
         dense = dense && !a->file[i];
     for (int i = ATTEND_Q; i <= ATTEND_V; i++) {

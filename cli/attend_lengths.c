@@ -1,5 +1,4 @@
-/* attend_lengths: files of lengths, of first rows, of page tables. A kernel clamps what is out of range; a person who gives a file is told.
- */
+/* attend_lengths: files of lengths, of first rows, of page tables. A kernel clamps what is out of range; a file with one is refused. */
 #include "attend.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -26,7 +25,7 @@ static bool is_bounds(int row)
     return row == ATTEND_CU_Q || row == ATTEND_CU_K;
 }
 
-/* The batch, on which all files agree. Q that is not packed tells it, else the first file of integers. */
+/* The batch, on which all files agree. It is that of Q where Q is not packed, else that of the first file of integers. */
 static fa_status find_batch(attend_inputs *in, const attend_args *a, const attend_shape *s)
 {
     const char *from = attend_packed(a, false) ? NULL : a->file[ATTEND_Q];

@@ -11,7 +11,8 @@ typedef struct candidate_process_args {
     int32_t lengths;
 } candidate_process_args;
 
-/* No help: not told of. Lengths are those of the search. A simulator's times say nothing, but a test may want to see them taken. */
+/* No help: `fagen help` does not list it. Lengths are those of the search. A simulator's times say nothing, but a test may want to see them
+ * taken. */
 static const cli_option options[] = {
     { .name = "timed", .at = offsetof(candidate_process_args, timed) },
     { .name = "lengths", .type = &cli_choice, .at = offsetof(candidate_process_args, lengths), .value = "HOW", .words = cli_spreads },

@@ -30,7 +30,7 @@ static const cli_option options[] = {
 };
 static const cli_option lengths[] = {
     { .name = "seqlens", .type = &cli_ints, FIELD(seqlens), .value = "LIST",
-      .help = "keys of each sequence, as 7,40,0; brings the feature lengths, tells the batch, and --sk where that is not given",
+      .help = "keys of each sequence, as 7,40,0; brings the feature lengths, gives the batch, and --sk where that is not given",
       .min = 0, .max = FA_MAX_LENGTH },
     CLI_LENGTHS_ROW(offsetof(sample_args, lengths)),
     { .name = "packed", FIELD(packed),

@@ -10,9 +10,11 @@ const cli_word cli_masks[] = {
     { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
 };
 
-const cli_word cli_features[] = {
-    { "lengths", FA_FEATURE_LENGTHS }, { "pages", FA_FEATURE_PAGES }, { "lse-strides", FA_FEATURE_LSE_STRIDES }, { NULL, 0 }
-};
+const cli_word cli_features[] = { { "lengths", FA_FEATURE_LENGTHS },
+                                  { "pages", FA_FEATURE_PAGES },
+                                  { "lse-strides", FA_FEATURE_LSE_STRIDES },
+                                  { "no-workspace", FA_FEATURE_NO_WORKSPACE },
+                                  { NULL, 0 } };
 
 const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },
                                  { "uniform", FA_SPREAD_UNIFORM + 1 },

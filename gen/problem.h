@@ -42,8 +42,9 @@ bool fa_problem_few_rows(const fa_problem *p);
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b);
 bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);
 
-/* The first field for which a kernel of one class cannot run a call of another; NULL = it can. */
-const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, const fa_problem *call);
+/* The first field for which a kernel of one class cannot run a call of another; NULL = it can. A kernel that takes no
+ * workspace serves calls with and without. */
+const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, bool takes_workspace, const fa_problem *call);
 
 /* The shape bucket, the unit in which tuned configs are chosen: log2 steps of sq, sk, b * hq and of a window's size, and the group hq / hkv
  * (1, 2, 4, 8, ... rounded down to a power of two). 6 bits each, FA_BUCKET_BITS in all. A plain number, equal for problems that share

@@ -114,7 +114,7 @@ bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b)
     return true;
 }
 
-const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, const fa_problem *call)
+static const fa_problem_field *hindrance(const fa_problem *kernel, const fa_problem *call)
 {
     for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];
@@ -123,4 +123,14 @@ const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, const fa_
             return f;
     }
     return NULL;
+}
+
+const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, bool takes_workspace, const fa_problem *call)
+{
+    fa_problem has = *kernel, wants = *call;
+    if (!takes_workspace) {
+        has.features &= ~FA_FEATURE_NO_WORKSPACE;
+        wants.features &= ~FA_FEATURE_NO_WORKSPACE;
+    }
+    return hindrance(&has, &wants);
 }

@@ -24,6 +24,11 @@ typedef struct fa_workspace {
 fa_status fa_workspace_parse(fa_workspace *out, const char *text);
 int fa_workspace_print(char *buf, size_t n, const fa_workspace *w); /* as snprintf */
 
+static inline bool fa_workspace_any(const fa_workspace *w)
+{
+    return w->counters || w->n;
+}
+
 /* Bytes of one call. offset (may be NULL): where each buffer begins. -1: more than 2^63 - 1. */
 int64_t fa_workspace_bytes(const fa_workspace *w, const fa_sizes *s, int64_t offset[FA_BUFFERS_MAX]);
 #endif

@@ -147,7 +147,8 @@ const fa_bundle_set_row *fa_bundle_set_find(const fa_bundle_set *s, const fa_pro
     long nearest = 0;
     for (size_t i = 0; i < s->n; i++) {
         const fa_bundle_set_row *r = &s->row[i];
-        int chip = !fa_problem_hindrance(&r->problem, p) && fits(r->image, budget) ? chip_distance(r, d) : -1;
+        bool serves = !fa_problem_hindrance(&r->problem, fa_workspace_any(&r->image->workspace), p) && fits(r->image, budget);
+        int chip = serves ? chip_distance(r, d) : -1;
         if (chip < 0 || (fit == FA_BUNDLE_SET_OWN && (strcmp(r->arch->name, d->arch.name) || r->problem.align != p->align)))
             continue;
         long far = ((long)chip * 32 + (p->align - r->problem.align)) * 256 + fa_problem_steps(&r->problem, p);

@@ -15,7 +15,7 @@
 /* Bytes of workspace, and where in it each buffer lies. */
 static fa_status workspace_of(const fa_workspace *w, const fa_call *c, size_t *need, int64_t offset[FA_BUFFERS_MAX])
 {
-    int64_t bytes = w->counters || w->n ? fa_workspace_bytes(w, &c->sizes, offset) : 0;
+    int64_t bytes = fa_workspace_any(w) ? fa_workspace_bytes(w, &c->sizes, offset) : 0;
     *need = bytes > 0 ? (size_t)bytes : 0;
     return bytes >= 0 ? FA_OK
                       : fa_fail(FA_INVALID, "args: the workspace for b=%d, hq=%d, sq=%d, sk=%d exceeds the address space", c->values.b,
@@ -188,10 +188,11 @@ fa_status fa_launch(fa_context *ctx, const fa_args *args, fa_stream stream)
     return st;
 }
 
-static fa_status check_class(const fa_problem *plan, const fa_problem *call)
+static fa_status check_class(const fa_plan *of, const fa_problem *call)
 {
     char has[96], wants[96];
-    const fa_problem_field *f = fa_problem_hindrance(plan, call);
+    const fa_problem *plan = &of->problem;
+    const fa_problem_field *f = fa_problem_hindrance(plan, fa_plan_needs_workspace(of), call);
     if (!f)
         return FA_OK;
     return fa_fail(FA_INVALID, "args: %s is %s; accepted by this plan: %s%s", f->member,
@@ -214,7 +215,7 @@ fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *ar
     fa_status st = fa_repeat_check(&r, args);
     if (st != FA_OK || r->call.empty)
         return st;
-    st = check_class(&plan->problem, &r->call.problem);
+    st = check_class(plan, &r->call.problem);
     if (st == FA_OK)
         st = check_maps(plan, &r->call);
     if (st == FA_OK)

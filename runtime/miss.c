@@ -7,10 +7,8 @@
 
 bool fa_miss_serves(const fa_plan *plan, const fa_problem *p)
 {
-    fa_problem has = plan->problem, wants = *p;
-    if (!fa_plan_needs_workspace(plan)) /* then it serves calls with a workspace and without */
-        has.features &= ~FA_FEATURE_NO_WORKSPACE, wants.features &= ~FA_FEATURE_NO_WORKSPACE;
-    return !plan->lender && !(p->features & FA_FEATURE_BATCH_INVARIANT) && !fa_problem_hindrance(&has, &wants);
+    return !plan->lender && !(p->features & FA_FEATURE_BATCH_INVARIANT) &&
+           !fa_problem_hindrance(&plan->problem, fa_plan_needs_workspace(plan), p);
 }
 
 typedef struct nearest {
@@ -65,7 +63,12 @@ static fa_status check_capture(const fa_context *ctx, CUstream stream)
 fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstream stream, const fa_plan **out)
 {
     fa_message before;
+    char line[256];
     *out = NULL;
+    if (p->features & FA_FEATURE_NO_WORKSPACE) {
+        fa_problem_print(line, sizeof line, p);
+        fa_log_say(&ctx->log, FA_LOG_WARN, "%s: args.workspace is NULL; with one of fa_workspace_size() bytes a faster kernel runs", line);
+    }
     if (ctx->on_miss == FA_MISS_FAIL)
         return refuse(p);
     const fa_plan *lender = fa_miss_nearest(ctx, p);

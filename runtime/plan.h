@@ -59,7 +59,7 @@ bool fa_plan_use(fa_context *ctx, const fa_plan *plan);
 fa_status fa_plan_launch(fa_context *ctx, const fa_plan *plan, const fa_args *args, fa_stream stream);
 static inline bool fa_plan_needs_workspace(const fa_plan *plan)
 {
-    return plan->kernel->workspace.counters || plan->kernel->workspace.n;
+    return fa_workspace_any(&plan->kernel->workspace);
 }
 /* Workspace that args need with the plan, in bytes. */
 fa_status fa_plan_workspace(fa_context *ctx, const fa_plan *plan, const fa_args *args, size_t *bytes);

@@ -69,6 +69,8 @@ static fa_status place(last *l, const fa_args *args)
     if (st == FA_OK)
         st = fa_spans_apart(l->span, c->operands);
     c->values.workspace = (uint64_t)(uintptr_t)args->workspace;
+    c->problem.features &= ~FA_FEATURE_NO_WORKSPACE; /* that launch settled it for its own address */
+    l->repeat.key.features = c->problem.features;
     c->problem.align = l->repeat.key.align = fa_check_align(c, l->span);
     return st;
 }

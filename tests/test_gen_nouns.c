@@ -144,7 +144,7 @@ Test(problem, no_field_is_forgotten)
         cr_expect_eq(fa_problem_get(&b, f), fa_problem_get(&a, f) + 1);
         cr_expect_eq(fa_problem_same_class(&a, &b), f->part != FA_FIELD_CLASS, "%s", f->word);
         cr_expect_eq(fa_problem_same_shape(&a, &b), f->part != FA_FIELD_SHAPE, "%s", f->word);
-        cr_expect_eq(fa_problem_hindrance(&b, &a), f->part == FA_FIELD_CLASS ? f : NULL, "%s", f->word);
+        cr_expect_eq(fa_problem_hindrance(&b, true, &a), f->part == FA_FIELD_CLASS ? f : NULL, "%s", f->word);
         fa_problem_print(x, sizeof x, &a);
         fa_problem_print(y, sizeof y, &b);
         cr_expect_str_neq(x, y, "%s", f->word);
@@ -160,14 +160,28 @@ Test(problem, which_kernels_serve)
     fa_problem a, b;
     cr_assert_eq(fa_problem_parse(&a, "bf16,d=64,align=16"), FA_OK);
     cr_assert_eq(fa_problem_parse(&b, "bf16,d=64,align=8"), FA_OK);
-    cr_expect_null(fa_problem_hindrance(&b, &a));
-    cr_expect_eq(fa_problem_hindrance(&a, &b), &fa_problem_fields[FA_FIELD_align]);
+    cr_expect_null(fa_problem_hindrance(&b, true, &a));
+    cr_expect_eq(fa_problem_hindrance(&a, true, &b), &fa_problem_fields[FA_FIELD_align]);
     b = a;
     b.page = 16;
-    cr_expect_eq(fa_problem_hindrance(&a, &b), &fa_problem_fields[FA_FIELD_page]);
-    cr_expect_eq(fa_problem_hindrance(&b, &a), &fa_problem_fields[FA_FIELD_page]);
+    cr_expect_eq(fa_problem_hindrance(&a, true, &b), &fa_problem_fields[FA_FIELD_page]);
+    cr_expect_eq(fa_problem_hindrance(&b, true, &a), &fa_problem_fields[FA_FIELD_page]);
     a.page = 8;
-    cr_expect_null(fa_problem_hindrance(&a, &b));
+    cr_expect_null(fa_problem_hindrance(&a, true, &b));
+}
+
+/* A kernel that takes no workspace serves calls with one and without; one that takes some serves none without. */
+Test(problem, what_workspaces_hinder)
+{
+    fa_problem with, without;
+    cr_assert_eq(fa_problem_parse(&with, "bf16,d=64"), FA_OK);
+    cr_assert_eq(fa_problem_parse(&without, "bf16,d=64,features=no-workspace"), FA_OK);
+    for (int takes = 0; takes < 2; takes++) {
+        const fa_problem_field *hindrance = takes ? &fa_problem_fields[FA_FIELD_features] : NULL;
+        cr_expect_eq(fa_problem_hindrance(&with, takes, &without), hindrance);
+        cr_expect_eq(fa_problem_hindrance(&without, takes, &with), hindrance);
+        cr_expect_null(fa_problem_hindrance(&with, takes, &with));
+    }
 }
 
 /* What is named and not built is refused by its name. */

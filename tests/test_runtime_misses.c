@@ -450,7 +450,7 @@ Test(runtime_misses, what_is_no_candidate)
     const fa_plan *like;
     OK(fa_plan_of_kernel(ctx, &has, &own, NULL, plan->kernel, &like));
     cr_assert(fa_plan_use(ctx, like));
-    cr_expect_null(fa_problem_hindrance(&like->problem, &invariant));
+    cr_expect_null(fa_problem_hindrance(&like->problem, true, &invariant));
     cr_expect_null(fa_miss_nearest(ctx, &invariant), "its bits would depend on what was prepared");
 }
 

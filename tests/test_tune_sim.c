@@ -80,7 +80,8 @@ Test(tune_sim, sequences_of_their_own_lengths, .init = scratch_make, .fini = scr
         cr_assert_eq(fa_context_enter(ctx, &in), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_tensors_open(&tensors, ctx, &p), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_problem_of(&tensors.args, &of_tensors), FA_OK, "%s", fa_last_error());
-        cr_expect_null(fa_problem_hindrance(&p, &of_tensors), "%s: %s", problems[i], fa_problem_hindrance(&p, &of_tensors)->word);
+        cr_expect_null(fa_problem_hindrance(&p, true, &of_tensors), "%s: %s", problems[i],
+                       fa_problem_hindrance(&p, true, &of_tensors)->word);
         cr_assert_eq(fa_tensors_random(&tensors, 1), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_tensors_launch(&tensors, NULL), FA_OK, "%s", fa_last_error());
         float *o;
