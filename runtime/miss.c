@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "prepare.h"
+#include "select.h"
 
 bool fa_miss_serves(const fa_plan *plan, const fa_problem *p)
 {
@@ -60,15 +61,25 @@ static fa_status check_capture(const fa_context *ctx, CUstream stream)
     return st;
 }
 
-fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstream stream, const fa_plan **out)
+/* Says so where the kernel that would be chosen for calls with a workspace needs one. */
+static void tell_what_a_workspace_brings(fa_context *ctx, const fa_problem *p)
 {
-    fa_message before;
     char line[256];
-    *out = NULL;
-    if (p->features & FA_FEATURE_NO_WORKSPACE) {
+    fa_problem free = *p;
+    fa_selection selection;
+    fa_source source = { 0 };
+    free.features &= ~FA_FEATURE_NO_WORKSPACE;
+    if (fa_select(ctx, &free, &selection, &source) == FA_OK && fa_workspace_any(&source.workspace)) {
         fa_problem_print(line, sizeof line, p);
         fa_log_say(&ctx->log, FA_LOG_WARN, "%s: args.workspace is NULL; with one of fa_workspace_size() bytes a faster kernel runs", line);
     }
+    fa_source_free(&source);
+}
+
+fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstream stream, const fa_plan **out)
+{
+    fa_message before;
+    *out = NULL;
     if (ctx->on_miss == FA_MISS_FAIL)
         return refuse(p);
     const fa_plan *lender = fa_miss_nearest(ctx, p);
@@ -80,5 +91,7 @@ fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstr
     if (st != FA_OK)
         return st;
     fa_message_keep(&before);
+    if (p->features & FA_FEATURE_NO_WORKSPACE)
+        tell_what_a_workspace_brings(ctx, p);
     return fa_message_settle(&before, fa_prepare_plan(ctx, p, out));
 }
