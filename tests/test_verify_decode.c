@@ -73,7 +73,7 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *class, int nu
     fa_trial *t;
     const fa_plan *plan;
     char text[512], line[1000];
-    fa_case_make_class(&c, class, seed);
+    fa_case_make_class(&c, class, FA_CASE_FEW, seed);
     choose(g, ctx, &c, number, round, &config);
     fa_case_print(line, sizeof line, &c);
     fa_config_print(text, sizeof text, &config);
