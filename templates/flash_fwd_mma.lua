@@ -3,12 +3,15 @@
 
 local function round_up(x, to) return (x + to - 1) // to * to end
 
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
 -- Registers that a thread may have when an SM is to hold this many blocks.
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
 
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
+  features = "lengths+pages+lse-strides",
   tile = { "br", "bc" },
 
   tunables = {
@@ -31,6 +34,10 @@ return {
   end,
 
   constraints = {
+    { "page", function(p, c)
+      if p.page == 0 or c.bc // gcd(c.bc, p.page) <= 32 then return true end
+      return false, "bc = " .. c.bc .. " keys lie in more runs of " .. gcd(c.bc, p.page) .. " than a warp has lanes"
+    end, upto = "bc" },
     { "rows", function(p, c)
       local rows = c.br // c.warps
       if rows == 16 or rows == 32 then return true end
@@ -60,6 +67,7 @@ return {
     l.chunks = round_up(p.d, 8) * p.bytes // 16
     l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
     l.vb = round_up(p.dv, 8) // 8
+    if p.page > 0 then l.run = gcd(c.bc, p.page) end
     local q, k, v = c.br * l.chunks * 16, c.bc * l.chunks * 16, c.bc * l.chunks_v * 16
     if c.q_regs == 1 then
       l.k = 0
@@ -81,11 +89,21 @@ return {
   end,
 
   steps = function(p, c, a, l)
-    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) } }
+    local step = { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) }
+    if p.has_lengths then step.per_sm = c.ctas end
+    return { step }
   end,
 
-  params = "q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    .. "scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles section",
+  params = function(p, c)
+    local names = "q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+    if p.has_pages then names = names .. "page_table " end
+    names = names .. "scale scale_log2 b hq hkv group sq sk "
+    if p.has_lengths then return names .. "total_q total_k relative shift_lo shift_hi section"
+      .. (p.has_pages and " page_size pages page_table_stride" or "") end
+    return names .. "diag_lo diag_hi tiles section"
+  end,
 
   -- What one block of B_r x B_c scores costs.
   work = function(p, c, a, l)
