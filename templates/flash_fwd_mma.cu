@@ -248,9 +248,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 // The grid stays the same whatever the lengths. Its blocks take tiles to and fro, so that one with a long tile gets a short one next.
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
-  TileOrder order(p);
 #pragma unroll 1
   for (int round = 0;; round++) {
+    TileOrder order(p);  // made anew: its registers are needed between
     const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
     if (where.row < 0) break;
     if (round > 0) __syncthreads();  // everyone is through with the tile before
