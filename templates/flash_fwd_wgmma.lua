@@ -274,7 +274,7 @@ return {
     if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
     names = names .. "scale scale_log2 b hq hkv group sq sk "
     if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
-    names = names .. "total_q total_k relative shift_lo shift_hi tiles section "
+    names = names .. "total_q total_k relative shift_lo shift_hi section "
     if p.has_pages then names = names .. "page_size pages page_table_stride " end
     return names
   end,

@@ -61,10 +61,10 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   // O of the tile at hand to memory.
   auto store = [&](const float (&o)[NO], const RowState (&state)[2]) {
 //| end
-    where = tiles.again(p, smem);
 //| if p.has_lengths then
     const Sequence sequence = tiles.sequence(p, smem);
 //| end
+    where = tiles.again(p, smem);
     tiles.done(smem, true);
     const int row = where.row + row_in_tile(wg);
 //| local sequence = p.has_lengths and " sequence," or ""
