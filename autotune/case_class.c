@@ -65,12 +65,6 @@ static void make_many(fa_problem *p, fa_random *r)
     }
 }
 
-static int32_t pick_window(fa_random *r, int32_t sk)
-{
-    int32_t kind = fa_random_below(r, 6);
-    return kind == 0 ? -1 : kind == 1 ? 0 : kind < 4 ? fa_random_below(r, 33) : fa_random_below(r, sk + 20);
-}
-
 /* Tokens of a page that the class serves: its own power of two times anything. */
 static int32_t pick_page_size(fa_random *r, int32_t page)
 {
@@ -133,12 +127,7 @@ void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries que
         make_many(&c->problem, &r);
     else
         make_few(&c->problem, &r);
-    c->window_left = pick_window(&r, c->problem.sk);
-    c->window_right = pick_window(&r, c->problem.sk);
-    int32_t diagonal = fa_random_below(&r, 10);
-    c->diagonal = diagonal < 8 ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
-    c->offset = fa_random_within(&r, -c->problem.sq - 5, c->problem.sk + 5);
-    c->scale = fa_random_below(&r, 4) ? 0 : (float)(fa_random_unit(&r) / sqrt(c->problem.d));
+    fa_case_make_view(c, &r, 8);
     make_layouts(c, fa_operation_find(class->op), &r);
     c->odd = fa_random_below(&r, 2);
     c->lse = class->features & FA_FEATURE_LSE_STRIDES || fa_random_below(&r, 4) != 0;

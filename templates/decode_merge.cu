@@ -69,7 +69,8 @@ __device__ __forceinline__ float4 load_part(const float4 *from) {
 }
 
 // O = sum / l and LSE of a row of the tile. A row that saw no key has l = 0: O = 0, LSE = -inf.
-__device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col, const Sum &s) {
+__device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col,
+                                          const Sum &s) {
   const int row = tile.row + tile_row, query = query_of(p, row), head = tile.head + row - query * p.group;
   const float inverse = reciprocal(s.l);
   if (p.lse != nullptr && col == 0) p.lse[sequence.lse(head, query)] = log_sum_exp({s.m, s.l}, s.l, p.scale);
@@ -78,7 +79,8 @@ __device__ __forceinline__ void store_row(const Params &p, const Sequence &seque
 }
 
 //| if c.combine == c.named.combine.last_block then
-// Adds one to a counter, from `top` on to 0, and returns what it was. What this thread knows to be written, the thread that counts next knows.
+// Adds one to a counter, from `top` on to 0, and returns what it was. What this thread knows to be written, the thread that counts next
+// knows.
 __device__ __forceinline__ u32 count(u32 *counter, u32 top) {
   u32 was;
   asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(was) : "l"(counter), "r"(top) : "memory");
@@ -129,8 +131,8 @@ __device__ __forceinline__ float2 *states_of_group(unsigned char *smem, int grou
 __device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.rows - tile.row); }
 
 // The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
-__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk, const Split &split,
-                                           unsigned char *smem, int last) {
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
+                                           const Split &split, unsigned char *smem, int last) {
   int *const word = (int *)(smem + SMEM_WORDS);
   const int rows = rows_in(tile);
   const int first = split.first_of(walk), parts = split.parts_of(walk);
@@ -161,17 +163,18 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   if (parts == 1) return;
 
 //| if c.combine == c.named.combine.last_block then
-  // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then.
+  // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then. The word
+  // is written again behind the next tile's first barrier, when all threads have read it.
   if (threadIdx.x == 0) *word = count((u32 *)p.workspace + split.block(first), (u32)parts - 1) == (u32)parts - 1;
   __syncthreads();
   const bool is_last = *word != 0;
   if (is_last)
     for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
       add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.lanes);
-  __syncthreads();  // the word is read
 //| else
   // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
-  if (threadIdx.x == 0 && first == split.index()) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
+  if (threadIdx.x == 0 && first == split.index())
+    ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
 //| end
 }
 
@@ -180,12 +183,11 @@ __device__ __forceinline__ void store_keyless(const Params &p) {
   for (int i = blockIdx.x; i < p.b; i += gridDim.x) {
     const Sequence sequence = sequence_of(p, i);
     if (turns_of(sequence) > 0) continue;
-    const int rows = sequence.sq() * p.hq;
-    for (int r = threadIdx.x / 32; r < rows; r += THREADS / 32) {
-      const int query = r / p.hq, head = r % p.hq;
-      output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;
-      for (int col = threadIdx.x % 32; col < DV; col += 32) to[col] = 0;
-      if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = -infinity();
-    }
+    for (int query = 0; query < sequence.sq(); query++)
+      for (int head = threadIdx.x / 32; head < p.hq; head += THREADS / 32) {
+        output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;
+        for (int col = threadIdx.x % 32; col < DV; col += 32) to[col] = 0;
+        if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = -infinity();
+      }
   }
 }
