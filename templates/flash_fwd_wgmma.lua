@@ -142,9 +142,10 @@ return {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
-      if p.mask ~= "none" and p.dv > 128 then others = 30 end
+      local masked = p.mask ~= "none" or p.has_lengths
+      if masked and p.dv > 128 then others = 30 end
       if p.mask == "window" then others = 32 end
-      if p.mask ~= "none" and (c.ctas == 2 or c.br == 64) then others = 34 end
+      if masked and (c.ctas == 2 or c.br == 64) then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
