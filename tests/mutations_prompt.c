@@ -20,6 +20,8 @@ static const fa_ragged_how
     foreign = { .seed = 5, .forms = FA_FORM_SEQLENS_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .page_size = 24, .spare = 2, .wide = 1,
                 .foreign = 1 },
     single = { .seed = 14, .forms = PAGED, .k = FA_SPREAD_UNIFORM, .page_size = 1, .spare = 2, .wide = 1 },
+    crowd_padded = { .seed = 9, .forms = K, .k = FA_SPREAD_FULL },
+    chunk_padded = { .seed = 8, .forms = K, .k = FA_SPREAD_FULL },
     chunk = { .seed = 8, .forms = PAGED, .k = FA_SPREAD_FULL, .page_size = 16, .spare = 3 };
 
 static const scene scenes[] = {
@@ -32,6 +34,10 @@ static const scene scenes[] = {
     { "pages", "bf16,d=64,mask=causal,features=lengths+pages,page=16,b=5,hq=4,hkv=2", MMA(16, 32, FIRST), 50, 150, NONE, WITH(&edges) },
     { "pages_foreign", "bf16,d=64,mask=none,features=lengths+pages,page=8,b=5,hq=2,hkv=2", MMA(16, 48, FIRST), 20, 150, NONE, WITH(&foreign) },
     { "chunk", "bf16,d=64,mask=causal,features=lengths+pages,page=16,b=2,hq=2,hkv=1", MMA(16, 64, TOGETHER), 20, 400, NONE, WITH(&chunk) },
+    { "split", "bf16,d=64,mask=causal,features=lengths+lse-strides,b=2,hq=1,hkv=1", MMA(32, 32, LAST), 32, 300, NONE, WITH(&chunk_padded) },
+    { "crowd", "bf16,d=64,mask=none,features=lengths,b=7,hq=1,hkv=1", MMA(128, 32, "warps=4,stages_k=1,stages_v=2,order=1,pack=0"), 100, 150, NONE, WITH(&crowd_padded) },
+    { "split_six", "fp16,d=64,mask=none,features=lengths,b=1,hq=1,hkv=1",
+      "flash_fwd_mma:br=128,bc=16,q_regs=0,lag=8,ctas=2,warps=8,stages_k=2,stages_v=2,order=0,pack=0", 100, 400, NONE, WITH(&chunk_padded) },
     { "far_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=8,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 100, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
       FA_LAYOUT_FAR, 0, &foreign },
     { "far_tokens", "bf16,d=64,mask=causal,features=lengths+pages,page=1,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 60, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
@@ -42,6 +48,9 @@ static const scene scenes[] = {
 
 #define O "varlen_order.cu"
 #define P "paged_tile.cu"
+#define A "mma_part.cu"
+#define B "tile_parts.cu"
+#define C "split_tile.cu"
 #define T "flash_fwd_mma.cu"
 
 /* clang-format off */
@@ -75,6 +84,26 @@ static const mutation mutations[] = {
     { "queries of the first sequence", T, "(const element *)p.q + sequence.q();", "(const element *)p.q;", 0, "causal" },
     { "keys of the first sequence", T, "(const element *)p.k + sequence.k() + ", "(const element *)p.k + ", 0, "causal" },
     { "values of the first sequence", T, "(const element *)p.v + sequence.v() + ", "(const element *)p.v + ", 0, "causal" },
+
+    /* parts of tiles */
+    { "a part begins one block late", C, "range.block_lo += blocks * where.part / where.parts;", "range.block_lo += blocks * where.part / where.parts + 1;", 0, "split" },
+    { "parts overlap", C, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
+    { "every part has all keys", C, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
+    { "parts of another tile", C, "(long long)where.number * where.parts + min", "(long long)(where.number ^ 1) * where.parts + min", 0, "split" },
+    { "the last parts are left out", C, "for (int j = 0; j < where.parts; j += BATCH)", "for (int j = 0; j + BATCH <= where.parts; j += BATCH)", 0, "split split_six" },
+    { "the last part counts more than once", C, "if (j + k >= where.parts) states[k].x = -infinity();", ";", 0, "split split_six" },
+    { "LSE of the last part", C, "log_sum_exp({sum.m, sum.l}, sum.l, p.scale)", "log_sum_exp({sum.m, 1.f}, 1.f, p.scale)", 0, "split" },
+    { "parts leave in one place", A, "((long long)where.number * where.parts + where.part) * BR", "(long long)where.number * where.parts * BR", 0, "split" },
+    { "a lane's share of l", A, "const float l = quad_sum(state[m][h].l);", "const float l = state[m][h].l;", 0, "split" },
+    { "the warps' rows are not awaited", A, "  __syncthreads();  // the rows are written, shared memory is read\n", "", 0, "split" },
+    { "the word is not awaited", A, "  __syncthreads();\n  if (*word != 0)", "  if (*word != 0)", 0, "split" },
+    { "the counter orders nothing", B, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "split" },
+    { "the counter wraps one late", A, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts) == (u32)where.parts - 1", 0, "split" },
+    { "the last but one adds up", A, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts - 1) == (u32)where.parts - 2", 0, "split split_six" },
+    { "all tiles have one counter", A, "(u32 *)p.workspace + where.number", "(u32 *)p.workspace", 0, "split" },
+    { "more parts than there is room for", O, "blocks * PART_TILES / tiles", "blocks * PART_TILES", 0, "crowd" },
+    { "parts are parts of the next tile", O, "w.number = index / parts;", "w.number = index % parts;", 0, "split" },
+    { "tiles for items", O, "    index = w.number;\n", "", 0, "split" },
 
     /* pages */
     { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
