@@ -88,6 +88,10 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
 //| end
       mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
 //| if p.has_lengths then
+      if (where.row + row_in_tile(wg) >= sequence.sq()) {  // no row of the sequence
+        mbarrier_arrive(q_full(smem, q.at, wg));
+        continue;
+      }
       const u32 full = wg == partial_warpgroup(sequence, where.row) ? q_landed(smem, q.at) : q_full(smem, q.at, wg);
 //| end
       mbarrier_expect($(q_full), Q_TILE);

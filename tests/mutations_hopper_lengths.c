@@ -89,6 +89,7 @@ static const mutation mutations[] = {
     { "the end in whole tiles counts as partial", X, "return rows < BR && rows % 64 != 0 ? rows / 64 : -1;", "return rows % 64 != 0 ? rows / 64 : -1;", 0, "packed_none" },
     { "V's own rows are those of the block before", E, "own_rows(sequence, block + 1).all()", "own_rows(sequence, block).all()", 0, "packed_none" },
     { "partial Q is not held back", E, "wg == partial_warpgroup(sequence, where.row) ? q_landed(smem, q.at) : q_full(smem, q.at, wg)", "q_full(smem, q.at, wg)", 0, "packed" },
+    { "warpgroups without rows wait for a Q", E, "        mbarrier_arrive(q_full(smem, q.at, wg));\n        continue;", "        continue;", 0, "packed padded gaps" },
     { "rows past the end see keys of their own", K, "min(query_of(p, row + 8 * h), sequence.sq() - 1)", "query_of(p, row + 8 * h)", 0, "top_left_window" },
     { "mask: the second row of a thread as the first", K, "min(query_of(p, row + 8 * h),", "min(query_of(p, row),", 0, "packed" },
     { "V lands twice", F, "mbarrier_init(v_landed(smem, i), 1)", "mbarrier_init(v_landed(smem, i), 2)", 0, "packed" },
