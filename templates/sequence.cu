@@ -21,9 +21,20 @@ struct Sequence {
 //|     end
   __device__ __forceinline__ int diag_hi() const { return diagonal_hi; }
 //|   end
+//|   if l.tma then
+  // Coordinates of the tensor maps, which span all that is allocated.
+  __device__ __forceinline__ int map_query(int query) const { return first_q + query; }
+  __device__ __forceinline__ int map_batch_q() const { return p.cu_seqlens_q != nullptr ? 0 : index; }
+//|     if not p.has_pages then
+  __device__ __forceinline__ int map_key(int key) const { return first_k + key; }
+  __device__ __forceinline__ int map_batch_k() const { return p.cu_seqlens_k != nullptr ? 0 : index; }
+//|     end
+//|   else
   // In front of its first row, in elements of the tensor. The stride of the batch is 0 where sequences are packed.
   __device__ __forceinline__ long long q() const { return index * p.q_sb + first_q * p.q_ss; }
-//|   if p.has_pages then
+//|   end
+//|   if l.tma then
+//|   elseif p.has_pages then
   // From a page to the next.
   __device__ __forceinline__ long long k_page() const { return p.k_sb; }
   __device__ __forceinline__ long long v_page() const { return p.v_sb; }
