@@ -42,6 +42,14 @@ __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
   return best;
 }
 
+// The blocks of keys of one part.
+__device__ __forceinline__ Range part_of(Range range, const Tile &where) {
+  const int blocks = range.block_hi - range.block_lo + 1;
+  range.block_hi = range.block_lo + blocks * (where.part + 1) / where.parts - 1;
+  range.block_lo += blocks * where.part / where.parts;
+  return range;
+}
+
 //| end
 // To be used by whole warps. Tiles are asked for in growing order.
 struct TileOrder {
