@@ -120,7 +120,8 @@ return {
   end,
 
   -- What one block of B_r x B_c scores costs.
-  work = function(p, c, a, l)
+  -- prompts: no sequence has few query rows.
+  work = function(p, c, a, l, prompts)
     local mb = c.br // c.warps // 16
     local k_chunks, v_chunks = l.chunks, l.chunks_v
     local n_mma = (c.br // 16) * ((c.bc // 8) * k_chunks // 2 + (c.bc * p.bytes // 32) * l.vb)
@@ -135,13 +136,18 @@ return {
     if c.order < 2 then latency = latency - 60 * (c.stages_k - 1) - 60 * (c.stages_v - 1) end
     -- However short the block, the copy that it waits for was issued one block earlier and takes about 1000 clocks.
     latency = math.max(latency, 1000 - c.br * c.bc * (p.d + p.dv) // 1000)
+    -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
+    local more = 1
+    if p.has_lengths and p.b > 1 and not prompts then
+      more = 1 + c.br / math.max(p.sq * (c.pack > 0 and p.hq // p.hkv or 1), c.br)
+    end
     return {
       rows = c.br, cols = c.bc,
-      matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8,
+      matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1,
-      issue = n_mma + elements * 3 + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb),
-      smem_bytes = (fragments + copies) * 1.2,
+      issue = (n_mma + elements * 3 + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
+      smem_bytes = (fragments + copies) * 1.2 * more,
       latency = latency,
       tile_latency = 5500,
       efficiency = 0.83,

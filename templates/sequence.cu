@@ -64,7 +64,15 @@ __device__ __forceinline__ Rows rows_of(const int *bounds, const int *used, int 
   return r;
 }
 __device__ __forceinline__ Sequence sequence_of(const Params &p, int index) {
+//|   if l.rows_from then
+  Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  if (q.length * p.group < $(l.rows_from)) q.length = 0;  // the next kernel's
+//|   elseif l.rows_upto then
+  Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  if (q.length * p.group > $(l.rows_upto)) q.length = 0;  // the kernel's before
+//|   else
   const Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+//|   end
   const Rows k = rows_of(p.cu_seqlens_k, p.seqlens_k, index, p.sk, p.total_k);
 //|   if p.mask ~= "none" then
   const int off = p.relative ? k.length - q.length : 0;
