@@ -145,15 +145,17 @@ return {
     end, upto = "feeder" },
     -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
     -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
-    -- with O in more than 64 registers or, in a window, one warpgroup.
+    -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
+    -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
       local masked = p.mask ~= "none" or p.has_lengths
       if masked and p.dv > 128 then others = 30 end
       if p.mask == "window" then others = 32 end
-      if masked and (c.ctas == 2 or c.br == 64) then others = 34 end
+      if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
+      if p.mask == "window" and p.has_lengths and p.dv > 128 then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"

@@ -192,17 +192,22 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   end
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
+//|     if not p.has_lengths then
   for (int round = 0;; round++) {
     const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
-//|     if p.has_lengths then
-    if (tile >= order.total) break;
-    publish(order.tile(tile));
-//|     else
     if (tile >= p.total) break;
     publish(tile_of(p, tile));
-//|     end
     wait_loaded();
   }
+//|     else
+  // The next is found while the keys of the one before are loaded.
+  for (int round = 0;; round++) {
+    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    if (round > 0) wait_loaded();
+    if (where.row < 0) break;
+    publish(where);
+  }
+//|     end
 //|   else
   // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
   // puts the counter back to 0 for the next launch.
