@@ -99,7 +99,7 @@ struct TileOrder {
     per_head = from(0);
     total = per_head * $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq");
 //| if l.parts then
-    parts = parts_for(total, highest * unit, (int)gridDim.x);
+    parts = parts_for(total, (highest + 1) * unit, (int)gridDim.x);
     total *= parts;
 //| end
   }
