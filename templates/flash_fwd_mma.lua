@@ -11,7 +11,7 @@ local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.r
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
-  features = "lengths+pages+lse-strides",
+  features = "lengths+pages+batch-invariant+lse-strides",
   tile = { "br", "bc" },
 
   tunables = {

@@ -73,6 +73,7 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
+  features = "batch-invariant",
   tile = { "br", "bc" },
 
   tunables = {
