@@ -83,8 +83,9 @@ __device__ __forceinline__ Found find_part(const SegmentWalk &walk, const Split 
 // Four columns of a row out of all parts of a tile.
 __device__ __forceinline__ void add_segments(const Params &p, const Sequence &sequence, const Tile &tile, int segments, const Found *list,
                                              int row, int four) {
-  constexpr int BATCH = 8;  // parts under way
+  constexpr int BATCH = 4;  // parts under way
   Sum whole = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}, section = whole;
+#pragma unroll 1
   for (int j = 0; j < segments; j += BATCH) {
     Sum parts[BATCH];
     int kind[BATCH];
@@ -132,6 +133,7 @@ __device__ __forceinline__ void finish_tile(const Params &p, const Sequence &seq
   for (int i = threadIdx.x; i < walk.segments; i += THREADS) list[i] = find_part(walk, split, i);
   __syncthreads();
   const int rows = rows_in(tile);
+#pragma unroll 1
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
     add_segments(p, sequence, tile, walk.segments, list, i / (COLS / 4), i % (COLS / 4));
 }
