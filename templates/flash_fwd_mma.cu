@@ -1,8 +1,10 @@
+//| if not l.few_layout then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
 //   again    $(command)
 
+//| end
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
@@ -37,6 +39,10 @@ constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments
 constexpr int CHUNKS = $(l.chunks);     // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);   // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);         // blocks of 8 columns of O
+//| if l.parts then
+constexpr int COLS = VB * 8;                          // of O, rounded up
+constexpr int PART_TILES = $(l.part_tiles);     // parts of tiles that a thread block has room for in the workspace
+//| end
 constexpr int K_TILE = BC * CHUNKS * 16, V_TILE = BC * CHUNKS_V * 16;
 constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in dynamic shared memory, $(l.bytes) bytes in all
 
@@ -57,6 +63,12 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //| include "products.cu"
 
 //| include "mma_softmax.cu"
+//| if l.parts then
+
+//|   include "split_tile.cu"
+
+//|   include "mma_part.cu"
+//| end
 //| if p.has_pages then
 
 //|   include "paged_tile.cu"
@@ -76,7 +88,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   const Sequence sequence = sequence_of(p, where.batch);
   const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
   const u32 q_rows = q_tile + warp_row * CHUNKS * 16;
+//| if l.parts then
+  const Range range = part_of(key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1), where);
+//| else
   const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
+//| end
 
   const element *const q = (const element *)p.q + sequence.q();
 //| if p.has_pages then
@@ -241,6 +257,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     cp_async_wait<0>();
   }
+//| if l.parts then
+  if (where.parts > 1) {
+    store_part(p, sequence, where, o, state, (int *)smem, at.g, at.t);
+    return;
+  }
+//| end
   store_output(p, sequence, where, o, state, shared_address(smem), at.g, at.t);
 }
 //| if p.has_lengths then

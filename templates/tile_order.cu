@@ -9,6 +9,9 @@ struct Tile {
   int row;                         // first row of the tile
   int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
   long long batch;
+//| if l.parts then
+  int number, part, parts;  // its number among all tiles; which of how many parts of its keys
+//| end
 };
 //| if p.has_lengths then
 

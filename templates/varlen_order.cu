@@ -28,13 +28,31 @@ struct Ladder {
   }
 };
 
+//| if l.parts then
+// How many parts each of `tiles` tiles, of which the longest sees `keys` keys, is cut into for `blocks` thread blocks: what takes the least
+// rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and no more than there is room for.
+__device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
+  constexpr int ALL = 840;  // a multiple of all counts up to eight
+  const int most = min(min(8, keys / (2 * BC)), tiles > 0 ? blocks * PART_TILES / tiles : 1);
+  int best = 1, least = (tiles + blocks - 1) / blocks * ALL;
+  for (int n = 2; n <= most; n++) {
+    const int time = (tiles * n + blocks - 1) / blocks * (ALL / n) * 17 / 16;
+    if (time < least) best = n, least = time;
+  }
+  return best;
+}
+
+//| end
 // To be used by whole warps. Tiles are asked for in growing order.
 struct TileOrder {
   const Params &p;
   int unit;               // queries of a tile
   Ladder own;             // of the sequence with this lane's number
   int per_head, highest;  // tiles of a head; the highest level
-  int total;              // tiles of all heads
+  int total;              // tiles of all heads$(l.parts and ", times their parts" or "")
+//| if l.parts then
+  int parts;              // of each tile
+//| end
   int section;            // the one at hand
   int level, above;       // the level of the tile found last in it; tiles of the levels above
 
@@ -72,6 +90,10 @@ struct TileOrder {
     highest = max(__reduce_max_sync(~0u, most), 0);
     per_head = from(0);
     total = per_head * $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq");
+//| if l.parts then
+    parts = parts_for(total, highest * unit, (int)gridDim.x);
+    total *= parts;
+//| end
   }
 
   // Finds the level of the n-th tile of a head: that with n < from(level), and not above it.
@@ -94,8 +116,14 @@ struct TileOrder {
 
   // A row of -1 behind the last.
   __device__ __forceinline__ Tile tile(int index) {
-    Tile w = {-1, 0, 0, 0};
+    Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
     if (index >= total) return w;
+//| if l.parts then
+    w.parts = parts;
+    w.number = index / parts;
+    w.part = index - w.number * parts;
+    index = w.number;
+//| end
 //| if (c.pack or l.pack) == 1 then
     const int heads = p.hkv;
 //| else

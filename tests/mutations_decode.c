@@ -92,6 +92,7 @@ static const scene scenes[] = {
 #define S "decode_split.cu"
 #define L "decode_loader.cu"
 #define M "decode_merge.cu"
+#define G "tile_parts.cu"
 #define T "decode_kernel.cu"
 #define Q "decode_query.cu"
 #define X "sequence.cu"
@@ -176,8 +177,8 @@ static const mutation mutations[] = {
     { "the next keys over parts that are read", M,
       "  __syncthreads();  // the buffer is free, and what the block leaves of a tile is written\n", "", 0, "line" },
     { "the last block's word is not awaited", M, "  __syncthreads();\n  const bool is_last", "  const bool is_last", 0, "line" },
-    { "the counter orders nothing", M, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "line" },
-    { "the counter releases only", M, "atom.acq_rel.gpu", "atom.release.gpu", 0, "line" },
+    { "the counter orders nothing", G, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "line" },
+    { "the counter releases only", G, "atom.acq_rel.gpu", "atom.release.gpu", 0, "line" },
     { "the counter wraps one late", M, "(u32)parts - 1) == (u32)parts - 1", "(u32)parts) == (u32)parts - 1", 0, "line" },
     { "the last but one adds up", M, "(u32)parts - 1) == (u32)parts - 1", "(u32)parts - 1) == (u32)parts - 2", 0, "line" },
     { "parts of two tiles in one place", M, "(begun ? 0 : 1)", "0", 0, "line_second" },

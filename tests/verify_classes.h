@@ -4,7 +4,7 @@
 #include "autotune/case.h"
 
 typedef struct verify_class_list {
-    const char *families; /* what the names of the families that run them begin with */
+    const char *families; /* what the names of the families that run them begin with: words between blanks */
     fa_case_queries queries;
     const char *const *of; /* problems without shapes; ended by NULL */
 } verify_class_list;
