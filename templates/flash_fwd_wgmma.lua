@@ -71,7 +71,7 @@ local function places(p, c)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if p.has_lengths then
     l.part_tiles = PART_ROWS // (c.br * c.ctas)
-    l.parts = l.part_tiles > 1
+    l.parts = l.part_tiles > 1 and not p.has_batch_invariant -- how many there are depends on the batch
     l.counts = l.parts
   end
   l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16
@@ -86,7 +86,7 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
-  features = "lengths+pages+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+lse-strides+no-workspace",
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
@@ -279,7 +279,7 @@ return {
 
   -- What blocks leave of tiles that they share. As much for every config of a class.
   workspace = function(p, c, a, l)
-    if not p.has_lengths then return "" end
+    if not p.has_lengths or p.has_batch_invariant then return "" end
     return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(PART_ROWS * l.o_regs * 2, PART_ROWS * 2)
   end,
 
