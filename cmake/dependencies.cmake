@@ -7,7 +7,8 @@ if(FAGEN_CUDA_INCLUDE)
   set(fa_cuda_include "${FAGEN_CUDA_INCLUDE}")
 else()
   find_package(CUDAToolkit 12.4 QUIET)
-  find_path(fa_cuda_include cuda.h HINTS ${CUDAToolkit_INCLUDE_DIRS} /usr/local/cuda/include NO_CACHE)
+  find_path(fa_cuda_include cuda.h HINTS ${CUDAToolkit_INCLUDE_DIRS} /usr/local/cuda/include
+    PATH_SUFFIXES nvidia/cu13/include NO_CACHE) # the wheels, where pip builds
 endif()
 if(NOT fa_cuda_include OR NOT EXISTS "${fa_cuda_include}/nvrtc.h")
   message(FATAL_ERROR "cuda.h and nvrtc.h were not found: install a CUDA toolkit >= 12.4, or set FAGEN_CUDA_INCLUDE, or run scripts/test, which fetches them")

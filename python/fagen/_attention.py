@@ -1,0 +1,136 @@
+"""fagen.attention: dense batches of any library's tensors."""
+from __future__ import annotations
+
+from typing import Any, List, Optional, Tuple, Union
+
+from . import _dense, _stage
+from . import _shapes as shapes
+from ._mask import Mask, Window, mask_of, scale_of
+from ._plan import K, LSE, O, Plan, Plans, Q, V
+from ._stage import Staged
+from ._view import View, empty_like, is_torch, packed, view
+from .context import Context, context, simulator_named
+from .errors import InvalidArgument, invalid
+
+_plans = Plans()
+
+
+def is_jax(x: Any) -> bool:
+    """Whether x is an array, or a tracer, of JAX; false where JAX was never imported."""
+    import sys
+    jax = sys.modules.get("jax")
+    return jax is not None and isinstance(x, jax.Array)
+
+
+def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
+              scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
+              tf32: bool = False, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+    """softmax(scale * Q K^T, masked) V, exact, in one kernel.
+
+    q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]: PyTorch, JAX, numpy, or anything with DLPack or __cuda_array_interface__.
+        float16, bfloat16 or float32, the same for all; d and dv from 1 to 256; hq a multiple of hkv: query head h reads key head
+        h // (hq // hkv). Any strides, unit stride on the last dimension; expanded dimensions (stride 0) are fine.
+    causal: query i sees the keys j with j <= i + off.
+    window: (left, right): query i sees the keys j with -left <= j - (i + off) <= right; -1 or None: unbounded on that side. With causal,
+        right is 0.
+    diagonal: off: "bottom-right", sk - sq: the last query sees the last key; "top-left", 0; or an integer. A query that sees no key gives
+        0, and an LSE of -inf.
+    scale: above 0; None: 1 / sqrt(d).
+    return_lse: (out, lse) instead of out; lse [b, hq, sq], float32, the natural logarithm of the sum of exp(scores).
+    out, lse: tensors to write to; out [b, sq, hq, dv], which must not overlap the inputs. None: new ones of q's library, packed.
+    out_dtype: "float32", or None for q's. Not beside out, whose own type counts.
+    tf32: float32 inputs are multiplied as TF32 on the matrix units; False: as float32.
+    stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
+        default stream. The call does not wait for the kernel.
+    device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
+
+    The first call of a kind compiles its kernel, a few tenths of a second; later ones, in later processes too, find it.
+    Raises fagen.FagenError: InvalidArgument, Unsupported, NoDriver, NoNvrtc, CaptureError and so on. No gradients: PyTorch tensors that
+    require one raise GradientUnsupported.
+    """
+    if is_torch(q):
+        from . import torch as of_torch
+        return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
+                                  lse=lse, out_dtype=out_dtype, tf32=tf32, stream=stream, device=device)
+    if is_jax(q):
+        from . import jax as of_jax
+        shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
+        return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
+                                out_dtype=out_dtype, tf32=tf32, device=device)
+    mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
+    inputs = [view(name, x, stream) for name, x in (("q", q), ("k", k), ("v", v))]
+    at = stream_of(inputs, stream)
+    ctx = context_of(inputs[0], device)
+    if out is None or lse is None:
+        _dense.checked(*inputs)
+    out, result = output(q, inputs[0], out, (*inputs[0].shape[:3], inputs[2].shape[-1]), out_dtype, stream)
+    sums, lse_view = None, None
+    if return_lse or lse is not None:
+        b, sq, hq, _ = inputs[0].shape
+        sums = empty_like(q, (b, hq, sq), "float32", "lse") if lse is None else lse
+        lse_view = view("lse", sums, stream)
+    run(ctx, inputs, result, lse_view, mask, factor, tf32, at)
+    return (out, sums) if return_lse else out
+
+
+def output(q: Any, of: View, out: Any, shape: Tuple[int, ...], out_dtype: Optional[str], stream: Optional[int]) -> Tuple[Any, View]:
+    """The tensor to write to, the caller's or a new one, and its view."""
+    if out is None:
+        name = of.dtype if out_dtype is None else dtype_name(out_dtype)
+        shapes.output_dtype("out_dtype", name, of.dtype)
+        out = empty_like(q, shape, name, "out")
+    elif out_dtype is not None:
+        raise invalid("out_dtype", repr(out_dtype), "None beside out, whose own type counts")
+    return out, view("out", out, stream)
+
+
+def dtype_name(dtype: Any) -> str:
+    """ "float32" of itself, of torch.float32, of a numpy type."""
+    text = dtype if isinstance(dtype, str) else getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+    return {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32"}.get(text, text.replace("torch.", ""))
+
+
+def context_of(q: View, device: Union[None, str, Context]) -> Context:
+    """The context that the caller named, else the one of the device that q lies on. Raises InvalidArgument."""
+    if device is None and q.host:
+        device = simulator_named()
+        if device is None:
+            raise InvalidArgument("q.device is cpu and device is None; accepted: tensors on a CUDA device, or device=\"sim:sm_90a\" (or "
+                                  "\"sim:sm_80\"), which runs the kernels on a simulated chip")
+    if device is None:
+        device = None if q.device == "cuda" else q.device
+    ctx = context(device)
+    shapes.place(ctx, q.device, "q")
+    return ctx
+
+
+def stream_of(inputs: List[View], stream: Optional[int]) -> int:
+    """The stream to launch on: the caller's; else the one that the inputs' interfaces name, which must be one. 0: the legacy default."""
+    if stream is not None:
+        if isinstance(stream, bool) or not isinstance(stream, int) or stream < 0:
+            raise invalid("stream", repr(stream), "a CUDA stream's handle as an integer, or None")
+        return 0 if stream == 1 else stream
+    named = {x.stream: name for name, x in zip("qkv", inputs) if x.stream not in (None, 0, 1)}
+    if len(named) > 1:
+        raise InvalidArgument(f"streams of the inputs are {sorted(s for s in named if s)}; accepted: one, or stream=, which waits for all")
+    return next(iter(named), 0) or 0
+
+
+def run(ctx: Context, inputs: List[View], out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool, stream: int) -> None:
+    """Finds or makes the plan, and launches it."""
+    q, k, v = inputs
+    key = (ctx, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides, out.strides, q.dtype, k.dtype, v.dtype, out.dtype,
+           out.shape, lse and (lse.shape, lse.strides, lse.dtype, lse.readonly), q.device, k.device, v.device, out.device, out.readonly,
+           mask, scale, tf32)
+    plan: Optional[Plan] = _plans.find(key)
+    if plan is None:
+        plan = _plans.keep(key, _dense.plan(ctx, q, k, v, out, lse, mask, scale, tf32))
+    tensors = [(Q, q), (K, k), (V, v), (O, out)] + ([(LSE, lse)] if lse is not None else [])
+    if plan.host:
+        _stage.launch(plan, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
+        return
+    for w, x in tensors:
+        plan.words[w] = x.address
+    if lse is None:
+        plan.words[LSE] = 0
+    plan.launch(stream)
