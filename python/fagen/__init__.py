@@ -13,7 +13,7 @@ from ._library import version
 from ._merge import merge
 from ._problem import Problem, Support, explain, prepare, problem_text, supported, tune
 from ._varlen import varlen_attention
-from .context import Context, context, simulator, use
+from ._context import Context, context, simulator, use
 from .errors import (CaptureError, CompileError, DeviceError, FagenError, FileError, GradientUnsupported, InternalError, Interrupted,
                      InvalidArgument, NoDriver, NoFit, NoKernel, NoNvrtc, OutOfMemory, TemplateError, Unsupported, VerificationFailed)
 

@@ -9,7 +9,7 @@ from ._mask import Mask, Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
 from ._view import View, empty_like, is_torch, packed, view
-from .context import Context, context, simulator_named
+from ._context import Context, context, simulator_named
 from .errors import InvalidArgument, invalid
 
 _plans = Plans()

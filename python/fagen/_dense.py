@@ -8,7 +8,7 @@ from . import _shapes as shapes
 from ._mask import Mask
 from ._plan import Plan
 from ._view import View
-from .context import Context
+from ._context import Context
 
 LAYOUT_Q, LAYOUT_K, LAYOUT_V = "[b, sq, hq, d]", "[b, sk, hkv, d]", "[b, sk, hkv, dv]"
 

@@ -9,7 +9,7 @@ from ._attention import context_of, output, stream_of
 from ._plan import LSE, O, Plan, Plans, word
 from ._stage import Staged
 from ._view import View, empty_like, is_torch, packed, view
-from .context import Context
+from ._context import Context
 from .errors import invalid
 
 PART, PART_LSE = word("part.ptr"), word("part_lse")

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import ctypes as C
 import threading
-from typing import Any, Dict, Hashable, Optional
+from typing import Any, Callable, Dict, Hashable, Optional, Tuple
 
 from . import _abi
 from ._library import check, error_of, lib
-from .context import Context
+from ._context import Context
 
 _launch = lib.fa_launch
+Workspace = Callable[[int, int], Tuple[int, int]]
 
 
 def word(path: str) -> int:
@@ -48,16 +49,15 @@ class Plan:
         check(lib.fa_workspace_size(self.context.handle, self.reference, C.byref(need)))
         self.need = need.value
 
-    def launch(self, stream: int) -> None:
-        """On a stream of the device, with the context's own workspace."""
-        handle = self.context.handle
+    def launch(self, stream: int, workspace: Optional[Workspace] = None) -> None:
+        """On a stream of the device. workspace(stream, bytes) gives (address, bytes), initialised; None: the context's own."""
         if self.need:
-            self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = self.context.workspace(stream, self.need)
-        status = _launch(handle, self.reference, stream)
+            self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = (workspace or self.context.workspace)(stream, self.need)
+        status = _launch(self.context.handle, self.reference, stream)
         if status:
-            self.again(status, stream)
+            self.again(status, stream, workspace)
 
-    def again(self, status: int, stream: int) -> None:
+    def again(self, status: int, stream: int, workspace: Optional[Workspace]) -> None:
         """A second launch where another kernel took over that needs more workspace; else what the status means."""
         error, before = error_of(status), self.need
         if status != _abi.FA_INVALID or "workspace_size" not in str(error):
@@ -65,7 +65,7 @@ class Plan:
         self.ask()
         if self.need <= before:
             raise error
-        self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = self.context.workspace(stream, self.need)
+        self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = (workspace or self.context.workspace)(stream, self.need)
         check(_launch(self.context.handle, self.reference, stream))
 
 

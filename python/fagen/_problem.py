@@ -13,7 +13,7 @@ from ._mask import Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Q, V
 from ._shapes import D_MAX
 from ._view import View, packed, torch_module, view
-from .context import Context, context
+from ._context import Context, context
 from .errors import InvalidArgument, NoFit, Unsupported, invalid
 
 DTYPES = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "tf32": _abi.FA_TF32, "float32": _abi.FA_F32}
@@ -89,7 +89,7 @@ def _problem(problem: Optional[Problem], fields: Any) -> Problem:
 
 def default_context(device: Union[None, str, Context]) -> Context:
     """None: FAGEN_DEVICE, else PyTorch's current CUDA device where PyTorch uses one, else the current CUDA device."""
-    from .context import simulator_named
+    from ._context import simulator_named
     torch = torch_module()
     if device is None:
         device = simulator_named()

@@ -5,7 +5,7 @@ from typing import Any, Dict, Iterable, Optional, Sequence, Tuple
 
 from . import _abi
 from ._view import View, packed
-from .context import Context
+from ._context import Context
 from .errors import InvalidArgument, Unsupported, invalid
 
 FLOATS = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "float32": _abi.FA_F32}

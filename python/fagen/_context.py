@@ -24,6 +24,9 @@ def _text(value: Optional[str]) -> Optional[bytes]:
     return None if value is None else os.fsencode(value)
 
 
+_named: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()  # all that there are, by their names
+
+
 class Context:
     """One device. Thread-safe; closed by `close()`, by `with`, or when the last reference goes.
 
@@ -48,6 +51,7 @@ class Context:
             raise invalid("on_miss", repr(on_miss), ", ".join(f'"{word}"' for word in ON_MISS))
         self.device = device or os.environ.get("FAGEN_DEVICE") or None
         one_chip(self.device)
+        self.name = f"context:{id(self)}"
         self._handle: Optional[int] = None
         self._lock = threading.Lock()
         self._workspaces: Dict[int, Tuple[int, int]] = {}
@@ -62,6 +66,7 @@ class Context:
         self._pid = os.getpid()
         if self.simulated:
             _chips[self._pid] = str(self.device)
+        _named[self.name] = self
         self._finalizer = weakref.finalize(self, _destroy, self._handle, self._pid, self._workspaces, self._old)
 
     @property
@@ -115,6 +120,7 @@ class Context:
             return self._workspaces[stream]
 
 
+generation = 0  # counts calls of use(): what was kept of a device's context before is stale
 _chips: Dict[int, str] = {}  # the simulated chip of the process, by its id
 
 
@@ -150,6 +156,8 @@ def context(device: Union[None, str, Context] = None) -> Context:
     """The process's context of a device, made at the first call with defaults; a Context is given back as it is."""
     if isinstance(device, Context):
         return device
+    if isinstance(device, str) and device in _named:
+        return _named[device]
     found = _contexts.get(device) if isinstance(device, (str, type(None))) else None
     if found is not None and found._handle is not None:
         return found
@@ -163,8 +171,10 @@ def context(device: Union[None, str, Context] = None) -> Context:
 
 def use(new: Context) -> Context:
     """From now on `context(new.device)` is this one, for tensors of that device without another context. Gives it back."""
+    global generation
     with _lock:
         _contexts[new.device] = new
+        generation += 1
     return new
 
 
