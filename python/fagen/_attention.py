@@ -1,14 +1,15 @@
 """fagen.attention: dense batches of any library's tensors."""
 from __future__ import annotations
 
-from typing import Any, List, Optional, Tuple, Union
+import sys
+from typing import Any, Optional, Sequence, Tuple, Union
 
-from . import _dense, _stage
+from . import _abi, _dense, _stage
 from . import _shapes as shapes
 from ._mask import Mask, Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
-from ._view import View, empty_like, is_torch, packed, view
+from ._view import View, empty_like, fresh, is_torch, view
 from ._context import Context, context, simulator_named
 from .errors import InvalidArgument, invalid
 
@@ -17,7 +18,6 @@ _plans = Plans()
 
 def is_jax(x: Any) -> bool:
     """Whether x is an array, or a tracer, of JAX; false where JAX was never imported."""
-    import sys
     jax = sys.modules.get("jax")
     return jax is not None and isinstance(x, jax.Array)
 
@@ -57,20 +57,56 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
                                 out_dtype=out_dtype, tf32=tf32, device=device)
-    mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
-    inputs = [view(name, x, stream) for name, x in (("q", q), ("k", k), ("v", v))]
-    at = stream_of(inputs, stream)
-    ctx = context_of(inputs[0], device)
-    if out is None or lse is None:
-        _dense.checked(*inputs)
-    out, result = output(q, inputs[0], out, (*inputs[0].shape[:3], inputs[2].shape[-1]), out_dtype, stream)
-    sums, lse_view = None, None
-    if return_lse or lse is not None:
-        b, sq, hq, _ = inputs[0].shape
-        sums = empty_like(q, (b, hq, sq), "float32", "lse") if lse is None else lse
-        lse_view = view("lse", sums, stream)
-    run(ctx, inputs, result, lse_view, mask, factor, tf32, at)
-    return (out, sums) if return_lse else out
+    q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
+    given, sums = None if out is None else view("out", out, stream), None if lse is None else view("lse", lse, stream)
+    at = stream_of((q_view, k_view, v_view), stream)
+    ctx = context_of(q_view, device)
+    key = (ctx, q_view[1:6], k_view[1:6], v_view[1:6], given and given[1:6], sums and sums[1:6], causal, window, diagonal, scale, return_lse,
+           out_dtype, tf32)
+    try:
+        plan = _plans.find(key)
+    except TypeError:  # a window in a list, say
+        key, plan = None, None
+    if plan is None:
+        plan = _plan(ctx, (q_view, k_view, v_view), given, sums, mask_of(causal, window, diagonal), scale_of(scale), return_lse, out_dtype, tf32)
+        if key is not None:
+            _plans.keep(key, plan)
+    if given is None:
+        out = empty_like(q, (*q_view.shape[:3], v_view.shape[3]), NAMES[plan.args.o_dtype or plan.args.dtype], "out")
+        given = view("out", out, stream)
+    if return_lse and sums is None:
+        b, sq, hq, _ = q_view.shape
+        lse = empty_like(q, (b, hq, sq), "float32", "lse")
+        sums = view("lse", lse, stream)
+    if plan.host:
+        tensors = ((Q, q_view), (K, k_view), (V, v_view), (O, given)) + (((LSE, sums),) if sums is not None else ())
+        _stage.launch(plan, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
+        return (out, lse) if return_lse else out
+    words = plan.words
+    words[Q], words[K], words[V], words[O] = q_view.address, k_view.address, v_view.address, given.address
+    if sums is not None:
+        words[LSE] = sums.address
+    plan.launch(at)
+    return (out, lse) if return_lse else out
+
+
+NAMES = {_abi.FA_F16: "float16", _abi.FA_BF16: "bfloat16", _abi.FA_F32: "float32", _abi.FA_TF32: "float32"}
+
+
+def _plan(ctx: Context, inputs: Tuple[View, View, View], out: Optional[View], lse: Optional[View], mask: Mask, scale: float, want: bool,
+          out_dtype: Any, tf32: bool) -> Plan:
+    """The plan of a call; a tensor that the caller leaves out is a packed one that is yet to be made."""
+    q, _, v = inputs
+    _dense.checked(*inputs)
+    if out is not None and out_dtype is not None:
+        raise invalid("out_dtype", repr(out_dtype), "None beside out, whose own type counts")
+    if out is None:
+        name = q.dtype if out_dtype is None else dtype_name(out_dtype)
+        shapes.output_dtype("out_dtype", name, q.dtype)
+        out = fresh(q, (*q.shape[:3], v.shape[3]), name)
+    if lse is None and want:
+        lse = fresh(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
+    return _dense.plan(ctx, *inputs, out, lse, mask, scale, tf32)
 
 
 def output(q: Any, of: View, out: Any, shape: Tuple[int, ...], out_dtype: Optional[str], stream: Optional[int]) -> Tuple[Any, View]:
@@ -104,33 +140,16 @@ def context_of(q: View, device: Union[None, str, Context]) -> Context:
     return ctx
 
 
-def stream_of(inputs: List[View], stream: Optional[int]) -> int:
+def stream_of(inputs: Sequence[View], stream: Optional[int]) -> int:
     """The stream to launch on: the caller's; else the one that the inputs' interfaces name, which must be one. 0: the legacy default."""
     if stream is not None:
         if isinstance(stream, bool) or not isinstance(stream, int) or stream < 0:
             raise invalid("stream", repr(stream), "a CUDA stream's handle as an integer, or None")
         return 0 if stream == 1 else stream
-    named = {x.stream: name for name, x in zip("qkv", inputs) if x.stream not in (None, 0, 1)}
-    if len(named) > 1:
-        raise InvalidArgument(f"streams of the inputs are {sorted(s for s in named if s)}; accepted: one, or stream=, which waits for all")
-    return next(iter(named), 0) or 0
-
-
-def run(ctx: Context, inputs: List[View], out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool, stream: int) -> None:
-    """Finds or makes the plan, and launches it."""
-    q, k, v = inputs
-    key = (ctx, q.shape, k.shape, v.shape, q.strides, k.strides, v.strides, out.strides, q.dtype, k.dtype, v.dtype, out.dtype,
-           out.shape, lse and (lse.shape, lse.strides, lse.dtype, lse.readonly), q.device, k.device, v.device, out.device, out.readonly,
-           mask, scale, tf32)
-    plan: Optional[Plan] = _plans.find(key)
-    if plan is None:
-        plan = _plans.keep(key, _dense.plan(ctx, q, k, v, out, lse, mask, scale, tf32))
-    tensors = [(Q, q), (K, k), (V, v), (O, out)] + ([(LSE, lse)] if lse is not None else [])
-    if plan.host:
-        _stage.launch(plan, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
-        return
-    for w, x in tensors:
-        plan.words[w] = x.address
-    if lse is None:
-        plan.words[LSE] = 0
-    plan.launch(stream)
+    found = 0
+    for x in inputs:
+        if x.stream is not None and x.stream > 1 and x.stream != found:
+            if found:
+                raise InvalidArgument(f"streams of the inputs are {found} and {x.stream}; accepted: one, or stream=, which waits for all")
+            found = x.stream
+    return found

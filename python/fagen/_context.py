@@ -156,11 +156,11 @@ def context(device: Union[None, str, Context] = None) -> Context:
     """The process's context of a device, made at the first call with defaults; a Context is given back as it is."""
     if isinstance(device, Context):
         return device
-    if isinstance(device, str) and device in _named:
-        return _named[device]
-    found = _contexts.get(device) if isinstance(device, (str, type(None))) else None
+    found = _contexts.get(device) if device is None or isinstance(device, str) else None
     if found is not None and found._handle is not None:
         return found
+    if isinstance(device, str) and device in _named:
+        return _named[device]
     with _lock:
         found = _contexts.get(device) if isinstance(device, (str, type(None))) else None
         if found is None or found._handle is None:

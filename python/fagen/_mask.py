@@ -66,6 +66,62 @@ def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
     return Mask(_abi.FA_MASK_WINDOW, left, right, where, offset)
 
 
+class Options(NamedTuple):
+    """What a call asks beside its tensors and its scale."""
+    mask: Mask
+    out_dtype: Optional[str]
+    tf32: bool
+    device: str
+
+
+def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str) -> str:
+    """Options as a text that programs keep: "" for none, "causal", "window=-1,4;offset=7;out=float32;tf32;device=sim:sm_90a"."""
+    if mask == ALL and out_dtype is None and not tf32 and not device:
+        return ""
+    words = []
+    if mask.mask == _abi.FA_MASK_CAUSAL:
+        words.append("causal")
+    if mask.mask == _abi.FA_MASK_WINDOW:
+        words.append(f"window={mask.left},{mask.right}")
+    if mask.diagonal == _abi.FA_TOP_LEFT:
+        words.append("top-left")
+    if mask.diagonal == _abi.FA_OFFSET:
+        words.append(f"offset={mask.offset}")
+    if out_dtype is not None:
+        words.append(f"out={out_dtype}")
+    if tf32:
+        words.append("tf32")
+    if device:
+        words.append(f"device={device}")
+    return ";".join(words)
+
+
+def options_of(text: str) -> Options:
+    """The inverse of words_of. Raises InvalidArgument."""
+    kind, left, right, diagonal, offset = ALL
+    out_dtype, tf32, device = None, False, ""
+    for part in text.split(";") if text else []:
+        name, _, value = part.partition("=")
+        if part == "causal":
+            kind = _abi.FA_MASK_CAUSAL
+        elif name == "window":
+            kind = _abi.FA_MASK_WINDOW
+            left, right = (int(n) for n in value.split(","))
+        elif part == "top-left":
+            diagonal = _abi.FA_TOP_LEFT
+        elif name == "offset":
+            diagonal, offset = _abi.FA_OFFSET, int(value)
+        elif name == "out":
+            out_dtype = value
+        elif part == "tf32":
+            tf32 = True
+        elif name == "device":
+            device = value
+        else:
+            raise invalid("options", f'"{text}"', "causal, window=L,R, top-left, offset=N, out=TYPE, tf32, device=NAME, between semicolons")
+    return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device)
+
+
 def scale_of(scale: Optional[float]) -> float:
     """The field scale: 0 stands for 1/sqrt(d). Raises InvalidArgument."""
     if scale is None:

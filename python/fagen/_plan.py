@@ -30,8 +30,8 @@ _WORDS = C.c_uint64 * (C.sizeof(_abi.Args) // 8)
 
 
 class Plan:
-    """fa_args of a context. `words[Q] = address` sets a field; then `launch`."""
-    __slots__ = ("args", "words", "reference", "context", "need", "host")
+    """fa_args of a context. `words[Q] = address` sets a field; then `launch`. `made` is its caller's: what new outputs are like."""
+    __slots__ = ("args", "words", "reference", "context", "need", "host", "made")
 
     def __init__(self, context: Context, args: _abi.Args) -> None:
         args.size = C.sizeof(_abi.Args)
@@ -41,6 +41,7 @@ class Plan:
         self.context = context
         self.host = context.simulated
         self.need = 0
+        self.made: Any = None
         self.ask()
 
     def ask(self) -> None:

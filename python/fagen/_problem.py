@@ -12,7 +12,7 @@ from ._library import check, error_of, lib
 from ._mask import Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Q, V
 from ._shapes import D_MAX
-from ._view import View, packed, torch_module, view
+from ._view import fresh, torch_module, view
 from ._context import Context, context
 from .errors import InvalidArgument, NoFit, Unsupported, invalid
 
@@ -192,7 +192,7 @@ def _plan_of(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = N
     inputs = [view(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
     ctx = context_of(inputs[0], device)
     shape = (*inputs[0].shape[:3], inputs[2].shape[-1])
-    out = View(0, shape, packed(shape), inputs[0].dtype if out_dtype is None else dtype_name(out_dtype), inputs[0].device, False, None)
+    out = fresh(inputs[0], shape, inputs[0].dtype if out_dtype is None else dtype_name(out_dtype))
     plan = dense_plan(ctx, *inputs, out, None, mask_of(causal, window, diagonal), scale_of(scale), tf32)
     if not ctx.simulated:
         base = 1 << 40  # out: an address of its own, as aligned as a new tensor's

@@ -11,13 +11,22 @@ import torch
 
 from . import _torch_ops  # defines torch.ops.fagen
 from . import _shapes as shapes
-from ._mask import ALL, Mask, Window, mask_of, scale_of
+from ._attention import dtype_name
 from ._context import Context
-from .errors import InvalidArgument, Unsupported, invalid
+from ._mask import ALL, Mask, Window, mask_of, scale_of, words_of
+from .errors import InvalidArgument, invalid
 
 CAUSAL = mask_of(True, None, "bottom-right")
 ops = torch.ops.fagen
-_attention = ops.attention.default
+_C = torch._C
+_autocasts = _C._is_any_autocast_enabled
+_compiling = torch.compiler.is_compiling
+
+
+def _plain() -> bool:
+    """Whether an operator's kernel may be called without PyTorch's dispatcher, which costs microseconds: nothing wants to see the call."""
+    return not (_C._len_torch_dispatch_stack() or _C._is_torch_function_mode_enabled() or _autocasts()
+                or _C._functorch.peek_interpreter_stack() is not None)
 
 
 def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
@@ -26,18 +35,17 @@ def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
     return mask_of(causal, window, diagonal)
 
 
-def _dtype(out_dtype: Any) -> Optional[torch.dtype]:
-    if out_dtype is None or isinstance(out_dtype, torch.dtype):
-        return out_dtype
-    from ._attention import dtype_name
-    found = getattr(torch, dtype_name(out_dtype), None)
-    if not isinstance(found, torch.dtype):
-        raise invalid("out_dtype", repr(out_dtype), "\"float32\", torch.float32, or None for q's")
-    return found
-
-
-def _device(device: Union[None, str, Context]) -> str:
-    return "" if device is None else device if isinstance(device, str) else device.name
+def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype: Any, tf32: bool, device: Any) -> str:
+    """The text of an operator's options. Raises InvalidArgument."""
+    if tf32 is not False and tf32 is not True:
+        shapes.precision(0, tf32)
+    name = None if out_dtype is None else dtype_name(out_dtype)
+    if name is not None and name not in shapes.FLOATS:
+        raise invalid("out_dtype", repr(out_dtype), f"{shapes.NAMES}, or None for q's")
+    if device is not None and not isinstance(device, (str, Context)):
+        raise invalid("device", repr(device), "a fagen.Context, its name, or None")
+    where = "" if device is None else device if isinstance(device, str) else device.name
+    return words_of(_mask(causal, window, diagonal), name, tf32, where)
 
 
 def _tensors(**named: Any) -> None:
@@ -63,25 +71,26 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
               out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
               stream: None = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for PyTorch. out, lse: written in place; both, or neither where return_lse asks for it."""
-    mask = _mask(causal, window, diagonal)
+    if window is out_dtype is device is None and tf32 is False and type(causal) is bool and diagonal == "bottom-right":
+        options = "causal" if causal else ""
+    else:
+        options = _options(causal, window, diagonal, out_dtype, tf32, device)
     factor = 0.0 if scale is None else scale_of(scale)
-    if type(k) is not torch.Tensor or type(v) is not torch.Tensor:
-        _tensors(k=k, v=v, out=out, lse=lse)
     if stream is not None:
         _no_stream(stream)
-    if tf32 is not False and tf32 is not True:
-        shapes.precision(0, tf32)
-    where = "" if device is None else _device(device)
     if out is None and lse is None:
-        dtype = None if out_dtype is None else _dtype(out_dtype)
-        if return_lse:
-            return ops.attention_lse.default(q, k, v, *mask, factor, dtype, tf32, where)
-        return _attention(q, k, v, *mask, factor, dtype, tf32, where)
-    _tensors(out=out, lse=lse)
+        if type(q) is type(k) is type(v) is torch.Tensor:
+            if not _compiling() and _plain():
+                found = _torch_ops._dense_call(q, k, v, None, None, return_lse, factor, options)
+                return found if return_lse else found[0]
+        else:
+            _tensors(k=k, v=v)
+        return (ops.attention_lse if return_lse else ops.attention).default(q, k, v, factor, options)
+    _tensors(k=k, v=v, out=out, lse=lse)
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
-    ops.attention_out.default(q, k, v, out, lse, *mask, factor, None, tf32, where)
+    ops.attention_out.default(q, k, v, out, lse, factor, options)
     return (out, lse) if return_lse else out
 
 
@@ -93,22 +102,21 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
                      out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
                      stream: None = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention for PyTorch."""
-    mask = _mask(causal, window, diagonal)
+    options = _options(causal, window, diagonal, out_dtype, tf32, device)
     factor = 0.0 if scale is None else scale_of(scale)
     _tensors(k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k,
              page_table=page_table, out=out, lse=lse)
     _no_stream(stream)
-    shapes.precision(0, tf32)
     arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k, page_table)
-    maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None), _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, page_table))
-    where = _device(device)
+    maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
+              _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, page_table))
     if out is None and lse is None:
         op = ops.varlen_attention_lse.default if return_lse else ops.varlen_attention.default
-        return op(q, k, v, *arrays, *maxima, *mask, factor, _dtype(out_dtype), tf32, where)
+        return op(q, k, v, *arrays, *maxima, factor, options)
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
-    ops.varlen_attention_out.default(q, k, v, *arrays, *maxima, out, lse, *mask, factor, None, tf32, where)
+    ops.varlen_attention_out.default(q, k, v, *arrays, *maxima, out, lse, factor, options)
     return (out, lse) if return_lse else out
 
 
@@ -135,15 +143,15 @@ def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, 
     """fagen.merge for PyTorch."""
     _tensors(parts=parts, lses=lses, out=out, lse=lse)
     _no_stream(stream)
-    where = _device(device)
+    options = _options(False, None, "bottom-right", out_dtype, False, device)
     if out is None and lse is None:
         op = ops.merge_lse.default if return_lse else ops.merge.default
-        return op(parts, lses, _dtype(out_dtype), where)
+        return op(parts, lses, options)
     if out is None:
         raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
     _given(out, lse, return_lse, out_dtype)
-    ops.merge_out.default(parts, lses, out, lse, None, where)
+    ops.merge_out.default(parts, lses, out, lse, options)
     return (out, lse) if return_lse else out
 
 
-__all__ = ["Unsupported", "attention", "merge", "ops", "varlen_attention"]
+__all__ = ["attention", "merge", "ops", "varlen_attention"]
