@@ -5,7 +5,7 @@ from typing import Any, Optional, Tuple, Union
 
 from . import _abi, _stage
 from . import _shapes as shapes
-from ._attention import context_of, output, stream_of
+from ._attention import context_of, dtype_name, output, stream_of
 from ._plan import LSE, O, Plan, Plans, word
 from ._stage import Staged
 from ._view import View, empty_like, is_torch, packed, view
@@ -43,9 +43,9 @@ def merge(parts: Any, lses: Any, *, return_lse: bool = False, out: Any = None, l
 
 def merged_output(parts: Any, p: View, out: Any, out_dtype: Optional[str], stream: Optional[int]) -> Tuple[Any, View]:
     if out is None and p.dtype == "float32" and out_dtype is not None:
-        from ._attention import dtype_name
         name = dtype_name(out_dtype)
-        shapes.dtype_of("out_dtype", name)
+        if name not in shapes.FLOATS:
+            raise invalid("out_dtype", name, shapes.NAMES)
         out = empty_like(parts, p.shape[1:], name, "out")
         return out, view("out", out, stream)
     return output(parts, p, out, p.shape[1:], out_dtype, stream)

@@ -96,8 +96,10 @@ def _dense_call(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: f
     index = q.get_device()
     key: Tuple[Any, ...] = (q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(), q.dtype, k.dtype, v.dtype, index, k.get_device(),
                             v.get_device(), want, scale, options, contexts.generation)
-    if index < 0 or out is not None:
-        key += where(index) + tuple((x.shape, x.stride(), x.dtype, x.get_device()) for x in (out, lse) if x is not None)
+    if index < 0:
+        key += (contexts.simulator_named(), q.device, k.device, v.device)
+    if out is not None:
+        key += tuple((x.shape, x.stride(), x.dtype, x.device) for x in (out, lse) if x is not None)
     plan: Any = _find(key) or _plans.keep(key, _dense_plan(q, k, v, out, lse, want, scale, options))
     if out is None:
         made = plan.made
@@ -150,7 +152,7 @@ def _varlen_call(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: A
     index = q.get_device()
     tensors = [(Q, q), (K, k), (V, v)] + [(w, x) for w, x in zip(_varlen.WORDS.values(), rest) if x is not None]
     given = [(w, x) for w, x in ((O, out), (LSE, lse)) if x is not None]
-    key = (tuple((w, x.shape, x.stride(), x.dtype, x.get_device()) for w, x in tensors + given), rest[5:], want, scale, options, where(index))
+    key = (tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors + given), rest[5:], want, scale, options, where(index))
     plan: Any = _find(key) or _plans.keep(key, _varlen_plan(q, k, v, rest, out, lse, want, scale, options))
     if out is None:
         made = plan.made
@@ -198,7 +200,7 @@ def _merge_call(parts: Any, lses: Any, out: Any, lse: Any, want: bool, options: 
     index = parts.get_device()
     tensors = [(_merge.PART, parts), (_merge.PART_LSE, lses)]
     given = [(w, x) for w, x in ((O, out), (LSE, lse)) if x is not None]
-    key = ("merge", tuple((w, x.shape, x.stride(), x.dtype, x.get_device()) for w, x in tensors + given), want, options, where(index))
+    key = ("merge", tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors + given), want, options, where(index))
     plan: Any = _find(key) or _plans.keep(key, _merge_plan(parts, lses, out, lse, want, options))
     if out is None:
         made = plan.made
