@@ -61,15 +61,16 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     given, sums = None if out is None else view("out", out, stream), None if lse is None else view("lse", lse, stream)
     at = stream_of((q_view, k_view, v_view), stream)
     ctx = context_of(q_view, device)
-    key = (ctx, q_view[1:6], k_view[1:6], v_view[1:6], given and given[1:6], sums and sums[1:6], causal, window, diagonal, scale, return_lse,
-           out_dtype, tf32)
+    key = (ctx, q_view[1:6], k_view[1:6], v_view[1:6], given and given[1:6], sums and sums[1:6], causal, window, diagonal, scale,
+           return_lse, out_dtype, tf32)
     try:
         plan = _plans.find(key)
     except TypeError:  # a window in a list, say
-        key, plan = None, None
+        plan = None
     if plan is None:
-        plan = _plan(ctx, (q_view, k_view, v_view), given, sums, mask_of(causal, window, diagonal), scale_of(scale), return_lse, out_dtype, tf32)
-        if key is not None:
+        mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
+        plan = _plan(ctx, (q_view, k_view, v_view), given, sums, mask, factor, return_lse, out_dtype, tf32)
+        if not isinstance(window, list):
             _plans.keep(key, plan)
     if given is None:
         out = empty_like(q, (*q_view.shape[:3], v_view.shape[3]), NAMES[plan.args.o_dtype or plan.args.dtype], "out")

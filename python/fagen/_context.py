@@ -67,7 +67,7 @@ class Context:
         if self.simulated:
             _chips[self._pid] = str(self.device)
         _named[self.name] = self
-        self._finalizer = weakref.finalize(self, _destroy, self._handle, self._pid, self._workspaces, self._old)
+        self._finalizer = weakref.finalize(self, _destroy, handle.value or 0, self._pid, self._workspaces, self._old)
 
     @property
     def simulated(self) -> bool:

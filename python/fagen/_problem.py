@@ -131,7 +131,8 @@ _Progress = C.CFUNCTYPE(C.c_int, C.c_void_p, C.c_char_p, C.c_double)
 
 
 def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int = 0, threads: int = 0,
-         progress: Optional[Callable[[str, float], Optional[bool]]] = None, device: Union[None, str, Context] = None, **fields: Any) -> None:
+         progress: Optional[Callable[[str, float], Optional[bool]]] = None, device: Union[None, str, Context] = None,
+         **fields: Any) -> None:
     """Searches the configs of the problem: compiles, verifies and times them on the device. Every outcome is kept on disk, so that a search
     resumes where it was stopped, and every later call of this and other processes uses the winner.
 
@@ -189,7 +190,7 @@ def problem_text(q: Any, k: Any, v: Any, **options: Any) -> str:
 def _plan_of(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
              scale: Optional[float] = None, out_dtype: Optional[str] = None, tf32: bool = False,
              device: Union[None, str, Context] = None) -> Any:
-    inputs = [view(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
+    inputs = view("q", q), view("k", k), view("v", v)
     ctx = context_of(inputs[0], device)
     shape = (*inputs[0].shape[:3], inputs[2].shape[-1])
     out = fresh(inputs[0], shape, inputs[0].dtype if out_dtype is None else dtype_name(out_dtype))

@@ -119,7 +119,7 @@ def _dense_call(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: f
 
 def _dense_plan(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, options: str) -> Plan:
     asked = options_of(options)
-    views = [view(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
+    views = view("q", q), view("k", k), view("v", v)
     _dense.checked(*views)
     ctx = context_of(views[0], asked.device or None)
     shape, sums_shape = (*q.shape[:3], v.shape[3]), (q.shape[0], q.shape[2], q.shape[1])

@@ -132,9 +132,9 @@ def checked(batch: Batch) -> int:
         raise invalid("v.shape", tuple(v.shape), f"{tuple(k.shape[:-1])} and dv: all but the last as k")
     shapes.heads(q.shape[-2], k.shape[-2], len(q.shape) - 2)
     b = sequences(batch)
-    for name, x in zip(ARRAYS, batch.arrays):
-        if x is not None:
-            lengths_array(name, x, q, b)
+    for name, given in zip(ARRAYS, batch.arrays):
+        if given is not None:
+            lengths_array(name, given, q, b)
     if not packed_k and table is None and k.shape[0] != b:
         raise invalid("k.shape", tuple(k.shape), f"({b}, sk, hkv, d): a sequence for each of q")
     if table is None and not packed_k and batch.sk > k.shape[1]:
@@ -163,7 +163,8 @@ def lengths_array(name: str, x: View, q: View, b: int) -> None:
 def fields(batch: Batch, out: View) -> Tuple[Dict[str, Tuple[int, ...]], Dict[str, Tuple[int, ...]]]:
     """Shapes and strides of q, k, v and out as [b, s, h, d]."""
     b, of = sequences(batch), {"q": batch.q, "k": batch.k, "v": batch.v, "o": out}
-    whole, steps = {}, {}
+    whole: Dict[str, Tuple[int, ...]] = {}
+    steps: Dict[str, Tuple[int, ...]] = {}
     for name, x in of.items():
         if len(x.shape) == 3:  # packed: the batch stride is ignored
             whole[name], steps[name] = (max(b, 1), *x.shape), (x.shape[0] * max(x.strides[0], 1) or 1, *x.strides)
@@ -199,8 +200,8 @@ def plan(context: Context, batch: Batch, out: View, lse: Optional[View], mask: M
     if table is not None:
         args.page_table_stride = table.strides[0] if table.shape[0] > 1 else max(table.shape[1], 1)
         args.page_size, args.pages = k.shape[1], k.shape[0]
-    for name, x in zip(ARRAYS, batch.arrays):  # which of them there are is part of what is asked
-        if x is not None:
+    for name, given in zip(ARRAYS, batch.arrays):  # which of them there are is part of what is asked
+        if given is not None:
             setattr(args, name, 256)
     return Plan(context, args)
 

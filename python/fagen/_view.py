@@ -12,8 +12,8 @@ HOST, GPU = "cpu", "cuda"
 
 
 class View(NamedTuple):
-    """Where a tensor's elements lie. Strides are in elements; `device` is "cpu", "cuda:N", or "cuda" where the interface does not say which.
-    `keep` holds what must live as long; `stream` is the one of the interface, where it names one."""
+    """Where a tensor's elements lie. Strides are in elements; `device` is "cpu", "cuda:N", or "cuda" where the interface does not say
+    which. `keep` holds what must live as long; `stream` is the one of the interface, where it names one."""
     address: int
     shape: Tuple[int, ...]
     strides: Tuple[int, ...]
@@ -137,8 +137,8 @@ _readers: Dict[type, Callable[[str, Any, Optional[int]], View]] = {}
 
 
 def view(name: str, x: Any, stream: Optional[int] = None) -> View:
-    """Reads a tensor. name: of the argument, for messages. stream: the number of the CUDA stream that will use it, for DLPack's producer.
-    Raises InvalidArgument."""
+    """Reads a tensor. name: of the argument, for messages. stream: the number of the CUDA stream that will use it, for DLPack's
+    producer. Raises InvalidArgument."""
     read = _readers.get(type(x))
     if read is None:
         read = _reader(x)
@@ -159,7 +159,8 @@ def fresh(of: View, shape: Sequence[int], dtype: str) -> View:
 
 
 def empty_like(x: Any, shape: Sequence[int], dtype: str, argument: str) -> Any:
-    """A new packed tensor of the library that x is of, on x's device. argument: what the caller can pass where there is no way to make one."""
+    """A new packed tensor of the library that x is of, on x's device. argument: what the caller can pass where there is no way to make
+    one."""
     if is_torch(x):
         torch = torch_module()
         return torch.empty(tuple(shape), dtype=getattr(torch, dtype), device=x.device)

@@ -8,7 +8,7 @@ asks for it, the third of the results is None: no matrix of probabilities is mad
 """
 from __future__ import annotations
 
-from typing import Any, Optional, Tuple, Union
+from typing import Any, Dict, Optional, Tuple, Union
 
 import torch
 
@@ -19,7 +19,7 @@ from .errors import InvalidArgument, invalid
 Pair = Tuple[int, int]
 
 
-def _options(softmax_scale: Optional[float], causal: bool, window_size: Pair, **others: Any) -> dict:
+def _options(softmax_scale: Optional[float], causal: bool, window_size: Pair, **others: Any) -> Dict[str, Any]:
     """Keywords of fagen.attention. Raises Unsupported for what is not computed."""
     dropout = others.pop("dropout_p", 0.0)
     unused({"dropout_p": float(dropout)}, [0.0], "no dropout is computed")
@@ -58,7 +58,9 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     """q [total_q, hq, d], k and v [total_k, hkv, d], or pages [n, page_size, hkv, d] with block_table [b, pages], where cu_seqlens_k tells
     the lengths alone. out [total_q, hq, d], or (out, lse [hq, total_q], None)."""
     options = _options(softmax_scale, causal, window_size, dropout_p=dropout_p, softcap=softcap, alibi_slopes=alibi_slopes)
-    keys = {"cu_seqlens_k": cu_seqlens_k} if block_table is None else {"seqlens_k": cu_seqlens_k.diff(), "page_table": block_table}
+    keys: Dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k}
+    if block_table is not None:
+        keys = {"seqlens_k": cu_seqlens_k.diff(), "page_table": block_table}
     found = _torch.varlen_attention(q, k, v, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
                                     return_lse=return_attn_probs, **keys, **options)
     return (*found, None) if return_attn_probs else found

@@ -69,7 +69,7 @@ def _given(out: Any, lse: Any, return_lse: bool, out_dtype: Any) -> None:
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
               out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-              stream: None = None, device: Union[None, str, Context] = None) -> Any:
+              stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for PyTorch. out, lse: written in place; both, or neither where return_lse asks for it."""
     if window is out_dtype is device is None and tf32 is False and type(causal) is bool and diagonal == "bottom-right":
         options = "causal" if causal else ""
@@ -100,7 +100,7 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
                      max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
                      diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
                      out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-                     stream: None = None, device: Union[None, str, Context] = None) -> Any:
+                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention for PyTorch."""
     options = _options(causal, window, diagonal, out_dtype, tf32, device)
     factor = 0.0 if scale is None else scale_of(scale)
@@ -138,7 +138,7 @@ def _most(name: str, given: Any, side: str, x: torch.Tensor, starts: Any, table:
 
 
 def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, out: Optional[torch.Tensor] = None,
-          lse: Optional[torch.Tensor] = None, out_dtype: Any = None, stream: None = None,
+          lse: Optional[torch.Tensor] = None, out_dtype: Any = None, stream: Optional[int] = None,
           device: Union[None, str, Context] = None) -> Any:
     """fagen.merge for PyTorch."""
     _tensors(parts=parts, lses=lses, out=out, lse=lse)

@@ -29,8 +29,12 @@ def same(a, b):
     return np.array_equal(np.asarray(a), np.asarray(b))
 
 
-@pytest.mark.parametrize("options, mask", [({}, {}), ({"causal": True}, {"right": 0}), ({"window": (5, 2), "scale": 0.3}, {"left": 5, "right": 2, "scale": 0.3}),
-                                           ({"causal": True, "diagonal": -3}, {"right": 0, "off": -3})])
+@pytest.mark.parametrize("options, mask", [
+    ({}, {}),
+    ({"causal": True}, {"right": 0}),
+    ({"window": (5, 2), "scale": 0.3}, {"left": 5, "right": 2, "scale": 0.3}),
+    ({"causal": True, "diagonal": -3}, {"right": 0, "off": -3}),
+])
 def test_masks(chip, options, mask):
     out, lse = fagen.attention(Q, K, V, return_lse=True, **options)
     wanted, sums = exact(Q, K, V, **mask)
@@ -49,7 +53,8 @@ def test_types(chip):
 
 
 def test_jit(chip):
-    assert same(jax.jit(lambda q, k, v: fagen.attention(q + 1, k, v, causal=True) * 2)(Q, K, V), fagen.attention(Q + 1, K, V, causal=True) * 2)
+    found = jax.jit(lambda q, k, v: fagen.attention(q + 1, k, v, causal=True) * 2)(Q, K, V)
+    assert same(found, fagen.attention(Q + 1, K, V, causal=True) * 2)
 
 
 def test_vmap(chip):
@@ -104,7 +109,8 @@ def test_the_cpu_needs_a_simulated_chip():
 
 def test_the_declarations_are_those_of_xla(tmp_path):
     """xla_ffi.h against the header of this jaxlib."""
-    rows = {"call": ("CallFrame", {"api": "api", "execution": "ctx", "stage": "stage", "arguments": "args", "results": "rets", "attributes": "attrs"}),
+    rows = {"call": ("CallFrame", {"api": "api", "execution": "ctx", "stage": "stage", "arguments": "args", "results": "rets",
+                                   "attributes": "attrs"}),
             "api": ("Api", {"version": "api_version", "error_create": "XLA_FFI_Error_Create", "stream_get": "XLA_FFI_Stream_Get"}),
             "buffer": ("Buffer", {"dtype": "dtype", "data": "data", "rank": "rank", "dims": "dims"}),
             "buffers": ("Args", {"n": "size", "types": "types", "at": "args"}),
@@ -118,8 +124,9 @@ def test_the_declarations_are_those_of_xla(tmp_path):
     for mine, (theirs, fields) in rows.items():
         for a, b in fields.items():
             text += f'_Static_assert(offsetof(xla_{mine}, {a}) == offsetof(struct XLA_FFI_{theirs}, {b}), "{mine}.{a}");\n'
-    for mine, theirs in (("XLA_METADATA", "Extension_Metadata"), ("XLA_SCALAR", "AttrType_SCALAR"), ("XLA_EXECUTE", "ExecutionStage_EXECUTE"),
-                         ("XLA_F16", "DataType_F16"), ("XLA_F32", "DataType_F32"), ("XLA_BF16", "DataType_BF16"), ("XLA_S32", "DataType_S32"),
+    for mine, theirs in (("XLA_METADATA", "Extension_Metadata"), ("XLA_SCALAR", "AttrType_SCALAR"),
+                         ("XLA_EXECUTE", "ExecutionStage_EXECUTE"), ("XLA_F16", "DataType_F16"), ("XLA_F32", "DataType_F32"),
+                         ("XLA_BF16", "DataType_BF16"), ("XLA_S32", "DataType_S32"),
                          ("XLA_INVALID_ARGUMENT", "Error_Code_INVALID_ARGUMENT"), ("XLA_UNIMPLEMENTED", "Error_Code_UNIMPLEMENTED")):
         text += f'_Static_assert((int){mine} == (int)XLA_FFI_{theirs}, "{mine}");\n'
     (tmp_path / "check.c").write_text(text)

@@ -147,7 +147,7 @@ def test_export(chip):
 def test_shapes_without_a_device_are_those_of_the_operator():
     from torch._subclasses.fake_tensor import FakeTensorMode
     with FakeTensorMode():
-        q, k = torch.empty(2, 24, 4, 64, device="cuda", dtype=torch.bfloat16), torch.empty(2, 33, 2, 64, device="cuda", dtype=torch.bfloat16)
+        q, k = (torch.empty(2, *rest, 64, device="cuda", dtype=torch.bfloat16) for rest in ((24, 4), (33, 2)))
         out, lse = fagen.attention(q, k, k[..., :40], causal=True, return_lse=True, out_dtype="float32")
         assert (out.shape, out.dtype, out.device.type) == ((2, 24, 4, 40), torch.float32, "cuda")
         assert (lse.shape, lse.dtype) == ((2, 4, 24), torch.float32)

@@ -9,7 +9,7 @@ inside a row's mask, packed sequences, blocks, softcap, sinks, dropout and gradi
 """
 from __future__ import annotations
 
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
@@ -98,7 +98,7 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     unused({"output_attentions": others.get("output_attentions") or False}, [False], "no matrix of probabilities is made")
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     window = None if sliding_window is None else (sliding_window - 1, 0 if causal else sliding_window - 1)
-    options = {"causal": causal, "window": window, "scale": scaling}
+    options: Dict[str, Any] = {"causal": causal, "window": window, "scale": scaling}
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
     if attention_mask is None:
         return _torch.attention(q, k, v, **options), None
@@ -114,7 +114,7 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
 
 
 def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torch.Tensor, keys: torch.Tensor, rows: torch.Tensor,
-                  out: torch.Tensor, options: dict) -> torch.Tensor:
+                  out: torch.Tensor, options: Dict[str, Any]) -> torch.Tensor:
     """Sequences whose keys begin at a row of their own: as packed rows with gaps, or, of few queries, as pages of one row."""
     b, s, heads, d = k.shape
     if k.transpose(1, 2).is_contiguous() and v.transpose(1, 2).is_contiguous() and heads > 1 and q.shape[1] <= FEW and d == v.shape[3]:
