@@ -25,6 +25,7 @@ typedef struct fagen_jax_functions {
 /* Kept for the kernels of one stream; outgrown ones stay, since kernels may still use them. */
 typedef struct workspace {
     struct workspace *next;
+    pthread_mutex_t mutex; /* held while a launch is put on the stream: those of two threads must not mix */
     fa_context *ctx;
     void *stream, *at;
     size_t size;
@@ -154,11 +155,12 @@ static void arguments(fa_args *a, const xla_call *call)
     a->lse = call->results.n > 1 ? call->results.at[1]->data : NULL;
 }
 
-/* Memory for the kernels of a stream, initialised; kept. */
-static fa_status workspace_for(fa_args *a, fa_context *ctx, void *stream)
+/* Memory for the kernels of a stream, initialised; kept. *out is NULL where none is needed. */
+static fa_status workspace_for(workspace **out, const fa_args *a, fa_context *ctx, void *stream)
 {
     size_t need = 0;
     fa_status st = fagen.workspace_size(ctx, a, &need);
+    *out = NULL;
     if (st != FA_OK || !need)
         return st;
     pthread_mutex_lock(&mutex);
@@ -166,7 +168,7 @@ static fa_status workspace_for(fa_args *a, fa_context *ctx, void *stream)
     while (w && (w->ctx != ctx || w->stream != stream || w->size < need))
         w = w->next;
     if (!w && (w = calloc(1, sizeof *w))) {
-        *w = (workspace){ workspaces, ctx, stream, NULL, need + need / 2 };
+        *w = (workspace){ workspaces, PTHREAD_MUTEX_INITIALIZER, ctx, stream, NULL, need + need / 2 };
         st = fagen.alloc(ctx, &w->at, w->size);
         if (st == FA_OK)
             st = fagen.workspace_init(ctx, w->at, w->size, stream);
@@ -178,8 +180,21 @@ static fa_status workspace_for(fa_args *a, fa_context *ctx, void *stream)
         st = FA_NOMEM;
     }
     if (st == FA_OK)
-        a->workspace = w->at, a->workspace_size = w->size;
+        *out = w;
     pthread_mutex_unlock(&mutex);
+    return st;
+}
+
+static fa_status launch(fa_args *a, fa_context *ctx, void *stream)
+{
+    workspace *w;
+    fa_status st = workspace_for(&w, a, ctx, stream);
+    if (st != FA_OK || !w)
+        return st == FA_OK ? fagen.launch(ctx, a, stream) : st;
+    a->workspace = w->at, a->workspace_size = w->size;
+    pthread_mutex_lock(&w->mutex);
+    st = fagen.launch(ctx, a, stream);
+    pthread_mutex_unlock(&w->mutex);
     return st;
 }
 
@@ -219,9 +234,7 @@ xla_error *fagen_jax_attention(xla_call *call)
     fa_context *ctx = context_at(ordinal);
     if (!ctx || ordinal >= DEVICES)
         return unbound(call);
-    fa_status st = workspace_for(&a, ctx, s.stream);
-    if (st == FA_OK)
-        st = fagen.launch(ctx, &a, s.stream);
+    fa_status st = launch(&a, ctx, s.stream);
     return st == FA_OK ? NULL : fail_status(call, st);
 }
 
@@ -251,9 +264,7 @@ xla_error *fagen_jax_attention_host(xla_call *call)
         *field[i] = there[i];
     }
     if (st == FA_OK)
-        st = workspace_for(&a, ctx, NULL);
-    if (st == FA_OK)
-        st = fagen.launch(ctx, &a, NULL);
+        st = launch(&a, ctx, NULL);
     for (int i = 3; i < 5 && st == FA_OK; i++)
         if (there[i])
             st = fagen.copy(ctx, buffer[i]->data, there[i], bytes_of(buffer[i]), FA_FROM_DEVICE);

@@ -10,7 +10,7 @@ import ctypes as C
 import os
 import threading
 import weakref
-from typing import Dict, Iterator, List, Optional, Tuple, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Union
 
 from . import _abi, _nvrtc
 from ._library import check, lib
@@ -22,6 +22,13 @@ SIMULATOR = "sim:"  # in front of the names of simulated chips
 
 def _text(value: Optional[str]) -> Optional[bytes]:
     return None if value is None else os.fsencode(value)
+
+
+class Workspace(NamedTuple):
+    """Device memory for kernels of one stream. `lock` is held while a launch is put on the stream: those of two threads must not mix."""
+    address: int
+    size: int
+    lock: threading.Lock
 
 
 _named: "weakref.WeakValueDictionary[str, Context]" = weakref.WeakValueDictionary()  # all that there are, by their names
@@ -54,7 +61,7 @@ class Context:
         self.name = f"context:{id(self)}"
         self._handle: Optional[int] = None
         self._lock = threading.Lock()
-        self._workspaces: Dict[int, Tuple[int, int]] = {}
+        self._workspaces: Dict[int, Workspace] = {}
         self._old: List[int] = []  # workspaces that were outgrown: kernels may still use them
         options = _abi.Options(size=C.sizeof(_abi.Options), device=_text(device), cache_dir=_text(cache_dir),
                                template_dir=_text(template_dir), nvrtc=_text(nvrtc or _nvrtc.choose()), log_level=_abi.FA_LOG_WARN,
@@ -95,18 +102,18 @@ class Context:
     def __repr__(self) -> str:
         return f"fagen.Context({self.device!r}{'' if self._handle else ', closed'})"
 
-    def workspace(self, stream: int, size: int) -> Tuple[int, int]:
-        """(address, bytes) of at least `size` bytes for kernels of one stream, initialised. It is kept, and grows. Not legal while the
-        stream is captured and it has to grow: CaptureError."""
-        have = self._workspaces.get(stream, (0, 0))
-        return have if have[1] >= size else self._grow(stream, size)
+    def workspace(self, stream: int, size: int) -> "Workspace":
+        """At least `size` bytes for kernels of one stream, initialised. It is kept, and grows. Not legal while the stream is captured and
+        it has to grow: CaptureError."""
+        have = self._workspaces.get(stream)
+        return have if have is not None and have.size >= size else self._grow(stream, size)
 
-    def _grow(self, stream: int, size: int) -> Tuple[int, int]:
+    def _grow(self, stream: int, size: int) -> "Workspace":
         with self._lock:
-            have = self._workspaces.get(stream, (0, 0))
-            if have[1] >= size:
+            have = self._workspaces.get(stream) or Workspace(0, 0, threading.Lock())
+            if have.size >= size:
                 return have
-            size = max(size, 2 * have[1])
+            size = max(size, 2 * have.size)
             at = C.c_void_p()
             status = lib.fa_alloc(self.handle, C.byref(at), size)
             if status == _abi.FA_DEVICE:
@@ -114,9 +121,9 @@ class Context:
             check(status)
             assert at.value
             check(lib.fa_workspace_init(self.handle, at.value, size, stream))
-            if have[0]:
-                self._old.append(have[0])
-            self._workspaces[stream] = (at.value, size)
+            if have.address:
+                self._old.append(have.address)
+            self._workspaces[stream] = Workspace(at.value, size, have.lock)
             return self._workspaces[stream]
 
 
@@ -139,10 +146,10 @@ def check_capture(status: int) -> None:
         raise CaptureError(f"workspace: {message}; accepted: a first call on the stream before its capture begins")
 
 
-def _destroy(handle: int, pid: int, workspaces: Dict[int, Tuple[int, int]], old: List[int]) -> None:
+def _destroy(handle: int, pid: int, workspaces: Dict[int, Workspace], old: List[int]) -> None:
     if os.getpid() != pid:  # of a parent: fork() leaves nothing that could be freed here
         return
-    for at in [w[0] for w in workspaces.values()] + old:
+    for at in [w.address for w in workspaces.values()] + old:
         lib.fa_free(handle, at)
     lib.fa_destroy(handle)
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 
 import ctypes as C
 import threading
-from typing import Any, Callable, Dict, Hashable, Optional, Tuple
+from typing import Any, Callable, Dict, Hashable, Optional
 
 from . import _abi
 from ._library import check, error_of, lib
-from ._context import Context
+from ._context import Context, Workspace
 
 _launch = lib.fa_launch
-Workspace = Callable[[int, int], Tuple[int, int]]
+Allocator = Callable[[int, int], Workspace]
 
 
 def word(path: str) -> int:
@@ -50,15 +50,22 @@ class Plan:
         check(lib.fa_workspace_size(self.context.handle, self.reference, C.byref(need)))
         self.need = need.value
 
-    def launch(self, stream: int, workspace: Optional[Workspace] = None) -> None:
-        """On a stream of the device. workspace(stream, bytes) gives (address, bytes), initialised; None: the context's own."""
-        if self.need:
-            self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = (workspace or self.context.workspace)(stream, self.need)
-        status = _launch(self.context.handle, self.reference, stream)
+    def launch(self, stream: int, workspace: Optional[Allocator] = None) -> None:
+        """On a stream of the device. workspace(stream, bytes) gives one that is initialised; None: the context's own."""
+        status = self.put(stream, workspace)
         if status:
             self.again(status, stream, workspace)
 
-    def again(self, status: int, stream: int, workspace: Optional[Workspace]) -> None:
+    def put(self, stream: int, workspace: Optional[Allocator]) -> int:
+        """fa_launch(), with what workspace it needs."""
+        if not self.need:
+            return _launch(self.context.handle, self.reference, stream)
+        space = (workspace or self.context.workspace)(stream, self.need)
+        self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = space.address, space.size
+        with space.lock:
+            return _launch(self.context.handle, self.reference, stream)
+
+    def again(self, status: int, stream: int, workspace: Optional[Allocator]) -> None:
         """A second launch where another kernel took over that needs more workspace; else what the status means."""
         error, before = error_of(status), self.need
         if status != _abi.FA_INVALID or "workspace_size" not in str(error):
@@ -66,8 +73,7 @@ class Plan:
         self.ask()
         if self.need <= before:
             raise error
-        self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = (workspace or self.context.workspace)(stream, self.need)
-        check(_launch(self.context.handle, self.reference, stream))
+        check(self.put(stream, workspace))
 
 
 class Plans(threading.local):

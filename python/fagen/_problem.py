@@ -153,7 +153,7 @@ def tune(problem: Optional[Problem] = None, /, *, seconds: float = 0, limit: int
     callback = _Progress(told)
     options = _abi.TuneOptions(size=C.sizeof(_abi.TuneOptions), limit=integer("limit", limit, -1), seconds=float(seconds),
                                threads=integer("threads", threads, 0),
-                               progress=C.cast(callback, C.c_void_p).value if progress is not None else None)
+                               progress=C.cast(callback, C.c_void_p).value)  # without progress, too: it lets Ctrl-C through
     status = lib.fa_tune(default_context(device).handle, C.byref(p), C.byref(options))
     if raised:
         raise raised[0]

@@ -5,6 +5,7 @@ They are defined by Library.define and impl, which cost a call less than half of
 """
 from __future__ import annotations
 
+import threading
 from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
@@ -13,6 +14,7 @@ from . import _context as contexts
 from . import _dense, _merge, _stage, _varlen
 from . import _shapes as shapes
 from ._attention import context_of
+from ._context import Workspace
 from ._library import check, lib
 from ._mask import options_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
@@ -52,13 +54,13 @@ def refuse_gradients(**tensors: Any) -> None:
                                           "of fagen computes no gradients")
 
 
-def capture_workspace(index: int, handle: int, kept: List[Any]) -> Callable[[int, int], Tuple[int, int]]:
+def capture_workspace(index: int, handle: int, kept: List[Any]) -> Callable[[int, int], Workspace]:
     """Of a stream that is captured: memory of the graph's own pool, zeroed by the graph, so that graphs and eager calls share none."""
-    def make(stream: int, size: int) -> Tuple[int, int]:
+    def make(stream: int, size: int) -> Workspace:
         space = torch.empty(size, dtype=torch.uint8, device=f"cuda:{index}")
         kept.append(space)
         check(lib.fa_workspace_init(handle, space.data_ptr(), size, stream))
-        return space.data_ptr(), size
+        return Workspace(space.data_ptr(), size, threading.Lock())
     return make
 
 

@@ -68,7 +68,7 @@ def test_a_workspace_for_each_stream_grows_and_is_kept():
     told = run("""
         ctx = fagen.context("cuda:0")
         a, b = ctx.workspace(1, 1000), ctx.workspace(2, 1000)
-        print(a != b, ctx.workspace(1, 500) == a, ctx.workspace(1, 1001)[1] >= 2000, ctx.workspace(1, 1) != a)
+        print(a.address != b.address, ctx.workspace(1, 500) is a, ctx.workspace(1, 1001).size >= 2000, ctx.workspace(1, 1) is not a)
         """)
     assert told[0] == "True True True True"
 

@@ -1,9 +1,11 @@
 """fagen.varlen_attention and fagen.merge with numpy, on the simulated chip."""
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
-from conftest import close, exact, half
+from conftest import CHIP, close, exact, half
 
 import fagen
 
@@ -53,6 +55,39 @@ def test_padded(chip):
     for i, (m, n) in enumerate(zip(rows, LENGTHS)):
         close(out[i, :m], one(q[i, :m], k[i, :n], v[i, :n], right=0)[0])
         assert (out[i, m:] == 7).all(), "rows past a length are not written"
+
+
+def test_a_workspace_is_locked_while_its_launch_is_put_on_the_stream(chip, monkeypatch):
+    q, k = half(1, 8, 1, 4, 64), half(2, 8, 200, 2, 64)
+    locked, launch = [], fagen._plan._launch
+
+    def watched(*arguments):
+        locked.append(chip._workspaces[0].lock.locked())
+        return launch(*arguments)
+
+    monkeypatch.setattr(fagen._plan, "_launch", watched)
+    fagen.varlen_attention(q, k, k, seqlens_k=np.full(8, 200, np.int32))
+    assert locked == [True] and not chip._workspaces[0].lock.locked()
+
+
+def test_threads(chip):
+    """Split kernels, which meet in the workspace of the one stream that a simulated chip has."""
+    q, k = half(1, 8, 1, 4, 64), half(2, 8, 200, 2, 64)
+    lengths = [np.full(8, n, np.int32) for n in (200, 130, 65, 190)]
+    wanted = [fagen.varlen_attention(q, k, k, seqlens_k=n) for n in lengths]
+    wrong = []
+
+    def work(i):
+        for _ in range(4):
+            if not np.array_equal(fagen.varlen_attention(q, k, k, seqlens_k=lengths[i], device=CHIP), wanted[i]):
+                wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
 
 
 def test_lengths_that_lie_are_refused_on_the_simulator(chip):
