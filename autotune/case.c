@@ -88,6 +88,16 @@ static int32_t pick_window(fa_random *r, int32_t sk)
     return kind == 0 ? -1 : kind == 1 ? 0 : kind < 4 ? fa_random_below(r, 33) : fa_random_below(r, sk + 20);
 }
 
+void fa_case_make_view(fa_case *c, fa_random *r, int32_t bottom_right)
+{
+    c->window_left = pick_window(r, c->problem.sk);
+    c->window_right = pick_window(r, c->problem.sk);
+    int32_t diagonal = fa_random_below(r, 10);
+    c->diagonal = diagonal < bottom_right ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
+    c->offset = fa_random_within(r, -c->problem.sq - 5, c->problem.sk + 5);
+    c->scale = fa_random_below(r, 4) ? 0 : (float)(fa_random_unit(r) / sqrt(c->problem.d));
+}
+
 /* Whether its rows are keys: then it may be broadcast, and rows that no query sees may hold anything. */
 static bool has_keys(const fa_operand *o)
 {
@@ -124,12 +134,7 @@ void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed)
     c->kernel = (uint32_t)number;
     make_kernel(c, op, number);
     make_shape(&c->problem, &r);
-    c->window_left = pick_window(&r, c->problem.sk);
-    c->window_right = pick_window(&r, c->problem.sk);
-    int32_t diagonal = fa_random_below(&r, 10);
-    c->diagonal = diagonal < 7 ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
-    c->offset = fa_random_within(&r, -c->problem.sq - 5, c->problem.sk + 5);
-    c->scale = fa_random_below(&r, 4) ? 0 : (float)(fa_random_unit(&r) / sqrt(c->problem.d));
+    fa_case_make_view(c, &r, 7);
     make_layouts(c, op, &r);
     c->odd = fa_random_below(&r, 2);
     c->lse = fa_random_below(&r, 4) != 0;

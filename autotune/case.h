@@ -7,6 +7,7 @@
 #include "gen/operation.h"
 #include "layout.h"
 #include "ragged.h"
+#include "random.h"
 
 typedef enum fa_case_values {
     FA_VALUES_NORMAL = 0, /* N(0, 1) */
@@ -49,10 +50,15 @@ typedef struct fa_case {
 #define FA_CASE_FREE ((uint64_t)1 << 32)
 void fa_case_make(fa_case *c, uint64_t seed); /* of the forward operation */
 void fa_case_make_of(fa_case *c, const fa_operation *op, uint64_t seed);
+/* Draws window, diagonal and scale of a case whose shape stands; bottom_right: the tenths of cases whose diagonal ends in that corner. */
+void fa_case_make_view(fa_case *c, fa_random *r, int32_t bottom_right);
 
-/* A case of the problem's class, which is normalized, as of few queries beside many keys: shape, lengths, pages and all else by the seed.
- * Work is bounded, so that it is quick on the simulator. */
-void fa_case_make_class(fa_case *c, const fa_problem *class, uint64_t seed);
+/* Few queries beside many keys, as when tokens are generated; or many, as of prompts and chunks of them. */
+typedef enum fa_case_queries { FA_CASE_FEW, FA_CASE_MANY } fa_case_queries;
+
+/* A case of the problem's class, which is normalized: shape, lengths, pages and all else by the seed. Work is bounded, so that it is quick
+ * on the simulator. */
+void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries queries, uint64_t seed);
 
 /* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. With features: lengths of
  * keys that are uniform quantiles, and pages of problem.page tokens in shuffled order. */

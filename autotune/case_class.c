@@ -1,4 +1,5 @@
-/* case_class: cases of one class, of the shapes that serving has: few queries beside many keys, lengths, pages. */
+/* case_class: cases of one class, of the shapes that serving has: few queries beside many keys, prompts and chunks of them, lengths, pages.
+ */
 #include "case.h"
 #include "random.h"
 #include <math.h>
@@ -13,7 +14,7 @@ static double work(const fa_problem *p)
 }
 
 /* One in twelve has more sequences than a thread block has threads, of a few keys; one in six a long one alone, which many blocks share. */
-static void make_shape(fa_problem *p, fa_random *r)
+static void make_few(fa_problem *p, fa_random *r)
 {
     static const int32_t groups[] = { 1, 1, 2, 3, 4, 4, 5, 7, 8, 8, 12, 16 };
     int32_t group = PICK(r, groups), kind = fa_random_below(r, 12), queries = fa_random_below(r, 10), keys = fa_random_below(r, 10);
@@ -38,10 +39,30 @@ static void make_shape(fa_problem *p, fa_random *r)
     }
 }
 
-static int32_t pick_window(fa_random *r, int32_t sk)
+/* One in ten has more sequences than a warp has lanes; one in four is a chunk of a prompt behind a long cache. */
+static void make_many(fa_problem *p, fa_random *r)
 {
-    int32_t kind = fa_random_below(r, 6);
-    return kind == 0 ? -1 : kind == 1 ? 0 : kind < 4 ? fa_random_below(r, 33) : fa_random_below(r, sk + 20);
+    static const int32_t groups[] = { 1, 1, 1, 2, 2, 3, 4, 7, 8 };
+    int32_t group = PICK(r, groups), kind = fa_random_below(r, 20);
+    bool many = kind<2, chunk = kind> 14;
+    p->b = many ? fa_random_within(r, 33, 80) : chunk ? fa_random_within(r, 1, 2) : fa_random_within(r, 1, 6);
+    p->hkv = many || chunk ? 1 : fa_random_within(r, 1, 3);
+    p->sq = many ? fa_random_within(r, 1, 40) : chunk ? fa_random_within(r, 17, 100) : fa_random_within(r, 30, 400);
+    p->sk = chunk ? p->sq + fa_random_within(r, 100, 900) : fa_random_below(r, 3) ? p->sq : fa_random_within(r, 1, 400);
+    if (many)
+        group = 1, p->sk = p->sk < 40 ? p->sk : 40;
+    while (p->hq = p->hkv * group, work(p) > WORK_MOST) {
+        if (p->hkv > 1)
+            p->hkv--;
+        else if (group > 1 && group != 7)
+            group--;
+        else if (p->b > (many ? 33 : 3))
+            p->b--;
+        else if (p->sq > p->sk / 2)
+            p->sq -= p->sq / 8 + 1;
+        else
+            p->sk -= p->sk / 8 + 1;
+    }
 }
 
 /* Tokens of a page that the class serves: its own power of two times anything. */
@@ -97,18 +118,16 @@ static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
             c->layout[i] = fa_random_below(r, 3) ? FA_LAYOUT_REVERSED : FA_LAYOUT_FAR;
 }
 
-void fa_case_make_class(fa_case *c, const fa_problem *class, uint64_t seed)
+void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries queries, uint64_t seed)
 {
     fa_random r = { fa_random_mix(seed ^ 0x636c617373) };
     *c = (fa_case){ .seed = seed, .problem = *class, .same_b = 1, .same_kv = 1, .same_q = 1, .gap = 255 };
     c->choice = (uint32_t)fa_random_next(&r);
-    make_shape(&c->problem, &r);
-    c->window_left = pick_window(&r, c->problem.sk);
-    c->window_right = pick_window(&r, c->problem.sk);
-    int32_t diagonal = fa_random_below(&r, 10);
-    c->diagonal = diagonal < 8 ? FA_BOTTOM_RIGHT : diagonal < 9 ? FA_TOP_LEFT : FA_OFFSET;
-    c->offset = fa_random_within(&r, -c->problem.sq - 5, c->problem.sk + 5);
-    c->scale = fa_random_below(&r, 4) ? 0 : (float)(fa_random_unit(&r) / sqrt(c->problem.d));
+    if (queries == FA_CASE_MANY)
+        make_many(&c->problem, &r);
+    else
+        make_few(&c->problem, &r);
+    fa_case_make_view(c, &r, 8);
     make_layouts(c, fa_operation_find(class->op), &r);
     c->odd = fa_random_below(&r, 2);
     c->lse = class->features & FA_FEATURE_LSE_STRIDES || fa_random_below(&r, 4) != 0;

@@ -124,7 +124,8 @@ def wrong(doc):
     out = []
     for section, rows in doc["sections"].items():
         if section == "host":
-            out += [(section, f"replays, {r['form']}", r.get("why") or r["wrong"][0]) for r in rows["replays"] if r.get("why") or r["wrong"]]
+            out += [(section, f"replays, {r['form']}", r.get("why") or r["wrong"][0])
+                    for r in rows["replays"] if r.get("why") or r["wrong"]]
             continue
         for row in rows:
             out += [(f"{section}: {row['name']}", n, r["wrong"]) for n, r in row["runs"].items() if r["kind"] == "ours" and r.get("wrong")]
@@ -147,8 +148,9 @@ def configs(rows):
     return table(["case", "", "from", "config", "relative error"], lines)
 
 
-HEADS = {"table": "The same tensors in every call", "cold": "Nothing of K and V in the L2", "pages": "Pages: times what fagen takes without",
-         "ragged": "Sequences of different lengths", "host": "The host's part, and lengths that change in place"}
+HEADS = {"table": "The same tensors in every call", "cold": "Nothing of K and V in the L2",
+         "pages": "Pages: times what fagen takes without", "ragged": "Sequences of different lengths",
+         "host": "The host's part, and lengths that change in place"}
 TABLES = {"table": dense_table, "cold": dense_table, "pages": pages_table, "ragged": ragged_table}
 
 

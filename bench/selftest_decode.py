@@ -37,7 +37,8 @@ def document():
     first, second = decode_cases.TABLE[:2]
     ours = {"kind": "ours", "config": "decode_mma:rows=16", "origin": "shipped"}
     table = [{**first.dict(), "skipped": {"fa2": "no | such module"}, "runs": {"ours": run(5, **ours), "cudnn": run(6), "fa3kv": run(10)}},
-             {**second.dict(), "skipped": {}, "runs": {"ours": run(10, **ours), "cudnn": run(9), "fa2": run(12), "named 1": run(8, **ours)}}]
+             {**second.dict(), "skipped": {},
+              "runs": {"ours": run(10, **ours), "cudnn": run(9), "fa2": run(12), "named 1": run(8, **ours)}}]
     pages = [{**decode_cases.PAGED[0].dict(), "skipped": {"fa3kv, page 16": "refused"},
               "runs": {"ours": run(10, **ours), "ours, page 16": run(10.4, **ours), "ours, page 64": run(10.2, **ours),
                        "fa3kv, page 64": run(15)}}]
@@ -228,8 +229,8 @@ class Lab(unittest.TestCase):
     def test_only_what_is_right_is_timed(self):
         _, lab = self.lab(without=["left out"], rounds=7)
         row = lab.measure({}, [self.contender("ours", "ours"), self.contender("good"), self.contender("refuses", refused="no\nmore"),
-                               self.contender("wrong", wrong=0.5), self.contender("left out"), self.contender("graphless", uncapturable=True),
-                               self.contender("forgets", later=math.inf)], None)
+                               self.contender("wrong", wrong=0.5), self.contender("left out"),
+                               self.contender("graphless", uncapturable=True), self.contender("forgets", later=math.inf)], None)
         self.assertEqual(row["skipped"], {"refuses": "no", "left out": "named in --without",
                                           "graphless": "under capture: operation not permitted when stream is capturing"})
         self.assertEqual({n: len(r.get("seconds", ())) for n, r in row["runs"].items()}, {"ours": 7, "good": 7, "wrong": 0, "forgets": 7})

@@ -181,7 +181,7 @@ static fa_status random_case(fa_case *out, const verify_args *a, uint64_t number
     }
     fa_status st = class_of(&class, a, number);
     if (st == FA_OK)
-        fa_case_make_class(out, &class, number);
+        fa_case_make_class(out, &class, fa_random_mix(number) % 2 ? FA_CASE_MANY : FA_CASE_FEW, number);
     if (st == FA_OK && a->lengths)
         out->ragged.k = a->lengths - 1;
     return st;
@@ -302,7 +302,7 @@ const cli_command cli_verify = {
     .usage = "[--seed N --count M | -d LIST --dtype LIST --mask LIST -n LIST]",
     .about =
         "Without a grid, cases are drawn by number: shapes, strides, masks, layouts, values and the config all follow from it, so that a "
-        "failure is replayed by --seed N --count 1. --features and --page alone draw cases of few queries over such caches. Problems of a "
+        "failure is replayed by --seed N --count 1. --features and --page alone draw cases of serving over such caches. Problems of a "
         "--grid are cut down in batch, heads and lengths, to what the CPU checks soon. With --family, numbers that the family does not "
         "compute are passed over. The rule: at "
         "most twice the error of the naive algorithm of the same precision, no "

@@ -83,7 +83,7 @@ static bool of_class(const fa_arch *a, const fa_problem *p, int farthest, fa_tak
 }
 
 /* The class whose winners come next where p's own has none: they walk the same keys, and differ in how rows are found, or in a mask that
- * few rows hardly feel. False: none. */
+ * few rows hardly feel. False: none; of long sequences and short ones in one batch dense winners know nothing. */
 static bool plainer(fa_problem *p)
 {
     if (p->mask != FA_MASK_NONE && fa_problem_few_rows(p)) {
@@ -100,7 +100,7 @@ static bool plainer(fa_problem *p)
     } else if (p->features & FA_FEATURE_PAGES) {
         p->features &= ~FA_FEATURE_PAGES;
         p->page = 0;
-    } else if (p->features & FA_FEATURE_LENGTHS) {
+    } else if (p->features & FA_FEATURE_LENGTHS && (p->b == 1 || fa_problem_few_rows(p))) {
         p->features &= ~FA_FEATURE_LENGTHS;
     } else {
         return false;

@@ -91,7 +91,8 @@ static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const
         if (s->per_sm || s->cluster > 1 || s->counter)
             fa_text_fmt(t, "scheduler  %s: ", s->entry);
         if (s->per_sm)
-            fa_text_fmt(t, "persistent, at most %d per SM for %lld tiles%s", s->per_sm, (long long)total,
+            fa_text_fmt(t, "persistent, at most %d per SM for %s%lld tiles%s", s->per_sm,
+                        p->features & FA_FEATURE_LENGTHS ? "what the lengths make of " : "", (long long)total,
                         s->counter ? ", taken from a counter" : "");
         else if (s->cluster > 1 || s->counter)
             fa_text_fmt(t, "one %s per tile%s", s->cluster > 1 ? "cluster" : "block", s->counter ? ", taken from a counter" : "");

@@ -55,6 +55,22 @@ static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsi
     return d->cuLaunchKernelEx(&config, (CUfunction)fn, arguments, NULL);
 }
 
+/* Heads that are walked side by side. Where sequences have lengths of their own those of all sequences are: as one of their keys together.
+ */
+static int32_t section_of(const fa_arch *a, const fa_step *s, const fa_call *c, int64_t tile)
+{
+    fa_problem p = c->problem;
+    /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
+    int64_t seen = (int64_t)c->values.diag_hi - c->values.diag_lo + tile;
+    if (p.features & FA_FEATURE_LENGTHS) {
+        int64_t keys = c->sizes.of[FA_EXTENT_TOTAL_K];
+        seen *= p.b;
+        p.b = 1;
+        p.sk = keys < INT32_MAX ? (int32_t)keys : INT32_MAX;
+    }
+    return fa_step_section(s, &p, seen, (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile, a->l2_bytes);
+}
+
 /* What depends on the step: the grid, and values of its kernel. A source of one step has them from the launch before where nothing but
  * addresses differs. *grid is 0 where there is nothing to do. */
 static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_step *s, fa_repeat *r, int64_t *grid)
@@ -73,9 +89,7 @@ static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_ste
                        v->b, v->hq, v->sq, v->sk, s->entry);
     v->tiles = s->grid.n ? (int32_t)fa_factor_value(&s->grid.factor[0], &c->sizes) : 1;
     v->total = (int32_t)total;
-    /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
-    v->section = fa_step_section(s, &c->problem, (int64_t)v->diag_hi - v->diag_lo + tile,
-                                 (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile, a->l2_bytes);
+    v->section = section_of(a, s, c, tile);
     r->kernel = k->number;
     r->same = k->steps == 1 ? fa_repeat_next() : 0;
     r->grid = *grid;

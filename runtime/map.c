@@ -85,7 +85,7 @@ bool fa_maps_possible(const fa_call *c, const fa_problem *p, char *why, size_t n
             continue;
         tensor t = tensor_of(c, i, p);
         int bytes = fa_dtype_bytes(t.dtype);
-        if (!t.size[0] || bytes != fa_dtype_bytes(p->dtype))
+        if (!t.size[0] || !t.size[2] || bytes != fa_dtype_bytes(p->dtype))
             continue;
         if (t.ptr % TMA_UNIT) {
             snprintf(why, n, "%s.ptr is %#llx; TMA takes multiples of %d", op->operand[i].name, (unsigned long long)t.ptr, TMA_UNIT);
@@ -117,7 +117,8 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
                                       [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                                       [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                                       [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32 };
-    bool empty = t.keys && a->sk == 0;
+    bool seen = t.keys && !(c->problem.features & FA_FEATURE_LENGTHS); /* else what is seen is known on the device alone */
+    bool empty = t.keys && (a->sk == 0 || !t.size[0] || !t.size[2]);
     int bytes = fa_dtype_bytes(t.dtype);
     r->driver = d;
     r->type = types[t.dtype];
@@ -125,13 +126,13 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     r->rows = (uint32_t)m->rows;
     r->swizzle = (uint32_t)m->swizzle;
     r->size[0] = (uint32_t)t.width;
-    r->size[1] = (uint32_t)(t.keys ? fa_map_keys(a) : t.size[0]);
+    r->size[1] = (uint32_t)(seen ? fa_map_keys(a) : t.size[0] ? t.size[0] : 1);
     r->size[2] = (uint32_t)t.size[1];
-    r->size[3] = (uint32_t)t.size[2];
+    r->size[3] = (uint32_t)(t.size[2] ? t.size[2] : 1);
     r->address = t.ptr;
     if (empty)
         r->address = a->operand[0].address; /* K and V may be NULL then, their strides 0; nothing is loaded */
-    else if (t.keys)
+    else if (seen)
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
     uint64_t below = (r->size[0] * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
     for (int i = 0; i < 3; i++) {

@@ -12,7 +12,8 @@ decode.shares = {
   { "stages", { 2, 3, 4, 5, 6 }, "buffers of K and V of a group", step = "any" },
   { "ctas", { 1, 2, 3, 4 }, "blocks per SM" },
   { "kv_lanes", { 1, 8 }, "neighbouring key/value heads that blocks walk side by side" },
-  { "combine", { { 0, "last_block" }, { 1, "second_kernel" } }, "what adds up the parts of a tile: the block that comes last, or a second kernel" },
+  { "combine", { { 0, "last_block" }, { 1, "second_kernel" } },
+    "what adds up the parts of a tile: the block that comes last, or a second kernel" },
   { "sm_shares", { 1, 2, 4 }, "shares of the keys for each block that an SM holds: what the chip deals out by itself" },
   { "min_turns", { 1, 4 }, "least turns (bk * key_warps keys) that a block takes" },
 }
@@ -55,6 +56,7 @@ decode.constraints = {
 -- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
 function decode.layout(p, c, a)
   local l = { warps = c.row_warps * c.key_warps, ctas = c.ctas, pack = 1, pdl = a.cc >= 90 }
+  l.counts = c.combine == c.named.combine.last_block
   l.threads = l.warps * 32
   l.chunks = round_up(p.d, 8) * p.bytes // 16
   l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
@@ -103,7 +105,8 @@ function decode.workspace(p, c, a, l)
 end
 
 -- A stream of K and V, as fast as memory where enough is under way, blocks have equal shares and no turn takes longer than its bytes.
--- turn: its clocks beside the other blocks of an SM. Constants fitted to 1,900 timings on an H200 (docs/performance.md, "The model").
+-- turn: its clocks beside the other blocks of an SM. Constants: fitted to 2,918 timings of 25 problems on an H200
+-- (docs/experiments.md, "Decoding").
 function decode.stream(p, c, a, turn)
   local rows = p.sq * (p.hq // p.hkv)
   local keys = p.sk
@@ -147,6 +150,20 @@ function decode.params(p, c)
   if p.has_lengths then names = names .. "total_q total_k relative shift_lo shift_hi " else names = names .. "diag_lo diag_hi " end
   if p.has_pages then names = names .. "page_size pages page_table_stride " end
   return names
+end
+
+-- The table of a family: `t`, with what all have behind its own tunables and constraints.
+function decode.family(t)
+  local function append(to, from)
+    to = to or {}
+    for _, x in ipairs(from) do to[#to + 1] = x end
+    return to
+  end
+  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+lse-strides", { "br", "bk" }
+  t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
+  t.layout = t.layout or decode.layout
+  t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work
+  return t
 end
 
 return decode

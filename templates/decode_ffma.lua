@@ -3,41 +3,31 @@
 
 local decode = include "decode_family.lua"
 
-local tunables = {
-  { "br", { 1, 2, 4 }, "B_r: query rows (queries x heads of a group) per tile" },
-  { "bk", { 8, 16, 32 }, "keys that a warp takes at a time" },
-  { "row_warps", { 1 }, "warps that share keys" },
-  { "key_warps", { 2, 4, 8 }, "warps of a block, each with keys of its own" },
-  { "dot_lanes", { 4, 8, 16 }, "lanes that share the dot product of a key" },
-}
-for _, t in ipairs(decode.shares) do tunables[#tunables + 1] = t end
-
 -- 16-byte chunks of K's rows; those of a row that each of some lanes holds of Q.
 local function chunks_of(p) return decode.round_up(p.d, 8) * p.bytes // 16 end
 local function dot_chunks(p, lanes) return (chunks_of(p) + lanes - 1) // lanes end
 
-local constraints = {
-  { "idle", function(p, c)
-    if c.dot_lanes == 4 or c.dot_lanes // 2 < chunks_of(p) then return true end
-    return false, c.dot_lanes .. " lanes for " .. chunks_of(p) .. " pieces of a row"
-  end, upto = "dot_lanes" },
-  { "q_regs", function(p, c)
-    local own, wider = c.br * dot_chunks(p, c.dot_lanes) * 16 // p.bytes, c.br * dot_chunks(p, c.dot_lanes // 2) * 16 // p.bytes
-    if own > 96 and c.dot_lanes < 16 then return false, "Q takes " .. own .. " registers" end
-    if wider <= 24 and c.dot_lanes > 4 then return false, "Q takes only " .. wider .. " registers with half the lanes" end
-    return true
-  end, upto = "dot_lanes", search = true },
-}
-for _, t in ipairs(decode.constraints) do constraints[#constraints + 1] = t end
-
-return {
+return decode.family {
   doc = "split-KV attention of few query rows on the FMA units, exact in fp32: dense, packed, paged",
-  rank = 0,
-  few_rows = true,
-  features = "lengths+pages+lse-strides",
-  tile = { "br", "bk" },
-  tunables = tunables,
-  constraints = constraints,
+  tunables = {
+    { "br", { 1, 2, 4 }, "B_r: query rows (queries x heads of a group) per tile" },
+    { "bk", { 8, 16, 32 }, "keys that a warp takes at a time" },
+    { "row_warps", { 1 }, "warps that share keys" },
+    { "key_warps", { 2, 4, 8 }, "warps of a block, each with keys of its own" },
+    { "dot_lanes", { 4, 8, 16 }, "lanes that share the dot product of a key" },
+  },
+  constraints = {
+    { "idle", function(p, c)
+      if c.dot_lanes == 4 or c.dot_lanes // 2 < chunks_of(p) then return true end
+      return false, c.dot_lanes .. " lanes for " .. chunks_of(p) .. " pieces of a row"
+    end, upto = "dot_lanes" },
+    { "q_regs", function(p, c)
+      local own, wider = c.br * dot_chunks(p, c.dot_lanes) * 16 // p.bytes, c.br * dot_chunks(p, c.dot_lanes // 2) * 16 // p.bytes
+      if own > 96 and c.dot_lanes < 16 then return false, "Q takes " .. own .. " registers" end
+      if wider <= 24 and c.dot_lanes > 4 then return false, "Q takes only " .. wider .. " registers with half the lanes" end
+      return true
+    end, upto = "dot_lanes", search = true },
+  },
 
   supports = function(p, a) return true end,
 
@@ -59,10 +49,6 @@ return {
     l.regs = c.br * (dot_chunks(p, c.dot_lanes) * width + l.col_chunks * width + passes + 2) + 3 * width + 48
     return l
   end,
-
-  steps = decode.steps,
-  workspace = decode.workspace,
-  params = decode.params,
 
   work = function(p, c, a, l)
     -- Instructions of a warp's turn: a load, conversions and FMAs for each chunk of a lane; copies and their addresses; the softmax.

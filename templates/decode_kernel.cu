@@ -19,7 +19,7 @@ constexpr int ROW_WARPS = $(c.row_warps);  // warps of a group, each with BR / R
 constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by side they take a turn of GROUPS * BC keys
 constexpr int STAGES = $(c.stages);     // buffers of a group
 constexpr int ENDS = $(l.ends);       // turns that take as long as the beginning and the end of a tile
-constexpr int CHUNK = $(c.min_turns);      // least turns of a thread block
+constexpr int MIN_TURNS = $(c.min_turns);  // least turns of a thread block
 //| if c.kv_lanes > 1 then
 constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that are walked side by side
 //| end
@@ -41,7 +41,8 @@ constexpr int MERGE_THREADS = $(l.merge_threads), SLICES = $(l.slices);  // of t
 constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  // bytes
 // Offsets in dynamic shared memory, $(l.bytes) bytes in all: the buffers of the groups; where each leaves its O; (m, l) of their rows;
 // words that the block shares.
-constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride), SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
+constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride);
+constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 
 //| include "prelude.cu"
 
@@ -147,7 +148,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
     rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
     store_tile(p, sequence, tile, walk, split, smem, last);
   }
-  cp_async_wait<0>();
   store_keyless(p);
 //| if c.combine == c.named.combine.second_kernel then
   if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(0, 0, 0, 0);
@@ -169,7 +169,7 @@ extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(cons
   walk.kv_head = open.y;
   walk.tile = open.z;
   const Tile tile = tile_of(p, sequence, walk);
-  const int rows = min(BR, tile.rows - tile.row);
+  const int rows = rows_in(tile);
   for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += SLICES * MERGE_THREADS)
     add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
 }

@@ -2,89 +2,17 @@
 // Groups of warps, and thread blocks, have seen different keys of a tile. Each has O relative to its own maximum m, and l; the whole is
 // the sum of all, each times exp(scale * (m - the largest m)).
 
-// Four columns of a row of O, from `col` on.
-__device__ __forceinline__ void store_columns(output *to, int col, float4 x) {
-//| if p.o_bytes == 4 and p.align >= 16 then
-  if (col < DV) *(float4 *)(to + col) = x;
-//| elseif p.o_bytes == 4 and p.align >= 8 then
-  if (col < DV) *(float2 *)(to + col) = make_float2(x.x, x.y);
-  if (col + 2 < DV) *(float2 *)(to + col + 2) = make_float2(x.z, x.w);
-//| elseif p.o_bytes == 4 then
-  if (col < DV) to[col] = x.x;
-  if (col + 1 < DV) to[col + 1] = x.y;
-  if (col + 2 < DV) to[col + 2] = x.z;
-  if (col + 3 < DV) to[col + 3] = x.w;
-//| else
-  const u32 lo = pack2(x.x, x.y), hi = pack2(x.z, x.w);
-//|   if p.align >= 8 then
-  if (col < DV) *(uint2 *)(to + col) = make_uint2(lo, hi);
-//|   elseif p.align >= 4 then
-  if (col < DV) *(u32 *)(to + col) = lo;
-  if (col + 2 < DV) *(u32 *)(to + col + 2) = hi;
-//|   else
-  if (col < DV) to[col] = (u16)lo;
-  if (col + 1 < DV) to[col + 1] = (u16)(lo >> 16);
-  if (col + 2 < DV) to[col + 2] = (u16)hi;
-  if (col + 3 < DV) to[col + 3] = (u16)(hi >> 16);
-//|   end
-//| end
-}
-
-// A sum of parts on its way.
-struct Sum {
-  float m, l;
-  float4 o;
-  // Adds N parts, without a chain of exponentials from one to the next. One with m = -inf weighs nothing.
-  template <int N>
-  __device__ __forceinline__ void add(const float2 (&state)[N], const float4 (&x)[N], float scale_log2) {
-    float top = m;
-#pragma unroll
-    for (int k = 0; k < N; k++) top = fmaxf(top, state[k].x);
-    const float shift = shift_of<true>(top, scale_log2), keep = probability(m, scale_log2, shift);
-    m = top;
-    l *= keep;
-    o = make_float4(o.x * keep, o.y * keep, o.z * keep, o.w * keep);
-#pragma unroll
-    for (int k = 0; k < N; k++) {
-      const float weight = probability(state[k].x, scale_log2, shift);
-      l = fmaf(weight, state[k].y, l);
-      o.x = fmaf(weight, x[k].x, o.x);
-      o.y = fmaf(weight, x[k].y, o.y);
-      o.z = fmaf(weight, x[k].z, o.z);
-      o.w = fmaf(weight, x[k].w, o.w);
-    }
-  }
-};
-
-// What other thread blocks have written. In the order of the text, so that all loads are under way before the first is awaited.
-__device__ __forceinline__ float2 load_part(const float2 *from) {
-  float2 x;
-  asm volatile("ld.global.cg.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "l"(from) : "memory");
-  return x;
-}
-__device__ __forceinline__ float4 load_part(const float4 *from) {
-  float4 x;
-  asm volatile("ld.global.cg.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w) : "l"(from) : "memory");
-  return x;
-}
+//| include "tile_parts.cu"
 
 // O = sum / l and LSE of a row of the tile. A row that saw no key has l = 0: O = 0, LSE = -inf.
-__device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col, const Sum &s) {
+__device__ __forceinline__ void store_row(const Params &p, const Sequence &sequence, const Tile &tile, int tile_row, int col,
+                                          const Sum &s) {
   const int row = tile.row + tile_row, query = query_of(p, row), head = tile.head + row - query * p.group;
   const float inverse = reciprocal(s.l);
   if (p.lse != nullptr && col == 0) p.lse[sequence.lse(head, query)] = log_sum_exp({s.m, s.l}, s.l, p.scale);
   store_columns((output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh, col,
                 make_float4(s.o.x * inverse, s.o.y * inverse, s.o.z * inverse, s.o.w * inverse));
 }
-
-//| if c.combine == c.named.combine.last_block then
-// Adds one to a counter, from `top` on to 0, and returns what it was. What this thread knows to be written, the thread that counts next knows.
-__device__ __forceinline__ u32 count(u32 *counter, u32 top) {
-  u32 was;
-  asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;" : "=r"(was) : "l"(counter), "r"(top) : "memory");
-  return was;
-}
-//| end
 
 // Where the part of a tile lies that a thread block has: its first place if the tile began in front of the block, else its second. A tile
 // that goes on behind the block is its last, and one that began in front of it is its first.
@@ -129,8 +57,8 @@ __device__ __forceinline__ float2 *states_of_group(unsigned char *smem, int grou
 __device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.rows - tile.row); }
 
 // The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
-__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk, const Split &split,
-                                           unsigned char *smem, int last) {
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
+                                           const Split &split, unsigned char *smem, int last) {
   int *const word = (int *)(smem + SMEM_WORDS);
   const int rows = rows_in(tile);
   const int first = split.first_of(walk), parts = split.parts_of(walk);
@@ -161,17 +89,18 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   if (parts == 1) return;
 
 //| if c.combine == c.named.combine.last_block then
-  // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then.
+  // The block that comes last adds up all parts: it sees what the others wrote before they counted. The counter is back at 0 then. The word
+  // is written again behind the next tile's first barrier, when all threads have read it.
   if (threadIdx.x == 0) *word = count((u32 *)p.workspace + split.block(first), (u32)parts - 1) == (u32)parts - 1;
   __syncthreads();
   const bool is_last = *word != 0;
   if (is_last)
     for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
       add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), split.block(first), parts, split.lanes);
-  __syncthreads();  // the word is read
 //| else
   // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
-  if (threadIdx.x == 0 && first == split.index()) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
+  if (threadIdx.x == 0 && first == split.index())
+    ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
 //| end
 }
 
@@ -180,12 +109,11 @@ __device__ __forceinline__ void store_keyless(const Params &p) {
   for (int i = blockIdx.x; i < p.b; i += gridDim.x) {
     const Sequence sequence = sequence_of(p, i);
     if (turns_of(sequence) > 0) continue;
-    const int rows = sequence.sq() * p.hq;
-    for (int r = threadIdx.x / 32; r < rows; r += THREADS / 32) {
-      const int query = r / p.hq, head = r % p.hq;
-      output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;
-      for (int col = threadIdx.x % 32; col < DV; col += 32) to[col] = 0;
-      if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = -infinity();
-    }
+    for (int query = 0; query < sequence.sq(); query++)
+      for (int head = threadIdx.x / 32; head < p.hq; head += THREADS / 32) {
+        output *const to = (output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh;
+        for (int col = threadIdx.x % 32; col < DV; col += 32) to[col] = 0;
+        if (p.lse != nullptr && threadIdx.x % 32 == 0) p.lse[sequence.lse(head, query)] = -infinity();
+      }
   }
 }

@@ -1,8 +1,8 @@
 // ---- which keys a thread block owns ----
 // The work is a line: sequences, their key/value heads, row tiles of a head, and of each tile its turns of GROUPS blocks of keys. Thread
 // block i owns [i, i + 1) * share of it, whatever the lengths: the grid never changes, and every thread block finds its part by itself.
-// There are `lanes` such lines side by side, each with the heads that leave its number as remainder: neighbouring heads of the same keys are
-// read at about the same time, and their rows lie in the same pages of HBM.
+// There are `lanes` such lines side by side, each with the heads that leave its number as remainder. Neighbouring heads of the same keys
+// are read at about the same time, and their rows lie in the same pages of HBM.
 
 // The turns that a tile of a sequence takes: those of the keys that some row sees.
 __device__ __forceinline__ int first_block_of(const Sequence &sequence) { return first_key(sequence, 0) / BC; }
@@ -93,11 +93,11 @@ struct Split {
   __device__ __forceinline__ long long share_out(long long turns, long long tiles, int each) {
     long long all = turns + tiles * ENDS;
     walk.places.share = 0;
-    size = max(divide(all + shares - 1, shares), (long long)CHUNK);
+    size = max(divide(all + shares - 1, shares), (long long)MIN_TURNS);
     if (each > 0 && tiles <= shares) {
       const int parts = shares / (int)tiles;
-      const int even = max((each + parts - 1) / parts, CHUNK);
-      if ((long long)even * shares * 16 <= turns * 17 + shares * 16 || even == CHUNK) {
+      const int even = max((each + parts - 1) / parts, MIN_TURNS);
+      if ((long long)even * shares * 16 <= turns * 17 + shares * 16 || even == MIN_TURNS) {
         size = walk.places.share = even;
         all = tiles * walk.places.of(each);
       }

@@ -1,24 +1,16 @@
--- decode_wgmma: as decode_mma, with a warpgroup for each group of warps: 64 query rows, products by wgmma with Q and P in registers and K and
--- V in shared memory. For many heads in a group, or many queries of a sequence, where mma.sync reads K and V once for each 16 rows.
+-- decode_wgmma: as decode_mma, with a warpgroup for each group of warps: 64 query rows, products by wgmma with Q and P in registers and K
+-- and V in shared memory. For many heads in a group, or many queries of a sequence, where mma.sync reads K and V once for each 16 rows.
 
 local decode = include "decode_family.lua"
 
-local tunables = {
-  { "br", { 64 }, "B_r: query rows (queries x heads of a group) per tile" },
-  { "bk", { 32, 64, 128 }, "keys that a warpgroup takes at a time" },
-  { "row_warps", { 4 }, "warps of a warpgroup, each with 16 rows" },
-  { "key_warps", { 1, 2 }, "warpgroups of a block, each with keys of its own" },
-}
-for _, t in ipairs(decode.shares) do tunables[#tunables + 1] = t end
-
-return {
+return decode.family {
   doc = "split-KV attention of 64 query rows on wgmma (fp16, bf16): dense, packed, paged",
-  rank = 0,
-  few_rows = true,
-  features = "lengths+pages+lse-strides",
-  tile = { "br", "bk" },
-  tunables = tunables,
-  constraints = decode.constraints,
+  tunables = {
+    { "br", { 64 }, "B_r: query rows (queries x heads of a group) per tile" },
+    { "bk", { 32, 64, 128 }, "keys that a warpgroup takes at a time" },
+    { "row_warps", { 4 }, "warps of a warpgroup, each with 16 rows" },
+    { "key_warps", { 1, 2 }, "warpgroups of a block, each with keys of its own" },
+  },
 
   supports = function(p, a)
     if not a.has_wgmma then return false, a.name .. " has no wgmma" end
@@ -33,9 +25,4 @@ return {
     l.boxed = true
     return l
   end,
-
-  steps = decode.steps,
-  workspace = decode.workspace,
-  params = decode.params,
-  work = decode.work,
 }

@@ -1,8 +1,10 @@
+//| if not l.few_layout then
 // fagen $(version), flash attention forward on mma.sync: O = softmax(scale Q K^T, masked) V and LSE.
 //   problem  $(problem_text)
 //   config   $(config_text)
 //   again    $(command)
 
+//| end
 // ---- the problem ----
 constexpr int D = $(p.d);    // head_dim of Q and K
 constexpr int DV = $(p.dv);  // head_dim of V and O
@@ -37,6 +39,10 @@ constexpr int P_STEPS = $(p.dtype == "tf32" and "NB" or "NB / 2");  // fragments
 constexpr int CHUNKS = $(l.chunks);     // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);   // 16-byte chunks of a row of V
 constexpr int VB = $(l.vb);         // blocks of 8 columns of O
+//| if l.parts then
+constexpr int COLS = VB * 8;                          // of O, rounded up
+constexpr int PART_TILES = $(l.part_tiles);     // parts of tiles that a thread block has room for in the workspace
+//| end
 constexpr int K_TILE = BC * CHUNKS * 16, V_TILE = BC * CHUNKS_V * 16;
 constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in dynamic shared memory, $(l.bytes) bytes in all
 
@@ -57,33 +63,77 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //| include "products.cu"
 
 //| include "mma_softmax.cu"
+//| if l.parts then
 
+//|   include "split_tile.cu"
+
+//|   include "mma_part.cu"
+//| end
+//| if p.has_pages then
+
+//|   include "paged_tile.cu"
+//| end
+
+//| if p.has_lengths then
+__device__ __forceinline__ void attend(const Params &p, const Tile &where, unsigned char *smem) {
+//| else
 extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char smem[];
+//| end
   const u32 q_tile = shared_address(smem) + SMEM_Q, k_tiles = shared_address(smem) + SMEM_K, v_tiles = shared_address(smem) + SMEM_V;
   const Lane at = make_lane();
+//| if not p.has_lengths then
   const Tile where = tile_of(p, blockIdx.x);
+//| end
   const Sequence sequence = sequence_of(p, where.batch);
   const int warp_row = threadIdx.x / 32 * (16 * MB);  // of the tile
   const u32 q_rows = q_tile + warp_row * CHUNKS * 16;
+//| if l.parts then
+  const Range range = part_of(key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1), where);
+//| else
   const Range range = key_range(p, sequence, where.row, min(where.row + BR, row_count(p, sequence)) - 1);
+//| end
 
   const element *const q = (const element *)p.q + sequence.q();
+//| if p.has_pages then
+  const char *const k = (const char *)((const element *)p.k + where.kv_head * p.k_sh);
+  const char *const v = (const char *)((const element *)p.v + where.kv_head * p.v_sh);
+  const long long k_page = sequence.k_page() * (long long)sizeof(element), v_page = sequence.v_page() * (long long)sizeof(element);
+  const int *const table = p.page_table + sequence.index * p.page_table_stride;
+//| else
   const char *const k = (const char *)((const element *)p.k + sequence.k() + where.kv_head * p.k_sh);
   const char *const v = (const char *)((const element *)p.v + sequence.v() + where.kv_head * p.v_sh);
+//| end
   const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride = p.v_ss * (long long)sizeof(element);
 
+//| if p.has_pages then
+  // The pages of the blocks that are loaded next, found while the ones before are.
+  BlockPages k_pages = look_up(p, table, range.block_hi, range.key_lo, range.key_hi), v_pages = k_pages;
+
+//| end
   auto load_k = [&](int block, int stage) {
     if (block < range.block_lo) return;
     const int key = block * BC;
+//| if p.has_pages then
+    load_pages<CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k_pages, k, k_page, k_stride, p.pages,
+                                                        range.key_lo - key, range.key_hi - key);
+    k_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);
+//| else
     load_tile<BC, CHUNKS, false, D * (int)sizeof(element)>(k_tiles + stage * K_TILE, k + key * k_stride, k_stride,
                                                            range.key_lo - key, range.key_hi - key);
+//| end
   };
   auto load_v = [&](int block, int stage) {
     if (block < range.block_lo) return;
     const int key = block * BC;
+//| if p.has_pages then
+    load_pages<CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v_pages, v, v_page, v_stride, p.pages,
+                                                             range.key_lo - key, range.key_hi - key);
+    v_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);
+//| else
     load_tile<BC, CHUNKS_V, PAIRS_V, DV * (int)sizeof(element)>(v_tiles + stage * V_TILE, v + key * v_stride, v_stride,
                                                                 range.key_lo - key, range.key_hi - key);
+//| end
   };
 
   float o[MB][VB][4];
@@ -207,5 +257,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     cp_async_wait<0>();
   }
+//| if l.parts then
+  if (where.parts > 1) {
+    store_part(p, sequence, where, o, state, (int *)smem, at.g, at.t);
+    return;
+  }
+//| end
   store_output(p, sequence, where, o, state, shared_address(smem), at.g, at.t);
 }
+//| if p.has_lengths then
+
+// The grid stays the same whatever the lengths. Its blocks take tiles to and fro, so that one with a long tile gets a short one next.
+extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char smem[];
+#pragma unroll 1
+  for (int round = 0;; round++) {
+    TileOrder order(p);  // made anew: its registers are needed between
+    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    if (where.row < 0) break;
+    if (round > 0) __syncthreads();  // everyone is through with the tile before
+    attend(p, where, smem);
+  }
+}
+//| end

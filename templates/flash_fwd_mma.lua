@@ -3,12 +3,17 @@
 
 local function round_up(x, to) return (x + to - 1) // to * to end
 
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
+local PART_ROWS = 512  -- rows of parts of tiles that an SM has room for in the workspace
+
 -- Registers that a thread may have when an SM is to hold this many blocks.
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
 
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
+  features = "lengths+pages+lse-strides+no-workspace",
   tile = { "br", "bc" },
 
   tunables = {
@@ -31,6 +36,10 @@ return {
   end,
 
   constraints = {
+    { "page", function(p, c)
+      if p.page == 0 or c.bc // gcd(c.bc, p.page) <= 32 then return true end
+      return false, "bc = " .. c.bc .. " keys lie in more runs of " .. gcd(c.bc, p.page) .. " than a warp has lanes"
+    end, upto = "bc" },
     { "rows", function(p, c)
       local rows = c.br // c.warps
       if rows == 16 or rows == 32 then return true end
@@ -60,6 +69,12 @@ return {
     l.chunks = round_up(p.d, 8) * p.bytes // 16
     l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
     l.vb = round_up(p.dv, 8) // 8
+    if p.page > 0 then l.run = gcd(c.bc, p.page) end
+    if p.has_lengths then
+      l.part_tiles = PART_ROWS // (c.br * c.ctas)
+      l.parts = l.part_tiles > 1
+      l.counts = l.parts
+    end
     local q, k, v = c.br * l.chunks * 16, c.bc * l.chunks * 16, c.bc * l.chunks_v * 16
     if c.q_regs == 1 then
       l.k = 0
@@ -81,14 +96,32 @@ return {
   end,
 
   steps = function(p, c, a, l)
-    return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) } }
+    local step = { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) }
+    if p.has_lengths then step.per_sm = c.ctas end
+    if l.parts then step.grid = step.grid .. " 8" end -- parts of a tile at most
+    return { step }
   end,
 
-  params = "q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    .. "scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles section",
+  -- What blocks leave of tiles that they share. As much for every config of a class.
+  workspace = function(p, c, a, l)
+    if not p.has_lengths then return "" end
+    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(PART_ROWS * l.vb * 8, PART_ROWS * 2)
+  end,
+
+  params = function(p, c, a, l)
+    local names = "q k v o lse " .. (l.parts and "workspace part_o part_state " or "") .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+    if p.has_pages then names = names .. "page_table " end
+    names = names .. "scale scale_log2 b hq hkv group sq sk "
+    if p.has_lengths then return names .. "total_q total_k relative shift_lo shift_hi section"
+      .. (p.has_pages and " page_size pages page_table_stride" or "") end
+    return names .. "diag_lo diag_hi tiles section"
+  end,
 
   -- What one block of B_r x B_c scores costs.
-  work = function(p, c, a, l)
+  -- prompts: no sequence has few query rows.
+  work = function(p, c, a, l, prompts)
     local mb = c.br // c.warps // 16
     local k_chunks, v_chunks = l.chunks, l.chunks_v
     local n_mma = (c.br // 16) * ((c.bc // 8) * k_chunks // 2 + (c.bc * p.bytes // 32) * l.vb)
@@ -103,13 +136,18 @@ return {
     if c.order < 2 then latency = latency - 60 * (c.stages_k - 1) - 60 * (c.stages_v - 1) end
     -- However short the block, the copy that it waits for was issued one block earlier and takes about 1000 clocks.
     latency = math.max(latency, 1000 - c.br * c.bc * (p.d + p.dv) // 1000)
+    -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
+    local more = 1
+    if p.has_lengths and p.b > 1 and not prompts then
+      more = 1 + c.br / math.max(p.sq * (c.pack > 0 and p.hq // p.hkv or 1), c.br)
+    end
     return {
       rows = c.br, cols = c.bc,
-      matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8,
+      matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1,
-      issue = n_mma + elements * 3 + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb),
-      smem_bytes = (fragments + copies) * 1.2,
+      issue = (n_mma + elements * 3 + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
+      smem_bytes = (fragments + copies) * 1.2 * more,
       latency = latency,
       tile_latency = 5500,
       efficiency = 0.83,

@@ -68,6 +68,10 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 
 //| include "hopper_scheduler.cu"
 
+//| if p.has_lengths then
+//| include "hopper_foreign.cu"
+
+//| end
 //| include "hopper_producer.cu"
 
 //| include "hopper_products.cu"
@@ -96,8 +100,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
     for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_full(smem, 0, i), 1), mbarrier_init(q_empty(smem, 0, i), 4);
 //| if l.persistent then
 #pragma unroll
-    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + 2);
+    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * WGS + $(p.has_lengths and 3 or 2));
     mbarrier_init(tile_loaded(smem), 1);
+//|   if p.has_lengths then
+#pragma unroll
+    for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_landed(smem, i), 1);
+#pragma unroll
+    for (int i = 0; i < Q_BUFS; i++) mbarrier_init(q_landed(smem, i), 1);
+//|   end
 //| end
     fence_barrier_init();
   }
@@ -110,10 +120,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 //| if l.consumer > l.regs then
     registers_give<PRODUCER_REGISTERS>();
 //| end
+//| if p.has_pages then
+    if (warp == 0) produce_keys(p, k_map, v_map, smem, lane);
+//| else
     if (warp == 0 && lane == 0) produce_keys(p, k_map, v_map, smem);
+//| end
     if (warp == 1 && lane == 0) produce_queries(p, q_map, smem);
 //| if l.persistent then
     if (warp == 2) schedule_tiles(p, smem, lane);
+//|   if p.has_lengths then
+    if (warp == 3) clear_foreign_rows(p, smem, lane);
+//|   end
 //| else
     if (warp == 2) grid_over();
 //| end

@@ -4,6 +4,8 @@
 
 local function round_up(x, to) return (x + to - 1) // to * to end
 
+local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
+
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
   local wgs = c.br // 64
@@ -62,8 +64,11 @@ local function places(p, c)
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
+  if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
-  l.slot = 16 + (p.mask ~= "none" and 16 + 16 * l.wgs or 0) -- where a tile is; what is loaded, and what each warpgroup does of it
+  -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
+  l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) or 16
+  l.slot = l.ranges + ((p.mask ~= "none" or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   return l
 end
@@ -74,6 +79,7 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
+  features = "lengths+pages+lse-strides",
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
@@ -107,12 +113,20 @@ return {
     if not a.has_wgmma then return false, "no wgmma on " .. a.name end
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
     if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    if p.page > 0 and p.page < 16 then return false, "a box for each page of " .. p.page .. " tokens would be too small" end
     return true
   end,
 
   constraints = {
+    -- A block for each tile would be a grid for the longest lengths, of which most blocks may have nothing to do.
+    { "varlen_grid", function(p, c)
+      if not p.has_lengths or c.grid ~= c.named.grid.per_tile then return true end
+      return false, "how many tiles there are is known on the device alone"
+    end, upto = "grid" },
     { "feeder", function(p, c, a)
       if p.mask == "window" and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
+      -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
+      if p.has_lengths and c.feeder < 32 then return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles" end
       local _launch, consumer = registers(a, c)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
@@ -128,9 +142,10 @@ return {
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
-      if p.mask ~= "none" and p.dv > 128 then others = 30 end
+      local masked = p.mask ~= "none" or p.has_lengths
+      if masked and p.dv > 128 then others = 30 end
       if p.mask == "window" then others = 32 end
-      if p.mask ~= "none" and (c.ctas == 2 or c.br == 64) then others = 34 end
+      if masked and (c.ctas == 2 or c.br == 64) then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
@@ -192,6 +207,7 @@ return {
     end, upto = "ahead" },
     { "cluster", function(p, c)
       if c.cluster == 1 then return true end
+      if p.has_lengths then return false, "tiles of sequences of their own lengths have no neighbours to share K and V with" end
       if c.grid == c.named.grid.persistent then return false, "the blocks of a cluster would draw different tiles" end
       if c.bc % 32 == 0 then return true end
       return false, "half of " .. c.bc .. " keys is no multiple of 16"
@@ -214,8 +230,8 @@ return {
     l.tma = true
     l.masked = p.mask ~= "none"
     l.persistent = c.grid > 0
-    -- Under a mask the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
-    l.published = l.persistent and l.masked
+    -- Under a mask or with lengths the scheduler publishes, with a tile, which blocks of it each warpgroup sees.
+    l.published = l.persistent and (l.masked or p.has_lengths)
     -- The first scores of a tile are issued beside the last P V of the tile before.
     l.ahead = c.ahead == 1
     -- Consumer warpgroups alternate at the issue of products, or at the exponentials.
@@ -230,6 +246,7 @@ return {
     l.q_lent = l.o_in_q and c.q_bufs == 2
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
     l.skip_late = p.mask == "window" and not l.ahead and c.schedule == 0
+    if p.has_pages then l.run = gcd(c.bc, p.page) end
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c)
@@ -237,10 +254,11 @@ return {
   end,
 
   steps = function(p, c, a, l)
+    local rows = p.has_pages and l.run or c.bc // c.cluster
     local maps = {
       { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
-      { tensor = "k", cols = c.box, rows = c.bc // c.cluster, swizzle = l.row },
-      { tensor = "v", cols = c.box, rows = c.bc // c.cluster, swizzle = l.row },
+      { tensor = "k", cols = c.box, rows = rows, swizzle = l.row },
+      { tensor = "v", cols = c.box, rows = rows, swizzle = l.row },
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     return { {
@@ -249,7 +267,18 @@ return {
     } }
   end,
 
-  params = "o lse counter o_sb o_ss o_sh scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles total key_base section",
+  params = function(p)
+    local names = "o lse counter "
+    if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+    if p.has_pages then names = names .. "page_table " end
+    names = names .. "o_sb o_ss o_sh "
+    if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+    names = names .. "scale scale_log2 b hq hkv group sq sk "
+    if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
+    names = names .. "total_q total_k relative shift_lo shift_hi section "
+    if p.has_pages then names = names .. "page_size pages page_table_stride " end
+    return names
+  end,
 
   -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:
   -- docs/performance.md, "The model". Where timings differed by less than their spread, what is usual comes first.

@@ -61,22 +61,40 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
   // O of the tile at hand to memory.
   auto store = [&](const float (&o)[NO], const RowState (&state)[2]) {
 //| end
+//| if p.has_lengths then
+    const Sequence sequence = tiles.sequence(p, smem);
+//| end
     where = tiles.again(p, smem);
     tiles.done(smem, true);
     const int row = where.row + row_in_tile(wg);
+//| local sequence = p.has_lengths and " sequence," or ""
 //| if c.o_path == 0 then
-    store_rows(p, where, o, state, row + warp_row + g, t);
+    store_rows(p, where,$(sequence) o, state, row + warp_row + g, t);
 //| elseif c.o_path == 1 then
     if (any_keys) {
+//|   if p.has_lengths then
+      // A box would write rows of the next sequence too.
+      if (row + 64 > sequence.sq())
+        store_rows(p, where, sequence, o, state, row + warp_row + g, t);
+      else
+        store_tile(p, o_map, where, sequence, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
+//|   else
       store_tile(p, o_map, where, o, state, smem + (q_before() * WGS + wg) * Q_TILE, row, wg);
+//|   end
 //|   if l.q_lent then
       owed = true;
 //|   else
       return_q();
 //|   end
     } else {  // a tile without keys never held a Q
-      store_rows(p, where, o, state, row + warp_row + g, t);
+      store_rows(p, where,$(sequence) o, state, row + warp_row + g, t);
     }
+//| elseif p.has_lengths then
+    // A box would write rows of the next sequence too.
+    if (row + 64 > sequence.sq())
+      store_rows(p, where, sequence, o, state, row + warp_row + g, t);
+    else
+      store_tile(p, o_map, where, sequence, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
 //| else
     store_tile(p, o_map, where, o, state, smem + SMEM_O + wg * O_TILE, row, wg);
 //| end
@@ -87,7 +105,7 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
 //| end
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, wg);
-    const Sequence sequence = sequence_of(p, where.batch);
+    const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float keep[2];

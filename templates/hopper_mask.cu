@@ -10,7 +10,12 @@ __device__ __forceinline__ void apply_mask(float (&s)[NS], const Params &p, cons
   const int first = block * BC + 2 * t;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
+//| if p.has_lengths then
+    // Rows past the last query see what it sees: of keys that only they would see nothing is known.
+    const int query = min(query_of(p, row + 8 * h), sequence.sq() - 1);
+//| else
     const int query = query_of(p, row + 8 * h);
+//| end
     const int below_hi = columns_below(last_key(sequence, query) + 1 - first);
 //| if p.mask == "window" then
     const int below_lo = columns_below(first_key(sequence, query) - first);

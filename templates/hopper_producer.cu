@@ -1,4 +1,17 @@
+//| if p.has_lengths then
+// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, a warp that schedules tiles, one that clears foreign rows ----
+//| else
 // ---- the producer warpgroup: one thread for K and V, one for Q$(l.persistent and ", a warp that schedules tiles" or "") ----
+//| end
+//| local batch_q, batch_k = "map_batch", "map_batch"
+//| local sequence, v_full = "sequence_of(p, where.batch)", "v_full(smem, v.at)"
+//| if p.has_lengths then
+//|   batch_q, batch_k = "map_batch_q", "map_batch_k"
+//|   sequence, v_full = "tiles.sequence(p, smem)", "full"
+//| end
+//| if p.has_pages then
+//| include "hopper_pages.cu"
+//| else
 // One box of K or V; key and batch are the map's.
 __device__ __forceinline__ void load_keys(u32 to, const TensorMap &map, u32 full, int column, int key, int head, int batch) {
 //| if c.cluster > 1 then
@@ -17,7 +30,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
   grid_wait();
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
-    const Sequence sequence = sequence_of(p, where.batch);
+    const Sequence sequence = $(sequence);
     tiles.done(smem, false);
 //| if l.persistent then
     if (keys.loaded_hi < keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
@@ -31,7 +44,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
 #pragma unroll
         for (int box = 0; box < BOXES; box++)
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
-                    where.kv_head, sequence.map_batch());
+                    where.kv_head, sequence.$(batch_k)());
         k.next();
 //| if l.persistent then
         if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
@@ -39,16 +52,20 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       }
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
-        mbarrier_expect(v_full(smem, v.at), V_TILE);
+//| if p.has_lengths then
+        const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| end
+        mbarrier_expect($(v_full), V_TILE);
 #pragma unroll
         for (int box = 0; box < BOXES_V; box++)
-          load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, v_full(smem, v.at), box * BOX, key + BC,
-                    where.kv_head, sequence.map_batch());
+          load_keys(smem + SMEM_V + v.at * V_TILE + box * BC * ROW, v_map, $(v_full), box * BOX, key + BC,
+                    where.kv_head, sequence.$(batch_k)());
         v.next();
       }
     }
   }
 }
+//| end
 
 __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap &q_map, u32 smem) {
   Ring<Q_BUFS> q;
@@ -58,9 +75,10 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
   grid_wait();
   while (tiles.next(p, smem, where)) {
     const KeyRange keys = tiles.keys(p, smem, 0);
-    const Sequence sequence = sequence_of(p, where.batch);
+    const Sequence sequence = $(sequence);
     tiles.done(smem, false);
     if (keys.loaded_hi < keys.loaded_lo) continue;
+//| local q_full = p.has_lengths and "full" or "q_full(smem, q.at, wg)"
 //| if p.mask == "none" or l.pingpong_softmax then
     for (int wg = 0; wg < WGS; wg++) {
 //| else
@@ -69,11 +87,18 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
     for (int wg = WGS - 1; wg >= 0; wg--) {
 //| end
       mbarrier_wait(q_empty(smem, q.at, wg), q.parity ^ 1);
-      mbarrier_expect(q_full(smem, q.at, wg), Q_TILE);
+//| if p.has_lengths then
+      if (where.row + row_in_tile(wg) >= sequence.sq()) {  // no row of the sequence
+        mbarrier_arrive(q_full(smem, q.at, wg));
+        continue;
+      }
+      const u32 full = wg == partial_warpgroup(sequence, where.row) ? q_landed(smem, q.at) : q_full(smem, q.at, wg);
+//| end
+      mbarrier_expect($(q_full), Q_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
-        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, q_full(smem, q.at, wg), box * BOX,
-                 sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.map_batch());
+        tma_load(smem + (q.at * WGS + wg) * Q_TILE + box * 64 * ROW, q_map, $(q_full), box * BOX,
+                 sequence.map_query(where.row + row_in_tile(wg)), where.head, sequence.$(batch_q)());
     }
     q.next();
   }

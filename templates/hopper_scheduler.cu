@@ -36,8 +36,12 @@ struct KeyRange {
   // A tile's last warpgroups may have no row of the problem: they let pass all that is loaded.
   __device__ __forceinline__ bool idle() const { return first < 0; }
 };
+//| if p.has_lengths then
+__device__ __forceinline__ KeyRange key_range_of(const Params &p, const Sequence &sequence, const Tile &where, int wg) {
+//| else
 __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &where, int wg) {
   const Sequence sequence = sequence_of(p, where.batch);
+//| end
   const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
   const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
   const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
@@ -61,9 +65,17 @@ struct TileScheduler {
 //| else
 // One warp is the tile scheduler. When K of a tile's last block is on its way it finds the next tile, no sooner, so that no block sits on
 // tiles that others could begin, and publishes it in one of two slots$(l.published and ", a lane for each warpgroup" or ""). A row of -1 ends it.
+//| if p.has_lengths then
+// Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
+//| end
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
 __device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
+//|   if p.has_lengths then
+// Of boxes with rows that are not the sequence's own: they land here, and `full` is completed when those rows are zeros.
+__device__ __forceinline__ u32 v_landed(u32 smem, int stage) { return barrier(smem, TILE_BARRIERS + 5 + stage); }
+__device__ __forceinline__ u32 q_landed(u32 smem, int buffer) { return barrier(smem, TILE_BARRIERS + 5 + STAGES_V + buffer); }
+//|   end
 __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * $(l.slot); }
 
 struct TileScheduler {
@@ -90,10 +102,24 @@ struct TileScheduler {
     const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
   }
+//|   if p.has_lengths then
+  // And its sequence.
+  __device__ __forceinline__ Sequence sequence(const Params &p, u32 smem) {
+    const u32 slot = tile_slot(smem, this->slot.at);
+    const uint4 rows = load_shared_x4(slot + 16);
+    const int index = load_shared(slot + 12);
+//|     if l.masked then
+    const uint4 diagonals = load_shared_x4(slot + 32);
+    return {p, index, (int)rows.x, (int)rows.y, (int)rows.z, (int)rows.w, (int)diagonals.x, (int)diagonals.y};
+//|     else
+    return {p, index, (int)rows.x, (int)rows.y, (int)rows.z, (int)rows.w};
+//|     end
+  }
+//|   end
 //|   if l.published then
   __device__ __forceinline__ KeyRange keys(const Params &, u32 smem, int wg) {
     const u32 slot = tile_slot(smem, this->slot.at);
-    const uint4 loaded = load_shared_x4(slot + 16), own = load_shared_x4(slot + 32 + wg * 16);
+    const uint4 loaded = load_shared_x4(slot + $(l.ranges)), own = load_shared_x4(slot + $(l.ranges + 16) + wg * 16);
     return {(int)loaded.x, (int)loaded.y, (int)own.x, (int)own.y, (int)own.z, (int)own.w};
   }
 //|   else
@@ -111,7 +137,21 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   auto publish = [&](const Tile &where) {
     const u32 to = tile_slot(smem, slot.at);
     mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
-//|   if l.published then
+//|   if p.has_lengths then
+    if (where.row >= 0 && lane < WGS) {
+      const Sequence sequence = sequence_of(p, where.batch);
+      const KeyRange keys = key_range_of(p, sequence, where, lane);
+      if (lane == 0) {
+        store_shared(to + 16, make_uint4(sequence.first_q, sequence.first_k, sequence.length_q, sequence.length_k));
+//|     if l.masked then
+        store_shared(to + 32, make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0));
+//|     end
+        store_shared(to + $(l.ranges), make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
+      }
+      store_shared(to + $(l.ranges + 16) + lane * 16, make_uint4(keys.first, keys.last, keys.full_lo, keys.full_hi));
+    }
+    __syncwarp();
+//|   elseif l.published then
     if (where.row >= 0 && lane < WGS) {
       const KeyRange keys = key_range_of(p, where, lane);
       if (lane == 0) store_shared(to + 16, make_uint4(keys.loaded_hi, keys.loaded_lo, 0, 0));
@@ -130,23 +170,40 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
     mbarrier_wait(tile_loaded(smem), loaded.parity);
     loaded.next();
   };
+//|   if p.has_lengths then
+  grid_wait();
+  TileOrder order(p);
+//|   end
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
   for (int round = 0;; round++) {
     const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
+//|     if p.has_lengths then
+    if (tile >= order.total) break;
+    publish(order.tile(tile));
+//|     else
     if (tile >= p.total) break;
     publish(tile_of(p, tile));
+//|     end
     wait_loaded();
   }
 //|   else
   // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
   // puts the counter back to 0 for the next launch.
+//|     if p.has_lengths then
+  for (int tile = blockIdx.x; tile < order.total;) {
+    publish(order.tile(tile));
+    wait_loaded();
+    u32 drawn = 0;
+    if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total - 1);
+//|     else
   for (int tile = blockIdx.x; tile < p.total;) {
     publish(tile_of(p, tile));
     wait_loaded();
     u32 drawn = 0;
     grid_wait();
     if (lane == 0) drawn = atomicInc(p.counter, (u32)p.total - 1);
+//|     end
     tile = gridDim.x + __shfl_sync(~0u, drawn, 0);
   }
 //|   end

@@ -2,13 +2,20 @@
 // A row that saw no key has l = 0: O = 0, LSE = -inf.
 
 // Of one of a thread's rows; l is the whole row's.
+//| if p.has_lengths then
+__device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const Sequence &sequence, const RowState &state, float l,
+                                          int row, int t) {
+//| else
 __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, const RowState &state, float l, int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
+//| end
   if (p.lse != nullptr && t == 0 && row < sequence.sq())
     p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
 }
 
-//| if p.o_bytes == 2 and c.o_path < 2 then
+//| local from_registers = c.o_path < 2 or p.has_lengths
+//| local sequence = p.has_lengths and "sequence, " or ""
+//| if p.o_bytes == 2 and from_registers then
 // Four lanes that share a row, each with the same two columns of four blocks of eight, exchange: lane t gets all of block t.
 __device__ __forceinline__ uint4 gather_block(u32 x0, u32 x1, u32 x2, u32 x3, int t) {
   const bool odd = t & 1, upper = t & 2;
@@ -19,15 +26,20 @@ __device__ __forceinline__ uint4 gather_block(u32 x0, u32 x1, u32 x2, u32 x3, in
 }
 
 //| end
-//| if c.o_path < 2 then
+//| if from_registers then
 // Straight from the registers. row: this thread's first.
+//|   if p.has_lengths then
+__device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
+                                           const RowState (&state)[2], int row, int t) {
+//|   else
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
+//|   end
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
     const float l = quad_sum(state[h].l), inverse = reciprocal(l);
-    store_lse(p, where, state[h], l, i, t);
+    store_lse(p, where, $(sequence)state[h], l, i, t);
     const bool real = i < sequence.sq();
     output *const to = (output *)p.o + sequence.o() + i * p.o_ss + where.head * p.o_sh;
 //|   if p.o_bytes == 4 then
@@ -53,8 +65,13 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 //| if c.o_path > 0 then
 // Through shared memory, in the boxes and the swizzle of the tensor map, and out by the copy engine, which drops rows past the end.
 // row: the warpgroup's first. The caller's tma_wait_read() tells when the place is free again.
+//|   if p.has_lengths then
+__device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const Sequence &sequence,
+                                           const float (&o)[NO], const RowState (&state)[2], u32 tile, int row, int wg) {
+//|   else
 __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_map, const Tile &where, const float (&o)[NO],
                                            const RowState (&state)[2], u32 tile, int row, int wg) {
+//|   end
   const int lane = threadIdx.x % 32, warp_row = threadIdx.x / 32 % 4 * 16;
   float l[2], inverse[2];
 #pragma unroll
@@ -81,14 +98,16 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   fence_async();
   named_wait(8 + wg, 128);
   if (threadIdx.x % 128 == 0) {
+//|   if not p.has_lengths then
     const Sequence sequence = sequence_of(p, where.batch);
+//|   end
 #pragma unroll
     for (int box = 0; box < BOXES_V; box++)
-      tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head, sequence.map_batch());
+      tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head, sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
     tma_commit();
   }
   // Behind the fence, which would wait until memory has it.
 #pragma unroll
-  for (int h = 0; h < 2; h++) store_lse(p, where, state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+  for (int h = 0; h < 2; h++) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
 }
 //| end

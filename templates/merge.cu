@@ -62,7 +62,10 @@ __device__ __forceinline__ void store(void *to, const float (&x)[VEC]) {
 //| local per = l.store // p.o_bytes
 #pragma unroll
   for (int i = 0; i < VEC; i += $(per)) {
-//| local word = function(i) return p.o_bytes == 4 and ("__float_as_uint(x[i + %d])"):format(i) or ("pack2(x[i + %d], x[i + %d])"):format(2 * i, 2 * i + 1) end
+//| local function word(i)
+//|   if p.o_bytes == 4 then return ("__float_as_uint(x[i + %d])"):format(i) end
+//|   return ("pack2(x[i + %d], x[i + %d])"):format(2 * i, 2 * i + 1)
+//| end
 //| if l.store == 16 then
     const uint4 word = make_uint4($(word(0)), $(word(1)), $(word(2)), $(word(3)));
 //| elseif l.store == 8 then
@@ -85,7 +88,8 @@ struct Row {
 
 // Parts `first`, first + TEAM, ... with their LSE. Of one without keys nothing is added: with SKIP nothing is read either.
 template <bool SKIP>
-__device__ __forceinline__ void load(const Params &p, const Row &row, int first, int lane, Piece (&piece)[AHEAD][SHARE], float (&lse)[AHEAD]) {
+__device__ __forceinline__ void load(const Params &p, const Row &row, int first, int lane, Piece (&piece)[AHEAD][SHARE],
+                                     float (&lse)[AHEAD]) {
 #pragma unroll
   for (int k = 0; k < AHEAD; k++) {
     const int i = first + k * TEAM;

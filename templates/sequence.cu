@@ -21,9 +21,20 @@ struct Sequence {
 //|     end
   __device__ __forceinline__ int diag_hi() const { return diagonal_hi; }
 //|   end
+//|   if l.tma then
+  // Coordinates of the tensor maps, which span all that is allocated.
+  __device__ __forceinline__ int map_query(int query) const { return first_q + query; }
+  __device__ __forceinline__ int map_batch_q() const { return p.cu_seqlens_q != nullptr ? 0 : index; }
+//|     if not p.has_pages then
+  __device__ __forceinline__ int map_key(int key) const { return first_k + key; }
+  __device__ __forceinline__ int map_batch_k() const { return p.cu_seqlens_k != nullptr ? 0 : index; }
+//|     end
+//|   else
   // In front of its first row, in elements of the tensor. The stride of the batch is 0 where sequences are packed.
   __device__ __forceinline__ long long q() const { return index * p.q_sb + first_q * p.q_ss; }
-//|   if p.has_pages then
+//|   end
+//|   if l.tma then
+//|   elseif p.has_pages then
   // From a page to the next.
   __device__ __forceinline__ long long k_page() const { return p.k_sb; }
   __device__ __forceinline__ long long v_page() const { return p.v_sb; }
@@ -53,7 +64,15 @@ __device__ __forceinline__ Rows rows_of(const int *bounds, const int *used, int 
   return r;
 }
 __device__ __forceinline__ Sequence sequence_of(const Params &p, int index) {
+//|   if l.rows_from then
+  Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  if (q.length * p.group < $(l.rows_from)) q.length = 0;  // the next kernel's
+//|   elseif l.rows_upto then
+  Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  if (q.length * p.group > $(l.rows_upto)) q.length = 0;  // the kernel's before
+//|   else
   const Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+//|   end
   const Rows k = rows_of(p.cu_seqlens_k, p.seqlens_k, index, p.sk, p.total_k);
 //|   if p.mask ~= "none" then
   const int off = p.relative ? k.length - q.length : 0;

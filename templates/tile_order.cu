@@ -1,11 +1,23 @@
 // ---- which tile a block owns ----
 
+//| if p.has_lengths then
+// Heads of one section run side by side and share the L2, longest tiles first.
+//| else
 // Tiles are numbered so that heads of one section run side by side and share the L2, longest tiles first.
+//| end
 struct Tile {
   int row;                         // first row of the tile
   int kv_head, head;               // head: of Q and O; the first of the group where rows are packed
   long long batch;
+//| if l.parts then
+  int number, part, parts;  // its number among all tiles; which of how many parts of its keys
+//| end
 };
+//| if p.has_lengths then
+
+//|   include "varlen_order.cu"
+
+//| else
 __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| if (c.pack or l.pack) == 1 then
   const int heads = p.hkv;
@@ -38,6 +50,7 @@ __device__ __forceinline__ Tile tile_of(const Params &p, int index) {
 //| end
   return w;
 }
+//| end
 
 // The query and the head of a row.
 struct Row {

@@ -163,7 +163,7 @@ static const mutation mutations[] = {
       "lane % 16 * CHUNKS_V * 16 + (CHUNKS_V - 2) * 16", 0, "odd" },
     { "half of the sum", A, "state[m][h].l += s[m][n][2 * h] + s[m][n][2 * h + 1];", "state[m][h].l += s[m][n][2 * h];", 0, "plain" },
     { "V with the stride of K", F, "v_stride = p.v_ss *", "v_stride = p.k_ss *", 0, "odd" },
-    { "K of the query head", F, "where.kv_head * p.k_sh", "where.head * p.k_sh", 0, "group" },
+    { "K of the query head", F, "where.kv_head * p.k_sh", "where.head * p.k_sh", 1, "group" },
     { "32-bit stride of K", F, "const long long k_stride = p.k_ss * (long long)sizeof(element), v_stride",
       "const int k_stride = (int)p.k_ss * (int)sizeof(element);\n  const long long v_stride", 0, "far" },
 

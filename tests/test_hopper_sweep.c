@@ -1,6 +1,6 @@
 /* What the space of flash_fwd_wgmma offers compiles as it must: no local memory, no note of ptxas that the products are serialized or
  * the registers not handed over, and the register count that the layout states. Every value of a tunable, every head_dim and every type is
- * compiled with every mask; and every kernel that ships.
+ * compiled with every mask, and with lengths and pages; and every kernel that ships.
  *
  *   FAGEN_SWEEP=pairs              every pair of tunables' values that occurs, every value with every problem below, and every value with
  *                                every mask and number of the producer's registers, which the tile scheduler uses up under a mask; five
@@ -23,15 +23,35 @@
 #define PROBLEMS_MOST 64
 #define SEED 20
 
-/* Every two of head_dim, mask, type and type of O. */
+/* Every two of head_dim, mask, type and type of O; and every mask with lengths and pages. */
 static const char *const table[] = {
-    "bf16,d=64,mask=none",         "fp16,d=64,mask=causal,o=fp32",  "bf16,d=64,mask=window",
-    "fp16,d=72,mask=none",         "bf16,d=72,mask=causal",         "fp16,d=72,mask=window,o=fp32",
-    "bf16,d=80,mask=none,o=fp32",  "fp16,d=80,mask=causal",         "bf16,d=80,mask=window",
-    "fp16,d=96,mask=none",         "bf16,d=96,mask=causal,o=fp32",  "bf16,d=96,mask=window",
-    "bf16,d=128,mask=none",        "fp16,d=128,mask=causal",        "bf16,d=128,mask=window,o=fp32",
-    "fp16,d=192,dv=128,mask=none", "bf16,d=192,dv=128,mask=causal", "bf16,d=192,dv=128,mask=window,o=fp32",
-    "bf16,d=256,mask=none,o=fp32", "bf16,d=256,mask=causal",        "fp16,d=256,mask=window",
+    "bf16,d=64,mask=none",
+    "fp16,d=64,mask=causal,o=fp32",
+    "bf16,d=64,mask=window",
+    "fp16,d=72,mask=none",
+    "bf16,d=72,mask=causal",
+    "fp16,d=72,mask=window,o=fp32",
+    "bf16,d=80,mask=none,o=fp32",
+    "fp16,d=80,mask=causal",
+    "bf16,d=80,mask=window",
+    "fp16,d=96,mask=none",
+    "bf16,d=96,mask=causal,o=fp32",
+    "bf16,d=96,mask=window",
+    "bf16,d=128,mask=none",
+    "fp16,d=128,mask=causal",
+    "bf16,d=128,mask=window,o=fp32",
+    "fp16,d=192,dv=128,mask=none",
+    "bf16,d=192,dv=128,mask=causal",
+    "bf16,d=192,dv=128,mask=window,o=fp32",
+    "bf16,d=256,mask=none,o=fp32",
+    "bf16,d=256,mask=causal",
+    "fp16,d=256,mask=window",
+    "bf16,d=64,mask=window,features=lengths",
+    "fp16,d=128,mask=causal,features=lengths",
+    "bf16,d=256,mask=none,features=lengths",
+    "fp16,d=64,mask=none,features=lengths+pages,page=16",
+    "bf16,d=128,mask=window,features=lengths+pages,page=64",
+    "bf16,d=256,mask=causal,features=lengths+pages,page=16",
 };
 
 typedef struct job {
@@ -74,7 +94,7 @@ static size_t read_problems(fa_problem *out)
     return n;
 }
 
-/* All that fits, of every problem; and as rows of numbers for the choice, the mask's behind those of tunables, head_dim and types. */
+/* All that fits, of every problem; and as rows of numbers for the choice: tunables, head_dim, types, mask and features last. */
 static size_t list_jobs(job **jobs, pairs_row **rows, bool pairs, int *factors, int *mask)
 {
     fa_problem problem[PROBLEMS_MOST];
@@ -100,12 +120,13 @@ static size_t list_jobs(job **jobs, pairs_row **rows, bool pairs, int *factors, 
             int at = 0;
             for (; at < c->n; at++)
                 r->value[at] = pairs_number(&factor[at], c->tunable[at].value);
-            cr_assert_leq(at + 6, PAIRS_FACTORS);
+            cr_assert_leq(at + 7, PAIRS_FACTORS);
             r->value[at] = pairs_number(&factor[at], p->d * 1000 + p->dv), at++;
             r->value[at] = pairs_number(&factor[at], p->dtype), at++;
             r->value[at] = pairs_number(&factor[at], p->o_dtype == FA_F32), at++;
             *mask = at;
             r->value[at] = pairs_number(&factor[at], p->mask), at++;
+            r->value[at] = pairs_number(&factor[at], p->features), at++;
             if (pairs) {
                 r->value[at] = pairs_number(&factor[at], (int32_t)k), at++;
                 r->value[at] = pairs_number(&factor[at], fa_config_get(c, "feeder", 0) * 8 + p->mask), at++;

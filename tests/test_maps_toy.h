@@ -2,6 +2,7 @@
 #ifndef FA_TEST_MAPS_TOY_H
 #define FA_TEST_MAPS_TOY_H
 #include "fake_driver.h"
+#include "runtime/lengths.h"
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
@@ -11,7 +12,7 @@ static const char lua[] =
     "more.cluster,\n"
     "  counter = more.counter, pdl = more.pdl } } end\n"
     "return {\n"
-    "  doc = \"a toy with maps\", default = false,\n"
+    "  doc = \"a toy with maps\", default = false, features = \"lengths+pages\",\n"
     "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7 }, \"which steps\" } },\n"
     "  supports = function(p, a) if p.align < 16 then return false, \"rows\" end return true end,\n"
     "  constraints = {},\n"
@@ -81,6 +82,7 @@ static inline const fa_plan *plan_of(const fa_args *a, int kind)
     const fa_plan *plan;
     char text[32];
     raw.dtype = a->dtype, raw.d = a->d, raw.dv = a->dv, raw.mask = a->mask, raw.o_dtype = a->o_dtype;
+    raw.features = fa_lengths_features(a), raw.page = a->page_table ? fa_lengths_page(a) : 0;
     OK(fa_problem_normalize(&p, &raw));
     snprintf(text, sizeof text, "toy:kind=%d", kind);
     OK(fa_config_parse(&c, text));

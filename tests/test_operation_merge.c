@@ -503,14 +503,8 @@ Test(operation_merge, the_model_counts_the_bytes_that_move)
         fa_tensors t;
         fa_entered in;
         fa_cost cost;
-        sim_counters counted;
         OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
-        OK(fa_context_enter(ctx, &in));
-        OK(fa_tensors_open(&t, ctx, &p));
-        OK(fa_tensors_random(&t, 1));
-        sim_counters_reset();
-        OK(fa_tensors_launch(&t, plan));
-        sim_counters_get(&counted);
+        sim_counters counted = test_traced(ctx, &p, plan, &in, &t);
         OK(fa_model_cost(g, &p, &k, fa_context_arch(ctx), 0, &cost));
         uint64_t rows = 2 * 4 * 5, parts = rows * FA_PARTS_TYPICAL * 64 * 4, lses = rows * FA_PARTS_TYPICAL * 4;
         const uint64_t read[] = { [PART] = parts }, written[] = { [O] = rows * 64 * 2, [LSE] = rows * 4 };

@@ -244,16 +244,10 @@ Test(operation_toy, every_byte_is_counted_by_tensor)
         const fa_plan *plan;
         fa_config k;
         fa_tensors t;
-        sim_counters counted;
         fa_entered in;
         OK(fa_config_parse(&k, "gated:rows=4,threads=256"));
         OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
-        OK(fa_context_enter(ctx, &in));
-        OK(fa_tensors_open(&t, ctx, &p));
-        OK(fa_tensors_random(&t, 1));
-        sim_counters_reset();
-        OK(fa_tensors_launch(&t, plan));
-        sim_counters_get(&counted);
+        sim_counters counted = test_traced(ctx, &p, plan, &in, &t);
         uint64_t rows = (uint64_t)p.b * p.hq * p.sq, pairs = (uint64_t)(fa_model_visible(&p, band) * p.b * p.hq);
         const struct {
             const char *name;

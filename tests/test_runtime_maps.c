@@ -132,6 +132,34 @@ Test(runtime_maps, the_keys_that_some_row_sees)
     cr_assert(none > 500 && part > 500, "%ld without a key, %ld with some of them", none, part);
 }
 
+/* What some row sees is known on the device alone: the maps hold all that is allocated. */
+Test(runtime_maps, lengths_and_pages)
+{
+    fa_args a = good();
+    a.mask = FA_MASK_WINDOW, a.window_left = 3, a.window_right = 4, a.sk = 1000;
+    a.seqlens_k = AT(6);
+    fake_launch l = launch(&a, 0);
+    SAME(&l.map[1], "padded k", 0x200000000, ROW(64, 1000, 4, 2), ROW(512, 128, 512 * 1000));
+    a.cu_seqlens_q = AT(5), a.total_q = 200;
+    a.cu_seqlens_k = AT(7), a.total_k = 1500;
+    l = launch(&a, 0);
+    SAME(&l.map[0], "packed q", 0x100000000, ROW(64, 200, 8, 1), ROW(1024, 128, 128));
+    SAME(&l.map[2], "packed v", 0x300000000, ROW(32, 1500, 4, 1), ROW(256, 64, 64));
+    SAME(&l.map[3], "packed o", 0x400000000, ROW(32, 200, 8, 1), ROW(512, 64, 64));
+    a.total_k = 0, a.cu_seqlens_k = AT(7), a.k.ptr = a.v.ptr = NULL;
+    l = launch(&a, 0);
+    SAME(&l.map[1], "no key", 0x100000000, ROW(64, 1, 4, 1), ROW(128, 128, 128));
+    a.cu_seqlens_k = NULL, a.k.ptr = AT(2), a.v.ptr = AT(3);
+    a.page_table = AT(8), a.page_size = 48, a.pages = 70;
+    a.k.sb = 2 * 48 * 4 * 64, a.k.sh = 64, a.k.ss = 4 * 64;
+    l = launch(&a, 0);
+    SAME(&l.map[1], "pages of k", 0x200000000, ROW(64, 48, 4, 70), ROW(512, 128, 2 * 512 * 48));
+    SAME(&l.map[2], "pages of v", 0x300000000, ROW(32, 48, 4, 70), ROW(256, 64, 256 * 48));
+    a.pages = 0;
+    l = launch(&a, 0);
+    SAME(&l.map[1], "no page", 0x100000000, ROW(64, 48, 4, 1), ROW(128, 128, 128));
+}
+
 /* Encodings that a launch makes. */
 static long encodes(const fa_plan *plan, const fa_args *a)
 {

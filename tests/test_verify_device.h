@@ -1,6 +1,7 @@
 /* A context on the simulator, and cases run on it. */
 #ifndef TEST_VERIFY_DEVICE_H
 #define TEST_VERIFY_DEVICE_H
+#include "autotune/tensors.h"
 #include "autotune/trial.h"
 #include "gen/problem.h"
 #include "sim/sim.h"
@@ -123,6 +124,19 @@ static inline test_output test_run(fa_context *ctx, const fa_case *c, const char
         memcpy(r.lse, lse, bytes);
     fa_trial_close(t);
     return r;
+}
+
+/* What one launch on random tensors moved. The tensors and the context stay open for the caller. */
+static inline sim_counters test_traced(fa_context *ctx, const fa_problem *p, const fa_plan *plan, fa_entered *in, fa_tensors *t)
+{
+    sim_counters counted;
+    cr_assert_eq(fa_context_enter(ctx, in), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_tensors_open(t, ctx, p), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_tensors_random(t, 1), FA_OK, "%s", fa_last_error());
+    sim_counters_reset();
+    cr_assert_eq(fa_tensors_launch(t, plan), FA_OK, "%s", fa_last_error());
+    sim_counters_get(&counted);
+    return counted;
 }
 
 static inline void test_drop(test_output *r)

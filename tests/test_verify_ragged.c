@@ -34,8 +34,8 @@ Test(verify_ragged, a_seed_is_a_case_and_the_draw_is_wide)
         char line_a[1200], line_b[1200];
         p.features = seed % 2 ? FA_FEATURE_LENGTHS : FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES;
         p.page = seed % 2 ? 0 : 16;
-        fa_case_make_class(&a, &p, seed);
-        fa_case_make_class(&b, &p, seed);
+        fa_case_make_class(&a, &p, FA_CASE_FEW, seed);
+        fa_case_make_class(&b, &p, FA_CASE_FEW, seed);
         fa_case_print(line_a, sizeof line_a, &a);
         fa_case_print(line_b, sizeof line_b, &b);
         cr_assert_str_eq(line_a, line_b);
@@ -191,7 +191,7 @@ static void make(sample *s, const char *class, uint64_t seed, bool tame)
     fa_problem p = problem(class);
     fa_random r = { seed };
     *s = (sample){ .in = { NULL } };
-    fa_case_make_class(&s->c, &p, seed);
+    fa_case_make_class(&s->c, &p, FA_CASE_FEW, seed);
     if (tame) {
         fa_ragged_how *h = &s->c.ragged;
         s->c.diagonal = FA_BOTTOM_RIGHT;

@@ -1,8 +1,9 @@
-/* Few query rows beside many keys, on the simulator: sequences of their own lengths, packed rows, pages. Cases of a table of classes, under
+/* What serving launches, on the simulator: sequences of their own lengths, packed rows, pages. Cases of the suite's table of classes, under
  * both timings of asynchronous copies and all schedules of warps; what no sequence sees is NaN, infinite, or was never written. */
 #include "autotune/random.h"
 #include "test_full.h"
 #include "test_verify_device.h"
+#include "verify_classes.h"
 #include <criterion/parameterized.h>
 
 #define FAMILIES_MOST 8
@@ -12,39 +13,30 @@
 #define ALONE_EVERY 3            /* of these each sequence is run beside NaN in all others */
 #define ALONE_MOST 6             /* sequences of such a case */
 
-static const char *const classes[] = {
-    "bf16,d=128,features=lengths",
-    "bf16,d=128,mask=causal,features=lengths+pages,page=16",
-    "fp16,d=64,mask=causal,features=lengths+pages,page=64",
-    "fp16,d=64,mask=window,features=lengths+pages+lse-strides,page=1",
-    "bf16,d=64,features=lengths+pages,page=128",
-    "bf16,d=64,mask=causal,features=lengths+lse-strides",
-    "fp16,d=128,mask=window,features=lengths",
-    "bf16,d=96,dv=64,mask=causal,features=lengths+pages,page=32",
-    "tf32,d=64,mask=causal,features=lengths+pages,page=8",
-    "bf16,d=72,o=fp32,features=lengths+pages,page=2",
-    "fp16,d=36,dv=20,mask=causal,align=4,features=lengths+pages,page=4",
-    "bf16,d=33,mask=window,features=lengths+pages,page=1",
-    "tf32,d=40,features=lengths",
-    "bf16,d=256,mask=causal,features=lengths+pages,page=16",
-    "bf16,d=64,mask=causal",
-    "fp16,d=128",
-    "bf16,d=64,mask=window,features=lse-strides",
-    "fp32,d=128,mask=causal,features=lengths+pages,page=16",
-    "fp32,d=72,dv=96,mask=window,features=lengths+pages,page=1",
-    "fp32,d=33,features=lengths+lse-strides",
-};
-#define CLASSES (sizeof classes / sizeof *classes)
+#define CLASSES_MOST 64
 
-ParameterizedTestParameters(verify_decode, cases)
+ParameterizedTestParameters(verify_class, cases)
 {
-    static int numbers[CLASSES];
-    for (size_t i = 0; i < CLASSES; i++)
-        numbers[i] = (int)i;
-    return cr_make_param_array(int, numbers, CLASSES);
+    static int numbers[CLASSES_MOST];
+    size_t n = 0;
+    for (; verify_classes.of[n]; n++)
+        numbers[n] = (int)n;
+    return cr_make_param_array(int, numbers, n);
 }
 
-/* A config of the families of decode kernels, which take turns: over all rounds, or over the classes, with two of them on Hopper. One that
+/* Whether its name begins with one of the suite's words. */
+static bool is_of_suite(const char *family)
+{
+    for (const char *s = verify_classes.families; *s; s += strspn(s, " ")) {
+        size_t n = strcspn(s, " ");
+        if (!strncmp(family, s, n))
+            return true;
+        s += n;
+    }
+    return false;
+}
+
+/* A config of the suite's families, which take turns: over all rounds, or over the classes, with two of them on Hopper. One that
  * does not compute the class with the case's strides leaves its turn to the one in front of it. */
 static void choose(fa_gen *g, fa_context *ctx, fa_case *c, int number, int round, fa_config *out)
 {
@@ -54,11 +46,11 @@ static void choose(fa_gen *g, fa_context *ctx, fa_case *c, int number, int round
     fa_status st = FA_UNSUPPORTED;
     size_t n = 0;
     for (size_t i = 0; i < fa_gen_families(g); i++)
-        if (!strncmp(fa_gen_family(g, i), "decode", 6)) {
+        if (is_of_suite(fa_gen_family(g, i))) {
             cr_assert_lt(n, FAMILIES_MOST);
             family[n++] = fa_gen_family(g, i);
         }
-    cr_assert_gt(n, 1);
+    cr_assert_gt(n, 0);
     c->choice = (uint32_t)(number * CONFIGS + round / (int)n % CONFIGS);
     for (size_t i = 0; i < n && (st == FA_UNSUPPORTED || st == FA_NO_FIT); i++)
         st = fa_case_config(g, c, fa_context_arch(ctx), fa_context_budget(ctx), family[(turn + n - i) % n], out);
@@ -73,7 +65,7 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *class, int nu
     fa_trial *t;
     const fa_plan *plan;
     char text[512], line[1000];
-    fa_case_make_class(&c, class, seed);
+    fa_case_make_class(&c, class, verify_classes.queries, seed);
     choose(g, ctx, &c, number, round, &config);
     fa_case_print(line, sizeof line, &c);
     fa_config_print(text, sizeof text, &config);
@@ -96,13 +88,13 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *class, int nu
     fa_trial_close(t);
 }
 
-ParameterizedTest(int *number, verify_decode, cases, .timeout = 600)
+ParameterizedTest(int *number, verify_class, cases, .timeout = 600)
 {
     fa_context *ctx[2] = { test_context(NULL, NULL), test_hopper_context(NULL, NULL, 7) };
     fa_problem class;
     fa_gen *g;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    cr_assert_eq(fa_problem_parse(&class, classes[*number]), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fa_problem_parse(&class, verify_classes.of[*number]), FA_OK, "%s", fa_last_error());
     for (int round = 0; round < ROUNDS; round++)
         for (int chip = 0; chip < 2; chip++)
             run_case(ctx[chip], g, &class, *number, (uint64_t)(*number * 1000 + round * 2 + chip), round);

@@ -1,0 +1,101 @@
+-- Batches in which prompts, or chunks of them, meet sequences that take one token or a few: a kernel of whole tiles takes the first, a kernel
+-- of split keys the others. Which is which says each sequence's own length, on the device, so that none is computed in tiles of mostly
+-- empty rows, and none depends on its neighbours.
+
+local FEW_ROWS = 64  -- query rows of a group of heads up to which the keys of a sequence are split
+
+-- The config of the kernel of split keys, which is not tuned but chosen by the size of a key.
+local function few_config(p, c, a, few)
+  local key = (p.d + p.dv) * p.bytes
+  local rows = c.few == c.named.few.rows64 and 64 or 16
+  local to = {
+    br = rows, row_warps = rows == 64 and 4 or 1, key_warps = rows == 64 and 2 or 4, bk = key > 256 and 16 or 32, stages = 2, ctas = 2,
+    kv_lanes = 1, combine = 0, sm_shares = 1, min_turns = 1, named = {},
+  }
+  for _, t in ipairs(few.tunables) do
+    to.named[t[1]] = {}
+    for _, v in ipairs(t[2]) do
+      if math.type(v) == nil then to.named[t[1]][v[2]] = v[1] end
+    end
+  end
+  -- Two blocks on an SM where they fit.
+  if 2 * (to.bk * to.key_warps * to.stages * key + (2 << 10) + a.smem_reserved) > a.smem_sm then to.ctas = 1 end
+  return to
+end
+
+-- prompt, few: the families of whole tiles and of split keys.
+return function(doc, prompt, few)
+  local tunables, constraints = {}, {}
+  for _, t in ipairs(prompt.tunables) do tunables[#tunables + 1] = t end
+  for _, t in ipairs(prompt.constraints) do constraints[#constraints + 1] = t end
+  tunables[#tunables + 1] =
+    { "few", { { 0, "rows16" }, { 1, "rows64" } }, "rows of a tile of the sequences of up to " .. FEW_ROWS .. " query rows of a group" }
+  for _, t in ipairs(few.constraints) do
+    if not t.search then
+      constraints[#constraints + 1] = { "few_" .. t[1], function(p, c, a) return t[2](p, few_config(p, c, a, few), a) end }
+    end
+  end
+
+  return {
+    doc = doc,
+    rank = prompt.rank,
+    features = "lengths+pages+lse-strides",
+    tile = prompt.tile,
+    tunables = tunables,
+    constraints = constraints,
+    moves = prompt.moves,
+
+    supports = function(p, a)
+      if not p.has_lengths then return false, "sequences without lengths of their own are all alike" end
+      return prompt.supports(p, a)
+    end,
+
+    layout = function(p, c, a)
+      local l = prompt.layout(p, c, a)
+      l.few_config = few_config(p, c, a, few)
+      l.few_layout = few.layout(p, l.few_config, a)
+      l.rows_from, l.few_layout.rows_upto = FEW_ROWS + 1, FEW_ROWS
+      l.own = { bytes = l.bytes, threads = l.threads }
+      l.bytes, l.threads = math.max(l.bytes, l.few_layout.bytes), math.max(l.threads, l.few_layout.threads)
+      return l
+    end,
+
+    steps = function(p, c, a, l)
+      local steps = prompt.steps(p, c, a, l)
+      for _, s in ipairs(steps) do
+        s.threads, s.smem = l.own.threads, l.own.bytes
+      end
+      local last = few.steps(p, l.few_config, a, l.few_layout)[1]
+      -- Of sequences of few rows alone, however long the longest prompt is.
+      last.grid = ("%d hkv b keys/%d"):format((FEW_ROWS + l.few_config.br - 1) // l.few_config.br, l.few_config.bk * l.few_config.key_warps)
+      steps[#steps + 1] = last
+      return steps
+    end,
+
+    -- The kernels run one behind the other, and share buffers that are large enough for either.
+    workspace = function(p, c, a, l)
+      return prompt.workspace and prompt.workspace(p, c, a, l) or few.workspace(p, l.few_config, a, l.few_layout)
+    end,
+
+    params = function(p, c, a, l)
+      local names, seen = "", {}
+      for _, list in ipairs { type(prompt.params) == "function" and prompt.params(p, c, a, l) or prompt.params, few.params(p, l.few_config, a, l.few_layout) } do
+        for name in list:gmatch("%S+") do
+          if not seen[name] then names = names .. " " .. name end
+          seen[name] = true
+        end
+      end
+      return names
+    end,
+
+    -- As if beside each prompt another sequence took one token.
+    work = function(p, c, a, l)
+      local token = {}
+      for _, k in ipairs(sorted(p)) do token[k] = p[k] end
+      token.sq = 1
+      local tables = { prompt.work(p, c, a, l, true) }
+      for _, t in ipairs(few.work(token, l.few_config, a, l.few_layout)) do tables[#tables + 1] = t end
+      return tables
+    end,
+  }
+end

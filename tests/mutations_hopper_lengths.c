@@ -1,0 +1,153 @@
+/* mutations_hopper_lengths: faults of flash_fwd_wgmma where sequences have lengths of their own, as in mutations.c. With two SMs a block
+ * does tiles of several sequences. */
+#include "autotune/case.h"
+#include "mutations.h"
+#include <stddef.h>
+
+#define NONE -1, -1, 0, 0
+#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged
+#define CONFIG(br, schedule, bc, grid, rescale, rest)                                                                        \
+    "flash_fwd_wgmma:ctas=1,feeder=40,box=64,sections=1,cluster=1,exp=0,convert=1,br=" #br ",schedule=" #schedule ",bc=" #bc \
+    ",grid=" #grid ",rescale=" #rescale "," rest
+#define USUAL "stages_k=2,stages_v=2,q_bufs=1,ahead=0,o_path=0"
+#define THREE "stages_k=3,stages_v=3,q_bufs=1,ahead=0,o_path=0"
+#define AHEAD "stages_k=2,stages_v=2,q_bufs=2,ahead=1,o_path=0"
+#define OVER_Q "stages_k=2,stages_v=2,q_bufs=1,ahead=0,o_path=1"
+#define STAGED "stages_k=2,stages_v=2,q_bufs=2,ahead=0,o_path=2"
+
+enum { Q_K = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, PACKED = FA_FORM_CU_Q | FA_FORM_CU_K, PAGED = FA_FORM_SEQLENS_K | FA_FORM_PAGES };
+/* clang-format off */
+static const fa_ragged_how
+    packed = { .seed = 6, .forms = PACKED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
+    gaps = { .seed = 9, .forms = PACKED | Q_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 9 },
+    padded = { .seed = 13, .forms = Q_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM },
+    keyless = { .seed = 4, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_UNIFORM, .idle = 2 },
+    idle = { .seed = 4, .forms = Q_K, .idle = 3 },
+    pages = { .seed = 3, .forms = FA_FORM_CU_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .page_size = 16, .spare = 2 },
+    pages_keyless = { .seed = 4, .forms = PAGED, .k = FA_SPREAD_EDGES, .idle = 1, .page_size = 16, .spare = 2 },
+    pages_full = { .seed = 4, .forms = FA_FORM_CU_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_FULL, .page_size = 16, .spare = 2 },
+    pages_48 = { .seed = 5, .forms = FA_FORM_SEQLENS_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .page_size = 48, .spare = 2, .wide = 1, .foreign = 1 },
+    pages_128 = { .seed = 8, .forms = PAGED, .k = FA_SPREAD_FULL, .page_size = 128, .spare = 1 };
+
+static const scene scenes[] = {
+    { "packed", "bf16,d=128,mask=causal,features=lengths,b=4,hq=2,hkv=1", CONFIG(128, 0, 48, 2, 3, USUAL), 150, 200, NONE, WITH(&packed) },
+    { "packed_none", "bf16,d=64,mask=none,features=lengths,b=4,hq=2,hkv=1", CONFIG(64, 0, 48, 1, 2, USUAL), 100, 200, NONE, WITH(&packed) },
+    { "gaps", "fp16,d=64,mask=causal,features=lengths,b=4,hq=2,hkv=2", CONFIG(128, 1, 64, 2, 3, STAGED), 200, 250, NONE, WITH(&gaps) },
+    { "window", "bf16,d=64,mask=window,features=lengths,b=4,hq=2,hkv=1", CONFIG(64, 0, 48, 1, 2, USUAL), 60, 200, 30, 5, 0, 0, WITH(&gaps) },
+    { "top_left", "bf16,d=64,mask=causal,features=lengths,b=3,hq=2,hkv=1", CONFIG(64, 0, 80, 2, 3, USUAL), 90, 200, -1, -1, FA_TOP_LEFT, 0, WITH(&padded) },
+    { "top_left_window", "bf16,d=64,mask=window,features=lengths,b=3,hq=2,hkv=1", CONFIG(64, 0, 48, 2, 3, USUAL), 90, 200, 70, 0, FA_TOP_LEFT, 0, WITH(&padded) },
+    { "padded", "bf16,d=64,mask=causal,features=lengths+lse-strides,b=3,hq=2,hkv=1", CONFIG(128, 0, 48, 2, 2, AHEAD), 200, 200, NONE, WITH(&padded) },
+    { "over_q", "bf16,d=64,mask=causal,features=lengths,b=3,hq=2,hkv=1", CONFIG(64, 0, 48, 2, 2, OVER_Q), 150, 200, NONE, WITH(&packed) },
+    { "three", "bf16,d=64,mask=none,features=lengths,b=4,hq=2,hkv=1", CONFIG(64, 0, 48, 2, 2, THREE), 100, 220, NONE, WITH(&packed) },
+    { "keyless", "bf16,d=64,mask=causal,features=lengths,b=4,hq=2,hkv=1", CONFIG(64, 0, 48, 2, 2, USUAL), 70, 60, NONE, WITH(&keyless) },
+    { "idle", "bf16,d=64,mask=none,features=lengths,b=3,hq=2,hkv=1", CONFIG(64, 0, 48, 2, 2, USUAL), 70, 60, NONE, WITH(&idle) },
+    { "pages", "bf16,d=64,mask=causal,features=lengths+pages,page=16,b=4,hq=2,hkv=1", CONFIG(64, 0, 80, 2, 3, USUAL), 90, 250, NONE, WITH(&pages) },
+    { "pages_keyless", "bf16,d=64,mask=none,features=lengths+pages,page=16,b=4,hq=2,hkv=1", CONFIG(64, 0, 80, 2, 3, USUAL), 90, 60, NONE, WITH(&pages_keyless) },
+    { "pages_full", "bf16,d=64,mask=none,features=lengths+pages,page=16,b=3,hq=2,hkv=1", CONFIG(64, 0, 80, 2, 3, USUAL), 60, 241, NONE, WITH(&pages_full) },
+    { "pages_48", "bf16,d=128,mask=none,features=lengths+pages,page=16,b=4,hq=2,hkv=2", CONFIG(64, 0, 64, 1, 2, USUAL), 80, 300, NONE, WITH(&pages_48) },
+    { "pages_128", "fp16,d=64,mask=window,features=lengths+pages,page=128,b=3,hq=2,hkv=1", CONFIG(128, 0, 48, 2, 2, AHEAD), 150, 400, 60, 9, 0, 0, WITH(&pages_128) },
+    { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
+};
+
+#define F "flash_fwd_wgmma.cu"
+#define C "hopper_consumer.cu"
+#define K "hopper_mask.cu"
+#define T "hopper_scheduler.cu"
+#define E "hopper_producer.cu"
+#define X "hopper_foreign.cu"
+#define P "hopper_pages.cu"
+#define Q "sequence.cu"
+#define L "flash_fwd_wgmma.lua"
+
+static const mutation mutations[] = {
+    /* rows of others */
+    { "V behind the end stays", X, "        clear_rows<BC, BOXES_V>(tile, own.end, BC, lane);\n", "", 0, "packed_none pages" },
+    { "V in front of the window stays", X, "        clear_rows<BC, BOXES_V>(tile, 0, own.first, lane);\n", "", 0, "window" },
+    { "V: a row behind the end stays", X, "(tile, own.end, BC, lane)", "(tile, own.end + 1, BC, lane)", 0, "packed_none gaps packed" },
+    { "V: the last key is cleared", X, "(tile, own.end, BC, lane)", "(tile, own.end - 1, BC, lane)", 0, "packed_none" },
+    { "V: a row in front of the window stays", X, "(tile, 0, own.first, lane)", "(tile, 0, own.first - 1, lane)", 0, "window" },
+    { "V: the first key of a window is cleared", X, "(tile, 0, own.first, lane)", "(tile, 0, own.first + 1, lane)", 0, "window" },
+    { "rows of the first box alone are cleared", X, "box < N; box++", "box < 1; box++", 0, "packed" },
+    { "boxes of V as long as those of Q", X, "clear_rows<BC, BOXES_V>(tile, own.end", "clear_rows<64, BOXES_V>(tile, own.end", 0, "packed" },
+    { "a lane clears half", X, "at += 32 * 16)", "at += 64 * 16)", 0, "packed_none packed" },
+    { "Q behind the end stays", X, "      clear_rows<64, BOXES>(smem + (q.at * WGS + wg) * Q_TILE, partial_rows(sequence, where.row), 64, lane);\n", "", 0, "packed gaps" },
+    { "Q: the last row is cleared", X, "return (sequence.sq() - row) % 64; }", "return (sequence.sq() - row) % 64 - 1; }", 0, "packed" },
+    { "Q of the first warpgroup is cleared", X, "(q.at * WGS + wg) * Q_TILE", "(q.at * WGS) * Q_TILE", 0, "packed padded gaps" },
+    { "Q of the first buffer is cleared", X, "(q.at * WGS + wg) * Q_TILE", "wg * Q_TILE", 0, "gaps padded" },
+    { "zeros are not fenced", X, "    fence_async();\n", "", 0, "packed_none" },
+    { "rows are cleared before they land", X, "    mbarrier_wait(landed, parities >> buffer & 1);\n", "", 0, "packed_none" },
+    { "a phase passes twice", X, "    parities ^= 1u << buffer;\n", "", 0, "packed_none" },
+    { "buffers share a parity", X, "parities >> buffer & 1", "parities & 1", 0, "packed_none three" },
+    { "cleared rows are not handed on", X, "    if (lane == 0) mbarrier_arrive(full);\n", "", 0, "packed_none" },
+    { "cleared rows are handed on twice", X, "if (lane == 0) mbarrier_arrive(full)", "if (lane < 2) mbarrier_arrive(full)", 0, "packed_none" },
+    { "V's buffers out of step", X, "if (++v == STAGES_V) v = 0;", "if (++v == 2) v = 0;", 0, "three" },
+    { "Q's buffers out of step", X, "    q.next();\n", "", 0, "gaps padded" },
+    { "tiles without keys have a Q", X, "    if (keys.loaded_hi < keys.loaded_lo) continue;\n", "", 0, "keyless" },
+    { "the warp that clears keeps its tiles", X, "    tiles.done(smem, true);\n", "    tiles.slot.next();\n", 0, "packed" },
+    { "all keys count as seen", X, "last_key(sequence, sequence.sq() - 1) + 1 - block", "sequence.sk() - block", 0, "top_left" },
+    { "keys in front of a window count as seen", X, "{first_key(sequence, 0) - block * BC", "{-block * BC", 0, "window" },
+    { "the end in whole tiles counts as partial", X, "return rows < BR && rows % 64 != 0 ? rows / 64 : -1;", "return rows % 64 != 0 ? rows / 64 : -1;", 0, "packed_none" },
+    { "V's own rows are those of the block before", E, "own_rows(sequence, block + 1).all()", "own_rows(sequence, block).all()", 0, "packed_none" },
+    { "partial Q is not held back", E, "wg == partial_warpgroup(sequence, where.row) ? q_landed(smem, q.at) : q_full(smem, q.at, wg)", "q_full(smem, q.at, wg)", 0, "packed" },
+    { "warpgroups without rows wait for a Q", E, "        mbarrier_arrive(q_full(smem, q.at, wg));\n        continue;", "        continue;", 0, "packed padded gaps" },
+    { "rows past the end see keys of their own", K, "min(query_of(p, row + 8 * h), sequence.sq() - 1)", "query_of(p, row + 8 * h)", 0, "top_left_window" },
+    { "mask: the second row of a thread as the first", K, "min(query_of(p, row + 8 * h),", "min(query_of(p, row),", 0, "packed" },
+    { "V lands twice", F, "mbarrier_init(v_landed(smem, i), 1)", "mbarrier_init(v_landed(smem, i), 2)", 0, "packed" },
+    { "only the first Q lands", F, "mbarrier_init(q_landed(smem, i), 1)", "mbarrier_init(q_landed(smem, 0), 1)", 0, "gaps padded" },
+    { "slots of tiles over barriers", L, "barriers + c.stages_v + c.q_bufs", "barriers + c.stages_v - 2", 0, "packed_none" },
+    { "a slot of tiles is free too soon", F, "$(p.has_lengths and 3 or 2)", "2", 0, "packed_none packed gaps padded" },
+
+    /* where rows lie */
+    { "queries of the first sequence", Q, "return first_q + query;", "return query;", 0, "packed" },
+    { "keys of the first sequence", Q, "return first_k + key;", "return key;", 0, "packed" },
+    { "packed queries have a batch", Q, "return p.cu_seqlens_q != nullptr ? 0 : index;", "return index;", 0, "packed" },
+    { "padded queries have none", Q, "return p.cu_seqlens_q != nullptr ? 0 : index;", "return 0;", 0, "padded" },
+    { "packed keys have a batch", Q, "return p.cu_seqlens_k != nullptr ? 0 : index;", "return index;", 0, "packed" },
+    { "padded keys have none", Q, "return p.cu_seqlens_k != nullptr ? 0 : index;", "return 0;", 0, "padded" },
+    { "K of the query head", E, "box * BOX, key,\n                    where.kv_head,", "box * BOX, key,\n                    where.head,", 0, "packed" },
+    { "O past the end by TMA", C, "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 1, "gaps" },
+    { "O past the end by TMA over Q", C, "if (row + 64 > sequence.sq())", "if (row >= sequence.sq())", 0, "over_q" },
+
+    /* tiles and their sequences */
+    { "the index of the first sequence", T, "const int index = load_shared(slot + 12);", "const int index = 0;", 0, "padded" },
+    { "lengths in each other's place", T, "sequence.length_q, sequence.length_k));", "sequence.length_k, sequence.length_q));", 0, "packed" },
+    { "first rows in each other's place", T, "make_uint4(sequence.first_q, sequence.first_k,", "make_uint4(sequence.first_k, sequence.first_q,", 0, "packed" },
+    { "diagonals in each other's place", T, "make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0)", "make_uint4(sequence.diagonal_hi, sequence.diagonal_lo, 0, 0)", 0, "packed" },
+    { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, lane)", "key_range_of(p, sequence, where, 0)", 0, "packed" },
+    { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p);\n", "  TileOrder order(p);\n", 0, "packed" },
+    { "the last tile is left out", T, "if (tile >= order.total) break;", "if (tile >= order.total - 1) break;", 0, "packed_none" },
+    { "the last drawn tile is left out", T, "tile < order.total;", "tile < order.total - 1;", 0, "packed" },
+    { "the counter wraps a tile late", T, "atomicInc(p.counter, (u32)order.total - 1)", "atomicInc(p.counter, (u32)order.total)", 0, "packed" },
+    { "drawn from the first on", T, "tile = gridDim.x + __shfl_sync(~0u, drawn, 0);", "tile = __shfl_sync(~0u, drawn, 0);", 0, "packed" },
+
+    /* pages */
+    { "the first sequence's table", P, "(long long)sequence.index * p.page_table_stride", "0", 0, "pages" },
+    { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
+    { "entries past the last key", P, "key <= last && key + RUN > first", "key + RUN > first", 0, "pages_full" },
+    { "the run of the last key is not looked up", P, "key <= last &&", "key < last &&", 0, "pages_full" },
+    { "runs of a window's first key are not looked up", P, "key + RUN > first", "key > first", 0, "pages_128" },
+    { "all lanes have the first run", P, "key = block * BC + lane * RUN;", "key = block * BC;", 0, "pages" },
+    { "tokens count through pages", P, "token = key - entry * p.page_size;", "token = key;", 0, "pages" },
+    { "tokens stay", P, "    token -= tokens;\n", "", 0, "pages_48 pages_128" },
+    { "entries stay", P, "    entry -= entries;\n", "", 0, "pages" },
+    { "keys stay", P, "    key -= BC;\n", "", 0, "pages" },
+    { "no step to the page in front", P, "token += p.page_size, entry--;", "token += p.page_size;", 0, "pages_48 pages_128" },
+    { "no step to its end", P, "token += p.page_size, entry--;", "entry--;", 0, "pages_48 pages_128" },
+    { "V has the pages of K", P, "V_TILE, v_run,", "V_TILE, k_run,", 0, "pages" },
+    { "K is a block ahead of its pages", P, "v_run = k_run, k_run = next;", "k_run = next, v_run = k_run;", 0, "pages" },
+    { "a run is left out", P, "  if (lane < RUNS)\n", "  if (lane < RUNS - 1)\n", 0, "pages" },
+    { "runs on top of each other", P, "(box * BC + lane * RUN) * ROW", "(box * BC) * ROW", 0, "pages" },
+    { "boxes of a run on top of each other", P, "(box * BC + lane * RUN) * ROW", "(lane * RUN) * ROW", 0, "pages_48" },
+    { "V of pages is not held back", P, "own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at)", "v_full(smem, v.at)", 0, "pages" },
+    { "tiles without keys hold up the next", P, "      if (lane == 0) mbarrier_arrive(tile_loaded(smem));\n      continue;", "      continue;", 0, "pages_keyless" },
+    { "every lane says that K is loaded", P, "if (lane == 0 && block == keys.loaded_lo)", "if (block == keys.loaded_lo)", 0, "pages" },
+    { "boxes of whole blocks", L, "rows = p.has_pages and l.run or", "rows = p.has_pages and c.bc or", 0, "pages" },
+    { "runs as long as pages", L, "l.run = gcd(c.bc, p.page)", "l.run = math.min(c.bc, p.page)", 0, "pages_128" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+/* clang-format on */
+
+const mutation_list mutation_lists[] = {
+    { scenes, mutations, 2 },
+    { NULL, NULL, 0 },
+};

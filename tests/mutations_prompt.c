@@ -1,0 +1,130 @@
+/* mutations_prompt: faults of the families of whole tiles where sequences have lengths of their own, as in mutations.c. With three SMs a
+ * block does tiles of several sequences. */
+#include "autotune/case.h"
+#include "mutations.h"
+#include <stddef.h>
+
+#define NONE -1, -1, 0, 0
+#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged
+#define MMA(rows, keys, rest) "flash_fwd_mma:br=" #rows ",bc=" #keys ",q_regs=0,lag=8,ctas=1," rest
+#define FIRST "warps=1,stages_k=2,stages_v=2,order=0,pack=0"
+#define LAST "warps=2,stages_k=1,stages_v=2,order=1,pack=0"
+#define TOGETHER "warps=1,stages_k=2,stages_v=2,order=2,pack=1"
+
+enum { K = FA_FORM_SEQLENS_K, PAGED = FA_FORM_SEQLENS_K | FA_FORM_PAGES };
+/* clang-format off */
+static const fa_ragged_how
+    packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
+    padded = { .seed = 13, .forms = FA_FORM_SEQLENS_Q | K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM },
+    edges = { .seed = 3, .forms = FA_FORM_CU_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_EDGES, .idle = 1, .page_size = 16, .spare = 2, .wide = 1 },
+    foreign = { .seed = 5, .forms = FA_FORM_SEQLENS_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .page_size = 24, .spare = 2, .wide = 1,
+                .foreign = 1 },
+    single = { .seed = 14, .forms = PAGED, .k = FA_SPREAD_UNIFORM, .page_size = 1, .spare = 2, .wide = 1 },
+    crowd_padded = { .seed = 9, .forms = K, .k = FA_SPREAD_FULL },
+    chunk_padded = { .seed = 8, .forms = K, .k = FA_SPREAD_FULL },
+    chunk = { .seed = 8, .forms = PAGED, .k = FA_SPREAD_FULL, .page_size = 16, .spare = 3 };
+
+static const scene scenes[] = {
+    { "causal", "bf16,d=64,mask=causal,features=lengths,b=7,hq=4,hkv=2", MMA(16, 32, FIRST), 70, 110, NONE, WITH(&packed) },
+    { "none", "bf16,d=64,mask=none,features=lengths,b=7,hq=4,hkv=2", MMA(32, 32, LAST), 90, 110, NONE, WITH(&padded) },
+    { "window", "bf16,d=64,mask=window,features=lengths+lse-strides,b=5,hq=4,hkv=2", MMA(16, 16, FIRST), 60, 110, 30, 2, 0, 0, WITH(&packed) },
+    { "heads", "bf16,d=64,mask=causal,features=lengths,b=5,hq=6,hkv=2", MMA(16, 32, TOGETHER), 30, 80, NONE, WITH(&packed) },
+    { "many", "bf16,d=64,mask=causal,features=lengths,b=75,hq=1,hkv=1", MMA(16, 16, FIRST), 40, 40, NONE, WITH(&packed) },
+    { "many_none", "bf16,d=64,mask=none,features=lengths,b=75,hq=1,hkv=1", MMA(16, 16, FIRST), 40, 40, NONE, WITH(&padded) },
+    { "pages", "bf16,d=64,mask=causal,features=lengths+pages,page=16,b=5,hq=4,hkv=2", MMA(16, 32, FIRST), 50, 150, NONE, WITH(&edges) },
+    { "pages_foreign", "bf16,d=64,mask=none,features=lengths+pages,page=8,b=5,hq=2,hkv=2", MMA(16, 48, FIRST), 20, 150, NONE, WITH(&foreign) },
+    { "chunk", "bf16,d=64,mask=causal,features=lengths+pages,page=16,b=2,hq=2,hkv=1", MMA(16, 64, TOGETHER), 20, 400, NONE, WITH(&chunk) },
+    { "split", "bf16,d=64,mask=causal,features=lengths+lse-strides,b=2,hq=1,hkv=1", MMA(32, 32, LAST), 32, 300, NONE, WITH(&chunk_padded) },
+    { "crowd", "bf16,d=64,mask=none,features=lengths,b=7,hq=1,hkv=1", MMA(128, 32, "warps=4,stages_k=1,stages_v=2,order=1,pack=0"), 100, 150, NONE, WITH(&crowd_padded) },
+    { "split_six", "fp16,d=64,mask=none,features=lengths,b=1,hq=1,hkv=1",
+      "flash_fwd_mma:br=128,bc=16,q_regs=0,lag=8,ctas=2,warps=8,stages_k=2,stages_v=2,order=0,pack=0", 100, 400, NONE, WITH(&chunk_padded) },
+    { "far_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=8,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 100, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
+      FA_LAYOUT_FAR, 0, &foreign },
+    { "far_tokens", "bf16,d=64,mask=causal,features=lengths+pages,page=1,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 60, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
+      FA_LAYOUT_FAR, 0, &single },
+    { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
+};
+/* clang-format on */
+
+#define O "varlen_order.cu"
+#define P "paged_tile.cu"
+#define A "mma_part.cu"
+#define B "tile_parts.cu"
+#define C "split_tile.cu"
+#define T "flash_fwd_mma.cu"
+
+/* clang-format off */
+static const mutation mutations[] = {
+    /* which tile comes next */
+    { "row tiles rounded down", O, "(row_count(p, sequence) + BR - 1) / BR", "row_count(p, sequence) / BR", 0, "causal" },
+    { "sequences behind the first 32 are not counted", O, "i < (p.b + 31) / 32 * 32; i += 32) n +=", "i < p.b / 32 * 0; i += 32) n +=", 0, "many" },
+    { "the highest of the first 32", O, "most = max(most, ladder_of(i).highest())", "most = min(most, ladder_of(i).highest())", 0, "many many_none" },
+    { "a ladder one step too high", O, "max(min(lowest + tiles - level, tiles), 0)", "max(min(lowest + tiles - level - 1, tiles), 0)", 0, "causal" },
+    { "a ladder of any number of steps", O, "max(min(lowest + tiles - level, tiles), 0)", "max(lowest + tiles - level, 0)", 0, "causal pages" },
+    { "all levels hold all tiles", O, "return level <= lowest ? tiles : 0;", "return tiles;", 0, "none" },
+    { "all heads have the tiles of one", O, "total = per_head * $((c.pack or l.pack) == 1 and \"p.hkv\" or \"p.hq\");", "total = per_head;", 0, "causal" },
+    { "query heads for groups of them", O, "total = per_head * $((c.pack or l.pack) == 1 and \"p.hkv\" or \"p.hq\");", "total = per_head * p.hq;", 0, "heads" },
+    { "a level too low", O, "while (found <= n) {", "while (found <= n + 1) {", 0, "causal" },
+    { "the search ends early", O, "while (below - level > 1) {", "while (below - level > 2) {", 0, "many causal none pages" },
+    { "tiles above are forgotten", O, "below = level, above = found;", "below = level;", 0, "causal" },
+    { "the middle counts as not above", O, "below = middle, above = there;", "below = middle;", 0, "many causal none pages" },
+    { "the tiles above stay in their number", O, "    n -= above;\n", "", 0, "causal" },
+    { "tiles of two levels", O, "ladder.from(level) - ladder.from(level + 1);", "ladder.from(level);", 0, "causal" },
+    { "sums leave out the nearest lane", O, "if ((int)threadIdx.x % 32 >= d) upto", "if ((int)threadIdx.x % 32 > d) upto", 0, "causal" },
+    { "the sequence behind the one", O, "__ballot_sync(~0u, upto > n)", "__ballot_sync(~0u, upto >= n)", 0, "causal" },
+    { "later sequences begin at the first tile", O, "        n -= __shfl_sync(~0u, upto, 31);\n", "", 0, "many" },
+    { "numbers of lanes for those of sequences", O, "w.batch = first + lane;", "w.batch = lane;", 0, "many" },
+    { "the row of another ladder", O, "__shfl_sync(~0u, ladder.lowest, lane)) * BR", "__shfl_sync(~0u, ladder.lowest, 0)) * BR", 0, "causal" },
+    { "tiles of other sequences count", O, "__shfl_sync(~0u, upto - here, lane)", "0", 0, "none" },
+    { "a head has the KV head of its number", O, "w.kv_head = head / p.group;", "w.kv_head = head % p.hkv;", 0, "causal" },
+    { "the first head of a group is its number", O, "w.head = head * p.group;", "w.head = head;", 0, "heads" },
+    { "a round leaves out a block", T, "gridDim.x - 1 - blockIdx.x", "blockIdx.x - 1", 0, "causal" },
+    { "blocks take one tile", T, "for (int round = 0;; round++) {", "for (int round = 0; round < 1; round++) {", 0, "causal" },
+    { "the next tile does not wait", T, "    if (round > 0) __syncthreads();  // everyone is through with the tile before\n", "", 0, "none" },
+    { "queries of the first sequence", T, "(const element *)p.q + sequence.q();", "(const element *)p.q;", 0, "causal" },
+    { "keys of the first sequence", T, "(const element *)p.k + sequence.k() + ", "(const element *)p.k + ", 0, "causal" },
+    { "values of the first sequence", T, "(const element *)p.v + sequence.v() + ", "(const element *)p.v + ", 0, "causal" },
+
+    /* parts of tiles */
+    { "a part begins one block late", C, "range.block_lo += blocks * where.part / where.parts;", "range.block_lo += blocks * where.part / where.parts + 1;", 0, "split" },
+    { "parts overlap", C, "blocks * (where.part + 1) / where.parts - 1;", "blocks * (where.part + 1) / where.parts;", 0, "split" },
+    { "every part has all keys", C, "range.block_lo += blocks * where.part / where.parts;", "", 0, "split" },
+    { "parts of another tile", C, "(long long)where.number * where.parts + min", "(long long)(where.number ^ 1) * where.parts + min", 0, "split" },
+    { "the last parts are left out", C, "for (int j = 0; j < where.parts; j += BATCH)", "for (int j = 0; j + BATCH <= where.parts; j += BATCH)", 0, "split split_six" },
+    { "the last part counts more than once", C, "if (j + k >= where.parts) states[k].x = -infinity();", ";", 0, "split split_six" },
+    { "LSE of the last part", C, "log_sum_exp({sum.m, sum.l}, sum.l, p.scale)", "log_sum_exp({sum.m, 1.f}, 1.f, p.scale)", 0, "split" },
+    { "parts leave in one place", A, "((long long)where.number * where.parts + where.part) * BR", "(long long)where.number * where.parts * BR", 0, "split" },
+    { "a lane's share of l", A, "const float l = quad_sum(state[m][h].l);", "const float l = state[m][h].l;", 0, "split" },
+    { "the warps' rows are not awaited", A, "  __syncthreads();  // the rows are written, shared memory is read\n", "", 0, "split" },
+    { "the word is not awaited", A, "  __syncthreads();\n  if (*word != 0)", "  if (*word != 0)", 0, "split" },
+    { "the counter orders nothing", B, "atom.acq_rel.gpu", "atom.relaxed.gpu", 0, "split" },
+    { "the counter wraps one late", A, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts) == (u32)where.parts - 1", 0, "split" },
+    { "the last but one adds up", A, "(u32)where.parts - 1) == (u32)where.parts - 1", "(u32)where.parts - 1) == (u32)where.parts - 2", 0, "split split_six" },
+    { "all tiles have one counter", A, "(u32 *)p.workspace + where.number", "(u32 *)p.workspace", 0, "split" },
+    { "more parts than there is room for", O, "blocks * PART_TILES / tiles", "blocks * PART_TILES", 0, "crowd" },
+    { "parts are parts of the next tile", O, "w.number = index / parts;", "w.number = index % parts;", 0, "split" },
+    { "tiles for items", O, "    index = w.number;\n", "", 0, "split" },
+
+    /* pages */
+    { "a page is looked up one entry on", P, "? table[entry] : -1", "? table[entry + 1] : -1", 0, "pages" },
+    { "the last key's page is not looked up", P, "key <= key_hi && key + RUN > key_lo", "key < key_hi && key + RUN > key_lo", 0, "pages" },
+    { "tokens count through pages", P, "key - entry * p.page_size}", "key}", 0, "pages" },
+    { "the page of a run is another lane's", P, "__shfl_sync(~0u, at.page, source)", "__shfl_sync(~0u, at.page, 0)", 0, "pages" },
+    { "the token of a run is another lane's", P, "__shfl_sync(~0u, at.token, source)", "__shfl_sync(~0u, at.token, 0)", 0, "pages_foreign" },
+    { "numbers of pages are believed", P, "(u32)page < (u32)pages && ", "", 0, "pages_foreign" },
+    { "hidden keys are read", P, "(u32)page < (u32)pages && (u32)(row - first) <= (u32)(last - first)", "(u32)page < (u32)pages", 0, "pages" },
+    { "32-bit stride of tokens", P, "(token + row % RUN) * stride", "(token + row % RUN) * (int)stride", 0, "far_pages" },
+    { "tables begin with the batch's first", T, "p.page_table + sequence.index * p.page_table_stride", "p.page_table", 0, "pages" },
+    { "pages in 32 bits", P, "base + page * page_stride", "base + page * (int)page_stride", 0, "far_tokens" },
+    { "K stays in its page", T, "    k_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);\n", "", 0, "chunk" },
+    { "V stays in its page", T, "    v_pages = look_up(p, table, block - 1, range.key_lo, range.key_hi);\n", "", 0, "chunk" },
+    { "a run is looked up once for all", P, "(int)(threadIdx.x % 32) % RUNS * RUN", "0", 0, "pages" },
+    { "V has the pages of K", T, "(v_tiles + stage * V_TILE, v_pages, v,", "(v_tiles + stage * V_TILE, k_pages, v,", 0, "chunk" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+/* clang-format on */
+
+const mutation_list mutation_lists[] = {
+    { scenes, mutations, 3 },
+    { NULL, NULL, 0 },
+};

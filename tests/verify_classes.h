@@ -1,0 +1,12 @@
+/* verify_classes: classes of problems, and which cases of them a suite draws for which families. */
+#ifndef VERIFY_CLASSES_H
+#define VERIFY_CLASSES_H
+#include "autotune/case.h"
+
+typedef struct verify_class_list {
+    const char *families; /* what the names of the families that run them begin with: words between blanks */
+    fa_case_queries queries;
+    const char *const *of; /* problems without shapes; ended by NULL */
+} verify_class_list;
+extern const verify_class_list verify_classes; /* of the suite */
+#endif
