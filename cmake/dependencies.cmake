@@ -7,8 +7,13 @@ if(FAGEN_CUDA_INCLUDE)
   set(fa_cuda_include "${FAGEN_CUDA_INCLUDE}")
 else()
   find_package(CUDAToolkit 12.4 QUIET)
-  find_path(fa_cuda_include cuda.h HINTS ${CUDAToolkit_INCLUDE_DIRS} /usr/local/cuda/include
-    PATH_SUFFIXES nvidia/cu13/include NO_CACHE) # the wheels, where pip builds
+  set(fa_cuda_wheels "")
+  if(FAGEN_PYTHON) # pip has brought wheels into its environment, whose folders this Python knows
+    find_package(Python3 REQUIRED COMPONENTS Interpreter)
+    execute_process(COMMAND ${Python3_EXECUTABLE} -c "import sys; print(';'.join(p + '/nvidia/cu13/include' for p in sys.path if p))"
+      OUTPUT_VARIABLE fa_cuda_wheels OUTPUT_STRIP_TRAILING_WHITESPACE)
+  endif()
+  find_path(fa_cuda_include cuda.h HINTS ${CUDAToolkit_INCLUDE_DIRS} /usr/local/cuda/include ${fa_cuda_wheels} NO_CACHE)
 endif()
 if(NOT fa_cuda_include OR NOT EXISTS "${fa_cuda_include}/nvrtc.h")
   message(FATAL_ERROR "cuda.h and nvrtc.h were not found: install a CUDA toolkit >= 12.4, or set FAGEN_CUDA_INCLUDE, or run scripts/test, which fetches them")
