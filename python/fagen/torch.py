@@ -19,13 +19,14 @@ from .errors import InvalidArgument, invalid
 CAUSAL = mask_of(True, None, "bottom-right")
 ops = torch.ops.fagen
 _C = torch._C
-_autocasts = _C._is_any_autocast_enabled
+_WATCHERS = ("_len_torch_dispatch_stack", "_is_torch_function_mode_enabled", "_is_any_autocast_enabled")
+_watched = not all(hasattr(_C, name) for name in _WATCHERS)  # a PyTorch that cannot be asked: always by the dispatcher
 _compiling = torch.compiler.is_compiling
 
 
 def _plain() -> bool:
     """Whether an operator's kernel may be called without PyTorch's dispatcher, which costs microseconds: nothing wants to see the call."""
-    return not (_C._len_torch_dispatch_stack() or _C._is_torch_function_mode_enabled() or _autocasts()
+    return not (_watched or _C._len_torch_dispatch_stack() or _C._is_torch_function_mode_enabled() or _C._is_any_autocast_enabled()
                 or _C._functorch.peek_interpreter_stack() is not None)
 
 

@@ -106,3 +106,35 @@ def test_ten_thousand_calls_leak_nothing():
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
         """)
     assert int(told[1]) - int(told[0]) < 1024, "KiB"
+
+
+def test_tensors_of_pytorch():
+    """Those of the CPU, which pass for those of a device: addresses, the current stream, the device that is current."""
+    pytest.importorskip("torch")
+    told = run("""
+        import contextlib, torch
+        from fagen import _torch_ops
+        view = _torch_ops.view
+        _torch_ops.view = lambda name, x: view(name, x)._replace(device="cuda:1")
+        torch.Tensor.get_device = lambda self: 1
+        current, entered = [0], []
+        torch._C._cuda_getDevice = lambda: current[0]
+        torch._C._cuda_getCurrentRawStream = lambda index: 70 + index
+        torch.cuda.is_current_stream_capturing = lambda: False
+
+        @contextlib.contextmanager
+        def device(index):
+            entered.append(index)
+            current[0] = index
+            yield
+            current[0] = 0
+
+        torch.cuda.device = device
+        q, k, v = (torch.zeros(2, 512, 8, 128).half() for _ in range(3))
+        fagen.attention(q, k, v)
+        print(fake.fagen_fake_query() == q.data_ptr(), fake.fagen_fake_stream(), entered)
+        torch.ops.fagen.attention(k, q, v, 0.0, "")
+        print(fake.fagen_fake_query() == k.data_ptr(), fake.fagen_fake_stream(), entered)
+        print(list(fagen._context._contexts))
+        """)
+    assert told[:3] == ["True 71 [1]", "True 71 [1, 1]", "['cuda:1']"]
