@@ -282,7 +282,8 @@ return {
 
   -- What one block of B_r x B_c scores costs. The numbers were fitted to timings on an H200, whose clock falls under load:
   -- docs/performance.md, "The model". Where timings differed by less than their spread, what is usual comes first.
-  work = function(p, c, a, l)
+  -- prompts: no sequence has few query rows.
+  work = function(p, c, a, l, prompts)
     local elements = c.br * c.bc // 32
     local issue = elements * 19 // 2 + l.wgs * 200
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
@@ -299,13 +300,16 @@ return {
     if c.grid == 1 then tile = tile + 100 end
     if c.q_bufs == 2 then tile = tile + 100 end
     if c.feeder ~= (c.br <= 128 and 40 or 32) then tile = tile + 50 end
+    -- Where sequences have lengths of their own, as if beside each prompt another sequence took one token: a tile of mostly empty rows.
+    local more = 1
+    if p.has_lengths and p.b > 1 and not prompts then more = 1 + c.br / math.max(p.sq, c.br) end
     return {
       rows = c.br * c.cluster, cols = c.bc, group = 64,
-      matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)),
+      matrix_flops = 2 * (round_up(p.d, 16) + round_up(p.dv, 8)) * more,
       unit = "wgmma16",
       exps = c.exp > 0 and 1 - 1 / c.exp or 1,
-      issue = issue,
-      smem_bytes = c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2,
+      issue = issue * more,
+      smem_bytes = (c.bc * (round_up(p.d, 16) + p.dv) * 2 * l.wgs + c.br * round_up(p.d, 16) * 2) * more,
       latency = latency,
       tile_latency = tile,
       -- One warpgroup alone takes its products and its exponentials in turn; four hide more of them than two or three.

@@ -4,20 +4,12 @@
 
 local FEW_ROWS = 64  -- query rows of a group of heads up to which the keys of a sequence are split
 
--- The config of the kernel of split keys, which is not tuned but chosen by the size of a key.
-local function few_config(p, c, a, few)
+-- The config of the kernel of split keys, which is not tuned but chosen by the size of a key. named: of the values of its tunables.
+local function few_config(p, a, named)
   local key = (p.d + p.dv) * p.bytes
-  local rows = c.few == c.named.few.rows64 and 64 or 16
   local to = {
-    br = rows, row_warps = rows == 64 and 4 or 1, key_warps = rows == 64 and 2 or 4, bk = key > 256 and 16 or 32, stages = 2, ctas = 2,
-    kv_lanes = 1, combine = 0, sm_shares = 1, min_turns = 1, named = {},
+    br = 16, bk = key > 256 and 16 or 32, row_warps = 1, key_warps = 4, stages = 2, ctas = 2, kv_lanes = 1, combine = named.combine.last_block, sm_shares = 1, min_turns = 1, named = named,
   }
-  for _, t in ipairs(few.tunables) do
-    to.named[t[1]] = {}
-    for _, v in ipairs(t[2]) do
-      if math.type(v) == nil then to.named[t[1]][v[2]] = v[1] end
-    end
-  end
   -- Two blocks on an SM where they fit.
   if 2 * (to.bk * to.key_warps * to.stages * key + (2 << 10) + a.smem_reserved) > a.smem_sm then to.ctas = 1 end
   return to
@@ -25,23 +17,31 @@ end
 
 -- prompt, few: the families of whole tiles and of split keys.
 return function(doc, prompt, few)
-  local tunables, constraints = {}, {}
-  for _, t in ipairs(prompt.tunables) do tunables[#tunables + 1] = t end
-  for _, t in ipairs(prompt.constraints) do constraints[#constraints + 1] = t end
-  tunables[#tunables + 1] =
-    { "few", { { 0, "rows16" }, { 1, "rows64" } }, "rows of a tile of the sequences of up to " .. FEW_ROWS .. " query rows of a group" }
-  for _, t in ipairs(few.constraints) do
-    if not t.search then
-      constraints[#constraints + 1] = { "few_" .. t[1], function(p, c, a) return t[2](p, few_config(p, c, a, few), a) end }
+  local named = {}
+  for _, t in ipairs(few.tunables) do
+    named[t[1]] = {}
+    for _, v in ipairs(t[2]) do
+      if math.type(v) == nil then named[t[1]][v[2]] = v[1] end
     end
   end
+  local constraints = {}
+  for _, t in ipairs(prompt.constraints) do constraints[#constraints + 1] = t end
+  constraints[#constraints + 1] = { "few_rows", function(p, c, a)
+    for _, t in ipairs(few.constraints) do
+      if not t.search then
+        local holds, why = t[2](p, few_config(p, a, named), a)
+        if not holds then return false, "sequences of few rows: " .. why end
+      end
+    end
+    return true
+  end }
 
   return {
     doc = doc,
     rank = prompt.rank,
     features = "lengths+pages+lse-strides",
     tile = prompt.tile,
-    tunables = tunables,
+    tunables = prompt.tunables,
     constraints = constraints,
     moves = prompt.moves,
 
@@ -52,7 +52,7 @@ return function(doc, prompt, few)
 
     layout = function(p, c, a)
       local l = prompt.layout(p, c, a)
-      l.few_config = few_config(p, c, a, few)
+      l.few_config = few_config(p, a, named)
       l.few_layout = few.layout(p, l.few_config, a)
       l.rows_from, l.few_layout.rows_upto = FEW_ROWS + 1, FEW_ROWS
       l.own = { bytes = l.bytes, threads = l.threads }

@@ -6,7 +6,8 @@
 
 #define NONE -1, -1, 0, 0
 #define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged
-#define MMA(rows, keys, rest) "flash_fwd_mma:br=" #rows ",bc=" #keys ",q_regs=0,lag=8,ctas=1," rest
+#define MMA(rows, keys, rest) "flash_fwd_" MMA_(rows, keys, rest)
+#define MMA_(rows, keys, rest) "mma:br=" #rows ",bc=" #keys ",q_regs=0,lag=8,ctas=1," rest
 #define FIRST "warps=1,stages_k=2,stages_v=2,order=0,pack=0"
 #define LAST "warps=2,stages_k=1,stages_v=2,order=1,pack=0"
 #define TOGETHER "warps=1,stages_k=2,stages_v=2,order=2,pack=1"
@@ -38,6 +39,8 @@ static const scene scenes[] = {
     { "crowd", "bf16,d=64,mask=none,features=lengths,b=7,hq=1,hkv=1", MMA(128, 32, "warps=4,stages_k=1,stages_v=2,order=1,pack=0"), 100, 150, NONE, WITH(&crowd_padded) },
     { "split_six", "fp16,d=64,mask=none,features=lengths,b=1,hq=1,hkv=1",
       "flash_fwd_mma:br=128,bc=16,q_regs=0,lag=8,ctas=2,warps=8,stages_k=2,stages_v=2,order=0,pack=0", 100, 400, NONE, WITH(&chunk_padded) },
+    { "mixed_many", "bf16,d=64,mask=causal,features=lengths,b=3,hq=5,hkv=1", "mixed_" MMA_(16, 32, FIRST), 13, 60, NONE, WITH(&chunk_padded) },
+    { "mixed_few", "bf16,d=64,mask=causal,features=lengths,b=3,hq=4,hkv=1", "mixed_" MMA_(16, 32, FIRST), 16, 60, NONE, WITH(&chunk_padded) },
     { "far_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=8,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 100, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
       FA_LAYOUT_FAR, 0, &foreign },
     { "far_tokens", "bf16,d=64,mask=causal,features=lengths+pages,page=1,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 60, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
@@ -51,6 +54,7 @@ static const scene scenes[] = {
 #define A "mma_part.cu"
 #define B "tile_parts.cu"
 #define C "split_tile.cu"
+#define X "sequence.cu"
 #define T "flash_fwd_mma.cu"
 
 /* clang-format off */
@@ -84,6 +88,11 @@ static const mutation mutations[] = {
     { "queries of the first sequence", T, "(const element *)p.q + sequence.q();", "(const element *)p.q;", 0, "causal" },
     { "keys of the first sequence", T, "(const element *)p.k + sequence.k() + ", "(const element *)p.k + ", 0, "causal" },
     { "values of the first sequence", T, "(const element *)p.v + sequence.v() + ", "(const element *)p.v + ", 0, "causal" },
+
+    /* which kernel takes a sequence */
+    { "the fewest of many rows are left out", X, "q.length * p.group < $(l.rows_from)", "q.length * p.group <= $(l.rows_from)", 0, "mixed_many" },
+    { "the most of few rows are left out", X, "q.length * p.group > $(l.rows_upto)", "q.length * p.group >= $(l.rows_upto)", 0, "mixed_few" },
+    { "tokens for rows", X, "if (q.length * p.group > $(l.rows_upto))", "if (q.length > 1)", 0, "mixed_few" },
 
     /* parts of tiles */
     { "a part begins one block late", C, "range.block_lo += blocks * where.part / where.parts;", "range.block_lo += blocks * where.part / where.parts + 1;", 0, "split" },
