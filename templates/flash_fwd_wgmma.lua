@@ -66,7 +66,7 @@ local function places(p, c)
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
-  if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs end
+  if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs * l.wgs end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if p.has_lengths then
@@ -155,6 +155,7 @@ return {
       if p.mask == "window" then others = 32 end
       if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
+      if p.has_lengths then others = math.max(others, 34) end -- parts of tiles are added up beside the next scores
       if p.mask == "window" and p.has_lengths and p.dv > 128 then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
