@@ -71,7 +71,9 @@ local function places(p, c)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if p.has_lengths then
     l.part_tiles = PART_ROWS // (c.br * c.ctas)
-    l.parts = l.part_tiles > 1 and not p.has_batch_invariant -- how many there are depends on the batch
+    -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of 44
+    -- configs compiled, five with ahead = 1 spilled, none with 0.
+    l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
     l.counts = l.parts
   end
   l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16
@@ -155,7 +157,6 @@ return {
       if p.mask == "window" then others = 32 end
       if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
-      if p.has_lengths then others = math.max(others, 34) end -- parts of tiles are added up beside the next scores
       if p.mask == "window" and p.has_lengths and p.dv > 128 then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
