@@ -1,50 +1,35 @@
 """fagen through its C ABI, for the benchmarks: ctypes only, PyTorch tensors in and out.
 
-Not a binding for applications: just enough of fagen.h to launch and to explain, and of bench/lever.h to launch a config by its name.
-The struct layouts follow runtime/fagen.h. PyTorch is needed for tensors on a GPU only: contexts on the simulator do without.
+Not a binding for applications, which is the package in python/: just enough of fagen.h to launch and to explain, and of bench/lever.h to
+launch a config by its name. The struct layouts are read out of runtime/fagen.h. PyTorch is needed for tensors on a GPU only: contexts on
+the simulator do without.
 """
 import ctypes as C
+import importlib.util
 import os
 
-FP16, BF16, TF32, FP32 = 1, 2, 3, 4
-NONE, CAUSAL, WINDOW = 0, 1, 2
-BOTTOM_RIGHT, TOP_LEFT = 0, 1
-FORWARD = 0
-BROADCAST, BATCH_INVARIANT = 1, 2  # of Args.flags
-LENGTHS, PAGES = 1, 2  # of Problem.features
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def layouts():
+    """Structs and numbers of runtime/fagen.h, as the Python package has them (python/generate_abi.py)."""
+    spec = importlib.util.spec_from_file_location("generate_abi", os.path.join(HERE, "..", "python", "generate_abi.py"))
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    return generate.load(os.path.join(HERE, "..", "runtime", "fagen.h"))
+
+
+abi = layouts()
+Problem, Tensor, Args, Options = abi.Problem, abi.Tensor, abi.Args, abi.Options
+FP16, BF16, TF32, FP32 = abi.FA_F16, abi.FA_BF16, abi.FA_TF32, abi.FA_F32
+NONE, CAUSAL, WINDOW = abi.FA_MASK_NONE, abi.FA_MASK_CAUSAL, abi.FA_MASK_WINDOW
+BOTTOM_RIGHT, TOP_LEFT = abi.FA_BOTTOM_RIGHT, abi.FA_TOP_LEFT
+FORWARD = abi.FA_FORWARD
+BROADCAST, BATCH_INVARIANT = abi.FA_BROADCAST, abi.FA_BATCH_INVARIANT  # of Args.flags
+LENGTHS, PAGES = abi.FA_FEATURE_LENGTHS, abi.FA_FEATURE_PAGES  # of Problem.features
 DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
 MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
 DIAGONALS = {"bottom-right": BOTTOM_RIGHT, "top-left": TOP_LEFT}
-
-
-class Problem(C.Structure):
-    _fields_ = [("size", C.c_uint32)] + [
-        (n, C.c_int32) for n in ("dtype", "d", "dv", "mask", "o_dtype", "align", "b", "hq", "hkv", "sq", "sk", "op", "features", "page",
-                                 "window", "grad_dtype", "kv_dtype")]
-
-
-class Tensor(C.Structure):
-    _fields_ = [("ptr", C.c_void_p), ("sb", C.c_int64), ("ss", C.c_int64), ("sh", C.c_int64)]
-
-
-class Args(C.Structure):
-    _fields_ = [("size", C.c_uint32)] + [
-        (n, C.c_int32) for n in ("dtype", "o_dtype", "d", "dv", "b", "hq", "hkv", "sq", "sk", "mask", "window_left",
-                                 "window_right", "diagonal", "offset")] + [
-        ("scale", C.c_float), ("q", Tensor), ("k", Tensor), ("v", Tensor), ("o", Tensor), ("lse", C.c_void_p),
-        ("workspace", C.c_void_p), ("workspace_size", C.c_size_t), ("op", C.c_int32), ("flags", C.c_uint32)] + [
-        (n, C.c_void_p) for n in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_q", "seqlens_k")] + [
-        ("total_q", C.c_int32), ("total_k", C.c_int32), ("page_table", C.c_void_p), ("page_table_stride", C.c_int64),
-        ("page_size", C.c_int32), ("pages", C.c_int32), ("lse_sb", C.c_int64), ("lse_sh", C.c_int64), ("lse_ss", C.c_int64),
-        ("parts", C.c_int32), ("grad_dtype", C.c_int32), ("part", Tensor), ("part_stride", C.c_int64), ("part_lse", C.c_void_p),
-        ("part_lse_stride", C.c_int64), ("grad_o", Tensor), ("grad_q", Tensor), ("grad_k", Tensor), ("grad_v", Tensor),
-        ("grad_lse", C.c_void_p), ("rng", C.c_void_p), ("dropout", C.c_float), ("kv_dtype", C.c_int32)]
-
-
-class Options(C.Structure):
-    _fields_ = [("size", C.c_uint32), ("device", C.c_char_p), ("cache_dir", C.c_char_p), ("template_dir", C.c_char_p),
-                ("nvrtc", C.c_char_p), ("log", C.c_void_p), ("log_user", C.c_void_p), ("log_level", C.c_int32),
-                ("sram_budget", C.c_int32)]
 
 
 class Error(RuntimeError):
@@ -53,10 +38,9 @@ class Error(RuntimeError):
 
 def library(name):
     """Where lib<name>.so lies: FAGEN_LIBRARY or its folder, else a build folder of this tree."""
-    here = os.path.dirname(os.path.abspath(__file__))
     given = os.environ.get("FAGEN_LIBRARY")
     places = [given, os.path.join(os.path.dirname(given), f"lib{name}.so")] if given else []
-    places += [os.path.join(here, "..", "build", b, "lib", f"lib{name}.so") for b in ("portable", "release")]
+    places += [os.path.join(HERE, "..", "build", b, "lib", f"lib{name}.so") for b in ("portable", "release")]
     found = [p for p in places if os.path.basename(p).startswith(f"lib{name}.so") and os.path.exists(p)]
     if not found:
         raise Error(f"lib{name}.so not found: build the portable preset, or set FAGEN_LIBRARY")

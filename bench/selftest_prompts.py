@@ -8,14 +8,12 @@ import importlib.util
 import io
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
 import unittest
 import unittest.mock
 
-import fagen
 import prompts
 import prompts_cases
 import prompts_report
@@ -154,13 +152,6 @@ class Report(unittest.TestCase):
             done = subprocess.run([sys.executable, os.path.join(HERE, "prompts.py"), "--replay", path], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("| 200 | 0 | 1.0e-03 |  |", done.stdout)
-
-
-class Flags(unittest.TestCase):
-    def test_they_are_those_of_the_header(self):
-        with open(os.path.join(HERE, "..", "runtime", "fagen.h")) as f:
-            given = dict(re.findall(r"FA_(BROADCAST|BATCH_INVARIANT) = (\d+)", f.read()))
-        self.assertEqual({"BROADCAST": str(fagen.BROADCAST), "BATCH_INVARIANT": str(fagen.BATCH_INVARIANT)}, given)
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not there")

@@ -12,6 +12,7 @@ const cli_word cli_masks[] = {
 
 const cli_word cli_features[] = { { "lengths", FA_FEATURE_LENGTHS },
                                   { "pages", FA_FEATURE_PAGES },
+                                  { "batch-invariant", FA_FEATURE_BATCH_INVARIANT },
                                   { "lse-strides", FA_FEATURE_LSE_STRIDES },
                                   { "no-workspace", FA_FEATURE_NO_WORKSPACE },
                                   { NULL, 0 } };

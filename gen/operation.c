@@ -148,6 +148,7 @@ fa_args fa_operation_args(const fa_problem *p)
     a.mask = p->mask;
     a.window_left = p->window ? p->window : FA_MODEL_WINDOW;
     a.op = p->op;
+    a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 0;
     return a;
 }

@@ -10,7 +10,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define FEW_ROWS 64
-#define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_LSE_STRIDES | FA_FEATURE_NO_WORKSPACE)
+#define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_LSE_STRIDES | FA_FEATURE_NO_WORKSPACE)
 
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
@@ -79,7 +79,8 @@ static fa_status check_built(const fa_problem *p)
                        fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
     if (p->features & ~BUILT)
         return fa_fail(FA_UNSUPPORTED,
-                       "problem: features is %s, which this version does not compute; accepted: lengths, pages, lse-strides, no-workspace",
+                       "problem: features is %s, which this version does not compute; accepted: lengths, pages, batch-invariant, "
+                       "lse-strides, no-workspace",
                        fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
     if (p->features & FA_FEATURE_PAGES && !(p->features & FA_FEATURE_LENGTHS))
         return fa_fail(FA_INVALID, "problem: features has pages and no lengths; accepted: lengths+pages");
@@ -206,6 +207,24 @@ void fa_problem_fill_shape(fa_problem *p)
         p->hkv = p->hq;
         p->sk = p->sq;
     }
+}
+
+/* Of sequences with their own lengths: 16 sequences of 8192 keys, and queries that with the heads of a group fill the 16 rows of a tensor
+ * core's tile. A dense batch's lengths are those of each of its sequences. */
+fa_problem fa_problem_chosen_by(const fa_problem *in)
+{
+    fa_problem p = *in;
+    if (!(p.features & FA_FEATURE_BATCH_INVARIANT))
+        return p;
+    fa_problem_fill_shape(&p);
+    p.b = 16;
+    if (p.features & FA_FEATURE_LENGTHS) {
+        int32_t group = p.hq / p.hkv;
+        p.sq = group < 16 ? 16 / group : 1;
+        p.sk = 8192;
+        p.window = 0;
+    }
+    return p;
 }
 
 bool fa_problem_few_rows(const fa_problem *in)

@@ -115,9 +115,11 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
     if (!(*op)->n)
         return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute; accepted: FA_FORWARD (%d), FA_MERGE (%d)",
                        a->op, (*op)->name, FA_FORWARD, FA_MERGE);
-    if (a->flags & ~(uint32_t)FA_BROADCAST)
-        return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s: FA_BROADCAST (%#x), or 0",
-                       a->flags, a->flags & ~known ? "" : " by this version", FA_BROADCAST);
+    uint32_t takes = FA_BROADCAST | (a->op == FA_FORWARD ? FA_BATCH_INVARIANT : 0);
+    if (a->flags & ~takes)
+        return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s with op=%s: FA_BROADCAST (%#x)%s",
+                       a->flags, a->flags & ~known ? "" : " by this version", (*op)->name, FA_BROADCAST,
+                       takes & FA_BATCH_INVARIANT ? ", FA_BATCH_INVARIANT (0x2), both, or 0" : ", or 0");
     return check_unread(a, *op);
 }
 
@@ -159,6 +161,7 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
         return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
     fa_problem q = { .size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op };
     q.features = keys ? fa_lengths_features(a) : 0; /* of operations without keys each kernel takes strides of lse */
+    q.features |= a->flags & FA_BATCH_INVARIANT ? FA_FEATURE_BATCH_INVARIANT : 0;
     q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)

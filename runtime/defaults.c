@@ -93,6 +93,8 @@ static bool plainer(fa_problem *p)
         p->window = 0;
     } else if (p->features & FA_FEATURE_NO_WORKSPACE) {
         p->features &= ~FA_FEATURE_NO_WORKSPACE;
+    } else if (p->features & FA_FEATURE_BATCH_INVARIANT) {
+        p->features &= ~FA_FEATURE_BATCH_INVARIANT;
     } else if (p->features & FA_FEATURE_LSE_STRIDES) {
         p->features &= ~FA_FEATURE_LSE_STRIDES;
     } else if (p->features & FA_FEATURE_PAGES && p->page != PAGE_TUNED) {

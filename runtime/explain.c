@@ -20,6 +20,17 @@ static void tell_problem(fa_text *t, const fa_context *ctx, const fa_problem *p)
                 ctx->device.driver->name, ctx->budget);
 }
 
+/* A config that the batch has no say in: by which shape it is chosen. */
+static void tell_invariant(fa_text *t, const fa_problem *p)
+{
+    char line[256];
+    fa_problem shape = fa_problem_chosen_by(p);
+    if (!(p->features & FA_FEATURE_BATCH_INVARIANT))
+        return;
+    fa_problem_print(line, sizeof line, &shape);
+    fa_text_fmt(t, "invariant  the config is that of %s, whatever the batch\n", line);
+}
+
 static void tell_config(fa_text *t, fa_context *ctx, const fa_config *c, const char *why)
 {
     char line[512];
@@ -203,6 +214,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         st = look_for_call(ctx, &q, args ? &call : NULL, &found, why, sizeof why);
         if (st == FA_OK) {
             tell_problem(t, ctx, &q);
+            tell_invariant(t, &q);
             if (args && q.features & FA_FEATURE_NO_WORKSPACE)
                 fa_text_str(t, "workspace  args.workspace is NULL: of the kernels that need none; with one the fastest of all runs\n");
             if (found.plan)

@@ -104,11 +104,11 @@ typedef enum fa_op {
     FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
 } fa_op;
 
-/* Bits of fa_problem.features. This version computes the first two and the last two; the others are FA_UNSUPPORTED. */
+/* Bits of fa_problem.features. FA_FEATURE_DETERMINISTIC and FA_FEATURE_DROPOUT are FA_UNSUPPORTED in this version. */
 typedef enum fa_feature {
     FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
     FA_FEATURE_PAGES = 2,           /* K and V in pages; with FA_FEATURE_LENGTHS, and page set */
-    FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch */
+    FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch; see FA_BATCH_INVARIANT */
     FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order */
     FA_FEATURE_DROPOUT = 16,
     FA_FEATURE_LSE_STRIDES = 32, /* lse lies in another order than packed */
@@ -122,11 +122,15 @@ typedef enum fa_diagonal {
     FA_OFFSET = 2        /* off = the field `offset` */
 } fa_diagonal;
 
-typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together. This version takes FA_BROADCAST; the others are FA_UNSUPPORTED */
+typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together. This version takes the first two; the others are FA_UNSUPPORTED */
                        FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
-                       FA_BATCH_INVARIANT = 2, /* the bits of a sequence's result do not depend on what else is in the batch */
-                       FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order */
-                       FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
+                       FA_BATCH_INVARIANT =
+                           2, /* FA_FORWARD: the bits of a sequence's O and LSE do not depend on what else is in the batch, on
+                                 b, on the maxima sq and sk beside lengths, on where the sequence lies, or on pages. The
+                                 kernel follows from the class, the heads and, of a dense batch, from sq and sk: all launches
+                                 of the class share one workspace size. Alignment, page and mask are part of the class */
+                       FA_DETERMINISTIC = 4, /* backward: gradients are summed in one order */
+                       FA_ACCUMULATE = 8     /* backward: fp32 gradients are added to what the tensors hold */
 } fa_flag;
 
 /* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned

@@ -8,6 +8,7 @@
 
 fa_plan_key fa_plan_key_of(const fa_problem *p)
 {
+    const fa_problem shape = fa_problem_chosen_by(p);
     return (fa_plan_key){
 #define CLASS(member) .member = p->member,
 #define SHAPE(member)
@@ -16,7 +17,7 @@ fa_plan_key fa_plan_key_of(const fa_problem *p)
 #undef X
 #undef SHAPE
 #undef CLASS
-            .bucket = fa_problem_bucket(p),
+            .bucket = fa_problem_bucket(&shape),
     };
 }
 

@@ -6,7 +6,7 @@
 #include "select.h"
 #include <string.h>
 
-/* What selects a plan: every field of a problem that is compiled in, and its shape bucket. */
+/* What selects a plan: every field of a problem that is compiled in, and the bucket of the shape that chooses (fa_problem_chosen_by). */
 typedef struct fa_plan_key {
 #define CLASS(member) int32_t member;
 #define SHAPE(member)

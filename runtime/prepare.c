@@ -123,7 +123,9 @@ void fa_prepared_class(fa_context *ctx, fa_call *c)
     fa_problem plain = c->problem;
     fa_check_plain(&plain);
     const fa_plan_key own = fa_plan_key_of(&c->problem), below = fa_plan_key_of(&plain);
-    if (plain.align == c->problem.align || fa_table_find(&ctx->table, &own) || fa_maps_possible(c, &c->problem, NULL, 0))
+    /* batch invariance: what happens to be prepared has no say */
+    if (c->problem.features & FA_FEATURE_BATCH_INVARIANT || plain.align == c->problem.align || fa_table_find(&ctx->table, &own) ||
+        fa_maps_possible(c, &c->problem, NULL, 0))
         return;
     const fa_plan *plan = fa_table_find(&ctx->table, &below);
     if (plan && !plan->kernel->maps)

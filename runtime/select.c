@@ -40,8 +40,9 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
         line, ctx->device.arch.name, ctx->budget, ctx->bundle_set.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
 }
 
-fa_status fa_select(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
+fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa_source *source)
 {
+    const fa_problem shape = fa_problem_chosen_by(of), *p = &shape;
     if (from_bundles(ctx, p, FA_BUNDLE_SET_OWN, out, source))
         return FA_OK;
     if (ctx->bundle_only)

@@ -4,6 +4,9 @@
 
 local decode = { rows_sm = 128 }
 
+-- Batch invariance: segments of a tile at most, segments of a section, keys of a segment at least.
+local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 512
+
 function decode.round_up(x, to) return (x + to - 1) // to * to end
 local round_up = decode.round_up
 
@@ -37,6 +40,10 @@ decode.constraints = {
     if rows <= decode.rows_sm then return true end
     return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
   end },
+  { "one_kernel", function(p, c)
+    if not p.has_batch_invariant or c.combine == c.named.combine.last_block then return true end
+    return false, "only the last block knows where the segments lie that batch invariance adds up"
+  end },
   { "combined", function(p, c)
     if c.combine == c.named.combine.last_block or c.br >= 32 then return true end
     return false, "the last block adds up " .. c.br .. " rows as fast as a second kernel begins"
@@ -56,7 +63,7 @@ decode.constraints = {
 -- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
 function decode.layout(p, c, a)
   local l = { warps = c.row_warps * c.key_warps, ctas = c.ctas, pack = 1, pdl = a.cc >= 90 }
-  l.counts = c.combine == c.named.combine.last_block
+  l.counts = c.combine == c.named.combine.last_block and not p.has_batch_invariant
   l.threads = l.warps * 32
   l.chunks = round_up(p.d, 8) * p.bytes // 16
   l.chunks_v = round_up(p.dv, 8) * p.bytes // 16
@@ -76,6 +83,14 @@ function decode.layout(p, c, a)
   l.states = l.bytes
   l.words = l.states + c.key_warps * c.br * 8
   l.used = l.words + 16
+  l.walk, l.next = "Walk", "next_tile"
+  if p.has_batch_invariant then
+    l.walk, l.next = "SegmentWalk", "next"
+    l.segments, l.section, l.segment_turns = SEGMENTS, SECTION, (SEGMENT_KEYS + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
+    l.slots = SEGMENTS // SECTION + SECTION
+    l.found = l.used
+    l.used = l.used + SEGMENTS * 8
+  end
   l.ends = math.max(1, 65536 // (c.bk * c.key_warps * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
@@ -100,6 +115,11 @@ end
 
 -- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
 function decode.workspace(p, c, a, l)
+  -- Batch invariance: the config follows from the class, and no other takes over. (m, l) of a slot have two places.
+  if p.has_batch_invariant then
+    local rows = c.br * c.ctas * c.sm_shares * l.slots
+    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(rows * round_up(p.dv, 8), rows * 4)
+  end
   return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
     2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)
 end
@@ -159,7 +179,7 @@ function decode.family(t)
     for _, x in ipairs(from) do to[#to + 1] = x end
     return to
   end
-  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+lse-strides", { "br", "bk" }
+  t.rank, t.few_rows, t.features, t.tile = 0, true, "lengths+pages+batch-invariant+lse-strides", { "br", "bk" }
   t.tunables, t.constraints = append(t.tunables, decode.shares), append(t.constraints, decode.constraints)
   t.layout = t.layout or decode.layout
   t.steps, t.workspace, t.params, t.work = decode.steps, decode.workspace, decode.params, t.work or decode.work

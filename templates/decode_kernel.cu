@@ -20,6 +20,10 @@ constexpr int GROUPS = $(c.key_warps);     // groups of a thread block: side by 
 constexpr int STAGES = $(c.stages);     // buffers of a group
 constexpr int ENDS = $(l.ends);       // turns that take as long as the beginning and the end of a tile
 constexpr int MIN_TURNS = $(c.min_turns);  // least turns of a thread block
+//| if p.has_batch_invariant then
+constexpr int SEGMENTS = $(l.segments), SEGMENT_TURNS = $(l.segment_turns);  // of a tile at most; turns of each at least
+constexpr int SECTION = $(l.section);      // segments that are added up first
+//| end
 //| if c.kv_lanes > 1 then
 constexpr int LANES = $(c.kv_lanes);      // neighbouring key/value heads that are walked side by side
 //| end
@@ -43,6 +47,10 @@ constexpr int K_TILE = BC * CHUNKS * 16, STAGE = K_TILE + BC * CHUNKS_V * 16;  /
 // words that the block shares.
 constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(l.exchange_stride);
 constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
+//| if p.has_batch_invariant then
+constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie
+constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave in the workspace
+//| end
 
 //| include "prelude.cu"
 
@@ -56,6 +64,10 @@ constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 
 //| include "decode_split.cu"
 
+//| if p.has_batch_invariant then
+//|   include "decode_segments.cu"
+
+//| end
 //| if l.boxed then
 //|   include "wgmma_products.cu"
 //| elseif l.dots then
@@ -120,11 +132,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   bool goes_on = false;  // a tile that began here ends elsewhere
 //| end
 #pragma unroll 1
-  for (Walk walk = split.walk; walk.left > 0; walk.next_tile(p)) {
+  for ($(l.walk) walk$(p.has_batch_invariant and "(p, split.walk)" or " = split.walk"); walk.left > 0; walk.$(l.next)(p)) {
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
     rows.begin(p, sequence, tile);
-    int last = 0;  // the buffer of the tile's last turn
+    int last = 0;  // the buffer of the $(p.has_batch_invariant and "segment" or "tile")'s last turn
 #pragma unroll 1
     for (int turn = walk.turn; turn < walk.end; turn++) {
       group_arrived(group);

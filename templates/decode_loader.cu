@@ -12,7 +12,7 @@ constexpr int RUNS = BC / RUN;
 //| end
 struct Loader {
   const Params &p;
-  Walk walk;
+  $(l.walk) walk;
   int group, turn;
   // The tile at hand.
   int first_block, key_lo, key_hi;
@@ -25,7 +25,7 @@ struct Loader {
   int step_entries, step_tokens;  // from a turn to the next
 //| end
 
-  __device__ __forceinline__ Loader(const Params &p, const Walk &start, int group) : p(p), walk(start), group(group) {
+  __device__ __forceinline__ Loader(const Params &p, const Walk &start, int group) : p(p), walk($(p.has_batch_invariant and "p, " or "")start), group(group) {
 //| if paged then
     step_entries = GROUPS * BC / p.page_size;
     step_tokens = GROUPS * BC - step_entries * p.page_size;
@@ -121,7 +121,7 @@ struct Loader {
 //| end
     }
     if (++turn == walk.end) {
-      walk.next_tile(p);
+      walk.$(l.next)(p);
       enter();
 //| if paged then
     } else {

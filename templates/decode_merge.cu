@@ -13,15 +13,18 @@ __device__ __forceinline__ void store_row(const Params &p, const Sequence &seque
   store_columns((output *)p.o + sequence.o() + query * p.o_ss + head * p.o_sh, col,
                 make_float4(s.o.x * inverse, s.o.y * inverse, s.o.z * inverse, s.o.w * inverse));
 }
+//| if not p.has_batch_invariant then
 
 // Where the part of a tile lies that a thread block has: its first place if the tile began in front of the block, else its second. A tile
 // that goes on behind the block is its last, and one that began in front of it is its first.
 __device__ __forceinline__ long long place_of(long long block, bool begun) { return 2 * block + (begun ? 0 : 1); }
+//| end
 
 // Eight bytes of a row of fp32 in shared memory. Four rows that lanes write together lie in different banks.
 __device__ __forceinline__ u32 exchange_offset(int row, int pair) {
   return (u32)(row * (COLS / 2) + (COLS % 32 == 0 ? pair ^ (row & 3) << 2 : pair)) * 8;
 }
+//| if not p.has_batch_invariant then
 
 // Four columns of a row out of all parts of its tile, the first of which the thread block `first` left; the others are `step` blocks apart.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &tile, int row, int four, long long first,
@@ -46,6 +49,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
   }
   store_row(p, sequence, tile, row, four * 4, sum);
 }
+//| end
 
 // Where a group leaves its part of a tile: O in the exchange's order, (m, l) of each row. last: the buffer of its last turn.
 __device__ __forceinline__ unsigned char *part_of_group(unsigned char *smem, int last, int group) {
@@ -56,17 +60,29 @@ __device__ __forceinline__ float2 *states_of_group(unsigned char *smem, int grou
 // Rows of the tile that are there.
 __device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.rows - tile.row); }
 
+//| if p.has_batch_invariant then
+//|   include "decode_fold.cu"
+
+// The block has done its last turn of a segment, and its groups have left their parts. last: the buffer of that turn, free in every group.
+//| else
 // The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
-__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
+//| end
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const $(l.walk) &walk,
                                            const Split &split, unsigned char *smem, int last) {
+//| if not p.has_batch_invariant then
   int *const word = (int *)(smem + SMEM_WORDS);
+//| end
   const int rows = rows_in(tile);
+//| if not p.has_batch_invariant then
   const int first = split.first_of(walk), parts = split.parts_of(walk);
+//| end
   __syncthreads();
 
+//| if not p.has_batch_invariant then
   const long long own = place_of(blockIdx.x, first < split.index()) * BR;
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
+//| end
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
     const int row = i / (COLS / 4), four = i % (COLS / 4);
     Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
@@ -78,14 +94,21 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
       x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
     }
     sum.add(states_of, x, p.scale_log2);
+//| if p.has_batch_invariant then
+    fold_segment(p, sequence, tile, walk, row, four, sum);
+//| else
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {
       part_o[(own + row) * (COLS / 4) + four] = sum.o;
       if (four == 0) part_state[own + row] = make_float2(sum.m, sum.l);
     }
+//| end
   }
   __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
+//| if p.has_batch_invariant then
+  if (walk.segment + 1 == walk.upto && !walk.whole_tile()) finish_tile(p, sequence, tile, walk, split, smem);
+//| else
   if (parts == 1) return;
 
 //| if c.combine == c.named.combine.last_block then
@@ -101,6 +124,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   // The next step adds up the parts; the block in which the tile begins tells it which tile that is.
   if (threadIdx.x == 0 && first == split.index())
     ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
+//| end
 //| end
 }
 

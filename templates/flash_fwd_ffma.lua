@@ -3,6 +3,7 @@
 
 return {
   doc = "flash attention forward in exact fp32 on the FMA units",
+  features = "batch-invariant",
   tile = { "br", "bc" },
 
   tunables = {

@@ -65,8 +65,6 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //| include "mma_softmax.cu"
 //| if l.parts then
 
-//|   include "split_tile.cu"
-
 //|   include "mma_part.cu"
 //| end
 //| if p.has_pages then
@@ -259,7 +257,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
   }
 //| if l.parts then
   if (where.parts > 1) {
-    store_part(p, sequence, where, o, state, (int *)smem, at.g, at.t);
+    store_part(p, sequence, where, o, state, at.g, at.t);
     return;
   }
 //| end

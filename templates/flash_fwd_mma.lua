@@ -13,7 +13,7 @@ local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.r
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
-  features = "lengths+pages+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+lse-strides+no-workspace",
   tile = { "br", "bc" },
 
   tunables = {
@@ -72,7 +72,7 @@ return {
     if p.page > 0 then l.run = gcd(c.bc, p.page) end
     if p.has_lengths then
       l.part_tiles = PART_ROWS // (c.br * c.ctas)
-      l.parts = l.part_tiles > 1
+      l.parts = l.part_tiles > 1 and not p.has_batch_invariant -- how many there are depends on the batch
       l.counts = l.parts
     end
     local q, k, v = c.br * l.chunks * 16, c.bc * l.chunks * 16, c.bc * l.chunks_v * 16
@@ -104,7 +104,7 @@ return {
 
   -- What blocks leave of tiles that they share. As much for every config of a class.
   workspace = function(p, c, a, l)
-    if not p.has_lengths then return "" end
+    if not p.has_lengths or p.has_batch_invariant then return "" end
     return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(PART_ROWS * l.vb * 8, PART_ROWS * 2)
   end,
 

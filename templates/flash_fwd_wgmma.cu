@@ -55,6 +55,10 @@ constexpr int O_TILE = 64 * BOXES_V * ROW;  // of one warpgroup
 constexpr int SMEM_O = $(l.o);
 //| end
 constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thread
+//| if l.parts then
+constexpr int COLS = NO * 2;                      // of O, rounded up
+constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread block has room for in the workspace
+//| end
 
 //| include "prelude.cu"
 
@@ -83,6 +87,10 @@ constexpr int NS = BC / 2, NO = $(l.o_regs);  // registers of S and of O per thr
 //| include "hopper_softmax.cu"
 
 //| include "hopper_store.cu"
+//| if l.parts then
+
+//|   include "hopper_part.cu"
+//| end
 
 //| include "hopper_consumer.cu"
 

@@ -6,6 +6,8 @@ local function round_up(x, to) return (x + to - 1) // to * to end
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
+local PART_ROWS = 512  -- rows of parts of tiles that an SM has room for in the workspace
+
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
   local wgs = c.br // 64
@@ -67,7 +69,12 @@ local function places(p, c)
   if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
-  l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) or 16
+  if p.has_lengths then
+    l.part_tiles = PART_ROWS // (c.br * c.ctas)
+    l.parts = l.part_tiles > 1 and not p.has_batch_invariant -- how many there are depends on the batch
+    l.counts = l.parts
+  end
+  l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16
   l.slot = l.ranges + ((p.mask ~= "none" or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
   return l
@@ -79,7 +86,7 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
-  features = "lengths+pages+lse-strides",
+  features = "lengths+pages+batch-invariant+lse-strides+no-workspace",
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
@@ -138,15 +145,17 @@ return {
     end, upto = "feeder" },
     -- Counted by compiling some 700 (NVRTC 13.0): 24 others are too few for any config, 26 are enough but for a few kinds. In a window
     -- 28 were once too few; 32 is the most that leaves d = 64 its four warpgroups and 64 keys. Of 1,300 more at the edge seven spilled,
-    -- with O in more than 64 registers or, in a window, one warpgroup.
+    -- with O in more than 64 registers or, in a window, one warpgroup. With lengths 1,600 were compiled: 128 rows spilled with
+    -- 96 keys at d = 256, and with 112 in a window at d = 224, and one warpgroup without a mask.
     { "accumulators", function(p, c, a)
       local _launch, consumer = registers(a, c)
       local others = 26
       local masked = p.mask ~= "none" or p.has_lengths
       if masked and p.dv > 128 then others = 30 end
       if p.mask == "window" then others = 32 end
-      if masked and (c.ctas == 2 or c.br == 64) then others = 34 end
+      if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
+      if p.mask == "window" and p.has_lengths and p.dv > 128 then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"
@@ -262,13 +271,20 @@ return {
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     return { {
-      entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = ("sq/%d hq b"):format(c.br * c.cluster), maps = maps, cluster = c.cluster,
+      entry = "fa_fwd", threads = l.threads, smem = l.bytes, maps = maps, cluster = c.cluster,
+      grid = ("sq/%d hq b%s"):format(c.br * c.cluster, l.parts and " 8" or ""),  -- 8: parts of a tile at most
       per_sm = c.grid > 0 and c.ctas or 0, counter = c.grid == c.named.grid.persistent and 1 or 0, pdl = 1,
     } }
   end,
 
-  params = function(p)
-    local names = "o lse counter "
+  -- What blocks leave of tiles that they share. As much for every config of a class.
+  workspace = function(p, c, a, l)
+    if not p.has_lengths or p.has_batch_invariant then return "" end
+    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(PART_ROWS * l.o_regs * 2, PART_ROWS * 2)
+  end,
+
+  params = function(p, c, a, l)
+    local names = "o lse counter " .. (l.parts and "workspace part_o part_state " or "")
     if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
     if p.has_pages then names = names .. "page_table " end
     names = names .. "o_sb o_ss o_sh "

@@ -69,10 +69,22 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const int row = where.row + row_in_tile(wg);
 //| local sequence = p.has_lengths and " sequence," or ""
 //| if c.o_path == 0 then
+//|   if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, row);
+    else
+      store_rows(p, where, sequence, o, state, row + warp_row + g, t);
+//|   else
     store_rows(p, where,$(sequence) o, state, row + warp_row + g, t);
+//|   end
 //| elseif c.o_path == 1 then
     if (any_keys) {
 //|   if p.has_lengths then
+//|     if l.parts then
+      if (where.parts > 1)
+        store_part(p, where, sequence, o, state, row);
+      else
+//|     end
       // A box would write rows of the next sequence too.
       if (row + 64 > sequence.sq())
         store_rows(p, where, sequence, o, state, row + warp_row + g, t);
@@ -87,9 +99,19 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
       return_q();
 //|   end
     } else {  // a tile without keys never held a Q
+//|   if l.parts then
+      if (where.parts > 1)
+        store_part(p, where, sequence, o, state, row);
+      else
+//|   end
       store_rows(p, where,$(sequence) o, state, row + warp_row + g, t);
     }
 //| elseif p.has_lengths then
+//|   if l.parts then
+    if (where.parts > 1)
+      store_part(p, where, sequence, o, state, row);
+    else
+//|   end
     // A box would write rows of the next sequence too.
     if (row + 64 > sequence.sq())
       store_rows(p, where, sequence, o, state, row + warp_row + g, t);

@@ -43,10 +43,18 @@ __device__ __forceinline__ KeyRange key_range_of(const Params &p, const Tile &wh
   const Sequence sequence = sequence_of(p, where.batch);
 //| end
   const int row = where.row + row_in_tile(wg), rows = row_count(p, sequence);
+//| if l.parts then
+  const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);
+//| else
   const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);
+//| end
   const Range own = key_range(p, sequence, row, max(row, min(row + 64, rows) - 1));
   const int first = max(min(own.block_hi, loaded.block_hi), loaded.block_lo);
-  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, max(own.block_lo, loaded.block_lo), own.full_lo, own.full_hi};
+//| local last = "max(own.block_lo, loaded.block_lo)"
+//| if l.parts then
+//|   last = "min(max(own.block_lo, loaded.block_lo), first)"
+//| end
+  return {loaded.block_hi, loaded.block_lo, row >= rows && loaded.block_lo <= loaded.block_hi ? -1 : first, $(last), own.full_lo, own.full_hi};
 }
 
 //| if not l.persistent then
@@ -100,7 +108,12 @@ struct TileScheduler {
   // The tile at hand, so that no warp must keep it in registers.
   __device__ __forceinline__ Tile again(const Params &, u32 smem) {
     const uint4 published = load_shared_x4(tile_slot(smem, slot.at));
+//|   if l.parts then
+    const uint4 part = load_shared_x4(tile_slot(smem, slot.at) + $(l.ranges - 16));
+    return {(int)published.x, (int)published.y, (int)published.z, (int)published.w, (int)part.x, (int)part.y, (int)part.z};
+//|   else
     return {(int)published.x, (int)published.y, (int)published.z, (int)published.w};
+//|   end
   }
 //|   if p.has_lengths then
   // And its sequence.
@@ -161,6 +174,9 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   end
     if (lane == 0) {
       store_shared(to, make_uint4(where.row, where.kv_head, where.head, (u32)where.batch));
+//|   if l.parts then
+      store_shared(to + $(l.ranges - 16), make_uint4(where.number, where.part, where.parts, 0));
+//|   end
       mbarrier_arrive(tile_full(smem, slot.at));
     }
     slot.next();
@@ -176,17 +192,22 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
 //|   end
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
+//|     if not p.has_lengths then
   for (int round = 0;; round++) {
     const int tile = round * ($(blocks)) + (round % 2 == 0 ? $(block) : $(blocks) - 1 - $(block));
-//|     if p.has_lengths then
-    if (tile >= order.total) break;
-    publish(order.tile(tile));
-//|     else
     if (tile >= p.total) break;
     publish(tile_of(p, tile));
-//|     end
     wait_loaded();
   }
+//|     else
+  // The next is found while the keys of the one before are loaded.
+  for (int round = 0;; round++) {
+    const Tile where = order.tile(round * (int)gridDim.x + (int)(round % 2 == 0 ? blockIdx.x : gridDim.x - 1 - blockIdx.x));
+    if (round > 0) wait_loaded();
+    if (where.row < 0) break;
+    publish(where);
+  }
+//|     end
 //|   else
   // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
   // puts the counter back to 0 for the next launch.

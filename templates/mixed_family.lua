@@ -39,7 +39,7 @@ return function(doc, prompt, few)
   return {
     doc = doc,
     rank = prompt.rank,
-    features = "lengths+pages+lse-strides",
+    features = "lengths+pages+batch-invariant+lse-strides",
     tile = prompt.tile,
     tunables = prompt.tunables,
     constraints = constraints,
@@ -74,6 +74,7 @@ return function(doc, prompt, few)
 
     -- The kernels run one behind the other, and share buffers that are large enough for either.
     workspace = function(p, c, a, l)
+      if p.has_batch_invariant then return few.workspace(p, l.few_config, a, l.few_layout) end
       return prompt.workspace and prompt.workspace(p, c, a, l) or few.workspace(p, l.few_config, a, l.few_layout)
     end,
 

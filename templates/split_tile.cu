@@ -1,17 +1,13 @@
 // ---- tiles whose keys several blocks share ----
-// Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best; the
-// block that ends last adds them up, in their order. Parts lie in the workspace by their number.
+// Few tiles leave SMs idle, as those of a short chunk behind a long cache. Then each is cut into as many parts as fill the chip best. Of the
+// warps that have the same rows of a tile the one that ends last adds up the parts, in their order. Parts lie in the workspace by their number.
 
 //| include "tile_parts.cu"
 
-// The blocks of keys of one part.
-__device__ __forceinline__ Range part_of(Range range, const Tile &where) {
-  const int blocks = range.block_hi - range.block_lo + 1;
-  range.block_hi = range.block_lo + blocks * (where.part + 1) / where.parts - 1;
-  range.block_lo += blocks * where.part / where.parts;
-  return range;
-}
-
+//| local log2_scale, scale = "p.scale_log2", "p.scale"
+//| if c.rescale == 3 then  -- maxima are kept in log2 units
+//|   log2_scale, scale = "1.f", "0.693147180559945309f"
+//| end
 // Row `tile_row` of the tile, four columns from 4 * four on, out of all parts.
 __device__ __forceinline__ void add_parts(const Params &p, const Sequence &sequence, const Tile &where, int tile_row, int four) {
   const float4 *const part_o = (const float4 *)p.part_o;
@@ -30,11 +26,27 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
 #pragma unroll
     for (int k = 1; k < BATCH; k++)
       if (j + k >= where.parts) states[k].x = -infinity();  // the last once more
-    sum.add(states, x, p.scale_log2);
+    sum.add(states, x, $(log2_scale));
   }
   const Row at = row_of(p, where, where.row + tile_row);
   const float inverse = reciprocal(sum.l);
-  if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, p.scale);
+  if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, $(scale));
   store_columns((output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh, four * 4,
                 make_float4(sum.o.x * inverse, sum.o.y * inverse, sum.o.z * inverse, sum.o.w * inverse));
+}
+
+// Where row `tile_row` of a part lies in the workspace.
+__device__ __forceinline__ long long part_row(const Tile &where, int tile_row) {
+  return ((long long)where.number * where.parts + where.part) * BR + tile_row;
+}
+
+// This warp, number `warp` of all that have rows of a tile, has left its part of rows [first, first + rows).
+__device__ __forceinline__ void part_is_left(const Params &p, const Sequence &sequence, const Tile &where, int warp, int first, int rows) {
+  const int lane = threadIdx.x % 32;
+  u32 last = 0;
+  __syncwarp();
+  if (lane == 0) last = count((u32 *)p.workspace + where.number * (BR / ROWS_WARP) + warp, (u32)where.parts - 1) == (u32)where.parts - 1;
+  if (__shfl_sync(~0u, last, 0) == 0) return;
+  __syncwarp();
+  for (int i = lane; i < rows * (COLS / 4); i += 32) add_parts(p, sequence, where, first + i / (COLS / 4), i % (COLS / 4));
 }

@@ -42,6 +42,14 @@ __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
   return best;
 }
 
+// The blocks of keys of one part.
+__device__ __forceinline__ Range part_of(Range range, const Tile &where) {
+  const int blocks = range.block_hi - range.block_lo + 1;
+  range.block_hi = range.block_lo + blocks * (where.part + 1) / where.parts - 1;
+  range.block_lo += blocks * where.part / where.parts;
+  return range;
+}
+
 //| end
 // To be used by whole warps. Tiles are asked for in growing order.
 struct TileOrder {
@@ -91,7 +99,7 @@ struct TileOrder {
     per_head = from(0);
     total = per_head * $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq");
 //| if l.parts then
-    parts = parts_for(total, highest * unit, (int)gridDim.x);
+    parts = parts_for(total, (highest + 1) * unit, (int)gridDim.x);
     total *= parts;
 //| end
   }

@@ -173,7 +173,8 @@ static const mutation mutations[] = {
     { "O is left over keys that are still read", T,
       "    asm volatile(\"bar.sync %0, %1;\" ::\"r\"(group + 1), \"n\"(GROUP_THREADS) : \"memory\");  // K and V are read\n", "", 0,
       "overlay" },
-    { "the groups' parts are not awaited", M, "  __syncthreads();\n\n  const long long own", "\n  const long long own", 0, "line" },
+    { "the groups' parts are not awaited", M, "  __syncthreads();\n\n//| if not p.has_batch_invariant then\n  const long long own",
+      "\n//| if not p.has_batch_invariant then\n  const long long own", 0, "line" },
     { "the next keys over parts that are read", M,
       "  __syncthreads();  // the buffer is free, and what the block leaves of a tile is written\n", "", 0, "line" },
     { "the last block's word is not awaited", M, "  __syncthreads();\n  const bool is_last", "  const bool is_last", 0, "line" },
@@ -219,7 +220,7 @@ static const mutation mutations[] = {
     { "the diagonal of the longest", X, "p.relative ? k.length - q.length : 0", "p.relative ? p.sk - p.sq : 0", 0, "pages" },
 
     { "bounds of queries are those of keys", X, "rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q)",
-      "rows_of(p.cu_seqlens_k, p.seqlens_q, index, p.sq, p.total_q)", 0, "packed" },
+      "rows_of(p.cu_seqlens_k, p.seqlens_q, index, p.sq, p.total_q)", 2, "packed" },
 
     /* rows of a warp */
     { "the first head of a group for all", Q, "head = tile.head + row - query * p.group", "head = tile.head", 0, "line" },

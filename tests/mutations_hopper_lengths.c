@@ -27,6 +27,7 @@ static const fa_ragged_how
     pages_keyless = { .seed = 4, .forms = PAGED, .k = FA_SPREAD_EDGES, .idle = 1, .page_size = 16, .spare = 2 },
     pages_full = { .seed = 4, .forms = FA_FORM_CU_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_FULL, .page_size = 16, .spare = 2 },
     pages_48 = { .seed = 5, .forms = FA_FORM_SEQLENS_Q | PAGED, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .page_size = 48, .spare = 2, .wide = 1, .foreign = 1 },
+    full = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL },
     pages_128 = { .seed = 8, .forms = PAGED, .k = FA_SPREAD_FULL, .page_size = 128, .spare = 1 };
 
 static const scene scenes[] = {
@@ -46,6 +47,8 @@ static const scene scenes[] = {
     { "pages_full", "bf16,d=64,mask=none,features=lengths+pages,page=16,b=3,hq=2,hkv=1", CONFIG(64, 0, 80, 2, 3, USUAL), 60, 241, NONE, WITH(&pages_full) },
     { "pages_48", "bf16,d=128,mask=none,features=lengths+pages,page=16,b=4,hq=2,hkv=2", CONFIG(64, 0, 64, 1, 2, USUAL), 80, 300, NONE, WITH(&pages_48) },
     { "pages_128", "fp16,d=64,mask=window,features=lengths+pages,page=128,b=3,hq=2,hkv=1", CONFIG(128, 0, 48, 2, 2, AHEAD), 150, 400, 60, 9, 0, 0, WITH(&pages_128) },
+    { "split", "bf16,d=64,mask=causal,features=lengths,b=1,hq=1,hkv=1", CONFIG(128, 0, 48, 2, 3, USUAL), 100, 300, NONE, WITH(&full) },
+    { "split_lazy", "bf16,d=72,mask=window,features=lengths+pages,page=16,b=1,hq=1,hkv=1", CONFIG(64, 0, 48, 1, 2, STAGED), 50, 300, 250, 0, 0, 0, WITH(&pages_full) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -58,8 +61,22 @@ static const scene scenes[] = {
 #define P "hopper_pages.cu"
 #define Q "sequence.cu"
 #define L "flash_fwd_wgmma.lua"
+#define H "hopper_part.cu"
+#define S "split_tile.cu"
 
 static const mutation mutations[] = {
+    /* parts of tiles */
+    { "all parts are the first", T, "make_uint4(where.number, where.part, where.parts, 0)", "make_uint4(where.number, 0, where.parts, 0)", 0, "split" },
+    { "a part is the whole", T, "const Range loaded = part_of(key_range(p, sequence, where.row, min(where.row + BR, rows) - 1), where);",
+      "const Range loaded = key_range(p, sequence, where.row, min(where.row + BR, rows) - 1);", 0, "split split_lazy" },
+    { "parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 0, "split" },
+    { "staged parts leave as wholes", C, "if (where.parts > 1)", "if (where.parts > 8)", 3, "split_lazy" },
+    { "the second half of a warp's rows is the first", H, "make_float2(o[4 * n + 2 * h], o[4 * n + 2 * h + 1])", "make_float2(o[4 * n], o[4 * n + 1])", 0, "split" },
+    { "a warp's rows in the place of the first's", H, "threadIdx.x / 32 % 4 * 16, rows", "0, rows", 0, "split" },
+    { "a lane's share of l", H, "const float l = quad_sum(state[h].l);", "const float l = state[h].l;", 0, "split" },
+    { "warps share a counter", H, "first / 16, first, rows", "0, first, rows", 0, "split" },
+    { "maxima are scaled twice", S, "log2_scale, scale = \"1.f\"", "log2_scale, scale = \"p.scale_log2\"", 0, "split" },
+    { "maxima are not scaled", S, "local log2_scale, scale = \"p.scale_log2\", \"p.scale\"", "local log2_scale, scale = \"1.f\", \"p.scale\"", 0, "split_lazy" },
     /* rows of others */
     { "V behind the end stays", X, "        clear_rows<BC, BOXES_V>(tile, own.end, BC, lane);\n", "", 0, "packed_none pages" },
     { "V in front of the window stays", X, "        clear_rows<BC, BOXES_V>(tile, 0, own.first, lane);\n", "", 0, "window" },
@@ -115,7 +132,8 @@ static const mutation mutations[] = {
     { "diagonals in each other's place", T, "make_uint4(sequence.diagonal_lo, sequence.diagonal_hi, 0, 0)", "make_uint4(sequence.diagonal_hi, sequence.diagonal_lo, 0, 0)", 0, "packed" },
     { "ranges of the first warpgroup", T, "key_range_of(p, sequence, where, lane)", "key_range_of(p, sequence, where, 0)", 0, "packed" },
     { "lengths are read too early", T, "  grid_wait();\n  TileOrder order(p);\n", "  TileOrder order(p);\n", 0, "packed" },
-    { "the last tile is left out", T, "if (tile >= order.total) break;", "if (tile >= order.total - 1) break;", 0, "packed_none" },
+    { "rounds to and fro take the same", T, "blockIdx.x : gridDim.x - 1 - blockIdx.x));", "blockIdx.x : 0));", 0, "packed_none" },
+    { "first tiles of a sequence end it", T, "if (where.row < 0) break;", "if (where.row <= 0) break;", 0, "packed_none" },
     { "the last drawn tile is left out", T, "tile < order.total;", "tile < order.total - 1;", 0, "packed" },
     { "the counter wraps a tile late", T, "atomicInc(p.counter, (u32)order.total - 1)", "atomicInc(p.counter, (u32)order.total)", 0, "packed" },
     { "drawn from the first on", T, "tile = gridDim.x + __shfl_sync(~0u, drawn, 0);", "tile = __shfl_sync(~0u, drawn, 0);", 0, "packed" },

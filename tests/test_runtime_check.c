@@ -172,7 +172,8 @@ static int bad_args(row *rows)
     ROW(a.op = -1, FA_INVALID, "op is -1");
     ROW(a.op = INT_MAX, FA_INVALID, "op is");
     ROW((a.op = 1, a.sq = 0), FA_UNSUPPORTED, "op is");
-    ROW(a.flags = 2, FA_UNSUPPORTED, "flags is 0x2");
+    ROW(a.flags = 4, FA_UNSUPPORTED,
+        "flags is 0x4; accepted by this version with op=forward: FA_BROADCAST (0x1), FA_BATCH_INVARIANT (0x2)");
     ROW(a.flags = 8 | FA_BROADCAST, FA_UNSUPPORTED, "flags is 0x9");
     ROW(a.flags = 16, FA_INVALID, "flags is 0x10");
     ROW(a.flags = FA_BROADCAST | 1u << 31, FA_INVALID, "flags is");

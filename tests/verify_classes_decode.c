@@ -22,6 +22,9 @@ static const char *const classes[] = {
     "fp32,d=128,mask=causal,features=lengths+pages,page=16",
     "fp32,d=72,dv=96,mask=window,features=lengths+pages,page=1",
     "fp32,d=33,features=lengths+lse-strides",
+    "bf16,d=128,mask=causal,features=lengths+batch-invariant",
+    "fp16,d=64,mask=window,features=lengths+pages+batch-invariant+lse-strides,page=16",
+    "bf16,d=64,mask=causal,features=batch-invariant",
     NULL,
 };
 

@@ -15,6 +15,7 @@ static const char *const classes[] = {
     "fp16,d=36,dv=20,mask=causal,align=4,features=lengths+pages,page=4",
     "bf16,d=33,mask=window,features=lengths+pages,page=1",
     "bf16,d=72,o=fp32,features=lengths+pages+lse-strides,page=2",
+    "bf16,d=64,mask=causal,features=lengths+pages+batch-invariant,page=16",
     NULL,
 };
 

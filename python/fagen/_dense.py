@@ -1,0 +1,74 @@
+"""Attention of dense batches: from views to a plan."""
+from __future__ import annotations
+
+from typing import Optional
+
+from . import _abi
+from . import _shapes as shapes
+from ._mask import Mask
+from ._plan import Plan
+from ._view import View
+from ._context import Context
+
+LAYOUT_Q, LAYOUT_K, LAYOUT_V = "[b, sq, hq, d]", "[b, sk, hkv, d]", "[b, sk, hkv, dv]"
+
+
+def checked(q: View, k: View, v: View) -> int:
+    """Shapes, types and devices of the inputs; the fa_dtype. Raises InvalidArgument."""
+    for name, x, layout in (("q", q, LAYOUT_Q), ("k", k, LAYOUT_K), ("v", v, LAYOUT_V)):
+        shapes.rank(name, x, 4, layout)
+    dtype = shapes.dtype_of("q", q.dtype)
+    for name, x in (("k", k), ("v", v)):
+        shapes.same(name, x, "dtype", q.dtype, "q")
+        shapes.same(name, x, "device", q.device, "q")
+    b, _, hq, d = q.shape
+    shapes.head_dim("q", d)
+    shapes.head_dim("v", v.shape[3])
+    if k.shape[0] != b or k.shape[3] != d:
+        raise shapes.invalid("k.shape", tuple(k.shape), f"({b}, sk, hkv, {d}), with the b and d of q")
+    if v.shape[:3] != k.shape[:3]:
+        raise shapes.invalid("v.shape", tuple(v.shape), f"({k.shape[0]}, {k.shape[1]}, {k.shape[2]}, dv), with the b, sk and hkv of k")
+    shapes.heads(hq, k.shape[2], 2)
+    return dtype
+
+
+def outputs(q: View, v: View, out: Optional[View], lse: Optional[View]) -> None:
+    """Tensors that the caller gave to write to."""
+    b, sq, hq, _ = q.shape
+    if out is not None:
+        shapes.rank("out", out, 4, "[b, sq, hq, dv]")
+        shapes.same("out", out, "device", q.device, "q")
+        shapes.equal("out", out, (b, sq, hq, v.shape[3]), "[b, sq, hq, dv]")
+        shapes.output_dtype("out.dtype", out.dtype, q.dtype)
+        shapes.writable("out", out)
+    if lse is not None:
+        log_sums(lse, q, (b, hq, sq), "[b, hq, sq]")
+
+
+def log_sums(lse: View, q: View, shape: tuple, layout: str) -> None:
+    """The tensor for LSE: fp32, packed."""
+    shapes.same("lse", lse, "dtype", "float32", "every LSE")
+    shapes.same("lse", lse, "device", q.device, "q")
+    shapes.equal("lse", lse, shape, layout)
+    shapes.writable("lse", lse)
+    own = shapes.packed(shape)
+    if any(n > 1 and s != p for n, s, p in zip(shape, lse.strides, own)):
+        raise shapes.invalid("lse.strides", lse.strides, f"{own}: packed")
+
+
+def plan(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool) -> Plan:
+    """The plan of a dense call. Raises InvalidArgument, Unsupported, NoFit."""
+    dtype = checked(q, k, v)
+    outputs(q, v, out, lse)
+    shapes.place(context, q.device, "q")
+    b, sq, hq, d = q.shape
+    args = _abi.Args(dtype=shapes.precision(dtype, tf32), o_dtype=shapes.output_dtype("out.dtype", out.dtype, q.dtype), d=d, dv=v.shape[3],
+                     b=b, hq=hq, hkv=k.shape[2], sq=sq, sk=k.shape[1], mask=mask.mask, window_left=mask.left, window_right=mask.right,
+                     diagonal=mask.diagonal, offset=mask.offset, scale=scale)
+    expanded = False
+    for name, field, x in (("q", "q", q), ("k", "k", k), ("v", "v", v), ("out", "o", out)):
+        t, zero = shapes.tensor(name, x, x.shape, x.strides, field != "o")
+        setattr(args, field, t)
+        expanded |= zero
+    args.flags = _abi.FA_BROADCAST if expanded else 0
+    return Plan(context, args)

@@ -1,0 +1,136 @@
+"""Masks in words: causal, window and diagonal as the numbers of fa_args."""
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, Optional, Tuple, Union
+
+from . import _abi
+from .errors import invalid
+
+Window = Union[None, int, Tuple[Optional[int], Optional[int]]]
+DIAGONALS = {"bottom-right": _abi.FA_BOTTOM_RIGHT, "top-left": _abi.FA_TOP_LEFT}
+INT32_MAX = 2**31 - 1
+
+
+class Mask(NamedTuple):
+    """The fields mask, window_left, window_right, diagonal, offset of fa_args."""
+    mask: int
+    left: int
+    right: int
+    diagonal: int
+    offset: int
+
+
+ALL = Mask(_abi.FA_MASK_NONE, 0, 0, _abi.FA_BOTTOM_RIGHT, 0)
+
+
+def integer(name: str, value: Any, least: int, most: int = INT32_MAX) -> int:
+    """value as an int. Raises InvalidArgument."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        number = value.__index__()
+    except (AttributeError, TypeError):
+        raise invalid(name, repr(value), f"an integer from {least} to {most}") from None
+    if not least <= number <= most:
+        raise invalid(name, number, f"{least} to {most}")
+    return int(number)
+
+
+def _side(name: str, value: Any) -> int:
+    return -1 if value is None else integer(name, value, -1)
+
+
+def mask_of(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
+    """causal and a window together hide what either hides. Raises InvalidArgument."""
+    if not isinstance(causal, bool):
+        raise invalid("causal", repr(causal), "True, False")
+    if isinstance(diagonal, str):
+        if diagonal not in DIAGONALS:
+            raise invalid("diagonal", f'"{diagonal}"', '"bottom-right", "top-left", or an integer offset')
+        where, offset = DIAGONALS[diagonal], 0
+    else:
+        where, offset = _abi.FA_OFFSET, integer("diagonal", diagonal, -INT32_MAX)
+    if window is None:
+        kind = _abi.FA_MASK_CAUSAL if causal else _abi.FA_MASK_NONE
+        return Mask(kind, 0, 0, where if causal else _abi.FA_BOTTOM_RIGHT, offset if causal else 0)
+    if not isinstance(window, (tuple, list)) or len(window) != 2:
+        raise invalid("window", repr(window), "(left, right): keys before and behind the diagonal, -1 or None for unbounded")
+    left, right = _side("window[0]", window[0]), _side("window[1]", window[1])
+    if causal:
+        right = 0
+    if left < 0 and right < 0:
+        return ALL
+    if left < 0 and right == 0:
+        return Mask(_abi.FA_MASK_CAUSAL, 0, 0, where, offset)
+    return Mask(_abi.FA_MASK_WINDOW, left, right, where, offset)
+
+
+class Options(NamedTuple):
+    """What a call asks beside its tensors and its scale."""
+    mask: Mask
+    out_dtype: Optional[str]
+    tf32: bool
+    device: str
+
+
+def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str) -> str:
+    """Options as a text that programs keep: "" for none, "causal", "window=-1,4;offset=7;out=float32;tf32;device=sim:sm_90a"."""
+    if mask == ALL and out_dtype is None and not tf32 and not device:
+        return ""
+    words = []
+    if mask.mask == _abi.FA_MASK_CAUSAL:
+        words.append("causal")
+    if mask.mask == _abi.FA_MASK_WINDOW:
+        words.append(f"window={mask.left},{mask.right}")
+    if mask.diagonal == _abi.FA_TOP_LEFT:
+        words.append("top-left")
+    if mask.diagonal == _abi.FA_OFFSET:
+        words.append(f"offset={mask.offset}")
+    if out_dtype is not None:
+        words.append(f"out={out_dtype}")
+    if tf32:
+        words.append("tf32")
+    if device:
+        words.append(f"device={device}")
+    return ";".join(words)
+
+
+def options_of(text: str) -> Options:
+    """The inverse of words_of. Raises InvalidArgument."""
+    kind, left, right, diagonal, offset = ALL
+    out_dtype, tf32, device = None, False, ""
+    for part in text.split(";") if text else []:
+        name, _, value = part.partition("=")
+        if part == "causal":
+            kind = _abi.FA_MASK_CAUSAL
+        elif name == "window":
+            kind = _abi.FA_MASK_WINDOW
+            left, right = (int(n) for n in value.split(","))
+        elif part == "top-left":
+            diagonal = _abi.FA_TOP_LEFT
+        elif name == "offset":
+            diagonal, offset = _abi.FA_OFFSET, int(value)
+        elif name == "out":
+            out_dtype = value
+        elif part == "tf32":
+            tf32 = True
+        elif name == "device":
+            device = value
+        else:
+            raise invalid("options", f'"{text}"', "causal, window=L,R, top-left, offset=N, out=TYPE, tf32, device=NAME, between semicolons")
+    return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device)
+
+
+def scale_of(scale: Optional[float]) -> float:
+    """The field scale: 0 stands for 1/sqrt(d). Raises InvalidArgument."""
+    if scale is None:
+        return 0.0
+    if isinstance(scale, bool) or not isinstance(scale, (int, float)):
+        try:
+            scale = float(scale.__float__())
+        except (AttributeError, TypeError, ValueError):
+            raise invalid("scale", repr(scale), "a number above 0, or None for 1/sqrt(d)") from None
+    if not (scale > 0 and math.isfinite(scale) and scale < 3.4e38):
+        raise invalid("scale", scale, "a finite number above 0, or None for 1/sqrt(d)")
+    return float(scale)

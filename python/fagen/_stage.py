@@ -1,0 +1,66 @@
+"""Tensors of host memory on a simulated chip: copied there, computed, copied back."""
+from __future__ import annotations
+
+import ctypes as C
+import itertools
+from typing import List, NamedTuple, Tuple
+
+from . import _abi
+from ._library import check, lib
+from ._plan import Plan
+from ._view import BYTES, View, packed
+
+
+class Staged(NamedTuple):
+    """A tensor of a plan: the word of fa_args that takes its address, and whether it comes back."""
+    word: int
+    view: View
+    output: bool
+
+
+def span(x: View) -> Tuple[int, int]:
+    """(first byte relative to the address, bytes) from the lowest to the highest element."""
+    size = BYTES[x.dtype]
+    low = sum((n - 1) * s for n, s in zip(x.shape, x.strides) if s < 0)
+    high = sum((n - 1) * s for n, s in zip(x.shape, x.strides) if s > 0)
+    return low * size, (high - low + 1) * size
+
+
+def launch(plan: Plan, tensors: List[Staged]) -> None:
+    """plan.launch() for tensors in host memory. Rows that no kernel writes keep what they held."""
+    handle = plan.context.handle
+    there: List[Tuple[Staged, int, int, int]] = []
+    try:
+        for t in tensors:
+            if 0 in t.view.shape:
+                plan.words[t.word] = 0
+                continue
+            low, size = span(t.view)
+            at = C.c_void_p()
+            check(lib.fa_alloc(handle, C.byref(at), size))
+            assert at.value
+            there.append((t, at.value, low, size))
+            check(lib.fa_copy(handle, at.value, t.view.address + low, size, _abi.FA_TO_DEVICE))
+            plan.words[t.word] = at.value - low
+        plan.launch(0)
+        for t, device, low, size in there:
+            if t.output:
+                bring(handle, t.view, device, low, size)
+    finally:
+        for t, device, _, _ in there:
+            plan.words[t.word] = 0
+            lib.fa_free(handle, device)
+
+
+def bring(handle: int, x: View, device: int, low: int, size: int) -> None:
+    """Device memory back into a tensor of any strides, its rows alone."""
+    if tuple(x.strides) == packed(x.shape):
+        check(lib.fa_copy(handle, x.address, device, size, _abi.FA_FROM_DEVICE))
+        return
+    copy = C.create_string_buffer(size)
+    check(lib.fa_copy(handle, C.addressof(copy), device, size, _abi.FA_FROM_DEVICE))
+    bytes_of = BYTES[x.dtype]
+    row = x.shape[-1] * bytes_of
+    for index in itertools.product(*(range(n) for n in x.shape[:-1])):
+        at = sum(i * s for i, s in zip(index, x.strides)) * bytes_of
+        C.memmove(x.address + at, C.addressof(copy) - low + at, row)

@@ -1,0 +1,224 @@
+"""fagen.varlen_attention: sequences of different lengths, packed, padded or in pages."""
+from __future__ import annotations
+
+from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+
+from . import _abi, _stage
+from . import _shapes as shapes
+from ._attention import context_of, output, stream_of
+from ._dense import log_sums
+from ._mask import INT32_MAX, Mask, Window, integer, mask_of, scale_of
+from ._plan import K, LSE, O, Plan, Plans, Q, V, word
+from ._stage import Staged
+from ._view import View, empty_like, is_torch, packed, view
+from ._context import Context
+from .errors import InvalidArgument, invalid
+
+ARRAYS = ("cu_seqlens_q", "cu_seqlens_k", "seqlens_q", "seqlens_k", "page_table")
+WORDS = {name: word(name) for name in ARRAYS}
+_plans = Plans()
+
+
+class Batch(NamedTuple):
+    """The views of a call, None where an argument is; the most rows and keys of a sequence."""
+    q: View
+    k: View
+    v: View
+    arrays: Tuple[Optional[View], ...]  # in the order of ARRAYS
+    sq: int
+    sk: int
+
+    def array(self, name: str) -> Optional[View]:
+        return self.arrays[ARRAYS.index(name)]
+
+
+def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seqlens_k: Any = None, seqlens_q: Any = None,
+                     seqlens_k: Any = None, page_table: Any = None, max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None,
+                     causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
+                     scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None,
+                     out_dtype: Optional[str] = None, tf32: bool = False, stream: Optional[int] = None,
+                     device: Union[None, str, Context] = None) -> Any:
+    """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
+
+    q: packed [total_q, hq, d] with cu_seqlens_q, else padded [b, sq, hq, d].
+    k, v: packed [total_k, hkv, d] with cu_seqlens_k; pages [pages, page_size, hkv, d] with page_table; else padded [b, sk, hkv, d].
+        A cache in the order [pages, hkv, page_size, d] is transposed by the caller, without a copy.
+    cu_seqlens_q, cu_seqlens_k: int32 [b + 1]: sequence i has the rows from cu_seqlens[i] up to cu_seqlens[i + 1].
+    seqlens_q, seqlens_k: int32 [b]: rows in use of padded sequences or of pages; beside cu_seqlens, which may have gaps then.
+    page_table: int32 [b, n]: the pages of each sequence in order. Needs seqlens_k, excludes cu_seqlens_k.
+    max_seqlen_q, max_seqlen_k: the most rows and keys that any sequence has, now or in a replay: needed of what is packed. None: what
+        padding or page table have room for.
+    The rest is as in fagen.attention; the diagonal lies by each sequence's own lengths.
+    Returns out, of q's shape with dv, or (out, lse), lse [b, hq, sq], of packed queries [hq, total_q]. Rows past a length are not written:
+    in a new tensor they hold anything.
+    Raises as fagen.attention does. Lengths and pages are not looked at on a GPU: kernels clamp what they find (Context's
+    check_device_data refuses it instead).
+    """
+    options = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k, page_table=page_table)
+    if is_torch(q):
+        from . import torch as of_torch
+        return of_torch.varlen_attention(q, k, v, **options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, causal=causal,
+                                         window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse,
+                                         out_dtype=out_dtype, tf32=tf32, stream=stream, device=device)
+    mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
+    batch = batch_of(q, k, v, options, max_seqlen_q, max_seqlen_k, stream)
+    at, ctx = stream_of([batch.q, batch.k, batch.v], stream), context_of(batch.q, device)
+    checked(batch)
+    out, result = output(q, batch.q, out, (*batch.q.shape[:-1], batch.v.shape[-1]), out_dtype, stream)
+    sums, lse_view = None, None
+    if return_lse or lse is not None:
+        sums = empty_like(q, lse_shape(batch), "float32", "lse") if lse is None else lse
+        lse_view = view("lse", sums, stream)
+    run(ctx, batch, result, lse_view, mask, factor, tf32, at)
+    return (out, sums) if return_lse else out
+
+
+def batch_of(q: Any, k: Any, v: Any, arrays: Dict[str, Any], sq: Optional[int], sk: Optional[int], stream: Optional[int] = None) -> Batch:
+    """Views of the arguments, and the maxima where the caller left them out."""
+    views = {name: view(name, x, stream) for name, x in (("q", q), ("k", k), ("v", v))}
+    listed = {name: None if x is None else view(name, x, stream) for name, x in arrays.items()}
+    table = listed["page_table"]
+    for side, given, name, room in (("q", sq, "q", None), ("k", sk, "k", table)):
+        bound = f"max_seqlen_{side}"
+        if given is not None:
+            given = integer(bound, given, 0, INT32_MAX)
+        elif listed[f"cu_seqlens_{side}"] is not None:
+            raise invalid(bound, None, f"the most rows that any sequence has: cu_seqlens_{side} lies in device memory")
+        else:
+            shapes.rank(name, views[name], 4, "[b, s, h, d], or [pages, page_size, h, d] with page_table")
+            given = views[name].shape[1]
+            if room is not None:
+                shapes.rank("page_table", room, 2, "[b, n]")
+                given *= room.shape[1]
+        sq, sk = (given, sk) if side == "q" else (sq, given)
+    return Batch(views["q"], views["k"], views["v"], tuple(listed[name] for name in ARRAYS), sq or 0, sk or 0)
+
+
+def sequences(batch: Batch) -> int:
+    """b, of the first argument that tells it."""
+    starts = batch.array("cu_seqlens_q")
+    return (starts.shape[0] - 1 if len(starts.shape) == 1 else -1) if starts is not None else batch.q.shape[0]
+
+
+def lse_shape(batch: Batch) -> Tuple[int, ...]:
+    if batch.array("cu_seqlens_q") is not None:
+        return batch.q.shape[1], batch.q.shape[0]
+    return batch.q.shape[0], batch.q.shape[2], batch.q.shape[1]
+
+
+def checked(batch: Batch) -> int:
+    """Raises InvalidArgument for what does not go together; the fa_dtype."""
+    q, k, v = batch.q, batch.k, batch.v
+    table = batch.array("page_table")
+    packed_q, packed_k = batch.array("cu_seqlens_q") is not None, batch.array("cu_seqlens_k") is not None
+    if all(x is None for x in batch.arrays):
+        raise InvalidArgument(f"{', '.join(ARRAYS)} are all None; accepted: at least one: fagen.attention computes batches without lengths")
+    if table is not None and packed_k:
+        raise InvalidArgument("page_table and cu_seqlens_k are both set; accepted: one of them")
+    if table is not None and batch.array("seqlens_k") is None:
+        raise InvalidArgument("seqlens_k is None; accepted with page_table: int32 [b]")
+    shapes.rank("q", q, 3 if packed_q else 4, "[total_q, hq, d] with cu_seqlens_q" if packed_q else "[b, sq, hq, d] without cu_seqlens_q")
+    layout = "[total_k, hkv, d] with cu_seqlens_k" if packed_k else "[pages, page_size, hkv, d]" if table is not None else "[b, sk, hkv, d]"
+    for name, x in (("k", k), ("v", v)):
+        shapes.rank(name, x, 3 if packed_k else 4, layout)
+        shapes.same(name, x, "dtype", q.dtype, "q")
+        shapes.same(name, x, "device", q.device, "q")
+    dtype = shapes.dtype_of("q", q.dtype)
+    shapes.head_dim("q", q.shape[-1])
+    shapes.head_dim("v", v.shape[-1])
+    if k.shape[-1] != q.shape[-1]:
+        raise invalid("k.shape", tuple(k.shape), f"{q.shape[-1]} as its last dimension, d of q")
+    if v.shape[:-1] != k.shape[:-1]:
+        raise invalid("v.shape", tuple(v.shape), f"{tuple(k.shape[:-1])} and dv: all but the last as k")
+    shapes.heads(q.shape[-2], k.shape[-2], len(q.shape) - 2)
+    b = sequences(batch)
+    for name, given in zip(ARRAYS, batch.arrays):
+        if given is not None:
+            lengths_array(name, given, q, b)
+    if not packed_k and table is None and k.shape[0] != b:
+        raise invalid("k.shape", tuple(k.shape), f"({b}, sk, hkv, d): a sequence for each of q")
+    if table is None and not packed_k and batch.sk > k.shape[1]:
+        raise invalid("max_seqlen_k", batch.sk, f"at most {k.shape[1]}, the rows of k")
+    if not packed_q and batch.sq > q.shape[1]:
+        raise invalid("max_seqlen_q", batch.sq, f"at most {q.shape[1]}, the rows of q")
+    if table is not None and k.shape[1] and batch.sk > k.shape[1] * table.shape[1]:
+        raise invalid("max_seqlen_k", batch.sk, f"at most {k.shape[1] * table.shape[1]}: page_table.shape[1] pages of {k.shape[1]} tokens")
+    if table is not None and k.shape[1] < 1:
+        raise invalid("k.shape[1]", k.shape[1], "page_size, at least 1")
+    return dtype
+
+
+def lengths_array(name: str, x: View, q: View, b: int) -> None:
+    """int32, on q's device, with a row for each sequence."""
+    if x.dtype != "int32":
+        raise invalid(f"{name}.dtype", x.dtype, "int32")
+    shapes.same(name, x, "device", q.device, "q")
+    wanted, layout = {"page_table": (2, "[b, n]")}.get(name, (1, "[b + 1]" if name.startswith("cu_") else "[b]"))
+    shapes.rank(name, x, wanted, layout)
+    rows = b + 1 if name.startswith("cu_") else b
+    if x.shape[0] != rows or rows < (1 if name.startswith("cu_") else 0):
+        raise invalid(f"{name}.shape", tuple(x.shape), f"({max(rows, 1)}{', n' if wanted == 2 else ','}), of {max(b, 0)} sequences")
+
+
+def fields(batch: Batch, out: View) -> Tuple[Dict[str, Tuple[int, ...]], Dict[str, Tuple[int, ...]]]:
+    """Shapes and strides of q, k, v and out as [b, s, h, d]."""
+    b, of = sequences(batch), {"q": batch.q, "k": batch.k, "v": batch.v, "o": out}
+    whole: Dict[str, Tuple[int, ...]] = {}
+    steps: Dict[str, Tuple[int, ...]] = {}
+    for name, x in of.items():
+        if len(x.shape) == 3:  # packed: the batch stride is ignored
+            whole[name], steps[name] = (max(b, 1), *x.shape), (x.shape[0] * max(x.strides[0], 1) or 1, *x.strides)
+        else:
+            whole[name], steps[name] = x.shape, x.strides
+    return whole, steps
+
+
+def plan(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool) -> Plan:
+    """The plan of a call. Raises InvalidArgument, Unsupported, NoFit."""
+    dtype = checked(batch)
+    q, k, v, table = batch.q, batch.k, batch.v, batch.array("page_table")
+    shape = (*q.shape[:-1], v.shape[-1])
+    shapes.rank("out", out, len(shape), "[total_q, hq, dv]" if len(shape) == 3 else "[b, sq, hq, dv]")
+    shapes.same("out", out, "device", q.device, "q")
+    shapes.equal("out", out, shape, "q's with dv")
+    shapes.writable("out", out)
+    if lse is not None:
+        log_sums(lse, q, lse_shape(batch), "[hq, total_q]" if len(shape) == 3 else "[b, hq, sq]")
+    shapes.place(context, q.device, "q")
+    args = _abi.Args(dtype=shapes.precision(dtype, tf32), o_dtype=shapes.output_dtype("out.dtype", out.dtype, q.dtype), d=q.shape[-1],
+                     dv=v.shape[-1], b=sequences(batch), hq=q.shape[-2], hkv=k.shape[-2], sq=batch.sq, sk=batch.sk, mask=mask.mask,
+                     window_left=mask.left, window_right=mask.right, diagonal=mask.diagonal, offset=mask.offset, scale=scale)
+    whole, steps = fields(batch, out)
+    expanded = False
+    for name, field, x in (("q", "q", q), ("k", "k", k), ("v", "v", v), ("out", "o", out)):
+        t, zero = shapes.tensor(name, x, whole[field], steps[field], field != "o")
+        setattr(args, field, t)
+        expanded |= zero
+    args.flags = _abi.FA_BROADCAST if expanded else 0
+    args.total_q = q.shape[0] if len(q.shape) == 3 else 0
+    args.total_k = k.shape[0] if len(k.shape) == 3 else 0
+    if table is not None:
+        args.page_table_stride = table.strides[0] if table.shape[0] > 1 else max(table.shape[1], 1)
+        args.page_size, args.pages = k.shape[1], k.shape[0]
+    for name, given in zip(ARRAYS, batch.arrays):  # which of them there are is part of what is asked
+        if given is not None:
+            setattr(args, name, 256)
+    return Plan(context, args)
+
+
+def run(ctx: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool, stream: int) -> None:
+    """Finds or makes the plan, and launches it."""
+    tensors: List[Tuple[int, View]] = [(Q, batch.q), (K, batch.k), (V, batch.v), (O, out)]
+    tensors += [(WORDS[name], x) for name, x in zip(ARRAYS, batch.arrays) if x is not None]
+    if lse is not None:
+        tensors.append((LSE, lse))
+    key = (ctx, batch.sq, batch.sk, mask, scale, tf32, tuple((w, x.shape, x.strides, x.dtype, x.device, x.readonly) for w, x in tensors))
+    found: Optional[Plan] = _plans.find(key)
+    if found is None:
+        found = _plans.keep(key, plan(ctx, batch, out, lse, mask, scale, tf32))
+    if found.host:
+        _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
+        return
+    for w, x in tensors:
+        found.words[w] = x.address
+    found.launch(stream)

@@ -1,0 +1,111 @@
+"""The functions of the flash_attn package by fagen: the same names, argument order and defaults, for PyTorch.
+
+    from fagen.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
+
+What fagen does not compute (dropout, softcap, ALiBi, gradients, new keys and rotary embedding inside the kernel) raises fagen.Unsupported.
+The last query sees the last key where causal, as there since version 2.1. LSE is the natural logarithm, float32. Where return_attn_probs
+asks for it, the third of the results is None: no matrix of probabilities is made.
+"""
+from __future__ import annotations
+
+from typing import Any, Dict, Optional, Tuple, Union
+
+import torch
+
+from . import torch as _torch
+from ._shapes import unused
+from .errors import InvalidArgument, invalid
+
+Pair = Tuple[int, int]
+
+
+def _options(softmax_scale: Optional[float], causal: bool, window_size: Pair, **others: Any) -> Dict[str, Any]:
+    """Keywords of fagen.attention. Raises Unsupported for what is not computed."""
+    dropout = others.pop("dropout_p", 0.0)
+    unused({"dropout_p": float(dropout)}, [0.0], "no dropout is computed")
+    softcap = others.pop("softcap", 0.0)
+    unused({"softcap": float(softcap or 0.0)}, [0.0], "no softcap is computed")
+    unused(others, [None], "it is not computed")
+    if not isinstance(window_size, (tuple, list)) or len(window_size) != 2:
+        raise invalid("window_size", repr(window_size), "(left, right), -1 for unbounded")
+    left, right = window_size
+    return {"causal": bool(causal), "window": None if left in (-1, None) and right in (-1, None) else (left, right), "scale": softmax_scale}
+
+
+def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
+                    causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
+                    deterministic: bool = False, return_attn_probs: bool = False) -> Any:
+    """q [b, sq, hq, d], k and v [b, sk, hkv, d]. out [b, sq, hq, d], or (out, lse [b, hq, sq], None)."""
+    options = _options(softmax_scale, causal, window_size, dropout_p=dropout_p, softcap=softcap, alibi_slopes=alibi_slopes)
+    found = _torch.attention(q, k, v, return_lse=return_attn_probs, **options)
+    return (*found, None) if return_attn_probs else found
+
+
+def flash_attn_kvpacked_func(q: torch.Tensor, kv: torch.Tensor, *args: Any, **options: Any) -> Any:
+    """kv [b, sk, 2, hkv, d]; the rest as in flash_attn_func."""
+    return flash_attn_func(q, kv[:, :, 0], kv[:, :, 1], *args, **options)
+
+
+def flash_attn_qkvpacked_func(qkv: torch.Tensor, *args: Any, **options: Any) -> Any:
+    """qkv [b, s, 3, h, d]; the rest as in flash_attn_func."""
+    return flash_attn_func(qkv[:, :, 0], qkv[:, :, 1], qkv[:, :, 2], *args, **options)
+
+
+def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor, cu_seqlens_k: torch.Tensor,
+                           max_seqlen_q: int, max_seqlen_k: int, dropout_p: float = 0.0, softmax_scale: Optional[float] = None,
+                           causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
+                           deterministic: bool = False, return_attn_probs: bool = False, block_table: Optional[torch.Tensor] = None) -> Any:
+    """q [total_q, hq, d], k and v [total_k, hkv, d], or pages [n, page_size, hkv, d] with block_table [b, pages], where cu_seqlens_k tells
+    the lengths alone. out [total_q, hq, d], or (out, lse [hq, total_q], None)."""
+    options = _options(softmax_scale, causal, window_size, dropout_p=dropout_p, softcap=softcap, alibi_slopes=alibi_slopes)
+    keys: Dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k}
+    if block_table is not None:
+        keys = {"seqlens_k": cu_seqlens_k.diff(), "page_table": block_table}
+    found = _torch.varlen_attention(q, k, v, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
+                                    return_lse=return_attn_probs, **keys, **options)
+    return (*found, None) if return_attn_probs else found
+
+
+def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, k: Any = None, v: Any = None,
+                            rotary_cos: Any = None, rotary_sin: Any = None, cache_seqlens: Union[None, int, torch.Tensor] = None,
+                            cache_batch_idx: Optional[torch.Tensor] = None, cache_leftpad: Optional[torch.Tensor] = None,
+                            block_table: Optional[torch.Tensor] = None, softmax_scale: Optional[float] = None, causal: bool = False,
+                            window_size: Pair = (-1, -1), softcap: float = 0.0, rotary_interleaved: bool = True, alibi_slopes: Any = None,
+                            num_splits: int = 0, return_softmax_lse: bool = False) -> Any:
+    """q [b, sq, hq, d]; k_cache and v_cache [b, s, hkv, d], or pages [n, page_size, hkv, d] with block_table [b, pages].
+
+    cache_seqlens: keys of each sequence, int32 [b] or one int; None: all. The caller writes new keys into the cache beforehand and counts
+    them: k and v must be None. num_splits has no effect: each launch divides its work by the lengths. out, or (out, lse [b, hq, sq])."""
+    options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes, k=k, v=v, rotary_cos=rotary_cos,
+                       rotary_sin=rotary_sin)
+    options["return_lse"] = return_softmax_lse
+    several = [name for name, x in (("cache_batch_idx", cache_batch_idx), ("cache_leftpad", cache_leftpad), ("block_table", block_table))
+               if x is not None]
+    if len(several) > 1:
+        raise InvalidArgument(f"{' and '.join(several)} are both set; accepted: one of them")
+    if q.dim() != 4:
+        raise invalid("q.shape", tuple(q.shape), "4 dimensions, [b, sq, hq, d]")
+    if k_cache.dim() != 4:
+        raise invalid("k_cache.shape", tuple(k_cache.shape), "4 dimensions, [b, s, hkv, d] or pages [n, page_size, hkv, d]")
+    b, s = q.shape[0], k_cache.shape[1] * (block_table.shape[1] if block_table is not None else 1)
+    if isinstance(cache_seqlens, bool) or not isinstance(cache_seqlens, (int, torch.Tensor, type(None))):
+        raise invalid("cache_seqlens", repr(cache_seqlens), "int32 [b], an integer, or None")
+    if isinstance(cache_seqlens, int) and not 0 <= cache_seqlens <= s:
+        raise invalid("cache_seqlens", cache_seqlens, f"0 to {s}")
+    if cache_seqlens is None and not several:
+        return _torch.attention(q, k_cache, v_cache, **options)
+    if not isinstance(cache_seqlens, torch.Tensor):
+        cache_seqlens = torch.full((b,), s if cache_seqlens is None else cache_seqlens, dtype=torch.int32, device=q.device)
+    if block_table is not None:
+        return _torch.varlen_attention(q, k_cache, v_cache, seqlens_k=cache_seqlens, page_table=block_table, **options)
+    if cache_batch_idx is not None:  # each cached sequence is a page
+        table = cache_batch_idx.to(torch.int32).reshape(b, 1)
+        return _torch.varlen_attention(q, k_cache, v_cache, seqlens_k=cache_seqlens, page_table=table, **options)
+    if cache_leftpad is not None:
+        if not (k_cache.is_contiguous() and v_cache.is_contiguous()):
+            raise invalid("k_cache.strides", k_cache.stride(), "contiguous k_cache and v_cache beside cache_leftpad")
+        starts = torch.arange(b + 1, dtype=torch.int32, device=q.device) * s
+        starts[:b] += cache_leftpad.to(torch.int32)
+        return _torch.varlen_attention(q, k_cache.flatten(0, 1), v_cache.flatten(0, 1), cu_seqlens_k=starts, max_seqlen_k=s,
+                                       seqlens_k=(cache_seqlens - cache_leftpad).to(torch.int32), **options)
+    return _torch.varlen_attention(q, k_cache, v_cache, seqlens_k=cache_seqlens, **options)

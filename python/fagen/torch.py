@@ -1,0 +1,158 @@
+"""fagen for PyTorch: fagen.attention and its neighbours lead here where q is a tensor of PyTorch.
+
+They launch on PyTorch's current stream, are traced whole by torch.compile and torch.export, follow autocast, and may be captured in CUDA
+graphs once a first call has prepared their kernels. Tensors on the CPU need a simulated chip, which the caller names.
+"""
+from __future__ import annotations
+
+from typing import Any, Optional, Union
+
+import torch
+
+from . import _torch_ops  # defines torch.ops.fagen
+from . import _shapes as shapes
+from ._attention import dtype_name
+from ._context import Context
+from ._mask import ALL, Mask, Window, mask_of, scale_of, words_of
+from .errors import InvalidArgument, invalid
+
+CAUSAL = mask_of(True, None, "bottom-right")
+ops = torch.ops.fagen
+_C = torch._C
+_WATCHERS = ("_len_torch_dispatch_stack", "_is_torch_function_mode_enabled", "_is_any_autocast_enabled")
+_watched = not all(hasattr(_C, name) for name in _WATCHERS)  # a PyTorch that cannot be asked: always by the dispatcher
+_compiling = torch.compiler.is_compiling
+
+
+def _plain() -> bool:
+    """Whether an operator's kernel may be called without PyTorch's dispatcher, which costs microseconds: nothing wants to see the call."""
+    return not (_watched or _C._len_torch_dispatch_stack() or _C._is_torch_function_mode_enabled() or _C._is_any_autocast_enabled()
+                or _C._functorch.peek_interpreter_stack() is not None)
+
+
+def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
+    if window is None and diagonal == "bottom-right" and type(causal) is bool:
+        return CAUSAL if causal else ALL
+    return mask_of(causal, window, diagonal)
+
+
+def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype: Any, tf32: bool, device: Any) -> str:
+    """The text of an operator's options. Raises InvalidArgument."""
+    if tf32 is not False and tf32 is not True:
+        shapes.precision(0, tf32)
+    name = None if out_dtype is None else dtype_name(out_dtype)
+    if name is not None and name not in shapes.FLOATS:
+        raise invalid("out_dtype", repr(out_dtype), f"{shapes.NAMES}, or None for q's")
+    if device is not None and not isinstance(device, (str, Context)):
+        raise invalid("device", repr(device), "a fagen.Context, its name, or None")
+    where = "" if device is None else device if isinstance(device, str) else device.name
+    return words_of(_mask(causal, window, diagonal), name, tf32, where)
+
+
+def _tensors(**named: Any) -> None:
+    for name, x in named.items():
+        if x is not None and not isinstance(x, torch.Tensor):
+            raise invalid(name, f"a {type(x).__module__}.{type(x).__name__}", "a torch.Tensor, as q")
+
+
+def _no_stream(stream: Any) -> None:
+    if stream is not None:
+        raise invalid("stream", repr(stream), "None with tensors of PyTorch: the current stream, as torch.cuda.stream() sets it")
+
+
+def _given(out: Any, lse: Any, return_lse: bool, out_dtype: Any) -> None:
+    if out_dtype is not None:
+        raise invalid("out_dtype", repr(out_dtype), "None beside out, whose own type counts")
+    if return_lse and lse is None:
+        raise InvalidArgument("lse is None; accepted beside out with return_lse: a tensor to write to")
+
+
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False, window: Window = None,
+              diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
+              out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
+              stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+    """fagen.attention for PyTorch. out, lse: written in place; both, or neither where return_lse asks for it."""
+    if window is out_dtype is device is None and tf32 is False and type(causal) is bool and diagonal == "bottom-right":
+        options = "causal" if causal else ""
+    else:
+        options = _options(causal, window, diagonal, out_dtype, tf32, device)
+    factor = 0.0 if scale is None else scale_of(scale)
+    if stream is not None:
+        _no_stream(stream)
+    if out is None and lse is None:
+        if type(q) is type(k) is type(v) is torch.Tensor:
+            if not _compiling() and _plain():
+                found = _torch_ops._dense_call(q, k, v, None, None, return_lse, factor, options)
+                return found if return_lse else found[0]
+        else:
+            _tensors(k=k, v=v)
+        return (ops.attention_lse if return_lse else ops.attention).default(q, k, v, factor, options)
+    _tensors(k=k, v=v, out=out, lse=lse)
+    if out is None:
+        raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
+    _given(out, lse, return_lse, out_dtype)
+    ops.attention_out.default(q, k, v, out, lse, factor, options)
+    return (out, lse) if return_lse else out
+
+
+def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_seqlens_q: Optional[torch.Tensor] = None,
+                     cu_seqlens_k: Optional[torch.Tensor] = None, seqlens_q: Optional[torch.Tensor] = None,
+                     seqlens_k: Optional[torch.Tensor] = None, page_table: Optional[torch.Tensor] = None,
+                     max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
+                     diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
+                     out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
+                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+    """fagen.varlen_attention for PyTorch."""
+    options = _options(causal, window, diagonal, out_dtype, tf32, device)
+    factor = 0.0 if scale is None else scale_of(scale)
+    _tensors(k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k,
+             page_table=page_table, out=out, lse=lse)
+    _no_stream(stream)
+    arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k, page_table)
+    maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
+              _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, page_table))
+    if out is None and lse is None:
+        op = ops.varlen_attention_lse.default if return_lse else ops.varlen_attention.default
+        return op(q, k, v, *arrays, *maxima, factor, options)
+    if out is None:
+        raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
+    _given(out, lse, return_lse, out_dtype)
+    ops.varlen_attention_out.default(q, k, v, *arrays, *maxima, out, lse, factor, options)
+    return (out, lse) if return_lse else out
+
+
+def _most(name: str, given: Any, side: str, x: torch.Tensor, starts: Any, table: Any) -> Any:
+    """The most rows of a sequence: what the caller says, else what there is room for."""
+    if given is not None:
+        if not isinstance(given, (int, torch.SymInt)) or isinstance(given, bool):
+            raise invalid(name, repr(given), "an integer: a tensor would have to be copied from the device")
+        return given
+    if starts is not None:
+        raise invalid(name, None, f"the most rows that any sequence has: cu_seqlens_{side} lies in device memory")
+    if x.dim() != 4:
+        raise invalid(f"{side}.shape", tuple(x.shape), f"4 dimensions without cu_seqlens_{side}")
+    if table is None:
+        return x.shape[1]
+    if table.dim() != 2:
+        raise invalid("page_table.shape", tuple(table.shape), "2 dimensions, [b, n]")
+    return x.shape[1] * table.shape[1]
+
+
+def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, out: Optional[torch.Tensor] = None,
+          lse: Optional[torch.Tensor] = None, out_dtype: Any = None, stream: Optional[int] = None,
+          device: Union[None, str, Context] = None) -> Any:
+    """fagen.merge for PyTorch."""
+    _tensors(parts=parts, lses=lses, out=out, lse=lse)
+    _no_stream(stream)
+    options = _options(False, None, "bottom-right", out_dtype, False, device)
+    if out is None and lse is None:
+        op = ops.merge_lse.default if return_lse else ops.merge.default
+        return op(parts, lses, options)
+    if out is None:
+        raise InvalidArgument("out is None; accepted beside lse: a tensor to write to")
+    _given(out, lse, return_lse, out_dtype)
+    ops.merge_out.default(parts, lses, out, lse, options)
+    return (out, lse) if return_lse else out
+
+
+__all__ = ["attention", "merge", "ops", "varlen_attention"]

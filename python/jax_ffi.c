@@ -1,0 +1,275 @@
+/* jax_ffi: fagen as a custom call of XLA, for fagen.jax. Linked to nothing of fagen: Python hands over the functions of the libfagen.so
+ * that it has open, and the contexts. */
+#include "xla_ffi.h"
+#include <fagen.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES 64
+#define HOST DEVICES /* the slot of the simulated chip, whose tensors lie in host memory */
+
+/* Of libfagen.so and of libcuda.so.1, by address. */
+typedef struct fagen_jax_functions {
+    fa_status (*launch)(fa_context *, const fa_args *, fa_stream);
+    fa_status (*workspace_size)(fa_context *, const fa_args *, size_t *);
+    fa_status (*workspace_init)(fa_context *, void *, size_t, fa_stream);
+    fa_status (*alloc)(fa_context *, void **, size_t);
+    fa_status (*free)(fa_context *, void *);
+    fa_status (*copy)(fa_context *, void *, const void *, size_t, fa_copy_kind);
+    const char *(*last_error)(void);
+    int (*pointer_attribute)(void *, int, unsigned long long); /* cuPointerGetAttribute, or NULL where there is no driver */
+} fagen_jax_functions;
+
+/* Kept for the kernels of one stream; outgrown ones stay, since kernels may still use them. */
+typedef struct workspace {
+    struct workspace *next;
+    pthread_mutex_t mutex; /* held while a launch is put on the stream: those of two threads must not mix */
+    fa_context *ctx;
+    void *stream, *at;
+    size_t size;
+} workspace;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static fagen_jax_functions fagen;
+static fa_context *contexts[DEVICES + 1];
+static workspace *workspaces;
+
+#define EXPORT __attribute__((visibility("default")))
+EXPORT void fagen_jax_functions_set(const fagen_jax_functions *f);
+EXPORT int fagen_jax_context_set(int slot, fa_context *ctx);
+EXPORT xla_error *fagen_jax_attention(xla_call *call);
+EXPORT xla_error *fagen_jax_attention_host(xla_call *call);
+
+void fagen_jax_functions_set(const fagen_jax_functions *f)
+{
+    pthread_mutex_lock(&mutex);
+    fagen = *f;
+    pthread_mutex_unlock(&mutex);
+}
+
+/* The context of a CUDA device by its ordinal, or, in slot 64, of the simulated chip; NULL takes it back. 0, or -1 for a wrong slot. */
+int fagen_jax_context_set(int slot, fa_context *ctx)
+{
+    if (slot < 0 || slot > HOST)
+        return -1;
+    pthread_mutex_lock(&mutex);
+    contexts[slot] = ctx;
+    pthread_mutex_unlock(&mutex);
+    return 0;
+}
+
+static fa_context *context_at(int slot)
+{
+    pthread_mutex_lock(&mutex);
+    fa_context *ctx = slot >= 0 && slot <= HOST ? contexts[slot] : NULL;
+    pthread_mutex_unlock(&mutex);
+    return ctx;
+}
+
+static xla_error *fail(const xla_call *call, int code, const char *message)
+{
+    xla_error_create_args args = { sizeof args, NULL, message, code };
+    return call->api->error_create(&args);
+}
+
+static xla_error *fail_status(const xla_call *call, fa_status st)
+{
+    int code = st == FA_INVALID       ? XLA_INVALID_ARGUMENT
+               : st == FA_UNSUPPORTED ? XLA_UNIMPLEMENTED
+               : st == FA_NOMEM       ? XLA_RESOURCE_EXHAUSTED
+                                      : XLA_INTERNAL;
+    char text[2048];
+    snprintf(text, sizeof text, "fagen: %s", fagen.last_error());
+    return fail(call, code, text);
+}
+
+/* The value of an attribute that Python passes as a scalar of the type; NULL where there is none. */
+static const void *attribute(const xla_call *call, const char *name, int dtype)
+{
+    const xla_attributes *all = &call->attributes;
+    for (int64_t i = 0; i < all->n; i++)
+        if (all->types[i] == XLA_SCALAR && all->names[i]->size == strlen(name) && !memcmp(all->names[i]->at, name, strlen(name))) {
+            const xla_scalar *s = all->values[i];
+            return s->dtype == dtype ? s->value : NULL;
+        }
+    return NULL;
+}
+
+static int32_t whole(const xla_call *call, const char *name)
+{
+    const int32_t *v = attribute(call, name, XLA_S32);
+    return v ? *v : 0;
+}
+
+static float real(const xla_call *call, const char *name)
+{
+    const float *v = attribute(call, name, XLA_F32);
+    return v ? *v : 0;
+}
+
+static int dtype_of(int xla)
+{
+    return xla == XLA_F16 ? FA_F16 : xla == XLA_BF16 ? FA_BF16 : xla == XLA_F32 ? FA_F32 : 0;
+}
+
+static size_t bytes_of(const xla_buffer *b)
+{
+    size_t n = b->dtype == XLA_F32 ? 4 : 2;
+    for (int64_t i = 0; i < b->rank; i++)
+        n *= (size_t)b->dims[i];
+    return n;
+}
+
+/* Dimensions in front of [s, h, d] are batches, as jax.vmap makes them. */
+static int32_t batches(const xla_buffer *x)
+{
+    int64_t n = 1;
+    for (int64_t i = 0; i + 3 < x->rank; i++)
+        n *= x->dims[i];
+    return (int32_t)n;
+}
+
+static int32_t dim(const xla_buffer *x, int from_the_end)
+{
+    return (int32_t)x->dims[x->rank - from_the_end];
+}
+
+/* Everything but addresses. XLA has compared shapes with what Python traced. */
+static void arguments(fa_args *a, const xla_call *call)
+{
+    const xla_buffer *q = call->arguments.at[0], *k = call->arguments.at[1], *v = call->arguments.at[2], *o = call->results.at[0];
+    int tf32 = whole(call, "tf32");
+    *a = (fa_args)FA_ARGS_INIT;
+    a->dtype = tf32 && q->dtype == XLA_F32 ? FA_TF32 : dtype_of(q->dtype);
+    a->o_dtype = o->dtype == q->dtype ? 0 : dtype_of(o->dtype);
+    a->b = batches(q);
+    a->sq = dim(q, 3), a->hq = dim(q, 2), a->d = dim(q, 1);
+    a->sk = dim(k, 3), a->hkv = dim(k, 2), a->dv = dim(v, 1);
+    a->mask = whole(call, "mask");
+    a->window_left = whole(call, "left"), a->window_right = whole(call, "right");
+    a->diagonal = whole(call, "diagonal"), a->offset = whole(call, "offset");
+    a->scale = real(call, "scale");
+    a->q.ptr = q->data, a->k.ptr = k->data, a->v.ptr = v->data, a->o.ptr = o->data;
+    a->lse = call->results.n > 1 ? call->results.at[1]->data : NULL;
+}
+
+/* Memory for the kernels of a stream, initialised; kept. *out is NULL where none is needed. */
+static fa_status workspace_for(workspace **out, const fa_args *a, fa_context *ctx, void *stream)
+{
+    size_t need = 0;
+    fa_status st = fagen.workspace_size(ctx, a, &need);
+    *out = NULL;
+    if (st != FA_OK || !need)
+        return st;
+    pthread_mutex_lock(&mutex);
+    workspace *w = workspaces;
+    while (w && (w->ctx != ctx || w->stream != stream || w->size < need))
+        w = w->next;
+    if (!w && (w = calloc(1, sizeof *w))) {
+        *w = (workspace){ workspaces, PTHREAD_MUTEX_INITIALIZER, ctx, stream, NULL, need + need / 2 };
+        st = fagen.alloc(ctx, &w->at, w->size);
+        if (st == FA_OK)
+            st = fagen.workspace_init(ctx, w->at, w->size, stream);
+        if (st == FA_OK)
+            workspaces = w;
+        else
+            free(w);
+    } else if (!w) {
+        st = FA_NOMEM;
+    }
+    if (st == FA_OK)
+        *out = w;
+    pthread_mutex_unlock(&mutex);
+    return st;
+}
+
+static fa_status launch(fa_args *a, fa_context *ctx, void *stream)
+{
+    workspace *w;
+    fa_status st = workspace_for(&w, a, ctx, stream);
+    if (st != FA_OK || !w)
+        return st == FA_OK ? fagen.launch(ctx, a, stream) : st;
+    a->workspace = w->at, a->workspace_size = w->size;
+    pthread_mutex_lock(&w->mutex);
+    st = fagen.launch(ctx, a, stream);
+    pthread_mutex_unlock(&w->mutex);
+    return st;
+}
+
+/* XLA asks each handler once what it is: of the very version that asks, since what is used here is in all of them. */
+static int is_question(xla_call *call)
+{
+    xla_extension *e = call->extension;
+    if (!e || e->type != XLA_METADATA)
+        return 0;
+    xla_metadata *m = ((xla_metadata_extension *)e)->metadata;
+    m->version.major = call->api->version.major;
+    m->version.minor = call->api->version.minor;
+    m->traits = 0; /* not for command buffers: a first call may compile */
+    return 1;
+}
+
+static xla_error *unbound(const xla_call *call)
+{
+    return fail(call, XLA_FAILED_PRECONDITION, "fagen: no context for this device: fagen.jax.bind() makes them");
+}
+
+xla_error *fagen_jax_attention(xla_call *call)
+{
+    if (is_question(call) || call->stage != XLA_EXECUTE)
+        return NULL;
+    fa_args a;
+    arguments(&a, call);
+    if (!bytes_of(call->results.at[0]))
+        return NULL;
+    xla_stream_get_args s = { sizeof s, NULL, call->execution, NULL };
+    xla_error *error = call->api->stream_get(&s);
+    if (error)
+        return error;
+    int ordinal = 0;
+    if (fagen.pointer_attribute && fagen.pointer_attribute(&ordinal, 9, (unsigned long long)(uintptr_t)a.o.ptr)) /* DEVICE_ORDINAL */
+        ordinal = 0;
+    fa_context *ctx = context_at(ordinal);
+    if (!ctx || ordinal >= DEVICES)
+        return unbound(call);
+    fa_status st = launch(&a, ctx, s.stream);
+    return st == FA_OK ? NULL : fail_status(call, st);
+}
+
+/* Buffers of host memory, on the simulated chip: copied there and back. */
+xla_error *fagen_jax_attention_host(xla_call *call)
+{
+    if (is_question(call) || call->stage != XLA_EXECUTE)
+        return NULL;
+    fa_context *ctx = context_at(HOST);
+    if (!ctx)
+        return unbound(call);
+    fa_args a;
+    arguments(&a, call);
+    xla_buffer *buffer[5] = { call->arguments.at[0], call->arguments.at[1], call->arguments.at[2], call->results.at[0],
+                              call->results.n > 1 ? call->results.at[1] : NULL };
+    void **field[5] = { &a.q.ptr, &a.k.ptr, &a.v.ptr, &a.o.ptr, (void **)&a.lse };
+    void *there[5] = { NULL };
+    fa_status st = FA_OK;
+    for (int i = 0; i < 5 && st == FA_OK; i++) {
+        size_t n = buffer[i] ? bytes_of(buffer[i]) : 0;
+        *field[i] = NULL;
+        if (!n)
+            continue;
+        st = fagen.alloc(ctx, &there[i], n);
+        if (st == FA_OK && i < 3)
+            st = fagen.copy(ctx, there[i], buffer[i]->data, n, FA_TO_DEVICE);
+        *field[i] = there[i];
+    }
+    if (st == FA_OK)
+        st = launch(&a, ctx, NULL);
+    for (int i = 3; i < 5 && st == FA_OK; i++)
+        if (there[i])
+            st = fagen.copy(ctx, buffer[i]->data, there[i], bytes_of(buffer[i]), FA_FROM_DEVICE);
+    xla_error *error = st == FA_OK ? NULL : fail_status(call, st);
+    for (int i = 0; i < 5; i++)
+        fagen.free(ctx, there[i]);
+    return error;
+}

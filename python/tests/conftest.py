@@ -1,0 +1,55 @@
+"""What the tests share: a simulated chip, random tensors, exact attention in fp64."""
+from __future__ import annotations
+
+import os
+from typing import Any, Optional, Tuple
+
+import numpy as np
+import pytest
+
+CHIP = "sim:sm_90a"  # one for the process
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def half(seed: int, *shape: int, dtype: str = "float16") -> np.ndarray:
+    """Normal values."""
+    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
+
+
+def exact(q: Any, k: Any, v: Any, left: int = -1, right: int = -1, off: Optional[int] = None,
+          scale: Optional[float] = None) -> Tuple[np.ndarray, np.ndarray]:
+    """(out, lse) of [b, s, h, d] in fp64; off None: bottom-right."""
+    q, k, v = (np.asarray(x, dtype=np.float64) for x in (q, k, v))
+    group, sq, sk = q.shape[2] // k.shape[2], q.shape[1], k.shape[1]
+    k, v = k.repeat(group, 2), v.repeat(group, 2)
+    s = np.einsum("bihd,bjhd->bhij", q, k) * (q.shape[-1] ** -0.5 if scale is None else scale)
+    j = np.arange(sk)[None] - (np.arange(sq)[:, None] + (sk - sq if off is None else off))
+    hidden = ((j < -left) if left >= 0 else False) | ((j > right) if right >= 0 else np.zeros((sq, sk), bool))
+    s = np.where(hidden, -np.inf, s)
+    with np.errstate(all="ignore"):
+        most = s.max(-1, keepdims=True, initial=-1e300)
+        e = np.exp(s - most)
+        z = e.sum(-1, keepdims=True)
+        p = np.where(z > 0, e / z, 0)
+        return np.einsum("bhij,bjhd->bihd", p, v), (np.log(z) + most)[..., 0]
+
+
+def close(have: Any, wanted: Any, most: float = 2e-3) -> None:
+    have, wanted = np.asarray(have, dtype=np.float64), np.asarray(wanted)
+    assert have.shape == wanted.shape
+    same = have == wanted  # infinities
+    error = np.abs(np.where(same, 0, have) - np.where(same, 0, wanted)).max(initial=0)
+    assert error <= most, f"{error} apart; accepted: {most}"
+
+
+@pytest.fixture(autouse=True)
+def no_device_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAGEN_DEVICE", raising=False)
+
+
+@pytest.fixture
+def chip() -> Any:
+    """Within the test, tensors in host memory run on the simulated chip."""
+    import fagen
+    with fagen.simulator(CHIP) as context:
+        yield context

@@ -1,0 +1,209 @@
+"""What is refused: each row is a call, the class of the exception, and words of its message: the argument, its value, what is accepted."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import CHIP, half
+
+import fagen
+
+Q, K, V = half(1, 2, 8, 4, 64), half(2, 2, 12, 2, 64), half(3, 2, 12, 2, 64)
+INT = np.int32
+BAD, NOT = fagen.InvalidArgument, fagen.Unsupported
+
+
+def frozen(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+class Odd:
+    """A tensor of a device that fagen does not know."""
+
+    def __dlpack_device__(self):
+        return (10, 0)  # ROCm
+
+
+class Broken:
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **options):
+        raise BufferError("it is gone")
+
+
+def dense(*change, **options):
+    """attention of Q, K and V, of which `change` replaces some."""
+    q, k, v = (new if new is not None else old for new, old in zip(change + (None,) * 3, (Q, K, V)))
+    return lambda: fagen.attention(q, k, v, **options)
+
+
+def f64(x):
+    return x.astype(np.float64)
+
+
+def wide(x):
+    """Every other column of twice as many: no unit stride."""
+    return np.repeat(x, 2, -1)[..., ::2]
+
+
+DENSE = [
+    ("a list", dense([1, 2]), BAD, ["q is a builtins.list", "DLPack"]),
+    ("None", dense(None, 5), BAD, ["k is a builtins.int"]),
+    ("text", lambda: fagen.attention(Q, K, "v"), BAD, ["v is a builtins.str"]),
+    ("another kind of device", dense(Odd()), BAD, ["q.__dlpack_device__() is (10, 0)", "CUDA device (2 or 13)"]),
+    ("a producer that fails", dense(Broken()), BAD, ["q is a test_bad_input.Broken", "it is gone"]),
+    ("three dimensions", dense(Q[0]), BAD, ["q.shape is (8, 4, 64)", "4 dimensions, [b, sq, hq, d]"]),
+    ("five dimensions", dense(None, K[None]), BAD, ["k.shape is (1, 2, 12, 2, 64)", "[b, sk, hkv, d]"]),
+    ("a scalar", dense(None, None, np.array(1, np.float16)), BAD, ["v.shape is ()"]),
+    ("q of float64", dense(f64(Q), f64(K), f64(V)), BAD, ["q.dtype is float64", "float16, bfloat16, float32"]),
+    ("q of int32", dense(Q.astype(INT)), BAD, ["q.dtype is int32"]),
+    ("k of another type", dense(None, K.astype(np.float32)), BAD, ["k.dtype is float32", "float16, that of q"]),
+    ("v of another type", dense(None, None, V.astype(np.float32)), BAD, ["v.dtype is float32", "float16, that of q"]),
+    ("complex", dense(Q.astype(np.complex64)), BAD, ["q.dtype is complex64"]),
+    ("booleans", dense(Q.astype(bool)), BAD, ["q.dtype is bool"]),
+    ("big-endian", dense(Q.astype(">f2")), BAD, ["q.dtype is big-endian >f2"]),
+    ("q without unit stride", dense(wide(Q)), BAD, ["q.strides is (4096, 512, 128, 2)", "unit stride on the last"]),
+    ("k without unit stride", dense(None, wide(K)), BAD, ["k.strides", "unit stride on the last"]),
+    ("v backwards", dense(None, None, V[..., ::-1]), BAD, ["v.strides", "-1"]),
+    ("strides between elements", dense(np.ndarray(Q.shape, np.float16, bytearray(40000), 0, (8193, 1024, 128, 2))), BAD,
+     ["q.strides is (8193, 1024, 128, 2) bytes", "multiples of the 2 bytes of float16"]),
+    ("another batch", dense(None, K[:1]), BAD, ["k.shape is (1, 12, 2, 64)", "(2, sk, hkv, 64)"]),
+    ("another d", dense(None, K[..., :32]), BAD, ["k.shape is (2, 12, 2, 32)", "(2, sk, hkv, 64)"]),
+    ("v with fewer keys", dense(None, None, V[:, :5]), BAD, ["v.shape is (2, 5, 2, 64)", "(2, 12, 2, dv)"]),
+    ("v with fewer heads", dense(None, None, V[:, :, :1]), BAD, ["v.shape is (2, 12, 1, 64)"]),
+    ("heads that do not divide", dense(Q[:, :, :3]), BAD, ["k.shape[2] is 2", "divides the 3 of q"]),
+    ("no query head", dense(Q[:, :, :0]), BAD, ["q.shape[2] is 0"]),
+    ("no key head", dense(None, K[:, :, :0], V[:, :, :0]), BAD, ["k.shape[2] is 0"]),
+    ("d of 0", dense(Q[..., :0], K[..., :0]), BAD, ["q.shape[-1] is 0", "1 to 256"]),
+    ("d of 257", dense(half(1, 2, 8, 4, 257), half(2, 2, 12, 2, 257)), BAD, ["q.shape[-1] is 257", "1 to 256"]),
+    ("dv of 0", dense(None, None, V[..., :0]), BAD, ["v.shape[-1] is 0"]),
+    ("causal as a number", dense(causal=1), BAD, ["causal is 1", "True, False"]),
+    ("causal as text", dense(causal="yes"), BAD, ["causal is 'yes'"]),
+    ("a window of one", dense(window=5), BAD, ["window is 5", "(left, right)"]),
+    ("a window of three", dense(window=(1, 2, 3)), BAD, ["window is (1, 2, 3)"]),
+    ("a window below -1", dense(window=(-2, 0)), BAD, ["window[0] is -2", "-1 to"]),
+    ("a window of halves", dense(window=(0, 1.5)), BAD, ["window[1] is 1.5", "an integer"]),
+    ("a window too wide", dense(window=(2**31, 0)), BAD, ["window[0] is 2147483648"]),
+    ("a diagonal of no name", dense(causal=True, diagonal="middle"), BAD, ['diagonal is "middle"', '"bottom-right", "top-left"']),
+    ("a diagonal of halves", dense(causal=True, diagonal=0.5), BAD, ["diagonal is 0.5"]),
+    ("a diagonal too far", dense(causal=True, diagonal=2**40), BAD, ["diagonal is 1099511627776"]),
+    ("scale of 0", dense(scale=0), BAD, ["scale is 0", "above 0"]),
+    ("a negative scale", dense(scale=-1.0), BAD, ["scale is -1.0"]),
+    ("scale of infinity", dense(scale=float("inf")), BAD, ["scale is inf"]),
+    ("scale of NaN", dense(scale=float("nan")), BAD, ["scale is nan"]),
+    ("scale as text", dense(scale="1"), BAD, ["scale is '1'"]),
+    ("tf32 as a number", dense(tf32=1), BAD, ["tf32 is 1", "True, False"]),
+    ("stream below 0", dense(stream=-1), BAD, ["stream is -1", "handle"]),
+    ("stream as an object", dense(stream="s"), BAD, ["stream is 's'"]),
+    ("no device for host memory", lambda: plainly(Q, K, V), BAD, ["q.device is cpu and device is None", "sim:sm_90a"]),
+    ("a device of no name", dense(device="tpu:0"), BAD, ['device: "tpu:0"', "cuda:N"]),
+    ("a device that is a number", dense(device=0), BAD, ["device is 0"]),
+    ("another simulated chip", dense(device="sim:sm_80"), BAD, ['device is "sim:sm_80"', CHIP]),
+    ("a type of output", dense(out_dtype="float64"), BAD, ["out_dtype is float64", "float16, that of q, or float32"]),
+    ("a type beside out", dense(out=np.empty_like(Q), out_dtype="float32"), BAD, ["out_dtype is 'float32'", "None beside out"]),
+    ("out of another shape", dense(out=np.empty_like(K)), BAD, ["out.shape is (2, 12, 2, 64)", "(2, 8, 4, 64)"]),
+    ("out of three dimensions", dense(out=np.empty_like(Q)[0]), BAD, ["out.shape is (8, 4, 64)"]),
+    ("out of another type", dense(out=np.empty(Q.shape, np.float64)), BAD, ["out.dtype is float64"]),
+    ("out that is read-only", dense(out=frozen(Q)), BAD, ["out is read-only"]),
+    ("out that is expanded", dense(out=np.lib.stride_tricks.as_strided(np.empty_like(Q), Q.shape, (0, 512, 128, 2))), BAD,
+     ["out.strides is (0, 256, 64, 1)", "expanded"]),
+    ("lse of another shape", dense(return_lse=True, lse=np.empty((2, 8, 4), np.float32)), BAD, ["lse.shape is (2, 8, 4)", "(2, 4, 8)"]),
+    ("lse of another type", dense(lse=np.empty((2, 4, 8), np.float16)), BAD, ["lse.dtype is float16", "float32"]),
+    ("lse that is not packed", dense(lse=np.empty((2, 4, 16), np.float32)[..., ::2]), BAD, ["lse.strides is (64, 16, 2)", "packed"]),
+    ("all dimensions expanded", dense(np.broadcast_to(Q[:1, :1, :1], Q.shape)), BAD, ["q.strides is (0, 0, 0, 1)"]),
+]
+
+
+def plainly(*tensors):
+    """Outside of the simulator that the test is in."""
+    token = fagen._context._simulator.set(None)
+    try:
+        return fagen.attention(*tensors)
+    finally:
+        fagen._context._simulator.reset(token)
+
+
+QP, KP = half(1, 20, 4, 64), half(2, 20, 2, 64)
+STARTS, LENGTHS = np.array([0, 8, 20], INT), np.array([5, 12], INT)
+PAGES, TABLE = half(2, 6, 16, 2, 64), np.array([[0, 1], [2, 3]], INT)
+
+
+def packed(q=QP, k=KP, **change):
+    options = dict(cu_seqlens_q=STARTS, cu_seqlens_k=STARTS, max_seqlen_q=12, max_seqlen_k=12)
+    return lambda: fagen.varlen_attention(q, k, k, **{**options, **change})
+
+
+def paged(q=Q[:, :1], k=PAGES, **change):
+    return lambda: fagen.varlen_attention(q, k, k, **{**dict(seqlens_k=LENGTHS, page_table=TABLE), **change})
+
+
+VARLEN = [
+    ("no lengths at all", lambda: fagen.varlen_attention(Q, K, V), BAD, ["are all None", "fagen.attention"]),
+    ("packed rows of four dimensions", packed(Q), BAD, ["q.shape is (2, 8, 4, 64)", "3 dimensions, [total_q, hq, d] with cu_seqlens_q"]),
+    ("padded rows of three", paged(QP), BAD, ["q.shape is (20, 4, 64)"]),
+    ("no maximum of queries", packed(max_seqlen_q=None), BAD, ["max_seqlen_q is None", "cu_seqlens_q lies in device memory"]),
+    ("no maximum of keys", packed(max_seqlen_k=None), BAD, ["max_seqlen_k is None"]),
+    ("a negative maximum", packed(max_seqlen_k=-1), BAD, ["max_seqlen_k is -1"]),
+    ("a maximum of halves", packed(max_seqlen_q=1.5), BAD, ["max_seqlen_q is 1.5", "an integer"]),
+    ("bounds of int64", packed(cu_seqlens_q=STARTS.astype(np.int64)), BAD, ["cu_seqlens_q.dtype is int64", "int32"]),
+    ("bounds of another batch", packed(cu_seqlens_k=STARTS[:2]), BAD, ["cu_seqlens_k.shape is (2,)", "(3,), of 2 sequences"]),
+    ("bounds in two dimensions", packed(cu_seqlens_k=STARTS[None]), BAD, ["cu_seqlens_k.shape is (1, 3)", "[b + 1]"]),
+    ("bounds as a list", packed(cu_seqlens_k=[0, 8, 20]), BAD, ["cu_seqlens_k is a builtins.list"]),
+    ("bounds with gaps in memory", packed(cu_seqlens_k=np.repeat(STARTS, 2)[::2]), BAD, ["cu_seqlens_k.strides is (2,)"]),
+    ("pages without lengths", paged(seqlens_k=None), BAD, ["seqlens_k is None", "with page_table"]),
+    ("pages and packed keys", paged(cu_seqlens_k=STARTS, max_seqlen_k=12), BAD, ["page_table and cu_seqlens_k are both set"]),
+    ("a table of floats", paged(page_table=TABLE.astype(np.float32)), BAD, ["page_table.dtype is float32"]),
+    ("a table of one dimension", paged(page_table=TABLE[0]), BAD, ["page_table.shape is (2,)", "[b, n]"]),
+    ("a table of another batch", paged(page_table=TABLE[:1]), BAD, ["page_table.shape is (1, 2)", "2 sequences"]),
+    ("pages of three dimensions", paged(k=PAGES[0]), BAD, ["k.shape is (16, 2, 64)"]),
+    ("more keys than pages", paged(max_seqlen_k=33), BAD, ["max_seqlen_k is 33", "at most 32"]),
+    ("lengths of another batch", paged(seqlens_k=np.array([1, 2, 3], INT)), BAD, ["seqlens_k.shape is (3,)", "2 sequences"]),
+    ("more keys than rows", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=LENGTHS, max_seqlen_k=13), BAD, ["max_seqlen_k is 13", "12"]),
+    ("more queries than rows", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=LENGTHS, max_seqlen_q=9), BAD,
+     ["max_seqlen_q is 9", "8"]),
+    ("keys of another batch", lambda: fagen.varlen_attention(Q, K[:1], V[:1], seqlens_k=LENGTHS), BAD, ["k.shape is (1, 12, 2, 64)"]),
+    ("a length beyond the rows", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=np.array([1, 13], INT)), BAD, ["seqlens_k", "13", "12"]),
+    ("a negative length", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=np.array([-1, 3], INT)), BAD, ["seqlens_k", "-1"]),
+    ("a page that is not there", paged(page_table=np.array([[0, 6], [6, 1]], INT)), BAD, ["page_table", "6"]),
+]
+
+PARTS, SUMS = half(1, 3, 2, 8, 4, 64, dtype="float32"), half(2, 3, 2, 4, 8, dtype="float32")
+OTHERS = [
+    ("parts of four dimensions", lambda: fagen.merge(PARTS[0], SUMS), BAD, ["parts.shape is (2, 8, 4, 64)", "[n, b, s, h, d]"]),
+    ("sums of another shape", lambda: fagen.merge(PARTS, SUMS[:2]), BAD, ["lses.shape is (2, 2, 4, 8)", "(3, 2, 4, 8)"]),
+    ("sums of another type", lambda: fagen.merge(PARTS, SUMS.astype(np.float16)), BAD, ["lses.dtype is float16", "float32"]),
+    ("sums that are not packed", lambda: fagen.merge(PARTS, SUMS.swapaxes(2, 3).copy().swapaxes(2, 3)), BAD,
+     ["lses.strides is (64, 32, 1, 4)"]),
+    ("parts that are one", lambda: fagen.merge(np.broadcast_to(PARTS[:1], PARTS.shape), SUMS), BAD, ["parts.strides", "no stride of 0"]),
+    ("a type of a merge", lambda: fagen.merge(PARTS, SUMS, out_dtype="int32"), BAD, ["out_dtype is int32", "float16, bfloat16, float32"]),
+    ("a problem's type", lambda: fagen.supported(dtype="int8", d=64), BAD, ["dtype is 'int8'", "float16, bfloat16, tf32, float32"]),
+    ("a problem's d", lambda: fagen.supported(dtype="float16", d=300), BAD, ["d is 300", "1 to 256"]),
+    ("a problem's length", lambda: fagen.prepare(dtype="float16", d=64, sq=-1), BAD, ["sq is -1"]),
+    ("a problem's field", lambda: fagen.prepare(dtype="float16", depth=64), BAD, ["depth", "accepted: dtype, d, dv"]),
+    ("a problem's heads", lambda: fagen.prepare(dtype="float16", d=64, hq=3, hkv=2), BAD, ["3", "accepted"]),
+    ("a problem's alignment", lambda: fagen.prepare(dtype="float16", d=64, align=3), BAD, ["align is 3"]),
+    ("a problem's operation", lambda: fagen.supported(dtype="float16", d=64, op="backward"), BAD, ["op is 'backward'", "forward, merge"]),
+    ("no problem", lambda: fagen.prepare("fp16,d=64"), BAD, ["problem is 'fp16,d=64'", "a fagen.Problem"]),
+    ("two problems of two classes", lambda: fagen.prepare(dtype="float16", d=64, to=fagen.Problem(dtype="float16", d=128)), BAD, ["d"]),
+    ("two positional arguments", lambda: fagen.explain(Q, K), BAD, ["2 positional arguments"]),
+    ("a limit of tuning", lambda: fagen.tune(dtype="float16", d=64, limit=-2), BAD, ["limit is -2"]),
+    ("what a miss does", lambda: fagen.Context(CHIP, on_miss="wait"), BAD, ["on_miss is 'wait'", '"compile", "nearest", "fail"']),
+    ("a cache limit", lambda: fagen.Context(CHIP, cache_limit=-5), BAD, ["cache_limit is -5"]),
+    ("a chip of no name", lambda: fagen.simulator("sm_90a").__enter__(), BAD, ["device is 'sm_90a'", "sim:sm_90a"]),
+]
+ROWS = DENSE + VARLEN + OTHERS
+
+
+def test_there_are_enough():
+    assert len(ROWS) >= 60 and len({row[0] for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("call, kind, words", [row[1:] for row in ROWS], ids=[row[0] for row in ROWS])
+def test_refused(chip, call, kind, words):
+    with pytest.raises(kind) as told:
+        call()
+    assert isinstance(told.value, fagen.FagenError)
+    for word in [*words, "accepted"]:
+        assert word in str(told.value), str(told.value)

@@ -1,0 +1,124 @@
+"""On a GPU, with PyTorch: the bits of the C library, graphs, streams, threads, compile, and memory that stays where it is."""
+from __future__ import annotations
+
+import ctypes as C
+import threading
+
+import pytest
+
+import fagen
+from fagen import _abi, _library
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("no GPU", allow_module_level=True)
+
+HALF = torch.bfloat16
+
+
+def normal(seed, *shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(device="cuda", dtype=HALF)
+
+
+Q, K, V = normal(1, 2, 1000, 8, 128), normal(2, 2, 1000, 2, 128), normal(3, 2, 1000, 2, 128)
+LENGTHS = torch.tensor([700, 1000], dtype=torch.int32, device="cuda")
+
+
+def decode():
+    return fagen.varlen_attention(Q[:, :1], K, V, seqlens_k=LENGTHS, causal=True)
+
+
+def by_c(q, k, v):
+    """(out, lse) of a causal call by fa_launch() on the current stream, in the context that the package has."""
+    out = torch.empty_like(q)
+    lse = torch.empty(q.shape[0], q.shape[2], q.shape[1], device="cuda")
+    args = _abi.Args(size=C.sizeof(_abi.Args), dtype=_abi.FA_BF16, d=q.shape[3], dv=v.shape[3], b=q.shape[0], hq=q.shape[2], hkv=k.shape[2],
+                     sq=q.shape[1], sk=k.shape[1], mask=_abi.FA_MASK_CAUSAL, lse=lse.data_ptr())
+    for name, x in (("q", q), ("k", k), ("v", v), ("o", out)):
+        setattr(args, name, _abi.Tensor(x.data_ptr(), *x.stride()[:3]))
+    context, need, stream = fagen.context(f"cuda:{q.get_device()}"), C.c_size_t(), torch.cuda.current_stream().cuda_stream
+    _library.check(_library.lib.fa_workspace_size(context.handle, C.addressof(args), C.byref(need)))
+    space = torch.zeros(max(need.value, 1), dtype=torch.uint8, device="cuda")
+    if need.value:
+        args.workspace, args.workspace_size = space.data_ptr(), need.value
+    _library.check(_library.lib.fa_launch(context.handle, C.addressof(args), stream))
+    torch.cuda.synchronize()
+    return out, lse
+
+
+def test_bits_are_those_of_the_c_library():
+    out, lse = fagen.attention(Q, K, V, causal=True, return_lse=True)
+    wanted, sums = by_c(Q, K, V)
+    assert out.equal(wanted) and lse.equal(sums)
+    exact = torch.nn.functional.scaled_dot_product_attention(
+        *(x.double().transpose(1, 2) for x in (Q, K.repeat_interleave(4, 2), V.repeat_interleave(4, 2))), is_causal=True).transpose(1, 2)
+    assert (out.double() - exact).abs().max() < 2e-2
+
+
+@pytest.mark.parametrize("call", [lambda: fagen.attention(Q, K, V, causal=True), decode], ids=["dense", "lengths"])
+def test_a_graph_gives_the_same_bits(call):
+    wanted = call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = call()
+        again = call()
+    for _ in range(3):
+        out.zero_()
+        again.zero_()
+        graph.replay()
+        torch.cuda.synchronize()
+        assert out.equal(wanted) and again.equal(wanted)
+
+
+def test_two_streams_and_eight_threads():
+    wanted, few = fagen.attention(Q, K, V, causal=True), decode()
+    torch.cuda.synchronize()
+    wrong = []
+
+    def work(i):
+        with torch.cuda.stream(torch.cuda.Stream()) if i % 2 else torch.cuda.stream(torch.cuda.default_stream()):
+            for _ in range(20):
+                a, b = fagen.attention(Q, K, V, causal=True), decode()
+                torch.cuda.current_stream().synchronize()
+                if not (a.equal(wanted) and b.equal(few)):
+                    wrong.append(i)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
+def test_compile(mode):
+    torch._dynamo.reset()
+    f = torch.compile(lambda q, k, v: fagen.attention(q, k, v, causal=True) * 2, fullgraph=True, mode=mode)
+    with torch.no_grad():
+        for _ in range(4):
+            assert f(Q, K, V).equal(fagen.attention(Q, K, V, causal=True) * 2)
+
+
+def test_ten_thousand_calls_leak_nothing():
+    for _ in range(100):
+        fagen.attention(Q, K, V, causal=True)
+        decode()
+    torch.cuda.synchronize()
+    before, free = torch.cuda.memory_allocated(), torch.cuda.mem_get_info()[0]
+    for _ in range(5000):
+        fagen.attention(Q, K, V, causal=True)
+        decode()
+    torch.cuda.synchronize()
+    assert torch.cuda.memory_allocated() == before and free - torch.cuda.mem_get_info()[0] < 64 << 20
+
+
+def test_another_device_and_wrong_devices():
+    with pytest.raises(fagen.InvalidArgument, match="k.device is cpu; accepted: cuda:0"):
+        fagen.attention(Q, K.cpu(), V)
+    with pytest.raises(fagen.InvalidArgument, match="sim:sm_90a"):
+        fagen.attention(Q, K, V, device="sim:sm_90a")
+    if torch.cuda.device_count() > 1:
+        q, k, v = (x.to("cuda:1") for x in (Q, K, V))
+        assert fagen.attention(q, k, v, causal=True).cpu().equal(fagen.attention(Q, K, V, causal=True).cpu())

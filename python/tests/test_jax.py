@@ -1,0 +1,140 @@
+"""fagen with JAX: jit, vmap, shard_map, gradients refused; on the CPU, by the custom call, on the simulated chip."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+from conftest import CHIP, close, exact, half  # noqa: E402
+
+import fagen  # noqa: E402
+
+jax = pytest.importorskip("jax")
+jnp = pytest.importorskip("jax.numpy")
+from fagen import _jax_ffi  # noqa: E402
+
+if not os.path.exists(_jax_ffi.path()):
+    pytest.skip(f"no {_jax_ffi.path()}", allow_module_level=True)
+if jax.default_backend() != "cpu":
+    pytest.skip("JAX's backend is no CPU", allow_module_level=True)
+
+Q, K, V = (jnp.asarray(x) for x in (half(1, 2, 24, 4, 64), half(2, 2, 33, 2, 64), half(3, 2, 33, 2, 64)))
+
+
+def same(a, b):
+    return np.array_equal(np.asarray(a), np.asarray(b))
+
+
+@pytest.mark.parametrize("options, mask", [
+    ({}, {}),
+    ({"causal": True}, {"right": 0}),
+    ({"window": (5, 2), "scale": 0.3}, {"left": 5, "right": 2, "scale": 0.3}),
+    ({"causal": True, "diagonal": -3}, {"right": 0, "off": -3}),
+])
+def test_masks(chip, options, mask):
+    out, lse = fagen.attention(Q, K, V, return_lse=True, **options)
+    wanted, sums = exact(Q, K, V, **mask)
+    close(out, wanted)
+    close(lse, sums, 1e-4)
+
+
+def test_types(chip):
+    out = fagen.attention(*(x.astype(jnp.bfloat16) for x in (Q, K, V)))
+    assert out.dtype == jnp.bfloat16
+    out = fagen.attention(Q, K, V, out_dtype=jnp.float32)
+    assert out.dtype == jnp.float32
+    close(out, exact(Q, K, V)[0])
+    assert fagen.attention(Q[:0], K[:0], V[:0]).shape == (0, 24, 4, 64)
+    assert not fagen.attention(Q, K[:, :0], V[:, :0]).any()
+
+
+def test_jit(chip):
+    found = jax.jit(lambda q, k, v: fagen.attention(q + 1, k, v, causal=True) * 2)(Q, K, V)
+    assert same(found, fagen.attention(Q + 1, K, V, causal=True) * 2)
+
+
+def test_vmap(chip):
+    many = jnp.stack([Q, Q + 1, Q - 1])
+    out, lse = jax.vmap(lambda q: fagen.attention(q, K, V, return_lse=True))(many)
+    assert out.shape == (3, 2, 24, 4, 64) and lse.shape == (3, 2, 4, 24)
+    assert same(out[1], fagen.attention(Q + 1, K, V))
+    assert same(jax.vmap(fagen.attention, in_axes=(1, None, None))(jnp.stack([Q, Q], 1), K, V)[0], fagen.attention(Q, K, V))
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_shard_map(chip, axis):
+    if len(jax.devices()) < 2:
+        pytest.skip("one device")
+    mesh = jax.sharding.Mesh(np.array(jax.devices()[:2]), ("x",))
+    spec = jax.sharding.PartitionSpec(*([None] * axis), "x")
+    f = jax.jit(jax.shard_map(lambda q, k, v: fagen.attention(q, k, v, causal=True), mesh=mesh, in_specs=spec, out_specs=spec))
+    assert same(f(Q, K, V), fagen.attention(Q, K, V, causal=True))
+
+
+def test_gradients_are_refused(chip):
+    with pytest.raises(fagen.GradientUnsupported, match="a gradient of attention was asked for; accepted: none"):
+        jax.grad(lambda q: fagen.attention(q, K, V).sum())(Q)
+    assert not jax.grad(lambda q: fagen.attention(*map(jax.lax.stop_gradient, (q, K, V))).astype(jnp.float32).sum())(Q).any()
+
+
+REFUSED = [
+    (lambda: fagen.attention(Q, K[..., :32], V), "k.shape is (2, 33, 2, 32)"),
+    (lambda: fagen.attention(Q, K, V.astype(jnp.float32)), "v.dtype is float32"),
+    (lambda: fagen.attention(Q, K, "v"), "v is a builtins.str"),
+    (lambda: fagen.attention(Q, K, V, out_dtype="int8"), "out_dtype is int8"),
+    (lambda: fagen.attention(Q, K, V, out=Q), "out is"),
+    (lambda: fagen.attention(Q, K, V, stream=3), "stream is 3"),
+    (lambda: fagen.attention(Q, K, V, scale=0.0), "scale is 0.0"),
+    (lambda: fagen.attention(Q, K, V, tf32=2), "tf32 is 2"),
+    (lambda: jax.jit(lambda q: fagen.attention(q[0], K, V))(Q), "q.shape is (24, 4, 64)"),
+]
+
+
+@pytest.mark.parametrize("call, words", REFUSED, ids=[row[1] for row in REFUSED])
+def test_refused(chip, call, words):
+    with pytest.raises(fagen.FagenError) as told:
+        call()
+    assert words in str(told.value) and "accepted" in str(told.value)
+
+
+def test_the_cpu_needs_a_simulated_chip():
+    with pytest.raises(fagen.InvalidArgument, match="device is None and JAX's backend is the CPU; accepted: device=\"sim:sm_90a\""):
+        fagen.attention(Q, K, V)
+    close(fagen.attention(Q, K, V, device=CHIP), exact(Q, K, V)[0])
+
+
+def test_the_declarations_are_those_of_xla(tmp_path):
+    """xla_ffi.h against the header of this jaxlib."""
+    rows = {"call": ("CallFrame", {"api": "api", "execution": "ctx", "stage": "stage", "arguments": "args", "results": "rets",
+                                   "attributes": "attrs"}),
+            "api": ("Api", {"version": "api_version", "error_create": "XLA_FFI_Error_Create", "stream_get": "XLA_FFI_Stream_Get"}),
+            "buffer": ("Buffer", {"dtype": "dtype", "data": "data", "rank": "rank", "dims": "dims"}),
+            "buffers": ("Args", {"n": "size", "types": "types", "at": "args"}),
+            "attributes": ("Attrs", {"n": "size", "types": "types", "names": "names", "values": "attrs"}),
+            "metadata": ("Metadata", {"version": "api_version", "traits": "traits"}),
+            "metadata_extension": ("Metadata_Extension", {"metadata": "metadata"}),
+            "stream_get_args": ("Stream_Get_Args", {"execution": "ctx", "stream": "stream"}),
+            "error_create_args": ("Error_Create_Args", {"message": "message", "code": "errc"}),
+            "scalar": ("Scalar", {"dtype": "dtype", "value": "value"}), "text": ("ByteSpan", {"at": "ptr", "size": "len"})}
+    text = '#include "xla/ffi/api/c_api.h"\n#include "xla_ffi.h"\n'
+    for mine, (theirs, fields) in rows.items():
+        for a, b in fields.items():
+            text += f'_Static_assert(offsetof(xla_{mine}, {a}) == offsetof(struct XLA_FFI_{theirs}, {b}), "{mine}.{a}");\n'
+    for mine, theirs in (("XLA_METADATA", "Extension_Metadata"), ("XLA_SCALAR", "AttrType_SCALAR"),
+                         ("XLA_EXECUTE", "ExecutionStage_EXECUTE"), ("XLA_F16", "DataType_F16"), ("XLA_F32", "DataType_F32"),
+                         ("XLA_BF16", "DataType_BF16"), ("XLA_S32", "DataType_S32"),
+                         ("XLA_INVALID_ARGUMENT", "Error_Code_INVALID_ARGUMENT"), ("XLA_UNIMPLEMENTED", "Error_Code_UNIMPLEMENTED")):
+        text += f'_Static_assert((int){mine} == (int)XLA_FFI_{theirs}, "{mine}");\n'
+    (tmp_path / "check.c").write_text(text)
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
+    try:
+        done = subprocess.run(["cc", "-std=c17", "-fsyntax-only", "-I", jax.ffi.include_dir(), "-I", here, str(tmp_path / "check.c")],
+                              capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("no C compiler")
+    assert done.returncode == 0, done.stderr
+    assert sys.maxsize > 2**32

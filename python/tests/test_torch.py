@@ -1,0 +1,253 @@
+"""fagen with PyTorch: operators, compile, export, autocast, gradients refused; CPU tensors on the simulated chip."""
+from __future__ import annotations
+
+import threading
+
+import pytest
+from conftest import CHIP, close, exact
+
+import fagen
+
+torch = pytest.importorskip("torch")
+
+
+def normal(seed, *shape, dtype=torch.float16):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+Q, K, V = normal(1, 2, 24, 4, 64), normal(2, 2, 33, 2, 64), normal(3, 2, 33, 2, 64)
+INT = torch.int32
+STARTS, LENGTHS = torch.tensor([0, 10, 24], dtype=INT), torch.tensor([5, 33], dtype=INT)
+
+
+def f64(x):
+    return x.detach().to(torch.float64).numpy()
+
+
+def right(out, q=Q, k=K, v=V, most=2e-3, **mask):
+    close(f64(out), exact(f64(q), f64(k), f64(v), **mask)[0], most)
+
+
+@pytest.mark.parametrize("dtype, most", [(torch.float16, 2e-3), (torch.bfloat16, 2e-2), (torch.float32, 1e-5)])
+def test_types(chip, dtype, most):
+    q, k, v = Q.to(dtype), K.to(dtype), V.to(dtype)
+    out, lse = fagen.attention(q, k, v, causal=True, return_lse=True)
+    assert out.dtype == dtype and lse.dtype == torch.float32 and out.is_contiguous()
+    right(out, q, k, v, most, right=0)
+    close(lse, exact(f64(q), f64(k), f64(v), right=0)[1], 1e-3)
+
+
+def test_options(chip):
+    right(fagen.attention(Q, K, V, window=(4, 3), diagonal="top-left"), left=4, right=3, off=0)
+    right(fagen.attention(Q, K, V, causal=True, diagonal=5, scale=0.2), right=0, off=5, scale=0.2)
+    out = fagen.attention(Q, K, V, out_dtype=torch.float32)
+    assert out.dtype == torch.float32 and fagen.attention(Q, K, V, out_dtype="float32").equal(out)
+    right(out)
+
+
+def test_out_and_lse_are_written(chip):
+    out, lse = torch.zeros(2, 4, 24, 64, dtype=torch.float16).transpose(1, 2), torch.zeros(2, 4, 24)
+    assert fagen.attention(Q, K, V, out=out, lse=lse, return_lse=True)[0] is out
+    right(out)
+    assert fagen.attention(Q, K, V, return_lse=True)[1].equal(lse)
+
+
+def test_strides(chip):
+    q = Q.transpose(1, 2).contiguous().transpose(1, 2)
+    right(fagen.attention(q, K[:, :, :1].expand(-1, -1, 2, -1), V), k=K[:, :, :1].expand(-1, -1, 2, -1))
+
+
+def test_plain_calls_and_operators_give_the_same_bits(chip):
+    out = fagen.attention(Q, K, V, causal=True)
+    assert torch.ops.fagen.attention(Q, K, V, 0.0, "causal").equal(out)
+
+    class Sees(torch.overrides.TorchFunctionMode):
+        calls = 0
+
+        def __torch_function__(self, f, types, args=(), kwargs=None):
+            Sees.calls += f is torch.ops.fagen.attention.default
+            return f(*args, **(kwargs or {}))
+
+    with Sees():
+        assert fagen.attention(Q, K, V, causal=True).equal(out)
+    assert Sees.calls == 1, "a mode sees the operator"
+
+
+def test_varlen_and_merge(chip):
+    q, k = normal(1, 24, 4, 64), normal(2, 24, 2, 64)
+    out, lse = fagen.varlen_attention(q, k, k, cu_seqlens_q=STARTS, cu_seqlens_k=STARTS, max_seqlen_q=14, max_seqlen_k=14, causal=True,
+                                      return_lse=True)
+    assert lse.shape == (4, 24)
+    for a, b in ((0, 10), (10, 24)):
+        right(out[None, a:b], q[None, a:b], k[None, a:b], k[None, a:b], right=0)
+    out = fagen.varlen_attention(Q[:, :1], K, V, seqlens_k=LENGTHS, causal=True)
+    right(out[:1], Q[:1, :1], K[:1, :5], V[:1, :5])
+    table, pages = torch.tensor([[2, 0, 0], [1, 0, 3]], dtype=INT), normal(4, 4, 16, 2, 64)
+    out = fagen.varlen_attention(Q[:, :1], pages, pages, seqlens_k=LENGTHS, page_table=table)
+    keys = torch.cat([pages[1], pages[0], pages[3][:1]])[None]
+    right(out[1:], Q[1:, :1], keys, keys)
+    into = torch.zeros_like(out)
+    fagen.varlen_attention(Q[:, :1], pages, pages, seqlens_k=LENGTHS, page_table=table, out=into)
+    assert into.equal(out)
+    halves = [fagen.attention(Q, K[:, a:b], V[:, a:b], out_dtype="float32", return_lse=True) for a, b in ((0, 9), (9, 33))]
+    parts, sums = (torch.stack([h[i] for h in halves]) for i in (0, 1))
+    right(fagen.merge(parts, sums, out_dtype=torch.float16))
+    both = fagen.merge(parts, sums, return_lse=True)
+    close(both[1], fagen.attention(Q, K, V, return_lse=True)[1], 1e-5)
+
+
+OPERATORS = [
+    ("attention", (Q, K, V, 0.0, "causal")),
+    ("attention_lse", (Q, K, V, 0.5, "window=3,0")),
+    ("attention_out", (Q, K, V, torch.zeros_like(Q), torch.zeros(2, 4, 24), 0.0, "")),
+    ("varlen_attention", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, 0.0, "")),
+    ("varlen_attention_lse", (Q[0], K[0, :24], V[0, :24], STARTS, STARTS, None, None, None, 14, 14, 0.0, "causal")),
+    ("varlen_attention_out", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, torch.zeros_like(Q), None, 0.0, "")),
+    ("merge", (normal(1, 3, 2, 8, 4, 64, dtype=torch.float32), normal(2, 3, 2, 4, 8, dtype=torch.float32), "out=float16")),
+    ("merge_lse", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), "")),
+    ("merge_out", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), normal(1, 2, 8, 4, 64), None, "")),
+]
+
+
+@pytest.mark.parametrize("name, arguments", OPERATORS, ids=[row[0] for row in OPERATORS])
+def test_opcheck(chip, name, arguments):
+    torch.library.opcheck(getattr(torch.ops.fagen, name).default, arguments)
+
+
+def test_every_operator_is_checked():
+    assert {name for name, _ in OPERATORS} == {n.split("::")[1] for n in torch._C._dispatch_get_all_op_names() if n.startswith("fagen::")}
+
+
+def test_compile(chip):
+    def block(q, k, v):
+        out, lse = fagen.attention(q * 2, k, v, causal=True, return_lse=True)
+        more = fagen.varlen_attention(out, k, v, seqlens_k=LENGTHS)
+        return more + 1, lse
+
+    wanted = block(Q, K, V)
+    torch._dynamo.reset()
+    compiled = torch.compile(block, fullgraph=True, backend="aot_eager", dynamic=True)
+    for a, b in zip(compiled(Q, K, V), wanted):
+        assert a.equal(b)
+    short = compiled(Q[:, :7], K, V)[0]
+    assert short.equal(block(Q[:, :7], K, V)[0])
+
+
+def test_export(chip):
+    class Layer(torch.nn.Module):
+        def forward(self, q, k, v):
+            return fagen.attention(q, k, v, window=(7, 0), scale=0.1)
+
+    b, s, t = (torch.export.Dim(n) for n in "bst")
+    program = torch.export.export(Layer(), (Q, K, V), dynamic_shapes=({0: b, 1: s}, {0: b, 1: t}, {0: b, 1: t}))
+    assert [n.target for n in program.graph.nodes if n.op == "call_function"] == [torch.ops.fagen.attention.default]
+    assert program.module()(Q[:1, :5], K[:1], V[:1]).equal(Layer()(Q[:1, :5], K[:1], V[:1]))
+
+
+def test_shapes_without_a_device_are_those_of_the_operator():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    with FakeTensorMode():
+        q, k = (torch.empty(2, *rest, 64, device="cuda", dtype=torch.bfloat16) for rest in ((24, 4), (33, 2)))
+        out, lse = fagen.attention(q, k, k[..., :40], causal=True, return_lse=True, out_dtype="float32")
+        assert (out.shape, out.dtype, out.device.type) == ((2, 24, 4, 40), torch.float32, "cuda")
+        assert (lse.shape, lse.dtype) == ((2, 4, 24), torch.float32)
+
+
+def test_autocast(chip):
+    q, k, v = (x.float() for x in (Q, K, V))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        out = fagen.attention(q, k, v)
+        assert out.dtype == torch.bfloat16
+        assert fagen.varlen_attention(q, k, v, seqlens_k=LENGTHS).dtype == torch.bfloat16
+    assert out.equal(fagen.attention(q.bfloat16(), k.bfloat16(), v.bfloat16()))
+    assert fagen.attention(q, k, v).dtype == torch.float32
+
+
+def test_threads(chip):
+    wanted, found = fagen.attention(Q, K, V), [None] * 8
+
+    def work(i):
+        found[i] = fagen.attention(Q, K, V, device=CHIP)
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(x.equal(wanted) for x in found)
+
+
+def asks(x):
+    return x.clone().requires_grad_()
+
+
+GRADIENTS = [
+    ("q", lambda: fagen.attention(asks(Q), K, V)),
+    ("k", lambda: fagen.attention(Q, asks(K), V)),
+    ("v", lambda: fagen.attention(Q, K, torch.nn.Parameter(V))),
+    ("v", lambda: torch.ops.fagen.attention(Q, K, asks(V), 0.0, "")),
+    ("q", lambda: fagen.varlen_attention(asks(Q), K, V, seqlens_k=LENGTHS)),
+    ("out", lambda: fagen.attention(Q, K, V, out=asks(Q))),
+    ("parts", lambda: fagen.merge(asks(Q)[None], torch.zeros(1, 2, 4, 24))),
+]
+
+
+@pytest.mark.parametrize("name, call", GRADIENTS)
+def test_gradients_are_refused(chip, name, call):
+    with pytest.raises(fagen.GradientUnsupported, match=f"{name}.requires_grad is True; accepted: False"):
+        call()
+    with torch.no_grad():
+        call()
+
+
+def test_gradients_are_refused_where_compiled(chip):
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="requires_grad is True; accepted"):
+        torch.compile(lambda q: fagen.attention(q, K, V), fullgraph=True, backend="aot_eager")(asks(Q))
+
+
+REFUSED = [
+    ("numpy beside", lambda: fagen.attention(Q, K.numpy(), V), ["k is a numpy.ndarray", "torch.Tensor"]),
+    ("another type", lambda: fagen.attention(Q, K.float(), V), ["k.dtype is float32", "float16"]),
+    ("float64", lambda: fagen.attention(Q.double(), K.double(), V.double()), ["q.dtype is float64"]),
+    ("int64", lambda: fagen.attention(Q.long(), K, V), ["q.dtype is int64"]),
+    ("three dimensions", lambda: fagen.attention(Q[0], K, V), ["q.shape is (24, 4, 64)"]),
+    ("the meta device", lambda: fagen.attention(Q, K.to("meta"), V), ["k.device is meta"]),
+    ("sparse", lambda: fagen.attention(Q.to_sparse(), K, V), ["sparse"]),
+    ("no unit stride", lambda: fagen.attention(Q.transpose(1, 3).contiguous().transpose(1, 3), K, V), ["q.strides"]),
+    ("keys of another d", lambda: fagen.attention(Q, K[..., :32], V), ["k.shape is (2, 33, 2, 32)"]),
+    ("heads", lambda: fagen.attention(Q[:, :, :3], K, V), ["k.shape[2] is 2", "3 of q"]),
+    ("a stream", lambda: fagen.attention(Q, K, V, stream=3), ["stream is 3", "current stream"]),
+    ("a device", lambda: fagen.attention(Q, K, V, device=3), ["device is 3"]),
+    ("a CUDA device", lambda: fagen.attention(Q, K, V, device="tpu"), ['"tpu"']),
+    ("out_dtype", lambda: fagen.attention(Q, K, V, out_dtype=torch.int8), ["out_dtype is torch.int8"]),
+    ("another half", lambda: fagen.attention(Q, K, V, out_dtype=torch.bfloat16), ["bfloat16", "float16, that of q, or float32"]),
+    ("out_dtype beside out", lambda: fagen.attention(Q, K, V, out=Q.clone(), out_dtype="float32"), ["out_dtype is 'float32'"]),
+    ("lse without out", lambda: fagen.attention(Q, K, V, lse=torch.zeros(2, 4, 24)), ["out is None"]),
+    ("out without lse", lambda: fagen.attention(Q, K, V, out=Q.clone(), return_lse=True), ["lse is None"]),
+    ("out of another shape", lambda: fagen.attention(Q, K, V, out=K.clone()), ["out.shape is (2, 33, 2, 64)"]),
+    ("out that is an array", lambda: fagen.attention(Q, K, V, out=Q.numpy()), ["out is a numpy.ndarray"]),
+    ("a maximum on the device", lambda: fagen.varlen_attention(Q[0], K[0], V[0], cu_seqlens_q=STARTS, cu_seqlens_k=STARTS,
+                                                               max_seqlen_q=STARTS.max(), max_seqlen_k=24), ["max_seqlen_q is tensor(24"]),
+    ("no maximum", lambda: fagen.varlen_attention(Q[0], K, V, cu_seqlens_q=STARTS, seqlens_k=LENGTHS), ["max_seqlen_q is None"]),
+    ("lengths of int64", lambda: fagen.varlen_attention(Q, K, V, seqlens_k=LENGTHS.long()), ["seqlens_k.dtype is int64"]),
+    ("no lengths", lambda: fagen.varlen_attention(Q, K, V), ["are all None"]),
+    ("scale", lambda: fagen.attention(Q, K, V, scale=-2), ["scale is -2"]),
+    ("options of an operator", lambda: torch.ops.fagen.attention(Q, K, V, 0.0, "cousal"), ['options is "cousal"']),
+]
+
+
+@pytest.mark.parametrize("call, words", [row[1:] for row in REFUSED], ids=[row[0] for row in REFUSED])
+def test_refused(chip, call, words):
+    with pytest.raises(fagen.InvalidArgument) as told:
+        call()
+    for word in [*words, "accepted"]:
+        assert word in str(told.value), str(told.value)
+
+
+def test_the_cpu_needs_a_simulated_chip():
+    with pytest.raises(fagen.InvalidArgument, match="q.device is cpu and device is None; accepted: .* device=\"sim:sm_90a\""):
+        fagen.attention(Q, K, V)
+    right(fagen.attention(Q, K, V, device=CHIP))
+    with fagen.Context(CHIP) as own:
+        right(fagen.attention(Q, K, V, device=own))

@@ -1,0 +1,410 @@
+/* FA_BATCH_INVARIANT: the bits of a sequence are the same alone and within other sequences, on any number of SMs. On the simulator. */
+#include "autotune/number.h"
+#include "autotune/random.h"
+#include "gen/templates.h"
+#include "test_cache_scratch.h"
+#include "test_verify_device.h"
+#include <criterion/parameterized.h>
+
+#define OK(x) cr_assert_eq((x), FA_OK, "%s", fa_last_error())
+#define BATCHES 5 /* beside the sequence alone, on each number of SMs */
+#define LONGEST 6 /* sequences of a batch */
+
+typedef enum form { PACKED, PADDED, PAGED, DENSE } form;
+
+/* A sequence, and what runs it. */
+typedef struct sequence {
+    const char *problem, *config;
+    form form;
+    int32_t hq, hkv, rows, keys, window;
+} sequence;
+
+#define LINE ",ctas=1,min_turns=1,sm_shares=1,combine=0"
+#define SHARED ",ctas=1,min_turns=1,sm_shares=4,combine=0"
+#define INVARIANT "features=lengths+batch-invariant"
+static const char mma[] = "decode_mma:br=16,bk=16,row_warps=1,key_warps=2,stages=3,kv_lanes=1" LINE,
+                  wide[] = "decode_mma:br=32,bk=16,row_warps=2,key_warps=1,stages=2,kv_lanes=8" SHARED,
+                  dots[] = "decode_ffma:br=4,bk=8,row_warps=1,key_warps=4,dot_lanes=8,stages=3,kv_lanes=8" SHARED,
+                  groups[] = "decode_wgmma:br=64,bk=32,row_warps=4,key_warps=2,stages=2,kv_lanes=1" LINE,
+                  hopper[] = "flash_fwd_wgmma:br=128,ctas=1,feeder=40,schedule=1,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,"
+                             "sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=1",
+                  dense[] = "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=1,lag=8,ctas=1",
+                  mixed[] = "mixed_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=1,lag=8,ctas=1,few=0";
+
+static const sequence sequences[] = {
+    { "bf16,d=64,o=fp32,mask=causal," INVARIANT, mma, PACKED, 4, 2, 3, 700, 0 },
+    { "bf16,d=48,dv=40,o=fp32,mask=none," INVARIANT, mma, PADDED, 8, 2, 3, 400, 0 }, /* a row's threads lie in two warps */
+    { "bf16,d=64,mask=none,features=lengths+pages+batch-invariant,page=8", mma, PAGED, 4, 2, 1, 500, 0 },
+    { "fp16,d=64,mask=window,features=lengths+pages+batch-invariant,page=16", wide, PAGED, 8, 2, 9, 400, 250 },
+    { "bf16,d=40,dv=24,mask=none," INVARIANT, dots, PADDED, 4, 2, 2, 600, 0 },
+    { "fp32,d=64,mask=causal," INVARIANT, dots, PACKED, 2, 2, 5, 300, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, groups, PADDED, 16, 1, 6, 500, 0 },
+    { "bf16,d=64,mask=causal,features=batch-invariant", mma, DENSE, 4, 2, 3, 700, 0 },
+    { "bf16,d=64,mask=causal,features=batch-invariant", dense, DENSE, 4, 2, 70, 100, 0 },
+    { "bf16,d=64,mask=causal,features=batch-invariant", hopper, DENSE, 4, 2, 150, 200, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, dense, PACKED, 4, 2, 40, 900, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, hopper, PACKED, 4, 2, 40, 200, 0 },
+    { "bf16,d=64,mask=causal,features=lengths+pages+batch-invariant,page=32", hopper, PAGED, 4, 2, 40, 200, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 3, 700, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 40, 300, 0 },
+};
+enum { SEQUENCES = sizeof sequences / sizeof *sequences };
+
+/* ---- templates with small segments ---- */
+
+typedef struct edit {
+    const char *file, *find, *replace;
+} edit;
+
+/* Few keys fill many sections then: a section has 4 segments, a tile 16, a segment one turn or more. */
+static const edit small = { "decode_family.lua", "64, 8, 512", "16, 4, 1" };
+
+static void write_edited(const edit *e)
+{
+    const fa_template_file *f = fa_template_files;
+    char path[512];
+    while (f->name && strcmp(f->name, e->file))
+        f++;
+    cr_assert_not_null(f->name, "%s", e->file);
+    const char *at = strstr(f->bytes, e->find);
+    cr_assert_not_null(at, "%s: the text is not there any more: %s", e->file, e->find);
+    snprintf(path, sizeof path, "%s/%s", scratch, e->file);
+    FILE *out = fopen(path, "w");
+    cr_assert_not_null(out);
+    fprintf(out, "%.*s%s%s", (int)(at - f->bytes), f->bytes, e->replace, at + strlen(e->find));
+    fclose(out);
+}
+
+/* ---- a batch that has the sequence in it ---- */
+
+typedef struct batch {
+    int32_t b, at; /* the sequence is number `at` */
+    int32_t rows[LONGEST], keys[LONGEST], sq, sk;
+} batch;
+
+static batch draw(const sequence *s, fa_random *r, bool alone)
+{
+    batch t = { .b = alone ? 1 : fa_random_within(r, 2, LONGEST) };
+    t.at = fa_random_below(r, t.b);
+    for (int i = 0; i < t.b; i++) {
+        bool own = i == t.at || s->form == DENSE;
+        t.rows[i] = own ? s->rows : fa_random_below(r, 2 * s->rows + 4);
+        t.keys[i] = own ? s->keys : fa_random_below(r, 3) ? fa_random_below(r, 2 * s->keys) : fa_random_below(r, 40);
+        t.sq = t.rows[i] > t.sq ? t.rows[i] : t.sq;
+        t.sk = t.keys[i] > t.sk ? t.keys[i] : t.sk;
+    }
+    if (s->form != DENSE && !alone)
+        t.sq += fa_random_below(r, 9), t.sk += fa_random_below(r, 900);
+    return t;
+}
+
+/* Bytes of one launch, in the order of the device's memory. */
+typedef struct memory {
+    fa_context *ctx;
+    void *device[16];
+    int n;
+} memory;
+
+static void *put(memory *m, const void *bytes, size_t n)
+{
+    OK(fa_alloc(m->ctx, &m->device[m->n], n + 16));
+    OK(fa_copy(m->ctx, m->device[m->n], bytes, n, FA_TO_DEVICE));
+    return m->device[m->n++];
+}
+
+static void release(memory *m)
+{
+    while (m->n > 0)
+        OK(fa_free(m->ctx, m->device[--m->n]));
+}
+
+/* Rows of heads: those of the sequence from its own seed, all others from the batch's. Row i lies at place[i]. */
+static void fill(char *to, int dtype, int64_t row, int64_t n, const int64_t *place, uint64_t seed)
+{
+    fa_random r = { seed };
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t k = 0; k < row; k++)
+            fa_number_store(to + (place[i] * row + k) * fa_dtype_bytes(dtype), fa_number_round(fa_random_normal(&r), dtype), dtype);
+}
+
+static int64_t sum(const int32_t *v, int n)
+{
+    int64_t all = 0;
+    for (int i = 0; i < n; i++)
+        all += v[i];
+    return all;
+}
+
+/* A tensor of all rows, `heads` times `width` wide. place: where each sequence's rows lie; total: rows allocated. */
+static void *tensor(memory *m, const batch *t, const fa_problem *p, const int32_t *count, int64_t *const *place, int64_t total, int64_t row,
+                    uint64_t own, uint64_t others)
+{
+    size_t bytes = (size_t)(total * row * fa_dtype_bytes(p->dtype));
+    char *host = malloc(bytes + 1);
+    memset(host, 0xff, bytes);
+    for (int i = 0; i < t->b; i++)
+        fill(host, p->dtype, row, count[i], place[i], i == t->at ? own : fa_random_mix(others + (uint64_t)i));
+    void *device = put(m, host, bytes);
+    free(host);
+    return device;
+}
+
+static void first_rows(int32_t *first, const int32_t *count, int n)
+{
+    first[0] = 0;
+    for (int i = 0; i < n; i++)
+        first[i + 1] = first[i] + count[i];
+}
+
+/* Fills in where rows lie: packed, or padded to `most`. */
+static int64_t **places(const int32_t *count, int n, bool packed, int32_t most)
+{
+    int64_t **place = malloc(sizeof *place * (size_t)n), next = 0;
+    for (int i = 0; i < n; i++) {
+        place[i] = malloc(sizeof **place * (size_t)(count[i] + 1));
+        next = packed ? next : (int64_t)i * most;
+        for (int k = 0; k < count[i]; k++)
+            place[i][k] = next++;
+    }
+    return place;
+}
+
+static void drop(int64_t **place, int n)
+{
+    for (int i = 0; i < n; i++)
+        free(place[i]);
+    free(place);
+}
+
+/* O and LSE of the sequence, `bytes` of them, after so many launches; the caller frees them. NULL where a launch fails. */
+static char *run(fa_context *ctx, const fa_plan *plan, const sequence *s, const fa_problem *p, const batch *t, uint64_t seed, int launches,
+                 size_t *bytes)
+{
+    bool packed_q = s->form == PACKED || s->form == PAGED, packed_k = s->form == PACKED;
+    int32_t size = s->form == PAGED ? 2 * p->page : 0, per = size ? (t->sk + size - 1) / size : 0, first_q[LONGEST + 1],
+            first_k[LONGEST + 1];
+    memory m = { .ctx = ctx };
+    fa_args a = fa_operation_args(p);
+    int64_t **rows = places(t->rows, t->b, packed_q, t->sq), **keys = places(t->keys, t->b, packed_k, size ? per * size : t->sk);
+    int64_t total_q = packed_q ? sum(t->rows, t->b) : (int64_t)t->b * t->sq,
+            total_k = packed_k ? sum(t->keys, t->b) : (int64_t)t->b * t->sk;
+    first_rows(first_q, t->rows, t->b);
+    first_rows(first_k, t->keys, t->b);
+    a.b = t->b, a.sq = t->sq, a.sk = t->sk, a.hq = s->hq, a.hkv = s->hkv;
+    a.window_left = s->window, a.window_right = 0;
+    if (packed_q)
+        a.cu_seqlens_q = put(&m, first_q, sizeof *first_q * (size_t)(t->b + 1)), a.total_q = (int32_t)total_q;
+    else if (s->form == PADDED)
+        a.seqlens_q = put(&m, t->rows, sizeof *t->rows * (size_t)t->b);
+    if (packed_k)
+        a.cu_seqlens_k = put(&m, first_k, sizeof *first_k * (size_t)(t->b + 1)), a.total_k = (int32_t)total_k;
+    else if (s->form != DENSE)
+        a.seqlens_k = put(&m, t->keys, sizeof *t->keys * (size_t)t->b);
+    if (size) { /* pages in an order of the batch's own: entry e of the tables is page e * step + seed, modulo their number */
+        int32_t n = t->b * per, step = n % 7 ? 7 : n % 11 ? 11 : 13, *table = malloc(sizeof *table * (size_t)n);
+        for (int32_t e = 0; e < n; e++)
+            table[e] = (int32_t)(((int64_t)e * step + (int64_t)(seed % 1000)) % n);
+        for (int i = 0; i < t->b; i++)
+            for (int32_t k = 0; k < t->keys[i]; k++)
+                keys[i][k] = (int64_t)table[i * per + k / size] * size + k % size;
+        a.page_table = put(&m, table, sizeof *table * (size_t)n);
+        a.page_size = size, a.pages = n, total_k = (int64_t)n * size;
+        free(table);
+    }
+    a.q.ptr = tensor(&m, t, p, t->rows, rows, total_q, (int64_t)s->hq * p->d, 1, seed);
+    a.k.ptr = tensor(&m, t, p, t->keys, keys, total_k, (int64_t)s->hkv * p->d, 2, seed + 100);
+    a.v.ptr = tensor(&m, t, p, t->keys, keys, total_k, (int64_t)s->hkv * p->dv, 3, seed + 200);
+    size_t width = (size_t)fa_dtype_bytes(p->o_dtype) * (size_t)s->hq * (size_t)p->dv;
+    char *o = calloc((size_t)total_q, width);
+    float *lse = calloc((size_t)total_q * (size_t)s->hq, sizeof *lse);
+    a.o.ptr = put(&m, o, (size_t)total_q * width);
+    a.lse = put(&m, lse, (size_t)total_q * (size_t)s->hq * sizeof *lse);
+    OK(fa_plan_workspace(ctx, plan, &a, &a.workspace_size));
+    OK(fa_alloc(ctx, &a.workspace, a.workspace_size + 1));
+    m.device[m.n++] = a.workspace;
+    OK(fa_workspace_init(ctx, a.workspace, a.workspace_size, NULL));
+    sim_options how = { .async = seed % 2 ? SIM_LAZY : SIM_EAGER, .schedule = SIM_RANDOM, .seed = seed, .max_steps = 20000000 };
+    char error[512];
+    cr_assert(sim_checks_parse("all=error", how.checks, error), "%s", error);
+    sim_set_options(&how);
+    fa_status st = FA_OK;
+    for (int i = 0; i < launches && st == FA_OK; i++) {
+        OK(fa_copy(ctx, a.o.ptr, o, (size_t)total_q * width, FA_TO_DEVICE));
+        st = fa_plan_launch(ctx, plan, &a, NULL);
+    }
+    if (st == FA_OK)
+        st = fa_copy(ctx, o, a.o.ptr, (size_t)total_q * width, FA_FROM_DEVICE);
+    if (st == FA_OK)
+        st = fa_copy(ctx, lse, a.lse, (size_t)total_q * (size_t)s->hq * sizeof *lse, FA_FROM_DEVICE);
+    *bytes = (size_t)s->rows * (width + (size_t)s->hq * sizeof *lse);
+    char *out = st == FA_OK ? malloc(*bytes) : NULL, *next = out;
+    for (int32_t i = 0; out && i < s->rows; i++) {
+        memcpy(next, o + (size_t)rows[t->at][i] * width, width);
+        next += width;
+        for (int32_t h = 0; h < s->hq; h++, next += sizeof *lse)
+            memcpy(next, &lse[packed_q ? h * total_q + rows[t->at][i] : ((int64_t)t->at * s->hq + h) * t->sq + i], sizeof *lse);
+    }
+    drop(rows, t->b);
+    drop(keys, t->b);
+    free(o);
+    free(lse);
+    release(&m);
+    return out;
+}
+
+static const int sms[] = { 1, 3, 2, 7, 132 };
+
+/* How many launches, alone and in batches on all numbers of SMs, failed or gave other bits than the sequence alone on one SM; at most
+ * `most` are looked for. */
+static int others(const char *templates, const sequence *s, uint64_t seed, int most)
+{
+    fa_random r = { seed };
+    fa_problem p;
+    fa_config k = test_config(s->config);
+    char *alone = NULL;
+    int n = 0;
+    OK(fa_problem_parse(&p, s->problem));
+    for (size_t i = 0; i < sizeof sms / sizeof *sms && n < most; i++) {
+        fa_context *ctx = test_hopper_context(templates, NULL, sms[i]);
+        const fa_plan *plan;
+        OK(fa_plan_make(ctx, &p, &k, NULL, &plan));
+        for (int j = 0; j < BATCHES && n < most; j++) {
+            batch t = draw(s, &r, j == 0);
+            size_t bytes;
+            char *bits = run(ctx, plan, s, &p, &t, seed * 1000 + i * 10 + (uint64_t)j, 1 + (j == 1), &bytes);
+            bool first = !alone;
+            alone = alone ? alone : bits;
+            n += !bits || memcmp(alone, bits, bytes) != 0;
+            if (!first)
+                free(bits);
+        }
+        fa_destroy(ctx);
+    }
+    free(alone);
+    return n;
+}
+
+TestSuite(batch_invariant, .init = scratch_make, .fini = scratch_remove, .timeout = 600);
+
+Test(batch_invariant, a_sequence_has_the_same_bits_in_every_batch)
+{
+    write_edited(&small);
+    for (int i = 0; i < SEQUENCES; i++)
+        cr_expect_eq(others(scratch, &sequences[i], (uint64_t)i + 1, INT32_MAX), 0, "%s, %s: %s", sequences[i].problem, sequences[i].config,
+                     fa_last_error());
+}
+
+Test(batch_invariant, and_with_the_segments_that_ship)
+{
+    static const sequence longer = { "bf16,d=64,mask=causal," INVARIANT, mma, PACKED, 2, 1, 2, 2100, 0 };
+    cr_expect_eq(others(NULL, &longer, 77, INT32_MAX), 0, "%s", fa_last_error());
+}
+
+Test(batch_invariant, without_the_flag_the_bits_differ) /* so the tests above can fail */
+{
+    static const sequence free_schedule = { "bf16,d=64,mask=causal,features=lengths", mma, PACKED, 4, 2, 3, 700, 0 };
+    cr_expect_gt(others(NULL, &free_schedule, 1, INT32_MAX), 5);
+}
+
+/* ---- the rule ---- */
+
+/* Cases of the classes above, with segments that are small: whether one of them fails. */
+static bool wrong(const char *templates, int cases)
+{
+    static const struct {
+        const char *problem, *config;
+    } rows[] = {
+        { "bf16,d=64,mask=causal,features=lengths+batch-invariant", mma },
+        { "bf16,d=64,mask=none,features=lengths+pages+batch-invariant,page=8", wide },
+        { "fp16,d=40,dv=24,mask=window,features=lengths+batch-invariant", dots },
+        { "bf16,d=64,mask=causal,features=batch-invariant", mma },
+        { "bf16,d=64,mask=causal,features=lengths+pages+batch-invariant,page=16", groups },
+    };
+    bool bad = false;
+    for (int chip = 0; chip < 2 && !bad; chip++) {
+        fa_context *ctx = test_hopper_context(templates, NULL, chip ? 5 : 2);
+        for (size_t i = 0; i < sizeof rows / sizeof *rows && !bad; i++)
+            for (int n = 0; n < cases && !bad; n++) {
+                fa_problem class;
+                fa_config k = test_config(rows[i].config);
+                fa_case c;
+                fa_verdict v;
+                OK(fa_problem_parse(&class, rows[i].problem));
+                fa_case_make_class(&c, &class, FA_CASE_FEW, i * 100 + (uint64_t)(2 * n + chip));
+                test_mode(n % 2 ? SIM_LAZY : SIM_EAGER, SIM_RANDOM, (uint64_t)n);
+                bad = fa_verify_case(ctx, &c, &k, &v) != FA_OK;
+            }
+        fa_destroy(ctx);
+    }
+    return bad;
+}
+
+Test(batch_invariant, holds_to_the_rule)
+{
+    write_edited(&small);
+    cr_expect(!wrong(scratch, 6), "%s", fa_last_error());
+}
+
+/* ---- faults ---- */
+
+#define W "decode_segments.cu"
+#define F "decode_fold.cu"
+static const edit faults[] = {
+    { W, "max(SEGMENT_TURNS, (turns + SEGMENTS - 1) / SEGMENTS)", "max(SEGMENT_TURNS, min((int)left, turns) / 4)" },
+    { W, "(turns + SEGMENTS - 1) / SEGMENTS", "(p.sk / (BC * GROUPS) + SEGMENTS) / SEGMENTS" },
+    { W, "(turns + SEGMENTS - 1) / SEGMENTS", "((int)gridDim.x + SEGMENTS - 1) / SEGMENTS" },
+    { W, "min(segment * size + (size - 1) / 2, turns - 1)", "segment * size + (size - 1) / 2" },
+    { W, "(place + size / 2) / size", "place / size" },
+    { W, "place >= turns ? segments : ", "" },
+    { W, "return at - Walk::turn;", "return at;" },
+    { W, "if (segment + 1 < upto)", "if (segment + 1 < segments)" },
+    { W, "turn = index * size;", "turn = (index - first) * size;" },
+    { F, "return SLOT_FIRST + segment - first;", "return SLOT_FIRST;" },
+    { F, "SLOT_FIRST + alone + (begin - first - alone) / SECTION", "SLOT_FIRST + alone" },
+    { F, "SLOT_FIRST + alone + (begin", "SLOT_FIRST + (begin" },
+    { F, "(segment + 1) % SECTION == 0 || ", "" },
+    { F, "return first == 0 ? SLOT_TILE", "return first < SECTION ? SLOT_TILE" },
+    { F, "(slot == SLOT_TILE ? section_of(segment) : segment) & 1", "0" },
+    { F, "section * SECTION >= walk.first && ", "" },
+    { F, " && segment > section * SECTION)", ")" },
+    { F, "if (slot == SLOT_TILE && section > 0)", "if (slot == SLOT_TILE && section > 1)" },
+    { F, "sum = fold(before(SLOT_SECTION, segment - 1), sum, p.scale_log2)",
+      "sum = fold(sum, before(SLOT_SECTION, segment - 1), p.scale_log2)" },
+    { F, "sum = fold(before(SLOT_TILE, section * SECTION - 1), sum, p.scale_log2)",
+      "sum = fold(sum, before(SLOT_TILE, section * SECTION - 1), p.scale_log2)" },
+    { F, "owner(segment + 1) == block ? NOTHING : SECTION_SUM", "NOTHING" },
+    { F, "owner(min(end + SECTION, walk.segments - 1)) == block ? NOTHING : TILE_SUM", "NOTHING" },
+    { F, "if (begin < first)\n    found.kind = SEGMENT;", "if (begin < first)\n    found.kind = SECTION_SUM;" },
+    { F, "split.block(block) * SLOTS", "block * SLOTS" },
+    { F, "split.block(divide(walk.begin_of_tile(), split.size))", "split.block(split.index())" },
+    { F, "= count_on(counter, own) + own ==", "= count_on(counter, own) ==" },
+    { F, "    if (*word != 0) *counter = 0;\n", "" },
+    { F, "atom.acq_rel", "atom.relaxed" },
+    { F, "if (ends_section(j + k, segments)) whole =", "whole =" },
+    { F, "j + k < SECTION ? section : fold(whole, section, p.scale_log2)", "section" },
+    { F, "list[j + k]", "list[j]" },
+};
+enum { FAULTS = sizeof faults / sizeof *faults };
+
+enum { SHARES = 8 }; /* of the list, for tests that run side by side */
+
+ParameterizedTestParameters(batch_invariant, faults_are_noticed)
+{
+    static int first[SHARES];
+    for (int i = 0; i < SHARES; i++)
+        first[i] = i;
+    return cr_make_param_array(int, first, SHARES);
+}
+
+ParameterizedTest(int *first, batch_invariant, faults_are_noticed)
+{
+    for (int i = *first; i < FAULTS; i += SHARES) {
+        write_edited(&small);
+        write_edited(&faults[i]);
+        bool caught = others(scratch, &sequences[0], 1, 1) || others(scratch, &sequences[1], 2, 1) ||
+                      others(scratch, &sequences[4], 5, 1) || wrong(scratch, 3);
+        cr_expect(caught, "%s: nothing noticed \"%s\" in the place of \"%s\"", faults[i].file, faults[i].replace, faults[i].find);
+        scratch_remove();
+        scratch_make();
+    }
+}
