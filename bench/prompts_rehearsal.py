@@ -170,6 +170,7 @@ class Lab(decode_lab.Lab):
     machine = types.SimpleNamespace(described=lambda: {"device": "CPU, a rehearsal", "torch": torch.__version__}, clocks=dict)
 
     def __init__(self, options):
+        torch.set_num_threads(1)  # the sizes are small, and other processes may have the cores
         self.configs, self.without, self.rounds, self.lasts, self.device = [], set(options.without), 3, options.lasts, "cpu"
         self.rng = random.Random(options.seed)
         self.fa = Simulated(options.simulator) if options.simulator else Fagen()
