@@ -60,8 +60,8 @@ typedef enum fa_case_queries { FA_CASE_FEW, FA_CASE_MANY } fa_case_queries;
  * on the simulator. */
 void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries queries, uint64_t seed);
 
-/* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. With features: lengths of
- * keys that are uniform quantiles, and pages of problem.page tokens in shuffled order. */
+/* A plain case of the problem: packed, N(0, 1), LSE, bottom-right; window -1, -1. Unset shape fields become 1. With features:
+ * lengths and pages as fa_ragged_typical has them. */
 fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed);
 
 /* The config that c->choice stands for among those that fit, of the family `only`, or with NULL of the default families; where the

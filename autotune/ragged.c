@@ -1,6 +1,7 @@
 /* ragged: lengths and tables drawn by a seed. */
 #include "ragged.h"
 #include "gen/error.h"
+#include "gen/problem.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,15 +33,27 @@ bool fa_ragged_has(const fa_ragged_how *how, const fa_operand *o)
     return false;
 }
 
+static int32_t batch_of(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    if (fa_problem_few_rows(&p) || p.sq > p.sk)
+        return FA_BATCH_ANY;
+    return p.sq == p.sk ? FA_BATCH_PROMPTS : p.b < FA_BATCH_LEAST ? FA_BATCH_CHUNKS : FA_BATCH_MIXED;
+}
+
 fa_ragged_how fa_ragged_typical(const fa_problem *p, uint64_t seed)
 {
     fa_ragged_how how = { .seed = seed };
+    bool pages = p->features & FA_FEATURE_PAGES;
     if (p->features & FA_FEATURE_LENGTHS) {
-        how.forms = FA_FORM_SEQLENS_K;
+        how.batch = batch_of(p);
+        how.forms = how.batch == FA_BATCH_PROMPTS && !pages ? FA_FORM_CU_K : FA_FORM_SEQLENS_K;
+        how.forms |= how.batch ? FA_FORM_CU_Q : 0;
         how.k = FA_SPREAD_UNIFORM;
         how.quantiles = 1;
     }
-    if (p->features & FA_FEATURE_PAGES) {
+    if (pages) {
         how.forms |= FA_FORM_PAGES;
         how.page_size = p->page;
     }
@@ -49,6 +62,7 @@ fa_ragged_how fa_ragged_typical(const fa_problem *p, uint64_t seed)
 
 int fa_ragged_print(char *buf, size_t n, const fa_ragged_how *how)
 {
+    static const char *const batches[FA_BATCH_KINDS] = { "", " prompts", " chunks", " mixed" };
     char names[80] = "", pages[120] = "";
     for (int i = 0, at = 0; i < COUNT(forms); i++)
         if (how->forms & forms[i].form)
@@ -56,8 +70,9 @@ int fa_ragged_print(char *buf, size_t n, const fa_ragged_how *how)
     if (how->forms & FA_FORM_PAGES)
         snprintf(pages, sizeof pages, " page_size=%d spare=%d wide=%d shared=%d%s", how->page_size, how->spare, how->wide, how->shared,
                  how->foreign ? " foreign" : "");
-    return snprintf(buf, n, " lengths=%s q:%s k:%s%s idle=%d gap=%d%s%s", *names ? names : "none", fa_spread_name(how->q),
-                    fa_spread_name(how->k), how->quantiles ? " quantiles" : "", how->idle, how->gap, how->wild ? " wild" : "", pages);
+    return snprintf(buf, n, " lengths=%s%s q:%s k:%s%s idle=%d gap=%d%s%s", *names ? names : "none", batches[how->batch],
+                    fa_spread_name(how->q), fa_spread_name(how->k), how->quantiles ? " quantiles" : "", how->idle, how->gap,
+                    how->wild ? " wild" : "", pages);
 }
 
 /* ---- lengths ---- */
@@ -83,12 +98,21 @@ static int32_t pick_edge(fa_random *r, int32_t n, int32_t page)
     return length < n ? length : n;
 }
 
-static void shuffle(int32_t *x, int32_t n, fa_random *r)
+static void swap(int32_t *a, int32_t *b)
+{
+    int32_t x = *a;
+    *a = *b;
+    *b = x;
+}
+
+/* beside: follows in the same order, or NULL. */
+static void shuffle(int32_t *x, int32_t *beside, int32_t n, fa_random *r)
 {
     for (int32_t i = n - 1; i > 0; i--) {
-        int32_t k = fa_random_below(r, i + 1), swap = x[i];
-        x[i] = x[k];
-        x[k] = swap;
+        int32_t k = fa_random_below(r, i + 1);
+        swap(&x[i], &x[k]);
+        if (beside)
+            swap(&beside[i], &beside[k]);
     }
 }
 
@@ -101,7 +125,34 @@ static void draw_lengths(int32_t *length, int32_t b, int32_t n, int32_t spread, 
         length[i] = n < 1 ? 0 : spread == FA_SPREAD_EDGES ? pick_edge(r, n, how->page_size) : quantile(spread, u, b, n);
     }
     if (quantiles)
-        shuffle(length, b, r);
+        shuffle(length, NULL, b, r);
+}
+
+/* Of chunks and of mixed batches: all rows for each that takes a chunk. */
+static void deal_queries(int32_t *q, int32_t b, int32_t longest, int32_t batch)
+{
+    int32_t chunks = b > FA_BATCH_TOKENS ? b / FA_BATCH_TOKENS : 1;
+    for (int32_t i = 0; i < b; i++)
+        q[i] = batch == FA_BATCH_CHUNKS ? longest : longest > 0;
+    for (int32_t i = 0; i < chunks && batch == FA_BATCH_MIXED; i++) {
+        int64_t middle = (int64_t)b * (2 * i + 1) / (2 * chunks); /* of the i-th of so many equal parts */
+        q[middle > 0 ? middle - 1 : 0] = longest;
+    }
+}
+
+/* Queries and keys that belong together. With quantiles sequence i has the share (i + 1) / b, until they are shuffled. */
+static void draw_batch(int32_t *q, int32_t *k, const fa_args *a, const fa_ragged_how *how, fa_random *r)
+{
+    int32_t b = a->b, longest = a->sq < a->sk ? a->sq : a->sk;
+    double same = fa_random_unit(r);
+    deal_queries(q, b, longest, how->batch);
+    for (int32_t i = 0; i < b; i++) {
+        double u = how->quantiles ? (i + 1.0) / b : how->k == FA_SPREAD_EQUAL ? same : fa_random_unit(r);
+        int32_t own = how->batch == FA_BATCH_PROMPTS ? 0 : q[i], most = (how->batch == FA_BATCH_PROMPTS ? longest : a->sk) - own;
+        k[i] = own + (most > 0 ? quantile(how->k, u, b, most) : 0);
+        q[i] = how->batch == FA_BATCH_PROMPTS ? k[i] : own;
+    }
+    shuffle(k, q, b, r);
 }
 
 /* Where each begins, one entry more than sequences; returns the rows to allocate. */
@@ -143,7 +194,7 @@ static void draw_table(fa_args *a, int32_t *table, int32_t *order, int64_t strid
     int32_t next = 0, common = a->b > 1 && how->shared ? fa_random_within(r, 1, how->shared) : 0;
     for (int32_t i = 0; i < a->pages; i++)
         order[i] = i;
-    shuffle(order, a->pages, r);
+    shuffle(order, NULL, a->pages, r);
     for (int32_t i = 0; i < a->b; i++) {
         int32_t *row = table + i * stride, used = entries_of(length[i], a->page_size);
         for (int32_t k = 0; k < stride; k++) {
@@ -230,9 +281,13 @@ fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_h
     bool tells_q = has & (FA_FORM_CU_Q | FA_FORM_SEQLENS_Q), tells_k = has & (FA_FORM_CU_K | FA_FORM_SEQLENS_K);
     fa_status st = q && k ? FA_OK : fa_fail(FA_NOMEM, "no memory for the lengths of %d sequences", b);
     *a = *shape;
-    if (st == FA_OK) {
+    if (st == FA_OK && how->batch)
+        draw_batch(q, k, a, how, &r);
+    if (st == FA_OK && !how->batch) {
         draw_lengths(q, b, a->sq, tells_q ? how->q : FA_SPREAD_FULL, how, &r);
         draw_lengths(k, b, a->sk, tells_k ? how->k : FA_SPREAD_FULL, how, &r);
+    }
+    if (st == FA_OK) {
         for (int32_t i = b > how->idle ? b - how->idle : 0; i < b; i++)
             q[i] = k[i] = 0;
         st = draw_side(q, &a->cu_seqlens_q, &a->seqlens_q, &a->total_q, b, has & FA_FORM_CU_Q, has & FA_FORM_SEQLENS_Q, how, &r);

@@ -23,10 +23,21 @@ typedef enum fa_spread {                     /* of lengths from 1 to the longest
 } fa_spread;
 const char *fa_spread_name(int spread);
 
+typedef enum fa_batch {                   /* how the lengths of queries and of keys of one sequence belong together */
+                        FA_BATCH_ANY,     /* each is drawn by its own spread */
+                        FA_BATCH_PROMPTS, /* whole prompts: as many queries as keys, drawn by the spread of keys */
+                        FA_BATCH_CHUNKS,  /* all sq queries, keys: these and a cache of up to sk - sq, drawn by the spread of keys */
+                        FA_BATCH_MIXED,   /* the same of one sequence in FA_BATCH_TOKENS, at least one; the others have one query */
+                        FA_BATCH_KINDS
+} fa_batch;
+#define FA_BATCH_TOKENS 16 /* sequences of a mixed batch to each that takes a chunk; these lie evenly spaced among the lengths */
+#define FA_BATCH_LEAST 4   /* sequences that make a batch of queries fewer than keys a mixed one: see fa_ragged_typical */
+
 /* How they are drawn. All zero: no operand. */
 typedef struct fa_ragged_how {
     uint64_t seed;
     int32_t forms;     /* fa_form, or-ed */
+    int32_t batch;     /* fa_batch; others than FA_BATCH_ANY have forms of both lengths */
     int32_t q, k;      /* fa_spread of lengths; without a form that has them, all are the longest */
     int32_t quantiles; /* 1: lengths are the spread's quantiles in shuffled order, so that the longest is n; 0: each is drawn */
     int32_t idle;      /* the last so many sequences are padding of a graph: no key, and no query where that can be told */
@@ -52,9 +63,13 @@ fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_h
 fa_status fa_ragged_copy(fa_ragged *out, const fa_ragged *from);
 void fa_ragged_close(fa_ragged *r); /* zeros are fine */
 
-/* As an engine has them beside rows of queries that are padded, all of the longest: lengths of keys, and pages in shuffled order. Lengths
- * are uniform quantiles: requests are met at any point of their growth, each as likely as any other, the longest has the problem's sk, and
- * a batch of one has it alone. p: normalized; of one without features nothing. */
+/* As an engine has them, with pages in shuffled order. p: normalized, with its shape; of one without features nothing.
+ *   few query rows, more queries than keys    all sq queries, padded; lengths of keys
+ *   sq = sk                                   prompts: packed, keys too unless they are in pages
+ *   sq < sk, fewer than FA_BATCH_LEAST        chunks of prompts behind caches: packed queries, lengths of keys
+ *   sq < sk, more sequences                   a mixed batch: likewise
+ * Lengths are uniform quantiles: requests are met at any point of their growth, each as likely as any other, the longest has the problem's
+ * sk, and a batch of one has it alone. */
 fa_ragged_how fa_ragged_typical(const fa_problem *p, uint64_t seed);
 /* Those of a problem with its shape. lengths: fa_spread + 1 of its keys, 0 = as is typical. Of one without features nothing. */
 fa_status fa_ragged_of(fa_ragged *out, const fa_problem *p, uint64_t seed, int32_t lengths);

@@ -6,6 +6,7 @@
 #include "gen/problem.h"
 #include "searching.h"
 #include "seeds.h"
+#include "work.h"
 #include <stdlib.h>
 
 /* Of a time budget on a device: until when configs of the list are tried, and until when neighbours. */
@@ -232,6 +233,7 @@ static fa_status search_all(fa_searching *s)
 
 fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_options *opt, fa_tuning *out)
 {
+    fa_work work;
     fa_searching s = { .site = site, .t = out, .start = fa_clock(), .slower = 1, .share = 1, .span = 1 };
     if (opt)
         s.opt = *opt;
@@ -244,7 +246,11 @@ fa_status fa_search(const fa_site *site, const fa_problem *p, const fa_search_op
     if (st != FA_OK)
         return st;
     fa_problem_fill_shape(&out->problem);
-    s.flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
+    s.flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem)); /* the model has all sequences at the longest */
+    if (site->timed && (st = fa_work_drawn(&work, &out->problem, site->lengths)) == FA_OK)
+        s.flops = work.flops;
+    if (st != FA_OK)
+        return st;
     s.tournament = (fa_tournament){ .stop = tournament_over, .user = &s };
     st = open_pool(&s);
     if (st == FA_OK) {

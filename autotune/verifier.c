@@ -8,23 +8,31 @@
 #define SMALL_SK 139
 #define SEQUENCES 5 /* of problems whose sequences have their own lengths */
 
+/* Of whole prompts, which have as many queries as keys: as many pairs as the others. */
+#define MEDIUM_PROMPT 277
+#define SMALL_PROMPT 102
+
 static int32_t least(int32_t a, int32_t b)
 {
     return a < b ? a : b;
 }
 
-static fa_status make_case(fa_case *c, const fa_problem *p, int32_t sq, int32_t sk)
+static fa_status make_case(fa_case *c, const fa_problem *p, int32_t sq, int32_t sk, int32_t prompt)
 {
     fa_problem cut = *p;
+    fa_ragged_how how = fa_ragged_typical(p, 0x7265666572656575); /* of the whole problem: five sequences would be a mixed batch */
+    if (how.batch == FA_BATCH_PROMPTS)
+        sq = sk = prompt;
     int32_t group = least(p->hq / p->hkv, 4);
     cut.b = p->features & FA_FEATURE_LENGTHS ? SEQUENCES : least(p->b, 2);
     cut.hkv = least(p->hkv, group > 1 ? 1 : 2);
     cut.hq = cut.hkv * group;
     cut.sq = least(p->sq, sq);
     cut.sk = least(p->sk, sk);
-    fa_status st = fa_case_of(c, &cut, 0x7265666572656575);
+    fa_status st = fa_case_of(c, &cut, how.seed);
     c->window_left = sk / 5;
     c->window_right = 0;
+    c->ragged = how;
     return st;
 }
 
@@ -33,6 +41,7 @@ static void make_ragged(fa_case *c)
 {
     fa_ragged_how *h = &c->ragged;
     h->forms |= FA_FORM_SEQLENS_Q;
+    h->batch = FA_BATCH_ANY;
     h->q = FA_SPREAD_UNIFORM;
     h->k = FA_SPREAD_EDGES;
     h->quantiles = 0;
@@ -45,7 +54,7 @@ fa_status fa_verifier_open(fa_verifier *r, fa_context *ctx, const fa_problem *p,
 {
     fa_case c;
     *r = (fa_verifier){ NULL, NULL };
-    fa_status st = make_case(&c, p, SMALL_SQ, SMALL_SK);
+    fa_status st = make_case(&c, p, SMALL_SQ, SMALL_SK, SMALL_PROMPT);
     c.values = FA_VALUES_HEAVY;
     c.hidden = FA_HIDDEN_NAN;
     for (int i = 0; i < FA_OPERANDS_MAX; i++)
@@ -55,7 +64,7 @@ fa_status fa_verifier_open(fa_verifier *r, fa_context *ctx, const fa_problem *p,
     if (st == FA_OK)
         st = fa_trial_open(&r->small, ctx, &c, FA_REFERENCE_ORACLE);
     if (st == FA_OK && medium)
-        st = make_case(&c, p, p->features ? SMALL_SQ : MEDIUM_SQ, MEDIUM_SK); /* with features it is computed on the CPU */
+        st = make_case(&c, p, p->features ? SMALL_SQ : MEDIUM_SQ, MEDIUM_SK, MEDIUM_PROMPT); /* with features it is computed on the CPU */
     if (st == FA_OK && medium)
         st = fa_trial_open(&r->medium, ctx, &c, FA_REFERENCE_DEVICE);
     if (st != FA_OK)

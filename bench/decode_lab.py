@@ -9,7 +9,9 @@ import decode_oracle
 import decode_peers
 import fagen
 import graphs
+import machine
 import stats
+import tournament
 from side_by_side import first_line
 
 
@@ -18,14 +20,15 @@ class Broken(RuntimeError):
 
 
 class Lab:
-    """configs: named ones, timed beside what fa_launch chooses. without: names of contenders that are left out."""
+    """configs: named ones, timed beside what fa_launch chooses. without: names of contenders that are left out. peers: {name: a function
+    that makes one}, those of decoding by default."""
 
-    def __init__(self, configs=(), without=(), rounds=25, lasts=1e-3, seed=1, device="cuda"):
+    def __init__(self, configs=(), without=(), rounds=25, lasts=1e-3, seed=1, device="cuda", peers=None):
         self.configs, self.without, self.rounds, self.lasts, self.device = list(configs), set(without), rounds, lasts, device
         self.rng = random.Random(seed)
         self.fa = fagen.Fagen(lever=bool(self.configs))
         self.peers, self.about = {}, {}
-        for name, make in decode_peers.PEERS.items():
+        for name, make in (decode_peers.PEERS if peers is None else peers).items():
             peer = make()
             why = "named in --without" if name in self.without else peer.available()
             self.about[name] = {"missing": why} if why else {"version": peer.version()}
@@ -37,6 +40,17 @@ class Lab:
 
     def ints(self, values):
         return torch.tensor(values, dtype=torch.int32, device=self.device)
+
+    machine = machine
+
+    def warm_up(self):
+        tournament.warm_up()
+
+    def capture(self, run, sets):
+        return graphs.capture(run, sets, self.lasts)
+
+    def race(self, racing, seconds):
+        return graphs.race(racing, self.rng, self.rounds, seconds)
 
     def room(self, nbytes):
         """Why there is no room for that many bytes of device memory more, or None."""
@@ -88,6 +102,11 @@ class Lab:
         except Exception as e:
             raise Broken(f"after {name}: {first_line(e)}; --without '{name}' leaves it out") from None
 
+    @staticmethod
+    def error(out, right):
+        """right: what out should be, or an object that tells itself how far out is from it."""
+        return right.error(out) if hasattr(right, "error") else decode_oracle.error(out, right)
+
     def checked(self, contenders, right, row):
         """{name: run} of those whose output is right; the others are marked, or skipped with their reason."""
         runners = {}
@@ -97,7 +116,7 @@ class Lab:
                 continue
             try:
                 run, told = make()
-                error, worst = decode_oracle.error(run(0), right)
+                error, worst = self.error(run(0), right)
                 row["runs"][name] = {"kind": kind, "error": error, "worst": worst, **told()}
                 runners[name] = run
             except Exception as e:  # whatever a peer raises: the case goes without it
@@ -111,7 +130,7 @@ class Lab:
         out = {}
         for name, run in runners.items():
             try:
-                out[name] = graphs.capture(run, sets, self.lasts)
+                out[name] = self.capture(run, sets)
                 row["runs"][name]["calls"] = out[name].calls
             except Exception as e:
                 row["runs"].pop(name)
@@ -121,18 +140,18 @@ class Lab:
 
     def measure(self, row, contenders, right, sets=1, seconds=None):
         """Checks, captures and races the contenders, and checks what the last replay left. Fills row["runs"] and row["skipped"]. right:
-        the output that calls on the first of the sets should have."""
+        the output that calls on the first of the sets should have, or what tells how far one is from it."""
         begun = time.monotonic()
         row.update(runs={}, skipped={})
         racing = self.captured(self.checked(contenders, right, row), sets, row)
         left = None if seconds is None else seconds - (time.monotonic() - begun)
-        for name, samples in graphs.race(racing, self.rng, self.rounds, left).items() if racing else ():
+        for name, samples in self.race(racing, left).items() if racing else ():
             row["runs"][name]["seconds"] = samples
         for name, g in racing.items():
             g.out.fill_(float("nan"))
             g.replay()
             self.alive(name)
-            row["runs"][name]["error after"], worst = decode_oracle.error(g.out, right)
+            row["runs"][name]["error after"], worst = self.error(g.out, right)
             if not worst < 10 * stats.ACCURATE:
                 row["runs"][name]["wrong"] = f"after its replays: relative error of a head {worst:.2e}"
         row["took"] = time.monotonic() - begun

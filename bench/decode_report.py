@@ -5,7 +5,7 @@ import stats
 from decode_cases import HBM
 from report import table, title
 
-TITLES = {"fa3kv": "FlashAttention-3 kvcache", "cudnn graph": "cuDNN graph"}
+TITLES = {"fa3kv": "FlashAttention-3 kvcache", "fa3split": "FlashAttention-3 with splits", "cudnn graph": "cuDNN graph"}
 LEAST = 0.95  # ratios below it are listed
 
 
@@ -148,37 +148,42 @@ def configs(rows):
     return table(["case", "", "from", "config", "relative error"], lines)
 
 
-HEADS = {"table": "The same tensors in every call", "cold": "Nothing of K and V in the L2",
-         "pages": "Pages: times what fagen takes without", "ragged": "Sequences of different lengths",
-         "host": "The host's part, and lengths that change in place"}
-TABLES = {"table": dense_table, "cold": dense_table, "pages": pages_table, "ragged": ragged_table}
+def verdicts(rows):
+    return [verdict(rows, n) for n in dict.fromkeys(n for row in rows for n in ours_of(row))]
 
 
-def section(name, rows):
-    out = [f"### {name}: {HEADS[name]}", ""]
-    if name == "host":
-        return out + [host_text(rows), ""]
-    out += [TABLES[name](rows), ""]
-    if name != "pages":
-        out += [verdict(rows, n) for n in dict.fromkeys(n for row in rows for n in ours_of(row))] + [""]
+# The title of a section, its table, and lines below it.
+KINDS = {"table": ("The same tensors in every call", dense_table, verdicts),
+         "cold": ("Nothing of K and V in the L2", dense_table, verdicts),
+         "pages": ("Pages: times what fagen takes without", pages_table, None),
+         "ragged": ("Sequences of different lengths", ragged_table, verdicts),
+         "host": ("The host's part, and lengths that change in place", host_text, None)}
+
+
+def section(name, rows, kinds):
+    head, made, below = kinds[name]
+    out = [f"### {name}: {head}", "", made(rows), ""]
+    if isinstance(rows, dict):
+        return out
+    out += below(rows) + [""] if below else []
     why = reasons(rows)
     return out + ([why, ""] if why else []) + ["<details><summary>Configs and errors</summary>", "", configs(rows), "", "</details>", ""]
 
 
-def header(doc):
+def header(doc, what):
     h, p = doc["host"], doc["protocol"]
     peers = "; ".join(f"{named(n)}: {v.get('version') or 'left out: ' + v['missing']}" for n, v in doc["peers"].items())
     clocks = ", ".join(f"{when} {c.get('clocks.sm', '?')} at {c.get('temperature.gpu', '?')} C" for when, c in doc["clocks"].items())
-    return (f"{h.get('device')} (driver {h.get('driver')}), PyTorch {h.get('torch')}, {h.get('date')}. {peers}. bf16, no mask; graphs of "
+    return (f"{h.get('device')} (driver {h.get('driver')}), PyTorch {h.get('torch')}, {h.get('date')}. {peers}. {what}; graphs of "
             f"at least {1e3 * p['lasts']:g} ms, at most {p['rounds']} rounds in random order, medians; clock {clocks}."
             + "".join(f" named {n}: `{c}`." for n, c in enumerate(p["configs"], 1)))
 
 
-def markdown(doc):
-    out = [header(doc), ""]
+def markdown(doc, kinds=KINDS, what="bf16, no mask"):
+    out = [header(doc, what), ""]
     for name, rows in doc["sections"].items():
         if rows:
-            out += section(name, rows)
+            out += section(name, rows, kinds)
     bad = wrong(doc)
     if bad:
         seen = {}

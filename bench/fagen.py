@@ -25,7 +25,7 @@ FP16, BF16, TF32, FP32 = abi.FA_F16, abi.FA_BF16, abi.FA_TF32, abi.FA_F32
 NONE, CAUSAL, WINDOW = abi.FA_MASK_NONE, abi.FA_MASK_CAUSAL, abi.FA_MASK_WINDOW
 BOTTOM_RIGHT, TOP_LEFT = abi.FA_BOTTOM_RIGHT, abi.FA_TOP_LEFT
 FORWARD = abi.FA_FORWARD
-BROADCAST = abi.FA_BROADCAST  # of Args.flags
+BROADCAST, BATCH_INVARIANT = abi.FA_BROADCAST, abi.FA_BATCH_INVARIANT  # of Args.flags
 LENGTHS, PAGES = abi.FA_FEATURE_LENGTHS, abi.FA_FEATURE_PAGES  # of Problem.features
 DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
 MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
@@ -86,17 +86,24 @@ class Fagen:
         return f"{v // 10000}.{v // 100 % 100}.{v % 100}"
 
     def args(self, q, k, v, o, mask=NONE, lse=None, window=(-1, -1), diagonal=BOTTOM_RIGHT, scale=0.0, tf32=False, lengths=None,
-             table=None, sk=None):
+             table=None, sk=None, first_q=None, first_k=None, sq=None, flags=0):
         """Arguments of a launch for tensors [b, s, h, d]; keep them, and the tensors, and launch many times. lengths: int32 [b], keys of
-        each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be."""
+        each sequence. table: int32 [b, n], then k and v are pages [pages, tokens, h, d], and sk is the most that a length may be.
+        first_q: int32 [b + 1], then q and o are packed rows [rows, h, d], and sq is the most that a sequence has; first_k likewise of k
+        and v, beside sk."""
         import torch
         kinds = {torch.float16: FP16, torch.bfloat16: BF16, torch.float32: TF32 if tf32 else FP32}
         a = Args(size=C.sizeof(Args), dtype=kinds[q.dtype], o_dtype=FP32 if o.dtype == torch.float32 and q.dtype != o.dtype else 0,
-                 d=q.shape[3], dv=v.shape[3], b=q.shape[0], hq=q.shape[2], hkv=k.shape[2], sq=q.shape[1], sk=k.shape[1],
-                 mask=mask, window_left=window[0], window_right=window[1], diagonal=diagonal, scale=scale)
+                 d=q.shape[-1], dv=v.shape[-1], b=q.shape[0], hq=q.shape[-2], hkv=k.shape[-2], sq=sq or q.shape[1], sk=sk or k.shape[1],
+                 mask=mask, window_left=window[0], window_right=window[1], diagonal=diagonal, scale=scale, flags=flags)
+        if first_q is not None:
+            a.cu_seqlens_q, a.total_q, a.b = first_q.data_ptr(), q.shape[0], first_q.shape[0] - 1
+        if first_k is not None:
+            a.cu_seqlens_k, a.total_k = first_k.data_ptr(), k.shape[0]
         for name, t in (("q", q), ("k", k), ("v", v), ("o", o)):
-            setattr(a, name, Tensor(t.data_ptr(), t.stride(0), t.stride(1), t.stride(2)))
-            if any(s == 0 and n > 1 for s, n in zip(t.stride()[:3], t.shape[:3])):  # an expanded tensor
+            strides = (0, *t.stride()) if t.dim() == 3 else t.stride()
+            setattr(a, name, Tensor(t.data_ptr(), *strides[:3]))
+            if any(s == 0 and n > 1 for s, n in zip(t.stride()[:-1], t.shape[:-1])):  # an expanded tensor
                 a.flags |= BROADCAST
         if lse is not None:
             a.lse = lse.data_ptr()
@@ -104,7 +111,6 @@ class Fagen:
             a.seqlens_k = lengths.data_ptr()
         if table is not None:
             a.page_table, a.page_table_stride, a.pages, a.page_size = table.data_ptr(), table.stride(0), k.shape[0], k.shape[1]
-            a.sk = sk
         return a
 
     def launch(self, args, plan=None, stream=None):

@@ -14,6 +14,8 @@
 #   side fp16 odd window gqa quick   the grids of side_by_side.py beside their peers, SIDE_SECONDS (240) each
 #   decode                 a few query rows against long caches beside the peers: DECODE_SECTIONS (all) of decode.py, DECODE_SECONDS (400);
 #                          DECODE_ONLY (a regular expression of cases), DECODE_CONFIG (one beside what is chosen)
+#   prompts                prompts, chunks and mixed batches beside the peers: PROMPTS_SECTIONS (all) of prompts.py, PROMPTS_SECONDS (450);
+#                          PROMPTS_ONLY, PROMPTS_CONFIG
 #   profile                what limits PROFILE_PROBLEMS, by Nsight Compute, beside PROFILE_PEER (cudnn)
 #   naive host             against naive attention; the host's part of a launch
 #   systems                against naive attention, FlashAttention-1 and two-dimensional tiles, over N
@@ -30,7 +32,7 @@ while getopts o:b: option; do
     esac
 done
 shift $((OPTIND - 1))
-known="verify bits sanitize repeat race tune hopper side fp16 odd window gqa quick decode profile naive systems host"
+known="verify bits sanitize repeat race tune hopper side fp16 odd window gqa quick decode prompts profile naive systems host"
 parts=${*:-verify bits sanitize tune side naive host}
 for part in $parts; do
     [[ " $known " == *" $part "* ]] || { echo "part is \"$part\"; accepted: $known" >&2; exit 1; }
@@ -136,6 +138,12 @@ if has decode; then
     section "decoding beside the peers"
     limited $((${DECODE_SECONDS:-400} + 150)) python3 decode.py ${DECODE_SECTIONS:-} --seconds "${DECODE_SECONDS:-400}" \
         -o "$out/decode.json" --markdown "$out/decode.md" ${DECODE_ONLY:+--only "$DECODE_ONLY"} ${DECODE_CONFIG:+--config "$DECODE_CONFIG"}
+fi
+if has prompts; then
+    section "prompts beside the peers"
+    limited $((${PROMPTS_SECONDS:-450} + 150)) python3 prompts.py ${PROMPTS_SECTIONS:-} --seconds "${PROMPTS_SECONDS:-450}" \
+        -o "$out/prompts.json" --markdown "$out/prompts.md" ${PROMPTS_ONLY:+--only "$PROMPTS_ONLY"} \
+        ${PROMPTS_CONFIG:+--config "$PROMPTS_CONFIG"}
 fi
 if has profile; then
     for p in ${PROFILE_PROBLEMS:-64,none,16384 128,none,16384 128,causal,16384 256,none,16384}; do

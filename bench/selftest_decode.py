@@ -202,7 +202,7 @@ class Lab(unittest.TestCase):
     """The one way to measure, over stand-ins for PyTorch, for graphs and for the contenders."""
 
     def lab(self, lost=lambda: None, **given):
-        stand_ins = {n: types.ModuleType(n) for n in ("torch", "decode_peers", "decode_oracle", "graphs")}
+        stand_ins = {n: types.ModuleType(n) for n in ("torch", "decode_peers", "decode_oracle", "graphs", "tournament")}
         stand_ins["torch"].cuda = types.SimpleNamespace(synchronize=lost)
         stand_ins["decode_peers"].PEERS = {}
         stand_ins["decode_oracle"].error = lambda out, right: (out.wrong, 2 * out.wrong)

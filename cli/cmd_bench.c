@@ -2,6 +2,7 @@
  * launch. */
 #include "autotune/measure.h"
 #include "autotune/tensors.h"
+#include "autotune/work.h"
 #include "command.h"
 #include "counts.h"
 #include "gen/error.h"
@@ -67,35 +68,20 @@ typedef struct bench {
     cli_systems systems;
 } bench;
 
-/* What one launch of a problem does. */
-typedef struct work {
-    double flops;    /* of the products over visible pairs */
-    double kv_bytes; /* of K and V that some query sees, each once */
-} work;
-
-static fa_status measure(bench *b, const fa_problem *p, const fa_plan *plan, fa_samples *t, work *w)
+static fa_status measure(bench *b, const fa_problem *p, const fa_plan *plan, fa_samples *t, fa_work *w)
 {
     fa_bench *on = NULL;
     fa_sequences s = { .of = NULL };
     int launches = 0;
     *t = (fa_samples){ .n = 0 };
-    *w = (work){ .flops = 0 };
+    *w = (fa_work){ .flops = 0 };
     fa_status st = fa_bench_open(&on, b->s->ctx, p, b->a->lengths);
     for (int i = 0; i < b->a->samples && st == FA_OK; i++)
         st = fa_bench_sample(on, plan, &launches, t);
     if (st == FA_OK)
         st = fa_bench_sequences(on, &s);
-    for (int32_t i = 0; i < s.b && st == FA_OK; i++) {
-        const fa_sequence *q = &s.of[i];
-        int64_t first, last;
-        fa_problem one = *p;
-        one.b = 1;
-        one.sq = q->nq;
-        one.sk = q->nk;
-        fa_sequences_seen(&s, i, &first, &last);
-        w->flops += q->nk > 0 ? fa_model_matrix_flops(&one, q->band) : 0;
-        w->kv_bytes += last < first ? 0 : (double)(last - first + 1) * p->hkv * (p->d + p->dv) * fa_dtype_bytes(p->dtype);
-    }
+    if (st == FA_OK)
+        *w = fa_work_of(p, &s);
     fa_sequences_close(&s);
     fa_bench_close(on);
     return st;
@@ -105,12 +91,12 @@ static fa_status measure(bench *b, const fa_problem *p, const fa_plan *plan, fa_
 static bool time_system(bench *b, const fa_problem *p, const char *family, fa_samples *t)
 {
     const fa_plan *plan = NULL;
-    work w;
+    fa_work w;
     return cli_systems_plan(b->s->ctx, b->g, p, family, &plan) && measure(b, p, plan, t, &w) == FA_OK;
 }
 
 /* The table's row of a kernel; times: how much longer it takes than fagen's, 0 = it is fagen's. */
-static void time_row(bench *b, const char *kernel, const fa_samples *t, const work *w, double times, const char *by, const char *problem)
+static void time_row(bench *b, const char *kernel, const fa_samples *t, const fa_work *w, double times, const char *by, const char *problem)
 {
     double seconds = fa_samples_median(t);
     cli_table_cells(&b->table, "%s\t%s\t%.1f %%\t%.1f\t%.0f\t%s\t%s\t%s", kernel, cli_show_seconds(seconds), 100 * fa_samples_spread(t),
@@ -121,7 +107,7 @@ static fa_status time_one(bench *b, const fa_problem *p)
 {
     fa_samples ours = { .n = 0 }, theirs;
     char text[256];
-    work w;
+    fa_work w;
     fa_status st = measure(b, p, NULL, &ours, &w);
     if (st != FA_OK)
         return st;

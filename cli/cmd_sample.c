@@ -121,6 +121,7 @@ static fa_status take_lengths(sample *s, const sample_args *a)
     if (!s->k || !s->q)
         return fa_fail(FA_NOMEM, "no memory for %d lengths", s->p.b);
     how.forms = FA_FORM_SEQLENS_K;
+    how.batch = FA_BATCH_ANY;
     how.k = a->lengths ? a->lengths - 1 : how.k;
     if (!a->seqlens.n)
         st = fa_ragged_draw(&drawn, &shape, &how);

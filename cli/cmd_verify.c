@@ -113,14 +113,16 @@ static bool has_grid(const verify_args *a)
 #define WORK_DEVICE 3e8
 #define WORK_SIMULATED 4e6
 
-/* The same class and group at a size that is soon checked. */
+/* The same class and group at a size that is soon checked; a chunk behind a cache stays one. */
 static void cut_down(fa_problem *p, double most)
 {
+    int32_t part = p->features & FA_FEATURE_LENGTHS && p->sq < p->sk ? 8 : 2;
     while ((double)p->b * p->hq * p->sq * p->sk * p->d > most) {
         if (p->b > 2)
             p->b /= 2;
         else if (p->sk > 512 || (p->hkv == 1 && p->sk > 1)) {
-            p->sq = p->sq > p->sk / 2 ? p->sk / 2 : p->sq;
+            int32_t least = p->sk > part ? p->sk / part : 1;
+            p->sq = p->sq > least ? least : p->sq;
             p->sk /= 2;
         } else if (p->hkv > 1) {
             int32_t group = p->hq / p->hkv;
@@ -139,6 +141,7 @@ static fa_status list_case(fa_case *out, const verify_args *a, const fa_problem 
     if (a->lists.grid)
         cut_down(&cut, simulated ? WORK_SIMULATED : WORK_DEVICE);
     fa_status st = fa_case_of(out, p, a->seed);
+    out->ragged = fa_ragged_typical(asked, a->seed); /* a mixed batch stays one with two sequences */
     if (st == FA_OK && p->mask == FA_MASK_WINDOW) {
         out->window_left = p->window ? p->window : p->sk / 4;
         out->window_right = 0;

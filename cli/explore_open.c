@@ -1,5 +1,5 @@
 /* explore_open: the space and its tiles, priced by the model, with what is on record. */
-#include "autotune/ragged.h"
+#include "autotune/work.h"
 #include "explore.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -279,24 +279,20 @@ static int by_model(const void *a, const void *b)
     return (x->order > y->order) - (x->order < y->order);
 }
 
-/* Of so many keys in all sequences together. */
-static double tensor_bytes(const fa_problem *p, double keys)
+/* Of so many queries and keys in all sequences together. */
+static double tensor_bytes(const fa_problem *p, double queries, double keys)
 {
     double in = fa_dtype_bytes(p->dtype), o = fa_dtype_bytes(p->o_dtype);
-    return (double)p->b * p->hq * (double)p->sq * (p->d * in + p->dv * o) + p->hkv * keys * (p->d + p->dv) * in;
+    return p->hq * queries * (p->d * in + p->dv * o) + p->hkv * keys * (p->d + p->dv) * in;
 }
 
 static fa_status count_bytes(explore *e)
 {
     const fa_problem *p = &e->problem;
-    double longest = (double)p->b * p->sk, keys = 0;
-    fa_ragged drawn;
-    fa_status st = fa_ragged_of(&drawn, p, 1, 0);
-    for (int32_t i = 0; st == FA_OK && drawn.args.seqlens_k && i < p->b; i++)
-        keys += drawn.args.seqlens_k[i];
-    e->tensor_bytes = tensor_bytes(p, longest);
-    e->measured_bytes = tensor_bytes(p, keys > 0 ? keys : longest);
-    fa_ragged_close(&drawn);
+    fa_work drawn = { .flops = 0 };
+    fa_status st = fa_work_drawn(&drawn, p, 0);
+    e->tensor_bytes = tensor_bytes(p, (double)p->b * p->sq, (double)p->b * p->sk);
+    e->measured_bytes = tensor_bytes(p, drawn.queries, drawn.keys);
     return st;
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT = 1, PREFILL = 2, DECODE = 4, VIT = 8, CACHE = 16, ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE };
+enum { DEFAULT = 1, PREFILL = 2, DECODE = 4, VIT = 8, CACHE = 16, MIXED = 32, ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED };
 
 const cli_grid cli_grids[] = {
     { "default", "the classes and lengths that most programs meet: bf16 from 512 to 16k, the usual GQA, a window, fp16 at one length",
@@ -14,6 +14,8 @@ const cli_grid cli_grids[] = {
     { "llm-decode-like", "few queries over a long cache: a token, a few speculated ones, a chunk", DECODE },
     { "llm-decode", "1, 4 and 16 queries over caches of 1k to 131k keys: dense, and pages of 16 and 64 tokens with lengths on the device",
       CACHE },
+    { "llm-mixed",
+      "packed prompts, chunks of prompts behind caches, and chunks beside the tokens of others: lengths on the device, and pages", MIXED },
     { "vit", "images: vision and diffusion transformers", VIT },
     { "all", "all of these", ALL },
     { NULL, NULL, 0 },
@@ -22,6 +24,7 @@ const cli_grid cli_grids[] = {
 #define WINDOW(keys) (FA_MASK_WINDOW | (keys) << 4) /* a mask with its size */
 #define MASK(mask) ((mask)&15)
 #define KEYS(mask) ((mask) >> 4)
+#define LENGTHS_ALONE (-1)
 
 /* One kernel class with its heads, over lengths of the keys, the most telling first. */
 static const struct series {
@@ -34,7 +37,7 @@ static const struct series {
     int32_t sq;     /* 0 = as the keys */
     int32_t n[LENGTHS];
     const char *why;
-    int32_t page; /* > 0: K and V in pages of so many tokens, lengths on the device */
+    int32_t page; /* > 0: K and V in pages of so many tokens, lengths on the device; LENGTHS_ALONE: lengths without pages */
 } series[] = {
 #define WHOLE                              \
     {                                      \
@@ -136,6 +139,40 @@ static const struct series {
     OVER_64_AND_128(NONE, 32, 8, 64, 1, LIST(8192, 1024), "a token each for 64 users, pages of 16", 16),
     OVER_64_AND_128(NONE, 32, 8, 1, 1, LIST(8192), "one user, pages of 64", 64),
 
+/* What a step of an engine holds: see fa_ragged_typical for the lengths. Causal, over the longest lengths of keys. */
+#define STEP(d, hq, hkv, tokens, b, sq, lengths, ...)                                           \
+    {                                                                                           \
+        MIXED, FA_BF16, d, 0, FA_MASK_CAUSAL, hq, hkv, tokens, b, sq, LIST lengths, __VA_ARGS__ \
+    }
+#define PROMPTS(d, hq, hkv, lengths, page) STEP(d, hq, hkv, 65536, 0, 0, lengths, "packed prompts, 65536 tokens at most", page)
+#define CHUNK(d, hq, hkv, sq, lengths, page) STEP(d, hq, hkv, 0, 1, sq, lengths, "a chunk of a prompt behind its cache", page)
+#define BESIDE(d, hq, hkv, b, sq, lengths, page) STEP(d, hq, hkv, 0, b, sq, lengths, "chunks beside the tokens of other users", page)
+    PROMPTS(128, 32, 8, (4096, 16384, 1024), LENGTHS_ALONE),
+    PROMPTS(64, 32, 8, (4096, 16384, 1024), LENGTHS_ALONE),
+    PROMPTS(256, 16, 16, (4096, 16384), LENGTHS_ALONE),
+    PROMPTS(128, 32, 8, (4096), 16),
+    PROMPTS(64, 32, 8, (4096), 16),
+    PROMPTS(128, 32, 8, (4096), 64),
+    CHUNK(128, 32, 8, 512, (32768, 8192, 131072), LENGTHS_ALONE),
+    CHUNK(128, 32, 8, 2048, (32768, 131072), LENGTHS_ALONE),
+    CHUNK(128, 32, 8, 8192, (32768), LENGTHS_ALONE),
+    CHUNK(128, 32, 8, 512, (32768, 131072), 16),
+    CHUNK(128, 32, 8, 2048, (32768), 16),
+    CHUNK(128, 32, 8, 512, (32768), 64),
+    CHUNK(128, 32, 8, 2048, (32768), 64),
+    CHUNK(64, 32, 8, 512, (32768), LENGTHS_ALONE),
+    CHUNK(64, 32, 8, 2048, (32768), LENGTHS_ALONE),
+    CHUNK(64, 32, 8, 512, (32768), 16),
+    CHUNK(256, 16, 16, 2048, (32768), LENGTHS_ALONE),
+    CHUNK(256, 16, 16, 2048, (32768), 16),
+    BESIDE(128, 32, 8, 32, 512, (8192), 16),
+    BESIDE(64, 32, 8, 32, 512, (8192), 16),
+    BESIDE(256, 16, 16, 32, 512, (8192), 16),
+    BESIDE(128, 32, 8, 32, 512, (8192), 64),
+    BESIDE(128, 32, 8, 32, 512, (8192), LENGTHS_ALONE),
+    BESIDE(128, 32, 8, 64, 2048, (8192), 16),
+    BESIDE(128, 32, 8, 16, 512, (32768), 16),
+
     { VIT, FA_BF16, 64, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 577, 197 }, "ViT-L at 336 and 224 pixels", 0 },
     { VIT, FA_F16, 64, 0, FA_MASK_NONE, 12, 12, 0, 64, 0, { 197 }, "ViT-B in fp16", 0 },
     { VIT, FA_BF16, 72, 0, FA_MASK_NONE, 16, 16, 0, 32, 0, { 729, 256 }, "SigLIP So400m; DiT-XL", 0 },
@@ -160,8 +197,8 @@ static bool problem_of(const struct series *s, int32_t n, fa_problem *out)
     p.b = s->b > 0 ? s->b : s->tokens > n ? s->tokens / n : 1;
     p.sk = n;
     p.sq = s->sq > 0 ? s->sq : n;
-    p.page = s->page;
-    p.features = s->page ? FA_FEATURE_LENGTHS | FA_FEATURE_PAGES : 0;
+    p.page = s->page > 0 ? s->page : 0;
+    p.features = s->page > 0 ? FA_FEATURE_LENGTHS | FA_FEATURE_PAGES : s->page ? FA_FEATURE_LENGTHS : 0;
     return fa_problem_normalize(out, &p) == FA_OK;
 }
 

@@ -31,7 +31,7 @@ def parse(text: str) -> Header:
     text = re.sub(r"^#(?:.*\\\n)*.*$", "", text, flags=re.M)
     for body in re.findall(r"typedef enum \w+ \{(.*?)\}", text, flags=re.S):
         for row in filter(None, (part.strip() for part in body.split(","))):
-            name, value = re.fullmatch(r"(FA_\w+) = (-?\d+)", row).groups()
+            name, value = re.fullmatch(r"(FA_\w+)\s*=\s*(-?\d+)", row).groups()
             numbers[name] = int(value)
     structs = {name: fields(body) for body, name in re.findall(r"typedef struct \w+ \{(.*?)\} (\w+);", text, flags=re.S)}
     functions = {}

@@ -1,6 +1,8 @@
 /* Caches of keys on the command line: lengths, packed rows and page tables as files, problems with features in every command that takes
- * problems, the grid of decoding. */
+ * problems, the grids of decoding and of an engine's steps. */
+#include "autotune/ragged.h"
 #include "cli/npy.h"
+#include "gen/problem.h"
 #include "test_cli_run.h"
 #include <criterion/criterion.h>
 #include <math.h>
@@ -214,6 +216,7 @@ Test(cli_decode, problems_with_features)
         { "verify " SIM CACHE "--lengths zipf -v", CLASS },
         { "verify " SIM "--features lengths,pages --count 2 -v", "2 of 2 cases are right" },
         { "verify " SIM "--grid llm-decode --page 64 -d 64", "2 of 2 cases are right" },
+        { "verify " SIM "--grid llm-mixed --page 64 -v", "4 of 4 cases are right" },
         { "emit --bundle --name cache --arch sm_80 " CACHE "-o cache.c", "1 rows, 1 images" },
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -281,5 +284,29 @@ Test(cli_decode, the_grid)
         cr_expect(strstr(text, "sq=1,") || strstr(text, "sq=4,") || strstr(text, "sq=16,"), "%s", text);
     }
     cr_expect_eq(pages, 16);
+    json_decref(doc);
+}
+
+/* What a step of an engine holds is of lengths on the device throughout, and each kind is there for each head dim. */
+Test(cli_decode, the_grid_of_steps)
+{
+    json_t *doc = cli_json("tune --list-grids --grid llm-mixed --json", 0), *row;
+    size_t i;
+    int kinds[3][FA_BATCH_KINDS] = { { 0 } }, pages[3] = { 0 };
+    cr_expect_eq(json_array_size(json_object_get(doc, "problems")), 34);
+    json_array_foreach(json_object_get(doc, "problems"), i, row)
+    {
+        const char *text = json_string_value(json_object_get(row, "problem"));
+        fa_problem p;
+        cr_assert_eq(fa_problem_parse(&p, text), FA_OK, "%s", text);
+        cr_expect(p.features & FA_FEATURE_LENGTHS && p.mask == FA_MASK_CAUSAL, "%s", text);
+        cr_expect(p.d == 64 || p.d == 128 || p.d == 256, "%s", text);
+        kinds[p.d / 128][fa_ragged_typical(&p, 1).batch]++;
+        pages[p.page == 16 ? 1 : p.page == 64 ? 2 : 0]++;
+    }
+    for (int d = 0; d < 3; d++)
+        for (int kind = FA_BATCH_PROMPTS; kind < FA_BATCH_KINDS; kind++)
+            cr_expect_gt(kinds[d][kind], 0, "d %d: %d", d, kind);
+    cr_expect(pages[0] >= 10 && pages[1] >= 8 && pages[2] >= 4, "%d %d %d", pages[0], pages[1], pages[2]);
     json_decref(doc);
 }

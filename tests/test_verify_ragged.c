@@ -5,10 +5,12 @@
 #include "autotune/random.h"
 #include "autotune/reference.h"
 #include "autotune/sequences.h"
+#include "autotune/work.h"
 #include "forward.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +115,104 @@ Test(verify_ragged, quantiles_have_the_longest_and_are_shuffled)
     cr_assert_eq(fa_ragged_draw(&r, &shape, &how), FA_OK);
     cr_expect_eq(r.args.seqlens_k[0], 512);
     fa_ragged_close(&r);
+}
+
+/* What a class of many query rows is measured on: prompts, chunks behind caches, and one in sixteen of a batch a chunk. */
+Test(verify_ragged, queries_and_keys_that_belong_together)
+{
+    /* clang-format off */
+    static const struct { const char *text; int32_t batch, forms, chunks, spread; } rows[] = {
+        { "features=lengths,b=8,sq=800,sk=800", FA_BATCH_PROMPTS, FA_FORM_CU_Q | FA_FORM_CU_K, 0, -1 },
+        { "features=lengths+pages,page=16,b=8,sq=800,sk=800", FA_BATCH_PROMPTS, FA_FORM_CU_Q | FA_FORM_SEQLENS_K | FA_FORM_PAGES, 0, -1 },
+        { "features=lengths,b=3,sq=200,sk=800", FA_BATCH_CHUNKS, FA_FORM_CU_Q | FA_FORM_SEQLENS_K, 3, -1 },
+        { "features=lengths,b=1,sq=200,sk=800", FA_BATCH_CHUNKS, FA_FORM_CU_Q | FA_FORM_SEQLENS_K, 1, -1 },
+        { "features=lengths,b=4,sq=200,sk=800", FA_BATCH_MIXED, FA_FORM_CU_Q | FA_FORM_SEQLENS_K, 1, -1 },
+        { "features=lengths+pages,page=64,b=70,sq=200,sk=800", FA_BATCH_MIXED, FA_FORM_CU_Q | FA_FORM_SEQLENS_K | FA_FORM_PAGES, 4, -1 },
+        { "features=lengths,b=40,sq=200,sk=800", FA_BATCH_MIXED, FA_FORM_CU_Q | FA_FORM_SEQLENS_K, 2, FA_SPREAD_ZIPF },
+        { "features=lengths,b=40,sq=200,sk=800", FA_BATCH_MIXED, FA_FORM_CU_Q | FA_FORM_SEQLENS_K, 2, FA_SPREAD_FULL },
+        { "features=lengths,b=8,sq=16,sk=800", FA_BATCH_ANY, FA_FORM_SEQLENS_K, 8, -1 },
+        { "features=lengths,b=8,sq=800,sk=200", FA_BATCH_ANY, FA_FORM_SEQLENS_K, 8, -1 },
+    };
+    /* clang-format on */
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+        char text[160];
+        fa_ragged r, again;
+        fa_sequences s;
+        snprintf(text, sizeof text, "bf16,d=64,mask=causal,hq=4,hkv=2,%s", rows[n].text);
+        fa_problem p = problem(text);
+        fa_ragged_how how = fa_ragged_typical(&p, 1);
+        cr_expect(how.batch == rows[n].batch && how.forms == rows[n].forms, "%s: %d, forms %d", text, how.batch, how.forms);
+        int32_t lengths = rows[n].spread + 1, chunks = 0, tokens = 0, longest = 0, ordered = 0;
+        cr_assert_eq(fa_ragged_of(&r, &p, 1, lengths), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_ragged_of(&again, &p, 1, lengths), FA_OK);
+        cr_assert_eq(fa_sequences_open(&s, &p, &r.args), FA_OK);
+        for (int32_t i = 0; i < p.b; i++) {
+            const fa_sequence *q = &s.of[i];
+            chunks += q->nq == p.sq, tokens += q->nq == 1;
+            longest = q->nk > longest ? q->nk : longest;
+            ordered += i && q->nk > s.of[i - 1].nk;
+            cr_expect(q->nk > 0 && (how.batch == FA_BATCH_ANY || q->nk >= q->nq), "%s: %d queries, %d keys", text, q->nq, q->nk);
+            if (how.batch == FA_BATCH_PROMPTS)
+                cr_expect_eq(q->nq, q->nk, "%s", text);
+            if (how.forms & FA_FORM_SEQLENS_K)
+                cr_expect_eq(r.args.seqlens_k[i], again.args.seqlens_k[i], "%s: not the same again", text);
+        }
+        cr_expect_eq(longest, p.sk, "%s", text);
+        if (how.batch == FA_BATCH_PROMPTS)
+            cr_expect_eq(r.args.total_q, 800 * 9 / 2, "%s: 1/8 to 8/8 of the longest, end to end", text);
+        else
+            cr_expect(chunks == rows[n].chunks && chunks + (p.sq > 1 ? tokens : 0) == p.b, "%s: %d and %d", text, chunks, tokens);
+        cr_expect(p.b < 8 || rows[n].spread == FA_SPREAD_FULL || ordered < p.b - 1, "%s: not shuffled", text);
+        fa_sequences_close(&s);
+        fa_ragged_close(&r);
+        fa_ragged_close(&again);
+    }
+}
+
+/* The chunks of a mixed batch have caches from all over the spread, none of them its longest. */
+Test(verify_ragged, chunks_among_tokens_have_caches_of_all_lengths)
+{
+    fa_ragged r;
+    fa_sequences s;
+    fa_problem p = problem("bf16,d=64,mask=causal,features=lengths,b=64,hq=4,hkv=2,sq=100,sk=6500");
+    int32_t seen[4], n = 0, sum = 0;
+    cr_assert_eq(fa_ragged_of(&r, &p, 1, 0), FA_OK);
+    cr_assert_eq(fa_sequences_open(&s, &p, &r.args), FA_OK);
+    for (int32_t i = 0; i < 64; i++)
+        if (s.of[i].nq > 1 && n < 4)
+            seen[n++] = s.of[i].nk;
+    cr_assert_eq(n, 4);
+    for (int32_t i = 0; i < 4; i++) {
+        sum += seen[i];
+        cr_expect_eq((seen[i] - 100 - 800) % 1600, 0, "%d: 8, 24, 40, 56 of 64 shares of 6400 keys", seen[i]);
+    }
+    cr_expect_eq(sum, 4 * 100 + 128 * 100);
+    fa_sequences_close(&s);
+    fa_ragged_close(&r);
+}
+
+/* Work is counted of the rows that are there. */
+Test(verify_ragged, work_of_what_is_there)
+{
+    /* clang-format off */
+    static const struct { const char *text; double pairs, keys, queries; } rows[] = {
+        { "mask=none,b=3,sq=40,sk=60", 3 * 40 * 60, 180, 120 },
+        { "mask=none,features=lengths,b=4,sq=1,sk=80", 200, 200, 4 },
+        { "mask=none,features=lengths,b=2,sq=400,sk=400", 200 * 200 + 400 * 400, 600, 600 },
+        { "mask=causal,features=lengths,b=2,sq=400,sk=400", 200 * 201 / 2 + 400 * 401 / 2, 600, 600 },
+        { "mask=causal,features=lengths,b=1,sq=100,sk=400", 100 * 300 + 100 * 101 / 2, 400, 100 },
+    };
+    /* clang-format on */
+    for (size_t n = 0; n < sizeof rows / sizeof *rows; n++) {
+        char text[160];
+        fa_work w;
+        snprintf(text, sizeof text, "bf16,d=64,hq=4,hkv=2,%s", rows[n].text);
+        fa_problem p = problem(text);
+        cr_assert_eq(fa_work_drawn(&w, &p, 0), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(w.flops, 4 * 4 * 64 * rows[n].pairs, "%s: %g", text, w.flops / (4 * 4 * 64));
+        cr_expect(w.keys == rows[n].keys && w.queries == rows[n].queries, "%s: %g %g", text, w.keys, w.queries);
+        cr_expect_eq(w.kv_bytes, rows[n].keys * 2 * (64 + 64) * 2, "%s", text);
+    }
 }
 
 /* ---- where rows lie ---- */
