@@ -180,7 +180,7 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0 },
-    { hopper_scenes, hopper_mutations, 2 },
-    { NULL, NULL, 0 },
+    { scenes, mutations, 0, 0 },
+    { hopper_scenes, hopper_mutations, 2, 0 },
+    { NULL, NULL, 0, 0 },
 };

@@ -259,6 +259,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3 },
-    { NULL, NULL, 0 },
+    { scenes, mutations, 3, 3 },
+    { NULL, NULL, 0, 0 },
 };

@@ -168,6 +168,6 @@ static const mutation mutations[] = {
 /* clang-format on */
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2 },
-    { NULL, NULL, 0 },
+    { scenes, mutations, 2, 3 },
+    { NULL, NULL, 0, 0 },
 };

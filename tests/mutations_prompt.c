@@ -134,6 +134,6 @@ static const mutation mutations[] = {
 /* clang-format on */
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3 },
-    { NULL, NULL, 0 },
+    { scenes, mutations, 3, 3 },
+    { NULL, NULL, 0, 0 },
 };

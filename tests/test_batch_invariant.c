@@ -3,12 +3,13 @@
 #include "autotune/random.h"
 #include "gen/templates.h"
 #include "test_cache_scratch.h"
+#include "test_full.h"
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
 #define OK(x) cr_assert_eq((x), FA_OK, "%s", fa_last_error())
-#define BATCHES 5 /* beside the sequence alone, on each number of SMs */
-#define LONGEST 6 /* sequences of a batch */
+#define BATCHES (full() ? 12 : 3) /* beside the sequence alone, on each number of SMs */
+#define LONGEST 6                 /* sequences of a batch */
 
 typedef enum form { PACKED, PADDED, PAGED, DENSE } form;
 

@@ -7,11 +7,11 @@
 #include <criterion/parameterized.h>
 
 #define FAMILIES_MOST 8
-#define ROUNDS (full() ? 36 : 9) /* cases of a class on a chip */
-#define CONFIGS (full() ? 4 : 1) /* of a class, a family and a chip */
-#define SIX_EVERY 20             /* of these cases all six combinations are run and compared */
-#define ALONE_EVERY 3            /* of these each sequence is run beside NaN in all others */
-#define ALONE_MOST 6             /* sequences of such a case */
+#define ROUNDS (full() ? 36 : verify_classes.rounds) /* cases of a class on a chip */
+#define CONFIGS (full() ? 4 : 1)                     /* of a class, a family and a chip */
+#define SIX_EVERY 20                                 /* of these cases all six combinations are run and compared */
+#define ALONE_EVERY 3                                /* of these each sequence is run beside NaN in all others */
+#define ALONE_MOST 6                                 /* sequences of such a case */
 
 #define CLASSES_MOST 64
 
