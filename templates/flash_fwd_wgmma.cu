@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas))
 #pragma unroll
     for (int i = 0; i < STAGES_V; i++) mbarrier_init(v_landed(smem, i), 1);
 #pragma unroll
-    for (int i = 0; i < Q_BUFS; i++) mbarrier_init(q_landed(smem, i), 1);
+    for (int i = 0; i < Q_BUFS * WGS; i++) mbarrier_init(q_landed(smem, 0, i), 1);
 //|   end
 //| end
     fence_barrier_init();

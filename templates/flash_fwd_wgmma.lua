@@ -66,12 +66,14 @@ local function places(p, c)
   l.o = l.bytes
   l.barriers = l.o + (c.o_path == 2 and c.br * l.boxes_v * l.row or 0)
   local barriers = 2 * c.stages_k + 2 * c.stages_v + 2 * c.q_bufs * l.wgs + (c.grid > 0 and 5 or 0)
-  if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs end
+  if p.has_lengths then barriers = barriers + c.stages_v + c.q_bufs * l.wgs end
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if p.has_lengths then
     l.part_tiles = PART_ROWS // (c.br * c.ctas)
-    l.parts = l.part_tiles > 1 and not p.has_batch_invariant -- how many there are depends on the batch
+    -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of 44
+    -- configs compiled, five with ahead = 1 spilled, none with 0.
+    l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
     l.counts = l.parts
   end
   l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16

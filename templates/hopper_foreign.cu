@@ -51,7 +51,7 @@ __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, in
     if (keys.loaded_hi < keys.loaded_lo) continue;
     const int wg = partial_warpgroup(sequence, where.row);
     if (wg >= 0) {
-      wait(q_landed(smem, q.at), q_parities, q.at);
+      wait(q_landed(smem, q.at, wg), q_parities, q.at * WGS + wg);
       clear_rows<64, BOXES>(smem + (q.at * WGS + wg) * Q_TILE, partial_rows(sequence, where.row), 64, lane);
       complete(q_full(smem, q.at, wg));
     }

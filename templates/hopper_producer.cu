@@ -92,7 +92,7 @@ __device__ __forceinline__ void produce_queries(const Params &p, const TensorMap
         mbarrier_arrive(q_full(smem, q.at, wg));
         continue;
       }
-      const u32 full = wg == partial_warpgroup(sequence, where.row) ? q_landed(smem, q.at) : q_full(smem, q.at, wg);
+      const u32 full = wg == partial_warpgroup(sequence, where.row) ? q_landed(smem, q.at, wg) : q_full(smem, q.at, wg);
 //| end
       mbarrier_expect($(q_full), Q_TILE);
 #pragma unroll

@@ -29,7 +29,9 @@ static const char mma[] = "decode_mma:br=16,bk=16,row_warps=1,key_warps=2,stages
                   hopper[] = "flash_fwd_wgmma:br=128,ctas=1,feeder=40,schedule=1,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,"
                              "sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=1",
                   dense[] = "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=1,lag=8,ctas=1",
-                  mixed[] = "mixed_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=1,lag=8,ctas=1,few=0";
+                  mixed[] = "mixed_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=1,lag=8,ctas=1",
+                  mixed_hopper[] = "mixed_wgmma:br=128,ctas=1,feeder=40,schedule=1,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,"
+                                   "sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=1";
 
 static const sequence sequences[] = {
     { "bf16,d=64,o=fp32,mask=causal," INVARIANT, mma, PACKED, 4, 2, 3, 700, 0 },
@@ -47,6 +49,7 @@ static const sequence sequences[] = {
     { "bf16,d=64,mask=causal,features=lengths+pages+batch-invariant,page=32", hopper, PAGED, 4, 2, 40, 200, 0 },
     { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 3, 700, 0 },
     { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 40, 300, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, mixed_hopper, PACKED, 4, 2, 40, 300, 0 },
 };
 enum { SEQUENCES = sizeof sequences / sizeof *sequences };
 
