@@ -11,6 +11,9 @@
 #   tune hopper            fagen tune over TUNE_GRIDS (main) without the cells that TUNE_SKIP (a regular expression) finds, TUNE_LIMIT (96)
 #                          candidates, TUNE_BUDGET (20s) per cell, TUNE_SECONDS (540) in all, TUNE_FAMILY; hopper: the family flash_fwd_wgmma;
 #                          the GPUs of the machine share the cells
+#   steps                  fagen tune over STEPS_GRID (llm-mixed), STEPS_SECONDS (240) for each of STEPS_FAMILIES (flash_fwd_wgmma
+#                          mixed_wgmma), of which the model would rank one whole before the other; then half that time for the winners
+#                          of all to meet; leaves rows for runtime/defaults.inc
 #   side fp16 odd window gqa quick   the grids of side_by_side.py beside their peers, SIDE_SECONDS (240) each
 #   decode                 a few query rows against long caches beside the peers: DECODE_SECTIONS (all) of decode.py, DECODE_SECONDS (400);
 #                          DECODE_ONLY (a regular expression of cases), DECODE_CONFIG (one beside what is chosen)
@@ -32,7 +35,7 @@ while getopts o:b: option; do
     esac
 done
 shift $((OPTIND - 1))
-known="verify bits sanitize repeat race tune hopper side fp16 odd window gqa quick decode prompts profile naive systems host"
+known="verify bits sanitize repeat race tune hopper steps side fp16 odd window gqa quick decode prompts profile naive systems host"
 parts=${*:-verify bits sanitize tune side naive host}
 for part in $parts; do
     [[ " $known " == *" $part "* ]] || { echo "part is \"$part\"; accepted: $known" >&2; exit 1; }
@@ -127,6 +130,16 @@ fi
 if has hopper; then
     section "tune: ${TUNE_GRIDS:-main}, ${TUNE_FAMILY:-flash_fwd_wgmma}"
     tune "${TUNE_GRIDS:-main}" "${TUNE_FAMILY:-flash_fwd_wgmma}"
+fi
+if has steps; then
+    for family in ${STEPS_FAMILIES:-flash_fwd_wgmma mixed_wgmma} ""; do
+        section "tune: ${STEPS_GRID:-llm-mixed}, ${family:-the winners of all families}"
+        seconds=${STEPS_SECONDS:-240}
+        [[ -n $family ]] || seconds=$((seconds / 2))
+        limited $((seconds + 60)) "$fagen" tune --grid "${STEPS_GRID:-llm-mixed}" ${family:+--family "$family"} --budget "${seconds}s" \
+            --device cuda:0 --quiet --json > "$out/steps-${family:-all}.json"
+    done
+    python3 winners.py --merge ../runtime/defaults.inc "$out"/steps-*.json > "$out/defaults-steps.inc"
 fi
 for part in side fp16 odd window gqa quick; do
     if has $part; then
