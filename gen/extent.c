@@ -1,6 +1,7 @@
 /* extent: products of sizes, parsed, printed and multiplied out. */
 #include "extent.h"
 #include "error.h"
+#include "problem.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_ROWS_K] = pages ? p->page : p->sk,
                            [FA_EXTENT_BOUNDS] = (int64_t)p->b + 1,
                            [FA_EXTENT_TABLE] = table,
+                           [FA_EXTENT_PROMPTS] = p->hkv > 0 && (int64_t)p->sq * (p->hq / p->hkv) > FA_FEW_ROWS,
                            [FA_EXTENT_PARTS] = parts,
                            [FA_EXTENT_BATCH_PARTS] = p->b * parts,
                        } };

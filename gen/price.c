@@ -164,6 +164,8 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
         return fa_fail(FA_NO_FIT, "%s: no block fits an SM of %s: %s", family, a->name, out->limiter);
     fa_sizes sizes = fa_sizes_of(p, a->sm_count);
     int64_t total = fa_step_total(s, &sizes);
+    if (total == 0) /* it is not launched */
+        return FA_OK;
     out->grid = total > 0 ? fa_step_grid(s, total, a->sm_count) : total;
     if (s->per_sm && s->per_sm < out->blocks_sm) {
         out->occupancy *= (double)s->per_sm / out->blocks_sm;

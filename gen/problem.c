@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define FEW_ROWS 64
 #define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_LSE_STRIDES | FA_FEATURE_NO_WORKSPACE)
 
 /* The largest power of two up to 16 that divides every row's bytes. */
@@ -209,8 +208,8 @@ void fa_problem_fill_shape(fa_problem *p)
     }
 }
 
-/* Of sequences with their own lengths: 16 sequences of 8192 keys, and queries that with the heads of a group fill the 16 rows of a tensor
- * core's tile. A dense batch's lengths are those of each of its sequences. */
+/* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
+ * alike. A dense batch's lengths are those of each of its sequences. */
 fa_problem fa_problem_chosen_by(const fa_problem *in)
 {
     fa_problem p = *in;
@@ -219,8 +218,7 @@ fa_problem fa_problem_chosen_by(const fa_problem *in)
     fa_problem_fill_shape(&p);
     p.b = 16;
     if (p.features & FA_FEATURE_LENGTHS) {
-        int32_t group = p.hq / p.hkv;
-        p.sq = group < 16 ? 16 / group : 1;
+        p.sq = 512;
         p.sk = 8192;
         p.window = 0;
     }
@@ -231,7 +229,7 @@ bool fa_problem_few_rows(const fa_problem *in)
 {
     fa_problem p = *in;
     fa_problem_fill_shape(&p);
-    return (int64_t)p.sq * (p.hq / p.hkv) <= FEW_ROWS;
+    return (int64_t)p.sq * (p.hq / p.hkv) <= FA_FEW_ROWS;
 }
 
 /* log2 to the nearest step: bucket k is [2^(k - 1/2), 2^(k + 1/2)), so that the usual powers of two lie in the middle. */

@@ -36,6 +36,7 @@ int fa_problem_print_key(char *buf, size_t n, const fa_problem *p);
 fa_status fa_problem_parse(fa_problem *out, const char *s);
 
 /* Whether the query heads of a group have few query rows together: the keys are split then, and configs of many rows tell nothing. */
+#define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);
 
 /* Whether the compiled parts, or the shapes, are equal. Of normalized problems. */

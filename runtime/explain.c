@@ -96,6 +96,10 @@ static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const
     for (int i = 0; i < a->steps; i++) {
         const fa_step *s = &a->step[i];
         int64_t total = fa_step_total(s, &sizes);
+        if (total == 0) {
+            fa_text_fmt(t, "launch     %s: none, there is nothing for it to do\n", s->entry);
+            continue;
+        }
         fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory%s\n", s->entry,
                     (long long)fa_step_grid(s, total, ctx->device.arch.sm_count), s->threads, s->smem,
                     s->pdl && !ctx->in_order ? ", may begin early" : "");

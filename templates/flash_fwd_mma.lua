@@ -36,6 +36,11 @@ return {
   end,
 
   constraints = {
+    -- The one config of the class serves single tokens too: each would be computed in a whole tile.
+    { "tokens", function(p, c)
+      if not p.has_lengths or not p.has_batch_invariant then return true end
+      return false, "single tokens would take whole tiles"
+    end, upto = "br", search = true },
     { "page", function(p, c)
       if p.page == 0 or c.bc // gcd(c.bc, p.page) <= 32 then return true end
       return false, "bc = " .. c.bc .. " keys lie in more runs of " .. gcd(c.bc, p.page) .. " than a warp has lanes"

@@ -127,6 +127,11 @@ return {
   end,
 
   constraints = {
+    -- The one config of the class serves single tokens too: each would be computed in a whole tile.
+    { "tokens", function(p, c)
+      if not p.has_lengths or not p.has_batch_invariant then return true end
+      return false, "single tokens would take whole tiles"
+    end, upto = "br", search = true },
     -- A block for each tile would be a grid for the longest lengths, of which most blocks may have nothing to do.
     { "varlen_grid", function(p, c)
       if not p.has_lengths or c.grid ~= c.named.grid.per_tile then return true end

@@ -25,7 +25,9 @@ return function(doc, prompt, few)
     end
   end
   local constraints = {}
-  for _, t in ipairs(prompt.constraints) do constraints[#constraints + 1] = t end
+  for _, t in ipairs(prompt.constraints) do
+    if t[1] ~= "tokens" then constraints[#constraints + 1] = t end
+  end
   constraints[#constraints + 1] = { "few_rows", function(p, c, a)
     for _, t in ipairs(few.constraints) do
       if not t.search then
@@ -63,7 +65,7 @@ return function(doc, prompt, few)
     steps = function(p, c, a, l)
       local steps = prompt.steps(p, c, a, l)
       for _, s in ipairs(steps) do
-        s.threads, s.smem = l.own.threads, l.own.bytes
+        s.threads, s.smem, s.grid = l.own.threads, l.own.bytes, s.grid .. " prompts" -- not launched where no sequence can have many rows
       end
       local last = few.steps(p, l.few_config, a, l.few_layout)[1]
       -- Of sequences of few rows alone, however long the longest prompt is.

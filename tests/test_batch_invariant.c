@@ -51,6 +51,8 @@ static const sequence sequences[] = {
     { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 3, 700, 0 },
     { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 40, 300, 0 },
     { "bf16,d=64,mask=causal," INVARIANT, mixed_hopper, PACKED, 4, 2, 40, 300, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 30, 300, 0 }, /* few rows, beside prompts and without */
+    { "bf16,d=64,mask=causal," INVARIANT, mixed_hopper, PACKED, 4, 2, 30, 300, 0 },
 };
 enum { SEQUENCES = sizeof sequences / sizeof *sequences };
 

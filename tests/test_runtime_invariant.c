@@ -42,7 +42,7 @@ Test(invariant, one_kernel_serves_all_batches)
     OK(fa_workspace_size(ctx, &a, &first));
     cr_expect_gt(first, 0);
     snprintf(config, sizeof config, "%s", line_of(ctx, &a, "config "));
-    cr_expect_not_null(strstr(line_of(ctx, &a, "invariant "), "b=16,hq=8,hkv=2,sq=4,sk=8192, whatever the batch"));
+    cr_expect_not_null(strstr(line_of(ctx, &a, "invariant "), "b=16,hq=8,hkv=2,sq=512,sk=8192, whatever the batch"));
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         a = call(true, shapes[i][0], shapes[i][1], shapes[i][2]);
         cr_expect_str_eq(line_of(ctx, &a, "config "), config);
