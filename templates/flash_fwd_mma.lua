@@ -101,7 +101,8 @@ return {
   end,
 
   steps = function(p, c, a, l)
-    local step = { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) }
+    local grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br)
+    local step = { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = grid }
     if p.has_lengths then step.per_sm = c.ctas end
     if l.parts then step.grid = step.grid .. " 8" end -- parts of a tile at most
     return { step }
@@ -114,7 +115,8 @@ return {
   end,
 
   params = function(p, c, a, l)
-    local names = "q k v o lse " .. (l.parts and "workspace part_o part_state " or "") .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+    local names = "q k v o lse " .. (l.parts and "workspace part_o part_state " or "")
+      .. "q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
     if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
     if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
     if p.has_pages then names = names .. "page_table " end

@@ -71,8 +71,8 @@ local function places(p, c)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if p.has_lengths then
     l.part_tiles = PART_ROWS // (c.br * c.ctas)
-    -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of 44
-    -- configs compiled, five with ahead = 1 spilled, none with 0.
+    -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of
+    -- 44 configs compiled, five with ahead = 1 spilled, none with 0.
     l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
     l.counts = l.parts
   end

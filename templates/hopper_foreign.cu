@@ -25,7 +25,8 @@ __device__ __forceinline__ void clear_rows(u32 tile, int first, int end, int lan
 #pragma unroll 1
   for (int box = 0; box < N; box++)
 #pragma unroll 1
-    for (int at = first * ROW + lane * 16; at < end * ROW; at += 32 * 16) store_shared(tile + box * ROWS * ROW + at, make_uint4(0, 0, 0, 0));
+    for (int at = first * ROW + lane * 16; at < end * ROW; at += 32 * 16)
+      store_shared(tile + box * ROWS * ROW + at, make_uint4(0, 0, 0, 0));
 }
 
 __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, int lane) {

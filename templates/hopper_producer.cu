@@ -1,5 +1,6 @@
 //| if p.has_lengths then
-// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, a warp that schedules tiles, one that clears foreign rows ----
+// ---- the producer warpgroup: a $(p.has_pages and "warp" or "thread") for K and V, a thread for Q, two other warps ----
+// One schedules tiles, one clears foreign rows.
 //| else
 // ---- the producer warpgroup: one thread for K and V, one for Q$(l.persistent and ", a warp that schedules tiles" or "") ----
 //| end

@@ -1,6 +1,6 @@
--- Batches in which prompts, or chunks of them, meet sequences that take one token or a few: a kernel of whole tiles takes the first, a kernel
--- of split keys the others. Which is which says each sequence's own length, on the device, so that none is computed in tiles of mostly
--- empty rows, and none depends on its neighbours.
+-- Batches in which prompts, or chunks of them, meet sequences that take one token or a few: a kernel of whole tiles takes the first, a
+-- kernel of split keys the others. Which is which says each sequence's own length, on the device, so that none is computed in tiles of
+-- mostly empty rows, and none depends on its neighbours.
 
 local FEW_ROWS = 64  -- query rows of a group of heads up to which the keys of a sequence are split
 
@@ -8,7 +8,8 @@ local FEW_ROWS = 64  -- query rows of a group of heads up to which the keys of a
 local function few_config(p, a, named)
   local key = (p.d + p.dv) * p.bytes
   local to = {
-    br = 16, bk = key > 256 and 16 or 32, row_warps = 1, key_warps = 4, stages = 2, ctas = 2, kv_lanes = 1, combine = named.combine.last_block, sm_shares = 1, min_turns = 1, named = named,
+    br = 16, bk = key > 256 and 16 or 32, row_warps = 1, key_warps = 4, stages = 2, ctas = 2, kv_lanes = 1,
+    combine = named.combine.last_block, sm_shares = 1, min_turns = 1, named = named,
   }
   -- Two blocks on an SM where they fit.
   if 2 * (to.bk * to.key_warps * to.stages * key + (2 << 10) + a.smem_reserved) > a.smem_sm then to.ctas = 1 end
@@ -82,7 +83,7 @@ return function(doc, prompt, few)
 
     params = function(p, c, a, l)
       local names, seen = "", {}
-      for _, list in ipairs { type(prompt.params) == "function" and prompt.params(p, c, a, l) or prompt.params, few.params(p, l.few_config, a, l.few_layout) } do
+      for _, list in ipairs { prompt.params(p, c, a, l), few.params(p, l.few_config, a, l.few_layout) } do
         for name in list:gmatch("%S+") do
           if not seen[name] then names = names .. " " .. name end
           seen[name] = true

@@ -15,8 +15,8 @@ __device__ __forceinline__ BlockPages look_up(const Params &p, const int *table,
 
 // As load_tile(), of one block of keys. base: token 0 of page 0; strides in bytes. To be used by whole warps.
 template <int CHUNKS, bool PAIRS, int ROW_BYTES>
-__device__ __forceinline__ void load_pages(u32 tile, const BlockPages &at, const char *base, long long page_stride, long long stride, int pages,
-                                           int first, int last) {
+__device__ __forceinline__ void load_pages(u32 tile, const BlockPages &at, const char *base, long long page_stride, long long stride,
+                                           int pages, int first, int last) {
   using S = Share<CHUNKS>;
 #pragma unroll
   for (int r = 0; r < BC; r += S::STEP) {

@@ -9,7 +9,7 @@
 //| end
 
 // One sequence, as far as the order needs it.
-struct Ladder {
+struct Levels {
   int lowest, tiles;  // level of its first tile; tiles of one head
   // Its tiles of a level and of those above.
   __device__ __forceinline__ int from(int level) const {
@@ -30,10 +30,12 @@ struct Ladder {
 
 //| if l.parts then
 // How many parts each of `tiles` tiles, of which the longest sees `keys` keys, is cut into for `blocks` thread blocks: what takes the least
-// rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and no more than there is room for.
+// rounds of a part each, where that saves more than adding up costs. Two blocks of keys at least in each, and no more parts than there is
+// room for.
 __device__ __forceinline__ int parts_for(int tiles, int keys, int blocks) {
   constexpr int ALL = 840;  // a multiple of all counts up to eight
   const int most = min(min(8, keys / (2 * BC)), tiles > 0 ? blocks * PART_TILES / tiles : 1);
+  if (most < 2) return 1;
   int best = 1, least = (tiles + blocks - 1) / blocks * ALL;
   for (int n = 2; n <= most; n++) {
     const int time = (tiles * n + blocks - 1) / blocks * (ALL / n) * 17 / 16;
@@ -55,7 +57,7 @@ __device__ __forceinline__ Range part_of(Range range, const Tile &where) {
 struct TileOrder {
   const Params &p;
   int unit;               // queries of a tile
-  Ladder own;             // of the sequence with this lane's number
+  Levels own;             // of the sequence with this lane's number
   int per_head, highest;  // tiles of a head; the highest level
   int total;              // tiles of all heads$(l.parts and ", times their parts" or "")
 //| if l.parts then
@@ -64,7 +66,7 @@ struct TileOrder {
   int section;            // the one at hand
   int level, above;       // the level of the tile found last in it; tiles of the levels above
 
-  __device__ __forceinline__ Ladder ladder_of(int index) const {
+  __device__ __forceinline__ Levels levels_of(int index) const {
     if (index >= p.b) return {0, 0};
     const Sequence sequence = sequence_of(p, index);
     const int tiles = (row_count(p, sequence) + BR - 1) / BR;
@@ -81,7 +83,7 @@ struct TileOrder {
   __device__ __forceinline__ int from(int level) const {
     int n = own.from(level);
 #pragma unroll 1
-    for (int i = 32 + (int)threadIdx.x % 32; i < (p.b + 31) / 32 * 32; i += 32) n += ladder_of(i).from(level);
+    for (int i = 32 + (int)threadIdx.x % 32; i < (p.b + 31) / 32 * 32; i += 32) n += levels_of(i).from(level);
     return __reduce_add_sync(~0u, n);
   }
 
@@ -91,10 +93,10 @@ struct TileOrder {
 //| else
     unit = BR;
 //| end
-    own = ladder_of((int)threadIdx.x % 32);
+    own = levels_of((int)threadIdx.x % 32);
     int most = own.highest();
 #pragma unroll 1
-    for (int i = 32 + (int)threadIdx.x % 32; i < (p.b + 31) / 32 * 32; i += 32) most = max(most, ladder_of(i).highest());
+    for (int i = 32 + (int)threadIdx.x % 32; i < (p.b + 31) / 32 * 32; i += 32) most = max(most, levels_of(i).highest());
     highest = max(__reduce_max_sync(~0u, most), 0);
     per_head = from(0);
     total = per_head * $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq");
@@ -152,8 +154,8 @@ struct TileOrder {
     // The sequence: the n-th of those with tiles of that level, or the one whose tiles hold it.
 #pragma unroll 1
     for (int first = 0; first < p.b; first += 32) {
-      const Ladder ladder = first == 0 ? own : ladder_of(first + (int)threadIdx.x % 32);
-      const int here = ladder.from(level) - ladder.from(level + 1);
+      const Levels levels = first == 0 ? own : levels_of(first + (int)threadIdx.x % 32);
+      const int here = levels.from(level) - levels.from(level + 1);
       int upto = here;
 #pragma unroll
       for (int d = 1; d < 32; d *= 2) {
@@ -168,7 +170,7 @@ struct TileOrder {
       const int lane = __ffs(holds) - 1;
       w.batch = first + lane;
 //| if p.mask == "causal" then
-      w.row = (level - __shfl_sync(~0u, ladder.lowest, lane)) * BR;
+      w.row = (level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
 //| else
       w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;
 //| end
