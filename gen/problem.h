@@ -53,8 +53,8 @@ const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, bool take
 #define FA_BUCKET_BITS 30
 uint32_t fa_problem_bucket(const fa_problem *in);
 
-/* The problem by whose shape the config of p is chosen: p itself. With FA_FEATURE_BATCH_INVARIANT one that does not tell which batch the
- * sequence lies in: only the heads are p's, and of a dense batch the lengths. */
+/* The problem by whose shape the config of p is chosen: p itself. With FA_FEATURE_BATCH_INVARIANT one that is the same for all batches
+ * that a sequence may lie in: only the heads are p's, and of a dense batch the lengths. */
 fa_problem fa_problem_chosen_by(const fa_problem *p);
 
 /* Steps of log2 between the buckets of two shapes. */

@@ -120,6 +120,7 @@ static fa_status check_op(const fa_args *a, const fa_operation **op)
         return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s with op=%s: FA_BROADCAST (%#x)%s",
                        a->flags, a->flags & ~known ? "" : " by this version", (*op)->name, FA_BROADCAST,
                        takes & FA_BATCH_INVARIANT ? ", FA_BATCH_INVARIANT (0x2), both, or 0" : ", or 0");
+    _Static_assert(FA_BATCH_INVARIANT == 2, "the message names it");
     return check_unread(a, *op);
 }
 

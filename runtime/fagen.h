@@ -124,14 +124,13 @@ typedef enum fa_diagonal {
 
 typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together. This version takes the first two; the others are FA_UNSUPPORTED */
                        FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
-                       FA_BATCH_INVARIANT =
-                           2, /* FA_FORWARD: the bits of a sequence's O and LSE do not depend on what else is in the batch, on
-                                 b, on the maxima sq and sk beside lengths, on where the sequence lies, or on pages. The
-                                 kernel follows from the class, the heads and, of a dense batch, from sq and sk: all launches
-                                 of the class share one workspace size. Alignment, page and mask are part of the class */
-                       FA_DETERMINISTIC = 4, /* backward: gradients are summed in one order */
-                       FA_ACCUMULATE = 8     /* backward: fp32 gradients are added to what the tensors hold */
+                       FA_BATCH_INVARIANT = 2, /* the bits of a sequence do not depend on what else is in the batch; see below */
+                       FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order */
+                       FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
 } fa_flag;
+/* FA_BATCH_INVARIANT, of FA_FORWARD: the bits of a sequence's O and LSE do not depend on what else is in the batch, on b, on the maxima sq
+ * and sk beside lengths, on where the sequence lies, or on pages. The kernel follows from the class, the heads and, of a dense batch, from
+ * sq and sk: all launches of the class share one workspace size. Alignment, page and mask are part of the class. */
 
 /* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned
  * config runs, and may be left 0 ("typical"). Plain data: compare and copy by value. */

@@ -5,7 +5,7 @@ local function round_up(x, to) return (x + to - 1) // to * to end
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
-local PART_ROWS = 512  -- rows of parts of tiles that an SM has room for in the workspace
+local split = include "split_family.lua"
 
 -- Registers that a thread may have when an SM is to hold this many blocks.
 local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.regs_sm // (warps * 32 * ctas) // 8 * 8) end
@@ -76,7 +76,7 @@ return {
     l.vb = round_up(p.dv, 8) // 8
     if p.page > 0 then l.run = gcd(c.bc, p.page) end
     if p.has_lengths then
-      l.part_tiles = PART_ROWS // (c.br * c.ctas)
+      l.part_tiles = split.rows_sm // (c.br * c.ctas)
       l.parts = l.part_tiles > 1 and not p.has_batch_invariant -- how many there are depends on the batch
       l.counts = l.parts
     end
@@ -108,11 +108,7 @@ return {
     return { step }
   end,
 
-  -- What blocks leave of tiles that they share. As much for every config of a class.
-  workspace = function(p, c, a, l)
-    if not p.has_lengths or p.has_batch_invariant then return "" end
-    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(PART_ROWS * l.vb * 8, PART_ROWS * 2)
-  end,
+  workspace = function(p, c, a, l) return split.workspace(p, l.vb * 8) end,
 
   params = function(p, c, a, l)
     local names = "q k v o lse " .. (l.parts and "workspace part_o part_state " or "")

@@ -6,7 +6,7 @@ local function round_up(x, to) return (x + to - 1) // to * to end
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
-local PART_ROWS = 512  -- rows of parts of tiles that an SM has room for in the workspace
+local split = include "split_family.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
@@ -70,7 +70,7 @@ local function places(p, c)
   l.slots = round_up(l.barriers + 8 * barriers, 16)
   -- Where a tile is, and its sequence; what is loaded, and what each warpgroup does of it.
   if p.has_lengths then
-    l.part_tiles = PART_ROWS // (c.br * c.ctas)
+    l.part_tiles = split.rows_sm // (c.br * c.ctas)
     -- How many parts there are depends on the batch. Adding them up beside the next tile's scores takes more registers than there are: of
     -- 44 configs compiled, five with ahead = 1 spilled, none with 0.
     l.parts = l.part_tiles > 1 and c.ahead == 0 and not p.has_batch_invariant
@@ -140,7 +140,9 @@ return {
     { "feeder", function(p, c, a)
       if p.mask == "window" and c.feeder < 32 then return false, "the tile scheduler of a window needs more than " .. c.feeder .. " registers" end
       -- Of 500 with lengths compiled 4 spilled, all causal with 24; none with 32 or 40.
-      if p.has_lengths and c.feeder < 32 then return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles" end
+      if p.has_lengths and c.feeder < 32 then
+        return false, "the tile scheduler needs more than " .. c.feeder .. " registers to find tiles"
+      end
       local _launch, consumer = registers(a, c)
       for _, more in ipairs({ 40, 32 }) do
         if more > c.feeder then
@@ -284,11 +286,7 @@ return {
     } }
   end,
 
-  -- What blocks leave of tiles that they share. As much for every config of a class.
-  workspace = function(p, c, a, l)
-    if not p.has_lengths or p.has_batch_invariant then return "" end
-    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(PART_ROWS * l.o_regs * 2, PART_ROWS * 2)
-  end,
+  workspace = function(p, c, a, l) return split.workspace(p, l.o_regs * 2) end,
 
   params = function(p, c, a, l)
     local names = "o lse counter " .. (l.parts and "workspace part_o part_state " or "")
