@@ -7,6 +7,7 @@ import threading
 import pytest
 
 import fagen
+import fagen.flash_attn
 from fagen import _abi, _library
 
 torch = pytest.importorskip("torch")
@@ -92,13 +93,65 @@ def test_two_streams_and_eight_threads():
     assert not wrong
 
 
+# Functions of tensors alone, each with its arguments.
+FUNCTIONS = {
+    "attention": (lambda q, k, v: fagen.attention(q, k, v, causal=True) * 2, (Q, K, V)),
+    "with_lse": (lambda q, k, v: fagen.attention(q, k, v, return_lse=True)[1] * 2, (Q, K, V)),
+    "varlen": (lambda q, k, v, n: fagen.varlen_attention(q, k, v, seqlens_k=n, causal=True) * 2, (Q[:, :1], K, V, LENGTHS)),
+    "merge": (lambda p, s: fagen.merge(p, s) * 2, (torch.stack([Q, Q + 1]), torch.zeros(2, 2, 8, 1000, device="cuda"))),
+    "flash_attn": (lambda q, k, v: fagen.flash_attn.flash_attn_func(q, k, v, causal=True) * 2, (Q, K, V)),
+    "kvcache": (lambda q, k, v, n: fagen.flash_attn.flash_attn_with_kvcache(q, k, v, cache_seqlens=n, causal=True) * 2,
+                (Q[:, :1], K, V, LENGTHS)),
+}
+
+
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
-def test_compile(mode):
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_compile(name, mode):
+    call, args = FUNCTIONS[name]
     torch._dynamo.reset()
-    f = torch.compile(lambda q, k, v: fagen.attention(q, k, v, causal=True) * 2, fullgraph=True, mode=mode)
+    f = torch.compile(call, fullgraph=True, mode=mode)
     with torch.no_grad():
         for _ in range(4):
-            assert f(Q, K, V).equal(fagen.attention(Q, K, V, causal=True) * 2)
+            assert f(*args).equal(call(*args))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_export(name):
+    call, args = FUNCTIONS[name]
+
+    class Module(torch.nn.Module):
+        def forward(self, *x):
+            return call(*x)
+
+    with torch.no_grad():
+        program = torch.export.export(Module(), args)
+        assert program.module()(*args).equal(call(*args))
+
+
+def merged_exactly(parts, lses):
+    """(out, lse) in fp64, of parts [n, b, s, h, d]."""
+    lse = torch.logsumexp(lses.double(), 0)
+    weights = (lses.double() - lse).exp().nan_to_num(0)
+    return (parts.double() * weights.transpose(2, 3)[..., None]).sum(0), lse
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_merge(seed):
+    r = torch.Generator().manual_seed(seed)
+    n, b, s, h = (int(torch.randint(1, most, (1,), generator=r)) for most in (9, 4, 300, 9))
+    d = 8 * int(torch.randint(1, 33, (1,), generator=r))
+    kind = (torch.float32, torch.bfloat16, torch.float16)[seed % 3]
+    parts = torch.randn(n, b, s, h, d, generator=r).to("cuda", kind)
+    lses = torch.randn(n, b, h, s, generator=r).mul(3).cuda()
+    lses[torch.rand(n, b, h, s, generator=r).cuda() < 0.2] = -torch.inf
+    out, lse = fagen.merge(parts, lses, return_lse=True)
+    wanted, sums = merged_exactly(parts, lses)
+    seen = lse > -torch.inf
+    assert lse[seen].double().sub(sums[seen]).abs().max() < 1e-5 and (sums[~seen] == -torch.inf).all()
+    assert (out.double() - wanted).abs().max() < {torch.float32: 1e-5, torch.bfloat16: 2e-2, torch.float16: 3e-3}[kind]
+    again = [fagen.merge(parts, lses) for _ in range(20)]
+    assert all(x.equal(out) for x in again)
 
 
 def test_ten_thousand_calls_leak_nothing():
