@@ -5,7 +5,7 @@
 local decode = { rows_sm = 128 }
 
 -- Batch invariance: segments of a tile at most, segments of a section, keys of a segment at least.
-local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 512
+local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 128
 
 function decode.round_up(x, to) return (x + to - 1) // to * to end
 local round_up = decode.round_up
@@ -23,6 +23,9 @@ decode.shares = {
 
 -- Bytes of a key's rows of K and V in shared memory.
 local function row_bytes(p) return (round_up(p.d, 8) + round_up(p.dv, 8)) * p.bytes end
+
+-- Batch invariance: bytes of a sum of segments in shared memory, O and two places of (m, l).
+local function sum_bytes(p, c) return c.br * (round_up(p.dv, 8) * 4 + 16) end
 
 decode.constraints = {
   { "page", function(p, c)
@@ -50,6 +53,7 @@ decode.constraints = {
   end, search = true },
   { "blocks_fit", function(p, c, a)
     local bytes = row_bytes(p) * c.bk * c.key_warps * c.stages + c.key_warps * c.br * 8 + 1024 + a.smem_reserved
+    if p.has_batch_invariant then bytes = bytes + 2 * sum_bytes(p, c) end
     if bytes * c.ctas <= a.smem_sm then return true end
     return false, c.ctas .. " blocks of at least " .. bytes .. " bytes on an SM with " .. a.smem_sm
   end, upto = "ctas", about = "shared memory" },
@@ -89,7 +93,8 @@ function decode.layout(p, c, a)
     l.segments, l.section, l.segment_turns = SEGMENTS, SECTION, (SEGMENT_KEYS + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
     l.slots = SEGMENTS // SECTION + SECTION
     l.found = l.used
-    l.used = l.used + SEGMENTS * 8
+    l.sums = round_up(l.found + SEGMENTS * 8, 16)
+    l.used = l.sums + 2 * sum_bytes(p, c)
   end
   l.ends = math.max(1, 65536 // (c.bk * c.key_warps * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.

@@ -1,7 +1,8 @@
 // ---- how the parts of segments become one ----
 // SECTION segments are a section: its sum is made in the order of its segments, and that of the tile in the order of its sections. What a
-// thread block cannot add yet it leaves in slots of the workspace: the sum of the tile's sections so far, if it has the first; the sum of
+// thread block cannot add it leaves in slots of the workspace: the sum of the tile's sections so far, if it has the first; the sum of
 // the section at hand; and behind these two, of a tile that began in front of it, segments of a section that did, then whole sections.
+// The first two are in shared memory as long as segments of the tile follow.
 constexpr int SLOT_TILE = 0, SLOT_SECTION = 1, SLOT_FIRST = 2;
 
 __device__ __forceinline__ int section_of(int segment) { return segment / SECTION; }
@@ -38,6 +39,22 @@ struct Slot {
   }
 };
 
+// The same in shared memory, of the slots SLOT_TILE and SLOT_SECTION.
+struct KeptSum {
+  float4 *o;
+  float2 *state;
+  __device__ __forceinline__ KeptSum(unsigned char *smem, int slot, int turn, int row, int four) {
+    unsigned char *const at = smem + SMEM_SUMS + slot * (BR * (COLS * 4 + 16));
+    o = (float4 *)at + row * (COLS / 4) + four;
+    state = (float2 *)(at + BR * COLS * 4) + turn * BR + row;
+  }
+  __device__ __forceinline__ Sum load() const { return {state->x, state->y, *o}; }
+  __device__ __forceinline__ void store(const Sum &s, bool first) const {
+    *o = s.o;
+    if (first) *state = make_float2(s.m, s.l);
+  }
+};
+
 // `sum` and what comes behind it.
 __device__ __forceinline__ Sum fold(Sum sum, const Sum &next, float scale_log2) {
   const float2 state[1] = {make_float2(next.m, next.l)};
@@ -47,16 +64,23 @@ __device__ __forceinline__ Sum fold(Sum sum, const Sum &next, float scale_log2) 
 }
 
 // The thread block has the part of the segment at hand, of which this thread has four columns of a row.
-__device__ __forceinline__ void fold_segment(const Params &p, const Sequence &sequence, const Tile &tile, const SegmentWalk &walk, int row,
-                                             int four, Sum sum) {
+__device__ __forceinline__ void fold_segment(const Params &p, const Sequence &sequence, const Tile &tile, const SegmentWalk &walk,
+                                             unsigned char *smem, int row, int four, Sum sum) {
   const int segment = walk.segment, section = section_of(segment), slot = slot_of(segment, walk.first, walk.segments);
-  auto before = [&](int slot, int segment) { return Slot(blockIdx.x, slot, turn_of(slot, segment), row, four).load(p); };
-  if (section * SECTION >= walk.first && segment > section * SECTION) sum = fold(before(SLOT_SECTION, segment - 1), sum, p.scale_log2);
-  if (slot == SLOT_TILE && section > 0) sum = fold(before(SLOT_TILE, section * SECTION - 1), sum, p.scale_log2);
-  if (segment + 1 == walk.segments && walk.whole_tile())
+  const int before_section = section * SECTION - 1;  // the last segment of the section in front
+  const bool last = segment + 1 == walk.upto;
+  auto kept = [&](int slot, int segment) { return KeptSum(smem, slot, turn_of(slot, segment), row, four); };
+  auto left = [&](int slot, int segment) { return Slot(blockIdx.x, slot, turn_of(slot, segment), row, four); };
+  if (section * SECTION >= walk.first && segment > section * SECTION) sum = fold(kept(SLOT_SECTION, segment - 1).load(), sum, p.scale_log2);
+  if (slot == SLOT_TILE && section > 0) sum = fold(kept(SLOT_TILE, before_section).load(), sum, p.scale_log2);
+  if (last && walk.whole_tile())
     store_row(p, sequence, tile, row, four * 4, sum);
+  else if (slot < SLOT_FIRST && !last)
+    kept(slot, segment).store(sum, four == 0);
   else
-    Slot(blockIdx.x, slot, turn_of(slot, segment), row, four).store(p, sum, four == 0);
+    left(slot, segment).store(p, sum, four == 0);
+  if (last && slot == SLOT_SECTION && walk.first == 0 && section > 0)
+    left(SLOT_TILE, before_section).store(p, kept(SLOT_TILE, before_section).load(), four == 0);
 }
 
 // What the thread block that adds up a tile finds of a segment's: nothing, as it is part of what is found of a later one; the segment, which
@@ -83,7 +107,7 @@ __device__ __forceinline__ Found find_part(const SegmentWalk &walk, const Split 
 // Four columns of a row out of all parts of a tile.
 __device__ __forceinline__ void add_segments(const Params &p, const Sequence &sequence, const Tile &tile, int segments, const Found *list,
                                              int row, int four) {
-  constexpr int BATCH = 4;  // parts under way
+  constexpr int BATCH = 8;  // parts under way
   Sum whole = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}, section = whole;
 #pragma unroll 1
   for (int j = 0; j < segments; j += BATCH) {

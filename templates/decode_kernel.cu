@@ -49,6 +49,7 @@ constexpr int SMEM_GROUP = $(l.group), SMEM_O = $(l.exchange), SMEM_O_GROUP = $(
 constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 //| if p.has_batch_invariant then
 constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie
+constexpr int SMEM_SUMS = $(l.sums);       // two sums of segments, of (m, l) two places each
 constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave in the workspace
 //| end
 

@@ -95,7 +95,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
     }
     sum.add(states_of, x, p.scale_log2);
 //| if p.has_batch_invariant then
-    fold_segment(p, sequence, tile, walk, row, four, sum);
+    fold_segment(p, sequence, tile, walk, smem, row, four, sum);
 //| else
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);

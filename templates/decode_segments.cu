@@ -1,6 +1,7 @@
 // ---- segments: cuts that follow from a sequence alone ----
-// The turns of a tile are cut into segments, whose size follows from the tile's own number of turns. Each segment is computed from a fresh
-// state, and the parts of the segments are added up in their order, always by the same operations (decode_fold.cu). So the bits of a
+// The turns of a tile are cut into segments, whose size follows from the tile's own number of turns: each fourfold of the keys doubles both
+// the size of a segment and how many there are, so that short tiles meet many thread blocks and long ones few ends of segments. Each
+// segment is computed from a fresh state, and the parts of the segments are added up in their order, always by the same operations (decode_fold.cu). So the bits of a
 // sequence depend neither on the thread blocks that took its segments nor on what else is in the batch.
 // A thread block takes the segments whose middle turns lie in its share of the line.
 
@@ -13,6 +14,11 @@ struct SegmentWalk : Walk {
 
   __device__ __forceinline__ SegmentWalk(const Params &p, const Walk &start) : Walk(start) { settle(p); }
 
+  __device__ __forceinline__ static int size_of(int turns) {
+    int size = SEGMENT_TURNS;
+    while (size / SEGMENT_TURNS * size * (SEGMENTS / 8) < turns) size *= 2;
+    return max(size, (turns + SEGMENTS - 1) / SEGMENTS);
+  }
   // Segments in front of a place of the tile: those whose middle is.
   __device__ __forceinline__ int segments_before(int place) const { return place >= turns ? segments : (place + size / 2) / size; }
   // The turn that decides whose a segment is. The last one may be shorter than half of the others.
@@ -24,7 +30,7 @@ struct SegmentWalk : Walk {
   // The next tile of which the thread block has segments, from the one at hand on.
   __device__ __forceinline__ void settle(const Params &p) {
     for (; left > 0; Walk::next_tile(p)) {
-      size = max(SEGMENT_TURNS, (turns + SEGMENTS - 1) / SEGMENTS);
+      size = size_of(turns);
       segments = (turns + size - 1) / size;
       first = segments_before(Walk::turn);
       upto = segments_before(stop);

@@ -53,6 +53,7 @@ static const sequence sequences[] = {
     { "bf16,d=64,mask=causal," INVARIANT, mixed_hopper, PACKED, 4, 2, 40, 300, 0 },
     { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 30, 300, 0 }, /* few rows, beside prompts and without */
     { "bf16,d=64,mask=causal," INVARIANT, mixed_hopper, PACKED, 4, 2, 30, 300, 0 },
+    { "bf16,d=64,mask=causal," INVARIANT, mma, PACKED, 2, 1, 2, 2070, 0 }, /* segments of four turns, and a last one of one */
 };
 enum { SEQUENCES = sizeof sequences / sizeof *sequences };
 
@@ -63,7 +64,7 @@ typedef struct edit {
 } edit;
 
 /* Few keys fill many sections then: a section has 4 segments, a tile 16, a segment one turn or more. */
-static const edit small = { "decode_family.lua", "64, 8, 512", "16, 4, 1" };
+static const edit small = { "decode_family.lua", "64, 8, 128", "64, 4, 1" };
 
 static void write_edited(const edit *e)
 {
@@ -356,9 +357,9 @@ Test(batch_invariant, holds_to_the_rule)
 #define W "decode_segments.cu"
 #define F "decode_fold.cu"
 static const edit faults[] = {
-    { W, "max(SEGMENT_TURNS, (turns + SEGMENTS - 1) / SEGMENTS)", "max(SEGMENT_TURNS, min((int)left, turns) / 4)" },
-    { W, "(turns + SEGMENTS - 1) / SEGMENTS", "(p.sk / (BC * GROUPS) + SEGMENTS) / SEGMENTS" },
-    { W, "(turns + SEGMENTS - 1) / SEGMENTS", "((int)gridDim.x + SEGMENTS - 1) / SEGMENTS" },
+    { W, "size = size_of(turns)", "size = size_of(min((int)left, turns))" },
+    { W, "size = size_of(turns)", "size = size_of(p.sk / (BC * GROUPS) + 1)" },
+    { W, "size = size_of(turns)", "size = size_of(turns + (int)gridDim.x)" },
     { W, "min(segment * size + (size - 1) / 2, turns - 1)", "segment * size + (size - 1) / 2" },
     { W, "(place + size / 2) / size", "place / size" },
     { W, "place >= turns ? segments : ", "" },
@@ -374,10 +375,13 @@ static const edit faults[] = {
     { F, "section * SECTION >= walk.first && ", "" },
     { F, " && segment > section * SECTION)", ")" },
     { F, "if (slot == SLOT_TILE && section > 0)", "if (slot == SLOT_TILE && section > 1)" },
-    { F, "sum = fold(before(SLOT_SECTION, segment - 1), sum, p.scale_log2)",
-      "sum = fold(sum, before(SLOT_SECTION, segment - 1), p.scale_log2)" },
-    { F, "sum = fold(before(SLOT_TILE, section * SECTION - 1), sum, p.scale_log2)",
-      "sum = fold(sum, before(SLOT_TILE, section * SECTION - 1), p.scale_log2)" },
+    { F, "sum = fold(kept(SLOT_SECTION, segment - 1).load(), sum, p.scale_log2)",
+      "sum = fold(sum, kept(SLOT_SECTION, segment - 1).load(), p.scale_log2)" },
+    { F, "sum = fold(kept(SLOT_TILE, before_section).load(), sum, p.scale_log2)",
+      "sum = fold(sum, kept(SLOT_TILE, before_section).load(), p.scale_log2)" },
+    { F, "slot < SLOT_FIRST && !last", "slot < SLOT_FIRST" },
+    { F, "if (last && slot == SLOT_SECTION && walk.first == 0 && section > 0)", "if (false)" },
+    { F, "slot * (BR * (COLS * 4 + 16))", "slot * (BR * COLS * 4)" },
     { F, "owner(segment + 1) == block ? NOTHING : SECTION_SUM", "NOTHING" },
     { F, "owner(min(end + SECTION, walk.segments - 1)) == block ? NOTHING : TILE_SUM", "NOTHING" },
     { F, "if (begin < first)\n    found.kind = SEGMENT;", "if (begin < first)\n    found.kind = SECTION_SUM;" },
@@ -408,7 +412,7 @@ ParameterizedTest(int *first, batch_invariant, faults_are_noticed)
         write_edited(&small);
         write_edited(&faults[i]);
         bool caught = others(scratch, &sequences[0], 1, 1) || others(scratch, &sequences[1], 2, 1) ||
-                      others(scratch, &sequences[4], 5, 1) || wrong(scratch, 3);
+                      others(scratch, &sequences[4], 5, 1) || wrong(scratch, 3) || others(scratch, &sequences[SEQUENCES - 1], 7, 1);
         cr_expect(caught, "%s: nothing noticed \"%s\" in the place of \"%s\"", faults[i].file, faults[i].replace, faults[i].find);
         scratch_remove();
         scratch_make();

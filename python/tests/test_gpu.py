@@ -129,6 +129,38 @@ def test_export(name):
         assert program.module()(*args).equal(call(*args))
 
 
+BATCHES = {  # (new tokens, all tokens) of sequences
+    "prompts": [(700, 700), (13, 13), (1500, 1500), (128, 128)],
+    "chunk": [(512, 9000)],
+    "mixed": [(1, 900), (1, 5000), (512, 3000), (4, 70), (1, 1)],
+}
+
+
+@pytest.mark.parametrize("page", [0, 16, 64])
+@pytest.mark.parametrize("d", [64, 128, 256])
+@pytest.mark.parametrize("name", BATCHES)
+def test_two_hundred_launches_give_the_same_bits(name, d, page):
+    new, all_ = zip(*BATCHES[name])
+    q, first = normal(1, sum(new), 8, d), torch.tensor([0, *new], device="cuda").cumsum(0).int()
+    keys, options = sum(all_), {"cu_seqlens_q": first, "max_seqlen_q": max(new), "max_seqlen_k": max(all_), "causal": True}
+    if page:
+        counts = [-(-n // page) for n in all_]
+        ids = torch.randperm(sum(counts), generator=torch.Generator().manual_seed(4)).int()
+        table = torch.full((len(all_), max(counts)), -1, dtype=torch.int32)
+        for i, row in enumerate(ids.split(counts)):
+            table[i, :len(row)] = row
+        k, v = (normal(seed, sum(counts), page, 2, d) for seed in (2, 3))
+        options.update(page_table=table.cuda(), seqlens_k=torch.tensor(all_, dtype=torch.int32, device="cuda"))
+    else:
+        k, v = normal(2, keys, 2, d), normal(3, keys, 2, d)
+        options["cu_seqlens_k"] = torch.tensor([0, *all_], device="cuda").cumsum(0).int()
+    wanted = fagen.varlen_attention(q, k, v, **options)
+    differ = torch.zeros((), dtype=torch.int64, device="cuda")
+    for _ in range(200):
+        differ += (fagen.varlen_attention(q, k, v, **options).view(torch.int16) != wanted.view(torch.int16)).any()
+    assert not differ.item() and wanted.isfinite().all()
+
+
 def merged_exactly(parts, lses):
     """(out, lse) in fp64, of parts [n, b, s, h, d]."""
     lse = torch.logsumexp(lses.double(), 0)
