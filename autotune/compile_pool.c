@@ -34,22 +34,24 @@ void fa_candidate_decide(fa_candidate *c, fa_outcome o, const char *why)
     snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, why);
 }
 
-/* maps: warps are specialised, and registers handed from one to the other; there a spill is in the inner loop. Where nothing is timed, none
- * is accepted: the model does not price them. */
-static void use_resources(fa_candidate *c, const fa_resources *r, int steps, bool maps, fa_how how)
+/* Where a step takes maps, warps are specialised, and registers handed from one to the other; there a spill is in the inner loop. Where
+ * nothing is timed, none is accepted: the model does not price them. */
+static void use_resources(fa_candidate *c, const fa_resources *r, const fa_step *step, int steps, fa_how how)
 {
-    int32_t accepted = maps || how == FA_MODELLED ? 0 : FA_SPILLS_ACCEPTED;
     const char *note = "";
-    char why[64];
+    char why[64] = "";
+    bool maps = fa_steps_map(step, steps);
     c->regs = c->spills = 0;
     for (int i = 0; i < steps; i++) {
         int32_t spills = r[i].spill_stores > r[i].spill_loads ? r[i].spill_stores : r[i].spill_loads;
+        int32_t accepted = how == FA_MODELLED || step[i].n_maps ? 0 : maps ? FA_SPILLS_BESIDE_MAPS : FA_SPILLS_ACCEPTED;
         c->regs = r[i].registers > c->regs ? r[i].registers : c->regs;
         c->spills = spills > c->spills ? spills : c->spills;
         note = note[0] ? note : r[i].note;
+        if (spills > accepted && !why[0])
+            snprintf(why, sizeof why, "spills: %d > %d bytes", spills, accepted);
     }
-    snprintf(why, sizeof why, "spills: %d > %d bytes", c->spills, accepted);
-    if (c->spills > accepted)
+    if (why[0])
         fa_candidate_decide(c, FA_BAD_CONSTRAINT, why);
     else if (note[0])
         fa_candidate_decide(c, FA_BAD_CONSTRAINT, note);
@@ -70,7 +72,7 @@ static fa_status build(const fa_compile_pool *w, fa_candidate *c, const fa_sourc
     if (w->site->timed) {
         fa_status st = fa_plan_make(w->site->ctx, p, &c->config, "tuned", &c->plan);
         if (st == FA_OK)
-            use_resources(c, c->plan->kernel->resources, c->plan->kernel->steps, c->plan->kernel->maps, w->journal->how);
+            use_resources(c, c->plan->kernel->resources, c->plan->kernel->step, c->plan->kernel->steps, w->journal->how);
         return st;
     }
     fa_status st = fa_build_image(w->site->store, w->site->compiler, s, w->site->arch->name, 0, about, false, &e, NULL);
@@ -78,7 +80,7 @@ static fa_status build(const fa_compile_pool *w, fa_candidate *c, const fa_sourc
         return st;
     for (int i = 0; i < s->steps; i++)
         r[i] = fa_resources_parse(e.log, s->step[i].entry);
-    use_resources(c, r, s->steps, fa_steps_map(s->step, s->steps), w->journal->how);
+    use_resources(c, r, s->step, s->steps, w->journal->how);
     fa_entry_free(&e);
     return FA_OK;
 }

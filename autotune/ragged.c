@@ -33,21 +33,12 @@ bool fa_ragged_has(const fa_ragged_how *how, const fa_operand *o)
     return false;
 }
 
-static int32_t batch_of(const fa_problem *in)
-{
-    fa_problem p = *in;
-    fa_problem_fill_shape(&p);
-    if (fa_problem_few_rows(&p) || p.sq > p.sk)
-        return FA_BATCH_ANY;
-    return p.sq == p.sk ? FA_BATCH_PROMPTS : p.b < FA_BATCH_LEAST ? FA_BATCH_CHUNKS : FA_BATCH_MIXED;
-}
-
 fa_ragged_how fa_ragged_typical(const fa_problem *p, uint64_t seed)
 {
     fa_ragged_how how = { .seed = seed };
     bool pages = p->features & FA_FEATURE_PAGES;
     if (p->features & FA_FEATURE_LENGTHS) {
-        how.batch = batch_of(p);
+        how.batch = fa_problem_batch_kind(p);
         how.forms = how.batch == FA_BATCH_PROMPTS && !pages ? FA_FORM_CU_K : FA_FORM_SEQLENS_K;
         how.forms |= how.batch ? FA_FORM_CU_Q : 0;
         how.k = FA_SPREAD_UNIFORM;

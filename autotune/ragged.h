@@ -23,21 +23,16 @@ typedef enum fa_spread {                     /* of lengths from 1 to the longest
 } fa_spread;
 const char *fa_spread_name(int spread);
 
-typedef enum fa_batch {                   /* how the lengths of queries and of keys of one sequence belong together */
-                        FA_BATCH_ANY,     /* each is drawn by its own spread */
-                        FA_BATCH_PROMPTS, /* whole prompts: as many queries as keys, drawn by the spread of keys */
-                        FA_BATCH_CHUNKS,  /* all sq queries, keys: these and a cache of up to sk - sq, drawn by the spread of keys */
-                        FA_BATCH_MIXED,   /* the same of one sequence in FA_BATCH_TOKENS, at least one; the others have one query */
-                        FA_BATCH_KINDS
-} fa_batch;
+/* How lengths of queries and of keys belong together: of FA_BATCH_ANY each is drawn by its own spread; prompts have as many queries as
+ * keys; chunks have all sq queries and, beside these, a cache of up to sk - sq keys; of a mixed batch so does one sequence in
+ * FA_BATCH_TOKENS, at least one, and the others have one query. */
 #define FA_BATCH_TOKENS 16 /* sequences of a mixed batch to each that takes a chunk; these lie evenly spaced among the lengths */
-#define FA_BATCH_LEAST 4   /* sequences that make a batch of queries fewer than keys a mixed one: see fa_ragged_typical */
 
 /* How they are drawn. All zero: no operand. */
 typedef struct fa_ragged_how {
     uint64_t seed;
     int32_t forms;     /* fa_form, or-ed */
-    int32_t batch;     /* fa_batch; others than FA_BATCH_ANY have forms of both lengths */
+    int32_t batch;     /* fa_batch_kind; others than FA_BATCH_ANY have forms of both lengths */
     int32_t q, k;      /* fa_spread of lengths; without a form that has them, all are the longest */
     int32_t quantiles; /* 1: lengths are the spread's quantiles in shuffled order, so that the longest is n; 0: each is drawn */
     int32_t idle;      /* the last so many sequences are padding of a graph: no key, and no query where that can be told */

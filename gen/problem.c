@@ -232,6 +232,20 @@ bool fa_problem_few_rows(const fa_problem *in)
     return (int64_t)p.sq * (p.hq / p.hkv) <= FA_FEW_ROWS;
 }
 
+fa_batch_kind fa_problem_batch_kind(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    if (!(p.features & FA_FEATURE_LENGTHS) || fa_problem_few_rows(&p) || p.sq > p.sk)
+        return FA_BATCH_ANY;
+    return p.sq == p.sk ? FA_BATCH_PROMPTS : p.b < FA_BATCH_LEAST ? FA_BATCH_CHUNKS : FA_BATCH_MIXED;
+}
+
+bool fa_problem_alike(const fa_problem *a, const fa_problem *b)
+{
+    return fa_problem_few_rows(a) == fa_problem_few_rows(b) && fa_problem_batch_kind(a) == fa_problem_batch_kind(b);
+}
+
 /* log2 to the nearest step: bucket k is [2^(k - 1/2), 2^(k + 1/2)), so that the usual powers of two lie in the middle. */
 static uint32_t nearest_log2(int64_t v)
 {

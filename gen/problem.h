@@ -35,6 +35,22 @@ int fa_problem_print_key(char *buf, size_t n, const fa_problem *p);
 /* Reads what fa_problem_print writes, fields in any order, and normalizes. */
 fa_status fa_problem_parse(fa_problem *out, const char *s);
 
+/* What a batch of sequences with lengths of their own is, by the most rows and keys: a config that is good for one kind may be several
+ * times too slow for another. */
+typedef enum fa_batch_kind {
+    FA_BATCH_ANY,     /* few query rows, more queries than keys, or no lengths */
+    FA_BATCH_PROMPTS, /* sq = sk: whole prompts */
+    FA_BATCH_CHUNKS,  /* sq < sk, fewer sequences than FA_BATCH_LEAST: chunks of prompts behind caches */
+    FA_BATCH_MIXED,   /* sq < sk, more sequences: chunks beside single tokens of others */
+    FA_BATCH_KINDS
+} fa_batch_kind;
+#define FA_BATCH_LEAST 4
+fa_batch_kind fa_problem_batch_kind(const fa_problem *p);
+
+/* Whether what was measured for one problem of a class tells of the other: both have few query rows, or both many, in the same kind of
+ * batch. */
+bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
+
 /* Whether the query heads of a group have few query rows together: the keys are split then, and configs of many rows tell nothing. */
 #define FA_FEW_ROWS 64
 bool fa_problem_few_rows(const fa_problem *p);

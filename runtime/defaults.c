@@ -38,7 +38,7 @@ static bool record_of(const struct row *row, const fa_problem *p, const char *ke
         out->problem.o_dtype = out->problem.o_dtype == out->problem.dtype ? p->dtype : out->problem.o_dtype;
         out->problem.dtype = p->dtype;
     }
-    if (fa_problem_few_rows(&out->problem) != fa_problem_few_rows(p))
+    if (!fa_problem_alike(&out->problem, p))
         return false;
     fa_problem_print_key(own, sizeof own, &out->problem);
     out->how = FA_MEASURED;
@@ -110,14 +110,26 @@ static bool plainer(fa_problem *p)
     return true;
 }
 
+/* Keys in pages are walked as keys that are not, where lengths are on the device. */
+static bool in_pages(fa_problem *p)
+{
+    if (!(p->features & FA_FEATURE_LENGTHS) || p->features & FA_FEATURE_PAGES)
+        return false;
+    p->features |= FA_FEATURE_PAGES;
+    p->page = PAGE_TUNED;
+    return true;
+}
+
 bool fa_default_config(const fa_arch *a, const fa_problem *p, int farthest, fa_takes *takes, void *user, fa_config *out, char *where,
                        size_t n)
 {
     fa_problem q = *p;
-    do
-        if (of_class(a, &q, farthest, takes, user, out, where, n))
+    do {
+        fa_problem paged = q;
+        if (of_class(a, &q, farthest, takes, user, out, where, n) ||
+            (in_pages(&paged) && of_class(a, &paged, farthest, takes, user, out, where, n)))
             return true;
-    while (plainer(&q));
+    } while (plainer(&q));
     return false;
 }
 

@@ -70,7 +70,7 @@ static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_
         /* the model is asked again for each bucket, and by each version of the library; what spills is no guess */
         bool fresh = how == FA_MEASURED || (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) &&
                                             strcmp(r->version, FA_VERSION_STRING) == 0);
-        if (r->how == how && r->smem <= ctx->budget && fresh && fa_problem_few_rows(&r->problem) == fa_problem_few_rows(p) &&
+        if (r->how == how && r->smem <= ctx->budget && fresh && fa_problem_alike(&r->problem, p) &&
             fa_records_distance(&r->problem, p) <= most)
             rs->r[n++] = *r;
     }

@@ -66,7 +66,7 @@ decode.constraints = {
 
 -- Shared memory, in bytes from its start: the buffers of the groups, (m, l) of their rows, and words that the block shares.
 function decode.layout(p, c, a)
-  local l = { warps = c.row_warps * c.key_warps, ctas = c.ctas, pack = 1, pdl = a.cc >= 90 }
+  local l = { warps = c.row_warps * c.key_warps, ctas = c.ctas, pack = 1, pdl = a.cc >= 90, stream = true }
   l.counts = c.combine == c.named.combine.last_block and not p.has_batch_invariant
   l.threads = l.warps * 32
   l.chunks = round_up(p.d, 8) * p.bytes // 16

@@ -162,6 +162,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
     store_tile(p, sequence, tile, walk, split, smem, last);
   }
   store_keyless(p);
+//| if p.has_lengths then
+  if (blockIdx.x == 0 && threadIdx.x < 32) keep_lengths_in_l2(p);
+//| end
 //| if c.combine == c.named.combine.second_kernel then
   if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(0, 0, 0, 0);
 //| end

@@ -79,6 +79,10 @@ local function places(p, c)
   l.ranges = p.has_lengths and (p.mask ~= "none" and 48 or 32) + (l.parts and 16 or 0) or 16
   l.slot = l.ranges + ((p.mask ~= "none" or p.has_lengths) and 16 + 16 * l.wgs or 0)
   l.bytes = l.slots + (c.grid > 0 and 2 * l.slot or 0)
+  if p.has_lengths then -- what the scheduler searches tiles with
+    l.order = l.bytes
+    l.bytes = l.order + 32 + 32 * 16
+  end
   return l
 end
 

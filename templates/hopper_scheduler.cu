@@ -191,7 +191,7 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   };
 //|   if p.has_lengths then
   grid_wait();
-  TileOrder order(p);
+  TileOrder order(p, smem);
 //|   end
 //|   if c.grid == 1 then
   // To and fro over the blocks, so that a block with a long tile gets a short one next.
@@ -215,11 +215,11 @@ __device__ __forceinline__ void schedule_tiles(const Params &p, u32 smem, int la
   // The first is given, the others are drawn from the counter in global memory. There is one draw for each tile: the last of all
   // puts the counter back to 0 for the next launch.
 //|     if p.has_lengths then
-  for (int tile = blockIdx.x; tile < order.total;) {
+  for (int tile = blockIdx.x; tile < order.total();) {
     publish(order.tile(tile));
     wait_loaded();
     u32 drawn = 0;
-    if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total - 1);
+    if (lane == 0) drawn = atomicInc(p.counter, (u32)order.total() - 1);
 //|     else
   for (int tile = blockIdx.x; tile < p.total;) {
     publish(tile_of(p, tile));

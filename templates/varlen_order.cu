@@ -1,7 +1,8 @@
 // ---- in which order tiles are done where every sequence has its own lengths ----
-// The tiles of a head, of all sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
-// belong to. The lengths are on the device, so every warp finds its tiles there, without a list: a tile's level counts its keys in units of
-// a tile's queries, and the number of tiles from a level up is a sum over the sequences (`from`), in which the n-th tile is searched.
+// The tiles of a head, of 32 sequences, longest first: those with the most keys in front of their right edge, whichever sequence they
+// belong to; then those of the next 32. The lengths are on the device, so every warp finds its tiles there, without a list. Each lane has
+// one of the 32 sequences. A tile's level counts its keys in units of a tile's queries, and the number of tiles from a level up is a sum
+// over the lanes (`from`), in which the n-th tile is searched.
 //| if p.mask == "causal" then
 // Where sequences are masked causally a sequence has one tile of each level, from its first tile's on.
 //| else
@@ -21,9 +22,9 @@ struct Levels {
   }
   __device__ __forceinline__ int highest() const {
 //| if p.mask == "causal" then
-    return lowest + tiles - 1;
+    return tiles > 0 ? lowest + tiles - 1 : 0;
 //| else
-    return lowest;
+    return tiles > 0 ? lowest : 0;
 //| end
   }
 };
@@ -53,129 +54,172 @@ __device__ __forceinline__ Range part_of(Range range, const Tile &where) {
 }
 
 //| end
+// What the search for tiles goes on with: of each lane, and of all.
+struct LaneSequence {
+  Levels levels;
+  int number;  // in the batch
+};
+struct Search {
+  int per_head;        // tiles of a head of the 32 sequences at hand
+  int begin, total;    // tiles of all heads, times their parts: of the sequences in front of these, of all
+  int parts;           // of each tile
+  int section;         // of heads, the one at hand; -1: none
+  int level, above;    // the level of the tile found last in it; tiles of the levels above
+  __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads * parts; }
+};
+
 // To be used by whole warps. Tiles are asked for in growing order.
 struct TileOrder {
   const Params &p;
-  int unit;               // queries of a tile
-  Levels own;             // of the sequence with this lane's number
-  int per_head, highest;  // tiles of a head; the highest level
-  int total;              // tiles of all heads$(l.parts and ", times their parts" or "")
-//| if l.parts then
-  int parts;              // of each tile
+//| if l.tma then
+  u32 smem;  // what is kept lies there: the scheduler has few registers
+  __device__ __forceinline__ LaneSequence own() const {
+    const uint4 x = load_shared_x4(smem + $(l.order + 32) + threadIdx.x % 32 * 16);
+    return {{(int)x.x, (int)x.y}, (int)x.z};
+  }
+  __device__ __forceinline__ Search search() const {
+    const uint4 x = load_shared_x4(smem + $(l.order)), y = load_shared_x4(smem + $(l.order + 16));
+    return {(int)x.x, (int)x.y, (int)x.z, (int)x.w, (int)y.x, (int)y.y, (int)y.z};
+  }
+  __device__ __forceinline__ void keep(const LaneSequence &x) {
+    store_shared(smem + $(l.order + 32) + threadIdx.x % 32 * 16, make_uint4(x.levels.lowest, x.levels.tiles, x.number, 0));
+  }
+  __device__ __forceinline__ void keep(const Search &s) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+      store_shared(smem + $(l.order), make_uint4(s.per_head, s.begin, s.total, s.parts));
+      store_shared(smem + $(l.order + 16), make_uint4(s.section, s.level, s.above, 0));
+    }
+    __syncwarp();
+  }
+//| else
+  LaneSequence own_;
+  Search search_;
+  __device__ __forceinline__ const LaneSequence &own() const { return own_; }
+  __device__ __forceinline__ const Search &search() const { return search_; }
+  __device__ __forceinline__ void keep(const LaneSequence &x) { own_ = x; }
+  __device__ __forceinline__ void keep(const Search &s) { search_ = s; }
 //| end
-  int section;            // the one at hand
-  int level, above;       // the level of the tile found last in it; tiles of the levels above
 
-  __device__ __forceinline__ Levels levels_of(int index) const {
-    if (index >= p.b) return {0, 0};
-    const Sequence sequence = sequence_of(p, index);
+  __device__ __forceinline__ int heads() const { return $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq"); }
+  __device__ __forceinline__ int unit() const { return $((c.pack or l.pack) == 1 and "max(BR / p.group, 1)" or "BR"); }  // queries of a tile
+  __device__ __forceinline__ int total() const { return search().total; }
+
+  __device__ __forceinline__ Levels levels_of(int number) const {
+    if (number >= p.b) return {0, 0};
+    const Sequence sequence = sequence_of(p, number);
     const int tiles = (row_count(p, sequence) + BR - 1) / BR;
 //| if p.mask == "causal" then
-    return {max(sequence.diag_hi(), 0) / unit, tiles};
+    return {max(sequence.diag_hi(), 0) / unit(), tiles};
 //| elseif p.mask == "window" then
-    return {max(min(last_key(sequence, sequence.sq() - 1) + 1, sequence.diag_hi() - sequence.diag_lo()), 0) / unit, tiles};
+    return {max(min(last_key(sequence, sequence.sq() - 1) + 1, sequence.diag_hi() - sequence.diag_lo()), 0) / unit(), tiles};
 //| else
-    return {sequence.sk() / unit, tiles};
+    return {sequence.sk() / unit(), tiles};
 //| end
+  }
+
+  // Deals sequences that have tiles to the lanes, from number `first` on.
+  __device__ __forceinline__ void gather(Search &s, int first) {
+    const int lane = (int)(threadIdx.x % 32);
+    int n = 0, number = p.b;
+#pragma unroll 1
+    for (; first < p.b && n < 32; first += 32)
+#pragma unroll 1
+      for (u32 left = __ballot_sync(~0u, levels_of(first + lane).tiles > 0); left != 0 && n < 32; left &= left - 1, n++)
+        if (lane == n) number = first + __ffs(left) - 1;
+    const Levels levels = levels_of(number);
+    keep({levels, number});
+    s.per_head = __reduce_add_sync(~0u, levels.tiles);
+    s.section = -1;
+  }
+
+//| if l.tma then
+  __device__ __forceinline__ TileOrder(const Params &p, u32 smem) : p(p), smem(smem) {
+//| else
+  __device__ __forceinline__ explicit TileOrder(const Params &p) : p(p) {
+//| end
+    int tiles = 0, most = 0;
+#pragma unroll 1
+    for (int i = threadIdx.x % 32; i < p.b; i += 32) {
+      const Levels levels = levels_of(i);
+      tiles += levels.tiles;
+      most = max(most, levels.highest());
+    }
+    Search s = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
+//| if l.parts then
+    s.parts = parts_for(s.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)gridDim.x);
+    s.total *= s.parts;
+//| end
+    gather(s, 0);
+    keep(s);
   }
 
   // Tiles of a head from a level up.
-  __device__ __forceinline__ int from(int level) const {
-    int n = own.from(level);
-#pragma unroll 1
-    for (int i = 32 + (int)threadIdx.x % 32; i < (p.b + 31) / 32 * 32; i += 32) n += levels_of(i).from(level);
-    return __reduce_add_sync(~0u, n);
-  }
-
-  __device__ __forceinline__ explicit TileOrder(const Params &p) : p(p), section(-1) {
-//| if (c.pack or l.pack) == 1 then
-    unit = max(BR / p.group, 1);
-//| else
-    unit = BR;
-//| end
-    own = levels_of((int)threadIdx.x % 32);
-    int most = own.highest();
-#pragma unroll 1
-    for (int i = 32 + (int)threadIdx.x % 32; i < (p.b + 31) / 32 * 32; i += 32) most = max(most, levels_of(i).highest());
-    highest = max(__reduce_max_sync(~0u, most), 0);
-    per_head = from(0);
-    total = per_head * $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq");
-//| if l.parts then
-    parts = parts_for(total, (highest + 1) * unit, (int)gridDim.x);
-    total *= parts;
-//| end
-  }
-
+  __device__ __forceinline__ static int from(const Levels &own, int level) { return __reduce_add_sync(~0u, own.from(level)); }
   // Finds the level of the n-th tile of a head: that with n < from(level), and not above it.
-  __device__ __forceinline__ void descend(int n) {
-    int found = from(level), below = level + 1, step = 1;
+  __device__ __forceinline__ static void descend(Search &s, const Levels &own, int n) {
+    int found = from(own, s.level), below = s.level + 1, step = 1;
     while (found <= n) {
-      below = level, above = found;
-      level = max(level - step, 0);
+      below = s.level, s.above = found;
+      s.level = max(s.level - step, 0);
       step *= 2;
-      found = from(level);
+      found = from(own, s.level);
     }
-    while (below - level > 1) {
-      const int middle = (level + below) / 2, there = from(middle);
+    while (below - s.level > 1) {
+      const int middle = (s.level + below) / 2, there = from(own, middle);
       if (there > n)
-        level = middle;
+        s.level = middle;
       else
-        below = middle, above = there;
+        below = middle, s.above = there;
     }
   }
 
   // A row of -1 behind the last.
   __device__ __forceinline__ Tile tile(int index) {
     Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
-    if (index >= total) return w;
+    Search s = search();
+    if (index >= s.total) return w;
+    while (index >= s.end(heads())) {
+      s.begin = s.end(heads());
+      gather(s, __shfl_sync(~0u, own().number, 31) + 1);
+    }
 //| if l.parts then
-    w.parts = parts;
-    w.number = index / parts;
-    w.part = index - w.number * parts;
-    index = w.number;
-//| end
-//| if (c.pack or l.pack) == 1 then
-    const int heads = p.hkv;
+    w.parts = s.parts;
+    w.number = index / s.parts;
+    w.part = index - w.number * s.parts;
+    index = w.number - s.begin / s.parts;
 //| else
-    const int heads = p.hq;
+    index -= s.begin;
 //| end
 //| if (c.sections or 1) > 1 then
     const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
 //| else
     const int widest = p.section;
 //| end
-    const int per_section = per_head * widest, at = index / per_section, rest = index - at * per_section;
-    const int width = min(widest, heads - at * widest);  // the last section may be narrower
+    const int per_section = s.per_head * widest, at = index / per_section, rest = index - at * per_section;
+    const int width = min(widest, heads() - at * widest);  // the last section may be narrower
     int n = rest / width;
     const int head = at * widest + rest - n * width;
-    if (at != section) section = at, level = highest, above = 0;
-    descend(n);
-    n -= above;
+    const Levels levels = own().levels;
+    if (at != s.section) s.section = at, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
+    descend(s, levels, n);
+    keep(s);
+    n -= s.above;
     // The sequence: the n-th of those with tiles of that level, or the one whose tiles hold it.
-#pragma unroll 1
-    for (int first = 0; first < p.b; first += 32) {
-      const Levels levels = first == 0 ? own : levels_of(first + (int)threadIdx.x % 32);
-      const int here = levels.from(level) - levels.from(level + 1);
-      int upto = here;
+    const int here = levels.from(s.level) - levels.from(s.level + 1);
+    int upto = here;
 #pragma unroll
-      for (int d = 1; d < 32; d *= 2) {
-        const int more = __shfl_up_sync(~0u, upto, d);
-        if ((int)threadIdx.x % 32 >= d) upto += more;
-      }
-      const u32 holds = __ballot_sync(~0u, upto > n);
-      if (holds == 0) {
-        n -= __shfl_sync(~0u, upto, 31);
-        continue;
-      }
-      const int lane = __ffs(holds) - 1;
-      w.batch = first + lane;
-//| if p.mask == "causal" then
-      w.row = (level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
-//| else
-      w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;
-//| end
-      break;
+    for (int d = 1; d < 32; d *= 2) {
+      const int more = __shfl_up_sync(~0u, upto, d);
+      if (threadIdx.x % 32 >= (u32)d) upto += more;
     }
+    const int lane = __ffs(__ballot_sync(~0u, upto > n)) - 1;
+    w.batch = __shfl_sync(~0u, own().number, lane);
+//| if p.mask == "causal" then
+    w.row = (s.level - __shfl_sync(~0u, levels.lowest, lane)) * BR;
+//| else
+    w.row = (n - __shfl_sync(~0u, upto - here, lane)) * BR;
+//| end
 //| if (c.pack or l.pack) == 1 then
     w.kv_head = head;
     w.head = head * p.group;
