@@ -107,7 +107,7 @@ __device__ __forceinline__ Found find_part(const SegmentWalk &walk, const Split 
 // Four columns of a row out of all parts of a tile.
 __device__ __forceinline__ void add_segments(const Params &p, const Sequence &sequence, const Tile &tile, int segments, const Found *list,
                                              int row, int four) {
-  constexpr int BATCH = THREADS * $(c.ctas) <= 256 ? 12 : 6;  // parts under way, as registers allow
+  constexpr int BATCH = 8;  // parts under way
   Sum whole = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}, section = whole;
 #pragma unroll 1
   for (int j = 0; j < segments; j += BATCH) {

@@ -59,13 +59,15 @@ struct LaneSequence {
   Levels levels;
   int number;  // in the batch
 };
-struct Search {
-  int per_head;        // tiles of a head of the 32 sequences at hand
-  int begin, total;    // tiles of all heads, times their parts: of the sequences in front of these, of all
-  int parts;           // of each tile
-  int section;         // of heads, the one at hand; -1: none
-  int level, above;    // the level of the tile found last in it; tiles of the levels above
+struct Counts {
+  int per_head;      // tiles of a head of the 32 sequences at hand
+  int begin, total;  // tiles of all heads, times their parts: of the sequences in front of these, of all
+  int parts;         // of each tile
   __device__ __forceinline__ int end(int heads) const { return begin + per_head * heads * parts; }
+};
+struct Found {
+  int section;       // of heads, the one at hand; -1: none
+  int level, above;  // the level of the tile found last in it; tiles of the levels above
 };
 
 // To be used by whole warps. Tiles are asked for in growing order.
@@ -77,33 +79,42 @@ struct TileOrder {
     const uint4 x = load_shared_x4(smem + $(l.order + 32) + threadIdx.x % 32 * 16);
     return {{(int)x.x, (int)x.y}, (int)x.z};
   }
-  __device__ __forceinline__ Search search() const {
-    const uint4 x = load_shared_x4(smem + $(l.order)), y = load_shared_x4(smem + $(l.order + 16));
-    return {(int)x.x, (int)x.y, (int)x.z, (int)x.w, (int)y.x, (int)y.y, (int)y.z};
+  __device__ __forceinline__ Counts counts() const {
+    const uint4 x = load_shared_x4(smem + $(l.order));
+    return {(int)x.x, (int)x.y, (int)x.z, (int)x.w};
+  }
+  __device__ __forceinline__ Found found() const {
+    const uint4 x = load_shared_x4(smem + $(l.order + 16));
+    return {(int)x.x, (int)x.y, (int)x.z};
   }
   __device__ __forceinline__ void keep(const LaneSequence &x) {
     store_shared(smem + $(l.order + 32) + threadIdx.x % 32 * 16, make_uint4(x.levels.lowest, x.levels.tiles, x.number, 0));
   }
-  __device__ __forceinline__ void keep(const Search &s) {
+  __device__ __forceinline__ void keep(const Counts &n) {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-      store_shared(smem + $(l.order), make_uint4(s.per_head, s.begin, s.total, s.parts));
-      store_shared(smem + $(l.order + 16), make_uint4(s.section, s.level, s.above, 0));
-    }
+    if (threadIdx.x % 32 == 0) store_shared(smem + $(l.order), make_uint4(n.per_head, n.begin, n.total, n.parts));
+    __syncwarp();
+  }
+  __device__ __forceinline__ void keep(const Found &f) {
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) store_shared(smem + $(l.order + 16), make_uint4(f.section, f.level, f.above, 0));
     __syncwarp();
   }
 //| else
   LaneSequence own_;
-  Search search_;
+  Counts counts_;
+  Found found_;
   __device__ __forceinline__ const LaneSequence &own() const { return own_; }
-  __device__ __forceinline__ const Search &search() const { return search_; }
+  __device__ __forceinline__ const Counts &counts() const { return counts_; }
+  __device__ __forceinline__ const Found &found() const { return found_; }
   __device__ __forceinline__ void keep(const LaneSequence &x) { own_ = x; }
-  __device__ __forceinline__ void keep(const Search &s) { search_ = s; }
+  __device__ __forceinline__ void keep(const Counts &n) { counts_ = n; }
+  __device__ __forceinline__ void keep(const Found &f) { found_ = f; }
 //| end
 
   __device__ __forceinline__ int heads() const { return $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq"); }
   __device__ __forceinline__ int unit() const { return $((c.pack or l.pack) == 1 and "max(BR / p.group, 1)" or "BR"); }  // queries of a tile
-  __device__ __forceinline__ int total() const { return search().total; }
+  __device__ __forceinline__ int total() const { return counts().total; }
 
   __device__ __forceinline__ Levels levels_of(int number) const {
     if (number >= p.b) return {0, 0};
@@ -118,8 +129,8 @@ struct TileOrder {
 //| end
   }
 
-  // Deals sequences that have tiles to the lanes, from number `first` on.
-  __device__ __forceinline__ void gather(Search &s, int first) {
+  // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these.
+  __device__ __forceinline__ int gather(int first) {
     const int lane = (int)(threadIdx.x % 32);
     int n = 0, number = p.b;
 #pragma unroll 1
@@ -128,9 +139,9 @@ struct TileOrder {
       for (u32 left = __ballot_sync(~0u, levels_of(first + lane).tiles > 0); left != 0 && n < 32; left &= left - 1, n++)
         if (lane == n) number = first + __ffs(left) - 1;
     const Levels levels = levels_of(number);
-    keep({levels, number});
-    s.per_head = __reduce_add_sync(~0u, levels.tiles);
-    s.section = -1;
+    keep(LaneSequence{levels, number});
+    keep(Found{-1, 0, 0});
+    return __reduce_add_sync(~0u, levels.tiles);
   }
 
 //| if l.tma then
@@ -145,28 +156,29 @@ struct TileOrder {
       tiles += levels.tiles;
       most = max(most, levels.highest());
     }
-    Search s = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
+    Counts n = {0, 0, __reduce_add_sync(~0u, tiles) * heads(), 1};
 //| if l.parts then
-    s.parts = parts_for(s.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)gridDim.x);
-    s.total *= s.parts;
+    n.parts = parts_for(n.total, (__reduce_max_sync(~0u, most) + 1) * unit(), (int)gridDim.x);
+    n.total *= n.parts;
 //| end
-    gather(s, 0);
-    keep(s);
+    n.per_head = gather(0);
+    keep(n);
   }
 
   // Tiles of a head from a level up.
   __device__ __forceinline__ static int from(const Levels &own, int level) { return __reduce_add_sync(~0u, own.from(level)); }
   // Finds the level of the n-th tile of a head: that with n < from(level), and not above it.
-  __device__ __forceinline__ static void descend(Search &s, const Levels &own, int n) {
-    int found = from(own, s.level), below = s.level + 1, step = 1;
-    while (found <= n) {
-      below = s.level, s.above = found;
+  __device__ __forceinline__ static void descend(Found &s, const Levels &own, int n) {
+    int there = from(own, s.level), below = s.level + 1, step = 1;
+    while (there <= n) {
+      below = s.level, s.above = there;
       s.level = max(s.level - step, 0);
       step *= 2;
-      found = from(own, s.level);
+      there = from(own, s.level);
     }
     while (below - s.level > 1) {
-      const int middle = (s.level + below) / 2, there = from(own, middle);
+      const int middle = (s.level + below) / 2;
+      there = from(own, middle);
       if (there > n)
         s.level = middle;
       else
@@ -177,30 +189,34 @@ struct TileOrder {
   // A row of -1 behind the last.
   __device__ __forceinline__ Tile tile(int index) {
     Tile w = {-1, 0, 0, 0$(l.parts and ", 0, 0, 1" or "")};
-    Search s = search();
-    if (index >= s.total) return w;
-    while (index >= s.end(heads())) {
-      s.begin = s.end(heads());
-      gather(s, __shfl_sync(~0u, own().number, 31) + 1);
+    if (index >= total()) return w;
+    while (index >= counts().end(heads())) {
+      const int per_head = gather(__shfl_sync(~0u, own().number, 31) + 1);
+      Counts n = counts();
+      n.begin = n.end(heads());
+      n.per_head = per_head;
+      keep(n);
     }
+    const Counts sums = counts();
 //| if l.parts then
-    w.parts = s.parts;
-    w.number = index / s.parts;
-    w.part = index - w.number * s.parts;
-    index = w.number - s.begin / s.parts;
+    w.parts = sums.parts;
+    w.number = index / sums.parts;
+    w.part = index - w.number * sums.parts;
+    index = w.number - sums.begin / sums.parts;
 //| else
-    index -= s.begin;
+    index -= sums.begin;
 //| end
 //| if (c.sections or 1) > 1 then
     const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
 //| else
     const int widest = p.section;
 //| end
-    const int per_section = s.per_head * widest, at = index / per_section, rest = index - at * per_section;
+    const int per_section = sums.per_head * widest, at = index / per_section, rest = index - at * per_section;
     const int width = min(widest, heads() - at * widest);  // the last section may be narrower
     int n = rest / width;
     const int head = at * widest + rest - n * width;
     const Levels levels = own().levels;
+    Found s = found();
     if (at != s.section) s.section = at, s.level = __reduce_max_sync(~0u, levels.highest()), s.above = 0;
     descend(s, levels, n);
     keep(s);
