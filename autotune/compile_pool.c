@@ -36,7 +36,7 @@ void fa_candidate_decide(fa_candidate *c, fa_outcome o, const char *why)
 
 /* Where a step takes maps, warps are specialised, and registers handed from one to the other; there a spill is in the inner loop. Where
  * nothing is timed, none is accepted: the model does not price them. */
-static void use_resources(fa_candidate *c, const fa_resources *r, const fa_step *step, int steps, fa_how how)
+static void use_resources(fa_candidate *c, const fa_resources *r, const fa_step *step, int steps, const fa_journal *j)
 {
     const char *note = "";
     char why[64] = "";
@@ -44,7 +44,9 @@ static void use_resources(fa_candidate *c, const fa_resources *r, const fa_step 
     c->regs = c->spills = 0;
     for (int i = 0; i < steps; i++) {
         int32_t spills = r[i].spill_stores > r[i].spill_loads ? r[i].spill_stores : r[i].spill_loads;
-        int32_t accepted = how == FA_MODELLED || step[i].n_maps ? 0 : maps ? FA_SPILLS_BESIDE_MAPS : FA_SPILLS_ACCEPTED;
+        int32_t with_maps = j->problem.features & FA_FEATURE_LENGTHS ? FA_SPILLS_OF_SCHEDULER : 0;
+        int32_t measured = step[i].n_maps ? with_maps : maps ? FA_SPILLS_BESIDE_MAPS : FA_SPILLS_ACCEPTED;
+        int32_t accepted = j->how == FA_MODELLED ? 0 : measured;
         c->regs = r[i].registers > c->regs ? r[i].registers : c->regs;
         c->spills = spills > c->spills ? spills : c->spills;
         note = note[0] ? note : r[i].note;
@@ -72,7 +74,7 @@ static fa_status build(const fa_compile_pool *w, fa_candidate *c, const fa_sourc
     if (w->site->timed) {
         fa_status st = fa_plan_make(w->site->ctx, p, &c->config, "tuned", &c->plan);
         if (st == FA_OK)
-            use_resources(c, c->plan->kernel->resources, c->plan->kernel->step, c->plan->kernel->steps, w->journal->how);
+            use_resources(c, c->plan->kernel->resources, c->plan->kernel->step, c->plan->kernel->steps, w->journal);
         return st;
     }
     fa_status st = fa_build_image(w->site->store, w->site->compiler, s, w->site->arch->name, 0, about, false, &e, NULL);
@@ -80,7 +82,7 @@ static fa_status build(const fa_compile_pool *w, fa_candidate *c, const fa_sourc
         return st;
     for (int i = 0; i < s->steps; i++)
         r[i] = fa_resources_parse(e.log, s->step[i].entry);
-    use_resources(c, r, s->step, s->steps, w->journal->how);
+    use_resources(c, r, s->step, s->steps, w->journal);
     fa_entry_free(&e);
     return FA_OK;
 }

@@ -7,6 +7,9 @@
  * the smaller tile that avoids them: 128 x 64 at d = 128 with 92 bytes beat the best tile without by 7 % on an H200. None where a kernel
  * takes tensor maps: there every config with local memory lost, 192 x 144 at d = 64 fell to 361 TFLOP/s. */
 #define FA_SPILLS_ACCEPTED 128
+/* With maps and lengths: the warp that searches tiles has the registers of a producer, and spills a few once for each tile; no other warp
+ * waits for it. */
+#define FA_SPILLS_OF_SCHEDULER 64
 /* Of a step without maps behind one with: the tokens of a mixed batch, whose kernel waits for memory. At d = 256 it has 388. */
 #define FA_SPILLS_BESIDE_MAPS 512
 

@@ -5,7 +5,7 @@
 local decode = { rows_sm = 128 }
 
 -- Batch invariance: segments of a tile at most, segments of a section, keys of a segment at least.
-local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 128
+local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 256
 
 function decode.round_up(x, to) return (x + to - 1) // to * to end
 local round_up = decode.round_up

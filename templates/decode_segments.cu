@@ -14,11 +14,6 @@ struct SegmentWalk : Walk {
 
   __device__ __forceinline__ SegmentWalk(const Params &p, const Walk &start) : Walk(start) { settle(p); }
 
-  __device__ __forceinline__ static int size_of(int turns) {
-    int size = SEGMENT_TURNS;
-    while (size / SEGMENT_TURNS * size * (SEGMENTS / 8) < turns) size *= 2;
-    return max(size, (turns + SEGMENTS - 1) / SEGMENTS);
-  }
   // Segments in front of a place of the tile: those whose middle is.
   __device__ __forceinline__ int segments_before(int place) const { return place >= turns ? segments : (place + size / 2) / size; }
   // The turn that decides whose a segment is. The last one may be shorter than half of the others.
@@ -30,7 +25,7 @@ struct SegmentWalk : Walk {
   // The next tile of which the thread block has segments, from the one at hand on.
   __device__ __forceinline__ void settle(const Params &p) {
     for (; left > 0; Walk::next_tile(p)) {
-      size = size_of(turns);
+      size = segment_of(turns);
       segments = (turns + size - 1) / size;
       first = segments_before(Walk::turn);
       upto = segments_before(stop);

@@ -18,11 +18,20 @@ __device__ __forceinline__ long long divide(long long a, long long b) {
   return (a | b) >> 32 == 0 ? (long long)((u32)a / (u32)b) : a / b;
 }
 
+//| if p.has_batch_invariant then
+// Turns of each segment of a tile (decode_segments.cu).
+__device__ __forceinline__ int segment_of(int turns) {
+  int size = SEGMENT_TURNS;
+  while (size / SEGMENT_TURNS * size * (SEGMENTS / 8) < turns) size *= 2;
+  return max(size, (turns + SEGMENTS - 1) / SEGMENTS);
+}
+
+//| end
 // A tile takes more places on the line than it has turns: what a thread block spends where a tile begins and ends counts as well. Where all
 // tiles have as many turns, and there are no more of them than thread blocks, their places are a multiple of a share instead: no thread
 // block has parts of two.
 struct Places {
-  int share;  // of which a tile's places are a multiple; 0: they are its turns and ENDS more
+  int share;  // of which a tile's places are a multiple$(p.has_batch_invariant and ", a segment" or ""); 0: they are its turns and ENDS more
   __device__ __forceinline__ int of(int turns) const {
     return share > 0 ? (turns + share - 1) / share * share : turns > 0 ? turns + ENDS : 0;
   }
@@ -94,6 +103,14 @@ struct Split {
     long long all = turns + tiles * ENDS;
     walk.places.share = 0;
     size = max(divide(all + shares - 1, shares), (long long)MIN_TURNS);
+//| if p.has_batch_invariant then
+    if (each > 0) {  // as many segments for every thread block
+      const int segment = segment_of(each), segments = (each + segment - 1) / segment;
+      size = divide(tiles * segments + shares - 1, shares) * segment;
+      walk.places.share = segment;
+      all = tiles * segments * segment;
+    }
+//| else
     if (each > 0 && tiles <= shares) {
       const int parts = shares / (int)tiles;
       const int even = max((each + parts - 1) / parts, MIN_TURNS);
@@ -102,6 +119,7 @@ struct Split {
         all = tiles * walk.places.of(each);
       }
     }
+//| end
     const long long at = size * index();
     walk.at = at;
     walk.left = index() < shares ? max(min(size, all - at), 0ll) : 0;
