@@ -10,7 +10,8 @@
 
 static double work(const fa_problem *p)
 {
-    return (double)p->b * p->hkv * fmax((double)p->sq * (p->hq / p->hkv), 16) * fmax(p->sk, 16) * (p->d + p->dv) / 2;
+    double rows = fmax((double)p->sq * (p->hq / p->hkv), 16);
+    return (double)p->b * p->hkv * rows * fmax(p->sk, 16) * (p->d + p->dv) / 2 * fa_operation_passes(p->op);
 }
 
 /* One in twelve has more sequences than a thread block has threads, of a few keys; one in six a long one alone, which many blocks share. */
