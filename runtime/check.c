@@ -271,7 +271,7 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
             st = fa_span_place(&s[i], (uint64_t)(uintptr_t)fa_operand_address(o, a));
     }
     for (int i = 0; st == FA_OK && i < c->operands; i++)
-        if (op->operand[i].output && (op->operand[i].strided || op->operand[i].strides_at))
+        if (op->operand[i].output && s[i].some && (op->operand[i].strided || op->operand[i].strides_at))
             st = fa_span_rows_apart(&s[i]);
     return st == FA_OK && tensors ? fa_spans_apart(s, c->operands) : st;
 }
