@@ -156,7 +156,7 @@ __device__ __forceinline__ void load_keys_and_values(const Params &p, const Sequ
 }
 
 // dK and dV of a tile of keys: over the queries that see them, of all heads of the group.
-extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_kv(const __grid_co
 }
 
 // dQ of a tile of queries: over the keys that they see.
-extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_constant__ Params p) {
+extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
@@ -221,7 +221,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_grad_q(const __grid_con
     cp_async_wait<0>();
     __syncthreads();  // K and V have arrived
     score_gradients<false>(p, sequence, smem, head, row0, block * BC);
-    __syncthreads();  // dS is complete
+    __syncwarp();  // dS of the warp's rows is complete
 #pragma unroll 2
     for (int c = 0; c < BC / 4; c++) {
       float4 key[4][DJ];
