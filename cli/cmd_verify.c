@@ -211,7 +211,7 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s, const
     for (size_t i = 0; st == FA_OK && a->family && !a->op && i < fa_gen_families(g); i++)
         if (!strcmp(fa_gen_family(g, i), a->family))
             op = fa_gen_operation(g, i);
-    for (; (a->family ? t->ran : tried) < total && tried < most && st == FA_OK; tried++) {
+    for (; (a->family ? t->ran : tried) < total && tried < most && st == FA_OK && !cli_interrupted(); tried++) {
         fa_case k;
         char line[600] = "verify ";
         st = grid ? list_case(&k, a, &list->row[tried].problem, s->simulated) : random_case(&k, a, op, a->seed + (uint64_t)tried);
