@@ -32,12 +32,18 @@ static void make_kernel(fa_case *c, const fa_operation *op, uint64_t number)
     fa_problem p = FA_PROBLEM_INIT, *out = &c->problem;
     p.op = op->op;
     p.dtype = dtypes[number % (sizeof dtypes / sizeof *dtypes)];
+    if (op->op == FA_BACKWARD && p.dtype == FA_TF32)
+        p.dtype = FA_F32;
     p.mask = fa_operation_has_keys(op) ? (int32_t)(number % 3) : FA_MASK_NONE;
     p.d = pick_d(&r);
     p.dv = fa_random_below(&r, 4) ? p.d : pick_d(&r);
     p.o_dtype = fa_random_below(&r, 4) ? 0 : FA_F32;
     int32_t align = PICK(&r, aligns);
     c->choice = (uint32_t)fa_random_next(&r);
+    if (op->op == FA_BACKWARD) {
+        p.grad_dtype = fa_random_below(&r, 4) ? 0 : FA_F32;
+        p.features = fa_random_below(&r, 4) ? 0 : FA_FEATURE_DETERMINISTIC;
+    }
     fa_problem_normalize(out, &p);
     if (align && align >= fa_dtype_bytes(p.dtype) && align < out->align)
         out->align = align;
@@ -53,7 +59,7 @@ static int32_t pick_length(fa_random *r)
 
 static double work(const fa_problem *p)
 {
-    return (double)p->b * p->hq * fmax(p->sq, 16) * fmax(p->sk, 16) * (p->d + p->dv) / 2;
+    return (double)p->b * p->hq * fmax(p->sq, 16) * fmax(p->sk, 16) * (p->d + p->dv) / 2 * fa_operation_passes(p->op);
 }
 
 static void make_shape(fa_problem *p, fa_random *r)
@@ -266,6 +272,9 @@ fa_layout fa_case_layout(const fa_case *c, const fa_sizes *sizes, int operand)
     fa_dims d;
     fa_operand_dims(&d, o, sizes);
     int32_t unit = c->problem.align / fa_operand_bytes(o, &c->problem);
+    for (int i = 0; i < operand && o->strides_at; i++) /* the first of those that share their strides says how they lie */
+        if (operand_of(c, i)->strides_at == o->strides_at)
+            operand = i;
     if (!o->strided && o->strides_at && c->problem.features & FA_FEATURE_LSE_STRIDES)
         return fa_layout_make(c->layout[operand], (int32_t)d.of[0], (int32_t)d.of[1], (int32_t)d.of[2], (int32_t)d.of[3], 1, c->odd);
     if (!o->strided)

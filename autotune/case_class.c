@@ -10,7 +10,8 @@
 
 static double work(const fa_problem *p)
 {
-    return (double)p->b * p->hkv * fmax((double)p->sq * (p->hq / p->hkv), 16) * fmax(p->sk, 16) * (p->d + p->dv) / 2;
+    double rows = fmax((double)p->sq * (p->hq / p->hkv), 16);
+    return (double)p->b * p->hkv * rows * fmax(p->sk, 16) * (p->d + p->dv) / 2 * fa_operation_passes(p->op);
 }
 
 /* One in twelve has more sequences than a thread block has threads, of a few keys; one in six a long one alone, which many blocks share. */
@@ -28,6 +29,8 @@ static void make_few(fa_problem *p, fa_random *r)
     if (alone)
         p->sk = fa_random_within(r, 200, 1000);
     while (p->hq = p->hkv * group, work(p) > WORK_MOST) {
+        if (p->hkv == 1 && p->sq * group <= 64 && p->b <= 2 && p->sk <= 16) /* of an operation of many products */
+            break;
         if (p->hkv > 1)
             p->hkv--;
         else if (p->sq * group > 64 && p->sq > 1)
@@ -52,6 +55,9 @@ static void make_many(fa_problem *p, fa_random *r)
     if (many)
         group = 1, p->sk = p->sk < 40 ? p->sk : 40;
     while (p->hq = p->hkv * group, work(p) > WORK_MOST) {
+        bool least = p->hkv == 1 && (group == 1 || group == 7) && p->b <= (many ? 33 : 3) && p->sq <= 16 && p->sk <= 16;
+        if (least) /* of an operation of many products */
+            break;
         if (p->hkv > 1)
             p->hkv--;
         else if (group > 1 && group != 7)

@@ -90,6 +90,8 @@ fa_status fa_case_config(fa_gen *g, const fa_case *c, const fa_arch *a, int32_t 
     size_t n = fa_gen_defaults(g), first = (size_t)fa_random_below(&r, (int32_t)n + 1); /* the first, with most configs, twice as often */
     for (size_t i = 0; i < n; i++) {
         const char *family = fa_gen_family(g, (first + i) % n);
+        if (fa_gen_operation(g, (first + i) % n) != c->problem.op)
+            continue;
         st = draw_config(g, family, c, a, budget, &r, out);
         if (st != FA_NO_FIT && st != FA_UNSUPPORTED)
             return st;

@@ -4,6 +4,7 @@
 #include "gen/problem.h"
 #include "number.h"
 #include "random.h"
+#include "reference.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,13 +85,15 @@ static fa_status fill_input(fa_case_tensors *t, int i)
     const uint8_t *use = use_of(t, i);
     if (!dtype)
         return fill_integers(t, i);
-    float *row = t->dense[i] = malloc((n + 1) * sizeof *row);
+    bool given = t->dense[i] != NULL; /* by another operation */
+    float *row = t->dense[i] = given ? t->dense[i] : malloc((n + 1) * sizeof *row);
     if (!row)
         return fa_fail(FA_NOMEM, "no memory for %zu values of a tensor", n);
     for (int32_t batch = 0; batch < l->b; batch++)
         for (int32_t s = 0; s < l->s; s++)
             for (int32_t h = 0; h < l->h; h++, row += l->width) {
-                fa_case_row(&t->c, i, batch, s, h, row);
+                if (!given)
+                    fa_case_row(&t->c, i, batch, s, h, row);
                 if (use && !use[(int64_t)batch * l->s + s])
                     fa_case_hide_row(&t->c, row, l->width);
                 store_row(b, batch, s, h, row, dtype);
@@ -121,12 +124,54 @@ static fa_status open_tensor(fa_case_tensors *t, int i)
     return FA_OK;
 }
 
+/* The row of the operation in front whose output is this input; -1 = it is drawn. */
+static int output_of(const fa_operation *op, int i)
+{
+    const fa_operation *after = op->follows ? fa_operation_find(op->after) : NULL;
+    int at = after && !op->operand[i].output ? fa_operand_index(after, op->operand[i].name) : -1;
+    return at >= 0 && after->operand[at].output ? at : -1;
+}
+
+/* Inputs that another operation computes: exactly, of the others as they are, rounded to their types. */
+static fa_status follow(fa_case_tensors *t)
+{
+    const fa_operation *after = fa_operation_find(t->op->after);
+    fa_reference_call call = { .op = after, .problem = t->c.problem, .band = fa_case_band(&t->c), .scale = fa_case_scale(&t->c) };
+    fa_expected e = { .row = NULL };
+    call.problem.op = after->op;
+    call.sequences = fa_case_tensors_ragged(t) ? &t->sequences : NULL;
+    for (int i = 0; i < after->n; i++) {
+        int own = fa_operand_index(t->op, after->operand[i].name);
+        call.in[i] = own >= 0 && !after->operand[i].output ? t->dense[own] : NULL;
+    }
+    fa_status st = fa_expected_open(&e, &call);
+    if (st == FA_OK)
+        st = fa_expected_exact(&e);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++) {
+        int from = output_of(t->op, i);
+        if (from < 0)
+            continue;
+        t->dense[i] = malloc(((size_t)e.n[from] + 1) * sizeof *t->dense[i]);
+        if (!t->dense[i])
+            st = fa_fail(FA_NOMEM, "no memory for %lld values of %s", (long long)e.n[from], t->op->operand[i].name);
+        for (int64_t k = 0; st == FA_OK && k < e.n[from]; k++)
+            t->dense[i][k] = fa_number_round((float)e.out[from][k], fa_case_dtype(&t->c, i));
+    }
+    fa_expected_close(&e);
+    return st;
+}
+
 fa_status fa_case_tensors_open(fa_case_tensors *t, fa_context *ctx, const fa_case *c)
 {
     *t = (fa_case_tensors){ .ctx = ctx, .c = *c, .op = fa_operation_find(c->problem.op), .args = fa_case_args(c) };
     fa_status st = find_sequences(t);
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
-        if (fa_case_has(&t->c, i))
+        if (fa_case_has(&t->c, i) && output_of(t->op, i) < 0)
+            st = open_tensor(t, i);
+    if (st == FA_OK && t->op->follows)
+        st = follow(t);
+    for (int i = 0; i < t->op->n && st == FA_OK; i++)
+        if (output_of(t->op, i) >= 0)
             st = open_tensor(t, i);
     return st;
 }

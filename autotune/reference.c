@@ -1,5 +1,6 @@
 /* reference: the table, and outputs held against a row of it. */
 #include "reference.h"
+#include "backward.h"
 #include "gen/error.h"
 #include "number.h"
 #include "oracle.h"
@@ -31,6 +32,34 @@ static fa_status forward_naive(const fa_reference_call *c, float *const out[FA_O
 {
     fa_attention a = attention_of(c);
     return fa_oracle_naive(&a, c->problem.dtype, c->problem.o_dtype, out[O], rounding_factor);
+}
+
+/* ---- the backward operation ---- */
+
+enum { GRAD_O = LSE + 1, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* behind the rows that it shares with the forward one */
+
+static fa_backward backward_of(const fa_reference_call *c)
+{
+    return (fa_backward){ attention_of(c), c->in[GRAD_O], c->in[GRAD_LSE], c->in[O], c->in[LSE] };
+}
+
+static fa_status backward_exact(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
+{
+    fa_backward a = backward_of(c);
+    return fa_backward_exact(&a, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
+}
+
+static fa_status backward_terms(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])
+{
+    fa_backward a = backward_of(c);
+    return fa_backward_terms(&a, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
+}
+
+static fa_status backward_naive(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor)
+{
+    fa_backward a = backward_of(c);
+    *rounding_factor = 1;
+    return fa_backward_naive(&a, c->problem.dtype, c->problem.grad_dtype, out[GRAD_Q], out[GRAD_K], out[GRAD_V]);
 }
 
 /* ---- merging ---- */
@@ -110,6 +139,7 @@ static fa_status merge_naive(const fa_reference_call *c, float *const out[FA_OPE
 
 static const fa_reference_row table[] = {
     { .op = FA_FORWARD, .exact = forward_exact, .naive = forward_naive, .scores = "lse" },
+    { .op = FA_BACKWARD, .exact = backward_exact, .naive = backward_naive, .terms = backward_terms, .scores = "lse" },
     { .op = FA_MERGE, .exact = merge_exact, .naive = merge_naive, .scores = "part_lse" },
 };
 
@@ -156,25 +186,31 @@ int64_t fa_expected_row(const fa_expected *e, int operand, int64_t at)
 
 bool fa_expected_writes(const fa_expected *e, int operand, int64_t at)
 {
-    return !e->row_used || e->row_used[fa_expected_row(e, operand, at)];
+    const uint8_t *used = e->row_used[fa_operand_has_keys(&e->call.op->operand[operand])];
+    return !used || used[fa_expected_row(e, operand, at)];
 }
 
-/* Of sequences of their own lengths: which rows they have. */
-static fa_status find_rows(fa_expected *e)
+static int64_t rows_in_all(const fa_expected *e, bool keys)
+{
+    const int64_t *of = e->sizes.of;
+    return keys ? of[FA_EXTENT_BATCH_K] * of[FA_EXTENT_ROWS_K] : of[FA_EXTENT_BATCH_Q] * of[FA_EXTENT_ROWS_Q];
+}
+
+/* Of sequences of their own lengths: which rows they have. Outputs are never in pages. */
+static fa_status find_rows(fa_expected *e, bool keys)
 {
     const fa_sequences *s = e->call.sequences;
-    e->rows = e->sizes.of[FA_EXTENT_BATCH_Q] * e->sizes.of[FA_EXTENT_ROWS_Q];
-    if (!s)
+    int64_t rows = e->rows[keys] = rows_in_all(e, keys), used = 0;
+    if (!s || (keys && s->key))
         return FA_OK;
-    e->row_used = calloc((size_t)e->rows + 1, 1);
-    if (!e->row_used)
-        return fa_fail(FA_NOMEM, "no memory for %lld rows", (long long)e->rows);
+    uint8_t *row = e->row_used[keys] = calloc((size_t)rows + 1, 1);
+    if (!row)
+        return fa_fail(FA_NOMEM, "no memory for %lld rows", (long long)rows);
     for (int32_t i = 0; i < s->b; i++)
-        memset(e->row_used + s->of[i].q, 1, (size_t)s->of[i].nq);
-    int64_t used = 0;
-    for (int64_t i = 0; i < e->rows; i++)
-        used += e->row_used[i];
-    e->rows = used;
+        memset(row + (keys ? s->of[i].k : s->of[i].q), 1, (size_t)(keys ? s->of[i].nk : s->of[i].nq));
+    for (int64_t i = 0; i < rows; i++)
+        used += row[i];
+    e->rows[keys] = used;
     return FA_OK;
 }
 
@@ -185,7 +221,9 @@ fa_status fa_expected_open(fa_expected *e, const fa_reference_call *c)
         return fa_fail(FA_UNSUPPORTED, "no reference computes the operation %s", c->op->name);
     if (c->sequences)
         e->sizes = c->sequences->sizes;
-    fa_status st = find_rows(e);
+    fa_status st = find_rows(e, false);
+    if (st == FA_OK)
+        st = find_rows(e, true);
     for (int i = 0; i < c->op->n && st == FA_OK; i++) {
         fa_operand_title(e->title[i], &c->op->operand[i]);
         if (!c->op->operand[i].output)
@@ -194,7 +232,7 @@ fa_status fa_expected_open(fa_expected *e, const fa_reference_call *c)
         e->out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *e->out[i]);
         if (!e->out[i])
             st = fa_fail(FA_NOMEM, "no memory for %lld reference values", (long long)e->n[i]);
-        for (int64_t k = 0; st == FA_OK && e->row_used && k < e->n[i]; k++)
+        for (int64_t k = 0; st == FA_OK && c->sequences && k < e->n[i]; k++)
             e->out[i][k] = NAN;
     }
     if (st != FA_OK)
@@ -208,8 +246,10 @@ void fa_expected_close(fa_expected *e)
         free(e->out[i]);
         e->out[i] = NULL;
     }
-    free(e->row_used);
-    e->row_used = NULL;
+    for (int i = 0; i < 2; i++) {
+        free(e->row_used[i]);
+        e->row_used[i] = NULL;
+    }
 }
 
 fa_status fa_expected_exact(fa_expected *e)
@@ -266,7 +306,7 @@ static fa_status naive_errors(fa_expected *e)
         out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *out[i]);
         if (!out[i])
             st = fa_fail(FA_NOMEM, "no memory for %lld values of the naive algorithm", (long long)e->n[i]);
-        for (int64_t k = 0; st == FA_OK && e->row_used && k < e->n[i]; k++)
+        for (int64_t k = 0; st == FA_OK && e->call.sequences && k < e->n[i]; k++)
             out[i][k] = NAN;
     }
     if (st == FA_OK)
@@ -274,6 +314,44 @@ static fa_status naive_errors(fa_expected *e)
     for (int i = 0; i < op->n; i++) {
         if (st == FA_OK && out[i])
             e->naive[i] = fa_verify_errors(out[i], e->out[i], e->n[i], false);
+        free(out[i]);
+    }
+    return st;
+}
+
+static fa_terms terms_of(const double *x, int64_t n)
+{
+    fa_terms t = { 0, 0 };
+    int64_t finite = 0;
+    for (int64_t i = 0; i < n; i++)
+        if (isfinite(x[i])) {
+            t.most = fmax(t.most, x[i]);
+            t.mean += x[i];
+            finite++;
+        }
+    t.mean /= finite ? (double)finite : 1;
+    return t;
+}
+
+static fa_status find_terms(fa_expected *e)
+{
+    const fa_operation *op = e->call.op;
+    double *out[FA_OPERANDS_MAX] = { NULL };
+    fa_status st = FA_OK;
+    for (int i = 0; i < op->n && st == FA_OK; i++) {
+        if (!op->operand[i].output)
+            continue;
+        out[i] = malloc(((size_t)e->n[i] + 1) * sizeof *out[i]);
+        if (!out[i])
+            st = fa_fail(FA_NOMEM, "no memory for the terms of %lld values", (long long)e->n[i]);
+        for (int64_t k = 0; st == FA_OK && k < e->n[i]; k++)
+            out[i][k] = NAN;
+    }
+    if (st == FA_OK)
+        st = e->row->terms(&e->call, out);
+    for (int i = 0; i < op->n; i++) {
+        if (st == FA_OK && out[i])
+            e->terms[i] = terms_of(out[i], e->n[i]);
         free(out[i]);
     }
     return st;
@@ -288,6 +366,8 @@ fa_status fa_expected_finish(fa_expected *e)
     fa_status st = rows && e->call.problem.dtype == FA_TF32 ? rows_of_rounded(e) : FA_OK;
     if (st == FA_OK)
         st = naive_errors(e);
+    if (st == FA_OK && e->row->terms)
+        st = find_terms(e);
     int scores = e->row->scores ? fa_operand_index(op, e->row->scores) : -1;
     e->score = 0;
     for (int64_t k = 0, n = scores >= 0 ? elements(e, scores) : 0; k < n; k++) {
@@ -332,14 +412,16 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
         v->o = fa_verify_errors(got[o], e->out[o], e->n[o], false);
         v->naive = e->naive[o];
         s = fa_verify_scale(e->out[o], e->n[o], NULL, 0, fa_operand_dtype(row, &e->call.problem), false);
-        if (e->row_used && e->rows) { /* of those that are written */
-            double share = (double)e->rows / (double)(e->sizes.of[FA_EXTENT_BATCH_Q] * e->sizes.of[FA_EXTENT_ROWS_Q]);
+        bool keys = fa_operand_has_keys(row);
+        if (e->row_used[keys] && e->rows[keys]) { /* of those that are written */
+            double share = (double)e->rows[keys] / (double)rows_in_all(e, keys);
             s.mean /= share;
             s.n = (int64_t)((double)s.n * share + 0.5);
             all = (int64_t)((double)all * share + 0.5);
         }
         s.rows = all > 0 ? all : 1;
         s.o_name = e->title[o];
+        s.terms = e->terms[o];
     }
     if (rows >= 0) {
         v->lse = fa_verify_errors(got[rows], e->out[rows], e->n[rows], true);

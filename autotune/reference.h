@@ -25,6 +25,9 @@ typedef struct fa_reference_row {
     /* The strided outputs as the naive algorithm computes them in the type of the inputs, rounded to their own. *rounding_factor: as
      * fa_oracle_naive. */
     fa_status (*naive)(const fa_reference_call *c, float *const out[FA_OPERANDS_MAX], double *rounding_factor);
+    /* As exact, with the absolute value of every term of every sum in place of the term: what errors of fp32 sums are relative to where
+       terms cancel. NULL = the outputs' own size. */
+    fa_status (*terms)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
                            are small */
 } fa_reference_row;
@@ -39,10 +42,11 @@ typedef struct fa_expected {
     char title[FA_OPERANDS_MAX][FA_OPERAND_TITLE];
     fa_sizes sizes;
     int64_t n[FA_OPERANDS_MAX];       /* elements of each output; of inputs 0 */
-    uint8_t *row_used;                /* which rows of the tensors of queries are of a sequence; NULL = all */
-    int64_t rows;                     /* how many they are */
+    uint8_t *row_used[2];             /* which rows of the tensors of queries, of keys, are of a sequence; NULL = all */
+    int64_t rows[2];                  /* how many they are */
     double *out[FA_OPERANDS_MAX];     /* of outputs: as fa_reference_row.exact leaves them; NaN in rows of no sequence */
     fa_errors naive[FA_OPERANDS_MAX]; /* of strided outputs */
+    fa_terms terms[FA_OPERANDS_MAX];  /* of strided outputs, where the row has terms */
     double score, rounding_factor;
 } fa_expected;
 
@@ -54,7 +58,8 @@ fa_status fa_expected_exact(fa_expected *e);
 /* All that follows from out: naive's errors, the size of scores. TF32: packed outputs become those of the rounded inputs. */
 fa_status fa_expected_finish(fa_expected *e);
 
-/* The row of the tensors of queries that element `at` of an output is in, and whether it is of a sequence, so that it is written. */
+/* The row of the tensors of queries, or of keys, that element `at` of an output is in, and whether it is of a sequence, so that it is
+ * written. */
 int64_t fa_expected_row(const fa_expected *e, int operand, int64_t at);
 bool fa_expected_writes(const fa_expected *e, int operand, int64_t at);
 

@@ -197,6 +197,23 @@ static uint8_t *make_values(const fa_tensors *t, int i, size_t n, fa_tensor_valu
     return host;
 }
 
+/* Inputs that are outputs of another operation: what the library computes of the others. */
+static fa_status follow(fa_tensors *t)
+{
+    const fa_operation *after = fa_operation_find(t->op->after);
+    fa_args a = FA_ARGS_INIT;
+    if (!t->op->follows)
+        return FA_OK;
+    a = t->args;
+    a.op = after->op;
+    a.flags &= after->flags;
+    for (int i = 0; i < t->op->n; i++)
+        if (fa_operand_index(after, t->op->operand[i].name) < 0)
+            fa_operand_set(&t->op->operand[i], &a, NULL, 0, 0, 0);
+    a.grad_dtype = 0;
+    return fa_wrap(fa_scratch_launch(&t->scratch, t->ctx, NULL, &a), "the inputs that op=%s computes", after->name);
+}
+
 fa_status fa_tensors_fill(fa_tensors *t, fa_tensor_value *value, void *user)
 {
     fa_status st = FA_OK;
@@ -210,7 +227,7 @@ fa_status fa_tensors_fill(fa_tensors *t, fa_tensor_value *value, void *user)
                                : check(t, fa_context_driver(t->ctx)->cuMemcpyHtoD(t->at[i], host, size_of(t, i)), "cuMemcpyHtoD");
         free(host);
     }
-    return st;
+    return st == FA_OK ? follow(t) : st;
 }
 
 static float normal(void *user, int operand, size_t i)
@@ -268,6 +285,10 @@ fa_status fa_tensors_pattern(fa_tensors *t)
     for (int i = 0; i < t->op->n && st == FA_OK; i++)
         if (t->count[i] && group_of(t, &t->op->operand[i]) == 1)
             st = fill_other(t, i);
+    for (int set = t->op->follows ? t->sets - 1 : -1; set >= 0 && st == FA_OK; set--) {
+        fa_tensors_use(t, set);
+        st = follow(t);
+    }
     return st;
 }
 

@@ -41,7 +41,8 @@ fa_status fa_tensors_open_ragged(fa_tensors *out, fa_context *ctx, const fa_prob
 /* Where the rows of its sequences lie, and what each sees with the mask, window and diagonal of args. To be closed. */
 fa_status fa_tensors_sequences(const fa_tensors *t, fa_sequences *out);
 
-/* Element i of the input becomes value(user, operand, i), rounded to its type. FA_INTERRUPTED after sim_interrupt(). */
+/* Element i of the input becomes value(user, operand, i), rounded to its type. FA_INTERRUPTED after sim_interrupt(). Inputs that another
+ * operation computes (fa_operation.after), here and below, are then what that one gives with the mask and scale of args. */
 typedef float fa_tensor_value(void *user, int operand, size_t i);
 fa_status fa_tensors_fill(fa_tensors *t, fa_tensor_value *value, void *user);
 /* N(0, 1), from a seed. */

@@ -33,7 +33,7 @@ static fa_status launch(fa_trial *t, const fa_plan *plan, const fa_args *args)
 
 /* ---- what should come out ---- */
 
-/* The outputs of the reference family's config on the same inputs, packed, and in fp32 where O may be. */
+/* The outputs of the reference family's config on the same inputs, packed, and in fp32 where their types may be. */
 static fa_status device_reference(fa_trial *t, const fa_config *config)
 {
     const cu_driver *d = fa_context_driver(t->in.ctx);
@@ -41,12 +41,17 @@ static fa_status device_reference(fa_trial *t, const fa_config *config)
     fa_problem *p = &plain.problem;
     const fa_plan *plan;
     fa_buffer out[FA_OPERANDS_MAX] = { 0 };
-    p->o_dtype = FA_F32;
+    for (int i = 0; i < t->in.op->n; i++)
+        if (t->in.op->operand[i].output) {
+            p->o_dtype = t->in.op->operand[i].type == FA_TYPE_OUTPUT ? FA_F32 : p->o_dtype;
+            p->grad_dtype = t->in.op->operand[i].type == FA_TYPE_GRAD ? FA_F32 : p->grad_dtype;
+        }
     p->align = fa_dtype_bytes(p->dtype);
     plain.odd = 0;
     memset(plain.layout, FA_LAYOUT_PACKED, sizeof plain.layout);
     fa_args args = t->in.args;
-    args.o_dtype = FA_F32;
+    args.o_dtype = p->o_dtype;
+    args.grad_dtype = p->grad_dtype;
     fa_status st = fa_plan_make(t->in.ctx, p, config, "the reference of verification", &plan);
     for (int i = 0; i < t->in.op->n && st == FA_OK; i++)
         if (t->in.op->operand[i].output) {
@@ -74,8 +79,9 @@ static fa_status expect(fa_trial *t, fa_reference how)
     fa_message before;
     fa_config config;
     fa_message_keep(&before);
-    fa_status st =
-        how == FA_REFERENCE_DEVICE && !t->in.c.problem.features ? fa_choose_reference(t->in.ctx, t->in.op->op, &config) : FA_UNSUPPORTED;
+    fa_status st = how == FA_REFERENCE_DEVICE && !(t->in.c.problem.features & ~FA_FEATURE_DETERMINISTIC)
+                       ? fa_choose_reference(t->in.ctx, t->in.op->op, &config)
+                       : FA_UNSUPPORTED;
     if (st == FA_OK)
         return device_reference(t, &config);
     fa_message_settle(&before, st == FA_UNSUPPORTED ? FA_OK : st);
@@ -291,8 +297,9 @@ static bool same_rows(const fa_trial *t, int32_t sequence, uint8_t *const before
     for (int i = 0; i < t->in.op->n; i++) {
         size_t bytes = (size_t)t->in.tensor[i].bytes;
         for (int64_t k = 0; is_written(t, i) && k < t->expected.n[i]; k++) {
-            int64_t row = fa_expected_row(&t->expected, i, k);
-            if (row < s->q || row >= s->q + s->nq || !memcmp(t->bits[i] + (size_t)k * bytes, before[i] + (size_t)k * bytes, bytes))
+            bool keys = fa_operand_has_keys(&t->in.op->operand[i]);
+            int64_t row = fa_expected_row(&t->expected, i, k), first = keys ? s->k : s->q, rows = keys ? s->nk : s->nq;
+            if (row < first || row >= first + rows || !memcmp(t->bits[i] + (size_t)k * bytes, before[i] + (size_t)k * bytes, bytes))
                 continue;
             snprintf(v->text, sizeof v->text, "%s[%lld] of sequence %d depends on what another sequence holds", t->expected.title[i],
                      (long long)k, sequence);

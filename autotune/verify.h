@@ -6,8 +6,9 @@
  * and few values, differ by that much by chance LSE            within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32:
  * rounded) infinities and NaN exactly where the reference has them
  *
- * The score term is |reference| * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size, exp2 on the special-function
- * unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1 there. */
+ * The score term is the larger of |reference| and the sum of its |terms|, * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size,
+ * exp2 on the special-function unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1
+ * there. */
 #ifndef FA_AUTOTUNE_VERIFY_H
 #define FA_AUTOTUNE_VERIFY_H
 #include <fagen.h>
@@ -20,6 +21,11 @@ typedef struct fa_errors {
     int64_t odd;         /* index of the first value that is not finite where the reference is, or the reverse; -1 = none */
     double odd_x, odd_reference;
 } fa_errors;
+
+/* Sums of the absolute values of the terms that outputs are sums of. */
+typedef struct fa_terms {
+    double most, mean;
+} fa_terms;
 
 typedef struct fa_verdict {
     bool ok;
@@ -39,6 +45,7 @@ typedef struct fa_scale {
     bool lse;                      /* LSE is judged, too */
     double most, mean;             /* of |reference|, finite ones */
     double score;                  /* largest finite |LSE| */
+    fa_terms terms;                /* 0 = as |reference| */
     const char *o_name, *lse_name; /* in texts; NULL = O, LSE */
     double rounding_factor;        /* of the naive algorithm with the rounding of P (fa_oracle_naive); 1 = none */
 } fa_scale;

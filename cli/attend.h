@@ -29,7 +29,9 @@ typedef struct attend_args {
     const char *file[ATTEND_ROWS]; /* NULL = not given */
     int32_t dtype, o_dtype, window[2], diagonal, offset;
     float scale;
-    bool causal, check;
+    bool causal, check, backward;
+    const char *grad_o, *grad_lse, *grad_q, *grad_k, *grad_v; /* files of --backward; NULL = not given */
+    int32_t grad_dtype;
 } attend_args;
 
 typedef struct attend_inputs {
@@ -41,6 +43,12 @@ typedef struct attend_inputs {
 /* Reads and checks the files. FA_INVALID names the file, what is wrong, for a value its index too, and what is accepted. */
 fa_status attend_read(attend_inputs *in, const attend_args *a);
 void attend_free(attend_inputs *in); /* zeros are fine */
+
+/* Mask and scale of a launch. */
+void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p);
+
+/* With --backward: the gradients instead. Returns the exit code. */
+int attend_backward(cli *c, const attend_args *a, const attend_inputs *in, const cli_session *s);
 
 /* Whether the files of queries, or of keys, have the rows of all sequences one after the other: no dimension of the batch. */
 static inline bool attend_packed(const attend_args *a, bool keys)

@@ -126,15 +126,24 @@ fa_status attend_read(attend_inputs *in, const attend_args *a)
 {
     const fa_operation *op = fa_operation_find(FA_FORWARD);
     for (int i = 0; i < fa_operands_of(op, 0); i++)
-        if (!a->file[i] && !op->operand[i].optional)
+        if (!a->file[i] && !op->operand[i].optional && !(a->backward && op->operand[i].output))
             return fa_fail(FA_INVALID, "--%s is missing; accepted: a .npy file", i == ATTEND_O ? "output" : op->operand[i].name);
-    if (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], a->file[ATTEND_O]))
+    if (a->file[ATTEND_LSE] && a->file[ATTEND_O] && !strcmp(a->file[ATTEND_LSE], a->file[ATTEND_O]))
         return fa_fail(FA_INVALID, "--output and --lse are both \"%.80s\"; accepted: two files", a->file[ATTEND_O]);
     fa_status st = check_together(a);
     for (int i = 0; i < ATTEND_ROWS && st == FA_OK; i++)
         if (!op->operand[i].output && a->file[i])
             st = cli_npy_read(&in->t[i], a->file[i]);
     return st == FA_OK ? shapes(in, a) : st;
+}
+
+void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p)
+{
+    to->window_left = a->window[0];
+    to->window_right = a->causal && a->window[0] >= 0 ? 0 : a->window[1];
+    to->diagonal = p->mask == FA_MASK_NONE ? FA_BOTTOM_RIGHT : a->diagonal;
+    to->offset = a->offset;
+    to->scale = a->scale;
 }
 
 void attend_free(attend_inputs *in)

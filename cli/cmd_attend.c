@@ -51,8 +51,20 @@ static const cli_option lengths[] = {
       .help = "numbers of each sequence's pages [b, n]; then K and V are [pages, tokens of a page, hkv, d]; with --seqlens-k" },
     { .name = NULL },
 };
+static const cli_option gradients[] = {
+    { .name = "backward", FIELD(backward), .help = "dQ, dK and dV of dO, in the place of O; --output and --lse may be left out" },
+    { .name = "grad-o", .type = &cli_text, FIELD(grad_o), .value = "FILE", .help = "dO [b, sq, hq, dv]" },
+    { .name = "grad-lse", .type = &cli_text, FIELD(grad_lse), .value = "FILE", .help = "dLSE [b, hq, sq] (default: zeros)" },
+    { .name = "grad-q", .type = &cli_text, FIELD(grad_q), .value = "FILE", .help = "dQ [b, sq, hq, d] is written to it" },
+    { .name = "grad-k", .type = &cli_text, FIELD(grad_k), .value = "FILE", .help = "dK [b, sk, hkv, d]" },
+    { .name = "grad-v", .type = &cli_text, FIELD(grad_v), .value = "FILE", .help = "dV [b, sk, hkv, dv]" },
+    { .name = "grad-dtype", .type = &cli_choice, FIELD(grad_dtype), .value = "TYPE",
+      .help = "what gradients are rounded to (default: as --dtype)", .words = cli_dtypes },
+    { .name = NULL },
+};
 /* clang-format on */
 static const cli_group groups[] = { { "Tensors and mask", options, 0 },
+                                    { "Gradients", gradients, 0 },
                                     { "Sequences of their own lengths", lengths, 0 },
                                     CLI_WHERE(attend_args),
                                     CLI_SIM(attend_args),
@@ -67,7 +79,7 @@ static float element(void *user, int operand, size_t i)
 
 static bool to_stdout(const attend_args *a)
 {
-    return !strcmp(a->file[ATTEND_O], "-") || (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], "-"));
+    return (a->file[ATTEND_O] && !strcmp(a->file[ATTEND_O], "-")) || (a->file[ATTEND_LSE] && !strcmp(a->file[ATTEND_LSE], "-"));
 }
 
 /* Operand i as fp32 values: a file of fp16 where its type is that, else of fp32. Of packed rows without the batch, which is 1. */
@@ -212,17 +224,20 @@ static int run(cli *c, const void *args, int n, char **words)
         st = cli_sim_set(&a->sim, s.simulated, &on);
     if (st == FA_OK)
         sim_set_options(&on);
+    if (st == FA_OK && a->backward) {
+        int code = attend_backward(c, a, &in, &s);
+        cli_sim_tell(c, &a->sim);
+        cli_session_close(&s);
+        attend_free(&in);
+        return code;
+    }
     if (st == FA_OK)
         st = fa_tensors_open_ragged(&t, s.ctx, &in.p, &in.ragged);
     if (st == FA_OK)
         st = fa_tensors_fill(&t, element, &in);
     double start = cli_clock();
     if (st == FA_OK) {
-        t.args.window_left = a->window[0];
-        t.args.window_right = a->causal && a->window[0] >= 0 ? 0 : a->window[1];
-        t.args.diagonal = in.p.mask == FA_MASK_NONE ? FA_BOTTOM_RIGHT : a->diagonal;
-        t.args.offset = a->offset;
-        t.args.scale = a->scale;
+        attend_mask(&t.args, a, &in.p);
         st = fa_tensors_launch(&t, NULL);
     }
     double seconds = cli_clock() - start;
@@ -261,10 +276,11 @@ const cli_command cli_attend = {
         "Reads Q, K and V, runs fa_launch once and writes O, and LSE where asked. Heads, lengths and sizes are those of the files; fewer "
         "key/value heads than query heads are GQA. With --dtype bf16 the fp32 files are rounded, and O is written as fp32. Files of "
         "lengths, first rows and page tables are checked to the last value. Rows past a length of queries are written as O = 0, LSE = "
-        "-inf.",
+        "-inf. With --backward the gradients of a dO are computed instead, from O and LSE of a forward launch.",
     .examples =
         "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
         "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80\n"
+        "fagen attend --backward --q q.npy --k k.npy --v v.npy --grad-o do.npy --grad-q dq.npy --grad-k dk.npy --grad-v dv.npy --check\n"
         "fagen attend --q q.npy --k k.npy --v v.npy --seqlens-k seqlens_k.npy --page-table page_table.npy -o o.npy --dtype bf16 --check",
     .groups = groups,
     .size = sizeof(attend_args),

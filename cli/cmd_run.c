@@ -202,10 +202,10 @@ static int run(cli *c, const void *args, int n, char **words)
         st = fa_ragged_of(&drawn, &p, a->seed, a->lengths);
     if (st == FA_OK)
         st = fa_tensors_open_ragged(&t, s.ctx, &p, &drawn);
-    if (st == FA_OK)
-        st = fa_tensors_random(&t, a->seed);
     t.args.window_left = a->window[0];
     t.args.window_right = a->window[1];
+    if (st == FA_OK)
+        st = fa_tensors_random(&t, a->seed);
     sim_counters_reset();
     double start = cli_clock();
     if (st == FA_OK)

@@ -20,11 +20,13 @@ typedef struct verify_args {
     int32_t lengths;
     cli_problem_lists lists;
     const char *config, *family;
+    int32_t op; /* fa_op + 1; 0 = that of the family, or forward */
     bool verbose;
 } verify_args;
 
 #define TRIES_MOST 100 /* numbers of cases per case of a family */
 #define FIELD(f) .at = offsetof(verify_args, f)
+static const cli_word ops[] = { { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { NULL, 0 } };
 static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
 /* clang-format off */
@@ -35,6 +37,8 @@ static const cli_option random_options[] = {
       .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME",
       .help = "only this kernel family, and only the cases that it computes (default: any that is not kept for comparison)" },
+    { .name = "op", .type = &cli_choice, FIELD(op), .value = "OP", .help = "what is computed (default: what the family does, or forward)",
+      .words = ops },
     { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
     { .name = NULL },
 };
@@ -152,7 +156,7 @@ static fa_status list_case(fa_case *out, const verify_args *a, const fa_problem 
 }
 
 /* The compile-time part of a random case with the features; one of few, so that many cases compile little. */
-static fa_status class_of(fa_problem *out, const verify_args *a, uint64_t seed)
+static fa_status class_of(fa_problem *out, const verify_args *a, int32_t op, uint64_t seed)
 {
     static const struct {
         int32_t dtype, d, dv, mask, page;
@@ -166,7 +170,8 @@ static fa_status class_of(fa_problem *out, const verify_args *a, uint64_t seed)
     uint32_t i = (uint32_t)fa_random_below(&r, (int32_t)(sizeof classes / sizeof *classes));
     bool pages = a->lists.page || a->lists.features & FA_FEATURE_PAGES;
     fa_problem p = FA_PROBLEM_INIT;
-    p.dtype = classes[i].dtype;
+    p.op = op;
+    p.dtype = op == FA_BACKWARD && (classes[i].dtype == FA_TF32 || i % 3 == 1) ? FA_F32 : classes[i].dtype;
     p.d = classes[i].d;
     p.dv = classes[i].dv;
     p.mask = classes[i].mask;
@@ -175,14 +180,14 @@ static fa_status class_of(fa_problem *out, const verify_args *a, uint64_t seed)
 }
 
 /* Case `number` of the random ones. */
-static fa_status random_case(fa_case *out, const verify_args *a, uint64_t number)
+static fa_status random_case(fa_case *out, const verify_args *a, int32_t op, uint64_t number)
 {
     fa_problem class;
     if (!a->lists.features && !a->lists.page) {
-        fa_case_make(out, number);
+        fa_case_make_of(out, fa_operation_find(op), number);
         return FA_OK;
     }
-    fa_status st = class_of(&class, a, number);
+    fa_status st = class_of(&class, a, op, number);
     if (st == FA_OK)
         fa_case_make_class(out, &class, fa_random_mix(number) % 2 ? FA_CASE_MANY : FA_CASE_FEW, number);
     if (st == FA_OK && a->lengths)
@@ -199,13 +204,17 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s, const
     cli_progress bar = { .c = t->c };
     fa_config config;
     fa_gen *g = NULL;
+    int32_t op = a->op ? a->op - 1 : FA_FORWARD;
     fa_status st = FA_OK;
     if (!grid)
         st = cli_gen_open(&g);
-    for (; (a->family ? t->ran : tried) < total && tried < most && st == FA_OK; tried++) {
+    for (size_t i = 0; st == FA_OK && a->family && !a->op && i < fa_gen_families(g); i++)
+        if (!strcmp(fa_gen_family(g, i), a->family))
+            op = fa_gen_operation(g, i);
+    for (; (a->family ? t->ran : tried) < total && tried < most && st == FA_OK && !cli_interrupted(); tried++) {
         fa_case k;
         char line[600] = "verify ";
-        st = grid ? list_case(&k, a, &list->row[tried].problem, s->simulated) : random_case(&k, a, a->seed + (uint64_t)tried);
+        st = grid ? list_case(&k, a, &list->row[tried].problem, s->simulated) : random_case(&k, a, op, a->seed + (uint64_t)tried);
         if (st == FA_OK && !grid) {
             fa_status fits = fa_case_config(g, &k, fa_context_arch(ctx), fa_context_budget(ctx), a->family, &config);
             if (fits == FA_NO_FIT || fits == FA_UNSUPPORTED) { /* the case names a class that this chip has no config for */

@@ -208,11 +208,11 @@ static void set_flag(lua_State *L, const char *name, bool v)
     lua_setfield(L, -2, name);
 }
 
-/* Every field under its word, names as text; the shape as zeros where it is not to be known. And the bytes of the two types. */
+/* Every field under its word, names as text; the shape as zeros where it is not to be known. And the bytes of the types. */
 static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
 {
     char text[96];
-    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 2);
+    lua_createtable(L, 0, FA_PROBLEM_FIELD_COUNT + 3);
     for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
         const fa_problem_field *f = &fa_problem_fields[i];
         int32_t v = f->part == FA_FIELD_CLASS || shaped ? fa_problem_get(p, f) : 0;
@@ -223,6 +223,7 @@ static void push_problem(lua_State *L, const fa_problem *p, bool shaped)
     }
     set_int(L, "bytes", fa_dtype_bytes(p->dtype));
     set_int(L, "o_bytes", fa_dtype_bytes(p->o_dtype));
+    set_int(L, "grad_bytes", fa_dtype_bytes(p->grad_dtype));
     for (int32_t bit = 1; fa_feature_name(bit)[0] != '?'; bit *= 2) {
         snprintf(text, sizeof text, "has_%s", fa_feature_name(bit));
         for (char *s = text; *s; s++)

@@ -17,7 +17,8 @@
     { #field, 1, { E(extent) }, FA_TYPE_I32, .optional = true, .at = offsetof(fa_args, field), .feature = FA_FEATURE_LENGTHS }
 
 static const fa_operation operations[] = {
-    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 10,
+    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 10, .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
+      .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_LSE_STRIDES | FA_FEATURE_NO_WORKSPACE,
       .operand = {
           TENSOR(q, Q, HQ, D, INPUT),
           TENSOR(k, K, HKV, D, INPUT),
@@ -30,8 +31,26 @@ static const fa_operation operations[] = {
           LENGTHS(seqlens_k, B),
           { "page_table", 2, { E(B), E(TABLE) }, FA_TYPE_I32, .at = offsetof(fa_args, page_table), .feature = FA_FEATURE_PAGES },
       } },
-    { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8 },
-    { .op = FA_MERGE, .name = "merge", .n = 4,
+    { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = 14,
+      .flags = FA_BROADCAST | FA_DETERMINISTIC | FA_ACCUMULATE,
+      .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_LSE_STRIDES, .follows = true, .after = FA_FORWARD,
+      .operand = {
+          TENSOR(q, Q, HQ, D, INPUT),
+          TENSOR(k, K, HKV, D, INPUT),
+          TENSOR(v, K, HKV, DV, INPUT),
+          TENSOR(o, Q, HQ, DV, OUTPUT),
+          ROWS_OF_HEADS(lse, F32, .strides_at = offsetof(fa_args, lse_sb)),
+          TENSOR(grad_o, Q, HQ, DV, OUTPUT),
+          ROWS_OF_HEADS(grad_lse, F32, .optional = true, .strides_at = offsetof(fa_args, lse_sb)),
+          TENSOR(grad_q, Q, HQ, D, GRAD, .output = true),
+          TENSOR(grad_k, K, HKV, D, GRAD, .output = true),
+          TENSOR(grad_v, K, HKV, DV, GRAD, .output = true),
+          LENGTHS(cu_seqlens_q, BOUNDS),
+          LENGTHS(cu_seqlens_k, BOUNDS),
+          LENGTHS(seqlens_q, B),
+          LENGTHS(seqlens_k, B),
+      } },
+    { .op = FA_MERGE, .name = "merge", .n = 4, .flags = FA_BROADCAST,
       .operand = {
           { "part", 4, { E(BATCH_PARTS), E(ROWS_Q), E(HQ), E(DV) }, FA_TYPE_INPUT, .strided = true, .at = offsetof(fa_args, part),
             .parts_at = offsetof(fa_args, part_stride) },
@@ -93,6 +112,8 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
         return p->dtype;
     case FA_TYPE_OUTPUT:
         return p->o_dtype;
+    case FA_TYPE_GRAD:
+        return p->grad_dtype;
     case FA_TYPE_F32:
         return FA_F32;
     case FA_TYPE_I32:
@@ -104,6 +125,13 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
 {
     return o->type == FA_TYPE_I32 ? 4 : fa_dtype_bytes(fa_operand_dtype(o, p));
+}
+
+double fa_operation_passes(int32_t op)
+{
+    const fa_operation *row = fa_operation_find(op);
+    int products = row ? row->products_d + row->products_dv : 0;
+    return products > 2 ? products / 2.0 : 1;
 }
 
 const char *fa_operand_title(char buf[FA_OPERAND_TITLE], const fa_operand *o)
@@ -149,6 +177,8 @@ fa_args fa_operation_args(const fa_problem *p)
     a.window_left = p->window ? p->window : FA_MODEL_WINDOW;
     a.op = p->op;
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
+    a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
+    a.grad_dtype = p->grad_dtype;
     a.parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 0;
     return a;
 }

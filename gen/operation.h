@@ -10,6 +10,7 @@
 typedef enum fa_type_rule {
     FA_TYPE_INPUT,  /* fa_problem.dtype */
     FA_TYPE_OUTPUT, /* fa_problem.o_dtype */
+    FA_TYPE_GRAD,   /* fa_problem.grad_dtype */
     FA_TYPE_F32,
     FA_TYPE_I32
 } fa_type_rule;
@@ -37,6 +38,10 @@ typedef struct fa_operation {
     const char *name;                    /* of the printed problem */
     int32_t products_d, products_dv;     /* matrix products over visible pairs (query, key) with an inner or outer size of d, of dv */
     int32_t others;                      /* FLOPs of a visible pair that are no product: scale, mask, exponential, sums */
+    uint32_t flags;                      /* fa_flag that its calls may have */
+    int32_t features;                    /* fa_feature that its problems may have */
+    bool follows;                        /* it reads what the operation `after` writes, under the same names and of the same inputs */
+    int32_t after;                       /* fa_op */
     int32_t n;                           /* operands; 0 = named in fagen.h and not built */
     fa_operand operand[FA_OPERANDS_MAX]; /* those of features behind all others */
 } fa_operation;
@@ -69,6 +74,8 @@ int fa_operand_index(const fa_operation *op, const char *name);
 /* fa_dtype of its elements; 0 for integers. */
 int fa_operand_dtype(const fa_operand *o, const fa_problem *p);
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p); /* of an element */
+/* Its matrix products, in units of the forward operation's two; at least 1. */
+double fa_operation_passes(int32_t op);
 /* Its name in capital letters, as people read of it: "Q". Returns buf. */
 #define FA_OPERAND_TITLE 24
 const char *fa_operand_title(char buf[FA_OPERAND_TITLE], const fa_operand *o);

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define BUILT (FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_LSE_STRIDES | FA_FEATURE_NO_WORKSPACE)
 
 /* The largest power of two up to 16 that divides every row's bytes. */
 static int natural_align(const fa_problem *p)
@@ -27,6 +26,20 @@ static void settle_merge(fa_problem *p)
     p->d = p->dv;
 }
 
+/* Gradients have the type of the inputs, or fp32. */
+static fa_status settle_gradients(fa_problem *p)
+{
+    if (p->dtype == FA_TF32)
+        return fa_fail(FA_UNSUPPORTED, "problem: dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
+    if (!p->grad_dtype)
+        p->grad_dtype = p->dtype;
+    if (p->grad_dtype == p->dtype || p->grad_dtype == FA_F32)
+        return FA_OK;
+    return fa_fail(fa_dtype_bytes(p->grad_dtype) ? FA_UNSUPPORTED : FA_INVALID,
+                   "problem: grad_dtype is %d (%s); accepted with %s: 0, %s, or fp32 (4)", p->grad_dtype, fa_dtype_name(p->grad_dtype),
+                   fa_dtype_name(p->dtype), fa_dtype_name(p->dtype));
+}
+
 static fa_status check_kernel(fa_problem *p)
 {
     if (!fa_dtype_bytes(p->dtype))
@@ -35,6 +48,9 @@ static fa_status check_kernel(fa_problem *p)
         p->dv = p->d;
     if (p->op == FA_MERGE)
         settle_merge(p);
+    fa_status st = p->op == FA_BACKWARD ? settle_gradients(p) : FA_OK;
+    if (st != FA_OK)
+        return st;
     const struct {
         const char *name;
         int v;
@@ -65,22 +81,24 @@ static fa_status check_kernel(fa_problem *p)
 /* What fagen.h names and no family computes yet. */
 static fa_status check_built(const fa_problem *p)
 {
-    char text[96];
+    char text[96], takes[96];
     const fa_operation *op = fa_operation_find(p->op);
     if (!op)
         return fa_fail(FA_INVALID, "problem: op is %d; accepted: forward (0), backward (1), merge (2)", p->op);
     if (!op->n)
-        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward, merge", op->name);
+        return fa_fail(FA_UNSUPPORTED, "problem: op is %s, which this version does not compute; accepted: forward, backward, merge",
+                       op->name);
     if (p->op == FA_MERGE && p->mask != FA_MASK_NONE)
         return fa_fail(FA_INVALID, "problem: mask is %s; accepted with op=merge: none", fa_mask_name(p->mask));
-    if (p->op == FA_MERGE && p->features)
-        return fa_fail(FA_INVALID, "problem: features is %s; accepted with op=merge: none",
-                       fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
-    if (p->features & ~BUILT)
-        return fa_fail(FA_UNSUPPORTED,
-                       "problem: features is %s, which this version does not compute; accepted: lengths, pages, batch-invariant, "
-                       "lse-strides, no-workspace",
-                       fa_problem_field_text(text, sizeof text, &fa_problem_fields[FA_FIELD_features], p->features));
+    const fa_problem_field *features = &fa_problem_fields[FA_FIELD_features];
+    if (p->features && !op->features)
+        return fa_fail(FA_INVALID, "problem: features is %s; accepted with op=%s: none",
+                       fa_problem_field_text(text, sizeof text, features, p->features), op->name);
+    if (p->features & ~op->features)
+        return fa_fail(FA_UNSUPPORTED, "problem: features is %s, which this version does not compute%s%s; accepted: %s",
+                       fa_problem_field_text(text, sizeof text, features, p->features),
+                       p->op == FA_FORWARD ? "" : " with op=", p->op == FA_FORWARD ? "" : op->name,
+                       fa_problem_field_text(takes, sizeof takes, features, op->features));
     if (p->features & FA_FEATURE_PAGES && !(p->features & FA_FEATURE_LENGTHS))
         return fa_fail(FA_INVALID, "problem: features has pages and no lengths; accepted: lengths+pages");
     if (p->page < 0 || p->page > FA_PAGE_MAX || p->page & (p->page - 1))
@@ -88,8 +106,8 @@ static fa_status check_built(const fa_problem *p)
     if (!p->page != !(p->features & FA_FEATURE_PAGES))
         return fa_fail(FA_INVALID, "problem: page is %d and features %s pages; accepted: both or neither", p->page,
                        p->page ? "has no" : "has");
-    if (p->grad_dtype)
-        return fa_fail(FA_UNSUPPORTED, "problem: grad_dtype is %d, and this version computes no gradients; accepted: 0", p->grad_dtype);
+    if (p->grad_dtype && p->op != FA_BACKWARD)
+        return fa_fail(FA_INVALID, "problem: grad_dtype is %d; accepted with op=%s: 0", p->grad_dtype, op->name);
     if (p->kv_dtype)
         return fa_fail(FA_UNSUPPORTED, "problem: kv_dtype is %d; accepted by this version: 0, K and V in the type of Q", p->kv_dtype);
     return FA_OK;

@@ -37,7 +37,8 @@
     X(int32_t, int, relative, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                        \
     X(int32_t, int, shift_lo, "of a sequence with relative: key j is visible to query i when")                          \
     X(int32_t, int, shift_hi, "i + off + shift_lo <= j <= i + off + shift_hi")                                          \
-    X(int32_t, int, parts, "partial results")
+    X(int32_t, int, parts, "partial results")                                                                           \
+    X(int32_t, int, accumulate, "1: gradients are added to what is there, 0: they take its place")
 
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
 typedef struct fa_values {

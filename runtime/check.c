@@ -6,6 +6,7 @@
 #include "map.h"
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,7 +66,7 @@ fa_status fa_check_options(fa_options *out, const fa_options *opt)
 
 _Static_assert(offsetof(fa_args, cu_seqlens_q) % 8 == 0 && sizeof(fa_args) % 8 == 0, "what is unread is looked at by 8 bytes");
 
-enum { NONE = 0, FORWARD = 1 << FA_FORWARD, MERGE = 1 << FA_MERGE };
+enum { NONE = 0, FORWARD = 1 << FA_FORWARD, BACKWARD = 1 << FA_BACKWARD, MERGE = 1 << FA_MERGE };
 
 /* Fields that came later, in the order of fagen.h. */
 static const struct {
@@ -106,22 +107,43 @@ static fa_status check_unread(const fa_args *a, const fa_operation *op)
     return FA_OK;
 }
 
+static const struct {
+    uint32_t flag;
+    const char *name;
+} flags[] = {
+    { FA_BROADCAST, "FA_BROADCAST (0x1)" },
+    { FA_BATCH_INVARIANT, "FA_BATCH_INVARIANT (0x2)" },
+    { FA_DETERMINISTIC, "FA_DETERMINISTIC (0x4)" },
+    { FA_ACCUMULATE, "FA_ACCUMULATE (0x8)" },
+};
+
+static fa_status check_flags(const fa_args *a, const fa_operation *op)
+{
+    char names[160] = "";
+    uint32_t known = 0;
+    size_t at = 0;
+    bool several = op->flags & (op->flags - 1);
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
+        known |= flags[i].flag;
+    if (!(a->flags & ~op->flags))
+        return FA_OK;
+    for (size_t i = 0; i < sizeof flags / sizeof *flags && at < sizeof names; i++)
+        if (op->flags & flags[i].flag)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s, ", flags[i].name);
+    return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s with op=%s: %s%sor 0", a->flags,
+                   a->flags & ~known ? "" : " by this version", op->name, names, several ? "or-ed together, " : "");
+}
+
 static fa_status check_op(const fa_args *a, const fa_operation **op)
 {
-    static const uint32_t known = FA_BROADCAST | FA_BATCH_INVARIANT | FA_DETERMINISTIC | FA_ACCUMULATE;
     *op = fa_operation_find(a->op);
     if (!*op)
-        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d), FA_MERGE (%d)", a->op, FA_FORWARD, FA_MERGE);
+        return fa_fail(FA_INVALID, "args: op is %d; accepted: FA_FORWARD (%d), FA_BACKWARD (%d), FA_MERGE (%d)", a->op, FA_FORWARD,
+                       FA_BACKWARD, FA_MERGE);
     if (!(*op)->n)
-        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute; accepted: FA_FORWARD (%d), FA_MERGE (%d)",
-                       a->op, (*op)->name, FA_FORWARD, FA_MERGE);
-    uint32_t takes = FA_BROADCAST | (a->op == FA_FORWARD ? FA_BATCH_INVARIANT : 0);
-    if (a->flags & ~takes)
-        return fa_fail(a->flags & ~known ? FA_INVALID : FA_UNSUPPORTED, "args: flags is %#x; accepted%s with op=%s: FA_BROADCAST (%#x)%s",
-                       a->flags, a->flags & ~known ? "" : " by this version", (*op)->name, FA_BROADCAST,
-                       takes & FA_BATCH_INVARIANT ? ", FA_BATCH_INVARIANT (0x2), both, or 0" : ", or 0");
-    _Static_assert(FA_BATCH_INVARIANT == 2, "the message names it");
-    return check_unread(a, *op);
+        return fa_fail(FA_UNSUPPORTED, "args: op is %d (%s), which this version does not compute", a->op, (*op)->name);
+    fa_status st = check_flags(a, *op);
+    return st == FA_OK ? check_unread(a, *op) : st;
 }
 
 /* Keys that a row sees beside its own: what tells windows apart where configs are chosen. */
@@ -163,10 +185,15 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
     fa_problem q = { .size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op };
     q.features = keys ? fa_lengths_features(a) : 0; /* of operations without keys each kernel takes strides of lse */
     q.features |= a->flags & FA_BATCH_INVARIANT ? FA_FEATURE_BATCH_INVARIANT : 0;
+    q.features |= a->flags & FA_DETERMINISTIC ? FA_FEATURE_DETERMINISTIC : 0;
+    q.grad_dtype = a->grad_dtype;
     q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
     fa_status st = fa_problem_normalize(p, &q);
     if (st != FA_OK)
         return fa_wrap(st, "args");
+    if (a->flags & FA_ACCUMULATE && p->grad_dtype != FA_F32)
+        return fa_fail(FA_INVALID, "args: flags has FA_ACCUMULATE and grad_dtype is %s; accepted with it: fp32 (4)",
+                       fa_dtype_name(p->grad_dtype));
     p->b = a->b;
     p->hq = a->hq;
     p->hkv = hkv;
@@ -220,6 +247,7 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
     v->sq = a->sq;
     v->sk = a->sk;
     v->parts = a->parts;
+    v->accumulate = a->flags & FA_ACCUMULATE ? 1 : 0;
     fill_mask(v, a);
     fa_lengths_fill(v, a);
     c->workspace_size = a->workspace_size;
@@ -243,7 +271,7 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
             st = fa_span_place(&s[i], (uint64_t)(uintptr_t)fa_operand_address(o, a));
     }
     for (int i = 0; st == FA_OK && i < c->operands; i++)
-        if (op->operand[i].output && (op->operand[i].strided || op->operand[i].strides_at))
+        if (op->operand[i].output && s[i].some && (op->operand[i].strided || op->operand[i].strides_at))
             st = fa_span_rows_apart(&s[i]);
     return st == FA_OK && tensors ? fa_spans_apart(s, c->operands) : st;
 }
@@ -274,6 +302,16 @@ static fa_status take(const fa_args **args, fa_args *copy)
     return FA_OK;
 }
 
+/* No output has a row. */
+static bool is_empty(const fa_operation *op, const fa_sizes *s)
+{
+    bool queries = s->of[FA_EXTENT_SQ] && s->of[FA_EXTENT_ROWS_Q], keys = s->of[FA_EXTENT_SK] && s->of[FA_EXTENT_ROWS_K];
+    bool any = false;
+    for (int i = 0; i < op->n; i++)
+        any = any || (op->operand[i].output && (fa_operand_has_keys(&op->operand[i]) ? keys : queries));
+    return !any || !s->of[FA_EXTENT_B];
+}
+
 static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span *spans)
 {
     fa_status st = check_op(args, &out->op);
@@ -288,12 +326,13 @@ static fa_status check(fa_call *out, const fa_args *args, bool tensors, fa_span 
     fa_lengths_sizes(&out->sizes, args);
     out->sizes.of[FA_EXTENT_PARTS] = args->parts;
     out->sizes.of[FA_EXTENT_BATCH_PARTS] = (int64_t)args->b * args->parts;
-    out->empty = args->b == 0 || args->sq == 0 || (args->cu_seqlens_q && args->total_q == 0);
+    out->empty = is_empty(out->op, &out->sizes);
     if (out->empty) {
         memset(&out->values, 0, sizeof out->values);
         out->workspace_size = 0;
         return FA_OK;
     }
+    out->problem.sq = out->problem.sq ? out->problem.sq : 1;
     out->problem.sk = out->problem.sk ? out->problem.sk : 1;
     st = check_operands(out, args, tensors, spans);
     if (st != FA_OK)

@@ -8,44 +8,44 @@
 
 /* X(field of fa_args, what it belongs to, the operations that read it): fields that came later. An operation that does not read one takes
  * it only as 0. NONE: no operation of this version does. */
-#define FA_LATE_ARGS(X)                                     \
-    X(cu_seqlens_q, "lengths in device memory", FORWARD)    \
-    X(cu_seqlens_k, "lengths in device memory", FORWARD)    \
-    X(seqlens_q, "lengths in device memory", FORWARD)       \
-    X(seqlens_k, "lengths in device memory", FORWARD)       \
-    X(total_q, "packed sequences", FORWARD)                 \
-    X(total_k, "packed sequences", FORWARD)                 \
-    X(page_table, "pages of K and V", FORWARD)              \
-    X(page_table_stride, "pages of K and V", FORWARD)       \
-    X(page_size, "pages of K and V", FORWARD)               \
-    X(pages, "pages of K and V", FORWARD)                   \
-    X(lse_sb, "strides of lse", FORWARD | MERGE)            \
-    X(lse_sh, "strides of lse", FORWARD | MERGE)            \
-    X(lse_ss, "strides of lse", FORWARD | MERGE)            \
-    X(parts, "merging of partial results", MERGE)           \
-    X(grad_dtype, "gradients", NONE)                        \
-    X(part, "merging of partial results", MERGE)            \
-    X(part_stride, "merging of partial results", MERGE)     \
-    X(part_lse, "merging of partial results", MERGE)        \
-    X(part_lse_stride, "merging of partial results", MERGE) \
-    X(grad_o, "gradients", NONE)                            \
-    X(grad_q, "gradients", NONE)                            \
-    X(grad_k, "gradients", NONE)                            \
-    X(grad_v, "gradients", NONE)                            \
-    X(grad_lse, "gradients", NONE)                          \
-    X(rng, "dropout", NONE)                                 \
-    X(dropout, "dropout", NONE)                             \
+#define FA_LATE_ARGS(X)                                             \
+    X(cu_seqlens_q, "lengths in device memory", FORWARD | BACKWARD) \
+    X(cu_seqlens_k, "lengths in device memory", FORWARD | BACKWARD) \
+    X(seqlens_q, "lengths in device memory", FORWARD | BACKWARD)    \
+    X(seqlens_k, "lengths in device memory", FORWARD | BACKWARD)    \
+    X(total_q, "packed sequences", FORWARD | BACKWARD)              \
+    X(total_k, "packed sequences", FORWARD | BACKWARD)              \
+    X(page_table, "pages of K and V", FORWARD)                      \
+    X(page_table_stride, "pages of K and V", FORWARD)               \
+    X(page_size, "pages of K and V", FORWARD)                       \
+    X(pages, "pages of K and V", FORWARD)                           \
+    X(lse_sb, "strides of lse", FORWARD | BACKWARD | MERGE)         \
+    X(lse_sh, "strides of lse", FORWARD | BACKWARD | MERGE)         \
+    X(lse_ss, "strides of lse", FORWARD | BACKWARD | MERGE)         \
+    X(parts, "merging of partial results", MERGE)                   \
+    X(grad_dtype, "gradients", BACKWARD)                            \
+    X(part, "merging of partial results", MERGE)                    \
+    X(part_stride, "merging of partial results", MERGE)             \
+    X(part_lse, "merging of partial results", MERGE)                \
+    X(part_lse_stride, "merging of partial results", MERGE)         \
+    X(grad_o, "gradients", BACKWARD)                                \
+    X(grad_q, "gradients", BACKWARD)                                \
+    X(grad_k, "gradients", BACKWARD)                                \
+    X(grad_v, "gradients", BACKWARD)                                \
+    X(grad_lse, "gradients", BACKWARD)                              \
+    X(rng, "dropout", NONE)                                         \
+    X(dropout, "dropout", NONE)                                     \
     X(kv_dtype, "K and V in another type than Q", NONE)
 
 /* A launch's arguments, checked. */
 typedef struct fa_call {
-    fa_problem problem; /* normalized, shape set (sk 0 counts as 1), align as the addresses and strides allow */
+    fa_problem problem; /* normalized, shape set (sq and sk of 0 count as 1), align as the addresses and strides allow */
     const fa_operation *op;
     int operands;     /* of op's rows, from the first on: those that the class has */
     fa_sizes sizes;   /* as given: sk may be 0; no SMs */
     fa_values values; /* all but buffers, tiles, total, section and counter */
     size_t workspace_size;
-    bool empty; /* b or sq is 0: nothing to launch */
+    bool empty; /* no row of an output: nothing to launch */
 } fa_call;
 
 /* tensors false: only shapes and strides matter (fa_workspace_size): addresses may be NULL and are not looked at. */

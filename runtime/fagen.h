@@ -27,6 +27,15 @@
  * A part with LSE_i = -inf saw no key: it adds nothing, whatever its O_i holds. No part at all, or all of them so: O = 0, LSE = -inf. A row
  * with an LSE_i of NaN or +inf gives NaN. Sums are in fp32, in an order that depends on nothing but the kernel.
  *
+ * Backward (op = FA_BACKWARD): the gradients of a scalar whose gradients dO [b, sq, hq, dv], and dLSE [b, hq, sq] or none, are given:
+ *     P = exp(scale * Q K^T - LSE)    D = rowsum(dO * O) - dLSE    dS = P * (dO V^T - D)
+ *     dV = P^T dO    dQ = scale * dS K    dK = scale * dS^T Q
+ * O and LSE are those of FA_FORWARD on the same Q, K, V, mask and scale: without dropout it saves nothing else. grad_q, grad_k and grad_v
+ * have the shapes of Q, K and V: with GQA grad_k and grad_v are sums over the query heads of a group. P and dS are rounded to 16 bits where
+ * the inputs are; all else is fp32. Every element is written: exactly 0 for a query that sees no key (LSE = -inf) and for a key that no
+ * query sees. NaN or Inf in keys that no query may see reaches no gradient. With sq = 0 the gradients of the keys are 0, with sk = 0 those
+ * of the queries. With lengths, rows past them are neither read nor written.
+ *
  * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads anew.
  *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
  *     pages     key j of sequence i is token j % page_size of page page_table[i * page_table_stride + j / page_size]
@@ -100,16 +109,17 @@ typedef enum fa_mask {
 /* What fa_launch() computes. */
 typedef enum fa_op {
     FA_FORWARD = 0,  /* O, and LSE where asked for */
-    FA_BACKWARD = 1, /* gradients; not computed by this version */
+    FA_BACKWARD = 1, /* gradients of Q, K and V */
     FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
 } fa_op;
 
-/* Bits of fa_problem.features. FA_FEATURE_DETERMINISTIC and FA_FEATURE_DROPOUT are FA_UNSUPPORTED in this version. */
+/* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC, FA_BACKWARD that one, lengths and strides of lse; others
+ * are FA_UNSUPPORTED, as is FA_FEATURE_DROPOUT in this version. */
 typedef enum fa_feature {
     FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
     FA_FEATURE_PAGES = 2,           /* K and V in pages; with FA_FEATURE_LENGTHS, and page set */
     FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch; see FA_BATCH_INVARIANT */
-    FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order */
+    FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order; see FA_DETERMINISTIC */
     FA_FEATURE_DROPOUT = 16,
     FA_FEATURE_LSE_STRIDES = 32, /* lse lies in another order than packed */
     FA_FEATURE_NO_WORKSPACE = 64 /* dense: by kernels that need no workspace. fa_launch() takes such a one where the fastest needs a
@@ -122,25 +132,28 @@ typedef enum fa_diagonal {
     FA_OFFSET = 2        /* off = the field `offset` */
 } fa_diagonal;
 
-typedef enum fa_flag { /* fa_args.flags: any of them, or-ed together. This version takes the first two; the others are FA_UNSUPPORTED */
-                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of Q, K or V is the same element */
+typedef enum fa_flag {                   /* fa_args.flags: any that the operation takes, or-ed together; the others are FA_UNSUPPORTED */
+                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of an input is the same element */
                        FA_BATCH_INVARIANT = 2, /* the bits of a sequence do not depend on what else is in the batch; see below */
-                       FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order */
+                       FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order; see below */
                        FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
 } fa_flag;
 /* FA_BATCH_INVARIANT, of FA_FORWARD: the bits of a sequence's O and LSE do not depend on what else is in the batch, on b, on the maxima sq
  * and sk beside lengths, on where the sequence lies, or on pages. The kernel follows from the class, the heads and, of a dense batch, from
- * sq and sk: all launches of the class share one workspace size. Alignment, page and mask are part of the class. */
+ * sq and sk: all launches of the class share one workspace size. Alignment, page and mask are part of the class.
+ * FA_DETERMINISTIC, of FA_BACKWARD: equal arguments give equal bits, on a chip of any number of SMs. Without it a kernel may add in the
+ * order in which its blocks finish.
+ * FA_ACCUMULATE, of FA_BACKWARD: the gradients are added to what grad_q, grad_k and grad_v hold. Their type is fp32 then. */
 
 /* What is asked. The first group selects the kernel that is compiled; the second, the shape, only chooses which tuned
  * config runs, and may be left 0 ("typical"). Plain data: compare and copy by value. */
 typedef struct fa_problem {
     uint32_t size;      /* sizeof(fa_problem): FA_PROBLEM_INIT sets it */
-    int32_t dtype;      /* fa_dtype of Q, K, V; of a merge, which has no TF32: of the parts */
+    int32_t dtype;      /* fa_dtype of Q, K, V, of a backward no TF32; of a merge, which has no TF32: of the parts */
     int32_t d;          /* head_dim of Q and K, 1..256; of a merge: as dv */
     int32_t dv;         /* head_dim of V and O, 1..256; 0 = d */
     int32_t mask;       /* fa_mask */
-    int32_t o_dtype;    /* fa_dtype of O: 0 = as the input, or FA_F32; of a merge of fp32 parts any */
+    int32_t o_dtype;    /* fa_dtype of O and dO: 0 = as the input, or FA_F32; of a merge of fp32 parts any */
     int32_t align;      /* bytes: 16, 8, 4 or 2; every row of Q, K, V, O starts at a multiple of it; 0 = the most that d allows */
     int32_t b;          /* batch */
     int32_t hq;         /* query heads */
@@ -151,7 +164,7 @@ typedef struct fa_problem {
     int32_t features;   /* fa_feature, or-ed */
     int32_t page;       /* pages: the largest power of two, at most 128, that divides their tokens; else 0 */
     int32_t window;     /* shape, FA_MASK_WINDOW: keys that a row sees beside its own; 0 = typical, 1024 */
-    int32_t grad_dtype; /* fa_dtype of gradients, compiled in; 0 = as the input */
+    int32_t grad_dtype; /* FA_BACKWARD: fa_dtype of gradients, compiled in; 0 = as the input, or FA_F32 */
     int32_t kv_dtype;   /* fa_dtype of K and V, compiled in; 0 = as Q */
 } fa_problem;
 #define FA_PROBLEM_INIT                                                       \
@@ -161,8 +174,8 @@ typedef struct fa_problem {
 
 /* One tensor: the address of element [0,0,0,0] and the strides, in elements, of batch, sequence and head. All three 0
  * means packed [b, s, h, d], whatever the flags. Otherwise each dimension longer than 1 needs its stride: it may be negative, and with
- * the flag FA_BROADCAST 0 in q, k and v. Without the flag 0 is refused (FA_INVALID), since a stride that was left out would broadcast.
- * In o it is always refused. The stride of a dimension of length 1 is ignored, and all strides of a tensor without elements.
+ * the flag FA_BROADCAST 0 in inputs. Without the flag 0 is refused (FA_INVALID), since a stride that was left out would broadcast.
+ * In outputs it is always refused. The stride of a dimension of length 1 is ignored, and all strides of a tensor without elements.
  * On chips with TMA the fastest kernels need addresses and strides at multiples of 16 bytes, and strides above 0 and below 2^40
  * bytes. Other tensors run the kernel of align 8 or less; fa_explain() names the tensor and the stride that decided it. */
 typedef struct fa_tensor {
@@ -186,8 +199,8 @@ typedef struct fa_args {
     int32_t diagonal;      /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
     int32_t offset;        /* FA_OFFSET: off, any sign */
     float scale;           /* > 0 and finite; 0 = 1/sqrt(d) */
-    fa_tensor q, k, v, o;  /* o must not overlap q, k, v or lse; of a merge: see parts */
-    float *lse;            /* device address of [b, hq, sq] fp32, or NULL */
+    fa_tensor q, k, v, o;  /* outputs overlap nothing; of a merge: see parts. FA_BACKWARD reads o */
+    float *lse;            /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
     void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
     size_t workspace_size; /* bytes at workspace */
     int32_t op;            /* fa_op */
@@ -220,8 +233,8 @@ typedef struct fa_args {
     int64_t part_stride;
     const float *part_lse;
     int64_t part_lse_stride;
-    fa_tensor grad_o, grad_q, grad_k, grad_v; /* FA_BACKWARD: dO in o_dtype; dQ, dK, dV */
-    const float *grad_lse;                    /* FA_BACKWARD: gradient of lse [b, hq, sq], or NULL */
+    fa_tensor grad_o, grad_q, grad_k, grad_v; /* FA_BACKWARD: dO in o_dtype; dQ, dK, dV in grad_dtype: any strides, shapes of O, Q, K, V */
+    const float *grad_lse;                    /* FA_BACKWARD: dLSE, with the shape and the strides of lse, or NULL: all 0 */
     const uint64_t *rng;                      /* dropout: device memory {seed, offset} */
     float dropout;                            /* probability of a weight to be dropped, 0 to 1 */
     int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */

@@ -43,6 +43,16 @@ struct Sequence {
   __device__ __forceinline__ long long v() const { return index * p.v_sb + first_k * p.v_ss; }
 //|   end
   __device__ __forceinline__ long long o() const { return index * p.o_sb + first_q * p.o_ss; }
+//|   if p.op == "backward" then
+  __device__ __forceinline__ long long grad_o() const { return index * p.grad_o_sb + first_q * p.grad_o_ss; }
+  __device__ __forceinline__ long long grad_q() const { return index * p.grad_q_sb + first_q * p.grad_q_ss; }
+  __device__ __forceinline__ long long grad_k() const { return index * p.grad_k_sb + first_k * p.grad_k_ss; }
+  __device__ __forceinline__ long long grad_v() const { return index * p.grad_v_sb + first_k * p.grad_v_ss; }
+  // Index of a query's D: [hq, total_q] where packed, else [b, hq, sq].
+  __device__ __forceinline__ long long delta(long long head, long long query) const {
+    return p.cu_seqlens_q != nullptr ? head * p.total_q + first_q + query : (index * (long long)p.hq + head) * p.sq + query;
+  }
+//|   end
   // Index of a query's LSE.
   __device__ __forceinline__ long long lse(long long head, long long query) const {
     return index * p.lse_sb + head * p.lse_sh + (first_q + query) * p.lse_ss;
@@ -122,6 +132,14 @@ struct Sequence {
   __device__ __forceinline__ long long v() const { return batch * p.v_sb; }
 //|   end
   __device__ __forceinline__ long long o() const { return batch * p.o_sb; }
+//|   if p.op == "backward" then
+  __device__ __forceinline__ long long grad_o() const { return batch * p.grad_o_sb; }
+  __device__ __forceinline__ long long grad_q() const { return batch * p.grad_q_sb; }
+  __device__ __forceinline__ long long grad_k() const { return batch * p.grad_k_sb; }
+  __device__ __forceinline__ long long grad_v() const { return batch * p.grad_v_sb; }
+  // Index of a query's D.
+  __device__ __forceinline__ long long delta(long long head, long long query) const { return (batch * p.hq + head) * p.sq + query; }
+//|   end
   // Index of a query's LSE.
 //|   if p.has_lse_strides then
   __device__ __forceinline__ long long lse(long long head, long long query) const {

@@ -310,9 +310,9 @@ Test(bundle_blob, fields_that_mean_nothing_are_refused)
             "image 1: params: \"what\" is no value of fagen " FA_VERSION_STRING "; accepted: an operand of forward");
     REFUSED(m.image[1].params = "q k v o lse q_ss scale sq", "image 1: its kernels take other parameters");
     REFUSED(m.image[1].op = "", "image 1: op is \"\"; accepted: 1 to 31 letters");
-    REFUSED(m.image[1].op = "backward", "image 1: op is \"backward\"; accepted: an operation that fagen");
+    REFUSED(m.image[1].op = "backward", "image 1: its kernels take other parameters");
     REFUSED(m.image[1].op = "sideward", "image 1: op is \"sideward\"; accepted: an operation that fagen");
-    REFUSED(m.row[1].problem.op = FA_BACKWARD, "row 1: problem: op is ");
+    REFUSED(m.row[1].problem.op = FA_BACKWARD, "row 1: op is 1; accepted: 0, as of image 1");
     REFUSED(m.step[1][0].launch.grid.n = 0, "image 1: step 0: grid is 0; accepted: 1 to 6");
     REFUSED(map_of("q"), NULL);
     REFUSED(map_of("lse"), "image 1: step 0: map 0: operand is \"lse\"; accepted: a tensor of the operation forward");

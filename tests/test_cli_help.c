@@ -170,7 +170,7 @@ static const struct {
     { "fagen tune --mask = none,ca", "none,causal" },
     { "fagen tune --all --mask w", "window" },
     { "fagen tune -g vi", "vit" },
-    { "fagen tune --family na", "naive" },
+    { "fagen tune --family na", "naive naive_bwd" },
     { "fagen tune --process", "" },
     { "fagen run --device si", "sim:sm_80 sim:sm_86 sim:sm_87 sim:sm_89 sim:sm_90a sim:sm_100a sim:sm_103a sim:sm_120a sim:sm_121a" },
     { "fagen run --device sim : sm_9", "sm_90a" },

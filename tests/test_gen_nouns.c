@@ -191,7 +191,13 @@ Test(problem, what_is_not_built)
         const char *in, *part;
         fa_status st;
     } rows[] = {
-        { "bf16,d=64,op=backward", "op is backward", FA_UNSUPPORTED },
+        { "tf32,d=64,op=backward", "dtype is tf32; accepted with op=backward: fp16, bf16, fp32", FA_UNSUPPORTED },
+        { "bf16,d=64,op=backward,grad=fp16", "grad_dtype is 1 (fp16); accepted with bf16: 0, bf16, or fp32 (4)", FA_UNSUPPORTED },
+        { "bf16,d=64,op=backward,features=batch-invariant",
+          "features is batch-invariant, which this version does not compute with op=backward; accepted: lengths+deterministic+lse-strides",
+          FA_UNSUPPORTED },
+        { "bf16,d=64,features=deterministic", "features is deterministic", FA_UNSUPPORTED },
+        { "bf16,d=64,grad=fp32", "grad_dtype is 4; accepted with op=forward: 0", FA_INVALID },
         { "bf16,d=64,op=merge,mask=causal", "mask is causal; accepted with op=merge: none", FA_INVALID },
         { "bf16,d=64,op=merge,features=lengths", "features is lengths; accepted with op=merge: none", FA_INVALID },
         { "bf16,d=64,op=merge,o=fp16", "o_dtype is 1 (fp16); accepted with bf16: bf16", FA_UNSUPPORTED },

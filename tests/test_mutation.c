@@ -43,6 +43,9 @@ static fa_case case_of(const scene *s)
     c.scale = s->scale;
     for (int i = 0; i < FA_TENSORS; i++)
         c.layout[i] = layouts[i];
+    const fa_operation *op = fa_operation_find(c.problem.op);
+    for (int i = FA_TENSORS; i < op->n; i++)
+        c.layout[i] = op->operand[i].strided ? layouts[i % FA_TENSORS] : c.layout[i];
     c.layout[FA_K] = s->layout;
     if (s->ragged)
         c.ragged = *s->ragged;

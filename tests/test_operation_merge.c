@@ -419,7 +419,7 @@ Test(operation_merge, what_makes_no_sense_is_refused_by_name)
     REFUSED(a.mask = FA_MASK_CAUSAL, FA_INVALID, "mask is causal; accepted with op=merge: none");
     REFUSED(a.seqlens_q = w.lse.at, FA_INVALID, "seqlens_q is set: lengths in device memory; accepted with op=merge: 0");
     REFUSED(a.page_size = 16, FA_INVALID, "page_size is set");
-    REFUSED(a.grad_o.ptr = w.lse.at, FA_UNSUPPORTED, "grad_o is set");
+    REFUSED(a.grad_o.ptr = w.lse.at, FA_INVALID, "grad_o is set");
     REFUSED((a.op = FA_FORWARD, a.parts = 0), FA_INVALID, "part is set: merging of partial results; accepted with op=forward: 0");
     REFUSED((a.dtype = FA_BF16, a.o_dtype = FA_F16), FA_UNSUPPORTED, "o_dtype is 1 (fp16); accepted with bf16: bf16, or fp32");
     world_close(&w, ctx);

@@ -20,7 +20,7 @@ enum { Q, K, V, GATE, O, LSE, OPERANDS };
 #define E(x) FA_EXTENT_##x
 #define TENSOR(s, h, w) .rank = 4, .extent = { E(B), E(s), E(h), E(w) }, .strided = true
 static const fa_operation gated = {
-    .op = GATED, .name = "gated", .products_d = 1, .products_dv = 1, .others = 6, .n = OPERANDS,
+    .op = GATED, .name = "gated", .products_d = 1, .products_dv = 1, .others = 6, .n = OPERANDS, .flags = FA_BROADCAST,
     .operand = {
         [Q] = { .name = "q", TENSOR(SQ, HQ, D), .type = FA_TYPE_INPUT, .at = offsetof(fa_args, q) },
         [K] = { .name = "k", TENSOR(SK, HKV, D), .type = FA_TYPE_INPUT, .at = offsetof(fa_args, k) },
@@ -301,11 +301,11 @@ Test(operation_toy, its_tensor_is_checked_as_any_other)
     cr_expect(strstr(fa_last_error(), "overlaps gate"), "%s", fa_last_error());
     a = t.args;
     a.grad_q.ptr = a.grad_o.ptr; /* no operand of it is there */
-    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_UNSUPPORTED);
+    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_INVALID);
     cr_expect(strstr(fa_last_error(), "grad_q"), "%s", fa_last_error());
     a = t.args;
     a.op = FA_FORWARD; /* which has no gate */
-    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_UNSUPPORTED);
+    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_INVALID);
     cr_expect(strstr(fa_last_error(), "grad_o"), "%s", fa_last_error());
     fa_tensors_close(&t);
     fa_context_leave(ctx, &in);

@@ -166,12 +166,12 @@ static int bad_args(row *rows)
     ROW(a.lse = (float *)((char *)a.v.ptr + 4), FA_INVALID, "lse overlaps v");
     ROW(a.lse = (float *)((char *)a.o.ptr - 4), FA_INVALID, "lse");
     ROW((a.flags = FA_BROADCAST, a.q.sb = 0, a.q.ss = -512, a.q.sh = 64, a.o.ptr = (char *)a.q.ptr - 4096), FA_INVALID, "o overlaps q");
-    ROW(a.op = 1, FA_UNSUPPORTED, "op is 1 (backward)");
+    ROW(a.op = 1, FA_INVALID, "grad_o.ptr is NULL");
     ROW((a.op = FA_MERGE, a.parts = 1), FA_INVALID, "part.ptr is NULL");
-    ROW(a.op = 3, FA_INVALID, "op is 3; accepted: FA_FORWARD (0), FA_MERGE (2)");
+    ROW(a.op = 3, FA_INVALID, "op is 3; accepted: FA_FORWARD (0), FA_BACKWARD (1), FA_MERGE (2)");
     ROW(a.op = -1, FA_INVALID, "op is -1");
     ROW(a.op = INT_MAX, FA_INVALID, "op is");
-    ROW((a.op = 1, a.sq = 0), FA_UNSUPPORTED, "op is");
+    ROW((a.op = 1, a.sq = 0), FA_INVALID, "grad_k.ptr is NULL");
     ROW(a.flags = 4, FA_UNSUPPORTED,
         "flags is 0x4; accepted by this version with op=forward: FA_BROADCAST (0x1), FA_BATCH_INVARIANT (0x2)");
     ROW(a.flags = 8 | FA_BROADCAST, FA_UNSUPPORTED, "flags is 0x9");

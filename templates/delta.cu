@@ -1,0 +1,64 @@
+// ---- D = rowsum(dO O) - dLSE, the step in front of the backward pass ----
+//| local piece = ({ [16] = "uint4", [8] = "uint2", [4] = "u32", [2] = "u16" })[l.delta_vec * p.o_bytes]
+//| local words = math.max(1, l.delta_vec * p.o_bytes // 4)
+constexpr int DELTA_LANES = $(l.delta_lanes);    // that share a row
+constexpr int DELTA_PIECES = $(l.delta_pieces);  // of a row: $(l.delta_vec) elements, which one instruction loads
+constexpr int DELTA_ROWS = $(l.delta_rows);      // of a block
+typedef $(piece) DeltaPiece;
+
+//| if p.o ~= "fp32" then
+__device__ __forceinline__ float o_to_float(u16 x) {
+//|   if p.o == "bf16" then
+  return __uint_as_float((u32)x << 16);
+//|   else
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+//|   end
+}
+//| end
+// Element i of a tensor of the type of O.
+__device__ __forceinline__ float load_o(const char *from, long long i) {
+//| if p.o == "fp32" then
+  return ((const float *)from)[i];
+//| else
+  return o_to_float(((const u16 *)from)[i]);
+//| end
+}
+__device__ __forceinline__ float dot_words(u32 a, u32 b) {
+//| if p.o == "fp32" then
+  return __uint_as_float(a) * __uint_as_float(b);
+//| elseif l.delta_vec == 1 then
+  return o_to_float((u16)a) * o_to_float((u16)b);
+//| else
+  return fmaf(o_to_float((u16)(a >> 16)), o_to_float((u16)(b >> 16)), o_to_float((u16)a) * o_to_float((u16)b));
+//| end
+}
+__device__ __forceinline__ float dot_pieces(const DeltaPiece &a, const DeltaPiece &b) {
+//| if words == 4 then
+  return dot_words(a.x, b.x) + dot_words(a.y, b.y) + (dot_words(a.z, b.z) + dot_words(a.w, b.w));
+//| elseif words == 2 then
+  return dot_words(a.x, b.x) + dot_words(a.y, b.y);
+//| else
+  return dot_words(a, b);
+//| end
+}
+
+extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant__ Params p) {
+  const int tile = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq;
+  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+  const int row = tile * DELTA_ROWS + threadIdx.x / DELTA_LANES, lane = threadIdx.x % DELTA_LANES;
+  const bool real = row < sequence.sq();
+  float sum = 0.f;
+  if (real) {
+    const char *const o = (const char *)p.o + (sequence.o() + row * p.o_ss + head * p.o_sh) * $(p.o_bytes);
+    const char *const grad = (const char *)p.grad_o + (sequence.grad_o() + row * p.grad_o_ss + head * p.grad_o_sh) * $(p.o_bytes);
+#pragma unroll
+    for (int i = lane; i < DELTA_PIECES; i += DELTA_LANES) sum += dot_pieces(((const DeltaPiece *)o)[i], ((const DeltaPiece *)grad)[i]);
+  }
+#pragma unroll
+  for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
+  if (!real || lane != 0) return;
+  const float extra = p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
+  ((float *)p.delta)[sequence.delta(head, row)] = sum - extra;
+}

@@ -1,0 +1,137 @@
+/* mutations_backward: faults of the families of the backward pass, as in mutations.c. */
+#include "autotune/case.h"
+#include "mutations.h"
+#include <stddef.h>
+
+#define FFMA "flash_bwd_ffma:"
+#define NAIVE "naive_bwd:tile=64"
+#define NONE -1, -1, 0, 0
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
+#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL
+#define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how
+
+/* clang-format off */
+static const fa_ragged_how
+    packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
+    padded = { .seed = 13, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM };
+
+static const scene scenes[] = {
+    { "plain", "fp32,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", FFMA "br=32,bc=32", 50, 70, NONE, PLAIN },
+    { "causal", "fp32,d=40,mask=causal,op=backward,b=1,hq=2,hkv=2", FFMA "br=16,bc=16", 50, 67, NONE, PLAIN },
+    { "wide", "fp32,d=24,dv=40,mask=causal,op=backward,b=2,hq=2,hkv=1", FFMA "br=32,bc=64", 70, 100, NONE, PLAIN },
+    { "blind", "fp32,d=40,mask=causal,op=backward,b=1,hq=2,hkv=2", FFMA "br=32,bc=32", 80, 40, NONE, HIDDEN },
+    { "topleft", "fp32,d=40,mask=causal,op=backward,b=1,hq=2,hkv=2", FFMA "br=32,bc=32", 40, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "window", "fp32,d=32,mask=window,op=backward,b=1,hq=2,hkv=1", FFMA "br=16,bc=16", 90, 90, 17, 5, 0, 0, HIDDEN },
+    { "left", "fp32,d=32,mask=window,op=backward,b=1,hq=2,hkv=1", FFMA "br=16,bc=32", 30, 110, 10, 5, 0, 0, HIDDEN },
+    { "odd", "fp32,d=5,dv=6,mask=none,op=backward,b=1,hq=2,hkv=2", FFMA "br=16,bc=32", 40, 50, NONE, PLAIN },
+    { "odd_wide", "fp32,d=71,dv=66,mask=none,op=backward,b=1,hq=1,hkv=1", FFMA "br=16,bc=16", 30, 30, NONE, PLAIN },
+    { "turned", "fp32,d=32,mask=causal,op=backward,features=lse-strides,b=2,hq=4,hkv=2", FFMA "br=32,bc=32", 50, 50, NONE, PLAIN },
+    { "packed", "fp32,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", FFMA "br=32,bc=32", 60, 70, NONE, RAGGED(packed) },
+    { "padded", "fp32,d=32,mask=window,op=backward,features=lengths+lse-strides,b=3,hq=2,hkv=1", FFMA "br=16,bc=32", 50, 60, 4, 3, 0, 0,
+      RAGGED(padded) },
+    { "naive", "bf16,d=72,dv=40,mask=causal,op=backward,b=2,hq=4,hkv=2", NAIVE, 80, 100, NONE, PLAIN },
+    { "naive_blind", "fp16,d=40,mask=causal,op=backward,grad=fp32,b=1,hq=2,hkv=1", NAIVE, 90, 40, NONE, HIDDEN },
+    { "naive_topleft", "bf16,d=24,dv=33,o=fp32,mask=causal,op=backward,b=1,hq=2,hkv=1", NAIVE, 40, 140, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
+};
+/* clang-format on */
+
+#define F "flash_bwd_ffma.cu"
+#define N "naive_bwd.cu"
+#define D "delta.cu"
+#define G "gradient.cu"
+#define R "query_range.cu"
+#define Q "sequence.cu"
+
+static const mutation mutations[] = {
+    /* D */
+    { "D without the gradient of LSE", D, "= sum - extra;", "= sum;", 0, "plain" },
+    { "D with the gradient of LSE added", D, "= sum - extra;", "= sum + extra;", 0, "plain" },
+    { "D of O alone", D, "((const DeltaPiece *)grad)[i]", "((const DeltaPiece *)o)[i]", 0, "plain" },
+    { "D over half of the lanes", D, "i = DELTA_LANES / 2; i > 0", "i = DELTA_LANES / 2; i > 1", 0, "plain" },
+    { "D without the last pieces", D, "i < DELTA_PIECES;", "i < DELTA_PIECES - 1;", 0, "plain" },
+    { "halves of a word mixed up", D, "o_to_float((u16)a) * o_to_float((u16)b)", "o_to_float((u16)a) * o_to_float((u16)(b >> 16))", 1,
+      "naive" },
+    { "D with O's strides for dO", D, "row * p.grad_o_ss + head", "row * p.o_ss + head", 0, "plain" },
+    { "D with dO's heads for O", D, "head * p.o_sh", "head * p.grad_o_sh", 0, "plain" },
+    { "D of rows behind the last", D, "if (!real || lane != 0) return;", "if (lane != 0) return;", 0, "padded packed" },
+
+    /* where tensors lie */
+    { "dO with the batches of Q", Q, "return batch * p.grad_o_sb;", "return batch * p.q_sb;", 0, "wide" },
+    { "dQ with the batches of Q", Q, "return batch * p.grad_q_sb;", "return batch * p.q_sb;", 0, "plain" },
+    { "dK with the batches of K", Q, "return batch * p.grad_k_sb;", "return batch * p.k_sb;", 0, "plain" },
+    { "dV of the first batch for all", Q, "return batch * p.grad_v_sb;", "return 0;", 0, "plain" },
+    { "D of the first batch for all", Q, "(batch * p.hq + head) * p.sq + query; }\n//|   end\n};", "head * p.sq + query; }\n//|   end\n};",
+      0, "plain" },
+    { "packed dO from the first row", Q, "index * p.grad_o_sb + first_q * p.grad_o_ss", "index * p.grad_o_sb", 0, "packed" },
+    { "packed dQ from the first row", Q, "index * p.grad_q_sb + first_q * p.grad_q_ss", "index * p.grad_q_sb", 0, "packed" },
+    { "packed dK by queries", Q, "index * p.grad_k_sb + first_k * p.grad_k_ss", "index * p.grad_k_sb + first_q * p.grad_k_ss", 0,
+      "packed" },
+    { "padded dV of the first sequence", Q, "index * p.grad_v_sb + first_k * p.grad_v_ss", "first_k * p.grad_v_ss", 0, "padded" },
+    { "packed D from the first row", Q, "head * p.total_q + first_q + query", "head * p.total_q + query", 0, "packed" },
+
+    /* which queries */
+    { "first query one late", R, "max(0, j - sequence.diag_hi())", "max(0, j - sequence.diag_hi() + 1)", 0, "causal" },
+    { "queries in front of the first", R, "max(0, j - sequence.diag_hi())", "(j - sequence.diag_hi())", 0, "causal wide" },
+    { "last query one early", R, "min(sequence.sq() - 1, j - sequence.diag_lo())", "min(sequence.sq() - 1, j - sequence.diag_lo() - 1)", 0,
+      "window" },
+    { "queries of the first key of the tile", F, "last_query(sequence, min(key0 + BC, sequence.sk()) - 1)", "last_query(sequence, key0)", 0,
+      "window" },
+    { "queries of the last key of the tile", F, "row_lo = first_query(sequence, key0)", "row_lo = first_query(sequence, key0 + BC - 1)", 0,
+      "causal" },
+
+    /* P and dS */
+    { "LSE in base 2", F, "-lse * LOG2E", "-lse", 0, "plain" },
+    { "P without LSE", F, "fmaf(s[i][j], p.scale_log2, -lse * LOG2E)", "(s[i][j] * p.scale_log2)", 0, "plain" },
+    { "P in base e of a power of 2", F, "p.scale_log2, -lse", "p.scale, -lse", 0, "plain" },
+    { "dS without D", F, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "plain" },
+    { "dS with D added", F, "e * (dp[i][j] - delta)", "e * (dp[i][j] + delta)", 0, "plain" },
+    { "hidden keys have P", F, "const bool visible = key >= lo && key <= hi;", "const bool visible = key <= sequence.sk() - 1;", 0,
+      "causal blind" },
+    { "keys left of the window have P", F, "key >= lo && key <= hi", "key <= hi", 0, "window" },
+    { "rows behind the last have P", F, "const bool real = row < sequence.sq();", "const bool real = true;", 0, "plain packed" },
+    { "Q for dO", F, "smem + SMEM_GRAD_O, smem + SMEM_V, x, y", "smem + SMEM_Q, smem + SMEM_V, x, y", 0, "plain" },
+    { "rows y + 8 i", F, "rows + tile_offset<N>(y + 16 * i, c)", "rows + tile_offset<N>(y + 8 * i, c)", 0, "plain" },
+
+    /* sums */
+    { "the first head of the group alone", F, "head < (kv_head + 1) * p.group; head++", "head < kv_head * p.group + 1; head++", 0,
+      "plain" },
+    { "KV head by remainder", F, "head / p.group, block", "head % p.hkv, block", 0, "plain" },
+    { "dV out of dS", F, "(dv, smem + SMEM_P,", "(dv, smem + SMEM_DS,", 0, "plain" },
+    { "dK out of P", F, "(dk, smem + SMEM_DS,", "(dk, smem + SMEM_P,", 0, "plain" },
+    { "dK without the scale", F, "dk[i][j], p.scale)", "dk[i][j], 1.f)", 0, "plain" },
+    { "dV with the scale", F, "dv[i][j], 1.f)", "dv[i][j], p.scale)", 0, "plain" },
+    { "dQ without the scale", F, "dq[i][j], p.scale)", "dq[i][j], 1.f)", 0, "plain" },
+    { "one query of a tile is left out", F, "for (int r = 0; r < BR; r++)", "for (int r = 1; r < BR; r++)", 0, "plain" },
+    { "keys of a thread in another order", F, "4 * y + i / 4 * 64 + i % 4", "4 * y + i / 4 * 64 + 3 - i % 4", 0, "wide" },
+    { "four elements where the row has fewer", F, "if (col + 2 < WIDTH) store", "if (col < WIDTH) store", 0, "odd" },
+    { "the last element of four is left out", F, "if (col + 3 < WIDTH)", "if (col + 4 < WIDTH)", 0, "plain" },
+    { "every 16th float4 becomes every 8th", F, "min(x + 16 * j, N - 1)", "min(x + 8 * j, N - 1)", 0, "odd_wide" },
+
+    /* what is loaded, and when */
+    { "P and dS before all have stored", F, "        __syncthreads();  // P and dS are complete\n", "", 0, "plain" },
+    { "the next tile before all have read", F, "        __syncthreads();  // before the next tile takes their place\n", "", 0, "plain" },
+    { "the next block before all have read", F, "    __syncthreads();  // before the next block takes the place of K and V\n", "", 0,
+      "plain" },
+    { "Q and dO are not waited for", F, "        cp_async_wait<0>();\n", "", 0, "plain" },
+    { "K and V are not waited for", F, "    cp_async_commit();\n    cp_async_wait<0>();\n    __syncthreads();", "    __syncthreads();", 0,
+      "plain" },
+    { "hidden keys are loaded for dQ", F, "block * BC, range.key_lo, range.key_hi", "block * BC, 0, sequence.sk() - 1", 0, "topleft left" },
+    { "queries behind the last are loaded", F, "const int last = sequence.sq() - 1 - row0;", "const int last = BR;", 0, "plain packed" },
+
+    /* naive */
+    { "naive: P without LSE", N, "expf(s[i][j] * p.scale - lse)", "expf(s[i][j] * p.scale)", 0, "naive" },
+    { "naive: dS without D", N, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "naive" },
+    { "naive: hidden keys have P", N, " && key <= last_key(sequence, row)", "", 0, "naive" },
+    { "naive: a sum short of its last step", N, "k0 < to; k0 += DEPTH", "k0 + DEPTH < to; k0 += DEPTH", 0, "naive" },
+    { "naive: dV out of dS", N, "e[(long long)row * p.sk + key]", "ds[(long long)row * p.sk + key]", 0, "naive" },
+    { "naive: dK of the first head", N, "head < (kv_head + 1) * p.group; head++", "head < kv_head * p.group + 1; head++", 0, "naive" },
+    { "naive: dQ without the scale", N, "sum[i][j] * p.scale);", "sum[i][j]);", 0, "naive" },
+    { "a gradient in the other half of a word", G, "pack2(x, 0.f)", "pack2(0.f, x)", 0, "naive" },
+    { NULL, NULL, NULL, NULL, 0, NULL },
+};
+
+const mutation_list mutation_lists[] = {
+    { scenes, mutations, 0, 2 },
+    { NULL, NULL, 0, 0 },
+};

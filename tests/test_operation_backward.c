@@ -1,0 +1,297 @@
+/* The backward operation by its contract: what is refused, what is exactly 0, empty calls, accumulation, equal bits, the device's
+ * reference. */
+#include "autotune/number.h"
+#include "test_cache_scratch.h"
+#include "test_verify_device.h"
+#include <math.h>
+
+#define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
+
+enum { Q, K, V, O, LSE, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* rows of gen/operation.c */
+
+static const char *const configs[] = { "naive_bwd:tile=64", "flash_bwd_ffma:br=32,bc=32" };
+#define CONFIGS (int)(sizeof configs / sizeof *configs)
+
+static void setup(void)
+{
+    scratch_make();
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
+}
+TestSuite(operation_backward, .init = setup, .fini = scratch_remove, .timeout = 300);
+
+static fa_problem problem(const char *text)
+{
+    fa_problem p;
+    OK(fa_problem_parse(&p, text));
+    return p;
+}
+
+/* ---- what is refused ---- */
+
+typedef struct refusal {
+    fa_args args;
+    const char *part;
+    fa_status status;
+} refusal;
+
+static fa_args plain(void)
+{
+    fa_args a = FA_ARGS_INIT;
+    a.op = FA_BACKWARD;
+    a.dtype = FA_BF16;
+    a.d = 64;
+    a.b = 2;
+    a.hq = 4;
+    a.hkv = 2;
+    a.sq = 100;
+    a.sk = 120;
+    fa_tensor *tensors[] = { &a.q, &a.k, &a.v, &a.o, &a.grad_o, &a.grad_q, &a.grad_k, &a.grad_v };
+    for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
+        tensors[i]->ptr = (void *)(uintptr_t)((i + 1) << 24);
+    a.lse = (float *)(uintptr_t)(100 << 20);
+    return a;
+}
+
+static int refusals(refusal *to)
+{
+    int n = 0;
+#define ROW(set, st, what)                       \
+    do {                                         \
+        fa_args a = plain();                     \
+        set;                                     \
+        to[n++] = (refusal){ a, what, FA_##st }; \
+    } while (0)
+    ROW(a.lse = NULL, INVALID, "lse is NULL; accepted: a device address");
+    ROW(a.o.ptr = NULL, INVALID, "o.ptr is NULL");
+    ROW(a.grad_o.ptr = NULL, INVALID, "grad_o.ptr is NULL");
+    ROW(a.grad_q.ptr = NULL, INVALID, "grad_q.ptr is NULL");
+    ROW(a.grad_k.ptr = NULL, INVALID, "grad_k.ptr is NULL");
+    ROW(a.grad_v.ptr = NULL, INVALID, "grad_v.ptr is NULL");
+    ROW(a.grad_q.ptr = a.q.ptr, INVALID, "grad_q overlaps q");
+    ROW(a.grad_v.ptr = a.grad_k.ptr, INVALID, "grad_k overlaps grad_v");
+    ROW(a.grad_k.ptr = a.o.ptr, INVALID, "grad_k overlaps o");
+    ROW(a.grad_lse = (const float *)a.grad_q.ptr, INVALID, "grad_q overlaps grad_lse");
+    ROW((a.grad_q.sb = 25600, a.grad_q.ss = 256, a.grad_q.sh = 32), INVALID, "grad_q.sh is 32; accepted: a stride of at least 64");
+    ROW((a.flags = FA_BROADCAST, a.grad_k.ss = 64, a.grad_k.sh = 7680), INVALID, "grad_k.sb is 0");
+    ROW((a.grad_o.ss = 64, a.grad_o.sh = 6400), INVALID, "grad_o.sb is 0 and the dimension is 2 long");
+    ROW(a.grad_dtype = FA_F16, UNSUPPORTED, "grad_dtype is 1 (fp16); accepted with bf16: 0, bf16, or fp32 (4)");
+    ROW(a.grad_dtype = 9, INVALID, "grad_dtype is 9");
+    ROW(a.dtype = FA_TF32, UNSUPPORTED, "dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
+    ROW(a.flags = FA_ACCUMULATE, INVALID, "flags has FA_ACCUMULATE and grad_dtype is bf16; accepted with it: fp32 (4)");
+    ROW(a.flags = FA_BATCH_INVARIANT, UNSUPPORTED, "flags is 0x2; accepted by this version with op=backward: FA_BROADCAST (0x1), FA_D");
+    ROW(a.dropout = 0.5f, UNSUPPORTED, "dropout is set: dropout, which this version does not compute");
+    ROW(a.rng = (const uint64_t *)a.q.ptr, UNSUPPORTED, "rng is set");
+    ROW(a.page_table = (const int32_t *)a.q.ptr, INVALID, "page_table is set: pages of K and V; accepted with op=backward: 0");
+    ROW(a.parts = 2, INVALID, "parts is set");
+    ROW(a.hq = 5, INVALID, "hq is 5");
+#undef ROW
+    return n;
+}
+
+Test(operation_backward, what_is_refused_by_name)
+{
+    static refusal row[40];
+    int n = refusals(row);
+    fa_problem p;
+    fa_args a = plain();
+    OK(fa_problem_of(&a, &p));
+    for (int i = 0; i < n; i++) {
+        cr_expect_eq(fa_problem_of(&row[i].args, &p), row[i].status, "%s: %s", row[i].part, fa_last_error());
+        cr_expect(strstr(fa_last_error(), row[i].part), "%s does not say: %s", fa_last_error(), row[i].part);
+    }
+    a.op = FA_FORWARD;
+    cr_expect_eq(fa_problem_of(&a, &p), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "grad_o is set: gradients; accepted with op=forward: 0"), "%s", fa_last_error());
+}
+
+Test(operation_backward, its_problem_names_gradients_and_determinism)
+{
+    char text[256];
+    fa_args a = plain();
+    fa_problem p;
+    a.flags = FA_DETERMINISTIC | FA_BROADCAST;
+    OK(fa_problem_of(&a, &p));
+    fa_problem_print(text, sizeof text, &p);
+    cr_expect_str_eq(text,
+                     "bf16,d=64,dv=64,mask=none,o=bf16,align=16,op=backward,features=deterministic,b=2,hq=4,hkv=2,sq=100,sk=120,grad=bf16");
+    a.grad_dtype = FA_F32;
+    a.flags |= FA_ACCUMULATE;
+    OK(fa_problem_of(&a, &p));
+    cr_expect_eq(p.grad_dtype, FA_F32);
+    cr_expect_eq(p.features, FA_FEATURE_DETERMINISTIC, "accumulation is no class of its own");
+}
+
+/* ---- launches ---- */
+
+/* Tensors of a problem with random inputs, O and LSE by the library's own forward. */
+typedef struct world {
+    fa_context *ctx;
+    fa_entered in;
+    fa_tensors t;
+    const fa_plan *plan;
+} world;
+
+static void world_open(world *w, const char *text, const char *config, int window_left, int diagonal, int offset)
+{
+    fa_problem p = problem(text);
+    fa_config c = test_config(config);
+    w->ctx = test_context(NULL, below("cache"));
+    OK(fa_context_enter(w->ctx, &w->in));
+    OK(fa_tensors_open(&w->t, w->ctx, &p));
+    w->t.args.window_left = window_left;
+    w->t.args.window_right = 0;
+    w->t.args.diagonal = diagonal;
+    w->t.args.offset = offset;
+    OK(fa_tensors_random(&w->t, 5));
+    OK(fa_plan_make(w->ctx, &p, &c, NULL, &w->plan));
+}
+
+static void world_close(world *w)
+{
+    fa_tensors_close(&w->t);
+    fa_context_leave(w->ctx, &w->in);
+    fa_destroy(w->ctx);
+}
+
+static float *get(world *w, int operand)
+{
+    float *x;
+    OK(fa_tensors_get(&w->t, operand, &x));
+    return x;
+}
+
+/* Queries 0 to 19 see no key, and keys from 50 on no query sees. */
+Test(operation_backward, what_sees_nothing_and_is_not_seen_has_gradients_of_exactly_0)
+{
+    for (int i = 0; i < CONFIGS; i++) {
+        world w;
+        world_open(&w, "fp32,d=36,mask=causal,op=backward,b=2,hq=4,hkv=2,sq=70,sk=90", configs[i], -1, FA_OFFSET, -20);
+        OK(fa_tensors_launch(&w.t, w.plan));
+        float *lse = get(&w, LSE), *dq = get(&w, GRAD_Q), *dk = get(&w, GRAD_K), *dv = get(&w, GRAD_V);
+        cr_expect(lse[19] == -INFINITY && isfinite(lse[20]), "%g %g", lse[19], lse[20]);
+        for (size_t k = 0; k < w.t.count[GRAD_Q]; k++)
+            cr_assert((dq[k] == 0) == (k / 36 / 4 % 70 < 20), "%s: dQ[%zu] = %g", configs[i], k, dq[k]);
+        for (size_t k = 0; k < w.t.count[GRAD_K]; k++) {
+            cr_assert((dk[k] == 0) == (k / 36 / 2 % 90 >= 50), "%s: dK[%zu] = %g", configs[i], k, dk[k]);
+            cr_assert((dv[k] == 0) == (k / 36 / 2 % 90 >= 50), "%s: dV[%zu] = %g", configs[i], k, dv[k]);
+        }
+        free(lse), free(dq), free(dk), free(dv);
+        world_close(&w);
+    }
+}
+
+/* A dense call whose queries, or keys, are none. */
+static void expect_zeros(world *w, const fa_args *args, int operand, const char *config)
+{
+    fa_args a = *args;
+    fa_scratch s = { 0 };
+    const cu_driver *d = fa_context_driver(w->ctx);
+    OK(fa_driver_check(d, d->cuMemsetD32Async(w->t.at[operand], 0x7fc00000, w->t.count[operand], NULL), "cuMemsetD32Async"));
+    OK(fa_scratch_launch(&s, w->ctx, w->plan, &a));
+    float *x = get(w, operand);
+    for (size_t k = 0; k < w->t.count[operand]; k++)
+        cr_assert_eq(x[k], 0, "%s: operand %d[%zu] = %g", config, operand, k, (double)x[k]);
+    free(x);
+    fa_scratch_free(&s, w->ctx);
+}
+
+Test(operation_backward, no_query_and_no_key)
+{
+    for (int i = 0; i < CONFIGS; i++) {
+        world w;
+        world_open(&w, "fp32,d=24,mask=causal,op=backward,b=2,hq=2,hkv=1,sq=40,sk=50", configs[i], -1, 0, 0);
+        fa_args a = w.t.args;
+        a.sq = 0;
+        expect_zeros(&w, &a, GRAD_K, configs[i]);
+        expect_zeros(&w, &a, GRAD_V, configs[i]);
+        a = w.t.args;
+        a.sk = 0;
+        expect_zeros(&w, &a, GRAD_Q, configs[i]);
+        a.sq = 0;
+        OK(fa_launch(w.ctx, &a, NULL));
+        a = w.t.args;
+        a.b = 0;
+        OK(fa_launch(w.ctx, &a, NULL));
+        world_close(&w);
+    }
+}
+
+Test(operation_backward, gradients_are_added_where_that_is_asked_for)
+{
+    static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
+    for (int i = 0; i < CONFIGS; i++)
+        for (int bf16 = 0; bf16 < 2 - i; bf16++) {
+            world w;
+            float *once[3], *twice;
+            world_open(&w,
+                       bf16 ? "bf16,d=40,mask=none,op=backward,grad=fp32,b=1,hq=4,hkv=2,sq=40,sk=70"
+                            : "fp32,d=40,mask=none,op=backward,b=1,hq=4,hkv=2,sq=40,sk=70",
+                       configs[i], -1, 0, 0);
+            OK(fa_tensors_launch(&w.t, w.plan));
+            for (int k = 0; k < 3; k++)
+                once[k] = get(&w, outputs[k]);
+            w.t.args.flags |= FA_ACCUMULATE;
+            OK(fa_tensors_launch(&w.t, w.plan));
+            OK(fa_tensors_launch(&w.t, w.plan));
+            for (int k = 0; k < 3; k++) {
+                twice = get(&w, outputs[k]);
+                for (size_t x = 0; x < w.t.count[outputs[k]]; x++)
+                    cr_assert_float_eq(twice[x], 3 * once[k][x], 1e-6 * (1 + fabs((double)once[k][x])), "%s: %d[%zu]", configs[i], k, x);
+                free(twice);
+                free(once[k]);
+            }
+            world_close(&w);
+        }
+}
+
+/* Of what fa_launch() chooses, with a class of its own, on chips of one SM and of three. */
+Test(operation_backward, deterministic_launches_give_equal_bits)
+{
+    float *first = NULL;
+    for (int chip = 0; chip < 2; chip++) {
+        fa_problem p = problem("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100");
+        fa_context *ctx = test_hopper_context(NULL, below("cache"), chip ? 3 : 1);
+        fa_entered in;
+        fa_tensors t;
+        OK(fa_context_enter(ctx, &in));
+        OK(fa_tensors_open(&t, ctx, &p));
+        OK(fa_tensors_random(&t, 9));
+        for (int i = 0; i < 3; i++) {
+            float *x;
+            test_mode(i == 1 ? SIM_LAZY : SIM_EAGER, i == 0 ? SIM_IN_ORDER : SIM_RANDOM, (uint64_t)i);
+            OK(fa_tensors_launch(&t, NULL));
+            OK(fa_tensors_get(&t, GRAD_Q, &x));
+            if (first)
+                cr_expect(!memcmp(x, first, t.count[GRAD_Q] * sizeof *x), "chip %d, launch %d", chip, i);
+            else
+                first = x;
+            if (x != first)
+                free(x);
+        }
+        fa_tensors_close(&t);
+        fa_context_leave(ctx, &in);
+        fa_destroy(ctx);
+    }
+    free(first);
+}
+
+/* The reference on the device stands in for the CPU's, whatever the types of O and of the gradients. */
+Test(operation_backward, the_reference_on_the_device_is_the_oracles_equal)
+{
+    static const char *const texts[] = { "fp32,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1",
+                                         "fp32,d=40,dv=24,mask=window,op=backward,features=deterministic,b=1,hq=2,hkv=2" };
+    fa_context *ctx = test_context(NULL, below("cache"));
+    for (int i = 0; i < 2; i++) {
+        fa_case c = test_case(texts[i], 90, 120);
+        fa_config k = test_config("flash_bwd_ffma:br=64,bc=64");
+        const fa_plan *plan;
+        fa_trial *t;
+        fa_verdict v;
+        c.window_left = 30;
+        OK(fa_plan_make(ctx, &c.problem, &k, NULL, &plan));
+        OK(fa_trial_open(&t, ctx, &c, FA_REFERENCE_DEVICE));
+        OK(fa_trial_run(t, plan, &v));
+        fa_trial_close(t);
+    }
+    fa_destroy(ctx);
+}
