@@ -47,7 +47,9 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
           load_keys(smem + SMEM_K + k.at * K_TILE + box * BC * ROW, k_map, k_full(smem, k.at), box * BOX, key,
                     where.kv_head, sequence.$(batch_k)());
         k.next();
-//| if l.persistent then
+//| if p.has_lengths then
+        if (block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
+//| elseif l.persistent then
         if (block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
 //| end
       }

@@ -76,6 +76,10 @@ struct TileScheduler {
 //| if p.has_lengths then
 // Lengths and first rows of the tile's sequence are published with it: no other warp reads them in global memory.
 //| end
+//| if p.has_lengths then
+// The search takes as long as some blocks of keys: it begins when K of this one is on its way.
+__device__ __forceinline__ int search_block(const KeyRange &keys) { return min(keys.loaded_lo + 2, keys.loaded_hi); }
+//| end
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 2 + slot); }
 __device__ __forceinline__ u32 tile_loaded(u32 smem) { return barrier(smem, TILE_BARRIERS + 4); }
