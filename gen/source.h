@@ -17,6 +17,7 @@ typedef struct fa_map {
     int32_t operand;    /* index in the operation's rows */
     int32_t cols, rows; /* of the box, elements */
     int32_t swizzle;    /* span of the shared-memory swizzle, bytes: 0 = none, 32, 64, 128 */
+    int32_t boxes;      /* of a row of the tensor, side by side in groups of eight rows: rank 5; 0: rank 4 */
 } fa_map;
 
 /* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:

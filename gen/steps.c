@@ -8,6 +8,7 @@
 
 #define BOX_MAX 256   /* elements of each dimension of a TMA box */
 #define TMA_UNIT 16   /* bytes: rows of a box are a multiple of it */
+#define GROUP 8       /* rows of a swizzle pattern */
 #define PER_SM_MAX 32 /* blocks that an SM of any chip holds */
 
 /* The operands that TMA can load, for messages. */
@@ -21,13 +22,26 @@ static const char *mappable(char *buf, size_t n, const fa_operation *op)
     return buf;
 }
 
+/* Boxes that stand side by side hold whole rows of the tensor, in groups of the eight rows of a swizzle pattern. */
+static void read_boxes(lua_State *L, const fa_lua_args *fr, const fa_family *f, const char *of, fa_map *m)
+{
+    m->boxes = fa_family_integer(L, f, of, "boxes", 0);
+    int64_t width = fa_sizes_of(fr->problem, 0).of[f->operation->operand[m->operand].extent[3]];
+    if (m->boxes && (m->boxes < 2 || m->boxes * (int64_t)m->cols != width))
+        luaL_error(L, "templates/%s.lua: boxes of %s is %d, with cols of %d; accepted: 0, or from 2 on as many as make a row of %d",
+                   f->name, of, m->boxes, m->cols, (int)width);
+    if (m->boxes && m->rows % GROUP)
+        luaL_error(L, "templates/%s.lua: rows of %s is %d; accepted with boxes: a multiple of %d", f->name, of, m->rows, GROUP);
+}
+
 /* The map at the top of the stack, map number i of the step. */
 static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, const fa_step *s, int i, fa_map *m)
 {
     char of[64], names[128];
     snprintf(of, sizeof of, "map %d of step %s", i, s->entry);
     if (!lua_istable(L, -1))
-        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle = }", f->name, of, luaL_typename(L, -1));
+        luaL_error(L, "templates/%s.lua: %s is a %s; accepted: { tensor =, cols =, rows =, swizzle =, boxes = }", f->name, of,
+                   luaL_typename(L, -1));
     const char *name = lua_getfield(L, -1, "tensor") == LUA_TSTRING ? lua_tostring(L, -1) : luaL_typename(L, -1);
     m->operand = fa_operand_index(f->operation, name);
     if (m->operand < 0 || !f->operation->operand[m->operand].strided || f->operation->operand[m->operand].parts_at)
@@ -52,6 +66,7 @@ static void read_map(lua_State *L, const fa_lua_args *fr, const fa_family *f, co
     if (m->swizzle && m->cols * bytes > m->swizzle)
         luaL_error(L, "templates/%s.lua: cols of %s is %d, %d bytes; accepted with a swizzle of %d: at most as many bytes", f->name, of,
                    m->cols, m->cols * bytes, m->swizzle);
+    read_boxes(L, fr, f, of, m);
 }
 
 /* The list `maps` of the step at the top of the stack. */

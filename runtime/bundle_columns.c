@@ -20,7 +20,8 @@
 #define MAP_NUMBERS(X)                \
     X(cols, 1, 256)                   \
     X(rows, 1, 256)                   \
-    X(swizzle, 0, 128)
+    X(swizzle, 0, 128)                \
+    X(boxes, 0, 256)
 
 #define COUNT(...) +1
 #define OF(type, member) sizeof(((type *)0)->member)

@@ -43,7 +43,7 @@ typedef struct fa_call {
     const fa_operation *op;
     int operands;     /* of op's rows, from the first on: those that the class has */
     fa_sizes sizes;   /* as given: sk may be 0; no SMs */
-    fa_values values; /* all but buffers, tiles, total, section and counter */
+    fa_values values; /* all but buffers, tiles, total, section, joined and counter */
     size_t workspace_size;
     bool empty; /* no row of an output: nothing to launch */
 } fa_call;

@@ -90,6 +90,7 @@ static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_ste
     v->tiles = s->grid.n ? (int32_t)fa_factor_value(&s->grid.factor[0], &c->sizes) : 1;
     v->total = (int32_t)total;
     v->section = section_of(a, s, c, tile);
+    v->joined = fa_maps_joined(s, c);
     r->kernel = k->number;
     r->same = k->steps == 1 ? fa_repeat_next() : 0;
     r->grid = *grid;

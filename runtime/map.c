@@ -7,16 +7,20 @@
 
 #define LINES 32 /* of FA_STEP_MAPS places: maps of one step never displace each other; 108 KiB for a thread that uses maps */
 #define TMA_UNIT 16
+#define RANK_MAX 5
+#define GROUP 8 /* rows that a swizzle pattern has */
 
 /* All that a map is made of. No padding: compared as bytes. */
 typedef struct recipe {
     const cu_driver *driver;
     uint64_t address;
-    uint64_t stride[3]; /* bytes: sequence, head, batch */
-    uint32_t size[4];   /* elements: row, sequence, head, batch */
-    uint32_t cols, rows, type, swizzle;
+    uint64_t stride[RANK_MAX - 1]; /* bytes, of all dimensions but the first */
+    uint32_t size[RANK_MAX];       /* elements */
+    uint32_t box[RANK_MAX];
+    uint16_t rank, type;
+    uint32_t swizzle;
 } recipe;
-_Static_assert(sizeof(recipe) == 5 * 8 + 8 * 4, "no padding");
+_Static_assert(sizeof(recipe) == (1 + RANK_MAX) * 8 + 2 * RANK_MAX * 4 + 2 * 2 + 4, "no padding");
 
 typedef struct cached_map {
     CUtensorMap map; /* aligned to 64 bytes by its type */
@@ -56,6 +60,17 @@ typedef struct tensor {
     int dtype;
     bool keys; /* its rows are keys */
 } tensor;
+
+static bool is_empty(const tensor *t, const fa_call *c)
+{
+    return t->keys && (c->values.sk == 0 || !t->size[0] || !t->size[2]);
+}
+
+/* Else what some row sees is known on the device alone. */
+static bool keys_are_known(const tensor *t, const fa_call *c)
+{
+    return t->keys && !(c->problem.features & FA_FEATURE_LENGTHS);
+}
 
 static tensor tensor_of(const fa_call *c, int i, const fa_problem *p)
 {
@@ -109,69 +124,127 @@ bool fa_steps_map(const fa_step *s, int32_t steps)
     return any;
 }
 
+/* One dimension of a map. */
+typedef struct dimension {
+    int64_t size, stride, box; /* elements */
+} dimension;
+
+/* Of rank 4, innermost first: element, sequence, head, batch. Of rank 5: how rows of several boxes are brought at once. */
+static void dimensions_of(dimension out[RANK_MAX], const fa_map *m, const tensor *t, int64_t rows, bool joined)
+{
+    int64_t ss = t->stride[0], sh = t->stride[1];
+    dimension heads = { t->size[1], sh, 1 }, batch = { t->size[2] ? t->size[2] : 1, t->stride[2], 1 };
+    if (!m->boxes) {
+        const dimension all[RANK_MAX] = { { t->width, 1, m->cols }, { rows, ss, m->rows }, heads, batch };
+        memcpy(out, all, sizeof all);
+    } else if (joined) {
+        const dimension all[RANK_MAX] = { { m->cols, 1, m->cols },
+                                          { GROUP, ss, GROUP },
+                                          { (t->size[1] - 1) * (sh / m->cols) + m->boxes, m->cols, m->boxes },
+                                          { rows / GROUP, ss * GROUP, m->rows / GROUP },
+                                          batch };
+        memcpy(out, all, sizeof all);
+    } else {
+        const dimension all[RANK_MAX] = { { m->cols, 1, m->cols }, { rows, ss, GROUP }, { m->boxes, m->cols, m->boxes }, heads, batch };
+        memcpy(out, all, sizeof all);
+    }
+}
+
+/* The rows that a map spans. */
+static int64_t rows_of(const tensor *t, const fa_call *c)
+{
+    return keys_are_known(t, c) ? fa_map_keys(&c->values) : t->size[0] ? t->size[0] : 1;
+}
+
+bool fa_maps_joined(const fa_step *s, const fa_call *c)
+{
+    bool all = true;
+    for (int i = 0; i < s->n_maps; i++) {
+        const fa_map *m = &s->map[i];
+        tensor t = tensor_of(c, m->operand, &c->problem);
+        if (!m->boxes || is_empty(&t, c))
+            continue;
+        int64_t apart = t.stride[1] / m->cols;
+        all = all && t.stride[1] >= 0 && t.stride[1] % m->cols == 0 && apart < INT32_MAX / (t.size[1] + m->boxes) &&
+              rows_of(&t, c) % GROUP == 0 && fa_map_stride_fits(t.stride[0] * GROUP * fa_dtype_bytes(t.dtype));
+    }
+    return all;
+}
+
 static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_call *c)
 {
     const fa_values *a = &c->values;
     tensor t = tensor_of(c, m->operand, &c->problem);
-    static const uint32_t types[] = { [FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
+    static const uint16_t types[] = { [FA_F16] = CU_TENSOR_MAP_DATA_TYPE_FLOAT16,
                                       [FA_BF16] = CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
                                       [FA_TF32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
                                       [FA_F32] = CU_TENSOR_MAP_DATA_TYPE_FLOAT32 };
-    bool seen = t.keys && !(c->problem.features & FA_FEATURE_LENGTHS); /* else what is seen is known on the device alone */
-    bool empty = t.keys && (a->sk == 0 || !t.size[0] || !t.size[2]);
+    bool empty = is_empty(&t, c);
     int bytes = fa_dtype_bytes(t.dtype);
-    r->driver = d;
-    r->type = types[t.dtype];
-    r->cols = (uint32_t)m->cols;
-    r->rows = (uint32_t)m->rows;
-    r->swizzle = (uint32_t)m->swizzle;
-    r->size[0] = (uint32_t)t.width;
-    r->size[1] = (uint32_t)(seen ? fa_map_keys(a) : t.size[0] ? t.size[0] : 1);
-    r->size[2] = (uint32_t)t.size[1];
-    r->size[3] = (uint32_t)(t.size[2] ? t.size[2] : 1);
-    r->address = t.ptr;
+    dimension all[RANK_MAX];
+    *r = (recipe){ .driver = d, .address = t.ptr, .rank = m->boxes ? 5 : 4, .type = types[t.dtype], .swizzle = (uint32_t)m->swizzle };
     if (empty)
         r->address = a->operand[0].address; /* K and V may be NULL then, their strides 0; nothing is loaded */
-    else if (seen)
+    else if (keys_are_known(&t, c))
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
-    uint64_t below = (r->size[0] * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
-    for (int i = 0; i < 3; i++) {
-        r->stride[i] = r->size[i + 1] > 1 && !empty ? (uint64_t)(t.stride[i] * bytes) : below;
-        below = r->stride[i];
+    dimensions_of(all, m, &t, rows_of(&t, c), a->joined && !empty);
+    uint64_t below = ((uint64_t)all[0].size * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
+    for (int i = 0; i < r->rank; i++) {
+        r->size[i] = (uint32_t)all[i].size;
+        r->box[i] = (uint32_t)all[i].box;
+        if (i > 0)
+            below = r->stride[i - 1] = all[i].size > 1 && !empty ? (uint64_t)(all[i].stride * bytes) : below;
     }
 }
 
 static uint32_t line_of(const recipe *r)
 {
     uint64_t h = r->address;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < r->rank - 1; i++)
         h = (h ^ r->stride[i]) * 0x9E3779B97F4A7C15u;
-    h ^= (uint64_t)r->size[1] << 32 ^ r->size[3] ^ (uint64_t)r->rows << 16 ^ (uint64_t)r->cols << 24;
+    h ^= (uint64_t)r->size[1] << 32 ^ r->size[r->rank - 1] ^ (uint64_t)r->box[1] << 16 ^ (uint64_t)r->box[0] << 24;
     h *= 0xD6E8FEB86659FD93u;
     return (uint32_t)(h >> 40) % LINES;
 }
 
+/* "64 x 8 x 2" */
+static void print_product(char *out, size_t n, const uint32_t *of, int rank)
+{
+    int at = 0;
+    for (int i = 0; i < rank && (size_t)at < n; i++)
+        at += snprintf(out + at, n - (size_t)at, "%s%u", i ? " x " : "", of[i]);
+}
+
+static fa_status refused(const recipe *r, const char *name, CUresult got)
+{
+    char call[320], size[72], box[72], strides[96];
+    int at = 0;
+    print_product(size, sizeof size, r->size, r->rank);
+    print_product(box, sizeof box, r->box, r->rank);
+    for (int i = 0; i < r->rank - 1 && (size_t)at < sizeof strides; i++)
+        at += snprintf(strides + at, sizeof strides - (size_t)at, "%s%llu", i ? ", " : "", (unsigned long long)r->stride[i]);
+    snprintf(call, sizeof call, "cuTensorMapEncodeTiled(%s at %#llx, %s, strides %s bytes, box %s)", name, (unsigned long long)r->address,
+             size, strides, box);
+    return fa_driver_check(r->driver, got, call);
+}
+
 static fa_status encode(cached_map *at, const recipe *r, const char *name)
 {
-    const cuuint64_t size[4] = { r->size[0], r->size[1], r->size[2], r->size[3] };
-    const cuuint64_t stride[3] = { r->stride[0], r->stride[1], r->stride[2] };
-    const cuuint32_t box[4] = { r->cols, r->rows, 1, 1 }, step[4] = { 1, 1, 1, 1 };
+    cuuint64_t size[RANK_MAX];
+    const cuuint32_t step[RANK_MAX] = { 1, 1, 1, 1, 1 };
+    for (int i = 0; i < RANK_MAX; i++)
+        size[i] = r->size[i];
     CUtensorMapSwizzle swizzle = r->swizzle == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                  : r->swizzle == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                  : r->swizzle == 32 ? CU_TENSOR_MAP_SWIZZLE_32B
                                                     : CU_TENSOR_MAP_SWIZZLE_NONE;
     at->of.driver = NULL;
     at->stamp++;
-    CUresult got = r->driver->cuTensorMapEncodeTiled(&at->map, (CUtensorMapDataType)r->type, 4, (void *)(uintptr_t)r->address, size, stride,
-                                                     box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                                                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    if (got != CUDA_SUCCESS) {
-        char call[160];
-        snprintf(call, sizeof call, "cuTensorMapEncodeTiled(%s at %#llx, %u x %u x %u x %u, strides %llu, %llu, %llu bytes, box %u x %u)",
-                 name, (unsigned long long)r->address, r->size[0], r->size[1], r->size[2], r->size[3], (unsigned long long)r->stride[0],
-                 (unsigned long long)r->stride[1], (unsigned long long)r->stride[2], r->cols, r->rows);
-        return fa_driver_check(r->driver, got, call);
-    }
+    CUresult got = r->driver->cuTensorMapEncodeTiled(&at->map, (CUtensorMapDataType)r->type, r->rank, (void *)(uintptr_t)r->address, size,
+                                                     r->stride, r->box, step, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                                     CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (got != CUDA_SUCCESS)
+        return refused(r, name, got);
     at->of = *r;
     return FA_OK;
 }

@@ -48,6 +48,13 @@ constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);          // of a row o
 constexpr int Q_TILE = 64 * BOXES * ROW;                // of one warpgroup
 constexpr int K_TILE = BC * BOXES * ROW, V_TILE = BC * BOXES_V * ROW;
 constexpr int SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_BARRIERS = $(l.barriers);  // offsets in dynamic shared memory, Q at 0, $(l.bytes) bytes in all
+//| if l.joined then
+// Buffers of K and V hold groups of eight rows, whose boxes of columns lie side by side or, where there is no such map, rows of box after
+// box: bytes from a group to the next, and from a box to the next.
+constexpr int GROUP = 8 * ROW;
+constexpr int K_GROUP = $(l.joined_k and "BOXES * GROUP" or "GROUP"), K_BOX = $(l.joined_k and "GROUP" or "BC * ROW");
+constexpr int V_GROUP = $(l.joined_v and "BOXES_V * GROUP" or "GROUP"), V_BOX = $(l.joined_v and "GROUP" or "BC * ROW");
+//| end
 //| if c.o_path > 0 then
 constexpr int O_TILE = 64 * BOXES_V * ROW;  // of one warpgroup
 //| end

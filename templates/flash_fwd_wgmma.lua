@@ -268,7 +268,12 @@ return {
     l.q_lent = l.o_in_q and c.q_bufs == 2
     -- Blocks at a tile's end that only other warpgroups see pass after O has left.
     l.skip_late = p.mask == "window" and not l.ahead and c.schedule == 0
-    if p.has_pages then l.run = gcd(c.bc, p.page) end
+    if p.has_pages then
+      l.run = gcd(c.bc, p.page)
+      -- One box brings all columns of a run where they fill the boxes of a row.
+      l.joined_k, l.joined_v = l.boxes > 1 and p.d == l.boxes * c.box, l.boxes_v > 1 and p.dv == l.boxes_v * c.box
+      l.joined = l.joined_k or l.joined_v
+    end
     l.threads, l.ctas = 128 * (l.wgs + 1), c.ctas
     l.o_regs = round_up(p.dv, 8) // 2
     l.regs, l.consumer = registers(a, c)
@@ -279,8 +284,8 @@ return {
     local rows = p.has_pages and l.run or c.bc // c.cluster
     local maps = {
       { tensor = "q", cols = c.box, rows = 64, swizzle = l.row },
-      { tensor = "k", cols = c.box, rows = rows, swizzle = l.row },
-      { tensor = "v", cols = c.box, rows = rows, swizzle = l.row },
+      { tensor = "k", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_k and l.boxes or 0 },
+      { tensor = "v", cols = c.box, rows = rows, swizzle = l.row, boxes = l.joined_v and l.boxes_v or 0 },
     }
     if c.o_path > 0 then maps[4] = { tensor = "o", cols = c.box, rows = 64, swizzle = l.row } end
     return { {
@@ -296,12 +301,12 @@ return {
     local names = "o lse counter " .. (l.parts and "workspace part_o part_state " or "")
     if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
     if p.has_pages then names = names .. "page_table " end
-    names = names .. "o_sb o_ss o_sh "
+    names = names .. "o_sb o_ss o_sh " .. (l.joined_k and "k_sh " or "") .. (l.joined_v and "v_sh " or "")
     if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
     names = names .. "scale scale_log2 b hq hkv group sq sk "
     if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
     names = names .. "total_q total_k relative shift_lo shift_hi section "
-    if p.has_pages then names = names .. "page_size pages page_table_stride " end
+    if p.has_pages then names = names .. "page_size pages page_table_stride " .. (l.joined and "joined " or "") end
     return names
   end,
 

@@ -55,6 +55,13 @@ __device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barri
   asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];" ::
                    "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(sequence), "r"(head), "r"(batch) : "memory");
 }
+//| if l.joined then
+// The same of a map of rank 5.
+__device__ __forceinline__ void tma_load(u32 to, const TensorMap &map, u32 barrier, int column, int c1, int c2, int c3, int c4) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];" ::
+                   "r"(to), "l"(&map), "r"(barrier), "r"(column), "r"(c1), "r"(c2), "r"(c3), "r"(c4) : "memory");
+}
+//| end
 //| if c.cluster > 1 then
 // The same for all blocks of the cluster: the box lands at the same offset in each, and counts at each one's own barrier.
 __device__ __forceinline__ void tma_load_for_all(u32 to, const TensorMap &map, u32 barrier, int column, int sequence, int head, int batch) {
@@ -103,6 +110,16 @@ __device__ __forceinline__ void stmatrix_x2(u32 to, u32 x0, u32 x1) {
 // What wgmma reads from shared memory: boxes of BOX columns, rows of ROW = 2 BOX bytes, swizzled in patterns of eight rows
 // (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout").
 constexpr u64 SWIZZLE = $(({ [64] = 1, [32] = 2, [16] = 3 })[c.box]);  // $(c.box * 2) bytes
+//| if l.joined then
+// The reduction runs along a row (Q and K): `group` bytes between groups of eight rows.
+__device__ __forceinline__ u64 descriptor_along_row(u32 address, int group) {
+  return SWIZZLE << 62 | (u64)(group / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
+}
+// The reduction runs across the rows (V): `next` bytes between boxes, too.
+__device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next, int group) {
+  return SWIZZLE << 62 | (u64)(group / 16) << 32 | (u64)(next / 16) << 16 | (address & 0x3ffff) >> 4;
+}
+//| else
 // The reduction runs along a row (Q and K): 8 ROW bytes between groups of eight rows.
 __device__ __forceinline__ u64 descriptor_along_row(u32 address) {
   return SWIZZLE << 62 | (u64)(8 * ROW / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
@@ -111,6 +128,7 @@ __device__ __forceinline__ u64 descriptor_along_row(u32 address) {
 __device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
   return SWIZZLE << 62 | (u64)(8 * ROW / 16) << 32 | (u64)(next / 16) << 16 | (address & 0x3ffff) >> 4;
 }
+//| end
 
 //| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
 //| local function operands(n, format, from)

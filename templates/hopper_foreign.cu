@@ -28,6 +28,16 @@ __device__ __forceinline__ void clear_rows(u32 tile, int first, int end, int lan
     for (int at = first * ROW + lane * 16; at < end * ROW; at += 32 * 16)
       store_shared(tile + box * ROWS * ROW + at, make_uint4(0, 0, 0, 0));
 }
+//| if l.joined_v then
+// The same of a buffer of V, whose boxes lie side by side.
+__device__ __forceinline__ void clear_values(u32 tile, int first, int end, int lane) {
+#pragma unroll 1
+  for (int box = 0; box < BOXES_V; box++)
+#pragma unroll 1
+    for (int at = first * ROW + lane * 16; at < end * ROW; at += 32 * 16)
+      store_shared(tile + at / GROUP * V_GROUP + box * V_BOX + at % GROUP, make_uint4(0, 0, 0, 0));
+}
+//| end
 
 __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, int lane) {
   Ring<Q_BUFS> q;
@@ -64,8 +74,8 @@ __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, in
       if (!own.all()) {
         const u32 tile = smem + SMEM_V + v * V_TILE;
         wait(v_landed(smem, v), v_parities, v);
-        clear_rows<BC, BOXES_V>(tile, 0, own.first, lane);
-        clear_rows<BC, BOXES_V>(tile, own.end, BC, lane);
+        $(l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>")(tile, 0, own.first, lane);
+        $(l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>")(tile, own.end, BC, lane);
         complete(v_full(smem, v));
       }
       if (++v == STAGES_V) v = 0;

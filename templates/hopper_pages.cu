@@ -33,6 +33,22 @@ struct Runs {
   }
 };
 
+//| if l.joined then
+// The boxes of the runs of a block of K or V: those of columns lie side by side, in groups of eight rows. stride: from a head to the next.
+template <int N>
+__device__ __forceinline__ void load_joined(u32 to, const TensorMap &map, u32 full, int bytes, const Params &p, const Run &run, int head,
+                                            long long stride, int lane) {
+  if (lane == 0) mbarrier_expect(full, bytes);
+  if (lane >= RUNS) return;
+  to += lane * RUN * N * ROW;
+  if (p.joined)  // of dimensions (column of a box, row of eight, box, group, page)
+    tma_load(to, map, full, 0, 0, head * (int)(stride / BOX), run.token / 8, run.page);
+  else  // of dimensions (column of a box, row, box, head, page)
+#pragma unroll 1
+    for (int row = 0; row < RUN; row += 8) tma_load(to + row * N * ROW, map, full, 0, run.token + row, 0, head, run.page);
+}
+//| end
+//| if not (l.joined_k and l.joined_v) then
 // The boxes of the runs of a block of K or V.
 template <int N>
 __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full, int bytes, const Run &run, int head, int lane) {
@@ -41,6 +57,7 @@ __device__ __forceinline__ void load_runs(u32 to, const TensorMap &map, u32 full
 #pragma unroll
     for (int box = 0; box < N; box++) tma_load(to + (box * BC + lane * RUN) * ROW, map, full, box * BOX, run.token, head, run.page);
 }
+//| end
 
 __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k_map, const TensorMap &v_map, u32 smem, int lane) {
   Ring<STAGES_K> k;
@@ -69,14 +86,22 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
       }
       if (block >= keys.loaded_lo) {
         mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);
+//| if l.joined_k then
+        load_joined<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, p, k_run, where.kv_head, p.k_sh, lane);
+//| else
         load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
+//| end
         k.next();
         if (lane == 0 && block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
       }
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);
         const u32 full = own_rows(sequence, block + 1).all() ? v_full(smem, v.at) : v_landed(smem, v.at);
+//| if l.joined_v then
+        load_joined<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, p, v_run, where.kv_head, p.v_sh, lane);
+//| else
         load_runs<BOXES_V>(smem + SMEM_V + v.at * V_TILE, v_map, full, V_TILE, v_run, where.kv_head, lane);
+//| end
         v.next();
       }
     }

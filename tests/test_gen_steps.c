@@ -36,16 +36,16 @@ Test(steps, all_fields)
     fa_source s;
     cr_assert_eq(
         render("per_sm = 2, cluster = 4, counter = true, pdl = true, maps = { { tensor = \"q\", cols = 64, rows = 256, swizzle = 128 },"
-               " { tensor = \"k\", cols = 256, rows = 1 }, { tensor = \"v\", cols = 8, rows = 2, swizzle = 32 },"
+               " { tensor = \"k\", cols = 256, rows = 1, boxes = 0 }, { tensor = \"v\", cols = 16, rows = 24, swizzle = 32, boxes = 4 },"
                " { tensor = \"o\", cols = 32, rows = 3, swizzle = 64 } }",
                "bf16,d=64", "sm_90a", &s),
         FA_OK, "%s", fa_last_error());
     const fa_step *t = &s.step[0];
     cr_expect(t->per_sm == 2 && t->cluster == 4 && t->counter == 1 && t->pdl == 1 && t->n_maps == 4);
-    const fa_map expect[] = { { 0, 64, 256, 128 }, { 1, 256, 1, 0 }, { 2, 8, 2, 32 }, { 3, 32, 3, 64 } };
+    const fa_map expect[] = { { 0, 64, 256, 128, 0 }, { 1, 256, 1, 0, 0 }, { 2, 16, 24, 32, 4 }, { 3, 32, 3, 64, 0 } };
     for (int i = 0; i < 4; i++)
-        cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d", i, t->map[i].operand, t->map[i].cols,
-                  t->map[i].rows, t->map[i].swizzle);
+        cr_expect(!memcmp(&t->map[i], &expect[i], sizeof expect[i]), "map %d: %d, %d x %d, %d, %d", i, t->map[i].operand, t->map[i].cols,
+                  t->map[i].rows, t->map[i].swizzle, t->map[i].boxes);
     fa_source_free(&s);
 }
 
@@ -90,6 +90,11 @@ Test(steps, faults_are_named)
           "swizzle of map 1 of step toy is 16; accepted: 0, 32, 64, 128" },
         { MAP("tensor = 'q', cols = 64, rows = 64, swizzle = 64"), "bf16,d=64", "sm_90a",
           "cols of map 1 of step toy is 64, 128 bytes; accepted with a swizzle of 64" },
+        { MAP("tensor = 'k', cols = 64, rows = 16, boxes = 1"), "bf16,d=64", "sm_90a",
+          "boxes of map 1 of step toy is 1, with cols of 64; accepted: 0, or from 2 on as many as make a row of 64" },
+        { MAP("tensor = 'v', cols = 64, rows = 16, boxes = 2"), "bf16,d=128,dv=96", "sm_90a", "boxes of map 1 of step toy is 2" },
+        { MAP("tensor = 'k', cols = 64, rows = 12, boxes = 2"), "bf16,d=128,dv=96", "sm_90a",
+          "rows of map 1 of step toy is 12; accepted with boxes: a multiple of 8" },
         { MAP("tensor = 'o', cols = 32, rows = 64"), "bf16,d=64,o=fp32", "sm_90a", "map 1 of step toy is of o, which is fp32 here" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
