@@ -17,6 +17,8 @@ function backward.delta_step(l)
 end
 
 backward.delta_buffer = "delta fp32 b hq sq"
+-- With l.pairs: beside each D the row's LSE in base 2, as a pair, +inf where it is -inf.
+backward.pairs_buffer = "delta fp32 b hq sq 2"
 
 function backward.delta_work(p)
   return { bytes = math.max(1, p.b * p.sq * p.hq * (2 * p.dv * p.o_bytes + 4)) }

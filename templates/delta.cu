@@ -60,5 +60,11 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
   for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
   if (!real || lane != 0) return;
   const float extra = p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
+//| if l.pairs then
+  // LSE in base 2 comes with it. Of a row that sees no key it is +inf, so that P = 0.
+  const float lse = p.lse[sequence.lse(head, row)];
+  ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(lse == -infinity() ? infinity() : lse * LOG2E, sum - extra);
+//| else
   ((float *)p.delta)[sequence.delta(head, row)] = sum - extra;
+//| end
 }

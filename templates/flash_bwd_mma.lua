@@ -1,0 +1,115 @@
+-- flash_bwd_mma: the gradients of attention with mma.sync, ldmatrix and cp.async, for sm_80 and later. Blocks of one kernel own keys, for dK
+-- and dV, blocks of another own queries, for dQ. Both compute S and dP anew (7 products), so that nothing is added up in memory.
+-- A warp owns 16 or 32 keys, or queries, and holds S^T and dP^T, or S and dP, of its own: P and dS become operands without a way through
+-- shared memory.
+
+local backward = include "backward_family.lua"
+
+local function round_up(x, to) return (x + to - 1) // to * to end
+
+-- Blocks of 16 keys of a warp of the kernel of dK and dV; of 16 queries of one of dQ.
+local function key_blocks(c) return c.bc * (1 + c.twins) // (c.warps * 16) end
+local function query_blocks(c) return c.q_br // (c.warps * 16) end
+
+local function one_or_two(rows, warps, what)
+  if rows == warps * 16 or rows == warps * 32 then return true end
+  return false, ("%s: %d rows for %d warps, not 16 or 32 of each"):format(what, rows, warps)
+end
+
+return {
+  doc = "gradients of attention on mma.sync (fp16, bf16): keys and queries owned by blocks, no atomics",
+  operation = "backward",
+  features = backward.features,
+  rank = 0,
+  tile = { "br", "bc" },
+
+  tunables = {
+    { "br", { 16, 32, 64, 128 }, "B_r: queries per iteration of dK and dV" },
+    { "bc", { 16, 32, 64, 128, 256 }, "B_c: keys of a block of dK and dV" },
+    { "warps", { 2, 4, 8 }, "warps per block" },
+    { "twins", { 0, 1 }, "who has a block of keys in dK and dV: 0 = one warp, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "stages", { 1, 2 }, "buffers of what an iteration reads: Q and dO, or K and V" },
+    { "q_br", { 32, 64, 128, 256 }, "queries of a block of dQ" },
+    { "q_bc", { 16, 32, 64, 128 }, "keys per iteration of dQ" },
+  },
+
+  supports = function(p, a)
+    if p.bytes ~= 2 then return false, p.dtype .. " has no 16-bit operands" end
+    if p.o ~= p.dtype then return false, "O in " .. p.o end
+    return true
+  end,
+
+  constraints = {
+    { "warps", function(p, c)
+      if c.bc // 16 >= c.warps // 2 then return one_or_two(c.bc * (1 + c.twins), c.warps, "dK and dV") end
+      return false, "B_c = " .. c.bc .. " leaves warps without keys"
+    end, upto = "twins" },
+    { "q_warps", function(p, c) return one_or_two(c.q_br, c.warps, "dQ") end, upto = "q_br" },
+  },
+
+  layout = function(p, c, a)
+    local l = { threads = c.warps * 32, pairs = true }
+    l.mma = { k = 16, type = p.dtype == "fp16" and "f16" or "bf16" }
+    l.chunks, l.chunks_v = round_up(p.d, 8) // 8, round_up(p.dv, 8) // 8
+    l.kb, l.qb = key_blocks(c), query_blocks(c)
+    -- dK and dV: K, V, stages of Q, dO and their rows' LSE and D, P from a warp to its twin.
+    local both = (l.chunks + l.chunks_v) * 16
+    l.v = c.bc * l.chunks * 16
+    l.q = l.v + c.bc * l.chunks_v * 16
+    l.stage = c.br * both + c.br * 8
+    l.p = l.q + c.stages * l.stage
+    l.bytes_kv = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
+    -- dQ: Q, dO, stages of K and V.
+    l.q_grad_o = c.q_br * l.chunks * 16
+    l.q_k = l.q_grad_o + c.q_br * l.chunks_v * 16
+    l.q_stage = c.q_bc * both
+    l.bytes_q = l.q_k + c.stages * l.q_stage
+    l.bytes = math.max(l.bytes_kv, l.bytes_q)
+    -- Registers: gradients, S and dP, fragments in flight, addresses.
+    local sums = c.twins == 1 and math.max(l.chunks, l.chunks_v) or l.chunks + l.chunks_v
+    l.regs_kv = l.kb * (4 * sums + c.br // 8 * (c.twins == 1 and 6 or 8) + 4) + 50
+    l.regs_q = l.qb * (4 * l.chunks + c.q_bc // 8 * 8 + 8) + 50
+    l.regs = math.max(l.regs_kv, l.regs_q)
+    return backward.delta(l, p)
+  end,
+
+  steps = function(p, c, a, l)
+    return {
+      backward.delta_step(l),
+      { entry = "fa_grad_kv", smem = l.bytes_kv, grid = ("sk/%d hkv b"):format(c.bc) },
+      { entry = "fa_grad_q", smem = l.bytes_q, grid = ("sq/%d hq b"):format(c.q_br) },
+    }
+  end,
+
+  workspace = backward.pairs_buffer,
+  params = function(p, c, a, l) return backward.params(p, "delta") end,
+
+  work = function(p, c, a, l)
+    local chunks, chunks_v = l.chunks, l.chunks_v
+    local visible = p.b * p.hq * backward.visible(p)
+    local row = 2 * (p.d + p.dv)
+    -- products: 8-column blocks of a 16-row block's products with one row of operands.
+    local function table_of(rows, cols, own, owners, n, widths, copies, bytes)
+      local pairs = rows * cols // 256
+      -- Operands of a warp's own rows are read once for S and dP; those of the other side by every owner of rows, in every product.
+      local fragments = own * (chunks + chunks_v) * 16 + owners * n * widths * 16
+      return {
+        rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1,
+        issue = pairs * widths + rows * cols // 32 * 6 + fragments // 512 + copies // 512 + c.warps * 60,
+        smem_bytes = (fragments + copies) * 1.1, latency = 1000 // c.stages, tile_latency = 5000, bytes = math.max(1, bytes),
+      }
+    end
+    local owners = c.warps // (1 + c.twins)
+    local kv = table_of(c.br, c.bc, c.bc, owners, c.br, 2 * (chunks + chunks_v), l.stage, visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc)
+      + 2 * p.b * p.hkv * p.sk * row)
+    if c.twins == 1 then
+      kv.smem_bytes = kv.smem_bytes + c.br * c.bc * 8
+      kv.issue = kv.issue + c.br * c.bc // 64
+    end
+    kv.regs = l.regs_kv
+    local q = table_of(c.q_br, c.q_bc, c.q_br, c.warps, c.q_bc, 2 * chunks + chunks_v, l.q_stage,
+      visible * p.sk * row * ((p.sq + c.q_br - 1) // c.q_br) + 2 * p.b * p.hq * p.sq * row)
+    q.regs = l.regs_q
+    return { backward.delta_work(p), kv, q }
+  end,
+}

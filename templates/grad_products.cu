@@ -1,0 +1,87 @@
+// ---- products of 16-bit tiles in shared memory on mma.sync ----
+
+// Where a lane finds its parts of fragments in a tile with rows of CHUNKS chunks.
+template <int CHUNKS>
+struct Fragments {
+  u32 rows;     // of A: rows 0..15, two chunks; of B, transposed: 16 rows, two chunks
+  u32 columns;  // of B: rows 0..15, two chunks
+  u32 last;     // where CHUNKS is odd: its row's last chunk, of 16 rows
+};
+template <int CHUNKS>
+__device__ __forceinline__ Fragments<CHUNKS> make_fragments() {
+  const int lane = threadIdx.x % 32;
+  return {tile_offset<CHUNKS>(lane % 16, lane / 16), tile_offset<CHUNKS>(lane % 8 + lane / 16 * 8, lane / 8 % 2),
+          (u32)(lane % 16 * CHUNKS + CHUNKS - 1) * 16};
+}
+
+// s = the dot products of 16 M rows of one tile with 8 N rows of another.
+template <int M, int N, int CHUNKS>
+__device__ __forceinline__ void dot_rows(float (&s)[M][N][4], u32 rows, u32 others, const Fragments<CHUNKS> &at) {
+#pragma unroll
+  for (int m = 0; m < M; m++)
+#pragma unroll
+    for (int n = 0; n < N; n++) s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f;
+#pragma unroll
+  for (int k = 0; k + 1 < CHUNKS; k += 2) {
+    u32 a[M][4];
+#pragma unroll
+    for (int m = 0; m < M; m++) ldmatrix_x4(a[m], rows + further<CHUNKS>(at.rows, m * 16, k));
+#pragma unroll
+    for (int n = 0; n < N; n += 2) {
+      u32 b[4];
+      ldmatrix_x4(b, others + further<CHUNKS>(at.columns, n * 8, k));
+#pragma unroll
+      for (int m = 0; m < M; m++) {
+        mma_full(s[m][n], a[m], b[0], b[1]);
+        mma_full(s[m][n + 1], a[m], b[2], b[3]);
+      }
+    }
+  }
+  if constexpr (CHUNKS % 2 == 1) {
+    u32 a[M][2];
+#pragma unroll
+    for (int m = 0; m < M; m++) ldmatrix_x2(a[m][0], a[m][1], rows + at.last + m * 16 * CHUNKS * 16);
+#pragma unroll
+    for (int n = 0; n < N; n += 2) {
+      u32 b0, b1;
+      ldmatrix_x2(b0, b1, others + at.last + n * 8 * CHUNKS * 16);
+#pragma unroll
+      for (int m = 0; m < M; m++) {
+        mma_half(s[m][n], a[m][0], a[m][1], b0);
+        mma_half(s[m][n + 1], a[m][0], a[m][1], b1);
+      }
+    }
+  }
+}
+
+// sum += w times the 8 N rows of a tile; w as dot_rows() left it.
+template <int M, int N, int CHUNKS>
+__device__ __forceinline__ void add_rows(float (&sum)[M][CHUNKS][4], const float (&w)[M][N][4], u32 tile, const Fragments<CHUNKS> &at) {
+#pragma unroll
+  for (int n = 0; n < N; n += 2) {
+    u32 a[M][4];
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+      a[m][0] = pack2(w[m][n][0], w[m][n][1]);
+      a[m][1] = pack2(w[m][n][2], w[m][n][3]);
+      a[m][2] = pack2(w[m][n + 1][0], w[m][n + 1][1]);
+      a[m][3] = pack2(w[m][n + 1][2], w[m][n + 1][3]);
+    }
+#pragma unroll
+    for (int v = 0; v + 1 < CHUNKS; v += 2) {
+      u32 b[4];
+      ldmatrix_x4_trans(b, tile + further<CHUNKS>(at.rows, n * 8, v));
+#pragma unroll
+      for (int m = 0; m < M; m++) {
+        mma_full(sum[m][v], a[m], b[0], b[1]);
+        mma_full(sum[m][v + 1], a[m], b[2], b[3]);
+      }
+    }
+    if constexpr (CHUNKS % 2 == 1) {
+      u32 b0, b1;
+      ldmatrix_x2_trans(b0, b1, tile + at.last + n * 8 * CHUNKS * 16);
+#pragma unroll
+      for (int m = 0; m < M; m++) mma_full(sum[m][CHUNKS - 1], a[m], b0, b1);
+    }
+  }
+}
