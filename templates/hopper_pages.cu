@@ -92,7 +92,7 @@ __device__ __forceinline__ void produce_keys(const Params &p, const TensorMap &k
         load_runs<BOXES>(smem + SMEM_K + k.at * K_TILE, k_map, k_full(smem, k.at), K_TILE, k_run, where.kv_head, lane);
 //| end
         k.next();
-        if (lane == 0 && block == keys.loaded_lo) mbarrier_arrive(tile_loaded(smem));
+        if (lane == 0 && block == search_block(keys)) mbarrier_arrive(tile_loaded(smem));
       }
       if (block < keys.loaded_hi) {
         mbarrier_wait(v_empty(smem, v.at), v.parity ^ 1);

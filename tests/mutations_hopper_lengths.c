@@ -194,7 +194,7 @@ static const mutation mutations[] = {
       "v_full(smem, v.at)", 0, "pages" },
     { "tiles without keys hold up the next", P, "      if (lane == 0) mbarrier_arrive(tile_loaded(smem));\n      continue;",
       "      continue;", 0, "pages_keyless" },
-    { "every lane says that K is loaded", P, "if (lane == 0 && block == keys.loaded_lo)", "if (block == keys.loaded_lo)", 0, "pages" },
+    { "every lane says that K is loaded", P, "if (lane == 0 && block == search_block(keys))", "if (block == search_block(keys))", 0, "pages" },
     { "boxes of whole blocks", L, "rows = p.has_pages and l.run or", "rows = p.has_pages and c.bc or", 0, "pages" },
     { "runs as long as pages", L, "l.run = gcd(c.bc, p.page)", "l.run = math.min(c.bc, p.page)", 0, "pages_128" },
     { NULL, NULL, NULL, NULL, 0, NULL },
