@@ -39,6 +39,7 @@ __device__ __forceinline__ void clear_values(u32 tile, int first, int end, int l
 }
 //| end
 
+//| local clear = l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>"
 __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, int lane) {
   Ring<Q_BUFS> q;
   int v = 0;                        // the buffer of the next block's V
@@ -74,8 +75,8 @@ __device__ __forceinline__ void clear_foreign_rows(const Params &p, u32 smem, in
       if (!own.all()) {
         const u32 tile = smem + SMEM_V + v * V_TILE;
         wait(v_landed(smem, v), v_parities, v);
-        $(l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>")(tile, 0, own.first, lane);
-        $(l.joined_v and "clear_values" or "clear_rows<BC, BOXES_V>")(tile, own.end, BC, lane);
+        $(clear)(tile, 0, own.first, lane);
+        $(clear)(tile, own.end, BC, lane);
         complete(v_full(smem, v));
       }
       if (++v == STAGES_V) v = 0;
