@@ -4,6 +4,7 @@
 #include <stddef.h>
 
 #define FFMA "flash_bwd_ffma:"
+#define MMA "flash_bwd_mma:"
 #define NAIVE "naive_bwd:tile=64"
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
@@ -32,11 +33,34 @@ static const scene scenes[] = {
     { "naive", "bf16,d=72,dv=40,mask=causal,op=backward,b=2,hq=4,hkv=2", NAIVE, 80, 100, NONE, PLAIN },
     { "naive_blind", "fp16,d=40,mask=causal,op=backward,grad=fp32,b=1,hq=2,hkv=1", NAIVE, 90, 40, NONE, HIDDEN },
     { "naive_topleft", "bf16,d=24,dv=33,o=fp32,mask=causal,op=backward,b=1,hq=2,hkv=1", NAIVE, 40, 140, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "mma", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA "br=32,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 90, 100,
+      NONE, PLAIN },
+    { "mma_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=16,bc=64,warps=2,twins=0,stages=1,q_br=64,q_bc=16", 90, 100,
+      NONE, PLAIN },
+    { "mma_twins", "fp16,d=72,dv=40,mask=causal,op=backward,b=2,hq=2,hkv=1", MMA "br=32,bc=32,warps=4,twins=1,stages=2,q_br=64,q_bc=32", 100,
+      90, NONE, PLAIN },
+    { "mma_wide", "bf16,d=32,mask=none,op=backward,grad=fp32,b=1,hq=2,hkv=2", MMA "br=16,bc=64,warps=4,twins=1,stages=1,q_br=64,q_bc=32", 90,
+      90, NONE, PLAIN },
+    { "mma_window", "fp16,d=40,mask=window,op=backward,grad=fp32,b=1,hq=2,hkv=1", MMA "br=32,bc=32,warps=2,twins=0,stages=1,q_br=32,q_bc=16",
+      90, 110, 17, 5, 0, 0, HIDDEN },
+    { "mma_left", "fp16,d=16,mask=window,op=backward,b=1,hq=2,hkv=1", MMA "br=16,bc=32,warps=2,twins=0,stages=1,q_br=32,q_bc=16", 110, 110, 40,
+      0, 0, 0, HIDDEN },
+    { "mma_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 40, 90,
+      -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=16,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 80, 40,
+      NONE, HIDDEN },
+    { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA "br=16,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 50, 40,
+      NONE, PLAIN },
+    { "mma_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
+      "br=32,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 /* clang-format on */
 
 #define F "flash_bwd_ffma.cu"
+#define M "flash_bwd_mma.cu"
+#define P "grad_products.cu"
+#define S "grad_store.cu"
 #define N "naive_bwd.cu"
 #define D "delta.cu"
 #define G "gradient.cu"
@@ -128,6 +152,78 @@ static const mutation mutations[] = {
     { "naive: dK of the first head", N, "head < (kv_head + 1) * p.group; head++", "head < kv_head * p.group + 1; head++", 0, "naive" },
     { "naive: dQ without the scale", N, "sum[i][j] * p.scale);", "sum[i][j]);", 0, "naive" },
     { "a gradient in the other half of a word", G, "pack2(x, 0.f)", "pack2(0.f, x)", 0, "naive" },
+
+    /* mma: P and dS */
+    { "mma: LSE in base e", D, "infinity() : lse * LOG2E", "infinity() : lse", 0, "mma" },
+    { "mma: D for LSE", M, "{{__uint_as_float(x.x), __uint_as_float(x.z)}", "{{__uint_as_float(x.y), __uint_as_float(x.z)}", 0, "mma" },
+    { "mma: D of the neighbour", M, "{__uint_as_float(x.y), __uint_as_float(x.w)}", "{__uint_as_float(x.w), __uint_as_float(x.y)}", 0,
+      "mma" },
+    { "mma: pairs of other queries", M, "(n * 8 + 2 * t) * 8", "(n * 8 + t) * 8", 0, "mma_causal" },
+    { "mma: D of the row eight on", M, "ds[m][n][e], delta[m][e / 2])", "ds[m][n][e], delta[m][e % 2])", 0, "mma" },
+    { "mma: dS without D", M, "probability * (grad - delta)", "probability * grad", 0, "mma" },
+    { "mma: dP alone", M, "return probability * (grad - delta)", "return grad - delta", 0, "mma" },
+
+    /* mma: which pairs */
+    { "mma: the diagonal one on for dK and dV", M, "if (apart > hi || apart < lo)", "if (apart > hi + 1 || apart < lo)", 0, "mma_causal" },
+    { "mma: the left edge one on for dK and dV", M, "if (apart > hi || apart < lo)", "if (apart > hi || apart < lo - 1)", 0, "mma_window" },
+    { "mma: a tile that the diagonal cuts is taken as whole", M, "if (16 * KB - 1 <= hi$", "if (0 <= hi$", 0, "mma_causal" },
+    { "mma: a tile that the left edge cuts is taken as whole", M, "&& 1 - BR >= lo", "&& 0 >= lo", 0, "mma_left" },
+    { "mma: the diagonal one on for dQ", M, "n * 8 + 2 * t + e > hi", "n * 8 + 2 * t + e > hi + 1", 0, "mma_topleft" },
+    { "mma: the left edge one on for dQ", M, "n * 8 + 2 * t + e < lo", "n * 8 + 2 * t + e < lo - 1", 0, "mma_window" },
+    { "mma: blocks that the diagonal cuts are taken as whole", M, "block >= range.full_hi ||", "block > range.full_hi + 1 ||", 0,
+      "mma_topleft" },
+    { "mma: blocks that the left edge cuts are taken as whole", M, " || block <= range.full_lo", "", 0, "mma_window" },
+    { "mma: queries of the first key of the tile", M, "min(key0 + KEYS, sk) - 1)", "key0)", 0, "mma_window" },
+    { "mma: queries of the last key of the tile", M, "row_lo = first_query(sequence, key0)",
+      "row_lo = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
+
+    /* mma: sums and where they go */
+    { "mma: the first head of the group alone", M, "(kv_head + 1) * p.group : 0", "kv_head * p.group + 1 : 0", 0, "mma" },
+    { "mma: KV head by remainder", M, "kv_head = head / p.group", "kv_head = head % p.hkv", 0, "mma" },
+    { "mma: D of the head in front", M, "sequence.delta(next_head, next_row)", "sequence.delta(max(next_head - 1, 0), next_row)", 0,
+      "mma" },
+    { "mma: dK without the scale", M, "dk, p.scale, k_rows", "dk, 1.f, k_rows", 0, "mma_twins" },
+    { "mma: dQ without the scale", M, "dq, p.scale, q_rows", "dq, 1.f, q_rows", 0, "mma" },
+    { "mma: one pair of warps for all", M, "% (WARPS / 2), warp_key", "% 1, warp_key", 0, "mma_twins" },
+    { "mma: P of another block of queries", M, "load_shared_x4(p_from + (m * NB_ROWS + n) * 512)",
+      "load_shared_x4(p_from + (m * NB_ROWS + (n ^ 1)) * 512)", 0, "mma_twins" },
+    { "mma: rows of dK of the next sequence", M, "const int rows = sk - key0 - warp_key;", "const int rows = 16 * KB;", 0,
+      "mma mma_packed" },
+    { "mma: rows of dQ of the next sequence", M, "p.grad_q_ss, sq - row0 - warp_row", "p.grad_q_ss, 16 * QB", 0, "mma mma_packed" },
+    { "products: halves of a word mixed up", P, "pack2(w[m][n][0], w[m][n][1])", "pack2(w[m][n][1], w[m][n][0])", 0, "mma" },
+    { "products: rows eight on for columns", P, "a[m][1] = pack2(w[m][n][2]", "a[m][1] = pack2(w[m][n + 1][0]", 0, "mma" },
+    { "products: without the last odd chunk", P, "mma_half(s[m][n + 1], a[m][0], a[m][1], b1);", "", 0, "mma_twins mma_window" },
+    { "products: the last odd chunk of other rows", P, "tile + at.last + n * 8", "tile + at.last + n / 2 * 8", 0, "mma_twins mma_window" },
+    { "products: sums begin with what is there", P, "s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f", "s[m][n][0] = 1.f", 0,
+      "mma" },
+    { "store: the staged row of another half", S, "staging + tile_offset<CHUNKS>(row, n)", "staging + tile_offset<CHUNKS>(row ^ 8, n)", 0,
+      "mma" },
+    { "store: rows of the warp that are not there", S, "if (row >= rows) continue;", "", 0, "mma_wide mma_window" },
+    { "store: a column too many", S, "if (col + 1 < WIDTH)", "if (col < WIDTH)", 0, "mma_odd" },
+
+    /* mma: what is loaded, and when */
+    { "mma: the next tile before all have read", M, "      body(smem + SMEM_STAGES);\n      __syncthreads();\n",
+      "      body(smem + SMEM_STAGES);\n", 0, "mma_causal" },
+    { "mma: tiles of queries are not waited for", M, "      cp_async_wait<0>();\n      __syncthreads();", "      __syncthreads();", 0,
+      "mma" },
+    { "mma: blocks of keys are not waited for", M, "    cp_async_wait<0>();\n    __syncthreads();  // K", "    __syncthreads();  // K", 0,
+      "mma" },
+    { "mma: a barrier less for a tile of queries", M, "      cp_async_wait<0>();\n      __syncthreads();", "      cp_async_wait<0>();", 0,
+      "mma" },
+    { "mma: a barrier less for a block of keys", M, "    cp_async_wait<0>();\n    __syncthreads();  // K", "    cp_async_wait<0>();  // K",
+      0, "mma" },
+    { "mma: the next block before all have read", M, "    __syncthreads();\n    load_next();\n//| end\n  }",
+      "    load_next();\n//| end\n  }", 0, "mma_causal" },
+    { "mma: P is not waited for", M, "      asm volatile(\"bar.sync %0, 64;\" ::\"r\"(pair + 1) : \"memory\");  // P has come\n", "", 0,
+      "mma_twins" },
+    { "mma: gradients over tiles that are still read", M, "    __syncthreads();  // the tiles of K and V are free for what is stored\n", "",
+      0, "mma_twins mma" },
+    { "mma: the other stage", M, "      stage ^= 1;\n", "", 0, "mma" },
+    { "mma: keys that no query sees are loaded", M, "first = first_key(sequence, 0), last = last_key(sequence, sq - 1)",
+      "first = 0, last = sk - 1", 0, "mma_topleft mma_window" },
+    { "mma: keys that no query sees are loaded for dQ", M, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
+      "mma_topleft mma_window" },
+    { "mma: queries behind the last are loaded", M, "next_row, 0, sq - 1", "next_row, 0, sq + BR", 0, "mma mma_packed" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

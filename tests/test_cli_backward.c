@@ -74,4 +74,5 @@ Test(cli_backward, problems_of_it)
     done("verify --op backward --count 3 --seed 14 " SIM, "cases are right");
     done("verify --family naive_bwd --count 2 " SIM, "2 of 2 cases are right");
     done("tune " PROBLEM "--arch sm_80 --limit 1", "flash_bwd_ffma");
+    done("run --problem op=backward,bf16,d=64,mask=causal,b=1,hq=2,hkv=1,sq=40,sk=40 --check " SIM, "flash_bwd_mma");
 }

@@ -11,7 +11,7 @@
 #define SIX_EVERY 12         /* of these cases all six combinations are run and compared */
 #define RAGGED 0x1000000000u /* seeds from here on are of classes with lengths */
 
-static const char *const families[] = { "naive_bwd", "flash_bwd_ffma" };
+static const char *const families[] = { "naive_bwd", "flash_bwd_ffma", "flash_bwd_mma" };
 #define FAMILIES (int)(sizeof families / sizeof *families)
 
 /* Classes with lengths, few, so that little is compiled. */
@@ -56,8 +56,6 @@ static bool run_seed(fa_context *ctx, fa_gen *g, const char *family, uint64_t se
     const fa_plan *plan;
     char line[1200];
     make_case(&c, seed);
-    if (c.problem.dtype != FA_F32 && !strstr(family, "naive"))
-        return false;
     fa_status st = fa_case_config(g, &c, fa_context_arch(ctx), fa_context_budget(ctx), family, &config);
     if (st == FA_UNSUPPORTED || st == FA_NO_FIT)
         return false;
