@@ -144,15 +144,17 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
-  const int row_lo = first_query(sequence, key0) / BR * BR, row_hi = last_query(sequence, min(key0 + KEYS, sk) - 1);
-  const int heads = row_lo <= row_hi ? (kv_head + 1) * p.group : 0;  // the end of them
+  const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = last_query(sequence, min(key0 + KEYS, sk) - 1);
+  const int heads = first_row <= row_hi ? (kv_head + 1) * p.group : 0;  // the end of them
+  const int seen_first = first_query(sequence, 0), seen_last = last_query(sequence, sk - 1);  // rows that see a key: no others are read
   int head = kv_head * p.group, row = row_lo;            // at hand
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
   auto load_next = [&] {
     if (next_head < heads) {
       const u32 to = smem + SMEM_STAGES + next_stage * STAGE;
-      load_rows<BR, CHUNKS, D>(to, p.q, sequence.q() + next_head * p.q_sh, p.q_ss, next_row, 0, sq - 1);
-      load_rows<BR, CHUNKS_V, DV>(to + STAGE_GRAD_O, p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, next_row, 0, sq - 1);
+      load_rows<BR, CHUNKS, D>(to, p.q, sequence.q() + next_head * p.q_sh, p.q_ss, next_row, seen_first, seen_last);
+      load_rows<BR, CHUNKS_V, DV>(to + STAGE_GRAD_O, p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, next_row, seen_first,
+                                  seen_last);
       const float2 *const pairs = (const float2 *)p.delta + sequence.delta(next_head, next_row);
       for (int i = threadIdx.x; i < BR; i += THREADS) cp_async<8>(to + STAGE_PAIRS + i * 8, pairs + i, next_row + i < sq);
       next_row += BR;

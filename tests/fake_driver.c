@@ -261,16 +261,17 @@ static CUresult f_encode(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t 
                    .promotion = (uint8_t)promotion,
                    .fill = (uint8_t)fill };
     NOTE(cuTensorMapEncodeTiled);
-    if (rank != 4 || (uintptr_t)map % 64 || !address || (uintptr_t)address % 16)
+    if (rank < 4 || rank > 5 || (uintptr_t)map % 64 || !address || (uintptr_t)address % 16)
         return CUDA_ERROR_INVALID_VALUE;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < (int)rank; i++) {
         if (size[i] < 1 || size[i] > 1ull << 32 || box[i] < 1 || box[i] > 256)
             return CUDA_ERROR_INVALID_VALUE;
-        if (i < 3 && (!stride[i] || stride[i] % 16 || stride[i] >> 40))
+        if (i > 0 && (!stride[i - 1] || stride[i - 1] % 16 || stride[i - 1] >> 40))
             return CUDA_ERROR_INVALID_VALUE;
         m.size[i] = size[i], m.box[i] = box[i], m.step[i] = step[i];
+        if (i > 0)
+            m.stride[i - 1] = stride[i - 1];
     }
-    memcpy(m.stride, stride, sizeof m.stride);
     memcpy(map, &m, sizeof m);
     return CUDA_SUCCESS;
 }

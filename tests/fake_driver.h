@@ -34,8 +34,8 @@ int fake_retained(int device); /* primary contexts retained and not yet released
 
 /* What the fake writes into the CUtensorMap: the arguments it was called with. */
 typedef struct fake_map {
-    uint64_t address, size[4], stride[3];
-    uint32_t box[4], step[4];
+    uint64_t address, size[5], stride[4]; /* of rank 4: the last are 0 */
+    uint32_t box[5], step[5];
     uint8_t type, rank, interleave, swizzle, promotion, fill;
 } fake_map;
 

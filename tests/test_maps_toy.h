@@ -13,7 +13,7 @@ static const char lua[] =
     "  counter = more.counter, pdl = more.pdl } } end\n"
     "return {\n"
     "  doc = \"a toy with maps\", default = false, features = \"lengths+pages\",\n"
-    "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7 }, \"which steps\" } },\n"
+    "  tunables = { { \"kind\", { 0, 1, 2, 3, 4, 5, 6, 7, 8 }, \"which steps\" } },\n"
     "  supports = function(p, a) if p.align < 16 then return false, \"rows\" end return true end,\n"
     "  constraints = {},\n"
     "  layout = function(p, c, a) return { bytes = 1024, threads = 128, regs = 40 } end,\n"
@@ -26,6 +26,7 @@ static const char lua[] =
     "    if c.kind == 3 then return step { per_sm = 1, cluster = 2, counter = 1 } end\n"
     "    if c.kind == 6 then return step { pdl = 1 } end\n"
     "    if c.kind == 7 then return step { pdl = 1, cluster = 2 } end\n"
+    "    if c.kind == 8 then return step { maps = { { tensor = \"k\", cols = 16, rows = 24, swizzle = 32, boxes = 4 } } } end\n"
     "    return step { maps = { { tensor = \"k\", cols = c.kind == 4 and 64 or 32, rows = 64, swizzle = 128 } } }\n"
     "  end,\n"
     "}\n";

@@ -160,6 +160,47 @@ Test(runtime_maps, lengths_and_pages)
     SAME(&l.map[1], "no page", 0x100000000, ROW(64, 48, 4, 1), ROW(128, 128, 128));
 }
 
+static void same_boxes(const fa_args *a, const char *name, const uint64_t size[5], const uint64_t stride[4], const uint32_t box[5])
+{
+    const fake_launch l = launch(a, 8);
+    const fake_map *m = &l.map[0];
+    cr_expect_eq(m->rank, 5, "%s", name);
+    for (int i = 0; i < 5; i++)
+        cr_expect(m->size[i] == size[i] && m->box[i] == box[i], "%s: size[%d] is %ld, box[%d] is %u", name, i, (long)m->size[i], i,
+                  m->box[i]);
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(m->stride[i], stride[i], "%s: stride[%d] is %ld", name, i, (long)m->stride[i]);
+}
+#define BOX(...)       \
+    (const uint32_t[]) \
+    {                  \
+        __VA_ARGS__    \
+    }
+
+/* Four boxes of 16 columns make a row of K. */
+Test(runtime_maps, boxes_side_by_side)
+{
+    fa_args a = good();
+    a.seqlens_k = AT(6), a.page_table = AT(8), a.sk = 960, a.page_size = 48, a.pages = 70;
+    same_boxes(&a, "tokens before heads", ROW(16, 8, 3 * 4 + 4, 6, 70), ROW(512, 32, 8 * 512, 48 * 512), BOX(16, 8, 4, 3, 1));
+    a.k = (fa_tensor){ AT(2), 2 * 4 * 48 * 64, 64, 48 * 64 };
+    same_boxes(&a, "heads before tokens", ROW(16, 8, 3 * 192 + 4, 6, 70), ROW(128, 32, 8 * 128, 16 * 48 * 64), BOX(16, 8, 4, 3, 1));
+    a.k = (fa_tensor){ AT(2), 4 * 48 * 72, 4 * 72, 72 };
+    same_boxes(&a, "heads at half boxes", ROW(16, 48, 4, 4, 70), ROW(576, 32, 144, 48 * 576), BOX(16, 8, 4, 1, 1));
+    a.k = (fa_tensor){ AT(256), 64, 70 * 64, 0x20000000ll * 16 };
+    same_boxes(&a, "more boxes than a coordinate tells", ROW(16, 48, 4, 4, 70), ROW(140 * 64, 32, 0x20000000ll * 32, 128),
+               BOX(16, 8, 4, 1, 1));
+    a.k.ss = 0x10000000ll * 256, a.k.sh = 64;
+    same_boxes(&a, "eight rows too far", ROW(16, 48, 4, 4, 70), ROW(0x10000000ll * 512, 32, 128, 128), BOX(16, 8, 4, 1, 1));
+    a.k = (fa_tensor){ NULL, 0, 0, 7 }, a.v.ptr = NULL, a.pages = 0;
+    same_boxes(&a, "no page", ROW(16, 48, 4, 4, 1), ROW(32, 32, 32, 32), BOX(16, 8, 4, 1, 1));
+    a = good();
+    a.hkv = a.hq = 1, a.k = (fa_tensor){ AT(2), 256 * 64, 64, 7 };
+    same_boxes(&a, "one head", ROW(16, 8, 4, 32, 2), ROW(128, 32, 1024, 256 * 128), BOX(16, 8, 4, 3, 1));
+    a.sk = 255, a.k.sb = 255 * 64;
+    same_boxes(&a, "rows that are no groups", ROW(16, 255, 4, 1, 2), ROW(128, 32, 32, 255 * 128), BOX(16, 8, 4, 1, 1));
+}
+
 /* Encodings that a launch makes. */
 static long encodes(const fa_plan *plan, const fa_args *a)
 {
