@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE_TUNED 16 /* fa_problem.page of the rows with pages */
+#define PAGE_TUNED 16 /* fa_problem.page of most rows with pages */
+#define PAGE_LARGE 64 /* of some others */
 
 static const struct row {
     const char *chip, *problem, *config;
@@ -98,7 +99,7 @@ static bool plainer(fa_problem *p)
     } else if (p->features & FA_FEATURE_LSE_STRIDES) {
         p->features &= ~FA_FEATURE_LSE_STRIDES;
     } else if (p->features & FA_FEATURE_PAGES && p->page != PAGE_TUNED) {
-        p->page = PAGE_TUNED;
+        p->page = p->page > PAGE_LARGE ? PAGE_LARGE : PAGE_TUNED;
     } else if (p->features & FA_FEATURE_PAGES) {
         p->features &= ~FA_FEATURE_PAGES;
         p->page = 0;

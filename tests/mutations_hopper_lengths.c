@@ -198,7 +198,8 @@ static const mutation mutations[] = {
       "v_full(smem, v.at)", 0, "pages" },
     { "tiles without keys hold up the next", P, "      if (lane == 0) mbarrier_arrive(tile_loaded(smem));\n      continue;",
       "      continue;", 0, "pages_keyless" },
-    { "every lane says that K is loaded", P, "if (lane == 0 && block == search_block(keys))", "if (block == search_block(keys))", 0, "pages" },
+    { "every lane says that K is loaded", P, "if (lane == 0 && block == search_block(keys))", "if (block == search_block(keys))", 0,
+      "pages" },
     /* boxes of columns side by side */
     { "boxes of V have the pages of K", P, "V_TILE, p, v_run,", "V_TILE, p, k_run,", 0, "joined" },
     { "heads of V by the stride of K", P, "where.kv_head, p.v_sh,", "where.kv_head, p.k_sh,", 0, "joined" },
