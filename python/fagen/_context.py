@@ -199,6 +199,17 @@ def simulator(device: str = "sim:sm_90a") -> Iterator[Context]:
         _simulator.reset(token)
 
 
+@contextlib.contextmanager
+def within(chip: Optional[str]) -> Iterator[None]:
+    """As simulator(), for a name that simulator_named() gave; None changes nothing."""
+    token = None if chip is None else _simulator.set(chip)
+    try:
+        yield
+    finally:
+        if token is not None:
+            _simulator.reset(token)
+
+
 def simulator_named() -> Optional[str]:
     """The simulated chip of the enclosing `simulator()`, else that of FAGEN_DEVICE; None where no caller named one."""
     named = _simulator.get() or os.environ.get("FAGEN_DEVICE", "")

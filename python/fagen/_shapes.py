@@ -90,10 +90,14 @@ def tensor(name: str, x: View, shape: Sequence[int], strides: Sequence[int], bro
     return _abi.Tensor(0, *steps), expanded
 
 
+def flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise invalid(name, repr(value), "True, False")
+
+
 def precision(dtype: int, tf32: bool) -> int:
     """fp32 tensors are multiplied as TF32 where the caller says so."""
-    if not isinstance(tf32, bool):
-        raise invalid("tf32", repr(tf32), "True, False")
+    flag("tf32", tf32)
     return _abi.FA_TF32 if tf32 and dtype == _abi.FA_F32 else dtype
 
 
