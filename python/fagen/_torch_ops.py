@@ -39,6 +39,7 @@ _plans = Plans()
 _library = torch.library.Library("fagen", "DEF")
 _tags = tuple(getattr(torch.Tag, name) for name in ("pt2_compliant_tag", "needs_exact_strides") if hasattr(torch.Tag, name))
 _grad = torch.is_grad_enabled
+_Tensor = torch.Tensor
 _find = _plans.find
 
 
@@ -442,15 +443,17 @@ class Backward(torch.autograd.Function):
 
 def _below(op: Any, kernel: Callable[..., Any], *arguments: Any) -> Any:
     """The operator below autograd; its kernel where nothing wants to see the call."""
-    if plain() and all(type(x) is torch.Tensor for x in arguments[:3]):
+    if type(arguments[0]) is type(arguments[1]) is type(arguments[2]) is _Tensor and plain():
         return kernel(*arguments)
     with torch._C._AutoDispatchBelowAutograd():
         return op.default(*arguments)
 
 
 def _autograd_attention(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
-    if wanted(q, k, v):
+    if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
         return Attention.apply(q, k, v, scale, options)[0]
+    if type(q) is type(k) is type(v) is _Tensor and plain():
+        return _dense_call(q, k, v, None, None, False, scale, options)[0]
     return _below(ops.attention, _attention, q, k, v, scale, options)
 
 

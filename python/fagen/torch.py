@@ -21,7 +21,7 @@ CAUSAL = mask_of(True, None, "bottom-right")
 ops = torch.ops.fagen
 _compiling = torch.compiler.is_compiling
 _plain = _torch_ops.plain
-_wanted = _torch_ops.wanted
+_grad = torch.is_grad_enabled
 
 
 def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
@@ -79,7 +79,7 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
     if out is None and lse is None:
         if type(q) is type(k) is type(v) is torch.Tensor:
             if not _compiling() and _plain():
-                if _wanted(q, k, v):
+                if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
                     found = _torch_ops.Attention.apply(q, k, v, factor, options)
                 else:
                     found = _torch_ops._dense_call(q, k, v, None, None, return_lse, factor, options)
