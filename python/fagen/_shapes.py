@@ -105,4 +105,5 @@ def unused(options: Dict[str, Any], neutral: Iterable[Any], why: str) -> None:
     """Raises Unsupported for each option whose value is none of `neutral`."""
     for name, value in options.items():
         if not any(value is n or (type(value) is type(n) and value == n) for n in neutral):
-            raise Unsupported(f"{name} is {value!r}; accepted by this version: {' or '.join(map(repr, neutral))}: {why}")
+            text = f"a {type(value).__module__}.{type(value).__name__}" if hasattr(value, "shape") else repr(value)
+            raise Unsupported(f"{name} is {text}; accepted by this version: {' or '.join(map(repr, neutral))}: {why}")
