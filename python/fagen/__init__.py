@@ -2,13 +2,14 @@
 
     out = fagen.attention(q, k, v, causal=True)      # [b, s, h, d], PyTorch, JAX, numpy, CuPy, anything with DLPack
 
-fagen.attention, varlen_attention, merge: compute. supported, prepare, tune, explain: what can be known of a problem, or done beforehand.
-Context, simulator: devices. fagen.flash_attn: the names of the flash_attn package. fagen.integrations.transformers: an attention
-implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
+fagen.attention, varlen_attention, merge: compute. attention_backward, varlen_attention_backward: gradients without autograd. supported,
+prepare, tune, explain: what can be known of a problem, or done beforehand. Context, simulator: devices. fagen.flash_attn: the names of the
+flash_attn package. fagen.integrations.transformers: an attention implementation for its models. Importing fagen needs neither a GPU nor NVRTC nor any other package.
 """
 from __future__ import annotations
 
 from ._attention import attention
+from ._backward import attention_backward, varlen_attention_backward
 from ._library import version
 from ._merge import merge
 from ._problem import Problem, Support, explain, prepare, problem_text, supported, tune
@@ -21,5 +22,5 @@ __version__ = version()
 __all__ = [
     "CaptureError", "CompileError", "Context", "DeviceError", "FagenError", "FileError", "GradientUnsupported", "InternalError",
     "Interrupted", "InvalidArgument", "NoDriver", "NoFit", "NoKernel", "NoNvrtc", "OutOfMemory", "Problem", "Support", "TemplateError",
-    "Unsupported", "VerificationFailed", "attention", "context", "explain", "merge", "prepare", "problem_text", "simulator", "supported",
-    "tune", "use", "varlen_attention", "version"]
+    "Unsupported", "VerificationFailed", "attention", "attention_backward", "context", "explain", "merge", "prepare", "problem_text",
+    "simulator", "supported", "tune", "use", "varlen_attention", "varlen_attention_backward", "version"]

@@ -24,7 +24,8 @@ def is_jax(x: Any) -> bool:
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
               scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
-              tf32: bool = False, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+              tf32: bool = False, deterministic: bool = False, stream: Optional[int] = None,
+              device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
     q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]: PyTorch, JAX, numpy, or anything with DLPack or __cuda_array_interface__.
@@ -39,25 +40,29 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     return_lse: (out, lse) instead of out; lse [b, hq, sq], float32, the natural logarithm of the sum of exp(scores).
     out, lse: tensors to write to; out [b, sq, hq, dv], which must not overlap the inputs. None: new ones of q's library, packed.
     out_dtype: "float32", or None for q's. Not beside out, whose own type counts.
-    tf32: float32 inputs are multiplied as TF32 on the matrix units; False: as float32.
+    tf32: float32 inputs are multiplied as TF32 on the matrix units; False: as float32. Gradients are multiplied as float32 always.
+    deterministic: the gradients that PyTorch and JAX take of this call are the same bits each time. The output is so in any case.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
 
     The first call of a kind compiles its kernel, a few tenths of a second; later ones, in later processes too, find it.
-    Raises fagen.FagenError: InvalidArgument, Unsupported, NoDriver, NoNvrtc, CaptureError and so on. No gradients: PyTorch tensors that
-    require one raise GradientUnsupported.
+    Raises fagen.FagenError: InvalidArgument, Unsupported, NoDriver, NoNvrtc, CaptureError and so on.
+    Gradients: of q, k and v, by PyTorch's autograd and by jax.grad, not beside out; of other libraries by fagen.attention_backward. A
+    second derivative raises GradientUnsupported.
     """
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
-                                  lse=lse, out_dtype=out_dtype, tf32=tf32, stream=stream, device=device)
+                                  lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, stream=stream, device=device)
     if is_jax(q):
         from . import jax as of_jax
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
-                                out_dtype=out_dtype, tf32=tf32, device=device)
+                                out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, device=device)
     q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
+    if deterministic is not False:
+        shapes.flag("deterministic", deterministic)
     given, sums = None if out is None else view("out", out, stream), None if lse is None else view("lse", lse, stream)
     at = stream_of((q_view, k_view, v_view), stream)
     ctx = context_of(q_view, device)

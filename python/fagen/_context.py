@@ -10,7 +10,7 @@ import ctypes as C
 import os
 import threading
 import weakref
-from typing import Dict, Iterator, List, NamedTuple, Optional, Union
+from typing import Dict, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 from . import _abi, _nvrtc
 from ._library import check, lib
@@ -61,7 +61,7 @@ class Context:
         self.name = f"context:{id(self)}"
         self._handle: Optional[int] = None
         self._lock = threading.Lock()
-        self._workspaces: Dict[int, Workspace] = {}
+        self._workspaces: Dict[Tuple[int, int], Workspace] = {}
         self._old: List[int] = []  # workspaces that were outgrown: kernels may still use them
         options = _abi.Options(size=C.sizeof(_abi.Options), device=_text(device), cache_dir=_text(cache_dir),
                                template_dir=_text(template_dir), nvrtc=_text(nvrtc or _nvrtc.choose()), log_level=_abi.FA_LOG_WARN,
@@ -102,15 +102,15 @@ class Context:
     def __repr__(self) -> str:
         return f"fagen.Context({self.device!r}{'' if self._handle else ', closed'})"
 
-    def workspace(self, stream: int, size: int) -> "Workspace":
-        """At least `size` bytes for kernels of one stream, initialised. It is kept, and grows. Not legal while the stream is captured and
-        it has to grow: CaptureError."""
-        have = self._workspaces.get(stream)
-        return have if have is not None and have.size >= size else self._grow(stream, size)
+    def workspace(self, stream: int, size: int, op: int = _abi.FA_FORWARD) -> "Workspace":
+        """At least `size` bytes for kernels of one stream and operation, initialised. It is kept, and grows. Not legal while the stream is
+        captured and it has to grow: CaptureError. Kernels that have no counters write where those of another operation have theirs."""
+        have = self._workspaces.get((stream, op))
+        return have if have is not None and have.size >= size else self._grow(stream, size, op)
 
-    def _grow(self, stream: int, size: int) -> "Workspace":
+    def _grow(self, stream: int, size: int, op: int) -> "Workspace":
         with self._lock:
-            have = self._workspaces.get(stream) or Workspace(0, 0, threading.Lock())
+            have = self._workspaces.get((stream, op)) or Workspace(0, 0, threading.Lock())
             if have.size >= size:
                 return have
             size = max(size, 2 * have.size)
@@ -123,8 +123,8 @@ class Context:
             check(lib.fa_workspace_init(self.handle, at.value, size, stream))
             if have.address:
                 self._old.append(have.address)
-            self._workspaces[stream] = Workspace(at.value, size, have.lock)
-            return self._workspaces[stream]
+            self._workspaces[stream, op] = Workspace(at.value, size, have.lock)
+            return self._workspaces[stream, op]
 
 
 generation = 0  # counts calls of use(): what was kept of a device's context before is stale
@@ -146,7 +146,7 @@ def check_capture(status: int) -> None:
         raise CaptureError(f"workspace: {message}; accepted: a first call on the stream before its capture begins")
 
 
-def _destroy(handle: int, pid: int, workspaces: Dict[int, Workspace], old: List[int]) -> None:
+def _destroy(handle: int, pid: int, workspaces: Dict[Tuple[int, int], Workspace], old: List[int]) -> None:
     if os.getpid() != pid:  # of a parent: fork() leaves nothing that could be freed here
         return
     for at in [w.address for w in workspaces.values()] + old:
@@ -197,6 +197,17 @@ def simulator(device: str = "sim:sm_90a") -> Iterator[Context]:
         yield context(device)
     finally:
         _simulator.reset(token)
+
+
+@contextlib.contextmanager
+def within(chip: Optional[str]) -> Iterator[None]:
+    """As simulator(), for a name that simulator_named() gave; None changes nothing."""
+    token = None if chip is None else _simulator.set(chip)
+    try:
+        yield
+    finally:
+        if token is not None:
+            _simulator.reset(token)
 
 
 def simulator_named() -> Optional[str]:

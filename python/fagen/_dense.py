@@ -1,7 +1,7 @@
 """Attention of dense batches: from views to a plan."""
 from __future__ import annotations
 
-from typing import Optional
+from typing import Optional, Tuple
 
 from . import _abi
 from . import _shapes as shapes
@@ -32,34 +32,45 @@ def checked(q: View, k: View, v: View) -> int:
     return dtype
 
 
-def outputs(q: View, v: View, out: Optional[View], lse: Optional[View]) -> None:
-    """Tensors that the caller gave to write to."""
-    b, sq, hq, _ = q.shape
+def lse_shape(q: View) -> Tuple[int, ...]:
+    return q.shape[0], q.shape[2], q.shape[1]
+
+
+def results(q: View, v: View, out: Optional[View], lse: Optional[View], written: bool) -> None:
+    """out and LSE that the caller gave: to write to, or, of a backward, as the forward wrote them."""
     if out is not None:
         shapes.rank("out", out, 4, "[b, sq, hq, dv]")
         shapes.same("out", out, "device", q.device, "q")
-        shapes.equal("out", out, (b, sq, hq, v.shape[3]), "[b, sq, hq, dv]")
+        shapes.equal("out", out, (*q.shape[:3], v.shape[3]), "[b, sq, hq, dv]")
         shapes.output_dtype("out.dtype", out.dtype, q.dtype)
-        shapes.writable("out", out)
+        if written:
+            shapes.writable("out", out)
     if lse is not None:
-        log_sums(lse, q, (b, hq, sq), "[b, hq, sq]")
+        log_sums("lse", lse, q, lse_shape(q), "[b, hq, sq]", written)
 
 
-def log_sums(lse: View, q: View, shape: tuple, layout: str) -> None:
-    """The tensor for LSE: fp32, packed."""
-    shapes.same("lse", lse, "dtype", "float32", "every LSE")
-    shapes.same("lse", lse, "device", q.device, "q")
-    shapes.equal("lse", lse, shape, layout)
-    shapes.writable("lse", lse)
+def log_sums(name: str, lse: View, q: View, shape: Tuple[int, ...], layout: str, written: bool = True) -> None:
+    """The tensor of LSE, or of its gradient: fp32, packed."""
+    shapes.same(name, lse, "dtype", "float32", "every LSE")
+    shapes.same(name, lse, "device", q.device, "q")
+    shapes.equal(name, lse, shape, layout)
+    if written:
+        shapes.writable(name, lse)
     own = shapes.packed(shape)
     if any(n > 1 and s != p for n, s, p in zip(shape, lse.strides, own)):
-        raise shapes.invalid("lse.strides", lse.strides, f"{own}: packed")
+        raise shapes.invalid(f"{name}.strides", lse.strides, f"{own}: packed")
 
 
 def plan(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool) -> Plan:
     """The plan of a dense call. Raises InvalidArgument, Unsupported, NoFit."""
+    return Plan(context, arguments(context, q, k, v, out, lse, mask, scale, tf32))
+
+
+def arguments(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
+              written: bool = True) -> _abi.Args:
+    """fa_args of a dense forward call, addresses left out. written: False where out and lse are read. Raises InvalidArgument."""
     dtype = checked(q, k, v)
-    outputs(q, v, out, lse)
+    results(q, v, out, lse, written)
     shapes.place(context, q.device, "q")
     b, sq, hq, d = q.shape
     args = _abi.Args(dtype=shapes.precision(dtype, tf32), o_dtype=shapes.output_dtype("out.dtype", out.dtype, q.dtype), d=d, dv=v.shape[3],
@@ -67,8 +78,8 @@ def plan(context: Context, q: View, k: View, v: View, out: View, lse: Optional[V
                      diagonal=mask.diagonal, offset=mask.offset, scale=scale)
     expanded = False
     for name, field, x in (("q", "q", q), ("k", "k", k), ("v", "v", v), ("out", "o", out)):
-        t, zero = shapes.tensor(name, x, x.shape, x.strides, field != "o")
+        t, zero = shapes.tensor(name, x, x.shape, x.strides, field != "o" or not written)
         setattr(args, field, t)
         expanded |= zero
     args.flags = _abi.FA_BROADCAST if expanded else 0
-    return Plan(context, args)
+    return args

@@ -1,6 +1,7 @@
 """Masks in words: causal, window and diagonal as the numbers of fa_args."""
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any, NamedTuple, Optional, Tuple, Union
 
@@ -72,11 +73,13 @@ class Options(NamedTuple):
     out_dtype: Optional[str]
     tf32: bool
     device: str
+    deterministic: bool
 
 
-def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str) -> str:
-    """Options as a text that programs keep: "" for none, "causal", "window=-1,4;offset=7;out=float32;tf32;device=sim:sm_90a"."""
-    if mask == ALL and out_dtype is None and not tf32 and not device:
+def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str, deterministic: bool = False) -> str:
+    """Options as a text that programs keep: "" for none, "causal", "window=-1,4;offset=7;out=float32;tf32;device=sim:sm_90a". `out` is the
+    type of what is written: of a backward, of the gradients."""
+    if mask == ALL and out_dtype is None and not tf32 and not device and not deterministic:
         return ""
     words = []
     if mask.mask == _abi.FA_MASK_CAUSAL:
@@ -91,15 +94,18 @@ def words_of(mask: Mask, out_dtype: Optional[str], tf32: bool, device: str) -> s
         words.append(f"out={out_dtype}")
     if tf32:
         words.append("tf32")
+    if deterministic:
+        words.append("deterministic")
     if device:
         words.append(f"device={device}")
     return ";".join(words)
 
 
+@functools.lru_cache(maxsize=1024)
 def options_of(text: str) -> Options:
     """The inverse of words_of. Raises InvalidArgument."""
     kind, left, right, diagonal, offset = ALL
-    out_dtype, tf32, device = None, False, ""
+    out_dtype, tf32, device, deterministic = None, False, "", False
     for part in text.split(";") if text else []:
         name, _, value = part.partition("=")
         if part == "causal":
@@ -115,11 +121,14 @@ def options_of(text: str) -> Options:
             out_dtype = value
         elif part == "tf32":
             tf32 = True
+        elif part == "deterministic":
+            deterministic = True
         elif name == "device":
             device = value
         else:
-            raise invalid("options", f'"{text}"', "causal, window=L,R, top-left, offset=N, out=TYPE, tf32, device=NAME, between semicolons")
-    return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device)
+            raise invalid("options", f'"{text}"', "causal, window=L,R, top-left, offset=N, out=TYPE, tf32, deterministic, "
+                          "device=NAME, between semicolons")
+    return Options(Mask(kind, left, right, diagonal, offset), out_dtype, tf32, device, deterministic)
 
 
 def scale_of(scale: Optional[float]) -> float:

@@ -60,7 +60,7 @@ class Plan:
         """fa_launch(), with what workspace it needs."""
         if not self.need:
             return _launch(self.context.handle, self.reference, stream)
-        space = (workspace or self.context.workspace)(stream, self.need)
+        space = workspace(stream, self.need) if workspace else self.context.workspace(stream, self.need, self.args.op)
         self.words[WORKSPACE], self.words[WORKSPACE_SIZE] = space.address, space.size
         with space.lock:
             return _launch(self.context.handle, self.reference, stream)

@@ -17,7 +17,7 @@ from ._context import Context, context
 from .errors import InvalidArgument, NoFit, Unsupported, invalid
 
 DTYPES = {"float16": _abi.FA_F16, "bfloat16": _abi.FA_BF16, "tf32": _abi.FA_TF32, "float32": _abi.FA_F32}
-OPS = {"forward": _abi.FA_FORWARD, "merge": _abi.FA_MERGE}
+OPS = {"forward": _abi.FA_FORWARD, "backward": _abi.FA_BACKWARD, "merge": _abi.FA_MERGE}
 LENGTH_MAX = 2**31 - 1
 
 
@@ -28,7 +28,8 @@ class Problem:
 
     dtype: "float16", "bfloat16", "float32", "tf32" (float32 in memory). dv: 0 = d. align: bytes, a power of two to 16, that every row
     starts at a multiple of; 0 = the most that d allows. lengths: sequences of different lengths (fagen.varlen_attention). page_size: keys
-    in pages of so many tokens; implies lengths. op: "forward" or "merge"."""
+    in pages of so many tokens; implies lengths. op: "forward", "backward" or "merge". Of a backward: grad_dtype, "float32" or None for dtype;
+    deterministic, as in fagen.attention_backward."""
     dtype: str
     d: int
     dv: int = 0
@@ -44,6 +45,8 @@ class Problem:
     lengths: bool = False
     page_size: int = 0
     op: str = "forward"
+    grad_dtype: Optional[str] = None
+    deterministic: bool = False
 
     def abi(self) -> _abi.Problem:
         """The fa_problem. Raises InvalidArgument."""
@@ -56,15 +59,22 @@ class Problem:
         integer("d", self.d, 1, D_MAX)
         integer("dv", self.dv, 0, D_MAX)
         page = integer("page_size", self.page_size, 0)
-        out = 0 if self.out_dtype is None else DTYPES.get(dtype_name(self.out_dtype), -1)
-        if out < 0:
-            raise invalid("out_dtype", repr(self.out_dtype), ", ".join(DTYPES))
+        out, grad = (_dtype(name, getattr(self, name)) for name in ("out_dtype", "grad_dtype"))
         mask = mask_of(self.causal, self.window, "bottom-right")
         features = _abi.FA_FEATURE_LENGTHS if self.lengths or page else 0
         features |= _abi.FA_FEATURE_PAGES if page else 0
+        features |= _abi.FA_FEATURE_DETERMINISTIC if self.deterministic else 0
         width = max(1, max(mask.left, 0) + max(mask.right, 0)) if mask.mask == _abi.FA_MASK_WINDOW else 0
         return _abi.Problem(size=C.sizeof(_abi.Problem), dtype=DTYPES[dtype], d=self.d, dv=self.dv, mask=mask.mask, o_dtype=out,
-                            op=OPS[self.op], features=features, page=min(page & -page, 128), window=width, **numbers)
+                            op=OPS[self.op], features=features, page=min(page & -page, 128), window=width, grad_dtype=grad, **numbers)
+
+
+def _dtype(name: str, value: Optional[str]) -> int:
+    """An fa_dtype; 0 for None. Raises InvalidArgument."""
+    found = 0 if value is None else DTYPES.get(dtype_name(value), -1)
+    if found < 0:
+        raise invalid(name, repr(value), ", ".join(DTYPES))
+    return found
 
 
 class Support(NamedTuple):

@@ -90,10 +90,14 @@ def tensor(name: str, x: View, shape: Sequence[int], strides: Sequence[int], bro
     return _abi.Tensor(0, *steps), expanded
 
 
+def flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise invalid(name, repr(value), "True, False")
+
+
 def precision(dtype: int, tf32: bool) -> int:
     """fp32 tensors are multiplied as TF32 where the caller says so."""
-    if not isinstance(tf32, bool):
-        raise invalid("tf32", repr(tf32), "True, False")
+    flag("tf32", tf32)
     return _abi.FA_TF32 if tf32 and dtype == _abi.FA_F32 else dtype
 
 
@@ -101,4 +105,5 @@ def unused(options: Dict[str, Any], neutral: Iterable[Any], why: str) -> None:
     """Raises Unsupported for each option whose value is none of `neutral`."""
     for name, value in options.items():
         if not any(value is n or (type(value) is type(n) and value == n) for n in neutral):
-            raise Unsupported(f"{name} is {value!r}; accepted by this version: {' or '.join(map(repr, neutral))}: {why}")
+            text = f"a {type(value).__module__}.{type(value).__name__}" if hasattr(value, "shape") else repr(value)
+            raise Unsupported(f"{name} is {text}; accepted by this version: {' or '.join(map(repr, neutral))}: {why}")

@@ -36,7 +36,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      seqlens_k: Any = None, page_table: Any = None, max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None,
                      causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
                      scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None,
-                     out_dtype: Optional[str] = None, tf32: bool = False, stream: Optional[int] = None,
+                     out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False, stream: Optional[int] = None,
                      device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
@@ -50,7 +50,7 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
         padding or page table have room for.
     The rest is as in fagen.attention; the diagonal lies by each sequence's own lengths.
     Returns out, of q's shape with dv, or (out, lse), lse [b, hq, sq], of packed queries [hq, total_q]. Rows past a length are not written:
-    in a new tensor they hold anything.
+    in a new tensor they hold anything. Their gradients are 0. Keys in pages have no gradients: GradientUnsupported.
     Raises as fagen.attention does. Lengths and pages are not looked at on a GPU: kernels clamp what they find (Context's
     check_device_data refuses it instead).
     """
@@ -59,8 +59,9 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
         from . import torch as of_torch
         return of_torch.varlen_attention(q, k, v, **options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, causal=causal,
                                          window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse,
-                                         out_dtype=out_dtype, tf32=tf32, stream=stream, device=device)
+                                         out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, stream=stream, device=device)
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
+    shapes.flag("deterministic", deterministic)
     batch = batch_of(q, k, v, options, max_seqlen_q, max_seqlen_k, stream)
     at, ctx = stream_of([batch.q, batch.k, batch.v], stream), context_of(batch.q, device)
     checked(batch)
@@ -104,6 +105,10 @@ def lse_shape(batch: Batch) -> Tuple[int, ...]:
     if batch.array("cu_seqlens_q") is not None:
         return batch.q.shape[1], batch.q.shape[0]
     return batch.q.shape[0], batch.q.shape[2], batch.q.shape[1]
+
+
+def lse_layout(batch: Batch) -> str:
+    return "[hq, total_q]" if batch.array("cu_seqlens_q") is not None else "[b, hq, sq]"
 
 
 def checked(batch: Batch) -> int:
@@ -160,38 +165,39 @@ def lengths_array(name: str, x: View, q: View, b: int) -> None:
         raise invalid(f"{name}.shape", tuple(x.shape), f"({max(rows, 1)}{', n' if wanted == 2 else ','}), of {max(b, 0)} sequences")
 
 
-def fields(batch: Batch, out: View) -> Tuple[Dict[str, Tuple[int, ...]], Dict[str, Tuple[int, ...]]]:
-    """Shapes and strides of q, k, v and out as [b, s, h, d]."""
-    b, of = sequences(batch), {"q": batch.q, "k": batch.k, "v": batch.v, "o": out}
-    whole: Dict[str, Tuple[int, ...]] = {}
-    steps: Dict[str, Tuple[int, ...]] = {}
-    for name, x in of.items():
-        if len(x.shape) == 3:  # packed: the batch stride is ignored
-            whole[name], steps[name] = (max(b, 1), *x.shape), (x.shape[0] * max(x.strides[0], 1) or 1, *x.strides)
-        else:
-            whole[name], steps[name] = x.shape, x.strides
-    return whole, steps
+def tensor(name: str, x: View, b: int, broadcast: bool) -> Tuple[_abi.Tensor, bool]:
+    """The fa_tensor of x, packed rows or [b, s, h, d], and whether a stride of 0 is meant."""
+    if len(x.shape) != 3:
+        return shapes.tensor(name, x, x.shape, x.strides, broadcast)
+    step = x.shape[0] * max(x.strides[0], 1) or 1  # packed: the batch stride is ignored
+    return shapes.tensor(name, x, (max(b, 1), *x.shape), (step, *x.strides), broadcast)
 
 
 def plan(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool) -> Plan:
     """The plan of a call. Raises InvalidArgument, Unsupported, NoFit."""
+    return Plan(context, arguments(context, batch, out, lse, mask, scale, tf32))
+
+
+def arguments(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
+              written: bool = True) -> _abi.Args:
+    """fa_args of a forward call, addresses left out. written: False where out and lse are read. Raises InvalidArgument."""
     dtype = checked(batch)
     q, k, v, table = batch.q, batch.k, batch.v, batch.array("page_table")
     shape = (*q.shape[:-1], v.shape[-1])
     shapes.rank("out", out, len(shape), "[total_q, hq, dv]" if len(shape) == 3 else "[b, sq, hq, dv]")
     shapes.same("out", out, "device", q.device, "q")
     shapes.equal("out", out, shape, "q's with dv")
-    shapes.writable("out", out)
+    if written:
+        shapes.writable("out", out)
     if lse is not None:
-        log_sums(lse, q, lse_shape(batch), "[hq, total_q]" if len(shape) == 3 else "[b, hq, sq]")
+        log_sums("lse", lse, q, lse_shape(batch), lse_layout(batch), written)
     shapes.place(context, q.device, "q")
     args = _abi.Args(dtype=shapes.precision(dtype, tf32), o_dtype=shapes.output_dtype("out.dtype", out.dtype, q.dtype), d=q.shape[-1],
                      dv=v.shape[-1], b=sequences(batch), hq=q.shape[-2], hkv=k.shape[-2], sq=batch.sq, sk=batch.sk, mask=mask.mask,
                      window_left=mask.left, window_right=mask.right, diagonal=mask.diagonal, offset=mask.offset, scale=scale)
-    whole, steps = fields(batch, out)
     expanded = False
     for name, field, x in (("q", "q", q), ("k", "k", k), ("v", "v", v), ("out", "o", out)):
-        t, zero = shapes.tensor(name, x, whole[field], steps[field], field != "o")
+        t, zero = tensor(name, x, args.b, field != "o" or not written)
         setattr(args, field, t)
         expanded |= zero
     args.flags = _abi.FA_BROADCAST if expanded else 0
@@ -203,13 +209,17 @@ def plan(context: Context, batch: Batch, out: View, lse: Optional[View], mask: M
     for name, given in zip(ARRAYS, batch.arrays):  # which of them there are is part of what is asked
         if given is not None:
             setattr(args, name, 256)
-    return Plan(context, args)
+    return args
+
+
+def arrays_of(batch: Batch) -> List[Tuple[int, View]]:
+    """The arrays of lengths and pages that there are, with their words of fa_args."""
+    return [(WORDS[name], x) for name, x in zip(ARRAYS, batch.arrays) if x is not None]
 
 
 def run(ctx: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool, stream: int) -> None:
     """Finds or makes the plan, and launches it."""
-    tensors: List[Tuple[int, View]] = [(Q, batch.q), (K, batch.k), (V, batch.v), (O, out)]
-    tensors += [(WORDS[name], x) for name, x in zip(ARRAYS, batch.arrays) if x is not None]
+    tensors: List[Tuple[int, View]] = [(Q, batch.q), (K, batch.k), (V, batch.v), (O, out), *arrays_of(batch)]
     if lse is not None:
         tensors.append((LSE, lse))
     key = (ctx, batch.sq, batch.sk, mask, scale, tf32, tuple((w, x.shape, x.strides, x.dtype, x.device, x.readonly) for w, x in tensors))

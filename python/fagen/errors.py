@@ -29,7 +29,7 @@ class Unsupported(FagenError, NotImplementedError):
 
 
 class GradientUnsupported(Unsupported):
-    """A gradient was asked for: this version computes none."""
+    """A gradient was asked for of what has none: keys in pages, a merge, a call that writes to `out`, a gradient."""
 
 
 class NoDriver(FagenError):

@@ -2,7 +2,8 @@
 
     from fagen.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
 
-What fagen does not compute (dropout, softcap, ALiBi, gradients, new keys and rotary embedding inside the kernel) raises fagen.Unsupported.
+What fagen does not compute (dropout, softcap, ALiBi, new keys and rotary embedding inside the kernel) raises fagen.Unsupported. Gradients
+are autograd's, but for flash_attn_with_kvcache and keys in pages; `deterministic` makes them the same bits each time.
 The last query sees the last key where causal, as there since version 2.1. LSE is the natural logarithm, float32. Where return_attn_probs
 asks for it, the third of the results is None: no matrix of probabilities is made.
 """
@@ -12,6 +13,7 @@ from typing import Any, Dict, Optional, Tuple, Union
 
 import torch
 
+from . import _torch_ops
 from . import torch as _torch
 from ._shapes import unused
 from .errors import InvalidArgument, invalid
@@ -37,7 +39,7 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
                     deterministic: bool = False, return_attn_probs: bool = False) -> Any:
     """q [b, sq, hq, d], k and v [b, sk, hkv, d]. out [b, sq, hq, d], or (out, lse [b, hq, sq], None)."""
     options = _options(softmax_scale, causal, window_size, dropout_p=dropout_p, softcap=softcap, alibi_slopes=alibi_slopes)
-    found = _torch.attention(q, k, v, return_lse=return_attn_probs, **options)
+    found = _torch.attention(q, k, v, return_lse=return_attn_probs, deterministic=deterministic, **options)
     return (*found, None) if return_attn_probs else found
 
 
@@ -62,7 +64,7 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
     if block_table is not None:
         keys = {"seqlens_k": cu_seqlens_k.diff(), "page_table": block_table}
     found = _torch.varlen_attention(q, k, v, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
-                                    return_lse=return_attn_probs, **keys, **options)
+                                    return_lse=return_attn_probs, deterministic=deterministic, **keys, **options)
     return (*found, None) if return_attn_probs else found
 
 
@@ -79,6 +81,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes, k=k, v=v, rotary_cos=rotary_cos,
                        rotary_sin=rotary_sin)
     options["return_lse"] = return_softmax_lse
+    _torch_ops.refuse_gradients("a cache has no gradient; flash_attn_func computes it", q=q, k_cache=k_cache, v_cache=v_cache)
     several = [name for name, x in (("cache_batch_idx", cache_batch_idx), ("cache_leftpad", cache_leftpad), ("block_table", block_table))
                if x is not None]
     if len(several) > 1:

@@ -14,20 +14,14 @@ from . import _shapes as shapes
 from ._attention import dtype_name
 from ._context import Context
 from ._mask import ALL, Mask, Window, mask_of, scale_of, words_of
+from ._varlen import ARRAYS
 from .errors import InvalidArgument, invalid
 
 CAUSAL = mask_of(True, None, "bottom-right")
 ops = torch.ops.fagen
-_C = torch._C
-_WATCHERS = ("_len_torch_dispatch_stack", "_is_torch_function_mode_enabled", "_is_any_autocast_enabled")
-_watched = not all(hasattr(_C, name) for name in _WATCHERS)  # a PyTorch that cannot be asked: always by the dispatcher
 _compiling = torch.compiler.is_compiling
-
-
-def _plain() -> bool:
-    """Whether an operator's kernel may be called without PyTorch's dispatcher, which costs microseconds: nothing wants to see the call."""
-    return not (_watched or _C._len_torch_dispatch_stack() or _C._is_torch_function_mode_enabled() or _C._is_any_autocast_enabled()
-                or _C._functorch.peek_interpreter_stack() is not None)
+_plain = _torch_ops.plain
+_grad = torch.is_grad_enabled
 
 
 def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
@@ -36,17 +30,20 @@ def _mask(causal: bool, window: Window, diagonal: Union[str, int]) -> Mask:
     return mask_of(causal, window, diagonal)
 
 
-def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype: Any, tf32: bool, device: Any) -> str:
+def _options(causal: bool, window: Window, diagonal: Union[str, int], out_dtype: Any, tf32: bool, device: Any, deterministic: bool,
+             name: str = "out_dtype") -> str:
     """The text of an operator's options. Raises InvalidArgument."""
     if tf32 is not False and tf32 is not True:
         shapes.precision(0, tf32)
-    name = None if out_dtype is None else dtype_name(out_dtype)
-    if name is not None and name not in shapes.FLOATS:
-        raise invalid("out_dtype", repr(out_dtype), f"{shapes.NAMES}, or None for q's")
+    if deterministic is not False and deterministic is not True:
+        shapes.flag("deterministic", deterministic)
+    dtype = None if out_dtype is None else dtype_name(out_dtype)
+    if dtype is not None and dtype not in shapes.FLOATS:
+        raise invalid(name, repr(out_dtype), f"{shapes.NAMES}, or None for q's")
     if device is not None and not isinstance(device, (str, Context)):
         raise invalid("device", repr(device), "a fagen.Context, its name, or None")
     where = "" if device is None else device if isinstance(device, str) else device.name
-    return words_of(_mask(causal, window, diagonal), name, tf32, where)
+    return words_of(_mask(causal, window, diagonal), dtype, tf32, where, deterministic)
 
 
 def _tensors(**named: Any) -> None:
@@ -70,19 +67,22 @@ def _given(out: Any, lse: Any, return_lse: bool, out_dtype: Any) -> None:
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
               out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-              stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+              deterministic: bool = False, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for PyTorch. out, lse: written in place; both, or neither where return_lse asks for it."""
-    if window is out_dtype is device is None and tf32 is False and type(causal) is bool and diagonal == "bottom-right":
+    if window is out_dtype is device is None and tf32 is deterministic is False and type(causal) is bool and diagonal == "bottom-right":
         options = "causal" if causal else ""
     else:
-        options = _options(causal, window, diagonal, out_dtype, tf32, device)
+        options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic)
     factor = 0.0 if scale is None else scale_of(scale)
     if stream is not None:
         _no_stream(stream)
     if out is None and lse is None:
         if type(q) is type(k) is type(v) is torch.Tensor:
             if not _compiling() and _plain():
-                found = _torch_ops._dense_call(q, k, v, None, None, return_lse, factor, options)
+                if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
+                    found = _torch_ops.Attention.apply(q, k, v, factor, options)
+                else:
+                    found = _torch_ops._dense_call(q, k, v, None, None, return_lse, factor, options)
                 return found if return_lse else found[0]
         else:
             _tensors(k=k, v=v)
@@ -101,9 +101,9 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
                      max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
                      diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
                      out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+                     deterministic: bool = False, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention for PyTorch."""
-    options = _options(causal, window, diagonal, out_dtype, tf32, device)
+    options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic)
     factor = 0.0 if scale is None else scale_of(scale)
     _tensors(k=k, v=v, cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k,
              page_table=page_table, out=out, lse=lse)
@@ -138,13 +138,40 @@ def _most(name: str, given: Any, side: str, x: torch.Tensor, starts: Any, table:
     return x.shape[1] * table.shape[1]
 
 
+def attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, *,
+                       grad_lse: Optional[torch.Tensor] = None, causal: bool = False, window: Window = None,
+                       diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, grad_dtype: Any = None,
+                       deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
+    """fagen.attention_backward for PyTorch. Autograd of fagen.attention makes this call."""
+    _tensors(grad_out=grad_out, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse)
+    options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
+    return ops.attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, 0.0 if scale is None else scale_of(scale), options)
+
+
+def varlen_attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor,
+                              lse: torch.Tensor, *, grad_lse: Optional[torch.Tensor] = None, cu_seqlens_q: Optional[torch.Tensor] = None,
+                              cu_seqlens_k: Optional[torch.Tensor] = None, seqlens_q: Optional[torch.Tensor] = None,
+                              seqlens_k: Optional[torch.Tensor] = None, max_seqlen_q: Optional[int] = None,
+                              max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
+                              diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, grad_dtype: Any = None,
+                              deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
+    """fagen.varlen_attention_backward for PyTorch. Autograd of fagen.varlen_attention makes this call."""
+    arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k)
+    _tensors(grad_out=grad_out, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse, **dict(zip(ARRAYS, arrays)))
+    options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
+    maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
+              _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, None))
+    return ops.varlen_attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima,
+                                                 0.0 if scale is None else scale_of(scale), options)
+
+
 def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, out: Optional[torch.Tensor] = None,
           lse: Optional[torch.Tensor] = None, out_dtype: Any = None, stream: Optional[int] = None,
           device: Union[None, str, Context] = None) -> Any:
     """fagen.merge for PyTorch."""
     _tensors(parts=parts, lses=lses, out=out, lse=lse)
     _no_stream(stream)
-    options = _options(False, None, "bottom-right", out_dtype, False, device)
+    options = _options(False, None, "bottom-right", out_dtype, False, device, False)
     if out is None and lse is None:
         op = ops.merge_lse.default if return_lse else ops.merge.default
         return op(parts, lses, options)
@@ -155,4 +182,4 @@ def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, 
     return (out, lse) if return_lse else out
 
 
-__all__ = ["attention", "merge", "ops", "varlen_attention"]
+__all__ = ["attention", "attention_backward", "merge", "ops", "varlen_attention", "varlen_attention_backward"]

@@ -34,6 +34,21 @@ def exact(q: Any, k: Any, v: Any, left: int = -1, right: int = -1, off: Optional
         return np.einsum("bhij,bjhd->bihd", p, v), (np.log(z) + most)[..., 0]
 
 
+def exact_gradients(grad_out: Any, q: Any, k: Any, v: Any, grad_lse: Any = None, **mask: Any) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(grad_q, grad_k, grad_v) of exact() in fp64, by the formulas of fagen.h. The mask is that of exact(), whose LSE has it."""
+    grad_out, q, k, v = (np.asarray(x, dtype=np.float64) for x in (grad_out, q, k, v))
+    hkv, scale = k.shape[2], q.shape[-1] ** -0.5 if mask.get("scale") is None else mask["scale"]
+    group = q.shape[2] // hkv
+    out, _ = exact(q, k, v, **mask)
+    unit = np.broadcast_to(np.eye(k.shape[1])[None, :, None], (k.shape[0], k.shape[1], hkv, k.shape[1]))
+    p = exact(q, k, unit, **mask)[0].transpose(0, 2, 1, 3)  # of unit vectors as values
+    k, v = k.repeat(group, 2), v.repeat(group, 2)
+    d = np.einsum("bihd,bihd->bhi", grad_out, out) - (0 if grad_lse is None else np.asarray(grad_lse, dtype=np.float64))
+    ds = p * (np.einsum("bihd,bjhd->bhij", grad_out, v) - d[..., None]) * scale
+    found = np.einsum("bhij,bjhd->bihd", ds, k), np.einsum("bhij,bihd->bjhd", ds, q), np.einsum("bhij,bihd->bjhd", p, grad_out)
+    return (found[0], *(x.reshape(*x.shape[:2], hkv, group, -1).sum(3) for x in found[1:]))
+
+
 def close(have: Any, wanted: Any, most: float = 2e-3) -> None:
     have, wanted = np.asarray(have, dtype=np.float64), np.asarray(wanted)
     assert have.shape == wanted.shape

@@ -184,7 +184,10 @@ OTHERS = [
     ("a problem's field", lambda: fagen.prepare(dtype="float16", depth=64), BAD, ["depth", "accepted: dtype, d, dv"]),
     ("a problem's heads", lambda: fagen.prepare(dtype="float16", d=64, hq=3, hkv=2), BAD, ["3", "accepted"]),
     ("a problem's alignment", lambda: fagen.prepare(dtype="float16", d=64, align=3), BAD, ["align is 3"]),
-    ("a problem's operation", lambda: fagen.supported(dtype="float16", d=64, op="backward"), BAD, ["op is 'backward'", "forward, merge"]),
+    ("a problem's operation", lambda: fagen.supported(dtype="float16", d=64, op="sideways"), BAD, ["op is 'sideways'", "forward, backward, merge"]),
+    ("a problem's type of gradients", lambda: fagen.supported(dtype="float16", d=64, op="backward", grad_dtype="int8"), BAD,
+     ["grad_dtype is 'int8'"]),
+    ("gradients of a forward", lambda: fagen.prepare(dtype="float16", d=64, grad_dtype="float32"), BAD, ["grad_dtype is 4", "op=forward"]),
     ("no problem", lambda: fagen.prepare("fp16,d=64"), BAD, ["problem is 'fp16,d=64'", "a fagen.Problem"]),
     ("two problems of two classes", lambda: fagen.prepare(dtype="float16", d=64, to=fagen.Problem(dtype="float16", d=128)), BAD, ["d"]),
     ("two positional arguments", lambda: fagen.explain(Q, K), BAD, ["2 positional arguments"]),
@@ -193,7 +196,52 @@ OTHERS = [
     ("a cache limit", lambda: fagen.Context(CHIP, cache_limit=-5), BAD, ["cache_limit is -5"]),
     ("a chip of no name", lambda: fagen.simulator("sm_90a").__enter__(), BAD, ["device is 'sm_90a'", "sim:sm_90a"]),
 ]
-ROWS = DENSE + VARLEN + OTHERS
+
+FQ, FK, FV = (x.astype(np.float32) for x in (Q, K, V))
+OUT, LSE = half(4, 2, 8, 4, 64, dtype="float32"), half(5, 2, 4, 8, dtype="float32")
+
+
+def backward(**change):
+    """attention_backward of fp32 tensors, of which `change` replaces some, or adds options."""
+    arguments = {**dict(grad_out=OUT, q=FQ, k=FK, v=FV, out=OUT, lse=LSE), **change}
+    return lambda: fagen.attention_backward(**arguments)
+
+
+def packed_backward(**change):
+    options = dict(cu_seqlens_q=STARTS, cu_seqlens_k=STARTS, max_seqlen_q=12, max_seqlen_k=12)
+    rows, keys = QP.astype(np.float32), KP.astype(np.float32)
+    arguments = {**dict(grad_out=rows, q=rows, k=keys, v=keys, out=rows, lse=half(5, 4, 20, dtype="float32")), **options, **change}
+    return lambda: fagen.varlen_attention_backward(**arguments)
+
+
+BACKWARD = [
+    ("a gradient that is a list", backward(grad_out=[1]), BAD, ["grad_out is a builtins.list"]),
+    ("a gradient of another shape", backward(grad_out=OUT[:1]), BAD, ["grad_out.shape is (1, 8, 4, 64)", "(2, 8, 4, 64), that of out"]),
+    ("a gradient of another type", backward(grad_out=OUT.astype(np.float16)), BAD, ["grad_out.dtype is float16", "float32, that of out"]),
+    ("a gradient without unit stride", backward(grad_out=wide(OUT)), BAD, ["grad_out.strides", "unit stride on the last"]),
+    ("out without lse", backward(lse=None), BAD, ["lse is a builtins.NoneType"]),
+    ("out of another shape for gradients", backward(out=OUT[:, :5]), BAD, ["out.shape is (2, 5, 4, 64)"]),
+    ("lse in another order", backward(lse=LSE.swapaxes(1, 2)), BAD, ["lse.shape is (2, 8, 4)", "(2, 4, 8)"]),
+    ("lse that is strided", backward(lse=np.repeat(LSE, 2, -1)[..., ::2]), BAD, ["lse.strides", "packed"]),
+    ("a gradient of lse of another shape", backward(grad_lse=LSE[:1]), BAD, ["grad_lse.shape is (1, 4, 8)", "that of lse"]),
+    ("a gradient of lse of another type", backward(grad_lse=LSE.astype(np.float64)), BAD, ["grad_lse.dtype is float64"]),
+    ("grad_q of another shape", backward(grad_q=np.empty_like(FK)), BAD, ["grad_q.shape is (2, 12, 2, 64)", "that of q"]),
+    ("grad_k of another type", backward(grad_q=np.empty_like(FQ), grad_k=np.empty(K.shape, np.float16), grad_v=np.empty_like(FV)), BAD,
+     ["grad_k.dtype is float16", "float32"]),
+    ("grad_v that is read-only", backward(grad_v=frozen(FV)), BAD, ["grad_v is read-only"]),
+    ("grad_q that is expanded", backward(grad_q=np.lib.stride_tricks.as_strided(np.empty_like(FQ), FQ.shape, (0, 1024, 256, 4))), BAD,
+     ["grad_q.strides", "expanded"]),
+    ("a type of gradients", backward(grad_dtype="float16"), BAD, ["grad_dtype is float16", "float32"]),
+    ("a type beside gradients", backward(grad_q=np.empty_like(FQ), grad_dtype="float32"), BAD, ["grad_dtype is 'float32'", "None beside"]),
+    ("gradients that are not there to add to", backward(accumulate=True), BAD, ["grad_q is None", "accumulate"]),
+    ("determinism as a number", backward(deterministic=1), BAD, ["deterministic is 1", "True, False"]),
+    ("determinism of a forward as a number", dense(deterministic=1), BAD, ["deterministic is 1"]),
+    ("keys of another d for gradients", backward(k=FK[..., :32]), BAD, ["k.shape is (2, 12, 2, 32)"]),
+    ("packed gradients of another shape", packed_backward(grad_out=QP[:5].astype(np.float32)), BAD, ["grad_out.shape is (5, 4, 64)"]),
+    ("packed gradients without bounds", packed_backward(max_seqlen_k=None), BAD, ["max_seqlen_k is None"]),
+    ("packed lse in another order", packed_backward(lse=half(5, 20, 4, dtype="float32")), BAD, ["lse.shape is (20, 4)", "(4, 20)"]),
+]
+ROWS = DENSE + VARLEN + OTHERS + BACKWARD
 
 
 def test_there_are_enough():

@@ -70,7 +70,7 @@ NOT = [
     ("alibi_slopes is", lambda: flash_attn_func(Q, K, V, alibi_slopes=torch.ones(4))),
     ("k is", lambda: flash_attn_with_kvcache(Q, K, V, Q, Q)),
     ("rotary_cos is", lambda: flash_attn_with_kvcache(Q, K, V, rotary_cos=Q)),
-    ("q.requires_grad is True", lambda: flash_attn_func(Q.clone().requires_grad_(), K, V)),
+    ("q.requires_grad is True", lambda: flash_attn_with_kvcache(Q.clone().requires_grad_(), K, V)),
     ("window_size is 5", lambda: flash_attn_func(Q, K, V, window_size=5)),
     ("cache_seqlens is 34", lambda: flash_attn_with_kvcache(Q, K, V, cache_seqlens=34)),
     ("cache_batch_idx and block_table are both set", lambda: flash_attn_with_kvcache(Q, K, V, cache_batch_idx=N, block_table=N)),

@@ -1,4 +1,4 @@
-"""fagen with PyTorch: operators, compile, export, autocast, gradients refused; CPU tensors on the simulated chip."""
+"""fagen with PyTorch: operators, compile, export, autocast; CPU tensors on the simulated chip."""
 from __future__ import annotations
 
 import threading
@@ -96,6 +96,9 @@ def test_varlen_and_merge(chip):
     close(both[1], fagen.attention(Q, K, V, return_lse=True)[1], 1e-5)
 
 
+F, F_OUT, F_LSE = [x.float()[:1, :9, :, :16] for x in (Q, K, V)], normal(5, 1, 9, 4, 16, dtype=torch.float32), torch.full((1, 4, 9), 2.0)
+ROWS = [x[0] for x in F]
+BOUNDS = torch.tensor([0, 4, 9], dtype=INT)
 OPERATORS = [
     ("attention", (Q, K, V, 0.0, "causal")),
     ("attention_lse", (Q, K, V, 0.5, "window=3,0")),
@@ -103,6 +106,8 @@ OPERATORS = [
     ("varlen_attention", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, 0.0, "")),
     ("varlen_attention_lse", (Q[0], K[0, :24], V[0, :24], STARTS, STARTS, None, None, None, 14, 14, 0.0, "causal")),
     ("varlen_attention_out", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, torch.zeros_like(Q), None, 0.0, "")),
+    ("attention_backward", (F_OUT, *F, F_OUT, F_LSE, F_LSE, 0.0, "causal;deterministic")),
+    ("varlen_attention_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, 0.0, "")),
     ("merge", (normal(1, 3, 2, 8, 4, 64, dtype=torch.float32), normal(2, 3, 2, 4, 8, dtype=torch.float32), "out=float16")),
     ("merge_lse", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), "")),
     ("merge_out", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), normal(1, 2, 8, 4, 64), None, "")),
@@ -175,35 +180,6 @@ def test_threads(chip):
     for t in threads:
         t.join()
     assert all(x.equal(wanted) for x in found)
-
-
-def asks(x):
-    return x.clone().requires_grad_()
-
-
-GRADIENTS = [
-    ("q", lambda: fagen.attention(asks(Q), K, V)),
-    ("k", lambda: fagen.attention(Q, asks(K), V)),
-    ("v", lambda: fagen.attention(Q, K, torch.nn.Parameter(V))),
-    ("v", lambda: torch.ops.fagen.attention(Q, K, asks(V), 0.0, "")),
-    ("q", lambda: fagen.varlen_attention(asks(Q), K, V, seqlens_k=LENGTHS)),
-    ("out", lambda: fagen.attention(Q, K, V, out=asks(Q))),
-    ("parts", lambda: fagen.merge(asks(Q)[None], torch.zeros(1, 2, 4, 24))),
-]
-
-
-@pytest.mark.parametrize("name, call", GRADIENTS)
-def test_gradients_are_refused(chip, name, call):
-    with pytest.raises(fagen.GradientUnsupported, match=f"{name}.requires_grad is True; accepted: False"):
-        call()
-    with torch.no_grad():
-        call()
-
-
-def test_gradients_are_refused_where_compiled(chip):
-    torch._dynamo.reset()
-    with pytest.raises(Exception, match="requires_grad is True; accepted"):
-        torch.compile(lambda q: fagen.attention(q, K, V), fullgraph=True, backend="aot_eager")(asks(Q))
 
 
 REFUSED = [

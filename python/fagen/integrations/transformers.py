@@ -5,7 +5,7 @@
     model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="fagen")
 
 Groups of query heads share their keys without copies. Padding on the left or on the right becomes lengths, read on the device; holes
-inside a row's mask, packed sequences, blocks, softcap, sinks, dropout and gradients raise fagen.Unsupported.
+inside a row's mask, packed sequences, blocks, softcap, sinks and dropout raise fagen.Unsupported. Gradients are autograd's.
 """
 from __future__ import annotations
 
@@ -105,25 +105,34 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     if attention_mask.dim() != 4 or attention_mask.dtype != torch.int32 or attention_mask.shape[1:3] != (1, 1):
         raise InvalidArgument(f"attention_mask is {attention_mask.dtype} {tuple(attention_mask.shape)}; accepted: None, or what the mask "
                               f"function of \"{NAME}\" makes of a 2-dimensional mask")
-    out = q.new_zeros((*q.shape[:3], v.shape[3]))  # rows of padding are not written
     words = attention_mask[:, 0, 0].unbind(-1)
     rows, keys = words[-1].contiguous(), words[-2].contiguous()
+    learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
+    # Rows of padding are not written. A call that writes to `out` has no gradient.
+    options["out"] = None if learns else q.new_zeros((*q.shape[:3], v.shape[3]))
     if len(words) == 2:
-        return _torch.varlen_attention(q, k, v, seqlens_q=rows, seqlens_k=keys, out=out, **options), None
-    return from_the_left(q, k, v, words[0], keys, rows, out, options), None
+        out = _torch.varlen_attention(q, k, v, seqlens_q=rows, seqlens_k=keys, **options)
+    else:
+        out = from_the_left(q, k, v, words[0], keys, rows, learns, options)
+    if learns:
+        place = torch.arange(q.shape[1], device=q.device)
+        out = torch.where((place < rows[:, None])[:, :, None, None], out, 0)
+    return out, None
 
 
 def from_the_left(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, start: torch.Tensor, keys: torch.Tensor, rows: torch.Tensor,
-                  out: torch.Tensor, options: Dict[str, Any]) -> torch.Tensor:
-    """Sequences whose keys begin at a row of their own: as packed rows with gaps, or, of few queries, as pages of one row."""
+                  learns: bool, options: Dict[str, Any]) -> torch.Tensor:
+    """Sequences whose keys begin at a row of their own: as packed rows with gaps, or, of few queries that want no gradient, as pages of
+    one row."""
     b, s, heads, d = k.shape
-    if k.transpose(1, 2).is_contiguous() and v.transpose(1, 2).is_contiguous() and heads > 1 and q.shape[1] <= FEW and d == v.shape[3]:
+    few = q.shape[1] <= FEW and not learns
+    if few and k.transpose(1, 2).is_contiguous() and v.transpose(1, 2).is_contiguous() and heads > 1 and d == v.shape[3]:
         pages = (b - 1) * heads * s + s  # head by head in memory: a row of a sequence is `heads * s` rows behind that of the one before
         one, two = (x.as_strided((pages, 1, heads, d), (d, d, s * d, 1)) for x in (k, v))
         first = torch.arange(b, dtype=torch.int32, device=q.device) * (heads * s) + start
         table = first[:, None] + torch.arange(s, dtype=torch.int32, device=q.device)
-        return _torch.varlen_attention(q, one, two, seqlens_q=rows, seqlens_k=keys, page_table=table, max_seqlen_k=s, out=out, **options)
+        return _torch.varlen_attention(q, one, two, seqlens_q=rows, seqlens_k=keys, page_table=table, max_seqlen_k=s, **options)
     starts = torch.arange(b + 1, dtype=torch.int32, device=q.device) * s
     starts[:b] += start
     k, v = (x.contiguous().flatten(0, 1) for x in (k, v))
-    return _torch.varlen_attention(q, k, v, seqlens_q=rows, cu_seqlens_k=starts, seqlens_k=keys, max_seqlen_k=s, out=out, **options)
+    return _torch.varlen_attention(q, k, v, seqlens_q=rows, cu_seqlens_k=starts, seqlens_k=keys, max_seqlen_k=s, **options)
