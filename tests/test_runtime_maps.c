@@ -192,7 +192,7 @@ Test(runtime_maps, boxes_side_by_side)
                BOX(16, 8, 4, 1, 1));
     a.k.ss = 0x10000000ll * 256, a.k.sh = 64;
     same_boxes(&a, "eight rows too far", ROW(16, 48, 4, 4, 70), ROW(0x10000000ll * 512, 32, 128, 128), BOX(16, 8, 4, 1, 1));
-    a.k = (fa_tensor){ NULL, 0, 0, 7 }, a.v.ptr = NULL, a.pages = 0;
+    a.k = (fa_tensor){ NULL, 0, 0, 8 }, a.v.ptr = NULL, a.pages = 0;
     same_boxes(&a, "no page", ROW(16, 48, 4, 4, 1), ROW(32, 32, 32, 32), BOX(16, 8, 4, 1, 1));
     a = good();
     a.hkv = a.hq = 1, a.k = (fa_tensor){ AT(2), 256 * 64, 64, 7 };
