@@ -57,8 +57,8 @@ class Abi(unittest.TestCase):
         fa.launch(args, stream=0)
         fa.check(fa.lib.fa_copy(fa.ctx, ctypes.c_void_p(out.buffer_info()[0]), memory["o"], ctypes.c_size_t(2 * n), 1))
         self.assertEqual(set(out), {0x3C00}, "V of the first key is 1")
-        args.op = 1
-        with self.assertRaisesRegex(fagen.Error, "op is 1"):
+        args.op = 9
+        with self.assertRaisesRegex(fagen.Error, "op is 9"):
             fa.launch(args, stream=0)
         args.op = fagen.FORWARD
         for name in "kv":
