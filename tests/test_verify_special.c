@@ -338,7 +338,7 @@ Test(verify_special, families_kept_for_comparison, .timeout = 600)
             fa_case c;
             fa_config config;
             char text[512];
-            fa_case_make(&c, seed);
+            fa_case_make_of(&c, fa_operation_find(fa_gen_operation(g, f)), seed);
             fa_status st = fa_case_config(g, &c, fa_context_arch(on), fa_context_budget(on), fa_gen_family(g, f), &config);
             if (st == FA_UNSUPPORTED || st == FA_NO_FIT)
                 continue;
