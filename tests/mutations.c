@@ -122,8 +122,10 @@ static const mutation mutations[] = {
 
     { "rows past the last are stored", E, "const bool real = row < row_count(p, sequence);", "const bool real = true;", 0, "wide" },
     { "staged rows past the last are stored", E, "if (row >= row_count(p, sequence)) continue;", "", 0, "plain" },
-    { "LSE with the key count as pitch", Q, "(batch * p.hq + head) * p.sq", "(batch * p.hq + head) * p.sk", 0, "plain" },
-    { "LSE by KV heads", Q, "(batch * p.hq + head) * p.sq", "(batch * p.hkv + head) * p.sq", 0, "group" },
+    { "LSE with the key count as pitch", Q, "lse(long long head, long long query) const { return (batch * p.hq + head) * p.sq",
+      "lse(long long head, long long query) const { return (batch * p.hq + head) * p.sk", 0, "plain" },
+    { "LSE by KV heads", Q, "lse(long long head, long long query) const { return (batch * p.hq + head) * p.sq",
+      "lse(long long head, long long query) const { return (batch * p.hkv + head) * p.sq", 0, "group" },
     { "half of O not divided", E, "o[m][v][2 * h + 1] * inverse)", "o[m][v][2 * h + 1])", 0, "plain" },
     { "columns past dv are stored", E, "if (real && col < DV) *(float2", "if (real) *(float2", 0, "narrow" },
     { "an odd last column is stored twice", E, "if (real && col + 1 < DV) to[col + 1] = (u16)", "if (real) to[col + 1] = (u16)", 0, "two" },

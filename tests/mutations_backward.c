@@ -174,8 +174,8 @@ static const mutation mutations[] = {
       "mma_topleft" },
     { "mma: blocks that the left edge cuts are taken as whole", M, " || block <= range.full_lo", "", 0, "mma_window" },
     { "mma: queries of the first key of the tile", M, "min(key0 + KEYS, sk) - 1)", "key0)", 0, "mma_window" },
-    { "mma: queries of the last key of the tile", M, "row_lo = first_query(sequence, key0)",
-      "row_lo = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
+    { "mma: queries of the last key of the tile", M, "first_row = first_query(sequence, key0)",
+      "first_row = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
 
     /* mma: sums and where they go */
     { "mma: the first head of the group alone", M, "(kv_head + 1) * p.group : 0", "kv_head * p.group + 1 : 0", 0, "mma" },
@@ -223,7 +223,7 @@ static const mutation mutations[] = {
       "first = 0, last = sk - 1", 0, "mma_topleft mma_window" },
     { "mma: keys that no query sees are loaded for dQ", M, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
       "mma_topleft mma_window" },
-    { "mma: queries behind the last are loaded", M, "next_row, 0, sq - 1", "next_row, 0, sq + BR", 0, "mma mma_packed" },
+    { "mma: queries behind the last are loaded", M, "next_row, seen_first, seen_last", "next_row, 0, sq + BR", 0, "mma mma_packed" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

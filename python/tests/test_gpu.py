@@ -7,10 +7,11 @@ import threading
 import pytest
 
 import fagen
-import fagen.flash_attn
 from fagen import _abi, _library
 
 torch = pytest.importorskip("torch")
+import fagen.flash_attn  # noqa: E402
+
 if not torch.cuda.is_available():
     pytest.skip("no GPU", allow_module_level=True)
 
