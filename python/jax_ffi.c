@@ -29,6 +29,7 @@ typedef struct workspace {
     fa_context *ctx;
     void *stream, *at;
     size_t size;
+    int32_t op; /* kernels without counters write where those of another operation have theirs */
 } workspace;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
@@ -41,6 +42,25 @@ EXPORT void fagen_jax_functions_set(const fagen_jax_functions *f);
 EXPORT int fagen_jax_context_set(int slot, fa_context *ctx);
 EXPORT xla_error *fagen_jax_attention(xla_call *call);
 EXPORT xla_error *fagen_jax_attention_host(xla_call *call);
+EXPORT xla_error *fagen_jax_backward(xla_call *call);
+EXPORT xla_error *fagen_jax_backward_host(xla_call *call);
+
+#define OPERANDS 12
+
+/* The operation of a custom call: where in fa_args the addresses of its arguments and then of its results go. The last of each may be
+ * missing. An fa_tensor begins with its address. */
+typedef struct operation {
+    int32_t op;
+    int arguments, results;
+    size_t at[OPERANDS];
+} operation;
+
+#define AT(field) offsetof(fa_args, field)
+static const operation forward = { FA_FORWARD, 3, 2, { AT(q), AT(k), AT(v), AT(o), AT(lse) } };
+static const operation backward = {
+    FA_BACKWARD, 7, 3, { AT(q), AT(k), AT(v), AT(o), AT(lse), AT(grad_o), AT(grad_lse), AT(grad_q), AT(grad_k), AT(grad_v) }
+};
+#undef AT
 
 void fagen_jax_functions_set(const fagen_jax_functions *f)
 {
@@ -136,14 +156,35 @@ static int32_t dim(const xla_buffer *x, int from_the_end)
     return (int32_t)x->dims[x->rank - from_the_end];
 }
 
-/* Everything but addresses. XLA has compared shapes with what Python traced. */
-static void arguments(fa_args *a, const xla_call *call)
+/* The buffer of operand i of the operation, arguments first; NULL where the call has none. */
+static const xla_buffer *operand(const xla_call *call, const operation *op, int i)
 {
-    const xla_buffer *q = call->arguments.at[0], *k = call->arguments.at[1], *v = call->arguments.at[2], *o = call->results.at[0];
-    int tf32 = whole(call, "tf32");
+    const xla_buffers *of = i < op->arguments ? &call->arguments : &call->results;
+    int at = i < op->arguments ? i : i - op->arguments;
+    return at < of->n ? of->at[at] : NULL;
+}
+
+static void **address(fa_args *a, const operation *op, int i)
+{
+    return (void **)((char *)a + op->at[i]);
+}
+
+static int32_t own_dtype(const xla_buffer *x, const xla_buffer *q)
+{
+    return x->dtype == q->dtype ? 0 : dtype_of(x->dtype);
+}
+
+/* XLA has compared shapes with what Python traced. */
+static void arguments(fa_args *a, const xla_call *call, const operation *op)
+{
+    const xla_buffer *q = call->arguments.at[0], *k = call->arguments.at[1], *v = call->arguments.at[2];
+    int tf32 = whole(call, "tf32"), gradients = op->op == FA_BACKWARD;
     *a = (fa_args)FA_ARGS_INIT;
+    a->op = op->op;
     a->dtype = tf32 && q->dtype == XLA_F32 ? FA_TF32 : dtype_of(q->dtype);
-    a->o_dtype = o->dtype == q->dtype ? 0 : dtype_of(o->dtype);
+    a->o_dtype = own_dtype(operand(call, op, 3), q);
+    a->grad_dtype = gradients ? own_dtype(call->results.at[0], q) : 0;
+    a->flags = whole(call, "deterministic") ? FA_DETERMINISTIC : 0;
     a->b = batches(q);
     a->sq = dim(q, 3), a->hq = dim(q, 2), a->d = dim(q, 1);
     a->sk = dim(k, 3), a->hkv = dim(k, 2), a->dv = dim(v, 1);
@@ -151,8 +192,19 @@ static void arguments(fa_args *a, const xla_call *call)
     a->window_left = whole(call, "left"), a->window_right = whole(call, "right");
     a->diagonal = whole(call, "diagonal"), a->offset = whole(call, "offset");
     a->scale = real(call, "scale");
-    a->q.ptr = q->data, a->k.ptr = k->data, a->v.ptr = v->data, a->o.ptr = o->data;
-    a->lse = call->results.n > 1 ? call->results.at[1]->data : NULL;
+    for (int i = 0; i < op->arguments + op->results; i++) {
+        const xla_buffer *x = operand(call, op, i);
+        *address(a, op, i) = x ? x->data : NULL;
+    }
+}
+
+/* Whether no result has an element. */
+static int is_empty(const xla_call *call)
+{
+    for (int64_t i = 0; i < call->results.n; i++)
+        if (bytes_of(call->results.at[i]))
+            return 0;
+    return 1;
 }
 
 /* Memory for the kernels of a stream, initialised; kept. *out is NULL where none is needed. */
@@ -165,10 +217,10 @@ static fa_status workspace_for(workspace **out, const fa_args *a, fa_context *ct
         return st;
     pthread_mutex_lock(&mutex);
     workspace *w = workspaces;
-    while (w && (w->ctx != ctx || w->stream != stream || w->size < need))
+    while (w && (w->ctx != ctx || w->stream != stream || w->op != a->op || w->size < need))
         w = w->next;
     if (!w && (w = calloc(1, sizeof *w))) {
-        *w = (workspace){ workspaces, PTHREAD_MUTEX_INITIALIZER, ctx, stream, NULL, need + need / 2 };
+        *w = (workspace){ workspaces, PTHREAD_MUTEX_INITIALIZER, ctx, stream, NULL, need + need / 2, a->op };
         st = fagen.alloc(ctx, &w->at, w->size);
         if (st == FA_OK)
             st = fagen.workspace_init(ctx, w->at, w->size, stream);
@@ -216,20 +268,22 @@ static xla_error *unbound(const xla_call *call)
     return fail(call, XLA_FAILED_PRECONDITION, "fagen: no context for this device: fagen.jax.bind() makes them");
 }
 
-xla_error *fagen_jax_attention(xla_call *call)
+static xla_error *on_device(xla_call *call, const operation *op)
 {
     if (is_question(call) || call->stage != XLA_EXECUTE)
         return NULL;
     fa_args a;
-    arguments(&a, call);
-    if (!bytes_of(call->results.at[0]))
+    arguments(&a, call, op);
+    if (is_empty(call))
         return NULL;
     xla_stream_get_args s = { sizeof s, NULL, call->execution, NULL };
     xla_error *error = call->api->stream_get(&s);
     if (error)
         return error;
     int ordinal = 0;
-    if (fagen.pointer_attribute && fagen.pointer_attribute(&ordinal, 9, (unsigned long long)(uintptr_t)a.o.ptr)) /* DEVICE_ORDINAL */
+    unsigned long long at = (uintptr_t)(op->op == FA_FORWARD ? a.o.ptr : a.grad_q.ptr);
+    at = at ? at : (uintptr_t)a.grad_k.ptr;
+    if (fagen.pointer_attribute && fagen.pointer_attribute(&ordinal, 9, at)) /* DEVICE_ORDINAL */
         ordinal = 0;
     fa_context *ctx = context_at(ordinal);
     if (!ctx || ordinal >= DEVICES)
@@ -239,7 +293,7 @@ xla_error *fagen_jax_attention(xla_call *call)
 }
 
 /* Buffers of host memory, on the simulated chip: copied there and back. */
-xla_error *fagen_jax_attention_host(xla_call *call)
+static xla_error *on_host(xla_call *call, const operation *op)
 {
     if (is_question(call) || call->stage != XLA_EXECUTE)
         return NULL;
@@ -247,29 +301,50 @@ xla_error *fagen_jax_attention_host(xla_call *call)
     if (!ctx)
         return unbound(call);
     fa_args a;
-    arguments(&a, call);
-    xla_buffer *buffer[5] = { call->arguments.at[0], call->arguments.at[1], call->arguments.at[2], call->results.at[0],
-                              call->results.n > 1 ? call->results.at[1] : NULL };
-    void **field[5] = { &a.q.ptr, &a.k.ptr, &a.v.ptr, &a.o.ptr, (void **)&a.lse };
-    void *there[5] = { NULL };
+    arguments(&a, call, op);
+    void *there[OPERANDS] = { NULL };
     fa_status st = FA_OK;
-    for (int i = 0; i < 5 && st == FA_OK; i++) {
-        size_t n = buffer[i] ? bytes_of(buffer[i]) : 0;
-        *field[i] = NULL;
-        if (!n)
+    int n = op->arguments + op->results;
+    for (int i = 0; i < n && st == FA_OK; i++) {
+        const xla_buffer *x = operand(call, op, i);
+        size_t bytes = x ? bytes_of(x) : 0;
+        *address(&a, op, i) = NULL;
+        if (!bytes)
             continue;
-        st = fagen.alloc(ctx, &there[i], n);
-        if (st == FA_OK && i < 3)
-            st = fagen.copy(ctx, there[i], buffer[i]->data, n, FA_TO_DEVICE);
-        *field[i] = there[i];
+        st = fagen.alloc(ctx, &there[i], bytes);
+        if (st == FA_OK && i < op->arguments)
+            st = fagen.copy(ctx, there[i], x->data, bytes, FA_TO_DEVICE);
+        *address(&a, op, i) = there[i];
     }
     if (st == FA_OK)
         st = launch(&a, ctx, NULL);
-    for (int i = 3; i < 5 && st == FA_OK; i++)
-        if (there[i])
-            st = fagen.copy(ctx, buffer[i]->data, there[i], bytes_of(buffer[i]), FA_FROM_DEVICE);
+    for (int i = op->arguments; i < n && st == FA_OK; i++)
+        if (there[i]) {
+            const xla_buffer *x = operand(call, op, i);
+            st = fagen.copy(ctx, x->data, there[i], bytes_of(x), FA_FROM_DEVICE);
+        }
     xla_error *error = st == FA_OK ? NULL : fail_status(call, st);
-    for (int i = 0; i < 5; i++)
+    for (int i = 0; i < n; i++)
         fagen.free(ctx, there[i]);
     return error;
+}
+
+xla_error *fagen_jax_attention(xla_call *call)
+{
+    return on_device(call, &forward);
+}
+
+xla_error *fagen_jax_attention_host(xla_call *call)
+{
+    return on_host(call, &forward);
+}
+
+xla_error *fagen_jax_backward(xla_call *call)
+{
+    return on_device(call, &backward);
+}
+
+xla_error *fagen_jax_backward_host(xla_call *call)
+{
+    return on_host(call, &backward);
 }

@@ -13,10 +13,11 @@ from ._library import lib
 from ._library import path as library_path
 from .errors import FileError, InternalError
 
-TARGET = "fagen_attention"
+FORWARD, BACKWARD = "fagen_attention", "fagen_attention_backward"  # targets
 HOST_SLOT = 64  # of the simulated chip; CUDA devices have their ordinals
 FUNCTIONS = ("fa_launch", "fa_workspace_size", "fa_workspace_init", "fa_alloc", "fa_free", "fa_copy", "fa_last_error")
-SYMBOLS = {"CUDA": "fagen_jax_attention", "cpu": "fagen_jax_attention_host"}  # by platform of JAX
+SYMBOLS = {FORWARD: "fagen_jax_attention", BACKWARD: "fagen_jax_backward"}
+SUFFIXES = {"CUDA": "", "cpu": "_host"}  # of symbols, by platform of JAX
 
 _lock = threading.Lock()
 _open: List[Any] = []
@@ -41,8 +42,9 @@ def _library() -> Any:
             addresses.append(None)
         library.fagen_jax_functions_set((C.c_void_p * len(addresses))(*addresses))
         library.fagen_jax_context_set.argtypes = [C.c_int, C.c_void_p]
-        for platform, symbol in SYMBOLS.items():
-            jax.ffi.register_ffi_target(TARGET, jax.ffi.pycapsule(getattr(library, symbol)), platform=platform)
+        for target, symbol in SYMBOLS.items():
+            for platform, suffix in SUFFIXES.items():
+                jax.ffi.register_ffi_target(target, jax.ffi.pycapsule(getattr(library, symbol + suffix)), platform=platform)
         _open.append(library)
     return _open[0]
 

@@ -1,12 +1,12 @@
 """fagen for JAX: fagen.attention leads here where q is an array, or a tracer, of JAX.
 
 A custom call of XLA: on CUDA devices it launches on XLA's stream; on the CPU it runs on a simulated chip, which the caller names. It may
-stand under jit, vmap and shard_map, where each device computes its shard. A gradient raises GradientUnsupported.
+stand under jit, grad, vmap and shard_map, where each device computes its shard. A second derivative raises GradientUnsupported.
 """
 from __future__ import annotations
 
 import functools
-from typing import Any, Optional, Tuple, Union
+from typing import Any, NamedTuple, Optional, Sequence, Tuple, Union
 
 import jax
 import numpy as np
@@ -22,7 +22,7 @@ from .errors import GradientUnsupported, InvalidArgument, invalid
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False, out_dtype: Any = None,
-              tf32: bool = False, device: Union[None, str, Context] = None) -> Any:
+              tf32: bool = False, deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for JAX: q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]; out [b, sq, hq, dv], or (out, lse [b, hq, sq]).
 
     Options are as there, and static: they are traced into the program. device: on the CPU, "sim:sm_90a" or "sim:sm_80", unless
@@ -31,10 +31,33 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False,
     views = [_view(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
     dtype = _dense.checked(*views)
     shapes.precision(dtype, tf32)
+    shapes.flag("deterministic", deterministic)
     name = views[0].dtype if out_dtype is None else dtype_name(np.dtype(out_dtype) if not isinstance(out_dtype, str) else out_dtype)
     shapes.output_dtype("out_dtype", name, views[0].dtype)
     bind(device)
-    return _call(q, k, v, mask, factor, bool(return_lse), name, tf32)
+    return _call(q, k, v, Static(mask, factor, name, tf32, deterministic, bool(return_lse)))
+
+
+def attention_backward(grad_out: jax.Array, q: jax.Array, k: jax.Array, v: jax.Array, out: jax.Array, lse: jax.Array, *,
+                       grad_lse: Optional[jax.Array] = None, causal: bool = False, window: Window = None,
+                       diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, grad_dtype: Any = None,
+                       deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
+    """fagen.attention_backward for JAX. jax.grad of fagen.attention makes this call."""
+    mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
+    given = {"q": q, "k": k, "v": v, "out": out, "lse": lse, "grad_out": grad_out, **({} if grad_lse is None else {"grad_lse": grad_lse})}
+    views = {name: _view(name, x) for name, x in given.items()}
+    of = views["q"]
+    _dense.checked(of, views["k"], views["v"])
+    _dense.results(of, views["v"], views["out"], views["lse"], False)
+    shapes.equal("grad_out", views["grad_out"], views["out"].shape, "that of out")
+    shapes.same("grad_out", views["grad_out"], "dtype", views["out"].dtype, "out")
+    if grad_lse is not None:
+        _dense.log_sums("grad_lse", views["grad_lse"], of, views["lse"].shape, "that of lse", False)
+    shapes.flag("deterministic", deterministic)
+    name = of.dtype if grad_dtype is None else dtype_name(np.dtype(grad_dtype) if not isinstance(grad_dtype, str) else grad_dtype)
+    shapes.output_dtype("grad_dtype", name, of.dtype)
+    bind(device)
+    return _gradients(tuple(given.values()), Static(mask, factor, name, False, deterministic))
 
 
 def bind(device: Union[None, str, Context] = None) -> None:
@@ -61,27 +84,67 @@ def _view(name: str, x: Any) -> View:
     return View(0, tuple(x.shape), packed(x.shape), np.dtype(x.dtype).name, "cpu", False, None)
 
 
-@functools.partial(jax.custom_vjp, nondiff_argnums=(3, 4, 5, 6, 7))
-def _call(q: Any, k: Any, v: Any, mask: Mask, scale: float, want: bool, out_dtype: str, tf32: bool) -> Any:
-    (b, sq, hq, _), dv = q.shape, v.shape[3]
-    varying = frozenset().union(*(getattr(jax.typeof(x), "vma", frozenset()) for x in (q, k, v)))
-    results = [_struct((b, sq, hq, dv), out_dtype, varying)] + ([_struct((b, hq, sq), "float32", varying)] if want else [])
-    call = jax.ffi.ffi_call(_jax_ffi.TARGET, results if want else results[0], vmap_method="broadcast_all")
-    found = call(q, k, v, **{name: np.int32(n) for name, n in mask._asdict().items()}, scale=np.float32(scale), tf32=np.int32(tf32))
-    return tuple(found) if want else found
+class Static(NamedTuple):
+    """What is traced into the program. dtype: of what is written, out or gradients."""
+    mask: Mask
+    scale: float
+    dtype: str
+    tf32: bool
+    deterministic: bool
+    want: bool = False  # LSE, too
+
+
+def _ffi(target: str, results: Sequence[Tuple[Tuple[int, ...], str]], operands: Sequence[Any], static: Static, **more: Any) -> Any:
+    varying = frozenset().union(*(getattr(jax.typeof(x), "vma", frozenset()) for x in operands))
+    made = [_struct(shape, dtype, varying) for shape, dtype in results]
+    numbers = {name: np.int32(n) for name, n in {**static.mask._asdict(), **more}.items()}
+    return tuple(jax.ffi.ffi_call(target, made, vmap_method="broadcast_all")(*operands, scale=np.float32(static.scale), **numbers))
 
 
 def _struct(shape: Tuple[int, ...], dtype: str, varying: frozenset) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype, vma=varying) if varying else jax.ShapeDtypeStruct(shape, dtype)
 
 
-def _forward(*_: Any) -> Any:
-    raise GradientUnsupported("a gradient of attention was asked for; accepted: none: this version of fagen computes no gradients "
-                              "(jax.lax.stop_gradient cuts it off)")
+def _launch(q: Any, k: Any, v: Any, static: Static, want: bool) -> Any:
+    (b, sq, hq, _), dv = q.shape, v.shape[3]
+    results = [((b, sq, hq, dv), static.dtype)] + ([((b, hq, sq), "float32")] if want else [])
+    return _ffi(_jax_ffi.FORWARD, results, (q, k, v), static, tf32=static.tf32)
 
 
-def _backward(*_: Any) -> Any:
-    raise AssertionError("not reached: the forward rule raises")
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _call(q: Any, k: Any, v: Any, static: Static) -> Any:
+    found = _launch(q, k, v, static, static.want)
+    return found if static.want else found[0]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
+def _saved(q: Any, k: Any, v: Any, static: Static) -> Any:
+    """(out, lse) for _gradients(), which have no derivative themselves: a derivative of this is a second one."""
+    return _launch(q, k, v, static, True)
+
+
+def _forward(q: Any, k: Any, v: Any, static: Static) -> Any:
+    out, lse = _saved(q, k, v, static)
+    return (out, lse) if static.want else out, (q, k, v, out, lse)
+
+
+def _backward(static: Static, saved: Any, gradients: Any) -> Any:
+    given = gradients if static.want else (gradients,)
+    return _gradients((*saved, *given), static._replace(dtype=np.dtype(saved[0].dtype).name))
 
 
 _call.defvjp(_forward, _backward)
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
+def _gradients(operands: Tuple[Any, ...], static: Static) -> Any:
+    """(q, k, v, out, lse, grad_out) and, where there is one, grad_lse."""
+    return _ffi(_jax_ffi.BACKWARD, [(x.shape, static.dtype) for x in operands[:3]], operands, static, deterministic=static.deterministic)
+
+
+def _no_second(*_: Any) -> Any:
+    raise GradientUnsupported("a second derivative of attention was asked for; accepted: a first one")
+
+
+_saved.defvjp(_no_second, _no_second)
+_gradients.defvjp(_no_second, _no_second)

@@ -1,4 +1,4 @@
-"""fagen with JAX: jit, vmap, shard_map, gradients refused; on the CPU, by the custom call, on the simulated chip."""
+"""fagen with JAX: jit, grad, vmap, shard_map; on the CPU, by the custom call, on the simulated chip."""
 from __future__ import annotations
 
 import os
@@ -9,7 +9,7 @@ os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=2")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
-from conftest import CHIP, close, exact, half  # noqa: E402
+from conftest import CHIP, close, exact, exact_gradients, half  # noqa: E402
 
 import fagen  # noqa: E402
 
@@ -75,10 +75,54 @@ def test_shard_map(chip, axis):
     assert same(f(Q, K, V), fagen.attention(Q, K, V, causal=True))
 
 
-def test_gradients_are_refused(chip):
-    with pytest.raises(fagen.GradientUnsupported, match="a gradient of attention was asked for; accepted: none"):
-        jax.grad(lambda q: fagen.attention(q, K, V).sum())(Q)
+F32 = [jnp.asarray(half(seed, *shape, dtype="float32")) for seed, shape in ((1, (2, 24, 4, 32)), (2, (2, 33, 2, 32)), (3, (2, 33, 2, 16)))]
+GRAD_OUT, GRAD_LSE = half(4, 2, 24, 4, 16, dtype="float32"), half(5, 2, 4, 24, dtype="float32")
+
+
+def loss(q, k, v, **options):
+    out, lse = fagen.attention(q, k, v, causal=True, return_lse=True, **options)
+    return (out * GRAD_OUT).sum() + (lse * GRAD_LSE).sum()
+
+
+def right(found, grad_lse=None):
+    for have, want in zip(found, exact_gradients(GRAD_OUT, *F32, grad_lse, right=0)):
+        close(have, want, 1e-5 * max(1, np.abs(want).max()))
+
+
+def test_gradients(chip):
+    right(jax.grad(lambda *x: (fagen.attention(*x, causal=True) * GRAD_OUT).sum(), (0, 1, 2))(*F32))
+    found = jax.grad(loss, (0, 1, 2))(*F32)
+    right(found, GRAD_LSE)
+    compiled = jax.jit(jax.value_and_grad(loss, (0, 1, 2)), static_argnames="deterministic")(*F32, deterministic=True)[1]
+    right(compiled, GRAD_LSE)
     assert not jax.grad(lambda q: fagen.attention(*map(jax.lax.stop_gradient, (q, K, V))).astype(jnp.float32).sum())(Q).any()
+
+
+def test_gradients_under_vmap_and_remat(chip):
+    q, k, v = F32
+    found = jax.vmap(jax.grad(lambda q: loss(q, k, v)))(jnp.stack([q + 1, q]))
+    right([found[1]], GRAD_LSE)
+    right(jax.grad(jax.checkpoint(loss), (0, 1, 2))(*F32), GRAD_LSE)
+
+
+def test_the_function_gives_what_grad_does(chip):
+    out, lse = fagen.attention(*F32, causal=True, return_lse=True)
+    right(fagen.attention_backward(jnp.asarray(GRAD_OUT), *F32, out, lse, causal=True))
+    found = fagen.attention_backward(jnp.asarray(GRAD_OUT), *F32, out, lse, grad_lse=jnp.asarray(GRAD_LSE), causal=True, deterministic=True)
+    right(found, GRAD_LSE)
+    with pytest.raises(fagen.InvalidArgument, match="grad_out.shape is"):
+        fagen.attention_backward(jnp.asarray(GRAD_OUT)[:1], *F32, out, lse)
+
+
+def test_no_queries_have_keys_with_gradients_of_0(chip):
+    q, k, v = F32
+    found = jax.grad(lambda k: fagen.attention(q[:, :0], k, v).sum() + (k * 0).sum())(k)
+    assert found.shape == k.shape and not found.any()
+
+
+def test_a_second_derivative_is_refused(chip):
+    with pytest.raises(fagen.GradientUnsupported, match="a second derivative of attention was asked for; accepted: a first one"):
+        jax.grad(lambda q: jax.grad(lambda q: loss(q, *F32[1:]))(q).sum())(F32[0])
 
 
 REFUSED = [

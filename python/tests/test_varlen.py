@@ -62,12 +62,12 @@ def test_a_workspace_is_locked_while_its_launch_is_put_on_the_stream(chip, monke
     locked, launch = [], fagen._plan._launch
 
     def watched(*arguments):
-        locked.append(chip._workspaces[0].lock.locked())
+        locked.append(chip._workspaces[0, 0].lock.locked())
         return launch(*arguments)
 
     monkeypatch.setattr(fagen._plan, "_launch", watched)
     fagen.varlen_attention(q, k, k, seqlens_k=np.full(8, 200, np.int32))
-    assert locked == [True] and not chip._workspaces[0].lock.locked()
+    assert locked == [True] and not chip._workspaces[0, 0].lock.locked()
 
 
 def test_threads(chip):
