@@ -10,8 +10,6 @@
 /* With maps and lengths: the warp that searches tiles has the registers of a producer, and spills a few once for each tile; no other warp
  * waits for it. */
 #define FA_SPILLS_OF_SCHEDULER 64
-/* Of a step without maps behind one with: the tokens of a mixed batch, whose kernel waits for memory. At d = 256 it has 388. */
-#define FA_SPILLS_BESIDE_MAPS 512
 
 typedef struct fa_compile_pool fa_compile_pool;
 

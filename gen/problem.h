@@ -47,7 +47,7 @@ typedef enum fa_batch_kind {
 #define FA_BATCH_LEAST 4
 fa_batch_kind fa_problem_batch_kind(const fa_problem *p);
 
-/* Whether what was measured for one problem of a class tells of the other: both have few query rows, or both many, in the same kind of
+/* Whether a config measured for one problem of a class may serve the other: both have few query rows, or both many, in the same kind of
  * batch. */
 bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
 

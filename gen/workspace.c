@@ -66,7 +66,7 @@ int fa_workspace_print(char *buf, size_t n, const fa_workspace *w)
 
 int64_t fa_workspace_bytes(const fa_workspace *w, const fa_sizes *s, int64_t offset[FA_BUFFERS_MAX])
 {
-    int64_t at = w->counters ? FA_WORKSPACE_COUNTERS : 0;
+    int64_t at = fa_workspace_any(w) ? FA_WORKSPACE_COUNTERS : 0; /* free of buffers in every kernel: another one's counters stay 0 */
     for (int32_t i = 0; i < w->n; i++) {
         int64_t bytes = fa_product_value(&w->buffer[i].extents, s);
         if (offset)

@@ -6,7 +6,7 @@
 
 #define FA_BUFFERS_MAX 8
 #define FA_WORKSPACE_ALIGN 256           /* bytes: of the workspace and of each buffer */
-#define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning, where it has counters */
+#define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning that no buffer takes, whether a kernel has counters or not */
 
 typedef struct fa_workspace_buffer {
     char name[16]; /* the value (values.h) that holds its address */

@@ -62,7 +62,6 @@ struct Loader {
     entry = key / p.page_size;
     token = key - entry * p.page_size;
     look_up();
-    if (key <= key_hi && key + RUN > key_lo) keep_in_l2(table + entry);
   }
   __device__ __forceinline__ void look_up_next() {
     key += GROUPS * BC;

@@ -31,7 +31,8 @@ __device__ __forceinline__ int segment_of(int turns) {
 // tiles have as many turns, and there are no more of them than thread blocks, their places are a multiple of a share instead: no thread
 // block has parts of two.
 struct Places {
-  int share;  // of which a tile's places are a multiple$(p.has_batch_invariant and ", a segment" or ""); 0: they are its turns and ENDS more
+  // Of which a tile's places are a multiple$(p.has_batch_invariant and ", a segment" or ""); 0: they are its turns and ENDS more.
+  int share;
   __device__ __forceinline__ int of(int turns) const {
     return share > 0 ? (turns + share - 1) / share * share : turns > 0 ? turns + ENDS : 0;
   }

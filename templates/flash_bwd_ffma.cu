@@ -89,7 +89,7 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
       const bool visible = key >= lo && key <= hi;
-      const float e = visible ? exp2_approx(fmaf(s[i][j], p.scale_log2, -lse * LOG2E)) : 0.f;
+      const float e = visible ? exp2_approx(fmaf(s[i][j], p.scale, -lse) * LOG2E) : 0.f;
       const float ds = visible ? e * (dp[i][j] - delta) : 0.f;
       const u32 at = pair_offset(y + 16 * i, x + 16 * j);
       if constexpr (WITH_P) store_shared(smem + SMEM_P + at, __float_as_uint(e));

@@ -153,8 +153,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     if (next_head < heads) {
       const u32 to = smem + SMEM_STAGES + next_stage * STAGE;
       load_rows<BR, CHUNKS, D>(to, p.q, sequence.q() + next_head * p.q_sh, p.q_ss, next_row, seen_first, seen_last);
-      load_rows<BR, CHUNKS_V, DV>(to + STAGE_GRAD_O, p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, next_row, seen_first,
-                                  seen_last);
+      load_rows<BR, CHUNKS_V, DV>(to + STAGE_GRAD_O, p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, next_row,
+                                  seen_first, seen_last);
       const float2 *const pairs = (const float2 *)p.delta + sequence.delta(next_head, next_row);
       for (int i = threadIdx.x; i < BR; i += THREADS) cp_async<8>(to + STAGE_PAIRS + i * 8, pairs + i, next_row + i < sq);
       next_row += BR;
@@ -172,8 +172,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
   load_next();
 
-  // body(stage) of all tiles of queries. The barrier at its head tells that a tile has arrived for everyone and that everyone is through
-  // with the one before.
+  // Calls body(stage) for every tile of queries. Behind the barrier at its head the tile has arrived, and no warp reads the one before.
   int stage = 0;
   auto walk = [&](auto body) {
 #pragma unroll 1

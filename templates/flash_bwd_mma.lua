@@ -1,5 +1,5 @@
--- flash_bwd_mma: the gradients of attention with mma.sync, ldmatrix and cp.async, for sm_80 and later. Blocks of one kernel own keys, for dK
--- and dV, blocks of another own queries, for dQ. Both compute S and dP anew (7 products), so that nothing is added up in memory.
+-- flash_bwd_mma: the gradients of attention with mma.sync, ldmatrix and cp.async, for sm_80 and later. Blocks of one kernel own keys,
+-- for dK and dV, blocks of another own queries, for dQ. Both compute S and dP anew (7 products), so that nothing is added up in memory.
 -- A warp owns 16 or 32 keys, or queries, and holds S^T and dP^T, or S and dP, of its own: P and dS become operands without a way through
 -- shared memory.
 

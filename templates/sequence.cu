@@ -62,7 +62,7 @@ struct Sequence {
 //|   if l.stream then
 // A line of 32 integers, which the keys that stream through the L2 shall not drive out: the launch for the next layer reads it again.
 __device__ __forceinline__ void keep_in_l2(const int *line) { asm volatile("prefetch.global.L2::evict_last [%0];" ::"l"(line)); }
-// All that tells lengths. To be called by one warp.
+// The arrays of lengths and of first rows. To be called by one warp.
 __device__ __forceinline__ void keep_lengths_in_l2(const Params &p) {
   const int *const lists[] = {p.cu_seqlens_q, p.cu_seqlens_k, p.seqlens_q, p.seqlens_k};
   for (int i = (int)threadIdx.x % 32 * 32; i < p.b; i += 1024)

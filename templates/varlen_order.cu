@@ -113,7 +113,8 @@ struct TileOrder {
 //| end
 
   __device__ __forceinline__ int heads() const { return $((c.pack or l.pack) == 1 and "p.hkv" or "p.hq"); }
-  __device__ __forceinline__ int unit() const { return $((c.pack or l.pack) == 1 and "max(BR / p.group, 1)" or "BR"); }  // queries of a tile
+  // Queries of a tile.
+  __device__ __forceinline__ int unit() const { return $((c.pack or l.pack) == 1 and "max(BR / p.group, 1)" or "BR"); }
   __device__ __forceinline__ int total() const { return counts().total; }
 
   __device__ __forceinline__ Levels levels_of(int number) const {

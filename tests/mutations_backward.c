@@ -105,9 +105,9 @@ static const mutation mutations[] = {
       "causal" },
 
     /* P and dS */
-    { "LSE in base 2", F, "-lse * LOG2E", "-lse", 0, "plain" },
-    { "P without LSE", F, "fmaf(s[i][j], p.scale_log2, -lse * LOG2E)", "(s[i][j] * p.scale_log2)", 0, "plain" },
-    { "P in base e of a power of 2", F, "p.scale_log2, -lse", "p.scale, -lse", 0, "plain" },
+    { "LSE in base 2", F, "-lse) * LOG2E", "-lse * LOG2E) * LOG2E", 0, "plain" },
+    { "P without LSE", F, "fmaf(s[i][j], p.scale, -lse)", "(s[i][j] * p.scale)", 0, "plain" },
+    { "P in base e of a power of 2", F, "p.scale, -lse) * LOG2E", "p.scale, -lse)", 0, "plain" },
     { "dS without D", F, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "plain" },
     { "dS with D added", F, "e * (dp[i][j] - delta)", "e * (dp[i][j] + delta)", 0, "plain" },
     { "hidden keys have P", F, "const bool visible = key >= lo && key <= hi;", "const bool visible = key <= sequence.sk() - 1;", 0,

@@ -259,7 +259,7 @@ const mutation hopper_mutations[] = {
     { "boxes of K read by the height of Q's", R, "b + (box * $(l.joined and \"K_BOX\" or \"BC * ROW\")", "b + (box * 64 * ROW", 0,
       "boxes" },
     { "the last columns of an odd head_dim", R, "i < (D + 15) / 16", "i < D / 16", 0, "odd" },
-    { "P V by half steps", R, "b + i * 16 * ROW / 16", "b + i * 8 * ROW / 16", 0, "one" },
+    { "P V by half steps", R, "\"16 * ROW\") / 16", "\"8 * ROW\") / 16", 0, "one" },
     { "P by half steps", R, "wgmma_output(o, a + 4 * i,", "wgmma_output(o, a + 2 * i,", 0, "one" },
     { "the last keys of a block", R, "i < BC / 16; i++) wgmma_output", "i < BC / 16 - 1; i++) wgmma_output", 0, "one" },
     { "V is not transposed", H, "more, 1, 1, 1;", "more, 1, 1, 0;", 0, "one" },

@@ -135,12 +135,12 @@ Test(steps, workspace)
         int64_t bytes;
     } rows[] = {
         { "''", "", 0 },
-        { "'scores fp32 b hq sq sk'", "scores fp32 b hq sq sk", 2 * 8 * 100 * 200 * 4 },
+        { "'scores fp32 b hq sq sk'", "scores fp32 b hq sq sk", 65536 + 2 * 8 * 100 * 200 * 4 },
         { "'counters'", "counters", 65536 },
         { "'counters, m fp32 b hq sq, n int32 3'", "counters, m fp32 b hq sq, n int32 3", 65536 + 6400 + 256 },
-        { "' m  fp16   sq/64  hq , '", "m fp16 sq/64 hq", 256 },
-        { "function(p, c, a, l) return ('m fp32 %d rows hkv'):format(c.br) end", "m fp32 16 rows hkv", 16 * 200 * 4 * 4 },
-        { "'m fp32 total_q total_k sms'", "m fp32 total_q total_k sms", 200ll * 400 * 132 * 4 },
+        { "' m  fp16   sq/64  hq , '", "m fp16 sq/64 hq", 65536 + 256 },
+        { "function(p, c, a, l) return ('m fp32 %d rows hkv'):format(c.br) end", "m fp32 16 rows hkv", 65536 + 16 * 200 * 4 * 4 },
+        { "'m fp32 total_q total_k sms'", "m fp32 total_q total_k sms", 65536 + 200ll * 400 * 132 * 4 },
         { "'m'", NULL, 0 },
         { "'m fp32'", NULL, 0 },
         { "'m fp64 b'", NULL, 0 },
@@ -162,6 +162,8 @@ Test(steps, workspace)
             fa_workspace_print(text, sizeof text, &s.workspace);
             cr_expect_str_eq(text, rows[i].prints);
             cr_expect_eq(fa_workspace_bytes(&s.workspace, &sizes, offset), rows[i].bytes, "%s", rows[i].said);
+            for (int32_t k = 0; k < s.workspace.n; k++) /* a kernel with counters may share the workspace */
+                cr_expect_geq(offset[k], FA_WORKSPACE_COUNTERS, "%s", rows[i].said);
         } else
             cr_expect(strstr(fa_last_error(), "templates/toy.lua: workspace"), "%s: %s", rows[i].said, fa_last_error());
         fa_source_free(&s);

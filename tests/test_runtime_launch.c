@@ -353,7 +353,7 @@ Test(runtime_launch, workspace_of_the_naive_family)
     OK(fa_config_parse(&c, "naive:tile=64"));
     OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
     OK(fa_plan_workspace(ctx, plan, &a, &bytes));
-    cr_assert_eq(bytes, 4u * 2 * 8 * 128 * 256);
+    cr_assert_eq(bytes, FA_WORKSPACE_COUNTERS + 4u * 2 * 8 * 128 * 256);
     cr_assert_eq(fa_plan_launch(ctx, plan, &a, NULL), FA_INVALID);
     cr_assert(strstr(fa_last_error(), "workspace_size"));
     a.workspace = AT(6);

@@ -460,7 +460,7 @@ static void size_workspace(int near, int n)
     fa_config naive;
     fa_problem p = problem(2048, 2048);
     fa_args a = call(n, n), b = a;
-    size_t bytes = 0, after = 1, scores = (size_t)4 * 8 * (size_t)n * (size_t)n;
+    size_t bytes = 0, after = 1, scores = FA_WORKSPACE_COUNTERS + (size_t)4 * 8 * (size_t)n * (size_t)n;
     OK(fa_config_parse(&naive, "naive:tile=64"));
     fa_record r = { .problem = p, .config = naive, .how = FA_MEASURED, .seconds = 1e-9, .verified = true, .version = FA_VERSION_STRING };
     snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
