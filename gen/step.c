@@ -29,6 +29,11 @@ bool fa_step_packs(const fa_step *s)
     return fa_product_has(&s->grid, FA_EXTENT_ROWS);
 }
 
+bool fa_step_chunked(const fa_step *s)
+{
+    return fa_product_has(&s->grid, FA_EXTENT_UNITS);
+}
+
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes)
 {
     int64_t key = (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype), all = (int64_t)p->b * p->hkv, keys = p->sk, room = 0, n;

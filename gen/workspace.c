@@ -64,15 +64,40 @@ int fa_workspace_print(char *buf, size_t n, const fa_workspace *w)
     return at;
 }
 
+/* -1: more than 2^63 - 1. */
+static int64_t bytes_of(const fa_workspace_buffer *b, const fa_sizes *s)
+{
+    int64_t bytes = fa_product_value(&b->extents, s);
+    return bytes < 0 || __builtin_mul_overflow(bytes, types[b->type].bytes, &bytes) ? -1 : bytes;
+}
+
+int64_t fa_workspace_units(const fa_workspace *w, const fa_sizes *s)
+{
+    fa_sizes one = *s;
+    int64_t all = s->of[FA_EXTENT_UNITS], bytes = 0, most, times;
+    one.of[FA_EXTENT_UNITS] = 1;
+    for (int32_t i = 0; i < w->n; i++) {
+        int64_t more = fa_product_has(&w->buffer[i].extents, FA_EXTENT_UNITS) ? bytes_of(&w->buffer[i], &one) : 0;
+        if (more < 0 || __builtin_add_overflow(bytes, more, &bytes))
+            return 1;
+    }
+    most = bytes > 0 ? FA_WORKSPACE_CHUNK / bytes : all;
+    if (most >= all)
+        return all;
+    times = most > 1 ? (all + most - 1) / most : all;
+    return (all + times - 1) / times; /* as many each time: a small last one would leave SMs idle */
+}
+
 int64_t fa_workspace_bytes(const fa_workspace *w, const fa_sizes *s, int64_t offset[FA_BUFFERS_MAX])
 {
     int64_t at = fa_workspace_any(w) ? FA_WORKSPACE_COUNTERS : 0; /* free of buffers in every kernel: another one's counters stay 0 */
+    fa_sizes at_a_time = *s;
+    at_a_time.of[FA_EXTENT_UNITS] = fa_workspace_units(w, s);
     for (int32_t i = 0; i < w->n; i++) {
-        int64_t bytes = fa_product_value(&w->buffer[i].extents, s);
+        int64_t bytes = bytes_of(&w->buffer[i], &at_a_time);
         if (offset)
             offset[i] = at;
-        if (bytes < 0 || __builtin_mul_overflow(bytes, types[w->buffer[i].type].bytes, &bytes) ||
-            __builtin_add_overflow(bytes, FA_WORKSPACE_ALIGN - 1, &bytes) ||
+        if (bytes < 0 || __builtin_add_overflow(bytes, FA_WORKSPACE_ALIGN - 1, &bytes) ||
             __builtin_add_overflow(at, bytes / FA_WORKSPACE_ALIGN * FA_WORKSPACE_ALIGN, &at))
             return -1;
     }

@@ -7,6 +7,7 @@
 #define FA_BUFFERS_MAX 8
 #define FA_WORKSPACE_ALIGN 256           /* bytes: of the workspace and of each buffer */
 #define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning that no buffer takes, whether a kernel has counters or not */
+#define FA_WORKSPACE_CHUNK (1ll << 30)   /* bytes of buffers over units that are there at a time, but for one unit at least */
 
 typedef struct fa_workspace_buffer {
     char name[16]; /* the value (values.h) that holds its address */
@@ -29,6 +30,10 @@ static inline bool fa_workspace_any(const fa_workspace *w)
     return w->counters || w->n;
 }
 
-/* Bytes of one call. offset (may be NULL): where each buffer begins. -1: more than 2^63 - 1. */
+/* Units that are done at a time: all, unless buffers over units would be larger than FA_WORKSPACE_CHUNK; at least 1 of any. Steps over
+ * units are launched again and again, for as many each time. */
+int64_t fa_workspace_units(const fa_workspace *w, const fa_sizes *s);
+
+/* Bytes of one call, its units at a time. offset (may be NULL): where each buffer begins. -1: more than 2^63 - 1. */
 int64_t fa_workspace_bytes(const fa_workspace *w, const fa_sizes *s, int64_t offset[FA_BUFFERS_MAX]);
 #endif

@@ -78,7 +78,8 @@ static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_ste
     fa_call *c = &r->call;
     fa_values *v = &c->values;
     const fa_arch *a = &ctx->device.arch;
-    if (r->kernel == k->number && k->steps == 1) {
+    bool chunked = fa_step_chunked(s);
+    if (r->kernel == k->number && k->steps == 1 && !chunked) {
         *grid = r->grid;
         return FA_OK;
     }
@@ -92,7 +93,7 @@ static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_ste
     v->section = section_of(a, s, c, tile);
     v->joined = fa_maps_joined(s, c);
     r->kernel = k->number;
-    r->same = k->steps == 1 ? fa_repeat_next() : 0;
+    r->same = k->steps == 1 && !chunked ? fa_repeat_next() : 0;
     r->grid = *grid;
     return FA_OK;
 }
@@ -125,6 +126,25 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
     return got == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, got, call), "%s", s->entry);
 }
 
+/* Steps first to end - 1, which are over units or are one that is not. */
+static fa_status launch_steps(fa_context *ctx, const fa_kernel *k, int first, int end, fa_repeat *r, const fa_entered *in, CUstream stream)
+{
+    fa_call *c = &r->call;
+    int64_t all = c->sizes.of[FA_EXTENT_UNITS], units = fa_step_chunked(&k->step[first]) ? fa_workspace_units(&k->workspace, &c->sizes) : all;
+    int64_t unit = 0;
+    fa_status st;
+    do {
+        c->values.unit = (int32_t)unit;
+        c->sizes.of[FA_EXTENT_UNITS] = units < all - unit ? units : all - unit;
+        st = FA_OK;
+        for (int i = first; st == FA_OK && i < end; i++)
+            st = launch_step(ctx, k, i, r, in, stream);
+        unit += units;
+    } while (st == FA_OK && unit < all);
+    c->sizes.of[FA_EXTENT_UNITS] = all;
+    return st;
+}
+
 /* A context of the device is current. */
 static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const fa_entered *in, fa_stream stream)
 {
@@ -138,8 +158,11 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const f
         st = fa_check_workspace(c, need);
     for (int i = 0; st == FA_OK && i < k->workspace.n; i++)
         c->values.buffer[i] = c->values.workspace + (uint64_t)offset[i];
-    for (int i = 0; st == FA_OK && i < k->steps; i++)
-        st = launch_step(ctx, k, i, r, in, (CUstream)stream);
+    for (int i = 0, end; st == FA_OK && i < k->steps; i = end) {
+        for (end = i + 1; end < k->steps && fa_step_chunked(&k->step[i]) && fa_step_chunked(&k->step[end]);)
+            end++;
+        st = launch_steps(ctx, k, i, end, r, in, (CUstream)stream);
+    }
     return st;
 }
 
