@@ -27,6 +27,7 @@
     X(KEYS, "keys", "keys", "sk, or 1 where that is 0: a grid over it is not empty")                                   \
     X(PROMPTS, "prompts", "prompts", "1 where sequences may have more than FA_FEW_ROWS query rows of a group, else 0") \
     X(PARTS, "parts", "parts", "partial results that a merge is given")                                                \
+    X(GROUP, "group", "group", "query heads of a KV head: hq / hkv")                                                   \
     X(UNITS, "units", "units", "pairs of a sequence and a KV head: all of them, or as many as are done at a time")     \
     X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch behind the other's")
 

@@ -52,6 +52,20 @@ static int32_t fa_map_keys(const fa_values *a)
     return n > 1 ? (int32_t)n : 1;
 }
 
+int32_t fa_map_query_base(const fa_values *a)
+{
+    return a->diag_hi < 0 ? -a->diag_hi < a->sq ? -a->diag_hi : a->sq : 0;
+}
+
+/* Queries from query_base to the last that sees some key; at least 1. */
+static int32_t fa_map_queries(const fa_values *a)
+{
+    int64_t last = (int64_t)a->sk - 1 - a->diag_lo;
+    last = last < a->sq ? last : a->sq - 1;
+    int64_t n = last - fa_map_query_base(a) + 1;
+    return n > 1 ? (int32_t)n : 1;
+}
+
 /* One operand of a call: strides of sequence, head, batch in elements. */
 typedef struct tensor {
     uint64_t ptr;
@@ -70,6 +84,12 @@ static bool is_empty(const tensor *t, const fa_call *c)
 static bool keys_are_known(const tensor *t, const fa_call *c)
 {
     return t->keys && !(c->problem.features & FA_FEATURE_LENGTHS);
+}
+
+/* Gradients go by keys over all their queries: what one that sees no key has must not reach them. */
+static bool queries_are_known(const tensor *t, const fa_call *c)
+{
+    return !t->keys && c->problem.op == FA_BACKWARD && !(c->problem.features & FA_FEATURE_LENGTHS);
 }
 
 static tensor tensor_of(const fa_call *c, int i, const fa_problem *p)
@@ -153,6 +173,8 @@ static void dimensions_of(dimension out[RANK_MAX], const fa_map *m, const tensor
 /* The rows that a map spans. */
 static int64_t rows_of(const tensor *t, const fa_call *c)
 {
+    if (queries_are_known(t, c))
+        return fa_map_queries(&c->values);
     return keys_are_known(t, c) ? fa_map_keys(&c->values) : t->size[0] ? t->size[0] : 1;
 }
 
@@ -187,6 +209,8 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
         r->address = a->operand[0].address; /* K and V may be NULL then, their strides 0; nothing is loaded */
     else if (keys_are_known(&t, c))
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
+    else if (queries_are_known(&t, c))
+        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(fa_map_query_base(a) < a->sq ? fa_map_query_base(a) : a->sq - 1);
     dimensions_of(all, m, &t, rows_of(&t, c), a->joined && !empty);
     uint64_t below = ((uint64_t)all[0].size * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
     for (int i = 0; i < r->rank; i++) {

@@ -31,6 +31,10 @@ bool fa_maps_joined(const fa_step *s, const fa_call *c);
 /* Whether one of the steps takes maps. */
 bool fa_steps_map(const fa_step *s, int32_t steps);
 
+/* The first query that sees a key, where there is one; at most sq. In the backward pass the maps of tensors of queries cover the queries
+ * from it to the last that sees a key. */
+int32_t fa_map_query_base(const fa_values *a);
+
 /* The first key that some row of the problem sees, where there is one; at most sk. */
 int32_t fa_map_key_base(const fa_values *a);
 #endif

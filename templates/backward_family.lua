@@ -12,8 +12,9 @@ function backward.delta(l, p)
   return l
 end
 
+-- With l.delta_pad: rows of a block, and of what the rows of a head are padded to. Rows past the last query have LSE = +inf and D = 0.
 function backward.delta_step(l)
-  return { entry = "fa_delta", threads = 256, smem = 0, grid = ("sq/%d hq b"):format(l.delta_rows) }
+  return { entry = "fa_delta", threads = 256, smem = 0, grid = ("sq/%d hq b"):format(l.delta_pad or l.delta_rows) }
 end
 
 backward.delta_buffer = "delta fp32 b hq sq"

@@ -44,10 +44,8 @@ __device__ __forceinline__ float dot_pieces(const DeltaPiece &a, const DeltaPiec
 //| end
 }
 
-extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant__ Params p) {
-  const int tile = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
-  const int row = tile * DELTA_ROWS + threadIdx.x / DELTA_LANES, lane = threadIdx.x % DELTA_LANES;
+__device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &sequence, int head, int row) {
+  const int lane = threadIdx.x % DELTA_LANES;
   const bool real = row < sequence.sq();
   float sum = 0.f;
   if (real) {
@@ -58,13 +56,33 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
   }
 #pragma unroll
   for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
+//| if l.delta_pad then
+  if (lane != 0) return;
+  if (!real) {
+    ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(infinity(), 0.f);
+    return;
+  }
+//| else
   if (!real || lane != 0) return;
+//| end
   const float extra = p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
 //| if l.pairs then
-  // LSE in base 2 comes with it. Of a row that sees no key it is +inf, so that P = 0.
+  // LSE in base 2 comes with it. Of a row that sees no key it is +inf, so that P = 0, and D is 0 whatever its dO is.
   const float lse = p.lse[sequence.lse(head, row)];
-  ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(lse == -infinity() ? infinity() : lse * LOG2E, sum - extra);
+  const bool sees = lse != -infinity();
+  ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(sees ? lse * LOG2E : infinity(), sees ? sum - extra : 0.f);
 //| else
   ((float *)p.delta)[sequence.delta(head, row)] = sum - extra;
+//| end
+}
+
+extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant__ Params p) {
+  const int tile = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq;
+  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+//| if l.delta_pad then
+#pragma unroll 4
+  for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS) delta_of_row(p, sequence, head, tile * $(l.delta_pad) + row);
+//| else
+  delta_of_row(p, sequence, head, tile * DELTA_ROWS + threadIdx.x / DELTA_LANES);
 //| end
 }

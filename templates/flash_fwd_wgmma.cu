@@ -70,6 +70,7 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 //| include "prelude.cu"
 
 //| include "hopper.cu"
+//| include "hopper_forward.cu"
 
 //| include "sequence.cu"
 

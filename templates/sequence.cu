@@ -123,7 +123,12 @@ struct Sequence {
 //|   if l.tma then
   // Coordinates of the tensor maps. Those of K and V begin with the first key that some row sees.
   __device__ __forceinline__ int map_batch() const { return (int)batch; }
+//|     if p.op == "backward" and p.mask ~= "none" then
+  // And those of Q and dO with the first query that sees one.
+  __device__ __forceinline__ int map_query(int query) const { return query - max(0, -p.diag_hi); }
+//|     else
   __device__ __forceinline__ int map_query(int query) const { return query; }
+//|     end
   __device__ __forceinline__ int map_key(int key) const { return key - p.key_base; }
 //|   else
   // In front of its first row, in elements of the tensor.
@@ -138,7 +143,13 @@ struct Sequence {
   __device__ __forceinline__ long long grad_k() const { return batch * p.grad_k_sb; }
   __device__ __forceinline__ long long grad_v() const { return batch * p.grad_v_sb; }
   // Index of a query's D.
+//|     if l.delta_pad then
+  __device__ __forceinline__ long long delta(long long head, long long query) const {
+    return (batch * p.hq + head) * ((p.sq + $(l.delta_pad - 1)) / $(l.delta_pad) * $(l.delta_pad)) + query;
+  }
+//|     else
   __device__ __forceinline__ long long delta(long long head, long long query) const { return (batch * p.hq + head) * p.sq + query; }
+//|     end
 //|   end
   // Index of a query's LSE.
 //|   if p.has_lse_strides then

@@ -1,0 +1,177 @@
+-- flash_bwd_wgmma: the gradients of attention with wgmma and TMA, for sm_90a, in five products. Blocks of one kernel own keys: warpgroups of
+-- 64 keys each compute S^T, dP^T, dV and dK with P and dS as operands straight out of registers, and leave dS in memory, in 16 bits. Blocks
+-- of another own queries: dQ = scale dS K is one product over what the first left. Nothing is added up in memory, so that every launch has
+-- the same bits; dS is there for as many heads at a time as the workspace holds.
+
+local backward = include "backward_family.lua"
+
+local function round_up(x, to) return (x + to - 1) // to * to end
+
+local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps
+local SMEM_TILE = 8192 -- bytes of a tile of dS: 64 keys, 64 queries
+
+-- Registers per thread: at the launch, and what others have after the warpgroup of copies gave its own back (setmaxnreg).
+local function registers(a, groups)
+  local launch = math.min(a.regs_thread, a.regs_sm // (128 * (groups + 1)) // 8 * 8)
+  return launch, math.max(launch, math.min(240, (launch * (groups + 1) - FEEDER) // groups // 8 * 8))
+end
+
+local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
+
+-- Where K, V, stages of Q and dO, dS on its way out, P on its way to a twin, LSE and D lie in shared memory, and what waits for what.
+local function places(p, c)
+  local row = c.box * 2
+  local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
+  local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c), owners = c.bc // 64 }
+  l.v = c.bc * boxes * row
+  l.q = l.v + c.bc * boxes_v * row
+  l.grad_o = l.q + c.stages_q * c.br * boxes * row
+  l.ds = l.grad_o + c.stages_o * c.br * boxes_v * row
+  local ds = l.owners * (c.br // 64) * SMEM_TILE
+  l.p = l.ds + c.ds_bufs * ds
+  l.pairs_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
+  l.barriers = l.pairs_at + c.stages_q * c.br * 8
+  l.bytes_kv = l.barriers + 8 * (2 + 2 * c.stages_q + 2 * c.stages_o)
+  -- dQ: stages of a block of K and a tile of dS for each warpgroup.
+  l.q_groups = c.q_br // 64
+  l.q_stage = 64 * boxes * row + l.q_groups * SMEM_TILE
+  l.q_barriers = c.q_stages * l.q_stage
+  l.bytes_q = l.q_barriers + 8 * 2 * c.q_stages
+  l.bytes = math.max(l.bytes_kv, l.bytes_q)
+  return l
+end
+
+-- What the gradients, S and dP, and P and dS as operands take, per thread.
+local function matrices(p, c)
+  local d, dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
+  if c.twins == 1 then return math.max(d, dv) + c.br // 2 + c.br // 4 end
+  return d + dv + c.br + c.br // 4
+end
+
+return {
+  doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dS through memory, dQ by a second product",
+  operation = "backward",
+  features = "deterministic+lse-strides",
+  tile = { "br", "bc" },
+
+  tunables = {
+    { "br", { 64, 128 }, "B_r: queries per iteration of dK and dV" },
+    { "bc", { 128, 64 }, "B_c: keys of a block of dK and dV" },
+    { "twins", { 0, 1 }, "who has 64 keys in dK and dV: 0 = one warpgroup, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
+    { "stages_q", { 2, 3 }, "buffers of Q" },
+    { "stages_o", { 2, 1, 3 }, "buffers of dO" },
+    { "ds_bufs", { 2, 1 }, "buffers of dS on its way to memory" },
+    { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
+    { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
+  },
+
+  supports = function(p, a)
+    if not a.has_wgmma then return false, "no wgmma on " .. a.name end
+    if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end
+    if p.o ~= p.dtype then return false, "O in " .. p.o end
+    if p.align < 16 then return false, "TMA needs rows at multiples of 16 bytes, not " .. p.align end
+    return true
+  end,
+
+  constraints = {
+    { "groups", function(p, c)
+      local groups = groups_of(c)
+      if groups == 2 or groups == 1 then return true end
+      return false, groups .. " warpgroups leave each too few registers"
+    end, upto = "twins", about = "registers" },
+    { "accumulators", function(p, c, a)
+      local _launch, most = registers(a, groups_of(c))
+      local need = matrices(p, c) + 28
+      if need <= most then return true end
+      return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
+    end, upto = "twins", about = "registers" },
+    -- A narrower box must save columns.
+    { "box", function(p, c)
+      local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
+      for _, wider in ipairs({ 64, 32 }) do
+        if wider > c.box and round_up(p.d, wider) + round_up(p.dv, wider) <= columns then
+          return false, "boxes of " .. wider .. " columns hold no more"
+        end
+      end
+      return true
+    end, upto = "box" },
+    { "buffers", function(p, c, a)
+      local need = places(p, { br = c.br, bc = c.bc, twins = c.twins, box = c.box, stages_q = c.stages_q, stages_o = c.stages_o,
+        ds_bufs = c.ds_bufs, q_br = 128, q_stages = 3 }).bytes_kv
+      if need <= a.smem_block then return true end
+      return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
+    end, upto = "ds_bufs", about = "shared memory" },
+    { "q_accumulators", function(p, c, a)
+      local launch, most = registers(a, c.q_br // 64)
+      local need = round_up(p.d, 8) // 2 + 28
+      if need <= most then return true end
+      return false, "dQ with 28 others takes " .. need .. " > " .. most .. " registers"
+    end, upto = "q_br", about = "registers" },
+    { "q_buffers", function(p, c, a)
+      local need = places(p, c).bytes_q
+      if need <= a.smem_block then return true end
+      return false, "K and dS take " .. need .. " > " .. a.smem_block .. " bytes"
+    end, upto = "q_stages", about = "shared memory" },
+    -- dS of one KV head's queries is the least that is there at a time.
+    { "workspace", function(p, c)
+      local unit = (p.hkv > 0 and p.hq // p.hkv or 1) * round_up(p.sq, 64) * round_up(p.sk, 64) * 2
+      if unit <= 8 * 2 ^ 30 then return true end
+      return false, "dS of one KV head takes " .. unit .. " bytes of workspace"
+    end, search = true },
+  },
+
+  layout = function(p, c, a)
+    local l = places(p, c)
+    l.tma, l.feeder = true, FEEDER
+    l.pairs = true
+    l.delta_pad = 128
+    l.regs, l.consumer = registers(a, l.groups)
+    l.q_regs, l.q_consumer = registers(a, l.q_groups)
+    l.threads = 128 * (math.max(l.groups, l.q_groups) + 1)
+    l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
+    l.regs = math.min(l.regs, l.q_regs)
+    l.kv_regs = registers(a, l.groups)
+    l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
+    return backward.delta(l, p)
+  end,
+
+  steps = function(p, c, a, l)
+    local function map(tensor, rows) return { tensor = tensor, cols = c.box, rows = rows, swizzle = l.row } end
+    return {
+      backward.delta_step(l),
+      { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, grid = ("sk/%d units"):format(c.bc), pdl = 1,
+        maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } },
+      { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d group units"):format(c.q_br), pdl = 1,
+        maps = { map("k", 64) } },
+    }
+  end,
+
+  workspace = function(p, c, a, l)
+    return ("delta fp32 b hq sq/%d %d, grad_s %s units group sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype)
+  end,
+
+  params = function(p, c, a, l) return backward.params(p, "delta grad_s") .. " key_base unit" end,
+
+  work = function(p, c, a, l)
+    local visible = p.b * p.hq * backward.visible(p)
+    local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
+    local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
+    local kv = {
+      rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1,
+      issue = scores // 32 * 8 + l.groups * 300,
+      -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
+      smem_bytes = (c.bc // 64) * 2 * (d + dv) * (64 + 2 * c.br) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 12 or 4),
+      latency = 900, tile_latency = 7000,
+      bytes = math.max(1, visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc) + 2 * p.b * p.hkv * p.sk * row + 2 * visible * p.sq * p.sk),
+      regs = l.kv_regs,
+    }
+    local q = {
+      rows = c.q_br, cols = 64, group = 64, matrix_flops = 2 * d, unit = "wgmma16", exps = 0, issue = l.q_groups * 100,
+      smem_bytes = c.q_br * 64 * 4 + 64 * d * 2 * (l.q_groups + 1), latency = 600 // c.q_stages, tile_latency = 4000,
+      bytes = math.max(1, visible * p.sq * p.sk * 2 + visible * p.sk * 2 * p.d * ((p.sq + c.q_br - 1) // c.q_br) + p.b * p.hq * p.sq * 2 * p.d),
+      regs = l.q_regs,
+    }
+    return { backward.delta_work(p), kv, q }
+  end,
+}

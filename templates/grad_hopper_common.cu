@@ -1,0 +1,76 @@
+// ---- what both kernels of gradients share ----
+
+// Where one walks around a ring of N buffers.
+template <int N>
+struct Ring {
+  int at = 0;
+  u32 parity = 0;
+  __device__ __forceinline__ void next() {
+    if (++at == N) at = 0, parity ^= 1;
+  }
+};
+
+// A pair of a sequence and a key/value head, of the launch's.
+struct Unit {
+  int local;  // of those that the workspace holds
+  int batch, kv_head;
+};
+__device__ __forceinline__ Unit unit_of(const Params &p, int local) {
+  const int unit = p.unit + local;
+  return {local, unit / p.hkv, unit % p.hkv};
+}
+
+// The tile of dS of 64 queries and 64 keys: rows of keys, of 128 bytes, swizzled. Tiles of a block of queries lie side by side.
+__device__ __forceinline__ char *ds_tile(const Params &p, const Unit &unit, int member, int query_block, int key_block) {
+  const long long blocks_q = (p.sq + 63) / 64, blocks_k = (p.sk + 63) / 64;
+  return (char *)p.grad_s + ((((long long)unit.local * p.group + member) * blocks_q + query_block) * blocks_k + key_block) * DS_TILE;
+}
+
+// This warp has read a buffer.
+__device__ __forceinline__ void release(u32 empty) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) mbarrier_arrive(empty);
+}
+
+//| if p.grad_bytes == 2 then
+// Four lanes that share a row, each with the same two columns of four blocks of eight, exchange: lane t gets all of block t.
+__device__ __forceinline__ uint4 gather_block(u32 x0, u32 x1, u32 x2, u32 x3, int t) {
+  const bool odd = t & 1, upper = t & 2;
+  u32 a = __shfl_xor_sync(~0u, odd ? x0 : x1, 1), b = __shfl_xor_sync(~0u, odd ? x2 : x3, 1);
+  const u32 y0 = odd ? a : x0, y1 = odd ? x1 : a, y2 = odd ? b : x2, y3 = odd ? x3 : b;
+  a = __shfl_xor_sync(~0u, upper ? y0 : y2, 2), b = __shfl_xor_sync(~0u, upper ? y1 : y3, 2);
+  return upper ? make_uint4(a, b, y2, y3) : make_uint4(y0, y1, a, b);
+}
+//| end
+
+// scale * sum to the rows of `to` below `rows`: 64 rows of a warpgroup, WIDTH columns.
+template <int WIDTH, int N>
+__device__ __forceinline__ void store_rows(const Params &p, const float (&sum)[N], float scale, void *to, long long at, long long stride,
+                                           int rows) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    const int row = warp_row + 8 * h + g;
+    const bool real = row < rows;
+//| if p.grad_bytes == 2 then
+    u32 x[N / 4];
+#pragma unroll
+    for (int n = 0; n < N / 4; n++) x[n] = pack2(sum[4 * n + 2 * h] * scale, sum[4 * n + 2 * h + 1] * scale);
+    u16 *const line = (u16 *)to + at + row * stride;
+#pragma unroll
+    for (int n = 0; n + 4 <= N / 4; n += 4) {
+      const uint4 block = gather_block(x[n], x[n + 1], x[n + 2], x[n + 3], t);
+      if (real) *(uint4 *)(line + (n + t) * 8) = block;
+    }
+#pragma unroll
+    for (int n = N / 16 * 4; n < N / 4; n++)
+      if (real) *(u32 *)(line + n * 8 + 2 * t) = x[n];
+//| else
+#pragma unroll
+    for (int n = 0; n < N / 4; n++)
+#pragma unroll
+      for (int e = 0; e < 2; e++)
+        if (real) store_gradient(p, to, at + row * stride + n * 8 + 2 * t + e, sum[4 * n + 2 * h + e] * scale);
+//| end
+  }
+}

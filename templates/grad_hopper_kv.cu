@@ -1,0 +1,199 @@
+// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
+// Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the warps that read it.
+__device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
+__device__ __forceinline__ u32 k_full(u32 smem) { return barrier(smem, 0); }
+__device__ __forceinline__ u32 v_full(u32 smem) { return barrier(smem, 1); }
+__device__ __forceinline__ u32 q_full(u32 smem, int stage) { return barrier(smem, 2 + stage); }
+__device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(smem, 2 + STAGES_Q + stage); }
+__device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES_Q + stage); }
+__device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES_Q + STAGES_O + stage); }
+
+// Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
+struct QueryBlocks {
+  int lo, hi;
+};
+__device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, int key, int keys) {
+  const int first = first_query(sequence, key), last = key < sequence.sk() ? last_query(sequence, min(key + keys, sequence.sk()) - 1) : -1;
+  return first <= last ? QueryBlocks{first / BR, last / BR} : QueryBlocks{0, -1};
+}
+
+// One thread: K and V once, then Q with the pairs of its rows, and dO, block by block, head by head.
+__device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
+                                               const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                               const QueryBlocks &blocks) {
+  Ring<STAGES_Q> q;
+  Ring<STAGES_O> grad_o;
+  const int batch = sequence.map_batch();
+  auto load_keys = [&](u32 to, const TensorMap &map, u32 full, int boxes, int tile) {
+    mbarrier_expect(full, KEYS / 64 * tile);
+    for (int i = 0; i < KEYS / 64; i++)
+      for (int box = 0; box < boxes; box++)
+        tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
+  };
+  bool first = true;
+  tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
+  grid_wait();
+  load_keys(smem, k_map, k_full(smem), BOXES, K_TILE);
+#pragma unroll 1
+  for (int head = unit.kv_head * p.group; head < (unit.kv_head + 1) * p.group; head++)
+#pragma unroll 1
+    for (int block = blocks.lo; block <= blocks.hi; block++) {
+      mbarrier_wait(q_empty(smem, q.at), q.parity ^ 1);
+      const u32 full = q_full(smem, q.at);
+      mbarrier_expect(full, Q_TILE + BR * 8);
+      bulk_load(smem + SMEM_PAIRS + q.at * BR * 8, (const float2 *)p.delta + sequence.delta(head, block * BR), BR * 8, full);
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load(smem + SMEM_Q + q.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
+      q.next();
+      if (first) load_keys(smem + SMEM_V, v_map, v_full(smem), BOXES_V, V_TILE);
+      first = false;
+      mbarrier_wait(grad_o_empty(smem, grad_o.at), grad_o.parity ^ 1);
+      mbarrier_expect(grad_o_full(smem, grad_o.at), GRAD_O_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES_V; box++)
+        tma_load(smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, grad_o_full(smem, grad_o.at), box * BOX,
+                 sequence.map_query(block * BR), head, batch);
+      grad_o.next();
+    }
+}
+
+// Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another.
+template <int COLUMNS>
+__device__ __forceinline__ void issue_dots(float (&x)[NS], u32 rows, u32 others) {
+  const u64 a = descriptor_along_row<ROW>(rows), b = descriptor_along_row<ROW>(others);
+#pragma unroll
+  for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
+    const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
+    const u64 ai = a + (box * 64 * ROW + in_box) / 16, bi = b + (box * BR * ROW + in_box) / 16;
+    if (i == 0)
+      wgmma_dots_first(x, ai, bi);
+    else
+      wgmma_dots(x, ai, bi);
+  }
+}
+// Issues dV += P^T dO, or dK += dS^T Q.
+template <int N>
+__device__ __forceinline__ void issue_sums(float (&x)[N], const u32 (&a)[NS / 2], u32 others) {
+  const u64 b = descriptor_across_rows<ROW>(others, BR * ROW);
+#pragma unroll
+  for (int i = 0; i < BR / 16; i++) wgmma_add(x, a + 4 * i, b + i * 16 * ROW / 16);
+}
+// S^T or dS^T as an operand in registers.
+__device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]) {
+#pragma unroll
+  for (int i = 0; i < NS / 2; i++) a[i] = pack2(x[2 * i], x[2 * i + 1]);
+}
+
+// LSE in base 2 and D of queries 2 t and 2 t + 1 of block n of eight.
+struct Pairs {
+  float lse[2], delta[2];
+};
+__device__ __forceinline__ Pairs load_pairs(u32 pairs, int n, int t) {
+  const uint4 x = load_shared_x4(pairs + (n * 8 + 2 * t) * 8);
+  return {{__uint_as_float(x.x), __uint_as_float(x.z)}, {__uint_as_float(x.y), __uint_as_float(x.w)}};
+}
+
+// S^T becomes P^T: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query have LSE = +inf.
+__device__ __forceinline__ void probabilities(float (&s)[NS], const Params &p, const Sequence &sequence, u32 pairs, int key, int row) {
+  const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
+#pragma unroll
+  for (int n = 0; n < BR / 8; n++) {
+    const Pairs pair = load_pairs(pairs, n, t);
+#pragma unroll
+    for (int e = 0; e < 4; e++) s[4 * n + e] = exp2_approx(fmaf(s[4 * n + e], p.scale_log2, -pair.lse[e % 2]));
+  }
+  // Keys past the last are zeros in shared memory, but their P may be infinite.
+  const int last = sequence.sk() - 1 - key;
+//| if p.mask ~= "none" then
+  // Key j and query i of the block: hidden where j - i is above hi or below lo.
+  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-BR");
+  if (63 <= min(hi, last)$(p.mask == "window" and " && 1 - BR >= lo" or "")) return;
+//| else
+  if (63 <= last) return;
+//| end
+#pragma unroll
+  for (int n = 0; n < BR / 8; n++)
+#pragma unroll
+    for (int e = 0; e < 4; e++) {
+      const int j = warp_key + g + e / 2 * 8;
+//| if p.mask ~= "none" then
+      const int apart = j - n * 8 - 2 * t - e % 2;
+      if (apart > hi || apart < lo || j > last) s[4 * n + e] = 0.f;
+//| else
+      if (j > last) s[4 * n + e] = 0.f;
+//| end
+    }
+}
+// dP^T becomes dS^T.
+__device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], u32 pairs) {
+  const int t = threadIdx.x % 4;
+#pragma unroll
+  for (int n = 0; n < BR / 8; n++) {
+    const Pairs pair = load_pairs(pairs, n, t);
+#pragma unroll
+    for (int e = 0; e < 4; e++) dp[4 * n + e] = s[4 * n + e] * (dp[4 * n + e] - pair.delta[e % 2]);
+  }
+}
+
+// dS on its way out: each warp has 16 rows of keys of every tile, 2 KiB, to itself, so that only its own lanes must meet.
+struct GradScores {
+  int at = 0;  // buffer
+  // member: the head's number in its group; key_block: of 64.
+  __device__ __forceinline__ void store(const Params &p, u32 buffers, const Unit &unit, int member, int block, int key_block,
+                                        const u32 (&a)[NS / 2]) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+    const u32 tiles = buffers + at * (BR / 64 * DS_TILE) + warp * 2048;
+    if (lane == 0) bulk_wait_read<DS_BUFS - 1>();
+    __syncwarp();
+    // Matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
+    const u32 row = tiles + lane % 16 * 128;
+#pragma unroll
+    for (int n = 0; n < BR / 8; n += 2)
+      stmatrix_x4(row + n / 8 * DS_TILE + ((n % 8 + lane / 16) ^ lane % 8) * 16, a[2 * n], a[2 * n + 1], a[2 * n + 2], a[2 * n + 3]);
+    fence_async();
+    __syncwarp();
+    if (lane == 0) {
+#pragma unroll
+      for (int i = 0; i < BR / 64; i++) {
+        const int query_block = block * (BR / 64) + i;
+        if (query_block * 64 < p.sq) bulk_store(ds_tile(p, unit, member, query_block, key_block) + warp * 2048, tiles + i * DS_TILE, 2048);
+      }
+      bulk_commit();
+    }
+    if (++at == DS_BUFS) at = 0;
+  }
+};
+
+//| include(c.twins == 1 and "grad_hopper_twins.cu" or "grad_hopper_single.cu")
+
+extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
+    fa_grad_kv(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
+               const __grid_constant__ TensorMap v_map, const __grid_constant__ TensorMap grad_o_map) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+  const int key0 = blockIdx.x % p.tiles * KEYS;
+  const Unit unit = unit_of(p, blockIdx.x / p.tiles);
+  const Sequence sequence = sequence_of(p, unit.batch);
+  const QueryBlocks blocks = query_blocks(sequence, key0, KEYS);
+  if (threadIdx.x == 0) {
+    mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
+#pragma unroll
+    for (int i = 0; i < STAGES_Q; i++) mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
+#pragma unroll
+    for (int i = 0; i < STAGES_O; i++) mbarrier_init(grad_o_full(smem, i), 1), mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);
+    fence_barrier_init();
+  }
+  __syncthreads();
+  if (warp < 4) {
+    registers_give<$(l.feeder)>();
+    if (warp == 0 && lane == 0) {
+      if (blocks.lo <= blocks.hi) produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, unit, sequence, key0, blocks);
+    }
+  } else {
+    registers_take<$(l.consumer)>();
+    grid_wait();
+    consume_blocks(p, smem, unit, sequence, key0, blocks, warp / 4 - 1);
+  }
+}

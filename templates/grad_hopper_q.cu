@@ -1,0 +1,90 @@
+// ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
+__device__ __forceinline__ u32 q_barrier(u32 smem, int index) { return smem + SMEM_Q_BARRIERS + index * 8; }
+__device__ __forceinline__ u32 stage_full(u32 smem, int stage) { return q_barrier(smem, stage); }
+__device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barrier(smem, Q_STAGES + stage); }
+
+// Blocks of keys that rows of the tile see: of all of it, and of a warpgroup's 64 rows, none where hi < lo.
+struct KeyBlocks {
+  int lo, hi;
+  __device__ __forceinline__ bool has(int block) const { return lo <= block && block <= hi; }
+};
+__device__ __forceinline__ KeyBlocks key_blocks(const Params &p, const Sequence &sequence, int row, int rows) {
+  if (row >= sequence.sq()) return {0, -1};
+  const Range r = key_range(p, sequence, row, min(row + rows, sequence.sq()) - 1);
+  return {r.block_lo, r.block_hi};
+}
+
+extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
+    fa_grad_q(const __grid_constant__ Params p, const __grid_constant__ TensorMap k_map) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+  const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
+  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.group;
+  const Unit unit = unit_of(p, blockIdx.x / p.tiles / p.group);
+  const Sequence sequence = sequence_of(p, unit.batch);
+  const KeyBlocks blocks = key_blocks(p, sequence, row0, QUERIES);
+  if (threadIdx.x == 0) {
+#pragma unroll
+    for (int i = 0; i < Q_STAGES; i++) mbarrier_init(stage_full(smem, i), 1), mbarrier_init(stage_empty(smem, i), 4 * Q_GROUPS);
+    fence_barrier_init();
+  }
+  __syncthreads();
+  if (warp < 4) {
+    registers_give<$(l.feeder)>();
+    if (warp != 0 || lane != 0) return;
+    KeyBlocks own[Q_GROUPS];
+#pragma unroll
+    for (int i = 0; i < Q_GROUPS; i++) own[i] = key_blocks(p, sequence, row0 + i * 64, 64);
+    Ring<Q_STAGES> ring;
+    grid_wait();
+#pragma unroll 1
+    for (int block = blocks.lo; block <= blocks.hi; block++) {
+      const u32 stage = smem + ring.at * Q_STAGE, full = stage_full(smem, ring.at);
+      int tiles = 0;
+#pragma unroll
+      for (int i = 0; i < Q_GROUPS; i++) tiles += own[i].has(block);
+      mbarrier_wait(stage_empty(smem, ring.at), ring.parity ^ 1);
+      mbarrier_expect(full, K_TILE + tiles * DS_TILE);
+#pragma unroll
+      for (int box = 0; box < BOXES; box++)
+        tma_load(stage + box * 64 * ROW, k_map, full, box * BOX, sequence.map_key(block * 64), unit.kv_head, sequence.map_batch());
+#pragma unroll
+      for (int i = 0; i < Q_GROUPS; i++)
+        if (own[i].has(block))
+          bulk_load(stage + K_TILE + i * DS_TILE, ds_tile(p, unit, member, row0 / 64 + i, block), DS_TILE, full);
+      ring.next();
+    }
+  } else {
+    registers_take<$(l.q_consumer)>();
+    const int wg = warp / 4 - 1, row = row0 + wg * 64;
+    const KeyBlocks own = key_blocks(p, sequence, row, 64);
+    Ring<Q_STAGES> ring;
+    u32 before = 0;  // the buffer of the product that is under way
+    float dq[NK];
+#pragma unroll
+    for (int i = 0; i < NK; i++) dq[i] = 0.f;
+    grid_wait();
+    wgmma_fence(dq);
+#pragma unroll 1
+    for (int block = blocks.lo; block <= blocks.hi; block++) {
+      const u32 stage = smem + ring.at * Q_STAGE;
+      mbarrier_wait(stage_full(smem, ring.at), ring.parity);
+      if (own.has(block)) {
+        const u64 a = descriptor_across_rows<128>(stage + K_TILE + wg * DS_TILE, DS_TILE), b = descriptor_across_rows<ROW>(stage, 64 * ROW);
+#pragma unroll
+        for (int i = 0; i < 4; i++) wgmma_add_transposed(dq, a + i * 16 * 128 / 16, b + i * 16 * ROW / 16);
+        wgmma_commit();
+        wgmma_wait<1>();
+        if (before != 0) release(before);
+        before = stage_empty(smem, ring.at);
+      } else {
+        release(stage_empty(smem, ring.at));
+      }
+      ring.next();
+    }
+    wgmma_wait<0>(dq);
+    store_rows<D>(p, dq, p.scale, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (unit.kv_head * p.group + member) * p.grad_q_sh,
+                  p.grad_q_ss, sequence.sq() - row);
+  }
+}

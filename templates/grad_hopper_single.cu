@@ -1,0 +1,94 @@
+// A warpgroup alone with 64 keys. Products of a block are issued as soon as their operands are there: dP beside the exponentials, dV beside
+// dS, S of the next block behind dK.
+__device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                               const QueryBlocks &blocks, int wg) {
+  const int key = key0 + wg * 64, keys = sequence.sk() - key;
+  const u32 k_tile = smem + wg * K_TILE, v_tile = smem + SMEM_V + wg * V_TILE;
+  const u32 ds_buffers = smem + SMEM_DS + wg * (DS_BUFS * (BR / 64) * DS_TILE);
+  const QueryBlocks own = query_blocks(sequence, key, 64);
+  Ring<STAGES_Q> q;
+  Ring<STAGES_O> grad_o;
+  GradScores grad_s;
+  float dk[NK], dv[NV];
+#pragma unroll
+  for (int i = 0; i < NK; i++) dk[i] = 0.f;
+#pragma unroll
+  for (int i = 0; i < NV; i++) dv[i] = 0.f;
+
+  // Blocks of queries that only the other warpgroup's keys are seen by.
+  auto skip = [&](int n) {
+#pragma unroll 1
+    for (; n > 0; n--) {
+      mbarrier_wait(q_full(smem, q.at), q.parity);
+      release(q_empty(smem, q.at));
+      q.next();
+      mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
+      release(grad_o_empty(smem, grad_o.at));
+      grad_o.next();
+    }
+  };
+
+  if (blocks.lo <= blocks.hi) {
+    if (own.lo <= own.hi) mbarrier_wait(k_full(smem), 0), mbarrier_wait(v_full(smem), 0);
+#pragma unroll 1
+    for (int member = 0; member < p.group; member++) {
+      if (own.lo > own.hi) {
+        skip(blocks.hi - blocks.lo + 1);
+        continue;
+      }
+      skip(own.lo - blocks.lo);
+      float s[NS], dp[NS];
+      u32 a[NS / 2], b[NS / 2];
+      mbarrier_wait(q_full(smem, q.at), q.parity);
+      wgmma_fence();
+      issue_dots<D>(s, k_tile, smem + SMEM_Q + q.at * Q_TILE);
+      wgmma_commit();
+#pragma unroll 1
+      for (int block = own.lo;; block++) {
+        const u32 pairs = smem + SMEM_PAIRS + q.at * BR * 8, q_tile = smem + SMEM_Q + q.at * Q_TILE;
+        const u32 grad_o_tile = smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE, before = q_empty(smem, (q.at + STAGES_Q - 1) % STAGES_Q);
+        mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
+        wgmma_fence();
+        issue_dots<DV>(dp, v_tile, grad_o_tile);
+        wgmma_commit();
+        wgmma_wait<1>(s);  // and dK of the block before
+        if (block > own.lo) release(before);
+        probabilities(s, p, sequence, pairs, key, block * BR);
+        pack_rows(a, s);
+        wgmma_fence(a);
+        wgmma_fence(dv);
+        issue_sums(dv, a, grad_o_tile);
+        wgmma_commit();
+        wgmma_wait<1>(dp);
+        grad_scores(dp, s, pairs);
+        pack_rows(b, dp);
+        wgmma_fence(b);
+        wgmma_fence(dk);
+        issue_sums(dk, b, q_tile);
+        wgmma_commit();
+        grad_s.store(p, ds_buffers, unit, member, block, key / 64, b);
+        const u32 q_used = q_empty(smem, q.at), grad_o_used = grad_o_empty(smem, grad_o.at);
+        q.next();
+        grad_o.next();
+        if (block == own.hi) {
+          wgmma_wait<0>(dv);
+          wgmma_wait<0>(dk);
+          release(grad_o_used);
+          release(q_used);
+          break;
+        }
+        mbarrier_wait(q_full(smem, q.at), q.parity);
+        wgmma_fence();
+        issue_dots<D>(s, k_tile, smem + SMEM_Q + q.at * Q_TILE);
+        wgmma_commit();
+        wgmma_wait<2>();  // dV
+        release(grad_o_used);
+      }
+      skip(blocks.hi - own.hi);
+    }
+    if (threadIdx.x % 32 == 0) bulk_wait();
+  }
+  if (keys <= 0) return;
+  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+}

@@ -1,0 +1,115 @@
+// ---- more instructions of sm_90a: plain bulk copies, and the products of gradients ----
+
+// `bytes` of global memory to shared memory and back; all are multiples of 16.
+__device__ __forceinline__ void bulk_load(u32 to, const void *from, int bytes, u32 barrier) {
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+                   "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void bulk_store(void *to, u32 from, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
+}
+__device__ __forceinline__ void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Until at most N of this thread's newest groups of stores have yet to read their source; until all are in memory.
+template <int N>
+__device__ __forceinline__ void bulk_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory"); }
+__device__ __forceinline__ void bulk_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+
+// Four 8 x 8 matrices of 16-bit elements, held as the fragments of a product's result; lane 8m + r gives the address of row r of matrix m.
+__device__ __forceinline__ void stmatrix_x4(u32 to, u32 x0, u32 x1, u32 x2, u32 x3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x0), "r"(x1), "r"(x2), "r"(x3) : "memory");
+}
+
+// What wgmma reads from shared memory: boxes of rows of `row` bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup
+// Level Matrix Shared Memory Layout").
+constexpr u64 swizzle_of(int row) { return row == 128 ? 1 : row == 64 ? 2 : 3; }
+// The reduction runs along a row.
+template <int ROW_BYTES>
+__device__ __forceinline__ u64 descriptor_along_row(u32 address) {
+  return swizzle_of(ROW_BYTES) << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
+}
+// The reduction runs across the rows: `next` bytes between boxes.
+template <int ROW_BYTES>
+__device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
+  return swizzle_of(ROW_BYTES) << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | (u64)(next / 16) << 16 | (address & 0x3ffff) >> 4;
+}
+
+//| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
+//| local function operands(n, format)
+//|   local out = {}
+//|   for i = 0, n - 1 do
+//|     local text = string.gsub(format, "#", i .. "")
+//|     out[#out + 1] = text .. (i == n - 1 and "" or i % 8 == 7 and ",\n        " or ", ")
+//|   end
+//|   return table.concat(out)
+//| end
+//| local function registers(n)  -- the same inside the string
+//|   local out = {}
+//|   for i = 0, n - 1 do
+//|     out[#out + 1] = "%" .. i .. (i == n - 1 and "" or i % 16 == 15 and ", \"\n      \"" or ", ")
+//|   end
+//|   return table.concat(out)
+//| end
+//| local T = p.dtype == "fp16" and "f16" or "bf16"
+//| local NS, NK, NV = c.br // 2, l.dk, l.dv
+//| local sizes = { NS }
+//| for _, n in ipairs { NK, NV } do
+//|   local new = true
+//|   for _, m in ipairs(sizes) do new = new and m ~= n end
+//|   if new then sizes[#sizes + 1] = n end
+//| end
+__device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+// Between ordinary code that touched registers and the products that use them: those that are operands here are settled before it.
+__device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+//| for _, n in ipairs(sizes) do
+__device__ __forceinline__ void wgmma_fence(float (&x)[$(n)]) {
+  asm volatile("wgmma.fence.sync.aligned;"
+      : $(operands(n, '"+f"(x[#])'))
+      :
+      : "memory");
+}
+// Until at most N groups are under way. The registers are operands so that no use of them moves across.
+template <int N>
+__device__ __forceinline__ void wgmma_wait(float (&x)[$(n)]) {
+  asm volatile("wgmma.wait_group.sync.aligned %$(n);"
+      : $(operands(n, '"+f"(x[#])'))
+      : "n"(N) : "memory");
+}
+//| end
+template <int N>
+__device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(N) : "memory"); }
+// An operand out of registers is settled, too.
+__device__ __forceinline__ void wgmma_fence(u32 (&a)[NS / 2]) {
+  asm volatile("wgmma.fence.sync.aligned;"
+      : $(operands(NS // 2, '"+r"(a[#])'))
+      :
+      : "memory");
+}
+
+// x = A B^T or x += A B^T for sixteen columns of 64 rows of A and BR of B; both from shared memory.
+//| for _, first in ipairs { true, false } do
+__device__ __forceinline__ void wgmma_dots$(first and "_first" or "")(float (&x)[NS], u64 a, u64 b) {
+  asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(c.br)k16.f32.$(T).$(T) {$(registers(NS))}, "
+      "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;\n}"
+      : $(operands(NS, first and '"=f"(x[#])' or '"+f"(x[#])'))
+      : "l"(a), "l"(b));
+}
+//| end
+// x += A B for sixteen rows of B; A from registers.
+//| for _, n in ipairs(NK == NV and { NK } or { NK, NV }) do
+__device__ __forceinline__ void wgmma_add(float (&x)[$(n)], const u32 *a, u64 b) {
+  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(n * 2)k16.f32.$(T).$(T) {$(registers(n))}, "
+      "{%$(n), %$(n + 1), %$(n + 2), %$(n + 3)}, %$(n + 4), more, 1, 1, 1;\n}"
+      : $(operands(n, '"+f"(x[#])'))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+//| end
+// x += A^T B for sixteen rows of A, which has 64 columns, and of B; both from shared memory.
+__device__ __forceinline__ void wgmma_add_transposed(float (&x)[NK], u64 a, u64 b) {
+  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(NK * 2)k16.f32.$(T).$(T) {$(registers(NK))}, "
+      "%$(NK), %$(NK + 1), more, 1, 1, 1, 1;\n}"
+      : $(operands(NK, '"+f"(x[#])'))
+      : "l"(a), "l"(b));
+}
