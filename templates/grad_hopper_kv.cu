@@ -187,12 +187,16 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   }
   __syncthreads();
   if (warp < 4) {
+//| if l.groups > 1 then
     registers_give<$(l.feeder)>();
+//| end
     if (warp == 0 && lane == 0) {
       if (blocks.lo <= blocks.hi) produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, unit, sequence, key0, blocks);
     }
   } else {
+//| if l.groups > 1 then
     registers_take<$(l.consumer)>();
+//| end
     grid_wait();
     consume_blocks(p, smem, unit, sequence, key0, blocks, warp / 4 - 1);
   }

@@ -38,7 +38,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       }
       skip(own.lo - blocks.lo);
       float s[NS], dp[NS];
-      u32 a[NS / 2], b[NS / 2];
+      u32 a[NS / 2];
       mbarrier_wait(q_full(smem, q.at), q.parity);
       wgmma_fence();
       issue_dots<D>(s, k_tile, smem + SMEM_Q + q.at * Q_TILE);
@@ -61,19 +61,20 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         wgmma_commit();
         wgmma_wait<1>(dp);
         grad_scores(dp, s, pairs);
-        pack_rows(b, dp);
-        wgmma_fence(b);
+        wgmma_wait<0>(dp);  // dV: P makes room for dS
+        pack_rows(a, dp);
+        wgmma_fence(a);
         wgmma_fence(dk);
-        issue_sums(dk, b, q_tile);
+        issue_sums(dk, a, q_tile);
         wgmma_commit();
-        grad_s.store(p, ds_buffers, unit, member, block, key / 64, b);
-        const u32 q_used = q_empty(smem, q.at), grad_o_used = grad_o_empty(smem, grad_o.at);
+        release(grad_o_empty(smem, grad_o.at));
+        grad_s.store(p, ds_buffers, unit, member, block, key / 64, a);
+        const u32 q_used = q_empty(smem, q.at);
         q.next();
         grad_o.next();
         if (block == own.hi) {
           wgmma_wait<0>(dv);
           wgmma_wait<0>(dk);
-          release(grad_o_used);
           release(q_used);
           break;
         }
@@ -81,8 +82,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         wgmma_fence();
         issue_dots<D>(s, k_tile, smem + SMEM_Q + q.at * Q_TILE);
         wgmma_commit();
-        wgmma_wait<2>();  // dV
-        release(grad_o_used);
       }
       skip(blocks.hi - own.hi);
     }

@@ -32,7 +32,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     u32 a[NS / 2];
     mbarrier_wait(k_full(smem), 0);
     mbarrier_wait(q_full(smem, 0), 0);
-    wgmma_fence();
+    wgmma_fence(dv);
     issue_dots<D>(s, smem, smem + SMEM_Q);
     wgmma_commit();
     int block = blocks.lo;
@@ -86,7 +86,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     u32 b[NS / 2];
     mbarrier_wait(v_full(smem), 0);
     mbarrier_wait(grad_o_full(smem, 0), 0);
-    wgmma_fence();
+    wgmma_fence(dk);
     issue_dots<DV>(dp, smem + SMEM_V, smem + SMEM_GRAD_O);
     wgmma_commit();
     int block = blocks.lo, member = 0;
@@ -105,21 +105,19 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       wgmma_fence(dk);
       issue_sums(dk, b, smem + SMEM_Q + q.at * Q_TILE);
       wgmma_commit();
+      grad_s.store(p, smem + SMEM_DS, unit, member, block, key0 / 64, b);
       q.next();
       grad_o.next();
-      if (item < items - 1) {
-        mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
-        wgmma_fence();
-        issue_dots<DV>(dp, smem + SMEM_V, smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE);
-        wgmma_commit();
-      }
-      grad_s.store(p, smem + SMEM_DS, unit, member, block, key0 / 64, b);
       if (block++ == blocks.hi) block = blocks.lo, member++;
       if (item == items - 1) {
         wgmma_wait<0>(dk);
         release(q_used);
         break;
       }
+      mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
+      wgmma_fence();
+      issue_dots<DV>(dp, smem + SMEM_V, smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE);
+      wgmma_commit();
       wgmma_wait<1>();  // dK
       release(q_used);
     }

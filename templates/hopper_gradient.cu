@@ -21,16 +21,17 @@ __device__ __forceinline__ void stmatrix_x4(u32 to, u32 x0, u32 x1, u32 x2, u32 
 
 // What wgmma reads from shared memory: boxes of rows of `row` bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup
 // Level Matrix Shared Memory Layout").
-constexpr u64 swizzle_of(int row) { return row == 128 ? 1 : row == 64 ? 2 : 3; }
+template <int ROW_BYTES>
+constexpr u64 SWIZZLE_OF = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
 // The reduction runs along a row.
 template <int ROW_BYTES>
 __device__ __forceinline__ u64 descriptor_along_row(u32 address) {
-  return swizzle_of(ROW_BYTES) << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
+  return SWIZZLE_OF<ROW_BYTES> << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
 }
 // The reduction runs across the rows: `next` bytes between boxes.
 template <int ROW_BYTES>
 __device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
-  return swizzle_of(ROW_BYTES) << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | (u64)(next / 16) << 16 | (address & 0x3ffff) >> 4;
+  return SWIZZLE_OF<ROW_BYTES> << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | (u64)(next / 16) << 16 | (address & 0x3ffff) >> 4;
 }
 
 //| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
