@@ -12,7 +12,8 @@ function backward.delta(l, p)
   return l
 end
 
--- With l.delta_pad: rows of a block, and of what the rows of a head are padded to. Rows past the last query have LSE = +inf and D = 0.
+-- With l.delta_pad: rows of a block, and of what the rows of a head are padded to. Each such number of rows has
+-- LSE in base 2, +inf where it is -inf, and then D.
 function backward.delta_step(l)
   return { entry = "fa_delta", threads = 256, smem = 0, grid = ("sq/%d hq b"):format(l.delta_pad or l.delta_rows) }
 end

@@ -57,22 +57,26 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
 #pragma unroll
   for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
 //| if l.delta_pad then
+  // $(l.delta_pad) rows have their LSE in base 2 side by side, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is 0
+  // whatever its dO is; rows past the last are such.
   if (lane != 0) return;
-  if (!real) {
-    ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(infinity(), 0.f);
-    return;
-  }
+  const float lse = real ? p.lse[sequence.lse(head, row)] : -infinity();
+  const bool sees = lse != -infinity();
+  const float extra = real && p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
+  float *const to = (float *)p.delta + sequence.delta(head, row) + sequence.delta(head, row) / $(l.delta_pad) * $(l.delta_pad);
+  to[0] = sees ? lse * LOG2E : infinity();
+  to[$(l.delta_pad)] = sees ? sum - extra : 0.f;
 //| else
   if (!real || lane != 0) return;
-//| end
   const float extra = p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
-//| if l.pairs then
+//|   if l.pairs then
   // LSE in base 2 comes with it. Of a row that sees no key it is +inf, so that P = 0, and D is 0 whatever its dO is.
   const float lse = p.lse[sequence.lse(head, row)];
   const bool sees = lse != -infinity();
   ((float2 *)p.delta)[sequence.delta(head, row)] = make_float2(sees ? lse * LOG2E : infinity(), sees ? sum - extra : 0.f);
-//| else
+//|   else
   ((float *)p.delta)[sequence.delta(head, row)] = sum - extra;
+//|   end
 //| end
 }
 

@@ -29,8 +29,8 @@ local function places(p, c)
   l.ds = l.grad_o + c.stages_o * c.br * boxes_v * row
   local ds = l.owners * (c.br // 64) * SMEM_TILE
   l.p = l.ds + c.ds_bufs * ds
-  l.pairs_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
-  l.barriers = l.pairs_at + c.stages_q * c.br * 8
+  l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
+  l.barriers = l.rows_at + c.stages_q * c.br * 8
   l.bytes_kv = l.barriers + 8 * (2 + 2 * c.stages_q + 2 * c.stages_o)
   -- dQ: stages of a block of K and a tile of dS for each warpgroup.
   l.q_groups = c.q_br // 64
@@ -58,9 +58,11 @@ return {
     { "br", { 64, 128 }, "B_r: queries per iteration of dK and dV" },
     { "bc", { 128, 64 }, "B_c: keys of a block of dK and dV" },
     { "twins", { 0, 1 }, "who has 64 keys in dK and dV: 0 = one warpgroup, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "schedule", { { 1, "turns" }, { 0, "plain" } },
+      "a warpgroup issues dK with S and dP of the next block 1 = in turns with the other, 0 = when it gets there" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
-    { "stages_q", { 2, 3 }, "buffers of Q" },
-    { "stages_o", { 2, 1, 3 }, "buffers of dO" },
+    { "stages_q", { 3, 2, 4, 6 }, "buffers of Q" },
+    { "stages_o", { 2, 3, 4, 6 }, "buffers of dO" },
     { "ds_bufs", { 2, 1 }, "buffers of dS on its way to memory" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
@@ -80,6 +82,10 @@ return {
       if groups == 2 or groups == 1 then return true end
       return false, groups .. " warpgroups leave each too few registers"
     end, upto = "twins", about = "registers" },
+    { "turns", function(p, c)
+      if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
+      return false, "turns are for two warpgroups with keys of their own"
+    end, upto = "schedule" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c))
       local need = matrices(p, c) + 28
@@ -105,8 +111,9 @@ return {
     { "q_accumulators", function(p, c, a)
       local launch, most = registers(a, c.q_br // 64)
       local need = round_up(p.d, 8) // 2 + 28
-      if need <= most then return true end
-      return false, "dQ with 28 others takes " .. need .. " > " .. most .. " registers"
+      if need > most then return false, "dQ with 28 others takes " .. need .. " > " .. most .. " registers" end
+      if need + 2 <= launch then return true end
+      return false, "the assembler wants " .. need + 2 .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "q_br", about = "registers" },
     { "q_buffers", function(p, c, a)
       local need = places(p, c).bytes_q
@@ -124,8 +131,8 @@ return {
   layout = function(p, c, a)
     local l = places(p, c)
     l.tma, l.feeder = true, FEEDER
-    l.pairs = true
     l.delta_pad = 128
+    l.turns = c.schedule == c.named.schedule.turns
     l.regs, l.consumer = registers(a, l.groups)
     l.q_regs, l.q_consumer = registers(a, l.q_groups)
     l.threads = 128 * (math.max(l.groups, l.q_groups) + 1)

@@ -26,6 +26,9 @@ __device__ __forceinline__ char *ds_tile(const Params &p, const Unit &unit, int 
   return (char *)p.grad_s + ((((long long)unit.local * p.group + member) * blocks_q + query_block) * blocks_k + key_block) * DS_TILE;
 }
 
+// From a tile to that of the next 64 queries.
+__device__ __forceinline__ long long next_tile(const Params &p) { return (long long)((p.sk + 63) / 64) * DS_TILE; }
+
 // This warp has read a buffer.
 __device__ __forceinline__ void release(u32 empty) {
   __syncwarp();

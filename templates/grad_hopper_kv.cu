@@ -17,7 +17,7 @@ __device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, in
   return first <= last ? QueryBlocks{first / BR, last / BR} : QueryBlocks{0, -1};
 }
 
-// One thread: K and V once, then Q with the pairs of its rows, and dO, block by block, head by head.
+// One thread: K and V once, then Q with LSE and D of its rows, and dO, block by block, head by head.
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks) {
@@ -41,7 +41,10 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       mbarrier_wait(q_empty(smem, q.at), q.parity ^ 1);
       const u32 full = q_full(smem, q.at);
       mbarrier_expect(full, Q_TILE + BR * 8);
-      bulk_load(smem + SMEM_PAIRS + q.at * BR * 8, (const float2 *)p.delta + sequence.delta(head, block * BR), BR * 8, full);
+      const long long rows = sequence.delta(head, block * BR);
+      const float *const statistics = (const float *)p.delta + rows + rows / DELTA_PAD * DELTA_PAD;
+      bulk_load(smem + SMEM_ROWS + q.at * BR * 8, statistics, BR * 4, full);
+      bulk_load(smem + SMEM_ROWS + q.at * BR * 8 + BR * 4, statistics + DELTA_PAD, BR * 4, full);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
         tma_load(smem + SMEM_Q + q.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
@@ -85,63 +88,78 @@ __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]
   for (int i = 0; i < NS / 2; i++) a[i] = pack2(x[2 * i], x[2 * i + 1]);
 }
 
-// LSE in base 2 and D of queries 2 t and 2 t + 1 of block n of eight.
-struct Pairs {
-  float lse[2], delta[2];
-};
-__device__ __forceinline__ Pairs load_pairs(u32 pairs, int n, int t) {
-  const uint4 x = load_shared_x4(pairs + (n * 8 + 2 * t) * 8);
-  return {{__uint_as_float(x.x), __uint_as_float(x.z)}, {__uint_as_float(x.y), __uint_as_float(x.w)}};
+// LSE in base 2, or D, of queries 2 t and 2 t + 1 of block n of eight.
+__device__ __forceinline__ float2 load_pair(u32 rows, int n, int t) {
+  float2 x;
+  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(rows + (n * 8 + 2 * t) * 4) : "memory");
+  return x;
 }
 
 // S^T becomes P^T: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query have LSE = +inf.
-__device__ __forceinline__ void probabilities(float (&s)[NS], const Params &p, const Sequence &sequence, u32 pairs, int key, int row) {
+__device__ __forceinline__ void probabilities(float (&s)[NS], const Params &p, const Sequence &sequence, u32 rows, int key, int row) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
 #pragma unroll
   for (int n = 0; n < BR / 8; n++) {
-    const Pairs pair = load_pairs(pairs, n, t);
+    const float2 lse = load_pair(rows, n, t);
 #pragma unroll
-    for (int e = 0; e < 4; e++) s[4 * n + e] = exp2_approx(fmaf(s[4 * n + e], p.scale_log2, -pair.lse[e % 2]));
+    for (int e = 0; e < 4; e++) s[4 * n + e] = exp2_approx(fmaf(s[4 * n + e], p.scale_log2, e % 2 ? -lse.y : -lse.x));
   }
   // Keys past the last are zeros in shared memory, but their P may be infinite.
   const int last = sequence.sk() - 1 - key;
 //| if p.mask ~= "none" then
-  // Key j and query i of the block: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-BR");
-  if (63 <= min(hi, last)$(p.mask == "window" and " && 1 - BR >= lo" or "")) return;
+  // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
+  const int hi = sequence.diag_hi() - (key - row);
+//|   if p.mask == "window" then
+  const int lo = sequence.diag_lo() - (key - row);
+  if (63 <= min(hi, last) && 1 - BR >= lo) return;
+//|   else
+  if (63 <= min(hi, last)) return;
+//|   end
 //| else
   if (63 <= last) return;
 //| end
 #pragma unroll
-  for (int n = 0; n < BR / 8; n++)
-#pragma unroll
-    for (int e = 0; e < 4; e++) {
-      const int j = warp_key + g + e / 2 * 8;
+  for (int h = 0; h < 2; h++) {
+    const int j = warp_key + g + h * 8;
 //| if p.mask ~= "none" then
-      const int apart = j - n * 8 - 2 * t - e % 2;
-      if (apart > hi || apart < lo || j > last) s[4 * n + e] = 0.f;
+    const int first = j > last ? BR : j - hi - 2 * t;  // of the queries that see the key, less 2 t
+//|   if p.mask == "window" then
+    const int end = j - lo - 2 * t;  // the last of them
+//|   end
+//| end
+#pragma unroll
+    for (int i = 0; i < BR / 4; i++) {
+      const int x = i / 2 * 4 + 2 * h + i % 2, query = i / 2 * 8 + i % 2;
+//| if p.mask == "window" then
+      if (query < first || query > end) s[x] = 0.f;
+//| elseif p.mask ~= "none" then
+      if (query < first) s[x] = 0.f;
 //| else
-      if (j > last) s[4 * n + e] = 0.f;
+      if (j > last) s[x] = 0.f;
 //| end
     }
+  }
 }
 // dP^T becomes dS^T.
-__device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], u32 pairs) {
+__device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], u32 rows) {
   const int t = threadIdx.x % 4;
 #pragma unroll
   for (int n = 0; n < BR / 8; n++) {
-    const Pairs pair = load_pairs(pairs, n, t);
+    const float2 delta = load_pair(rows + BR * 4, n, t);
 #pragma unroll
-    for (int e = 0; e < 4; e++) dp[4 * n + e] = s[4 * n + e] * (dp[4 * n + e] - pair.delta[e % 2]);
+    for (int e = 0; e < 4; e++) dp[4 * n + e] = s[4 * n + e] * (dp[4 * n + e] - (e % 2 ? delta.y : delta.x));
   }
 }
 
 // dS on its way out: each warp has 16 rows of keys of every tile, 2 KiB, to itself, so that only its own lanes must meet.
 struct GradScores {
   int at = 0;  // buffer
-  // member: the head's number in its group; key_block: of 64.
-  __device__ __forceinline__ void store(const Params &p, u32 buffers, const Unit &unit, int member, int block, int key_block,
-                                        const u32 (&a)[NS / 2]) {
+  char *to;    // where the warp's rows of the next tile go
+  // member: the head's number in its group; block: of BR queries; key_block: of 64.
+  __device__ __forceinline__ void begin(const Params &p, const Unit &unit, int member, int block, int key_block) {
+    to = ds_tile(p, unit, member, block * (BR / 64), key_block) + threadIdx.x / 32 % 4 * 2048;
+  }
+  __device__ __forceinline__ void store(const Params &p, u32 buffers, int block, const u32 (&a)[NS / 2]) {
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
     const u32 tiles = buffers + at * (BR / 64 * DS_TILE) + warp * 2048;
     if (lane == 0) bulk_wait_read<DS_BUFS - 1>();
@@ -155,12 +173,11 @@ struct GradScores {
     __syncwarp();
     if (lane == 0) {
 #pragma unroll
-      for (int i = 0; i < BR / 64; i++) {
-        const int query_block = block * (BR / 64) + i;
-        if (query_block * 64 < p.sq) bulk_store(ds_tile(p, unit, member, query_block, key_block) + warp * 2048, tiles + i * DS_TILE, 2048);
-      }
+      for (int i = 0; i < BR / 64; i++)
+        if (i == 0 || block * BR + i * 64 < p.sq) bulk_store(to + i * next_tile(p), tiles + i * DS_TILE, 2048);
       bulk_commit();
     }
+    to += BR / 64 * next_tile(p);
     if (++at == DS_BUFS) at = 0;
   }
 };

@@ -1,5 +1,12 @@
-// A warpgroup alone with 64 keys. Products of a block are issued as soon as their operands are there: dP beside the exponentials, dV beside
-// dS, S of the next block behind dK.
+// A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
+//| if l.turns then
+// Warpgroups issue these products in turns, so that one multiplies where the other computes P and dS.
+__device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
+__device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
+//| else
+__device__ __forceinline__ void turn_wait(int) {}
+__device__ __forceinline__ void turn_pass(int) {}
+//| end
 __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks, int wg) {
   const int key = key0 + wg * 64, keys = sequence.sk() - key;
@@ -25,9 +32,14 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
       release(grad_o_empty(smem, grad_o.at));
       grad_o.next();
+      turn_wait(wg);
+      turn_pass(wg);
     }
   };
 
+//| if l.turns then
+  if (wg == 1) turn_pass(wg);  // the first warpgroup begins
+//| end
   if (blocks.lo <= blocks.hi) {
     if (own.lo <= own.hi) mbarrier_wait(k_full(smem), 0), mbarrier_wait(v_full(smem), 0);
 #pragma unroll 1
@@ -38,51 +50,52 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       }
       skip(own.lo - blocks.lo);
       float s[NS], dp[NS];
-      u32 a[NS / 2];
-      mbarrier_wait(q_full(smem, q.at), q.parity);
-      wgmma_fence();
-      issue_dots<D>(s, k_tile, smem + SMEM_Q + q.at * Q_TILE);
-      wgmma_commit();
-#pragma unroll 1
-      for (int block = own.lo;; block++) {
-        const u32 pairs = smem + SMEM_PAIRS + q.at * BR * 8, q_tile = smem + SMEM_Q + q.at * Q_TILE;
-        const u32 grad_o_tile = smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE, before = q_empty(smem, (q.at + STAGES_Q - 1) % STAGES_Q);
-        mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
-        wgmma_fence();
-        issue_dots<DV>(dp, v_tile, grad_o_tile);
-        wgmma_commit();
-        wgmma_wait<1>(s);  // and dK of the block before
-        if (block > own.lo) release(before);
-        probabilities(s, p, sequence, pairs, key, block * BR);
-        pack_rows(a, s);
-        wgmma_fence(a);
-        wgmma_fence(dv);
-        issue_sums(dv, a, grad_o_tile);
-        wgmma_commit();
-        wgmma_wait<1>(dp);
-        grad_scores(dp, s, pairs);
-        wgmma_wait<0>(dp);  // dV: P makes room for dS
-        pack_rows(a, dp);
-        wgmma_fence(a);
-        wgmma_fence(dk);
-        issue_sums(dk, a, q_tile);
-        wgmma_commit();
-        release(grad_o_empty(smem, grad_o.at));
-        grad_s.store(p, ds_buffers, unit, member, block, key / 64, a);
-        const u32 q_used = q_empty(smem, q.at);
-        q.next();
-        grad_o.next();
-        if (block == own.hi) {
-          wgmma_wait<0>(dv);
-          wgmma_wait<0>(dk);
-          release(q_used);
-          break;
-        }
+      u32 a[NS / 2];  // P, then dS
+      auto issue_next = [&] {
         mbarrier_wait(q_full(smem, q.at), q.parity);
         wgmma_fence();
         issue_dots<D>(s, k_tile, smem + SMEM_Q + q.at * Q_TILE);
         wgmma_commit();
+        mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
+        wgmma_fence();
+        issue_dots<DV>(dp, v_tile, smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE);
+        wgmma_commit();
+      };
+      grad_s.begin(p, unit, member, own.lo, key / 64);
+      issue_next();
+#pragma unroll 1
+      for (int block = own.lo;; block++) {
+        const u32 rows = smem + SMEM_ROWS + q.at * BR * 8, q_tile = smem + SMEM_Q + q.at * Q_TILE;
+        const u32 grad_o_tile = smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE;
+        wgmma_wait<1>(s);  // and dK of the block before
+        if (block > own.lo) release(q_empty(smem, (q.at + STAGES_Q - 1) % STAGES_Q));
+        probabilities(s, p, sequence, rows, key, block * BR);
+        pack_rows(a, s);
+        wgmma_fence(a);
+        issue_sums(dv, a, grad_o_tile);
+        wgmma_commit();
+        wgmma_wait<1>(dp);
+        grad_scores(dp, s, rows);
+        wgmma_wait<0>(dp);  // dV: P makes room for dS
+        pack_rows(a, dp);
+        release(grad_o_empty(smem, grad_o.at));
+        grad_o.next();
+        turn_wait(wg);
+        wgmma_fence(a);
+        issue_sums(dk, a, q_tile);
+        wgmma_commit();
+        if (block == own.hi) break;
+        q.next();
+        issue_next();
+        turn_pass(wg);
+        grad_s.store(p, ds_buffers, block, a);
       }
+      turn_pass(wg);
+      grad_s.store(p, ds_buffers, own.hi, a);
+      wgmma_wait<0>(dv);
+      wgmma_wait<0>(dk);
+      release(q_empty(smem, q.at));
+      q.next();
       skip(blocks.hi - own.hi);
     }
     if (threadIdx.x % 32 == 0) bulk_wait();

@@ -38,9 +38,9 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     int block = blocks.lo;
 #pragma unroll 1
     for (int item = 0;; item++) {
-      const u32 pairs = smem + SMEM_PAIRS + q.at * BR * 8, grad_o_used = grad_o_empty(smem, grad_o.at);
+      const u32 rows = smem + SMEM_ROWS + q.at * BR * 8, grad_o_used = grad_o_empty(smem, grad_o.at);
       wgmma_wait<0>(s);
-      probabilities(s, p, sequence, pairs, key0, block * BR);
+      probabilities(s, p, sequence, rows, key0, block * BR);
       release(q_empty(smem, q.at));
       if (item > 0) named_wait(P_EMPTY, 256);
       hand_over(smem, s);
@@ -92,20 +92,21 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     int block = blocks.lo, member = 0;
 #pragma unroll 1
     for (int item = 0;; item++) {
-      const u32 pairs = smem + SMEM_PAIRS + q.at * BR * 8, q_used = q_empty(smem, q.at);
+      const u32 rows = smem + SMEM_ROWS + q.at * BR * 8, q_used = q_empty(smem, q.at);
       mbarrier_wait(q_full(smem, q.at), q.parity);
       named_wait(P_FULL, 256);
       take_over(smem, s);
       wgmma_wait<0>(dp);
       release(grad_o_empty(smem, grad_o.at));
       if (item < items - 1) named_arrive(P_EMPTY, 256);
-      grad_scores(dp, s, pairs);
+      grad_scores(dp, s, rows);
       pack_rows(b, dp);
       wgmma_fence(b);
       wgmma_fence(dk);
       issue_sums(dk, b, smem + SMEM_Q + q.at * Q_TILE);
       wgmma_commit();
-      grad_s.store(p, smem + SMEM_DS, unit, member, block, key0 / 64, b);
+      if (block == blocks.lo) grad_s.begin(p, unit, member, block, key0 / 64);
+      grad_s.store(p, smem + SMEM_DS, block, b);
       q.next();
       grad_o.next();
       if (block++ == blocks.hi) block = blocks.lo, member++;
