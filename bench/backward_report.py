@@ -60,7 +60,9 @@ def notes(rows):
 
 
 def lines(rows):
-    return ["Geometric means of the ratios of speeds:", "", means(rows), ""] + [verdict(rows, n) for n in variants(rows)] + ([""] + notes(rows) if notes(rows) else [])
+    told = notes(rows)
+    return (["Geometric means of the ratios of speeds:", "", means(rows), ""] + [verdict(rows, n) for n in variants(rows)]
+            + ([""] + told if told else []))
 
 
 KINDS = {"mha": ("As many heads of keys as of queries", cases_table, lines),
