@@ -24,8 +24,8 @@ Problem, Tensor, Args, Options = abi.Problem, abi.Tensor, abi.Args, abi.Options
 FP16, BF16, TF32, FP32 = abi.FA_F16, abi.FA_BF16, abi.FA_TF32, abi.FA_F32
 NONE, CAUSAL, WINDOW = abi.FA_MASK_NONE, abi.FA_MASK_CAUSAL, abi.FA_MASK_WINDOW
 BOTTOM_RIGHT, TOP_LEFT = abi.FA_BOTTOM_RIGHT, abi.FA_TOP_LEFT
-FORWARD = abi.FA_FORWARD
-BROADCAST, BATCH_INVARIANT = abi.FA_BROADCAST, abi.FA_BATCH_INVARIANT  # of Args.flags
+FORWARD, BACKWARD = abi.FA_FORWARD, abi.FA_BACKWARD
+BROADCAST, BATCH_INVARIANT, DETERMINISTIC = abi.FA_BROADCAST, abi.FA_BATCH_INVARIANT, abi.FA_DETERMINISTIC  # of flags
 LENGTHS, PAGES = abi.FA_FEATURE_LENGTHS, abi.FA_FEATURE_PAGES  # of Problem.features
 DTYPES = {"fp16": FP16, "bf16": BF16, "tf32": TF32, "fp32": FP32}
 MASKS = {"none": NONE, "causal": CAUSAL, "window": WINDOW}
@@ -111,6 +111,14 @@ class Fagen:
             a.seqlens_k = lengths.data_ptr()
         if table is not None:
             a.page_table, a.page_table_stride, a.pages, a.page_size = table.data_ptr(), table.stride(0), k.shape[0], k.shape[1]
+        return a
+
+    def gradient_args(self, q, k, v, o, lse, grad_o, grad_q, grad_k, grad_v, **given):
+        """Arguments of a backward for tensors [b, s, h, d] and LSE [b, h, s]; o and lse as a forward wrote them. given: as of args()."""
+        a = self.args(q, k, v, o, lse=lse, **given)
+        a.op = BACKWARD
+        for name, t in (("grad_o", grad_o), ("grad_q", grad_q), ("grad_k", grad_k), ("grad_v", grad_v)):
+            setattr(a, name, Tensor(t.data_ptr(), *t.stride()[:3]))
         return a
 
     def launch(self, args, plan=None, stream=None):

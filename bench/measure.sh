@@ -19,6 +19,8 @@
 #                          DECODE_ONLY (a regular expression of cases), DECODE_CONFIG (one beside what is chosen)
 #   prompts                prompts, chunks and mixed batches beside the peers: PROMPTS_SECTIONS (all) of prompts.py, PROMPTS_SECONDS (450);
 #                          PROMPTS_ONLY, PROMPTS_CONFIG
+#   backward               gradients beside the peers: BACKWARD_SECTIONS (all) of backward.py, BACKWARD_SECONDS (400); BACKWARD_ONLY,
+#                          BACKWARD_CONFIG
 #   profile                what limits PROFILE_PROBLEMS, by Nsight Compute, beside PROFILE_PEER (cudnn)
 #   naive host             against naive attention; the host's part of a launch
 #   systems                against naive attention, FlashAttention-1 and two-dimensional tiles, over N
@@ -35,7 +37,7 @@ while getopts o:b: option; do
     esac
 done
 shift $((OPTIND - 1))
-known="verify bits sanitize repeat race tune hopper steps side fp16 odd window gqa quick decode prompts profile naive systems host"
+known="verify bits sanitize repeat race tune hopper steps side fp16 odd window gqa quick decode prompts backward profile naive systems host"
 parts=${*:-verify bits sanitize tune side naive host}
 for part in $parts; do
     [[ " $known " == *" $part "* ]] || { echo "part is \"$part\"; accepted: $known" >&2; exit 1; }
@@ -157,6 +159,12 @@ if has prompts; then
     limited $((${PROMPTS_SECONDS:-450} + 150)) python3 prompts.py ${PROMPTS_SECTIONS:-} --seconds "${PROMPTS_SECONDS:-450}" \
         -o "$out/prompts.json" --markdown "$out/prompts.md" ${PROMPTS_ONLY:+--only "$PROMPTS_ONLY"} \
         ${PROMPTS_CONFIG:+--config "$PROMPTS_CONFIG"}
+fi
+if has backward; then
+    section "gradients beside the peers"
+    limited $((${BACKWARD_SECONDS:-400} + 150)) python3 backward.py ${BACKWARD_SECTIONS:-} --seconds "${BACKWARD_SECONDS:-400}" \
+        -o "$out/backward.json" --markdown "$out/backward.md" ${BACKWARD_ONLY:+--only "$BACKWARD_ONLY"} \
+        ${BACKWARD_CONFIG:+--config "$BACKWARD_CONFIG"}
 fi
 if has profile; then
     for p in ${PROFILE_PROBLEMS:-64,none,16384 128,none,16384 128,causal,16384 256,none,16384}; do

@@ -82,15 +82,17 @@ class Fagen:
 
 
 class Simulated(fagen.Fagen):
-    """fagen on the simulator. A launch takes copies of all tensors there, and brings back that of O."""
+    """fagen on the simulator. A launch takes copies of all tensors there, and brings back those of its outputs."""
+    tensors = "qkvo"  # fields of fa_args
+    addresses = ("cu_seqlens_q", "cu_seqlens_k", "seqlens_q", "seqlens_k", "page_table")
 
-    def __init__(self, arch):
-        super().__init__(device=f"sim:{arch}")
-        self.held = {}
+    def __init__(self, arch, lever=False):
+        super().__init__(lever=lever, device=f"sim:{arch}")
+        self.held = {}  # arguments, outputs, all tensors, by the id of the first
 
     def args(self, q, k, v, o, mask=0, **given):
         a = super().args(q, k, v, o, mask, **given)
-        self.held[id(a)] = a, o, [t for t in (q, k, v, o, *given.values()) if isinstance(t, torch.Tensor)]
+        self.held[id(a)] = a, [o], [t for t in (q, k, v, o, *given.values()) if isinstance(t, torch.Tensor)]
         return a
 
     def room(self, nbytes):
@@ -108,7 +110,7 @@ class Simulated(fagen.Fagen):
             self.check(self.lib.fa_workspace_init(self.ctx, C.c_void_p(args.workspace), C.c_size_t(n), None))
 
     def launch(self, args, plan=None):
-        _, o, tensors = self.held[id(args)]
+        _, outputs, tensors = self.held[id(args)]
         there, call = {}, fagen.Args.from_buffer_copy(args)
         for t in tensors:
             own = t.untyped_storage()
@@ -118,15 +120,15 @@ class Simulated(fagen.Fagen):
 
         def moved(address):
             return next(to + address - at for at, (to, n) in there.items() if at <= address < at + max(n, 1))
-        for name in "qkvo":
+        for name in self.tensors:
             t = getattr(call, name)
-            t.ptr = moved(t.ptr)
-        for name in ("cu_seqlens_q", "cu_seqlens_k", "seqlens_q", "seqlens_k", "page_table"):
+            t.ptr = moved(t.ptr) if t.ptr else None
+        for name in self.addresses:
             setattr(call, name, moved(getattr(call, name)) if getattr(call, name) else None)
-        self.check(self.lib.fa_launch(self.ctx, C.byref(call), None))
-        own = o.untyped_storage()
-        at, n = there[own.data_ptr()]
-        self.copy(own.data_ptr(), at, n, 1)
+        super().launch(call, plan, stream=0)
+        for own in (t.untyped_storage() for t in outputs):
+            at, n = there[own.data_ptr()]
+            self.copy(own.data_ptr(), at, n, 1)
         for to, _ in there.values():
             self.check(self.lib.fa_free(self.ctx, C.c_void_p(to)))
 

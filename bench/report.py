@@ -5,7 +5,8 @@ import statistics
 import stats
 from cells import of_dict
 
-TITLES = {"ours": "fagen", "cudnn": "cuDNN", "fa2": "FlashAttention-2", "fa3": "FlashAttention-3", "flex": "flex_attention"}
+TITLES = {"ours": "fagen", "cudnn": "cuDNN", "fa2": "FlashAttention-2", "fa3": "FlashAttention-3", "fa4": "FlashAttention-4",
+          "flex": "flex_attention"}
 THRESHOLDS = (1.0, 1.1)  # cells below them are listed
 
 

@@ -54,10 +54,10 @@ def name_of(section, case):
 
 class Run:
     """lab: what the sections work with. measure(lab, options, section, case, seconds): a case's row, or what a section without cases has
-    found; it prints the latter itself."""
+    found; it prints the latter itself. tell: a row as a line for the terminal; None: in microseconds."""
 
-    def __init__(self, options, lab, measure):
-        self.o, self.lab, self.measure = options, lab, measure
+    def __init__(self, options, lab, measure, tell=None):
+        self.o, self.lab, self.measure, self.tell = options, lab, measure, tell or line
         self.doc = {"schema": 1, "host": lab.machine.described(), "fagen": {"version": lab.fa.version(), "library": lab.fa.path},
                     "peers": lab.about,
                     "protocol": {"rounds": options.rounds, "lasts": options.lasts, "seconds": options.seconds, "seed": options.seed,
@@ -70,7 +70,7 @@ class Run:
             self.doc["sections"][section] = found
         else:
             self.doc["sections"].setdefault(section, []).append(found)
-            print(f"{section}: {line(found)}", flush=True)
+            print(f"{section}: {self.tell(found)}", flush=True)
 
     def all(self, jobs):
         import decode_lab

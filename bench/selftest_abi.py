@@ -6,6 +6,7 @@
 import array
 import ctypes
 import json
+import math
 import os
 import struct
 import subprocess
@@ -14,6 +15,38 @@ import unittest
 
 class Abi(unittest.TestCase):
     """The struct layouts of fagen.py, and the lever, through a launch on the simulator."""
+
+    def test_a_named_config_of_gradients_runs(self):
+        """Q and K are 0, V and dO are 1: every query spreads evenly, dV is the number of heads, dQ and dK are 0."""
+        import fagen
+        fa = fagen.Fagen(lever=True, device="sim:sm_80")
+        s, hq, hkv, d, one = 32, 2, 1, 64, 0x3F80
+        p = fa.problem(dtype="bf16", op=fagen.BACKWARD, d=d, b=1, hq=hq, hkv=hkv, sq=s, sk=s)
+        config = fa.pick(p, "flash_bwd_mma:br=64")
+        self.assertTrue(config.startswith("flash_bwd_mma:br=64,"), config)
+        plan = fa.plan(p, config)
+        args = fagen.Args(size=ctypes.sizeof(fagen.Args), op=fagen.BACKWARD, dtype=fagen.BF16, d=d, dv=d, b=1, hq=hq, hkv=hkv, sq=s, sk=s)
+
+        def there(data):
+            at = ctypes.c_void_p()
+            n = ctypes.c_size_t(len(data) * data.itemsize)
+            fa.check(fa.lib.fa_alloc(fa.ctx, ctypes.byref(at), n))
+            fa.check(fa.lib.fa_copy(fa.ctx, at, ctypes.c_void_p(data.buffer_info()[0]), n, 0))
+            return at.value
+        for name, heads, value in (("q", hq, 0), ("k", hkv, 0), ("v", hkv, one), ("o", hq, one), ("grad_o", hq, one), ("grad_q", hq, one),
+                                   ("grad_k", hkv, one), ("grad_v", hkv, 0)):
+            setattr(args, name, fagen.Tensor(there(array.array("H", [value] * (s * heads * d))), s * heads * d, heads * d, d))
+        args.lse = there(array.array("f", [math.log(s)] * (hq * s)))
+        need = fa.workspace(args, plan)
+        self.assertGreater(need, 0)
+        args.workspace, args.workspace_size = there(array.array("B", bytes(need))), need
+        fa.check(fa.lib.fa_workspace_init(fa.ctx, ctypes.c_void_p(args.workspace), ctypes.c_size_t(need), None))
+        fa.launch(args, plan, stream=0)
+        for name, heads, value in (("grad_q", hq, 0), ("grad_k", hkv, 0), ("grad_v", hkv, 0x4000)):
+            out = array.array("H", bytes(2 * s * heads * d))
+            fa.check(fa.lib.fa_copy(fa.ctx, ctypes.c_void_p(out.buffer_info()[0]), ctypes.c_void_p(getattr(args, name).ptr),
+                                    ctypes.c_size_t(2 * len(out)), 1))
+            self.assertEqual({x & 0x7FFF for x in out}, {value}, name)
 
     def test_a_named_config_runs(self):
         import fagen

@@ -115,6 +115,9 @@ for c in job["cells"]:
         first = "bf16,d=64,dv=64,mask=none,o=bf16,align=16,b=4,hq=4,hkv=4,sq=512,sk=512"
         self.assertEqual({k: v[1] for k, v in best.items()}, {first: "f:a=2", tuned["problems"][0]["problem"]: "g:b=1"})
         self.assertIn("align=8", winners.full("bf16,d=68"))
+        of_gradients = "bf16,d=64,dv=64,mask=none,o=bf16,align=16,op=backward,features=deterministic,b=1,hq=2,hkv=1,sq=9,sk=9,grad=fp32"
+        self.assertEqual(winners.full(of_gradients), of_gradients)
+        self.assertTrue(winners.full("bf16,d=64,op=backward,sq=9,sk=9").endswith(",op=backward,sq=9,sk=9,grad=bf16"))
         old = f'/* head */\nDEFAULT("Chip", "{first}",\n        "f:old=1")\nDEFAULT("Other", "{first}",\n        "f:old=2")\n'
         new = winners.merge(old, "Chip", best)
         self.assertTrue(new.startswith("/* head */\n"))

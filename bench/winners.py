@@ -25,7 +25,9 @@ def full(problem):
     align = f.get("align") or str(next(a for a in (16, 8, 4, 2) if int(d) * size % a == 0 and int(dv) * size % a == 0))
     o = f.get("o", kind if size == 2 else "fp32")
     head = f"{kind},d={d},dv={dv},mask={f.get('mask', 'none')},o={o},align={align}"
-    return head + "".join(f",{n}={f[n]}" for n in ("op", "features", "page", "b", "hq", "hkv", "sq", "sk", "window") if n in f)
+    if f.get("op") == "backward":
+        f.setdefault("grad", kind)
+    return head + "".join(f",{n}={f[n]}" for n in ("op", "features", "page", "b", "hq", "hkv", "sq", "sk", "window", "grad") if n in f)
 
 
 def read(documents):

@@ -15,6 +15,7 @@ static const cli_word formats[] = { { "cu", CU }, { "ptx", PTX }, { "cubin", CUB
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
 /* clang-format off */
 static const cli_option problem_options[] = {
+    { .name = "op", .type = &cli_choices, FIELD(op), .value = "LIST", .help = "what is computed (default forward)", .words = cli_ops },
     { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST",
       .help = "head_dim of Q and K (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
@@ -64,7 +65,7 @@ static const cli_option options[] = {
 static const cli_option bundle_options[] = {
     { .name = "bundle", FIELD(bundle), .help = "write a C file with the compiled kernels of every problem and arch of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
-      .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, llm-decode, llm-mixed, vit, all" },
+      .help = "a named set of problems, as of fagen tune: default, llm-prefill, llm-decode-like, llm-decode, llm-mixed, training, vit, all" },
     { .name = "raw", FIELD(raw),
       .help = "write the bytes of the bundle instead of C: a program reads or maps the file, and fa_bundle_open takes them" },
     { .name = "name", .type = &cli_text, FIELD(name), .value = "NAME",

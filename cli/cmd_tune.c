@@ -217,6 +217,7 @@ const cli_command cli_tune = {
              "is not here, candidates are compiled, gated on registers and spills, and ranked by the model: a guess, which runs where "
              "nothing is measured and no winner ships.",
     .examples = "fagen tune --grid default --budget 10m\nfagen tune --grid llm-prefill -d 128 --devices all\n"
+                "fagen tune --grid training --op backward -d 128 --budget 5m\n"
                 "fagen tune -d 64,128 --dtype bf16 --causal --budget 60s\nfagen tune --arch sm_80 -d 64 --limit 8\n"
                 "fagen tune -d 128 -n 1024,16384 --heads 32 --kv-heads 8 --json",
     .groups = groups,

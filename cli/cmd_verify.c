@@ -20,13 +20,11 @@ typedef struct verify_args {
     int32_t lengths;
     cli_problem_lists lists;
     const char *config, *family;
-    int32_t op; /* fa_op + 1; 0 = that of the family, or forward */
     bool verbose;
 } verify_args;
 
 #define TRIES_MOST 100 /* numbers of cases per case of a family */
 #define FIELD(f) .at = offsetof(verify_args, f)
-static const cli_word ops[] = { { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { NULL, 0 } };
 static const cli_word asyncs[] = { { "eager", SIM_EAGER }, { "lazy", SIM_LAZY }, { NULL, 0 } };
 static const cli_word schedules[] = { { "in-order", SIM_IN_ORDER }, { "reversed", SIM_REVERSED }, { "random", SIM_RANDOM }, { NULL, 0 } };
 /* clang-format off */
@@ -37,8 +35,6 @@ static const cli_option random_options[] = {
       .help = "cases", .preset = "12", .min = 1, .max = 100000000 },
     { .name = "family", .type = &cli_text, FIELD(family), .value = "NAME",
       .help = "only this kernel family, and only the cases that it computes (default: any that is not kept for comparison)" },
-    { .name = "op", .type = &cli_choice, FIELD(op), .value = "OP", .help = "what is computed (default: what the family does, or forward)",
-      .words = ops },
     { .name = "verbose", .letter = 'v', FIELD(verbose), .help = "a line for every case, not only for failures" },
     { .name = NULL },
 };
@@ -204,17 +200,19 @@ static fa_status all(tally *t, const verify_args *a, const cli_session *s, const
     cli_progress bar = { .c = t->c };
     fa_config config;
     fa_gen *g = NULL;
-    int32_t op = a->op ? a->op - 1 : FA_FORWARD;
+    int32_t op = FA_FORWARD; /* of random cases for which the lists say nothing */
+    const cli_list *ops = &a->lists.op;
     fa_status st = FA_OK;
     if (!grid)
         st = cli_gen_open(&g);
-    for (size_t i = 0; st == FA_OK && a->family && !a->op && i < fa_gen_families(g); i++)
+    for (size_t i = 0; st == FA_OK && a->family && i < fa_gen_families(g); i++)
         if (!strcmp(fa_gen_family(g, i), a->family))
             op = fa_gen_operation(g, i);
     for (; (a->family ? t->ran : tried) < total && tried < most && st == FA_OK && !cli_interrupted(); tried++) {
         fa_case k;
         char line[600] = "verify ";
-        st = grid ? list_case(&k, a, &list->row[tried].problem, s->simulated) : random_case(&k, a, op, a->seed + (uint64_t)tried);
+        st = grid ? list_case(&k, a, &list->row[tried].problem, s->simulated)
+                  : random_case(&k, a, ops->n ? ops->v[tried % ops->n] - 1 : op, a->seed + (uint64_t)tried);
         if (st == FA_OK && !grid) {
             fa_status fits = fa_case_config(g, &k, fa_context_arch(ctx), fa_context_budget(ctx), a->family, &config);
             if (fits == FA_NO_FIT || fits == FA_UNSUPPORTED) { /* the case names a class that this chip has no config for */

@@ -7,7 +7,7 @@
 
 typedef struct emit_args {
     cli_common common;
-    cli_list d, dtype, mask, n, align;
+    cli_list op, d, dtype, mask, n, align; /* op, mask: + 1 */
     int32_t dv, o_dtype, b, hq, hkv, sq, sk, features, page;
     bool causal;
     const char *problem; /* several, between semicolons */

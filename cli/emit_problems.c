@@ -6,16 +6,17 @@
 
 static fa_status combine(const emit_args *a, const char *text, fa_problem *out, size_t *n)
 {
-    const cli_list *list[] = { &a->d, &a->dtype, &a->mask, &a->align, &a->n };
+    const cli_list *list[] = { &a->op, &a->d, &a->dtype, &a->mask, &a->align, &a->n };
     enum { LISTS = sizeof list / sizeof *list };
     int32_t at[LISTS];
     for (size_t i = 0; cli_list_combine(list, LISTS, i, at); i++) {
         cli_problem_options problem_options = { .problem = text,
-                                                .d = at[0],
-                                                .dtype = at[1],
-                                                .mask = at[2],
-                                                .align = at[3],
-                                                .n = at[4],
+                                                .op = at[0],
+                                                .d = at[1],
+                                                .dtype = at[2],
+                                                .mask = at[3],
+                                                .align = at[4],
+                                                .n = at[5],
                                                 .dv = a->dv,
                                                 .o_dtype = a->o_dtype,
                                                 .b = a->b,
@@ -39,8 +40,8 @@ static fa_status combine(const emit_args *a, const char *text, fa_problem *out, 
 static fa_status of_grid(const emit_args *a, fa_problem *out, size_t *n)
 {
     cli_grid_row row[CLI_GRID_MOST];
-    if (a->problem || a->d.n || a->dtype.n || a->mask.n || a->n.n || a->align.n || a->dv || a->o_dtype || a->b || a->hq || a->hkv ||
-        a->sq || a->sk || a->causal || a->features || a->page)
+    if (a->problem || a->op.n || a->d.n || a->dtype.n || a->mask.n || a->n.n || a->align.n || a->dv || a->o_dtype || a->b || a->hq ||
+        a->hkv || a->sq || a->sk || a->causal || a->features || a->page)
         return fa_fail(FA_INVALID, "--grid and fields of the problem: accepted: one or the other");
     *n = cli_grid_list(a->grid, row);
     for (size_t i = 0; i < *n; i++)

@@ -5,7 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DEFAULT = 1, PREFILL = 2, DECODE = 4, VIT = 8, CACHE = 16, MIXED = 32, ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED };
+enum {
+    DEFAULT = 1,
+    PREFILL = 2,
+    DECODE = 4,
+    VIT = 8,
+    CACHE = 16,
+    MIXED = 32,
+    TRAINING = 64,
+    ALL = DEFAULT | PREFILL | DECODE | VIT | CACHE | MIXED | TRAINING
+};
 
 const cli_grid cli_grids[] = {
     { "default", "the classes and lengths that most programs meet: bf16 from 512 to 16k, the usual GQA, a window, fp16 at one length",
@@ -16,6 +25,8 @@ const cli_grid cli_grids[] = {
       CACHE },
     { "llm-mixed",
       "packed prompts, chunks of prompts behind caches, and chunks beside the tokens of others: lengths on the device, and pages", MIXED },
+    { "training", "both passes of training, bf16 from 512 to 16k: as many key heads as query heads, and four query heads to a key head",
+      TRAINING },
     { "vit", "images: vision and diffusion transformers", VIT },
     { "all", "all of these", ALL },
     { NULL, NULL, 0 },
@@ -173,6 +184,29 @@ static const struct series {
     BESIDE(128, 32, 8, 64, 2048, (8192), 16),
     BESIDE(128, 32, 8, 16, 512, (32768), 16),
 
+/* 16k tokens, forward and backward. */
+#define PASSES(d, hq, hkv, mask, ...)                                                 \
+    {                                                                                 \
+        TRAINING, FA_BF16, d, 0, FA_MASK_##mask, hq, hkv, 16384, 0, 0, __VA_ARGS__, 0 \
+    }
+#define FOUR                   \
+    {                          \
+        4096, 1024, 16384, 512 \
+    }
+    PASSES(128, 16, 16, CAUSAL, WHOLE, "training of decoders, the head_dim of most"),
+    PASSES(64, 32, 32, CAUSAL, WHOLE, "training of small decoders"),
+    PASSES(128, 16, 16, NONE, WHOLE, "training of encoders and of diffusion"),
+    PASSES(64, 32, 32, NONE, WHOLE, "training of encoders and of vision"),
+    PASSES(128, 16, 4, CAUSAL, FOUR, "training of decoders with four query heads to a key head"),
+    PASSES(64, 32, 8, CAUSAL, FOUR, "training of small decoders with four query heads to a key head"),
+    PASSES(128, 16, 4, NONE, LIST(4096, 1024, 16384), "training with four query heads to a key head, no mask"),
+    PASSES(256, 8, 8, CAUSAL, FOUR, "training of decoders with wide heads"),
+    PASSES(192, 10, 10, CAUSAL, FOUR, "training of decoders with wide heads"),
+    PASSES(96, 21, 21, CAUSAL, FOUR, "training of decoders between the powers of two"),
+    PASSES(256, 8, 8, NONE, FOUR, "training of encoders with wide heads"),
+    PASSES(192, 10, 10, NONE, FOUR, "training of encoders with wide heads"),
+    PASSES(96, 21, 21, NONE, FOUR, "training of encoders between the powers of two"),
+
     { VIT, FA_BF16, 64, 0, FA_MASK_NONE, 16, 16, 0, 64, 0, { 577, 197 }, "ViT-L at 336 and 224 pixels", 0 },
     { VIT, FA_F16, 64, 0, FA_MASK_NONE, 12, 12, 0, 64, 0, { 197 }, "ViT-B in fp16", 0 },
     { VIT, FA_BF16, 72, 0, FA_MASK_NONE, 16, 16, 0, 32, 0, { 729, 256 }, "SigLIP So400m; DiT-XL", 0 },
@@ -184,9 +218,15 @@ static const struct series {
 };
 #define SERIES (sizeof series / sizeof *series)
 
-static bool problem_of(const struct series *s, int32_t n, fa_problem *out)
+static int32_t last_op(const struct series *s)
+{
+    return s->grids & TRAINING ? FA_BACKWARD : FA_FORWARD;
+}
+
+static bool problem_of(const struct series *s, int32_t op, int32_t n, fa_problem *out)
 {
     fa_problem p = FA_PROBLEM_INIT;
+    p.op = op;
     p.dtype = s->dtype;
     p.d = s->d;
     p.dv = s->dv;
@@ -218,13 +258,13 @@ size_t cli_grid_list(const char *name, cli_grid_row out[CLI_GRID_MOST])
         if (!strcmp(g->name, name))
             wanted = g->sets;
     for (int round = 0; round < LENGTHS; round++)
-        for (size_t i = 0; i < SERIES && n < CLI_GRID_MOST; i++) {
-            fa_problem p;
-            if (!(series[i].grids & wanted) || !series[i].n[round] || !problem_of(&series[i], series[i].n[round], &p) ||
-                !is_new(out, n, &p))
-                continue;
-            out[n++] = (cli_grid_row){ p, series[i].why };
-        }
+        for (size_t i = 0; i < SERIES; i++)
+            for (int32_t op = FA_FORWARD; op <= last_op(&series[i]); op++) {
+                fa_problem p;
+                if (n < CLI_GRID_MOST && series[i].grids & wanted && series[i].n[round] &&
+                    problem_of(&series[i], op, series[i].n[round], &p) && is_new(out, n, &p))
+                    out[n++] = (cli_grid_row){ p, series[i].why };
+            }
     return n;
 }
 

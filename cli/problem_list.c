@@ -8,6 +8,7 @@
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
 /* clang-format off */
 const cli_option cli_problem_lists_table[] = {
+    { .name = "op", .type = &cli_choices, FIELD(op), .value = "LIST", .help = "what is computed (default forward)", .words = cli_ops },
     { .name = "head-dim", .letter = 'd', .type = &cli_ints, FIELD(d), .value = "LIST",
       .help = "head_dims, as 64,128", .min = 1, .max = FA_MAX_HEAD_DIM },
     { .name = "dv", .type = &cli_int, FIELD(dv), .value = "D",
@@ -26,7 +27,7 @@ const cli_option cli_problem_lists_table[] = {
     CLI_FEATURE_ROWS(offsetof(cli_problem_lists, features), offsetof(cli_problem_lists, page)),
     { .name = "problem", .type = &cli_text, FIELD(problem), .value = "TEXT", .help = "one problem in one text, instead of the lists" },
     { .name = "grid", .letter = 'g', .type = &cli_text, FIELD(grid), .value = "NAME",
-      .help = "a named set of problems, narrowed by the lists: default, llm-prefill, llm-decode-like, llm-decode, llm-mixed, vit, all" },
+      .help = "a named set of problems, narrowed by the lists: default, llm-prefill, llm-decode-like, llm-decode, llm-mixed, training, vit, all" },
     { .name = NULL },
 };
 /* clang-format on */
@@ -40,15 +41,16 @@ bool cli_problem_lists_given(const cli_problem_lists *a)
 /* Problem i of the combinations, which may be unsound; false past the last. */
 static bool combination(const cli_problem_lists *a, const cli_problem_lists *usual, size_t i, fa_problem *out)
 {
-    const cli_list *lists[] = { a->d.n ? &a->d : &usual->d, &a->dtype, &a->mask, a->n.n ? &a->n : &usual->n };
-    int32_t v[4];
+    const cli_list *lists[] = { &a->op, a->d.n ? &a->d : &usual->d, &a->dtype, &a->mask, a->n.n ? &a->n : &usual->n };
+    int32_t v[5];
     fa_problem p = FA_PROBLEM_INIT;
-    bool there = cli_list_combine(lists, 4, i, v);
-    p.d = v[0] ? v[0] : 128;
-    p.dtype = v[1] ? v[1] : FA_BF16;
-    p.mask = a->causal ? FA_MASK_CAUSAL : v[2] ? v[2] - 1 : FA_MASK_NONE;
-    p.sq = a->sq ? a->sq : v[3];
-    p.sk = a->sk ? a->sk : v[3];
+    bool there = cli_list_combine(lists, 5, i, v);
+    p.op = v[0] ? v[0] - 1 : FA_FORWARD;
+    p.d = v[1] ? v[1] : 128;
+    p.dtype = v[2] ? v[2] : FA_BF16;
+    p.mask = a->causal ? FA_MASK_CAUSAL : v[3] ? v[3] - 1 : FA_MASK_NONE;
+    p.sq = a->sq ? a->sq : v[4];
+    p.sk = a->sk ? a->sk : v[4];
     p.dv = a->dv;
     p.b = a->b ? a->b : usual->b;
     p.hq = a->hq ? a->hq : a->hkv ? 0 : usual->hq;
@@ -68,8 +70,8 @@ static bool holds(const cli_list *l, int32_t v)
 /* Whether the lists leave a problem of a grid. class: the features and the page that are asked for. */
 static bool keeps(const cli_problem_lists *a, const fa_problem *class, const fa_problem *p)
 {
-    return holds(&a->d, p->d) && holds(&a->dtype, p->dtype) && holds(&a->mask, p->mask + 1) && holds(&a->n, p->sk) &&
-           (!a->causal || p->mask == FA_MASK_CAUSAL) && (!a->sq || p->sq == a->sq) && (!a->sk || p->sk == a->sk) &&
+    return holds(&a->op, p->op + 1) && holds(&a->d, p->d) && holds(&a->dtype, p->dtype) && holds(&a->mask, p->mask + 1) &&
+           holds(&a->n, p->sk) && (!a->causal || p->mask == FA_MASK_CAUSAL) && (!a->sq || p->sq == a->sq) && (!a->sk || p->sk == a->sk) &&
            (p->features & class->features) == class->features && (!class->page || p->page == class->page);
 }
 
@@ -82,7 +84,7 @@ static fa_status from_grid(cli_problem_list *out, const cli_problem_lists *a)
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
         if (apart[i].given)
             return fa_fail(FA_INVALID,
-                           "--grid %s and %s do not go together; a grid is narrowed by --head-dim, --dtype, --mask, -n, --sq, --sk, "
+                           "--grid %s and %s do not go together; a grid is narrowed by --op, --head-dim, --dtype, --mask, -n, --sq, --sk, "
                            "--features and --page",
                            a->grid, apart[i].name);
     size_t n = cli_grid_list(a->grid, out->row);

@@ -5,7 +5,7 @@
 #include "problem_options.h"
 
 typedef struct cli_problem_lists {
-    cli_list d, dtype, mask, n; /* mask: + 1 */
+    cli_list op, d, dtype, mask, n; /* op, mask: + 1 */
     int32_t dv, b, hq, hkv, sq, sk, features, page;
     bool causal;
     const char *problem, *grid;
@@ -26,6 +26,6 @@ typedef struct cli_problem_list {
 fa_status cli_problem_list_make(cli_problem_list *out, const cli_problem_lists *a, const cli_problem_lists *usual);
 void cli_problem_list_free(cli_problem_list *l); /* zeros are fine */
 
-/* Whether any of them is given beside --features and --page. */
+/* Whether any of them is given beside --op, --features and --page. */
 bool cli_problem_lists_given(const cli_problem_lists *a);
 #endif

@@ -5,6 +5,7 @@
 #include "gen/problem.h"
 #include "runtime/environment.h"
 
+const cli_word cli_ops[] = { { "forward", FA_FORWARD + 1 }, { "backward", FA_BACKWARD + 1 }, { "merge", FA_MERGE + 1 }, { NULL, 0 } };
 const cli_word cli_dtypes[] = { { "fp16", FA_F16 }, { "bf16", FA_BF16 }, { "tf32", FA_TF32 }, { "fp32", FA_F32 }, { NULL, 0 } };
 const cli_word cli_masks[] = {
     { "none", FA_MASK_NONE + 1 }, { "causal", FA_MASK_CAUSAL + 1 }, { "window", FA_MASK_WINDOW + 1 }, { NULL, 0 }
@@ -15,6 +16,7 @@ const cli_word cli_features[] = { { "lengths", FA_FEATURE_LENGTHS },
                                   { "batch-invariant", FA_FEATURE_BATCH_INVARIANT },
                                   { "lse-strides", FA_FEATURE_LSE_STRIDES },
                                   { "no-workspace", FA_FEATURE_NO_WORKSPACE },
+                                  { "deterministic", FA_FEATURE_DETERMINISTIC },
                                   { NULL, 0 } };
 
 const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },
@@ -53,6 +55,7 @@ fa_status cli_features_set(fa_problem *p, int32_t features, int32_t page)
 #define LENGTH .min = 1, .max = FA_MAX_LENGTH
 /* clang-format off */
 const cli_option cli_problem_options_table[] = {
+    { .name = "op", .type = &cli_choice, FIELD(op), .value = "OP", .help = "what is computed (default forward)", .words = cli_ops },
     { .name = "head-dim", .letter = 'd', .type = &cli_int, FIELD(d), .value = "D", .help = "head_dim of Q and K (default 128)", .min = 1,
       .max = FA_MAX_HEAD_DIM },
     { .name = "dv", .type = &cli_int, FIELD(dv), .value = "D",
@@ -81,8 +84,8 @@ const cli_option cli_problem_options_table[] = {
 
 bool cli_problem_options_given(const cli_problem_options *a)
 {
-    return a->problem || a->d || a->dv || a->dtype || a->o_dtype || a->mask || a->align || a->b || a->hq || a->hkv || a->n || a->sq ||
-           a->sk || a->causal || a->features || a->page;
+    return a->problem || a->op || a->d || a->dv || a->dtype || a->o_dtype || a->mask || a->align || a->b || a->hq || a->hkv || a->n ||
+           a->sq || a->sk || a->causal || a->features || a->page;
 }
 
 fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out)
@@ -105,6 +108,10 @@ fa_status cli_problem_options_read(const cli_problem_options *a, fa_problem *out
     }
     if (a->causal && a->mask && a->mask != FA_MASK_CAUSAL + 1)
         return fa_fail(FA_INVALID, "--causal and --mask %s contradict each other", fa_mask_name(a->mask - 1));
+    if (a->op) {
+        p.op = a->op - 1;
+        p.grad_dtype = p.op == FA_BACKWARD ? p.grad_dtype : 0;
+    }
     if (a->mask || a->causal)
         p.mask = a->causal ? FA_MASK_CAUSAL : a->mask - 1;
     const struct {

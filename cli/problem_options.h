@@ -7,7 +7,7 @@
 
 typedef struct cli_problem_options {
     const char *problem; /* text as problems are printed; what else is set overrides its fields */
-    int32_t d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; mask: + 1 */
+    int32_t op, d, dv, dtype, o_dtype, mask, align, b, hq, hkv, n, sq, sk; /* 0 = not given; op, mask: + 1 */
     int32_t features, page;
     bool causal;
 } cli_problem_options;
@@ -17,7 +17,7 @@ extern const cli_option cli_problem_options_table[];
         "The problem", cli_problem_options_table, offsetof(type, problem_options) \
     }
 
-extern const cli_word cli_dtypes[], cli_masks[]; /* of cli_masks the values are fa_mask + 1, so that 0 is "not given" */
+extern const cli_word cli_ops[], cli_dtypes[], cli_masks[]; /* the values are fa_op + 1 and fa_mask + 1, so that 0 is "not given" */
 
 extern const cli_word cli_features[]; /* those of a problem that some family computes */
 /* The rows of --features and --page, of two int32_t of a command's own table. */

@@ -1,5 +1,6 @@
 /* tune_report: what a tuning found, for people, from its documents. */
 #include "gen/error.h"
+#include "gen/operation.h"
 #include "gen/problem.h"
 #include "runtime/environment.h"
 #include "table.h"
@@ -257,7 +258,8 @@ static void tell_row(cli_table *t, const fa_problem *p, const json_t *r)
     double gain = real_at(r, "gain"), behind = real_at(second, "behind");
     cli_table_cells(t, "%s", fa_dtype_name(p->dtype));
     cli_table_cells(t, p->d == p->dv ? "%d" : "%d/%d", p->d, p->dv);
-    cli_table_cells(t, "%s", fa_mask_name(p->mask));
+    cli_table_cells(t, "%s%s%s", fa_mask_name(p->mask), p->op != FA_FORWARD ? ", " : "",
+                    p->op != FA_FORWARD ? fa_operation_find(p->op)->name : "");
     cli_table_cells(t, p->hq == p->hkv ? "%dx%d" : "%dx%d/%d", p->b, p->hq, p->hkv);
     cli_table_cells(t, p->sq == p->sk ? "%d" : "%d:%d", p->sq, p->sk);
     cli_table_cells(t, "%s\t%s\t%s\t%s\t%lld\t%lld\t%s", won ? cli_show_seconds(real_at(w, "seconds")) : "-",

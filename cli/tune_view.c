@@ -1,4 +1,5 @@
 /* tune_view: the live line of a search. */
+#include "gen/operation.h"
 #include "gen/problem.h"
 #include "tune.h"
 #include <math.h>
@@ -18,13 +19,15 @@ void tune_show_span(char *buf, size_t n, double s)
 void tune_problem_brief(char *buf, size_t n, const fa_problem *in)
 {
     fa_problem p = *in;
-    char wide[16] = "", heads[24], length[32];
+    char wide[16] = "", op[32] = "", heads[24], length[32];
     fa_problem_fill_shape(&p);
     if (p.dv != p.d)
         snprintf(wide, sizeof wide, "/%d", p.dv);
+    if (p.op != FA_FORWARD)
+        snprintf(op, sizeof op, " %s", fa_operation_find(p.op)->name);
     snprintf(heads, sizeof heads, p.hq == p.hkv ? "%dx%d" : "%dx%d/%d", p.b, p.hq, p.hkv);
     snprintf(length, sizeof length, p.sq == p.sk ? "%d" : "%d:%d", p.sq, p.sk);
-    snprintf(buf, n, "%s d%d%s %s %s %s", fa_dtype_name(p.dtype), p.d, wide, fa_mask_name(p.mask), heads, length);
+    snprintf(buf, n, "%s d%d%s %s%s %s %s", fa_dtype_name(p.dtype), p.d, wide, fa_mask_name(p.mask), op, heads, length);
 }
 
 /* "128x64": the tile, as far as a family has one, else the family. */

@@ -36,7 +36,9 @@ static bool record_of(const struct row *row, const fa_problem *p, const char *ke
     if (fa_problem_parse(&out->problem, row->problem) != FA_OK || fa_config_parse(&out->config, row->config) != FA_OK)
         return false;
     if (fa_dtype_bytes(p->dtype) == 2 && fa_dtype_bytes(out->problem.dtype) == 2) {
-        out->problem.o_dtype = out->problem.o_dtype == out->problem.dtype ? p->dtype : out->problem.o_dtype;
+        int32_t *const written[] = { &out->problem.o_dtype, &out->problem.grad_dtype };
+        for (size_t i = 0; i < sizeof written / sizeof *written; i++)
+            *written[i] = *written[i] == out->problem.dtype ? p->dtype : *written[i];
         out->problem.dtype = p->dtype;
     }
     if (!fa_problem_alike(&out->problem, p))

@@ -34,6 +34,7 @@ static const struct {
     { "cli/cmd_run.c", NULL, "--schedule, of the simulator's warps, and a config in the help's examples" },
     { "cli/cmd_verify.c", NULL, "--schedule, of the simulator's warps, and a family in the help's examples" },
     { "cli/cmd_space.c", NULL, "a config in the help's examples" },
+    { "cli/problem_options.c", "merge", "an operation, of --op" },
     { "cli/problem_list.c", "grid", "--grid, a named set of problems" },
     { "cli/tune_list.c", "grid", "a named set of problems" },
     { "cli/completion.c", "grid", "--grid, a named set of problems" },

@@ -2,6 +2,7 @@
 #include "gen/files.h"
 #include "gen/sandbox.h"
 #include "gen/sandbox_names.h"
+#include "gen/templates.h"
 #include "gen/text.h"
 #include "test_gen_toy.h"
 #include <lauxlib.h>
@@ -352,4 +353,17 @@ Test(engine, names_of_folder_and_library_are_each_once)
     fa_files_close(&fs);
     static const char *const more[] = { "naive.lua", ".naive.lua", "naive.lua~", NULL };
     toy_remove(dir, more);
+}
+
+/* A context that has rendered a kernel of each family holds all of the library's files, and those of a user's folder that are new. */
+Test(engine, files_of_all_families_at_once)
+{
+    fa_files fs;
+    int at, n = 0;
+    cr_assert_eq(fa_files_open(&fs, NULL), FA_OK);
+    for (; fa_template_files[n].name; n++)
+        cr_assert_eq(fa_files_get(&fs, &at, fa_template_files[n].name), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(fs.n, n);
+    cr_assert_leq(2 * n, FA_FILES_MAX, "%d files of the library: little is left for a user's", n);
+    fa_files_close(&fs);
 }

@@ -178,22 +178,24 @@ Test(tune_sim, it_stops_when_told, .init = scratch_make, .fini = scratch_remove,
     fa_destroy(ctx);
 }
 
-Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+/* The template without its first `find`, in the folder of the test. */
+static void without(const char *name, const char *find)
 {
-    const char *find = "  row.l *= keep;\n";
     const fa_template_file *f = fa_template_files;
-    while (f->name && strcmp(f->name, "softmax.cu"))
+    while (f->name && strcmp(f->name, name))
         f++;
     cr_assert(f->name && strstr(f->bytes, find));
     const char *at = strstr(f->bytes, find);
-    FILE *out = fopen(below("softmax.cu"), "w");
+    FILE *out = fopen(below(name), "w");
     cr_assert_not_null(out);
     fwrite(f->bytes, 1, (size_t)(at - f->bytes), out);
     fputs(at + strlen(find), out);
     fclose(out);
+}
 
+static void none_wins(fa_problem p)
+{
     fa_context *ctx = context(scratch);
-    fa_problem p = problem();
     fa_tune_options opt = FA_TUNE_OPTIONS_INIT;
     opt.limit = 2;
     cr_assert_eq(fa_tune(ctx, &p, &opt), FA_WRONG);
@@ -207,8 +209,36 @@ Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_
     fa_destroy(ctx);
 }
 
-/* The simulator's clock says nothing of a chip, but everything between a candidate and its record is the same as on one. */
-static void tune_with_times(char *const *argv)
+Test(tune_sim, a_wrong_kernel_never_wins, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    without("softmax.cu", "  row.l *= keep;\n");
+    none_wins(problem());
+}
+
+#define GRADIENTS "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1,sq=48,sk=48"
+
+Test(tune_sim, wrong_gradients_never_win, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    fa_problem p;
+    cr_assert_eq(fa_problem_parse(&p, GRADIENTS), FA_OK, "%s", fa_last_error());
+    without("flash_bwd_mma.cu", " - delta");
+    none_wins(p);
+}
+
+static void explained(fa_context *ctx, const fa_problem *p, const fa_config *c)
+{
+    char why[2048], name[512];
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
+    fa_gen_config_print(g, name, sizeof name, c);
+    fa_gen_close(g);
+    cr_assert_eq(fa_explain(ctx, p, NULL, why, sizeof why), FA_OK);
+    cr_assert_not_null(strstr(why, name), "%s is not in: %s", name, why);
+}
+
+/* The simulator's clock says nothing of a chip, but everything between a candidate and its record is the same as on one. What the context
+ * runs afterwards is what won. */
+static void tune_with_times(const char *problem, char *const *argv)
 {
     fa_context *ctx = context(NULL);
     fa_problem p;
@@ -216,7 +246,7 @@ static void tune_with_times(char *const *argv)
     fa_site site = fa_site_of(ctx);
     fa_search_options o = { .limit = 2, .strategy = "exhaustive", .candidate_process = argv, .unseeded = true };
     site.timed = true;
-    cr_assert_eq(fa_problem_parse(&p, "bf16,d=32,b=1,hq=1,hkv=1,sq=32,sk=32"), FA_OK);
+    cr_assert_eq(fa_problem_parse(&p, problem), FA_OK);
     cr_assert_eq(fa_search(&site, &p, &o, &t), FA_OK, "%s", fa_last_error());
     cr_assert_eq(t.how, FA_MEASURED);
     cr_assert(t.n >= 2 && t.n <= 3, "%zu", t.n);
@@ -228,24 +258,41 @@ static void tune_with_times(char *const *argv)
     cr_assert_geq(rs.n, t.n);
     for (size_t i = 0; i < rs.n; i++)
         cr_assert(rs.r[i].verified && rs.r[i].seconds > 0 && rs.r[i].count > 0);
+    const fa_record *best = fa_records_best(&rs, &p);
+    cr_assert(best && best->how == FA_MEASURED && best->problem.op == p.op);
+    explained(ctx, &p, &t.winner->config); /* the records may rank two that are as fast the other way */
     fa_records_free(&rs);
     fa_tuning_free(&t);
     fa_destroy(ctx);
 }
 
+#define FEW "bf16,d=32,b=1,hq=1,hkv=1,sq=32,sk=32"
+
 Test(tune_sim, verified_timed_and_recorded, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
-    tune_with_times(NULL);
+    tune_with_times(FEW, NULL);
 }
 
 Test(tune_sim, the_same_in_a_child, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
     char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "sim:sm_80", "--timed", NULL };
-    tune_with_times(candidate_process);
+    tune_with_times(FEW, candidate_process);
 }
 
 Test(tune_sim, where_no_child_gets_ready_this_process_does_it, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
 {
     char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "cuda:1000000", NULL };
-    tune_with_times(candidate_process);
+    tune_with_times(FEW, candidate_process);
+}
+
+/* The backward pass, whose candidates get O and LSE of a forward; the record is its own operation's. */
+Test(tune_sim, gradients, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    tune_with_times(GRADIENTS, NULL);
+}
+
+Test(tune_sim, gradients_in_a_child, .init = scratch_make, .fini = scratch_remove, .timeout = 300)
+{
+    char *candidate_process[] = { getenv("FAGEN_COMMAND"), "candidate-process", "--device", "sim:sm_80", "--timed", NULL };
+    tune_with_times(GRADIENTS ",features=deterministic", candidate_process);
 }

@@ -1,4 +1,6 @@
-"""On a GPU, with JAX: the custom call on XLA's stream, under jit, vmap and shard_map, gives the bits of the package without XLA."""
+"""On a GPU, with JAX: the custom call on XLA's stream, under jit, grad, vmap and shard_map, gives the bits of the package without XLA.
+
+FAGEN_TEST_REHEARSE=1 runs it at small sizes on the simulator, to show that the tests themselves are right."""
 from __future__ import annotations
 
 import os
@@ -7,6 +9,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from conftest import CHIP, exact_gradients  # noqa: E402
 
 import fagen  # noqa: E402
 
@@ -14,17 +17,25 @@ jax = pytest.importorskip("jax")
 jnp = pytest.importorskip("jax.numpy")
 from fagen import _jax_ffi  # noqa: E402
 
-if jax.default_backend() != "gpu":
+GPU = jax.default_backend() == "gpu"
+if not GPU and not os.environ.get("FAGEN_TEST_REHEARSE"):
     pytest.skip("JAX's backend is no GPU", allow_module_level=True)
 if not os.path.exists(_jax_ffi.path()):
     pytest.skip(f"no {_jax_ffi.path()}", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def where(no_device_named, monkeypatch):
+    if not GPU:
+        monkeypatch.setenv("FAGEN_DEVICE", CHIP)
 
 
 def normal(seed, *shape):
     return jax.random.normal(jax.random.PRNGKey(seed), shape, jnp.float32).astype(jnp.bfloat16)
 
 
-Q, K, V = normal(1, 2, 500, 8, 128), normal(2, 2, 700, 2, 128), normal(3, 2, 700, 2, 128)
+SQ, SK, CALLS = (500, 700, 1000) if GPU else (40, 56, 2)
+Q, K, V = normal(1, 2, SQ, 8, 128), normal(2, 2, SK, 2, 128), normal(3, 2, SK, 2, 128)
 
 
 def same(a, b):
@@ -45,14 +56,15 @@ def exact(q, k, v):
 def test_values():
     out, lse = fagen.attention(Q, K, V, causal=True, return_lse=True)
     assert np.abs(np.asarray(out.astype(jnp.float32)) - exact(Q, K, V)).max() < 2e-2
-    assert lse.shape == (2, 8, 500) and np.isfinite(np.asarray(lse)).all()
+    assert lse.shape == (2, 8, SQ) and np.isfinite(np.asarray(lse)).all()
 
 
 def test_bits_are_those_of_torch():
     torch = pytest.importorskip("torch")
     out, lse = fagen.attention(Q, K, V, causal=True, return_lse=True)
     theirs = fagen.attention(*(torch.from_dlpack(x) for x in (Q, K, V)), causal=True, return_lse=True)
-    torch.cuda.synchronize()
+    if GPU:
+        torch.cuda.synchronize()
     assert np.array_equal(np.asarray(out.astype(jnp.float32)), theirs[0].float().cpu().numpy())
     assert np.array_equal(np.asarray(lse), theirs[1].cpu().numpy())
 
@@ -79,6 +91,92 @@ def test_shard_map(axis):
 def test_a_thousand_calls_in_one_program():
     @jax.jit
     def chain(q):
-        return jax.lax.fori_loop(0, 1000, lambda _, x: fagen.attention(x, K, V, causal=True), q)
+        return jax.lax.fori_loop(0, CALLS, lambda _, x: fagen.attention(x, K, V, causal=True), q)
     out = chain(Q)
     assert np.isfinite(np.asarray(out.astype(jnp.float32))).all() and same(out, chain(Q))
+
+
+# Gradients: of X, given those of out (GIVEN) and of LSE (OF_LSE). The host computes the exact ones.
+
+ROWS, KEYS = (160, 240) if GPU else (SQ, SK)
+X = Q[:, :ROWS], K[:, :KEYS], V[:, :KEYS]
+GIVEN, OF_LSE = normal(4, 2, ROWS, 8, 128), normal(5, 2, 8, ROWS).astype(jnp.float32)
+
+
+def f64(x):
+    return np.asarray(x.astype(jnp.float32), np.float64)
+
+
+def loss(q, k, v, **options):
+    out, lse = fagen.attention(q, k, v, causal=True, return_lse=True, **options)
+    return (out.astype(jnp.float32) * GIVEN.astype(jnp.float32)).sum() + (lse * OF_LSE).sum()
+
+
+def naive(q, k, v):
+    """The same loss by attention in q's type, step by step."""
+    k, v = (x.repeat(q.shape[2] // x.shape[2], 2) for x in (k, v))
+    s = jnp.einsum("bihd,bjhd->bhij", q, k) * jnp.asarray(q.shape[3] ** -0.5, q.dtype)
+    rows, keys = jnp.arange(q.shape[1])[:, None], jnp.arange(k.shape[1])
+    s = jnp.where(keys - rows > k.shape[1] - q.shape[1], -jnp.inf, s)
+    out, lse = jnp.einsum("bhij,bjhd->bihd", jax.nn.softmax(s), v), jax.nn.logsumexp(s, -1)
+    return (out * GIVEN).astype(jnp.float32).sum() + (lse.astype(jnp.float32) * OF_LSE).sum()
+
+
+ALL = (0, 1, 2)
+EPS = 2.0 ** -8  # of bf16
+
+
+def right(found, wanted, plain):
+    """At most twice the error of 16-bit attention step by step, and one ulp."""
+    for have, want, rough in zip(found, wanted, plain):
+        assert have.dtype == jnp.bfloat16 and have.shape == want.shape
+        errors = [np.abs(f64(x) - want).max() for x in (have, rough)]
+        assert errors[0] <= 2 * errors[1] + EPS * np.abs(want).max(), errors
+
+
+def test_gradients():
+    wanted = exact_gradients(f64(GIVEN), *map(f64, X), f64(OF_LSE), right=0)
+    plain = jax.jit(jax.grad(naive, ALL))(*X)
+    right(jax.grad(loss, ALL)(*X), wanted, plain)
+    compiled = jax.jit(jax.value_and_grad(loss, ALL))
+    for _ in range(3):
+        right(compiled(*X)[1], wanted, plain)
+    right(jax.jit(jax.grad(jax.checkpoint(loss), ALL))(*X), wanted, plain)
+    mapped = jax.jit(jax.vmap(jax.grad(loss), in_axes=(0, None, None)))(jnp.stack([X[0] + 1, X[0]]), *X[1:])
+    right([mapped[1]], wanted[:1], plain[:1])
+
+
+@pytest.mark.parametrize("options, mask", [({}, {}), ({"window": (90, 20)}, {"left": 90, "right": 20}), ({"causal": True}, {"right": 0})])
+@pytest.mark.parametrize("d, dv", [(64, 64), (128, 64)])
+def test_gradients_by_size_and_mask(d, dv, options, mask):
+    q, k, v, given = X[0][..., :d], X[1][..., :d], X[2][..., :dv], GIVEN[..., :dv]
+    found = jax.jit(lambda *x: jax.vjp(lambda *y: fagen.attention(*y, **options), *x)[1](given))(q, k, v)
+    for have, want in zip(found, exact_gradients(f64(given), f64(q), f64(k), f64(v), **mask)):
+        assert np.abs(f64(have) - want).max() <= 2e-2 * max(1, np.abs(want).max())
+
+
+def test_deterministic_gradients_are_those_of_the_function():
+    out, lse = fagen.attention(*X, causal=True, return_lse=True)
+    wanted = fagen.attention_backward(GIVEN, *X, out, lse, grad_lse=OF_LSE, causal=True, deterministic=True)
+    f = jax.jit(jax.grad(lambda *x: loss(*x, deterministic=True), ALL))
+    for _ in range(5):
+        assert all(same(a, b) for a, b in zip(f(*X), wanted))
+
+
+def test_bits_of_gradients_are_those_of_torch():
+    torch = pytest.importorskip("torch")
+    out, lse = fagen.attention(*X, causal=True, return_lse=True)
+    given = (GIVEN, *X, out, lse)
+    ours = fagen.attention_backward(*given, causal=True, deterministic=True)
+    theirs = fagen.attention_backward(*(torch.from_dlpack(x) for x in given), causal=True, deterministic=True)
+    if GPU:
+        torch.cuda.synchronize()
+    assert all(np.array_equal(np.asarray(a.astype(jnp.float32)), b.float().cpu().numpy()) for a, b in zip(ours, theirs))
+
+
+def test_a_thousand_gradients_in_one_program():
+    @jax.jit
+    def descend(q):
+        return jax.lax.fori_loop(0, CALLS, lambda _, x: x - 1e-3 * jax.grad(lambda y: loss(y, *X[1:], deterministic=True))(x), q)
+    found = descend(X[0])
+    assert np.isfinite(f64(found)).all() and same(found, descend(X[0])) and not same(found, X[0])

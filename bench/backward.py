@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""Gradients beside their peers on one GPU in one run: fa_launch with op = FA_BACKWARD, the forward left out; in CUDA graphs, interleaved,
+as decode.py does it. Data is random, 16k tokens, heads 2048 wide together.
+
+Sections, both where none is named:
+    mha    d 64, 96, 128, 192, 256, causal and without a mask
+    gqa    d 128 with four heads of queries to a head of keys
+Lengths are 16k, 8k, 2k and 512, the most telling cases first; --all adds 4k and 1k. Every gradient is held against fp32 before its
+contender is timed, and once more after it. The results go to a JSON file after each case; the tables are made from it, here or later.
+
+    python3 bench/backward.py --seconds 400 -o backward.json
+    python3 bench/backward.py --cells 'd=128.*s=(16384|512),' --deterministic
+    python3 bench/backward.py --cells 'd=64,' --family flash_bwd_mma --config 'flash_bwd_mma:br=64,bc=128'
+    python3 bench/backward.py --replay backward.json       needs neither PyTorch nor a GPU
+    python3 bench/backward.py --dry-run                    small sizes on the CPU, by stand-ins; needs PyTorch
+    python3 bench/backward.py --dry-run --simulator sm_90a --cells 'd=64,'
+"""
+import argparse
+import re
+import sys
+
+import backward_cases
+import backward_report
+import section_run
+from decode_report import wrong
+
+SECTIONS = tuple(backward_cases.HEADS)
+
+
+def parse(argv=None):
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    section_run.add_options(p, SECTIONS, "backward")
+    p.add_argument("--cells", metavar="REGEX", help="the same as --only")
+    p.add_argument("--all", action="store_true", help="lengths of 4k and 1k too")
+    p.add_argument("--family", action="append", default=[], metavar="NAME",
+                   help="the config of this family that the model takes for the fastest, beside what fa_launch chooses; may be given again")
+    p.add_argument("--deterministic", action="store_true",
+                   help="each of fagen's kernels with FA_DETERMINISTIC too, and FlashAttention-4's at every head_dim")
+    p.add_argument("--dry-run", action="store_true", help="small sizes on the CPU: shows that the scripts run, and times nothing")
+    p.add_argument("--simulator", metavar="ARCH", help="with --dry-run: fagen itself launches, on the simulator of sm_80 or sm_90a")
+    o = section_run.read_options(p, argv, SECTIONS, "backward")
+    if o.cells and o.only:
+        p.error("--cells and --only are two ways to say one thing; accepted: one of them")
+    o.only = o.only or o.cells
+    try:
+        re.compile(o.only or "")
+    except re.error as e:
+        p.error(f"--cells is \"{o.only}\": {e}; accepted: a regular expression of Python")
+    if o.simulator and not o.dry_run:
+        p.error("--simulator is given without --dry-run; accepted: both")
+    o.config = o.family + o.config
+    return o
+
+
+def jobs(options):
+    """(section, case) in the order in which they are measured."""
+    lengths = backward_cases.LENGTHS if options.all else backward_cases.QUICK
+    return [(s, c) for s, c in backward_cases.cases(options.sections, lengths) if re.search(options.only or "", c.name())]
+
+
+def measure(lab, options, section, case, seconds):
+    import backward_sections
+    return backward_sections.gradients(lab, case, seconds, options.deterministic)
+
+
+def run(options):
+    if options.dry_run:
+        import backward_rehearsal
+        lab, some = backward_rehearsal.Lab(options), backward_rehearsal.small(jobs(options))
+    else:
+        import backward_peers
+        import backward_sections
+        lab = backward_sections.Lab(options.config, options.without, options.rounds, options.lasts, options.seed,
+                                    peers=backward_peers.PEERS)
+        some = jobs(options)
+    return section_run.Run(options, lab, measure, backward_report.line).all(some)
+
+
+def main():
+    options = parse()
+    return section_run.main(options, jobs(options), lambda: run(options), backward_report.markdown, wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

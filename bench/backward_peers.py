@@ -1,0 +1,115 @@
+"""Who computes gradients beside fagen. Each has
+    title, available(), version()         as in peers.py
+    backward(q, k, v, grad_out, causal)   of [b, s, h, d]; runs its own forward once, and returns a function of the call's number that runs
+                                          the backward alone and returns backward_oracle.Gradients
+and those that have it:
+    deterministic(...)                    the same, with equal bits each time
+Whatever they raise is why a case goes without the peer.
+"""
+import importlib
+
+import torch
+
+import peers
+from backward_oracle import Gradients
+from decode_peers import first
+
+aten = torch.ops.aten
+
+
+class Cudnn(peers.Sdpa):
+    """cuDNN by PyTorch's own operators."""
+
+    def __init__(self):
+        super().__init__("cudnn", "CUDNN_ATTENTION")
+
+    def ready(self, q, k, v, causal):
+        """What the backward takes of a forward, in front of and behind the flag."""
+        made = aten._scaled_dot_product_cudnn_attention(q, k, v, None, True, 0.0, causal, False)
+        out, lse, first_q, first_k, sq, sk, seed, offset, _ = made
+        return aten._scaled_dot_product_cudnn_attention_backward, (out, lse, seed, offset, None, first_q, first_k, sq, sk, 0.0, causal)
+
+    def backward(self, q, k, v, grad_out, causal):
+        q, k, v, grad_out = (t.transpose(1, 2) for t in (q, k, v, grad_out))
+        try:
+            run = self.grouped(q, k, v, grad_out, causal)
+            run(0)
+            return run
+        except RuntimeError:
+            if q.shape[1] == k.shape[1]:
+                raise
+        group = q.shape[1] // k.shape[1]
+        wide = [t.repeat_interleave(group, 1) for t in (k, v)]
+        whole = self.grouped(q, *wide, grad_out, causal)
+
+        def summed(i):
+            grad_q, *of_keys = whole(i).tensors
+            return Gradients(grad_q, *(t.unflatten(2, (-1, group)).sum(3) for t in of_keys))
+        summed.note = "K and V expanded beforehand, their gradients summed behind it"
+        return summed
+
+    def grouped(self, q, k, v, grad_out, causal):
+        op, saved = self.ready(q, k, v, causal)
+        return lambda i: Gradients(*(t.transpose(1, 2) for t in op(grad_out, q, k, v, *saved)))
+
+
+class Fa2(Cudnn):
+    """FlashAttention-2, PyTorch's copy of its kernels."""
+
+    def __init__(self):
+        peers.Sdpa.__init__(self, "fa2", "FLASH_ATTENTION")
+
+    def ready(self, q, k, v, causal):
+        out, lse, first_q, first_k, sq, sk, seed, offset, _ = aten._scaled_dot_product_flash_attention(q, k, v, 0.0, causal, False)
+        return aten._scaled_dot_product_flash_attention_backward, (out, lse, first_q, first_k, sq, sk, 0.0, causal, seed, offset)
+
+
+class Fa4(peers.Peer):
+    """FlashAttention-4, in CuTe DSL. The first call of a kind compiles for some ten seconds."""
+    title = "fa4"
+
+    def __init__(self):
+        self.module, self.why = None, ""
+        try:
+            self.module = importlib.import_module("flash_attn.cute.interface")
+        except Exception as e:  # an extension that does not fit this PyTorch may raise anything
+            self.why = f"flash_attn.cute.interface: {type(e).__name__}: {e}"
+
+    def available(self):
+        return None if self.module else self.why
+
+    def version(self):
+        from importlib import metadata
+        try:
+            return f"flash-attn-4 {metadata.version('flash-attn-4')}"
+        except metadata.PackageNotFoundError:
+            return self.module.__file__
+
+    def backward(self, q, k, v, grad_out, causal, **options):
+        x = [t.detach().requires_grad_() for t in (q, k, v)]
+        with torch.enable_grad():
+            out = self.module.flash_attn_func(*x, causal=causal, **options)
+        return of_node(out, x, grad_out)
+
+    def deterministic(self, q, k, v, grad_out, causal):
+        return self.backward(q, k, v, grad_out, causal, deterministic=True)
+
+
+def of_node(out, inputs, grad_out):
+    """The backward of what autograd made as out, or (out, more): by its node alone, on the current stream. Where that has no such call, by
+    autograd, on the stream of the forward."""
+    node, more = first(out).grad_fn, [None] * (len(out) - 1 if isinstance(out, (tuple, list)) else 0)
+
+    def by_node(i):
+        return Gradients(*node.apply(grad_out, *more)[:3])
+
+    def by_autograd(i):
+        return Gradients(*torch.autograd.grad(first(out), inputs, grad_out, retain_graph=True))
+    try:
+        by_node(0)
+        return by_node
+    except (AttributeError, TypeError, NotImplementedError):
+        return by_autograd
+
+
+PEERS = {"fa4": Fa4, "cudnn": Cudnn, "fa2": Fa2}

@@ -1,0 +1,89 @@
+"""backward.py without a GPU: small cases, PyTorch on the CPU, and in place of fagen and of each peer gradients in fp32, computed from the
+very arguments that they would get. Or fagen itself launches, on the simulator.
+"""
+import types
+from dataclasses import replace
+
+import torch
+
+import backward_oracle
+import fagen
+import prompts_rehearsal
+
+
+def small(jobs):
+    """The jobs with cases that a CPU computes in no time, none twice."""
+    return list(dict.fromkeys((section, replace(c, b=min(c.b, 2), hq=4, hkv=4 * c.hkv // c.hq, s=24 + c.s // 128)) for section, c in jobs))
+
+
+def computed(q, k, v, grad_out, causal):
+    """(Gradients, out, lse) in fp32, head by head."""
+    group = q.shape[2] // k.shape[2]
+    made = tuple(torch.empty_like(t, dtype=torch.float32) for t in (q, k, v, grad_out))
+    lse = torch.empty(q.shape[0], q.shape[2], q.shape[1])
+    for b in range(q.shape[0]):
+        for h in range(k.shape[2]):
+            of = slice(h * group, (h + 1) * group)
+            given = (t[b, :, of].transpose(0, 1).float() for t in (q, grad_out))
+            rows, of_out = given
+            grad_q, made[1][b, :, h], made[2][b, :, h], out, lse[b, of] = backward_oracle.head(rows, k[b, :, h].float(), v[b, :, h].float(),
+                                                                                             of_out, causal)
+            made[0][b, :, of], made[3][b, :, of] = grad_q.transpose(0, 1), out.transpose(0, 1)
+    return backward_oracle.Gradients(*made[:3]), made[3], lse
+
+
+class Fagen(prompts_rehearsal.Fagen):
+    """Stands for fagen.Fagen. Gradients are right only with the O and LSE of a forward."""
+
+    def args(self, q, k, v, o, mask=0, flags=0, lse=None):
+        return types.SimpleNamespace(q=q, k=k, v=v, o=o, lse=lse, causal=mask == fagen.CAUSAL, grad_out=None)
+
+    def gradient_args(self, q, k, v, o, lse, grad_out, grad_q, grad_k, grad_v, mask=0, flags=0):
+        a = self.args(q, k, v, o, mask, flags, lse)
+        a.grad_out, a.written, a.flags = grad_out, backward_oracle.Gradients(grad_q, grad_k, grad_v), flags
+        return a
+
+    def launch(self, a, plan=None):
+        found, out, lse = computed(a.q, a.k, a.v, torch.zeros_like(a.q) if a.grad_out is None else a.grad_out, a.causal)
+        if a.grad_out is None:
+            a.o.copy_(out)
+            a.lse.copy_(lse)
+        elif (a.o.float() - out).abs().max() > 0.05 or (a.lse - lse).abs().max() > 1e-3:
+            raise RuntimeError("O and LSE are not those of the forward")
+        else:
+            a.written.copy_(found)
+
+
+class Simulated(prompts_rehearsal.Simulated):
+    """fagen on the simulator, for both passes and for named configs."""
+    tensors = ("q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v")
+    addresses = ("lse", "grad_lse")
+
+    def args(self, q, k, v, o, mask=0, **given):
+        a = super().args(q, k, v, o, mask, **given)
+        self.held[id(a)] = a, [o, given["lse"]], self.held[id(a)][2]
+        return a
+
+    def gradient_args(self, q, k, v, o, lse, grad_out, *written, **given):
+        a = super().gradient_args(q, k, v, o, lse, grad_out, *written, **given)
+        self.held[id(a)] = a, list(written), [*self.held[id(a)][2], grad_out, *written]
+        return a
+
+
+class Peer:
+    """Stands for each peer."""
+
+    def backward(self, q, k, v, grad_out, causal):
+        def run(i):
+            return backward_oracle.Gradients(*(t.to(q.dtype) for t in computed(q, k, v, grad_out, causal)[0].tensors))
+        return run
+
+    deterministic = backward
+
+
+class Lab(prompts_rehearsal.Lab):
+    def __init__(self, options):
+        super().__init__(options)
+        self.fa = Simulated(options.simulator, lever=bool(options.config)) if options.simulator else Fagen()
+        self.configs = list(options.config) if options.simulator else []
+        self.peers, self.about = {"fa4": Peer()}, {"fa4": {"version": "gradients in fp32"}}

@@ -1,0 +1,73 @@
+"""Tables of what backward.py measured, as Markdown."""
+import stats
+from decode_report import markdown as markdown_of
+from decode_report import named, ours_of, peers_of, ratio, shown, us, verdict
+from report import table
+
+
+def tflops(row, name):
+    t = us(row, name)
+    return row["flops"] / t / 1e6 if t else None
+
+
+def line(row):
+    """One case with all its contenders, for the terminal, in TFLOP/s."""
+    words = [row["name"]]
+    for name, r in row["runs"].items():
+        rate = tflops(row, name)
+        words.append(f"{name} {'WRONG: ' + r['wrong'] if r.get('wrong') else f'{rate:.0f}' if rate else '-'}")
+    beside = ratio(row)
+    words += [f"= {beside:.3f}"] if beside else []
+    return "  ".join(words + [f"[no {name}: {why[:100]}]" for name, why in row["skipped"].items()])
+
+
+def variants(rows):
+    return list(dict.fromkeys(n for row in rows for n in ours_of(row)))
+
+
+def cases_table(rows):
+    """A line per case, ordered by heads, mask and length; behind ours, in brackets, the ratio to the best peer."""
+    some, peers, out = variants(rows), peers_of(rows), []
+    for row in sorted(rows, key=lambda r: (r["d"], r["mask"] != "none", r["s"])):
+        out.append([f"{row['d']} ({row['hkv']})", row["mask"], row["s"]]
+                   + [f"{shown(tflops(row, n), 0)} ({shown(ratio(row, n), 3)})" for n in some]
+                   + [named(stats.best_peer(row)) if stats.best_peer(row) else "-"] + [shown(tflops(row, n), 0) for n in peers])
+    return table(["d (heads of keys)", "mask", "s"] + [f"{named(n)} TFLOP/s (ratio)" for n in some] + ["best peer"]
+                 + [named(n) for n in peers], out)
+
+
+def means(rows):
+    """Geometric means of the ratios, for each head_dim and of all: to the best peer, and to each."""
+    peers, out = peers_of(rows), []
+    for heads in [*sorted({(r["d"], r["hkv"]) for r in rows}), None]:
+        some = [r for r in rows if heads in (None, (r["d"], r["hkv"]))]
+        for n in variants(some):
+            right = [r for r in some if us(r, n)]
+            beside = [[ratio(r, n) for r in right], *([stats.paired(r, n, p) for r in right if us(r, p)] for p in peers)]
+            cells = [[x for x in column if x] for column in beside]
+            out.append(["all" if heads is None else f"{heads[0]} ({heads[1]})", named(n), len(cells[0])]
+                       + [shown(stats.geomean(c) if c else None, 3) for c in cells] + [shown(min(cells[0], default=None), 3)])
+    return table(["d (heads of keys)", "", "cases", "to the best peer"] + [f"to {named(p)}" for p in peers] + ["least, to the best"], out)
+
+
+def notes(rows):
+    seen = {}
+    for row in rows:
+        for n, r in row["runs"].items():
+            if r.get("note"):
+                seen.setdefault((n, r["note"]), []).append(row["name"])
+    return [f"- {named(n)}, {len(names)} times: {note}" for (n, note), names in seen.items()]
+
+
+def lines(rows):
+    told = notes(rows)
+    return (["Geometric means of the ratios of speeds:", "", means(rows), ""] + [verdict(rows, n) for n in variants(rows)]
+            + ([""] + told if told else []))
+
+
+KINDS = {"mha": ("As many heads of keys as of queries", cases_table, lines),
+         "gqa": ("Four heads of queries to a head of keys", cases_table, lines)}
+
+
+def markdown(doc):
+    return markdown_of(doc, KINDS, "bf16; the backward alone, 10 d FLOP for each visible pair")

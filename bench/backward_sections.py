@@ -1,0 +1,92 @@
+"""What backward.py times: a function of the lab, a case and its seconds, which returns the case's row."""
+import time
+
+import torch
+
+import backward_oracle
+import decode_lab
+import fagen
+import graphs
+from stats import calls_that_fill
+
+DETERMINISTIC_FA4 = 128  # the head_dim whose tables have FlashAttention-4's deterministic kernel in any case
+
+
+class Calls:
+    """Stands for graphs.Graph where a library's calls cannot be captured: as many calls, between the same events."""
+
+    def __init__(self, run, lasts):
+        self.run, self.calls, self.out = run, 4, run(0)
+        self.calls = calls_that_fill(lasts, min(self.sample() for _ in range(3)), 1)
+
+    def replay(self):
+        for i in range(self.calls):
+            out = self.run(i)
+        if out is not self.out:
+            self.out.copy_(out)
+
+    def sample(self):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        self.run(0)
+        start.record()
+        for i in range(self.calls):
+            self.run(i)
+        end.record()
+        end.synchronize()
+        return start.elapsed_time(end) * 1e-3 / self.calls
+
+
+class Lab(decode_lab.Lab):
+    def capture(self, run, sets):
+        try:
+            return graphs.capture(run, sets, self.lasts)
+        except Exception as e:  # whatever a capture forbids; a lost device raises again in the calls
+            torch.cuda.synchronize()
+            calls = Calls(run, self.lasts)
+            calls.note = f"calls without a graph: {decode_lab.first_line(e)}"
+            return calls
+
+    def captured(self, runners, sets, row):
+        out = super().captured(runners, sets, row)
+        for name, g in out.items():
+            notes = [x.note for x in (g, g.run) if hasattr(x, "note")]
+            if notes:
+                row["runs"][name]["note"] = "; ".join(notes)
+        return out
+
+
+def forward(lab, q, k, v, mask):
+    """O and LSE by fagen."""
+    out = torch.empty_like(q)
+    lse = torch.empty(q.shape[0], q.shape[2], q.shape[1], device=q.device)
+    args = lab.fa.args(q, k, v, out, mask, lse=lse)
+    space = lab.fa.give_workspace(args)
+    lab.fa.launch(args)
+    if q.is_cuda:
+        torch.cuda.synchronize()
+    del space
+    return out, lse
+
+
+def gradients(lab, case, seconds, deterministic):
+    """The backward alone of each contender. deterministic: fagen's with that flag too, and FlashAttention-4's at every head_dim."""
+    begun = time.monotonic()
+    q, grad_out = (lab.randn(case.b, case.s, case.hq, case.d) for _ in "qo")
+    k, v = (lab.randn(case.b, case.s, case.hkv, case.d) for _ in "kv")
+    out, lse = forward(lab, q, k, v, fagen.MASKS[case.mask])
+    written = backward_oracle.Gradients(*(torch.empty_like(t) for t in (q, k, v)))
+    right = backward_oracle.Reference(case, q, k, v, grad_out)
+
+    def args(flags):
+        return [lab.fa.gradient_args(q, k, v, out, lse, grad_out, *written.tensors, mask=fagen.MASKS[case.mask], flags=flags)]
+
+    def contenders():
+        yield from lab.ours("", lambda: args(0), [written])
+        if deterministic:
+            yield from lab.ours(", deterministic", lambda: args(fagen.DETERMINISTIC), [written])
+        causal = case.mask == "causal"
+        yield from lab.beside("backward", "", lambda f: f(q, k, v, grad_out, causal))
+        if deterministic or (case.d == DETERMINISTIC_FA4 and case.hq == case.hkv):
+            yield from lab.beside("deterministic", ", deterministic", lambda f: f(q, k, v, grad_out, causal))
+    row = {**case.dict(), "checked": right.share}
+    return lab.measure(row, contenders(), right, 1, seconds and seconds - (time.monotonic() - begun))

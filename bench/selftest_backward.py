@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Gradients beside their peers: what of it needs no GPU. Cases, tables, options; and both sections at small sizes, where PyTorch is there.
+
+    python3 bench/selftest_backward.py [TEST ...]
+"""
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+import backward
+import backward_cases
+import backward_report
+from decode_report import wrong
+from selftest_decode import document, run
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+OURS = {"kind": "ours", "config": "flash_bwd_mma:br=64", "origin": "model"}
+ALL = backward_cases.cases(backward.SECTIONS, backward_cases.LENGTHS)
+
+
+def row(name, **runs):
+    case = next(c for _, c in ALL if c.name() == name)
+    return {**case.dict(), "skipped": {}, "runs": runs}
+
+
+def made_up():
+    """Three cases with made-up times."""
+    mha = [row("d=128,hq=16,hkv=16,b=1,s=16384,none", **{"ours": run(8000, **OURS), "ours, deterministic": run(8800, **OURS),
+                                                         "named 1": run(10000, **OURS), "fa4": run(8800), "cudnn": run(12000),
+                                                         "fa4, deterministic": run(11000, note="calls without a graph: why")}),
+           row("d=64,hq=32,hkv=32,b=32,s=512,causal", **{"ours": run(300, **OURS), "fa4": run(240), "named 1": run(290, **OURS)})]
+    gqa = [row("d=128,hq=16,hkv=4,b=8,s=2048,causal", **{"ours": run(900, **OURS), "fa2": run(1800)})]
+    mha[1]["skipped"] = {"cudnn": "no | such op"}
+    return {**document(), "sections": {"mha": mha, "gqa": gqa}}
+
+
+class Cases(unittest.TestCase):
+    def test_the_grid_is_the_one_that_is_promised(self):
+        self.assertEqual(len(ALL), 6 * 2 * 6)
+        self.assertEqual(len({c.name() for _, c in ALL}), len(ALL))
+        self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "mha"},
+                         {(64, 32, 32), (96, 21, 21), (128, 16, 16), (192, 10, 10), (256, 8, 8)})
+        self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "gqa"}, {(128, 16, 4)})
+        self.assertEqual({c.s for _, c in ALL}, {512, 1024, 2048, 4096, 8192, 16384})
+        self.assertTrue(all(c.b * c.s == 16384 for _, c in ALL))
+
+    def test_flops(self):
+        """10 d for each visible pair, half of the pairs under a causal mask; 642 TFLOP/s are 8.5 ms of the longest."""
+        rows = {c.name(): c.dict() for _, c in ALL}
+        self.assertEqual(rows["d=128,hq=16,hkv=16,b=1,s=16384,none"]["flops"], 10 * 128 * 16 * 16384 ** 2)
+        self.assertEqual(rows["d=64,hq=32,hkv=32,b=32,s=512,causal"]["flops"], 5 * 64 * 32 * 32 * 512 ** 2)
+        self.assertEqual(rows["d=128,hq=16,hkv=4,b=8,s=2048,none"]["bytes"], 2 * 16384 * 128 * (4 * 16 + 4 * 4))
+
+
+class Options(unittest.TestCase):
+    def test_the_most_telling_cases_come_first(self):
+        jobs = backward.jobs(backward.parse([]))
+        self.assertEqual(len(jobs), 6 * 2 * 4)
+        self.assertEqual([c.name() for _, c in jobs[:3]], ["d=128,hq=16,hkv=16,b=1,s=16384,causal", "d=128,hq=16,hkv=16,b=1,s=16384,none",
+                                                           "d=64,hq=32,hkv=32,b=1,s=16384,causal"])
+        self.assertEqual(list(dict.fromkeys(c.s for _, c in jobs)), [16384, 8192, 2048, 512])
+        self.assertEqual(list(dict.fromkeys(c.d for _, c in jobs)), [128, 64, 256, 192, 96])
+        self.assertEqual(len(backward.jobs(backward.parse(["--all"]))), 72)
+
+    def test_cases_are_selected(self):
+        some = backward.jobs(backward.parse(["--cells", "d=128.*s=512,"]))
+        self.assertEqual([s for s, _ in some], ["mha", "mha", "gqa", "gqa"])
+        self.assertEqual([s for s, _ in backward.jobs(backward.parse(["gqa", "--only", "causal"]))], ["gqa"] * 4)
+        o = backward.parse(["--config", "flash_bwd_mma:br=64", "--family", "naive_bwd"])
+        self.assertEqual(o.config, ["naive_bwd", "flash_bwd_mma:br=64"])
+
+    def test_what_is_wrong_is_named(self):
+        for words, says in ((["mqa"], 'the section is "mqa"; accepted: mha, gqa'), (["--cells", "("], '--cells is "("'),
+                            (["--cells", "a", "--only", "b"], "--cells and --only are two ways"),
+                            (["--simulator", "sm_80"], "--simulator is given without --dry-run")):
+            told = io.StringIO()
+            with contextlib.redirect_stderr(told), self.assertRaises(SystemExit):
+                backward.parse(words)
+            self.assertIn(says, told.getvalue())
+
+
+class Report(unittest.TestCase):
+    def test_numbers_arrive_in_the_tables(self):
+        text = backward_report.markdown(made_up())
+        self.assertIn("| 128 (16) | none | 16384 | 687 (1.100) | 625 (1.000) | 550 (0.880) | FlashAttention-4 | 625 | 458 | 500 |", text)
+        self.assertIn("| 64 (32) | causal | 512 | 286 (0.800) | - (-) | 296 (0.828) | FlashAttention-4 | 358 | - | - |", text)
+        self.assertIn("| 128 (16) | fagen | 1 | 1.100 | 1.100 | 1.500 | 1.375 | 1.100 |", text)
+        self.assertIn("| all | fagen | 2 | 0.938 | 0.938 | 1.500 | 1.375 | 0.800 |", text)
+        self.assertIn("| all | named 1 | 2 | 0.853 |", text)
+        self.assertIn("| 128 (4) | causal | 2048 | 382 (2.000) | FlashAttention-2 | 191 |", text)
+        self.assertIn("- FlashAttention-4, deterministic, 1 times: calls without a graph: why", text)
+        self.assertIn("- Without cuDNN, 1 times: no | such op", text)
+        self.assertIn("10 d FLOP for each visible pair", text)
+        self.assertNotIn("Without a right result", text)
+
+    def test_what_went_wrong_is_told(self):
+        doc = made_up()
+        doc["sections"]["mha"][0]["runs"]["ours"]["wrong"] = "relative error 1e-1"
+        doc["sections"]["gqa"][0]["runs"].pop("ours")
+        doc["sections"]["gqa"][0]["skipped"]["ours"] = "status -2"
+        self.assertEqual([n for _, n, _ in wrong(doc)], ["ours", "ours"])
+        text = backward_report.markdown(doc)
+        self.assertIn("Without a right result of fagen", text)
+        self.assertIn("| 128 (16) | none | 16384 | - (-) | 625 (1.000) |", text)
+
+    def test_a_line_for_the_terminal(self):
+        self.assertEqual(backward_report.line(made_up()["sections"]["mha"][1]),
+                         "d=64,hq=32,hkv=32,b=32,s=512,causal  ours 286  fa4 358  named 1 296  = 0.800  [no cudnn: no | such op]")
+
+    def test_replay_makes_them_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "r.json")
+            with open(path, "w") as f:
+                json.dump(made_up(), f)
+            done = subprocess.run([sys.executable, os.path.join(HERE, "backward.py"), "--replay", path], capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("| 687 (1.100) |", done.stdout)
+
+
+@unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not there")
+class Rehearsal(unittest.TestCase):
+    """Both sections on the CPU."""
+
+    def document(self, *words):
+        options = backward.parse(["--dry-run", *words])
+        options.json = None
+        with contextlib.redirect_stdout(io.StringIO()):
+            return backward.run(options)
+
+    def test_both_sections_run(self):
+        doc = self.document("--deterministic", "--cells", "d=(128|96),.*s=(512|16384),")
+        self.assertEqual((doc["failed"], wrong(doc), set(doc["sections"])), ([], [], set(backward.SECTIONS)))
+        for rows in doc["sections"].values():
+            for row in rows:
+                self.assertEqual(row["skipped"], {})
+                self.assertEqual(set(row["runs"]), {"ours", "ours, deterministic", "fa4", "fa4, deterministic"})
+                self.assertTrue(all(len(r["seconds"]) == 3 for r in row["runs"].values()))
+        names = [set(row["runs"]) for row in self.document("--cells", "d=(128|96),.*s=512,")["sections"]["mha"]]
+        self.assertEqual(names, [{"ours", "fa4", "fa4, deterministic"}] * 2 + [{"ours", "fa4"}] * 2)
+
+    def test_faults_are_noticed(self):
+        import backward_rehearsal
+        import torch
+        right = backward_rehearsal.Fagen.launch
+
+        def planted(fault):
+            def launch(self, a, plan=None):
+                right(self, a)
+                fault(a) if a.grad_out is not None else None
+            return launch
+
+        def twice(a):
+            a.written.tensors[1].mul_(1.05)
+
+        def tile(a):
+            a.written.tensors[2][:, 8:16, -1].zero_()
+
+        def nan(a):
+            a.written.tensors[0][-1, -1, -1, -1] = torch.nan
+
+        def late(a):
+            if a.flags == 1:
+                a.written.tensors[0].zero_()
+            a.flags = 1
+        for fault in (twice, tile, nan, late):
+            with unittest.mock.patch.object(backward_rehearsal.Fagen, "launch", planted(fault)):
+                self.assertEqual(len(wrong(self.document("--cells", "d=64,.*s=512,causal"))), 1, fault.__name__)
+
+        def without_forward(self, a, plan=None):
+            a.o.zero_() if a.grad_out is None else right(self, a)
+        with unittest.mock.patch.object(backward_rehearsal.Fagen, "launch", without_forward):
+            self.assertEqual([n for _, n, _ in wrong(self.document("--cells", "d=64,.*s=512,causal"))], ["ours"], "no forward")
+
+    def test_peers_call_what_pytorch_has(self):
+        """Shapes alone: the operators are for GPUs."""
+        import backward_peers
+        import torch
+        for make in (backward_peers.Cudnn, backward_peers.Fa2):
+            for hkv in (4, 2):
+                q, grad_out = (torch.empty(2, 40, 4, 64, dtype=torch.bfloat16, device="meta") for _ in "qo")
+                k, v = (torch.empty(2, 40, hkv, 64, dtype=torch.bfloat16, device="meta") for _ in "kv")
+                found = make().backward(q, k, v, grad_out, True)(0)
+                self.assertEqual([t.shape for t in found.tensors], [q.shape, k.shape, v.shape])
+
+    def test_the_node_of_a_function(self):
+        """What FlashAttention-4 is timed by."""
+        import backward_peers
+        import torch
+
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, q, k, v):
+                ctx.save_for_backward(q, k, v)
+                ctx.set_materialize_grads(False)
+                return q * k * v, q.sum()
+
+            @staticmethod
+            def backward(ctx, given, of_sum):
+                q, k, v = ctx.saved_tensors
+                return given * k * v, given * q * v, given * q * k
+        x = [torch.full((3,), n, requires_grad=True) for n in (2.0, 3.0, 5.0)]
+        for out in (Product.apply(*x), x[0] * x[1] * x[2]):
+            call = backward_peers.of_node(out, x, torch.ones(3))
+            for i in range(3):
+                self.assertEqual([t.tolist() for t in call(i).tensors], [[15.0] * 3, [10.0] * 3, [6.0] * 3])
+
+
+if __name__ == "__main__":
+    unittest.main()
