@@ -43,7 +43,8 @@ static void use_resources(fa_candidate *c, const fa_resources *r, const fa_step 
     c->regs = c->spills = 0;
     for (int i = 0; i < steps; i++) {
         int32_t spills = r[i].spill_stores > r[i].spill_loads ? r[i].spill_stores : r[i].spill_loads;
-        int32_t with_maps = j->problem.features & FA_FEATURE_LENGTHS ? FA_SPILLS_OF_SCHEDULER : 0;
+        bool around = j->problem.features & FA_FEATURE_LENGTHS || j->problem.op == FA_BACKWARD;
+        int32_t with_maps = around ? FA_SPILLS_OF_SCHEDULER : 0;
         int32_t measured = step[i].n_maps ? with_maps : FA_SPILLS_ACCEPTED;
         int32_t accepted = j->how == FA_MODELLED ? 0 : measured;
         c->regs = r[i].registers > c->regs ? r[i].registers : c->regs;

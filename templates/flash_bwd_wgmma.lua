@@ -25,13 +25,13 @@ local function places(p, c)
   local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c), owners = c.bc // 64 }
   l.v = c.bc * boxes * row
   l.q = l.v + c.bc * boxes_v * row
-  l.grad_o = l.q + c.stages_q * c.br * boxes * row
-  l.ds = l.grad_o + c.stages_o * c.br * boxes_v * row
+  l.grad_o = l.q + c.stages * c.br * boxes * row
+  l.ds = l.grad_o + c.stages * c.br * boxes_v * row
   local ds = l.owners * (c.br // 64) * SMEM_TILE
   l.p = l.ds + c.ds_bufs * ds
   l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
-  l.barriers = l.rows_at + c.stages_q * c.br * 8
-  l.bytes_kv = l.barriers + 8 * (2 + 2 * c.stages_q + 2 * c.stages_o)
+  l.barriers = l.rows_at + c.stages * c.br * 8
+  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages)
   -- dQ: stages of a block of K and a tile of dS for each warpgroup.
   l.q_groups = c.q_br // 64
   l.q_stage = 64 * boxes * row + l.q_groups * SMEM_TILE
@@ -61,8 +61,7 @@ return {
     { "schedule", { { 1, "turns" }, { 0, "plain" } },
       "a warpgroup issues dK with S and dP of the next block 1 = in turns with the other, 0 = when it gets there" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
-    { "stages_q", { 3, 2, 4, 6 }, "buffers of Q" },
-    { "stages_o", { 2, 3, 4, 6 }, "buffers of dO" },
+    { "stages", { 2, 3, 4, 6 }, "buffers of Q and dO" },
     { "ds_bufs", { 2, 1 }, "buffers of dS on its way to memory" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
@@ -103,7 +102,7 @@ return {
       return true
     end, upto = "box" },
     { "buffers", function(p, c, a)
-      local need = places(p, { br = c.br, bc = c.bc, twins = c.twins, box = c.box, stages_q = c.stages_q, stages_o = c.stages_o,
+      local need = places(p, { br = c.br, bc = c.bc, twins = c.twins, box = c.box, stages = c.stages,
         ds_bufs = c.ds_bufs, q_br = 128, q_stages = 3 }).bytes_kv
       if need <= a.smem_block then return true end
       return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"

@@ -4,9 +4,9 @@ __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM
 __device__ __forceinline__ u32 k_full(u32 smem) { return barrier(smem, 0); }
 __device__ __forceinline__ u32 v_full(u32 smem) { return barrier(smem, 1); }
 __device__ __forceinline__ u32 q_full(u32 smem, int stage) { return barrier(smem, 2 + stage); }
-__device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(smem, 2 + STAGES_Q + stage); }
-__device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES_Q + stage); }
-__device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES_Q + STAGES_O + stage); }
+__device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(smem, 2 + STAGES + stage); }
+__device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES + stage); }
+__device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 + 3 * STAGES + stage); }
 
 // Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
 struct QueryBlocks {
@@ -21,8 +21,7 @@ __device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, in
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks) {
-  Ring<STAGES_Q> q;
-  Ring<STAGES_O> grad_o;
+  Ring<STAGES> ring;
   const int batch = sequence.map_batch();
   auto load_keys = [&](u32 to, const TensorMap &map, u32 full, int boxes, int tile) {
     mbarrier_expect(full, KEYS / 64 * tile);
@@ -38,26 +37,25 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
   for (int head = unit.kv_head * p.group; head < (unit.kv_head + 1) * p.group; head++)
 #pragma unroll 1
     for (int block = blocks.lo; block <= blocks.hi; block++) {
-      mbarrier_wait(q_empty(smem, q.at), q.parity ^ 1);
-      const u32 full = q_full(smem, q.at);
+      mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);
+      const u32 full = q_full(smem, ring.at);
       mbarrier_expect(full, Q_TILE + BR * 8);
       const long long rows = sequence.delta(head, block * BR);
       const float *const statistics = (const float *)p.delta + rows + rows / DELTA_PAD * DELTA_PAD;
-      bulk_load(smem + SMEM_ROWS + q.at * BR * 8, statistics, BR * 4, full);
-      bulk_load(smem + SMEM_ROWS + q.at * BR * 8 + BR * 4, statistics + DELTA_PAD, BR * 4, full);
+      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8, statistics, BR * 4, full);
+      bulk_load(smem + SMEM_ROWS + ring.at * BR * 8 + BR * 4, statistics + DELTA_PAD, BR * 4, full);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
-        tma_load(smem + SMEM_Q + q.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
-      q.next();
+        tma_load(smem + SMEM_Q + ring.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
       if (first) load_keys(smem + SMEM_V, v_map, v_full(smem), BOXES_V, V_TILE);
       first = false;
-      mbarrier_wait(grad_o_empty(smem, grad_o.at), grad_o.parity ^ 1);
-      mbarrier_expect(grad_o_full(smem, grad_o.at), GRAD_O_TILE);
+      mbarrier_wait(grad_o_empty(smem, ring.at), ring.parity ^ 1);
+      mbarrier_expect(grad_o_full(smem, ring.at), GRAD_O_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES_V; box++)
-        tma_load(smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, grad_o_full(smem, grad_o.at), box * BOX,
+        tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, grad_o_full(smem, ring.at), box * BOX,
                  sequence.map_query(block * BR), head, batch);
-      grad_o.next();
+      ring.next();
     }
 }
 
@@ -197,9 +195,10 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   if (threadIdx.x == 0) {
     mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
 #pragma unroll
-    for (int i = 0; i < STAGES_Q; i++) mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
-#pragma unroll
-    for (int i = 0; i < STAGES_O; i++) mbarrier_init(grad_o_full(smem, i), 1), mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);
+    for (int i = 0; i < STAGES; i++) {
+      mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
+      mbarrier_init(grad_o_full(smem, i), 1), mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);
+    }
     fence_barrier_init();
   }
   __syncthreads();

@@ -7,14 +7,25 @@ __device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
 __device__ __forceinline__ void turn_wait(int) {}
 __device__ __forceinline__ void turn_pass(int) {}
 //| end
+// What is known of the block is looked up once more, so that no register holds it beside the products.
+__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
+  int block;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+  const Unit unit = unit_of(p, block / p.tiles);
+  const Sequence sequence = sequence_of(p, unit.batch);
+  const int key = block % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
+  if (keys <= 0) return;
+  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+}
+
 __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks, int wg) {
-  const int key = key0 + wg * 64, keys = sequence.sk() - key;
+  const int key = key0 + wg * 64;
   const u32 k_tile = smem + wg * K_TILE, v_tile = smem + SMEM_V + wg * V_TILE;
   const u32 ds_buffers = smem + SMEM_DS + wg * (DS_BUFS * (BR / 64) * DS_TILE);
   const QueryBlocks own = query_blocks(sequence, key, 64);
-  Ring<STAGES_Q> q;
-  Ring<STAGES_O> grad_o;
+  Ring<STAGES> ring;
   GradScores grad_s;
   float dk[NK], dv[NV];
 #pragma unroll
@@ -26,12 +37,11 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
   auto skip = [&](int n) {
 #pragma unroll 1
     for (; n > 0; n--) {
-      mbarrier_wait(q_full(smem, q.at), q.parity);
-      release(q_empty(smem, q.at));
-      q.next();
-      mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
-      release(grad_o_empty(smem, grad_o.at));
-      grad_o.next();
+      mbarrier_wait(q_full(smem, ring.at), ring.parity);
+      release(q_empty(smem, ring.at));
+      mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
+      release(grad_o_empty(smem, ring.at));
+      ring.next();
       turn_wait(wg);
       turn_pass(wg);
     }
@@ -52,23 +62,23 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       float s[NS], dp[NS];
       u32 a[NS / 2];  // P, then dS
       auto issue_next = [&] {
-        mbarrier_wait(q_full(smem, q.at), q.parity);
+        mbarrier_wait(q_full(smem, ring.at), ring.parity);
         wgmma_fence();
-        issue_dots<D>(s, k_tile, smem + SMEM_Q + q.at * Q_TILE);
+        issue_dots<D>(s, k_tile, smem + SMEM_Q + ring.at * Q_TILE);
         wgmma_commit();
-        mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
+        mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
         wgmma_fence();
-        issue_dots<DV>(dp, v_tile, smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE);
+        issue_dots<DV>(dp, v_tile, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
         wgmma_commit();
       };
       grad_s.begin(p, unit, member, own.lo, key / 64);
       issue_next();
 #pragma unroll 1
       for (int block = own.lo;; block++) {
-        const u32 rows = smem + SMEM_ROWS + q.at * BR * 8, q_tile = smem + SMEM_Q + q.at * Q_TILE;
-        const u32 grad_o_tile = smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE;
+        const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, q_tile = smem + SMEM_Q + ring.at * Q_TILE;
+        const u32 grad_o_tile = smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE;
         wgmma_wait<1>(s);  // and dK of the block before
-        if (block > own.lo) release(q_empty(smem, (q.at + STAGES_Q - 1) % STAGES_Q));
+        if (block > own.lo) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
         probabilities(s, p, sequence, rows, key, block * BR);
         pack_rows(a, s);
         wgmma_fence(a);
@@ -78,14 +88,13 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         grad_scores(dp, s, rows);
         wgmma_wait<0>(dp);  // dV: P makes room for dS
         pack_rows(a, dp);
-        release(grad_o_empty(smem, grad_o.at));
-        grad_o.next();
+        release(grad_o_empty(smem, ring.at));
         turn_wait(wg);
         wgmma_fence(a);
         issue_sums(dk, a, q_tile);
         wgmma_commit();
         if (block == own.hi) break;
-        q.next();
+        ring.next();
         issue_next();
         turn_pass(wg);
         grad_s.store(p, ds_buffers, block, a);
@@ -94,13 +103,11 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       grad_s.store(p, ds_buffers, own.hi, a);
       wgmma_wait<0>(dv);
       wgmma_wait<0>(dk);
-      release(q_empty(smem, q.at));
-      q.next();
+      release(q_empty(smem, ring.at));
+      ring.next();
       skip(blocks.hi - own.hi);
     }
     if (threadIdx.x % 32 == 0) bulk_wait();
   }
-  if (keys <= 0) return;
-  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
-  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+  store_keys(p, dk, dv, wg);
 }

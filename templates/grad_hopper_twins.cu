@@ -21,8 +21,7 @@ __device__ __forceinline__ void take_over(u32 smem, float (&s)[NS]) {
 // S of the next block is issued behind dV.
 __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks) {
-  Ring<STAGES_Q> q;
-  Ring<STAGES_O> grad_o;
+  Ring<STAGES> ring;
   float dv[NV];
 #pragma unroll
   for (int i = 0; i < NV; i++) dv[i] = 0.f;
@@ -38,30 +37,29 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     int block = blocks.lo;
 #pragma unroll 1
     for (int item = 0;; item++) {
-      const u32 rows = smem + SMEM_ROWS + q.at * BR * 8, grad_o_used = grad_o_empty(smem, grad_o.at);
+      const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, grad_o_used = grad_o_empty(smem, ring.at);
       wgmma_wait<0>(s);
       probabilities(s, p, sequence, rows, key0, block * BR);
-      release(q_empty(smem, q.at));
+      release(q_empty(smem, ring.at));
       if (item > 0) named_wait(P_EMPTY, 256);
       hand_over(smem, s);
       named_arrive(P_FULL, 256);
       pack_rows(a, s);
-      mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
+      mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence(a);
       wgmma_fence(dv);
-      issue_sums(dv, a, smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE);
+      issue_sums(dv, a, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
       wgmma_commit();
-      q.next();
-      grad_o.next();
+      ring.next();
       block = block == blocks.hi ? blocks.lo : block + 1;
       if (item == items - 1) {
         wgmma_wait<0>(dv);
         release(grad_o_used);
         break;
       }
-      mbarrier_wait(q_full(smem, q.at), q.parity);
+      mbarrier_wait(q_full(smem, ring.at), ring.parity);
       wgmma_fence();
-      issue_dots<D>(s, smem, smem + SMEM_Q + q.at * Q_TILE);
+      issue_dots<D>(s, smem, smem + SMEM_Q + ring.at * Q_TILE);
       wgmma_commit();
       wgmma_wait<1>();  // dV
       release(grad_o_used);
@@ -74,8 +72,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
 // dP of the next block is issued behind dK.
 __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                              const QueryBlocks &blocks) {
-  Ring<STAGES_Q> q;
-  Ring<STAGES_O> grad_o;
+  Ring<STAGES> ring;
   GradScores grad_s;
   float dk[NK];
 #pragma unroll
@@ -92,32 +89,31 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     int block = blocks.lo, member = 0;
 #pragma unroll 1
     for (int item = 0;; item++) {
-      const u32 rows = smem + SMEM_ROWS + q.at * BR * 8, q_used = q_empty(smem, q.at);
-      mbarrier_wait(q_full(smem, q.at), q.parity);
+      const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, q_used = q_empty(smem, ring.at);
+      mbarrier_wait(q_full(smem, ring.at), ring.parity);
       named_wait(P_FULL, 256);
       take_over(smem, s);
       wgmma_wait<0>(dp);
-      release(grad_o_empty(smem, grad_o.at));
+      release(grad_o_empty(smem, ring.at));
       if (item < items - 1) named_arrive(P_EMPTY, 256);
       grad_scores(dp, s, rows);
       pack_rows(b, dp);
       wgmma_fence(b);
       wgmma_fence(dk);
-      issue_sums(dk, b, smem + SMEM_Q + q.at * Q_TILE);
+      issue_sums(dk, b, smem + SMEM_Q + ring.at * Q_TILE);
       wgmma_commit();
       if (block == blocks.lo) grad_s.begin(p, unit, member, block, key0 / 64);
       grad_s.store(p, smem + SMEM_DS, block, b);
-      q.next();
-      grad_o.next();
+      ring.next();
       if (block++ == blocks.hi) block = blocks.lo, member++;
       if (item == items - 1) {
         wgmma_wait<0>(dk);
         release(q_used);
         break;
       }
-      mbarrier_wait(grad_o_full(smem, grad_o.at), grad_o.parity);
+      mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence();
-      issue_dots<DV>(dp, smem + SMEM_V, smem + SMEM_GRAD_O + grad_o.at * GRAD_O_TILE);
+      issue_dots<DV>(dp, smem + SMEM_V, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
       wgmma_commit();
       wgmma_wait<1>();  // dK
       release(q_used);
