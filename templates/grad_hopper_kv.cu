@@ -149,6 +149,7 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
   }
 }
 
+//| if not l.sums then
 // dS on its way out: each warp has 16 rows of keys of every tile, 2 KiB, to itself, so that only its own lanes must meet.
 struct GradScores {
   int at = 0;  // buffer
@@ -180,7 +181,22 @@ struct GradScores {
   }
 };
 
-//| include(c.twins == 1 and "grad_hopper_twins.cu" or "grad_hopper_single.cu")
+//| end
+//| if c.twins == 0 then
+// What is known of the block is looked up once more, so that no register holds it beside the products.
+__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
+  int block;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+  const Unit unit = unit_of(p, block / p.tiles);
+  const Sequence sequence = sequence_of(p, unit.batch);
+  const int key = block % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
+  if (keys <= 0) return;
+  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+}
+
+//| end
+//| include(c.twins == 1 and "grad_hopper_twins.cu" or l.sums and "grad_hopper_add.cu" or "grad_hopper_single.cu")
 
 extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     fa_grad_kv(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
@@ -199,6 +215,10 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
       mbarrier_init(grad_o_full(smem, i), 1), mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);
     }
+//| if l.sums then
+#pragma unroll
+    for (int i = 0; i < 2; i++) mbarrier_init(ds_full(smem, i), 8), mbarrier_init(ds_empty(smem, i), 8);
+//| end
     fence_barrier_init();
   }
   __syncthreads();

@@ -73,7 +73,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
         const u64 a = descriptor_across_rows<128>(stage + K_TILE + wg * DS_TILE, DS_TILE), b = descriptor_across_rows<ROW>(stage, 64 * ROW);
         wgmma_fence(dq);
 #pragma unroll
-        for (int i = 0; i < 4; i++) wgmma_add_transposed(dq, a + i * 16 * 128 / 16, b + i * 16 * ROW / 16);
+        for (int i = 0; i < 4; i++) wgmma_transposed(dq, a + i * 16 * 128 / 16, b + i * 16 * ROW / 16);
         wgmma_commit();
         wgmma_wait<1>();
         if (before != 0) release(before);

@@ -7,18 +7,6 @@ __device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
 __device__ __forceinline__ void turn_wait(int) {}
 __device__ __forceinline__ void turn_pass(int) {}
 //| end
-// What is known of the block is looked up once more, so that no register holds it beside the products.
-__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
-  int block;
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-  const Unit unit = unit_of(p, block / p.tiles);
-  const Sequence sequence = sequence_of(p, unit.batch);
-  const int key = block % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
-  if (keys <= 0) return;
-  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
-  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
-}
-
 __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks, int wg) {
   const int key = key0 + wg * 64;
