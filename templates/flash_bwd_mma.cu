@@ -15,13 +15,17 @@ constexpr int THREADS = WARPS * 32;
 constexpr int STAGES = $(c.stages);  // buffers of what an iteration reads
 constexpr int KEYS = $(c.bc);        // that a block of dK and dV owns
 constexpr int BR = $(c.br);          // queries per iteration of it
+constexpr int PART = $(c.part);        // of them that a warp has at a time
 constexpr int QUERIES = $(c.q_br);   // that a block of dQ owns
 constexpr int BC = $(c.q_bc);        // keys per iteration of it
 
 // ---- what follows from them ----
 constexpr int KB = $(l.kb);  // blocks of 16 keys of a warp
 constexpr int QB = $(l.qb);  // blocks of 16 queries of a warp
-constexpr int NB_ROWS = BR / 8, NB_KEYS = BC / 8;  // blocks of 8 queries, or keys, of an iteration
+constexpr int NB_ROWS = PART / 8;  // blocks of 8 queries that a warp has at a time
+//| if c.dq == 0 then
+constexpr int NB_KEYS = BC / 8;  // blocks of 8 keys of an iteration of dQ
+//| end
 constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V and dO
 constexpr float LOG2E = 1.44269504088896341f;
@@ -78,8 +82,8 @@ __device__ __forceinline__ float grad_score(float probability, float grad, float
 struct Pairs {
   float lse[2], delta[2];
 };
-__device__ __forceinline__ Pairs load_pairs(u32 stage, int n, int t) {
-  const uint4 x = load_shared_x4(stage + STAGE_PAIRS + (n * 8 + 2 * t) * 8);
+__device__ __forceinline__ Pairs load_pairs(u32 pairs, int n, int t) {
+  const uint4 x = load_shared_x4(pairs + (n * 8 + 2 * t) * 8);
   return {{__uint_as_float(x.x), __uint_as_float(x.z)}, {__uint_as_float(x.y), __uint_as_float(x.w)}};
 }
 
@@ -94,13 +98,13 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
 //|   if p.mask ~= "none" then
   // Key j and query i, the warp's: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-BR");
+  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-PART");
 //|   end
 //|   if c.dq == 1 then
   const int last = sequence.sk() - 1 - key;
 //|   end
 //|   local least = p.mask == "none" and "last" or c.dq == 1 and "min(hi, last)" or "hi"
-  if (16 * KB - 1 <= $(least)$(p.mask == "window" and " && 1 - BR >= lo" or "")) return;
+  if (16 * KB - 1 <= $(least)$(p.mask == "window" and " && 1 - PART >= lo" or "")) return;
 #pragma unroll
   for (int m = 0; m < KB; m++)
 #pragma unroll
@@ -114,14 +118,25 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
 }
 //| end
 
-// S^T becomes P^T. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
+// Whether the warp's keys from `key` on and its queries from `row` on have a pair that the mask leaves.
+__device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row) {
+//| if p.mask ~= "none" then
+  if (key - (row + PART - 1) > sequence.diag_hi()) return false;
+//| end
+//| if p.mask == "window" then
+  if (key + 16 * KB - 1 - row < sequence.diag_lo()) return false;
+//| end
+  return key < sequence.sk() && row < sequence.sq();
+}
+
+// S^T becomes P^T, with pairs of LSE and D from `from` on. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
 // stored.
-__device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Sequence &sequence, u32 stage, int key,
+__device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Sequence &sequence, u32 from, int key,
                                               int row) {
   const int t = threadIdx.x % 4;
 #pragma unroll
   for (int n = 0; n < NB_ROWS; n++) {
-    const Pairs pairs = load_pairs(stage, n, t);
+    const Pairs pairs = load_pairs(from, n, t);
 #pragma unroll
     for (int m = 0; m < KB; m++)
 #pragma unroll
@@ -132,13 +147,13 @@ __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const 
 //| end
 }
 
-// dP^T becomes dS^T. P^T: a function of the place.
+// dP^T becomes dS^T, with pairs from `from` on. P^T: a function of the place.
 template <class P>
-__device__ __forceinline__ void grad_scores(float (&dp)[KB][NB_ROWS][4], u32 stage, P probability) {
+__device__ __forceinline__ void grad_scores(float (&dp)[KB][NB_ROWS][4], u32 from, P probability) {
   const int t = threadIdx.x % 4;
 #pragma unroll
   for (int n = 0; n < NB_ROWS; n++) {
-    const Pairs pairs = load_pairs(stage, n, t);
+    const Pairs pairs = load_pairs(from, n, t);
 #pragma unroll
     for (int m = 0; m < KB; m++) {
       const float4 four = probability(m, n);
@@ -208,19 +223,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
   load_next();
 
-  // Calls body(stage) for every tile of queries. Behind the barrier at its head the tile has arrived, and no warp reads the one before.
+  // Calls body(q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. Behind the barrier at its head a
+  // tile has arrived, and no warp reads the one before.
   int stage = 0;
   auto walk = [&](auto body) {
+    auto parts = [&](u32 tile) {
+#pragma unroll 1
+      for (int r = 0; r < BR; r += PART)
+        if (meet(sequence, key0 + warp_key, row + r))
+          body(tile + r * CHUNKS * 16, tile + STAGE_GRAD_O + r * CHUNKS_V * 16, tile + STAGE_PAIRS + r * 8, row + r);
+    };
 #pragma unroll 1
     while (head < heads) {
       cp_async_wait<0>();
       __syncthreads();
 //| if c.stages == 2 then
       load_next();
-      body(smem + SMEM_STAGES + stage * STAGE);
+      parts(smem + SMEM_STAGES + stage * STAGE);
       stage ^= 1;
 //| else
-      body(smem + SMEM_STAGES);
+      parts(smem + SMEM_STAGES);
       __syncthreads();
       load_next();
 //| end
@@ -237,10 +259,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   if (threadIdx.x < THREADS / 2) {
     float dv[KB][CHUNKS_V][4];
     clear(dv);
-    walk([&](u32 tile) {
+    walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
       float s[KB][NB_ROWS][4];
-      dot_rows(s, k_rows, tile, at);
-      probabilities(s, p, sequence, tile, key0 + warp_key, row);
+      dot_rows(s, k_rows, q, at);
+      probabilities(s, p, sequence, pairs, key0 + warp_key, from);
 #pragma unroll
       for (int m = 0; m < KB; m++)
 #pragma unroll
@@ -248,28 +270,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
           store_shared(p_from + (m * NB_ROWS + n) * 512, make_uint4(__float_as_uint(s[m][n][0]), __float_as_uint(s[m][n][1]),
                                                                     __float_as_uint(s[m][n][2]), __float_as_uint(s[m][n][3])));
       asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the twin
-      add_rows(dv, s, tile + STAGE_GRAD_O, at_v);
+      add_rows(dv, s, grad_o, at_v);
     });
     store_rows<KB, CHUNKS_V, DV>(p, dv, 1.f, v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
     clear(dk);
-    walk([&](u32 tile) {
+    walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
       float ds[KB][NB_ROWS][4];
-      dot_rows(ds, v_rows, tile + STAGE_GRAD_O, at_v);
+      dot_rows(ds, v_rows, grad_o, at_v);
       asm volatile("bar.sync %0, 64;" ::"r"(pair + 1) : "memory");  // P has come
-      grad_scores(ds, tile, [&](int m, int n) {
+      grad_scores(ds, pairs, [&](int m, int n) {
         const uint4 x = load_shared_x4(p_from + (m * NB_ROWS + n) * 512);
         return make_float4(__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w));
       });
 //|   if c.dq == 1 then
       u32 weights[NB_ROWS / 2][KB][4];
-      hide(ds, sequence, key0 + warp_key, row);
+      hide(ds, sequence, key0 + warp_key, from);
       pack_scores(weights, ds);
-      spill_scores(p, weights, local, head - kv_head * p.group, row, key0 + warp_key, sq, sk);
-      add_packed(dk, weights, tile, at);
+      spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
+      add_packed(dk, weights, q, at);
 //|   else
-      add_rows(dk, ds, tile, at);
+      add_rows(dk, ds, q, at);
 //|   end
     });
     store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows, p.grad_k, to_k, p.grad_k_ss, rows);
@@ -278,22 +300,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   float dk[KB][CHUNKS][4], dv[KB][CHUNKS_V][4];
   clear(dk);
   clear(dv);
-  walk([&](u32 tile) {
+  walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
     float s[KB][NB_ROWS][4], ds[KB][NB_ROWS][4];
-    dot_rows(s, k_rows, tile, at);
-    probabilities(s, p, sequence, tile, key0 + warp_key, row);
-    dot_rows(ds, v_rows, tile + STAGE_GRAD_O, at_v);
-    grad_scores(ds, tile, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
+    dot_rows(s, k_rows, q, at);
+    probabilities(s, p, sequence, pairs, key0 + warp_key, from);
+    dot_rows(ds, v_rows, grad_o, at_v);
+    grad_scores(ds, pairs, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
 //|   if c.dq == 1 then
     u32 weights[NB_ROWS / 2][KB][4];
-    hide(ds, sequence, key0 + warp_key, row);
+    hide(ds, sequence, key0 + warp_key, from);
     pack_scores(weights, ds);
-    spill_scores(p, weights, local, head - kv_head * p.group, row, key0 + warp_key, sq, sk);
-    add_rows(dv, s, tile + STAGE_GRAD_O, at_v);
-    add_packed(dk, weights, tile, at);
+    spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
+    add_rows(dv, s, grad_o, at_v);
+    add_packed(dk, weights, q, at);
 //|   else
-    add_rows(dv, s, tile + STAGE_GRAD_O, at_v);
-    add_rows(dk, ds, tile, at);
+    add_rows(dv, s, grad_o, at_v);
+    add_rows(dk, ds, q, at);
 //|   end
   });
   store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows, p.grad_k, to_k, p.grad_k_ss, rows);

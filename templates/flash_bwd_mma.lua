@@ -28,6 +28,7 @@ return {
 
   tunables = {
     { "br", { 16, 32, 64, 128 }, "B_r: queries per iteration of dK and dV" },
+    { "part", { 16, 32, 64, 128 }, "queries of an iteration that a warp of dK and dV has at a time" },
     { "bc", { 16, 32, 64, 128, 256 }, "B_c: keys of a block of dK and dV" },
     { "warps", { 2, 4, 8 }, "warps per block" },
     { "twins", { 0, 1 }, "who has a block of keys in dK and dV: 0 = one warp, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
@@ -44,9 +45,18 @@ return {
   end,
 
   constraints = {
+    { "part", function(p, c)
+      if c.part <= c.br then return true end
+      return false, c.part .. " at a time of " .. c.br .. " queries"
+    end, upto = "part" },
     { "warps", function(p, c)
       if c.bc // 16 >= c.warps // 2 then return one_or_two(c.bc * (1 + c.twins), c.warps, "dK and dV") end
       return false, "B_c = " .. c.bc .. " leaves warps without keys"
+    end, upto = "twins" },
+    -- P goes from a warp to its twin once in an iteration.
+    { "twin_part", function(p, c)
+      if c.twins == 0 or c.part == c.br then return true end
+      return false, "twins have all " .. c.br .. " queries at a time"
     end, upto = "twins" },
     { "q_warps", function(p, c) return one_or_two(c.q_br, c.warps, "dQ") end, upto = "q_br" },
     -- dS of one KV head's queries is the least that is there at a time.
@@ -84,7 +94,7 @@ return {
     l.bytes = math.max(l.bytes_kv, l.bytes_q)
     -- Registers: gradients, S and dP, fragments in flight, addresses.
     local sums = c.twins == 1 and math.max(l.chunks, l.chunks_v) or l.chunks + l.chunks_v
-    l.regs_kv = l.kb * (4 * sums + c.br // 8 * (c.twins == 1 and 6 or 8) + 4) + 60
+    l.regs_kv = l.kb * (4 * sums + c.part // 8 * (c.twins == 1 and 6 or 8) + 4) + 60
     l.regs_q = l.qb * (4 * l.chunks + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
     l.regs = math.max(l.regs_kv, l.regs_q)
     return backward.delta(l, p)
