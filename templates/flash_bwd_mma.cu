@@ -15,7 +15,7 @@ constexpr int THREADS = WARPS * 32;
 constexpr int STAGES = $(c.stages);  // buffers of what an iteration reads
 constexpr int KEYS = $(c.bc);        // that a block of dK and dV owns
 constexpr int BR = $(c.br);          // queries per iteration of it
-constexpr int PART = $(c.part);        // of them that a warp has at a time
+constexpr int PART = $(c.br_part);        // of them that a warp has at a time
 constexpr int QUERIES = $(c.q_br);   // that a block of dQ owns
 constexpr int BC = $(c.q_bc);        // keys per iteration of it
 
@@ -323,4 +323,4 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //| end
 }
 
-//| include(c.dq == 1 and "grad_spilled.cu" or "grad_again.cu")
+//| include(c.dq == 1 and "grad_q_spill.cu" or "grad_q_anew.cu")

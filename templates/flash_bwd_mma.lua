@@ -1,7 +1,7 @@
 -- flash_bwd_mma: the gradients of attention with mma.sync, ldmatrix and cp.async, for sm_80 and later. Blocks of one kernel own keys,
 -- for dK and dV, blocks of another own queries, for dQ, so that nothing is added up in memory and every launch has the same bits. A warp owns
 -- 16 or 32 keys, or queries, and holds S^T and dP^T, or S and dP, of its own: P and dS become operands without a way through shared memory.
--- The kernel of dQ computes S and dP anew (dq = again, 7 products), or takes dS from memory, where the kernel of dK and dV left it in 16 bits
+-- The kernel of dQ computes S and dP anew (dq = anew, 7 products), or takes dS from memory, where the kernel of dK and dV left it in 16 bits
 -- (dq = spill, 5 products): in tiles in the order in which mma.sync takes them, for as many heads at a time as the workspace holds.
 
 local backward = include "backward_family.lua"
@@ -28,12 +28,12 @@ return {
 
   tunables = {
     { "br", { 16, 32, 64, 128 }, "B_r: queries per iteration of dK and dV" },
-    { "part", { 16, 32, 64, 128 }, "queries of an iteration that a warp of dK and dV has at a time" },
+    { "br_part", { 16, 32, 64, 128 }, "queries of an iteration that a warp of dK and dV has at a time" },
     { "bc", { 16, 32, 64, 128, 256 }, "B_c: keys of a block of dK and dV" },
     { "warps", { 2, 4, 8 }, "warps per block" },
     { "twins", { 0, 1 }, "who has a block of keys in dK and dV: 0 = one warp, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
     { "stages", { 1, 2 }, "buffers of what an iteration reads: Q and dO, or K and V" },
-    { "dq", { { 0, "again" }, { 1, "spill" } }, "how dQ comes by dS: computed again from Q, K, dO and V, or out of memory, left by dK and dV" },
+    { "dq", { { 0, "anew" }, { 1, "spill" } }, "how dQ comes by dS: computed anew from Q, K, dO and V, or out of memory, left by dK and dV" },
     { "q_br", { 32, 64, 128, 256 }, "queries of a block of dQ" },
     { "q_bc", { 16, 32, 64, 128 }, "keys per iteration of dQ" },
   },
@@ -45,17 +45,17 @@ return {
   end,
 
   constraints = {
-    { "part", function(p, c)
-      if c.part <= c.br then return true end
-      return false, c.part .. " at a time of " .. c.br .. " queries"
-    end, upto = "part" },
+    { "br_part", function(p, c)
+      if c.br_part <= c.br then return true end
+      return false, c.br_part .. " at a time of " .. c.br .. " queries"
+    end, upto = "br_part" },
     { "warps", function(p, c)
       if c.bc // 16 >= c.warps // 2 then return one_or_two(c.bc * (1 + c.twins), c.warps, "dK and dV") end
       return false, "B_c = " .. c.bc .. " leaves warps without keys"
     end, upto = "twins" },
     -- P goes from a warp to its twin once in an iteration.
     { "twin_part", function(p, c)
-      if c.twins == 0 or c.part == c.br then return true end
+      if c.twins == 0 or c.br_part == c.br then return true end
       return false, "twins have all " .. c.br .. " queries at a time"
     end, upto = "twins" },
     { "q_warps", function(p, c) return one_or_two(c.q_br, c.warps, "dQ") end, upto = "q_br" },
@@ -94,7 +94,7 @@ return {
     l.bytes = math.max(l.bytes_kv, l.bytes_q)
     -- Registers: gradients, S and dP, fragments in flight, addresses.
     local sums = c.twins == 1 and math.max(l.chunks, l.chunks_v) or l.chunks + l.chunks_v
-    l.regs_kv = l.kb * (4 * sums + c.part // 8 * (c.twins == 1 and 6 or 8) + 4) + 60
+    l.regs_kv = l.kb * (4 * sums + c.br_part // 8 * (c.twins == 1 and 6 or 8) + 4) + 60
     l.regs_q = l.qb * (4 * l.chunks + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
     l.regs = math.max(l.regs_kv, l.regs_q)
     return backward.delta(l, p)

@@ -9,14 +9,16 @@
 
 enum { Q, K, V, O, LSE, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* rows of gen/operation.c */
 
-#define MMA "flash_bwd_mma:br=32,warps=2,stages=2,q_br=32,q_bc=32,"
+#define MMA "flash_bwd_mma:br=32,br_part=32,warps=2,stages=2,q_br=32,q_bc=32,"
 static const struct {
     const char *types, *config;
 } kernels[] = { { "fp32", "naive_bwd:tile=64" },
                 { "bf16,grad=fp32", "naive_bwd:tile=64" },
                 { "fp32", "flash_bwd_ffma:br=32,bc=32" },
-                { "bf16,grad=fp32", MMA "bc=32,twins=0" },
-                { "fp16,grad=fp32", MMA "bc=32,twins=1" } };
+                { "bf16,grad=fp32", MMA "bc=32,twins=0,dq=0" },
+                { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=0" },
+                { "bf16,grad=fp32", MMA "bc=32,twins=0,dq=1" },
+                { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=1" } };
 #define KERNELS (int)(sizeof kernels / sizeof *kernels)
 
 static void setup(void)
