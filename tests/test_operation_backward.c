@@ -210,6 +210,30 @@ Test(operation_backward, rows_with_an_LSE_of_minus_infinity_add_nothing)
     }
 }
 
+/* Of keys that only the last query sees, V is infinite. What the others get of dQ is as if it was not. */
+Test(operation_backward, what_one_query_sees_stays_with_it)
+{
+    for (int i = 0; i < KERNELS; i++) {
+        world w;
+        float *x[2];
+        world_open(&w, i, "d=24,mask=causal,b=1,hq=2,hkv=1,sq=50,sk=50", -1, 0, 0);
+        const cu_driver *d = fa_context_driver(w.ctx);
+        int bytes = strstr(kernels[i].types, "fp32") == kernels[i].types ? 4 : 2;
+        for (int k = 0; k < 2; k++) {
+            if (k)
+                OK(fa_driver_check(d,
+                                   d->cuMemsetD32Async(w.t.at[V] + (uint64_t)(49 * 24 * bytes), 0x7fc07fc0, (size_t)(24 * bytes / 4), NULL),
+                                   "cuMemsetD32Async"));
+            OK(fa_tensors_launch(&w.t, w.plan));
+            x[k] = get(&w, GRAD_Q);
+        }
+        cr_expect(isnan(x[1][49 * 48]), "%s", kernels[i].config);
+        cr_expect(!memcmp(x[0], x[1], 49 * 48 * sizeof *x[0]), "%s", kernels[i].config);
+        free(x[0]), free(x[1]);
+        world_close(&w);
+    }
+}
+
 /* A dense call whose queries, or keys, are none. */
 static void expect_zeros(world *w, const fa_args *args, int operand, const char *config)
 {
