@@ -118,19 +118,19 @@ return {
     local chunks, chunks_v = l.chunks, l.chunks_v
     local visible = p.b * p.hq * backward.visible(p)
     local row = 2 * (p.d + p.dv)
-    -- products: 8-column blocks of a 16-row block's products with one row of operands.
-    local function table_of(rows, cols, own, owners, n, widths, copies, bytes)
+    -- widths: 8-column blocks of a 16-row block's products with one row of operands.
+    local function table_of(rows, cols, own, owners, n, parts, widths, copies, bytes)
       local pairs = rows * cols // 256
-      -- Operands of a warp's own rows are read once for S and dP; those of the other side by every owner of rows, in every product.
-      local fragments = own * (chunks + chunks_v) * 16 + owners * n * widths * 16
+      -- Operands of a warp's own rows are read once in a part for S and dP; those of the other side by every owner of rows, in every product.
+      local fragments = parts * own * (chunks + chunks_v) * 16 + owners * n * widths * 16
       return {
         rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1,
         issue = pairs * widths + rows * cols // 32 * 6 + fragments // 512 + copies // 512 + c.warps * 60,
-        smem_bytes = (fragments + copies) * 1.1, latency = 1000 // c.stages, tile_latency = 5000, bytes = math.max(1, bytes),
+        smem_bytes = (fragments + copies) * 1.1, latency = 700 // c.stages + 300 * parts, tile_latency = 5000, bytes = math.max(1, bytes),
       }
     end
     local owners = c.warps // (1 + c.twins)
-    local kv = table_of(c.br, c.bc, c.bc, owners, c.br, 2 * (chunks + chunks_v), l.stage, visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc)
+    local kv = table_of(c.br, c.bc, c.bc, owners, c.br, c.br // c.br_part, 2 * (chunks + chunks_v), l.stage, visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc)
       + 2 * p.b * p.hkv * p.sk * row)
     if c.twins == 1 then
       kv.smem_bytes = kv.smem_bytes + c.br * c.bc * 8
@@ -151,7 +151,7 @@ return {
       }
       return { backward.delta_work(p), kv, q }
     end
-    local q = table_of(c.q_br, c.q_bc, c.q_br, c.warps, c.q_bc, 2 * chunks + chunks_v, l.q_stage,
+    local q = table_of(c.q_br, c.q_bc, c.q_br, c.warps, c.q_bc, 1, 2 * chunks + chunks_v, l.q_stage,
       visible * p.sk * row * ((p.sq + c.q_br - 1) // c.q_br) + 2 * p.b * p.hq * p.sq * row)
     q.regs = l.regs_q
     return { backward.delta_work(p), kv, q }
