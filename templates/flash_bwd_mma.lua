@@ -94,7 +94,7 @@ return {
     l.bytes = math.max(l.bytes_kv, l.bytes_q)
     -- Registers: gradients, S and dP, fragments in flight, addresses.
     local sums = c.twins == 1 and math.max(l.chunks, l.chunks_v) or l.chunks + l.chunks_v
-    l.regs_kv = l.kb * (4 * sums + c.br_part // 8 * (c.twins == 1 and 6 or 8) + 4) + 60
+    l.regs_kv = l.kb * (4 * sums + c.br_part // 8 * (c.twins == 1 and 6 or 8) + 4) + (c.twins == 1 and 52 or c.br_part >= 64 and 84 or 60)
     l.regs_q = l.qb * (4 * l.chunks + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
     l.regs = math.max(l.regs_kv, l.regs_q)
     return backward.delta(l, p)

@@ -294,8 +294,8 @@ Test(operation_backward, gradients_are_added_where_that_is_asked_for)
     }
 }
 
-/* Of what fa_launch() chooses, with a class of its own, on chips of one, two and three SMs. */
-static void equal_bits(const char *text)
+/* On chips of one, two and three SMs. config: NULL is what fa_launch() chooses, with a class of its own. */
+static void equal_bits(const char *text, const char *config)
 {
     static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
     float *first[3] = { 0 };
@@ -307,9 +307,13 @@ static void equal_bits(const char *text)
         OK(fa_context_enter(ctx, &in));
         OK(fa_tensors_open(&t, ctx, &p));
         OK(fa_tensors_random(&t, 9));
+        const fa_plan *plan = NULL;
+        fa_config c = config ? test_config(config) : (fa_config){ .n = 0 };
+        if (config)
+            OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
         for (int i = 0; i < 3; i++) {
             test_mode(i == 1 ? SIM_LAZY : SIM_EAGER, i == 0 ? SIM_IN_ORDER : SIM_RANDOM, (uint64_t)i);
-            OK(fa_tensors_launch(&t, NULL));
+            OK(fa_tensors_launch(&t, plan));
             for (int k = 0; k < 3; k++) {
                 float *x;
                 OK(fa_tensors_get(&t, outputs[k], &x));
@@ -330,9 +334,15 @@ static void equal_bits(const char *text)
 
 Test(operation_backward, deterministic_launches_give_equal_bits)
 {
-    equal_bits("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100");
-    equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150");
-    equal_bits("fp16,d=128,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=90,sk=150");
+    equal_bits("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100", NULL);
+    equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150", NULL);
+    equal_bits("fp16,d=128,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=90,sk=150", NULL);
+    for (int i = 0; i < KERNELS; i++) {
+        char text[160];
+        snprintf(text, sizeof text, "%s,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=170",
+                 kernels[i].types);
+        equal_bits(text, kernels[i].config);
+    }
 }
 
 /* The reference on the device stands in for the CPU's, whatever the types of O and of the gradients. */

@@ -129,6 +129,20 @@ Test(runtime_units, steps_are_launched_in_turn)
     }
 }
 
+Test(runtime_units, explain_tells_of_the_launches)
+{
+    static char text[8192];
+    fa_args a = gradients(3, 1, 16384);
+    fa_problem p;
+    OK(fa_problem_of(&a, &p));
+    OK(fa_explain(ctx, &p, &a, text, sizeof text));
+    cr_assert(strstr(text, "dq=spill"), "another kernel is chosen here: %s", text);
+    cr_expect(strstr(text, ", in 3 launches\n"), "%s", text);
+    a = gradients(1, 1, 1000);
+    OK(fa_explain(ctx, &p, &a, text, sizeof text));
+    cr_expect(!strstr(text, ", in "), "%s", text);
+}
+
 /* A failure in the middle ends the call, and the next is whole. */
 Test(runtime_units, a_failure_between_units)
 {
