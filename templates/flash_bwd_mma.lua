@@ -38,6 +38,9 @@ return {
     { "q_bc", { 16, 32, 64, 128 }, "keys per iteration of dQ" },
   },
 
+  -- Twins have all queries of an iteration at a time. Twice the warps with twice the keys and queries of a block leave each warp its rows.
+  moves = { { br = 1, br_part = 1 }, { br_part = 1, twins = 1 }, { bc = 1, warps = 1, q_br = 1 } },
+
   supports = function(p, a)
     if p.bytes ~= 2 then return false, p.dtype .. " has no 16-bit operands" end
     if p.o ~= p.dtype then return false, "O in " .. p.o end
