@@ -15,6 +15,7 @@
 static const fa_ragged_how
     packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
     padded = { .seed = 13, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM },
+    gaps = { .seed = 3, .forms = FA_FORM_CU_Q | FA_FORM_CU_K | FA_FORM_SEQLENS_Q, .q = FA_SPREAD_FULL, .k = FA_SPREAD_FULL, .gap = 9 },
     longest = { .seed = 1, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_LOG, .k = FA_SPREAD_LOG };
 
 static const scene scenes[] = {
@@ -31,6 +32,8 @@ static const scene scenes[] = {
     { "packed", "fp32,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", FFMA "br=32,bc=32", 60, 70, NONE, RAGGED(packed) },
     { "padded", "fp32,d=32,mask=window,op=backward,features=lengths+lse-strides,b=3,hq=2,hkv=1", FFMA "br=16,bc=32", 50, 60, 4, 3, 0, 0,
       RAGGED(padded) },
+    /* more rows are allocated than all sequences have */
+    { "gaps", "fp32,d=32,mask=none,op=backward,features=lengths,b=3,hq=2,hkv=1", FFMA "br=32,bc=32", 20, 30, NONE, RAGGED(gaps) },
     { "naive", "bf16,d=72,dv=40,mask=causal,op=backward,b=2,hq=4,hkv=2", NAIVE, 80, 100, NONE, PLAIN },
     { "naive_blind", "fp16,d=40,mask=causal,op=backward,grad=fp32,b=1,hq=2,hkv=1", NAIVE, 90, 40, NONE, HIDDEN },
     { "naive_topleft", "bf16,d=24,dv=33,o=fp32,mask=causal,op=backward,b=1,hq=2,hkv=1", NAIVE, 40, 140, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
@@ -119,7 +122,9 @@ static const mutation mutations[] = {
     { "packed dK by queries", Q, "index * p.grad_k_sb + first_k * p.grad_k_ss", "index * p.grad_k_sb + first_q * p.grad_k_ss", 0,
       "packed" },
     { "padded dV of the first sequence", Q, "index * p.grad_v_sb + first_k * p.grad_v_ss", "first_k * p.grad_v_ss", 0, "padded" },
-    { "packed D from the first row", Q, "head * p.total_q + first_q + query", "head * p.total_q + query", 0, "packed" },
+    { "D by the rows that are allocated", Q, "return (index * (long long)p.hq + head) * p.sq + query;",
+      "return (long long)head * p.total_q + first_q + query;", 0, "gaps" },
+    { "D of the first sequence for all", Q, "(index * (long long)p.hq + head) * p.sq", "head * p.sq", 0, "packed" },
 
     /* which queries */
     { "first query one late", R, "max(0, j - sequence.diag_hi())", "max(0, j - sequence.diag_hi() + 1)", 0, "causal" },
