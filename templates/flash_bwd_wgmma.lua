@@ -51,7 +51,8 @@ end
 local function matrices(p, c)
   local d, dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
   if c.twins == 1 then return math.max(d, dv) + c.br // 2 + c.br // 4 end
-  return d + dv + c.br + c.br // 4
+  local held = (c.held > 0 and round_up(p.d, 16) // 4 or 0) + (c.held > 1 and round_up(p.dv, 16) // 4 or 0)
+  return d + dv + c.br + c.br // 4 + held
 end
 
 return {
@@ -64,6 +65,7 @@ return {
     { "br", { 64, 128 }, "B_r: queries per iteration of dK and dV" },
     { "bc", { 128, 64 }, "B_c: keys of a block of dK and dV" },
     { "twins", { 0, 1 }, "who has 64 keys in dK and dV: 0 = one warpgroup, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "held", { { 0, "none" }, { 1, "k" }, { 2, "k_and_v" } }, "operands of S and dP that a warpgroup keeps in registers" },
     { "schedule", { { 1, "turns" }, { 0, "plain" } },
       "a warpgroup issues dK with S and dP of the next block 1 = in turns with the other, 0 = when it gets there" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
@@ -102,12 +104,16 @@ return {
       if c.dq == c.named.dq.spill or c.ds_bufs == 2 and c.q_br == 128 and c.q_stages == 4 then return true end
       return false, "where dQ is added up no kernel multiplies dS"
     end, upto = "q_stages" },
+    { "held", function(p, c)
+      if c.held == c.named.held.none or c.twins == 0 then return true end
+      return false, "twins have no more than one product with K or V each"
+    end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c))
       local need = matrices(p, c) + 28
       if need <= most then return true end
       return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
-    end, upto = "twins", about = "registers" },
+    end, upto = "held", about = "registers" },
     -- A narrower box must save columns.
     { "box", function(p, c)
       local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
@@ -181,7 +187,7 @@ return {
     return ("delta fp32 b hq sq/%d %d, grad_s %s units group sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype)
   end,
 
-  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base unit" end,
+  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base section unit" end,
 
   work = function(p, c, a, l)
     local visible = p.b * p.hq * backward.visible(p)

@@ -83,15 +83,24 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     float s[NS], dp[NS], dq[NQ];
     u32 a[NS / 2];  // P, then dS
     mbarrier_wait(k_full(smem), 0);
+//| if c.held > 0 then
+    u32 k[(D + 15) / 16 * 4];
+    hold_rows(k, k_tile);
+//| end
+//| if c.held > 1 then
+    u32 v[(DV + 15) / 16 * 4];
+    mbarrier_wait(v_full(smem), 0);
+    hold_rows(v, v_tile);
+//| end
     mbarrier_wait(q_full(smem, 0), 0);
     if (wg == 1) turn_pass(wg);  // the first warpgroup begins
     wgmma_fence();
-    issue_dots<D>(s, k_tile, smem + SMEM_Q);
+    issue_dots<D>(s, $(c.held > 0 and "k" or "k_tile"), smem + SMEM_Q);
     wgmma_commit();
     mbarrier_wait(v_full(smem), 0);
     mbarrier_wait(grad_o_full(smem, 0), 0);
     wgmma_fence();
-    issue_dots<DV>(dp, v_tile, smem + SMEM_GRAD_O);
+    issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O);
     wgmma_commit();
     int block = blocks.lo;
 #pragma unroll 1
@@ -128,7 +137,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       ring.next();
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
       wgmma_fence();
-      issue_dots<D>(s, k_tile, smem + SMEM_Q + ring.at * Q_TILE);
+      issue_dots<D>(s, $(c.held > 0 and "k" or "k_tile"), smem + SMEM_Q + ring.at * Q_TILE);
       wgmma_commit();
       turn_pass(wg);
       wgmma_wait<1>(dq);  // and dK
@@ -137,7 +146,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       grad_q.add(p, blocks, smem, wg, dq, item > 0);
       mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence();
-      issue_dots<DV>(dp, v_tile, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
+      issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
       wgmma_commit();
     }
     // The last block's dK, and dQ of the last two.

@@ -40,6 +40,14 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
 //| end
   if (blocks.lo <= blocks.hi) {
     if (own.lo <= own.hi) mbarrier_wait(k_full(smem), 0), mbarrier_wait(v_full(smem), 0);
+//| if c.held > 0 then
+    u32 k[(D + 15) / 16 * 4];
+    if (own.lo <= own.hi) hold_rows(k, k_tile);
+//| end
+//| if c.held > 1 then
+    u32 v[(DV + 15) / 16 * 4];
+    if (own.lo <= own.hi) hold_rows(v, v_tile);
+//| end
 #pragma unroll 1
     for (int member = 0; member < p.group; member++) {
       if (own.lo > own.hi) {
@@ -52,11 +60,11 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       auto issue_next = [&] {
         mbarrier_wait(q_full(smem, ring.at), ring.parity);
         wgmma_fence();
-        issue_dots<D>(s, k_tile, smem + SMEM_Q + ring.at * Q_TILE);
+        issue_dots<D>(s, $(c.held > 0 and "k" or "k_tile"), smem + SMEM_Q + ring.at * Q_TILE);
         wgmma_commit();
         mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
         wgmma_fence();
-        issue_dots<DV>(dp, v_tile, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
+        issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
         wgmma_commit();
       };
       grad_s.begin(p, unit, member, own.lo, key / 64);

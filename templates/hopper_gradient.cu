@@ -103,6 +103,23 @@ __device__ __forceinline__ void wgmma_dots$(first and "_first" or "")(float (&x)
       : "l"(a), "l"(b));
 }
 //| end
+//| if c.held > 0 then
+// The same; A from registers.
+//|   for _, first in ipairs { true, false } do
+__device__ __forceinline__ void wgmma_dots$(first and "_first" or "")(float (&x)[NS], const u32 *a, u64 b) {
+  asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(c.br)k16.f32.$(T).$(T) {$(registers(NS))}, "
+      "{%$(NS), %$(NS + 1), %$(NS + 2), %$(NS + 3)}, %$(NS + 4), more, 1, 1, 0;\n}"
+      : $(operands(NS, first and '"=f"(x[#])' or '"+f"(x[#])'))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+//|   end
+// Four 8 x 8 matrices of 16-bit elements; lane 8m + r gives the address of row r of matrix m.
+__device__ __forceinline__ void ldmatrix_x4(u32 *r, u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+//| end
 // x += A B for sixteen rows of B; A from registers.
 //| for _, n in ipairs(NK == NV and { NK } or { NK, NV }) do
 __device__ __forceinline__ void wgmma_add(float (&x)[$(n)], const u32 *a, u64 b) {
