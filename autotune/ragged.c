@@ -254,13 +254,14 @@ static fa_status draw_side(const int32_t *length, const int32_t **cu, const int3
     return FA_OK;
 }
 
+/* First rows stay where an output has them: sequences that share some would write them both. Those of keys have gradients. */
 static void make_wild_fields(fa_args *a, fa_random *r)
 {
     if (a->seqlens_q)
         make_wild((int32_t *)a->seqlens_q, a->b, a->sq, r);
     if (a->seqlens_k)
         make_wild((int32_t *)a->seqlens_k, a->b, a->sk, r);
-    if (a->cu_seqlens_k)
+    if (a->cu_seqlens_k && a->op != FA_BACKWARD)
         make_wild((int32_t *)a->cu_seqlens_k, a->b + 1, a->total_k, r);
 }
 
@@ -287,7 +288,7 @@ fa_status fa_ragged_draw(fa_ragged *out, const fa_args *shape, const fa_ragged_h
         st = draw_side(k, &a->cu_seqlens_k, &a->seqlens_k, &a->total_k, b, has & FA_FORM_CU_K, has & FA_FORM_SEQLENS_K, how, &r);
     if (st == FA_OK && has & FA_FORM_PAGES)
         st = make_table(a, k, how, &r);
-    if (st == FA_OK && how->wild) /* first rows of queries stay: sequences that share some would write them both */
+    if (st == FA_OK && how->wild)
         make_wild_fields(a, &r);
     free(q);
     free(k);

@@ -100,6 +100,10 @@ static bool plainer(fa_problem *p)
         p->features &= ~FA_FEATURE_BATCH_INVARIANT;
     } else if (p->features & FA_FEATURE_LSE_STRIDES) {
         p->features &= ~FA_FEATURE_LSE_STRIDES;
+    } else if (p->features & FA_FEATURE_DETERMINISTIC) { /* those that are not are refused, and the next nearest are asked */
+        p->features &= ~FA_FEATURE_DETERMINISTIC;
+    } else if (p->op == FA_BACKWARD && p->grad_dtype != p->dtype) {
+        p->grad_dtype = p->dtype;
     } else if (p->features & FA_FEATURE_PAGES && p->page != PAGE_TUNED) {
         p->page = p->page > PAGE_LARGE ? PAGE_LARGE : PAGE_TUNED;
     } else if (p->features & FA_FEATURE_PAGES) {

@@ -187,7 +187,7 @@ return {
     return ("delta fp32 b hq sq/%d %d, grad_s %s units group sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype)
   end,
 
-  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base section unit" end,
+  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base unit" end,
 
   work = function(p, c, a, l)
     local visible = p.b * p.hq * backward.visible(p)

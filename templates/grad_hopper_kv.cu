@@ -212,10 +212,9 @@ struct GradScores {
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
   int block;
   asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-  const Place place = place_of(p, block, max(p.section / p.group, 1));
-  const Unit unit = unit_of(p, place.head);
+  const Unit unit = unit_of(p, block / p.tiles);
   const Sequence sequence = sequence_of(p, unit.batch);
-  const int key = place.tile * KEYS + wg * 64, keys = sequence.sk() - key;
+  const int key = block % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
   if (keys <= 0) return;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
   store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
@@ -230,9 +229,8 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-  const Place place = place_of(p, blockIdx.x, max(p.section / p.group, 1));
-  const int key0 = place.tile * KEYS;
-  const Unit unit = unit_of(p, place.head);
+  const int key0 = blockIdx.x % p.tiles * KEYS;
+  const Unit unit = unit_of(p, blockIdx.x / p.tiles);
   const Sequence sequence = sequence_of(p, unit.batch);
   const QueryBlocks blocks = query_blocks(sequence, key0, KEYS);
   if (threadIdx.x == 0) {

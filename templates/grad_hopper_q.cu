@@ -19,10 +19,9 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-  const Place place = place_of(p, blockIdx.x, p.section);
-//| local tile = p.mask == "none" and "place.tile" or "(p.tiles - 1 - place.tile)"
-  const int row0 = $(tile) * QUERIES, member = place.head % p.group;
-  const Unit unit = unit_of(p, place.head / p.group);
+//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
+  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.group;
+  const Unit unit = unit_of(p, blockIdx.x / p.tiles / p.group);
   const Sequence sequence = sequence_of(p, unit.batch);
   const KeyBlocks blocks = key_blocks(p, sequence, row0, QUERIES);
   if (threadIdx.x == 0) {
