@@ -12,33 +12,33 @@
 #define FA_PARAMS_TEXT 1024 /* bytes of their names, blanks between, with a NUL */
 
 /* X(type in C, type in CUDA, name, comment): all but addresses and strides of operands and buffers. 8-byte ones first. */
-#define FA_SCALARS(X)                                                                                                   \
-    X(uint64_t, void *, workspace, "scratch in global memory, or null")                                                 \
-    X(uint64_t, unsigned *, counter, "one word, 0 when the kernel starts and left 0; null unless the step asks for it") \
-    X(float, float, scale, "multiplies Q K^T")                                                                          \
-    X(float, float, scale_log2, "scale * log2(e)")                                                                      \
-    X(int32_t, int, b, "batch")                                                                                         \
-    X(int32_t, int, hq, "query heads")                                                                                  \
-    X(int32_t, int, hkv, "key/value heads")                                                                             \
-    X(int32_t, int, group, "hq / hkv")                                                                                  \
-    X(int32_t, int, sq, "query length")                                                                                 \
-    X(int32_t, int, sk, "key length")                                                                                   \
-    X(int32_t, int, diag_lo, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                       \
-    X(int32_t, int, diag_hi, "the host clamps both to [-sq, sk]")                                                       \
-    X(int32_t, int, tiles, "row tiles of one head")                                                                     \
-    X(int32_t, int, total, "tiles of all heads and batches")                                                            \
-    X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")     \
-    X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")                          \
-    X(int32_t, int, total_q, "rows of packed queries")                                                                  \
-    X(int32_t, int, total_k, "rows of packed keys")                                                                     \
-    X(int32_t, int, page_size, "tokens of a page")                                                                      \
-    X(int32_t, int, pages, "pages that K and V have")                                                                   \
-    X(int32_t, int, page_table_stride, "entries from one sequence's row of the page table to the next")                 \
-    X(int32_t, int, relative, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                        \
-    X(int32_t, int, shift_lo, "of a sequence with relative: key j is visible to query i when")                          \
-    X(int32_t, int, shift_hi, "i + off + shift_lo <= j <= i + off + shift_hi")                                          \
-    X(int32_t, int, parts, "partial results")                                                                           \
-    X(int32_t, int, accumulate, "1: gradients are added to what is there, 0: they take its place")                      \
+#define FA_SCALARS(X)                                                                                                      \
+    X(uint64_t, void *, workspace, "scratch in global memory, or null")                                                    \
+    X(uint64_t, unsigned *, counter, "one word, 0 when the kernel starts and left 0; null unless the step asks for it")    \
+    X(float, float, scale, "multiplies Q K^T")                                                                             \
+    X(float, float, scale_log2, "scale * log2(e)")                                                                         \
+    X(int32_t, int, b, "batch")                                                                                            \
+    X(int32_t, int, hq, "query heads")                                                                                     \
+    X(int32_t, int, hkv, "key/value heads")                                                                                \
+    X(int32_t, int, group, "hq / hkv")                                                                                     \
+    X(int32_t, int, sq, "query length")                                                                                    \
+    X(int32_t, int, sk, "key length")                                                                                      \
+    X(int32_t, int, diag_lo, "key j is visible to query i when i + diag_lo <= j <= i + diag_hi;")                          \
+    X(int32_t, int, diag_hi, "the host clamps both to [-sq, sk]")                                                          \
+    X(int32_t, int, tiles, "row tiles of one head")                                                                        \
+    X(int32_t, int, total, "tiles of all heads and batches")                                                               \
+    X(int32_t, int, key_base, "the key at coordinate 0 of the tensor maps of K and V: the first that any row sees")        \
+    X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")                             \
+    X(int32_t, int, total_q, "rows of packed queries")                                                                     \
+    X(int32_t, int, total_k, "rows of packed keys")                                                                        \
+    X(int32_t, int, page_size, "tokens of a page")                                                                         \
+    X(int32_t, int, pages, "pages that K and V have")                                                                      \
+    X(int32_t, int, page_table_stride, "entries from one sequence's row of the page table to the next")                    \
+    X(int32_t, int, relative, "1: a sequence's diagonals are off by its sk - sq, 0: by nothing")                           \
+    X(int32_t, int, shift_lo, "of a sequence with relative: key j is visible to query i when")                             \
+    X(int32_t, int, shift_hi, "i + off + shift_lo <= j <= i + off + shift_hi")                                             \
+    X(int32_t, int, parts, "partial results")                                                                              \
+    X(int32_t, int, accumulate, "1: gradients are added to what is there, 0: they take its place")                         \
     X(int32_t, int, joined, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \
     X(int32_t, int, unit, "pairs of a sequence and a key/value head that launches before this one did")
 

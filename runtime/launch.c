@@ -130,7 +130,8 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
 static fa_status launch_steps(fa_context *ctx, const fa_kernel *k, int first, int end, fa_repeat *r, const fa_entered *in, CUstream stream)
 {
     fa_call *c = &r->call;
-    int64_t all = c->sizes.of[FA_EXTENT_UNITS], units = fa_step_chunked(&k->step[first]) ? fa_workspace_units(&k->workspace, &c->sizes) : all;
+    int64_t all = c->sizes.of[FA_EXTENT_UNITS],
+            units = fa_step_chunked(&k->step[first]) ? fa_workspace_units(&k->workspace, &c->sizes) : all;
     int64_t unit = 0;
     fa_status st;
     do {

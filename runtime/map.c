@@ -52,7 +52,8 @@ static int32_t fa_map_keys(const fa_values *a)
     return n > 1 ? (int32_t)n : 1;
 }
 
-int32_t fa_map_query_base(const fa_values *a)
+/* The first query that sees a key, where there is one; at most sq. */
+static int32_t query_base(const fa_values *a)
 {
     return a->diag_hi < 0 ? -a->diag_hi < a->sq ? -a->diag_hi : a->sq : 0;
 }
@@ -62,7 +63,7 @@ static int32_t fa_map_queries(const fa_values *a)
 {
     int64_t last = (int64_t)a->sk - 1 - a->diag_lo;
     last = last < a->sq ? last : a->sq - 1;
-    int64_t n = last - fa_map_query_base(a) + 1;
+    int64_t n = last - query_base(a) + 1;
     return n > 1 ? (int32_t)n : 1;
 }
 
@@ -210,7 +211,7 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     else if (keys_are_known(&t, c))
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
     else if (queries_are_known(&t, c))
-        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(fa_map_query_base(a) < a->sq ? fa_map_query_base(a) : a->sq - 1);
+        r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(query_base(a) < a->sq ? query_base(a) : a->sq - 1);
     dimensions_of(all, m, &t, rows_of(&t, c), a->joined && !empty);
     uint64_t below = ((uint64_t)all[0].size * (uint64_t)bytes + TMA_UNIT - 1) / TMA_UNIT * TMA_UNIT;
     for (int i = 0; i < r->rank; i++) {

@@ -10,14 +10,20 @@
 enum { Q, K, V, O, LSE, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* rows of gen/operation.c */
 
 #define MMA "flash_bwd_mma:br=32,warps=2,stages=2,q_br=32,q_bc=32,"
+#define WGMMA "flash_bwd_wgmma:br=64,box=64,stages=2,q_br=128,q_stages=3,"
 static const struct {
     const char *types, *config;
-} kernels[] = { { "fp32", "naive_bwd:tile=64" },
-                { "bf16,grad=fp32", "naive_bwd:tile=64" },
-                { "fp32", "flash_bwd_ffma:br=32,bc=32" },
-                { "bf16,grad=fp32", MMA "bc=32,twins=0" },
-                { "fp16,grad=fp32", MMA "bc=32,twins=1" } };
+    int sms; /* of the simulated H200 it runs on; 0: an A100 */
+} kernels[] = { { "fp32", "naive_bwd:tile=64", 0 },
+                { "bf16,grad=fp32", "naive_bwd:tile=64", 0 },
+                { "fp32", "flash_bwd_ffma:br=32,bc=32", 0 },
+                { "bf16,grad=fp32", MMA "bc=32,twins=0", 0 },
+                { "fp16,grad=fp32", MMA "bc=32,twins=1", 0 },
+                { "bf16,grad=fp32", WGMMA "bc=64,twins=0,schedule=0,ds_bufs=1", 1 },
+                { "fp16,grad=fp32", WGMMA "bc=128,twins=0,schedule=1,ds_bufs=2", 2 },
+                { "bf16,grad=fp32", WGMMA "bc=64,twins=1,schedule=0,ds_bufs=2", 3 } };
 #define KERNELS (int)(sizeof kernels / sizeof *kernels)
+#define MATRIX 3 /* kernels from here on multiply in matrix units, and load queries that see no key as zeros */
 
 static void setup(void)
 {
@@ -144,7 +150,7 @@ static void world_open(world *w, int kernel, const char *rest, int window_left, 
     snprintf(text, sizeof text, "%s,op=backward,%s", kernels[kernel].types, rest);
     fa_problem p = problem(text);
     fa_config c = test_config(kernels[kernel].config);
-    w->ctx = test_context(NULL, below("cache"));
+    w->ctx = kernels[kernel].sms ? test_hopper_context(NULL, below("cache"), kernels[kernel].sms) : test_context(NULL, below("cache"));
     OK(fa_context_enter(w->ctx, &w->in));
     OK(fa_tensors_open(&w->t, w->ctx, &p));
     w->t.args.window_left = window_left;
@@ -174,18 +180,64 @@ Test(operation_backward, what_sees_nothing_and_is_not_seen_has_gradients_of_exac
 {
     for (int i = 0; i < KERNELS; i++) {
         world w;
-        world_open(&w, i, "d=36,mask=causal,b=2,hq=4,hkv=2,sq=70,sk=90", -1, FA_OFFSET, -20);
+        world_open(&w, i, "d=40,mask=causal,b=2,hq=4,hkv=2,sq=70,sk=90", -1, FA_OFFSET, -20);
         OK(fa_tensors_launch(&w.t, w.plan));
         float *lse = get(&w, LSE), *dq = get(&w, GRAD_Q), *dk = get(&w, GRAD_K), *dv = get(&w, GRAD_V);
         cr_expect(lse[19] == -INFINITY && isfinite(lse[20]), "%g %g", lse[19], lse[20]);
         for (size_t k = 0; k < w.t.count[GRAD_Q]; k++)
-            cr_assert((dq[k] == 0) == (k / 36 / 4 % 70 < 20) || k / 36 / 4 % 70 == 20, "%s: dQ[%zu] = %g", kernels[i].config, k, dq[k]);
+            cr_assert((dq[k] == 0) == (k / 40 / 4 % 70 < 20) || k / 40 / 4 % 70 == 20, "%s: dQ[%zu] = %g", kernels[i].config, k, dq[k]);
         for (size_t k = 0; k < w.t.count[GRAD_K]; k++) {
-            cr_assert((dk[k] == 0) == (k / 36 / 2 % 90 >= 50), "%s: dK[%zu] = %g", kernels[i].config, k, dk[k]);
-            cr_assert((dv[k] == 0) == (k / 36 / 2 % 90 >= 50), "%s: dV[%zu] = %g", kernels[i].config, k, dv[k]);
+            cr_assert((dk[k] == 0) == (k / 40 / 2 % 90 >= 50), "%s: dK[%zu] = %g", kernels[i].config, k, dk[k]);
+            cr_assert((dv[k] == 0) == (k / 40 / 2 % 90 >= 50), "%s: dV[%zu] = %g", kernels[i].config, k, dv[k]);
         }
         free(lse), free(dq), free(dk), free(dv);
         world_close(&w);
+    }
+}
+
+/* Queries from first to last see no key, and their Q, dO and dLSE are NaN. */
+static void queries_that_see_nothing(int kernel, const char *rest, int left, int offset, int first, int last)
+{
+    static const int inputs[] = { Q, GRAD_O, GRAD_LSE }, outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
+    world w;
+    float *expected[3], *x;
+    world_open(&w, kernel, rest, left, FA_OFFSET, offset);
+    const cu_driver *d = fa_context_driver(w.ctx);
+    fa_problem *p = &w.t.problem;
+    OK(fa_tensors_launch(&w.t, w.plan));
+    for (int k = 0; k < 3; k++)
+        expected[k] = get(&w, outputs[k]);
+    for (int k = 0; k < 3; k++) {
+        bool heads_first = inputs[k] == GRAD_LSE; /* [b, hq, sq], else [b, sq, hq, width] */
+        size_t width = heads_first ? 1 : w.t.count[inputs[k]] / (size_t)p->b / (size_t)p->hq / (size_t)p->sq;
+        size_t bytes = heads_first ? 4 : (size_t)fa_dtype_bytes(p->dtype);
+        for (int b = 0; b < p->b; b++)
+            for (int h = 0; h < p->hq; h++)
+                for (int i = first; i <= last; i++) {
+                    size_t row = heads_first ? ((size_t)b * (size_t)p->hq + (size_t)h) * (size_t)p->sq + (size_t)i
+                                             : ((size_t)b * (size_t)p->sq + (size_t)i) * (size_t)p->hq + (size_t)h;
+                    CUdeviceptr to = w.t.at[inputs[k]] + row * width * bytes;
+                    OK(fa_driver_check(d, d->cuMemsetD32Async(to, 0x7fff7fff, width * bytes / 4, NULL), "cuMemsetD32Async"));
+                }
+    }
+    OK(fa_tensors_launch(&w.t, w.plan));
+    for (int k = 0; k < 3; k++) {
+        x = get(&w, outputs[k]);
+        cr_expect(!memcmp(x, expected[k], w.t.count[outputs[k]] * sizeof *x), "%s, %s: operand %d has other bits", kernels[kernel].config,
+                  rest, outputs[k]);
+        for (size_t i = 0; i < w.t.count[outputs[k]]; i++)
+            cr_assert(isfinite(x[i]), "%s, %s: operand %d[%zu] = %g", kernels[kernel].config, rest, outputs[k], i, (double)x[i]);
+        free(x);
+        free(expected[k]);
+    }
+    world_close(&w);
+}
+
+Test(operation_backward, NaN_in_queries_that_see_no_key_reaches_no_gradient)
+{
+    for (int i = MATRIX; i < KERNELS; i++) {
+        queries_that_see_nothing(i, "d=40,mask=causal,b=2,hq=4,hkv=2,sq=100,sk=70", -1, -30, 0, 29);
+        queries_that_see_nothing(i, "d=24,mask=window,b=1,hq=2,hkv=1,sq=150,sk=90", 10, 20, 80, 149);
     }
 }
 
@@ -268,8 +320,8 @@ Test(operation_backward, gradients_are_added_where_that_is_asked_for)
     }
 }
 
-/* Of what fa_launch() chooses, with a class of its own, on chips of one, two and three SMs. */
-static void equal_bits(const char *text)
+/* Of the config, or of what fa_launch() chooses, with a class of its own, on chips of one, two and three SMs. */
+static void equal_bits(const char *text, const char *config)
 {
     static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
     float *first[3] = { 0 };
@@ -278,12 +330,17 @@ static void equal_bits(const char *text)
         fa_context *ctx = test_hopper_context(NULL, below("cache"), sms);
         fa_entered in;
         fa_tensors t;
+        const fa_plan *plan = NULL;
         OK(fa_context_enter(ctx, &in));
         OK(fa_tensors_open(&t, ctx, &p));
         OK(fa_tensors_random(&t, 9));
+        if (config) {
+            fa_config c = test_config(config);
+            OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
+        }
         for (int i = 0; i < 3; i++) {
             test_mode(i == 1 ? SIM_LAZY : SIM_EAGER, i == 0 ? SIM_IN_ORDER : SIM_RANDOM, (uint64_t)i);
-            OK(fa_tensors_launch(&t, NULL));
+            OK(fa_tensors_launch(&t, plan));
             for (int k = 0; k < 3; k++) {
                 float *x;
                 OK(fa_tensors_get(&t, outputs[k], &x));
@@ -304,9 +361,15 @@ static void equal_bits(const char *text)
 
 Test(operation_backward, deterministic_launches_give_equal_bits)
 {
-    equal_bits("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100");
-    equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150");
-    equal_bits("fp16,d=128,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=90,sk=150");
+    equal_bits("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100", NULL);
+    equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150", NULL);
+    equal_bits("fp16,d=128,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=90,sk=150", NULL);
+    equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150",
+               WGMMA "bc=128,twins=0,schedule=1,ds_bufs=2");
+    equal_bits("fp16,d=72,mask=window,op=backward,features=deterministic,b=2,hq=2,hkv=2,sq=150,sk=190",
+               WGMMA "bc=128,twins=0,schedule=0,ds_bufs=1");
+    equal_bits("bf16,d=64,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=190,sk=150",
+               WGMMA "bc=64,twins=1,schedule=0,ds_bufs=2");
 }
 
 /* The reference on the device stands in for the CPU's, whatever the types of O and of the gradients. */
