@@ -154,7 +154,7 @@ static const mutation mutations[] = {
     { "a gradient in the other half of a word", G, "pack2(x, 0.f)", "pack2(0.f, x)", 0, "naive" },
 
     /* mma: P and dS */
-    { "mma: LSE in base e", D, "infinity() : lse * LOG2E", "infinity() : lse", 0, "mma" },
+    { "mma: LSE in base e", D, "make_float2(sees ? lse * LOG2E", "make_float2(sees ? lse", 0, "mma" },
     { "mma: D for LSE", M, "{{__uint_as_float(x.x), __uint_as_float(x.z)}", "{{__uint_as_float(x.y), __uint_as_float(x.z)}", 0, "mma" },
     { "mma: D of the neighbour", M, "{__uint_as_float(x.y), __uint_as_float(x.w)}", "{__uint_as_float(x.w), __uint_as_float(x.y)}", 0,
       "mma" },
