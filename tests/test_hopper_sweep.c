@@ -153,11 +153,10 @@ static size_t list_jobs(const family *f, job **jobs, pairs_row **rows, bool pair
             int at = 0;
             for (; at < c->n; at++)
                 r->value[at] = pairs_number(&factor[at], c->tunable[at].value);
-            cr_assert_leq(at + 8, PAIRS_FACTORS);
+            cr_assert_leq(at + 7, PAIRS_FACTORS);
             r->value[at] = pairs_number(&factor[at], p->d * 1000 + p->dv), at++;
             r->value[at] = pairs_number(&factor[at], p->dtype), at++;
-            r->value[at] = pairs_number(&factor[at], p->o_dtype == FA_F32), at++;
-            r->value[at] = pairs_number(&factor[at], p->grad_dtype == FA_F32), at++;
+            r->value[at] = pairs_number(&factor[at], (p->o_dtype == FA_F32) + 2 * (p->grad_dtype == FA_F32)), at++;
             *mask = at;
             r->value[at] = pairs_number(&factor[at], p->mask), at++;
             r->value[at] = pairs_number(&factor[at], p->features), at++;
