@@ -12,7 +12,6 @@ import torch
 
 import peers
 from backward_oracle import Gradients
-from decode_peers import first
 
 aten = torch.ops.aten
 
@@ -86,30 +85,15 @@ class Fa4(peers.Peer):
             return self.module.__file__
 
     def backward(self, q, k, v, grad_out, causal, **options):
-        x = [t.detach().requires_grad_() for t in (q, k, v)]
-        with torch.enable_grad():
-            out = self.module.flash_attn_func(*x, causal=causal, **options)
-        return of_node(out, x, grad_out)
+        out, lse = self.module.flash_attn_func(q, k, v, causal=causal, return_lse=True, **options)
+
+        def run(i):
+            """What the backward of its autograd function calls; the node itself runs once."""
+            return Gradients(*self.module._flash_attn_bwd(q, k, v, out, grad_out, lse, q.shape[-1] ** -0.5, causal, **options)[:3])
+        return run
 
     def deterministic(self, q, k, v, grad_out, causal):
         return self.backward(q, k, v, grad_out, causal, deterministic=True)
-
-
-def of_node(out, inputs, grad_out):
-    """The backward of what autograd made as out, or (out, more): by its node alone, on the current stream. Where that has no such call, by
-    autograd, on the stream of the forward."""
-    node, more = first(out).grad_fn, [None] * (len(out) - 1 if isinstance(out, (tuple, list)) else 0)
-
-    def by_node(i):
-        return Gradients(*node.apply(grad_out, *more)[:3])
-
-    def by_autograd(i):
-        return Gradients(*torch.autograd.grad(first(out), inputs, grad_out, retain_graph=True))
-    try:
-        by_node(0)
-        return by_node
-    except (AttributeError, TypeError, NotImplementedError):
-        return by_autograd
 
 
 PEERS = {"fa4": Fa4, "cudnn": Cudnn, "fa2": Fa2}

@@ -103,6 +103,8 @@ int64_t fa_step_total(const fa_step *s, const fa_sizes *sizes);
 int64_t fa_step_grid(const fa_step *s, int64_t total, int32_t sm_count);
 /* Query rows of a tile, packed or not; 0 where the grid is not over them. */
 int32_t fa_step_row_tile(const fa_step *s);
+/* Keys of a tile; 0 where the grid is not over them. */
+int32_t fa_step_key_tile(const fa_step *s);
 /* Whether the query heads of a group share rows. */
 bool fa_step_packs(const fa_step *s);
 /* Whether its grid is over units: it is launched for as many at a time as the workspace holds. */

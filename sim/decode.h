@@ -53,6 +53,7 @@ bool sim_decode_ldmatrix(dec *d);
 bool sim_decode_load_store(dec *d);
 bool sim_decode_mbarrier(dec *d);
 bool sim_decode_mma(dec *d);
+bool sim_decode_movmatrix(dec *d);
 bool sim_decode_prefetch(dec *d);
 
 /* decode_bulk.c */

@@ -177,6 +177,18 @@ bool sim_decode_ldmatrix(dec *d)
     return true;
 }
 
+bool sim_decode_movmatrix(dec *d)
+{
+    if (!sim_dec_mod(d, "sync") || !sim_dec_mod(d, "aligned") || !sim_dec_mod(d, "m8n8") || !sim_dec_mod(d, "trans") ||
+        sim_dec_type(d) != T_B16)
+        sim_dec_fail(d, "this matrix move is not simulated");
+    sim_dec_ops(d, 2, 2);
+    d->o->run = sim_run_movmatrix, d->o->cls = C_SHUFFLE, d->o->unknown = U_RUN;
+    sim_dec_def(d, &d->i->op[0], 'w');
+    sim_dec_in(d, &d->i->op[1], 'w', T_B32);
+    return true;
+}
+
 bool sim_decode_mma(dec *d)
 {
     static const struct {

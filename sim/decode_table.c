@@ -540,7 +540,7 @@ const dec_row sim_decoders[] = {
     {"nanosleep", nothing}, {"griddepcontrol", griddepcontrol}, {"setmaxnreg", sim_decode_registers}, {"pmevent", nothing}, {"discard", nothing}, {"applypriority", nothing},
     {"createpolicy", createpolicy}, {"ld", sim_decode_load_store}, {"ldu", sim_decode_load_store}, {"st", sim_decode_load_store}, {"prefetch", sim_decode_prefetch}, {"prefetchu", sim_decode_prefetch},
     {"atom", sim_decode_atom}, {"red", sim_decode_atom}, {"shfl", shfl}, {"vote", vote}, {"match", match}, {"activemask", activemask}, {"redux", redux}, {"elect", elect},
-    {"bar", bar}, {"barrier", bar}, {"membar", fence}, {"fence", fence}, {"ldmatrix", sim_decode_ldmatrix}, {"stmatrix", sim_decode_ldmatrix}, {"mma", sim_decode_mma}, {"cp", sim_decode_cp},
+    {"bar", bar}, {"barrier", bar}, {"membar", fence}, {"fence", fence}, {"ldmatrix", sim_decode_ldmatrix}, {"stmatrix", sim_decode_ldmatrix}, {"movmatrix", sim_decode_movmatrix}, {"mma", sim_decode_mma}, {"cp", sim_decode_cp},
     {"mbarrier", sim_decode_mbarrier}, {"mapa", mapa}, {"getctarank", mapa}, {"wgmma", sim_decode_wgmma}, {NULL, NULL},
 };
 /* clang-format on */

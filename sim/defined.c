@@ -221,8 +221,9 @@ static void moved(const sim_insn *i, int *from, int *n)
         sim_run *run;
         int from, n;
     } rows[] = {
-        { sim_run_shuffle, 2, 1 }, { sim_run_vote, 1, 1 },      { sim_run_match, 2, 1 }, { sim_run_redux, 1, 1 },
-        { sim_run_store, 1, -1 },  { sim_run_stmatrix, 1, -1 }, { sim_run_atom, 2, -1 }, { sim_run_barrier, 3, 1 },
+        { sim_run_shuffle, 2, 1 }, { sim_run_vote, 1, 1 },    { sim_run_match, 2, 1 },
+        { sim_run_redux, 1, 1 },   { sim_run_store, 1, -1 },  { sim_run_stmatrix, 1, -1 },
+        { sim_run_atom, 2, -1 },   { sim_run_barrier, 3, 1 }, { sim_run_movmatrix, 1, 1 },
     };
     *from = *n = 0;
     if (i->run == sim_run_wgmma)

@@ -70,6 +70,7 @@ int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, sim_block *shar
                      uint64_t address, bool operand, sim_origin *from);
 void sim_defined_ldmatrix(sim_warp *w, const sim_insn *i, const uint32_t *at);
 void sim_defined_stmatrix(sim_warp *w, const sim_insn *i, const uint32_t *at);
+void sim_defined_movmatrix(sim_warp *w, const sim_insn *i);
 /* Local memory of a lane, from its first byte on. */
 bool sim_local_defined(const sim_warp *w, uint32_t lane, uint32_t at, uint32_t size);
 void sim_local_define(sim_warp *w, uint32_t lane, uint32_t at, uint32_t size);

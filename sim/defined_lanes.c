@@ -62,3 +62,14 @@ void sim_defined_redux(sim_warp *w, const sim_insn *i, uint32_t group)
     if (i->arg[0] != SIM_NO_ARG)
         sim_undefined_put(w, i, 0, bits, group, group, &origin);
 }
+
+void sim_defined_movmatrix(sim_warp *w, const sim_insn *i)
+{
+    sim_origin origin = *sim_undefined_origin(w, i, 1);
+    uint64_t bits[SIM_LANES];
+    for (uint32_t l = 0; l < SIM_LANES; l++) {
+        uint32_t from = 8 * (l & 3) + (l >> 3), shift = 16 * (l >> 2 & 1);
+        bits[l] = (sim_undefined_in(w, i, 1, from) >> shift & 0xFFFF) | (sim_undefined_in(w, i, 1, from + 4) >> shift & 0xFFFF) << 16;
+    }
+    sim_undefined_put(w, i, 0, bits, SIM_ALL, SIM_ALL, &origin);
+}

@@ -1,4 +1,4 @@
-/* matrix: ldmatrix and stmatrix. Lane 8m+r gives the address of row r (16 bytes) of matrix m; lane l holds in register m the
+/* matrix: ldmatrix, stmatrix and movmatrix. Lane 8m+r gives the address of row r (16 bytes) of matrix m; lane l holds in register m the
  * elements (l/4, 2(l%4)) and the next, with .trans (2(l%4), l/4) and the one below. Each matrix is one pass over the banks. */
 #include "defined.h"
 #include "run.h"
@@ -86,5 +86,23 @@ sim_step sim_run_stmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
     if (w->shadow.slots)
         sim_defined_stmatrix(w, i, at);
     w->block->tally.c.shared_write += 128u * (uint32_t)n;
+    return STEP_NEXT;
+}
+
+/* Lane l gets elements (2(l%4), l/4) and the one below, which lane 8(l%4) + l/8 has and the one four on. */
+sim_step sim_run_movmatrix(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    const sim_vec a = *sim_arg(w, i, 1);
+    if (m != SIM_ALL)
+        return sim_fault(w, i, -1, SIM_CHECK_DIVERGENCE, "a matrix instruction needs all 32 lanes, but the mask is 0x%08x", m);
+    if (w->shadow.slots)
+        sim_defined_movmatrix(w, i);
+    if (i->arg[0] == SIM_NO_ARG)
+        return STEP_NEXT;
+    sim_vec *d = sim_arg(w, i, 0);
+    for (uint32_t l = 0; l < 32; l++) {
+        uint32_t from = 8 * (l & 3) + (l >> 3), shift = 16 * (l >> 2 & 1);
+        d->u[l] = (a.u[from] >> shift & 0xFFFF) | (a.u[from + 4] >> shift & 0xFFFF) << 16;
+    }
     return STEP_NEXT;
 }

@@ -16,7 +16,7 @@
     /* exchange.c */                                                                                                      \
     X(shuffle) X(vote) X(match) X(active) X(redux) X(elect) X(warp_barrier)                                               \
     /* matrix.c, mma.c */                                                                                                 \
-    X(ldmatrix) X(stmatrix) X(mma)                                                                                        \
+    X(ldmatrix) X(stmatrix) X(movmatrix) X(mma)                                                                           \
     /* async.c, mbarrier.c, barrier.c */                                                                                  \
     X(copy) X(commit) X(wait) X(mbarrier_init) X(mbarrier_inval) X(mbarrier_arrive) X(mbarrier_test)                      \
     X(mbarrier_tx) X(copy_arrive)                                                                                         \

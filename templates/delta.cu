@@ -86,6 +86,12 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
 //| if l.delta_pad then
 #pragma unroll 4
   for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS) delta_of_row(p, sequence, head, tile * $(l.delta_pad) + row);
+//|   if l.sums then
+  // dQ is added up from zeros.
+  const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64), pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
+  float4 *const sums = (float4 *)p.sums + ((sequence.batch * p.hq + head) * blocks + first) * (64 * D / 4);
+  for (int i = threadIdx.x; i < pieces; i += 256) sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);
+//|   end
 //| else
   delta_of_row(p, sequence, head, tile * DELTA_ROWS + threadIdx.x / DELTA_LANES);
 //| end

@@ -15,13 +15,17 @@ constexpr int THREADS = WARPS * 32;
 constexpr int STAGES = $(c.stages);  // buffers of what an iteration reads
 constexpr int KEYS = $(c.bc);        // that a block of dK and dV owns
 constexpr int BR = $(c.br);          // queries per iteration of it
+constexpr int PART = $(c.br_part);        // of them that a warp has at a time
 constexpr int QUERIES = $(c.q_br);   // that a block of dQ owns
 constexpr int BC = $(c.q_bc);        // keys per iteration of it
 
 // ---- what follows from them ----
 constexpr int KB = $(l.kb);  // blocks of 16 keys of a warp
 constexpr int QB = $(l.qb);  // blocks of 16 queries of a warp
-constexpr int NB_ROWS = BR / 8, NB_KEYS = BC / 8;  // blocks of 8 queries, or keys, of an iteration
+constexpr int NB_ROWS = PART / 8;  // blocks of 8 queries that a warp has at a time
+//| if c.dq == 0 then
+constexpr int NB_KEYS = BC / 8;  // blocks of 8 keys of an iteration of dQ
+//| end
 constexpr int CHUNKS = $(l.chunks);    // 16-byte chunks of a row of Q and K
 constexpr int CHUNKS_V = $(l.chunks_v);  // 16-byte chunks of a row of V and dO
 constexpr float LOG2E = 1.44269504088896341f;
@@ -31,8 +35,13 @@ constexpr int STAGE_GRAD_O = BR * CHUNKS * 16, STAGE_PAIRS = STAGE_GRAD_O + BR *
 //| if c.twins == 1 then
 constexpr int SMEM_P = $(l.p);  // P in fp32, from a warp to its twin
 //| end
+//| if c.dq == 1 then
+constexpr int Q_STAGE = BC * CHUNKS * 16;  // of dQ: K
+constexpr int SCORES = 512;                // bytes of a tile of dS: 16 queries, 16 keys
+//| else
 // The same of dQ. A stage is K and V.
 constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE = $(l.q_stage), STAGE_V = BC * CHUNKS * 16;
+//| end
 
 //| include "prelude.cu"
 
@@ -52,6 +61,11 @@ constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE =
 
 //| include "grad_store.cu"
 
+//| if c.dq == 1 then
+//|   include "grad_spill.cu"
+
+//| end
+
 // ROWS rows of a 16-bit tensor from `row` on, which begins at `from`; those in front of `first` and behind `last` become zeros.
 template <int ROWS, int CHUNKS_OF, int WIDTH>
 __device__ __forceinline__ void load_rows(u32 tile, const void *from, long long at, long long stride, int row, int first, int last) {
@@ -68,47 +82,78 @@ __device__ __forceinline__ float grad_score(float probability, float grad, float
 struct Pairs {
   float lse[2], delta[2];
 };
-__device__ __forceinline__ Pairs load_pairs(u32 stage, int n, int t) {
-  const uint4 x = load_shared_x4(stage + STAGE_PAIRS + (n * 8 + 2 * t) * 8);
+__device__ __forceinline__ Pairs load_pairs(u32 pairs, int n, int t) {
+  const uint4 x = load_shared_x4(pairs + (n * 8 + 2 * t) * 8);
   return {{__uint_as_float(x.x), __uint_as_float(x.z)}, {__uint_as_float(x.y), __uint_as_float(x.w)}};
 }
 
-// S^T becomes P^T. key, row: the warp's first. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys
-// behind the last key is not stored.
-__device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Sequence &sequence, u32 stage, int key,
-                                              int row) {
+//| local hides = p.mask ~= "none" or c.dq == 1
+//| if hides then
+//|   if c.dq == 1 then
+// Pairs that the mask hides, and keys behind the last, become 0. key, row: the warp's first.
+//|   else
+// Pairs that the mask hides become 0. key, row: the warp's first.
+//|   end
+__device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence &sequence, int key, int row) {
   const int g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-#pragma unroll
-  for (int n = 0; n < NB_ROWS; n++) {
-    const Pairs pairs = load_pairs(stage, n, t);
-#pragma unroll
-    for (int m = 0; m < KB; m++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) s[m][n][e] = exp2_approx(fmaf(s[m][n][e], p.scale_log2, -pairs.lse[e % 2]));
-  }
-//| if p.mask ~= "none" then
+//|   if p.mask ~= "none" then
   // Key j and query i, the warp's: hidden where j - i is above hi or below lo.
-  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-BR");
-  if (16 * KB - 1 <= hi$(p.mask == "window" and " && 1 - BR >= lo" or "")) return;
+  const int hi = sequence.diag_hi() - (key - row), lo = $(p.mask == "window" and "sequence.diag_lo() - (key - row)" or "-PART");
+//|   end
+//|   if c.dq == 1 then
+  const int last = sequence.sk() - 1 - key;
+//|   end
+//|   local least = p.mask == "none" and "last" or c.dq == 1 and "min(hi, last)" or "hi"
+  if (16 * KB - 1 <= $(least)$(p.mask == "window" and " && 1 - PART >= lo" or "")) return;
 #pragma unroll
   for (int m = 0; m < KB; m++)
 #pragma unroll
     for (int n = 0; n < NB_ROWS; n++)
 #pragma unroll
       for (int e = 0; e < 4; e++) {
-        const int apart = g - 2 * t + m * 16 + e / 2 * 8 - n * 8 - e % 2;
-        if (apart > hi || apart < lo) s[m][n][e] = 0.f;
+        const int j = g + m * 16 + e / 2 * 8, i = 2 * t + n * 8 + e % 2;
+//|   local mask = p.mask ~= "none" and "j - i > hi || j - i < lo" or ""
+        if ($(mask)$(mask ~= "" and c.dq == 1 and " || " or "")$(c.dq == 1 and "j > last" or "")) x[m][n][e] = 0.f;
       }
+}
 //| end
+
+// Whether the warp's keys from `key` on and its queries from `row` on have a pair that the mask leaves.
+__device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row) {
+//| if p.mask ~= "none" then
+  if (key - (row + PART - 1) > sequence.diag_hi()) return false;
+//| end
+//| if p.mask == "window" then
+  if (key + 16 * KB - 1 - row < sequence.diag_lo()) return false;
+//| end
+  return key < sequence.sk() && row < sequence.sq();
 }
 
-// dP^T becomes dS^T. P^T: a function of the place.
-template <class P>
-__device__ __forceinline__ void grad_scores(float (&dp)[KB][NB_ROWS][4], u32 stage, P probability) {
+// S^T becomes P^T, with pairs of LSE and D from `from` on. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
+// stored.
+__device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Sequence &sequence, u32 from, int key,
+                                              int row) {
   const int t = threadIdx.x % 4;
 #pragma unroll
   for (int n = 0; n < NB_ROWS; n++) {
-    const Pairs pairs = load_pairs(stage, n, t);
+    const Pairs pairs = load_pairs(from, n, t);
+#pragma unroll
+    for (int m = 0; m < KB; m++)
+#pragma unroll
+      for (int e = 0; e < 4; e++) s[m][n][e] = exp2_approx(fmaf(s[m][n][e], p.scale_log2, -pairs.lse[e % 2]));
+  }
+//| if hides then
+  hide(s, sequence, key, row);
+//| end
+}
+
+// dP^T becomes dS^T, with pairs from `from` on. P^T: a function of the place.
+template <class P>
+__device__ __forceinline__ void grad_scores(float (&dp)[KB][NB_ROWS][4], u32 from, P probability) {
+  const int t = threadIdx.x % 4;
+#pragma unroll
+  for (int n = 0; n < NB_ROWS; n++) {
+    const Pairs pairs = load_pairs(from, n, t);
 #pragma unroll
     for (int m = 0; m < KB; m++) {
       const float4 four = probability(m, n);
@@ -131,8 +176,14 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-  const int key0 = blockIdx.x % p.tiles * KEYS, kv_head = blockIdx.x / p.tiles % p.hkv;
+  const int key0 = blockIdx.x % p.tiles * KEYS;
+//| if c.dq == 1 then
+  const int local = blockIdx.x / p.tiles, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
+  const Sequence sequence = sequence_of(p, unit / p.hkv);
+//| else
+  const int kv_head = blockIdx.x / p.tiles % p.hkv;
   const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hkv);
+//| end
   const int sq = sequence.sq(), sk = sequence.sk();
   if (key0 >= sk) return;
 //| if c.twins == 1 then
@@ -172,19 +223,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
   load_next();
 
-  // Calls body(stage) for every tile of queries. Behind the barrier at its head the tile has arrived, and no warp reads the one before.
+  // Calls body(q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. Behind the barrier at its head a
+  // tile has arrived, and no warp reads the one before.
   int stage = 0;
   auto walk = [&](auto body) {
+    auto parts = [&](u32 tile) {
+#pragma unroll 1
+      for (int r = 0; r < BR; r += PART)
+        if (meet(sequence, key0 + warp_key, row + r))
+          body(tile + r * CHUNKS * 16, tile + STAGE_GRAD_O + r * CHUNKS_V * 16, tile + STAGE_PAIRS + r * 8, row + r);
+    };
 #pragma unroll 1
     while (head < heads) {
       cp_async_wait<0>();
       __syncthreads();
 //| if c.stages == 2 then
       load_next();
-      body(smem + SMEM_STAGES + stage * STAGE);
+      parts(smem + SMEM_STAGES + stage * STAGE);
       stage ^= 1;
 //| else
-      body(smem + SMEM_STAGES);
+      parts(smem + SMEM_STAGES);
       __syncthreads();
       load_next();
 //| end
@@ -201,10 +259,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   if (threadIdx.x < THREADS / 2) {
     float dv[KB][CHUNKS_V][4];
     clear(dv);
-    walk([&](u32 tile) {
+    walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
       float s[KB][NB_ROWS][4];
-      dot_rows(s, k_rows, tile, at);
-      probabilities(s, p, sequence, tile, key0 + warp_key, row);
+      dot_rows(s, k_rows, q, at);
+      probabilities(s, p, sequence, pairs, key0 + warp_key, from);
 #pragma unroll
       for (int m = 0; m < KB; m++)
 #pragma unroll
@@ -212,21 +270,29 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
           store_shared(p_from + (m * NB_ROWS + n) * 512, make_uint4(__float_as_uint(s[m][n][0]), __float_as_uint(s[m][n][1]),
                                                                     __float_as_uint(s[m][n][2]), __float_as_uint(s[m][n][3])));
       asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the twin
-      add_rows(dv, s, tile + STAGE_GRAD_O, at_v);
+      add_rows(dv, s, grad_o, at_v);
     });
     store_rows<KB, CHUNKS_V, DV>(p, dv, 1.f, v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
     clear(dk);
-    walk([&](u32 tile) {
+    walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
       float ds[KB][NB_ROWS][4];
-      dot_rows(ds, v_rows, tile + STAGE_GRAD_O, at_v);
+      dot_rows(ds, v_rows, grad_o, at_v);
       asm volatile("bar.sync %0, 64;" ::"r"(pair + 1) : "memory");  // P has come
-      grad_scores(ds, tile, [&](int m, int n) {
+      grad_scores(ds, pairs, [&](int m, int n) {
         const uint4 x = load_shared_x4(p_from + (m * NB_ROWS + n) * 512);
         return make_float4(__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z), __uint_as_float(x.w));
       });
-      add_rows(dk, ds, tile, at);
+//|   if c.dq == 1 then
+      u32 weights[NB_ROWS / 2][KB][4];
+      hide(ds, sequence, key0 + warp_key, from);
+      pack_scores(weights, ds);
+      spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
+      add_packed(dk, weights, q, at);
+//|   else
+      add_rows(dk, ds, q, at);
+//|   end
     });
     store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows, p.grad_k, to_k, p.grad_k_ss, rows);
   }
@@ -234,107 +300,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   float dk[KB][CHUNKS][4], dv[KB][CHUNKS_V][4];
   clear(dk);
   clear(dv);
-  walk([&](u32 tile) {
+  walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
     float s[KB][NB_ROWS][4], ds[KB][NB_ROWS][4];
-    dot_rows(s, k_rows, tile, at);
-    probabilities(s, p, sequence, tile, key0 + warp_key, row);
-    dot_rows(ds, v_rows, tile + STAGE_GRAD_O, at_v);
-    grad_scores(ds, tile, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
-    add_rows(dv, s, tile + STAGE_GRAD_O, at_v);
-    add_rows(dk, ds, tile, at);
+    dot_rows(s, k_rows, q, at);
+    probabilities(s, p, sequence, pairs, key0 + warp_key, from);
+    dot_rows(ds, v_rows, grad_o, at_v);
+    grad_scores(ds, pairs, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
+//|   if c.dq == 1 then
+    u32 weights[NB_ROWS / 2][KB][4];
+    hide(ds, sequence, key0 + warp_key, from);
+    pack_scores(weights, ds);
+    spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
+    add_rows(dv, s, grad_o, at_v);
+    add_packed(dk, weights, q, at);
+//|   else
+    add_rows(dv, s, grad_o, at_v);
+    add_rows(dk, ds, q, at);
+//|   end
   });
   store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows, p.grad_k, to_k, p.grad_k_ss, rows);
   store_rows<KB, CHUNKS_V, DV>(p, dv, 1.f, v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end
 }
 
-// ---- dQ of a tile of queries: over the keys that they see ----
-extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
-  extern __shared__ __align__(128) unsigned char shared[];
-  const u32 smem = shared_address(shared);
-//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
-  const int row0 = $(tile) * QUERIES, head = blockIdx.x / p.tiles % p.hq, kv_head = head / p.group;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
-  const int sq = sequence.sq();
-  if (row0 >= sq) return;
-  const int warp_row = threadIdx.x / 32 * 16 * QB, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
-  const u32 q_rows = smem + warp_row * CHUNKS * 16, grad_rows = smem + SMEM_Q_GRAD_O + warp_row * CHUNKS_V * 16;
-  const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
-  const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
-  const Range range = key_range(p, sequence, row0, min(row0 + QUERIES, sq) - 1);
-  float dq[QB][CHUNKS][4], lse[QB][2], delta[QB][2];
-#pragma unroll
-  for (int m = 0; m < QB; m++) {
-#pragma unroll
-    for (int n = 0; n < CHUNKS; n++) dq[m][n][0] = dq[m][n][1] = dq[m][n][2] = dq[m][n][3] = 0.f;
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int i = row0 + warp_row + m * 16 + h * 8 + g;
-      const float2 pair = i < sq ? ((const float2 *)p.delta)[sequence.delta(head, i)] : make_float2(infinity(), 0.f);
-      lse[m][h] = pair.x, delta[m][h] = pair.y;
-    }
-  }
-  int next = range.block_lo, next_stage = 0;
-  auto load_next = [&] {
-    if (next <= range.block_hi) {
-      const u32 to = smem + SMEM_Q_STAGES + next_stage * Q_STAGE;
-      load_rows<BC, CHUNKS, D>(to, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, next * BC, range.key_lo, range.key_hi);
-      load_rows<BC, CHUNKS_V, DV>(to + STAGE_V, p.v, sequence.v() + kv_head * p.v_sh, p.v_ss, next * BC, range.key_lo, range.key_hi);
-      next++;
-//| if c.stages == 2 then
-      next_stage ^= 1;
-//| end
-    }
-    cp_async_commit();
-  };
-  if (range.block_lo <= range.block_hi) {
-    load_rows<QUERIES, CHUNKS, D>(smem, p.q, sequence.q() + head * p.q_sh, p.q_ss, row0, 0, sq - 1);
-    load_rows<QUERIES, CHUNKS_V, DV>(smem + SMEM_Q_GRAD_O, p.grad_o, sequence.grad_o() + head * p.grad_o_sh, p.grad_o_ss, row0, 0, sq - 1);
-  }
-  load_next();
-  int stage = 0;
-#pragma unroll 1
-  for (int block = range.block_lo; block <= range.block_hi; block++) {
-    cp_async_wait<0>();
-    __syncthreads();  // K and V have arrived, everyone is through with the block before
-//| if c.stages == 2 then
-    load_next();
-//| end
-    const u32 tile = smem + SMEM_Q_STAGES + stage * Q_STAGE;
-    float s[QB][NB_KEYS][4], ds[QB][NB_KEYS][4];
-    dot_rows(s, q_rows, tile, at);
-    dot_rows(ds, grad_rows, tile + STAGE_V, at_v);
-    const bool masked = block >= range.full_hi || block <= range.full_lo;
-#pragma unroll
-    for (int m = 0; m < QB; m++)
-#pragma unroll
-      for (int n = 0; n < NB_KEYS; n++)
-#pragma unroll
-        for (int e = 0; e < 4; e++)
-          ds[m][n][e] = grad_score(exp2_approx(fmaf(s[m][n][e], p.scale_log2, -lse[m][e / 2])), ds[m][n][e], delta[m][e / 2]);
-    if (masked) {
-#pragma unroll
-      for (int m = 0; m < QB; m++)
-#pragma unroll
-        for (int h = 0; h < 2; h++) {
-          const int i = row0 + warp_row + m * 16 + h * 8 + g;
-          const int lo = first_key(sequence, i) - block * BC, hi = last_key(sequence, i) - block * BC;
-#pragma unroll
-          for (int n = 0; n < NB_KEYS; n++)
-#pragma unroll
-            for (int e = 0; e < 2; e++)
-              if (n * 8 + 2 * t + e > hi || n * 8 + 2 * t + e < lo) ds[m][n][2 * h + e] = 0.f;
-        }
-    }
-    add_rows(dq, ds, tile, at);
-//| if c.stages == 2 then
-    stage ^= 1;
-//| else
-    __syncthreads();
-    load_next();
-//| end
-  }
-  __syncwarp();  // the warp's rows of Q are free for what is stored
-  store_rows<QB, CHUNKS, D>(p, dq, p.scale, q_rows, p.grad_q, sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + head * p.grad_q_sh,
-                            p.grad_q_ss, sq - row0 - warp_row);
-}
+//| include(c.dq == 1 and "grad_q_spill.cu" or "grad_q_anew.cu")

@@ -13,12 +13,14 @@ typedef unsigned short element;  // $(p.dtype)
 constexpr int BR = $(c.br);        // queries per iteration of dK and dV
 constexpr int KEYS = $(c.bc);      // that a block of dK and dV owns: 64 for each warpgroup$(c.twins == 1 and ", or for two" or "")
 constexpr int STAGES = $(c.stages);   // buffers of Q and dO
+//| if not l.sums then
 constexpr int DS_BUFS = $(c.ds_bufs);    // buffers of dS on its way to memory
 constexpr int QUERIES = $(c.q_br);  // that a block of dQ owns: 64 for each warpgroup
 constexpr int Q_STAGES = $(c.q_stages);   // buffers of K and dS in it
+//| end
 
 // ---- what follows from them ----
-constexpr int GROUPS = $(l.groups), Q_GROUPS = QUERIES / 64;  // warpgroups beside the one that copies
+constexpr int GROUPS = $(l.groups);  // warpgroups beside the one that copies
 constexpr int BC = 64;                                    // keys of a tile of dS
 constexpr int BOX = $(c.box), ROW = BOX * 2;                 // columns of a box in shared memory, bytes of its rows
 constexpr int BOXES = $(l.boxes), BOXES_V = $(l.boxes_v);             // of a row of Q and K, of V and dO
@@ -28,7 +30,9 @@ constexpr int DS_TILE = 8192;  // 64 keys, 64 queries
 constexpr int NS = BR / 2, NK = $(l.dk), NV = $(l.dv);  // registers of S, dK and dV per thread
 // Offsets in shared memory of the kernel of dK and dV, K at 0, and of that of dQ, whose stages begin with K.
 constexpr int SMEM_V = $(l.v), SMEM_Q = $(l.q), SMEM_GRAD_O = $(l.grad_o), SMEM_DS = $(l.ds), SMEM_ROWS = $(l.rows_at), SMEM_BARRIERS = $(l.barriers);
-constexpr int Q_STAGE = $(l.q_stage), SMEM_Q_BARRIERS = $(l.q_barriers);
+//| if not l.sums then
+constexpr int Q_GROUPS = QUERIES / 64, Q_STAGE = $(l.q_stage), SMEM_Q_BARRIERS = $(l.q_barriers);
+//| end
 //| if c.twins == 1 then
 constexpr int SMEM_P = $(l.p);  // P in fp32, from a warpgroup to its twin
 //| end
@@ -55,4 +59,4 @@ constexpr float LOG2E = 1.44269504088896341f;
 
 //| include "grad_hopper_kv.cu"
 
-//| include "grad_hopper_q.cu"
+//| include(l.sums and "grad_hopper_convert.cu" or "grad_hopper_q.cu")

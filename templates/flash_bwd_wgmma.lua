@@ -1,7 +1,9 @@
--- flash_bwd_wgmma: the gradients of attention with wgmma and TMA, for sm_90a, in five products. Blocks of one kernel own keys: warpgroups of
--- 64 keys each compute S^T, dP^T, dV and dK with P and dS as operands straight out of registers, and leave dS in memory, in 16 bits. Blocks
--- of another own queries: dQ = scale dS K is one product over what the first left. Nothing is added up in memory, so that every launch has
--- the same bits; dS is there for as many heads at a time as the workspace holds.
+-- flash_bwd_wgmma: the gradients of attention with wgmma and TMA, for sm_90a, in five products. Blocks of a kernel own keys: warpgroups of
+-- 64 keys each compute S^T, dP^T, dV and dK with P and dS as operands straight out of registers. dQ = scale dS K comes about in one of two
+-- ways. spill: they leave dS in memory, in 16 bits, for as many heads at a time as the workspace holds, and blocks of another kernel, which
+-- own queries, multiply it; nothing is added up in memory, so that every launch has the same bits. add: two warpgroups of a block exchange
+-- dS in shared memory and add their part of dQ to sums in global memory in fp32, which a last kernel converts; the order of the additions
+-- is the chip's.
 
 local backward = include "backward_family.lua"
 
@@ -28,10 +30,14 @@ local function places(p, c)
   l.grad_o = l.q + c.stages * c.br * boxes * row
   l.ds = l.grad_o + c.stages * c.br * boxes_v * row
   local ds = l.owners * (c.br // 64) * SMEM_TILE
+  if c.dq == c.named.dq.add then ds = 2 * 2 * SMEM_TILE // c.ds_bufs end
   l.p = l.ds + c.ds_bufs * ds
-  l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
+  -- Half of the columns of dQ, in whole boxes where there are several.
+  l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
+  l.sums_at = l.p
+  l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or c.dq == c.named.dq.add and 2 * 64 * l.columns * 4 or 0)
   l.barriers = l.rows_at + c.stages * c.br * 8
-  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages)
+  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages + 4)
   -- dQ: stages of a block of K and a tile of dS for each warpgroup.
   l.q_groups = c.q_br // 64
   l.q_stage = 64 * boxes * row + l.q_groups * SMEM_TILE
@@ -45,7 +51,8 @@ end
 local function matrices(p, c)
   local d, dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
   if c.twins == 1 then return math.max(d, dv) + c.br // 2 + c.br // 4 end
-  return d + dv + c.br + c.br // 4
+  local held = (c.held > 0 and round_up(p.d, 16) // 4 or 0) + (c.held > 1 and round_up(p.dv, 16) // 4 or 0)
+  return d + dv + c.br + c.br // 4 + held
 end
 
 return {
@@ -58,10 +65,12 @@ return {
     { "br", { 64, 128 }, "B_r: queries per iteration of dK and dV" },
     { "bc", { 128, 64 }, "B_c: keys of a block of dK and dV" },
     { "twins", { 0, 1 }, "who has 64 keys in dK and dV: 0 = one warpgroup, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "held", { { 0, "none" }, { 1, "k" }, { 2, "k_and_v" } }, "operands of S and dP that a warpgroup keeps in registers" },
     { "schedule", { { 1, "turns" }, { 0, "plain" } },
       "a warpgroup issues dK with S and dP of the next block 1 = in turns with the other, 0 = when it gets there" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages", { 2, 3, 4, 6 }, "buffers of Q and dO" },
+    { "dq", { { 0, "spill" }, { 1, "add" } }, "dQ: spill = out of dS in memory, add = added up in fp32" },
     { "ds_bufs", { 2, 1 }, "buffers of dS on its way to memory" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
@@ -85,12 +94,26 @@ return {
       if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
       return false, "turns are for two warpgroups with keys of their own"
     end, upto = "schedule" },
+    { "add", function(p, c)
+      if c.dq == c.named.dq.spill then return true end
+      if p.has_deterministic then return false, "sums in memory have no order" end
+      if c.bc == 128 and c.twins == 0 and c.br == 64 and c.schedule == c.named.schedule.turns and p.d >= 64 and p.d % 8 == 0 then return true end
+      return false, "dQ is added up by two warpgroups with turns and blocks of 64 queries, from head_dim 64 on"
+    end, upto = "dq" },
+    { "one", function(p, c)
+      if c.dq == c.named.dq.spill or c.ds_bufs == 2 and c.q_br == 128 and c.q_stages == 4 then return true end
+      return false, "where dQ is added up no kernel multiplies dS"
+    end, upto = "q_stages" },
+    { "held", function(p, c)
+      if c.held == c.named.held.none or c.twins == 0 then return true end
+      return false, "twins have no more than one product with K or V each"
+    end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c))
       local need = matrices(p, c) + 28
       if need <= most then return true end
       return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
-    end, upto = "twins", about = "registers" },
+    end, upto = "held", about = "registers" },
     -- A narrower box must save columns.
     { "box", function(p, c)
       local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
@@ -102,7 +125,7 @@ return {
       return true
     end, upto = "box" },
     { "buffers", function(p, c, a)
-      local need = places(p, { br = c.br, bc = c.bc, twins = c.twins, box = c.box, stages = c.stages,
+      local need = places(p, { br = c.br, bc = c.bc, twins = c.twins, box = c.box, stages = c.stages, dq = c.dq, named = c.named,
         ds_bufs = c.ds_bufs, q_br = 128, q_stages = 3 }).bytes_kv
       if need <= a.smem_block then return true end
       return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
@@ -121,6 +144,7 @@ return {
     end, upto = "q_stages", about = "shared memory" },
     -- dS of one KV head's queries is the least that is there at a time.
     { "workspace", function(p, c)
+      if c.dq == c.named.dq.add then return true end
       local unit = (p.hkv > 0 and p.hq // p.hkv or 1) * round_up(p.sq, 64) * round_up(p.sk, 64) * 2
       if unit <= 8 * 2 ^ 30 then return true end
       return false, "dS of one KV head takes " .. unit .. " bytes of workspace"
@@ -139,25 +163,31 @@ return {
     l.regs = math.min(l.regs, l.q_regs)
     l.kv_regs = registers(a, l.groups)
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
+    l.sums = c.dq == c.named.dq.add
+    l.dq = l.sums and l.columns // 2 or l.dk
+    if l.sums then l.threads, l.bytes, l.q_regs, l.regs = l.kv_threads, l.bytes_kv, 64, l.kv_regs end
     return backward.delta(l, p)
   end,
 
   steps = function(p, c, a, l)
     local function map(tensor, rows) return { tensor = tensor, cols = c.box, rows = rows, swizzle = l.row } end
+    local by_queries = { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d group units"):format(c.q_br), pdl = 1,
+      maps = { map("k", 64) } }
+    if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = "sq/64 hq b", pdl = 1 } end
     return {
       backward.delta_step(l),
       { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, grid = ("sk/%d units"):format(c.bc), pdl = 1,
         maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } },
-      { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d group units"):format(c.q_br), pdl = 1,
-        maps = { map("k", 64) } },
+      by_queries,
     }
   end,
 
   workspace = function(p, c, a, l)
+    if l.sums then return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) end
     return ("delta fp32 b hq sq/%d %d, grad_s %s units group sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype)
   end,
 
-  params = function(p, c, a, l) return backward.params(p, "delta grad_s") .. " key_base unit" end,
+  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base section unit" end,
 
   work = function(p, c, a, l)
     local visible = p.b * p.hq * backward.visible(p)
@@ -178,6 +208,14 @@ return {
       bytes = math.max(1, visible * p.sq * p.sk * 2 + visible * p.sk * 2 * p.d * ((p.sq + c.q_br - 1) // c.q_br) + p.b * p.hq * p.sq * 2 * p.d),
       regs = l.q_regs,
     }
+    if l.sums then
+      -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
+      kv.matrix_flops = kv.matrix_flops + 2 * d
+      kv.issue = kv.issue + 1200
+      kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + c.br * d * 8
+      kv.bytes = math.max(1, visible * p.sq * (row + 8 * p.d) * ((p.sk + c.bc - 1) // c.bc) + 2 * p.b * p.hkv * p.sk * row)
+      q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
+    end
     return { backward.delta_work(p), kv, q }
   end,
 }

@@ -20,6 +20,21 @@ __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
   return {local, unit / p.hkv, unit % p.hkv};
 }
 
+// Which tile of which head, or unit, a block of the grid does. Under a mask tiles differ: the longest of as many heads as share the L2 come
+// first, so that none of them is begun last.
+struct Place {
+  int tile, head;
+};
+//| if p.mask == "none" then
+__device__ __forceinline__ Place place_of(const Params &p, int index, int) { return {index % p.tiles, index / p.tiles}; }
+//| else
+__device__ __forceinline__ Place place_of(const Params &p, int index, int together) {
+  const int first = index / (p.tiles * together) * together, heads = min(together, (int)gridDim.x / p.tiles - first);
+  return {(index - first * p.tiles) / heads, first + (index - first * p.tiles) % heads};
+}
+//| end
+
+//| if not l.sums then
 // The tile of dS of 64 queries and 64 keys: rows of keys, of 128 bytes, swizzled. Tiles of a block of queries lie side by side.
 __device__ __forceinline__ char *ds_tile(const Params &p, const Unit &unit, int member, int query_block, int key_block) {
   const long long blocks_q = (p.sq + 63) / 64, blocks_k = (p.sk + 63) / 64;
@@ -29,6 +44,7 @@ __device__ __forceinline__ char *ds_tile(const Params &p, const Unit &unit, int 
 // From a tile to that of the next 64 queries.
 __device__ __forceinline__ long long next_tile(const Params &p) { return (long long)((p.sk + 63) / 64) * DS_TILE; }
 
+//| end
 // This warp has read a buffer.
 __device__ __forceinline__ void release(u32 empty) {
   __syncwarp();

@@ -73,6 +73,31 @@ __device__ __forceinline__ void issue_dots(float (&x)[NS], u32 rows, u32 others)
       wgmma_dots(x, ai, bi);
   }
 }
+//| if c.held > 0 then
+// The same; rows: 64 that are held in registers.
+template <int COLUMNS>
+__device__ __forceinline__ void issue_dots(float (&x)[NS], const u32 (&rows)[(COLUMNS + 15) / 16 * 4], u32 others) {
+  const u64 b = descriptor_along_row<ROW>(others);
+#pragma unroll
+  for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
+    const u64 bi = b + (i * 16 / BOX * BR * ROW + i * 16 % BOX * 2) / 16;
+    if (i == 0)
+      wgmma_dots_first(x, rows, bi);
+    else
+      wgmma_dots(x, rows + 4 * i, bi);
+  }
+}
+// Takes 64 rows into registers, as an operand: each warp its 16.
+template <int N>
+__device__ __forceinline__ void hold_rows(u32 (&rows)[N], u32 tile) {
+  const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, swizzle = ROW == 128 ? row % 8 : ROW == 64 ? row / 2 % 4 : row / 4 % 2;
+#pragma unroll
+  for (int i = 0; i < N / 4; i++) {
+    const int chunk = 2 * i % (BOX / 8) + threadIdx.x % 32 / 16;
+    ldmatrix_x4(rows + 4 * i, tile + 16 * i / BOX * 64 * ROW + row * ROW + (chunk ^ swizzle) * 16);
+  }
+}
+//| end
 // Issues dV += P^T dO, or dK += dS^T Q.
 template <int N>
 __device__ __forceinline__ void issue_sums(float (&x)[N], const u32 (&a)[NS / 2], u32 others) {
@@ -149,6 +174,7 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
   }
 }
 
+//| if not l.sums then
 // dS on its way out: each warp has 16 rows of keys of every tile, 2 KiB, to itself, so that only its own lanes must meet.
 struct GradScores {
   int at = 0;  // buffer
@@ -180,7 +206,23 @@ struct GradScores {
   }
 };
 
-//| include(c.twins == 1 and "grad_hopper_twins.cu" or "grad_hopper_single.cu")
+//| end
+//| if c.twins == 0 then
+// What is known of the block is looked up once more, so that no register holds it beside the products.
+__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
+  int block;
+  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
+  const Place place = place_of(p, block, max(p.section / p.group, 1));
+  const Unit unit = unit_of(p, place.head);
+  const Sequence sequence = sequence_of(p, unit.batch);
+  const int key = place.tile * KEYS + wg * 64, keys = sequence.sk() - key;
+  if (keys <= 0) return;
+  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
+  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+}
+
+//| end
+//| include(c.twins == 1 and "grad_hopper_twins.cu" or l.sums and "grad_hopper_add.cu" or "grad_hopper_single.cu")
 
 extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     fa_grad_kv(const __grid_constant__ Params p, const __grid_constant__ TensorMap q_map, const __grid_constant__ TensorMap k_map,
@@ -188,8 +230,9 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-  const int key0 = blockIdx.x % p.tiles * KEYS;
-  const Unit unit = unit_of(p, blockIdx.x / p.tiles);
+  const Place place = place_of(p, blockIdx.x, max(p.section / p.group, 1));
+  const int key0 = place.tile * KEYS;
+  const Unit unit = unit_of(p, place.head);
   const Sequence sequence = sequence_of(p, unit.batch);
   const QueryBlocks blocks = query_blocks(sequence, key0, KEYS);
   if (threadIdx.x == 0) {
@@ -199,6 +242,10 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
       mbarrier_init(grad_o_full(smem, i), 1), mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);
     }
+//| if l.sums then
+#pragma unroll
+    for (int i = 0; i < 2; i++) mbarrier_init(ds_full(smem, i), 8), mbarrier_init(ds_empty(smem, i), 8);
+//| end
     fence_barrier_init();
   }
   __syncthreads();

@@ -19,9 +19,10 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
-  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.group;
-  const Unit unit = unit_of(p, blockIdx.x / p.tiles / p.group);
+  const Place place = place_of(p, blockIdx.x, p.section);
+//| local tile = p.mask == "none" and "place.tile" or "(p.tiles - 1 - place.tile)"
+  const int row0 = $(tile) * QUERIES, member = place.head % p.group;
+  const Unit unit = unit_of(p, place.head / p.group);
   const Sequence sequence = sequence_of(p, unit.batch);
   const KeyBlocks blocks = key_blocks(p, sequence, row0, QUERIES);
   if (threadIdx.x == 0) {
@@ -73,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
         const u64 a = descriptor_across_rows<128>(stage + K_TILE + wg * DS_TILE, DS_TILE), b = descriptor_across_rows<ROW>(stage, 64 * ROW);
         wgmma_fence(dq);
 #pragma unroll
-        for (int i = 0; i < 4; i++) wgmma_add_transposed(dq, a + i * 16 * 128 / 16, b + i * 16 * ROW / 16);
+        for (int i = 0; i < 4; i++) wgmma_transposed(dq, a + i * 16 * 128 / 16, b + i * 16 * ROW / 16);
         wgmma_commit();
         wgmma_wait<1>();
         if (before != 0) release(before);

@@ -7,18 +7,6 @@ __device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
 __device__ __forceinline__ void turn_wait(int) {}
 __device__ __forceinline__ void turn_pass(int) {}
 //| end
-// What is known of the block is looked up once more, so that no register holds it beside the products.
-__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
-  int block;
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-  const Unit unit = unit_of(p, block / p.tiles);
-  const Sequence sequence = sequence_of(p, unit.batch);
-  const int key = block % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
-  if (keys <= 0) return;
-  store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
-  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
-}
-
 __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks, int wg) {
   const int key = key0 + wg * 64;
@@ -52,6 +40,14 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
 //| end
   if (blocks.lo <= blocks.hi) {
     if (own.lo <= own.hi) mbarrier_wait(k_full(smem), 0), mbarrier_wait(v_full(smem), 0);
+//| if c.held > 0 then
+    u32 k[(D + 15) / 16 * 4];
+    if (own.lo <= own.hi) hold_rows(k, k_tile);
+//| end
+//| if c.held > 1 then
+    u32 v[(DV + 15) / 16 * 4];
+    if (own.lo <= own.hi) hold_rows(v, v_tile);
+//| end
 #pragma unroll 1
     for (int member = 0; member < p.group; member++) {
       if (own.lo > own.hi) {
@@ -64,11 +60,11 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       auto issue_next = [&] {
         mbarrier_wait(q_full(smem, ring.at), ring.parity);
         wgmma_fence();
-        issue_dots<D>(s, k_tile, smem + SMEM_Q + ring.at * Q_TILE);
+        issue_dots<D>(s, $(c.held > 0 and "k" or "k_tile"), smem + SMEM_Q + ring.at * Q_TILE);
         wgmma_commit();
         mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
         wgmma_fence();
-        issue_dots<DV>(dp, v_tile, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
+        issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
         wgmma_commit();
       };
       grad_s.begin(p, unit, member, own.lo, key / 64);

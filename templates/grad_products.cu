@@ -54,6 +54,35 @@ __device__ __forceinline__ void dot_rows(float (&s)[M][N][4], u32 rows, u32 othe
   }
 }
 
+// sum += 16 columns of weights times the 16 rows of a tile from `row` on.
+template <int M, int CHUNKS>
+__device__ __forceinline__ void add_block(float (&sum)[M][CHUNKS][4], const u32 (&a)[M][4], u32 tile, int row, const Fragments<CHUNKS> &at) {
+#pragma unroll
+  for (int v = 0; v + 1 < CHUNKS; v += 2) {
+    u32 b[4];
+    ldmatrix_x4_trans(b, tile + further<CHUNKS>(at.rows, row, v));
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+      mma_full(sum[m][v], a[m], b[0], b[1]);
+      mma_full(sum[m][v + 1], a[m], b[2], b[3]);
+    }
+  }
+  if constexpr (CHUNKS % 2 == 1) {
+    u32 b0, b1;
+    ldmatrix_x2_trans(b0, b1, tile + at.last + row * CHUNKS * 16);
+#pragma unroll
+    for (int m = 0; m < M; m++) mma_full(sum[m][CHUNKS - 1], a[m], b0, b1);
+  }
+}
+
+// Two blocks of 8 columns as an operand: four matrices, rows 0..7 and 8..15 of the first, then of the second.
+__device__ __forceinline__ void pack_block(u32 (&a)[4], const float (&x)[4], const float (&y)[4]) {
+  a[0] = pack2(x[0], x[1]);
+  a[1] = pack2(x[2], x[3]);
+  a[2] = pack2(y[0], y[1]);
+  a[3] = pack2(y[2], y[3]);
+}
+
 // sum += w times the 8 N rows of a tile; w as dot_rows() left it.
 template <int M, int N, int CHUNKS>
 __device__ __forceinline__ void add_rows(float (&sum)[M][CHUNKS][4], const float (&w)[M][N][4], u32 tile, const Fragments<CHUNKS> &at) {
@@ -61,27 +90,23 @@ __device__ __forceinline__ void add_rows(float (&sum)[M][CHUNKS][4], const float
   for (int n = 0; n < N; n += 2) {
     u32 a[M][4];
 #pragma unroll
-    for (int m = 0; m < M; m++) {
-      a[m][0] = pack2(w[m][n][0], w[m][n][1]);
-      a[m][1] = pack2(w[m][n][2], w[m][n][3]);
-      a[m][2] = pack2(w[m][n + 1][0], w[m][n + 1][1]);
-      a[m][3] = pack2(w[m][n + 1][2], w[m][n + 1][3]);
-    }
-#pragma unroll
-    for (int v = 0; v + 1 < CHUNKS; v += 2) {
-      u32 b[4];
-      ldmatrix_x4_trans(b, tile + further<CHUNKS>(at.rows, n * 8, v));
-#pragma unroll
-      for (int m = 0; m < M; m++) {
-        mma_full(sum[m][v], a[m], b[0], b[1]);
-        mma_full(sum[m][v + 1], a[m], b[2], b[3]);
-      }
-    }
-    if constexpr (CHUNKS % 2 == 1) {
-      u32 b0, b1;
-      ldmatrix_x2_trans(b0, b1, tile + at.last + n * 8 * CHUNKS * 16);
-#pragma unroll
-      for (int m = 0; m < M; m++) mma_full(sum[m][CHUNKS - 1], a[m], b0, b1);
-    }
+    for (int m = 0; m < M; m++) pack_block(a[m], w[m][n], w[m][n + 1]);
+    add_block(sum, a, tile, n * 8, at);
   }
 }
+//| if c.dq == 1 then
+
+// dot_rows()' as an operand, and what add_rows() does with it.
+template <int M, int N>
+__device__ __forceinline__ void pack_scores(u32 (&a)[N / 2][M][4], const float (&w)[M][N][4]) {
+#pragma unroll
+  for (int n = 0; n < N; n += 2)
+#pragma unroll
+    for (int m = 0; m < M; m++) pack_block(a[n / 2][m], w[m][n], w[m][n + 1]);
+}
+template <int M, int N, int CHUNKS>
+__device__ __forceinline__ void add_packed(float (&sum)[M][CHUNKS][4], const u32 (&a)[N][M][4], u32 tile, const Fragments<CHUNKS> &at) {
+#pragma unroll
+  for (int n = 0; n < N; n++) add_block(sum, a[n], tile, n * 16, at);
+}
+//| end

@@ -14,6 +14,13 @@ template <int N>
 __device__ __forceinline__ void bulk_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory"); }
 __device__ __forceinline__ void bulk_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
+//| if l.sums then
+// Adds floats of shared memory to those in global memory.
+__device__ __forceinline__ void bulk_add(void *to, u32 from, int bytes) {
+  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
+}
+//| end
+
 // Four 8 x 8 matrices of 16-bit elements, held as the fragments of a product's result; lane 8m + r gives the address of row r of matrix m.
 __device__ __forceinline__ void stmatrix_x4(u32 to, u32 x0, u32 x1, u32 x2, u32 x3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x0), "r"(x1), "r"(x2), "r"(x3) : "memory");
@@ -51,9 +58,9 @@ __device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
 //|   return table.concat(out)
 //| end
 //| local T = p.dtype == "fp16" and "f16" or "bf16"
-//| local NS, NK, NV = c.br // 2, l.dk, l.dv
+//| local NS, NK, NV, NQ = c.br // 2, l.dk, l.dv, l.dq
 //| local sizes = { NS }
-//| for _, n in ipairs { NK, NV } do
+//| for _, n in ipairs { NK, NV, NQ } do
 //|   local new = true
 //|   for _, m in ipairs(sizes) do new = new and m ~= n end
 //|   if new then sizes[#sizes + 1] = n end
@@ -96,6 +103,23 @@ __device__ __forceinline__ void wgmma_dots$(first and "_first" or "")(float (&x)
       : "l"(a), "l"(b));
 }
 //| end
+//| if c.held > 0 then
+// The same; A from registers.
+//|   for _, first in ipairs { true, false } do
+__device__ __forceinline__ void wgmma_dots$(first and "_first" or "")(float (&x)[NS], const u32 *a, u64 b) {
+  asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(c.br)k16.f32.$(T).$(T) {$(registers(NS))}, "
+      "{%$(NS), %$(NS + 1), %$(NS + 2), %$(NS + 3)}, %$(NS + 4), more, 1, 1, 0;\n}"
+      : $(operands(NS, first and '"=f"(x[#])' or '"+f"(x[#])'))
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
+}
+//|   end
+// Four 8 x 8 matrices of 16-bit elements; lane 8m + r gives the address of row r of matrix m.
+__device__ __forceinline__ void ldmatrix_x4(u32 *r, u32 address) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3]) : "r"(address) : "memory");
+}
+//| end
 // x += A B for sixteen rows of B; A from registers.
 //| for _, n in ipairs(NK == NV and { NK } or { NK, NV }) do
 __device__ __forceinline__ void wgmma_add(float (&x)[$(n)], const u32 *a, u64 b) {
@@ -106,11 +130,13 @@ __device__ __forceinline__ void wgmma_add(float (&x)[$(n)], const u32 *a, u64 b)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 //| end
-// x += A^T B for sixteen rows of A, which has 64 columns, and of B; both from shared memory.
-__device__ __forceinline__ void wgmma_add_transposed(float (&x)[NK], u64 a, u64 b) {
-  asm volatile("{\n.reg .pred more;\nsetp.eq.b32 more, 0, 0;\n"
-      "wgmma.mma_async.sync.aligned.m64n$(NK * 2)k16.f32.$(T).$(T) {$(registers(NK))}, "
-      "%$(NK), %$(NK + 1), more, 1, 1, 1, 1;\n}"
-      : $(operands(NK, '"+f"(x[#])'))
+// x = A^T B or x += A^T B for sixteen rows of A, which has 64 columns, and of B; both from shared memory.
+//| for _, first in ipairs(l.sums and { true, false } or { false }) do
+__device__ __forceinline__ void wgmma_transposed$(first and "_first" or "")(float (&x)[$(NQ)], u64 a, u64 b) {
+  asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
+      "wgmma.mma_async.sync.aligned.m64n$(NQ * 2)k16.f32.$(T).$(T) {$(registers(NQ))}, "
+      "%$(NQ), %$(NQ + 1), more, 1, 1, 1, 1;\n}"
+      : $(operands(NQ, first and '"=f"(x[#])' or '"+f"(x[#])'))
       : "l"(a), "l"(b));
 }
+//| end

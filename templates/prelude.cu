@@ -102,6 +102,20 @@ __device__ __forceinline__ void ldmatrix_x4_trans(u32 (&r)[4], u32 address) {
 __device__ __forceinline__ void ldmatrix_x2_trans(u32 &r0, u32 &r1, u32 address) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(r0), "=r"(r1) : "r"(address) : "memory");
 }
+//|   if l.spill then
+// An 8 x 8 matrix of 16-bit elements, a row in four lanes.
+__device__ __forceinline__ u32 transpose(u32 x) {
+  u32 y;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+// 16 bytes of global memory that the SM reads once.
+__device__ __forceinline__ uint4 load_streamed(const uint4 *from) {
+  uint4 x;
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w) : "l"(from));
+  return x;
+}
+//|   end
 //| end
 
 // Asynchronous copy of BYTES to shared memory; where valid is false zeros are written and nothing is read.

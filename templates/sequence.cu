@@ -48,9 +48,9 @@ struct Sequence {
   __device__ __forceinline__ long long grad_q() const { return index * p.grad_q_sb + first_q * p.grad_q_ss; }
   __device__ __forceinline__ long long grad_k() const { return index * p.grad_k_sb + first_k * p.grad_k_ss; }
   __device__ __forceinline__ long long grad_v() const { return index * p.grad_v_sb + first_k * p.grad_v_ss; }
-  // Index of a query's D: [hq, total_q] where packed, else [b, hq, sq].
+  // Index of a query's D: [b, hq, sq], packed or not. More rows may be allocated than sequences have.
   __device__ __forceinline__ long long delta(long long head, long long query) const {
-    return p.cu_seqlens_q != nullptr ? head * p.total_q + first_q + query : (index * (long long)p.hq + head) * p.sq + query;
+    return (index * (long long)p.hq + head) * p.sq + query;
   }
 //|   end
   // Index of a query's LSE.

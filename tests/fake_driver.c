@@ -22,8 +22,9 @@ static _Atomic(CUcontext) loaded_in;
 static atomic_int capture_mode;
 static cu_driver table;
 static _Thread_local CUcontext stack[8];
-static _Thread_local int depth; /* stack[depth] is current */
-static _Thread_local fake_launch last;
+static _Thread_local int depth;                                /* stack[depth] is current */
+static _Thread_local fake_launch last, earlier[FAKE_LAUNCHES]; /* the nth from the start at n % FAKE_LAUNCHES */
+static _Thread_local unsigned launches;
 static struct {
     int device;
 } contexts[16]; /* the primary ones, then another of each device */
@@ -215,6 +216,7 @@ static CUresult launched(CUfunction f, unsigned grid, unsigned block, unsigned s
             return CUDA_ERROR_MISALIGNED_ADDRESS;
         memcpy(&last.map[last.maps], params[1 + last.maps], sizeof last.map[0]);
     }
+    earlier[launches++ % FAKE_LAUNCHES] = last;
     return stack[depth] ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
@@ -492,4 +494,9 @@ int fake_retained(int device)
 fake_launch fake_last(void)
 {
     return last;
+}
+
+fake_launch fake_before(int n)
+{
+    return earlier[(launches - 1 - (unsigned)n) % FAKE_LAUNCHES];
 }

@@ -52,4 +52,6 @@ typedef struct fake_launch {
 } fake_launch;
 /* The last launch of this thread. */
 fake_launch fake_last(void);
+#define FAKE_LAUNCHES 16
+fake_launch fake_before(int n); /* the nth before it, 0 to FAKE_LAUNCHES - 1 */
 #endif

@@ -14,7 +14,9 @@
 /* clang-format off */
 static const fa_ragged_how
     packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
-    padded = { .seed = 13, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM };
+    padded = { .seed = 13, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM },
+    gaps = { .seed = 3, .forms = FA_FORM_CU_Q | FA_FORM_CU_K | FA_FORM_SEQLENS_Q, .q = FA_SPREAD_FULL, .k = FA_SPREAD_FULL, .gap = 9 },
+    longest = { .seed = 1, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_LOG, .k = FA_SPREAD_LOG };
 
 static const scene scenes[] = {
     { "plain", "fp32,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", FFMA "br=32,bc=32", 50, 70, NONE, PLAIN },
@@ -30,37 +32,65 @@ static const scene scenes[] = {
     { "packed", "fp32,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", FFMA "br=32,bc=32", 60, 70, NONE, RAGGED(packed) },
     { "padded", "fp32,d=32,mask=window,op=backward,features=lengths+lse-strides,b=3,hq=2,hkv=1", FFMA "br=16,bc=32", 50, 60, 4, 3, 0, 0,
       RAGGED(padded) },
+    /* more rows are allocated than all sequences have */
+    { "gaps", "fp32,d=32,mask=none,op=backward,features=lengths,b=3,hq=2,hkv=1", FFMA "br=32,bc=32", 20, 30, NONE, RAGGED(gaps) },
     { "naive", "bf16,d=72,dv=40,mask=causal,op=backward,b=2,hq=4,hkv=2", NAIVE, 80, 100, NONE, PLAIN },
     { "naive_blind", "fp16,d=40,mask=causal,op=backward,grad=fp32,b=1,hq=2,hkv=1", NAIVE, 90, 40, NONE, HIDDEN },
     { "naive_topleft", "bf16,d=24,dv=33,o=fp32,mask=causal,op=backward,b=1,hq=2,hkv=1", NAIVE, 40, 140, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
-    { "mma", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA "br=32,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 90, 100,
+    { "mma", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 90, 100,
       NONE, PLAIN },
-    { "mma_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=16,bc=64,warps=2,twins=0,stages=1,q_br=64,q_bc=16", 90, 100,
+    { "mma_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=32,br_part=16,bc=64,warps=2,twins=0,stages=1,dq=0,q_br=64,q_bc=16", 90, 100,
       NONE, PLAIN },
-    { "mma_twins", "fp16,d=72,dv=40,mask=causal,op=backward,b=2,hq=2,hkv=1", MMA "br=32,bc=32,warps=4,twins=1,stages=2,q_br=64,q_bc=32", 100,
+    { "mma_twins", "fp16,d=72,dv=40,mask=causal,op=backward,b=2,hq=2,hkv=1", MMA "br=32,br_part=32,bc=32,warps=4,twins=1,stages=2,dq=0,q_br=64,q_bc=32", 100,
       90, NONE, PLAIN },
-    { "mma_wide", "bf16,d=32,mask=none,op=backward,grad=fp32,b=1,hq=2,hkv=2", MMA "br=16,bc=64,warps=4,twins=1,stages=1,q_br=64,q_bc=32", 90,
+    { "mma_wide", "bf16,d=32,mask=none,op=backward,grad=fp32,b=1,hq=2,hkv=2", MMA "br=16,br_part=16,bc=64,warps=4,twins=1,stages=1,dq=0,q_br=64,q_bc=32", 90,
       90, NONE, PLAIN },
-    { "mma_window", "fp16,d=40,mask=window,op=backward,grad=fp32,b=1,hq=2,hkv=1", MMA "br=32,bc=32,warps=2,twins=0,stages=1,q_br=32,q_bc=16",
+    { "mma_window", "fp16,d=40,mask=window,op=backward,grad=fp32,b=1,hq=2,hkv=1", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16",
       90, 110, 17, 5, 0, 0, HIDDEN },
-    { "mma_left", "fp16,d=16,mask=window,op=backward,b=1,hq=2,hkv=1", MMA "br=16,bc=32,warps=2,twins=0,stages=1,q_br=32,q_bc=16", 110, 110, 40,
+    { "mma_left", "fp16,d=16,mask=window,op=backward,b=1,hq=2,hkv=1", MMA "br=16,br_part=16,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16", 110, 110, 40,
       0, 0, 0, HIDDEN },
-    { "mma_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 40, 90,
+    { "mma_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 40, 90,
       -1, -1, FA_TOP_LEFT, 0, HIDDEN },
-    { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=16,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 80, 40,
+    { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 80, 40,
       NONE, HIDDEN },
-    { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA "br=16,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 50, 40,
+    { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 50, 40,
       NONE, PLAIN },
     { "mma_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
-      "br=32,bc=32,warps=2,twins=0,stages=2,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
+    { "spill", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90,
+      100, NONE, PLAIN },
+    { "spill_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
+      "br=32,br_part=16,bc=64,warps=2,twins=0,stages=1,dq=1,q_br=64,q_bc=64", 90, 100, NONE, PLAIN },
+    { "spill_twins", "fp16,d=72,dv=40,mask=causal,op=backward,b=2,hq=4,hkv=2", MMA
+      "br=32,br_part=32,bc=64,warps=4,twins=1,stages=2,dq=1,q_br=128,q_bc=16", 100, 90, NONE, PLAIN },
+    { "spill_window", "fp16,d=40,mask=window,op=backward,grad=fp32,b=1,hq=2,hkv=1", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=1,q_br=32,q_bc=32", 90, 110, 17, 5, 0, 0, HIDDEN },
+    { "spill_left", "fp16,d=16,mask=window,op=backward,b=1,hq=2,hkv=1", MMA
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=1,dq=1,q_br=64,q_bc=16", 110, 110, 40, 0, 0, 0, HIDDEN },
+    { "spill_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", MMA
+      "br=32,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 40, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "spill_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 80, 40, NONE, HIDDEN },
+    /* LSE far below 0, so that P of keys behind the last is infinite */
+    { "spill_steep", "bf16,d=24,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 3, NONE, FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED,
+      40, NULL },
+    { "spill_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
+    /* dS of one sequence is more than half of what the workspace holds: a launch each */
+    { "spill_units", "bf16,d=16,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
+      "br=32,br_part=32,bc=64,warps=4,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 11600, 11600, NONE, RAGGED(longest) },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 /* clang-format on */
 
 #define F "flash_bwd_ffma.cu"
 #define M "flash_bwd_mma.cu"
+#define A "grad_q_anew.cu"
+#define L "grad_q_spill.cu"
 #define P "grad_products.cu"
 #define S "grad_store.cu"
+#define T "grad_spill.cu"
 #define N "naive_bwd.cu"
 #define D "delta.cu"
 #define G "gradient.cu"
@@ -92,7 +122,9 @@ static const mutation mutations[] = {
     { "packed dK by queries", Q, "index * p.grad_k_sb + first_k * p.grad_k_ss", "index * p.grad_k_sb + first_q * p.grad_k_ss", 0,
       "packed" },
     { "padded dV of the first sequence", Q, "index * p.grad_v_sb + first_k * p.grad_v_ss", "first_k * p.grad_v_ss", 0, "padded" },
-    { "packed D from the first row", Q, "head * p.total_q + first_q + query", "head * p.total_q + query", 0, "packed" },
+    { "D by the rows that are allocated", Q, "return (index * (long long)p.hq + head) * p.sq + query;",
+      "return (long long)head * p.total_q + first_q + query;", 0, "gaps" },
+    { "D of the first sequence for all", Q, "(index * (long long)p.hq + head) * p.sq", "head * p.sq", 0, "packed" },
 
     /* which queries */
     { "first query one late", R, "max(0, j - sequence.diag_hi())", "max(0, j - sequence.diag_hi() + 1)", 0, "causal" },
@@ -159,41 +191,42 @@ static const mutation mutations[] = {
     { "mma: D of the neighbour", M, "{__uint_as_float(x.y), __uint_as_float(x.w)}", "{__uint_as_float(x.w), __uint_as_float(x.y)}", 0,
       "mma" },
     { "mma: pairs of other queries", M, "(n * 8 + 2 * t) * 8", "(n * 8 + t) * 8", 0, "mma_causal" },
-    { "mma: D of the row eight on", M, "ds[m][n][e], delta[m][e / 2])", "ds[m][n][e], delta[m][e % 2])", 0, "mma" },
+    { "mma: D of the row eight on", A, "ds[m][n][e], delta[m][e / 2])", "ds[m][n][e], delta[m][e % 2])", 0, "mma" },
     { "mma: dS without D", M, "probability * (grad - delta)", "probability * grad", 0, "mma" },
     { "mma: dP alone", M, "return probability * (grad - delta)", "return grad - delta", 0, "mma" },
 
     /* mma: which pairs */
-    { "mma: the diagonal one on for dK and dV", M, "if (apart > hi || apart < lo)", "if (apart > hi + 1 || apart < lo)", 0, "mma_causal" },
-    { "mma: the left edge one on for dK and dV", M, "if (apart > hi || apart < lo)", "if (apart > hi || apart < lo - 1)", 0, "mma_window" },
-    { "mma: a tile that the diagonal cuts is taken as whole", M, "if (16 * KB - 1 <= hi$", "if (0 <= hi$", 0, "mma_causal" },
-    { "mma: a tile that the left edge cuts is taken as whole", M, "&& 1 - BR >= lo", "&& 0 >= lo", 0, "mma_left" },
-    { "mma: the diagonal one on for dQ", M, "n * 8 + 2 * t + e > hi", "n * 8 + 2 * t + e > hi + 1", 0, "mma_topleft" },
-    { "mma: the left edge one on for dQ", M, "n * 8 + 2 * t + e < lo", "n * 8 + 2 * t + e < lo - 1", 0, "mma_window" },
-    { "mma: blocks that the diagonal cuts are taken as whole", M, "block >= range.full_hi ||", "block > range.full_hi + 1 ||", 0,
+    { "mma: the diagonal one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi + 1 || j - i < lo", 0, "mma_causal" },
+    { "mma: the left edge one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi || j - i < lo - 1", 0, "mma_window" },
+    { "mma: a tile that the diagonal cuts is taken as whole", M, "if (16 * KB - 1 <= $", "if (0 <= $", 0, "mma_causal" },
+    { "mma: a tile that the left edge cuts is taken as whole", M, "&& 1 - PART >= lo", "&& 0 >= lo", 0, "mma_left" },
+    { "mma: the diagonal one on for dQ", A, "n * 8 + 2 * t + e > hi", "n * 8 + 2 * t + e > hi + 1", 0, "mma_topleft" },
+    { "mma: the left edge one on for dQ", A, "n * 8 + 2 * t + e < lo", "n * 8 + 2 * t + e < lo - 1", 0, "mma_window" },
+    { "mma: blocks that the diagonal cuts are taken as whole", A, "block >= range.full_hi ||", "block > range.full_hi + 1 ||", 0,
       "mma_topleft" },
-    { "mma: blocks that the left edge cuts are taken as whole", M, " || block <= range.full_lo", "", 0, "mma_window" },
+    { "mma: blocks that the left edge cuts are taken as whole", A, " || block <= range.full_lo", "", 0, "mma_window" },
     { "mma: queries of the first key of the tile", M, "min(key0 + KEYS, sk) - 1)", "key0)", 0, "mma_window" },
     { "mma: queries of the last key of the tile", M, "first_row = first_query(sequence, key0)",
       "first_row = first_query(sequence, key0 + KEYS - 1)", 0, "mma_causal" },
 
     /* mma: sums and where they go */
     { "mma: the first head of the group alone", M, "(kv_head + 1) * p.group : 0", "kv_head * p.group + 1 : 0", 0, "mma" },
-    { "mma: KV head by remainder", M, "kv_head = head / p.group", "kv_head = head % p.hkv", 0, "mma" },
+    { "mma: KV head by remainder", A, "kv_head = head / p.group", "kv_head = head % p.hkv", 0, "mma" },
     { "mma: D of the head in front", M, "sequence.delta(next_head, next_row)", "sequence.delta(max(next_head - 1, 0), next_row)", 0,
       "mma" },
     { "mma: dK without the scale", M, "dk, p.scale, k_rows", "dk, 1.f, k_rows", 0, "mma_twins" },
-    { "mma: dQ without the scale", M, "dq, p.scale, q_rows", "dq, 1.f, q_rows", 0, "mma" },
+    { "mma: dQ without the scale", A, "dq, p.scale, q_rows", "dq, 1.f, q_rows", 0, "mma" },
     { "mma: one pair of warps for all", M, "% (WARPS / 2), warp_key", "% 1, warp_key", 0, "mma_twins" },
     { "mma: P of another block of queries", M, "load_shared_x4(p_from + (m * NB_ROWS + n) * 512)",
       "load_shared_x4(p_from + (m * NB_ROWS + (n ^ 1)) * 512)", 0, "mma_twins" },
     { "mma: rows of dK of the next sequence", M, "const int rows = sk - key0 - warp_key;", "const int rows = 16 * KB;", 0,
       "mma mma_packed" },
-    { "mma: rows of dQ of the next sequence", M, "p.grad_q_ss, sq - row0 - warp_row", "p.grad_q_ss, 16 * QB", 0, "mma mma_packed" },
-    { "products: halves of a word mixed up", P, "pack2(w[m][n][0], w[m][n][1])", "pack2(w[m][n][1], w[m][n][0])", 0, "mma" },
-    { "products: rows eight on for columns", P, "a[m][1] = pack2(w[m][n][2]", "a[m][1] = pack2(w[m][n + 1][0]", 0, "mma" },
+    { "mma: rows of dQ of the next sequence", A, "p.grad_q_ss, sq - row0 - warp_row", "p.grad_q_ss, 16 * QB", 0, "mma mma_packed" },
+    { "products: halves of a word mixed up", P, "pack2(x[0], x[1])", "pack2(x[1], x[0])", 0, "mma" },
+    { "products: rows eight on for columns", P, "a[1] = pack2(x[2], x[3])", "a[1] = pack2(y[0], x[3])", 0, "mma" },
     { "products: without the last odd chunk", P, "mma_half(s[m][n + 1], a[m][0], a[m][1], b1);", "", 0, "mma_twins mma_window" },
-    { "products: the last odd chunk of other rows", P, "tile + at.last + n * 8", "tile + at.last + n / 2 * 8", 0, "mma_twins mma_window" },
+    { "products: the last odd chunk of other rows", P, "tile + at.last + row * CHUNKS", "tile + at.last + row / 2 * CHUNKS", 0,
+      "mma_twins mma_window" },
     { "products: sums begin with what is there", P, "s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f", "s[m][n][0] = 1.f", 0,
       "mma" },
     { "store: the staged row of another half", S, "staging + tile_offset<CHUNKS>(row, n)", "staging + tile_offset<CHUNKS>(row ^ 8, n)", 0,
@@ -202,17 +235,17 @@ static const mutation mutations[] = {
     { "store: a column too many", S, "if (col + 1 < WIDTH)", "if (col < WIDTH)", 0, "mma_odd" },
 
     /* mma: what is loaded, and when */
-    { "mma: the next tile before all have read", M, "      body(smem + SMEM_STAGES);\n      __syncthreads();\n",
-      "      body(smem + SMEM_STAGES);\n", 0, "mma_causal" },
+    { "mma: the next tile before all have read", M, "      parts(smem + SMEM_STAGES);\n      __syncthreads();\n",
+      "      parts(smem + SMEM_STAGES);\n", 0, "mma_causal" },
     { "mma: tiles of queries are not waited for", M, "      cp_async_wait<0>();\n      __syncthreads();", "      __syncthreads();", 0,
       "mma" },
-    { "mma: blocks of keys are not waited for", M, "    cp_async_wait<0>();\n    __syncthreads();  // K", "    __syncthreads();  // K", 0,
+    { "mma: blocks of keys are not waited for", A, "    cp_async_wait<0>();\n    __syncthreads();  // K", "    __syncthreads();  // K", 0,
       "mma" },
     { "mma: a barrier less for a tile of queries", M, "      cp_async_wait<0>();\n      __syncthreads();", "      cp_async_wait<0>();", 0,
       "mma" },
-    { "mma: a barrier less for a block of keys", M, "    cp_async_wait<0>();\n    __syncthreads();  // K", "    cp_async_wait<0>();  // K",
+    { "mma: a barrier less for a block of keys", A, "    cp_async_wait<0>();\n    __syncthreads();  // K", "    cp_async_wait<0>();  // K",
       0, "mma" },
-    { "mma: the next block before all have read", M, "    __syncthreads();\n    load_next();\n//| end\n  }",
+    { "mma: the next block before all have read", A, "    __syncthreads();\n    load_next();\n//| end\n  }",
       "    load_next();\n//| end\n  }", 0, "mma_causal" },
     { "mma: P is not waited for", M, "      asm volatile(\"bar.sync %0, 64;\" ::\"r\"(pair + 1) : \"memory\");  // P has come\n", "", 0,
       "mma_twins" },
@@ -221,9 +254,57 @@ static const mutation mutations[] = {
     { "mma: the other stage", M, "      stage ^= 1;\n", "", 0, "mma" },
     { "mma: keys that no query sees are loaded", M, "first = first_key(sequence, 0), last = last_key(sequence, sq - 1)",
       "first = 0, last = sk - 1", 0, "mma_topleft mma_window" },
-    { "mma: keys that no query sees are loaded for dQ", M, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
+    { "mma: keys that no query sees are loaded for dQ", A, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
       "mma_topleft mma_window" },
     { "mma: queries behind the last are loaded", M, "next_row, seen_first, seen_last", "next_row, 0, sq + BR", 0, "mma mma_packed" },
+
+    /* mma: queries of an iteration in parts */
+    { "part: pairs of the first for all", M, "tile + STAGE_PAIRS + r * 8", "tile + STAGE_PAIRS", 0, "spill_causal mma_causal" },
+    { "part: the diagonal of the first for all", M, "tile + STAGE_PAIRS + r * 8, row + r)", "tile + STAGE_PAIRS + r * 8, row)", 0,
+      "spill_causal" },
+    { "part: dO of the first for all", M, "tile + STAGE_GRAD_O + r * CHUNKS_V * 16", "tile + STAGE_GRAD_O", 0, "mma_causal" },
+    { "part: left out by its first query", M, "key - (row + PART - 1) > sequence", "key - row > sequence", 0, "spill_causal mma_causal" },
+    { "part: left out by its first key", M, "key + 16 * KB - 1 - row < sequence", "key - row < sequence", 0, "mma_window spill_left" },
+
+    /* dS through memory: how it is left */
+    { "spill: a matrix as it is", T, "transpose(a[n][m][0])", "a[n][m][0]", 0, "spill" },
+    { "spill: matrices in the order of dK", T, "transpose(a[n][m][2]), transpose(a[n][m][1])",
+      "transpose(a[n][m][1]), transpose(a[n][m][2])", 0, "spill" },
+    { "spill: P for dS", M, "pack_scores(weights, ds)", "pack_scores(weights, s)", 1, "spill" },
+    { "spill: rows of tiles as long as columns", T, "query / 16) * blocks_k", "query / 16) * blocks_q", 0, "spill" },
+    { "spill: heads of a group share tiles", T, "* p.group + member)", "* p.group)", 0, "spill" },
+    { "spill: units share tiles", T, "(long long)local * p.group", "(long long)0 * p.group", 0, "spill" },
+    { "spill: the head for its number in the group", M, "local, head - kv_head * p.group, from", "local, head, from", 1, "spill" },
+    { "spill: the iteration's queries for the part's", M, "head - kv_head * p.group, from", "head - kv_head * p.group, row", 1,
+      "spill_causal" },
+    { "spill: 8 queries on", T, "(p.sk + 15) / 16 * (SCORES / 16);  // 16", "(p.sk + 15) / 16 * (SCORES / 32);  // 16", 0, "spill" },
+    { "spill: a tile less of the queries", T, "row + n * 16 < sq", "row + n * 16 + 16 < sq", 0, "spill" },
+    { "spill: tiles behind the last key", T, " && key + m * 16 < sk) to", ") to", 0, "spill_causal" },
+    { "spill: keys behind the last have P", M, "\"j > last\" or", "\"false\" or", 0, "spill_steep" },
+    { "spill: the first units for all, of dK and dV", M, "unit = p.unit + local", "unit = local", 0, "spill_units" },
+    { "spill: the first units for all, of dQ", L, "unit = p.unit + local", "unit = local", 0, "spill_units" },
+
+    /* and how dQ takes it */
+    { "spill: KV head by quotient", L, "kv_head = unit % p.hkv", "kv_head = unit / p.hkv", 0, "spill_twins" },
+    { "spill: without the last tile of keys", L, "hi / 16 - lo / 16 + 1", "hi / 16 - lo / 16", 0, "spill" },
+    { "spill: tiles of the first row", L, "min(row + 16, sequence.sq()) - 1", "row", 0, "spill_causal" },
+    { "spill: tiles that nobody left", L, "(u32)(tile - lo) < (u32)count", "tile >= lo", 0, "spill_causal" },
+    { "spill: tiles of rows that see no key", L, "row < sequence.sq() && lo <= hi", "row < sequence.sq()", 0, "spill_blind" },
+    { "spill: tiles of rows that are not there", L, "row < sequence.sq() && lo <= hi", "lo <= hi", 0, "spill_topleft" },
+    { "spill: a block by its first tile", L, "tile < lo + count && lo < tile + n", "tile < lo + count && lo <= tile", 0, "spill_window" },
+    { "spill: a block by the first 16 rows", L, "sees = sees || tiles[m]", "sees = sees || tiles[0]", 0, "spill_causal" },
+    { "spill: the tiles of this block again", L, "        load_scores(i, block + 1);", "        load_scores(i, block);", 0, "spill" },
+    { "spill: no tiles behind a block that is left out", L, "for (int i = 0; i < BC / 16; i++) load_scores(i, block + 1);", "", 0,
+      "spill_left" },
+    { "spill: the next block of K for this one", L, "    stage ^= 1;\n", "", 0, "spill" },
+    { "spill: K is not waited for", L, "    cp_async_wait<0>();\n", "", 0, "spill" },
+    { "spill: a barrier less for a block of K", L, "    __syncthreads();  // K", "    // K", 0, "spill" },
+    { "spill: dQ over blocks that are still read", L, "  __syncthreads();  // the blocks of K are free for what is stored\n", "", 0,
+      "spill" },
+    { "spill: keys that no query sees are loaded", L, "range.key_lo,\n                               range.key_hi", "0, sequence.sk() - 1",
+      0, "spill_topleft spill_window" },
+    { "spill: dQ without the scale", L, "dq, p.scale, smem", "dq, 1.f, smem", 0, "spill" },
+    { "spill: rows of dQ of the next sequence", L, "sq - row0 - warp_row);", "16 * QB);", 0, "spill spill_packed" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 

@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #define CONFIG(br, bc, twins, schedule, box, rest) \
-    "flash_bwd_wgmma:br=" #br ",bc=" #bc ",twins=" #twins ",schedule=" #schedule ",box=" #box "," rest
+    "flash_bwd_wgmma:br=" #br ",bc=" #bc ",twins=" #twins ",schedule=" #schedule ",box=" #box ",dq=0,held=0," rest
 #define USUAL "stages=2,ds_bufs=1,q_br=128,q_stages=3"
 #define TWO "stages=2,ds_bufs=2,q_br=128,q_stages=3"
 #define NONE -1, -1, 0, 0
@@ -88,7 +88,7 @@ const mutation hopper_mutations[] = {
     { "keys of both warpgroups in one place", K, "tma_load(to + i * tile + box", "tma_load(to + box", 0, "turns" },
     { "one warpgroup's K for both", W, "k_tile = smem + wg * K_TILE", "k_tile = smem", 0, "turns" },
     { "Q always in the first stage", K, "smem + SMEM_Q + ring.at * Q_TILE + box", "smem + SMEM_Q + box", 0, "one" },
-    { "dK of the next KV head", W, "unit.kv_head * p.grad_k_sh", "(unit.kv_head + 1) % p.hkv * p.grad_k_sh", 0, "one" },
+    { "dK of the next KV head", K, "unit.kv_head * p.grad_k_sh", "(unit.kv_head + 1) % p.hkv * p.grad_k_sh", 0, "one" },
     { "dQ of the group's first head", G, "(unit.kv_head * p.group + member) * p.grad_q_sh", "unit.kv_head * p.group * p.grad_q_sh", 0,
       "one" },
 
@@ -112,7 +112,7 @@ const mutation hopper_mutations[] = {
     { "blocks of the tile's first query alone", G, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
     { "rows past the last have blocks of keys", G, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
     { "dS of blocks that nobody wrote", G, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
-    { "dQ of one head of the group for all", G, "member = blockIdx.x / p.tiles % p.group;", "member = 0;", 0, "one" },
+    { "dQ of one head of the group for all", G, "member = place.head % p.group;", "member = 0;", 0, "one" },
 
     /* products */
     { "boxes of K behind the first are the first", K, "(box * 64 * ROW + in_box) / 16", "in_box / 16", 0, "boxes" },
@@ -131,7 +131,7 @@ const mutation hopper_mutations[] = {
     { "dQ of sixteen keys of K over and over", G, "b + i * 16 * ROW / 16", "b", 0, "one" },
     { "dQ out of the first warpgroup's dS", G, "stage + K_TILE + wg * DS_TILE, DS_TILE", "stage + K_TILE, DS_TILE", 0, "one" },
     { "dS alone is dP less D", K, "dp[4 * n + e] = s[4 * n + e] * (dp", "dp[4 * n + e] = (dp", 0, "one" },
-    { "dK without the scale", W, "dk, p.scale, p.grad_k", "dk, 1.f, p.grad_k", 0, "one" },
+    { "dK without the scale", K, "dk, p.scale, p.grad_k", "dk, 1.f, p.grad_k", 0, "one" },
     { "dV with the scale", T, "dv, 1.f, p.grad_v", "dv, p.scale, p.grad_v", 0, "twins" },
     { "dQ without the scale", G, "dq, p.scale, p.grad_q", "dq, 1.f, p.grad_q", 0, "one" },
     { "lanes keep the block that they should give", C, "odd ? x0 : x1", "odd ? x1 : x0", 0, "one" },

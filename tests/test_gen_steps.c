@@ -173,7 +173,7 @@ Test(steps, workspace)
 }
 
 /* Units that are done at a time, out of what one takes. */
-Test(steps, units_of_a_workspace)
+Test(steps, units_at_a_time)
 {
     static const struct {
         const char *workspace;
@@ -228,6 +228,41 @@ Test(steps, units_are_shared_out_evenly)
                   (long long)times);
         cr_expect(times * (n - 1) < units, "%lld of %lld: fewer would do as often", (long long)n, (long long)units);
     }
+}
+
+/* 12 units of a problem; a buffer over them of so many MiB of each. */
+Test(steps, units_of_a_workspace)
+{
+    static const struct {
+        const char *said;
+        int64_t units, mebibytes; /* at a time, and of buffers */
+    } rows[] = {
+        { "m fp32 b hq sq", 12, 0 }, /* none over units: all */
+        { "m fp32 units 262144", 12, 12 },
+        { "m fp32 units 22282240", 12, 12 * 85 },
+        { "m fp32 units 22544384", 6, 6 * 86 }, /* 12 are more than 1 GiB: as many each time */
+        { "m fp32 units 67108864", 4, 4 * 256 },
+        { "m fp32 units 67371008", 3, 3 * 257 },
+        { "m fp16 units 262144 256, n fp32 units 33554432", 4, 4 * 256 }, /* together */
+        { "m fp32 units 33554432, n fp32 33554432", 6, 6 * 128 + 128 },   /* the other does not count */
+        { "m fp32 units 134217728", 2, 2 * 512 },
+        { "m fp32 units 134479872", 1, 513 },
+        { "m fp32 units 268435456", 1, 1024 },
+        { "m fp32 units 1048576 1024", 1, 4096 }, /* one at least */
+    };
+    fa_problem p = shaped_problem("bf16,d=64,b=3,hq=8,hkv=4,sq=1,sk=1");
+    fa_sizes sizes = fa_sizes_of(&p, 132);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_workspace w;
+        cr_assert_eq(fa_workspace_parse(&w, rows[i].said), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(fa_workspace_units(&w, &sizes), rows[i].units, "%s: %lld", rows[i].said, (long long)fa_workspace_units(&w, &sizes));
+        cr_expect_eq(fa_workspace_bytes(&w, &sizes, NULL) >> 20, rows[i].mebibytes, "%s: %lld", rows[i].said,
+                     (long long)fa_workspace_bytes(&w, &sizes, NULL));
+    }
+    fa_workspace w;
+    cr_assert_eq(fa_workspace_parse(&w, "m fp32 units 1048576 1048576 1048576 1048576"), FA_OK);
+    cr_expect_eq(fa_workspace_units(&w, &sizes), 1);
+    cr_expect_eq(fa_workspace_bytes(&w, &sizes, NULL), -1, "more than 2^63 - 1");
 }
 
 Test(steps, params)

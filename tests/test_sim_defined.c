@@ -387,6 +387,13 @@ Test(sim_defined, ldmatrix)
     exactly(end((const int[]){ 0, 1 }, 2), (const uint32_t[4]){ 1u << (4 * 1 + 6 / 2), 1u << (4 * 6 + 1 / 2) }, 2, NULL, 0,
             "ldmatrix of one");
 }
+Test(sim_defined, movmatrix)
+{
+    begin(); /* the upper half of lane 7: row 1, column 7 */
+    add("mov.b32 %%x2, 0; setp.eq.u32 %%p2, %%r0, 7; @%%p2 mov.b32 %%x2, {0, %%h7};\n"
+        "movmatrix.sync.aligned.m8n8.trans.b16 %%x0, %%x2; and.b32 %%x1, %%x0, 0xffff0000;\n");
+    exactly(end((const int[]){ 0, 1 }, 2), (const uint32_t[4]){ 1u << (7 * 8 + 1) / 2, 1u << (7 * 8 + 1) / 2 }, 2, NULL, 0, "movmatrix");
+}
 Test(sim_defined, stmatrix)
 {
     for (int trans = 0; trans < 2; trans++) {

@@ -267,6 +267,28 @@ Test(sim_matrix, special_values)
     }
 }
 
+Test(sim_matrix, movmatrix)
+{
+    uint16_t in[8][8];
+    uint32_t got[32][2];
+    for (int i = 0; i < 64; i++)
+        in[i / 8][i % 8] = (uint16_t)(i * 257 + 3);
+    CUdeviceptr a = buffer(in, sizeof in), b = buffer(NULL, sizeof got);
+    run(HEAD80 KERNEL("mul.wide.u32 %rd3, %r0, 4; add.s64 %rd3, %rd1, %rd3; mul.wide.u32 %rd4, %r0, 8; add.s64 %rd4, %rd2, %rd4;\n"
+                      "ld.global.u32 %r1, [%rd3]; movmatrix.sync.aligned.m8n8.trans.b16 %r2, %r1; movmatrix.sync.aligned.m8n8.trans.b16 "
+                      "%r1, %r1; xor.b32 %r1, %r1, %r2;\nst.global.v2.u32 [%rd4], {%r2,%r1};"),
+        1, 32, 0, a, b);
+    fetch(got, b, sizeof got);
+    for (int l = 0; l < 32; l++) {
+        for (int h = 0; h < 2; h++)
+            cr_assert_eq(got[l][0] >> 16 * h & 0xFFFF, in[2 * (l & 3) + h][l >> 2], "lane %d half %d", l, h);
+        cr_assert_eq(got[l][1], 0, "lane %d: into the register that it comes from", l);
+    }
+    CUfunction f = load(HEAD80 KERNEL("setp.lt.u32 %p1, %r0, 16; @%p1 movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r0;"));
+    cr_assert_eq(launch(f, 1, 32, 0, a, b), CUDA_ERROR_LAUNCH_FAILED, "half of a warp");
+    cr_assert(strstr(sim_report(), "all 32 lanes"), "%s", sim_report());
+}
+
 Test(sim_matrix90, ldmatrix_and_stmatrix)
 {
     for (int trans = 0; trans < 2; trans++)

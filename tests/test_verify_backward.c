@@ -49,8 +49,8 @@ static void make_case(fa_case *c, uint64_t seed)
     fa_case_make_class(c, &p, seed / 5 % 2 ? FA_CASE_MANY : FA_CASE_FEW, seed);
 }
 
-/* Under one combination of timing and schedule, or all six, which then must give equal bits. */
-static void run_case(fa_context *ctx, const fa_plan *plan, const fa_case *c, const char *family, uint64_t seed)
+/* Under one combination of timing and schedule, or all six, which then must give equal bits where sums have an order. */
+static void run_case(fa_context *ctx, const fa_plan *plan, const fa_case *c, const char *family, bool ordered, uint64_t seed)
 {
     static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_REVERSED, SIM_RANDOM };
     fa_trial *t;
@@ -63,7 +63,7 @@ static void run_case(fa_context *ctx, const fa_plan *plan, const fa_case *c, con
         fa_verdict v;
         test_mode(at % 2 ? SIM_LAZY : SIM_EAGER, schedules[at / 2], seed);
         cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s, %s: %s", family, line, fa_last_error());
-        cr_assert(i == 0 || v.bits == bits, "%s, %s: other bits under combination %d", family, line, at);
+        cr_assert(i == 0 || !ordered || v.bits == bits, "%s, %s: other bits under combination %d", family, line, at);
         bits = v.bits;
     }
     for (int32_t i = 0; i < fa_trial_sequences(t) && i < 3; i++) {
@@ -87,7 +87,7 @@ static bool run_seed(fa_context *ctx, fa_gen *g, const char *family, uint64_t se
     fa_case_print(line, sizeof line, &c);
     cr_assert_eq(st, FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_plan_make(ctx, &c.problem, &config, NULL, &plan), FA_OK, "%s: %s", line, fa_last_error());
-    run_case(ctx, plan, &c, family, seed);
+    run_case(ctx, plan, &c, family, true, seed);
     return true;
 }
 
@@ -247,7 +247,7 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
         for (int i = 0; i < CASES; i++) {
             uint64_t seed = (uint64_t)(k * CASES + i);
             fa_case c = case_of(&kernels[k], seed);
-            run_case(ctx, plan, &c, text, seed);
+            run_case(ctx, plan, &c, text, !fa_config_get(&kernels[k].config, "dq", 0), seed);
         }
     }
     fa_destroy(ctx);

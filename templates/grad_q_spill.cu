@@ -1,0 +1,86 @@
+// ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
+
+// Tiles of dS that hold a pair which 16 rows see, from `lo` on; of other tiles nothing was left.
+struct Tiles {
+  int lo, count;
+  __device__ __forceinline__ bool has(int tile) const { return (u32)(tile - lo) < (u32)count; }
+  // Some of n tiles from `tile` on.
+  __device__ __forceinline__ bool meets(int tile, int n) const { return count > 0 && tile < lo + count && lo < tile + n; }
+};
+__device__ __forceinline__ Tiles tiles_of(const Sequence &sequence, int row) {
+  const int lo = first_key(sequence, row), hi = last_key(sequence, min(row + 16, sequence.sq()) - 1);
+  return row < sequence.sq() && lo <= hi ? Tiles{lo / 16, hi / 16 - lo / 16 + 1} : Tiles{0, 0};
+}
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
+  extern __shared__ __align__(128) unsigned char shared[];
+  const u32 smem = shared_address(shared);
+//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
+  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.group;
+  const int local = blockIdx.x / p.tiles / p.group, unit = p.unit + local, kv_head = unit % p.hkv;
+  const Sequence sequence = sequence_of(p, unit / p.hkv);
+  const int sq = sequence.sq();
+  if (row0 >= sq) return;
+  const int warp_row = threadIdx.x / 32 * 16 * QB;
+  const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
+  const Range range = key_range(p, sequence, row0, min(row0 + QUERIES, sq) - 1);
+  Tiles tiles[QB];
+  float dq[QB][CHUNKS][4];
+#pragma unroll
+  for (int m = 0; m < QB; m++) {
+    tiles[m] = tiles_of(sequence, row0 + warp_row + m * 16);
+#pragma unroll
+    for (int n = 0; n < CHUNKS; n++) dq[m][n][0] = dq[m][n][1] = dq[m][n][2] = dq[m][n][3] = 0.f;
+  }
+  int next = range.block_lo, next_stage = 0;
+  auto load_next = [&] {
+    if (next <= range.block_hi) {
+      load_rows<BC, CHUNKS, D>(smem + next_stage * Q_STAGE, p.k, sequence.k() + kv_head * p.k_sh, p.k_ss, next * BC, range.key_lo,
+                               range.key_hi);
+      next++;
+      next_stage ^= 1;
+    }
+    cp_async_commit();
+  };
+  load_next();
+  // dS of 16 keys for every 16 rows of the warp. A block's tiles take the place of those of the block before as soon as these are used.
+  const uint4 *const from = scores_of(p, local, member, row0 + warp_row, 0);
+  const long long next_rows = (p.sk + 15) / 16 * (SCORES / 16);
+  u32 a[BC / 16][QB][4];
+  auto load_scores = [&](int i, int block) {
+    const int tile = block * (BC / 16) + i;
+#pragma unroll
+    for (int m = 0; m < QB; m++) {
+      uint4 x = make_uint4(0, 0, 0, 0);
+      if (tiles[m].has(tile)) x = load_streamed(from + m * next_rows + (long long)tile * (SCORES / 16));
+      a[i][m][0] = x.x, a[i][m][1] = x.y, a[i][m][2] = x.z, a[i][m][3] = x.w;
+    }
+  };
+#pragma unroll
+  for (int i = 0; i < BC / 16; i++) load_scores(i, range.block_lo);
+  int stage = 0;
+#pragma unroll 1
+  for (int block = range.block_lo; block <= range.block_hi; block++) {
+    cp_async_wait<0>();
+    __syncthreads();  // K has arrived, everyone is through with the block before
+    load_next();
+    bool sees = false;
+#pragma unroll
+    for (int m = 0; m < QB; m++) sees = sees || tiles[m].meets(block * (BC / 16), BC / 16);
+    if (sees) {
+#pragma unroll
+      for (int i = 0; i < BC / 16; i++) {
+        add_block(dq, a[i], smem + stage * Q_STAGE, i * 16, at);
+        load_scores(i, block + 1);
+      }
+    } else {
+#pragma unroll
+      for (int i = 0; i < BC / 16; i++) load_scores(i, block + 1);
+    }
+    stage ^= 1;
+  }
+  __syncthreads();  // the blocks of K are free for what is stored
+  store_rows<QB, CHUNKS, D>(p, dq, p.scale, smem + warp_row * CHUNKS * 16, p.grad_q,
+                            sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + (kv_head * p.group + member) * p.grad_q_sh, p.grad_q_ss,
+                            sq - row0 - warp_row);
+}

@@ -1,0 +1,25 @@
+// ---- dS on its way through memory, in tiles of 16 queries and 16 keys: four matrices of 8 x 8, 16 bytes of each lane ----
+
+// The tile of a lane: query, key: of the tile's; local: the unit, of those that the workspace holds; member: the head's number in its group.
+__device__ __forceinline__ uint4 *scores_of(const Params &p, int local, int member, int query, int key) {
+  const long long blocks_q = (p.sq + 15) / 16, blocks_k = (p.sk + 15) / 16;
+  const long long tile = (((long long)local * p.group + member) * blocks_q + query / 16) * blocks_k + key / 16;
+  return (uint4 *)((char *)p.grad_s + tile * SCORES) + threadIdx.x % 32;
+}
+
+// dS^T of the warp from query `row` and key `key` on, each tile as the product with K takes it: dS, queries in the place of rows. Nothing
+// reads tiles behind the last query or key, and the workspace has none.
+__device__ __forceinline__ void spill_scores(const Params &p, const u32 (&a)[NB_ROWS / 2][KB][4], int local, int member, int row, int key,
+                                             int sq, int sk) {
+  uint4 *to = scores_of(p, local, member, row, key);
+  const long long next = (p.sk + 15) / 16 * (SCORES / 16);  // 16 queries on
+#pragma unroll
+  for (int n = 0; n < NB_ROWS / 2; n++, to += next) {
+#pragma unroll
+    for (int m = 0; m < KB; m++) {
+      // Of a the second matrix has the next keys, the third the next queries.
+      const uint4 x = make_uint4(transpose(a[n][m][0]), transpose(a[n][m][2]), transpose(a[n][m][1]), transpose(a[n][m][3]));
+      if (row + n * 16 < sq && key + m * 16 < sk) to[m * (SCORES / 16)] = x;
+    }
+  }
+}
