@@ -262,12 +262,15 @@ Test(operation_backward, rows_with_an_LSE_of_minus_infinity_add_nothing)
     }
 }
 
-/* Of keys that only the last query sees, V is infinite. What the others get of dQ is as if it was not. */
+/* Of keys that only the last query sees, V is infinite. What the others get of dQ is as if it was not. flash_bwd_wgmma, whose dS is 0 by
+ * P alone, promises that of keys that no query sees. */
 Test(operation_backward, what_one_query_sees_stays_with_it)
 {
     for (int i = 0; i < KERNELS; i++) {
         world w;
         float *x[2];
+        if (kernels[i].sms)
+            continue;
         world_open(&w, i, "d=24,mask=causal,b=1,hq=2,hkv=1,sq=50,sk=50", -1, 0, 0);
         const cu_driver *d = fa_context_driver(w.ctx);
         int bytes = strstr(kernels[i].types, "fp32") == kernels[i].types ? 4 : 2;
