@@ -9,10 +9,11 @@
 
 /* Fills at[0 ... n_maps - 1] with the maps of the step for this call. Rank 4, innermost first: element, sequence, head, batch. Rank 5, of
  * maps with several boxes to a row: see docs/templates.md; it goes by values.joined. Those of operands whose rows are keys cover key_base
- * up to the last key that any row sees, and one row where none sees any: a kernel never loads then. In the backward pass those whose rows
- * are queries cover the queries from the first to the last that sees a key, likewise. With lengths in device memory they cover all rows
- * that are allocated, packed ones as one sequence, pages as a batch of them. What is outside reads as zeros. The strides of dimensions of
- * length 1 are made up; all others must be such as fa_maps_possible() accepts.
+ * up to the last key that any row sees, and one row where none sees any: a kernel never loads then. In the backward pass those of operands
+ * whose rows are queries cover the first query that sees a key up to the last that does; where none does, rows that are there, and a kernel
+ * never loads either. With lengths in device memory they cover all rows that are allocated, packed ones as one sequence, pages as a batch
+ * of them. What is outside reads as zeros. The strides of dimensions of length 1 are made up; all others must be such as
+ * fa_maps_possible() accepts.
  *
  * The driver encodes a map when it differs from what this thread last saw in its place of a small table: on a hit there is no call, no
  * lock and no allocation. same (0 = nothing is known): a number of this thread's; calls of one number differ in addresses alone. The maps

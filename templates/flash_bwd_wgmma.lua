@@ -65,7 +65,7 @@ return {
     { "br", { 64, 128 }, "B_r: queries per iteration of dK and dV" },
     { "bc", { 128, 64 }, "B_c: keys of a block of dK and dV" },
     { "twins", { 0, 1 }, "who has 64 keys in dK and dV: 0 = one warpgroup, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
-    { "held", { { 0, "none" }, { 1, "k" }, { 2, "k_and_v" } }, "operands of S and dP that a warpgroup keeps in registers" },
+    { "held", { 0, 1, 2 }, "operands of S and dP that a warpgroup keeps in registers: 1 = K, 2 = K and V" },
     { "schedule", { { 1, "turns" }, { 0, "plain" } },
       "a warpgroup issues dK with S and dP of the next block 1 = in turns with the other, 0 = when it gets there" },
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
@@ -105,7 +105,7 @@ return {
       return false, "where dQ is added up no kernel multiplies dS"
     end, upto = "q_stages" },
     { "held", function(p, c)
-      if c.held == c.named.held.none or c.twins == 0 then return true end
+      if c.held == 0 or c.twins == 0 then return true end
       return false, "twins have no more than one product with K or V each"
     end, upto = "held" },
     { "accumulators", function(p, c, a)

@@ -79,6 +79,12 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
         if (before != 0) release(before);
         before = stage_empty(smem, ring.at);
       } else {
+        // Its last buffer may be the one that the copies wait for: rows of another warpgroup see blocks further on.
+        if (before != 0) {
+          wgmma_wait<0>();
+          release(before);
+          before = 0;
+        }
         release(stage_empty(smem, ring.at));
       }
       ring.next();

@@ -186,7 +186,7 @@ static const mutation mutations[] = {
     { "a gradient in the other half of a word", G, "pack2(x, 0.f)", "pack2(0.f, x)", 0, "naive" },
 
     /* mma: P and dS */
-    { "mma: LSE in base e", D, "sees ? lse * LOG2E", "sees ? lse", 0, "mma" },
+    { "mma: LSE in base e", D, "make_float2(sees ? lse * LOG2E", "make_float2(sees ? lse", 0, "mma" },
     { "mma: D for LSE", M, "{{__uint_as_float(x.x), __uint_as_float(x.z)}", "{{__uint_as_float(x.y), __uint_as_float(x.z)}", 0, "mma" },
     { "mma: D of the neighbour", M, "{__uint_as_float(x.y), __uint_as_float(x.w)}", "{__uint_as_float(x.w), __uint_as_float(x.y)}", 0,
       "mma" },
@@ -310,5 +310,6 @@ static const mutation mutations[] = {
 
 const mutation_list mutation_lists[] = {
     { scenes, mutations, 0, 2 },
+    { hopper_scenes, hopper_mutations, 2, 2 },
     { NULL, NULL, 0, 0 },
 };

@@ -39,6 +39,7 @@ static const struct {
     { "cli/tune_list.c", "grid", "a named set of problems" },
     { "cli/completion.c", "grid", "--grid, a named set of problems" },
     { "cli/explore_document.c", "naive", "naive attention" },
+    { "cli/explore_document.c", "held", "a field of a document" },
     { "cli/explore_columns.c", "grid", "a column: blocks of the launch" },
     { "cli/explore_columns.c", "order", "a column: place in the space" },
     { "cli/kernel_report.c", "warps", "a field of a document" },

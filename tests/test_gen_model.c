@@ -271,7 +271,8 @@ Test(model, tiles_of_a_launch)
 
 Test(model, products_are_read_as_they_are_printed)
 {
-    static const char *const texts[] = { "", "sq/64 hq b", "rows/16 hkv b 3", "sms 2", "total_q dv" };
+    static const char *const texts[] = { "",           "sq/64 hq b",   "rows/16 hkv b 3",    "sms 2",
+                                         "total_q dv", "sk/128 units", "sq/192 group units", "units group sq/64 sk/64 4096" };
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         fa_product p, again;
         char text[128];
@@ -280,6 +281,46 @@ Test(model, products_are_read_as_they_are_printed)
         cr_expect_str_eq(text, texts[i]);
         cr_assert_eq(fa_product_parse(&again, text), FA_OK);
         cr_expect(!memcmp(&p, &again, sizeof p));
+    }
+}
+
+/* Pairs of a sequence and a KV head, and the query heads of one. */
+Test(model, units_and_groups)
+{
+    static const struct {
+        const char *product, *problem;
+        int64_t value;
+    } rows[] = {
+        { "units", "bf16,d=64,b=3,hq=8,hkv=4,sq=1,sk=1", 12 },        { "group", "bf16,d=64,b=3,hq=8,hkv=4,sq=1,sk=1", 2 },
+        { "units group", "bf16,d=64,b=3,hq=8,hkv=4,sq=1,sk=1", 24 },  { "units/5", "bf16,d=64,b=3,hq=8,hkv=4,sq=1,sk=1", 3 },
+        { "group", "bf16,d=64,b=3,hq=7,hkv=7,sq=1,sk=1", 1 },         { "group", "bf16,d=64,b=3,hq=32,hkv=1,sq=1,sk=1", 32 },
+        { "sq/64 units", "bf16,d=64,b=2,hq=6,hkv=3,sq=65,sk=1", 12 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_product product;
+        fa_problem p = shaped_problem(rows[i].problem);
+        fa_sizes sizes = fa_sizes_of(&p, 132);
+        cr_assert_eq(fa_product_parse(&product, rows[i].product), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(fa_product_value(&product, &sizes), rows[i].value, "%s of %s: %lld", rows[i].product, rows[i].problem,
+                     (long long)fa_product_value(&product, &sizes));
+        cr_expect_eq(fa_product_has(&product, FA_EXTENT_UNITS), strstr(rows[i].product, "units") != NULL);
+        cr_expect_eq(fa_product_has(&product, FA_EXTENT_GROUP), strstr(rows[i].product, "group") != NULL);
+    }
+    fa_problem none = { .b = 3, .hq = 8 };
+    fa_sizes sizes = fa_sizes_of(&none, 132);
+    cr_expect(sizes.of[FA_EXTENT_UNITS] == 0 && sizes.of[FA_EXTENT_GROUP] == 0, "no KV head");
+}
+
+Test(model, a_word_that_is_no_extent_is_told_all_that_are)
+{
+    static const char *const wrong[] = { "unit", "groups", "units/0", "units/x", "group/" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        fa_product p;
+        cr_expect_eq(fa_product_parse(&p, wrong[i]), FA_INVALID, "%s", wrong[i]);
+        cr_expect(
+            strstr(fa_last_error(), wrong[i]) && strstr(fa_last_error(), "is no extent; accepted: b, sq, sk, hq, hkv, d, dv, rows,") &&
+                strstr(fa_last_error(), ", group, units, ") && strstr(fa_last_error(), ", each alone or as NAME/TILE, and numbers from 1"),
+            "%s", fa_last_error());
     }
 }
 

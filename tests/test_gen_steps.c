@@ -140,11 +140,13 @@ Test(steps, workspace)
         { "'counters, m fp32 b hq sq, n int32 3'", "counters, m fp32 b hq sq, n int32 3", 65536 + 6400 + 256 },
         { "' m  fp16   sq/64  hq , '", "m fp16 sq/64 hq", 65536 + 256 },
         { "function(p, c, a, l) return ('m fp32 %d rows hkv'):format(c.br) end", "m fp32 16 rows hkv", 65536 + 16 * 200 * 4 * 4 },
+        { "'ds bf16 units group sq/64 sk/64 4096'", "ds bf16 units group sq/64 sk/64 4096", 65536 + 8 * 2 * 2 * 4 * 4096 * 2 },
         { "'m fp32 total_q total_k sms'", "m fp32 total_q total_k sms", 65536 + 200ll * 400 * 132 * 4 },
         { "'m'", NULL, 0 },
         { "'m fp32'", NULL, 0 },
         { "'m fp64 b'", NULL, 0 },
         { "'m fp32 b/'", NULL, 0 },
+        { "'m fp32 unit'", NULL, 0 },
         { "'a_name_of_17_lett fp32 b'", NULL, 0 },
         { "'a fp32 b,b fp32 b,c fp32 b,d fp32 b,e fp32 b,f fp32 b,g fp32 b,h fp32 b,i fp32 b'", NULL, 0 },
         { "7", NULL, 0 },
@@ -167,6 +169,64 @@ Test(steps, workspace)
         } else
             cr_expect(strstr(fa_last_error(), "templates/toy.lua: workspace"), "%s: %s", rows[i].said, fa_last_error());
         fa_source_free(&s);
+    }
+}
+
+/* Units that are done at a time, out of what one takes. */
+Test(steps, units_at_a_time)
+{
+    static const struct {
+        const char *workspace;
+        int64_t units, at_a_time, bytes; /* bytes: of the buffers at a time, without what is in front of them; -1: too many */
+    } rows[] = {
+        { "", 7, 7, 0 },
+        { "m fp32 b sq", 7, 7, 512 }, /* nothing is over units */
+        { "s fp16 units 1024", 7, 7, 7 * 2048 },
+        { "s fp16 units 536870912", 1, 1, 1 << 30 }, /* one takes all that is there */
+        { "s fp32 units 134217728", 2, 2, 1 << 30 }, /* two do */
+        { "s fp32 units 134217728", 3, 2, 1 << 30 }, /* two and one */
+        { "s fp32 units 134217728", 4, 2, 1 << 30 },
+        { "s fp32 units 53687091", 11, 4, 4 * 53687091ll * 4 }, /* five fit, but 4, 4, 3 keep more of the chip busy than 5, 5, 1 */
+        { "s fp32 units 53687091", 12, 4, 4 * 53687091ll * 4 },
+        { "s fp32 units 53687091", 10, 5, 5 * 53687091ll * 4 },
+        { "s fp32 units 53687091", 5, 5, 5 * 53687091ll * 4 },
+        { "s fp32 units 268435457", 5, 1, 268435457ll * 4 }, /* one is larger than the bound */
+        { "s fp32 units 536870912 16", 3, 1, 1ll << 35 },
+        { "s fp32 units 100000000, t fp16 units 68435457", 4, 1, 400000000 + 136870914 }, /* both together count */
+        { "s fp32 units 100000000, t fp16 units 68435456", 4, 2, 800000000 + 273741824 },
+        { "s fp32 units 100000000, m fp32 2000000000", 4, 2, 800000000 + 8000000000 }, /* what is not over units does not */
+        { "s fp32 units 100000000", 0, 0, 0 },
+        { "s fp32 units 2147483647 2147483647 2147483647", 3, 1, -1 }, /* a unit of more than 2^63 - 1 bytes */
+        { "s fp32 units 2147483647 1073741824, t fp32 units 2147483647", 3, 1, -1 },
+        { "s fp32 units 2147483647 1073741823, t fp32 units 2147483647 1073741823", 3, 1, -1 }, /* their sum is */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_workspace w;
+        fa_sizes s = { .of = { [FA_EXTENT_B] = 2, [FA_EXTENT_SQ] = 64, [FA_EXTENT_UNITS] = rows[i].units } };
+        cr_assert_eq(fa_workspace_parse(&w, rows[i].workspace), FA_OK, "%s", fa_last_error());
+        int64_t n = fa_workspace_units(&w, &s), bytes = fa_workspace_bytes(&w, &s, NULL), first = w.n ? FA_WORKSPACE_COUNTERS : 0, sum = 0;
+        cr_expect_eq(n, rows[i].at_a_time, "%s of %lld: %lld", rows[i].workspace, (long long)rows[i].units, (long long)n);
+        for (int32_t k = 0; k < w.n; k++)
+            sum += FA_WORKSPACE_ALIGN - 1; /* each may be rounded up */
+        if (rows[i].bytes < 0)
+            cr_expect_eq(bytes, -1, "%s: %lld", rows[i].workspace, (long long)bytes);
+        else
+            cr_expect(bytes >= first + rows[i].bytes && bytes <= first + rows[i].bytes + sum, "%s of %lld: %lld bytes", rows[i].workspace,
+                      (long long)rows[i].units, (long long)bytes);
+    }
+}
+
+/* As many each time as may be, the last at most one unit short of the others where there are enough. */
+Test(steps, units_are_shared_out_evenly)
+{
+    fa_workspace w;
+    cr_assert_eq(fa_workspace_parse(&w, "s fp32 units 20000000"), FA_OK, "%s", fa_last_error()); /* 13 of them are there at a time */
+    for (int64_t units = 1; units <= 300; units++) {
+        fa_sizes s = { .of = { [FA_EXTENT_UNITS] = units } };
+        int64_t n = fa_workspace_units(&w, &s), times = (units + n - 1) / n;
+        cr_expect(n >= 1 && n <= 13 && times == (units + 12) / 13, "%lld of %lld: %lld times", (long long)n, (long long)units,
+                  (long long)times);
+        cr_expect(times * (n - 1) < units, "%lld of %lld: fewer would do as often", (long long)n, (long long)units);
     }
 }
 

@@ -1,6 +1,7 @@
-/* What the space of flash_fwd_wgmma offers compiles as it must: no local memory (with lengths a little, of the warp that searches tiles),
- * no note of ptxas that the products are serialized or the registers not handed over, and the register count that the layout states. Every
- * value of a tunable, every head_dim and every type is compiled with every mask, and with lengths and pages; and every kernel that ships.
+/* What the spaces of flash_fwd_wgmma and flash_bwd_wgmma offer compiles as it must: no local memory (with lengths a little, of the warp
+ * that searches tiles; of gradients as much), no note of ptxas that the products are serialized or the registers not handed over, and the
+ * register count that the layout states. Every value of a tunable, every head_dim and every type is compiled with every mask, and with
+ * lengths and pages; and every kernel that ships. Of gradients, a few configs.
  *
  *   FAGEN_SWEEP=pairs              every pair of tunables' values that occurs, every value with every problem below, and every value with
  *                                  every mask and number of the producer's registers; five minutes
@@ -20,12 +21,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define FAMILY "flash_fwd_wgmma"
 #define PROBLEMS_MOST 64
 #define SEED 20
 
 /* Every two of head_dim, mask, type and type of O; and every mask with lengths and pages. */
-static const char *const table[] = {
+static const char *const forward[] = {
     "bf16,d=64,mask=none",
     "fp16,d=64,mask=causal,o=fp32",
     "bf16,d=64,mask=window",
@@ -55,13 +55,42 @@ static const char *const table[] = {
     "bf16,d=256,mask=causal,features=lengths+pages,page=16",
 };
 
+/* The same of gradients, with their type. */
+static const char *const backward[] = {
+    "bf16,d=64,mask=causal,op=backward",
+    "fp16,d=64,mask=none,op=backward,grad=fp32",
+    "bf16,d=64,mask=window,op=backward,grad=fp32",
+    "fp16,d=72,mask=causal,op=backward",
+    "bf16,d=80,mask=none,op=backward",
+    "bf16,d=96,mask=causal,op=backward,grad=fp32",
+    "fp16,d=96,mask=window,op=backward",
+    "bf16,d=128,mask=none,op=backward",
+    "bf16,d=128,mask=causal,op=backward",
+    "fp16,d=128,mask=window,op=backward,grad=fp32",
+    "bf16,d=192,dv=128,mask=causal,op=backward",
+    "fp16,d=192,mask=none,op=backward",
+    "bf16,d=256,mask=causal,op=backward",
+};
+
+typedef struct family {
+    const char *name;
+    const char *const *problem;
+    size_t problems;
+    size_t most;    /* configs of a run by default: the first of those that cover the values; 0 = all of these */
+    bool gradients; /* every kernel with maps is judged, by its own threads; a few bytes of spills are accepted. Else the first kernel */
+} family;
+static const family families[] = {
+    { "flash_fwd_wgmma", forward, sizeof forward / sizeof *forward, 0, false },
+    { "flash_bwd_wgmma", backward, sizeof backward / sizeof *backward, 14, true },
+};
+
 typedef struct job {
     fa_problem problem;
     fa_config config;
-    int32_t regs; /* as the layout states; 0 = it is not listed, and nothing is stated */
 } job;
 
 typedef struct sweep {
+    const family *family;
     fa_compiler *compiler;
     job *job;
     size_t n, next, clean, spill, noted;
@@ -76,8 +105,10 @@ static const fa_arch *arch(void)
 
 /* ---- what is compiled ---- */
 
-static size_t read_problems(fa_problem *out)
+static size_t read_problems(const family *f, fa_problem *out)
 {
+    fa_problem first;
+    cr_assert_eq(fa_problem_parse(&first, f->problem[0]), FA_OK, "%s", fa_last_error());
     const char *names = getenv("FAGEN_SWEEP_PROBLEMS");
     size_t n = 0;
     if (names && *names) {
@@ -85,22 +116,23 @@ static size_t read_problems(fa_problem *out)
         for (char *one; (one = strsep(&rest, " ")) != NULL;)
             if (*one) {
                 cr_assert_lt(n, PROBLEMS_MOST);
-                cr_assert_eq(fa_problem_parse(&out[n++], one), FA_OK, "FAGEN_SWEEP_PROBLEMS: %s", fa_last_error());
+                cr_assert_eq(fa_problem_parse(&out[n], one), FA_OK, "FAGEN_SWEEP_PROBLEMS: %s", fa_last_error());
+                n += out[n].op == first.op;
             }
         free(copy);
         return n;
     }
-    for (; n < sizeof table / sizeof *table; n++)
-        cr_assert_eq(fa_problem_parse(&out[n], table[n]), FA_OK, "%s", fa_last_error());
+    for (; n < f->problems; n++)
+        cr_assert_eq(fa_problem_parse(&out[n], f->problem[n]), FA_OK, "%s", fa_last_error());
     return n;
 }
 
 /* All that fits, of every problem; and as rows of numbers for the choice: tunables, head_dim, types, mask and features last. */
-static size_t list_jobs(job **jobs, pairs_row **rows, bool pairs, int *factors, int *mask)
+static size_t list_jobs(const family *f, job **jobs, pairs_row **rows, bool pairs, int *factors, int *mask)
 {
     fa_problem problem[PROBLEMS_MOST];
     pairs_factor factor[PAIRS_FACTORS] = { { 0 } };
-    size_t problems = read_problems(problem), n = 0, room = 0;
+    size_t problems = read_problems(f, problem), n = 0, room = 0;
     fa_gen *g;
     cr_assert_eq(fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR")), FA_OK, "%s", fa_last_error());
     *jobs = NULL;
@@ -108,7 +140,7 @@ static size_t list_jobs(job **jobs, pairs_row **rows, bool pairs, int *factors, 
     for (size_t k = 0; k < problems; k++) {
         const fa_problem *p = &problem[k];
         fa_space s;
-        cr_assert_eq(fa_space_list(g, p, arch(), 0, FAMILY, &s), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_space_list(g, p, arch(), 0, f->name, &s), FA_OK, "%s", fa_last_error());
         cr_expect_gt(s.fitting, 0, "problem %zu", k);
         room += s.fitting;
         *jobs = realloc(*jobs, room * sizeof **jobs);
@@ -124,7 +156,7 @@ static size_t list_jobs(job **jobs, pairs_row **rows, bool pairs, int *factors, 
             cr_assert_leq(at + 7, PAIRS_FACTORS);
             r->value[at] = pairs_number(&factor[at], p->d * 1000 + p->dv), at++;
             r->value[at] = pairs_number(&factor[at], p->dtype), at++;
-            r->value[at] = pairs_number(&factor[at], p->o_dtype == FA_F32), at++;
+            r->value[at] = pairs_number(&factor[at], (p->o_dtype == FA_F32) + 2 * (p->grad_dtype == FA_F32)), at++;
             *mask = at;
             r->value[at] = pairs_number(&factor[at], p->mask), at++;
             r->value[at] = pairs_number(&factor[at], p->features), at++;
@@ -133,7 +165,7 @@ static size_t list_jobs(job **jobs, pairs_row **rows, bool pairs, int *factors, 
                 r->value[at] = pairs_number(&factor[at], fa_config_get(c, "feeder", 0) * 8 + p->mask), at++;
             }
             *factors = at;
-            (*jobs)[n++] = (job){ .problem = *p, .config = *c, .regs = s.points[i].regs };
+            (*jobs)[n++] = (job){ .problem = *p, .config = *c };
         }
         fa_space_free(&s);
     }
@@ -148,7 +180,7 @@ static void choose(sweep *s)
     const char *how = getenv("FAGEN_SWEEP");
     bool pairs = how && !strcmp(how, "pairs");
     int factors = 0, mask = 0;
-    size_t n = list_jobs(&all, &rows, pairs, &factors, &mask), drawn = how ? strtoul(how, NULL, 10) : 0;
+    size_t n = list_jobs(s->family, &all, &rows, pairs, &factors, &mask), drawn = how ? strtoul(how, NULL, 10) : 0;
     cr_assert(!how || !*how || pairs || !strcmp(how, "all") || drawn, "FAGEN_SWEEP is \"%s\"; accepted: pairs, all, a number of configs",
               how);
     s->job = all;
@@ -165,6 +197,8 @@ static void choose(sweep *s)
     } else if (!how || !*how || pairs) {
         size_t *chosen = malloc((n + 1) * sizeof *chosen);
         s->n = pairs_cover(rows, n, factors, pairs ? 1 : mask, SEED, chosen);
+        if (!pairs && s->family->most && s->n > s->family->most)
+            s->n = s->family->most;
         s->job = malloc((s->n + 1) * sizeof *s->job);
         for (size_t i = 0; all && i < s->n; i++)
             s->job[i] = all[chosen[i]];
@@ -172,7 +206,7 @@ static void choose(sweep *s)
         free(all);
     }
     free(rows);
-    printf("%zu of %zu configs\n", s->n, n);
+    printf("%s: %zu of %zu configs\n", s->family->name, s->n, n);
     fflush(stdout);
 }
 
@@ -184,13 +218,10 @@ static void choose_shipped(sweep *s)
     cr_assert_eq(fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR")), FA_OK, "%s", fa_last_error());
     for (size_t i = 0; i < SHIPPED; i++) {
         job *j = &s->job[s->n];
-        fa_point point;
-        if (strncmp(shipped[i].config, FAMILY, strlen(FAMILY)) != 0 || shipped_before(i))
+        if (strncmp(shipped[i].config, s->family->name, strlen(s->family->name)) != 0 || shipped_before(i))
             continue;
         cr_assert_eq(fa_problem_parse(&j->problem, shipped[i].problem), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_config_parse(&j->config, shipped[i].config), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_space_judge(g, &j->problem, arch(), 0, &j->config, &point), FA_OK, "%s", fa_last_error());
-        j->regs = point.regs;
         s->n++;
     }
     fa_gen_close(g);
@@ -198,10 +229,30 @@ static void choose_shipped(sweep *s)
 
 /* ---- compiled ---- */
 
-/* Whether warpgroups hand registers over: their number at the launch is then part of a sum. */
-static bool hands_over(const fa_source *s)
+/* Registers per thread at the launch of a kernel whose blocks are alone on their SM. */
+static int32_t at_launch(const fa_step *s)
 {
-    return strstr(s->text, "CONSUMER_REGISTERS") != NULL;
+    int32_t all = arch()->regs_sm / s->threads / 8 * 8;
+    return all < arch()->regs_thread ? all : arch()->regs_thread;
+}
+
+/* The first thing that is wrong with a step's kernel, in why. Warpgroups that hand registers over begin with a number that is part of a
+ * sum. */
+static void judge(const sweep *s, const job *j, const fa_source *source, const fa_step *step, const char *log, char why[200])
+{
+    fa_resources r = fa_resources_parse(log, step->entry);
+    int32_t bytes = r.spill_stores > r.spill_loads ? r.spill_stores : r.spill_loads;
+    int32_t accepted = s->family->gradients || j->problem.features & FA_FEATURE_LENGTHS ? FA_SPILLS_OF_SCHEDULER : 0;
+    int32_t regs = s->family->gradients ? at_launch(step) : source->min_regs;
+    bool hands_over = s->family->gradients ? step->threads > 256 : strstr(source->text, "CONSUMER_REGISTERS") != NULL;
+    if (!r.known)
+        snprintf(why, 200, "the compiler says nothing of registers");
+    else if (r.note[0])
+        snprintf(why, 200, "%s", r.note);
+    else if (bytes > accepted || (!accepted && r.stack))
+        snprintf(why, 200, "spills: %d bytes, stack of %d, in %s", bytes, r.stack, step->entry);
+    else if (r.registers > regs || (hands_over && r.registers != regs))
+        snprintf(why, 200, "%d registers at the launch of %s, not %d", r.registers, step->entry, regs);
 }
 
 /* The first thing that is wrong with it, in why; "" when nothing is. */
@@ -214,21 +265,11 @@ static void compile(sweep *s, fa_gen *g, const job *j, char why[200])
         snprintf(why, 200, "%.190s", fa_last_error());
         return;
     }
-    if (fa_compile(s->compiler, &source, arch()->name, FA_IMAGE_LEAN, &e) != FA_OK) {
+    if (fa_compile(s->compiler, &source, arch()->name, FA_IMAGE_LEAN, &e) != FA_OK)
         snprintf(why, 200, "%.190s", fa_last_error());
-    } else {
-        fa_resources r = fa_resources_parse(e.log, source.step[0].entry);
-        int32_t bytes = r.spill_stores > r.spill_loads ? r.spill_stores : r.spill_loads;
-        int32_t accepted = j->problem.features & FA_FEATURE_LENGTHS ? FA_SPILLS_OF_SCHEDULER : 0;
-        if (!r.known)
-            snprintf(why, 200, "the compiler says nothing of registers");
-        else if (r.note[0])
-            snprintf(why, 200, "%s", r.note);
-        else if (bytes > accepted || (!accepted && r.stack))
-            snprintf(why, 200, "spills: %d bytes, stack of %d", bytes, r.stack);
-        else if (j->regs && (r.registers > j->regs || (hands_over(&source) && r.registers != j->regs)))
-            snprintf(why, 200, "%d registers at the launch, not %d", r.registers, j->regs);
-    }
+    for (int32_t i = 0; i < (s->family->gradients ? source.steps : 1) && !why[0]; i++)
+        if (!s->family->gradients || source.step[i].n_maps)
+            judge(s, j, &source, &source.step[i], e.log, why);
     fa_entry_free(&e);
     fa_source_free(&source);
 }
@@ -260,12 +301,12 @@ static void *work(void *user)
     return NULL;
 }
 
-static void run(void (*chosen)(sweep *))
+static void run(const family *f, void (*chosen)(sweep *))
 {
     pthread_t thread[8];
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int threads = cores < 1 ? 1 : cores > 8 ? 8 : (int)cores;
-    sweep s = { .compiler = fa_compiler_open(NULL), .mutex = PTHREAD_MUTEX_INITIALIZER };
+    sweep s = { .family = f, .compiler = fa_compiler_open(NULL), .mutex = PTHREAD_MUTEX_INITIALIZER };
     cr_assert_not_null(s.compiler);
     chosen(&s);
     for (int i = 0; i < threads; i++)
@@ -281,10 +322,16 @@ static void run(void (*chosen)(sweep *))
 
 Test(hopper_sweep, what_ships_compiles_clean)
 {
-    run(choose_shipped);
+    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
+        run(&families[i], choose_shipped);
 }
 
 Test(hopper_sweep, what_fits_compiles_clean)
 {
-    run(choose);
+    run(&families[0], choose);
+}
+
+Test(hopper_sweep, gradients_that_fit_compile_clean)
+{
+    run(&families[1], choose);
 }

@@ -25,7 +25,7 @@ static const struct {
 
 static bool is_hopper(const scene *s)
 {
-    return strstr(s->config, "flash_fwd_wgmma") != NULL;
+    return strstr(s->config, "flash_fwd_wgmma") != NULL || strstr(s->config, "flash_bwd_wgmma") != NULL;
 }
 
 static fa_case case_of(const scene *s)

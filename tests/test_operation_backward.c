@@ -10,16 +10,22 @@
 enum { Q, K, V, O, LSE, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* rows of gen/operation.c */
 
 #define MMA "flash_bwd_mma:br=32,br_part=32,warps=2,stages=2,q_br=32,q_bc=32,"
+#define WGMMA "flash_bwd_wgmma:br=64,box=64,stages=2,q_br=128,q_stages=3,dq=0,"
 static const struct {
     const char *types, *config;
-} kernels[] = { { "fp32", "naive_bwd:tile=64" },
-                { "bf16,grad=fp32", "naive_bwd:tile=64" },
-                { "fp32", "flash_bwd_ffma:br=32,bc=32" },
-                { "bf16,grad=fp32", MMA "bc=32,twins=0,dq=0" },
-                { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=0" },
-                { "bf16,grad=fp32", MMA "bc=32,twins=0,dq=1" },
-                { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=1" } };
+    int sms; /* of the simulated H200 it runs on; 0: an A100 */
+} kernels[] = { { "fp32", "naive_bwd:tile=64", 0 },
+                { "bf16,grad=fp32", "naive_bwd:tile=64", 0 },
+                { "fp32", "flash_bwd_ffma:br=32,bc=32", 0 },
+                { "bf16,grad=fp32", MMA "bc=32,twins=0,dq=0", 0 },
+                { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=0", 0 },
+                { "bf16,grad=fp32", MMA "bc=32,twins=0,dq=1", 0 },
+                { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=1", 0 },
+                { "bf16,grad=fp32", WGMMA "bc=64,twins=0,schedule=0,ds_bufs=1,held=2", 1 },
+                { "fp16,grad=fp32", WGMMA "bc=128,twins=0,schedule=1,ds_bufs=2,held=0", 2 },
+                { "bf16,grad=fp32", WGMMA "bc=64,twins=1,schedule=0,ds_bufs=2,held=0", 3 } };
 #define KERNELS (int)(sizeof kernels / sizeof *kernels)
+#define MATRIX 3 /* kernels from here on multiply in matrix units, and load queries that see no key as zeros */
 
 static void setup(void)
 {
@@ -146,7 +152,7 @@ static void world_open(world *w, int kernel, const char *rest, int window_left, 
     snprintf(text, sizeof text, "%s,op=backward,%s", kernels[kernel].types, rest);
     fa_problem p = problem(text);
     fa_config c = test_config(kernels[kernel].config);
-    w->ctx = test_context(NULL, below("cache"));
+    w->ctx = kernels[kernel].sms ? test_hopper_context(NULL, below("cache"), kernels[kernel].sms) : test_context(NULL, below("cache"));
     OK(fa_context_enter(w->ctx, &w->in));
     OK(fa_tensors_open(&w->t, w->ctx, &p));
     w->t.args.window_left = window_left;
@@ -176,18 +182,64 @@ Test(operation_backward, what_sees_nothing_and_is_not_seen_has_gradients_of_exac
 {
     for (int i = 0; i < KERNELS; i++) {
         world w;
-        world_open(&w, i, "d=36,mask=causal,b=2,hq=4,hkv=2,sq=70,sk=90", -1, FA_OFFSET, -20);
+        world_open(&w, i, "d=40,mask=causal,b=2,hq=4,hkv=2,sq=70,sk=90", -1, FA_OFFSET, -20);
         OK(fa_tensors_launch(&w.t, w.plan));
         float *lse = get(&w, LSE), *dq = get(&w, GRAD_Q), *dk = get(&w, GRAD_K), *dv = get(&w, GRAD_V);
         cr_expect(lse[19] == -INFINITY && isfinite(lse[20]), "%g %g", lse[19], lse[20]);
         for (size_t k = 0; k < w.t.count[GRAD_Q]; k++)
-            cr_assert((dq[k] == 0) == (k / 36 / 4 % 70 < 20) || k / 36 / 4 % 70 == 20, "%s: dQ[%zu] = %g", kernels[i].config, k, dq[k]);
+            cr_assert((dq[k] == 0) == (k / 40 / 4 % 70 < 20) || k / 40 / 4 % 70 == 20, "%s: dQ[%zu] = %g", kernels[i].config, k, dq[k]);
         for (size_t k = 0; k < w.t.count[GRAD_K]; k++) {
-            cr_assert((dk[k] == 0) == (k / 36 / 2 % 90 >= 50), "%s: dK[%zu] = %g", kernels[i].config, k, dk[k]);
-            cr_assert((dv[k] == 0) == (k / 36 / 2 % 90 >= 50), "%s: dV[%zu] = %g", kernels[i].config, k, dv[k]);
+            cr_assert((dk[k] == 0) == (k / 40 / 2 % 90 >= 50), "%s: dK[%zu] = %g", kernels[i].config, k, dk[k]);
+            cr_assert((dv[k] == 0) == (k / 40 / 2 % 90 >= 50), "%s: dV[%zu] = %g", kernels[i].config, k, dv[k]);
         }
         free(lse), free(dq), free(dk), free(dv);
         world_close(&w);
+    }
+}
+
+/* Queries from first to last see no key, and their Q, dO and dLSE are NaN. */
+static void queries_that_see_nothing(int kernel, const char *rest, int left, int offset, int first, int last)
+{
+    static const int inputs[] = { Q, GRAD_O, GRAD_LSE }, outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
+    world w;
+    float *expected[3], *x;
+    world_open(&w, kernel, rest, left, FA_OFFSET, offset);
+    const cu_driver *d = fa_context_driver(w.ctx);
+    fa_problem *p = &w.t.problem;
+    OK(fa_tensors_launch(&w.t, w.plan));
+    for (int k = 0; k < 3; k++)
+        expected[k] = get(&w, outputs[k]);
+    for (int k = 0; k < 3; k++) {
+        bool heads_first = inputs[k] == GRAD_LSE; /* [b, hq, sq], else [b, sq, hq, width] */
+        size_t width = heads_first ? 1 : w.t.count[inputs[k]] / (size_t)p->b / (size_t)p->hq / (size_t)p->sq;
+        size_t bytes = heads_first ? 4 : (size_t)fa_dtype_bytes(p->dtype);
+        for (int b = 0; b < p->b; b++)
+            for (int h = 0; h < p->hq; h++)
+                for (int i = first; i <= last; i++) {
+                    size_t row = heads_first ? ((size_t)b * (size_t)p->hq + (size_t)h) * (size_t)p->sq + (size_t)i
+                                             : ((size_t)b * (size_t)p->sq + (size_t)i) * (size_t)p->hq + (size_t)h;
+                    CUdeviceptr to = w.t.at[inputs[k]] + row * width * bytes;
+                    OK(fa_driver_check(d, d->cuMemsetD32Async(to, 0x7fff7fff, width * bytes / 4, NULL), "cuMemsetD32Async"));
+                }
+    }
+    OK(fa_tensors_launch(&w.t, w.plan));
+    for (int k = 0; k < 3; k++) {
+        x = get(&w, outputs[k]);
+        cr_expect(!memcmp(x, expected[k], w.t.count[outputs[k]] * sizeof *x), "%s, %s: operand %d has other bits", kernels[kernel].config,
+                  rest, outputs[k]);
+        for (size_t i = 0; i < w.t.count[outputs[k]]; i++)
+            cr_assert(isfinite(x[i]), "%s, %s: operand %d[%zu] = %g", kernels[kernel].config, rest, outputs[k], i, (double)x[i]);
+        free(x);
+        free(expected[k]);
+    }
+    world_close(&w);
+}
+
+Test(operation_backward, NaN_in_queries_that_see_no_key_reaches_no_gradient)
+{
+    for (int i = MATRIX; i < KERNELS; i++) {
+        queries_that_see_nothing(i, "d=40,mask=causal,b=2,hq=4,hkv=2,sq=100,sk=70", -1, -30, 0, 29);
+        queries_that_see_nothing(i, "d=24,mask=window,b=1,hq=2,hkv=1,sq=150,sk=90", 10, 20, 80, 149);
     }
 }
 
@@ -210,12 +262,15 @@ Test(operation_backward, rows_with_an_LSE_of_minus_infinity_add_nothing)
     }
 }
 
-/* Of keys that only the last query sees, V is infinite. What the others get of dQ is as if it was not. */
+/* Of keys that only the last query sees, V is infinite. What the others get of dQ is as if it was not. flash_bwd_wgmma, whose dS is 0 by
+ * P alone, promises that of keys that no query sees. */
 Test(operation_backward, what_one_query_sees_stays_with_it)
 {
     for (int i = 0; i < KERNELS; i++) {
         world w;
         float *x[2];
+        if (kernels[i].sms)
+            continue;
         world_open(&w, i, "d=24,mask=causal,b=1,hq=2,hkv=1,sq=50,sk=50", -1, 0, 0);
         const cu_driver *d = fa_context_driver(w.ctx);
         int bytes = strstr(kernels[i].types, "fp32") == kernels[i].types ? 4 : 2;
@@ -304,10 +359,10 @@ static void equal_bits(const char *text, const char *config)
         fa_context *ctx = test_hopper_context(NULL, below("cache"), sms);
         fa_entered in;
         fa_tensors t;
+        const fa_plan *plan = NULL;
         OK(fa_context_enter(ctx, &in));
         OK(fa_tensors_open(&t, ctx, &p));
         OK(fa_tensors_random(&t, 9));
-        const fa_plan *plan = NULL;
         fa_config c = config ? test_config(config) : (fa_config){ .n = 0 };
         if (config)
             OK(fa_plan_make(ctx, &p, &c, NULL, &plan));

@@ -1,7 +1,10 @@
 /* Random gradients on the simulator over the families of the backward pass: dense and with lengths, both timings of copies, three schedules
- * of warps, canaries, and NaN in keys that no query sees. `fagen verify --family NAME --seed N` replays. */
+ * of warps, canaries, and NaN in keys that no query sees. `fagen verify --family NAME --seed N` replays. Of flash_bwd_wgmma, which few
+ * random classes suit: kernels that cover the pairs of its tunables' values as far as they go, problems of every mask, on a simulated H200.
+ */
 #include "gen/space.h"
 #include "test_full.h"
+#include "test_pairs.h"
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
@@ -46,13 +49,35 @@ static void make_case(fa_case *c, uint64_t seed)
     fa_case_make_class(c, &p, seed / 5 % 2 ? FA_CASE_MANY : FA_CASE_FEW, seed);
 }
 
+/* Under one combination of timing and schedule, or all six, which then must give equal bits where sums have an order. */
+static void run_case(fa_context *ctx, const fa_plan *plan, const fa_case *c, const char *family, bool ordered, uint64_t seed)
+{
+    static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_REVERSED, SIM_RANDOM };
+    fa_trial *t;
+    char line[1200];
+    fa_case_print(line, sizeof line, c);
+    cr_assert_eq(fa_trial_open(&t, ctx, c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", line, fa_last_error());
+    int runs = seed % SIX_EVERY == 0 ? 6 : 1, at = (int)(seed % 6);
+    uint64_t bits = 0;
+    for (int i = 0; i < runs; i++, at = (at + 1) % 6) {
+        fa_verdict v;
+        test_mode(at % 2 ? SIM_LAZY : SIM_EAGER, schedules[at / 2], seed);
+        cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s, %s: %s", family, line, fa_last_error());
+        cr_assert(i == 0 || !ordered || v.bits == bits, "%s, %s: other bits under combination %d", family, line, at);
+        bits = v.bits;
+    }
+    for (int32_t i = 0; i < fa_trial_sequences(t) && i < 3; i++) {
+        fa_verdict v;
+        cr_assert_eq(fa_trial_alone(t, plan, i, &v), FA_OK, "%s, sequence %d alone: %s", family, i, fa_last_error());
+    }
+    fa_trial_close(t);
+}
+
 /* False: the family does not compute it. */
 static bool run_seed(fa_context *ctx, fa_gen *g, const char *family, uint64_t seed)
 {
-    static const sim_schedule schedules[] = { SIM_IN_ORDER, SIM_REVERSED, SIM_RANDOM };
     fa_case c;
     fa_config config;
-    fa_trial *t;
     const fa_plan *plan;
     char line[1200];
     make_case(&c, seed);
@@ -62,21 +87,7 @@ static bool run_seed(fa_context *ctx, fa_gen *g, const char *family, uint64_t se
     fa_case_print(line, sizeof line, &c);
     cr_assert_eq(st, FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_plan_make(ctx, &c.problem, &config, NULL, &plan), FA_OK, "%s: %s", line, fa_last_error());
-    cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", line, fa_last_error());
-    int runs = seed % SIX_EVERY == 0 ? 6 : 1, at = (int)(seed % 6);
-    uint64_t bits = 0;
-    for (int i = 0; i < runs; i++, at = (at + 1) % 6) {
-        fa_verdict v;
-        test_mode(at % 2 ? SIM_LAZY : SIM_EAGER, schedules[at / 2], seed);
-        cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: %s", family, fa_last_error());
-        cr_assert(i == 0 || v.bits == bits, "%s, %s: other bits under combination %d", family, line, at);
-        bits = v.bits;
-    }
-    for (int32_t i = 0; i < fa_trial_sequences(t) && i < 3; i++) {
-        fa_verdict v;
-        cr_assert_eq(fa_trial_alone(t, plan, i, &v), FA_OK, "%s, sequence %d alone: %s", family, i, fa_last_error());
-    }
-    fa_trial_close(t);
+    run_case(ctx, plan, &c, family, true, seed);
     return true;
 }
 
@@ -92,5 +103,152 @@ ParameterizedTest(chunk *c, verify_backward, random_gradients_are_right, .timeou
         ran += run_seed(ctx, g, families[c->family], RAGGED + (uint64_t)i);
     cr_assert_geq(ran, (DENSE + LENGTHS) / CHUNKS / 5, "%s ran %d", families[c->family], ran);
     fa_gen_close(g);
+    fa_destroy(ctx);
+}
+
+/* ---- flash_bwd_wgmma ---- */
+
+#define HOPPER "flash_bwd_wgmma"
+#define KERNELS (full() ? 250 : 36)
+#define CASES 4 /* of a kernel */
+#define SMS 2
+#define HOPPER_SEED 23
+#define WORK_MOST 3e6 /* multiply-adds of one product, tiles counted whole */
+
+/* Every two of mask, type, type of gradients and determinism, and every head_dim in two of the masks. */
+static const char *const hopper_problems[] = {
+    "bf16,d=64,mask=none,op=backward",
+    "fp16,d=64,mask=causal,op=backward,grad=fp32",
+    "bf16,d=64,mask=window,op=backward,features=deterministic",
+    "fp16,d=72,mask=causal,op=backward",
+    "bf16,d=72,dv=40,mask=window,op=backward,grad=fp32",
+    "bf16,d=96,mask=causal,op=backward,grad=fp32",
+    "fp16,d=96,dv=48,mask=none,op=backward,features=lse-strides",
+    "bf16,d=128,mask=causal,op=backward",
+    "fp16,d=128,mask=none,op=backward",
+    "fp16,d=128,mask=window,op=backward,features=deterministic",
+    "bf16,d=40,dv=24,mask=none,op=backward,grad=fp32",
+    "fp16,d=8,dv=136,mask=causal,op=backward,features=lse-strides",
+    "bf16,d=16,dv=64,mask=window,op=backward",
+    "bf16,d=192,dv=128,mask=causal,op=backward",
+    "fp16,d=256,mask=none,op=backward",
+};
+#define HOPPER_PROBLEMS (sizeof hopper_problems / sizeof *hopper_problems)
+
+typedef struct kernel {
+    fa_problem problem;
+    fa_config config;
+} kernel;
+
+static void choose(kernel *out, size_t most)
+{
+    pairs_factor factor[PAIRS_FACTORS] = { { 0 } };
+    pairs_row *row = NULL;
+    kernel *all = NULL;
+    size_t n = 0, room = 0;
+    int factors = 0;
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (size_t k = 0; k < HOPPER_PROBLEMS; k++) {
+        fa_problem p;
+        fa_space s;
+        cr_assert_eq(fa_problem_parse(&p, hopper_problems[k]), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(fa_space_list(g, &p, fa_arch_find("sm_90a"), 0, HOPPER, &s), FA_OK, "%s", fa_last_error());
+        room += s.fitting;
+        row = realloc(row, (room + 1) * sizeof *row);
+        all = realloc(all, (room + 1) * sizeof *all);
+        for (size_t i = 0; i < s.n; i++) {
+            const fa_config *c = &s.points[i].config;
+            int at = 0;
+            if (!s.points[i].fits)
+                continue;
+            for (; at < c->n; at++)
+                row[n].value[at] = pairs_number(&factor[at], c->tunable[at].value);
+            row[n].value[at] = pairs_number(&factor[at], (int32_t)k), at++;
+            row[n].value[at] = pairs_number(&factor[at], p.mask), at++;
+            all[n++] = (kernel){ p, *c };
+            factors = at;
+        }
+        fa_space_free(&s);
+    }
+    fa_gen_close(g);
+    size_t *chosen = malloc((n + 1) * sizeof *chosen), count = pairs_cover(row, n, factors, 1, HOPPER_SEED, chosen);
+    fa_random r = { HOPPER_SEED };
+    for (size_t i = 0; i < most; i++) /* past the cover any, maybe again */
+        out[i] = all[i < count ? chosen[i] : (size_t)fa_random_below(&r, (int32_t)n)];
+    free(chosen);
+    free(row);
+    free(all);
+}
+
+static int32_t whole(int32_t n, int32_t of)
+{
+    return (n + of - 1) / of * of;
+}
+
+/* A random case's shape, data and strides for the kernel's problem, cut to what is quick, in strides that TMA takes. */
+static fa_case case_of(const kernel *k, uint64_t seed)
+{
+    fa_case c;
+    fa_case_make_of(&c, fa_operation_find(FA_BACKWARD), FA_CASE_FREE + seed);
+    fa_problem p = k->problem;
+    p.b = c.problem.b < 2 ? c.problem.b : 2;
+    p.hkv = c.problem.hkv < 2 ? c.problem.hkv : 2;
+    p.hq = p.hkv * (1 + (int32_t)(seed % 3));
+    p.sq = c.problem.sq < 300 ? c.problem.sq : 300;
+    p.sk = c.problem.sk < 300 ? c.problem.sk : 300;
+    if (seed % 4 == 0) /* long enough for several tiles of keys and of queries */
+        p.sq += 190, p.sk += 150;
+    int32_t br = fa_config_get(&k->config, "br", 64), bc = fa_config_get(&k->config, "bc", 64);
+    while ((double)p.b * p.hq * whole(p.sq, br) * whole(p.sk, bc) * (p.d + p.dv) / 2 > WORK_MOST) {
+        if (p.b > 1)
+            p.b--;
+        else if (p.hkv > 1)
+            p.hq /= p.hkv--;
+        else if (p.hq > 2)
+            p.hq--;
+        else if (p.sq > p.sk && p.sq > br)
+            p.sq -= p.sq / 4;
+        else if (p.sk > bc)
+            p.sk -= p.sk / 4;
+        else
+            break;
+    }
+    c.problem = p;
+    if (p.grad_dtype ==
+        FA_F32) /* outliers in a few keys make the rounding of dS larger than the naive algorithm's twice, in every family */
+        c.values = FA_VALUES_NORMAL;
+    if (p.features & FA_FEATURE_LSE_STRIDES)
+        c.lse = 1;
+    for (int i = 0; i < FA_OPERANDS_MAX; i++)
+        if (c.layout[i] == FA_LAYOUT_REVERSED || c.layout[i] >= FA_LAYOUT_SAME_BATCH)
+            c.layout[i] = seed % 2 ? FA_LAYOUT_HEADS : FA_LAYOUT_PADDED;
+    return c;
+}
+
+ParameterizedTestParameters(verify_backward, random_gradients_of_hopper_are_right)
+{
+    static int part[CHUNKS];
+    for (int i = 0; i < CHUNKS; i++)
+        part[i] = i;
+    return cr_make_param_array(int, part, CHUNKS);
+}
+
+ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_right, .timeout = 1800)
+{
+    static kernel kernels[250];
+    fa_context *ctx = test_hopper_context(NULL, NULL, SMS);
+    choose(kernels, (size_t)KERNELS);
+    for (int k = *part; k < KERNELS; k += CHUNKS) {
+        const fa_plan *plan;
+        char text[300];
+        fa_config_print(text, sizeof text, &kernels[k].config);
+        cr_assert_eq(fa_plan_make(ctx, &kernels[k].problem, &kernels[k].config, NULL, &plan), FA_OK, "%s: %s", text, fa_last_error());
+        for (int i = 0; i < CASES; i++) {
+            uint64_t seed = (uint64_t)(k * CASES + i);
+            fa_case c = case_of(&kernels[k], seed);
+            run_case(ctx, plan, &c, text, !fa_config_get(&kernels[k].config, "dq", 0), seed);
+        }
+    }
     fa_destroy(ctx);
 }
