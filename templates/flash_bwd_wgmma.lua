@@ -193,19 +193,26 @@ return {
     local visible = p.b * p.hq * backward.visible(p)
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
+    -- What a copy takes beyond the time of the blocks in front of it, and two warpgroups that compute P at the same time. By timings on an
+    -- H200: d = 64, 2 to 4 buffers, 292 to 383 TFLOP/s; d = 128, 2 to 3, 461 to 528; with turns 6 to 8 % more.
+    local latency = ({ [2] = 1600, [3] = 1000 })[c.stages] or 800
+    if c.twins == 0 and not l.turns then latency = latency + 250 end
+    local held = (c.held > 0 and d or 0) + (c.held > 1 and dv or 0)
+    -- Q and dO come again for every tile of keys, K for every tile of queries, out of the L2, which was no limit on an H200.
+    local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
       rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1,
       issue = scores // 32 * 8 + l.groups * 300,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
-      smem_bytes = (c.bc // 64) * 2 * (d + dv) * (64 + 2 * c.br) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 12 or 4),
-      latency = 900, tile_latency = 7000,
-      bytes = math.max(1, visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc) + 2 * p.b * p.hkv * p.sk * row + 2 * visible * p.sq * p.sk),
+      smem_bytes = (c.bc // 64) * 2 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 12 or 4),
+      latency = latency, tile_latency = 7000,
+      bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
       regs = l.kv_regs,
     }
     local q = {
       rows = c.q_br, cols = 64, group = 64, matrix_flops = 2 * d, unit = "wgmma16", exps = 0, issue = l.q_groups * 100,
       smem_bytes = c.q_br * 64 * 4 + 64 * d * 2 * (l.q_groups + 1), latency = 600 // c.q_stages, tile_latency = 4000,
-      bytes = math.max(1, visible * p.sq * p.sk * 2 + visible * p.sk * 2 * p.d * ((p.sq + c.q_br - 1) // c.q_br) + p.b * p.hq * p.sq * 2 * p.d),
+      bytes = math.max(1, visible * p.sq * p.sk * 2 + 2 * p.d * (p.b * p.hkv * p.sk + p.b * p.hq * p.sq)),
       regs = l.q_regs,
     }
     if l.sums then
@@ -213,7 +220,7 @@ return {
       kv.matrix_flops = kv.matrix_flops + 2 * d
       kv.issue = kv.issue + 1200
       kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + c.br * d * 8
-      kv.bytes = math.max(1, visible * p.sq * (row + 8 * p.d) * ((p.sk + c.bc - 1) // c.bc) + 2 * p.b * p.hkv * p.sk * row)
+      kv.bytes = math.max(1, once + 2 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
     return { backward.delta_work(p), kv, q }
