@@ -310,6 +310,6 @@ static const mutation mutations[] = {
 
 const mutation_list mutation_lists[] = {
     { scenes, mutations, 0, 2 },
-    { hopper_scenes, hopper_mutations, 2, 2 },
+    { hopper_scenes, hopper_mutations, 2, 3 },
     { NULL, NULL, 0, 0 },
 };

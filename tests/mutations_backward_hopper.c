@@ -5,6 +5,9 @@
 
 #define CONFIG(br, bc, twins, schedule, box, rest) \
     "flash_bwd_wgmma:br=" #br ",bc=" #bc ",twins=" #twins ",schedule=" #schedule ",box=" #box ",dq=0,held=0," rest
+#define ADD(box, stages, held) \
+    "flash_bwd_wgmma:br=64,bc=128,twins=0,schedule=1,box=" #box ",stages=" #stages ",dq=1,ds_bufs=2,q_br=128,q_stages=4,held=" #held
+#define HELD(box, held) "flash_bwd_wgmma:br=64,bc=64,twins=0,schedule=0,box=" #box ",dq=0,held=" #held "," USUAL
 #define USUAL "stages=2,ds_bufs=1,q_br=128,q_stages=3"
 #define TWO "stages=2,ds_bufs=2,q_br=128,q_stages=3"
 #define NONE -1, -1, 0, 0
@@ -41,6 +44,18 @@ const scene hopper_scenes[] = {
     { "steep", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 2, NONE, STEEP },
     { "steep_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 2, -1, -1, FA_TOP_LEFT, 0,
       STEEP },
+    /* dQ is added up: of a query by no more than two tiles of keys, so that the order of the additions leaves the bits alone */
+    { "add", "bf16,d=64,mask=none,op=backward,b=2,hq=2,hkv=1", ADD(64, 2, 0), 190, 150, NONE, PLAIN },
+    { "add_one", "bf16,d=64,mask=none,op=backward,b=1,hq=1,hkv=1", ADD(64, 2, 0), 64, 150, NONE, PLAIN },
+    { "add_causal", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", ADD(64, 2, 0), 200, 200, NONE, PLAIN },
+    { "add_window", "fp16,d=64,mask=window,op=backward,b=1,hq=2,hkv=1", ADD(64, 3, 1), 200, 200, 40, 9, 0, 0, HIDDEN },
+    { "add_boxes", "bf16,d=96,mask=none,op=backward,b=1,hq=2,hkv=1", ADD(32, 2, 1), 140, 100, NONE, PLAIN },
+    { "add_odd", "fp16,d=72,dv=40,mask=none,op=backward,b=1,hq=2,hkv=1", ADD(16, 2, 2), 140, 100, NONE, PLAIN },
+    { "add_fp32", "bf16,d=72,dv=40,mask=none,op=backward,grad=fp32,b=1,hq=2,hkv=1", ADD(16, 2, 0), 140, 100, NONE, PLAIN },
+    { "held", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", HELD(64, 2), 100, 100, NONE, PLAIN },
+    { "held_boxes", "fp16,d=96,mask=none,op=backward,b=1,hq=2,hkv=1", HELD(32, 2), 100, 100, NONE, PLAIN },
+    { "held_turns", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1",
+      "flash_bwd_wgmma:br=64,bc=128,twins=0,schedule=1,box=64,dq=0,held=1," TWO, 130, 130, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 /* clang-format on */
@@ -50,6 +65,8 @@ const scene hopper_scenes[] = {
 #define W "grad_hopper_single.cu"
 #define T "grad_hopper_twins.cu"
 #define G "grad_hopper_q.cu"
+#define A "grad_hopper_add.cu"
+#define V "grad_hopper_convert.cu"
 #define H "hopper_gradient.cu"
 #define D "delta.cu"
 #define Q "sequence.cu"
@@ -112,7 +129,7 @@ const mutation hopper_mutations[] = {
     { "blocks of the tile's first query alone", G, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
     { "rows past the last have blocks of keys", G, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
     { "dS of blocks that nobody wrote", G, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
-    { "dQ of one head of the group for all", G, "member = place.head % p.group;", "member = 0;", 0, "one" },
+    { "dQ of one head of the group for all", G, "member = blockIdx.x / p.tiles % p.group;", "member = 0;", 0, "one" },
 
     /* products */
     { "boxes of K behind the first are the first", K, "(box * 64 * ROW + in_box) / 16", "in_box / 16", 0, "boxes" },
@@ -243,5 +260,111 @@ const mutation hopper_mutations[] = {
       "#pragma unroll 1\n    for (int block = blocks.lo; block <= blocks.hi; block++) {\n      const u32 stage = smem + ring.at * Q_STAGE, "
       "full",
       0, "one" },
+
+    /* K and V in registers */
+    { "held: rows are not swizzled", K, "(chunk ^ swizzle) * 16", "chunk * 16", 0, "held" },
+    { "held: 64 bytes are swizzled as 128", K, "ROW == 64 ? row / 2 % 4", "ROW == 64 ? row % 4", 0, "held_boxes" },
+    { "held: 32 bytes are swizzled as 64", K, "row / 4 % 2;", "row / 2 % 2;", 0, "add_odd" },
+    { "held: rows of the first warp for all", K, "const int row = threadIdx.x / 32 % 4 * 16 + threadIdx.x % 16, swizzle",
+      "const int row = threadIdx.x % 16, swizzle", 0, "held" },
+    { "held: eight columns twice", K, " + threadIdx.x % 32 / 16;", ";", 0, "held" },
+    { "held: boxes behind the first are the first", K, "tile + 16 * i / BOX * 64 * ROW + row", "tile + row", 0, "held_boxes" },
+    { "held: sixteen columns over and over", K, "wgmma_dots(x, rows + 4 * i, bi)", "wgmma_dots(x, rows, bi)", 0, "held" },
+    { "held: boxes of Q behind the first are the first", K, "b + (i * 16 / BOX * BR * ROW + i * 16", "b + (i * 16", 0, "held_boxes" },
+    { "held: S is added to what is there", H, "setp.$(first and \"ne\" or \"eq\").b32", "setp.eq.b32", 1, "held" },
+    { "held: K of the first warpgroup for both", W, "hold_rows(k, k_tile);", "hold_rows(k, smem);", 0, "held_turns" },
+    { "held: K for V", W, "hold_rows(v, v_tile);", "hold_rows(v, k_tile);", 0, "held" },
+    { "held: V before it has landed", W, "mbarrier_wait(k_full(smem), 0), mbarrier_wait(v_full(smem), 0);",
+      "mbarrier_wait(k_full(smem), 0);", 0, "held" },
+    { "add: K is held before it has landed", A, "    mbarrier_wait(k_full(smem), 0);\n", "", 0, "add_boxes" },
+    { "add: V is held before it has landed", A, "    mbarrier_wait(v_full(smem), 0);\n    hold_rows(v, v_tile);",
+      "    hold_rows(v, v_tile);", 0, "add_odd" },
+    { "add: V of the first warpgroup is held by both", A, "hold_rows(v, v_tile);", "hold_rows(v, smem + SMEM_V);", 0, "add_odd" },
+
+    /* dQ that is added up: dS from warpgroup to warpgroup */
+    { "add: dS of the last block is not waited for", A, "    mbarrier_wait(ds_full(smem, buffer), phase ^ buffer);\n", "", 0,
+      "add add_one" },
+    { "add: dS of the last block in the phase of the zeros", A, "phase ^ buffer);\n    wgmma_fence();", "phase);\n    wgmma_fence();", 0,
+      "add" },
+    { "add: dS over one that is multiplied", A, "      mbarrier_wait(ds_empty(smem, buffer), phase ^ buffer ^ 1);\n", "", 0, "add" },
+    { "add: dS over the zeros", A, "phase ^ buffer ^ 1);", "phase ^ 1);", 0, "add" },
+    { "add: one warpgroup fills a buffer of dS", K, "mbarrier_init(ds_full(smem, i), 8)", "mbarrier_init(ds_full(smem, i), 4)", 0, "add" },
+    { "add: one warpgroup empties a buffer of dS for both", K, "mbarrier_init(ds_empty(smem, i), 8)", "mbarrier_init(ds_empty(smem, i), 4)",
+      0, "add" },
+    { "add: dS is given back while dQ reads it", A,
+      "      wgmma_wait<1>(dq);  // and dK\n      release(used);\n      release(ds_empty(smem, buffer ^ 1));\n",
+      "      release(ds_empty(smem, buffer ^ 1));\n      wgmma_wait<1>(dq);  // and dK\n      release(used);\n", 0, "add" },
+    { "add: Q is given back while dK reads it", A, "      wgmma_wait<1>(dq);  // and dK\n      release(used);\n",
+      "      release(used);\n      wgmma_wait<1>(dq);  // and dK\n", 0, "add" },
+    { "add: another buffer of dS is given back", A, "release(ds_empty(smem, buffer ^ 1));", "release(ds_empty(smem, buffer));", 0, "add" },
+    { "add: dS of this block for that before", A, "issue_grad_q(dq, ds_buffer(smem, buffer ^ 1)",
+      "issue_grad_q(dq, ds_buffer(smem, buffer)", 0, "add" },
+    { "add: both warpgroups' dS in one place", A, "ds_row = wg * DS_TILE + threadIdx", "ds_row = threadIdx", 0, "add" },
+    { "add: dS is not swizzled", A, "((n + lane / 16) ^ lane % 8) * 16", "(n + lane / 16) * 16", 0, "add" },
+    { "add: zeros are not fenced from the products", A, "    fence_async();\n    release(ds_full(smem, 1));",
+      "    release(ds_full(smem, 1));", 0, "add" },
+    { "add: dS is not fenced from the products", A, "      fence_async();\n      release(ds_full(smem, buffer));",
+      "      release(ds_full(smem, buffer));", 0, "add" },
+    { "add: a turn is not waited for", A, "      turn_wait(wg);\n", "", 0, "add" },
+    { "add: the last turn is not passed", A, "    turn_pass(wg);\n    wgmma_wait<0>(last);", "    wgmma_wait<0>(last);", 0, "add" },
+
+    /* dQ that is added up: products and sums */
+    { "add: the product of the zeros is added", A, "wg, dq, item > 0);", "wg, dq, true);", 0, "add" },
+    { "add: the product of the zeros is added behind one block", A, "wg, last, items > 1);", "wg, last, true);", 0, "add_one" },
+    { "add: dQ of the last block but one before it is there", A, "    turn_pass(wg);\n    wgmma_wait<0>(last);\n", "    turn_pass(wg);\n",
+      0, "add" },
+    { "add: dQ before it is there", A, "wgmma_wait<1>(dq);", "wgmma_wait<2>(dq);", 0, "add" },
+    { "add: columns of the first warpgroup by both", A, "const u32 columns = smem + wg * (", "const u32 columns = smem + 0 * (", 0, "add" },
+    { "add: columns of the second warpgroup in the first box", A, "COLUMNS / BOX * 64 * ROW : COLUMNS * 2", "COLUMNS * 2 : COLUMNS * 2", 0,
+      "add_boxes" },
+    { "add: boxes of K as of both warpgroups", A, "i % 4 * 16 * ROW, 64 * ROW)", "i % 4 * 16 * ROW, 128 * ROW)", 0, "add_boxes" },
+    { "add: the first 64 keys twice", A, "keys + i / 4 * K_TILE + i", "keys + i", 0, "add" },
+    { "add: a product is added to what is there", H, "setp.$(first and \"ne\" or \"eq\").b32", "setp.eq.b32", 2, "add" },
+    { "add: from the first block of queries on", A, "+ blocks.lo) * (64 * D)", ") * (64 * D)", 0, "add_causal" },
+    { "add: the first batch for all", A, "(long long)unit.batch * p.hq + unit", "unit", 0, "add" },
+    { "add: the second head from block 0 on", A, "- (blocks.hi - blocks.lo + 1)) * (64 * D)", "- (blocks.hi + 1)) * (64 * D)", 0,
+      "add_causal" },
+    { "add: the second head a block on", A, "- (blocks.hi - blocks.lo + 1)) * (64 * D)", "- (blocks.hi - blocks.lo)) * (64 * D)", 0,
+      "add" },
+    { "add: the second head's mask a block on", A, "      if (block++ == blocks.hi) block = blocks.lo;\n", "      block++;\n", 0,
+      "add_causal" },
+    { "add: the second head as if the first had ended at the last query", A,
+      "((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1))", "((long long)blocks.lo)", 0, "add_window" },
+    { "add: the next block over this one", A, "    to += 64 * D;\n", "", 0, "add" },
+    { "add: warps of the second warpgroup as far apart as of the first", A, "% 4 * 16 * columns(wg);", "% 4 * 16 * COLUMNS;", 0,
+      "add_boxes" },
+    { "add: columns past the last", A, "bulk_add(to, from, 16 * columns(wg) * 4)", "bulk_add(to, from, 16 * COLUMNS * 4)", 0, "add_boxes" },
+    { "add: a tile of keys over the other", A, "bulk_add(to, from,", "bulk_store(to, from,", 0, "add" },
+    { "add: both warpgroups' sums in one place", A, "(threadIdx.x / 32 - 4) * (16", "threadIdx.x / 32 % 4 * (16", 0, "add" },
+    { "add: sums over those that are read", A, "    if (lane == 0) bulk_wait_read<0>();\n", "", 0, "add" },
+    { "add: sums are not fenced from the copy engine", A, "    fence_async();\n    __syncwarp();\n    if (!real)",
+      "    __syncwarp();\n    if (!real)", 0, "add" },
+    { "add: sums are not committed", A, "      bulk_commit();\n", "", 0, "add" },
+    { "add: sums may still be on their way at the end", A, "    if (lane == 0) bulk_wait();\n", "", 0, "add" },
+
+    /* dQ that is added up: zeros in front, gradients behind */
+    { "sums are not zeroed", D, "sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);", ";", 0, "add" },
+    { "sums past the last block are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "$(l.delta_pad // 64)", 0, "add" },
+    { "sums of the first block alone are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "1", 0, "add" },
+    { "sums of a tile of rows one block behind those in front", D, "first = tile * $(l.delta_pad // 64), pieces", "first = tile, pieces", 0,
+      "add_causal" },
+    { "sums of the first batch are zeroed for all", D, "((sequence.batch * p.hq + head) * blocks + first)", "(head * blocks + first)", 0,
+      "add" },
+    { "convert: sums before the kernel in front has ended", V, "  grid_wait();\n", "", 0, "add" },
+    { "convert: dQ without the scale", V, "pack2(four.x * p.scale, four.y * p.scale)", "pack2(four.x, four.y)", 0, "add" },
+    { "convert: the first batch for all", V, "((long long)sequence.batch * p.hq + head)", "head", 0, "add" },
+    { "convert: the head in front", V, "* p.hq + head)", "* p.hq + max(head - 1, 0))", 0, "add" },
+    { "convert: columns of the first warpgroup twice", V, " + wg * 64 * COLUMNS +", " +", 0, "add" },
+    { "convert: columns of the second over the first's", V, "p.grad_q_sh + wg * COLUMNS;", "p.grad_q_sh;", 0, "add" },
+    { "convert: warps of the second as far apart as of the first", V, "warp_row * columns +", "warp_row * COLUMNS +", 0,
+      "add_odd add_boxes" },
+    { "convert: rows g and g + 8 exchanged", V, "x[0][i] = pack2(four.x * p.scale, four.y * p.scale), x[1][i] = pack2",
+      "x[1][i] = pack2(four.x * p.scale, four.y * p.scale), x[0][i] = pack2", 0, "add" },
+    { "convert: rows past the last are stored", V, " && row + 8 * h < sequence.sq())", ")", 0, "add" },
+    { "convert: columns past the last are stored", V, "if (n + t < columns / 8 && row", "if (row", 0, "add_odd" },
+    { "convert: columns of fp32 in another order", V, "n * 8 + 2 * t + e % 2", "n * 8 + t + e % 2 * 4", 0, "add_fp32" },
+    { "convert: rows of fp32 past the last are stored", V, "if (row + e / 2 * 8 < sequence.sq())", "if (row < sequence.sq())", 0,
+      "add_fp32" },
+    { "convert: rows of fp32 side by side", V, "to + e / 2 * 8 * p.grad_q_ss", "to + e / 2 * p.grad_q_ss", 0, "add_fp32" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
