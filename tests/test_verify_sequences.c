@@ -173,8 +173,9 @@ Test(verify_sequences, are_described_in_one_file)
                   { "p.k_sb", "" },
                   { "p.v_sb", "" },
                   { "p.o_sb", "merge.cu" },
-                  { "p.sq", "naive.cu naive_bwd.cu tiled.cu flash1_fwd.cu merge.cu" },
-                  { "p.sk", "naive.cu naive_bwd.cu tiled.cu" } };
+                  { "p.sq", "naive.cu naive_bwd.cu tiled.cu flash1_fwd.cu merge.cu delta.cu grad_hopper_add.cu grad_hopper_common.cu "
+                            "grad_hopper_kv.cu grad_spill.cu" },
+                  { "p.sk", "naive.cu naive_bwd.cu tiled.cu grad_hopper_common.cu grad_q_spill.cu grad_spill.cu" } };
     size_t files = 0;
     for (const fa_template_file *f = fa_template_files; f->name; f++) {
         size_t n = strlen(f->name);
