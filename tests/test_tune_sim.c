@@ -186,7 +186,7 @@ static void without(const char *name, const char *find)
         f++;
     cr_assert(f->name && strstr(f->bytes, find));
     const char *at = strstr(f->bytes, find);
-    FILE *out = fopen(below(name), "w");
+    FILE *out = fopen(below("%s", name), "w");
     cr_assert_not_null(out);
     fwrite(f->bytes, 1, (size_t)(at - f->bytes), out);
     fputs(at + strlen(find), out);
