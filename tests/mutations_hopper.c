@@ -101,6 +101,7 @@ const scene hopper_scenes[] = {
 #define X "hopper_softmax.cu"
 #define L "flash_fwd_wgmma.lua"
 #define H "hopper.cu"
+#define HF "hopper_forward.cu"
 #define O "hopper_store.cu"
 #define S "softmax.cu"
 #define P "tile_order.cu"
@@ -246,13 +247,13 @@ const mutation hopper_mutations[] = {
     { "the producer gives too little", F, "PRODUCER_REGISTERS = $(c.feeder)", "PRODUCER_REGISTERS = $(c.feeder + 8)", 0, "pingpong" },
 
     /* the products */
-    { "the pattern of 64 bytes for rows of 128", H, "[64] = 1, [32] = 2", "[64] = 2, [32] = 2", 0, "one" },
-    { "the pattern of 128 bytes for rows of 64", H, "[64] = 1, [32] = 2", "[64] = 1, [32] = 1", 0, "boxes_32" },
-    { "half the stride between groups of eight rows", H, "(u64)(8 * ROW / 16) << 32 | 1ull << 16", "(u64)(4 * ROW / 16) << 32 | 1ull << 16",
-      0, "one" },
-    { "half the stride between groups of eight keys of V", H, "(u64)(8 * ROW / 16) << 32 | (u64)(next / 16)",
+    { "the pattern of 64 bytes for rows of 128", HF, "[64] = 1, [32] = 2", "[64] = 2, [32] = 2", 0, "one" },
+    { "the pattern of 128 bytes for rows of 64", HF, "[64] = 1, [32] = 2", "[64] = 1, [32] = 1", 0, "boxes_32" },
+    { "half the stride between groups of eight rows", HF, "(u64)(8 * ROW / 16) << 32 | 1ull << 16",
+      "(u64)(4 * ROW / 16) << 32 | 1ull << 16", 0, "one" },
+    { "half the stride between groups of eight keys of V", HF, "(u64)(8 * ROW / 16) << 32 | (u64)(next / 16)",
       "(u64)(4 * ROW / 16) << 32 | (u64)(next / 16)", 0, "one" },
-    { "the stride between boxes of V", H, "(u64)(8 * ROW / 16) << 32 | (u64)(next / 16) << 16",
+    { "the stride between boxes of V", HF, "(u64)(8 * ROW / 16) << 32 | (u64)(next / 16) << 16",
       "(u64)(8 * ROW / 16) << 32 | (u64)(next / 32) << 16", 0, "boxes" },
     { "a k-step of half its length", R, "in_box = i * 16 % BOX * 2;", "in_box = i * 16 % BOX;", 0, "one" },
     { "boxes of Q read by the height of K's", R, "a + (box * 64 * ROW + in_box) / 16", "a + (box * BC * ROW + in_box) / 16", 0, "boxes" },
@@ -262,17 +263,17 @@ const mutation hopper_mutations[] = {
     { "P V by half steps", R, "\"16 * ROW\") / 16", "\"8 * ROW\") / 16", 0, "one" },
     { "P by half steps", R, "wgmma_output(o, a + 4 * i,", "wgmma_output(o, a + 2 * i,", 0, "one" },
     { "the last keys of a block", R, "i < BC / 16; i++) wgmma_output", "i < BC / 16 - 1; i++) wgmma_output", 0, "one" },
-    { "V is not transposed", H, "more, 1, 1, 1;", "more, 1, 1, 0;", 0, "one" },
-    { "S is added to what was there", H, "setp.ne.b32 more, 0, 0;", "setp.eq.b32 more, 0, 0;", 0, "one" },
-    { "S of the last columns only", H, "setp.eq.b32 more, 0, 0;", "setp.ne.b32 more, 0, 0;", 0, "one" },
-    { "O of the last keys only", H, "setp.eq.b32 more, 0, 0;", "setp.ne.b32 more, 0, 0;", 1, "one" },
-    { "K is subtracted", H, "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;", "%$(NS), %$(NS + 1), more, 1, -1, 0, 0;", 1, "one" },
-    { "products without a fence", H, "void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
+    { "V is not transposed", HF, "more, 1, 1, 1;", "more, 1, 1, 0;", 0, "one" },
+    { "S is added to what was there", HF, "setp.ne.b32 more, 0, 0;", "setp.eq.b32 more, 0, 0;", 0, "one" },
+    { "S of the last columns only", HF, "setp.eq.b32 more, 0, 0;", "setp.ne.b32 more, 0, 0;", 0, "one" },
+    { "O of the last keys only", HF, "setp.eq.b32 more, 0, 0;", "setp.ne.b32 more, 0, 0;", 1, "one" },
+    { "K is subtracted", HF, "%$(NS), %$(NS + 1), more, 1, 1, 0, 0;", "%$(NS), %$(NS + 1), more, 1, -1, 0, 0;", 1, "one" },
+    { "products without a fence", HF, "void wgmma_fence() { asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\"); }",
       "void wgmma_fence() {}", 0, "one" },
     { "P V without a fence", N, "        wgmma_fence(o, a);\n", "", 0, "one" },
     { "the last P V without a fence, begun", Z, "        wgmma_fence(o, a);\n", "", 0, "two_q" },
     { "the last P V without a fence", Z, "      wgmma_fence(o, a);\n      issue_output", "      issue_output", 0, "early" },
-    { "products are not committed", H, "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");", "", 0, "one" },
+    { "products are not committed", HF, "asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");", "", 0, "one" },
     { "S is not waited for", A, "      $(to)wgmma_wait<0>(s);\n", "", 0, "one" },
     { "S is not waited for, one warpgroup", N, "        wgmma_wait<1>(s);\n", "        wgmma_wait<2>(s);\n", 0, "one" },
     { "O is not waited for", N, "        wgmma_wait<0>(o);\n        release_v();\n        next_probabilities",
@@ -406,7 +407,7 @@ const mutation hopper_mutations[] = {
     /* clusters */
     { "halves of K on top of each other", E, "tma_load_for_all(to + part * ROW,", "tma_load_for_all(to,", 0, "pair" },
     { "the same half of K twice", E, "map, full, column, key + part,", "map, full, column, key,", 0, "pair" },
-    { "K goes to the first block alone", H, "((1 << CLUSTER) - 1)", "1", 0, "pair" },
+    { "K goes to the first block alone", HF, "((1 << CLUSTER) - 1)", "1", 0, "pair" },
     { "K is free when this block has read it", C, "if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);",
       "if (lane < CLUSTER) mbarrier_arrive_at(empty, cluster_rank());", 0, "pair" },
     { "one block of the cluster is told", C, "if (lane < CLUSTER) mbarrier_arrive_at(empty, lane);",
