@@ -57,8 +57,8 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
 #pragma unroll
   for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
 //| if l.delta_pad then
-  // $(l.delta_pad) rows have their LSE in base 2 side by side, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is 0
-  // whatever its dO is; rows past the last are such.
+  // $(l.delta_pad) rows have their LSE in base 2 side by side, and then their D. Of a row that sees no key LSE is +inf, so that P = 0,
+  // and D is 0 whatever its dO is; rows past the last are such.
   if (lane != 0) return;
   const float lse = real ? p.lse[sequence.lse(head, row)] : -infinity();
   const bool sees = lse != -infinity();
@@ -85,10 +85,12 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
   const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
 //| if l.delta_pad then
 #pragma unroll 4
-  for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS) delta_of_row(p, sequence, head, tile * $(l.delta_pad) + row);
+  for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS)
+    delta_of_row(p, sequence, head, tile * $(l.delta_pad) + row);
 //|   if l.sums then
   // dQ is added up from zeros.
-  const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64), pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
+  const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64);
+  const int pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
   float4 *const sums = (float4 *)p.sums + ((sequence.batch * p.hq + head) * blocks + first) * (64 * D / 4);
   for (int i = threadIdx.x; i < pieces; i += 256) sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);
 //|   end

@@ -29,7 +29,8 @@ constexpr int Q_TILE = BR * BOXES * ROW, GRAD_O_TILE = BR * BOXES_V * ROW;
 constexpr int DS_TILE = 8192;  // 64 keys, 64 queries
 constexpr int NS = BR / 2, NK = $(l.dk), NV = $(l.dv);  // registers of S, dK and dV per thread
 // Offsets in shared memory of the kernel of dK and dV, K at 0, and of that of dQ, whose stages begin with K.
-constexpr int SMEM_V = $(l.v), SMEM_Q = $(l.q), SMEM_GRAD_O = $(l.grad_o), SMEM_DS = $(l.ds), SMEM_ROWS = $(l.rows_at), SMEM_BARRIERS = $(l.barriers);
+constexpr int SMEM_V = $(l.v), SMEM_Q = $(l.q), SMEM_GRAD_O = $(l.grad_o), SMEM_DS = $(l.ds);
+constexpr int SMEM_ROWS = $(l.rows_at), SMEM_BARRIERS = $(l.barriers);
 //| if not l.sums then
 constexpr int Q_GROUPS = QUERIES / 64, Q_STAGE = $(l.q_stage), SMEM_Q_BARRIERS = $(l.q_barriers);
 //| end

@@ -1,6 +1,6 @@
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
-// dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long been
-// there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
+// dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
+// been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
 constexpr int COLUMNS = $(l.columns);  // of dQ that a warpgroup computes; those of the second past D are dropped
 constexpr int NQ = COLUMNS / 2;    // registers of them per thread
 constexpr int SMEM_SUMS = $(l.sums_at);  // dQ on its way to memory: 16 rows for each warp
@@ -9,9 +9,6 @@ constexpr int SMEM_SUMS = $(l.sums_at);  // dQ on its way to memory: 16 rows for
 __device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + buffer); }
 __device__ __forceinline__ u32 ds_empty(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + 2 + buffer); }
 __device__ __forceinline__ u32 ds_buffer(u32 smem, int buffer) { return smem + SMEM_DS + buffer * (2 * DS_TILE); }
-
-__device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
-__device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
 
 // Issues the warpgroup's columns of dS K.
 __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys) {
@@ -44,8 +41,8 @@ struct GradQueries {
     __syncwarp();
 #pragma unroll
     for (int n = 0; n < NQ / 4; n++)
-      store_shared(from + n * 512 + lane * 16, make_uint4(__float_as_uint(x[4 * n]), __float_as_uint(x[4 * n + 1]), __float_as_uint(x[4 * n + 2]),
-                                                          __float_as_uint(x[4 * n + 3])));
+      store_shared(from + n * 512 + lane * 16, make_uint4(__float_as_uint(x[4 * n]), __float_as_uint(x[4 * n + 1]),
+                                                          __float_as_uint(x[4 * n + 2]), __float_as_uint(x[4 * n + 3])));
     fence_async();
     __syncwarp();
     if (!real) return;
@@ -121,7 +118,8 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       mbarrier_wait(ds_empty(smem, buffer), phase ^ buffer ^ 1);
 #pragma unroll
       for (int n = 0; n < BR / 8; n += 2)
-        stmatrix_x4(ds_buffer(smem, buffer) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, a[2 * n], a[2 * n + 1], a[2 * n + 2], a[2 * n + 3]);
+        stmatrix_x4(ds_buffer(smem, buffer) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, a[2 * n], a[2 * n + 1], a[2 * n + 2],
+                    a[2 * n + 3]);
       fence_async();
       release(ds_full(smem, buffer));
       if (block++ == blocks.hi) block = blocks.lo;

@@ -4,8 +4,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constan
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
   const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
   const int columns = GradQueries::columns(wg), row = block * 64 + warp_row + g;
-  const float *const from = (const float *)p.sums + (((long long)sequence.batch * p.hq + head) * p.tiles + block) * (64 * D) + wg * 64 * COLUMNS +
-                            warp_row * columns + lane * 4;
+  const float *const from = (const float *)p.sums + (((long long)sequence.batch * p.hq + head) * p.tiles + block) * (64 * D) +
+                            wg * 64 * COLUMNS + warp_row * columns + lane * 4;
   const long long to = sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh + wg * COLUMNS;
   grid_wait();
 //| if p.grad_bytes == 2 then

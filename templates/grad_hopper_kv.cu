@@ -208,6 +208,14 @@ struct GradScores {
 
 //| end
 //| if c.twins == 0 then
+//|   if l.turns then
+// Warpgroups issue dK with S and dP of the next block in turns, so that one multiplies where the other computes P and dS.
+__device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
+__device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
+//|   else
+__device__ __forceinline__ void turn_wait(int) {}
+__device__ __forceinline__ void turn_pass(int) {}
+//|   end
 // What is known of the block is looked up once more, so that no register holds it beside the products.
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
   int block;

@@ -1,12 +1,4 @@
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
-//| if l.turns then
-// Warpgroups issue these products in turns, so that one multiplies where the other computes P and dS.
-__device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
-__device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
-//| else
-__device__ __forceinline__ void turn_wait(int) {}
-__device__ __forceinline__ void turn_pass(int) {}
-//| end
 __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks, int wg) {
   const int key = key0 + wg * 64;

@@ -18,15 +18,7 @@ constexpr int TILE_BARRIERS = 2 * (STAGES_K + STAGES_V + Q_BUFS * WGS), SMEM_SLO
 // First row of a warpgroup's 64 in the tile.
 __device__ __forceinline__ int row_in_tile(int wg) { return $(c.cluster > 1 and "((int)cluster_rank() * WGS + wg)" or "wg") * 64; }
 
-// Where one walks around a ring of N buffers.
-template <int N>
-struct Ring {
-  int at = 0;
-  u32 parity = 0;
-  __device__ __forceinline__ void next() {
-    if (++at == N) at = 0, parity ^= 1;
-  }
-};
+//| include "ring.cu"
 
 // ---- which tiles this block does, in order, and what of each ----
 // In blocks of keys: all that are loaded are those from loaded_hi down to loaded_lo. A warpgroup sees those from first down to last, and
