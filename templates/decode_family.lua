@@ -2,13 +2,12 @@
 -- Blocks share the keys of all sequences evenly; inside a block groups of warps walk keys of their own with buffers of their own, and meet
 -- only where a tile of rows ends.
 
-local decode = { rows_sm = 128 }
+local round_up = include "round_up.lua"
+
+local decode = { rows_sm = 128, round_up = round_up }
 
 -- Batch invariance: segments of a tile at most, segments of a section, keys of a segment at least.
 local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 256
-
-function decode.round_up(x, to) return (x + to - 1) // to * to end
-local round_up = decode.round_up
 
 -- Tunables behind those of the tile.
 decode.shares = {

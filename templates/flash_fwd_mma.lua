@@ -1,7 +1,7 @@
 -- flash_fwd_mma: flash attention forward with mma.sync, ldmatrix and cp.async, for sm_80 and later.
 -- Each warp owns 16 or 32 rows of a tile of B_r rows and walks the keys in blocks of B_c (FlashAttention-2, Dao 2023).
 
-local function round_up(x, to) return (x + to - 1) // to * to end
+local round_up = include "round_up.lua"
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 

@@ -2,11 +2,12 @@
 -- one to four others own 64 rows of Q each and walk the keys in blocks of B_c (FlashAttention-3, Shah and others 2024; cuDNN's Hopper
 -- kernels for the second schedule).
 
-local function round_up(x, to) return (x + to - 1) // to * to end
+local round_up = include "round_up.lua"
 
 local function gcd(x, y) return y == 0 and x or gcd(y, x % y) end
 
 local split = include "split_family.lua"
+local hopper = include "hopper_family.lua"
 
 -- Registers per thread: at the launch, and after the producer warpgroup gave its own back (setmaxnreg).
 local function registers(a, c)
@@ -178,16 +179,7 @@ return {
       if need <= launch then return true end
       return false, "the assembler wants " .. need .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "bc", about = "registers" },
-    -- A narrower box must save columns.
-    { "box", function(p, c)
-      local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
-      for _, wider in ipairs({ 64, 32 }) do
-        if wider > c.box and round_up(p.d, wider) + round_up(p.dv, wider) <= columns then
-          return false, "boxes of " .. wider .. " columns hold no more"
-        end
-      end
-      return true
-    end, upto = "box" },
+    hopper.box,
     -- K is needed one block before V. Copies take about 1700 clocks, so that many buffers are for small blocks. In a window each
     -- warpgroup begins and ends a tile a block after the one below it: buffers let them.
     { "stages", function(p, c)
