@@ -1,5 +1,7 @@
 -- What all families of the backward pass share: D = rowsum(dO O) - dLSE as a first step (delta.cu), and the values that their kernels take.
 
+local round_up = include "round_up.lua"
+
 local backward = { features = "lengths+deterministic+lse-strides" }
 
 -- Lanes of a warp that share a row of O, and elements that one instruction loads.
@@ -36,6 +38,17 @@ function backward.params(p, buffers)
   if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
   names = names .. "scale scale_log2 b hq hkv group sq sk tiles accumulate "
   return names .. (p.has_lengths and "total_q total_k relative shift_lo shift_hi" or "diag_lo diag_hi")
+end
+
+-- dS of one KV head's queries is the least that is there at a time: tiles of rows x rows elements of 16 bits. spills: of a config, whether
+-- dS goes through memory.
+function backward.workspace(rows, spills)
+  return { "workspace", function(p, c)
+    if not spills(c) then return true end
+    local bytes = (p.hkv > 0 and p.hq // p.hkv or 1) * round_up(p.sq, rows) * round_up(p.sk, rows) * 2
+    if bytes <= 8 << 30 then return true end
+    return false, "dS of one KV head takes " .. bytes .. " bytes of workspace; accepted: up to " .. (8 << 30) .. " (8 GiB)"
+  end, search = true }
 end
 
 -- The share of all pairs that the mask leaves, about.

@@ -6,7 +6,7 @@
 
 local backward = include "backward_family.lua"
 
-local function round_up(x, to) return (x + to - 1) // to * to end
+local round_up = include "round_up.lua"
 
 -- Blocks of 16 keys of a warp of the kernel of dK and dV; of 16 queries of one of dQ.
 local function key_blocks(c) return c.bc * (1 + c.twins) // (c.warps * 16) end
@@ -31,7 +31,7 @@ return {
     { "br_part", { 16, 32, 64, 128 }, "queries of an iteration that a warp of dK and dV has at a time" },
     { "bc", { 16, 32, 64, 128, 256 }, "B_c: keys of a block of dK and dV" },
     { "warps", { 2, 4, 8 }, "warps per block" },
-    { "twins", { 0, 1 }, "who has a block of keys in dK and dV: 0 = one warp, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "twins", { 0, 1 }, "warps that have a block of keys in dK and dV: 0 = one, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
     { "stages", { 1, 2 }, "buffers of what an iteration reads: Q and dO, or K and V" },
     { "dq", { { 0, "anew" }, { 1, "spill" } }, "how dQ comes by dS: computed anew from Q, K, dO and V, or out of memory, left by dK and dV" },
     { "q_br", { 32, 64, 128, 256 }, "queries of a block of dQ" },
@@ -62,13 +62,7 @@ return {
       return false, "twins have all " .. c.br .. " queries at a time"
     end, upto = "twins" },
     { "q_warps", function(p, c) return one_or_two(c.q_br, c.warps, "dQ") end, upto = "q_br" },
-    -- dS of one KV head's queries is the least that is there at a time.
-    { "workspace", function(p, c)
-      if c.dq == 0 then return true end
-      local unit = (p.hkv > 0 and p.hq // p.hkv or 1) * (round_up(p.sq, 16) // 16) * (round_up(p.sk, 16) // 16) * SCORES
-      if unit <= 8 * 2 ^ 30 then return true end
-      return false, "dS of one KV head takes " .. unit .. " bytes of workspace"
-    end, search = true },
+    backward.workspace(16, function(c) return c.dq == c.named.dq.spill end),
   },
 
   layout = function(p, c, a)
