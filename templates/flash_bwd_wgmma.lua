@@ -6,8 +6,9 @@
 -- is the chip's.
 
 local backward = include "backward_family.lua"
+local hopper = include "hopper_family.lua"
 
-local function round_up(x, to) return (x + to - 1) // to * to end
+local round_up = include "round_up.lua"
 
 local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps
 local SMEM_TILE = 8192 -- bytes of a tile of dS: 64 keys, 64 queries
@@ -20,8 +21,9 @@ end
 
 local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
 
--- Where K, V, stages of Q and dO, dS on its way out, P on its way to a twin, LSE and D lie in shared memory, and what waits for what.
-local function places(p, c)
+-- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way out, P on its way to a twin, LSE and D lie in shared memory,
+-- and what waits for what.
+local function places_kv(p, c)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
   local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c), owners = c.bc // 64 }
@@ -30,7 +32,6 @@ local function places(p, c)
   l.grad_o = l.q + c.stages * c.br * boxes * row
   l.ds = l.grad_o + c.stages * c.br * boxes_v * row
   local ds = l.owners * (c.br // 64) * SMEM_TILE
-  if c.dq == c.named.dq.add then ds = 2 * 2 * SMEM_TILE // c.ds_bufs end
   l.p = l.ds + c.ds_bufs * ds
   -- Half of the columns of dQ, in whole boxes where there are several.
   l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
@@ -38,12 +39,15 @@ local function places(p, c)
   l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or c.dq == c.named.dq.add and 2 * 64 * l.columns * 4 or 0)
   l.barriers = l.rows_at + c.stages * c.br * 8
   l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages + 4)
-  -- dQ: stages of a block of K and a tile of dS for each warpgroup.
+  return l
+end
+
+-- Of the kernel of dQ, into l: stages of a block of K and a tile of dS for each warpgroup.
+local function places_q(l, c)
   l.q_groups = c.q_br // 64
-  l.q_stage = 64 * boxes * row + l.q_groups * SMEM_TILE
+  l.q_stage = 64 * l.boxes * l.row + l.q_groups * SMEM_TILE
   l.q_barriers = c.q_stages * l.q_stage
   l.bytes_q = l.q_barriers + 8 * 2 * c.q_stages
-  l.bytes = math.max(l.bytes_kv, l.bytes_q)
   return l
 end
 
@@ -56,7 +60,7 @@ local function matrices(p, c)
 end
 
 return {
-  doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dS through memory, dQ by a second product",
+  doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dQ out of dS in memory or added up (dq=add)",
   operation = "backward",
   features = "deterministic+lse-strides",
   tile = { "br", "bc" },
@@ -64,7 +68,7 @@ return {
   tunables = {
     { "br", { 64, 128 }, "B_r: queries per iteration of dK and dV" },
     { "bc", { 128, 64 }, "B_c: keys of a block of dK and dV" },
-    { "twins", { 0, 1 }, "who has 64 keys in dK and dV: 0 = one warpgroup, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "twins", { 0, 1 }, "warpgroups that have 64 keys in dK and dV: 0 = one, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
     { "held", { 0, 1, 2 }, "operands of S and dP that a warpgroup keeps in registers: 1 = K, 2 = K and V" },
     { "schedule", { { 1, "turns" }, { 0, "plain" } },
       "a warpgroup issues dK with S and dP of the next block 1 = in turns with the other, 0 = when it gets there" },
@@ -90,20 +94,6 @@ return {
       if groups == 2 or groups == 1 then return true end
       return false, groups .. " warpgroups leave each too few registers"
     end, upto = "twins", about = "registers" },
-    { "turns", function(p, c)
-      if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
-      return false, "turns are for two warpgroups with keys of their own"
-    end, upto = "schedule" },
-    { "add", function(p, c)
-      if c.dq == c.named.dq.spill then return true end
-      if p.has_deterministic then return false, "sums in memory have no order" end
-      if c.bc == 128 and c.twins == 0 and c.br == 64 and c.schedule == c.named.schedule.turns and p.d >= 64 and p.d % 8 == 0 then return true end
-      return false, "dQ is added up by two warpgroups with turns and blocks of 64 queries, from head_dim 64 on"
-    end, upto = "dq" },
-    { "one", function(p, c)
-      if c.dq == c.named.dq.spill or c.ds_bufs == 2 and c.q_br == 128 and c.q_stages == 4 then return true end
-      return false, "where dQ is added up no kernel multiplies dS"
-    end, upto = "q_stages" },
     { "held", function(p, c)
       if c.held == 0 or c.twins == 0 then return true end
       return false, "twins have no more than one product with K or V each"
@@ -114,19 +104,20 @@ return {
       if need <= most then return true end
       return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
     end, upto = "held", about = "registers" },
-    -- A narrower box must save columns.
-    { "box", function(p, c)
-      local columns = round_up(p.d, c.box) + round_up(p.dv, c.box)
-      for _, wider in ipairs({ 64, 32 }) do
-        if wider > c.box and round_up(p.d, wider) + round_up(p.dv, wider) <= columns then
-          return false, "boxes of " .. wider .. " columns hold no more"
-        end
-      end
-      return true
-    end, upto = "box" },
+    { "turns", function(p, c)
+      if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
+      return false, "turns are for two warpgroups with keys of their own"
+    end, upto = "schedule" },
+    hopper.box,
+    { "add", function(p, c)
+      if c.dq == c.named.dq.spill then return true end
+      if p.has_deterministic then return false, "sums in memory have no order" end
+      local turns = c.bc == 128 and c.twins == 0 and c.schedule == c.named.schedule.turns
+      if turns and c.br == 64 and p.d >= 64 and p.d % 8 == 0 then return true end
+      return false, "dQ is added up by two warpgroups with turns and blocks of 64 queries, from head_dim 64 on"
+    end, upto = "dq" },
     { "buffers", function(p, c, a)
-      local need = places(p, { br = c.br, bc = c.bc, twins = c.twins, box = c.box, stages = c.stages, dq = c.dq, named = c.named,
-        ds_bufs = c.ds_bufs, q_br = 128, q_stages = 3 }).bytes_kv
+      local need = places_kv(p, c).bytes_kv
       if need <= a.smem_block then return true end
       return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "ds_bufs", about = "shared memory" },
@@ -137,35 +128,33 @@ return {
       if need + 2 <= launch then return true end
       return false, "the assembler wants " .. need + 2 .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "q_br", about = "registers" },
+    { "one", function(p, c)
+      if c.dq == c.named.dq.spill or c.ds_bufs == 2 and c.q_br == 128 and c.q_stages == 4 then return true end
+      return false, "where dQ is added up no kernel multiplies dS"
+    end, upto = "q_stages" },
     { "q_buffers", function(p, c, a)
-      local need = places(p, c).bytes_q
+      local need = places_q(places_kv(p, c), c).bytes_q
       if need <= a.smem_block then return true end
       return false, "K and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "q_stages", about = "shared memory" },
-    -- dS of one KV head's queries is the least that is there at a time.
-    { "workspace", function(p, c)
-      if c.dq == c.named.dq.add then return true end
-      local unit = (p.hkv > 0 and p.hq // p.hkv or 1) * round_up(p.sq, 64) * round_up(p.sk, 64) * 2
-      if unit <= 8 * 2 ^ 30 then return true end
-      return false, "dS of one KV head takes " .. unit .. " bytes of workspace"
-    end, search = true },
+    backward.workspace(64, function(c) return c.dq == c.named.dq.spill end),
   },
 
   layout = function(p, c, a)
-    local l = places(p, c)
+    local l = places_q(places_kv(p, c), c)
     l.tma, l.feeder = true, FEEDER
     l.delta_pad = 128
     l.turns = c.schedule == c.named.schedule.turns
-    l.regs, l.consumer = registers(a, l.groups)
-    l.q_regs, l.q_consumer = registers(a, l.q_groups)
-    l.threads = 128 * (math.max(l.groups, l.q_groups) + 1)
-    l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
-    l.regs = math.min(l.regs, l.q_regs)
-    l.kv_regs = registers(a, l.groups)
-    l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.sums = c.dq == c.named.dq.add
+    l.kv_regs, l.consumer = registers(a, l.groups)
+    l.q_regs, l.q_consumer = registers(a, l.q_groups)
+    l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
+    -- Where dQ is added up, the kernel behind has neither buffers nor products.
+    l.regs = l.sums and l.kv_regs or math.min(l.kv_regs, l.q_regs)
+    l.threads = l.sums and l.kv_threads or math.max(l.kv_threads, l.q_threads)
+    l.bytes = l.sums and l.bytes_kv or math.max(l.bytes_kv, l.bytes_q)
+    l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
-    if l.sums then l.threads, l.bytes, l.q_regs, l.regs = l.kv_threads, l.bytes_kv, 64, l.kv_regs end
     return backward.delta(l, p)
   end,
 
@@ -194,7 +183,8 @@ return {
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
     -- What a copy takes beyond the time of the blocks in front of it, and two warpgroups that compute P at the same time. By timings on an
-    -- H200: d = 64, 2 to 4 buffers, 292 to 383 TFLOP/s; d = 128, 2 to 3, 461 to 528; with turns 6 to 8 % more.
+    -- H200, d = 64: four buffers of Q and dO in the place of two take 292 to 357 TFLOP/s, turns of the warpgroups 357 to 383. d = 128:
+    -- three in the place of two, 461 to 528.
     local latency = ({ [2] = 1600, [3] = 1000 })[c.stages] or 800
     if c.twins == 0 and not l.turns then latency = latency + 250 end
     local held = (c.held > 0 and d or 0) + (c.held > 1 and dv or 0)
