@@ -69,6 +69,8 @@ const scene hopper_scenes[] = {
 #define V "grad_hopper_convert.cu"
 #define H "hopper_gradient.cu"
 #define D "delta.cu"
+#define RING "ring.cu"
+#define GATHER "gather_block.cu"
 #define Q "sequence.cu"
 
 const mutation hopper_mutations[] = {
@@ -151,7 +153,7 @@ const mutation hopper_mutations[] = {
     { "dK without the scale", K, "dk, p.scale, p.grad_k", "dk, 1.f, p.grad_k", 0, "one" },
     { "dV with the scale", T, "dv, 1.f, p.grad_v", "dv, p.scale, p.grad_v", 0, "twins" },
     { "dQ without the scale", G, "dq, p.scale, p.grad_q", "dq, 1.f, p.grad_q", 0, "one" },
-    { "lanes keep the block that they should give", C, "odd ? x0 : x1", "odd ? x1 : x0", 0, "one" },
+    { "lanes keep the block that they should give", GATHER, "odd ? x0 : x1", "odd ? x1 : x0", 0, "one" },
     { "rows past the last are stored", C, "const bool real = row < rows;", "const bool real = true;", 0, "one" },
     { "columns behind the last four blocks are left out", C, "int n = N / 16 * 4; n < N / 4", "int n = N / 4; n < N / 4", 0, "odd" },
     { "every second column is not scaled", C, "sum[4 * n + 2 * h + 1] * scale);", "sum[4 * n + 2 * h + 1]);", 0, "one" },
@@ -181,7 +183,7 @@ const mutation hopper_mutations[] = {
     { "dS of twins without the head's number", T, "block = blocks.lo, member++;", "block = blocks.lo;", 0, "twins" },
 
     /* barriers and waits of dK and dV */
-    { "parity is never turned", C, "at = 0, parity ^= 1;", "at = 0;", 0, "one" },
+    { "parity is never turned", RING, "at = 0, parity ^= 1;", "at = 0;", 0, "one" },
     { "Q over one that is read", K, "      mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);\n", "", 0, "one deep" },
     { "dO over one that is read", K, "      mbarrier_wait(grad_o_empty(smem, ring.at), ring.parity ^ 1);\n", "", 0, "twins" },
     { "Q waits for the other parity", K, "mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);",
@@ -346,15 +348,14 @@ const mutation hopper_mutations[] = {
     { "sums are not zeroed", D, "sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);", ";", 0, "add" },
     { "sums past the last block are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "$(l.delta_pad // 64)", 0, "add" },
     { "sums of the first block alone are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "1", 0, "add" },
-    { "sums of a tile of rows one block behind those in front", D, "first = tile * $(l.delta_pad // 64), pieces", "first = tile, pieces", 0,
-      "add_causal" },
+    { "sums of a tile of rows one block behind those in front", D, "first = tile * $(l.delta_pad // 64);", "first = tile;", 0, "add_causal" },
     { "sums of the first batch are zeroed for all", D, "((sequence.batch * p.hq + head) * blocks + first)", "(head * blocks + first)", 0,
       "add" },
     { "convert: sums before the kernel in front has ended", V, "  grid_wait();\n", "", 0, "add" },
     { "convert: dQ without the scale", V, "pack2(four.x * p.scale, four.y * p.scale)", "pack2(four.x, four.y)", 0, "add" },
     { "convert: the first batch for all", V, "((long long)sequence.batch * p.hq + head)", "head", 0, "add" },
     { "convert: the head in front", V, "* p.hq + head)", "* p.hq + max(head - 1, 0))", 0, "add" },
-    { "convert: columns of the first warpgroup twice", V, " + wg * 64 * COLUMNS +", " +", 0, "add" },
+    { "convert: columns of the first warpgroup twice", V, "wg * 64 * COLUMNS + warp_row", "warp_row", 0, "add" },
     { "convert: columns of the second over the first's", V, "p.grad_q_sh + wg * COLUMNS;", "p.grad_q_sh;", 0, "add" },
     { "convert: warps of the second as far apart as of the first", V, "warp_row * columns +", "warp_row * COLUMNS +", 0,
       "add_odd add_boxes" },

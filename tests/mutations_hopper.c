@@ -103,6 +103,8 @@ const scene hopper_scenes[] = {
 #define H "hopper.cu"
 #define HF "hopper_forward.cu"
 #define O "hopper_store.cu"
+#define RING "ring.cu"
+#define GATHER "gather_block.cu"
 #define S "softmax.cu"
 #define P "tile_order.cu"
 #define Q "sequence.cu"
@@ -121,7 +123,7 @@ const mutation hopper_mutations[] = {
     { "mbarriers are not fenced", F, "    fence_barrier_init();\n", "", 0, "one" },
     { "no barrier after mbarriers are made", F, "  __syncthreads();\n", "", 0, "one" },
     { "two lanes of a warp arrive", C, "if (lane == 0) mbarrier_arrive(empty);", "if (lane < 2) mbarrier_arrive(empty);", 0, "one" },
-    { "parity does not turn", T, "at = 0, parity ^= 1;", "at = 0;", 0, "one stages" },
+    { "parity does not turn", RING, "at = 0, parity ^= 1;", "at = 0;", 0, "one stages" },
     { "the producer waits for the wrong parity", E, "mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);",
       "mbarrier_wait(k_empty(smem, k.at), k.parity);", 0, "one" },
     { "the producer does not wait for K's place", E, "        mbarrier_wait(k_empty(smem, k.at), k.parity ^ 1);\n", "", 0, "one" },
@@ -363,9 +365,9 @@ const mutation hopper_mutations[] = {
     { "the second row four rows down", O, "const int i = row + 8 * h;", "const int i = row + 4 * h;", 0, "one" },
     { "the second row divided by the first's sum", O, "pack2(o[4 * n + 2 * h] * inverse,", "pack2(o[4 * n] * inverse,", 0, "one" },
     { "blocks of eight columns all from the first lane's place", O, "(uint4 *)(to + (n + t) * 8)", "(uint4 *)(to + n * 8)", 0, "one" },
-    { "the first exchange the wrong way", O, "odd ? x0 : x1, 1)", "odd ? x1 : x0, 1)", 0, "one" },
-    { "the second exchange the wrong way", O, "upper ? y0 : y2, 2)", "upper ? y2 : y0, 2)", 0, "one" },
-    { "halves of a gathered block", O, "make_uint4(a, b, y2, y3)", "make_uint4(y2, y3, a, b)", 0, "one" },
+    { "the first exchange the wrong way", GATHER, "odd ? x0 : x1, 1)", "odd ? x1 : x0, 1)", 0, "one" },
+    { "the second exchange the wrong way", GATHER, "upper ? y0 : y2, 2)", "upper ? y2 : y0, 2)", 0, "one" },
+    { "halves of a gathered block", GATHER, "make_uint4(a, b, y2, y3)", "make_uint4(y2, y3, a, b)", 0, "one" },
     { "columns past the last whole block", O, "*(u32 *)(to + n * 8 + 2 * t) = x[n]", "*(u32 *)(to + n * 8 + t) = x[n]", 0, "odd" },
     { "columns past the last whole block are left out", O, "for (int n = NO / 16 * 4; n < NO / 4; n++)",
       "for (int n = NO / 16 * 4; n < NO / 4 - 1; n++)", 0, "odd" },
