@@ -129,8 +129,8 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
   return key < sequence.sk() && row < sequence.sq();
 }
 
-// S^T becomes P^T, with pairs of LSE and D from `from` on. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
-// stored.
+// S^T becomes P^T, with pairs of LSE and D from `from` on. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what
+// becomes of keys behind the last key is not stored.
 __device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Sequence &sequence, u32 from, int key,
                                               int row) {
   const int t = threadIdx.x % 4;
@@ -223,8 +223,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
   load_next();
 
-  // Calls body(q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. Behind the barrier at its head a
-  // tile has arrived, and no warp reads the one before.
+  // Calls body(q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. Behind the barrier at its head
+  // a tile has arrived, and no warp reads the one before.
   int stage = 0;
   auto walk = [&](auto body) {
     auto parts = [&](u32 tile) {

@@ -1,8 +1,9 @@
 -- flash_bwd_mma: the gradients of attention with mma.sync, ldmatrix and cp.async, for sm_80 and later. Blocks of one kernel own keys,
--- for dK and dV, blocks of another own queries, for dQ, so that nothing is added up in memory and every launch has the same bits. A warp owns
--- 16 or 32 keys, or queries, and holds S^T and dP^T, or S and dP, of its own: P and dS become operands without a way through shared memory.
--- The kernel of dQ computes S and dP anew (dq = anew, 7 products), or takes dS from memory, where the kernel of dK and dV left it in 16 bits
--- (dq = spill, 5 products): in tiles in the order in which mma.sync takes them, for as many heads at a time as the workspace holds.
+-- for dK and dV, blocks of another own queries, for dQ, so that nothing is added up in memory and every launch has the same bits. A warp
+-- owns 16 or 32 keys, or queries, and holds S^T and dP^T, or S and dP, of its own: P and dS become operands without a way through shared
+-- memory. The kernel of dQ computes S and dP anew (dq = anew, 7 products), or takes dS from memory, where the kernel of dK and dV left it
+-- in 16 bits (dq = spill, 5 products): in tiles in the order in which mma.sync takes them, for as many heads at a time as the workspace
+-- holds.
 
 local backward = include "backward_family.lua"
 
@@ -31,9 +32,11 @@ return {
     { "br_part", { 16, 32, 64, 128 }, "queries of an iteration that a warp of dK and dV has at a time" },
     { "bc", { 16, 32, 64, 128, 256 }, "B_c: keys of a block of dK and dV" },
     { "warps", { 2, 4, 8 }, "warps per block" },
-    { "twins", { 0, 1 }, "warps that have a block of keys in dK and dV: 0 = one, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
+    { "twins", { 0, 1 },
+      "warps that have a block of keys in dK and dV: 0 = one, 1 = two: one computes S, P and dV, the other dP, dS and dK" },
     { "stages", { 1, 2 }, "buffers of what an iteration reads: Q and dO, or K and V" },
-    { "dq", { { 0, "anew" }, { 1, "spill" } }, "how dQ comes by dS: computed anew from Q, K, dO and V, or out of memory, left by dK and dV" },
+    { "dq", { { 0, "anew" }, { 1, "spill" } },
+      "how dQ comes by dS: computed anew from Q, K, dO and V, or out of memory, left by dK and dV" },
     { "q_br", { 32, 64, 128, 256 }, "queries of a block of dQ" },
     { "q_bc", { 16, 32, 64, 128 }, "keys per iteration of dQ" },
   },
@@ -118,7 +121,8 @@ return {
     -- widths: 8-column blocks of a 16-row block's products with one row of operands.
     local function table_of(rows, cols, own, owners, n, parts, widths, copies, bytes)
       local pairs = rows * cols // 256
-      -- Operands of a warp's own rows are read once in a part for S and dP; those of the other side by every owner of rows, in every product.
+      -- Operands of a warp's own rows are read once in a part for S and dP; those of the other side by every owner of rows, in every
+      -- product.
       local fragments = parts * own * (chunks + chunks_v) * 16 + owners * n * widths * 16
       return {
         rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1,
@@ -127,8 +131,8 @@ return {
       }
     end
     local owners = c.warps // (1 + c.twins)
-    local kv = table_of(c.br, c.bc, c.bc, owners, c.br, c.br // c.br_part, 2 * (chunks + chunks_v), l.stage, visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc)
-      + 2 * p.b * p.hkv * p.sk * row)
+    local kv = table_of(c.br, c.bc, c.bc, owners, c.br, c.br // c.br_part, 2 * (chunks + chunks_v), l.stage,
+      visible * p.sq * row * ((p.sk + c.bc - 1) // c.bc) + 2 * p.b * p.hkv * p.sk * row)
     if c.twins == 1 then
       kv.smem_bytes = kv.smem_bytes + c.br * c.bc * 8
       kv.issue = kv.issue + c.br * c.bc // 64

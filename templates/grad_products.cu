@@ -56,7 +56,8 @@ __device__ __forceinline__ void dot_rows(float (&s)[M][N][4], u32 rows, u32 othe
 
 // sum += 16 columns of weights times the 16 rows of a tile from `row` on.
 template <int M, int CHUNKS>
-__device__ __forceinline__ void add_block(float (&sum)[M][CHUNKS][4], const u32 (&a)[M][4], u32 tile, int row, const Fragments<CHUNKS> &at) {
+__device__ __forceinline__ void add_block(float (&sum)[M][CHUNKS][4], const u32 (&a)[M][4], u32 tile, int row,
+                                          const Fragments<CHUNKS> &at) {
 #pragma unroll
   for (int v = 0; v + 1 < CHUNKS; v += 2) {
     u32 b[4];

@@ -1,6 +1,7 @@
 // ---- dS on its way through memory, in tiles of 16 queries and 16 keys: four matrices of 8 x 8, 16 bytes of each lane ----
 
-// The tile of a lane: query, key: of the tile's; local: the unit, of those that the workspace holds; member: the head's number in its group.
+// The tile of a lane: query, key: of the tile's; local: the unit, of those that the workspace holds; member: the head's number in its
+// group.
 __device__ __forceinline__ uint4 *scores_of(const Params &p, int local, int member, int query, int key) {
   const long long blocks_q = (p.sq + 15) / 16, blocks_k = (p.sk + 15) / 16;
   const long long tile = (((long long)local * p.group + member) * blocks_q + query / 16) * blocks_k + key / 16;

@@ -37,28 +37,28 @@ static const scene scenes[] = {
     { "naive", "bf16,d=72,dv=40,mask=causal,op=backward,b=2,hq=4,hkv=2", NAIVE, 80, 100, NONE, PLAIN },
     { "naive_blind", "fp16,d=40,mask=causal,op=backward,grad=fp32,b=1,hq=2,hkv=1", NAIVE, 90, 40, NONE, HIDDEN },
     { "naive_topleft", "bf16,d=24,dv=33,o=fp32,mask=causal,op=backward,b=1,hq=2,hkv=1", NAIVE, 40, 140, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
-    { "mma", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 90, 100,
-      NONE, PLAIN },
-    { "mma_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=32,br_part=16,bc=64,warps=2,twins=0,stages=1,dq=0,q_br=64,q_bc=16", 90, 100,
-      NONE, PLAIN },
-    { "mma_twins", "fp16,d=72,dv=40,mask=causal,op=backward,b=2,hq=2,hkv=1", MMA "br=32,br_part=32,bc=32,warps=4,twins=1,stages=2,dq=0,q_br=64,q_bc=32", 100,
-      90, NONE, PLAIN },
-    { "mma_wide", "bf16,d=32,mask=none,op=backward,grad=fp32,b=1,hq=2,hkv=2", MMA "br=16,br_part=16,bc=64,warps=4,twins=1,stages=1,dq=0,q_br=64,q_bc=32", 90,
-      90, NONE, PLAIN },
-    { "mma_window", "fp16,d=40,mask=window,op=backward,grad=fp32,b=1,hq=2,hkv=1", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16",
-      90, 110, 17, 5, 0, 0, HIDDEN },
-    { "mma_left", "fp16,d=16,mask=window,op=backward,b=1,hq=2,hkv=1", MMA "br=16,br_part=16,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16", 110, 110, 40,
-      0, 0, 0, HIDDEN },
-    { "mma_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 40, 90,
-      -1, -1, FA_TOP_LEFT, 0, HIDDEN },
-    { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 80, 40,
-      NONE, HIDDEN },
-    { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 50, 40,
-      NONE, PLAIN },
+    { "mma", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 90, 100, NONE, PLAIN },
+    { "mma_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
+      "br=32,br_part=16,bc=64,warps=2,twins=0,stages=1,dq=0,q_br=64,q_bc=16", 90, 100, NONE, PLAIN },
+    { "mma_twins", "fp16,d=72,dv=40,mask=causal,op=backward,b=2,hq=2,hkv=1", MMA
+      "br=32,br_part=32,bc=32,warps=4,twins=1,stages=2,dq=0,q_br=64,q_bc=32", 100, 90, NONE, PLAIN },
+    { "mma_wide", "bf16,d=32,mask=none,op=backward,grad=fp32,b=1,hq=2,hkv=2", MMA
+      "br=16,br_part=16,bc=64,warps=4,twins=1,stages=1,dq=0,q_br=64,q_bc=32", 90, 90, NONE, PLAIN },
+    { "mma_window", "fp16,d=40,mask=window,op=backward,grad=fp32,b=1,hq=2,hkv=1", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16", 90, 110, 17, 5, 0, 0, HIDDEN },
+    { "mma_left", "fp16,d=16,mask=window,op=backward,b=1,hq=2,hkv=1", MMA
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=1,dq=0,q_br=32,q_bc=16", 110, 110, 40, 0, 0, 0, HIDDEN },
+    { "mma_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 40, 90, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "mma_blind", "fp16,d=24,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 80, 40, NONE, HIDDEN },
+    { "mma_odd", "bf16,d=33,dv=21,mask=none,op=backward,b=1,hq=2,hkv=2", MMA
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 50, 40, NONE, PLAIN },
     { "mma_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
-    { "spill", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90,
-      100, NONE, PLAIN },
+    { "spill", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 100, NONE, PLAIN },
     { "spill_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
       "br=32,br_part=16,bc=64,warps=2,twins=0,stages=1,dq=1,q_br=64,q_bc=64", 90, 100, NONE, PLAIN },
     { "spill_twins", "fp16,d=72,dv=40,mask=causal,op=backward,b=2,hq=4,hkv=2", MMA
@@ -73,8 +73,8 @@ static const scene scenes[] = {
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 80, 40, NONE, HIDDEN },
     /* LSE far below 0, so that P of keys behind the last is infinite */
     { "spill_steep", "bf16,d=24,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
-      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 3, NONE, FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED,
-      40, NULL },
+      "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 3, NONE,
+      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 40, NULL },
     { "spill_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
     /* dS of one sequence is more than half of what the workspace holds: a launch each */

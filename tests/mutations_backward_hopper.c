@@ -10,6 +10,8 @@
 #define HELD(box, held) "flash_bwd_wgmma:br=64,bc=64,twins=0,schedule=0,box=" #box ",dq=0,held=" #held "," USUAL
 #define USUAL "stages=2,ds_bufs=1,q_br=128,q_stages=3"
 #define TWO "stages=2,ds_bufs=2,q_br=128,q_stages=3"
+#define DEEP "stages=3,ds_bufs=2,q_br=128,q_stages=3"
+#define WIDE_Q "stages=2,ds_bufs=1,q_br=256,q_stages=3"
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL
@@ -27,18 +29,16 @@ const scene hopper_scenes[] = {
     { "twins_128", "bf16,d=128,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(128, 64, 1, 0, 64, TWO), 300, 200, NONE, PLAIN },
     { "rows_128", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(128, 64, 0, 0, 64, TWO), 300, 150, NONE, PLAIN },
     { "blind", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 200, 70, NONE, HIDDEN },
-    { "topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 250, -1, -1, FA_TOP_LEFT, 0, HIDDEN },
+    { "topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 250, -1, -1, FA_TOP_LEFT, 0,
+      HIDDEN },
     { "left", "bf16,d=64,mask=window,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 90, 300, 10, 5, 0, 0, HIDDEN },
     { "boxes", "bf16,d=128,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 100, NONE, PLAIN },
     { "boxes_32", "bf16,d=96,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 1, 0, 32, USUAL), 100, 100, NONE, PLAIN },
     { "odd", "fp16,d=72,dv=40,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 16, USUAL), 100, 100, NONE, PLAIN },
     { "fp32", "bf16,d=64,mask=none,op=backward,grad=fp32,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 100, NONE, PLAIN },
-    { "deep", "bf16,d=64,mask=none,op=backward,b=1,hq=1,hkv=1", CONFIG(64, 64, 0, 0, 64, "stages=3,ds_bufs=2,q_br=128,q_stages=3"), 400, 300,
-      NONE, PLAIN },
-    { "wide_q", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, "stages=2,ds_bufs=1,q_br=256,q_stages=3"), 300, 300,
-      NONE, PLAIN },
-    { "few_q", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, "stages=2,ds_bufs=1,q_br=256,q_stages=3"), 150, 300,
-      NONE, PLAIN },
+    { "deep", "bf16,d=64,mask=none,op=backward,b=1,hq=1,hkv=1", CONFIG(64, 64, 0, 0, 64, DEEP), 400, 300, NONE, PLAIN },
+    { "wide_q", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, WIDE_Q), 300, 300, NONE, PLAIN },
+    { "few_q", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, WIDE_Q), 150, 300, NONE, PLAIN },
     /* dS of a head takes more than FA_WORKSPACE_CHUNK, so that sequences are done one after the other */
     { "units", "bf16,d=16,mask=window,op=backward,b=2,hq=1,hkv=1", CONFIG(64, 128, 0, 1, 16, TWO), 23240, 23240, 4, 0, 0, 0, PLAIN },
     { "steep", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 2, NONE, STEEP },
@@ -348,7 +348,8 @@ const mutation hopper_mutations[] = {
     { "sums are not zeroed", D, "sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);", ";", 0, "add" },
     { "sums past the last block are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "$(l.delta_pad // 64)", 0, "add" },
     { "sums of the first block alone are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "1", 0, "add" },
-    { "sums of a tile of rows one block behind those in front", D, "first = tile * $(l.delta_pad // 64);", "first = tile;", 0, "add_causal" },
+    { "sums of a tile of rows one block behind those in front", D, "first = tile * $(l.delta_pad // 64);", "first = tile;", 0,
+      "add_causal" },
     { "sums of the first batch are zeroed for all", D, "((sequence.batch * p.hq + head) * blocks + first)", "(head * blocks + first)", 0,
       "add" },
     { "convert: sums before the kernel in front has ended", V, "  grid_wait();\n", "", 0, "add" },
