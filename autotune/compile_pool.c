@@ -34,8 +34,8 @@ void fa_candidate_decide(fa_candidate *c, fa_outcome o, const char *why)
     snprintf(c->why, sizeof c->why, "%.*s", (int)sizeof c->why - 1, why);
 }
 
-/* Where a step takes maps, warps are specialised, and registers handed from one to the other; there a spill is in the inner loop. Where
- * nothing is timed, none is accepted: the model does not price them. */
+/* Where a step takes maps, warps are specialised, and registers handed from one to the other; there a spill is in the inner loop, but for
+ * lengths and gradients. Where nothing is timed, none is accepted: the model does not price them. */
 static void use_resources(fa_candidate *c, const fa_resources *r, const fa_step *step, int steps, const fa_journal *j)
 {
     const char *note = "";
@@ -43,8 +43,8 @@ static void use_resources(fa_candidate *c, const fa_resources *r, const fa_step 
     c->regs = c->spills = 0;
     for (int i = 0; i < steps; i++) {
         int32_t spills = r[i].spill_stores > r[i].spill_loads ? r[i].spill_stores : r[i].spill_loads;
-        bool around = j->problem.features & FA_FEATURE_LENGTHS || j->problem.op == FA_BACKWARD;
-        int32_t with_maps = around ? FA_SPILLS_OF_SCHEDULER : 0;
+        bool outside = j->problem.features & FA_FEATURE_LENGTHS || j->problem.op == FA_BACKWARD;
+        int32_t with_maps = outside ? FA_SPILLS_OUTSIDE_LOOP : 0;
         int32_t measured = step[i].n_maps ? with_maps : FA_SPILLS_ACCEPTED;
         int32_t accepted = j->how == FA_MODELLED ? 0 : measured;
         c->regs = r[i].registers > c->regs ? r[i].registers : c->regs;

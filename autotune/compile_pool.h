@@ -7,9 +7,10 @@
  * the smaller tile that avoids them: 128 x 64 at d = 128 with 92 bytes beat the best tile without by 7 % on an H200. None where a kernel
  * takes tensor maps: there every config with local memory lost, 192 x 144 at d = 64 fell to 361 TFLOP/s. */
 #define FA_SPILLS_ACCEPTED 128
-/* With maps and lengths: the warp that searches tiles has the registers of a producer, and spills a few once for each tile; no other warp
- * waits for it. With maps and gradients: what is kept around the loop over queries, where its products take all registers. */
-#define FA_SPILLS_OF_SCHEDULER 64
+/* With maps, where spills lie outside the inner loop. Lengths: the warp that searches tiles has the registers of a producer, and spills
+ * a few once for each tile; no other warp waits for it. Gradients: what is kept around the loop over queries, whose products take all
+ * registers. */
+#define FA_SPILLS_OUTSIDE_LOOP 64
 
 typedef struct fa_compile_pool fa_compile_pool;
 

@@ -131,8 +131,8 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     double alone = (fmax((matrix + other) / groups, smem) + w->latency) / sharing;
     double block = corner(busy, alone);
     double tile = w->tile_issue / a->issue_rate + w->tile_latency / sharing;
-    if (!fa_step_row_tile(s) &&
-        fa_step_key_tile(s)) { /* a thread block takes keys of a KV head: all row tiles that see them, of the group */
+    if (!fa_step_row_tile(s) && fa_step_key_tile(s)) {
+        /* A thread block takes keys of a KV head: all row tiles that see them, of the group. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
         bool equal = v.longest == v.shortest;
         heads /= group;

@@ -59,7 +59,7 @@ static int32_t query_base(const fa_values *a)
 }
 
 /* Queries from query_base to the last that sees some key; at least 1. */
-static int32_t fa_map_queries(const fa_values *a)
+static int32_t queries_seen(const fa_values *a)
 {
     int64_t last = (int64_t)a->sk - 1 - a->diag_lo;
     last = last < a->sq ? last : a->sq - 1;
@@ -175,7 +175,7 @@ static void dimensions_of(dimension out[RANK_MAX], const fa_map *m, const tensor
 static int64_t rows_of(const tensor *t, const fa_call *c)
 {
     if (queries_are_known(t, c))
-        return fa_map_queries(&c->values);
+        return queries_seen(&c->values);
     return keys_are_known(t, c) ? fa_map_keys(&c->values) : t->size[0] ? t->size[0] : 1;
 }
 

@@ -242,7 +242,7 @@ static void judge(const sweep *s, const job *j, const fa_source *source, const f
 {
     fa_resources r = fa_resources_parse(log, step->entry);
     int32_t bytes = r.spill_stores > r.spill_loads ? r.spill_stores : r.spill_loads;
-    int32_t accepted = s->family->gradients || j->problem.features & FA_FEATURE_LENGTHS ? FA_SPILLS_OF_SCHEDULER : 0;
+    int32_t accepted = s->family->gradients || j->problem.features & FA_FEATURE_LENGTHS ? FA_SPILLS_OUTSIDE_LOOP : 0;
     int32_t regs = s->family->gradients ? at_launch(step) : source->min_regs;
     bool hands_over = s->family->gradients ? step->threads > 256 : strstr(source->text, "CONSUMER_REGISTERS") != NULL;
     if (!r.known)
