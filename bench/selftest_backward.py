@@ -43,11 +43,11 @@ def made_up():
 
 class Cases(unittest.TestCase):
     def test_the_grid_is_the_one_that_is_promised(self):
-        self.assertEqual(len(ALL), 6 * 2 * 6)
+        self.assertEqual(len(ALL), 8 * 2 * 6)
         self.assertEqual(len({c.name() for _, c in ALL}), len(ALL))
         self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "mha"},
                          {(64, 32, 32), (96, 21, 21), (128, 16, 16), (192, 10, 10), (256, 8, 8)})
-        self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "gqa"}, {(128, 16, 4)})
+        self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "gqa"}, {(128, 64, 8), (128, 32, 4), (128, 16, 4)})
         self.assertEqual({c.s for _, c in ALL}, {512, 1024, 2048, 4096, 8192, 16384})
         self.assertTrue(all(c.b * c.s == 16384 for _, c in ALL))
 
@@ -62,17 +62,21 @@ class Cases(unittest.TestCase):
 class Options(unittest.TestCase):
     def test_the_most_telling_cases_come_first(self):
         jobs = backward.jobs(backward.parse([]))
-        self.assertEqual(len(jobs), 6 * 2 * 4)
+        self.assertEqual(len(jobs), 8 * 2 * 4)
         self.assertEqual([c.name() for _, c in jobs[:3]], ["d=128,hq=16,hkv=16,b=1,s=16384,causal", "d=128,hq=16,hkv=16,b=1,s=16384,none",
                                                            "d=64,hq=32,hkv=32,b=1,s=16384,causal"])
         self.assertEqual(list(dict.fromkeys(c.s for _, c in jobs)), [16384, 8192, 2048, 512])
         self.assertEqual(list(dict.fromkeys(c.d for _, c in jobs)), [128, 64, 256, 192, 96])
-        self.assertEqual(len(backward.jobs(backward.parse(["--all"]))), 72)
+        self.assertEqual(len(backward.jobs(backward.parse(["--all"]))), 96)
 
     def test_cases_are_selected(self):
         some = backward.jobs(backward.parse(["--cells", "d=128.*s=512,"]))
-        self.assertEqual([s for s, _ in some], ["mha", "mha", "gqa", "gqa"])
-        self.assertEqual([s for s, _ in backward.jobs(backward.parse(["gqa", "--only", "causal"]))], ["gqa"] * 4)
+        self.assertEqual([s for s, _ in some], ["mha"] * 2 + ["gqa"] * 6)
+        self.assertEqual([s for s, _ in backward.jobs(backward.parse(["gqa", "--only", "causal"]))], ["gqa"] * 12)
+        models = [c for _, c in backward.jobs(backward.parse(["--cells", "hq=(64,hkv=8|32,hkv=4),.*s=(16384|8192|2048),"]))]
+        self.assertEqual({(c.hq, c.hkv, c.s, c.mask) for c in models},
+                         {(*h, s, m) for h in ((64, 8), (32, 4)) for s in (16384, 8192, 2048) for m in ("causal", "none")})
+        self.assertEqual(len(models), 12)
         o = backward.parse(["--config", "flash_bwd_mma:br=64", "--family", "naive_bwd"])
         self.assertEqual(o.config, ["naive_bwd", "flash_bwd_mma:br=64"])
 
@@ -94,7 +98,7 @@ class Report(unittest.TestCase):
         self.assertIn("| 128 (16) | fagen | 1 | 1.100 | 1.100 | 1.500 | 1.375 | 1.100 |", text)
         self.assertIn("| all | fagen | 2 | 0.938 | 0.938 | 1.500 | 1.375 | 0.800 |", text)
         self.assertIn("| all | named 1 | 2 | 0.853 |", text)
-        self.assertIn("| 128 (4) | causal | 2048 | 382 (2.000) | FlashAttention-2 | 191 |", text)
+        self.assertIn("| 128 (16/4) | causal | 2048 | 382 (2.000) | FlashAttention-2 | 191 |", text)
         self.assertIn("- FlashAttention-4, deterministic, 1 times: calls without a graph: why", text)
         self.assertIn("- Without cuDNN, 1 times: no | such op", text)
         self.assertIn("10 d FLOP for each visible pair", text)
