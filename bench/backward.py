@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Gradients beside their peers on one GPU in one run: fa_launch with op = FA_BACKWARD, the forward left out; in CUDA graphs, interleaved,
-as decode.py does it. Data is random, 16k tokens, heads 2048 wide together.
+as decode.py does it. Data is random, 16k tokens.
 
 Sections, both where none is named:
-    mha    d 64, 96, 128, 192, 256, causal and without a mask
-    gqa    d 128 with four heads of queries to a head of keys
+    mha    d 64, 96, 128, 192, 256, causal and without a mask, heads 2048 wide together
+    gqa    d 128, likewise, with heads of queries to heads of keys as 64/8, 32/4 and 16/4
 Lengths are 16k, 8k, 2k and 512, the most telling cases first; --all adds 4k and 1k. Every gradient is held against fp32 before its
 contender is timed, and once more after it. The results go to a JSON file after each case; the tables are made from it, here or later.
 

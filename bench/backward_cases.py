@@ -1,10 +1,12 @@
-"""The cases of backward.py, as data: the field's grid of gradients, 16k tokens and heads that are 2048 wide together. Knows no GPU."""
+"""The cases of backward.py, as data: the field's grid of gradients, 16k tokens and heads that are 2048 wide together; and heads of queries
+that share keys as those of models do. Knows no GPU."""
 import itertools
 from dataclasses import asdict, dataclass
 
 import cells
 
-HEADS = {"mha": ((128, 16, 16), (64, 32, 32), (256, 8, 8), (192, 10, 10), (96, 21, 21)), "gqa": ((128, 16, 4),)}  # (d, hq, hkv)
+HEADS = {"mha": ((128, 16, 16), (64, 32, 32), (256, 8, 8), (192, 10, 10), (96, 21, 21)),  # (d, hq, hkv)
+         "gqa": ((128, 64, 8), (128, 32, 4), (128, 16, 4))}
 QUICK = (16384, 8192, 2048, 512)  # the most telling lengths first
 LENGTHS = QUICK + (4096, 1024)
 MASKS = ("causal", "none")

@@ -13,7 +13,14 @@ import prompts_rehearsal
 
 def small(jobs):
     """The jobs with cases that a CPU computes in no time, none twice."""
-    return list(dict.fromkeys((section, replace(c, b=min(c.b, 2), hq=4, hkv=4 * c.hkv // c.hq, s=24 + c.s // 128)) for section, c in jobs))
+    return list(dict.fromkeys((section, replace(c, b=min(c.b, 2), **heads(c), s=24 + c.s // 128)) for section, c in jobs))
+
+
+def heads(case):
+    """Few of them; cases with groups of other sizes, or other numbers of groups, stay apart."""
+    group = case.hq // case.hkv
+    hkv = 4 if group == 1 else max(1, case.hkv // 4)
+    return {"hq": group * hkv, "hkv": hkv}
 
 
 def computed(q, k, v, grad_out, causal):

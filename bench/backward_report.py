@@ -25,29 +25,38 @@ def variants(rows):
     return list(dict.fromkeys(n for row in rows for n in ours_of(row)))
 
 
+def heads_of(row):
+    return row["d"], row["hq"], row["hkv"]
+
+
+def head_dim(d, hq, hkv):
+    """d with the heads of queries and of keys, once where they are as many."""
+    return f"{d} ({hq})" if hq == hkv else f"{d} ({hq}/{hkv})"
+
+
 def cases_table(rows):
-    """A line per case, ordered by heads, mask and length; behind ours, in brackets, the ratio to the best peer."""
+    """A line per case, ordered by d, heads, mask and length; behind ours, in brackets, the ratio to the best peer."""
     some, peers, out = variants(rows), peers_of(rows), []
-    for row in sorted(rows, key=lambda r: (r["d"], r["mask"] != "none", r["s"])):
-        out.append([f"{row['d']} ({row['hkv']})", row["mask"], row["s"]]
+    for row in sorted(rows, key=lambda r: (*heads_of(r), r["mask"] != "none", r["s"])):
+        out.append([head_dim(*heads_of(row)), row["mask"], row["s"]]
                    + [f"{shown(tflops(row, n), 0)} ({shown(ratio(row, n), 3)})" for n in some]
                    + [named(stats.best_peer(row)) if stats.best_peer(row) else "-"] + [shown(tflops(row, n), 0) for n in peers])
-    return table(["d (heads of keys)", "mask", "s"] + [f"{named(n)} TFLOP/s (ratio)" for n in some] + ["best peer"]
+    return table(["d (heads)", "mask", "s"] + [f"{named(n)} TFLOP/s (ratio)" for n in some] + ["best peer"]
                  + [named(n) for n in peers], out)
 
 
 def means(rows):
     """Geometric means of the ratios, for each head_dim and of all: to the best peer, and to each."""
     peers, out = peers_of(rows), []
-    for heads in [*sorted({(r["d"], r["hkv"]) for r in rows}), None]:
-        some = [r for r in rows if heads in (None, (r["d"], r["hkv"]))]
+    for heads in [*sorted({heads_of(r) for r in rows}), None]:
+        some = [r for r in rows if heads in (None, heads_of(r))]
         for n in variants(some):
             right = [r for r in some if us(r, n)]
             beside = [[ratio(r, n) for r in right], *([stats.paired(r, n, p) for r in right if us(r, p)] for p in peers)]
             cells = [[x for x in column if x] for column in beside]
-            out.append(["all" if heads is None else f"{heads[0]} ({heads[1]})", named(n), len(cells[0])]
+            out.append(["all" if heads is None else head_dim(*heads), named(n), len(cells[0])]
                        + [shown(stats.geomean(c) if c else None, 3) for c in cells] + [shown(min(cells[0], default=None), 3)])
-    return table(["d (heads of keys)", "", "cases", "to the best peer"] + [f"to {named(p)}" for p in peers] + ["least, to the best"], out)
+    return table(["d (heads)", "", "cases", "to the best peer"] + [f"to {named(p)}" for p in peers] + ["least, to the best"], out)
 
 
 def notes(rows):
@@ -66,7 +75,7 @@ def lines(rows):
 
 
 KINDS = {"mha": ("As many heads of keys as of queries", cases_table, lines),
-         "gqa": ("Four heads of queries to a head of keys", cases_table, lines)}
+         "gqa": ("Heads of queries that share keys", cases_table, lines)}
 
 
 def markdown(doc):

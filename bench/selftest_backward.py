@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Gradients beside their peers: what of it needs no GPU. Cases, tables, options; and both sections at small sizes, where PyTorch is there.
+"""Gradients beside their peers, the same bits each time, compute-sanitizer: what of it needs no GPU. Cases, tables, options; and runs at
+small sizes, where PyTorch is there.
 
     python3 bench/selftest_backward.py [TEST ...]
 """
@@ -17,6 +18,7 @@ import unittest.mock
 import backward
 import backward_cases
 import backward_report
+import repeat_backward
 from decode_report import wrong
 from selftest_decode import document, run
 
@@ -43,11 +45,11 @@ def made_up():
 
 class Cases(unittest.TestCase):
     def test_the_grid_is_the_one_that_is_promised(self):
-        self.assertEqual(len(ALL), 6 * 2 * 6)
+        self.assertEqual(len(ALL), 8 * 2 * 6)
         self.assertEqual(len({c.name() for _, c in ALL}), len(ALL))
         self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "mha"},
                          {(64, 32, 32), (96, 21, 21), (128, 16, 16), (192, 10, 10), (256, 8, 8)})
-        self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "gqa"}, {(128, 16, 4)})
+        self.assertEqual({(c.d, c.hq, c.hkv) for s, c in ALL if s == "gqa"}, {(128, 64, 8), (128, 32, 4), (128, 16, 4)})
         self.assertEqual({c.s for _, c in ALL}, {512, 1024, 2048, 4096, 8192, 16384})
         self.assertTrue(all(c.b * c.s == 16384 for _, c in ALL))
 
@@ -62,17 +64,21 @@ class Cases(unittest.TestCase):
 class Options(unittest.TestCase):
     def test_the_most_telling_cases_come_first(self):
         jobs = backward.jobs(backward.parse([]))
-        self.assertEqual(len(jobs), 6 * 2 * 4)
+        self.assertEqual(len(jobs), 8 * 2 * 4)
         self.assertEqual([c.name() for _, c in jobs[:3]], ["d=128,hq=16,hkv=16,b=1,s=16384,causal", "d=128,hq=16,hkv=16,b=1,s=16384,none",
                                                            "d=64,hq=32,hkv=32,b=1,s=16384,causal"])
         self.assertEqual(list(dict.fromkeys(c.s for _, c in jobs)), [16384, 8192, 2048, 512])
         self.assertEqual(list(dict.fromkeys(c.d for _, c in jobs)), [128, 64, 256, 192, 96])
-        self.assertEqual(len(backward.jobs(backward.parse(["--all"]))), 72)
+        self.assertEqual(len(backward.jobs(backward.parse(["--all"]))), 96)
 
     def test_cases_are_selected(self):
         some = backward.jobs(backward.parse(["--cells", "d=128.*s=512,"]))
-        self.assertEqual([s for s, _ in some], ["mha", "mha", "gqa", "gqa"])
-        self.assertEqual([s for s, _ in backward.jobs(backward.parse(["gqa", "--only", "causal"]))], ["gqa"] * 4)
+        self.assertEqual([s for s, _ in some], ["mha"] * 2 + ["gqa"] * 6)
+        self.assertEqual([s for s, _ in backward.jobs(backward.parse(["gqa", "--only", "causal"]))], ["gqa"] * 12)
+        models = [c for _, c in backward.jobs(backward.parse(["--cells", "hq=(64,hkv=8|32,hkv=4),.*s=(16384|8192|2048),"]))]
+        self.assertEqual({(c.hq, c.hkv, c.s, c.mask) for c in models},
+                         {(*h, s, m) for h in ((64, 8), (32, 4)) for s in (16384, 8192, 2048) for m in ("causal", "none")})
+        self.assertEqual(len(models), 12)
         o = backward.parse(["--config", "flash_bwd_mma:br=64", "--family", "naive_bwd"])
         self.assertEqual(o.config, ["naive_bwd", "flash_bwd_mma:br=64"])
 
@@ -94,7 +100,7 @@ class Report(unittest.TestCase):
         self.assertIn("| 128 (16) | fagen | 1 | 1.100 | 1.100 | 1.500 | 1.375 | 1.100 |", text)
         self.assertIn("| all | fagen | 2 | 0.938 | 0.938 | 1.500 | 1.375 | 0.800 |", text)
         self.assertIn("| all | named 1 | 2 | 0.853 |", text)
-        self.assertIn("| 128 (4) | causal | 2048 | 382 (2.000) | FlashAttention-2 | 191 |", text)
+        self.assertIn("| 128 (16/4) | causal | 2048 | 382 (2.000) | FlashAttention-2 | 191 |", text)
         self.assertIn("- FlashAttention-4, deterministic, 1 times: calls without a graph: why", text)
         self.assertIn("- Without cuDNN, 1 times: no | such op", text)
         self.assertIn("10 d FLOP for each visible pair", text)
@@ -122,6 +128,85 @@ class Report(unittest.TestCase):
             done = subprocess.run([sys.executable, os.path.join(HERE, "backward.py"), "--replay", path], capture_output=True, text=True)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn("| 687 (1.100) |", done.stdout)
+
+
+class Repeats(unittest.TestCase):
+    ROW = {"cell": "d=64", "order": "deterministic", "config": "c", "runs": 1000, "differ": 0, "dq": 0, "dk": 0, "dv": 0, "error": 3e-3,
+           "took": 1}
+
+    def test_cells(self):
+        self.assertEqual({(c.d, c.mask) for c in repeat_backward.cells()}, {(d, m) for d in (64, 128, 256) for m in ("causal", "none")})
+        self.assertTrue(all(c.hq == 4 * c.hkv for c in repeat_backward.cells()))
+        self.assertEqual([c.d for c in repeat_backward.parse(["--cells", "d=128.*none"]).jobs], [128])
+
+    def test_a_verdict_is_of_the_deterministic_order(self):
+        self.assertIsNone(repeat_backward.wrong(self.ROW))
+        self.assertIn("1 of 999 runs differ", repeat_backward.wrong({**self.ROW, "differ": 1}))
+        self.assertIsNone(repeat_backward.wrong({**self.ROW, "order": "free", "differ": 999}))
+        self.assertIn("relative error inf", repeat_backward.wrong({**self.ROW, "order": "free", "error": float("inf")}))
+
+    def test_what_is_wrong_is_named(self):
+        for words, says in ((["--runs", "1"], "--runs is 1"), (["--cells", "d=65"], "which finds no cell"),
+                            (["--cells", "("], '--cells is "("')):
+            told = io.StringIO()
+            with contextlib.redirect_stderr(told), self.assertRaises(SystemExit):
+                repeat_backward.parse(words)
+            self.assertIn(says, told.getvalue())
+
+
+class Sanitizer(unittest.TestCase):
+    """sanitize_backward.sh with a fagen and a compute-sanitizer that say what they are told to."""
+    RIGHT = {"verify": "$n of $n cases are right on a chip", "tool": "========= ERROR SUMMARY: 0 errors"}
+    FAGEN = """#!/bin/bash
+d=1 n=
+while (($#)); do
+    [[ $1 != --count ]] || n=$2
+    [[ $1 != -d ]] || IFS=, read -ra d <<< "$2"
+    shift
+done
+n=${n:-${#d[@]}}
+echo "SAYS"
+"""
+    TOOL = """#!/bin/bash
+[[ $1 == --tool && $3 == --error-exitcode ]] || exit 3
+"${@:5}"
+echo "SAYS"
+exit CODE
+"""
+
+    def run_it(self, *words, verify="", tool="", code=0):
+        """Of the run: its status and what it said. verify, tool: the last lines of the two, with $n for what was asked for."""
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "bin"))
+            files = {"bin/fagen": self.FAGEN.replace("SAYS", verify), "tool": self.TOOL.replace("SAYS", tool).replace("CODE", str(code))}
+            for name, text in files.items():
+                with open(os.path.join(folder, name), "w") as f:
+                    f.write(text)
+                os.chmod(os.path.join(folder, name), 0o755)
+            done = subprocess.run([os.path.join(HERE, "sanitize_backward.sh"), "-b", folder, *words], capture_output=True, text=True,
+                                  env={**os.environ, "COMPUTE_SANITIZER": os.path.join(folder, "tool")})
+            return done.returncode, done.stdout + done.stderr
+
+    def test_clean_runs(self):
+        status, said = self.run_it(**self.RIGHT)
+        self.assertEqual(status, 0, said)
+        self.assertIn("8 of 8 runs are clean", said)
+        status, said = self.run_it("-t", "racecheck", "naive_bwd", verify=self.RIGHT["verify"],
+                                   tool="========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)")
+        self.assertEqual((status, "1 of 1 runs are clean" in said), (0, True), said)
+
+    def test_what_is_not_clean_ends_with_1(self):
+        for change in ({"tool": "========= ERROR SUMMARY: 2 errors", "code": 9}, {"tool": "no word of the tool"}, {"code": 4},
+                       {"verify": "4 of $n cases are right on"}, {"verify": ""}):
+            status, said = self.run_it("naive_bwd", **{**self.RIGHT, **change})
+            self.assertEqual((status, "WRONG memcheck naive_bwd" in said), (1, True), said)
+
+    def test_what_is_wrong_is_named(self):
+        for words, says in ((("-t", "foo"), '-t is "foo"; accepted: memcheck'), (("-n", "x"), '-n is "x"; accepted: a number from 1 on'),
+                            (("-b", "/nowhere"), '-b is "/nowhere"')):
+            status, said = self.run_it(*words, **self.RIGHT)
+            self.assertEqual(status, 2)
+            self.assertIn(says, said)
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "PyTorch is not there")
@@ -177,6 +262,41 @@ class Rehearsal(unittest.TestCase):
             a.o.zero_() if a.grad_out is None else right(self, a)
         with unittest.mock.patch.object(backward_rehearsal.Fagen, "launch", without_forward):
             self.assertEqual([n for _, n, _ in wrong(self.document("--cells", "d=64,.*s=512,causal"))], ["ours"], "no forward")
+
+    def repeats(self, fault=None):
+        """(status, what was said) of the cells of d = 64; fault(arguments, run) spoils a launch of gradients."""
+        import backward_rehearsal
+        right, runs = backward_rehearsal.Fagen.launch, iter(range(100))
+
+        def launch(fa, a, plan=None):
+            right(fa, a)
+            if fault and a.grad_out is not None:
+                fault(a, next(runs))
+        said = io.StringIO()
+        with unittest.mock.patch.object(backward_rehearsal.Fagen, "launch", launch), contextlib.redirect_stdout(said):
+            return repeat_backward.main(["--dry-run", "--cells", "d=64.*none"]), said.getvalue()
+
+    def test_repeats_count_what_differs(self):
+        status, said = self.repeats()
+        self.assertEqual(status, 0, said)
+        self.assertIn("1 of 1 cells have the same bits in 3 runs with FA_DETERMINISTIC; in the free order 0 of 1 differ", said)
+
+        def bit(a, run):
+            if run == 2:  # the last of the deterministic order
+                a.written.tensors[1].view(torch.int16)[0, 3, 1, 5] ^= 1
+
+        def free(a, run):
+            if run == 4:
+                a.written.tensors[0].view(torch.int16)[0, 3, 1, 5] ^= 1
+
+        def nan(a, run):
+            a.written.tensors[2][0, 0, 0, 0] = float("nan")
+        import torch
+        status, said = self.repeats(bit)
+        self.assertEqual((status, "1 of 2 differ (dQ 0, dK 1, dV 0)" in said, "WRONG: d=64" in said), (1, True, True), said)
+        status, said = self.repeats(free)
+        self.assertEqual((status, "1 of 2 differ (dQ 1, dK 0, dV 0)" in said), (0, True), said)
+        self.assertEqual(self.repeats(nan)[0], 1)
 
     def test_peers_call_what_pytorch_has(self):
         """Shapes alone: the operators are for GPUs."""
