@@ -57,13 +57,16 @@ __device__ __forceinline__ void delta_of_row(const Params &p, const Sequence &se
 #pragma unroll
   for (int i = DELTA_LANES / 2; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
 //| if l.delta_pad then
-  // $(l.delta_pad) rows have their LSE in base 2 side by side, and then their D. Of a row that sees no key LSE is +inf, so that P = 0,
-  // and D is 0 whatever its dO is; rows past the last are such.
+  // $(l.delta_pad) rows have their LSE in base 2, and then their D. Of a row that sees no key LSE is +inf, so that P = 0, and D is 0
+  // whatever its dO is; rows past the last are such. Of sixteen rows 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 are neighbours: a thread that has
+  // their columns of S^T loads them at once.
   if (lane != 0) return;
   const float lse = real ? p.lse[sequence.lse(head, row)] : -infinity();
   const bool sees = lse != -infinity();
   const float extra = real && p.grad_lse != nullptr ? p.grad_lse[sequence.lse(head, row)] : 0.f;
-  float *const to = (float *)p.delta + sequence.delta(head, row) + sequence.delta(head, row) / $(l.delta_pad) * $(l.delta_pad);
+  const long long first = sequence.delta(head, row - row % $(l.delta_pad));
+  const int place = row % $(l.delta_pad) / 16 * 16 + row % 8 / 2 * 4 + row / 8 % 2 * 2 + row % 2;
+  float *const to = (float *)p.delta + 2 * first + place;
   to[0] = sees ? lse * LOG2E : infinity();
   to[$(l.delta_pad)] = sees ? sum - extra : 0.f;
 //| else

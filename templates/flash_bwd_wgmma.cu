@@ -13,8 +13,8 @@ typedef unsigned short element;  // $(p.dtype)
 constexpr int BR = $(c.br);        // queries per iteration of dK and dV
 constexpr int KEYS = $(c.bc);      // that a block of dK and dV owns: 64 for each warpgroup$(c.twins == 1 and ", or for two" or "")
 constexpr int STAGES = $(c.stages);   // buffers of Q and dO
+constexpr int DS_BUFS = $(c.ds_bufs);    // buffers of dS on its way to $(l.sums and "the other warpgroup" or "memory")
 //| if not l.sums then
-constexpr int DS_BUFS = $(c.ds_bufs);    // buffers of dS on its way to memory
 constexpr int QUERIES = $(c.q_br);  // that a block of dQ owns: 64 for each warpgroup
 constexpr int Q_STAGES = $(c.q_stages);   // buffers of K and dS in it
 //| end

@@ -38,7 +38,7 @@ local function places_kv(p, c)
   l.sums_at = l.p
   l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or c.dq == c.named.dq.add and 2 * 64 * l.columns * 4 or 0)
   l.barriers = l.rows_at + c.stages * c.br * 8
-  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages + 4)
+  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages + (c.dq == c.named.dq.add and 2 * c.ds_bufs or 0))
   return l
 end
 
@@ -75,7 +75,7 @@ return {
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages", { 2, 3, 4, 6 }, "buffers of Q and dO" },
     { "dq", { { 0, "spill" }, { 1, "add" } }, "dQ: spill = out of dS in memory, add = added up in fp32" },
-    { "ds_bufs", { 2, 1 }, "buffers of dS on its way to memory" },
+    { "ds_bufs", { 2, 1, 3 }, "buffers of dS on its way to memory, or to the other warpgroup" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
   },
@@ -100,10 +100,11 @@ return {
     end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c))
-      local need = matrices(p, c) + 28
+      local others = 28
+      local need = matrices(p, c) + others
       if need <= most then return true end
-      return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
-    end, upto = "held", about = "registers" },
+      return false, ("gradients, S and dP with %d others take %d > %d registers"):format(others, need, most)
+    end, upto = "dq", about = "registers" },
     { "turns", function(p, c)
       if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
       return false, "turns are for two warpgroups with keys of their own"
@@ -116,6 +117,11 @@ return {
       if turns and c.br == 64 and p.d >= 64 and p.d % 8 == 0 then return true end
       return false, "dQ is added up by two warpgroups with turns and blocks of 64 queries, from head_dim 64 on"
     end, upto = "dq" },
+    { "exchange", function(p, c)
+      if c.dq == c.named.dq.spill and c.ds_bufs < 3 then return true end
+      if c.dq == c.named.dq.add and c.ds_bufs > 1 then return true end
+      return false, c.ds_bufs == 3 and "a third buffer of dS is for sums" or "dS of one block is multiplied beside that of the next"
+    end, upto = "ds_bufs" },
     { "buffers", function(p, c, a)
       local need = places_kv(p, c).bytes_kv
       if need <= a.smem_block then return true end
@@ -129,7 +135,7 @@ return {
       return false, "the assembler wants " .. need + 2 .. " > " .. launch .. " registers at the launch for one product"
     end, upto = "q_br", about = "registers" },
     { "one", function(p, c)
-      if c.dq == c.named.dq.spill or c.ds_bufs == 2 and c.q_br == 128 and c.q_stages == 4 then return true end
+      if c.dq == c.named.dq.spill or c.q_br == 128 and c.q_stages == 4 then return true end
       return false, "where dQ is added up no kernel multiplies dS"
     end, upto = "q_stages" },
     { "q_buffers", function(p, c, a)
@@ -155,6 +161,10 @@ return {
     l.bytes = l.sums and l.bytes_kv or math.max(l.bytes_kv, l.bytes_q)
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
+    -- Whether there are registers for D of the thread's columns beside all products, and for dQ beside dP.
+    local room = l.consumer - matrices(p, c) - 28
+    l.ahead = room >= c.br // 4
+    l.apart = room >= l.dq + 8
     return backward.delta(l, p)
   end,
 

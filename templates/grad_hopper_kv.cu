@@ -59,14 +59,19 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
     }
 }
 
-// Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another.
+//| if c.twins == 0 and c.held < 2 then
+// Zero, which the compiler cannot tell: with it in the places of K and V their descriptors are computed for each block. Where they are
+// known to stay the same, the compiler holds them all, in registers that the products need.
+__device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return ring.parity >> 1; }
+//| end
+// Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another, both by their places.
 template <int COLUMNS>
 __device__ __forceinline__ void issue_dots(float (&x)[NS], u32 rows, u32 others) {
-  const u64 a = descriptor_along_row<ROW>(rows), b = descriptor_along_row<ROW>(others);
 #pragma unroll
   for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
     const int box = i * 16 / BOX, in_box = i * 16 % BOX * 2;
-    const u64 ai = a + (box * 64 * ROW + in_box) / 16, bi = b + (box * BR * ROW + in_box) / 16;
+    const u64 ai = descriptor<ROW>(rows + ALONG_ROW + (box * 64 * ROW + in_box) / 16);
+    const u64 bi = descriptor<ROW>(others + ALONG_ROW + (box * BR * ROW + in_box) / 16);
     if (i == 0)
       wgmma_dots_first(x, ai, bi);
     else
@@ -77,10 +82,9 @@ __device__ __forceinline__ void issue_dots(float (&x)[NS], u32 rows, u32 others)
 // The same; rows: 64 that are held in registers.
 template <int COLUMNS>
 __device__ __forceinline__ void issue_dots(float (&x)[NS], const u32 (&rows)[(COLUMNS + 15) / 16 * 4], u32 others) {
-  const u64 b = descriptor_along_row<ROW>(others);
 #pragma unroll
   for (int i = 0; i < (COLUMNS + 15) / 16; i++) {
-    const u64 bi = b + (i * 16 / BOX * BR * ROW + i * 16 % BOX * 2) / 16;
+    const u64 bi = descriptor<ROW>(others + ALONG_ROW + (i * 16 / BOX * BR * ROW + i * 16 % BOX * 2) / 16);
     if (i == 0)
       wgmma_dots_first(x, rows, bi);
     else
@@ -101,9 +105,8 @@ __device__ __forceinline__ void hold_rows(u32 (&rows)[N], u32 tile) {
 // Issues dV += P^T dO, or dK += dS^T Q.
 template <int N>
 __device__ __forceinline__ void issue_sums(float (&x)[N], const u32 (&a)[NS / 2], u32 others) {
-  const u64 b = descriptor_across_rows<ROW>(others, BR * ROW);
 #pragma unroll
-  for (int i = 0; i < BR / 16; i++) wgmma_add(x, a + 4 * i, b + i * 16 * ROW / 16);
+  for (int i = 0; i < BR / 16; i++) wgmma_add(x, a + 4 * i, descriptor<ROW>(others + across_rows(BR * ROW) + i * 16 * ROW / 16));
 }
 // S^T or dS^T as an operand in registers.
 __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]) {
@@ -111,35 +114,30 @@ __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]
   for (int i = 0; i < NS / 2; i++) a[i] = pack2(x[2 * i], x[2 * i + 1]);
 }
 
-// LSE in base 2, or D, of queries 2 t and 2 t + 1 of block n of eight.
-__device__ __forceinline__ float2 load_pair(u32 rows, int n, int t) {
-  float2 x;
-  asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];" : "=f"(x.x), "=f"(x.y) : "r"(rows + (n * 8 + 2 * t) * 4) : "memory");
-  return x;
+// LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order.
+__device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
+#pragma unroll
+  for (int i = 0; i < BR / 16; i++) {
+    const uint4 four = load_shared_x4(rows + i * 64 + threadIdx.x % 4 * 16);
+    x[4 * i] = __uint_as_float(four.x), x[4 * i + 1] = __uint_as_float(four.y);
+    x[4 * i + 2] = __uint_as_float(four.z), x[4 * i + 3] = __uint_as_float(four.w);
+  }
 }
 
-// S^T becomes P^T: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query have LSE = +inf.
-__device__ __forceinline__ void probabilities(float (&s)[NS], const Params &p, const Sequence &sequence, u32 rows, int key, int row) {
+// S^T becomes P^T.
+__device__ __forceinline__ void exponentials(float (&s)[NS], const float (&lse)[BR / 4], const Params &p) {
+#pragma unroll
+  for (int i = 0; i < NS; i++) s[i] = exp2_approx(fmaf(s[i], p.scale_log2, -lse[i / 4 * 2 + i % 2]));
+}
+// P^T of pairs that the mask hides becomes 0.
+__device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, int key, int row) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_key = threadIdx.x / 32 % 4 * 16;
-#pragma unroll
-  for (int n = 0; n < BR / 8; n++) {
-    const float2 lse = load_pair(rows, n, t);
-#pragma unroll
-    for (int e = 0; e < 4; e++) s[4 * n + e] = exp2_approx(fmaf(s[4 * n + e], p.scale_log2, e % 2 ? -lse.y : -lse.x));
-  }
-  // Keys past the last are zeros in shared memory, but their P may be infinite.
   const int last = sequence.sk() - 1 - key;
 //| if p.mask ~= "none" then
-  // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
   const int hi = sequence.diag_hi() - (key - row);
 //|   if p.mask == "window" then
   const int lo = sequence.diag_lo() - (key - row);
-  if (63 <= min(hi, last) && 1 - BR >= lo) return;
-//|   else
-  if (63 <= min(hi, last)) return;
 //|   end
-//| else
-  if (63 <= last) return;
 //| end
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -163,15 +161,37 @@ __device__ __forceinline__ void probabilities(float (&s)[NS], const Params &p, c
     }
   }
 }
-// dP^T becomes dS^T.
-__device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], u32 rows) {
-  const int t = threadIdx.x % 4;
-#pragma unroll
-  for (int n = 0; n < BR / 8; n++) {
-    const float2 delta = load_pair(rows + BR * 4, n, t);
-#pragma unroll
-    for (int e = 0; e < 4; e++) dp[4 * n + e] = s[4 * n + e] * (dp[4 * n + e] - (e % 2 ? delta.y : delta.x));
+// S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
+// have LSE = +inf; keys past the last are zeros in shared memory, but their P may be infinite. What follows the exponentials is written
+// twice, since a branch between them and the packing keeps the two apart.
+__device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
+                                              const Sequence &sequence, int key, int row) {
+  const int last = sequence.sk() - 1 - key;
+//| if p.mask == "none" then
+  const bool whole = 63 <= last;
+//| else
+  // Key j of the warpgroup's and query i of the block: hidden where j - i is above hi or below lo.
+  const int hi = sequence.diag_hi() - (key - row);
+//|   if p.mask == "window" then
+  const int lo = sequence.diag_lo() - (key - row);
+  const bool whole = 63 <= min(hi, last) && 1 - BR >= lo;
+//|   else
+  const bool whole = 63 <= min(hi, last);
+//|   end
+//| end
+  if (whole) {
+    exponentials(s, lse, p);
+    pack_rows(a, s);
+  } else {
+    exponentials(s, lse, p);
+    hide(s, sequence, key, row);
+    pack_rows(a, s);
   }
+}
+// dP^T becomes dS^T, which is packed.
+__device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS], const float (&delta)[BR / 4]) {
+#pragma unroll
+  for (int i = 0; i < NS; i++) dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);
 }
 
 //| if not l.sums then
@@ -179,14 +199,14 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
 struct GradScores {
   int at = 0;  // buffer
   char *to;    // where the warp's rows of the next tile go
-  // member: the head's number in its group; block: of BR queries; key_block: of 64.
-  __device__ __forceinline__ void begin(const Params &p, const Unit &unit, int member, int block, int key_block) {
-    to = ds_tile(p, unit, member, block * (BR / 64), key_block) + threadIdx.x / 32 % 4 * 2048;
+  // warp: of the warpgroup's four; member: the head's number in its group; block: of BR queries; key_block: of 64.
+  __device__ __forceinline__ void begin(const Params &p, int warp, const Unit &unit, int member, int block, int key_block) {
+    to = ds_tile(p, unit, member, block * (BR / 64), key_block) + warp * 2048;
   }
-  __device__ __forceinline__ void store(const Params &p, u32 buffers, int block, const u32 (&a)[NS / 2]) {
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+  __device__ __forceinline__ void store(const Params &p, int warp, u32 buffers, int block, const u32 (&a)[NS / 2]) {
+    const int lane = threadIdx.x % 32;
     const u32 tiles = buffers + at * (BR / 64 * DS_TILE) + warp * 2048;
-    if (lane == 0) bulk_wait_read<DS_BUFS - 1>();
+    bulk_wait_read<DS_BUFS - 1>();
     __syncwarp();
     // Matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
     const u32 row = tiles + lane % 16 * 128;
@@ -250,7 +270,7 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     }
 //| if l.sums then
 #pragma unroll
-    for (int i = 0; i < 2; i++) mbarrier_init(ds_full(smem, i), 8), mbarrier_init(ds_empty(smem, i), 8);
+    for (int i = 0; i < DS_BUFS; i++) mbarrier_init(ds_full(smem, i), 8), mbarrier_init(ds_empty(smem, i), 8);
 //| end
     fence_barrier_init();
   }
@@ -267,6 +287,6 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     registers_take<$(l.consumer)>();
 //| end
     grid_wait();
-    consume_blocks(p, smem, unit, sequence, key0, blocks, warp / 4 - 1);
+    consume_blocks(p, smem, unit, sequence, key0, blocks, warp / 4 - 1, warp % 4);
   }
 }

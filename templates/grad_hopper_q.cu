@@ -70,7 +70,8 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
       const u32 stage = smem + ring.at * Q_STAGE;
       mbarrier_wait(stage_full(smem, ring.at), ring.parity);
       if (own.has(block)) {
-        const u64 a = descriptor_across_rows<128>(stage + K_TILE + wg * DS_TILE, DS_TILE), b = descriptor_across_rows<ROW>(stage, 64 * ROW);
+        const u64 a = descriptor<128>(place(stage + K_TILE + wg * DS_TILE) + across_rows(DS_TILE));
+        const u64 b = descriptor<ROW>(place(stage) + across_rows(64 * ROW));
         wgmma_fence(dq);
 #pragma unroll
         for (int i = 0; i < 4; i++) wgmma_transposed(dq, a + i * 16 * 128 / 16, b + i * 16 * ROW / 16);

@@ -1,8 +1,14 @@
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
 __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, int wg) {
+                                               const QueryBlocks &blocks, int wg, int warp) {
   const int key = key0 + wg * 64;
-  const u32 k_tile = smem + wg * K_TILE, v_tile = smem + SMEM_V + wg * V_TILE;
+  const u32 base = place(smem), q = base + SMEM_Q / 16, grad_o = base + SMEM_GRAD_O / 16;
+//| if c.held < 2 then
+  const u32 v = base + (SMEM_V + wg * V_TILE) / 16;
+//| end
+//| if c.held < 1 then
+  const u32 k = base + wg * K_TILE / 16;
+//| end
   const u32 ds_buffers = smem + SMEM_DS + wg * (DS_BUFS * (BR / 64) * DS_TILE);
   const QueryBlocks own = query_blocks(sequence, key, 64);
   Ring<STAGES> ring;
@@ -34,11 +40,11 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     if (own.lo <= own.hi) mbarrier_wait(k_full(smem), 0), mbarrier_wait(v_full(smem), 0);
 //| if c.held > 0 then
     u32 k[(D + 15) / 16 * 4];
-    if (own.lo <= own.hi) hold_rows(k, k_tile);
+    if (own.lo <= own.hi) hold_rows(k, smem + wg * K_TILE);
 //| end
 //| if c.held > 1 then
     u32 v[(DV + 15) / 16 * 4];
-    if (own.lo <= own.hi) hold_rows(v, v_tile);
+    if (own.lo <= own.hi) hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
 #pragma unroll 1
     for (int member = 0; member < p.group; member++) {
@@ -49,46 +55,63 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       skip(own.lo - blocks.lo);
       float s[NS], dp[NS];
       u32 a[NS / 2];  // P, then dS
+      auto wait_for = [&](const Ring<STAGES> &next) {
+        mbarrier_wait_all(q_full(smem, next.at), next.parity, grad_o_full(smem, next.at), next.parity);
+      };
       auto issue_next = [&] {
-        mbarrier_wait(q_full(smem, ring.at), ring.parity);
-        wgmma_fence();
-        issue_dots<D>(s, $(c.held > 0 and "k" or "k_tile"), smem + SMEM_Q + ring.at * Q_TILE);
+        issue_dots<D>(s, k$(c.held > 0 and "" or " + unknown_zero(ring)"), q + ring.at * (Q_TILE / 16));
         wgmma_commit();
-        mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
-        wgmma_fence();
-        issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
+        issue_dots<DV>(dp, v$(c.held > 1 and "" or " + unknown_zero(ring)"), grad_o + ring.at * (GRAD_O_TILE / 16));
         wgmma_commit();
       };
-      grad_s.begin(p, unit, member, own.lo, key / 64);
+      grad_s.begin(p, warp, unit, member, own.lo, key / 64);
+      wait_for(ring);
+      wgmma_fence();
       issue_next();
 #pragma unroll 1
       for (int block = own.lo;; block++) {
-        const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, q_tile = smem + SMEM_Q + ring.at * Q_TILE;
-        const u32 grad_o_tile = smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE;
+        const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8;
+        const bool last = block == own.hi;
+        float columns[BR / 4];  // LSE, then D
+//| if l.ahead then
+        load_columns(columns, rows);
+//| end
         wgmma_wait<1>(s);  // and dK of the block before
+//| if not l.ahead then
+        load_columns(columns, rows);
+//| end
         if (block > own.lo) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
-        probabilities(s, p, sequence, rows, key, block * BR);
-        pack_rows(a, s);
+        probabilities(s, a, columns, p, sequence, key, block * BR);
+//| if l.ahead then
+        load_columns(columns, rows + BR * 4);
+//| end
         wgmma_fence(a);
-        issue_sums(dv, a, grad_o_tile);
+        issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
         wgmma_commit();
         wgmma_wait<1>(dp);
-        grad_scores(dp, s, rows);
+//| if not l.ahead then
+        load_columns(columns, rows + BR * 4);
+//| end
+        grad_scores(dp, s, columns);
         wgmma_wait<0>(dp);  // dV: P makes room for dS
         pack_rows(a, dp);
         release(grad_o_empty(smem, ring.at));
+        Ring<STAGES> next = ring;
+        next.next();
+        if (!last) wait_for(next);
         turn_wait(wg);
         wgmma_fence(a);
-        issue_sums(dk, a, q_tile);
+        issue_sums(dk, a, q + ring.at * (Q_TILE / 16));
         wgmma_commit();
-        if (block == own.hi) break;
-        ring.next();
+        if (last) break;
+        ring = next;
+        wgmma_fence();
         issue_next();
         turn_pass(wg);
-        grad_s.store(p, ds_buffers, block, a);
+        grad_s.store(p, warp, ds_buffers, block, a);
       }
       turn_pass(wg);
-      grad_s.store(p, ds_buffers, own.hi, a);
+      grad_s.store(p, warp, ds_buffers, own.hi, a);
       wgmma_wait<0>(dv);
       wgmma_wait<0>(dk);
       release(q_empty(smem, ring.at));

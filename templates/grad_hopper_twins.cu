@@ -21,6 +21,7 @@ __device__ __forceinline__ void take_over(u32 smem, float (&s)[NS]) {
 // S of the next block is issued behind dV.
 __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks) {
+  const u32 k = place(smem), q = k + SMEM_Q / 16, grad_o = k + SMEM_GRAD_O / 16;
   Ring<STAGES> ring;
   float dv[NV];
 #pragma unroll
@@ -32,23 +33,24 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     mbarrier_wait(k_full(smem), 0);
     mbarrier_wait(q_full(smem, 0), 0);
     wgmma_fence(dv);
-    issue_dots<D>(s, smem, smem + SMEM_Q);
+    issue_dots<D>(s, k, q);
     wgmma_commit();
     int block = blocks.lo;
 #pragma unroll 1
     for (int item = 0;; item++) {
-      const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, grad_o_used = grad_o_empty(smem, ring.at);
+      const u32 grad_o_used = grad_o_empty(smem, ring.at);
+      float lse[BR / 4];
+      load_columns(lse, smem + SMEM_ROWS + ring.at * BR * 8);
       wgmma_wait<0>(s);
-      probabilities(s, p, sequence, rows, key0, block * BR);
+      probabilities(s, a, lse, p, sequence, key0, block * BR);
       release(q_empty(smem, ring.at));
       if (item > 0) named_wait(P_EMPTY, 256);
       hand_over(smem, s);
       named_arrive(P_FULL, 256);
-      pack_rows(a, s);
       mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence(a);
       wgmma_fence(dv);
-      issue_sums(dv, a, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
+      issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       ring.next();
       block = block == blocks.hi ? blocks.lo : block + 1;
@@ -59,7 +61,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       }
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
       wgmma_fence();
-      issue_dots<D>(s, smem, smem + SMEM_Q + ring.at * Q_TILE);
+      issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
       wgmma_wait<1>();  // dV
       release(grad_o_used);
@@ -71,7 +73,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
 
 // dP of the next block is issued behind dK.
 __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                             const QueryBlocks &blocks) {
+                                             const QueryBlocks &blocks, int warp) {
+  const u32 base = place(smem), v = base + SMEM_V / 16, grad_o = base + SMEM_GRAD_O / 16, q = base + SMEM_Q / 16;
   Ring<STAGES> ring;
   GradScores grad_s;
   float dk[NK];
@@ -84,26 +87,28 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     mbarrier_wait(v_full(smem), 0);
     mbarrier_wait(grad_o_full(smem, 0), 0);
     wgmma_fence(dk);
-    issue_dots<DV>(dp, smem + SMEM_V, smem + SMEM_GRAD_O);
+    issue_dots<DV>(dp, v, grad_o);
     wgmma_commit();
     int block = blocks.lo, member = 0;
 #pragma unroll 1
     for (int item = 0;; item++) {
-      const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, q_used = q_empty(smem, ring.at);
+      const u32 q_used = q_empty(smem, ring.at);
+      float delta[BR / 4];
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
+      load_columns(delta, smem + SMEM_ROWS + ring.at * BR * 8 + BR * 4);
       named_wait(P_FULL, 256);
       take_over(smem, s);
       wgmma_wait<0>(dp);
       release(grad_o_empty(smem, ring.at));
       if (item < items - 1) named_arrive(P_EMPTY, 256);
-      grad_scores(dp, s, rows);
+      grad_scores(dp, s, delta);
       pack_rows(b, dp);
       wgmma_fence(b);
       wgmma_fence(dk);
-      issue_sums(dk, b, smem + SMEM_Q + ring.at * Q_TILE);
+      issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
-      if (block == blocks.lo) grad_s.begin(p, unit, member, block, key0 / 64);
-      grad_s.store(p, smem + SMEM_DS, block, b);
+      if (block == blocks.lo) grad_s.begin(p, warp, unit, member, block, key0 / 64);
+      grad_s.store(p, warp, smem + SMEM_DS, block, b);
       ring.next();
       if (block++ == blocks.hi) block = blocks.lo, member++;
       if (item == items - 1) {
@@ -113,7 +118,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       }
       mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence();
-      issue_dots<DV>(dp, smem + SMEM_V, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
+      issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       wgmma_wait<1>();  // dK
       release(q_used);
@@ -125,9 +130,9 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
 }
 
 __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, int wg) {
+                                               const QueryBlocks &blocks, int wg, int warp) {
   if (wg == 0)
     consume_values(p, smem, unit, sequence, key0, blocks);
   else
-    consume_keys(p, smem, unit, sequence, key0, blocks);
+    consume_keys(p, smem, unit, sequence, key0, blocks, warp);
 }

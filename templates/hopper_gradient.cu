@@ -1,5 +1,29 @@
 // ---- more instructions of sm_90a: plain bulk copies, and the products of gradients ----
 
+//| for n = 2, l.sums and l.apart and 3 or 2 do
+//|   local names, values = {}, {}
+//|   for i = 0, n - 1 do
+//|     local name = ("abc"):sub(i + 1, i + 1)
+//|     names[#names + 1] = ("u32 %s, u32 parity_%s"):format(name, name)
+//|     values[#values + 1] = ('"r"(%s), "r"(parity_%s)'):format(name, name)
+//|   end
+// As mbarrier_wait, for $(n) at a time: their tests overlap, each of which takes some fifty clocks.
+__device__ __forceinline__ void mbarrier_wait_all($(table.concat(names, ", "))) {
+  asm volatile("{\n"
+               ".reg .pred done<$(n)>;\n"
+//|   for i = 0, n - 1 do
+               "mbarrier.test_wait.parity.shared::cta.b64 done$(i), [%$(2 * i)], %$(2 * i + 1);\n"
+//|   end
+//|   for i = 0, n - 1 do
+               "again$(i):\n"
+               "@done$(i) bra.uni over$(i);\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 done$(i), [%$(2 * i)], %$(2 * i + 1), 10000000;\n"
+               "bra.uni again$(i);\n"
+               "over$(i):\n"
+//|   end
+               "}" ::$(table.concat(values, ", ")) : "memory");
+}
+//| end
 // `bytes` of global memory to shared memory and back; all are multiples of 16.
 __device__ __forceinline__ void bulk_load(u32 to, const void *from, int bytes, u32 barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
@@ -30,15 +54,14 @@ __device__ __forceinline__ void stmatrix_x4(u32 to, u32 x0, u32 x1, u32 x2, u32 
 // Level Matrix Shared Memory Layout").
 template <int ROW_BYTES>
 constexpr u64 SWIZZLE_OF = ROW_BYTES == 128 ? 1 : ROW_BYTES == 64 ? 2 : 3;
-// The reduction runs along a row.
+// A descriptor is its lower word and constants. The lower word has the address in units of 16 bytes, so that `place` moves by adding, and
+// above it the bytes between boxes where the reduction runs across the rows.
+__device__ __forceinline__ u32 place(u32 address) { return (address & 0x3ffff) >> 4; }
+constexpr u32 ALONG_ROW = 1 << 16;
+constexpr u32 across_rows(int next) { return (u32)(next / 16) << 16; }
 template <int ROW_BYTES>
-__device__ __forceinline__ u64 descriptor_along_row(u32 address) {
-  return SWIZZLE_OF<ROW_BYTES> << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | 1ull << 16 | (address & 0x3ffff) >> 4;
-}
-// The reduction runs across the rows: `next` bytes between boxes.
-template <int ROW_BYTES>
-__device__ __forceinline__ u64 descriptor_across_rows(u32 address, int next) {
-  return SWIZZLE_OF<ROW_BYTES> << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | (u64)(next / 16) << 16 | (address & 0x3ffff) >> 4;
+__device__ __forceinline__ u64 descriptor(u32 low) {
+  return SWIZZLE_OF<ROW_BYTES> << 62 | (u64)(8 * ROW_BYTES / 16) << 32 | low;
 }
 
 //| -- The operands 0..n-1 of an asm, eight in a line: # stands for the number.
