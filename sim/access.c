@@ -170,18 +170,22 @@ static uint64_t apply(int op, sim_type t, uint64_t old, uint64_t v, uint64_t oth
     }
 }
 
-sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
+/* Element e of a vector: each is an atomic operation of its own. */
+static sim_step atom_element(sim_warp *w, const sim_insn *i, uint32_t m, int e)
 {
     sim_block *b = w->block;
-    uint32_t operands = !w->shadow.slots ? 0 : sim_undefined(w, i, 2) | (i->sub == ATOM_CAS ? sim_undefined(w, i, 3) : 0), vague = 0;
+    uint32_t operands = !w->shadow.slots ? 0 : sim_undefined(w, i, 2 + e) | (i->sub == ATOM_CAS ? sim_undefined(w, i, 3) : 0), vague = 0;
     sim_origin from = { .insn = i };
     uint32_t size = (uint32_t)sim_type_bytes((sim_type)i->type);
-    const sim_vec *v = sim_arg(w, i, 2), *o = i->sub == ATOM_CAS ? sim_arg(w, i, 3) : v;
+    const sim_vec *v = sim_arg(w, i, 2 + e), *o = i->sub == ATOM_CAS ? sim_arg(w, i, 3) : v;
     uint64_t result[SIM_LANES];
     sim_shared_sync(w, false, true);
     FOR_LANES(l, m)
     {
         uint64_t a = sim_address(w, i, 1, i->flags & F_WIDE, l);
+        if (!e && i->count > 1 && a % (size * i->count))
+            return sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an atomic operation on a vector that is not aligned to its size");
+        a += (uint64_t)e * size;
         sim_space s = sim_space_of((sim_space)i->space, &a);
         sim_alloc *where = NULL;
         sim_block *at = b;
@@ -197,7 +201,7 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
                        ? STEP_FAULT
                        : sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an atomic operation outside of global and shared memory");
         uint64_t x = size == 8 ? v->q[l] : v->u[l], y = size == 8 ? o->q[l] : o->u[l], old, new;
-        int old_undefined = b->checked ? sim_defined_atom(w, i, l, s == SP_SHARED ? at : NULL, (uint32_t)(p - at->shared), where, a,
+        int old_undefined = b->checked ? sim_defined_atom(w, i, l, e, s == SP_SHARED ? at : NULL, (uint32_t)(p - at->shared), where, a,
                                                           operands >> l & 1, &from)
                                        : 0;
         if (old_undefined < 0)
@@ -251,4 +255,12 @@ sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
             d->u[l] = (uint32_t)result[l];
     }
     return STEP_NEXT;
+}
+
+sim_step sim_run_atom(sim_warp *w, const sim_insn *i, uint32_t m)
+{
+    sim_step step = STEP_NEXT;
+    for (int e = 0; e < i->count && step == STEP_NEXT; e++)
+        step = atom_element(w, i, m, e);
+    return step;
 }

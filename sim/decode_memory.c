@@ -118,6 +118,7 @@ bool sim_decode_atom(dec *d)
     ordered(d, s, true);
     bool policy = sim_dec_hints(d);
     sim_dec_mod(d, "noftz");
+    int count = sim_dec_mod(d, "v4") ? 4 : sim_dec_mod(d, "v2") ? 2 : 1;
     int op = sim_dec_one_of(d, ops, -1);
     sim_type t = sim_dec_type(d);
     if (op < 0)
@@ -125,6 +126,8 @@ bool sim_decode_atom(dec *d)
     bool floating = sim_type_float(t);
     if (sim_type_bytes(t) < 4 || (floating && (op != ATOM_ADD || t == T_TF32)) || t == T_B128)
         sim_dec_fail(d, "this atomic operation of this type is not simulated");
+    if (count > 1 && (!red || t != T_F32 || op != ATOM_ADD || s != SP_GLOBAL))
+        sim_dec_fail(d, "of atomic operations on vectors only red.global.add of f32 is simulated");
     int n = (red ? 0 : 1) + 2 + (op == ATOM_CAS) + policy;
     sim_dec_ops(d, n, n);
     const ptx_operand *at = &d->i->op[red ? 0 : 1];
@@ -133,11 +136,14 @@ bool sim_decode_atom(dec *d)
     else
         sim_dec_def(d, &d->i->op[0], sim_type_class(t));
     sim_dec_address(d, at, s);
-    sim_dec_in(d, at + 1, sim_type_class(t), t);
+    if (at[1].kind == O_VECTOR ? at[1].n != count : count > 1)
+        sim_dec_fail(d, "wrong number of registers");
+    for (int k = 0; k < count; k++)
+        sim_dec_in(d, at[1].kind == O_VECTOR ? &at[1].elem[k] : at + 1, sim_type_class(t), t);
     if (op == ATOM_CAS)
         sim_dec_in(d, at + 2, sim_type_class(t), t);
     o->run = sim_run_atom, o->cls = C_MEMORY, o->unknown = U_RUN, o->space = (uint8_t)s, o->type = (uint8_t)t, o->sub = (uint8_t)op,
-    o->wide = sim_type_class(t) == 'q';
+    o->count = (uint8_t)count, o->wide = sim_type_class(t) == 'q';
     return true;
 }
 

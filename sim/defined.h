@@ -66,7 +66,7 @@ void sim_defined_load(sim_warp *w, const sim_insn *i, uint32_t m, const uint64_t
 bool sim_defined_store(sim_warp *w, const sim_insn *i, uint32_t lane, uint64_t address); /* false: reported */
 /* Before an atomic operation of a lane on shared memory of the block `shared`, at this offset, or (NULL) on global memory. operand: what it
  * brings is undefined. Is the old value? -1: reported. */
-int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, sim_block *shared, uint32_t offset, const sim_alloc *global,
+int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, int element, sim_block *shared, uint32_t offset, const sim_alloc *global,
                      uint64_t address, bool operand, sim_origin *from);
 void sim_defined_ldmatrix(sim_warp *w, const sim_insn *i, const uint32_t *at);
 void sim_defined_stmatrix(sim_warp *w, const sim_insn *i, const uint32_t *at);

@@ -176,11 +176,11 @@ bool sim_defined_store(sim_warp *w, const sim_insn *i, uint32_t l, uint64_t addr
 
 /* Exchanged, the register's state moves to the memory; what any other operation leaves depends on both. What goes to global memory must be
  * defined. */
-int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, sim_block *shared, uint32_t offset, const sim_alloc *global,
+int sim_defined_atom(sim_warp *w, const sim_insn *i, uint32_t l, int element, sim_block *shared, uint32_t offset, const sim_alloc *global,
                      uint64_t address, bool operand, sim_origin *from)
 {
     uint32_t size = (uint32_t)sim_type_bytes((sim_type)i->type), all = (1u << size) - 1;
-    int brings = operand ? sim_undefined(w, i, 2) >> l & 1 ? 2 : 3 : -1;
+    int brings = operand ? sim_undefined(w, i, 2 + element) >> l & 1 ? 2 + element : 3 : -1;
     if (shared) {
         uint32_t holes = sim_shared_holes(shared, offset, size);
         if (holes)

@@ -13,8 +13,9 @@ typedef unsigned short element;  // $(p.dtype)
 constexpr int BR = $(c.br);        // queries per iteration of dK and dV
 constexpr int KEYS = $(c.bc);      // that a block of dK and dV owns: 64 for each warpgroup$(c.twins == 1 and ", or for two" or "")
 constexpr int STAGES = $(c.stages);   // buffers of Q and dO
-constexpr int DS_BUFS = $(c.ds_bufs);    // buffers of dS on its way to $(l.sums and "the other warpgroup" or "memory")
-//| if not l.sums then
+//| if l.sums then
+constexpr int DS_BUFS = $(c.ds_bufs);    // buffers of dS on its way to the other warpgroup
+//| else
 constexpr int QUERIES = $(c.q_br);  // that a block of dQ owns: 64 for each warpgroup
 constexpr int Q_STAGES = $(c.q_stages);   // buffers of K and dS in it
 //| end
@@ -29,9 +30,11 @@ constexpr int Q_TILE = BR * BOXES * ROW, GRAD_O_TILE = BR * BOXES_V * ROW;
 constexpr int DS_TILE = 8192;  // 64 keys, 64 queries
 constexpr int NS = BR / 2, NK = $(l.dk), NV = $(l.dv);  // registers of S, dK and dV per thread
 // Offsets in shared memory of the kernel of dK and dV, K at 0, and of that of dQ, whose stages begin with K.
-constexpr int SMEM_V = $(l.v), SMEM_Q = $(l.q), SMEM_GRAD_O = $(l.grad_o), SMEM_DS = $(l.ds);
+constexpr int SMEM_V = $(l.v), SMEM_Q = $(l.q), SMEM_GRAD_O = $(l.grad_o);
 constexpr int SMEM_ROWS = $(l.rows_at), SMEM_BARRIERS = $(l.barriers);
-//| if not l.sums then
+//| if l.sums then
+constexpr int SMEM_DS = $(l.ds);
+//| else
 constexpr int Q_GROUPS = QUERIES / 64, Q_STAGE = $(l.q_stage), SMEM_Q_BARRIERS = $(l.q_barriers);
 //| end
 //| if c.twins == 1 then

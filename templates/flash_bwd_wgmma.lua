@@ -31,14 +31,12 @@ local function places_kv(p, c)
   l.q = l.v + c.bc * boxes_v * row
   l.grad_o = l.q + c.stages * c.br * boxes * row
   l.ds = l.grad_o + c.stages * c.br * boxes_v * row
-  local ds = l.owners * (c.br // 64) * SMEM_TILE
-  l.p = l.ds + c.ds_bufs * ds
+  l.p = l.ds + c.ds_bufs * 2 * SMEM_TILE
   -- Half of the columns of dQ, in whole boxes where there are several.
   l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
-  l.sums_at = l.p
-  l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or c.dq == c.named.dq.add and 2 * 64 * l.columns * 4 or 0)
+  l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
   l.barriers = l.rows_at + c.stages * c.br * 8
-  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages + (c.dq == c.named.dq.add and 2 * c.ds_bufs or 0))
+  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages + 2 * c.ds_bufs)
   return l
 end
 
@@ -75,7 +73,7 @@ return {
     { "box", { 64, 32, 16 }, "columns of a TMA box: rows of 128, 64 or 32 bytes, swizzled" },
     { "stages", { 2, 3, 4, 6 }, "buffers of Q and dO" },
     { "dq", { { 0, "spill" }, { 1, "add" } }, "dQ: spill = out of dS in memory, add = added up in fp32" },
-    { "ds_bufs", { 2, 1, 3 }, "buffers of dS on its way to memory, or to the other warpgroup" },
+    { "ds_bufs", { 0, 2, 3 }, "buffers of dS on its way to the other warpgroup; 0 where it goes to memory" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
   },
@@ -118,9 +116,8 @@ return {
       return false, "dQ is added up by two warpgroups with turns and blocks of 64 queries, from head_dim 64 on"
     end, upto = "dq" },
     { "exchange", function(p, c)
-      if c.dq == c.named.dq.spill and c.ds_bufs < 3 then return true end
-      if c.dq == c.named.dq.add and c.ds_bufs > 1 then return true end
-      return false, c.ds_bufs == 3 and "a third buffer of dS is for sums" or "dS of one block is multiplied beside that of the next"
+      if (c.ds_bufs == 0) == (c.dq == c.named.dq.spill) then return true end
+      return false, c.ds_bufs == 0 and "dS of one block is multiplied beside that of the next" or "dS goes to memory"
     end, upto = "ds_bufs" },
     { "buffers", function(p, c, a)
       local need = places_kv(p, c).bytes_kv
@@ -151,7 +148,7 @@ return {
     l.tma, l.feeder = true, FEEDER
     l.delta_pad = 128
     l.turns = c.schedule == c.named.schedule.turns
-    l.sums = c.dq == c.named.dq.add
+    l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
     l.kv_regs, l.consumer = registers(a, l.groups)
     l.q_regs, l.q_consumer = registers(a, l.q_groups)
     l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
@@ -161,10 +158,8 @@ return {
     l.bytes = l.sums and l.bytes_kv or math.max(l.bytes_kv, l.bytes_q)
     l.dk, l.dv = round_up(p.d, 8) // 2, round_up(p.dv, 8) // 2
     l.dq = l.sums and l.columns // 2 or l.dk
-    -- Whether there are registers for D of the thread's columns beside all products, and for dQ beside dP.
-    local room = l.consumer - matrices(p, c) - 28
-    l.ahead = room >= c.br // 4
-    l.apart = room >= l.dq + 8
+    -- Whether there are registers for dQ beside dP.
+    l.apart = l.consumer - matrices(p, c) >= l.dq + 36
     return backward.delta(l, p)
   end,
 

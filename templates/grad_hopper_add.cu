@@ -2,11 +2,9 @@
 //| local next_v = c.held > 1 and "v" or "v + unknown_zero(next)"
 // ---- two warpgroups with 64 keys each, which add up dQ of a block of queries together ----
 // dQ of a block is a product over the keys of both, so it waits for dS of both: it is issued with dK of the next block, when dS has long
-// been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32 where it has stored the next block's
-// dS, so that one fence serves both.
+// been there. Each warpgroup computes half of the columns, and adds them in global memory in fp32.
 constexpr int COLUMNS = $(l.columns);  // of dQ that a warpgroup computes; those of the second past D are dropped
 constexpr int NQ = COLUMNS / 2;    // registers of them per thread
-constexpr int SMEM_SUMS = $(l.sums_at);  // dQ on its way to memory: 16 rows for each warp
 
 // full: all warps have written their dS of a block of queries; empty: all have multiplied it.
 __device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + buffer); }
@@ -26,32 +24,21 @@ __device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys) {
   }
 }
 
-// Where the warp's part of dQ of a block is added, block by block, head by head.
+// Where the thread's part of dQ of a block is added, block by block, head by head: 16 bytes of each lane side by side.
 struct GradQueries {
   float *to;
-  int block, bytes;
-  u32 from;  // the warp's part in shared memory
-  __device__ __forceinline__ void begin(const Params &p, u32 smem, const Unit &unit, const QueryBlocks &blocks, int group, int warp) {
+  int block;
+  __device__ __forceinline__ void begin(const Params &p, const Unit &unit, const QueryBlocks &blocks, int wg, int warp) {
     const long long head = (long long)unit.batch * p.hq + unit.kv_head * p.group;
-    to = (float *)p.sums + (head * ((p.sq + 63) / 64) + blocks.lo) * (64 * D) + group * 64 * COLUMNS + warp * 16 * columns(group);
-    block = blocks.lo, bytes = 16 * columns(group) * 4;
-    from = smem + SMEM_SUMS + (group * 4 + warp) * (16 * COLUMNS * 4);
+    to = (float *)p.sums + (head * ((p.sq + 63) / 64) + blocks.lo) * (64 * D) + wg * 64 * COLUMNS + warp * 16 * columns(wg) +
+         threadIdx.x % 32 * 4;
+    block = blocks.lo;
   }
-  static __device__ __forceinline__ int columns(int group) { return group == 0 ? COLUMNS : D - COLUMNS; }
-  __device__ __forceinline__ void put(const float (&x)[NQ]) const {
-    bulk_wait_read<0>();
-    __syncwarp();
+  static __device__ __forceinline__ int columns(int wg) { return wg == 0 ? COLUMNS : D - COLUMNS; }
+  __device__ __forceinline__ void add(const Params &p, const QueryBlocks &blocks, int wg, const float (&x)[NQ]) {
 #pragma unroll
     for (int n = 0; n < NQ / 4; n++)
-      store_shared(from + n * 512 + threadIdx.x % 32 * 16, make_uint4(__float_as_uint(x[4 * n]), __float_as_uint(x[4 * n + 1]),
-                                                                      __float_as_uint(x[4 * n + 2]), __float_as_uint(x[4 * n + 3])));
-  }
-  // One lane: adds what all put before a fence and a barrier of the warp.
-  __device__ __forceinline__ void add() const {
-    bulk_add(to, from, bytes);
-    bulk_commit();
-  }
-  __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
+      if (n < columns(wg) / 8) add_global(to + n * 128, x[4 * n], x[4 * n + 1], x[4 * n + 2], x[4 * n + 3]);
     to += 64 * D;
     if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
   }
@@ -79,7 +66,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
   for (int i = 0; i < NV; i++) dv[i] = 0.f;
   if (items > 0) {
     GradQueries grad_q;
-    grad_q.begin(p, smem, unit, blocks, wg, warp);
+    grad_q.begin(p, unit, blocks, wg, warp);
     // Before the first block: dS of zeros, whose product is dropped.
     Ring<DS_BUFS> ds, before;
     ds.next();
@@ -88,7 +75,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     fence_async();
     release(ds_full(smem, before.at));
     float s[NS], dp[NS], dq[NQ];
-    u32 a[NS / 2];  // P, then dS
+    u32 a[NS / 2], b[NS / 2];  // P and dS as operands
     mbarrier_wait(k_full(smem), 0);
     mbarrier_wait(v_full(smem), 0);
 //| if c.held > 0 then
@@ -107,58 +94,45 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     issue_dots<DV>(dp, v, grad_o);
     wgmma_commit();
     int block = blocks.lo;
+    float columns[BR / 4];  // LSE, then D
+    load_columns(columns, rows_at(smem, ring));
 #pragma unroll 1
     for (int item = 0;; item++) {
-      const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8;
-      float columns[BR / 4];  // LSE, then D
-//| if l.ahead then
-      load_columns(columns, rows);
-//| end
+      const u32 rows = rows_at(smem, ring);
       wgmma_wait<1>(s);
-//| if not l.ahead then
-      load_columns(columns, rows);
-//| end
       probabilities(s, a, columns, p, sequence, key, block * BR);
-//| if l.ahead then
       load_columns(columns, rows + BR * 4);
-//| end
       wgmma_fence(a);
       issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
       wgmma_commit();
       wgmma_wait<1>(dp);
-//| if not l.ahead then
-      load_columns(columns, rows + BR * 4);
-//| end
       grad_scores(dp, s, columns);
-      wgmma_wait<0>(dp);  // dV: P makes room for dS
-      pack_rows(a, dp);
-      release(grad_o_empty(smem, ring.at));
+      pack_rows(b, dp);
       mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
 #pragma unroll
       for (int n = 0; n < BR / 8; n += 2)
-        stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, a[2 * n], a[2 * n + 1], a[2 * n + 2],
-                    a[2 * n + 3]);
+        stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
+                    b[2 * n + 3]);
       fence_async();
-      __syncwarp();
-      if (lane == 0) {
-        mbarrier_arrive(ds_full(smem, ds.at));
-        if (item > 1) grad_q.add();
-      }
-      if (item > 1) grad_q.next(p, blocks);
+      release(ds_full(smem, ds.at));
       if (block++ == blocks.hi) block = blocks.lo;
       if (item == items - 1) break;
       Ring<STAGES> next = ring;
       next.next();
       mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
       turn_wait(wg);
-      wgmma_fence(a);
-      issue_sums(dk, a, q + ring.at * (Q_TILE / 16));
+      wgmma_fence(b);
+      issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
       issue_grad_q(dq, ds_first + before.at * (2 * DS_TILE / 16), keys);
       wgmma_commit();
+      wgmma_wait<2>();  // dV
+      release(grad_o_empty(smem, ring.at));
+      wgmma_fence();
       issue_dots<D>(s, k$(c.held > 0 and "" or " + unknown_zero(next)"), q + next.at * (Q_TILE / 16));
       wgmma_commit();
       turn_pass(wg);
+      load_columns(columns, rows_at(smem, next));
 //| if l.apart then
       issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
       wgmma_commit();
@@ -168,7 +142,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
 //| end
       release(q_empty(smem, ring.at));
       release(ds_empty(smem, before.at));
-      grad_q.put(dq);
+      if (item > 0) grad_q.add(p, blocks, wg, dq);
 //| if not l.apart then
       // dP takes the registers of dQ: the wait parts the two for the assembler, too.
       mbarrier_wait(grad_o_full(smem, next.at), next.parity);
@@ -180,32 +154,24 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     }
     // The last block's dK, and dQ of the last two.
     float last[NQ];
-    auto add_last = [&](bool real) {
-      wgmma_wait<0>(last);
-      grad_q.put(last);
-      fence_async();
-      __syncwarp();
-      if (!real) return;
-      if (lane == 0) grad_q.add();
-      grad_q.next(p, blocks);
-    };
     turn_wait(wg);
     mbarrier_wait(ds_full(smem, before.at), before.parity);
-    wgmma_fence(a);
-    issue_sums(dk, a, q + ring.at * (Q_TILE / 16));
+    wgmma_fence(b);
+    issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
     issue_grad_q(last, ds_first + before.at * (2 * DS_TILE / 16), keys);
     wgmma_commit();
     turn_pass(wg);
-    add_last(items > 1);
+    wgmma_wait<0>(last);
+    if (items > 1) grad_q.add(p, blocks, wg, last);
     mbarrier_wait(ds_full(smem, ds.at), ds.parity);
     wgmma_fence();
     issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys);
     wgmma_commit();
-    add_last(true);
+    wgmma_wait<0>(last);
+    grad_q.add(p, blocks, wg, last);
     wgmma_wait<0>(dk);
     wgmma_wait<0>(dv);
-    bulk_wait();
   }
   store_keys(p, dk, dv, wg);
 }

@@ -114,6 +114,8 @@ __device__ __forceinline__ void pack_rows(u32 (&a)[NS / 2], const float (&x)[NS]
   for (int i = 0; i < NS / 2; i++) a[i] = pack2(x[2 * i], x[2 * i + 1]);
 }
 
+// Where LSE and D of a block of queries lie.
+__device__ __forceinline__ u32 rows_at(u32 smem, const Ring<STAGES> &ring) { return smem + SMEM_ROWS + ring.at * BR * 8; }
 // LSE in base 2, or D, of the thread's columns: 2 t and 2 t + 1 of each eight queries, which delta.cu keeps in this order.
 __device__ __forceinline__ void load_columns(float (&x)[BR / 4], u32 rows) {
 #pragma unroll
@@ -195,34 +197,22 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
 }
 
 //| if not l.sums then
-// dS on its way out: each warp has 16 rows of keys of every tile, 2 KiB, to itself, so that only its own lanes must meet.
+// dS on its way out, straight from the registers of a product (grad_hopper_common.cu tells the order).
 struct GradScores {
-  int at = 0;  // buffer
-  char *to;    // where the warp's rows of the next tile go
+  char *to;  // where the thread's part of the next tile goes
   // warp: of the warpgroup's four; member: the head's number in its group; block: of BR queries; key_block: of 64.
   __device__ __forceinline__ void begin(const Params &p, int warp, const Unit &unit, int member, int block, int key_block) {
-    to = ds_tile(p, unit, member, block * (BR / 64), key_block) + warp * 2048;
+    to = ds_tile(p, unit, member, block * (BR / 64), key_block) + warp * 2048 + threadIdx.x % 32 * 16;
   }
-  __device__ __forceinline__ void store(const Params &p, int warp, u32 buffers, int block, const u32 (&a)[NS / 2]) {
-    const int lane = threadIdx.x % 32;
-    const u32 tiles = buffers + at * (BR / 64 * DS_TILE) + warp * 2048;
-    bulk_wait_read<DS_BUFS - 1>();
-    __syncwarp();
-    // Matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
-    const u32 row = tiles + lane % 16 * 128;
+  __device__ __forceinline__ void store(const Params &p, int block, const u32 (&a)[NS / 2]) {
 #pragma unroll
-    for (int n = 0; n < BR / 8; n += 2)
-      stmatrix_x4(row + n / 8 * DS_TILE + ((n % 8 + lane / 16) ^ lane % 8) * 16, a[2 * n], a[2 * n + 1], a[2 * n + 2], a[2 * n + 3]);
-    fence_async();
-    __syncwarp();
-    if (lane == 0) {
+    for (int tile = 0; tile < BR / 64; tile++) {
+      if (tile > 0 && block * BR + tile * 64 >= p.sq) continue;
 #pragma unroll
-      for (int i = 0; i < BR / 64; i++)
-        if (i == 0 || block * BR + i * 64 < p.sq) bulk_store(to + i * next_tile(p), tiles + i * DS_TILE, 2048);
-      bulk_commit();
+      for (int i = 16 * tile; i < 16 * tile + 16; i += 4)
+        store_global(to + tile * next_tile(p) + i % 16 * 128, a[i], a[i + 1], a[i + 2], a[i + 3]);
     }
     to += BR / 64 * next_tile(p);
-    if (++at == DS_BUFS) at = 0;
   }
 };
 

@@ -70,14 +70,23 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
       const u32 stage = smem + ring.at * Q_STAGE;
       mbarrier_wait(stage_full(smem, ring.at), ring.parity);
       if (own.has(block)) {
-        const u64 a = descriptor<128>(place(stage + K_TILE + wg * DS_TILE) + across_rows(DS_TILE));
-        const u64 b = descriptor<ROW>(place(stage) + across_rows(64 * ROW));
+        const u32 ds = stage + K_TILE + wg * DS_TILE + warp % 4 * 512 + lane * 16;
+        uint4 x[4];
+#pragma unroll
+        for (int i = 0; i < 4; i++) x[i] = load_shared_x4(ds + i * 2048);
+        wgmma_wait<0>(dq);
+        if (before != 0) release(before);
+        u32 a[16];  // dS, 16 keys after 16
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          a[4 * i] = transpose(x[i].x), a[4 * i + 1] = transpose(x[i].z);
+          a[4 * i + 2] = transpose(x[i].y), a[4 * i + 3] = transpose(x[i].w);
+        }
         wgmma_fence(dq);
 #pragma unroll
-        for (int i = 0; i < 4; i++) wgmma_transposed(dq, a + i * 16 * 128 / 16, b + i * 16 * ROW / 16);
+        for (int i = 0; i < 4; i++)
+          wgmma_add(dq, a + 4 * i, descriptor<ROW>(place(stage) + across_rows(64 * ROW) + i * 16 * ROW / 16));
         wgmma_commit();
-        wgmma_wait<1>();
-        if (before != 0) release(before);
         before = stage_empty(smem, ring.at);
       } else {
         // Its last buffer may be the one that the copies wait for: rows of another warpgroup see blocks further on.

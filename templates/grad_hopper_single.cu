@@ -9,7 +9,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
 //| if c.held < 1 then
   const u32 k = base + wg * K_TILE / 16;
 //| end
-  const u32 ds_buffers = smem + SMEM_DS + wg * (DS_BUFS * (BR / 64) * DS_TILE);
   const QueryBlocks own = query_blocks(sequence, key, 64);
   Ring<STAGES> ring;
   GradScores grad_s;
@@ -54,7 +53,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       }
       skip(own.lo - blocks.lo);
       float s[NS], dp[NS];
-      u32 a[NS / 2];  // P, then dS
+      u32 a[NS / 2], ds[NS / 2];  // P and dS as operands
       auto wait_for = [&](const Ring<STAGES> &next) {
         mbarrier_wait_all(q_full(smem, next.at), next.parity, grad_o_full(smem, next.at), next.parity);
       };
@@ -68,57 +67,47 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       wait_for(ring);
       wgmma_fence();
       issue_next();
+      float columns[BR / 4];  // LSE, then D
+      load_columns(columns, rows_at(smem, ring));
 #pragma unroll 1
       for (int block = own.lo;; block++) {
-        const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8;
+        const u32 rows = rows_at(smem, ring);
         const bool last = block == own.hi;
-        float columns[BR / 4];  // LSE, then D
-//| if l.ahead then
-        load_columns(columns, rows);
-//| end
         wgmma_wait<1>(s);  // and dK of the block before
-//| if not l.ahead then
-        load_columns(columns, rows);
-//| end
         if (block > own.lo) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
         probabilities(s, a, columns, p, sequence, key, block * BR);
-//| if l.ahead then
         load_columns(columns, rows + BR * 4);
-//| end
         wgmma_fence(a);
         issue_sums(dv, a, grad_o + ring.at * (GRAD_O_TILE / 16));
         wgmma_commit();
         wgmma_wait<1>(dp);
-//| if not l.ahead then
-        load_columns(columns, rows + BR * 4);
-//| end
         grad_scores(dp, s, columns);
-        wgmma_wait<0>(dp);  // dV: P makes room for dS
-        pack_rows(a, dp);
-        release(grad_o_empty(smem, ring.at));
+        pack_rows(ds, dp);
+        grad_s.store(p, block, ds);
         Ring<STAGES> next = ring;
         next.next();
         if (!last) wait_for(next);
         turn_wait(wg);
-        wgmma_fence(a);
-        issue_sums(dk, a, q + ring.at * (Q_TILE / 16));
+        wgmma_fence(ds);
+        issue_sums(dk, ds, q + ring.at * (Q_TILE / 16));
         wgmma_commit();
         if (last) break;
+        wgmma_wait<1>();  // dV
+        release(grad_o_empty(smem, ring.at));
         ring = next;
         wgmma_fence();
         issue_next();
         turn_pass(wg);
-        grad_s.store(p, warp, ds_buffers, block, a);
+        load_columns(columns, rows_at(smem, ring));
       }
       turn_pass(wg);
-      grad_s.store(p, warp, ds_buffers, own.hi, a);
       wgmma_wait<0>(dv);
       wgmma_wait<0>(dk);
       release(q_empty(smem, ring.at));
+      release(grad_o_empty(smem, ring.at));
       ring.next();
       skip(blocks.hi - own.hi);
     }
-    if (threadIdx.x % 32 == 0) bulk_wait();
   }
   store_keys(p, dk, dv, wg);
 }

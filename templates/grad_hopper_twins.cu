@@ -40,7 +40,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     for (int item = 0;; item++) {
       const u32 grad_o_used = grad_o_empty(smem, ring.at);
       float lse[BR / 4];
-      load_columns(lse, smem + SMEM_ROWS + ring.at * BR * 8);
+      load_columns(lse, rows_at(smem, ring));
       wgmma_wait<0>(s);
       probabilities(s, a, lse, p, sequence, key0, block * BR);
       release(q_empty(smem, ring.at));
@@ -95,7 +95,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       const u32 q_used = q_empty(smem, ring.at);
       float delta[BR / 4];
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
-      load_columns(delta, smem + SMEM_ROWS + ring.at * BR * 8 + BR * 4);
+      load_columns(delta, rows_at(smem, ring) + BR * 4);
       named_wait(P_FULL, 256);
       take_over(smem, s);
       wgmma_wait<0>(dp);
@@ -108,7 +108,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
       if (block == blocks.lo) grad_s.begin(p, warp, unit, member, block, key0 / 64);
-      grad_s.store(p, warp, smem + SMEM_DS, block, b);
+      grad_s.store(p, block, b);
       ring.next();
       if (block++ == blocks.hi) block = blocks.lo, member++;
       if (item == items - 1) {
@@ -123,7 +123,6 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       wgmma_wait<1>();  // dK
       release(q_used);
     }
-    if (threadIdx.x % 32 == 0) bulk_wait();
   }
   const int keys = sequence.sk() - key0;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);

@@ -24,31 +24,30 @@ __device__ __forceinline__ void mbarrier_wait_all($(table.concat(names, ", "))) 
                "}" ::$(table.concat(values, ", ")) : "memory");
 }
 //| end
-// `bytes` of global memory to shared memory and back; all are multiples of 16.
+// `bytes` of global memory to shared memory, a multiple of 16.
 __device__ __forceinline__ void bulk_load(u32 to, const void *from, int bytes, u32 barrier) {
   asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
                    "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
-__device__ __forceinline__ void bulk_store(void *to, u32 from, int bytes) {
-  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
-}
-__device__ __forceinline__ void bulk_commit() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-// Until at most N of this thread's newest groups of stores have yet to read their source; until all are in memory.
-template <int N>
-__device__ __forceinline__ void bulk_wait_read() { asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(N) : "memory"); }
-__device__ __forceinline__ void bulk_wait() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 
 //| if l.sums then
-// Adds floats of shared memory to those in global memory.
-__device__ __forceinline__ void bulk_add(void *to, u32 from, int bytes) {
-  asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;" ::"l"(to), "r"(from), "r"(bytes) : "memory");
+// Adds four floats to neighbours in global memory.
+__device__ __forceinline__ void add_global(float *to, float x, float y, float z, float w) {
+  asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
+}
+
+//| else
+// The compiler keeps its place, so that what is stored is not computed after what follows.
+__device__ __forceinline__ void store_global(void *to, u32 x, u32 y, u32 z, u32 w) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
 }
 //| end
-
+//| if l.sums then
 // Four 8 x 8 matrices of 16-bit elements, held as the fragments of a product's result; lane 8m + r gives the address of row r of matrix m.
 __device__ __forceinline__ void stmatrix_x4(u32 to, u32 x0, u32 x1, u32 x2, u32 x3) {
   asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x0), "r"(x1), "r"(x2), "r"(x3) : "memory");
 }
+//| end
 
 // What wgmma reads from shared memory: boxes of rows of `row` bytes, swizzled in patterns of eight rows (PTX ISA, "Asynchronous Warpgroup
 // Level Matrix Shared Memory Layout").
@@ -154,7 +153,7 @@ __device__ __forceinline__ void wgmma_add(float (&x)[$(n)], const u32 *a, u64 b)
 }
 //| end
 // x = A^T B or x += A^T B for sixteen rows of A, which has 64 columns, and of B; both from shared memory.
-//| for _, first in ipairs(l.sums and { true, false } or { false }) do
+//| for _, first in ipairs(l.sums and { true, false } or {}) do
 __device__ __forceinline__ void wgmma_transposed$(first and "_first" or "")(float (&x)[$(NQ)], u64 a, u64 b) {
   asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
       "wgmma.mma_async.sync.aligned.m64n$(NQ * 2)k16.f32.$(T).$(T) {$(registers(NQ))}, "

@@ -70,6 +70,15 @@ __device__ __forceinline__ u32 to_tf32(float x) {
 }
 //| end
 
+//| if l.spill then
+// An 8 x 8 matrix of 16-bit elements, a row in four lanes.
+__device__ __forceinline__ u32 transpose(u32 x) {
+  u32 y;
+  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
+  return y;
+}
+//| end
+
 //| if l.mma then
 // C += A B on one warp, fp32 accumulation. Fragments as in the PTX ISA, "Matrix Fragments for mma"; with g = lane / 4 and
 // t = lane % 4, C holds (g, 2t) (g, 2t+1) (g+8, 2t) (g+8, 2t+1).
@@ -103,12 +112,6 @@ __device__ __forceinline__ void ldmatrix_x2_trans(u32 &r0, u32 &r1, u32 address)
   asm volatile("ldmatrix.sync.aligned.m8n8.x2.trans.shared.b16 {%0, %1}, [%2];" : "=r"(r0), "=r"(r1) : "r"(address) : "memory");
 }
 //|   if l.spill then
-// An 8 x 8 matrix of 16-bit elements, a row in four lanes.
-__device__ __forceinline__ u32 transpose(u32 x) {
-  u32 y;
-  asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(y) : "r"(x));
-  return y;
-}
 // 16 bytes of global memory that the SM reads once.
 __device__ __forceinline__ uint4 load_streamed(const uint4 *from) {
   uint4 x;
