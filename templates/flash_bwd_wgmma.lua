@@ -111,7 +111,7 @@ return {
     { "add", function(p, c)
       if c.dq == c.named.dq.spill then return true end
       if p.has_deterministic then return false, "sums in memory have no order" end
-      local turns = c.bc == 128 and c.twins == 0 and c.schedule == c.named.schedule.turns
+      local turns = c.bc == 128 and c.twins == 0
       if turns and c.br == 64 and p.d >= 64 and p.d % 8 == 0 then return true end
       return false, "dQ is added up by two warpgroups with turns and blocks of 64 queries, from head_dim 64 on"
     end, upto = "dq" },

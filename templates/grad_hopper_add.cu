@@ -35,12 +35,15 @@ struct GradQueries {
     block = blocks.lo;
   }
   static __device__ __forceinline__ int columns(int wg) { return wg == 0 ? COLUMNS : D - COLUMNS; }
-  __device__ __forceinline__ void add(const Params &p, const QueryBlocks &blocks, int wg, const float (&x)[NQ]) {
+  // In front of all but the first that are real: the additions before read their address for long.
+  __device__ __forceinline__ void next(const Params &p, const QueryBlocks &blocks) {
+    to += 64 * D;
+    if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
+  }
+  __device__ __forceinline__ void add(int wg, const float (&x)[NQ]) {
 #pragma unroll
     for (int n = 0; n < NQ / 4; n++)
       if (n < columns(wg) / 8) add_global(to + n * 128, x[4 * n], x[4 * n + 1], x[4 * n + 2], x[4 * n + 3]);
-    to += 64 * D;
-    if (block++ == blocks.hi) block = blocks.lo, to += ((long long)((p.sq + 63) / 64) - (blocks.hi - blocks.lo + 1)) * (64 * D);
   }
 };
 
@@ -67,7 +70,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
   if (items > 0) {
     GradQueries grad_q;
     grad_q.begin(p, unit, blocks, wg, warp);
-    // Before the first block: dS of zeros, whose product is dropped.
+    // Before the first block: dS of zeros, so that every turn of the loop has a product and adds it.
     Ring<DS_BUFS> ds, before;
     ds.next();
 #pragma unroll
@@ -117,9 +120,11 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       release(ds_full(smem, ds.at));
       if (block++ == blocks.hi) block = blocks.lo;
       if (item == items - 1) break;
+      if (item > 1) grad_q.next(p, blocks);
       Ring<STAGES> next = ring;
       next.next();
       mbarrier_wait_all(q_full(smem, next.at), next.parity, ds_full(smem, before.at), before.parity$(dO));
+      load_columns(columns, rows_at(smem, next));
       turn_wait(wg);
       wgmma_fence(b);
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
@@ -132,7 +137,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       issue_dots<D>(s, k$(c.held > 0 and "" or " + unknown_zero(next)"), q + next.at * (Q_TILE / 16));
       wgmma_commit();
       turn_pass(wg);
-      load_columns(columns, rows_at(smem, next));
 //| if l.apart then
       issue_dots<DV>(dp, $(next_v), grad_o + next.at * (GRAD_O_TILE / 16));
       wgmma_commit();
@@ -142,7 +146,7 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
 //| end
       release(q_empty(smem, ring.at));
       release(ds_empty(smem, before.at));
-      if (item > 0) grad_q.add(p, blocks, wg, dq);
+      grad_q.add(wg, dq);
 //| if not l.apart then
       // dP takes the registers of dQ: the wait parts the two for the assembler, too.
       mbarrier_wait(grad_o_full(smem, next.at), next.parity);
@@ -163,13 +167,15 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     wgmma_commit();
     turn_pass(wg);
     wgmma_wait<0>(last);
-    if (items > 1) grad_q.add(p, blocks, wg, last);
+    if (items > 2) grad_q.next(p, blocks);
+    grad_q.add(wg, last);
     mbarrier_wait(ds_full(smem, ds.at), ds.parity);
     wgmma_fence();
     issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys);
     wgmma_commit();
     wgmma_wait<0>(last);
-    grad_q.add(p, blocks, wg, last);
+    if (items > 1) grad_q.next(p, blocks);
+    grad_q.add(wg, last);
     wgmma_wait<0>(dk);
     wgmma_wait<0>(dv);
   }

@@ -86,7 +86,10 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         grad_s.store(p, block, ds);
         Ring<STAGES> next = ring;
         next.next();
-        if (!last) wait_for(next);
+        if (!last) {
+          wait_for(next);
+          load_columns(columns, rows_at(smem, next));
+        }
         turn_wait(wg);
         wgmma_fence(ds);
         issue_sums(dk, ds, q + ring.at * (Q_TILE / 16));
@@ -98,7 +101,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         wgmma_fence();
         issue_next();
         turn_pass(wg);
-        load_columns(columns, rows_at(smem, ring));
       }
       turn_pass(wg);
       wgmma_wait<0>(dv);
