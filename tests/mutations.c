@@ -182,7 +182,7 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 2 },
-    { hopper_scenes, hopper_mutations, 2, 2 },
+    { scenes, mutations, 0, 4 },
+    { hopper_scenes, hopper_mutations, 2, 4 },
     { NULL, NULL, 0, 0 },
 };

@@ -1,9 +1,9 @@
 /* The n-th call fails, n = 1, 2, ... until none does: every I/O call and every allocation of a context that is opened, launches and
  * is closed. A launch gives the right output all the same, or, for want of memory, says so; nothing is left behind.
  *
- * The device is the simulator, the compiler a fake that answers with PTX that the real one made once. By default each I/O call fails
- * with one error, and allocations are sampled beyond the first ones; FAGEN_TEST_FULL=1 takes all, and an hour. The allocations of
- * launches alone, of kernels that use all of the simulator, all fail either way. */
+ * The device is the simulator, the compiler a fake that answers with PTX that the real one made once. By default every second I/O
+ * call fails with one error, and allocations are sampled beyond the first ones; FAGEN_TEST_FULL=1 takes all, and an hour. The allocations
+ * of launches alone, of kernels that use all of the simulator, all fail either way. */
 #include "fault.h"
 #include "test_cache_scratch.h"
 #include "test_full.h"
@@ -111,20 +111,21 @@ static bool trial(start how, fault_kind kind, long nth, int error)
     return fired;
 }
 
-/* By default each call of a cold run fails once, with the errors in turn, and every second or third of the others. */
+/* By default every second call of a cold run fails, with the errors in turn, and every third or fourth of the others. */
 Test(faults, io)
 {
     static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT, EMFILE, EACCES, EROFS, ESTALE, ENOLCK, ENOENT };
     const size_t n_errors = sizeof errors / sizeof *errors;
     for (start how = COLD; how < STARTS; how++) {
         long calls = 0, shorts = 0;
+        size_t turn = 0;
         if (full())
             for (size_t e = 0; e < n_errors; e++)
                 for (calls = 0; trial(how, FAULT_IO, calls + 1, errors[e]);)
                     calls++;
         else
-            while (trial(how, FAULT_IO, calls + 1, errors[(size_t)calls % n_errors]))
-                calls += 1 + how;
+            while (trial(how, FAULT_IO, calls + 1, errors[turn++ % n_errors]))
+                calls += 2 + how;
         while (trial(how, FAULT_IO, shorts + 1, FAULT_SHORT))
             shorts++;
         cr_assert(calls > 20 && shorts > 1, "%s: only %ld calls, %ld of them counted", starts[how], calls, shorts);

@@ -1,13 +1,18 @@
-/* Memory that runs out while a template is rendered: every allocation fails once, and the text is whole or the status says why not. */
+/* Memory that runs out while a template is rendered: an allocation fails, and the text is whole or the status says why not. By default
+ * each of the first ones and one in SPARSE of the others, with FAGEN_TEST_FULL each. */
 #include "fault.h"
+#include "test_full.h"
 #include "test_gen_toy.h"
 #include <errno.h>
+
+#define DENSE 200
+#define SPARSE 13
 
 static const char toy_cu[] = "//| for i = 1, 40 do\nfirst line $(i) of a text that outgrows its room, $(c.br)\n\n//| end\nlast\n";
 
 static long each_fails(const char *dir, const char *whole, fault_kind kind)
 {
-    for (long n = 1;; n++) {
+    for (long n = 1;; n += full() || n < DENSE ? 1 : SPARSE) {
         fa_source s;
         const char *what = "";
         long live = fault_live();

@@ -4,17 +4,13 @@
  *
  *   FAGEN_CAMPAIGN=KERNELSxCASES     another number of kernels, and of cases for each */
 #include "forward.h"
-#include "gen/space.h"
-#include "test_pairs.h"
+#include "test_pairs_kernels.h"
 #include "test_verify_device.h"
 #include <math.h>
 
-#define FAMILY "flash_fwd_wgmma"
 #define KERNELS 64
-#define CASES 5 /* of a kernel */
-#define SEED 11
-#define SIX_EVERY 6   /* of these cases all six combinations are run and compared */
-#define WORK_MOST 4e6 /* multiply-adds of one product, tiles counted whole */
+#define CASES 5     /* of a kernel */
+#define SIX_EVERY 6 /* of these cases all six combinations are run and compared */
 
 /* Every two of mask, type and type of O, and every head_dim in two of the masks. */
 static const char *const problems[] = {
@@ -28,11 +24,6 @@ static const char *const problems[] = {
 };
 #define PROBLEMS (sizeof problems / sizeof *problems)
 
-typedef struct kernel {
-    fa_problem problem;
-    fa_config config;
-} kernel;
-
 /* ---- which kernels ---- */
 
 /* What makes no other text of the kernel's body than numbers of registers is not varied on purpose. */
@@ -41,91 +32,31 @@ static bool is_factor(const char *tunable)
     return strcmp(tunable, "feeder") != 0 && strcmp(tunable, "ctas") != 0;
 }
 
-static void choose(kernel *out, size_t most)
+static int of_problem(int32_t out[4], const fa_problem *p, size_t number)
 {
-    pairs_factor factor[PAIRS_FACTORS] = { { 0 } };
-    pairs_row *row = NULL;
-    kernel *all = NULL;
-    size_t n = 0, room = 0;
-    int factors = 0;
-    fa_gen *g;
-    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
-    for (size_t k = 0; k < PROBLEMS; k++) {
-        fa_problem p;
-        fa_space s;
-        cr_assert_eq(fa_problem_parse(&p, problems[k]), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_space_list(g, &p, fa_arch_find("sm_90a"), 0, FAMILY, &s), FA_OK, "%s", fa_last_error());
-        cr_assert_gt(s.fitting, 0, "%s", problems[k]);
-        room += s.fitting;
-        row = realloc(row, room * sizeof *row);
-        all = realloc(all, room * sizeof *all);
-        for (size_t i = 0; i < s.n; i++) {
-            const fa_config *c = &s.points[i].config;
-            if (!s.points[i].fits)
-                continue;
-            int at = 0;
-            for (int t = 0; t < c->n; t++)
-                if (is_factor(c->tunable[t].name))
-                    row[n].value[at] = pairs_number(&factor[at], c->tunable[t].value), at++;
-            row[n].value[at] = pairs_number(&factor[at], p.d * 1000 + p.dv), at++;
-            row[n].value[at] = pairs_number(&factor[at], p.mask), at++;
-            row[n].value[at] = pairs_number(&factor[at], p.o_dtype == FA_F32), at++;
-            all[n++] = (kernel){ p, *c };
-            factors = at;
-        }
-        fa_space_free(&s);
-    }
-    fa_gen_close(g);
-    size_t *chosen = malloc((n + 1) * sizeof *chosen), count = pairs_cover(row, n, factors, 1, SEED, chosen);
-    fa_random r = { SEED };
-    for (size_t i = 0; i < most; i++) /* past the cover any, maybe again */
-        out[i] = all[i < count ? chosen[i] : (size_t)fa_random_below(&r, (int32_t)n)];
-    free(chosen);
-    free(row);
-    free(all);
+    (void)number;
+    out[0] = p->d * 1000 + p->dv;
+    out[1] = p->mask;
+    out[2] = p->o_dtype == FA_F32;
+    return 3;
 }
 
-/* ---- which cases ---- */
+static const kernel_choice choice = { .family = "flash_fwd_wgmma",
+                                      .problems = problems,
+                                      .n_problems = PROBLEMS,
+                                      .seed = 11,
+                                      .is_factor = is_factor,
+                                      .of_problem = of_problem,
+                                      .work_most = 4e6,
+                                      .more_q = 130 };
 
-static int32_t whole(int32_t n, int32_t of)
-{
-    return (n + of - 1) / of * of;
-}
-
-/* A random case's shape, data and strides for the kernel's problem, cut to what is quick, in strides that TMA takes. */
 static fa_case make(const kernel *k, uint64_t seed)
 {
     fa_case c;
     fa_case_make(&c, FA_CASE_FREE + seed);
-    fa_problem p = k->problem;
-    p.b = c.problem.b < 2 ? c.problem.b : 2;
-    p.hkv = c.problem.hkv < 2 ? c.problem.hkv : 2;
-    p.hq = p.hkv * (1 + (int32_t)(seed % 3));
-    p.sq = c.problem.sq < 300 ? c.problem.sq : 300;
-    p.sk = c.problem.sk < 300 ? c.problem.sk : 300;
-    if (seed % 4 == 0) /* long enough for several blocks of keys and several tiles */
-        p.sq += 130, p.sk += 150;
-    int32_t br = fa_config_get(&k->config, "br", 64) * fa_config_get(&k->config, "cluster", 1), bc = fa_config_get(&k->config, "bc", 64);
-    while ((double)p.b * p.hq * whole(p.sq, br) * whole(p.sk, bc) * (p.d + p.dv) / 2 > WORK_MOST) {
-        if (p.b > 1)
-            p.b--;
-        else if (p.hkv > 1)
-            p.hq /= p.hkv--;
-        else if (p.hq > 2)
-            p.hq--;
-        else if (p.sq > p.sk && p.sq > br)
-            p.sq -= p.sq / 4;
-        else if (p.sk > bc)
-            p.sk -= p.sk / 4;
-        else
-            break;
-    }
     if (c.scale > 0)
-        c.scale *= (float)sqrt((double)c.problem.d / p.d);
-    c.problem = p;
-    for (int i = 0; i < FA_TENSORS; i++)
-        if (c.layout[i] == FA_LAYOUT_REVERSED || c.layout[i] >= FA_LAYOUT_SAME_BATCH)
-            c.layout[i] = seed % 2 ? FA_LAYOUT_HEADS : FA_LAYOUT_PADDED;
+        c.scale *= (float)sqrt((double)c.problem.d / k->problem.d);
+    suit_kernel(&c, &choice, k, seed);
     return c;
 }
 
@@ -163,7 +94,7 @@ Test(hopper_campaign, random_problems, .timeout = 3600)
     int cases = CASES;
     cr_assert(!how || !*how || (sscanf(how, "%zux%d", &most, &cases) == 2 && most <= 4096),
               "FAGEN_CAMPAIGN is \"%s\"; accepted: KERNELSxCASES", how);
-    choose(kernels, most);
+    choose_kernels(&choice, kernels, most);
     fa_context *ctx = test_hopper_context(NULL, NULL, 2);
     for (size_t k = 0; k < most; k++) {
         const fa_plan *plan;

@@ -1,8 +1,9 @@
 /* What the spaces of flash_fwd_wgmma and flash_bwd_wgmma offer compiles as it must: no local memory (with lengths a little, of the warp
  * that searches tiles; of gradients as much), no note of ptxas that the products are serialized or the registers not handed over, and the
- * register count that the layout states. Every value of a tunable, every head_dim and every type is compiled with every mask, and with
- * lengths and pages; and every kernel that ships. Of gradients, a few configs.
+ * register count that the layout states. By default a few configs of each family, and one in eight of the kernels that ship.
  *
+ *   FAGEN_TEST_FULL=1              every value of a tunable, every head_dim and every type with every mask, and with lengths and pages; and
+ *                                  every kernel that ships; three minutes
  *   FAGEN_SWEEP=pairs              every pair of tunables' values that occurs, every value with every problem below, and every value with
  *                                  every mask and number of the producer's registers; five minutes
  *   FAGEN_SWEEP=all                compiles every config that fits, hours of it
@@ -14,6 +15,7 @@
 #include "gen/space.h"
 #include "runtime/compiler.h"
 #include "runtime/resources.h"
+#include "test_full.h"
 #include "test_pairs.h"
 #include "test_shipped.h"
 #include <pthread.h>
@@ -23,6 +25,7 @@
 
 #define PROBLEMS_MOST 64
 #define SEED 20
+#define SHIPPED_EVERY 8
 
 /* Every two of head_dim, mask, type and type of O; and every mask with lengths and pages. */
 static const char *const forward[] = {
@@ -76,12 +79,12 @@ typedef struct family {
     const char *name;
     const char *const *problem;
     size_t problems;
-    size_t most;    /* configs of a run by default: the first of those that cover the values; 0 = all of these */
+    size_t most;    /* configs of a run by default: the first of those that cover the values */
     bool gradients; /* every kernel with maps is judged, by its own threads; a few bytes of spills are accepted. Else the first kernel */
 } family;
 static const family families[] = {
-    { "flash_fwd_wgmma", forward, sizeof forward / sizeof *forward, 0, false },
-    { "flash_bwd_wgmma", backward, sizeof backward / sizeof *backward, 14, true },
+    { "flash_fwd_wgmma", forward, sizeof forward / sizeof *forward, 16, false },
+    { "flash_bwd_wgmma", backward, sizeof backward / sizeof *backward, 10, true },
 };
 
 typedef struct job {
@@ -197,7 +200,7 @@ static void choose(sweep *s)
     } else if (!how || !*how || pairs) {
         size_t *chosen = malloc((n + 1) * sizeof *chosen);
         s->n = pairs_cover(rows, n, factors, pairs ? 1 : mask, SEED, chosen);
-        if (!pairs && s->family->most && s->n > s->family->most)
+        if (!pairs && !full() && s->n > s->family->most)
             s->n = s->family->most;
         s->job = malloc((s->n + 1) * sizeof *s->job);
         for (size_t i = 0; all && i < s->n; i++)
@@ -210,15 +213,16 @@ static void choose(sweep *s)
     fflush(stdout);
 }
 
-/* What ships, each kernel once. */
+/* What ships, each kernel once; by default one in SHIPPED_EVERY. */
 static void choose_shipped(sweep *s)
 {
     fa_gen *g;
+    size_t seen = 0, every = full() ? 1 : SHIPPED_EVERY;
     s->job = calloc(SHIPPED, sizeof *s->job);
     cr_assert_eq(fa_gen_open(&g, getenv("FAGEN_TEMPLATE_DIR")), FA_OK, "%s", fa_last_error());
     for (size_t i = 0; i < SHIPPED; i++) {
         job *j = &s->job[s->n];
-        if (strncmp(shipped[i].config, s->family->name, strlen(s->family->name)) != 0 || shipped_before(i))
+        if (strncmp(shipped[i].config, s->family->name, strlen(s->family->name)) != 0 || shipped_before(i) || seen++ % every)
             continue;
         cr_assert_eq(fa_problem_parse(&j->problem, shipped[i].problem), FA_OK, "%s", fa_last_error());
         cr_assert_eq(fa_config_parse(&j->config, shipped[i].config), FA_OK, "%s", fa_last_error());

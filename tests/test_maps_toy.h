@@ -90,4 +90,26 @@ static inline const fa_plan *plan_of(const fa_args *a, int kind)
     OK(fa_plan_make(ctx, &p, &c, NULL, &plan));
     return plan;
 }
+
+static inline fake_launch launch(const fa_args *a, int kind)
+{
+    OK(fa_plan_launch(ctx, plan_of(a, kind), a, NULL));
+    return fake_last();
+}
+
+/* Rank 4: what a map spans, and its strides in bytes. */
+static inline void same_map(const fake_map *m, const char *name, uint64_t address, const uint64_t size[4], const uint64_t stride[3])
+{
+    cr_expect_eq(m->address, address, "%s: address %#lx", name, (long)m->address);
+    for (int i = 0; i < 4; i++)
+        cr_expect_eq(m->size[i], size[i], "%s: size[%d] is %ld", name, i, (long)m->size[i]);
+    for (int i = 0; i < 3; i++)
+        cr_expect_eq(m->stride[i], stride[i], "%s: stride[%d] is %ld", name, i, (long)m->stride[i]);
+}
+#define SAME(m, name, address, ...) same_map(m, name, address, __VA_ARGS__)
+#define ROW(...)       \
+    (const uint64_t[]) \
+    {                  \
+        __VA_ARGS__    \
+    }
 #endif

@@ -2,19 +2,23 @@
  * of warps, canaries, and NaN in keys that no query sees. `fagen verify --family NAME --seed N` replays. Of flash_bwd_wgmma, which few
  * random classes suit: kernels that cover the pairs of its tunables' values as far as they go, problems of every mask, on a simulated H200.
  */
-#include "gen/space.h"
 #include "test_full.h"
-#include "test_pairs.h"
+#include "test_pairs_kernels.h"
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
-#define DENSE (full() ? 400 : 44) /* of each family */
-#define LENGTHS (full() ? 120 : 16)
 #define CHUNKS 4
 #define SIX_EVERY 12         /* of these cases all six combinations are run and compared */
 #define RAGGED 0x1000000000u /* seeds from here on are of classes with lengths */
 
-static const char *const families[] = { "naive_bwd", "flash_bwd_ffma", "flash_bwd_mma" };
+/* Numbers of problems that are drawn by default, dense ones and with lengths; a family passes over those that it does not compute, and of a
+ * chunk's must compute `least`. With the kernels below 200 are verified at least. In full form all families get the same. */
+static const struct family {
+    const char *name;
+    int dense, lengths, least;
+} families[] = { { "naive_bwd", 20, 8, 7 }, { "flash_bwd_ffma", 44, 16, 4 }, { "flash_bwd_mma", 44, 16, 4 } };
+#define DENSE_FULL 400
+#define LENGTHS_FULL 120
 #define FAMILIES (int)(sizeof families / sizeof *families)
 
 /* Classes with lengths, few, so that little is compiled. */
@@ -95,25 +99,24 @@ ParameterizedTest(chunk *c, verify_backward, random_gradients_are_right, .timeou
 {
     fa_gen *g;
     fa_context *ctx = test_context(NULL, NULL);
-    int ran = 0;
+    const struct family *f = &families[c->family];
+    int ran = 0, dense = full() ? DENSE_FULL : f->dense, lengths = full() ? LENGTHS_FULL : f->lengths;
     cr_assert_eq(fa_gen_open(&g, NULL), FA_OK);
-    for (int i = c->part; i < DENSE; i += CHUNKS)
-        ran += run_seed(ctx, g, families[c->family], (uint64_t)i);
-    for (int i = c->part; i < LENGTHS; i += CHUNKS)
-        ran += run_seed(ctx, g, families[c->family], RAGGED + (uint64_t)i);
-    cr_assert_geq(ran, (DENSE + LENGTHS) / CHUNKS / 5, "%s ran %d", families[c->family], ran);
+    for (int i = c->part; i < dense; i += CHUNKS)
+        ran += run_seed(ctx, g, f->name, (uint64_t)i);
+    for (int i = c->part; i < lengths; i += CHUNKS)
+        ran += run_seed(ctx, g, f->name, RAGGED + (uint64_t)i);
+    printf("%s: %d problems\n", f->name, ran);
+    cr_assert_geq(ran, f->least, "%s ran %d", f->name, ran);
     fa_gen_close(g);
     fa_destroy(ctx);
 }
 
 /* ---- flash_bwd_wgmma ---- */
 
-#define HOPPER "flash_bwd_wgmma"
 #define KERNELS (full() ? 250 : 36)
 #define CASES 4 /* of a kernel */
 #define SMS 2
-#define HOPPER_SEED 23
-#define WORK_MOST 3e6 /* multiply-adds of one product, tiles counted whole */
 
 /* Every two of mask, type, type of gradients and determinism, and every head_dim in two of the masks. */
 static const char *const hopper_problems[] = {
@@ -135,94 +138,30 @@ static const char *const hopper_problems[] = {
 };
 #define HOPPER_PROBLEMS (sizeof hopper_problems / sizeof *hopper_problems)
 
-typedef struct kernel {
-    fa_problem problem;
-    fa_config config;
-} kernel;
-
-static void choose(kernel *out, size_t most)
+static int of_problem(int32_t out[4], const fa_problem *p, size_t number)
 {
-    pairs_factor factor[PAIRS_FACTORS] = { { 0 } };
-    pairs_row *row = NULL;
-    kernel *all = NULL;
-    size_t n = 0, room = 0;
-    int factors = 0;
-    fa_gen *g;
-    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
-    for (size_t k = 0; k < HOPPER_PROBLEMS; k++) {
-        fa_problem p;
-        fa_space s;
-        cr_assert_eq(fa_problem_parse(&p, hopper_problems[k]), FA_OK, "%s", fa_last_error());
-        cr_assert_eq(fa_space_list(g, &p, fa_arch_find("sm_90a"), 0, HOPPER, &s), FA_OK, "%s", fa_last_error());
-        room += s.fitting;
-        row = realloc(row, (room + 1) * sizeof *row);
-        all = realloc(all, (room + 1) * sizeof *all);
-        for (size_t i = 0; i < s.n; i++) {
-            const fa_config *c = &s.points[i].config;
-            int at = 0;
-            if (!s.points[i].fits)
-                continue;
-            for (; at < c->n; at++)
-                row[n].value[at] = pairs_number(&factor[at], c->tunable[at].value);
-            row[n].value[at] = pairs_number(&factor[at], (int32_t)k), at++;
-            row[n].value[at] = pairs_number(&factor[at], p.mask), at++;
-            all[n++] = (kernel){ p, *c };
-            factors = at;
-        }
-        fa_space_free(&s);
-    }
-    fa_gen_close(g);
-    size_t *chosen = malloc((n + 1) * sizeof *chosen), count = pairs_cover(row, n, factors, 1, HOPPER_SEED, chosen);
-    fa_random r = { HOPPER_SEED };
-    for (size_t i = 0; i < most; i++) /* past the cover any, maybe again */
-        out[i] = all[i < count ? chosen[i] : (size_t)fa_random_below(&r, (int32_t)n)];
-    free(chosen);
-    free(row);
-    free(all);
+    out[0] = (int32_t)number;
+    out[1] = p->mask;
+    return 2;
 }
 
-static int32_t whole(int32_t n, int32_t of)
-{
-    return (n + of - 1) / of * of;
-}
+static const kernel_choice hopper = { .family = "flash_bwd_wgmma",
+                                      .problems = hopper_problems,
+                                      .n_problems = HOPPER_PROBLEMS,
+                                      .seed = 23,
+                                      .of_problem = of_problem,
+                                      .work_most = 3e6,
+                                      .more_q = 190 };
 
-/* A random case's shape, data and strides for the kernel's problem, cut to what is quick, in strides that TMA takes. */
 static fa_case case_of(const kernel *k, uint64_t seed)
 {
     fa_case c;
     fa_case_make_of(&c, fa_operation_find(FA_BACKWARD), FA_CASE_FREE + seed);
-    fa_problem p = k->problem;
-    p.b = c.problem.b < 2 ? c.problem.b : 2;
-    p.hkv = c.problem.hkv < 2 ? c.problem.hkv : 2;
-    p.hq = p.hkv * (1 + (int32_t)(seed % 3));
-    p.sq = c.problem.sq < 300 ? c.problem.sq : 300;
-    p.sk = c.problem.sk < 300 ? c.problem.sk : 300;
-    if (seed % 4 == 0) /* long enough for several tiles of keys and of queries */
-        p.sq += 190, p.sk += 150;
-    int32_t br = fa_config_get(&k->config, "br", 64), bc = fa_config_get(&k->config, "bc", 64);
-    while ((double)p.b * p.hq * whole(p.sq, br) * whole(p.sk, bc) * (p.d + p.dv) / 2 > WORK_MOST) {
-        if (p.b > 1)
-            p.b--;
-        else if (p.hkv > 1)
-            p.hq /= p.hkv--;
-        else if (p.hq > 2)
-            p.hq--;
-        else if (p.sq > p.sk && p.sq > br)
-            p.sq -= p.sq / 4;
-        else if (p.sk > bc)
-            p.sk -= p.sk / 4;
-        else
-            break;
-    }
-    c.problem = p;
-    if (p.grad_dtype ==
-        FA_F32) /* outliers in a few keys make the rounding of dS larger than the naive algorithm's twice, in every family */
+    suit_kernel(&c, &hopper, k, seed);
+    if (c.problem.grad_dtype == FA_F32) /* outliers in a few keys round dS by more than the naive algorithm's twice, in every family */
         c.values = FA_VALUES_NORMAL;
-    if (p.features & FA_FEATURE_LSE_STRIDES)
+    if (c.problem.features & FA_FEATURE_LSE_STRIDES)
         c.lse = 1;
-    for (int i = 0; i < FA_OPERANDS_MAX; i++)
-        if (c.layout[i] == FA_LAYOUT_REVERSED || c.layout[i] >= FA_LAYOUT_SAME_BATCH)
-            c.layout[i] = seed % 2 ? FA_LAYOUT_HEADS : FA_LAYOUT_PADDED;
     return c;
 }
 
@@ -238,7 +177,7 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
 {
     static kernel kernels[250];
     fa_context *ctx = test_hopper_context(NULL, NULL, SMS);
-    choose(kernels, (size_t)KERNELS);
+    choose_kernels(&hopper, kernels, (size_t)KERNELS);
     for (int k = *part; k < KERNELS; k += CHUNKS) {
         const fa_plan *plan;
         char text[300];

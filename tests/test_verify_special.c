@@ -1,6 +1,7 @@
-/* Problems at the edges, and what must not change a single bit. */
+/* Problems at the edges, and what must not change a single bit. By default a test takes every second kind of kernel. */
 #include "autotune/number.h"
 #include "forward.h"
+#include "test_full.h"
 #include "test_verify_device.h"
 #include <math.h>
 
@@ -31,6 +32,13 @@ static const kind kinds[] = {
     { "bf16", "tiled:tile=16,row=2048", "tiled:tile=64,row=8192", 1 },
 };
 #define KINDS (sizeof kinds / sizeof *kinds)
+#define KIND_STEP (full() ? 1 : 2)
+
+/* Tests of an odd turn take the kinds that those of an even one leave out. */
+static size_t first_kind(size_t turn)
+{
+    return full() ? 0 : turn % 2;
+}
 
 static void open_contexts(fa_context *ctx[2])
 {
@@ -89,7 +97,7 @@ Test(verify_special, edges, .timeout = 300)
     open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_REVERSED, 1);
     for (size_t i = 0; i < sizeof edges / sizeof *edges; i++)
-        for (size_t k = 0; k < KINDS; k++) {
+        for (size_t k = first_kind(i); k < KINDS; k += KIND_STEP) {
             const edge *e = &edges[i];
             fa_case c = make(&kinds[k], e->mask, e->sq, e->sk);
             c.window_left = e->left;
@@ -141,7 +149,7 @@ Test(verify_special, offsets_beyond_32_bits, .timeout = 300)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    for (size_t k = 0; k < KINDS; k++)
+    for (size_t k = first_kind(0); k < KINDS; k += KIND_STEP)
         for (int which = 0; which < FA_TENSORS; which++) {
             fa_case c = make(&kinds[k], "causal", 40, 70);
             c.layout[which] = FA_LAYOUT_FAR;
@@ -205,7 +213,7 @@ Test(verify_special, strides_and_padding_change_no_bit, .timeout = 300)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
-    for (size_t k = 0; k < KINDS; k++) {
+    for (size_t k = first_kind(1); k < KINDS; k += KIND_STEP) {
         fa_case plain = make(&kinds[k], "causal", 50, 70), c;
         for (int layout = FA_LAYOUT_PADDED; layout <= (kinds[k].chip ? FA_LAYOUT_HEADS : FA_LAYOUT_REVERSED); layout++) {
             c = plain;
@@ -237,7 +245,7 @@ Test(verify_special, batch_position_changes_no_bit, .timeout = 300)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_RANDOM, 5);
-    for (size_t k = 0; k < KINDS; k++) {
+    for (size_t k = first_kind(0); k < KINDS; k += KIND_STEP) {
         fa_case c = make(&kinds[k], "causal", 50, 70);
         c.problem.b = 5;
         c.same_b = 5;
@@ -256,7 +264,7 @@ Test(verify_special, groups_are_expanded_heads, .timeout = 300)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_REVERSED, 1);
-    for (size_t k = 0; k < KINDS; k++)
+    for (size_t k = first_kind(1); k < KINDS; k += KIND_STEP)
         for (int group = 2; group <= 7; group += 5) {
             fa_case grouped = make(&kinds[k], "causal", 30, 50), expanded;
             grouped.problem.hkv = 2;
@@ -274,7 +282,7 @@ Test(verify_special, hidden_keys_change_no_bit, .timeout = 300)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
-    for (size_t k = 0; k < KINDS; k++)
+    for (size_t k = first_kind(0); k < KINDS; k += KIND_STEP)
         for (int hidden = FA_HIDDEN_NAN; hidden < FA_HIDDEN_KINDS; hidden++) {
             fa_case a = make(&kinds[k], "window", 30, 130), b;
             a.window_left = 11;
@@ -294,7 +302,7 @@ Test(verify_special, a_wide_window_is_no_window, .timeout = 300)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    for (size_t k = 0; k < KINDS; k++) {
+    for (size_t k = first_kind(1); k < KINDS; k += KIND_STEP) {
         fa_case none = make(&kinds[k], "none", 50, 90), causal = make(&kinds[k], "causal", 50, 90),
                 wide = make(&kinds[k], "window", 50, 90);
         wide.window_left = wide.window_right = 90;
@@ -313,7 +321,7 @@ Test(verify_special, a_second_run_changes_no_bit, .timeout = 120)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_EAGER, SIM_RANDOM, 1);
-    for (size_t k = 0; k < KINDS; k++) {
+    for (size_t k = first_kind(0); k < KINDS; k += KIND_STEP) {
         fa_case c = make(&kinds[k], "causal", 50, 90);
         compare(ctx, &kinds[k], &c, &c, "a second run");
     }
@@ -321,6 +329,8 @@ Test(verify_special, a_second_run_changes_no_bit, .timeout = 120)
 }
 
 /* ---- families that nothing chooses ---- */
+
+#define COMPARED (full() ? 12 : 6)
 
 /* Those that are kept for comparison, whatever they are: cases drawn by number, under all timings and schedules. */
 Test(verify_special, families_kept_for_comparison, .timeout = 600)
@@ -333,7 +343,7 @@ Test(verify_special, families_kept_for_comparison, .timeout = 600)
     cr_assert_geq(fa_gen_families(g), fa_gen_defaults(g) + 3);
     for (size_t f = fa_gen_defaults(g); f < fa_gen_families(g); f++) {
         int ran = 0;
-        for (uint64_t seed = 40; seed < 120 && ran < 12; seed++) {
+        for (uint64_t seed = 40; seed < 120 && ran < COMPARED; seed++) {
             fa_context *on = ctx[seed % 2];
             fa_case c;
             fa_config config;
@@ -349,7 +359,7 @@ Test(verify_special, families_kept_for_comparison, .timeout = 600)
             test_drop(&r);
             ran++;
         }
-        cr_expect_eq(ran, 12, "%s: %d cases", fa_gen_family(g, f), ran);
+        cr_expect_eq(ran, COMPARED, "%s: %d cases", fa_gen_family(g, f), ran);
     }
     fa_gen_close(g);
     close_contexts(ctx);
@@ -362,7 +372,7 @@ Test(verify_special, the_chosen_kernel_is_right, .timeout = 300)
     fa_context *ctx[2];
     open_contexts(ctx);
     test_mode(SIM_LAZY, SIM_IN_ORDER, 1);
-    for (size_t k = 0; k < KINDS; k++) {
+    for (size_t k = first_kind(1); k < KINDS; k += KIND_STEP) {
         fa_case c = make(&kinds[k], "causal", 100, 150);
         test_output r = test_run(ctx[kinds[k].chip], &c, NULL);
         test_drop(&r);
