@@ -36,7 +36,9 @@ local function places_kv(p, c)
   l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
   l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
   l.barriers = l.rows_at + c.stages * c.br * 8
-  l.bytes_kv = l.barriers + 8 * (2 + 4 * c.stages + 2 * c.ds_bufs)
+  l.tile_barriers = 2 + 4 * c.stages + 2 * c.ds_bufs
+  l.slots = l.barriers + 8 * (l.tile_barriers + (c.grid > 0 and 5 or 0))
+  l.bytes_kv = l.slots + (c.grid > 0 and 8 or 0)
   return l
 end
 
@@ -74,6 +76,8 @@ return {
     { "stages", { 2, 3, 4, 6 }, "buffers of Q and dO" },
     { "dq", { { 0, "spill" }, { 1, "add" } }, "dQ: spill = out of dS in memory, add = added up in fp32" },
     { "ds_bufs", { 0, 2, 3 }, "buffers of dS on its way to the other warpgroup; 0 where it goes to memory" },
+    { "grid", { { 2, "persistent" }, { 0, "per_tile" } },
+      "how blocks get tiles of keys: persistent = they stay and the next that is free draws one, per_tile = a block for each" },
     { "q_br", { 128, 192, 256 }, "queries of a block of dQ" },
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
   },
@@ -148,6 +152,7 @@ return {
     l.tma, l.feeder = true, FEEDER
     l.delta_pad = 128
     l.turns = c.schedule == c.named.schedule.turns
+    l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
     l.kv_regs, l.consumer = registers(a, l.groups)
     l.q_regs, l.q_consumer = registers(a, l.q_groups)
@@ -171,6 +176,7 @@ return {
     return {
       backward.delta_step(l),
       { entry = "fa_grad_kv", threads = l.kv_threads, smem = l.bytes_kv, grid = ("sk/%d units"):format(c.bc), pdl = 1,
+        per_sm = l.persistent and 1 or 0, counter = l.persistent and 1 or 0,
         maps = { map("q", c.br), map("k", 64), map("v", 64), map("grad_o", c.br) } },
       by_queries,
     }
@@ -181,7 +187,7 @@ return {
     return ("delta fp32 b hq sq/%d %d, grad_s %s units group sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype)
   end,
 
-  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base unit" end,
+  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base unit" .. (l.persistent and " counter total" or "") end,
 
   work = function(p, c, a, l)
     local visible = p.b * p.hq * backward.visible(p)

@@ -47,8 +47,9 @@ struct GradQueries {
   }
 };
 
-__device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, int wg, int warp) {
+__device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                             const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys_ring,
+                                             Ring<DS_BUFS> &ds, int wg, int warp) {
   const int lane = threadIdx.x % 32, key = key0 + wg * 64;
   const u32 base = place(smem), q = base + SMEM_Q / 16, grad_o = base + SMEM_GRAD_O / 16;
 //| if c.held < 2 then
@@ -61,7 +62,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
   // The warp's rows of keys of a tile; matrices of a store: keys 0..7, 8..15 of the warp for eight queries, and for the next eight.
   const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.group : 0;
-  Ring<STAGES> ring;
   float dk[NK], dv[NV];
 #pragma unroll
   for (int i = 0; i < NK; i++) dk[i] = 0.f;
@@ -71,7 +71,8 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     GradQueries grad_q;
     grad_q.begin(p, unit, blocks, wg, warp);
     // Before the first block: dS of zeros, so that every turn of the loop has a product and adds it.
-    Ring<DS_BUFS> ds, before;
+    Ring<DS_BUFS> before = ds;
+    mbarrier_wait(ds_empty(smem, ds.at), ds.parity ^ 1);
     ds.next();
 #pragma unroll
     for (int n = lane / 16; n < 8; n += 2) store_shared(ds_buffer(smem, before.at) + ds_row + n * 16, make_uint4(0, 0, 0, 0));
@@ -79,8 +80,8 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     release(ds_full(smem, before.at));
     float s[NS], dp[NS], dq[NQ];
     u32 a[NS / 2], b[NS / 2];  // P and dS as operands
-    mbarrier_wait(k_full(smem), 0);
-    mbarrier_wait(v_full(smem), 0);
+    mbarrier_wait(k_full(smem), keys_ring.parity);
+    mbarrier_wait(v_full(smem), keys_ring.parity);
 //| if c.held > 0 then
     u32 k[(D + 15) / 16 * 4];
     hold_rows(k, smem + wg * K_TILE);
@@ -89,12 +90,11 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     u32 v[(DV + 15) / 16 * 4];
     hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
-    if (wg == 1) turn_pass(wg);  // the first warpgroup begins
-    mbarrier_wait_all(q_full(smem, 0), 0, grad_o_full(smem, 0), 0);
+    mbarrier_wait_all(q_full(smem, ring.at), ring.parity, grad_o_full(smem, ring.at), ring.parity);
     wgmma_fence();
-    issue_dots<D>(s, k, q);
+    issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
-    issue_dots<DV>(dp, v, grad_o);
+    issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
     wgmma_commit();
     int block = blocks.lo;
     float columns[BR / 4];  // LSE, then D
@@ -178,6 +178,23 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     grad_q.add(wg, last);
     wgmma_wait<0>(dk);
     wgmma_wait<0>(dv);
+    release(q_empty(smem, ring.at));
+    release(grad_o_empty(smem, ring.at));
+    ring.next();
+    release(ds_empty(smem, before.at));
+    release(ds_empty(smem, ds.at));
+    ds.next();
+    keys_done(smem, keys_ring);
   }
-  store_keys(p, dk, dv, wg);
+  store_keys(p, dk, dv, queue, smem, wg);
+}
+
+__device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
+  Ring<STAGES> ring;
+  Ring<1> keys;
+  Ring<DS_BUFS> ds;
+  begin_turns(wg);
+  each_tile(p, smem, [&](const TileQueue &queue, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
+    consume_tile(p, smem, unit, sequence, key0, blocks, queue, ring, keys, ds, wg, warp);
+  });
 }

@@ -8,6 +8,8 @@ __device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(sme
 __device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES + stage); }
 __device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 + 3 * STAGES + stage); }
 
+//| include "grad_hopper_tiles.cu"
+
 // Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
 struct QueryBlocks {
   int lo, hi;
@@ -17,11 +19,11 @@ __device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, in
   return first <= last ? QueryBlocks{first / BR, last / BR} : QueryBlocks{0, -1};
 }
 
-// One thread: K and V once, then Q with LSE and D of its rows, and dO, block by block, head by head.
+// One thread: Q with LSE and D of its rows, and dO, block by block, head by head; behind the first block K and V, for which the tile before
+// may have to end.
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks) {
-  Ring<STAGES> ring;
+                                               const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys) {
   const int batch = sequence.map_batch();
   auto load_keys = [&](u32 to, const TensorMap &map, u32 full, int boxes, int tile) {
     mbarrier_expect(full, KEYS / 64 * tile);
@@ -30,9 +32,6 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
         tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
   };
   bool first = true;
-  tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
-  grid_wait();
-  load_keys(smem, k_map, k_full(smem), BOXES, K_TILE);
 #pragma unroll 1
   for (int head = unit.kv_head * p.group; head < (unit.kv_head + 1) * p.group; head++)
 #pragma unroll 1
@@ -47,8 +46,6 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
         tma_load(smem + SMEM_Q + ring.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
-      if (first) load_keys(smem + SMEM_V, v_map, v_full(smem), BOXES_V, V_TILE);
-      first = false;
       mbarrier_wait(grad_o_empty(smem, ring.at), ring.parity ^ 1);
       mbarrier_expect(grad_o_full(smem, ring.at), GRAD_O_TILE);
 #pragma unroll
@@ -56,6 +53,14 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
         tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, grad_o_full(smem, ring.at), box * BOX,
                  sequence.map_query(block * BR), head, batch);
       ring.next();
+      if (!first) continue;
+      first = false;
+//| if l.persistent then
+      mbarrier_wait(keys_empty(smem), keys.parity ^ 1);
+      keys.next();
+//| end
+      load_keys(smem, k_map, k_full(smem), BOXES, K_TILE);
+      load_keys(smem + SMEM_V, v_map, v_full(smem), BOXES_V, V_TILE);
     }
 }
 
@@ -222,23 +227,50 @@ struct GradScores {
 // Warpgroups issue dK with S and dP of the next block in turns, so that one multiplies where the other computes P and dS.
 __device__ __forceinline__ void turn_wait(int wg) { named_wait(1 + wg, 256); }
 __device__ __forceinline__ void turn_pass(int wg) { named_arrive(2 - wg, 256); }
+// The first warpgroup begins.
+__device__ __forceinline__ void begin_turns(int wg) {
+  if (wg == 1) turn_pass(wg);
+}
 //|   else
 __device__ __forceinline__ void turn_wait(int) {}
 __device__ __forceinline__ void turn_pass(int) {}
+__device__ __forceinline__ void begin_turns(int) {}
 //|   end
-// What is known of the block is looked up once more, so that no register holds it beside the products.
-__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], int wg) {
-  int block;
-  asm volatile("mov.u32 %0, %%ctaid.x;" : "=r"(block));
-  const Unit unit = unit_of(p, block / p.tiles);
+// What is known of the tile is looked up once more, so that no register holds it beside the products.
+__device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
+                                           int wg) {
+  const int tile = queue.again(smem);
+  const Unit unit = unit_of(p, tile / p.tiles);
   const Sequence sequence = sequence_of(p, unit.batch);
-  const int key = block % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
+  const int key = tile % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
   if (keys <= 0) return;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
   store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 //| end
+// A warpgroup's products with K and V of a tile are over: those of the next may come.
+__device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
+//| if l.persistent then
+  release(keys_empty(smem));
+//| end
+  keys.next();
+}
+
+template <typename Consume>
+__device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
+  TileQueue queue;
+  int tile;
+#pragma unroll 1
+  while (queue.next(smem, tile)) {
+    const Unit unit = unit_of(p, tile / p.tiles);
+    const Sequence sequence = sequence_of(p, unit.batch);
+    const int key0 = tile % p.tiles * KEYS;
+    consume(queue, unit, sequence, key0, query_blocks(sequence, key0, KEYS));
+    queue.done(smem);
+  }
+}
+
 //| include(c.twins == 1 and "grad_hopper_twins.cu" or l.sums and "grad_hopper_add.cu" or "grad_hopper_single.cu")
 
 extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
@@ -247,12 +279,12 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-  const int key0 = blockIdx.x % p.tiles * KEYS;
-  const Unit unit = unit_of(p, blockIdx.x / p.tiles);
-  const Sequence sequence = sequence_of(p, unit.batch);
-  const QueryBlocks blocks = query_blocks(sequence, key0, KEYS);
   if (threadIdx.x == 0) {
     mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
+//| if l.persistent then
+    mbarrier_init(keys_empty(smem), 4 * GROUPS);
+    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * GROUPS);
+//| end
 #pragma unroll
     for (int i = 0; i < STAGES; i++) {
       mbarrier_init(q_full(smem, i), 1), mbarrier_init(q_empty(smem, i), 4 * GROUPS);
@@ -270,13 +302,23 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     registers_give<$(l.feeder)>();
 //| end
     if (warp == 0 && lane == 0) {
-      if (blocks.lo <= blocks.hi) produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, unit, sequence, key0, blocks);
+      tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
+      grid_wait();
+      Ring<STAGES> ring;
+      Ring<1> keys;
+      give_out_tiles(p, smem, [&](int tile) {
+        const Unit unit = unit_of(p, tile / p.tiles);
+        const Sequence sequence = sequence_of(p, unit.batch);
+        const int key0 = tile % p.tiles * KEYS;
+        const QueryBlocks blocks = query_blocks(sequence, key0, KEYS);
+        if (blocks.lo <= blocks.hi) produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, unit, sequence, key0, blocks, ring, keys);
+      });
     }
   } else {
 //| if l.groups > 1 then
     registers_take<$(l.consumer)>();
 //| end
     grid_wait();
-    consume_blocks(p, smem, unit, sequence, key0, blocks, warp / 4 - 1, warp % 4);
+    consume_tiles(p, smem, warp / 4 - 1, warp % 4);
   }
 }

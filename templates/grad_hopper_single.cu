@@ -1,6 +1,7 @@
 // A warpgroup alone with 64 keys. dK is issued together with S and dP of the next block; the exponentials run beside dP, dS beside dV.
-__device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, int wg, int warp) {
+__device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
+                                             const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys, int wg,
+                                             int warp) {
   const int key = key0 + wg * 64;
   const u32 base = place(smem), q = base + SMEM_Q / 16, grad_o = base + SMEM_GRAD_O / 16;
 //| if c.held < 2 then
@@ -10,7 +11,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
   const u32 k = base + wg * K_TILE / 16;
 //| end
   const QueryBlocks own = query_blocks(sequence, key, 64);
-  Ring<STAGES> ring;
   GradScores grad_s;
   float dk[NK], dv[NV];
 #pragma unroll
@@ -32,11 +32,8 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     }
   };
 
-//| if l.turns then
-  if (wg == 1) turn_pass(wg);  // the first warpgroup begins
-//| end
   if (blocks.lo <= blocks.hi) {
-    if (own.lo <= own.hi) mbarrier_wait(k_full(smem), 0), mbarrier_wait(v_full(smem), 0);
+    if (own.lo <= own.hi) mbarrier_wait(k_full(smem), keys.parity), mbarrier_wait(v_full(smem), keys.parity);
 //| if c.held > 0 then
     u32 k[(D + 15) / 16 * 4];
     if (own.lo <= own.hi) hold_rows(k, smem + wg * K_TILE);
@@ -110,6 +107,16 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       ring.next();
       skip(blocks.hi - own.hi);
     }
+    keys_done(smem, keys);
   }
-  store_keys(p, dk, dv, wg);
+  store_keys(p, dk, dv, queue, smem, wg);
+}
+
+__device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
+  Ring<STAGES> ring;
+  Ring<1> keys;
+  begin_turns(wg);
+  each_tile(p, smem, [&](const TileQueue &queue, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
+    consume_tile(p, smem, unit, sequence, key0, blocks, queue, ring, keys, wg, warp);
+  });
 }

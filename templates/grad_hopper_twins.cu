@@ -20,9 +20,8 @@ __device__ __forceinline__ void take_over(u32 smem, float (&s)[NS]) {
 
 // S of the next block is issued behind dV.
 __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks) {
+                                               const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, bool &handed) {
   const u32 k = place(smem), q = k + SMEM_Q / 16, grad_o = k + SMEM_GRAD_O / 16;
-  Ring<STAGES> ring;
   float dv[NV];
 #pragma unroll
   for (int i = 0; i < NV; i++) dv[i] = 0.f;
@@ -30,10 +29,10 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
   if (items > 0) {
     float s[NS];
     u32 a[NS / 2];
-    mbarrier_wait(k_full(smem), 0);
-    mbarrier_wait(q_full(smem, 0), 0);
+    mbarrier_wait(k_full(smem), keys_ring.parity);
+    mbarrier_wait(q_full(smem, ring.at), ring.parity);
     wgmma_fence(dv);
-    issue_dots<D>(s, k, q);
+    issue_dots<D>(s, k, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
     int block = blocks.lo;
 #pragma unroll 1
@@ -44,7 +43,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       wgmma_wait<0>(s);
       probabilities(s, a, lse, p, sequence, key0, block * BR);
       release(q_empty(smem, ring.at));
-      if (item > 0) named_wait(P_EMPTY, 256);
+      if (handed) named_wait(P_EMPTY, 256);
+      handed = true;
       hand_over(smem, s);
       named_arrive(P_FULL, 256);
       mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
@@ -66,6 +66,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       wgmma_wait<1>();  // dV
       release(grad_o_used);
     }
+    keys_done(smem, keys_ring);
   }
   const int keys = sequence.sk() - key0;
   store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
@@ -73,9 +74,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
 
 // dP of the next block is issued behind dK.
 __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                             const QueryBlocks &blocks, int warp) {
+                                             const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, int warp) {
   const u32 base = place(smem), v = base + SMEM_V / 16, grad_o = base + SMEM_GRAD_O / 16, q = base + SMEM_Q / 16;
-  Ring<STAGES> ring;
   GradScores grad_s;
   float dk[NK];
 #pragma unroll
@@ -84,10 +84,10 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
   if (items > 0) {
     float dp[NS], s[NS];
     u32 b[NS / 2];
-    mbarrier_wait(v_full(smem), 0);
-    mbarrier_wait(grad_o_full(smem, 0), 0);
+    mbarrier_wait(v_full(smem), keys_ring.parity);
+    mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
     wgmma_fence(dk);
-    issue_dots<DV>(dp, v, grad_o);
+    issue_dots<DV>(dp, v, grad_o + ring.at * (GRAD_O_TILE / 16));
     wgmma_commit();
     int block = blocks.lo, member = 0;
 #pragma unroll 1
@@ -100,7 +100,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       take_over(smem, s);
       wgmma_wait<0>(dp);
       release(grad_o_empty(smem, ring.at));
-      if (item < items - 1) named_arrive(P_EMPTY, 256);
+      named_arrive(P_EMPTY, 256);
       grad_scores(dp, s, delta);
       pack_rows(b, dp);
       wgmma_fence(b);
@@ -123,15 +123,20 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       wgmma_wait<1>();  // dK
       release(q_used);
     }
+    keys_done(smem, keys_ring);
   }
   const int keys = sequence.sk() - key0;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
 }
 
-__device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, int wg, int warp) {
-  if (wg == 0)
-    consume_values(p, smem, unit, sequence, key0, blocks);
-  else
-    consume_keys(p, smem, unit, sequence, key0, blocks, warp);
+__device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg, int warp) {
+  Ring<STAGES> ring;
+  Ring<1> keys;
+  bool handed = false;  // P to the twin
+  each_tile(p, smem, [&](const TileQueue &, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
+    if (wg == 0)
+      consume_values(p, smem, unit, sequence, key0, blocks, ring, keys, handed);
+    else
+      consume_keys(p, smem, unit, sequence, key0, blocks, ring, keys, warp);
+  });
 }
