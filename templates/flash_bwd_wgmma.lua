@@ -127,7 +127,7 @@ return {
       local need = places_kv(p, c).bytes_kv
       if need <= a.smem_block then return true end
       return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
-    end, upto = "ds_bufs", about = "shared memory" },
+    end, upto = "grid", about = "shared memory" },
     { "q_accumulators", function(p, c, a)
       local launch, most = registers(a, c.q_br // 64)
       local need = round_up(p.d, 8) // 2 + 28
