@@ -97,13 +97,12 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
       const bool visible = key >= lo && key <= hi;
+      $(p.has_dropout and "" or "const ")float e = visible ? exp2_approx(fmaf(s[i][j], p.scale, -lse) * LOG2E) : 0.f;
 //| if p.has_dropout then
-      float e = visible ? exp2_approx(fmaf(s[i][j], p.scale, -lse) * LOG2E) : 0.f;
       const bool kept = dropout.keeps(number, row, key);
       const float ds = visible ? e * ((kept ? dp[i][j] * p.keep_scale : 0.f) - delta) : 0.f;
       if (!kept) e = 0.f;  // dV has the scale of what is kept at its end
 //| else
-      const float e = visible ? exp2_approx(fmaf(s[i][j], p.scale, -lse) * LOG2E) : 0.f;
       const float ds = visible ? e * (dp[i][j] - delta) : 0.f;
 //| end
       const u32 at = pair_offset(y + 16 * i, x + 16 * j);

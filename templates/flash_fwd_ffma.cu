@@ -166,13 +166,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 //| end
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
+          $(p.has_dropout and "" or "const ")float e = probability(s[i][j], p.scale_log2, shift);
+          state[i].l += e;
 //| if p.has_dropout then
-          float e = probability(s[i][j], p.scale_log2, shift);
-          state[i].l += e;
           if (!dropout.keeps(number, (int)own.query, block * BC + x + 16 * j)) e = 0.f;
-//| else
-          const float e = probability(s[i][j], p.scale_log2, shift);
-          state[i].l += e;
 //| end
           store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));
         }

@@ -267,14 +267,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
 //| end
     cp_async_wait<0>();
   }
-//| if p.has_dropout then
-#pragma unroll
-  for (int m = 0; m < MB; m++)
-#pragma unroll
-    for (int v = 0; v < VB; v++)
-#pragma unroll
-      for (int e = 0; e < 4; e++) o[m][v][e] *= p.keep_scale;
-//| end
 //| if l.parts then
   if (where.parts > 1) {
     store_part(p, sequence, where, o, state, at.g, at.t);

@@ -100,6 +100,9 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O);
     wgmma_commit();
     int block = blocks.lo;
+//| if p.has_dropout then
+    int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences
+//| end
 #pragma unroll 1
     for (int item = 0;; item++) {
       const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8;
@@ -107,10 +110,18 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       wgmma_wait<1>(s);
       probabilities(s, p, sequence, rows, key, block * BR);
       pack_rows(a, s);
+//| if p.has_dropout then
+      const Kept kept = kept_of(p, number, key, block * BR);
+      number += block == blocks.hi;
+      drop(a, kept);
+//| end
       wgmma_fence(a);
       issue_sums(dv, a, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
       wgmma_commit();
       wgmma_wait<1>(dp);
+//| if p.has_dropout then
+      drop(dp, kept, p.keep_scale);
+//| end
       grad_scores(dp, s, rows);
       wgmma_wait<0>(dp);  // dV: P makes room for dS
       pack_rows(a, dp);

@@ -69,10 +69,17 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         if (block > own.lo) release(q_empty(smem, (ring.at + STAGES - 1) % STAGES));
         probabilities(s, p, sequence, rows, key, block * BR);
         pack_rows(a, s);
+//| if p.has_dropout then
+        const Kept kept = kept_of(p, unit.batch * p.hq + unit.kv_head * p.group + member, key, block * BR);
+        drop(a, kept);
+//| end
         wgmma_fence(a);
         issue_sums(dv, a, grad_o_tile);
         wgmma_commit();
         wgmma_wait<1>(dp);
+//| if p.has_dropout then
+        drop(dp, kept, p.keep_scale);
+//| end
         grad_scores(dp, s, rows);
         wgmma_wait<0>(dp);  // dV: P makes room for dS
         pack_rows(a, dp);

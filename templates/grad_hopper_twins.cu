@@ -35,6 +35,9 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     issue_dots<D>(s, smem, smem + SMEM_Q);
     wgmma_commit();
     int block = blocks.lo;
+//| if p.has_dropout then
+    int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences
+//| end
 #pragma unroll 1
     for (int item = 0;; item++) {
       const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, grad_o_used = grad_o_empty(smem, ring.at);
@@ -45,12 +48,18 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       hand_over(smem, s);
       named_arrive(P_FULL, 256);
       pack_rows(a, s);
+//| if p.has_dropout then
+      drop(a, kept_of(p, number, key0, block * BR));
+//| end
       mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence(a);
       wgmma_fence(dv);
       issue_sums(dv, a, smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
       wgmma_commit();
       ring.next();
+//| if p.has_dropout then
+      number += block == blocks.hi;
+//| end
       block = block == blocks.hi ? blocks.lo : block + 1;
       if (item == items - 1) {
         wgmma_wait<0>(dv);
@@ -66,7 +75,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     }
   }
   const int keys = sequence.sk() - key0;
-  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+  store_rows<DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 // dP of the next block is issued behind dK.
@@ -96,6 +105,9 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       wgmma_wait<0>(dp);
       release(grad_o_empty(smem, ring.at));
       if (item < items - 1) named_arrive(P_EMPTY, 256);
+//| if p.has_dropout then
+      drop(dp, kept_of(p, unit.batch * p.hq + unit.kv_head * p.group + member, key0, block * BR), p.keep_scale);
+//| end
       grad_scores(dp, s, rows);
       pack_rows(b, dp);
       wgmma_fence(b);

@@ -129,6 +129,9 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
+//| if p.has_dropout then
+    const int number = (int)(where.batch * p.hq) + where.head;  // of the head among those of all sequences
+//| end
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float keep[2];
 #pragma unroll

@@ -92,11 +92,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
 //| if p.has_dropout then
   const Dropout dropout = make_dropout(p);
   const int number = (int)(t.batch * p.hq + t.head);
-  for (int j = lane; j < sequence.sk(); j += 32)
-    s[j] = dropout.keeps(number, row, j) ? expf(s[j] - shift) * inverse * p.keep_scale : 0.f;
-//| else
-  for (int j = lane; j < sequence.sk(); j += 32) s[j] = expf(s[j] - shift) * inverse;
 //| end
+//| local kept = p.has_dropout and " * (dropout.keeps(number, row, j) ? p.keep_scale : 0.f)" or ""
+  for (int j = lane; j < sequence.sk(); j += 32) s[j] = expf(s[j] - shift) * inverse$(kept);
   if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = l == 0.f ? -infinity() : m + logf(l);
 }
 

@@ -86,6 +86,8 @@ Test(dropout, kept_shares_are_those_of_independent_tosses)
 #define FFMA "flash_fwd_ffma:"
 #define MMA "flash_fwd_mma:"
 #define BWD "flash_bwd_mma:"
+#define WGMMA "flash_fwd_wgmma:ctas=1,feeder=40,box=32,stages_k=2,stages_v=2,sections=1,rescale=2,exp=0,"
+#define GRAD "flash_bwd_wgmma:br=64,box=32,stages=2,ds_bufs=2,"
 
 typedef struct kernel {
     const char *problem, *config;
@@ -118,6 +120,16 @@ static const kernel kernels[] = {
       BWD "br=32,br_part=32,bc=32,warps=4,twins=1,stages=2,dq=0,q_br=64,q_bc=32", false },
     { "fp16,d=32,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
       BWD "br=32,br_part=32,bc=64,warps=4,twins=1,stages=2,dq=1,q_br=128,q_bc=16", false },
+    { "fp16,d=32,dv=96,mask=none,features=dropout,b=2,hq=4,hkv=2",
+      WGMMA "br=64,schedule=0,bc=48,q_bufs=2,ahead=1,cluster=1,convert=0,o_path=0,grid=2", true },
+    { "bf16,d=32,dv=96,mask=none,features=dropout,b=2,hq=4,hkv=2",
+      WGMMA "br=128,schedule=2,bc=64,q_bufs=1,ahead=0,cluster=1,convert=1,o_path=2,grid=0", true },
+    { "bf16,d=32,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
+      GRAD "bc=64,twins=0,schedule=0,dq=0,held=0,q_br=128,q_stages=3", true },
+    { "fp16,d=32,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
+      GRAD "bc=64,twins=1,schedule=0,dq=0,held=0,q_br=128,q_stages=3", true },
+    { "bf16,d=64,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
+      GRAD "bc=128,twins=0,schedule=1,dq=1,held=0,q_br=128,q_stages=4", true },
 };
 
 #define SQ 75
@@ -262,6 +274,11 @@ static const class classes[] = {
     { "fp16,d=24,dv=40,mask=none,op=backward,features=dropout+deterministic,grad=fp32", "flash_bwd_mma", false },
     { "bf16,d=32,mask=causal,op=backward,features=lengths+dropout", "flash_bwd_mma", false },
     { "fp16,d=40,dv=33,mask=window,op=backward,features=lengths+dropout+lse-strides", "flash_bwd_mma", false },
+    { "bf16,d=64,mask=causal,features=dropout", "flash_fwd_wgmma", true },
+    { "fp16,d=64,mask=window,features=lengths+dropout", "flash_fwd_wgmma", true },
+    { "bf16,d=64,mask=none,features=lengths+pages+dropout,page=16", "flash_fwd_wgmma", true },
+    { "bf16,d=64,mask=causal,op=backward,features=dropout", "flash_bwd_wgmma", true },
+    { "fp16,d=96,dv=64,mask=window,op=backward,features=dropout+deterministic,grad=fp32", "flash_bwd_wgmma", true },
 };
 #define SEEDS (full() ? 40 : 3) /* of a class and a family */
 
