@@ -90,6 +90,10 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     hold_rows(v, v_tile);
 //| end
     mbarrier_wait(q_full(smem, 0), 0);
+//| if p.has_dropout then
+    int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences
+    Kept kept = kept_of(p, number, key, blocks.lo * BR);
+//| end
     if (wg == 1) turn_pass(wg);  // the first warpgroup begins
     wgmma_fence();
     issue_dots<D>(s, $(c.held > 0 and "k" or "k_tile"), smem + SMEM_Q);
@@ -100,9 +104,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
     issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O);
     wgmma_commit();
     int block = blocks.lo;
-//| if p.has_dropout then
-    int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences
-//| end
 #pragma unroll 1
     for (int item = 0;; item++) {
       const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8;
@@ -111,8 +112,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
       probabilities(s, p, sequence, rows, key, block * BR);
       pack_rows(a, s);
 //| if p.has_dropout then
-      const Kept kept = kept_of(p, number, key, block * BR);
-      number += block == blocks.hi;
       drop(a, kept);
 //| end
       wgmma_fence(a);
@@ -133,7 +132,13 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
                     a[2 * n + 3]);
       fence_async();
       release(ds_full(smem, buffer));
+//| if p.has_dropout then
+      number += block == blocks.hi;
+//| end
       if (block++ == blocks.hi) block = blocks.lo;
+//| if p.has_dropout then
+      kept = kept_of(p, number, key, block * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn
+//| end
       if (item == items - 1) break;
       turn_wait(wg);
       mbarrier_wait(ds_full(smem, buffer ^ 1), phase);

@@ -59,6 +59,10 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         issue_dots<DV>(dp, $(c.held > 1 and "v" or "v_tile"), smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE);
         wgmma_commit();
       };
+//| if p.has_dropout then
+      const int number = unit.batch * p.hq + unit.kv_head * p.group + member;  // of the head among those of all sequences
+      Kept kept = kept_of(p, number, key, own.lo * BR);
+//| end
       grad_s.begin(p, unit, member, own.lo, key / 64);
       issue_next();
 #pragma unroll 1
@@ -70,7 +74,6 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         probabilities(s, p, sequence, rows, key, block * BR);
         pack_rows(a, s);
 //| if p.has_dropout then
-        const Kept kept = kept_of(p, unit.batch * p.hq + unit.kv_head * p.group + member, key, block * BR);
         drop(a, kept);
 //| end
         wgmma_fence(a);
@@ -84,6 +87,9 @@ __device__ __forceinline__ void consume_blocks(const Params &p, u32 smem, const 
         wgmma_wait<0>(dp);  // dV: P makes room for dS
         pack_rows(a, dp);
         release(grad_o_empty(smem, ring.at));
+//| if p.has_dropout then
+        kept = kept_of(p, number, key, (block + 1) * BR);  // S and dP are no longer in registers, and the other warpgroup has its turn
+//| end
         turn_wait(wg);
         wgmma_fence(a);
         issue_sums(dk, a, q_tile);

@@ -41,6 +41,9 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
 #pragma unroll 1
     for (int item = 0;; item++) {
       const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, grad_o_used = grad_o_empty(smem, ring.at);
+//| if p.has_dropout then
+      const Kept kept = kept_of(p, number, key0, block * BR);
+//| end
       wgmma_wait<0>(s);
       probabilities(s, p, sequence, rows, key0, block * BR);
       release(q_empty(smem, ring.at));
@@ -49,7 +52,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       named_arrive(P_FULL, 256);
       pack_rows(a, s);
 //| if p.has_dropout then
-      drop(a, kept_of(p, number, key0, block * BR));
+      drop(a, kept);
 //| end
       mbarrier_wait(grad_o_full(smem, ring.at), ring.parity);
       wgmma_fence(a);
@@ -100,13 +103,16 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     for (int item = 0;; item++) {
       const u32 rows = smem + SMEM_ROWS + ring.at * BR * 8, q_used = q_empty(smem, ring.at);
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
+//| if p.has_dropout then
+      const Kept kept = kept_of(p, unit.batch * p.hq + unit.kv_head * p.group + member, key0, block * BR);
+//| end
       named_wait(P_FULL, 256);
       take_over(smem, s);
       wgmma_wait<0>(dp);
       release(grad_o_empty(smem, ring.at));
       if (item < items - 1) named_arrive(P_EMPTY, 256);
 //| if p.has_dropout then
-      drop(dp, kept_of(p, unit.batch * p.hq + unit.kv_head * p.group + member, key0, block * BR), p.keep_scale);
+      drop(dp, kept, p.keep_scale);
 //| end
       grad_scores(dp, s, rows);
       pack_rows(b, dp);

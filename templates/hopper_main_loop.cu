@@ -28,6 +28,6 @@
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
 //| if p.has_dropout then
-        drop(a, p, number, wg_row + warp_row + g, block - 1, t);
+        drop_block(block - 1);
 //| end
       }

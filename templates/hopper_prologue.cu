@@ -32,7 +32,7 @@
       mask(block);
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
 //| if p.has_dropout then
-      drop(a, p, number, wg_row + warp_row + g, block, t);
+      drop_block(block);
 //| end
 //| if l.q_lent then
       if (owed) return_q();

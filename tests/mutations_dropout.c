@@ -116,9 +116,9 @@ static const mutation mutations[] = {
 #define T "grad_hopper_twins.cu"
 #define N "grad_hopper_single.cu"
 static const mutation hopper[] = {
-    { "keys of the block before", "hopper_main_loop.cu", "g, block - 1, t", "g, block, t", 0, "direct" },
-    { "the first block whole", "hopper_prologue.cu", "      drop(a, p, number, wg_row + warp_row + g, block, t);\n", "", 0, "staged" },
-    { "heads of the first sequence", "hopper_consumer.cu", "(int)(where.batch * p.hq) + where.head", "where.head", 0, "direct" },
+    { "keys of the block before", "hopper_main_loop.cu", "drop_block(block - 1)", "drop_block(block)", 0, "direct" },
+    { "the first block whole", "hopper_prologue.cu", "      drop_block(block);\n", "", 0, "staged" },
+    { "heads of the first sequence", "hopper_consumer.cu", "(int)(tile.batch * p.hq) + tile.head", "tile.head", 0, "direct" },
     { "O without the scale", "hopper_store.cu", KEEP, "", 0, "direct" },
     { "O on its way through shared memory without the scale", "hopper_store.cu", KEEP, "", 1, "staged" },
     { "halves swapped", H, "kept_halves(dropout, x.x, y.x)", "kept_halves(dropout, y.x, x.x)", 0, "direct" },
@@ -127,13 +127,15 @@ static const mutation hopper[] = {
     { "dP of all pairs", N, "        drop(dp, kept, p.keep_scale);\n", "", 0, "single" },
     { "dP without the scale", D, "? dp[x] * scale", "? dp[x]", 0, "single" },
     { "dV without the scale", "grad_hopper_kv.cu", KEEP_V, "1.f", 0, "single" },
-    { "one head for a group", N, "p.group + member, key", "p.group, key", 0, "single" },
+    { "one head for a group", N, "p.group + member;", "p.group;", 0, "single" },
+    { "this block's for the next", N, "(block + 1) * BR", "block * BR", 0, "single" },
     { "keys of the first warp", D, "threadIdx.x / 32 % 4 * 16", "0", 0, "single" },
     { "add: one head for a group", A, "      number += block == blocks.hi;\n", "", 0, "add" },
     { "add: dV of all pairs", A, "      drop(a, kept);\n", "", 0, "add" },
+    { "twins: one head for a group in dP", T, "p.group + member, key0", "p.group, key0", 0, "twins" },
     { "twins: one head for a group in dV", T, "      number += block == blocks.hi;\n", "", 0, "twins" },
     { "twins: dV without the scale", T, KEEP_V, "1.f", 0, "twins" },
-    { "twins: dP without the scale", T, "block * BR), p.keep_scale);\n", "block * BR), 1.f);\n", 0, "twins" },
+    { "twins: dP without the scale", T, "drop(dp, kept, p.keep_scale)", "drop(dp, kept, 1.f)", 0, "twins" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };
 
