@@ -18,7 +18,8 @@
 #define RANDOM { "rng", 1, { E(RNG) }, FA_TYPE_U64, .at = offsetof(fa_args, rng), .feature = FA_FEATURE_DROPOUT }
 
 static const fa_operation operations[] = {
-    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 11, .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
+    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 11,
+      .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
       .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES |
                   FA_FEATURE_NO_WORKSPACE,
       .operand = {
@@ -36,7 +37,8 @@ static const fa_operation operations[] = {
       } },
     { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = 15,
       .flags = FA_BROADCAST | FA_DETERMINISTIC | FA_ACCUMULATE,
-      .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES, .follows = true, .after = FA_FORWARD,
+      .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES,
+      .follows = true, .after = FA_FORWARD,
       .operand = {
           TENSOR(q, Q, HQ, D, INPUT),
           TENSOR(k, K, HKV, D, INPUT),

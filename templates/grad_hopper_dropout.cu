@@ -3,8 +3,8 @@
 struct Kept {
   u32 bits[NS / 32];
 };
-// number: of the head among those of all sequences; key: the warpgroup's first; row: the block's first query. A thread has queries i and i + 8
-// of a key, and those of the key eight below.
+// number: of the head among those of all sequences; key: the warpgroup's first; row: the block's first query. A thread has queries i and
+// i + 8 of a key, and those of the key eight below.
 __device__ __forceinline__ Kept kept_of(const Params &p, int number, int key, int row) {
   const int lane = threadIdx.x % 32, j = key + threadIdx.x / 32 % 4 * 16 + lane / 4, i = row + lane % 4 * 2;
   const Dropout dropout = make_dropout(p);

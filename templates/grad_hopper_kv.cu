@@ -231,7 +231,8 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   const int key = block % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
   if (keys <= 0) return;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
-  store_rows<DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
+  store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 //| end

@@ -78,7 +78,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     }
   }
   const int keys = sequence.sk() - key0;
-  store_rows<DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
+  store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 // dP of the next block is issued behind dK.

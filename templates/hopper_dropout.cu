@@ -3,8 +3,8 @@
 __device__ __forceinline__ u32 kept_halves(const Dropout &dropout, u32 lo, u32 hi) {
   return (dropout.keeps(lo) ? 0xffff : 0) | (dropout.keeps(hi) ? 0xffff0000 : 0);
 }
-// What is dropped becomes 0; the scale of what is kept is O's, at the end. number: of the head among those of all sequences; row: this thread's
-// first, of the sequence. A thread has keys j and j + 8 of a query, and those of the query eight below.
+// What is dropped becomes 0; the scale of what is kept is O's, at the end. number: of the head among those of all sequences; row: this
+// thread's first, of the sequence. A thread has keys j and j + 8 of a query, and those of the query eight below.
 __device__ __forceinline__ void drop(u32 (&a)[NS / 2], const Params &p, int number, int row, int block, int t) {
   const Dropout dropout = make_dropout(p);
 #pragma unroll

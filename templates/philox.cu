@@ -1,7 +1,7 @@
 // ---- dropout: which probabilities are dropped ----
-// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). What becomes of a pair follows from
-// the seed, the offset, the head and the pair's place in its sequence alone, so that every pass and every tiling drops the same ones. One
-// call gives the words of four pairs: query i or i + 8 and key j or j + 8, where i % 16 and j % 16 are below 8.
+// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). What becomes of a pair follows
+// from the seed, the offset, the head and the pair's place in its sequence alone, so that every pass and every tiling drops the same ones.
+// One call gives the words of four pairs: query i or i + 8 and key j or j + 8, where i % 16 and j % 16 are below 8.
 struct Dropout {
   u32 key0, key1, offset;
   u32 below;  // a pair is dropped where its word is below

@@ -126,7 +126,7 @@ static const mutation hopper[] = {
     { "dV of all pairs", N, "        drop(a, kept);\n", "", 0, "single" },
     { "dP of all pairs", N, "        drop(dp, kept, p.keep_scale);\n", "", 0, "single" },
     { "dP without the scale", D, "? dp[x] * scale", "? dp[x]", 0, "single" },
-    { "dV without the scale", "grad_hopper_kv.cu", KEEP_V, "1.f", 0, "single" },
+    { "dV without the scale", "grad_hopper_kv.cu", "$(keep_scale)", "1.f", 0, "single" },
     { "one head for a group", N, "p.group + member;", "p.group;", 0, "single" },
     { "this block's for the next", N, "(block + 1) * BR", "block * BR", 0, "single" },
     { "keys of the first warp", D, "threadIdx.x / 32 % 4 * 16", "0", 0, "single" },
@@ -134,7 +134,7 @@ static const mutation hopper[] = {
     { "add: dV of all pairs", A, "      drop(a, kept);\n", "", 0, "add" },
     { "twins: one head for a group in dP", T, "p.group + member, key0", "p.group, key0", 0, "twins" },
     { "twins: one head for a group in dV", T, "      number += block == blocks.hi;\n", "", 0, "twins" },
-    { "twins: dV without the scale", T, KEEP_V, "1.f", 0, "twins" },
+    { "twins: dV without the scale", T, "$(keep_scale)", "1.f", 0, "twins" },
     { "twins: dP without the scale", T, "drop(dp, kept, p.keep_scale)", "drop(dp, kept, 1.f)", 0, "twins" },
     { NULL, NULL, NULL, NULL, 0, NULL },
 };

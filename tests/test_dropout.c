@@ -231,7 +231,7 @@ ParameterizedTest(int *number, dropout, every_tiling_drops_the_same, .timeout = 
 /* Nothing is dropped where the probability is below 2^-33: the same bits as of a kernel without dropout. */
 Test(dropout, where_nothing_is_dropped_bits_are_those_without_dropout, .timeout = 600)
 {
-    for (size_t i = 0; i < COUNT(kernels); i++) {
+    for (size_t i = 0; i < COUNT(kernels); i += full() ? 1 : 3) {
         const char *feature = strstr(kernels[i].problem, "features=dropout,");
         char text[160];
         kernel without = kernels[i];
@@ -250,6 +250,38 @@ Test(dropout, where_nothing_is_dropped_bits_are_those_without_dropout, .timeout 
         free(y);
         fa_destroy(ctx);
     }
+}
+
+/* Seed and offset are read by each launch, as by each replay of a graph: nothing of them is kept with a plan. */
+Test(dropout, the_state_is_read_by_each_launch, .timeout = 300)
+{
+    fa_context *ctx = test_context(NULL, NULL);
+    fa_case c = test_case("bf16,d=32,dv=96,mask=none,features=dropout,b=1,hq=2,hkv=2", SQ, SK);
+    unit_rows u = { fa_operation_find(FA_FORWARD), c.problem, { 5 } };
+    int o = fa_operand_index(u.op, "o"), state = fa_operand_index(u.op, "rng");
+    fa_tensors t;
+    fa_entered in;
+    test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
+    OK(fa_context_enter(ctx, &in));
+    OK(fa_tensors_open(&t, ctx, &c.problem));
+    OK(fa_tensors_fill(&t, value, &u));
+    for (uint64_t offset = 0; offset < 3; offset++) {
+        const uint64_t now[2] = { 1ull << 60, offset << 31 };
+        fa_dropout d = fa_dropout_of(t.args.dropout, now[0], now[1]);
+        float *x;
+        size_t wrong = 0;
+        cr_assert_eq(fa_context_driver(ctx)->cuMemcpyHtoD(t.at[state], now, sizeof now), CUDA_SUCCESS);
+        OK(fa_tensors_launch(&t, NULL));
+        OK(fa_tensors_get(&t, o, &x));
+        for (int64_t i = 0; i < SQ; i++)
+            for (int64_t j = 0; j < SK; j++)
+                wrong += (x[(i * 2 + 1) * 96 + j] != 0) != fa_dropout_keeps(&d, 1, i, j);
+        cr_expect_eq(wrong, 0, "offset %llu: %zu pairs", (unsigned long long)now[1], wrong);
+        free(x);
+    }
+    fa_tensors_close(&t);
+    fa_context_leave(ctx, &in);
+    fa_destroy(ctx);
 }
 
 /* ---- against the oracle ---- */
@@ -280,7 +312,7 @@ static const class classes[] = {
     { "bf16,d=64,mask=causal,op=backward,features=dropout", "flash_bwd_wgmma", true },
     { "fp16,d=96,dv=64,mask=window,op=backward,features=dropout+deterministic,grad=fp32", "flash_bwd_wgmma", true },
 };
-#define SEEDS (full() ? 40 : 3) /* of a class and a family */
+#define SEEDS (full() ? 40 : 2) /* of a class and a family */
 
 ParameterizedTestParameters(dropout, launches_agree_with_the_oracle)
 {

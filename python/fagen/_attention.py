@@ -59,8 +59,8 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
-                                  lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng, stream=stream,
-                                  device=device)
+                                  lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng,
+                                  stream=stream, device=device)
     if is_jax(q):
         from . import jax as of_jax
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")

@@ -309,8 +309,8 @@ def _backward_call(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, gr
     tensors += [] if grad_lse is None else [(_backward.GRAD_LSE, grad_lse)]
     tensors += [] if rest is None else [(w, x) for w, x in zip(_varlen.WORDS.values(), rest[:4]) if x is not None]
     tensors += _drop_tensors(drop)
-    key = ("backward", tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors), rest and rest[4:], scale, options, where(index),
-           drop and drop[1])
+    key = ("backward", tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors), rest and rest[4:], scale, options,
+           where(index), drop and drop[1])
     plan: Any = _find(key) or _plans.keep(key, _backward_plan(grad_out, q, k, v, out, lse, grad_lse, rest, scale, asked, made, drop))
     launch(plan, index, tensors, _backward.WRITTEN)
     return made

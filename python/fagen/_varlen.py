@@ -231,7 +231,8 @@ def run(ctx: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, 
         tensors.append((LSE, lse))
     if rng is not None:
         tensors.append((RNG, rng))
-    key = (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout, tuple((w, x.shape, x.strides, x.dtype, x.device, x.readonly) for w, x in tensors))
+    key = (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout,
+           tuple((w, x.shape, x.strides, x.dtype, x.device, x.readonly) for w, x in tensors))
     found: Optional[Plan] = _plans.find(key)
     if found is None:
         found = _plans.keep(key, plan(ctx, batch, out, lse, mask, scale, tf32, dropout))

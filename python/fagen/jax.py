@@ -28,8 +28,8 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False,
     """fagen.attention for JAX: q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]; out [b, sq, hq, dv], or (out, lse [b, hq, sq]).
 
     Options are as there, and static: they are traced into the program. device: on the CPU, "sim:sm_90a" or "sim:sm_80", unless
-    fagen.simulator() or FAGEN_DEVICE names the chip; else None. rng, with dropout_p: a key of jax.random, or uint32 [4], seed and offset, low
-    halves first. Equal keys drop the same weights: of several devices, and under vmap, each has a key of its own, or drops as the others."""
+    fagen.simulator() or FAGEN_DEVICE names the chip; else None. rng, with dropout_p: a key of jax.random, or uint32 [4], seed and offset,
+    low halves first. Equal keys drop the same weights, on several devices and under vmap too."""
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
     p = probability(dropout_p)
     views = [_view(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
@@ -194,7 +194,8 @@ _dropped.defvjp(_dropped_forward, _dropped_backward)
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def _gradients(operands: Tuple[Any, ...], static: Static) -> Any:
     """(q, k, v, out, lse, grad_out), with dropout rng, and, where there is one, grad_lse."""
-    return _ffi(_jax_ffi.DROPOUT_BACKWARD if static.dropout else _jax_ffi.BACKWARD, [(x.shape, static.dtype) for x in operands[:3]], operands, static, deterministic=static.deterministic)
+    target = _jax_ffi.DROPOUT_BACKWARD if static.dropout else _jax_ffi.BACKWARD
+    return _ffi(target, [(x.shape, static.dtype) for x in operands[:3]], operands, static, deterministic=static.deterministic)
 
 
 def _no_second(*_: Any) -> Any:

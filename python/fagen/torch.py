@@ -66,8 +66,8 @@ def _given(out: Any, lse: Any, return_lse: bool, out_dtype: Any) -> None:
 
 
 def _drop(dropout_p: Any, rng: Any, q: torch.Tensor, out: Any = None, lse: Any = None) -> Any:
-    """What says which weights are dropped, and the probability; None where none are. Seed and offset are PyTorch's, where the caller has none:
-    they are drawn on the device, so that a graph that was captured draws others with each replay."""
+    """What says which weights are dropped, and the probability; None where none are. Seed and offset are PyTorch's, where the caller has
+    none: they are drawn on the device, so that a graph that was captured draws others with each replay."""
     if not dropout_p and rng is None:
         probability(dropout_p)
         return None
