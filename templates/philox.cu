@@ -3,11 +3,12 @@
 // from the seed, the offset, the head and the pair's place in its sequence alone, so that every pass and every tiling drops the same ones.
 // One call gives the words of four pairs: query i or i + 8 and key j or j + 8, where i % 16 and j % 16 are below 8.
 struct Dropout {
+  static __device__ __forceinline__ u32 block(u32 place) { return place / 16 * 8 + place % 8; }  // that of place + 8, too
   u32 key0, key1, offset;
   u32 below;  // a pair is dropped where its word is below
   // number: of the head among those of all sequences. The words of (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8).
   __device__ __forceinline__ uint4 words(int number, int i, int j) const {
-    u32 c0 = offset, c1 = (u32)number, c2 = (u32)(i / 16 * 8 + i % 8), c3 = (u32)(j / 16 * 8 + j % 8), k0 = key0, k1 = key1;
+    u32 c0 = offset, c1 = (u32)number, c2 = block((u32)i), c3 = block((u32)j), k0 = key0, k1 = key1;
 #pragma unroll
     for (int round = 0; round < 10; round++) {
       const u64 a = (u64)0xd2511f53 * c0, b = (u64)0xcd9e8d57 * c2;

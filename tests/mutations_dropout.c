@@ -58,10 +58,9 @@ static const mutation mutations[] = {
     /* the function */
     { "nine rounds", P, "round < 10", "round < 9", 0, "forward" },
     { "the keys of rounds swapped", P, "k0 += 0x9e3779b9, k1 += 0xbb67ae85", "k1 += 0x9e3779b9, k0 += 0xbb67ae85", 0, "forward" },
-    { "queries and keys swapped", P, "c2 = (u32)(i / 16 * 8 + i % 8), c3 = (u32)(j / 16 * 8 + j % 8)",
-      "c3 = (u32)(i / 16 * 8 + i % 8), c2 = (u32)(j / 16 * 8 + j % 8)", 0, "forward" },
+    { "queries and keys swapped", P, "c2 = block((u32)i), c3 = block((u32)j)", "c2 = block((u32)j), c3 = block((u32)i)", 0, "forward" },
     { "the same for every head", P, "c1 = (u32)number", "c1 = 0", 0, "forward" },
-    { "the same for every eight queries", P, "(u32)(i / 16 * 8 + i % 8)", "(u32)(i / 16 * 8)", 0, "naive" },
+    { "the same for every eight queries and keys", P, "place / 16 * 8 + place % 8", "place / 16 * 8", 0, "naive" },
     { "what is to be kept is dropped", P, "word >= below", "word < below", 0, "forward" },
     { "the low half of the seed alone", P, "(u32)(seed >> 32) ^ ", "", 0, "forward" },
     { "the offset is forgotten", P, "(u32)offset, p.drop_below", "0, p.drop_below", 0, "forward" },
