@@ -28,6 +28,7 @@ typedef struct row {
     int64_t q, lse; /* row of [rows, hq] tensors; index of LSE */
     int64_t k;      /* the sequence's first row of [rows, hkv] tensors, times hkv, plus the head */
     int64_t first, last;
+    int64_t head, query; /* b hq + h; in its sequence */
 } row;
 
 static const float *at(const float *x, int64_t index, int32_t width)
@@ -65,8 +66,9 @@ static void exact_row(const job *j, const row *r, double *p, double *o)
         o[i] = 0;
     for (int64_t key = r->first; key <= r->last; key++) {
         p[key] /= l;
+        double kept = p[key] * fa_oracle_kept(a, r->head, r->query, key);
         for (int32_t i = 0; i < a->dv; i++)
-            o[i] += p[key] * at(a->v, r->k + key * a->hkv, a->dv)[i];
+            o[i] += kept * at(a->v, r->k + key * a->hkv, a->dv)[i];
     }
     for (int32_t i = 0; i < a->dv; i++)
         delta += sized(grad_o[i] * o[i], j->terms);
@@ -77,14 +79,14 @@ static void exact_row(const job *j, const row *r, double *p, double *o)
     for (int64_t key = r->first; key <= r->last; key++) {
         int64_t to = r->k + key * a->hkv;
         const float *k = at(a->k, to, a->d);
-        double dp = dot(grad_o, at(a->v, to, a->dv), a->dv, j->terms);
+        double kept = fa_oracle_kept(a, r->head, r->query, key), dp = kept * dot(grad_o, at(a->v, to, a->dv), a->dv, j->terms);
         double ds = (double)a->scale * p[key] * (j->terms ? dp + delta : dp - delta);
         for (int32_t i = 0; i < a->d; i++) {
             dq[i] += sized(ds * k[i], j->terms);
             j->dk[to * a->d + i] += sized(ds * q[i], j->terms);
         }
         for (int32_t i = 0; i < a->dv; i++)
-            j->dv[to * a->dv + i] += sized(p[key] * grad_o[i], j->terms);
+            j->dv[to * a->dv + i] += sized(kept * p[key] * grad_o[i], j->terms);
     }
 }
 
@@ -111,12 +113,14 @@ static void naive_row(const job *j, const row *r)
         const float *k = at(a->k, to, a->d);
         float s = fa_number_round_finite(dot_naive(q, k, a->d) * a->scale, j->dtype);
         float p = fa_number_round_finite(expf(s - lse), j->dtype);
-        float dp = fa_number_round_finite(dot_naive(grad_o, at(a->v, to, a->dv), a->dv), j->dtype);
+        float kept = (float)fa_oracle_kept(a, r->head, r->query, key);
+        float dp = fa_number_round_finite(kept * dot_naive(grad_o, at(a->v, to, a->dv), a->dv), j->dtype);
         float ds = fa_number_round_finite(p * (dp - delta), j->dtype);
         for (int32_t i = 0; i < a->d; i++) {
             dq[i] += ds * k[i];
             j->naive_dk[to * a->d + i] += ds * q[i];
         }
+        p = fa_number_round_finite(kept * p, j->dtype);
         for (int32_t i = 0; i < a->dv; i++)
             j->naive_dv[to * a->dv + i] += p * grad_o[i];
     }
@@ -156,7 +160,9 @@ static void run_unit(const job *j, int64_t b, int64_t kv, double *p, double *o)
                       .lse = (query / rows * a->hq + h) * rows + query % rows,
                       .k = of.k * a->hkv + kv,
                       .first = first > 0 ? first : 0,
-                      .last = last < of.nk ? last : of.nk - 1 };
+                      .last = last < of.nk ? last : of.nk - 1,
+                      .head = b * a->hq + h,
+                      .query = i };
             if (j->naive_dq)
                 naive_row(j, &r);
             else

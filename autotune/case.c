@@ -163,6 +163,7 @@ fa_status fa_case_of(fa_case *out, const fa_problem *p, uint64_t seed)
     q->hq = q->hq ? q->hq : q->hkv;
     int lse = st == FA_OK ? fa_operand_index(fa_operation_find(q->op), "lse") : -1;
     out->ragged = fa_ragged_typical(q, seed);
+    out->dropout = q->features & FA_FEATURE_DROPOUT ? FA_DROPOUT_TYPICAL : 0;
     if (lse >= 0 && q->features & FA_FEATURE_LSE_STRIDES)
         out->layout[lse] = FA_LAYOUT_TURNED;
     return st;
@@ -184,7 +185,7 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
 {
     static const char *const diagonals[] = { "bottom-right", "top-left", "offset" },
                              *const values[] = { "normal", "heavy", "steep", "tiny" }, *const hidden[] = { "values", "nan", "inf" };
-    char problem[160], window[48] = "", offset[24] = "", same[80] = "", layouts[FA_OPERANDS_MAX * 40] = "";
+    char problem[160], window[48] = "", offset[24] = "", same[80] = "", dropout[40] = "", layouts[FA_OPERANDS_MAX * 40] = "";
     const fa_problem *p = &c->problem;
     const fa_operation *op = fa_operation_find(p->op);
     for (int i = 0, at = 0; i < op->n; i++)
@@ -193,16 +194,19 @@ int fa_case_print(char *buf, size_t n, const fa_case *c)
     fa_problem_print_key(problem, sizeof problem, p);
     if (p->mask == FA_MASK_WINDOW)
         snprintf(window, sizeof window, " window=%d:%d", c->window_left, c->window_right);
+    if (p->features & FA_FEATURE_DROPOUT)
+        snprintf(dropout, sizeof dropout, " dropout=%.9g", (double)c->dropout);
     if (c->diagonal == FA_OFFSET)
         snprintf(offset, sizeof offset, ":%d", c->offset);
     if (c->same_b != 1 || c->same_kv != 1 || c->same_q != 1)
         snprintf(same, sizeof same, " same=%d:%d:%d", c->same_b, c->same_kv, c->same_q);
     int at = snprintf(buf, n,
-                      "seed=%llu %s,b=%d,hq=%d,hkv=%d,sq=%d,sk=%d%s diagonal=%s%s scale=%.9g%s%s lse=%d values=%s hidden=%s "
+                      "seed=%llu %s,b=%d,hq=%d,hkv=%d,sq=%d,sk=%d%s diagonal=%s%s scale=%.9g%s%s%s lse=%d values=%s hidden=%s "
                       "gap=%d%s",
                       (unsigned long long)c->seed, problem, p->b, p->hq, p->hkv, p->sq, p->sk, window, diagonals[c->diagonal], offset,
-                      (double)fa_case_scale(c), layouts, c->odd ? " odd" : "", c->lse, values[c->values], hidden[c->hidden], c->gap, same);
-    return p->features ? at + print_ragged(at < (int)n ? buf + at : NULL, at < (int)n ? n - (size_t)at : 0, c) : at;
+                      (double)fa_case_scale(c), dropout, layouts, c->odd ? " odd" : "", c->lse, values[c->values], hidden[c->hidden],
+                      c->gap, same);
+    return p->features & ~FA_FEATURE_DROPOUT ? at + print_ragged(at < (int)n ? buf + at : NULL, at < (int)n ? n - (size_t)at : 0, c) : at;
 }
 
 fa_args fa_case_args(const fa_case *c)
@@ -213,6 +217,7 @@ fa_args fa_case_args(const fa_case *c)
     a.diagonal = c->diagonal;
     a.offset = c->offset;
     a.scale = c->scale;
+    a.dropout = c->dropout;
     return a;
 }
 
@@ -237,6 +242,13 @@ fa_band fa_case_band(const fa_case *c)
 float fa_case_scale(const fa_case *c)
 {
     return c->scale > 0 ? c->scale : (float)(1 / sqrt((double)c->problem.d));
+}
+
+/* Offsets of frameworks are small; one in two has a high half. */
+fa_dropout fa_case_dropout(const fa_case *c)
+{
+    uint64_t seed = fa_random_mix(c->seed ^ 0x64726f70), offset = fa_random_mix(seed);
+    return fa_dropout_of(c->dropout, seed, offset & 1 ? offset : offset >> 40);
 }
 
 bool fa_case_seen(const fa_case *c, int32_t key)

@@ -2,6 +2,7 @@
 #ifndef FA_AUTOTUNE_CASE_H
 #define FA_AUTOTUNE_CASE_H
 #include "gen/config.h"
+#include "gen/dropout.h"
 #include "gen/gen.h"
 #include "gen/model.h"
 #include "gen/operation.h"
@@ -41,6 +42,7 @@ typedef struct fa_case {
     int32_t same_kv;                 /* this many KV heads in a row hold the same data; at least 1 */
     int32_t same_q;                  /* this many query heads in a row hold the same data; at least 1 */
     fa_ragged_how ragged;            /* of problems with features: lengths, pages */
+    float dropout;                   /* of problems with it: the probability of a pair to be dropped; seed and offset follow from seed */
     int32_t unwritten;               /* 1: rows of inputs that no sequence sees, and gaps, are left as the device gives them */
 } fa_case;
 
@@ -74,6 +76,7 @@ int fa_case_print(char *buf, size_t n, const fa_case *c);
 
 fa_band fa_case_band(const fa_case *c);           /* visible: i + lo <= j <= i + hi; of a case without features */
 float fa_case_scale(const fa_case *c);            /* as the kernel gets it */
+fa_dropout fa_case_dropout(const fa_case *c);     /* of a case without, none is dropped */
 bool fa_case_seen(const fa_case *c, int32_t key); /* by some query */
 /* Its launch but for the addresses, and for lengths and pages. */
 fa_args fa_case_args(const fa_case *c);

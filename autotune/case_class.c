@@ -126,6 +126,7 @@ static void make_layouts(fa_case *c, const fa_operation *op, fa_random *r)
 
 void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries queries, uint64_t seed)
 {
+    static const float dropouts[] = { 0.1f, 0.1f, 0.5f, 0.25f, 0.9f, 1e-12f, 0.999f };
     fa_random r = { fa_random_mix(seed ^ 0x636c617373) };
     *c = (fa_case){ .seed = seed, .problem = *class, .same_b = 1, .same_kv = 1, .same_q = 1, .gap = 255 };
     c->choice = (uint32_t)fa_random_next(&r);
@@ -142,4 +143,6 @@ void fa_case_make_class(fa_case *c, const fa_problem *class, fa_case_queries que
     if (class->features & FA_FEATURE_LENGTHS)
         make_ragged(c, &r);
     c->unwritten = fa_random_below(&r, 3) == 0;
+    if (class->features & FA_FEATURE_DROPOUT)
+        c->dropout = PICK(&r, dropouts);
 }

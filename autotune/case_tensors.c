@@ -58,6 +58,12 @@ static fa_status fill_integers(fa_case_tensors *t, int i)
 {
     const fa_buffer *b = &t->tensor[i];
     const uint8_t *use = use_of(t, i);
+    const fa_dropout dropout = fa_case_dropout(&t->c);
+    const uint64_t rng[2] = { dropout.seed, dropout.offset };
+    if (t->op->operand[i].type == FA_TYPE_U64) {
+        memcpy(b->image + b->origin, rng, sizeof rng);
+        return FA_OK;
+    }
     const int32_t *from = fa_operand_address(&t->op->operand[i], &t->ragged.args);
     fa_random r = { fa_random_mix(t->c.seed ^ 0x7461626c65) };
     if (!from)
@@ -137,6 +143,7 @@ static fa_status follow(fa_case_tensors *t)
 {
     const fa_operation *after = fa_operation_find(t->op->after);
     fa_reference_call call = { .op = after, .problem = t->c.problem, .band = fa_case_band(&t->c), .scale = fa_case_scale(&t->c) };
+    call.dropout = fa_case_dropout(&t->c);
     fa_expected e = { .row = NULL };
     call.problem.op = after->op;
     call.sequences = fa_case_tensors_ragged(t) ? &t->sequences : NULL;

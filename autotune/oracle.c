@@ -31,6 +31,7 @@ typedef struct job {
 typedef struct operands {
     const float *q;
     int64_t b, kv, out, lse, first, last; /* last < first: sees nothing */
+    int64_t head, query;                  /* b hq + h; in its sequence */
 } operands;
 
 /* False: the sequence has fewer queries. */
@@ -48,6 +49,8 @@ static bool find_operands(operands *out, const fa_attention *a, int64_t number)
         .lse = (row / rows * a->hq + h) * rows + row % rows,
         .first = first > 0 ? first : 0,
         .last = last < of.nk ? last : of.nk - 1,
+        .head = b * a->hq + h,
+        .query = i,
     };
     return i < of.nq;
 }
@@ -58,6 +61,13 @@ static const float *key_row(const fa_attention *a, const operands *at, const flo
     static const float zeros[FA_MAX_HEAD_DIM];
     int64_t row = a->sequences ? fa_sequences_key(a->sequences, (int32_t)at->b, key) : at->b * a->sk + key;
     return row < 0 ? zeros : x + (row * a->hkv + at->kv) * width;
+}
+
+double fa_oracle_kept(const fa_attention *a, int64_t head, int64_t query, int64_t key)
+{
+    if (!a->dropout)
+        return 1;
+    return fa_dropout_keeps(a->dropout, head, query, key) ? (double)a->dropout->scale : 0;
 }
 
 static void exact_row(job *j, const operands *at, double *s)
@@ -78,6 +88,7 @@ static void exact_row(job *j, const operands *at, double *s)
         const float *v = key_row(a, at, a->v, a->dv, key);
         double p = exp(s[key] - m);
         l += p;
+        p *= fa_oracle_kept(a, at->head, at->query, key);
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * v[i];
     }
@@ -106,7 +117,7 @@ static void naive_row(job *j, const operands *at, float *s)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *v = key_row(a, at, a->v, a->dv, key);
-        float p = fa_number_round(s[key] / l, j->dtype);
+        float p = fa_number_round(s[key] / l * (float)fa_oracle_kept(a, at->head, at->query, key), j->dtype);
         int exponent;
         frexp(p, &exponent);
         p2 += (double)p * p;

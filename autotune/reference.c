@@ -18,8 +18,9 @@ enum { Q, K, V, O, LSE }; /* its rows in gen/operation.c */
 static fa_attention attention_of(const fa_reference_call *c)
 {
     const fa_problem *p = &c->problem;
-    return (fa_attention){ p->b,       p->hq,      p->hkv,   p->sq,    p->sk,    p->d,     p->dv,
-                           c->band.lo, c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V], c->sequences };
+    return (fa_attention){ p->b,     p->hq,    p->hkv,     p->sq,        p->sk,
+                           p->d,     p->dv,    c->band.lo, c->band.hi,   c->scale,
+                           c->in[Q], c->in[K], c->in[V],   c->sequences, p->features & FA_FEATURE_DROPOUT ? &c->dropout : NULL };
 }
 
 static fa_status forward_exact(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX])

@@ -2,6 +2,7 @@
  * errors are the measure of verify.h. The verifier walks these rows and the operands of the operation; it knows no operation by itself. */
 #ifndef FA_AUTOTUNE_REFERENCE_H
 #define FA_AUTOTUNE_REFERENCE_H
+#include "gen/dropout.h"
 #include "gen/model.h"
 #include "gen/operation.h"
 #include "sequences.h"
@@ -14,6 +15,7 @@ typedef struct fa_reference_call {
     fa_band band;                     /* what a row sees; the rest is not read */
     float scale;                      /* as the kernel gets it */
     const float *in[FA_OPERANDS_MAX]; /* inputs by row of the operation, dense in packed order; of outputs and of integers NULL */
+    fa_dropout dropout;               /* of problems with it */
     /* Where rows lie, and what each sees in place of band; NULL = all sequences have the lengths of the problem. Borrowed. */
     const fa_sequences *sequences;
 } fa_reference_call;

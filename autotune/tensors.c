@@ -188,6 +188,7 @@ static uint8_t *make_values(const fa_tensors *t, int i, size_t n, fa_tensor_valu
     uint8_t *host = calloc(n ? n : 1, bytes);
     char title[FA_OPERAND_TITLE];
     const void *given = dtype ? NULL : fa_operand_address(&t->op->operand[i], &t->ragged.args);
+    given = t->op->operand[i].type == FA_TYPE_U64 ? t->rng : given;
     for (size_t k = 0; host && dtype && k < n && !sim_interrupted(); k++)
         fa_number_store(host + k * bytes, value(user, i, k), dtype);
     if (host && given) /* other integers stay 0 */

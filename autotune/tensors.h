@@ -20,6 +20,7 @@ typedef struct fa_tensors {
     CUdeviceptr
         set[FA_TENSOR_SETS]; /* several copies of all, one after the other in one piece each; sets 0: each operand has a piece of its own */
     int sets;
+    uint64_t rng[2];  /* of problems with dropout: {seed, offset}, which the device gets with the values of the other inputs */
     fa_ragged ragged; /* lengths and tables of problems with features; the device gets them with the values of the other inputs */
     fa_scratch scratch;
 } fa_tensors;

@@ -73,13 +73,14 @@ static fa_status device_reference(fa_trial *t, const fa_config *config)
     return fa_wrap(st, "the reference on the device");
 }
 
-/* On the device where that is asked for and the operation has a reference family, which knows of no features, else on the CPU. */
+/* On the device where that is asked for and the operation has a reference family, which knows of no feature but dropout, else on the CPU.
+ */
 static fa_status expect(fa_trial *t, fa_reference how)
 {
     fa_message before;
     fa_config config;
     fa_message_keep(&before);
-    fa_status st = how == FA_REFERENCE_DEVICE && !(t->in.c.problem.features & ~FA_FEATURE_DETERMINISTIC)
+    fa_status st = how == FA_REFERENCE_DEVICE && !(t->in.c.problem.features & ~(FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT))
                        ? fa_choose_reference(t->in.ctx, t->in.op->op, &config)
                        : FA_UNSUPPORTED;
     if (st == FA_OK)
@@ -90,9 +91,11 @@ static fa_status expect(fa_trial *t, fa_reference how)
 
 static fa_status reference(fa_trial *t, fa_reference how)
 {
-    fa_reference_call call = {
-        .op = t->in.op, .problem = t->in.c.problem, .band = fa_case_band(&t->in.c), .scale = fa_case_scale(&t->in.c)
-    };
+    fa_reference_call call = { .op = t->in.op,
+                               .problem = t->in.c.problem,
+                               .band = fa_case_band(&t->in.c),
+                               .scale = fa_case_scale(&t->in.c),
+                               .dropout = fa_case_dropout(&t->in.c) };
     memcpy(call.in, t->in.dense, sizeof call.in);
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     fa_status st = fa_expected_open(&t->expected, &call);

@@ -28,7 +28,8 @@ typedef struct attend_args {
     cli_sim sim;
     const char *file[ATTEND_ROWS]; /* NULL = not given */
     int32_t dtype, o_dtype, window[2], diagonal, offset;
-    float scale;
+    float scale, dropout;
+    uint64_t seed; /* of dropout */
     bool causal, check, backward;
     const char *grad_o, *grad_lse, *grad_q, *grad_k, *grad_v; /* files of --backward; NULL = not given */
     int32_t grad_dtype;
@@ -44,7 +45,7 @@ typedef struct attend_inputs {
 fa_status attend_read(attend_inputs *in, const attend_args *a);
 void attend_free(attend_inputs *in); /* zeros are fine */
 
-/* Mask and scale of a launch. */
+/* Mask, scale and dropout of a launch. */
 void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p);
 
 /* With --backward: the gradients instead. Returns the exit code. */

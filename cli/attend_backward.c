@@ -3,6 +3,7 @@
 #include "autotune/number.h"
 #include "autotune/reference.h"
 #include "autotune/tensors.h"
+#include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
@@ -101,7 +102,8 @@ static fa_status judge(const fa_tensors *t, float *const x[FA_OPERANDS_MAX], fa_
     fa_reference_call c = { .op = t->op,
                             .problem = t->problem,
                             .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
-                            .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right) };
+                            .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right),
+                            .dropout = fa_dropout_of(args->dropout, t->rng[0], t->rng[1]) };
     fa_expected e = { .row = NULL };
     for (int i = 0; i < t->op->n; i++) {
         c.in[i] = t->op->operand[i].output ? NULL : x[i];
@@ -150,6 +152,7 @@ static fa_status launch(fa_tensors *t, const cli_session *s, const attend_args *
     if (st != FA_OK)
         return st;
     attend_mask(&t->args, a, p);
+    t->rng[0] = a->seed;
     st = fa_tensors_fill(t, element, f);
     return st == FA_OK ? fa_tensors_launch(t, NULL) : st;
 }
@@ -176,7 +179,7 @@ int attend_backward(cli *c, const attend_args *a, const attend_inputs *in, const
         st = launch(&t, s, a, &f, &p);
     double seconds = cli_clock() - start;
     for (int i = 0; i < f.op->n && st == FA_OK; i++)
-        if (t.count[i])
+        if (t.count[i] && fa_operand_dtype(&f.op->operand[i], &p))
             st = fa_tensors_get(&t, i, &x[i]);
     if (st == FA_OK && a->check)
         st = wrong = judge(&t, x, &v);

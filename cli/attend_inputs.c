@@ -102,7 +102,7 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
     p.b = in->p.b;
     p.sq = in->p.sq;
     p.sk = in->p.sk;
-    p.features = in->p.features;
+    p.features = in->p.features | (a->dropout > 0 ? FA_FEATURE_DROPOUT : 0);
     p.page = in->p.page;
     bool window = a->window[0] >= 0 || a->window[1] >= 0;
     if (window && a->causal && a->window[1] > 0)
@@ -113,6 +113,8 @@ static fa_status shapes(attend_inputs *in, const attend_args *a)
 
 static fa_status check_together(const attend_args *a)
 {
+    if (!(a->dropout >= 0 && a->dropout < 1))
+        return fa_fail(FA_INVALID, "--dropout is %g; accepted: a probability, 0 to below 1", (double)a->dropout);
     if (!a->file[ATTEND_TABLE])
         return FA_OK;
     if (a->file[ATTEND_CU_K])
@@ -144,6 +146,7 @@ void attend_mask(fa_args *to, const attend_args *a, const fa_problem *p)
     to->diagonal = p->mask == FA_MASK_NONE ? FA_BOTTOM_RIGHT : a->diagonal;
     to->offset = a->offset;
     to->scale = a->scale;
+    to->dropout = a->dropout;
 }
 
 void attend_free(attend_inputs *in)

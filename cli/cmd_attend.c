@@ -3,6 +3,7 @@
 #include "autotune/number.h"
 #include "autotune/reference.h"
 #include "autotune/tensors.h"
+#include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "problem_options.h"
@@ -36,6 +37,10 @@ static const cli_option options[] = {
     { .name = "offset", .type = &cli_int, FIELD(offset), .value = "KEYS", .help = "with --diagonal offset", .preset = "0",
       .min = -FA_MAX_LENGTH, .max = FA_MAX_LENGTH },
     { .name = "scale", .type = &cli_real, FIELD(scale), .value = "X", .help = "multiplies the scores (default 1/sqrt(d))" },
+    { .name = "dropout", .type = &cli_real, FIELD(dropout), .value = "P",
+      .help = "drop each weight with this probability, 0 to below 1, and divide the others by 1 - P (default 0)" },
+    { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",
+      .help = "of --dropout: the same weights are dropped for the same seed, with --backward too", .preset = "0" },
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
@@ -149,6 +154,7 @@ static fa_status judge(const attend_inputs *in, const fa_tensors *t, const fa_se
                             .problem = t->problem,
                             .scale = args->scale > 0 ? args->scale : (float)(1 / sqrt(args->d)),
                             .band = fa_band_of(&t->problem, args->diagonal, args->offset, args->window_left, args->window_right),
+                            .dropout = fa_dropout_of(args->dropout, t->rng[0], t->rng[1]),
                             .sequences = sequences };
     float *x[FA_OPERANDS_MAX] = { NULL };
     fa_expected e = { .row = NULL };
@@ -233,6 +239,7 @@ static int run(cli *c, const void *args, int n, char **words)
     }
     if (st == FA_OK)
         st = fa_tensors_open_ragged(&t, s.ctx, &in.p, &in.ragged);
+    t.rng[0] = a->seed;
     if (st == FA_OK)
         st = fa_tensors_fill(&t, element, &in);
     double start = cli_clock();
@@ -281,6 +288,7 @@ const cli_command cli_attend = {
         "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --lse lse.npy --causal\n"
         "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --window 128,0 --check --device sim:sm_80\n"
         "fagen attend --backward --q q.npy --k k.npy --v v.npy --grad-o do.npy --grad-q dq.npy --grad-k dk.npy --grad-v dv.npy --check\n"
+        "fagen attend --q q.npy --k k.npy --v v.npy -o o.npy --dtype bf16 --dropout 0.1 --seed 7 --check\n"
         "fagen attend --q q.npy --k k.npy --v v.npy --seqlens-k seqlens_k.npy --page-table page_table.npy -o o.npy --dtype bf16 --check",
     .groups = groups,
     .size = sizeof(attend_args),

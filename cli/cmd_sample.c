@@ -228,7 +228,7 @@ static int run(cli *c, const void *args, int n, char **words)
         char path[4096];
         fa_dims d;
         fa_operand_dims(&d, o, &sizes);
-        if (o->output || (o->type == FA_TYPE_I32 && !given))
+        if (o->output || (!fa_operand_dtype(o, &s.p) && !given))
             continue;
         int skip = o->strided && (fa_operand_has_keys(o) ? s.args.cu_seqlens_k : s.args.cu_seqlens_q); /* no dimension of the batch */
         if (snprintf(path, sizeof path, "%s/%s.npy", a->directory, o->name) >= (int)sizeof path)

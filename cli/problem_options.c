@@ -17,6 +17,7 @@ const cli_word cli_features[] = { { "lengths", FA_FEATURE_LENGTHS },
                                   { "lse-strides", FA_FEATURE_LSE_STRIDES },
                                   { "no-workspace", FA_FEATURE_NO_WORKSPACE },
                                   { "deterministic", FA_FEATURE_DETERMINISTIC },
+                                  { "dropout", FA_FEATURE_DROPOUT },
                                   { NULL, 0 } };
 
 const cli_word cli_spreads[] = { { "full", FA_SPREAD_FULL + 1 },

@@ -46,6 +46,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_GROUP] = p->hkv > 0 ? p->hq / p->hkv : 0,
                            [FA_EXTENT_UNITS] = (int64_t)p->b * p->hkv,
                            [FA_EXTENT_BATCH_PARTS] = p->b * parts,
+                           [FA_EXTENT_RNG] = p->features & FA_FEATURE_DROPOUT ? 2 : 0,
                        } };
 }
 

@@ -15,10 +15,13 @@
     { #field, 3, { E(BATCH_Q), E(HQ), E(ROWS_Q) }, FA_TYPE_##type, .at = offsetof(fa_args, field), __VA_ARGS__ }
 #define LENGTHS(field, extent) \
     { #field, 1, { E(extent) }, FA_TYPE_I32, .optional = true, .at = offsetof(fa_args, field), .feature = FA_FEATURE_LENGTHS }
+#define RANDOM { "rng", 1, { E(RNG) }, FA_TYPE_U64, .at = offsetof(fa_args, rng), .feature = FA_FEATURE_DROPOUT }
 
 static const fa_operation operations[] = {
-    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 10, .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
-      .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_LSE_STRIDES | FA_FEATURE_NO_WORKSPACE,
+    { .op = FA_FORWARD, .name = "forward", .products_d = 1, .products_dv = 1, .others = 5, .n = 11,
+      .flags = FA_BROADCAST | FA_BATCH_INVARIANT,
+      .features = FA_FEATURE_LENGTHS | FA_FEATURE_PAGES | FA_FEATURE_BATCH_INVARIANT | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES |
+                  FA_FEATURE_NO_WORKSPACE,
       .operand = {
           TENSOR(q, Q, HQ, D, INPUT),
           TENSOR(k, K, HKV, D, INPUT),
@@ -30,10 +33,12 @@ static const fa_operation operations[] = {
           LENGTHS(seqlens_q, B),
           LENGTHS(seqlens_k, B),
           { "page_table", 2, { E(B), E(TABLE) }, FA_TYPE_I32, .at = offsetof(fa_args, page_table), .feature = FA_FEATURE_PAGES },
+          RANDOM,
       } },
-    { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = 14,
+    { .op = FA_BACKWARD, .name = "backward", .products_d = 3, .products_dv = 2, .others = 8, .n = 15,
       .flags = FA_BROADCAST | FA_DETERMINISTIC | FA_ACCUMULATE,
-      .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_LSE_STRIDES, .follows = true, .after = FA_FORWARD,
+      .features = FA_FEATURE_LENGTHS | FA_FEATURE_DETERMINISTIC | FA_FEATURE_DROPOUT | FA_FEATURE_LSE_STRIDES,
+      .follows = true, .after = FA_FORWARD,
       .operand = {
           TENSOR(q, Q, HQ, D, INPUT),
           TENSOR(k, K, HKV, D, INPUT),
@@ -49,6 +54,7 @@ static const fa_operation operations[] = {
           LENGTHS(cu_seqlens_k, BOUNDS),
           LENGTHS(seqlens_q, B),
           LENGTHS(seqlens_k, B),
+          RANDOM,
       } },
     { .op = FA_MERGE, .name = "merge", .n = 4, .flags = FA_BROADCAST,
       .operand = {
@@ -117,6 +123,7 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
     case FA_TYPE_F32:
         return FA_F32;
     case FA_TYPE_I32:
+    case FA_TYPE_U64:
         break;
     }
     return 0;
@@ -124,7 +131,7 @@ int fa_operand_dtype(const fa_operand *o, const fa_problem *p)
 
 int fa_operand_bytes(const fa_operand *o, const fa_problem *p)
 {
-    return o->type == FA_TYPE_I32 ? 4 : fa_dtype_bytes(fa_operand_dtype(o, p));
+    return o->type == FA_TYPE_I32 ? 4 : o->type == FA_TYPE_U64 ? 8 : fa_dtype_bytes(fa_operand_dtype(o, p));
 }
 
 double fa_operation_passes(int32_t op)
@@ -179,6 +186,7 @@ fa_args fa_operation_args(const fa_problem *p)
     a.flags = p->features & FA_FEATURE_BATCH_INVARIANT ? FA_BATCH_INVARIANT : 0;
     a.flags |= p->features & FA_FEATURE_DETERMINISTIC ? FA_DETERMINISTIC : 0;
     a.grad_dtype = p->grad_dtype;
+    a.dropout = p->features & FA_FEATURE_DROPOUT ? FA_DROPOUT_TYPICAL : 0;
     a.parts = p->op == FA_MERGE ? FA_PARTS_TYPICAL : 0;
     return a;
 }

@@ -12,7 +12,8 @@ typedef enum fa_type_rule {
     FA_TYPE_OUTPUT, /* fa_problem.o_dtype */
     FA_TYPE_GRAD,   /* fa_problem.grad_dtype */
     FA_TYPE_F32,
-    FA_TYPE_I32
+    FA_TYPE_I32,
+    FA_TYPE_U64
 } fa_type_rule;
 
 /* One tensor of an operation. */
@@ -114,6 +115,7 @@ static inline void *fa_operand_address(const fa_operand *o, const fa_args *a)
 void fa_operand_set(const fa_operand *o, fa_args *a, void *address, int64_t sb, int64_t ss, int64_t sh);
 
 /* The arguments of a launch of the problem, which is normalized and shaped, but for addresses: the reverse of fa_problem_of(). A window
- * reaches problem.window keys, or the typical FA_MODEL_WINDOW, to the left and none to the right. */
+ * reaches problem.window keys, or the typical FA_MODEL_WINDOW, to the left and none to the right. Dropout is the typical one. */
+#define FA_DROPOUT_TYPICAL 0.1f
 fa_args fa_operation_args(const fa_problem *p);
 #endif

@@ -101,6 +101,10 @@ static fa_status check_built(const fa_problem *p)
                        fa_problem_field_text(takes, sizeof takes, features, op->features));
     if (p->features & FA_FEATURE_PAGES && !(p->features & FA_FEATURE_LENGTHS))
         return fa_fail(FA_INVALID, "problem: features has pages and no lengths; accepted: lengths+pages");
+    if (p->features & FA_FEATURE_BATCH_INVARIANT && p->features & FA_FEATURE_DROPOUT)
+        return fa_fail(FA_UNSUPPORTED,
+                       "problem: features has batch-invariant and dropout; accepted: one of them, as what is dropped depends on "
+                       "where in the batch a sequence lies");
     if (p->page < 0 || p->page > FA_PAGE_MAX || p->page & (p->page - 1))
         return fa_fail(FA_INVALID, "problem: page is %d; accepted: a power of two from 1 to %d, or 0 without pages", p->page, FA_PAGE_MAX);
     if (!p->page != !(p->features & FA_FEATURE_PAGES))

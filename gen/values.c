@@ -13,7 +13,7 @@ static const struct {
 #undef X
 };
 #define SCALARS (sizeof scalars / sizeof *scalars)
-#define NAMED 12   /* the last of them are taken only by families that name them */
+#define NAMED 14   /* the last of them are taken only by families that name them */
 #define IN_FRONT 2 /* of them stand before the strides where a family lists none: workspace and counter */
 
 static const struct {
@@ -43,6 +43,8 @@ static const char *type_of(const fa_operand *o)
         return o->output ? "float *" : "const float *";
     if (o->type == FA_TYPE_I32)
         return o->output ? "int *" : "const int *";
+    if (o->type == FA_TYPE_U64)
+        return o->output ? "u64 *" : "const u64 *";
     return o->output ? "void *" : "const void *";
 }
 

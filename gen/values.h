@@ -40,7 +40,9 @@
     X(int32_t, int, parts, "partial results")                                                                              \
     X(int32_t, int, accumulate, "1: gradients are added to what is there, 0: they take its place")                         \
     X(int32_t, int, joined, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \
-    X(int32_t, int, unit, "pairs of a sequence and a key/value head that launches before this one did")
+    X(int32_t, int, unit, "pairs of a sequence and a key/value head that launches before this one did")                    \
+    X(uint32_t, unsigned, drop_below, "a pair is dropped where its random word is below")                                  \
+    X(float, float, keep_scale, "multiplies what is kept: 1 / (1 - the probability to be dropped)")
 
 /* Every value of one call. Operands in the order of the operation's rows, buffers in that of the source. */
 typedef struct fa_values {

@@ -44,6 +44,10 @@ EXPORT xla_error *fagen_jax_attention(xla_call *call);
 EXPORT xla_error *fagen_jax_attention_host(xla_call *call);
 EXPORT xla_error *fagen_jax_backward(xla_call *call);
 EXPORT xla_error *fagen_jax_backward_host(xla_call *call);
+EXPORT xla_error *fagen_jax_dropout(xla_call *call);
+EXPORT xla_error *fagen_jax_dropout_host(xla_call *call);
+EXPORT xla_error *fagen_jax_dropout_backward(xla_call *call);
+EXPORT xla_error *fagen_jax_dropout_backward_host(xla_call *call);
 
 #define OPERANDS 12
 
@@ -51,14 +55,18 @@ EXPORT xla_error *fagen_jax_backward_host(xla_call *call);
  * missing. An fa_tensor begins with its address. */
 typedef struct operation {
     int32_t op;
-    int arguments, results;
+    int arguments, results, o; /* o: the operand that it is */
     size_t at[OPERANDS];
 } operation;
 
 #define AT(field) offsetof(fa_args, field)
-static const operation forward = { FA_FORWARD, 3, 2, { AT(q), AT(k), AT(v), AT(o), AT(lse) } };
+static const operation forward = { FA_FORWARD, 3, 2, 3, { AT(q), AT(k), AT(v), AT(o), AT(lse) } };
+static const operation dropout = { FA_FORWARD, 4, 2, 4, { AT(q), AT(k), AT(v), AT(rng), AT(o), AT(lse) } };
+static const operation dropout_backward = {
+    FA_BACKWARD, 8, 3, 3, { AT(q), AT(k), AT(v), AT(o), AT(lse), AT(grad_o), AT(rng), AT(grad_lse), AT(grad_q), AT(grad_k), AT(grad_v) }
+};
 static const operation backward = {
-    FA_BACKWARD, 7, 3, { AT(q), AT(k), AT(v), AT(o), AT(lse), AT(grad_o), AT(grad_lse), AT(grad_q), AT(grad_k), AT(grad_v) }
+    FA_BACKWARD, 7, 3, 3, { AT(q), AT(k), AT(v), AT(o), AT(lse), AT(grad_o), AT(grad_lse), AT(grad_q), AT(grad_k), AT(grad_v) }
 };
 #undef AT
 
@@ -136,7 +144,7 @@ static int dtype_of(int xla)
 
 static size_t bytes_of(const xla_buffer *b)
 {
-    size_t n = b->dtype == XLA_F32 ? 4 : 2;
+    size_t n = b->dtype == XLA_F32 || b->dtype == XLA_U32 ? 4 : 2; /* U32: halves of seed and offset */
     for (int64_t i = 0; i < b->rank; i++)
         n *= (size_t)b->dims[i];
     return n;
@@ -182,7 +190,7 @@ static void arguments(fa_args *a, const xla_call *call, const operation *op)
     *a = (fa_args)FA_ARGS_INIT;
     a->op = op->op;
     a->dtype = tf32 && q->dtype == XLA_F32 ? FA_TF32 : dtype_of(q->dtype);
-    a->o_dtype = own_dtype(operand(call, op, 3), q);
+    a->o_dtype = own_dtype(operand(call, op, op->o), q);
     a->grad_dtype = gradients ? own_dtype(call->results.at[0], q) : 0;
     a->flags = whole(call, "deterministic") ? FA_DETERMINISTIC : 0;
     a->b = batches(q);
@@ -192,6 +200,7 @@ static void arguments(fa_args *a, const xla_call *call, const operation *op)
     a->window_left = whole(call, "left"), a->window_right = whole(call, "right");
     a->diagonal = whole(call, "diagonal"), a->offset = whole(call, "offset");
     a->scale = real(call, "scale");
+    a->dropout = real(call, "dropout");
     for (int i = 0; i < op->arguments + op->results; i++) {
         const xla_buffer *x = operand(call, op, i);
         *address(a, op, i) = x ? x->data : NULL;
@@ -347,4 +356,24 @@ xla_error *fagen_jax_backward(xla_call *call)
 xla_error *fagen_jax_backward_host(xla_call *call)
 {
     return on_host(call, &backward);
+}
+
+xla_error *fagen_jax_dropout(xla_call *call)
+{
+    return on_device(call, &dropout);
+}
+
+xla_error *fagen_jax_dropout_host(xla_call *call)
+{
+    return on_host(call, &dropout);
+}
+
+xla_error *fagen_jax_dropout_backward(xla_call *call)
+{
+    return on_device(call, &dropout_backward);
+}
+
+xla_error *fagen_jax_dropout_backward_host(xla_call *call)
+{
+    return on_host(call, &dropout_backward);
 }

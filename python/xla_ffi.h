@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 enum { XLA_METADATA = 1, XLA_SCALAR = 3, XLA_EXECUTE = 3 };
-enum { XLA_F16 = 10, XLA_F32 = 11, XLA_BF16 = 16, XLA_S32 = 4 };
+enum { XLA_F16 = 10, XLA_F32 = 11, XLA_BF16 = 16, XLA_S32 = 4, XLA_U32 = 8 };
 enum { XLA_INVALID_ARGUMENT = 3, XLA_RESOURCE_EXHAUSTED = 8, XLA_FAILED_PRECONDITION = 9, XLA_UNIMPLEMENTED = 12, XLA_INTERNAL = 13 };
 
 typedef struct xla_extension {

@@ -1,5 +1,6 @@
 /* check: fa_args row by row, in 64 bits and with every overflow looked for. */
 #include "check.h"
+#include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "lengths.h"
@@ -182,10 +183,14 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
         return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, hkv);
     if (!(a->scale >= 0) || isinf(a->scale))
         return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
+    if (!(a->dropout >= 0 && a->dropout < 1))
+        return fa_fail(FA_INVALID, "args: dropout is %g; accepted: the probability of a weight to be dropped, 0 to below 1",
+                       (double)a->dropout);
     fa_problem q = { .size = sizeof q, .dtype = a->dtype, .d = a->d, .dv = a->dv, .mask = a->mask, .o_dtype = a->o_dtype, .op = a->op };
     q.features = keys ? fa_lengths_features(a) : 0; /* of operations without keys each kernel takes strides of lse */
     q.features |= a->flags & FA_BATCH_INVARIANT ? FA_FEATURE_BATCH_INVARIANT : 0;
     q.features |= a->flags & FA_DETERMINISTIC ? FA_FEATURE_DETERMINISTIC : 0;
+    q.features |= a->dropout > 0 ? FA_FEATURE_DROPOUT : 0;
     q.grad_dtype = a->grad_dtype;
     q.page = q.features & FA_FEATURE_PAGES ? fa_lengths_page(a) : 0;
     fa_status st = fa_problem_normalize(p, &q);
@@ -247,6 +252,8 @@ static void fill(fa_call *c, const fa_args *a, const fa_span *s)
     v->sq = a->sq;
     v->sk = a->sk;
     v->parts = a->parts;
+    v->drop_below = fa_dropout_below(a->dropout);
+    v->keep_scale = fa_dropout_scale(a->dropout);
     v->accumulate = a->flags & FA_ACCUMULATE ? 1 : 0;
     fill_mask(v, a);
     fa_lengths_fill(v, a);

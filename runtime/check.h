@@ -33,8 +33,8 @@
     X(grad_k, "gradients", BACKWARD)                                \
     X(grad_v, "gradients", BACKWARD)                                \
     X(grad_lse, "gradients", BACKWARD)                              \
-    X(rng, "dropout", NONE)                                         \
-    X(dropout, "dropout", NONE)                                     \
+    X(rng, "dropout", FORWARD | BACKWARD)                           \
+    X(dropout, "dropout", FORWARD | BACKWARD)                       \
     X(kv_dtype, "K and V in another type than Q", NONE)
 
 /* A launch's arguments, checked. */

@@ -102,6 +102,8 @@ static bool plainer(fa_problem *p)
         p->features &= ~FA_FEATURE_LSE_STRIDES;
     } else if (p->features & FA_FEATURE_DETERMINISTIC) { /* those that are not are refused, and the next nearest are asked */
         p->features &= ~FA_FEATURE_DETERMINISTIC;
+    } else if (p->features & FA_FEATURE_DROPOUT) { /* likewise of those that do not compute it */
+        p->features &= ~FA_FEATURE_DROPOUT;
     } else if (p->op == FA_BACKWARD && p->grad_dtype != p->dtype) {
         p->grad_dtype = p->dtype;
     } else if (p->features & FA_FEATURE_PAGES && p->page != PAGE_TUNED) {

@@ -30,11 +30,20 @@
  * Backward (op = FA_BACKWARD): the gradients of a scalar whose gradients dO [b, sq, hq, dv], and dLSE [b, hq, sq] or none, are given:
  *     P = exp(scale * Q K^T - LSE)    D = rowsum(dO * O) - dLSE    dS = P * (dO V^T - D)
  *     dV = P^T dO    dQ = scale * dS K    dK = scale * dS^T Q
- * O and LSE are those of FA_FORWARD on the same Q, K, V, mask and scale: without dropout it saves nothing else. grad_q, grad_k and grad_v
+ * O and LSE are those of FA_FORWARD on the same Q, K, V, mask and scale, which saves nothing else. grad_q, grad_k and grad_v
  * have the shapes of Q, K and V: with GQA grad_k and grad_v are sums over the query heads of a group. P and dS are rounded to 16 bits where
  * the inputs are; all else is fp32. Every element is written: exactly 0 for a query that sees no key (LSE = -inf) and for a key that no
  * query sees. NaN or Inf in keys that no query may see reaches no gradient. With sq = 0 the gradients of the keys are 0, with sk = 0 those
  * of the queries. With lengths, rows past them are neither read nor written.
+ *
+ * Dropout (dropout > 0): each weight of P is dropped with that probability, and the others are divided by 1 - dropout:
+ *     O = (Z * P / (1 - dropout)) V    dV = (Z * P / (1 - dropout))^T dO    dS = P * (Z * dO V^T / (1 - dropout) - D)    Z: 0 or 1
+ * LSE and D are as without. Z is a function of rng, the sequence's index in the batch, the query head, the query and the key, both counted
+ * in their sequence, and of nothing else: the same in forward and backward, for any kernel, chip, mask, strides, lengths, pages and heads
+ * of K and V. Z = 1 where word >= round(dropout * 2^32), out of Philox4x32-10 (Salmon et al. 2011) with key {seed lo, seed hi ^ offset hi}
+ * counter {offset lo, b * hq + h, i / 16 * 8 + i % 8, j / 16 * 8 + j % 8} word i / 8 % 2 * 2 + j / 8 % 2 of the four, query i, key j Give
+ * each forward launch another offset, and its backward launch the same one. With dropout = 0 rng is not looked at, and kernels are those
+ * without. dropout is no part of a problem: one kernel serves every probability.
  *
  * Serving (docs/serving.md): lengths and pages are arrays in device memory, which each launch and each replay of a graph reads anew.
  *     lengths   of sequence i: cu_seqlens, seqlens, or both; sq and sk are the most that any sequence has, in any replay
@@ -113,17 +122,17 @@ typedef enum fa_op {
     FA_MERGE = 2     /* partial O and LSE of disjoint keys into one */
 } fa_op;
 
-/* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC, FA_BACKWARD that one, lengths and strides of lse; others
- * are FA_UNSUPPORTED, as is FA_FEATURE_DROPOUT in this version. */
+/* Bits of fa_problem.features. FA_FORWARD takes all but FA_FEATURE_DETERMINISTIC, FA_BACKWARD that one, lengths, dropout and strides of
+ * lse; others are FA_UNSUPPORTED, as are FA_FEATURE_BATCH_INVARIANT and FA_FEATURE_DROPOUT together. */
 typedef enum fa_feature {
     FA_FEATURE_LENGTHS = 1,         /* lengths of sequences in device memory */
     FA_FEATURE_PAGES = 2,           /* K and V in pages; with FA_FEATURE_LENGTHS, and page set */
     FA_FEATURE_BATCH_INVARIANT = 4, /* the bits of a sequence do not depend on the others of the batch; see FA_BATCH_INVARIANT */
     FA_FEATURE_DETERMINISTIC = 8,   /* gradients are summed in one order; see FA_DETERMINISTIC */
-    FA_FEATURE_DROPOUT = 16,
-    FA_FEATURE_LSE_STRIDES = 32, /* lse lies in another order than packed */
-    FA_FEATURE_NO_WORKSPACE = 64 /* dense: by kernels that need no workspace. fa_launch() takes such a one where the fastest needs a
-                                    workspace and args.workspace is NULL; fa_prepare() of a problem without the bit prepares both */
+    FA_FEATURE_DROPOUT = 16,        /* some weights are dropped; see Dropout above. The probability is none of the problem's */
+    FA_FEATURE_LSE_STRIDES = 32,    /* lse lies in another order than packed */
+    FA_FEATURE_NO_WORKSPACE = 64    /* dense: by kernels that need no workspace. fa_launch() takes such a one where the fastest needs a
+                                       workspace and args.workspace is NULL; fa_prepare() of a problem without the bit prepares both */
 } fa_feature;
 
 typedef enum fa_diagonal {
@@ -235,8 +244,8 @@ typedef struct fa_args {
     int64_t part_lse_stride;
     fa_tensor grad_o, grad_q, grad_k, grad_v; /* FA_BACKWARD: dO in o_dtype; dQ, dK, dV in grad_dtype: any strides, shapes of O, Q, K, V */
     const float *grad_lse;                    /* FA_BACKWARD: dLSE, with the shape and the strides of lse, or NULL: all 0 */
-    const uint64_t *rng;                      /* dropout: device memory {seed, offset} */
-    float dropout;                            /* probability of a weight to be dropped, 0 to 1 */
+    const uint64_t *rng;                      /* with dropout > 0: device memory {seed, offset}, which each launch and replay reads */
+    float dropout;                            /* FA_FORWARD, FA_BACKWARD: probability of a weight to be dropped, 0 to below 1 */
     int32_t kv_dtype;                         /* fa_dtype of K and V; 0 = as Q */
 } fa_args;
 #define FA_TENSOR_INIT \

@@ -2,7 +2,7 @@
 
 local round_up = include "round_up.lua"
 
-local backward = { features = "lengths+deterministic+lse-strides" }
+local backward = { features = "lengths+deterministic+dropout+lse-strides" }
 
 -- Lanes of a warp that share a row of O, and elements that one instruction loads.
 function backward.delta(l, p)
@@ -36,6 +36,7 @@ function backward.params(p, buffers)
   end
   if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
   if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
+  if p.has_dropout then names = names .. "rng drop_below keep_scale " end
   names = names .. "scale scale_log2 b hq hkv group sq sk tiles accumulate "
   return names .. (p.has_lengths and "total_q total_k relative shift_lo shift_hi" or "diag_lo diag_hi")
 end

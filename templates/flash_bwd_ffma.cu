@@ -36,6 +36,10 @@ constexpr float LOG2E = 1.44269504088896341f;
 //| include "gradient.cu"
 
 //| include "delta.cu"
+//| if p.has_dropout then
+
+//|   include "philox.cu"
+//| end
 
 __device__ __forceinline__ float4 load_float4(u32 from) {
   const uint4 x = load_shared_x4(from);
@@ -78,6 +82,10 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
   float s[RI][CJ] = {}, dp[RI][CJ] = {};
   dots<CHUNKS>(s, smem + SMEM_Q, smem + SMEM_K, x, y);
   dots<CHUNKS_V>(dp, smem + SMEM_GRAD_O, smem + SMEM_V, x, y);
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+  const int number = (int)(sequence.number() * p.hq + head);
+//| end
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     const int row = row0 + y + 16 * i;
@@ -89,8 +97,14 @@ __device__ __forceinline__ void score_gradients(const Params &p, const Sequence 
     for (int j = 0; j < CJ; j++) {
       const int key = key0 + x + 16 * j;
       const bool visible = key >= lo && key <= hi;
-      const float e = visible ? exp2_approx(fmaf(s[i][j], p.scale, -lse) * LOG2E) : 0.f;
+      $(p.has_dropout and "" or "const ")float e = visible ? exp2_approx(fmaf(s[i][j], p.scale, -lse) * LOG2E) : 0.f;
+//| if p.has_dropout then
+      const bool kept = dropout.keeps(number, row, key);
+      const float ds = visible ? e * ((kept ? dp[i][j] * p.keep_scale : 0.f) - delta) : 0.f;
+      if (!kept) e = 0.f;  // dV has the scale of what is kept at its end
+//| else
       const float ds = visible ? e * (dp[i][j] - delta) : 0.f;
+//| end
       const u32 at = pair_offset(y + 16 * i, x + 16 * j);
       if constexpr (WITH_P) store_shared(smem + SMEM_P + at, __float_as_uint(e));
       store_shared(smem + SMEM_DS + at, __float_as_uint(ds));
@@ -194,9 +208,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 #pragma unroll
     for (int j = 0; j < DJ; j++)
       store_row<D>(p, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + kv_head * p.grad_k_sh, 4 * (x + 16 * j), dk[i][j], p.scale);
+//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 #pragma unroll
     for (int j = 0; j < VJ; j++)
-      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], 1.f);
+      store_row<DV>(p, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + kv_head * p.grad_v_sh, 4 * (x + 16 * j), dv[i][j], $(keep_scale));
   }
 }
 

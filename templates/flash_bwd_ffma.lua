@@ -62,7 +62,8 @@ return {
     local function table_of(products, loads, bytes)
       return {
         rows = c.br, cols = c.bc, matrix_flops = 2 * products, unit = "ffma", exps = 1,
-        issue = elements * (products + 16) + loads, smem_bytes = loads * 256, latency = 1500, bytes = math.max(1, bytes),
+        issue = elements * (products + (p.has_dropout and 66 or 16)) + loads,
+        smem_bytes = loads * 256, latency = 1500, bytes = math.max(1, bytes),
       }
     end
     local row, row_kv = 4 * (p.d + p.dv), 4 * (p.d + p.dv)

@@ -61,6 +61,12 @@ constexpr int SMEM_Q_GRAD_O = $(l.q_grad_o), SMEM_Q_STAGES = $(l.q_k), Q_STAGE =
 
 //| include "grad_store.cu"
 
+//| if p.has_dropout then
+//|   include "philox.cu"
+
+//|   include "grad_dropout.cu"
+
+//| end
 //| if c.dq == 1 then
 //|   include "grad_spill.cu"
 
@@ -251,6 +257,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     }
     __syncthreads();  // the tiles of K and V are free for what is stored
   };
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+  const int number0 = (int)(sequence.number() * p.hq);  // of the sequence's first head
+//| end
   const int rows = sk - key0 - warp_key;
   const long long to_k = sequence.grad_k() + (key0 + warp_key) * p.grad_k_ss + kv_head * p.grad_k_sh;
   const long long to_v = sequence.grad_v() + (key0 + warp_key) * p.grad_v_ss + kv_head * p.grad_v_sh;
@@ -270,15 +280,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
           store_shared(p_from + (m * NB_ROWS + n) * 512, make_uint4(__float_as_uint(s[m][n][0]), __float_as_uint(s[m][n][1]),
                                                                     __float_as_uint(s[m][n][2]), __float_as_uint(s[m][n][3])));
       asm volatile("bar.arrive %0, 64;" ::"r"(pair + 1) : "memory");  // P is there for the twin
+//|   if p.has_dropout then
+      drop(s, kept_of(dropout, number0 + head, from, key0 + warp_key), 1.f);
+//|   end
       add_rows(dv, s, grad_o, at_v);
     });
-    store_rows<KB, CHUNKS_V, DV>(p, dv, 1.f, v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
+    store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
     clear(dk);
     walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
       float ds[KB][NB_ROWS][4];
       dot_rows(ds, v_rows, grad_o, at_v);
+//|   if p.has_dropout then
+      drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), p.keep_scale);
+//|   end
       asm volatile("bar.sync %0, 64;" ::"r"(pair + 1) : "memory");  // P has come
       grad_scores(ds, pairs, [&](int m, int n) {
         const uint4 x = load_shared_x4(p_from + (m * NB_ROWS + n) * 512);
@@ -305,7 +321,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     dot_rows(s, k_rows, q, at);
     probabilities(s, p, sequence, pairs, key0 + warp_key, from);
     dot_rows(ds, v_rows, grad_o, at_v);
+//|   if p.has_dropout then
+    const Kept kept = kept_of(dropout, number0 + head, from, key0 + warp_key);
+    drop(ds, kept, p.keep_scale);
+//|   end
     grad_scores(ds, pairs, [&](int m, int n) { return make_float4(s[m][n][0], s[m][n][1], s[m][n][2], s[m][n][3]); });
+//|   if p.has_dropout then
+    drop(s, kept, 1.f);
+//|   end
 //|   if c.dq == 1 then
     u32 weights[NB_ROWS / 2][KB][4];
     hide(ds, sequence, key0 + warp_key, from);
@@ -319,7 +342,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   end
   });
   store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows, p.grad_k, to_k, p.grad_k_ss, rows);
-  store_rows<KB, CHUNKS_V, DV>(p, dv, 1.f, v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
+  store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end
 }
 

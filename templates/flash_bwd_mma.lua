@@ -96,6 +96,7 @@ return {
     local sums = c.twins == 1 and math.max(l.chunks, l.chunks_v) or l.chunks + l.chunks_v
     l.regs_kv = l.kb * (4 * sums + c.br_part // 8 * (c.twins == 1 and 6 or 8) + 4) + (c.twins == 1 and 52 or c.br_part >= 64 and 84 or 60)
     l.regs_q = l.qb * (4 * l.chunks + (l.spill and c.q_bc // 16 * 4 or c.q_bc // 8 * 8 + 8)) + 60
+    if p.has_dropout then l.regs_kv = l.regs_kv + l.kb * ((c.br_part + 63) // 64) + 8 end
     l.regs = math.max(l.regs_kv, l.regs_q)
     return backward.delta(l, p)
   end,
@@ -126,7 +127,7 @@ return {
       local fragments = parts * own * (chunks + chunks_v) * 16 + owners * n * widths * 16
       return {
         rows = rows, cols = cols, matrix_flops = 16 * widths, unit = "mma16", exps = 1,
-        issue = pairs * widths + rows * cols // 32 * 6 + fragments // 512 + copies // 512 + c.warps * 60,
+        issue = pairs * widths + rows * cols // 32 * (p.has_dropout and 23 or 6) + fragments // 512 + copies // 512 + c.warps * 60,
         smem_bytes = (fragments + copies) * 1.1, latency = 700 // c.stages + 300 * parts, tile_latency = 5000, bytes = math.max(1, bytes),
       }
     end

@@ -62,7 +62,7 @@ end
 return {
   doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dQ out of dS in memory or added up (dq=add)",
   operation = "backward",
-  features = "deterministic+lse-strides",
+  features = "deterministic+dropout+lse-strides",
   tile = { "br", "bc" },
 
   tunables = {
@@ -203,7 +203,7 @@ return {
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
       rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1,
-      issue = scores // 32 * 8 + l.groups * 300,
+      issue = scores // 32 * (p.has_dropout and (c.twins == 1 and 40 or 26) or 8) + l.groups * 300,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
       smem_bytes = (c.bc // 64) * 2 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 12 or 4),
       latency = latency, tile_latency = 7000,

@@ -32,6 +32,10 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v), SMEM_P = $(l.p)
 //| include "tile_order.cu"
 
 //| include "softmax.cu"
+//| if p.has_dropout then
+
+//|   include "philox.cu"
+//| end
 
 // Over the 16 lanes that share rows.
 __device__ __forceinline__ float half_warp_max(float x) {
@@ -93,6 +97,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     for (int j = 0; j < VJ; j++) o[i][j] = make_float4(0.f, 0.f, 0.f, 0.f);
   }
 
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
@@ -153,10 +160,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
         for (int j = 0; j < CJ; j++) m = fmaxf(m, s[i][j]);
         const float keep = raise<MASKED>(state[i], half_warp_max(m), p.scale_log2);
         const float shift = shift_of<MASKED>(state[i].m, p.scale_log2);
+//| if p.has_dropout then
+        const Row own = row_of(p, where, where.row + row_at(i));
+        const int number = (int)(where.batch * p.hq + own.head);
+//| end
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          const float e = probability(s[i][j], p.scale_log2, shift);
+          $(p.has_dropout and "" or "const ")float e = probability(s[i][j], p.scale_log2, shift);
           state[i].l += e;
+//| if p.has_dropout then
+          if (!dropout.keeps(number, (int)own.query, block * BC + x + 16 * j)) e = 0.f;
+//| end
           store_shared(p_tile + tile_offset<BC / 4>(row_at(i), x / 4 + 4 * j) + x % 4 * 4, __float_as_uint(e));
         }
 #pragma unroll
@@ -203,7 +217,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
 #pragma unroll
   for (int i = 0; i < RI; i++) {
     const float l = half_warp_sum(state[i].l);
-    const float inverse = reciprocal(l);
+    const float inverse = reciprocal(l)$(p.has_dropout and " * p.keep_scale" or "");
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);

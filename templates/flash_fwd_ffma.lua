@@ -3,7 +3,7 @@
 
 return {
   doc = "flash attention forward in exact fp32 on the FMA units",
-  features = "batch-invariant",
+  features = "batch-invariant+dropout",
   tile = { "br", "bc" },
 
   tunables = {
@@ -44,8 +44,11 @@ return {
     return { { entry = "fa_fwd", threads = l.threads, smem = l.bytes, grid = (c.pack > 0 and "rows/%d hkv b" or "sq/%d hq b"):format(c.br) } }
   end,
 
-  params = "q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    .. "scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles section",
+  params = function(p, c, a, l)
+    return "q k v o lse q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+      .. (p.has_dropout and "rng drop_below keep_scale " or "")
+      .. "scale scale_log2 b hq hkv group sq sk diag_lo diag_hi tiles section"
+  end,
 
   work = function(p, c, a, l)
     local elements = c.br * c.bc // 32
@@ -56,7 +59,7 @@ return {
       matrix_flops = 2 * 4 * (l.chunks + 16 * l.vj),
       unit = "ffma",
       exps = 1,
-      issue = elements * (4 * l.chunks + 64 * l.vj + 8) + loads,
+      issue = elements * (4 * l.chunks + 64 * l.vj + (p.has_dropout and 58 or 8)) + loads,
       smem_bytes = loads * 512,
     }
   end,

@@ -63,6 +63,12 @@ constexpr int SMEM_Q = $(l.q), SMEM_K = $(l.k), SMEM_V = $(l.v);  // offsets in 
 //| include "products.cu"
 
 //| include "mma_softmax.cu"
+//| if p.has_dropout then
+
+//|   include "philox.cu"
+
+//|   include "mma_dropout.cu"
+//| end
 //| if l.parts then
 
 //|   include "mma_part.cu"
@@ -143,6 +149,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
     for (int n = 0; n < VB; n++) o[m][n][0] = o[m][n][1] = o[m][n][2] = o[m][n][3] = 0.f;
   }
 
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
   int block = range.block_hi;
   if (block >= range.block_lo) {
 //| if c.pack == 1 then
@@ -228,6 +237,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_fwd(const __
       if (masked) apply_mask(s, p, sequence, where.row + warp_row, block, at);
 //| end
       softmax<MASKED>(s, o, state, p.scale_log2);
+//| if p.has_dropout then
+      drop(s, p, dropout, where, where.row + warp_row, block, at);
+//| end
       u32 probabilities[MB][P_STEPS][4];
       to_fragments(probabilities, s);
 //| if c.order == 1 then

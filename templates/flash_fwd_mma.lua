@@ -13,7 +13,7 @@ local function register_limit(a, warps, ctas) return math.min(a.regs_thread, a.r
 return {
   doc = "flash attention forward on mma.sync (fp16, bf16, TF32)",
   rank = 0,
-  features = "lengths+pages+batch-invariant+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
   tile = { "br", "bc" },
 
   tunables = {
@@ -116,6 +116,7 @@ return {
     if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
     if p.has_lengths then names = names .. "cu_seqlens_q cu_seqlens_k seqlens_q seqlens_k " end
     if p.has_pages then names = names .. "page_table " end
+    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
     names = names .. "scale scale_log2 b hq hkv group sq sk "
     if p.has_lengths then return names .. "total_q total_k relative shift_lo shift_hi section"
       .. (p.has_pages and " page_size pages page_table_stride" or "") end
@@ -133,6 +134,8 @@ return {
     if c.q_regs == 0 then fragments = fragments + c.br * k_chunks * 16 end
     local copies = c.bc * 16 * (k_chunks + v_chunks)
     local elements = c.br * c.bc // 32
+    -- Philox: ten rounds of two wide products and two exclusive ors for four elements, with packed rows for two.
+    local random = p.has_dropout and elements * (c.pack > 0 and 28 or 15) or 0
     local rescale = c.lag > 0 and 0 or c.br * l.vb * 8 // 32
     -- Waiting per block of keys: two barriers with the copy of V or of K behind them, or one barrier. Fitted, see gen/cost.c.
     local latency = ({ [0] = 630, 1100, 240 })[c.order]
@@ -149,7 +152,7 @@ return {
       matrix_flops = 2 * 8 * (round_up(p.d, 8) + l.vb * 8) // 8 * more,
       unit = p.dtype == "tf32" and "mma_tf32" or "mma16",
       exps = 1,
-      issue = (n_mma + elements * 3 + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
+      issue = (n_mma + elements * 3 + random + rescale + fragments // 512 + copies // 512 + c.warps * (40 + 30 * mb)) * more,
       smem_bytes = (fragments + copies) * 1.2 * more,
       latency = latency,
       tile_latency = 5500,

@@ -94,6 +94,12 @@ constexpr int PART_TILES = $(l.part_tiles);  // parts of tiles that a thread blo
 
 //| include "hopper_softmax.cu"
 
+//| if p.has_dropout then
+//|   include "philox.cu"
+
+//|   include "hopper_dropout.cu"
+
+//| end
 //| include "hopper_store.cu"
 //| if l.parts then
 

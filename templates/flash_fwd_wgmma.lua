@@ -93,7 +93,7 @@ local function shared_memory(a, c) return math.min(a.smem_block, a.smem_sm // c.
 return {
   doc = "flash attention forward on wgmma and TMA (fp16, bf16)",
   tile = { "br", "bc" },
-  features = "lengths+pages+batch-invariant+lse-strides+no-workspace",
+  features = "lengths+pages+batch-invariant+dropout+lse-strides+no-workspace",
 
   tunables = {
     { "br", { 64, 128, 192, 256 }, "B_r: rows of Q per block, 64 for each consumer warpgroup" },
@@ -295,6 +295,7 @@ return {
     if p.has_pages then names = names .. "page_table " end
     names = names .. "o_sb o_ss o_sh " .. (l.joined_k and "k_sh " or "") .. (l.joined_v and "v_sh " or "")
     if p.has_lengths or p.has_lse_strides then names = names .. "lse_sb lse_ss lse_sh " end
+    if p.has_dropout then names = names .. "rng drop_below keep_scale " end
     names = names .. "scale scale_log2 b hq hkv group sq sk "
     if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
     names = names .. "total_q total_k relative shift_lo shift_hi section "
@@ -308,6 +309,8 @@ return {
   work = function(p, c, a, l, prompts)
     local elements = c.br * c.bc // 32
     local issue = elements * 19 // 2 + l.wgs * 200
+    -- Philox: ten rounds of two wide products and two exclusive ors for four elements.
+    if p.has_dropout then issue = issue + elements * 15 end
     if c.exp > 0 then issue = issue + elements * 6 // c.exp end
     if c.rescale < 2 then issue = issue + c.br * p.dv // 32 elseif c.rescale == 2 then issue = issue + elements // 16 end
     -- A warpgroup waits for its products and at the mbarriers; with one buffer of V for the copy too, in a cluster for the other block.

@@ -201,6 +201,12 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
   for (int i = 0; i < NS; i++) dp[i] = s[i] * (dp[i] - delta[i / 4 * 2 + i % 2]);
 }
 
+//| if p.has_dropout then
+//|   include "philox.cu"
+
+//|   include "grad_hopper_dropout.cu"
+
+//| end
 //| if not l.sums then
 // dS on its way out, straight from the registers of a product (grad_hopper_common.cu tells the order).
 struct GradScores {
@@ -245,7 +251,8 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   const int key = tile % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
   if (keys <= 0) return;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
-  store_rows<DV>(p, dv, 1.f, p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
+//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
+  store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
 }
 
 //| end

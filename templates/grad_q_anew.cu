@@ -24,6 +24,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
       lse[m][h] = pair.x, delta[m][h] = pair.y;
     }
   }
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+  const int number = (int)(sequence.number() * p.hq) + head;
+//| end
   int next = range.block_lo, next_stage = 0;
   auto load_next = [&] {
     if (next <= range.block_hi) {
@@ -54,6 +58,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     float s[QB][NB_KEYS][4], ds[QB][NB_KEYS][4];
     dot_rows(s, q_rows, tile, at);
     dot_rows(ds, grad_rows, tile + STAGE_V, at_v);
+//| if p.has_dropout then
+    drop(ds, dropout, number, row0 + warp_row, block * BC, p.keep_scale);
+//| end
     const bool masked = block >= range.full_hi || block <= range.full_lo;
 #pragma unroll
     for (int m = 0; m < QB; m++)

@@ -129,6 +129,13 @@ __device__ __forceinline__ void consume(const Params &p, const TensorMap &o_map,
     const KeyRange keys = tiles.keys(p, smem, wg);
     const Sequence sequence = $(p.has_lengths and "tiles.sequence(p, smem)" or "sequence_of(p, where.batch)");
     const int wg_row = where.row + row_in_tile(wg);
+//| if p.has_dropout then
+    // Dropout of P of a block. Where the tile is is looked up each time, so that no register holds it.
+    auto drop_block = [&](int block) {
+      const Tile tile = tiles.again(p, smem);
+      drop(a, p, (int)(tile.batch * p.hq) + tile.head, tile.row + row_in_tile(wg) + warp_row + g, block, t);
+    };
+//| end
     RowState state[2] = {{-infinity(), 0.f}, {-infinity(), 0.f}};
     float keep[2];
 #pragma unroll

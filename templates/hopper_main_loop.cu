@@ -27,4 +27,7 @@
         wgmma_wait<0>(o);
         release_v();
         next_probabilities(s, a, o, state, keep, moved, p$(l.pingpong_softmax and ", wg" or ""));
+//| if p.has_dropout then
+        drop_block(block - 1);
+//| end
       }

@@ -31,6 +31,9 @@
 //| end
       mask(block);
       first_probabilities(s, a, o, state, keep, p$(l.pingpong_softmax and ", wg" or ""));
+//| if p.has_dropout then
+      drop_block(block);
+//| end
 //| if l.q_lent then
       if (owed) return_q();
 //| end

@@ -21,6 +21,10 @@ constexpr int PITCH = TILE + 4;
 //| include "mask.cu"
 
 //| include "fma.cu"
+//| if p.has_dropout then
+
+//|   include "philox.cu"
+//| end
 
 // The tile of block blockIdx.x: rows, then columns, then heads of all batches.
 struct Tile {
@@ -85,7 +89,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_rows(const __grid_const
   for (int j = lane; j < sequence.sk(); j += 32) l += expf(s[j] - shift);
   for (int i = 16; i > 0; i /= 2) l += __shfl_xor_sync(~0u, l, i);
   const float inverse = l == 0.f ? 0.f : 1.f / l;
-  for (int j = lane; j < sequence.sk(); j += 32) s[j] = expf(s[j] - shift) * inverse;
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+  const int number = (int)(t.batch * p.hq + t.head);
+//| end
+//| local kept = p.has_dropout and " * (dropout.keeps(number, row, j) ? p.keep_scale : 0.f)" or ""
+  for (int j = lane; j < sequence.sk(); j += 32) s[j] = expf(s[j] - shift) * inverse$(kept);
   if (lane == 0 && p.lse != nullptr) p.lse[sequence.lse(t.head, row)] = l == 0.f ? -infinity() : m + logf(l);
 }
 

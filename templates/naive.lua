@@ -3,6 +3,7 @@
 
 return {
   doc = "attention in three passes, S and P through memory, fp32 arithmetic",
+  features = "dropout",
   default = false,
   reference = true,
 
@@ -27,8 +28,10 @@ return {
   end,
 
   workspace = "scores fp32 b hq sq sk",
-  params = "q k v o lse scores q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
-    .. "scale hq group sq sk diag_lo diag_hi",
+  params = function(p, c, a, l)
+    return "q k v o lse scores q_sb q_ss q_sh k_sb k_ss k_sh v_sb v_ss v_sh o_sb o_ss o_sh "
+      .. (p.has_dropout and "rng drop_below keep_scale " or "") .. "scale hq group sq sk diag_lo diag_hi"
+  end,
 
   work = function(p, c, a, l)
     local tile = c.tile

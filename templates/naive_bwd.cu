@@ -26,6 +26,10 @@ constexpr int PITCH = TILE + 4;
 //| include "gradient.cu"
 
 //| include "delta.cu"
+//| if p.has_dropout then
+
+//|   include "philox.cu"
+//| end
 
 // sum[i][j] += a(4 y + i, k) b(4 x + j, k) over k in [from, to).
 template <class A, class B>
@@ -70,6 +74,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
           [&](int row, int i) { return row0 + row < sq ? load_o(grad_o, (row0 + row) * p.grad_o_ss + i) : 0.f; },
           [&](int key, int i) { return seen(key0 + key) ? to_float(v[(key0 + key) * p.v_ss + i]) : 0.f; });
   const int x = threadIdx.x % 16, y = threadIdx.x / 16;
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
   for (int i = 0; i < 4; i++) {
     const int row = row0 + 4 * y + i;
     if (row >= sq) continue;
@@ -79,7 +86,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_probabilities(const __g
       if (key >= sk) continue;
       const bool visible = key >= first_key(sequence, row) && key <= last_key(sequence, row) && lse != -infinity();
       const float e = visible ? expf(s[i][j] * p.scale - lse) : 0.f;
+//| if p.has_dropout then
+      const bool kept = dropout.keeps((int)(batch * p.hq + head), row, key);
+      ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = kept ? e * p.keep_scale : 0.f;
+      dp[i][j] = kept ? dp[i][j] * p.keep_scale : 0.f;
+//| else
       ((float *)p.probabilities)[pair_index(p, batch, head, row, key)] = e;
+//| end
       ((float *)p.grad_scores)[pair_index(p, batch, head, row, key)] = visible ? e * (dp[i][j] - delta) : 0.f;
     }
   }

@@ -53,6 +53,9 @@ struct Sequence {
     return (index * (long long)p.hq + head) * p.sq + query;
   }
 //|   end
+//|   if p.has_dropout then
+  __device__ __forceinline__ long long number() const { return index; }  // in the batch
+//|   end
   // Index of a query's LSE.
   __device__ __forceinline__ long long lse(long long head, long long query) const {
     return index * p.lse_sb + head * p.lse_sh + (first_q + query) * p.lse_ss;
@@ -150,6 +153,9 @@ struct Sequence {
 //|     else
   __device__ __forceinline__ long long delta(long long head, long long query) const { return (batch * p.hq + head) * p.sq + query; }
 //|     end
+//|   end
+//|   if p.has_dropout then
+  __device__ __forceinline__ long long number() const { return batch; }
 //|   end
   // Index of a query's LSE.
 //|   if p.has_lse_strides then

@@ -30,7 +30,7 @@ __device__ __forceinline__ void add_parts(const Params &p, const Sequence &seque
     sum.add(states, x, $(log2_scale));
   }
   const Row at = row_of(p, where, where.row + tile_row);
-  const float inverse = reciprocal(sum.l);
+  const float inverse = reciprocal(sum.l)$(p.has_dropout and " * p.keep_scale" or "");
   if (p.lse != nullptr && four == 0) p.lse[sequence.lse(at.head, at.query)] = log_sum_exp({sum.m, sum.l}, sum.l, $(scale));
   store_columns((output *)p.o + sequence.o() + at.query * p.o_ss + at.head * p.o_sh, four * 4,
                 make_float4(sum.o.x * inverse, sum.o.y * inverse, sum.o.z * inverse, sum.o.w * inverse));

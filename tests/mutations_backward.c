@@ -156,7 +156,7 @@ static const mutation mutations[] = {
     { "dV out of dS", F, "(dv, smem + SMEM_P,", "(dv, smem + SMEM_DS,", 0, "plain" },
     { "dK out of P", F, "(dk, smem + SMEM_DS,", "(dk, smem + SMEM_P,", 0, "plain" },
     { "dK without the scale", F, "dk[i][j], p.scale)", "dk[i][j], 1.f)", 0, "plain" },
-    { "dV with the scale", F, "dv[i][j], 1.f)", "dv[i][j], p.scale)", 0, "plain" },
+    { "dV with the scale", F, "dv[i][j], $(keep_scale)", "dv[i][j], p.scale", 0, "plain" },
     { "dQ without the scale", F, "dq[i][j], p.scale)", "dq[i][j], 1.f)", 0, "plain" },
     { "one query of a tile is left out", F, "for (int r = 0; r < BR; r++)", "for (int r = 1; r < BR; r++)", 0, "plain" },
     { "keys of a thread in another order", F, "4 * y + i / 4 * 64 + i % 4", "4 * y + i / 4 * 64 + 3 - i % 4", 0, "wide" },

@@ -151,7 +151,7 @@ const mutation hopper_mutations[] = {
     { "dQ out of the first warpgroup's dS", G, "stage + K_TILE + wg * DS_TILE, DS_TILE", "stage + K_TILE, DS_TILE", 0, "one" },
     { "dS alone is dP less D", K, "dp[4 * n + e] = s[4 * n + e] * (dp", "dp[4 * n + e] = (dp", 0, "one" },
     { "dK without the scale", K, "dk, p.scale, p.grad_k", "dk, 1.f, p.grad_k", 0, "one" },
-    { "dV with the scale", T, "dv, 1.f, p.grad_v", "dv, p.scale, p.grad_v", 0, "twins" },
+    { "dV with the scale", T, "dv, $(keep_scale), p.grad_v", "dv, p.scale, p.grad_v", 0, "twins" },
     { "dQ without the scale", G, "dq, p.scale, p.grad_q", "dq, 1.f, p.grad_q", 0, "one" },
     { "lanes keep the block that they should give", GATHER, "odd ? x0 : x1", "odd ? x1 : x0", 0, "one" },
     { "rows past the last are stored", C, "const bool real = row < rows;", "const bool real = true;", 0, "one" },

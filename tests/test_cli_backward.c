@@ -4,6 +4,7 @@
 #include "test_cli_run.h"
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void init(void)
@@ -62,6 +63,22 @@ Test(cli_backward, files_of_attend)
     refused(ATTEND WRITES "--grad-o lse.npy", "lse.npy: 3 dimensions; accepted: 4");
     refused(ATTEND WRITES "--grad-o o.npy -t tf32", "dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
     refused(ATTEND WRITES "--grad-o o.npy --seqlens-k lse.npy", "lse.npy");
+}
+
+/* --dropout of both passes; without it --seed says nothing. */
+Test(cli_backward, dropout_of_attend)
+{
+#define FORWARD "attend --q q.npy --k k.npy --v v.npy --causal -q " SIM
+    done("sample --sq 40 --sk 50 -d 16 -t fp16 --heads 4 --kv-heads 2", "");
+    done(FORWARD "-o o.npy --dropout 0.3 --seed 5 --check", "check      ok");
+    done(FORWARD "-o same.npy --dropout 0.3 --seed 5", "");
+    done(FORWARD "-o other.npy --dropout 0.3 --seed 6", "");
+    cr_expect_eq(system("cmp -s o.npy same.npy"), 0);
+    cr_expect_neq(system("cmp -s o.npy other.npy"), 0);
+    done(ATTEND WRITES "--grad-o o.npy --causal --dropout 0.3 --seed 5 --check", "check      ok");
+    done("run -d 16 -n 40 --heads 2 --op backward --features dropout --check " SIM, "check      ok");
+    refused(FORWARD "-o o.npy --dropout 1", "--dropout is 1; accepted: a probability, 0 to below 1");
+    refused(FORWARD "-o o.npy --dropout -0.5", "--dropout is \"-0.5\"");
 }
 
 Test(cli_backward, problems_of_it)

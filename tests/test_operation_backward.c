@@ -95,8 +95,8 @@ static int refusals(refusal *to)
     ROW(a.dtype = FA_TF32, UNSUPPORTED, "dtype is tf32; accepted with op=backward: fp16, bf16, fp32");
     ROW(a.flags = FA_ACCUMULATE, INVALID, "flags has FA_ACCUMULATE and grad_dtype is bf16; accepted with it: fp32 (4)");
     ROW(a.flags = FA_BATCH_INVARIANT, UNSUPPORTED, "flags is 0x2; accepted by this version with op=backward: FA_BROADCAST (0x1), FA_D");
-    ROW(a.dropout = 0.5f, UNSUPPORTED, "dropout is set: dropout, which this version does not compute");
-    ROW(a.rng = (const uint64_t *)a.q.ptr, UNSUPPORTED, "rng is set");
+    ROW(a.dropout = 0.5f, INVALID, "rng is NULL; accepted: a device address");
+    ROW((a.dropout = 0.5f, a.rng = (const uint64_t *)a.grad_q.ptr), INVALID, "grad_q overlaps rng");
     ROW(a.page_table = (const int32_t *)a.q.ptr, INVALID, "page_table is set: pages of K and V; accepted with op=backward: 0");
     ROW(a.parts = 2, INVALID, "parts is set");
     ROW(a.hq = 5, INVALID, "hq is 5");

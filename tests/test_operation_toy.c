@@ -35,8 +35,8 @@ static const fa_operation gated = {
 static fa_attention attention_of(const fa_reference_call *c)
 {
     const fa_problem *p = &c->problem;
-    return (fa_attention){ p->b,       p->hq,      p->hkv,   p->sq,    p->sk,    p->d,     p->dv,
-                           c->band.lo, c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V], NULL };
+    return (fa_attention){ p->b,       p->hq,    p->hkv,   p->sq,    p->sk,    p->d, p->dv, c->band.lo,
+                           c->band.hi, c->scale, c->in[Q], c->in[K], c->in[V], NULL, NULL };
 }
 
 static int64_t outputs_of(const fa_problem *p)

@@ -6,6 +6,7 @@ from typing import Any, Optional, Sequence, Tuple, Union
 
 from . import _abi, _dense, _stage
 from . import _shapes as shapes
+from ._dropout import RNG, probability, state
 from ._mask import Mask, Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
 from ._stage import Staged
@@ -24,7 +25,7 @@ def is_jax(x: Any) -> bool:
 
 def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
               scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None, out_dtype: Optional[str] = None,
-              tf32: bool = False, deterministic: bool = False, stream: Optional[int] = None,
+              tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0, rng: Any = None, stream: Optional[int] = None,
               device: Union[None, str, Context] = None) -> Any:
     """softmax(scale * Q K^T, masked) V, exact, in one kernel.
 
@@ -42,6 +43,10 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     out_dtype: "float32", or None for q's. Not beside out, whose own type counts.
     tf32: float32 inputs are multiplied as TF32 on the matrix units; False: as float32. Gradients are multiplied as float32 always.
     deterministic: the gradients that PyTorch and JAX take of this call are the same bits each time. The output is so in any case.
+    dropout_p: each weight is dropped with this probability, 0 to below 1, and the others are divided by 1 - dropout_p. The LSE is that of
+        all. Which are dropped follows from rng and from batch, head, query and key alone.
+    rng: int64 [2] on q's device, seed and offset, which each launch and each replay of a graph reads. None: with PyTorch drawn from its
+        generator, so that torch.manual_seed() decides; with JAX a key of jax.random is needed, with other libraries rng itself.
     stream: a CUDA stream's handle as a number; None: PyTorch's current one, or the one of q's __cuda_array_interface__, or the legacy
         default stream. The call does not wait for the kernel.
     device: a Context, or the name of one. Tensors in host memory need "sim:sm_80" or "sim:sm_90a", here or by fagen.simulator().
@@ -54,12 +59,13 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     if is_torch(q):
         from . import torch as of_torch
         return of_torch.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out,
-                                  lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, stream=stream, device=device)
+                                  lse=lse, out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng,
+                                  stream=stream, device=device)
     if is_jax(q):
         from . import jax as of_jax
         shapes.unused({"out": out, "lse": lse, "stream": stream}, [None], "arrays of JAX are immutable, and XLA has the stream")
         return of_jax.attention(q, k, v, causal=causal, window=window, diagonal=diagonal, scale=scale, return_lse=return_lse,
-                                out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, device=device)
+                                out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng, device=device)
     q_view, k_view, v_view = view("q", q, stream), view("k", k, stream), view("v", v, stream)
     if deterministic is not False:
         shapes.flag("deterministic", deterministic)
@@ -67,14 +73,16 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
     at = stream_of((q_view, k_view, v_view), stream)
     ctx = context_of(q_view, device)
     key = (ctx, q_view[1:6], k_view[1:6], v_view[1:6], given and given[1:6], sums and sums[1:6], causal, window, diagonal, scale,
-           return_lse, out_dtype, tf32)
+           return_lse, out_dtype, tf32, dropout_p)
+    p = dropout_p if type(dropout_p) is float and dropout_p == 0 and rng is None else probability(dropout_p)
+    random = state(rng, p, q_view, stream) if p or rng is not None else None
     try:
         plan = _plans.find(key)
     except TypeError:  # a window in a list, say
         plan = None
     if plan is None:
         mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
-        plan = _plan(ctx, (q_view, k_view, v_view), given, sums, mask, factor, return_lse, out_dtype, tf32)
+        plan = _plan(ctx, (q_view, k_view, v_view), given, sums, mask, factor, return_lse, out_dtype, tf32, p)
         if not isinstance(window, list):
             _plans.keep(key, plan)
     if given is None:
@@ -86,12 +94,15 @@ def attention(q: Any, k: Any, v: Any, *, causal: bool = False, window: Window = 
         sums = view("lse", lse, stream)
     if plan.host:
         tensors = ((Q, q_view), (K, k_view), (V, v_view), (O, given)) + (((LSE, sums),) if sums is not None else ())
+        tensors += ((RNG, random),) if random is not None else ()
         _stage.launch(plan, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
         return (out, lse) if return_lse else out
     words = plan.words
     words[Q], words[K], words[V], words[O] = q_view.address, k_view.address, v_view.address, given.address
     if sums is not None:
         words[LSE] = sums.address
+    if random is not None:
+        words[RNG] = random.address
     plan.launch(at)
     return (out, lse) if return_lse else out
 
@@ -100,7 +111,7 @@ NAMES = {_abi.FA_F16: "float16", _abi.FA_BF16: "bfloat16", _abi.FA_F32: "float32
 
 
 def _plan(ctx: Context, inputs: Tuple[View, View, View], out: Optional[View], lse: Optional[View], mask: Mask, scale: float, want: bool,
-          out_dtype: Any, tf32: bool) -> Plan:
+          out_dtype: Any, tf32: bool, dropout: float) -> Plan:
     """The plan of a call; a tensor that the caller leaves out is a packed one that is yet to be made."""
     q, _, v = inputs
     _dense.checked(*inputs)
@@ -112,7 +123,7 @@ def _plan(ctx: Context, inputs: Tuple[View, View, View], out: Optional[View], ls
         out = fresh(q, (*q.shape[:3], v.shape[3]), name)
     if lse is None and want:
         lse = fresh(q, (q.shape[0], q.shape[2], q.shape[1]), "float32")
-    return _dense.plan(ctx, *inputs, out, lse, mask, scale, tf32)
+    return _dense.plan(ctx, *inputs, out, lse, mask, scale, tf32, dropout)
 
 
 def output(q: Any, of: View, out: Any, shape: Tuple[int, ...], out_dtype: Optional[str], stream: Optional[int]) -> Tuple[Any, View]:

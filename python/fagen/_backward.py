@@ -7,6 +7,7 @@ from . import _abi, _dense, _stage, _varlen
 from . import _shapes as shapes
 from ._attention import context_of, dtype_name, is_jax, stream_of
 from ._dense import log_sums
+from ._dropout import RNG, probability, state
 from ._mask import Window, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V, word
 from ._stage import Staged
@@ -41,13 +42,13 @@ class Gradients(NamedTuple):
 def attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, *, grad_lse: Any = None, causal: bool = False,
                        window: Window = None, diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None,
                        grad_q: Any = None, grad_k: Any = None, grad_v: Any = None, grad_dtype: Optional[str] = None,
-                       deterministic: bool = False, accumulate: bool = False, stream: Optional[int] = None,
-                       device: Union[None, str, Context] = None) -> Triple:
+                       deterministic: bool = False, accumulate: bool = False, dropout_p: float = 0.0, rng: Any = None,
+                       stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Triple:
     """The gradients (grad_q, grad_k, grad_v) of what fagen.attention(q, k, v, return_lse=True) gave as (out, lse).
 
     grad_out [b, sq, hq, dv]: of out's type. grad_lse [b, hq, sq]: float32, packed; None: all 0.
-    q, k, v, causal, window, diagonal, scale: those of that call. S and dS are computed anew from them and lse. A call with tf32 has
-        gradients that are multiplied as float32.
+    q, k, v, causal, window, diagonal, scale, dropout_p, rng: those of that call. S and dS are computed anew from them and lse. A call with
+        tf32 has gradients that are multiplied as float32.
     grad_q, grad_k, grad_v: tensors to write to, of the shapes of q, k and v and of one type; None: new ones, packed.
     grad_dtype: "float32", or None for q's. Not beside grad_q, grad_k or grad_v, whose own type counts.
     deterministic: equal arguments give equal bits. False: a kernel may add in the order in which its blocks finish.
@@ -55,7 +56,7 @@ def attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any
     The rest is as in fagen.attention. Exactly 0: rows of queries that see no key, and of keys that no query sees.
     Tensors of PyTorch and JAX need no call of this: autograd and jax.grad make it."""
     options = dict(grad_lse=grad_lse, causal=causal, window=window, diagonal=diagonal, scale=scale, grad_dtype=grad_dtype,
-                   deterministic=deterministic, device=device)
+                   deterministic=deterministic, dropout_p=dropout_p, rng=rng, device=device)
     given = (grad_q, grad_k, grad_v)
     if is_torch(q):
         from . import torch as of_torch
@@ -69,11 +70,12 @@ def attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any
     _dense.checked(saved.q, saved.k, saved.v)
     ctx, at, mask, factor = context_of(saved.q, device), stream_of(saved, stream), mask_of(causal, window, diagonal), scale_of(scale)
     made, gradients = gradients_of((q, k, v), saved, grad_out, grad_lse, given, grad_dtype, accumulate, False, stream)
-    key = (ctx, mask, factor, deterministic, accumulate)
-    tensors = tensors_of(saved, gradients)
+    p = probability(dropout_p)
+    key = (ctx, mask, factor, deterministic, accumulate, p)
+    tensors = tensors_of(saved, gradients, state(rng, p, saved.q, stream))
 
     def plan() -> Plan:
-        args = _dense.arguments(ctx, saved.q, saved.k, saved.v, saved.out, saved.lse, mask, factor, False, False)
+        args = _dense.arguments(ctx, saved.q, saved.k, saved.v, saved.out, saved.lse, mask, factor, False, False, p)
         return Plan(ctx, with_gradients(args, saved, gradients, deterministic, accumulate))
     run(key, tensors, plan, at)
     return made
@@ -84,13 +86,14 @@ def varlen_attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, l
                               max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
                               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, grad_q: Any = None,
                               grad_k: Any = None, grad_v: Any = None, grad_dtype: Optional[str] = None, deterministic: bool = False,
-                              accumulate: bool = False, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Triple:
+                              accumulate: bool = False, dropout_p: float = 0.0, rng: Any = None, stream: Optional[int] = None,
+                              device: Union[None, str, Context] = None) -> Triple:
     """The gradients (grad_q, grad_k, grad_v) of what fagen.varlen_attention(q, k, v, return_lse=True) gave as (out, lse).
 
     grad_out has the shape of out, grad_lse that of lse. Lengths are those of that call; keys in pages have no gradients. Rows past a
     length are neither read nor written: in new tensors they are 0. The rest is as in fagen.attention_backward."""
     options = dict(grad_lse=grad_lse, causal=causal, window=window, diagonal=diagonal, scale=scale, grad_dtype=grad_dtype,
-                   deterministic=deterministic, device=device)
+                   deterministic=deterministic, dropout_p=dropout_p, rng=rng, device=device)
     lengths = dict(cu_seqlens_q=cu_seqlens_q, cu_seqlens_k=cu_seqlens_k, seqlens_q=seqlens_q, seqlens_k=seqlens_k)
     given = (grad_q, grad_k, grad_v)
     if is_torch(q):
@@ -103,11 +106,12 @@ def varlen_attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, l
     saved = Saved(batch.q, batch.k, batch.v, view("out", out, stream), view("lse", lse, stream))
     ctx, at, mask, factor = context_of(saved.q, device), stream_of(saved, stream), mask_of(causal, window, diagonal), scale_of(scale)
     made, gradients = gradients_of((q, k, v), saved, grad_out, grad_lse, given, grad_dtype, accumulate, True, stream)
-    key = (ctx, batch.sq, batch.sk, mask, factor, deterministic, accumulate)
-    tensors = tensors_of(saved, gradients) + _varlen.arrays_of(batch)
+    p = probability(dropout_p)
+    key = (ctx, batch.sq, batch.sk, mask, factor, deterministic, accumulate, p)
+    tensors = tensors_of(saved, gradients, state(rng, p, saved.q, stream)) + _varlen.arrays_of(batch)
 
     def plan() -> Plan:
-        args = _varlen.arguments(ctx, batch, saved.out, saved.lse, mask, factor, False, False)
+        args = _varlen.arguments(ctx, batch, saved.out, saved.lse, mask, factor, False, False, p)
         return Plan(ctx, with_gradients(args, saved, gradients, deterministic, accumulate))
     run(key, tensors, plan, at)
     return made
@@ -176,10 +180,10 @@ def with_gradients(args: _abi.Args, saved: Saved, gradients: Gradients, determin
     return args
 
 
-def tensors_of(saved: Saved, gradients: Gradients) -> List[Tuple[int, View]]:
+def tensors_of(saved: Saved, gradients: Gradients, rng: Optional[View] = None) -> List[Tuple[int, View]]:
     """Each view with its word of fa_args."""
     both = list(zip((Q, K, V, O, LSE), saved)) + list(zip(WRITTEN, gradients.written)) + [(GRAD_O, gradients.out)]
-    return both + ([] if gradients.lse is None else [(GRAD_LSE, gradients.lse)])
+    return both + ([] if gradients.lse is None else [(GRAD_LSE, gradients.lse)]) + ([] if rng is None else [(RNG, rng)])
 
 
 def run(key: Tuple[Any, ...], tensors: List[Tuple[int, View]], plan: Callable[[], Plan], stream: int) -> None:

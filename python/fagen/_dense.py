@@ -61,13 +61,14 @@ def log_sums(name: str, lse: View, q: View, shape: Tuple[int, ...], layout: str,
         raise shapes.invalid(f"{name}.strides", lse.strides, f"{own}: packed")
 
 
-def plan(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool) -> Plan:
+def plan(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
+         dropout: float = 0.0) -> Plan:
     """The plan of a dense call. Raises InvalidArgument, Unsupported, NoFit."""
-    return Plan(context, arguments(context, q, k, v, out, lse, mask, scale, tf32))
+    return Plan(context, arguments(context, q, k, v, out, lse, mask, scale, tf32, True, dropout))
 
 
 def arguments(context: Context, q: View, k: View, v: View, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
-              written: bool = True) -> _abi.Args:
+              written: bool = True, dropout: float = 0.0) -> _abi.Args:
     """fa_args of a dense forward call, addresses left out. written: False where out and lse are read. Raises InvalidArgument."""
     dtype = checked(q, k, v)
     results(q, v, out, lse, written)
@@ -75,7 +76,7 @@ def arguments(context: Context, q: View, k: View, v: View, out: View, lse: Optio
     b, sq, hq, d = q.shape
     args = _abi.Args(dtype=shapes.precision(dtype, tf32), o_dtype=shapes.output_dtype("out.dtype", out.dtype, q.dtype), d=d, dv=v.shape[3],
                      b=b, hq=hq, hkv=k.shape[2], sq=sq, sk=k.shape[1], mask=mask.mask, window_left=mask.left, window_right=mask.right,
-                     diagonal=mask.diagonal, offset=mask.offset, scale=scale)
+                     diagonal=mask.diagonal, offset=mask.offset, scale=scale, dropout=dropout)
     expanded = False
     for name, field, x in (("q", "q", q), ("k", "k", k), ("v", "v", v), ("out", "o", out)):
         t, zero = shapes.tensor(name, x, x.shape, x.strides, field != "o" or not written)

@@ -14,9 +14,11 @@ from ._library import path as library_path
 from .errors import FileError, InternalError
 
 FORWARD, BACKWARD = "fagen_attention", "fagen_attention_backward"  # targets
+DROPOUT, DROPOUT_BACKWARD = "fagen_attention_dropout", "fagen_attention_dropout_backward"
 HOST_SLOT = 64  # of the simulated chip; CUDA devices have their ordinals
 FUNCTIONS = ("fa_launch", "fa_workspace_size", "fa_workspace_init", "fa_alloc", "fa_free", "fa_copy", "fa_last_error")
-SYMBOLS = {FORWARD: "fagen_jax_attention", BACKWARD: "fagen_jax_backward"}
+SYMBOLS = {FORWARD: "fagen_jax_attention", BACKWARD: "fagen_jax_backward", DROPOUT: "fagen_jax_dropout",
+           DROPOUT_BACKWARD: "fagen_jax_dropout_backward"}
 SUFFIXES = {"CUDA": "", "cpu": "_host"}  # of symbols, by platform of JAX
 
 _lock = threading.Lock()

@@ -15,6 +15,7 @@ from . import _backward, _dense, _merge, _stage, _varlen
 from . import _shapes as shapes
 from ._attention import context_of
 from ._context import Workspace
+from ._dropout import RNG, probability, state
 from ._library import check, lib
 from ._mask import Options, options_of, words_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V
@@ -30,6 +31,7 @@ MERGE = "Tensor parts, Tensor lses"
 TO = "Tensor(a!) out, Tensor(b!)? lse"
 GRADIENTS = "Tensor grad_out, Tensor q, Tensor k, Tensor v, Tensor out, Tensor lse, Tensor? grad_lse"
 OPTIONS = "float scale, str options"
+DROPOUT = "Tensor rng, float dropout_p"
 
 ops = torch.ops.fagen
 _C = torch._C
@@ -107,9 +109,12 @@ def where(index: int) -> Tuple[Any, ...]:
     return (index, contexts.generation) if index >= 0 else (contexts.simulator_named(), contexts.generation)
 
 
-# Dense batches.
+# Dense batches. `drop`, here and below: rng and the probability.
 
-def _dense_call(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, options: str) -> Tuple[Any, Any]:
+Drop = Optional[Tuple[Any, float]]
+
+
+def _dense_call(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, options: str, drop: Drop = None) -> Tuple[Any, Any]:
     index = q.get_device()
     key: Tuple[Any, ...] = (q.shape, k.shape, v.shape, q.stride(), k.stride(), v.stride(), q.dtype, k.dtype, v.dtype, index, k.get_device(),
                             v.get_device(), want, scale, options, contexts.generation)
@@ -117,24 +122,45 @@ def _dense_call(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: f
         key += (contexts.simulator_named(), q.device, k.device, v.device)
     if out is not None:
         key += tuple((x.shape, x.stride(), x.dtype, x.device) for x in (out, lse) if x is not None)
-    plan: Any = _find(key) or _plans.keep(key, _dense_plan(q, k, v, out, lse, want, scale, options))
+    if drop is not None:
+        key += _drop_key(drop)
+    plan: Any = _find(key) or _plans.keep(key, _dense_plan(q, k, v, out, lse, want, scale, options, drop))
     if out is None:
         made = plan.made
         out = torch.empty_like(q) if made.like else torch.empty(made.shape, dtype=made.dtype, device=made.device)
         if want:
             lse = torch.empty(made.lse, dtype=torch.float32, device=made.device)
     if plan.host:
-        launch(plan, index, [(Q, q), (K, k), (V, v), (O, out)] + ([] if lse is None else [(LSE, lse)]))
+        launch(plan, index, [(Q, q), (K, k), (V, v), (O, out)] + ([] if lse is None else [(LSE, lse)]) + _drop_tensors(drop))
         return out, lse
     words = plan.words
     words[Q], words[K], words[V], words[O] = q.data_ptr(), k.data_ptr(), v.data_ptr(), out.data_ptr()
     if lse is not None:
         words[LSE] = lse.data_ptr()
+    if drop is not None:
+        words[RNG] = drop[0].data_ptr()
     on_device(plan, index)
     return out, lse
 
 
-def _dense_plan(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, options: str) -> Plan:
+def _drop_key(drop: Drop) -> Tuple[Any, ...]:
+    return () if drop is None else (drop[1], drop[0].shape, drop[0].stride(), drop[0].dtype, drop[0].device)
+
+
+def _drop_tensors(drop: Drop) -> List[Tuple[int, Any]]:
+    return [] if drop is None else [(RNG, drop[0])]
+
+
+def _dropped(drop: Drop, q: View) -> float:
+    """The probability. Raises InvalidArgument for one that is none, or another rng than is read."""
+    if drop is None:
+        return 0.0
+    p = probability(drop[1])
+    state(drop[0], p, q)
+    return p
+
+
+def _dense_plan(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: float, options: str, drop: Drop) -> Plan:
     asked = options_of(options)
     views = view("q", q), view("k", k), view("v", v)
     _dense.checked(*views)
@@ -142,7 +168,7 @@ def _dense_plan(q: Any, k: Any, v: Any, out: Any, lse: Any, want: bool, scale: f
     shape, sums_shape = (*q.shape[:3], v.shape[3]), (q.shape[0], q.shape[2], q.shape[1])
     result = fresh(views[0], shape, asked.out_dtype or views[0].dtype) if out is None else view("out", out)
     sums = view("lse", lse) if lse is not None else fresh(views[0], sums_shape, "float32") if want else None
-    plan = _dense.plan(ctx, *views, result, sums, asked.mask, scale, asked.tf32)
+    plan = _dense.plan(ctx, *views, result, sums, asked.mask, scale, asked.tf32, _dropped(drop, views[0]))
     dtype = getattr(torch, result.dtype)
     plan.made = Made(shape, dtype, sums_shape, q.device, dtype == q.dtype and tuple(q.shape) == shape and q.stride() == packed(shape))
     return plan
@@ -156,6 +182,10 @@ def _attention_lse(q: Any, k: Any, v: Any, scale: float, options: str) -> Any:
     return _dense_call(q, k, v, None, None, True, scale, options)
 
 
+def _attention_dropout(q: Any, k: Any, v: Any, rng: Any, p: float, scale: float, options: str) -> Any:
+    return _dense_call(q, k, v, None, None, True, scale, options, (rng, p))
+
+
 def _attention_out(q: Any, k: Any, v: Any, out: Any, lse: Any, scale: float, options: str) -> None:
     refuse_gradients(NO_OUT, q=q, k=k, v=v, out=out)
     _dense_call(q, k, v, out, lse, lse is not None, scale, options)
@@ -163,12 +193,14 @@ def _attention_out(q: Any, k: Any, v: Any, out: Any, lse: Any, scale: float, opt
 
 # Sequences of different lengths. `rest`: the five arrays of _varlen.ARRAYS, then the two maxima.
 
-def _varlen_call(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, want: bool, scale: float, options: str) -> Any:
+def _varlen_call(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, want: bool, scale: float, options: str,
+                 drop: Drop = None) -> Any:
     index = q.get_device()
-    tensors = [(Q, q), (K, k), (V, v)] + [(w, x) for w, x in zip(_varlen.WORDS.values(), rest) if x is not None]
+    tensors = [(Q, q), (K, k), (V, v)] + [(w, x) for w, x in zip(_varlen.WORDS.values(), rest) if x is not None] + _drop_tensors(drop)
     given = [(w, x) for w, x in ((O, out), (LSE, lse)) if x is not None]
-    key = (tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors + given), rest[5:], want, scale, options, where(index))
-    plan: Any = _find(key) or _plans.keep(key, _varlen_plan(q, k, v, rest, out, lse, want, scale, options))
+    key = (tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors + given), rest[5:], want, scale, options, where(index),
+           drop and drop[1])
+    plan: Any = _find(key) or _plans.keep(key, _varlen_plan(q, k, v, rest, out, lse, want, scale, options, drop))
     if out is None:
         made = plan.made
         out = torch.empty(made.shape, dtype=made.dtype, device=made.device)
@@ -182,7 +214,8 @@ def _lse_shape(q: Any, starts: Any) -> Tuple[Any, ...]:
     return (q.shape[1], q.shape[0]) if starts is not None else (q.shape[0], q.shape[2], q.shape[1])
 
 
-def _varlen_plan(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, want: bool, scale: float, options: str) -> Plan:
+def _varlen_plan(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: Any, want: bool, scale: float, options: str,
+                 drop: Drop) -> Plan:
     asked = options_of(options)
     batch = _varlen.batch_of(q, k, v, dict(zip(_varlen.ARRAYS, rest)), *rest[5:])
     _varlen.checked(batch)
@@ -190,7 +223,7 @@ def _varlen_plan(q: Any, k: Any, v: Any, rest: Tuple[Any, ...], out: Any, lse: A
     shape, sums_shape = (*q.shape[:-1], v.shape[-1]), _lse_shape(q, rest[0])
     result = fresh(batch.q, shape, asked.out_dtype or batch.q.dtype) if out is None else view("out", out)
     sums = view("lse", lse) if lse is not None else fresh(batch.q, sums_shape, "float32") if want else None
-    plan = _varlen.plan(ctx, batch, result, sums, asked.mask, scale, asked.tf32)
+    plan = _varlen.plan(ctx, batch, result, sums, asked.mask, scale, asked.tf32, _dropped(drop, batch.q))
     plan.made = Made(shape, getattr(torch, result.dtype), sums_shape, q.device, False)
     return plan
 
@@ -201,6 +234,10 @@ def _varlen_attention(q: Any, k: Any, v: Any, *rest: Any) -> Any:
 
 def _varlen_attention_lse(q: Any, k: Any, v: Any, *rest: Any) -> Any:
     return _varlen_call(q, k, v, rest[:7], None, None, True, *rest[7:])
+
+
+def _varlen_attention_dropout(q: Any, k: Any, v: Any, *rest: Any) -> Any:
+    return _varlen_call(q, k, v, rest[:7], None, None, True, *rest[9:], (rest[7], rest[8]))
 
 
 def _varlen_attention_out(q: Any, k: Any, v: Any, *rest: Any) -> None:
@@ -260,7 +297,7 @@ def _usable(grad_out: Any) -> Any:
 
 
 def _backward_call(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, grad_lse: Any, rest: Optional[Tuple[Any, ...]], scale: float,
-                   options: str) -> Any:
+                   options: str, drop: Drop = None) -> Any:
     grad_out, index = _usable(grad_out), q.get_device()
     grad_lse = None if grad_lse is None else grad_lse.contiguous()
     asked = options_of(options)
@@ -271,14 +308,16 @@ def _backward_call(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, gr
     tensors = [(Q, q), (K, k), (V, v), (O, out), (LSE, lse), (_backward.GRAD_O, grad_out), *zip(_backward.WRITTEN, made)]
     tensors += [] if grad_lse is None else [(_backward.GRAD_LSE, grad_lse)]
     tensors += [] if rest is None else [(w, x) for w, x in zip(_varlen.WORDS.values(), rest[:4]) if x is not None]
-    key = ("backward", tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors), rest and rest[4:], scale, options, where(index))
-    plan: Any = _find(key) or _plans.keep(key, _backward_plan(grad_out, q, k, v, out, lse, grad_lse, rest, scale, asked, made))
+    tensors += _drop_tensors(drop)
+    key = ("backward", tuple((w, x.shape, x.stride(), x.dtype, x.device) for w, x in tensors), rest and rest[4:], scale, options,
+           where(index), drop and drop[1])
+    plan: Any = _find(key) or _plans.keep(key, _backward_plan(grad_out, q, k, v, out, lse, grad_lse, rest, scale, asked, made, drop))
     launch(plan, index, tensors, _backward.WRITTEN)
     return made
 
 
 def _backward_plan(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, grad_lse: Any, rest: Optional[Tuple[Any, ...]], scale: float,
-                   asked: Options, made: Tuple[Any, ...]) -> Plan:
+                   asked: Options, made: Tuple[Any, ...], drop: Drop) -> Plan:
     saved = _backward.saved_of(q, k, v, out, lse)
     batch = None if rest is None else _varlen.batch_of(q, k, v, dict(zip(_varlen.ARRAYS, (*rest[:4], None))), *rest[4:])
     if batch is None:
@@ -288,9 +327,9 @@ def _backward_plan(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, gr
     ctx = context_of(saved.q, asked.device or None)
     _, gradients = _backward.gradients_of((q, k, v), saved, grad_out, grad_lse, made, None, False, False, None)
     if batch is None:
-        args = _dense.arguments(ctx, *saved, asked.mask, scale, False, False)
+        args = _dense.arguments(ctx, *saved, asked.mask, scale, False, False, _dropped(drop, saved.q))
     else:
-        args = _varlen.arguments(ctx, batch, saved.out, saved.lse, asked.mask, scale, False, False)
+        args = _varlen.arguments(ctx, batch, saved.out, saved.lse, asked.mask, scale, False, False, _dropped(drop, saved.q))
     return Plan(ctx, _backward.with_gradients(args, saved, gradients, asked.deterministic, False))
 
 
@@ -300,6 +339,15 @@ def _attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: An
 
 def _varlen_attention_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, grad_lse: Any, *rest: Any) -> Any:
     return _backward_call(grad_out, q, k, v, out, lse, grad_lse, rest[:6], *rest[6:])
+
+
+def _attention_dropout_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, grad_lse: Any, rng: Any, p: float, scale: float,
+                                options: str) -> Any:
+    return _backward_call(grad_out, q, k, v, out, lse, grad_lse, None, scale, options, (rng, p))
+
+
+def _varlen_attention_dropout_backward(grad_out: Any, q: Any, k: Any, v: Any, out: Any, lse: Any, grad_lse: Any, *rest: Any) -> Any:
+    return _backward_call(grad_out, q, k, v, out, lse, grad_lse, rest[:6], *rest[8:], (rest[6], rest[7]))
 
 
 # What the operators give, without computing it: shapes may be symbols, and only what they do not need is checked.
@@ -327,9 +375,13 @@ def _fake_attention_lse(q: Any, k: Any, v: Any, scale: float, options: str) -> A
     return _fake_attention(q, k, v, scale, options), q.new_empty((q.shape[0], q.shape[2], q.shape[1]), dtype=torch.float32)
 
 
+def _fake_attention_dropout(q: Any, k: Any, v: Any, rng: Any, p: float, scale: float, options: str) -> Any:
+    return _fake_attention_lse(q, k, v, scale, options)
+
+
 def _fake_varlen(q: Any, k: Any, v: Any, *rest: Any) -> Any:
     _fake_checked(q, k, v, (4 if rest[0] is None else 3, 4 if rest[1] is None else 3))
-    return q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=_out_type(rest[8], q.dtype))
+    return q.new_empty((*q.shape[:-1], v.shape[-1]), dtype=_out_type(rest[-1], q.dtype))
 
 
 def _fake_varlen_lse(q: Any, k: Any, v: Any, *rest: Any) -> Any:
@@ -416,6 +468,42 @@ class VarlenAttention(torch.autograd.Function):
         return (*found, *[None] * 9)
 
 
+class AttentionDropout(torch.autograd.Function):
+    """attention_dropout with its gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Any, k: Any, v: Any, rng: Any, p: float, scale: float, options: str) -> Any:
+        out, lse = _below(ops.attention_dropout, _attention_dropout, q, k, v, rng, p, scale, options)
+        ctx.save_for_backward(q, k, v, out, lse, rng)
+        ctx.set_materialize_grads(False)
+        ctx.rest, ctx.chip, ctx.p = (scale, options), contexts.simulator_named(), p
+        return out, lse
+
+    @staticmethod
+    def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
+        *saved, rng = ctx.saved_tensors
+        return (*_gradients(ctx, ops.attention_dropout_backward, tuple(saved), grad_out, grad_lse, (rng, ctx.p)), *[None] * 4)
+
+
+class VarlenAttentionDropout(torch.autograd.Function):
+    """varlen_attention_dropout with its gradients."""
+
+    @staticmethod
+    def forward(ctx: Any, q: Any, k: Any, v: Any, *rest: Any) -> Any:
+        out, lse = _below(ops.varlen_attention_dropout, _varlen_attention_dropout, q, k, v, *rest)
+        ctx.save_for_backward(q, k, v, out, lse, *rest[:4], rest[7])
+        ctx.set_materialize_grads(False)
+        ctx.rest, ctx.chip, ctx.maxima, ctx.p = rest[9:], contexts.simulator_named(), rest[5:7], rest[8]
+        return out, lse
+
+    @staticmethod
+    def backward(ctx: Any, grad_out: Any, grad_lse: Any) -> Any:
+        q, k, v, out, lse, *arrays, rng = ctx.saved_tensors
+        more = (*arrays, *ctx.maxima, rng, ctx.p)
+        found = _gradients(ctx, ops.varlen_attention_dropout_backward, (q, k, v, out, lse), grad_out, grad_lse, more)
+        return (*found, *[None] * 11)
+
+
 def _gradients(ctx: Any, op: Any, saved: Tuple[Any, ...], grad_out: Any, grad_lse: Any, more: Tuple[Any, ...]) -> Tuple[Any, ...]:
     """Of the inputs that want one."""
     if grad_out is None and grad_lse is None:
@@ -461,6 +549,20 @@ def _autograd_attention_lse(q: Any, k: Any, v: Any, scale: float, options: str) 
     if wanted(q, k, v):
         return Attention.apply(q, k, v, scale, options)
     return _below(ops.attention_lse, _attention_lse, q, k, v, scale, options)
+
+
+def _autograd_attention_dropout(q: Any, k: Any, v: Any, *rest: Any) -> Any:
+    if wanted(q, k, v):
+        return AttentionDropout.apply(q, k, v, *rest)
+    return _below(ops.attention_dropout, _attention_dropout, q, k, v, *rest)
+
+
+def _autograd_varlen_dropout(q: Any, k: Any, v: Any, *rest: Any) -> Any:
+    if not wanted(q, k, v):
+        return _below(ops.varlen_attention_dropout, _varlen_attention_dropout, q, k, v, *rest)
+    if rest[4] is not None:
+        refuse_gradients(NO_PAGES, q=q, k=k, v=v)
+    return VarlenAttentionDropout.apply(q, k, v, *rest)
 
 
 def _autograd_varlen(q: Any, k: Any, v: Any, *rest: Any) -> Any:
@@ -516,6 +618,15 @@ for _row in (
      _autograd_backward("attention_backward", _attention_backward)),
     ("varlen_attention_backward", f"{GRADIENTS}, {LENGTHS}, {MAXIMA}, {OPTIONS}) -> (Tensor, Tensor, Tensor)", _varlen_attention_backward,
      _fake_backward, False, _autograd_backward("varlen_attention_backward", _varlen_attention_backward)),
+    ("attention_dropout", f"{DENSE}, {DROPOUT}, {OPTIONS}) -> (Tensor, Tensor)", _attention_dropout, _fake_attention_dropout, True,
+     _autograd_attention_dropout),
+    ("varlen_attention_dropout", f"{VARLEN}, {MAXIMA}, {DROPOUT}, {OPTIONS}) -> (Tensor, Tensor)", _varlen_attention_dropout,
+     _fake_varlen_lse, True, _autograd_varlen_dropout),
+    ("attention_dropout_backward", f"{GRADIENTS}, {DROPOUT}, {OPTIONS}) -> (Tensor, Tensor, Tensor)", _attention_dropout_backward,
+     _fake_backward, False, _autograd_backward("attention_dropout_backward", _attention_dropout_backward)),
+    ("varlen_attention_dropout_backward", f"{GRADIENTS}, {LENGTHS}, {MAXIMA}, {DROPOUT}, {OPTIONS}) -> (Tensor, Tensor, Tensor)",
+     _varlen_attention_dropout_backward, _fake_backward, False,
+     _autograd_backward("varlen_attention_dropout_backward", _varlen_attention_dropout_backward)),
     ("merge", f"{MERGE}, str options) -> Tensor", _merge_one, _fake_merge, False),
     ("merge_lse", f"{MERGE}, str options) -> (Tensor, Tensor)", _merge_lse, _fake_merge_lse, False),
     ("merge_out", f"{MERGE}, {TO}, str options) -> ()", _merge_out, _fake_out, False),

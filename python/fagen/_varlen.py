@@ -7,6 +7,7 @@ from . import _abi, _stage
 from . import _shapes as shapes
 from ._attention import context_of, output, stream_of
 from ._dense import log_sums
+from ._dropout import RNG, probability, state
 from ._mask import INT32_MAX, Mask, Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V, word
 from ._stage import Staged
@@ -36,8 +37,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
                      seqlens_k: Any = None, page_table: Any = None, max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None,
                      causal: bool = False, window: Window = None, diagonal: Union[str, int] = "bottom-right",
                      scale: Optional[float] = None, return_lse: bool = False, out: Any = None, lse: Any = None,
-                     out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False, stream: Optional[int] = None,
-                     device: Union[None, str, Context] = None) -> Any:
+                     out_dtype: Optional[str] = None, tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0,
+                     rng: Any = None, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """Attention for a batch of sequences of different lengths, which lie in device memory: a launch, or a replay of a graph, reads them.
 
     q: packed [total_q, hq, d] with cu_seqlens_q, else padded [b, sq, hq, d].
@@ -48,7 +49,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     page_table: int32 [b, n]: the pages of each sequence in order. Needs seqlens_k, excludes cu_seqlens_k.
     max_seqlen_q, max_seqlen_k: the most rows and keys that any sequence has, now or in a replay: needed of what is packed. None: what
         padding or page table have room for.
-    The rest is as in fagen.attention; the diagonal lies by each sequence's own lengths.
+    The rest is as in fagen.attention; the diagonal lies by each sequence's own lengths. Which weights dropout drops depends on where in the
+        batch a sequence lies, and not on the others.
     Returns out, of q's shape with dv, or (out, lse), lse [b, hq, sq], of packed queries [hq, total_q]. Rows past a length are not written:
     in a new tensor they hold anything. Their gradients are 0. Keys in pages have no gradients: GradientUnsupported.
     Raises as fagen.attention does. Lengths and pages are not looked at on a GPU: kernels clamp what they find (Context's
@@ -59,7 +61,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
         from . import torch as of_torch
         return of_torch.varlen_attention(q, k, v, **options, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k, causal=causal,
                                          window=window, diagonal=diagonal, scale=scale, return_lse=return_lse, out=out, lse=lse,
-                                         out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, stream=stream, device=device)
+                                         out_dtype=out_dtype, tf32=tf32, deterministic=deterministic, dropout_p=dropout_p, rng=rng,
+                                         stream=stream, device=device)
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
     shapes.flag("deterministic", deterministic)
     batch = batch_of(q, k, v, options, max_seqlen_q, max_seqlen_k, stream)
@@ -70,7 +73,8 @@ def varlen_attention(q: Any, k: Any, v: Any, *, cu_seqlens_q: Any = None, cu_seq
     if return_lse or lse is not None:
         sums = empty_like(q, lse_shape(batch), "float32", "lse") if lse is None else lse
         lse_view = view("lse", sums, stream)
-    run(ctx, batch, result, lse_view, mask, factor, tf32, at)
+    p = probability(dropout_p)
+    run(ctx, batch, result, lse_view, mask, factor, tf32, at, p, state(rng, p, batch.q, stream))
     return (out, sums) if return_lse else out
 
 
@@ -173,13 +177,14 @@ def tensor(name: str, x: View, b: int, broadcast: bool) -> Tuple[_abi.Tensor, bo
     return shapes.tensor(name, x, (max(b, 1), *x.shape), (step, *x.strides), broadcast)
 
 
-def plan(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool) -> Plan:
+def plan(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
+         dropout: float = 0.0) -> Plan:
     """The plan of a call. Raises InvalidArgument, Unsupported, NoFit."""
-    return Plan(context, arguments(context, batch, out, lse, mask, scale, tf32))
+    return Plan(context, arguments(context, batch, out, lse, mask, scale, tf32, True, dropout))
 
 
 def arguments(context: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool,
-              written: bool = True) -> _abi.Args:
+              written: bool = True, dropout: float = 0.0) -> _abi.Args:
     """fa_args of a forward call, addresses left out. written: False where out and lse are read. Raises InvalidArgument."""
     dtype = checked(batch)
     q, k, v, table = batch.q, batch.k, batch.v, batch.array("page_table")
@@ -194,7 +199,8 @@ def arguments(context: Context, batch: Batch, out: View, lse: Optional[View], ma
     shapes.place(context, q.device, "q")
     args = _abi.Args(dtype=shapes.precision(dtype, tf32), o_dtype=shapes.output_dtype("out.dtype", out.dtype, q.dtype), d=q.shape[-1],
                      dv=v.shape[-1], b=sequences(batch), hq=q.shape[-2], hkv=k.shape[-2], sq=batch.sq, sk=batch.sk, mask=mask.mask,
-                     window_left=mask.left, window_right=mask.right, diagonal=mask.diagonal, offset=mask.offset, scale=scale)
+                     window_left=mask.left, window_right=mask.right, diagonal=mask.diagonal, offset=mask.offset, scale=scale,
+                     dropout=dropout)
     expanded = False
     for name, field, x in (("q", "q", q), ("k", "k", k), ("v", "v", v), ("out", "o", out)):
         t, zero = tensor(name, x, args.b, field != "o" or not written)
@@ -217,15 +223,19 @@ def arrays_of(batch: Batch) -> List[Tuple[int, View]]:
     return [(WORDS[name], x) for name, x in zip(ARRAYS, batch.arrays) if x is not None]
 
 
-def run(ctx: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool, stream: int) -> None:
+def run(ctx: Context, batch: Batch, out: View, lse: Optional[View], mask: Mask, scale: float, tf32: bool, stream: int,
+        dropout: float = 0.0, rng: Optional[View] = None) -> None:
     """Finds or makes the plan, and launches it."""
     tensors: List[Tuple[int, View]] = [(Q, batch.q), (K, batch.k), (V, batch.v), (O, out), *arrays_of(batch)]
     if lse is not None:
         tensors.append((LSE, lse))
-    key = (ctx, batch.sq, batch.sk, mask, scale, tf32, tuple((w, x.shape, x.strides, x.dtype, x.device, x.readonly) for w, x in tensors))
+    if rng is not None:
+        tensors.append((RNG, rng))
+    key = (ctx, batch.sq, batch.sk, mask, scale, tf32, dropout,
+           tuple((w, x.shape, x.strides, x.dtype, x.device, x.readonly) for w, x in tensors))
     found: Optional[Plan] = _plans.find(key)
     if found is None:
-        found = _plans.keep(key, plan(ctx, batch, out, lse, mask, scale, tf32))
+        found = _plans.keep(key, plan(ctx, batch, out, lse, mask, scale, tf32, dropout))
     if found.host:
         _stage.launch(found, [Staged(w, x, w in (O, LSE)) for w, x in tensors])
         return

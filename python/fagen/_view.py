@@ -7,7 +7,7 @@ from typing import Any, Callable, Dict, NamedTuple, Optional, Sequence, Tuple
 from . import _dlpack
 from .errors import InvalidArgument, invalid
 
-BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint8": 1}
+BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "float64": 8, "int32": 4, "int64": 8, "uint64": 8, "uint8": 1}
 HOST, GPU = "cpu", "cuda"
 
 
@@ -54,7 +54,7 @@ def is_torch(x: Any) -> bool:
 def _of_torch(name: str, x: Any, stream: Optional[int]) -> View:
     if not _torch_types:
         torch = torch_module()
-        _torch_types.update({getattr(torch, n): n for n in BYTES})
+        _torch_types.update({getattr(torch, n): n for n in BYTES if hasattr(torch, n)})
     if x.layout is not torch_module().strided:
         raise invalid(f"{name}.layout", x.layout, "torch.strided")
     if x.device.type not in (HOST, GPU):

@@ -2,10 +2,11 @@
 
     from fagen.flash_attn import flash_attn_func, flash_attn_varlen_func, flash_attn_with_kvcache
 
-What fagen does not compute (dropout, softcap, ALiBi, new keys and rotary embedding inside the kernel) raises fagen.Unsupported. Gradients
+What fagen does not compute (softcap, ALiBi, new keys and rotary embedding inside the kernel) raises fagen.Unsupported. Gradients
 are autograd's, but for flash_attn_with_kvcache and keys in pages; `deterministic` makes them the same bits each time.
 The last query sees the last key where causal, as there since version 2.1. LSE is the natural logarithm, float32. Where return_attn_probs
-asks for it, the third of the results is None: no matrix of probabilities is made.
+asks for it, the third of the results is None: no matrix of probabilities is made. Which weights dropout drops follows from PyTorch's
+generator; they are not those that the flash_attn package would drop.
 """
 from __future__ import annotations
 
@@ -23,8 +24,6 @@ Pair = Tuple[int, int]
 
 def _options(softmax_scale: Optional[float], causal: bool, window_size: Pair, **others: Any) -> Dict[str, Any]:
     """Keywords of fagen.attention. Raises Unsupported for what is not computed."""
-    dropout = others.pop("dropout_p", 0.0)
-    unused({"dropout_p": float(dropout)}, [0.0], "no dropout is computed")
     softcap = others.pop("softcap", 0.0)
     unused({"softcap": float(softcap or 0.0)}, [0.0], "no softcap is computed")
     unused(others, [None], "it is not computed")
@@ -38,8 +37,8 @@ def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p
                     causal: bool = False, window_size: Pair = (-1, -1), softcap: float = 0.0, alibi_slopes: Any = None,
                     deterministic: bool = False, return_attn_probs: bool = False) -> Any:
     """q [b, sq, hq, d], k and v [b, sk, hkv, d]. out [b, sq, hq, d], or (out, lse [b, hq, sq], None)."""
-    options = _options(softmax_scale, causal, window_size, dropout_p=dropout_p, softcap=softcap, alibi_slopes=alibi_slopes)
-    found = _torch.attention(q, k, v, return_lse=return_attn_probs, deterministic=deterministic, **options)
+    options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes)
+    found = _torch.attention(q, k, v, return_lse=return_attn_probs, deterministic=deterministic, dropout_p=dropout_p, **options)
     return (*found, None) if return_attn_probs else found
 
 
@@ -59,12 +58,12 @@ def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu
                            deterministic: bool = False, return_attn_probs: bool = False, block_table: Optional[torch.Tensor] = None) -> Any:
     """q [total_q, hq, d], k and v [total_k, hkv, d], or pages [n, page_size, hkv, d] with block_table [b, pages], where cu_seqlens_k tells
     the lengths alone. out [total_q, hq, d], or (out, lse [hq, total_q], None)."""
-    options = _options(softmax_scale, causal, window_size, dropout_p=dropout_p, softcap=softcap, alibi_slopes=alibi_slopes)
+    options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes)
     keys: Dict[str, Any] = {"cu_seqlens_k": cu_seqlens_k}
     if block_table is not None:
         keys = {"seqlens_k": cu_seqlens_k.diff(), "page_table": block_table}
     found = _torch.varlen_attention(q, k, v, cu_seqlens_q=cu_seqlens_q, max_seqlen_q=max_seqlen_q, max_seqlen_k=max_seqlen_k,
-                                    return_lse=return_attn_probs, deterministic=deterministic, **keys, **options)
+                                    return_lse=return_attn_probs, deterministic=deterministic, dropout_p=dropout_p, **keys, **options)
     return (*found, None) if return_attn_probs else found
 
 

@@ -15,6 +15,7 @@ from . import _dense, _jax_ffi
 from . import _shapes as shapes
 from ._attention import dtype_name
 from ._context import Context, context, simulator_named
+from ._dropout import probability
 from ._mask import Mask, Window, mask_of, scale_of
 from ._view import View, packed
 from .errors import GradientUnsupported, InvalidArgument, invalid
@@ -22,12 +23,15 @@ from .errors import GradientUnsupported, InvalidArgument, invalid
 
 def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False, out_dtype: Any = None,
-              tf32: bool = False, deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
+              tf32: bool = False, deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[jax.Array] = None,
+              device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for JAX: q [b, sq, hq, d], k [b, sk, hkv, d], v [b, sk, hkv, dv]; out [b, sq, hq, dv], or (out, lse [b, hq, sq]).
 
     Options are as there, and static: they are traced into the program. device: on the CPU, "sim:sm_90a" or "sim:sm_80", unless
-    fagen.simulator() or FAGEN_DEVICE names the chip; else None."""
+    fagen.simulator() or FAGEN_DEVICE names the chip; else None. rng, with dropout_p: a key of jax.random, or uint32 [4], seed and offset,
+    low halves first. Equal keys drop the same weights, on several devices and under vmap too."""
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
+    p = probability(dropout_p)
     views = [_view(name, x) for name, x in (("q", q), ("k", k), ("v", v))]
     dtype = _dense.checked(*views)
     shapes.precision(dtype, tf32)
@@ -35,13 +39,28 @@ def attention(q: jax.Array, k: jax.Array, v: jax.Array, *, causal: bool = False,
     name = views[0].dtype if out_dtype is None else dtype_name(np.dtype(out_dtype) if not isinstance(out_dtype, str) else out_dtype)
     shapes.output_dtype("out_dtype", name, views[0].dtype)
     bind(device)
-    return _call(q, k, v, Static(mask, factor, name, tf32, deterministic, bool(return_lse)))
+    static = Static(mask, factor, name, tf32, deterministic, bool(return_lse), p)
+    if p or rng is not None:
+        return _dropped(q, k, v, state(rng, p), static)
+    return _call(q, k, v, static)
+
+
+def state(rng: Any, dropout_p: float) -> jax.Array:
+    """Seed and offset as uint32 [4]. Raises InvalidArgument."""
+    if not dropout_p:
+        raise InvalidArgument("rng is set and dropout_p is 0; accepted: both, or neither")
+    if rng is None:
+        raise invalid("rng", None, "a key of jax.random, or uint32 [4], with dropout_p")
+    if not jax.dtypes.issubdtype(rng.dtype, jax.dtypes.prng_key) and (rng.dtype != np.uint32 or rng.shape not in ((2,), (4,))):
+        raise invalid("rng", f"{rng.dtype} {tuple(rng.shape)}", "a key of jax.random, or uint32 [4]")
+    return rng if rng.shape == (4,) else jax.random.bits(rng, (4,), "uint32")
 
 
 def attention_backward(grad_out: jax.Array, q: jax.Array, k: jax.Array, v: jax.Array, out: jax.Array, lse: jax.Array, *,
                        grad_lse: Optional[jax.Array] = None, causal: bool = False, window: Window = None,
                        diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, grad_dtype: Any = None,
-                       deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
+                       deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[jax.Array] = None,
+                       device: Union[None, str, Context] = None) -> Any:
     """fagen.attention_backward for JAX. jax.grad of fagen.attention makes this call."""
     mask, factor = mask_of(causal, window, diagonal), scale_of(scale)
     given = {"q": q, "k": k, "v": v, "out": out, "lse": lse, "grad_out": grad_out, **({} if grad_lse is None else {"grad_lse": grad_lse})}
@@ -57,7 +76,11 @@ def attention_backward(grad_out: jax.Array, q: jax.Array, k: jax.Array, v: jax.A
     name = of.dtype if grad_dtype is None else dtype_name(np.dtype(grad_dtype) if not isinstance(grad_dtype, str) else grad_dtype)
     shapes.output_dtype("grad_dtype", name, of.dtype)
     bind(device)
-    return _gradients(tuple(given.values()), Static(mask, factor, name, False, deterministic))
+    p = probability(dropout_p)
+    operands = list(given.values())
+    if p or rng is not None:
+        operands.insert(6, state(rng, p))
+    return _gradients(tuple(operands), Static(mask, factor, name, False, deterministic, False, p))
 
 
 def bind(device: Union[None, str, Context] = None) -> None:
@@ -92,12 +115,16 @@ class Static(NamedTuple):
     tf32: bool
     deterministic: bool
     want: bool = False  # LSE, too
+    dropout: float = 0.0
 
 
 def _ffi(target: str, results: Sequence[Tuple[Tuple[int, ...], str]], operands: Sequence[Any], static: Static, **more: Any) -> Any:
     varying = frozenset().union(*(getattr(jax.typeof(x), "vma", frozenset()) for x in operands))
     made = [_struct(shape, dtype, varying) for shape, dtype in results]
     numbers = {name: np.int32(n) for name, n in {**static.mask._asdict(), **more}.items()}
+    if static.dropout:  # one by one under vmap, each by its own seed
+        call = jax.ffi.ffi_call(target, made, vmap_method="sequential")
+        return tuple(call(*operands, scale=np.float32(static.scale), dropout=np.float32(static.dropout), **numbers))
     return tuple(jax.ffi.ffi_call(target, made, vmap_method="broadcast_all")(*operands, scale=np.float32(static.scale), **numbers))
 
 
@@ -105,10 +132,10 @@ def _struct(shape: Tuple[int, ...], dtype: str, varying: frozenset) -> Any:
     return jax.ShapeDtypeStruct(shape, dtype, vma=varying) if varying else jax.ShapeDtypeStruct(shape, dtype)
 
 
-def _launch(q: Any, k: Any, v: Any, static: Static, want: bool) -> Any:
+def _launch(q: Any, k: Any, v: Any, static: Static, want: bool, *rng: Any) -> Any:
     (b, sq, hq, _), dv = q.shape, v.shape[3]
     results = [((b, sq, hq, dv), static.dtype)] + ([((b, hq, sq), "float32")] if want else [])
-    return _ffi(_jax_ffi.FORWARD, results, (q, k, v), static, tf32=static.tf32)
+    return _ffi(_jax_ffi.DROPOUT if rng else _jax_ffi.FORWARD, results, (q, k, v, *rng), static, tf32=static.tf32)
 
 
 @functools.partial(jax.custom_vjp, nondiff_argnums=(3,))
@@ -136,10 +163,39 @@ def _backward(static: Static, saved: Any, gradients: Any) -> Any:
 _call.defvjp(_forward, _backward)
 
 
+# The same with rng, which has no derivative.
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def _dropped(q: Any, k: Any, v: Any, rng: Any, static: Static) -> Any:
+    found = _launch(q, k, v, static, static.want, rng)
+    return found if static.want else found[0]
+
+
+@functools.partial(jax.custom_vjp, nondiff_argnums=(4,))
+def _dropped_saved(q: Any, k: Any, v: Any, rng: Any, static: Static) -> Any:
+    return _launch(q, k, v, static, True, rng)
+
+
+def _dropped_forward(q: Any, k: Any, v: Any, rng: Any, static: Static) -> Any:
+    out, lse = _dropped_saved(q, k, v, rng, static)
+    return (out, lse) if static.want else out, (q, k, v, out, lse, rng)
+
+
+def _dropped_backward(static: Static, saved: Any, gradients: Any) -> Any:
+    *tensors, rng = saved
+    given = gradients if static.want else (gradients,)
+    operands = (*tensors, given[0], rng, *given[1:])
+    return (*_gradients(operands, static._replace(dtype=np.dtype(saved[0].dtype).name)), np.zeros(rng.shape, jax.dtypes.float0))
+
+
+_dropped.defvjp(_dropped_forward, _dropped_backward)
+
+
 @functools.partial(jax.custom_vjp, nondiff_argnums=(1,))
 def _gradients(operands: Tuple[Any, ...], static: Static) -> Any:
-    """(q, k, v, out, lse, grad_out) and, where there is one, grad_lse."""
-    return _ffi(_jax_ffi.BACKWARD, [(x.shape, static.dtype) for x in operands[:3]], operands, static, deterministic=static.deterministic)
+    """(q, k, v, out, lse, grad_out), with dropout rng, and, where there is one, grad_lse."""
+    target = _jax_ffi.DROPOUT_BACKWARD if static.dropout else _jax_ffi.BACKWARD
+    return _ffi(target, [(x.shape, static.dtype) for x in operands[:3]], operands, static, deterministic=static.deterministic)
 
 
 def _no_second(*_: Any) -> Any:
@@ -147,4 +203,5 @@ def _no_second(*_: Any) -> Any:
 
 
 _saved.defvjp(_no_second, _no_second)
+_dropped_saved.defvjp(_no_second, _no_second)
 _gradients.defvjp(_no_second, _no_second)

@@ -13,6 +13,7 @@ from . import _torch_ops  # defines torch.ops.fagen
 from . import _shapes as shapes
 from ._attention import dtype_name
 from ._context import Context
+from ._dropout import probability
 from ._mask import ALL, Mask, Window, mask_of, scale_of, words_of
 from ._varlen import ARRAYS
 from .errors import InvalidArgument, invalid
@@ -64,10 +65,26 @@ def _given(out: Any, lse: Any, return_lse: bool, out_dtype: Any) -> None:
         raise InvalidArgument("lse is None; accepted beside out with return_lse: a tensor to write to")
 
 
+def _drop(dropout_p: Any, rng: Any, q: torch.Tensor, out: Any = None, lse: Any = None) -> Any:
+    """What says which weights are dropped, and the probability; None where none are. Seed and offset are PyTorch's, where the caller has
+    none: they are drawn on the device, so that a graph that was captured draws others with each replay."""
+    if not dropout_p and rng is None:
+        probability(dropout_p)
+        return None
+    p = probability(dropout_p)
+    if not p:
+        raise InvalidArgument("rng is set and dropout_p is 0; accepted: both, or neither")
+    if out is not None or lse is not None:
+        raise InvalidArgument("out or lse is set beside dropout_p; accepted with dropout: None, new tensors")
+    _tensors(rng=rng)
+    return (torch.randint(0, 2**63 - 1, (2,), dtype=torch.int64, device=q.device) if rng is None else rng), p
+
+
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool = False, window: Window = None,
               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
               out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-              deterministic: bool = False, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+              deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None, stream: Optional[int] = None,
+              device: Union[None, str, Context] = None) -> Any:
     """fagen.attention for PyTorch. out, lse: written in place; both, or neither where return_lse asks for it."""
     if window is out_dtype is device is None and tf32 is deterministic is False and type(causal) is bool and diagonal == "bottom-right":
         options = "causal" if causal else ""
@@ -76,6 +93,10 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
     factor = 0.0 if scale is None else scale_of(scale)
     if stream is not None:
         _no_stream(stream)
+    if dropout_p or rng is not None:
+        _tensors(k=k, v=v)
+        found = ops.attention_dropout.default(q, k, v, *_drop(dropout_p, rng, q, out, lse), factor, options)
+        return found if return_lse else found[0]
     if out is None and lse is None:
         if type(q) is type(k) is type(v) is torch.Tensor:
             if not _compiling() and _plain():
@@ -101,7 +122,8 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
                      max_seqlen_q: Optional[int] = None, max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
                      diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, return_lse: bool = False,
                      out: Optional[torch.Tensor] = None, lse: Optional[torch.Tensor] = None, out_dtype: Any = None, tf32: bool = False,
-                     deterministic: bool = False, stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
+                     deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None,
+                     stream: Optional[int] = None, device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention for PyTorch."""
     options = _options(causal, window, diagonal, out_dtype, tf32, device, deterministic)
     factor = 0.0 if scale is None else scale_of(scale)
@@ -111,6 +133,10 @@ def varlen_attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, cu_se
     arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k, page_table)
     maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
               _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, page_table))
+    if dropout_p or rng is not None:
+        drop = _drop(dropout_p, rng, q, out, lse)
+        found = ops.varlen_attention_dropout.default(q, k, v, *arrays, *maxima, *drop, factor, options)
+        return found if return_lse else found[0]
     if out is None and lse is None:
         op = ops.varlen_attention_lse.default if return_lse else ops.varlen_attention.default
         return op(q, k, v, *arrays, *maxima, factor, options)
@@ -141,11 +167,22 @@ def _most(name: str, given: Any, side: str, x: torch.Tensor, starts: Any, table:
 def attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor, lse: torch.Tensor, *,
                        grad_lse: Optional[torch.Tensor] = None, causal: bool = False, window: Window = None,
                        diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, grad_dtype: Any = None,
-                       deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
+                       deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None,
+                       device: Union[None, str, Context] = None) -> Any:
     """fagen.attention_backward for PyTorch. Autograd of fagen.attention makes this call."""
     _tensors(grad_out=grad_out, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse)
     options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
-    return ops.attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, 0.0 if scale is None else scale_of(scale), options)
+    factor = 0.0 if scale is None else scale_of(scale)
+    if dropout_p or rng is not None:
+        return ops.attention_dropout_backward.default(grad_out, q, k, v, out, lse, grad_lse, *_saved(dropout_p, rng, q), factor, options)
+    return ops.attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, factor, options)
+
+
+def _saved(dropout_p: Any, rng: Any, q: torch.Tensor) -> Any:
+    """Those of the forward."""
+    if rng is None:
+        raise InvalidArgument("rng is None; accepted with dropout_p: that of the forward, int64 [2]")
+    return _drop(dropout_p, rng, q)
 
 
 def varlen_attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, out: torch.Tensor,
@@ -154,15 +191,19 @@ def varlen_attention_backward(grad_out: torch.Tensor, q: torch.Tensor, k: torch.
                               seqlens_k: Optional[torch.Tensor] = None, max_seqlen_q: Optional[int] = None,
                               max_seqlen_k: Optional[int] = None, causal: bool = False, window: Window = None,
                               diagonal: Union[str, int] = "bottom-right", scale: Optional[float] = None, grad_dtype: Any = None,
-                              deterministic: bool = False, device: Union[None, str, Context] = None) -> Any:
+                              deterministic: bool = False, dropout_p: float = 0.0, rng: Optional[torch.Tensor] = None,
+                              device: Union[None, str, Context] = None) -> Any:
     """fagen.varlen_attention_backward for PyTorch. Autograd of fagen.varlen_attention makes this call."""
     arrays = (cu_seqlens_q, cu_seqlens_k, seqlens_q, seqlens_k)
     _tensors(grad_out=grad_out, k=k, v=v, out=out, lse=lse, grad_lse=grad_lse, **dict(zip(ARRAYS, arrays)))
     options = _options(causal, window, diagonal, grad_dtype, False, device, deterministic, "grad_dtype")
     maxima = (_most("max_seqlen_q", max_seqlen_q, "q", q, cu_seqlens_q, None),
               _most("max_seqlen_k", max_seqlen_k, "k", k, cu_seqlens_k, None))
-    return ops.varlen_attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima,
-                                                 0.0 if scale is None else scale_of(scale), options)
+    factor = 0.0 if scale is None else scale_of(scale)
+    if dropout_p or rng is not None:
+        return ops.varlen_attention_dropout_backward.default(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima,
+                                                             *_saved(dropout_p, rng, q), factor, options)
+    return ops.varlen_attention_backward.default(grad_out, q, k, v, out, lse, grad_lse, *arrays, *maxima, factor, options)
 
 
 def merge(parts: torch.Tensor, lses: torch.Tensor, *, return_lse: bool = False, out: Optional[torch.Tensor] = None,

@@ -99,6 +99,7 @@ def test_varlen_and_merge(chip):
 F, F_OUT, F_LSE = [x.float()[:1, :9, :, :16] for x in (Q, K, V)], normal(5, 1, 9, 4, 16, dtype=torch.float32), torch.full((1, 4, 9), 2.0)
 ROWS = [x[0] for x in F]
 BOUNDS = torch.tensor([0, 4, 9], dtype=INT)
+STATE = torch.tensor([5, 7])
 OPERATORS = [
     ("attention", (Q, K, V, 0.0, "causal")),
     ("attention_lse", (Q, K, V, 0.5, "window=3,0")),
@@ -108,6 +109,11 @@ OPERATORS = [
     ("varlen_attention_out", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, torch.zeros_like(Q), None, 0.0, "")),
     ("attention_backward", (F_OUT, *F, F_OUT, F_LSE, F_LSE, 0.0, "causal;deterministic")),
     ("varlen_attention_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, 0.0, "")),
+    ("attention_dropout", (Q, K, V, STATE, 0.2, 0.0, "causal")),
+    ("varlen_attention_dropout", (Q, K, V, None, None, None, LENGTHS, None, 24, 33, STATE, 0.2, 0.0, "")),
+    ("attention_dropout_backward", (F_OUT, *F, F_OUT, F_LSE, None, STATE, 0.2, 0.0, "causal")),
+    ("varlen_attention_dropout_backward", (F_OUT[0], *ROWS, F_OUT[0], F_LSE[0], None, BOUNDS, BOUNDS, None, None, 5, 5, STATE, 0.2, 0.0,
+                                           "")),
     ("merge", (normal(1, 3, 2, 8, 4, 64, dtype=torch.float32), normal(2, 3, 2, 4, 8, dtype=torch.float32), "out=float16")),
     ("merge_lse", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), "")),
     ("merge_out", (normal(1, 3, 2, 8, 4, 64), normal(2, 3, 2, 4, 8, dtype=torch.float32), normal(1, 2, 8, 4, 64), None, "")),

@@ -5,7 +5,8 @@
     model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="fagen")
 
 Groups of query heads share their keys without copies. Padding on the left or on the right becomes lengths, read on the device; holes
-inside a row's mask, packed sequences, blocks, softcap, sinks and dropout raise fagen.Unsupported. Gradients are autograd's.
+inside a row's mask, packed sequences, blocks, softcap and sinks raise fagen.Unsupported. Gradients are autograd's. Dropout's seed is drawn
+from PyTorch's generator.
 """
 from __future__ import annotations
 
@@ -94,11 +95,10 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
     """query [b, hq, sq, d], key and value [b, hkv, sk, d]; (out [b, sq, hq, dv], None)."""
     unused({"softcap": softcap, "s_aux": others.get("s_aux"), "sinks": others.get("sinks"), "position_bias": others.get("position_bias")},
            [None], "it is not computed; attn_implementation=\"eager\" does")
-    unused({"dropout": float(dropout)}, [0.0], "no dropout is computed; call model.eval()")
     unused({"output_attentions": others.get("output_attentions") or False}, [False], "no matrix of probabilities is made")
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     window = None if sliding_window is None else (sliding_window - 1, 0 if causal else sliding_window - 1)
-    options: Dict[str, Any] = {"causal": causal, "window": window, "scale": scaling}
+    options: Dict[str, Any] = {"causal": causal, "window": window, "scale": scaling, "dropout_p": float(dropout)}
     q, k, v = (x.transpose(1, 2) for x in (query, key, value))
     if attention_mask is None:
         return _torch.attention(q, k, v, **options), None
@@ -107,8 +107,8 @@ def attention_forward(module: torch.nn.Module, query: torch.Tensor, key: torch.T
                               f"function of \"{NAME}\" makes of a 2-dimensional mask")
     words = attention_mask[:, 0, 0].unbind(-1)
     rows, keys = words[-1].contiguous(), words[-2].contiguous()
-    learns = torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
-    # Rows of padding are not written. A call that writes to `out` has no gradient.
+    # Rows of padding are not written. A call that writes to `out` has no gradient, and no dropout.
+    learns = dropout > 0 or torch.is_grad_enabled() and (q.requires_grad or k.requires_grad or v.requires_grad)
     options["out"] = None if learns else q.new_zeros((*q.shape[:3], v.shape[3]))
     if len(words) == 2:
         out = _torch.varlen_attention(q, k, v, seqlens_q=rows, seqlens_k=keys, **options)

@@ -1,0 +1,31 @@
+// ---- dropout: which probabilities are dropped ----
+// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011). What becomes of a pair follows
+// from the seed, the offset, the head and the pair's place in its sequence alone, so that every pass and every tiling drops the same ones.
+// One call gives the words of four pairs: query i or i + 8 and key j or j + 8, where i % 16 and j % 16 are below 8.
+struct Dropout {
+  static __device__ __forceinline__ u32 block(u32 place) { return place / 16 * 8 + place % 8; }  // that of place + 8, too
+  u32 key0, key1, offset;
+  u32 below;  // a pair is dropped where its word is below
+  // number: of the head among those of all sequences. The words of (i, j) (i, j + 8) (i + 8, j) (i + 8, j + 8).
+  __device__ __forceinline__ uint4 words(int number, int i, int j) const {
+    u32 c0 = offset, c1 = (u32)number, c2 = block((u32)i), c3 = block((u32)j), k0 = key0, k1 = key1;
+#pragma unroll
+    for (int round = 0; round < 10; round++) {
+      const u64 a = (u64)0xd2511f53 * c0, b = (u64)0xcd9e8d57 * c2;
+      c0 = (u32)(b >> 32) ^ c1 ^ k0, c1 = (u32)b;
+      c2 = (u32)(a >> 32) ^ c3 ^ k1, c3 = (u32)a;
+      k0 += 0x9e3779b9, k1 += 0xbb67ae85;
+    }
+    return make_uint4(c0, c1, c2, c3);
+  }
+  __device__ __forceinline__ bool keeps(u32 word) const { return word >= below; }
+  // One pair at any place.
+  __device__ __forceinline__ bool keeps(int number, int i, int j) const {
+    const uint4 w = words(number, i, j);
+    return keeps(i / 8 % 2 ? j / 8 % 2 ? w.w : w.z : j / 8 % 2 ? w.y : w.x);
+  }
+};
+__device__ __forceinline__ Dropout make_dropout(const Params &p) {
+  const u64 seed = p.rng[0], offset = p.rng[1];
+  return {(u32)seed, (u32)(seed >> 32) ^ (u32)(offset >> 32), (u32)offset, p.drop_below};
+}
