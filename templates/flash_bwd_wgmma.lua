@@ -193,20 +193,18 @@ return {
     local visible = p.b * p.hq * backward.visible(p)
     local d, dv = round_up(p.d, 16), round_up(p.dv, 16)
     local scores, row = c.br * c.bc, 2 * (p.d + p.dv)
-    -- What a copy takes beyond the time of the blocks in front of it, and two warpgroups that compute P at the same time. By timings on an
-    -- H200, d = 64: four buffers of Q and dO in the place of two take 292 to 357 TFLOP/s, turns of the warpgroups 357 to 383. d = 128:
-    -- three in the place of two, 461 to 528.
-    local latency = ({ [2] = 1600, [3] = 1000 })[c.stages] or 800
-    if c.twins == 0 and not l.turns then latency = latency + 250 end
+    -- What a copy takes beyond the time of the blocks in front of it. By timings on an H200, d = 64: four buffers of Q and dO in the place
+    -- of two take 292 to 357 TFLOP/s. d = 128: three in the place of two, 461 to 528.
+    local latency = ({ [2] = 900, [3] = 500 })[c.stages] or 350
     local held = (c.held > 0 and d or 0) + (c.held > 1 and dv or 0)
     -- Q and dO come again for every tile of keys, K for every tile of queries, out of the L2, which was no limit on an H200.
     local once = p.b * p.hq * p.sq * row + 2 * p.b * p.hkv * p.sk * row
     local kv = {
       rows = c.br, cols = c.bc, group = c.br, matrix_flops = 4 * (d + dv), unit = "wgmma16", exps = 1,
-      issue = scores // 32 * (p.has_dropout and (c.twins == 1 and 40 or 26) or 8) + l.groups * 300,
+      issue = scores // 32 * (p.has_dropout and (c.twins == 1 and 40 or 26) or 8) + l.groups * 150,
       -- Operands of S and dP from both sides, of dV and dK from one; what comes and goes.
-      smem_bytes = (c.bc // 64) * 2 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 12 or 4),
-      latency = latency, tile_latency = 7000,
+      smem_bytes = (c.bc // 64) * 2 * ((d + dv) * (64 + 2 * c.br) - held * 64) + c.br * 2 * (d + dv) + scores * (c.twins == 1 and 8 or 0),
+      latency = latency, tile_latency = l.persistent and 4500 or 5500,
       bytes = math.max(1, once + 2 * visible * p.sq * p.sk),
       regs = l.kv_regs,
     }
@@ -219,8 +217,9 @@ return {
     if l.sums then
       -- dQ is one more product, out of shared memory; its sums go through the L2 instead of dS.
       kv.matrix_flops = kv.matrix_flops + 2 * d
-      kv.issue = kv.issue + 1200
-      kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + c.br * d * 8
+      kv.issue = kv.issue + 200
+      if not l.apart then kv.latency = kv.latency + 200 end  -- dP waits for dQ
+      kv.smem_bytes = kv.smem_bytes + 2 * (c.br + d) * c.bc * 2 + scores * 2
       kv.bytes = math.max(1, once + 2 * visible * p.sq * p.d * ((p.sk + c.bc - 1) // c.bc))
       q = { bytes = math.max(1, p.b * p.hq * p.sq * p.d * 6) }
     end
