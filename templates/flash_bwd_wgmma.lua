@@ -10,13 +10,13 @@ local hopper = include "hopper_family.lua"
 
 local round_up = include "round_up.lua"
 
-local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps
+local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps; 40 where there are some, for one that draws tiles, too
 local SMEM_TILE = 8192 -- bytes of a tile of dS: 64 keys, 64 queries
 
--- Registers per thread: at the launch, and what others have after the warpgroup of copies gave its own back (setmaxnreg).
-local function registers(a, groups)
+-- Registers per thread: at the launch, and what others have after the warpgroup of copies kept `feeder` (setmaxnreg).
+local function registers(a, groups, feeder)
   local launch = math.min(a.regs_thread, a.regs_sm // (128 * (groups + 1)) // 8 * 8)
-  return launch, math.max(launch, math.min(240, (launch * (groups + 1) - FEEDER) // groups // 8 * 8))
+  return launch, math.max(launch, math.min(240, (launch * (groups + 1) - feeder) // groups // 8 * 8))
 end
 
 local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
@@ -57,6 +57,10 @@ local function matrices(p, c)
   if c.twins == 1 then return math.max(d, dv) + c.br // 2 + c.br // 4 end
   local held = (c.held > 0 and round_up(p.d, 16) // 4 or 0) + (c.held > 1 and round_up(p.dv, 16) // 4 or 0)
   return d + dv + c.br + c.br // 4 + held
+end
+
+local function feeder_of(p, c)
+  return c.grid == c.named.grid.persistent and matrices(p, c) + 36 <= 232 and 40 or FEEDER
 end
 
 return {
@@ -101,7 +105,7 @@ return {
       return false, "twins have no more than one product with K or V each"
     end, upto = "held" },
     { "accumulators", function(p, c, a)
-      local _launch, most = registers(a, groups_of(c))
+      local _launch, most = registers(a, groups_of(c), FEEDER)
       local others = 28
       local need = matrices(p, c) + others
       if need <= most then return true end
@@ -123,13 +127,17 @@ return {
       if (c.ds_bufs == 0) == (c.dq == c.named.dq.spill) then return true end
       return false, c.ds_bufs == 0 and "dS of one block is multiplied beside that of the next" or "dS goes to memory"
     end, upto = "ds_bufs" },
+    { "drawing", function(p, c)
+      if c.grid == c.named.grid.per_tile or c.dq == c.named.dq.spill or feeder_of(p, c) > FEEDER then return true end
+      return false, "tiles that are drawn and sums of dQ leave too few registers"
+    end, upto = "grid", about = "registers" },
     { "buffers", function(p, c, a)
       local need = places_kv(p, c).bytes_kv
       if need <= a.smem_block then return true end
       return false, "K, V, Q, dO and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "grid", about = "shared memory" },
     { "q_accumulators", function(p, c, a)
-      local launch, most = registers(a, c.q_br // 64)
+      local launch, most = registers(a, c.q_br // 64, FEEDER)
       local need = round_up(p.d, 8) // 2 + 28
       if need > most then return false, "dQ with 28 others takes " .. need .. " > " .. most .. " registers" end
       if need + 2 <= launch then return true end
@@ -149,13 +157,13 @@ return {
 
   layout = function(p, c, a)
     local l = places_q(places_kv(p, c), c)
-    l.tma, l.feeder = true, FEEDER
+    l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), FEEDER
     l.delta_pad = 128
     l.turns = c.schedule == c.named.schedule.turns
     l.persistent = c.grid == c.named.grid.persistent
     l.sums, l.spill = c.dq == c.named.dq.add, c.dq == c.named.dq.spill
-    l.kv_regs, l.consumer = registers(a, l.groups)
-    l.q_regs, l.q_consumer = registers(a, l.q_groups)
+    l.kv_regs, l.consumer = registers(a, l.groups, l.feeder)
+    l.q_regs, l.q_consumer = registers(a, l.q_groups, FEEDER)
     l.kv_threads, l.q_threads = 128 * (l.groups + 1), 128 * (l.q_groups + 1)
     -- Where dQ is added up, the kernel behind has neither buffers nor products.
     l.regs = l.sums and l.kv_regs or math.min(l.kv_regs, l.q_regs)
@@ -187,7 +195,9 @@ return {
     return ("delta fp32 b hq sq/%d %d, grad_s %s units group sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype)
   end,
 
-  params = function(p, c, a, l) return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base unit" .. (l.persistent and " counter total" or "") end,
+  params = function(p, c, a, l)
+    return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base unit" .. (l.persistent and " counter total" or "")
+  end,
 
   work = function(p, c, a, l)
     local visible = p.b * p.hq * backward.visible(p)

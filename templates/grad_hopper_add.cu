@@ -200,8 +200,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     release(ds_empty(smem, before.at));
     release(ds_empty(smem, ds.at));
     ds.next();
-    keys_done(smem, keys_ring);
   }
+  keys_done(smem, keys_ring);
   store_keys(p, dk, dv, queue, smem, wg);
 }
 

@@ -23,7 +23,7 @@ __device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, in
 // may have to end.
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
-                                               const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys) {
+                                               const QueryBlocks &blocks, Ring<STAGES> &ring, int round) {
   const int batch = sequence.map_batch();
   auto load_keys = [&](u32 to, const TensorMap &map, u32 full, int boxes, int tile) {
     mbarrier_expect(full, KEYS / 64 * tile);
@@ -31,7 +31,6 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       for (int box = 0; box < boxes; box++)
         tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
   };
-  bool first = true;
 #pragma unroll 1
   for (int head = unit.kv_head * p.group; head < (unit.kv_head + 1) * p.group; head++)
 #pragma unroll 1
@@ -53,12 +52,8 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
         tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, grad_o_full(smem, ring.at), box * BOX,
                  sequence.map_query(block * BR), head, batch);
       ring.next();
-      if (!first) continue;
-      first = false;
-//| if l.persistent then
-      mbarrier_wait(keys_empty(smem), keys.parity ^ 1);
-      keys.next();
-//| end
+      if (head > unit.kv_head * p.group || block > blocks.lo) continue;
+      wait_for_keys(smem, round);
       load_keys(smem, k_map, k_full(smem), BOXES, K_TILE);
       load_keys(smem + SMEM_V, v_map, v_full(smem), BOXES_V, V_TILE);
     }
@@ -312,13 +307,15 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
       grid_wait();
       Ring<STAGES> ring;
-      Ring<1> keys;
-      give_out_tiles(p, smem, [&](int tile) {
+      give_out_tiles(p, smem, [&](int tile, int round) {
         const Unit unit = unit_of(p, tile / p.tiles);
         const Sequence sequence = sequence_of(p, unit.batch);
         const int key0 = tile % p.tiles * KEYS;
         const QueryBlocks blocks = query_blocks(sequence, key0, KEYS);
-        if (blocks.lo <= blocks.hi) produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, unit, sequence, key0, blocks, ring, keys);
+        if (blocks.lo <= blocks.hi)
+          produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, unit, sequence, key0, blocks, ring, round);
+        else
+          skip_keys(smem, round);
       });
     }
   } else {

@@ -31,7 +31,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   }
   __syncthreads();
   if (warp < 4) {
-    registers_give<$(l.feeder)>();
+    registers_give<$(l.q_feeder)>();
     if (warp != 0 || lane != 0) return;
     KeyBlocks own[Q_GROUPS];
 #pragma unroll

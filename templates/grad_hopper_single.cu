@@ -120,8 +120,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       ring.next();
       skip(blocks.hi - own.hi);
     }
-    keys_done(smem, keys);
   }
+  keys_done(smem, keys);
   store_keys(p, dk, dv, queue, smem, wg);
 }
 

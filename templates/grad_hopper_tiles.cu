@@ -10,19 +10,24 @@ __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SME
 // There is one draw for each tile: the last of all puts the counter back to 0 for the next launch.
 template <typename Produce>
 __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const Produce &produce) {
-  Ring<2> slot;
-  auto publish = [&](int tile) {
-    mbarrier_wait(tile_empty(smem, slot.at), slot.parity ^ 1);
-    store_shared(tile_slot(smem, slot.at), (u32)tile);
-    mbarrier_arrive(tile_full(smem, slot.at));
-    slot.next();
+  auto publish = [&](int tile, int round) {
+    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);
+    store_shared(tile_slot(smem, round % 2), (u32)tile);
+    mbarrier_arrive(tile_full(smem, round % 2));
   };
+  int round = 0;
 #pragma unroll 1
-  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1)) {
-    publish(tile);
-    produce(tile);
+  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1), round++) {
+    publish(tile, round);
+    produce(tile, round);
   }
-  publish(-1);
+  publish(-1, round);
+}
+// Until K and V of the tile before are read. Both barriers have a phase for each tile: where nothing is loaded, an arrival alone ends it.
+__device__ __forceinline__ void wait_for_keys(u32 smem, int round) { mbarrier_wait(keys_empty(smem), ~round & 1); }
+__device__ __forceinline__ void skip_keys(u32 smem, int round) {
+  wait_for_keys(smem, round);
+  mbarrier_arrive(k_full(smem)), mbarrier_arrive(v_full(smem));
 }
 
 struct TileQueue {
@@ -44,7 +49,9 @@ struct TileQueue {
 //| else
 // ---- which tile of keys this block does: the one of its number ----
 template <typename Produce>
-__device__ __forceinline__ void give_out_tiles(const Params &, u32, const Produce &produce) { produce(blockIdx.x); }
+__device__ __forceinline__ void give_out_tiles(const Params &, u32, const Produce &produce) { produce(blockIdx.x, 0); }
+__device__ __forceinline__ void wait_for_keys(u32, int) {}
+__device__ __forceinline__ void skip_keys(u32, int) {}
 
 struct TileQueue {
   bool first = true;

@@ -78,8 +78,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
       wgmma_wait<1>();  // dV
       release(grad_o_used);
     }
-    keys_done(smem, keys_ring);
   }
+  keys_done(smem, keys_ring);
   const int keys = sequence.sk() - key0;
 //| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
   store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
@@ -142,8 +142,8 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       wgmma_wait<1>();  // dK
       release(q_used);
     }
-    keys_done(smem, keys_ring);
   }
+  keys_done(smem, keys_ring);
   const int keys = sequence.sk() - key0;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
 }
