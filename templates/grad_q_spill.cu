@@ -15,9 +15,14 @@ __device__ __forceinline__ Tiles tiles_of(const Sequence &sequence, int row) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
-  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.group;
-  const int local = blockIdx.x / p.tiles / p.group, unit = p.unit + local, kv_head = unit % p.hkv;
+//| if p.mask == "causal" then
+  // The last tiles are the longest: those of all heads go in front.
+  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
+  const int place = blockIdx.x % heads_of_launch;
+//| else
+  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
+//| end
+  const int row0 = tile * QUERIES, member = place % p.group, local = place / p.group, unit = p.unit + local, kv_head = unit % p.hkv;
   const Sequence sequence = sequence_of(p, unit / p.hkv);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
@@ -70,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
     if (sees) {
 #pragma unroll
       for (int i = 0; i < BC / 16; i++) {
-        add_block(dq, a[i], smem + stage * Q_STAGE, i * 16, at);
+        add_block(dq, a[i], {smem + stage * Q_STAGE, 0}, i * 16, at);
         load_scores(i, block + 1);
       }
     } else {

@@ -198,8 +198,10 @@ static const mutation mutations[] = {
     /* mma: which pairs */
     { "mma: the diagonal one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi + 1 || j - i < lo", 0, "mma_causal" },
     { "mma: the left edge one on for dK and dV", M, "j - i > hi || j - i < lo", "j - i > hi || j - i < lo - 1", 0, "mma_window" },
-    { "mma: a tile that the diagonal cuts is taken as whole", M, "if (16 * KB - 1 <= $", "if (0 <= $", 0, "mma_causal" },
-    { "mma: a tile that the left edge cuts is taken as whole", M, "&& 1 - PART >= lo", "&& 0 >= lo", 0, "mma_left" },
+    { "mma: a tile that the diagonal cuts is taken as whole", M, "if (key + 16 * KB - 1 - row > sequence", "if (key - row > sequence", 0,
+      "mma_causal" },
+    { "mma: a tile that the left edge cuts is taken as whole", M, "if (key - (row + PART - 1) < sequence", "if (key - row < sequence", 0,
+      "mma_left" },
     { "mma: the diagonal one on for dQ", A, "n * 8 + 2 * t + e > hi", "n * 8 + 2 * t + e > hi + 1", 0, "mma_topleft" },
     { "mma: the left edge one on for dQ", A, "n * 8 + 2 * t + e < lo", "n * 8 + 2 * t + e < lo - 1", 0, "mma_window" },
     { "mma: blocks that the diagonal cuts are taken as whole", A, "block >= range.full_hi ||", "block > range.full_hi + 1 ||", 0,
@@ -225,8 +227,7 @@ static const mutation mutations[] = {
     { "products: halves of a word mixed up", P, "pack2(x[0], x[1])", "pack2(x[1], x[0])", 0, "mma" },
     { "products: rows eight on for columns", P, "a[1] = pack2(x[2], x[3])", "a[1] = pack2(y[0], x[3])", 0, "mma" },
     { "products: without the last odd chunk", P, "mma_half(s[m][n + 1], a[m][0], a[m][1], b1);", "", 0, "mma_twins mma_window" },
-    { "products: the last odd chunk of other rows", P, "tile + at.last + row * CHUNKS", "tile + at.last + row / 2 * CHUNKS", 0,
-      "mma_twins mma_window" },
+    { "products: the last odd chunk of other rows", P, "at.last + row * CHUNKS", "at.last + row / 2 * CHUNKS", 0, "mma_twins mma_window" },
     { "products: sums begin with what is there", P, "s[m][n][0] = s[m][n][1] = s[m][n][2] = s[m][n][3] = 0.f", "s[m][n][0] = 1.f", 0,
       "mma" },
     { "store: the staged row of another half", S, "staging + tile_offset<CHUNKS>(row, n)", "staging + tile_offset<CHUNKS>(row ^ 8, n)", 0,
@@ -235,8 +236,8 @@ static const mutation mutations[] = {
     { "store: a column too many", S, "if (col + 1 < WIDTH)", "if (col < WIDTH)", 0, "mma_odd" },
 
     /* mma: what is loaded, and when */
-    { "mma: the next tile before all have read", M, "      parts(smem + SMEM_STAGES);\n      __syncthreads();\n",
-      "      parts(smem + SMEM_STAGES);\n", 0, "mma_causal" },
+    { "mma: the next tile before all have read", M, "      parts(smem);\n      __syncthreads();\n", "      parts(smem);\n", 0,
+      "mma_causal" },
     { "mma: tiles of queries are not waited for", M, "      cp_async_wait<0>();\n      __syncthreads();", "      __syncthreads();", 0,
       "mma" },
     { "mma: blocks of keys are not waited for", A, "    cp_async_wait<0>();\n    __syncthreads();  // K", "    __syncthreads();  // K", 0,
@@ -259,10 +260,9 @@ static const mutation mutations[] = {
     { "mma: queries behind the last are loaded", M, "next_row, seen_first, seen_last", "next_row, 0, sq + BR", 0, "mma mma_packed" },
 
     /* mma: queries of an iteration in parts */
-    { "part: pairs of the first for all", M, "tile + STAGE_PAIRS + r * 8", "tile + STAGE_PAIRS", 0, "spill_causal mma_causal" },
-    { "part: the diagonal of the first for all", M, "tile + STAGE_PAIRS + r * 8, row + r)", "tile + STAGE_PAIRS + r * 8, row)", 0,
-      "spill_causal" },
-    { "part: dO of the first for all", M, "tile + STAGE_GRAD_O + r * CHUNKS_V * 16", "tile + STAGE_GRAD_O", 0, "mma_causal" },
+    { "part: pairs of the first for all", M, "STAGE_PAIRS + r * 8", "STAGE_PAIRS", 0, "spill_causal mma_causal" },
+    { "part: the diagonal of the first for all", M, "const int from = row + r;", "const int from = row;", 0, "spill_causal" },
+    { "part: dO of the first for all", M, "grad_o = {tile + r * CHUNKS_V * 16,", "grad_o = {tile,", 0, "mma_causal" },
     { "part: left out by its first query", M, "key - (row + PART - 1) > sequence", "key - row > sequence", 0, "spill_causal mma_causal" },
     { "part: left out by its first key", M, "key + 16 * KB - 1 - row < sequence", "key - row < sequence", 0, "mma_window spill_left" },
 
