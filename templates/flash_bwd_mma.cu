@@ -73,6 +73,31 @@ __device__ __forceinline__ void load_rows(u32 tile, const void *from, long long 
                                                last - row);
 }
 
+//| local walks = p.align >= 16 and l.chunks % 8 == 0 and l.chunks_v % 8 == 0 and c.br % (c.warps * 4) == 0
+//| if walks then
+// A thread's way through the rows of a tensor, ROWS at a time: where it reads next, and the place of its first piece in a tile. Rows of
+// 8 n chunks are shared so that its other pieces lie at constant distances.
+template <int ROWS, int CHUNKS_OF, int WIDTH>
+struct Walk {
+  using S = Share<CHUNKS_OF>;
+  const char *from;
+  __device__ __forceinline__ void begin(const void *tensor, long long at, long long stride, int row) {
+    from = (const char *)((const element *)tensor + at + (row + S::row()) * stride) + S::col() * 16;
+  }
+  static __device__ __forceinline__ u32 place() { return kept(tile_offset<CHUNKS_OF>(S::row(), S::col())); }
+  // Rows from `row` on; those in front of `first` and behind `last` become zeros.
+  __device__ __forceinline__ void load(u32 to, long long stride, int row, int first, int last) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r += S::STEP, from += S::STEP * 2 * stride)
+#pragma unroll
+      for (int c = 0; c < CHUNKS_OF; c += S::WIDTH)
+        cp_async<16>(to + (r * CHUNKS_OF + c) * 16, from + c * 16,
+                     (u32)(row + S::row() + r - first) <= (u32)(last - first) &&
+                         (WIDTH == CHUNKS_OF * 8 || (S::col() + c) * 8 < WIDTH));
+  }
+};
+//| end
+
 // dS out of P and dP.
 __device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return probability * (grad - delta); }
 
@@ -210,16 +235,42 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const int seen_first = first_query(sequence, 0), seen_last = last_query(sequence, sk - 1);  // rows that see a key: no others are read
   int head = kv_head * p.group, row = row_lo;            // at hand
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
+//| if walks then
+  Walk<BR, CHUNKS, D> walk_q;
+  Walk<BR, CHUNKS_V, DV> walk_grad_o;
+  auto begin_head = [&] {
+    walk_q.begin(p.q, sequence.q() + next_head * p.q_sh, p.q_ss, row_lo);
+    walk_grad_o.begin(p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, row_lo);
+  };
+  begin_head();
+//|   if l.chunks == l.chunks_v then
+  const u32 piece = walk_q.place(), piece_v = piece;
+//|   else
+  const u32 piece = walk_q.place(), piece_v = walk_grad_o.place();
+//|   end
+//| end
   auto load_next = [&] {
     if (next_head < heads) {
       const u32 to = smem + SMEM_STAGES + next_stage * STAGE;
+//| if walks then
+      walk_q.load(to + piece, p.q_ss, next_row, seen_first, seen_last);
+      walk_grad_o.load(to + STAGE_GRAD_O + piece_v, p.grad_o_ss, next_row, seen_first, seen_last);
+//| else
       load_rows<BR, CHUNKS, D>(to, p.q, sequence.q() + next_head * p.q_sh, p.q_ss, next_row, seen_first, seen_last);
       load_rows<BR, CHUNKS_V, DV>(to + STAGE_GRAD_O, p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, next_row,
                                   seen_first, seen_last);
+//| end
       const float2 *const pairs = (const float2 *)p.delta + sequence.delta(next_head, next_row);
       for (int i = threadIdx.x; i < BR; i += THREADS) cp_async<8>(to + STAGE_PAIRS + i * 8, pairs + i, next_row + i < sq);
       next_row += BR;
+//| if walks then
+      if (next_row > row_hi) {
+        next_row = row_lo, next_head++;
+        begin_head();
+      }
+//| else
       if (next_row > row_hi) next_row = row_lo, next_head++;
+//| end
 //| if c.stages == 2 then
       next_stage ^= 1;
 //| end

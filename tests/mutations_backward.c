@@ -257,6 +257,8 @@ static const mutation mutations[] = {
       "first = 0, last = sk - 1", 0, "mma_topleft mma_window" },
     { "mma: keys that no query sees are loaded for dQ", A, "next * BC, range.key_lo, range.key_hi", "next * BC, 0, sequence.sk() - 1", 0,
       "mma_topleft mma_window" },
+    { "mma: the next head's queries from where the last ended", M, "next_head++;\n        begin_head();", "next_head++;", 0, "mma" },
+    { "mma: rows of dO as far apart as of Q", M, "piece_v, p.grad_o_ss", "piece_v, p.grad_o_ss / 2", 0, "mma" },
     { "mma: queries behind the last are loaded", M, "next_row, seen_first, seen_last", "next_row, 0, sq + BR", 0, "mma mma_packed" },
 
     /* mma: queries of an iteration in parts */
