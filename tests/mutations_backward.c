@@ -298,8 +298,6 @@ static const mutation mutations[] = {
     { "spill: the tiles of this block again", L, "    advance();\n    stage", "    stage", 0, "spill" },
     { "spill: no tiles behind a block that is left out", L,
       "for (int i = 0; i < BC / 16; i++) load_scores(Constant<false>(), i, block + 1);", "", 0, "spill_left" },
-    { "spill: tiles that are not there in front of the first for all", L, "lo <= tile && tile + n <= lo + count", "tile + n <= lo + count",
-      0, "spill_window" },
     { "spill: tiles behind the last for all", L, "lo <= tile && tile + n <= lo + count", "lo <= tile", 0, "spill_causal" },
     { "spill: the next block of K for this one", L, "    stage ^= 1;\n", "", 0, "spill" },
     { "spill: K is not waited for", L, "    cp_async_wait<0>();\n", "", 0, "spill" },
