@@ -79,6 +79,31 @@ __device__ __forceinline__ void load_rows(u32 tile, const void *from, long long 
                                                last - row);
 }
 
+//| local walks = p.align >= 16 and l.chunks % 8 == 0 and l.chunks_v % 8 == 0 and c.br % (c.warps * 4) == 0
+//| if walks then
+// A thread's way through the rows of a tensor, ROWS at a time: where it reads next, and the place of its first piece in a tile. Rows of
+// 8 n chunks are shared so that its other pieces lie at constant distances.
+template <int ROWS, int CHUNKS_OF, int WIDTH>
+struct Walk {
+  using S = Share<CHUNKS_OF>;
+  const char *from;
+  __device__ __forceinline__ void begin(const void *tensor, long long at, long long stride, int row) {
+    from = (const char *)((const element *)tensor + at + (row + S::row()) * stride) + S::col() * 16;
+  }
+  static __device__ __forceinline__ u32 place() { return kept(tile_offset<CHUNKS_OF>(S::row(), S::col())); }
+  // Rows from `row` on; those in front of `first` and behind `last` become zeros.
+  __device__ __forceinline__ void load(u32 to, long long stride, int row, int first, int last) {
+#pragma unroll
+    for (int r = 0; r < ROWS; r += S::STEP, from += S::STEP * 2 * stride)
+#pragma unroll
+      for (int c = 0; c < CHUNKS_OF; c += S::WIDTH)
+        cp_async<16>(to + (r * CHUNKS_OF + c) * 16, from + c * 16,
+                     (u32)(row + S::row() + r - first) <= (u32)(last - first) &&
+                         (WIDTH == CHUNKS_OF * 8 || (S::col() + c) * 8 < WIDTH));
+  }
+};
+//| end
+
 // dS out of P and dP.
 __device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return probability * (grad - delta); }
 
@@ -88,13 +113,28 @@ __device__ __forceinline__ float grad_score(float probability, float grad, float
 struct Pairs {
   float lse[2], delta[2];
 };
-__device__ __forceinline__ Pairs load_pairs(u32 pairs, int n, int t) {
-  const uint4 x = load_shared_x4(pairs + (n * 8 + 2 * t) * 8);
-  return {{__uint_as_float(x.x), __uint_as_float(x.z)}, {__uint_as_float(x.y), __uint_as_float(x.w)}};
+__device__ __forceinline__ void load_pairs(Pairs (&pairs)[NB_ROWS], u32 from) {
+  const int t = threadIdx.x % 4;
+#pragma unroll
+  for (int n = 0; n < NB_ROWS; n++) {
+    const uint4 x = load_shared_x4(from + (n * 8 + 2 * t) * 8);
+    pairs[n] = {{__uint_as_float(x.x), __uint_as_float(x.z)}, {__uint_as_float(x.y), __uint_as_float(x.w)}};
+  }
 }
 
 //| local hides = p.mask ~= "none" or c.dq == 1
 //| if hides then
+// Whether the warp's keys from `key` on and its queries from `row` on have no pair that hide() would change, and none behind the last.
+__device__ __forceinline__ bool whole(const Sequence &sequence, int key, int row) {
+//|   if p.mask ~= "none" then
+  if (key + 16 * KB - 1 - row > sequence.diag_hi()) return false;
+//|   end
+//|   if p.mask == "window" then
+  if (key - (row + PART - 1) < sequence.diag_lo()) return false;
+//|   end
+  return key + 16 * KB <= sequence.sk() && row < sequence.sq();
+}
+
 //|   if c.dq == 1 then
 // Pairs that the mask hides, and keys behind the last, become 0. key, row: the warp's first.
 //|   else
@@ -109,8 +149,6 @@ __device__ __forceinline__ void hide(float (&x)[KB][NB_ROWS][4], const Sequence 
 //|   if c.dq == 1 then
   const int last = sequence.sk() - 1 - key;
 //|   end
-//|   local least = p.mask == "none" and "last" or c.dq == 1 and "min(hi, last)" or "hi"
-  if (16 * KB - 1 <= $(least)$(p.mask == "window" and " && 1 - PART >= lo" or "")) return;
 #pragma unroll
   for (int m = 0; m < KB; m++)
 #pragma unroll
@@ -135,40 +173,30 @@ __device__ __forceinline__ bool meet(const Sequence &sequence, int key, int row)
   return key < sequence.sk() && row < sequence.sq();
 }
 
-// S^T becomes P^T, with pairs of LSE and D from `from` on. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what
-// becomes of keys behind the last key is not stored.
-__device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Sequence &sequence, u32 from, int key,
-                                              int row) {
-  const int t = threadIdx.x % 4;
+// S^T becomes P^T. Rows behind the last query have Q, dO, LSE and D of 0 and add nothing; what becomes of keys behind the last key is not
+// stored.
+__device__ __forceinline__ void probabilities(float (&s)[KB][NB_ROWS][4], const Params &p, const Pairs (&pairs)[NB_ROWS]) {
 #pragma unroll
-  for (int n = 0; n < NB_ROWS; n++) {
-    const Pairs pairs = load_pairs(from, n, t);
+  for (int n = 0; n < NB_ROWS; n++)
 #pragma unroll
     for (int m = 0; m < KB; m++)
 #pragma unroll
-      for (int e = 0; e < 4; e++) s[m][n][e] = exp2_approx(fmaf(s[m][n][e], p.scale_log2, -pairs.lse[e % 2]));
-  }
-//| if hides then
-  hide(s, sequence, key, row);
-//| end
+      for (int e = 0; e < 4; e++) s[m][n][e] = exp2_approx(fmaf(s[m][n][e], p.scale_log2, -pairs[n].lse[e % 2]));
 }
 
-// dP^T becomes dS^T, with pairs from `from` on. P^T: a function of the place.
+// dP^T becomes dS^T. P^T: a function of the place.
 template <class P>
-__device__ __forceinline__ void grad_scores(float (&dp)[KB][NB_ROWS][4], u32 from, P probability) {
-  const int t = threadIdx.x % 4;
+__device__ __forceinline__ void grad_scores(float (&dp)[KB][NB_ROWS][4], const Pairs (&pairs)[NB_ROWS], P probability) {
 #pragma unroll
-  for (int n = 0; n < NB_ROWS; n++) {
-    const Pairs pairs = load_pairs(from, n, t);
+  for (int n = 0; n < NB_ROWS; n++)
 #pragma unroll
     for (int m = 0; m < KB; m++) {
       const float4 four = probability(m, n);
-      dp[m][n][0] = grad_score(four.x, dp[m][n][0], pairs.delta[0]);
-      dp[m][n][1] = grad_score(four.y, dp[m][n][1], pairs.delta[1]);
-      dp[m][n][2] = grad_score(four.z, dp[m][n][2], pairs.delta[0]);
-      dp[m][n][3] = grad_score(four.w, dp[m][n][3], pairs.delta[1]);
+      dp[m][n][0] = grad_score(four.x, dp[m][n][0], pairs[n].delta[0]);
+      dp[m][n][1] = grad_score(four.y, dp[m][n][1], pairs[n].delta[1]);
+      dp[m][n][2] = grad_score(four.z, dp[m][n][2], pairs[n].delta[0]);
+      dp[m][n][3] = grad_score(four.w, dp[m][n][3], pairs[n].delta[1]);
     }
-  }
 }
 
 template <int CHUNKS_OF>
@@ -182,13 +210,19 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-  const int key0 = blockIdx.x % p.tiles * KEYS;
+//| if p.mask == "causal" then
+  // The first tiles are the longest: those of all heads go in front.
+  const int heads_of_launch = gridDim.x / p.tiles, tile = blockIdx.x / heads_of_launch, place = blockIdx.x % heads_of_launch;
+//| else
+  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
+//| end
+  const int key0 = tile * KEYS;
 //| if c.dq == 1 then
-  const int local = blockIdx.x / p.tiles, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
+  const int local = place, unit = p.unit + local, kv_head = unit % p.hkv;  // of those that the workspace holds, of all
   const Sequence sequence = sequence_of(p, unit / p.hkv);
 //| else
-  const int kv_head = blockIdx.x / p.tiles % p.hkv;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hkv);
+  const int kv_head = place % p.hkv;
+  const Sequence sequence = sequence_of(p, place / p.hkv);
 //| end
   const int sq = sequence.sq(), sk = sequence.sk();
   if (key0 >= sk) return;
@@ -197,7 +231,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //| else
   const int warp_key = threadIdx.x / 32 * 16 * KB;
 //| end
-  const u32 k_rows = smem + warp_key * CHUNKS * 16, v_rows = smem + SMEM_V + warp_key * CHUNKS_V * 16;
+  const u32 warp_rows = kept(smem + warp_key * CHUNKS * 16);
+  const Place k_rows = {warp_rows, 0}, v_rows = {$(p.d == p.dv and "warp_rows" or "smem + warp_key * CHUNKS_V * 16"), SMEM_V};
   const Fragments<CHUNKS> at = make_fragments<CHUNKS>();
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
@@ -206,16 +241,42 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const int seen_first = first_query(sequence, 0), seen_last = last_query(sequence, sk - 1);  // rows that see a key: no others are read
   int head = kv_head * p.group, row = row_lo;            // at hand
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
+//| if walks then
+  Walk<BR, CHUNKS, D> walk_q;
+  Walk<BR, CHUNKS_V, DV> walk_grad_o;
+  auto begin_head = [&] {
+    walk_q.begin(p.q, sequence.q() + next_head * p.q_sh, p.q_ss, row_lo);
+    walk_grad_o.begin(p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, row_lo);
+  };
+  begin_head();
+//|   if l.chunks == l.chunks_v then
+  const u32 piece = walk_q.place(), piece_v = piece;
+//|   else
+  const u32 piece = walk_q.place(), piece_v = walk_grad_o.place();
+//|   end
+//| end
   auto load_next = [&] {
     if (next_head < heads) {
       const u32 to = smem + SMEM_STAGES + next_stage * STAGE;
+//| if walks then
+      walk_q.load(to + piece, p.q_ss, next_row, seen_first, seen_last);
+      walk_grad_o.load(to + STAGE_GRAD_O + piece_v, p.grad_o_ss, next_row, seen_first, seen_last);
+//| else
       load_rows<BR, CHUNKS, D>(to, p.q, sequence.q() + next_head * p.q_sh, p.q_ss, next_row, seen_first, seen_last);
       load_rows<BR, CHUNKS_V, DV>(to + STAGE_GRAD_O, p.grad_o, sequence.grad_o() + next_head * p.grad_o_sh, p.grad_o_ss, next_row,
                                   seen_first, seen_last);
+//| end
       const float2 *const pairs = (const float2 *)p.delta + sequence.delta(next_head, next_row);
       for (int i = threadIdx.x; i < BR; i += THREADS) cp_async<8>(to + STAGE_PAIRS + i * 8, pairs + i, next_row + i < sq);
       next_row += BR;
+//| if walks then
+      if (next_row > row_hi) {
+        next_row = row_lo, next_head++;
+        begin_head();
+      }
+//| else
       if (next_row > row_hi) next_row = row_lo, next_head++;
+//| end
 //| if c.stages == 2 then
       next_stage ^= 1;
 //| end
@@ -229,15 +290,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   }
   load_next();
 
-  // Calls body(q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. Behind the barrier at its head
-  // a tile has arrived, and no warp reads the one before.
+  // Calls body(cut, q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. cut: whether some pairs
+  // may be hidden; where no twin is waited for, what is seen whole has a text of its own, without branches. Behind the barrier at its head a
+  // tile has arrived, and no warp reads the one before.
   int stage = 0;
   auto walk = [&](auto body) {
     auto parts = [&](u32 tile) {
 #pragma unroll 1
-      for (int r = 0; r < BR; r += PART)
-        if (meet(sequence, key0 + warp_key, row + r))
-          body(tile + r * CHUNKS * 16, tile + STAGE_GRAD_O + r * CHUNKS_V * 16, tile + STAGE_PAIRS + r * 8, row + r);
+      for (int r = 0; r < BR; r += PART) {
+        const Place q = {tile + r * CHUNKS * 16, SMEM_STAGES}, grad_o = {tile + r * CHUNKS_V * 16, SMEM_STAGES + STAGE_GRAD_O};
+        const u32 pairs = tile + SMEM_STAGES + STAGE_PAIRS + r * 8;
+        const int from = row + r;
+//| if not hides then
+        if (meet(sequence, key0 + warp_key, from)) body(Constant<false>(), q, grad_o, pairs, from);
+//| elseif c.twins == 1 then
+        if (meet(sequence, key0 + warp_key, from)) body(!whole(sequence, key0 + warp_key, from), q, grad_o, pairs, from);
+//| else
+        if (whole(sequence, key0 + warp_key, from))
+          body(Constant<false>(), q, grad_o, pairs, from);
+        else if (meet(sequence, key0 + warp_key, from))
+          body(Constant<true>(), q, grad_o, pairs, from);
+//| end
+      }
     };
 #pragma unroll 1
     while (head < heads) {
@@ -245,10 +319,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       __syncthreads();
 //| if c.stages == 2 then
       load_next();
-      parts(smem + SMEM_STAGES + stage * STAGE);
+      parts(smem + stage * STAGE);
       stage ^= 1;
 //| else
-      parts(smem + SMEM_STAGES);
+      parts(smem);
       __syncthreads();
       load_next();
 //| end
@@ -269,10 +343,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   if (threadIdx.x < THREADS / 2) {
     float dv[KB][CHUNKS_V][4];
     clear(dv);
-    walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
+    walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
       float s[KB][NB_ROWS][4];
+      Pairs pairs[NB_ROWS];
       dot_rows(s, k_rows, q, at);
-      probabilities(s, p, sequence, pairs, key0 + warp_key, from);
+      load_pairs(pairs, pairs_at);
+      probabilities(s, p, pairs);
+//|   if hides then
+      if (cut) hide(s, sequence, key0 + warp_key, from);
+//|   end
 #pragma unroll
       for (int m = 0; m < KB; m++)
 #pragma unroll
@@ -285,16 +364,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   end
       add_rows(dv, s, grad_o, at_v);
     });
-    store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
+    store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
     clear(dk);
-    walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
+    walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
       float ds[KB][NB_ROWS][4];
+      Pairs pairs[NB_ROWS];
       dot_rows(ds, v_rows, grad_o, at_v);
 //|   if p.has_dropout then
       drop(ds, kept_of(dropout, number0 + head, from, key0 + warp_key), p.keep_scale);
 //|   end
+      load_pairs(pairs, pairs_at);
       asm volatile("bar.sync %0, 64;" ::"r"(pair + 1) : "memory");  // P has come
       grad_scores(ds, pairs, [&](int m, int n) {
         const uint4 x = load_shared_x4(p_from + (m * NB_ROWS + n) * 512);
@@ -302,7 +383,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       });
 //|   if c.dq == 1 then
       u32 weights[NB_ROWS / 2][KB][4];
-      hide(ds, sequence, key0 + warp_key, from);
+      if (cut) hide(ds, sequence, key0 + warp_key, from);
       pack_scores(weights, ds);
       spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
       add_packed(dk, weights, q, at);
@@ -310,16 +391,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       add_rows(dk, ds, q, at);
 //|   end
     });
-    store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows, p.grad_k, to_k, p.grad_k_ss, rows);
+    store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
   }
 //| else
   float dk[KB][CHUNKS][4], dv[KB][CHUNKS_V][4];
   clear(dk);
   clear(dv);
-  walk([&](u32 q, u32 grad_o, u32 pairs, int from) {
+  walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
     float s[KB][NB_ROWS][4], ds[KB][NB_ROWS][4];
+    Pairs pairs[NB_ROWS];
+    load_pairs(pairs, pairs_at);
     dot_rows(s, k_rows, q, at);
-    probabilities(s, p, sequence, pairs, key0 + warp_key, from);
+    probabilities(s, p, pairs);
+//|   if hides then
+    if constexpr (cut.value) hide(s, sequence, key0 + warp_key, from);
+//|   end
     dot_rows(ds, v_rows, grad_o, at_v);
 //|   if p.has_dropout then
     const Kept kept = kept_of(dropout, number0 + head, from, key0 + warp_key);
@@ -331,7 +417,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   end
 //|   if c.dq == 1 then
     u32 weights[NB_ROWS / 2][KB][4];
-    hide(ds, sequence, key0 + warp_key, from);
+    if constexpr (cut.value) hide(ds, sequence, key0 + warp_key, from);
     pack_scores(weights, ds);
     spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
     add_rows(dv, s, grad_o, at_v);
@@ -341,8 +427,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     add_rows(dk, ds, q, at);
 //|   end
   });
-  store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows, p.grad_k, to_k, p.grad_k_ss, rows);
-  store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows, p.grad_v, to_v, p.grad_v_ss, rows);
+  store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
+  store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end
 }
 

@@ -2,9 +2,15 @@
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
-  const int row0 = $(tile) * QUERIES, head = blockIdx.x / p.tiles % p.hq, kv_head = head / p.group;
-  const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+//| if p.mask == "causal" then
+  // The last tiles are the longest: those of all heads go in front.
+  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
+  const int place = blockIdx.x % heads_of_launch;
+//| else
+  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
+//| end
+  const int row0 = tile * QUERIES, head = place % p.hq, kv_head = head / p.group;
+  const Sequence sequence = sequence_of(p, place / p.hq);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
   const int warp_row = threadIdx.x / 32 * 16 * QB, g = threadIdx.x % 32 / 4, t = threadIdx.x % 4;
@@ -56,8 +62,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| end
     const u32 tile = smem + SMEM_Q_STAGES + stage * Q_STAGE;
     float s[QB][NB_KEYS][4], ds[QB][NB_KEYS][4];
-    dot_rows(s, q_rows, tile, at);
-    dot_rows(ds, grad_rows, tile + STAGE_V, at_v);
+    dot_rows(s, {q_rows, 0}, {tile, 0}, at);
+    dot_rows(ds, {grad_rows, 0}, {tile, STAGE_V}, at_v);
 //| if p.has_dropout then
     drop(ds, dropout, number, row0 + warp_row, block * BC, p.keep_scale);
 //| end
@@ -83,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
               if (n * 8 + 2 * t + e > hi || n * 8 + 2 * t + e < lo) ds[m][n][2 * h + e] = 0.f;
         }
     }
-    add_rows(dq, ds, tile, at);
+    add_rows(dq, ds, {tile, 0}, at);
 //| if c.stages == 2 then
     stage ^= 1;
 //| else

@@ -4,8 +4,9 @@
 struct Tiles {
   int lo, count;
   __device__ __forceinline__ bool has(int tile) const { return (u32)(tile - lo) < (u32)count; }
-  // Some of n tiles from `tile` on.
+  // Some of n tiles from `tile` on, and all of them.
   __device__ __forceinline__ bool meets(int tile, int n) const { return count > 0 && tile < lo + count && lo < tile + n; }
+  __device__ __forceinline__ bool holds(int tile, int n) const { return lo <= tile && tile + n <= lo + count; }
 };
 __device__ __forceinline__ Tiles tiles_of(const Sequence &sequence, int row) {
   const int lo = first_key(sequence, row), hi = last_key(sequence, min(row + 16, sequence.sq()) - 1);
@@ -15,9 +16,14 @@ __device__ __forceinline__ Tiles tiles_of(const Sequence &sequence, int row) {
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
-//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
-  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.group;
-  const int local = blockIdx.x / p.tiles / p.group, unit = p.unit + local, kv_head = unit % p.hkv;
+//| if p.mask == "causal" then
+  // The last tiles are the longest: those of all heads go in front.
+  const int heads_of_launch = gridDim.x / p.tiles, tile = p.tiles - 1 - blockIdx.x / heads_of_launch;
+  const int place = blockIdx.x % heads_of_launch;
+//| else
+  const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
+//| end
+  const int row0 = tile * QUERIES, member = place % p.group, local = place / p.group, unit = p.unit + local, kv_head = unit % p.hkv;
   const Sequence sequence = sequence_of(p, unit / p.hkv);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
@@ -44,39 +50,54 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   };
   load_next();
   // dS of 16 keys for every 16 rows of the warp. A block's tiles take the place of those of the block before as soon as these are used.
-  const uint4 *const from = scores_of(p, local, member, row0 + warp_row, 0);
-  const long long next_rows = (p.sk + 15) / 16 * (SCORES / 16);
+  const uint4 *from[QB];  // of the tiles that are loaded next
+#pragma unroll
+  for (int m = 0; m < QB; m++) from[m] = scores_of(p, local, member, row0 + warp_row + m * 16, range.block_lo * BC);
   u32 a[BC / 16][QB][4];
-  auto load_scores = [&](int i, int block) {
-    const int tile = block * (BC / 16) + i;
+  // Where some tiles may be missing, `all` is false: zeros take their places.
+  auto load_scores = [&](auto all, int i, int block) {
 #pragma unroll
     for (int m = 0; m < QB; m++) {
       uint4 x = make_uint4(0, 0, 0, 0);
-      if (tiles[m].has(tile)) x = load_streamed(from + m * next_rows + (long long)tile * (SCORES / 16));
+      if (all.value || tiles[m].has(block * (BC / 16) + i)) x = load_streamed(from[m] + i * (SCORES / 16));
       a[i][m][0] = x.x, a[i][m][1] = x.y, a[i][m][2] = x.z, a[i][m][3] = x.w;
     }
   };
+  auto advance = [&] {
 #pragma unroll
-  for (int i = 0; i < BC / 16; i++) load_scores(i, range.block_lo);
+    for (int m = 0; m < QB; m++) from[m] += BC / 16 * (SCORES / 16);
+  };
+#pragma unroll
+  for (int i = 0; i < BC / 16; i++) load_scores(Constant<false>(), i, range.block_lo);
+  advance();
   int stage = 0;
 #pragma unroll 1
   for (int block = range.block_lo; block <= range.block_hi; block++) {
     cp_async_wait<0>();
     __syncthreads();  // K has arrived, everyone is through with the block before
     load_next();
-    bool sees = false;
+    bool sees = false, next_all = true;
 #pragma unroll
-    for (int m = 0; m < QB; m++) sees = sees || tiles[m].meets(block * (BC / 16), BC / 16);
-    if (sees) {
+    for (int m = 0; m < QB; m++) {
+      sees = sees || tiles[m].meets(block * (BC / 16), BC / 16);
+      next_all = next_all && tiles[m].holds((block + 1) * (BC / 16), BC / 16);
+    }
+    auto add = [&](auto all) {
 #pragma unroll
       for (int i = 0; i < BC / 16; i++) {
-        add_block(dq, a[i], smem + stage * Q_STAGE, i * 16, at);
-        load_scores(i, block + 1);
+        add_block(dq, a[i], {smem + stage * Q_STAGE, 0}, i * 16, at);
+        load_scores(all, i, block + 1);
       }
+    };
+    if (sees && next_all) {
+      add(Constant<true>());
+    } else if (sees) {
+      add(Constant<false>());
     } else {
 #pragma unroll
-      for (int i = 0; i < BC / 16; i++) load_scores(i, block + 1);
+      for (int i = 0; i < BC / 16; i++) load_scores(Constant<false>(), i, block + 1);
     }
+    advance();
     stage ^= 1;
   }
   __syncthreads();  // the blocks of K are free for what is stored

@@ -3,8 +3,8 @@
 // The tile of a lane: query, key: of the tile's; local: the unit, of those that the workspace holds; member: the head's number in its
 // group.
 __device__ __forceinline__ uint4 *scores_of(const Params &p, int local, int member, int query, int key) {
-  const long long blocks_q = (p.sq + 15) / 16, blocks_k = (p.sk + 15) / 16;
-  const long long tile = (((long long)local * p.group + member) * blocks_q + query / 16) * blocks_k + key / 16;
+  const u32 blocks_q = (u32)(p.sq + 15) / 16, blocks_k = (u32)(p.sk + 15) / 16;
+  const u64 tile = (u64)((u32)(local * p.group + member) * blocks_q + (u32)query / 16) * blocks_k + (u32)key / 16;
   return (uint4 *)((char *)p.grad_s + tile * SCORES) + threadIdx.x % 32;
 }
 
@@ -13,7 +13,7 @@ __device__ __forceinline__ uint4 *scores_of(const Params &p, int local, int memb
 __device__ __forceinline__ void spill_scores(const Params &p, const u32 (&a)[NB_ROWS / 2][KB][4], int local, int member, int row, int key,
                                              int sq, int sk) {
   uint4 *to = scores_of(p, local, member, row, key);
-  const long long next = (p.sk + 15) / 16 * (SCORES / 16);  // 16 queries on
+  const u32 next = (u32)(p.sk + 15) / 16 * (SCORES / 16);  // 16 queries on
 #pragma unroll
   for (int n = 0; n < NB_ROWS / 2; n++, to += next) {
 #pragma unroll
