@@ -87,7 +87,7 @@ Test(dropout, kept_shares_are_those_of_independent_tosses)
 #define MMA "flash_fwd_mma:"
 #define BWD "flash_bwd_mma:"
 #define WGMMA "flash_fwd_wgmma:ctas=1,feeder=40,box=32,stages_k=2,stages_v=2,sections=1,rescale=2,exp=0,"
-#define GRAD "flash_bwd_wgmma:br=64,box=32,stages=2,ds_bufs=2,"
+#define GRAD "flash_bwd_wgmma:br=64,box=32,stages=2,"
 
 typedef struct kernel {
     const char *problem, *config;
@@ -125,11 +125,11 @@ static const kernel kernels[] = {
     { "bf16,d=32,dv=96,mask=none,features=dropout,b=2,hq=4,hkv=2",
       WGMMA "br=128,schedule=2,bc=64,q_bufs=1,ahead=0,cluster=1,convert=1,o_path=2,grid=0", true },
     { "bf16,d=32,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
-      GRAD "bc=64,twins=0,schedule=0,dq=0,held=0,q_br=128,q_stages=3", true },
+      GRAD "bc=64,twins=0,schedule=0,dq=0,ds_bufs=0,grid=2,held=0,q_br=128,q_stages=3", true },
     { "fp16,d=32,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
-      GRAD "bc=64,twins=1,schedule=0,dq=0,held=0,q_br=128,q_stages=3", true },
+      GRAD "bc=64,twins=1,schedule=0,dq=0,ds_bufs=0,grid=0,held=0,q_br=128,q_stages=3", true },
     { "bf16,d=64,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
-      GRAD "bc=128,twins=0,schedule=1,dq=1,held=0,q_br=128,q_stages=4", true },
+      GRAD "bc=128,twins=0,schedule=1,dq=1,ds_bufs=2,grid=2,held=0,q_br=128,q_stages=4", true },
 };
 
 #define SQ 75
