@@ -139,7 +139,7 @@ static const mutation hopper[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 4 },
-    { on_hopper, hopper, 2, 4 },
+    { scenes, mutations, 0, 7 },
+    { on_hopper, hopper, 2, 7 },
     { NULL, NULL, 0, 0 },
 };

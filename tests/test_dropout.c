@@ -231,7 +231,7 @@ ParameterizedTest(int *number, dropout, every_tiling_drops_the_same, .timeout = 
 /* Nothing is dropped where the probability is below 2^-33: the same bits as of a kernel without dropout. */
 Test(dropout, where_nothing_is_dropped_bits_are_those_without_dropout, .timeout = 600)
 {
-    for (size_t i = 0; i < COUNT(kernels); i += full() ? 1 : 3) {
+    for (size_t i = 0; i < COUNT(kernels); i += full() ? 1 : 5) {
         const char *feature = strstr(kernels[i].problem, "features=dropout,");
         char text[160];
         kernel without = kernels[i];
@@ -312,7 +312,7 @@ static const class classes[] = {
     { "bf16,d=64,mask=causal,op=backward,features=dropout", "flash_bwd_wgmma", true },
     { "fp16,d=96,dv=64,mask=window,op=backward,features=dropout+deterministic,grad=fp32", "flash_bwd_wgmma", true },
 };
-#define SEEDS (full() ? 40 : 2) /* of a class and a family */
+#define SEEDS (full() ? 40 : 1) /* of a class and a family */
 
 ParameterizedTestParameters(dropout, launches_agree_with_the_oracle)
 {
@@ -343,6 +343,8 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *p, const char
 ParameterizedTest(int *number, dropout, launches_agree_with_the_oracle, .timeout = 1800)
 {
     const class *of = &classes[*number];
+    if (!full() && !of->hopper && *number % 3 == 1)
+        return; /* others have its families, types, masks and lengths */
     fa_context *ctx = of->hopper ? test_hopper_context(NULL, NULL, 5) : test_context(NULL, NULL);
     fa_problem p;
     fa_gen *g;
@@ -353,7 +355,7 @@ ParameterizedTest(int *number, dropout, launches_agree_with_the_oracle, .timeout
         size_t n = strcspn(s, " ");
         snprintf(family, sizeof family, "%.*s", (int)n, s);
         for (int seed = 0; seed < SEEDS; seed++)
-            run_case(ctx, g, &p, family, (uint64_t)(seed + 100 * *number));
+            run_case(ctx, g, &p, family, (uint64_t)(seed + 101 * *number));
         s += n;
     }
     fa_gen_close(g);
