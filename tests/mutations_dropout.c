@@ -14,7 +14,7 @@
     "flash_fwd_wgmma:ctas=1,feeder=40,br=" #br ",schedule=" #schedule ",bc=48,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1," \
     "cluster=1,rescale=2,exp=0," rest
 #define GRAD(bc, twins, schedule, dq, rest) \
-    "flash_bwd_wgmma:br=64,bc=" #bc ",twins=" #twins ",schedule=" #schedule ",box=64,stages=2,ds_bufs=2,held=0,dq=" #dq "," rest
+    "flash_bwd_wgmma:br=64,bc=" #bc ",twins=" #twins ",schedule=" #schedule ",box=64,stages=2,grid=2,held=0,dq=" #dq "," rest
 
 static const fa_ragged_how packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM },
                            chunk = { .seed = 8, .forms = FA_FORM_SEQLENS_K, .k = FA_SPREAD_FULL };
@@ -38,9 +38,9 @@ static const scene scenes[] = {
 static const scene on_hopper[] = {
     { "direct", "bf16,d=64,mask=causal,features=dropout,b=2,hq=3,hkv=1", WGMMA(64, 0, "convert=0,o_path=0,grid=0"), 100, 150, NONE, PLAIN },
     { "staged", "fp16,d=64,mask=none,features=dropout,b=1,hq=2,hkv=1", WGMMA(128, 2, "convert=1,o_path=2,grid=2"), 150, 200, NONE, PLAIN },
-    { "single", "bf16,d=64,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2", GRAD(64, 0, 0, 0, "q_br=128,q_stages=3"), 150, 150, NONE, PLAIN },
-    { "twins", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2", GRAD(64, 1, 0, 0, "q_br=128,q_stages=3"), 150, 100, NONE, PLAIN },
-    { "add", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2", GRAD(128, 0, 1, 1, "q_br=128,q_stages=4"), 150, 150, NONE, PLAIN },
+    { "single", "bf16,d=64,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2", GRAD(64, 0, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 150, NONE, PLAIN },
+    { "twins", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2", GRAD(64, 1, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 100, NONE, PLAIN },
+    { "add", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2", GRAD(128, 0, 1, 1, "ds_bufs=2,q_br=128,q_stages=4"), 150, 150, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 /* clang-format on */
@@ -139,7 +139,7 @@ static const mutation hopper[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 4 },
-    { on_hopper, hopper, 2, 4 },
+    { scenes, mutations, 0, 7 },
+    { on_hopper, hopper, 2, 7 },
     { NULL, NULL, 0, 0 },
 };

@@ -87,7 +87,7 @@ Test(dropout, kept_shares_are_those_of_independent_tosses)
 #define MMA "flash_fwd_mma:"
 #define BWD "flash_bwd_mma:"
 #define WGMMA "flash_fwd_wgmma:ctas=1,feeder=40,box=32,stages_k=2,stages_v=2,sections=1,rescale=2,exp=0,"
-#define GRAD "flash_bwd_wgmma:br=64,box=32,stages=2,ds_bufs=2,"
+#define GRAD "flash_bwd_wgmma:br=64,box=32,stages=2,"
 
 typedef struct kernel {
     const char *problem, *config;
@@ -125,11 +125,11 @@ static const kernel kernels[] = {
     { "bf16,d=32,dv=96,mask=none,features=dropout,b=2,hq=4,hkv=2",
       WGMMA "br=128,schedule=2,bc=64,q_bufs=1,ahead=0,cluster=1,convert=1,o_path=2,grid=0", true },
     { "bf16,d=32,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
-      GRAD "bc=64,twins=0,schedule=0,dq=0,held=0,q_br=128,q_stages=3", true },
+      GRAD "bc=64,twins=0,schedule=0,dq=0,ds_bufs=0,grid=2,held=0,q_br=128,q_stages=3", true },
     { "fp16,d=32,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
-      GRAD "bc=64,twins=1,schedule=0,dq=0,held=0,q_br=128,q_stages=3", true },
+      GRAD "bc=64,twins=1,schedule=0,dq=0,ds_bufs=0,grid=0,held=0,q_br=128,q_stages=3", true },
     { "bf16,d=64,dv=96,mask=none,op=backward,features=dropout,b=2,hq=2,hkv=2",
-      GRAD "bc=128,twins=0,schedule=1,dq=1,held=0,q_br=128,q_stages=4", true },
+      GRAD "bc=128,twins=0,schedule=1,dq=1,ds_bufs=2,grid=2,held=0,q_br=128,q_stages=4", true },
 };
 
 #define SQ 75
@@ -231,7 +231,7 @@ ParameterizedTest(int *number, dropout, every_tiling_drops_the_same, .timeout = 
 /* Nothing is dropped where the probability is below 2^-33: the same bits as of a kernel without dropout. */
 Test(dropout, where_nothing_is_dropped_bits_are_those_without_dropout, .timeout = 600)
 {
-    for (size_t i = 0; i < COUNT(kernels); i += full() ? 1 : 3) {
+    for (size_t i = 0; i < COUNT(kernels); i += full() ? 1 : 5) {
         const char *feature = strstr(kernels[i].problem, "features=dropout,");
         char text[160];
         kernel without = kernels[i];
@@ -312,7 +312,7 @@ static const class classes[] = {
     { "bf16,d=64,mask=causal,op=backward,features=dropout", "flash_bwd_wgmma", true },
     { "fp16,d=96,dv=64,mask=window,op=backward,features=dropout+deterministic,grad=fp32", "flash_bwd_wgmma", true },
 };
-#define SEEDS (full() ? 40 : 2) /* of a class and a family */
+#define SEEDS (full() ? 40 : 1) /* of a class and a family */
 
 ParameterizedTestParameters(dropout, launches_agree_with_the_oracle)
 {
@@ -343,6 +343,8 @@ static void run_case(fa_context *ctx, fa_gen *g, const fa_problem *p, const char
 ParameterizedTest(int *number, dropout, launches_agree_with_the_oracle, .timeout = 1800)
 {
     const class *of = &classes[*number];
+    if (!full() && !of->hopper && *number % 3 == 1)
+        return; /* others have its families, types, masks and lengths */
     fa_context *ctx = of->hopper ? test_hopper_context(NULL, NULL, 5) : test_context(NULL, NULL);
     fa_problem p;
     fa_gen *g;
@@ -353,7 +355,7 @@ ParameterizedTest(int *number, dropout, launches_agree_with_the_oracle, .timeout
         size_t n = strcspn(s, " ");
         snprintf(family, sizeof family, "%.*s", (int)n, s);
         for (int seed = 0; seed < SEEDS; seed++)
-            run_case(ctx, g, &p, family, (uint64_t)(seed + 100 * *number));
+            run_case(ctx, g, &p, family, (uint64_t)(seed + 101 * *number));
         s += n;
     }
     fa_gen_close(g);

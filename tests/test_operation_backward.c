@@ -11,7 +11,7 @@
 enum { Q, K, V, O, LSE, GRAD_O, GRAD_LSE, GRAD_Q, GRAD_K, GRAD_V }; /* rows of gen/operation.c */
 
 #define MMA "flash_bwd_mma:br=32,br_part=32,warps=2,stages=2,q_br=32,q_bc=32,"
-#define WGMMA "flash_bwd_wgmma:br=64,box=64,stages=2,q_br=128,q_stages=3,dq=0,"
+#define WGMMA "flash_bwd_wgmma:br=64,box=64,stages=2,q_br=128,q_stages=3,dq=0,ds_bufs=0,"
 static const struct {
     const char *types, *config;
     int sms; /* of the simulated H200 it runs on; 0: an A100 */
@@ -22,9 +22,9 @@ static const struct {
                 { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=0", 0 },
                 { "bf16,grad=fp32", MMA "bc=32,twins=0,dq=1", 0 },
                 { "fp16,grad=fp32", MMA "bc=32,twins=1,dq=1", 0 },
-                { "bf16,grad=fp32", WGMMA "bc=64,twins=0,schedule=0,ds_bufs=1,held=2", 1 },
-                { "fp16,grad=fp32", WGMMA "bc=128,twins=0,schedule=1,ds_bufs=2,held=0", 2 },
-                { "bf16,grad=fp32", WGMMA "bc=64,twins=1,schedule=0,ds_bufs=2,held=0", 3 } };
+                { "bf16,grad=fp32", WGMMA "bc=64,twins=0,schedule=0,held=2,grid=2", 1 },
+                { "fp16,grad=fp32", WGMMA "bc=128,twins=0,schedule=1,held=0,grid=0", 2 },
+                { "bf16,grad=fp32", WGMMA "bc=64,twins=1,schedule=0,held=0,grid=2", 3 } };
 #define KERNELS (int)(sizeof kernels / sizeof *kernels)
 #define MATRIX 3 /* kernels from here on multiply in matrix units, and load queries that see no key as zeros */
 
@@ -352,12 +352,13 @@ Test(operation_backward, gradients_are_added_where_that_is_asked_for)
     }
 }
 
-/* On chips of one and three SMs, in full form of two as well. config: NULL is what fa_launch() chooses, with a class of its own. */
-static void equal_bits(const char *text, const char *config)
+/* On chips of one and three SMs, with `all` or in full form of two as well. config: NULL is what fa_launch() chooses, with a class of its
+ * own. */
+static void equal_bits(const char *text, const char *config, bool all)
 {
     static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
     float *first[3] = { 0 };
-    for (int sms = 1; sms <= 3; sms += full() ? 1 : 2) {
+    for (int sms = 1; sms <= 3; sms += all || full() ? 1 : 2) {
         fa_problem p = problem(text);
         fa_context *ctx = test_hopper_context(NULL, below("cache"), sms);
         fa_entered in;
@@ -392,14 +393,32 @@ static void equal_bits(const char *text, const char *config)
 
 Test(operation_backward, deterministic_launches_give_equal_bits)
 {
-    equal_bits("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100", NULL);
-    equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150", NULL);
-    equal_bits("fp16,d=128,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=90,sk=150", NULL);
+    equal_bits("fp32,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=100,sk=100", NULL, false);
+    equal_bits("bf16,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=150", NULL, false);
+    equal_bits("fp16,d=128,mask=none,op=backward,features=deterministic,grad=fp32,b=1,hq=4,hkv=1,sq=90,sk=150", NULL, false);
     for (int i = 0; i < KERNELS; i++) {
         char text[160];
         snprintf(text, sizeof text, "%s,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=4,hkv=2,sq=150,sk=170",
                  kernels[i].types);
-        equal_bits(text, kernels[i].config);
+        if (!kernels[i].sms)
+            equal_bits(text, kernels[i].config, false);
+    }
+}
+
+/* Four tiles of keys at least: more than a chip has SMs, whose blocks draw them in an order that is the chip's. */
+Test(operation_backward, tiles_of_keys_have_equal_bits_whoever_draws_them)
+{
+    for (int i = MATRIX; i < KERNELS; i++) {
+        char text[160], config[200];
+        const char *grid = strstr(kernels[i].config, "grid=");
+        if (!grid)
+            continue;
+        snprintf(text, sizeof text, "%s,d=64,mask=causal,op=backward,features=deterministic,b=1,hq=2,hkv=2,sq=150,sk=170",
+                 kernels[i].types);
+        for (int value = 0; value <= 2; value += 2) {
+            snprintf(config, sizeof config, "%.*sgrid=%d", (int)(grid - kernels[i].config), kernels[i].config, value);
+            equal_bits(text, config, true);
+        }
     }
 }
 

@@ -72,6 +72,22 @@ Test(sim_checks, alignment)
     twins(SHARED KERNEL("mov.u32 %r9, buf; cp.async.ca.shared.global [%r9], [%rd1+$1], 8; cp.async.wait_all;"), 1, "4", "8",
           CUDA_ERROR_MISALIGNED_ADDRESS, "misaligned source");
 }
+Test(sim_checks, alignment_of_atomics_on_vectors)
+{
+    static const struct {
+        const char *text, *bad, *good;
+    } rows[] = {
+        { HEAD80 KERNEL("red.global.add.v4.f32 [%rd2+$1], {0f00000000,0f00000000,0f00000000,0f00000000};"), "8", "16" },
+        { HEAD80 KERNEL("red.global.add.v2.f32 [%rd2+$1], {0f00000000,0f00000000};"), "4", "8" },
+    };
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        uint32_t zeros[16] = { 0 };
+        CUdeviceptr to = buffer(zeros, sizeof zeros);
+        run(with(rows[k].text, rows[k].good, "", ""), 1, 32, 0, in, to);
+        cr_expect_neq(launch(load(with(rows[k].text, rows[k].bad, "", "")), 1, 32, 0, in, to), CUDA_SUCCESS, "%s", rows[k].text);
+        cr_expect(strstr(sim_report(), "a vector that is not aligned to its size"), "%s", sim_report());
+    }
+}
 Test(sim_checks, unwritten_memory)
 {
     fails(HEAD80 KERNEL("ld.global.u32 %r1, [%rd2+512]; st.global.u32 [%rd2], %r1;"), 1, 0, in, out, CUDA_ERROR_LAUNCH_FAILED,

@@ -78,6 +78,11 @@ Test(sim_defined, where_it_decides)
     dirty("bar.sync %r8;", "register %r8 is used, but it was never written");
     dirty("cp.async.ca.shared.global [%r9], [%rd1], 4, %r8; cp.async.wait_all;", "register %r8 is used");
     dirty("atom.global.add.u32 %r1, [%rd2], %r8;", STORED);
+    dirty("mov.f32 %f1, 0f00000000; st.global.v2.f32 [%rd2], {%f1, %f1}; red.global.add.v2.f32 [%rd2], {%f1, %f2};",
+          "register %f2 is stored to global memory");
+    dirty("mov.f32 %f1, 0f00000000; st.global.f32 [%rd2+8192], %f1; red.global.add.v2.f32 [%rd2+8192], {%f1, %f1};",
+          "global memory is read that was never written"); /* of the second element */
+    clean("mov.f32 %f1, 0f00000000; st.global.v2.f32 [%rd2], {%f1, %f1}; bar.sync 0; red.global.add.v2.f32 [%rd2], {%f1, %f1};");
     dirty("red.global.add.u32 [%rd2+4096], 1;", "global memory is read that was never written"); /* it stays there, with one more */
     clean("add.u32 %r1, %r8, 1; mul.lo.u32 %r1, %r1, %r7; st.shared.u32 [%r9], %r1; ld.shared.u32 %r2, [%r9];");
     clean("@%p1 mov.u32 %r1, %r7; @%p1 bra STORE; bra.uni END; STORE:" RESULT "END: mov.u32 %r1, 0;");

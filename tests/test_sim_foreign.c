@@ -79,6 +79,9 @@ Test(sim_foreign, every_reason_is_told_at_the_instruction)
         {"mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f1}, {%r1}, {%r2}, {%f1};", "this mma is not simulated"}, {"cp.async.cg.shared.global [%r1], [%rd1], 8;", "with .cg 16"},
         {"cp.async.bulk.shared::cluster.global.bulk_group [%r1], [%rd1], 16, [%r2];", "this bulk copy is not simulated"},
         {"cp.async.bulk.tensor.2d.global.shared::cta.im2col.bulk_group [%rd1, {%r1, %r2}], [%r3];", "unknown modifier .im2col"}, {"setp.between.s32 %p1, %r1, %r2;", "the comparison is missing"},
+        {"red.global.add.v4.f32 [%rd1], {%f1, %f1};", "wrong number of registers"}, {"red.global.add.v2.f32 [%rd1], {%f1, %f1, %f1, %f1};", "wrong number of registers"},
+        {"red.global.add.v4.f32 [%rd1], %f1;", "wrong number of registers"}, {"red.global.add.f32 [%rd1], {%f1, %f1};", "wrong number of registers"},
+        {"red.global.add.v2.u32 [%rd1], {%r1, %r1};", "only red.global.add of f32 is simulated"}, {"red.shared.add.v2.f32 [%r1], {%f1, %f1};", "only red.global.add of f32 is simulated"},
         {"mapa.u32 %r1, %r2, 0;", "this form is unknown"}, {"call.uni (%r1), vprintf, (%rd1, %rd2);", "calls of a function without a body are not simulated: vprintf"},
         {"call (%r1), %rd1, (%r2), P;\nP: .callprototype (.param .b32 _) _ (.param .b32 _);", "calls through a register are not simulated: %rd1"},
     };

@@ -99,6 +99,20 @@ Test(sim_hints, atomics)
             gives(body, rows[k].new);
         }
 }
+/* Elements of a vector are added each for itself: here by 32 lanes, of which lane k adds k, 1, -1 and 0.5. */
+Test(sim_hints, atomics_on_vectors)
+{
+    float first[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, got[8];
+    CUdeviceptr a = buffer(first, sizeof first), b = buffer(NULL, 4);
+    run(HEAD90A KERNEL("cvt.rn.f32.u32 %f1, %r0; red.relaxed.gpu.global.add.v4.f32 [%rd1], {%f1, 0f3F800000, 0fBF800000, 0f3F000000};"
+                       "red.global.v2.f32.add [%rd1+24], {0f3F800000, %f1};"),
+        1, 32, 0, a, b);
+    fetch(got, a, sizeof got);
+    static const float want[8] = { 1 + 496, 2 + 32, 3 - 32, 4 + 16, 5, 6, 7 + 32, 8 + 496 };
+    for (int k = 0; k < 8; k++)
+        cr_expect_eq(got[k], want[k], "%d: %g instead of %g", k, (double)got[k], (double)want[k]);
+}
+
 /* A source of no bytes may lie anywhere, and zeros arrive. */
 Test(sim_hints, copies_of_nothing)
 {

@@ -191,3 +191,44 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
     }
     fa_destroy(ctx);
 }
+
+/* Of every kind of kernel one whose blocks stay, and draw more tiles of keys than there are SMs: under both timings of copies and all
+ * schedules, with blocks of queries that some of the keys are not seen by, and a group of heads. */
+static const struct {
+    const char *problem, *config;
+    bool ordered; /* whether its sums have an order */
+} persistent[] = {
+    { "bf16,d=64,mask=causal,op=backward", "bc=64,twins=0,schedule=0,held=0,dq=0,ds_bufs=0,q_br=128,q_stages=3", true },
+    { "fp16,d=64,mask=window,op=backward", "bc=128,twins=0,schedule=1,held=0,dq=0,ds_bufs=0,q_br=128,q_stages=3", true },
+    { "bf16,d=64,mask=window,op=backward", "bc=64,twins=1,schedule=0,held=0,dq=0,ds_bufs=0,q_br=128,q_stages=3", true },
+    { "fp16,d=64,mask=causal,op=backward", "bc=128,twins=0,schedule=1,held=0,dq=1,ds_bufs=2,q_br=128,q_stages=4", false },
+    { "bf16,d=64,mask=none,op=backward", "bc=128,twins=0,schedule=0,held=0,dq=1,ds_bufs=3,q_br=128,q_stages=4", false },
+};
+#define PERSISTENT (int)(sizeof persistent / sizeof *persistent)
+
+ParameterizedTestParameters(verify_backward, blocks_of_hopper_draw_more_tiles_than_SMs)
+{
+    static int number[PERSISTENT];
+    for (int i = 0; i < PERSISTENT; i++)
+        number[i] = i;
+    return cr_make_param_array(int, number, PERSISTENT);
+}
+
+ParameterizedTest(int *number, verify_backward, blocks_of_hopper_draw_more_tiles_than_SMs, .timeout = 600)
+{
+    char text[300];
+    fa_context *ctx = test_hopper_context(NULL, NULL, SMS);
+    fa_case c = test_case(persistent[*number].problem, 140, 290);
+    const fa_plan *plan;
+    snprintf(text, sizeof text, "flash_bwd_wgmma:br=64,box=64,stages=2,grid=2,%s", persistent[*number].config);
+    fa_config config = test_config(text);
+    c.problem.b = 1;
+    c.problem.hkv = 2;
+    c.problem.hq = 4;
+    c.window_left = 60;
+    c.window_right = 9;
+    cr_assert_gt(c.problem.b * c.problem.hkv * (c.problem.sk / fa_config_get(&config, "bc", 0)), SMS);
+    cr_assert_eq(fa_plan_make(ctx, &c.problem, &config, NULL, &plan), FA_OK, "%s: %s", text, fa_last_error());
+    run_case(ctx, plan, &c, text, persistent[*number].ordered, 0); /* seed 0 is of those that run all six */
+    fa_destroy(ctx);
+}
