@@ -254,6 +254,9 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
 // A warpgroup's products with K and V of a tile are over: those of the next may come.
 __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 //| if l.persistent then
+  // Of a tile that no query sees, too: else the next tile's word could come before the thread that copies waits for this one's.
+  mbarrier_wait(k_full(smem), keys.parity);
+  mbarrier_wait(v_full(smem), keys.parity);
   release(keys_empty(smem));
 //| end
   keys.next();
