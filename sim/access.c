@@ -184,7 +184,7 @@ static sim_step atom_element(sim_warp *w, const sim_insn *i, uint32_t m, int e)
     {
         uint64_t a = sim_address(w, i, 1, i->flags & F_WIDE, l);
         if (!e && i->count > 1 && a % (size * i->count))
-            return sim_fault(w, i, (int)l, SIM_CHECK_BOUNDS, "an atomic operation on a vector that is not aligned to its size");
+            return sim_fault(w, i, (int)l, SIM_CHECK_ALIGNMENT, "an atomic operation on a vector that is not aligned to its size");
         a += (uint64_t)e * size;
         sim_space s = sim_space_of((sim_space)i->space, &a);
         sim_alloc *where = NULL;

@@ -106,7 +106,8 @@ return {
     end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c), FEEDER)
-      local others = 28
+      -- Among the others are LSE or D of sixteen columns of the thread; more come on top.
+      local others = 28 + math.max(0, c.br // 4 - 16)
       local need = matrices(p, c) + others
       if need <= most then return true end
       return false, ("gradients, S and dP with %d others take %d > %d registers"):format(others, need, most)
