@@ -7,7 +7,7 @@
 #define FA_BUFFERS_MAX 8
 #define FA_WORKSPACE_ALIGN 256           /* bytes: of the workspace and of each buffer */
 #define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning that no buffer takes, whether a kernel has counters or not */
-#define FA_WORKSPACE_CHUNK (2ll << 30)   /* bytes of buffers over units that are there at a time, but for one unit at least */
+#define FA_WORKSPACE_CHUNK (1ll << 30)   /* bytes of buffers over units that are there at a time, but for one unit at least */
 
 typedef struct fa_workspace_buffer {
     char name[16]; /* the value (values.h) that holds its address */

@@ -106,11 +106,9 @@ return {
     end, upto = "held" },
     { "accumulators", function(p, c, a)
       local _launch, most = registers(a, groups_of(c), FEEDER)
-      -- Among the others are LSE or D of sixteen columns of the thread; more come on top.
-      local others = 28 + math.max(0, c.br // 4 - 16)
-      local need = matrices(p, c) + others
+      local need = matrices(p, c) + 28
       if need <= most then return true end
-      return false, ("gradients, S and dP with %d others take %d > %d registers"):format(others, need, most)
+      return false, "gradients, S and dP with 28 others take " .. need .. " > " .. most .. " registers"
     end, upto = "dq", about = "registers" },
     { "turns", function(p, c)
       if c.schedule == c.named.schedule.plain or groups_of(c) == 2 and c.twins == 0 then return true end
