@@ -207,6 +207,7 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
     for (int n = 0; n < CHUNKS_OF; n++) sum[m][n][0] = sum[m][n][1] = sum[m][n][2] = sum[m][n][3] = 0.f;
 }
 
+//| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
   extern __shared__ __align__(128) unsigned char shared[];
   const u32 smem = shared_address(shared);
@@ -291,8 +292,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   load_next();
 
   // Calls body(cut, q, grad_o, pairs, row) for PART queries at a time, from `row` on, which lie in shared memory. cut: whether some pairs
-  // may be hidden; where no twin is waited for, what is seen whole has a text of its own, without branches. Behind the barrier at its head a
-  // tile has arrived, and no warp reads the one before.
+  // may be hidden; where no twin is waited for, what is seen whole has a text of its own, without branches. Behind the barrier at its head
+  // a tile has arrived, and no warp reads the one before.
   int stage = 0;
   auto walk = [&](auto body) {
     auto parts = [&](u32 tile) {
@@ -364,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   end
       add_rows(dv, s, grad_o, at_v);
     });
-    store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+    store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
     clear(dk);
@@ -428,7 +429,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   end
   });
   store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
-  store_rows<KB, CHUNKS_V, DV>(p, dv, $(p.has_dropout and "p.keep_scale" or "1.f"), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
+  store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end
 }
 

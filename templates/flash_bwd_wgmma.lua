@@ -10,7 +10,7 @@ local hopper = include "hopper_family.lua"
 
 local round_up = include "round_up.lua"
 
-local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps; 40 where there are some, for one that draws tiles, too
+local FEEDER = 24      -- registers per thread that the warpgroup of copies keeps
 local SMEM_TILE = 8192 -- bytes of a tile of dS: 64 keys, 64 queries
 
 -- Registers per thread: at the launch, and what others have after the warpgroup of copies kept `feeder` (setmaxnreg).
@@ -21,12 +21,12 @@ end
 
 local function groups_of(c) return c.bc // 64 * (1 + c.twins) end
 
--- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way out, P on its way to a twin, LSE and D lie in shared memory,
--- and what waits for what.
+-- Of the kernel of dK and dV: where K, V, stages of Q and dO, dS on its way to the other warpgroup, P on its way to a twin, LSE and D lie
+-- in shared memory, behind them the barriers, and tiles that were drawn.
 local function places_kv(p, c)
   local row = c.box * 2
   local boxes, boxes_v = (p.d + c.box - 1) // c.box, (p.dv + c.box - 1) // c.box
-  local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c), owners = c.bc // 64 }
+  local l = { row = row, boxes = boxes, boxes_v = boxes_v, groups = groups_of(c) }
   l.v = c.bc * boxes * row
   l.q = l.v + c.bc * boxes_v * row
   l.grad_o = l.q + c.stages * c.br * boxes * row
@@ -59,6 +59,7 @@ local function matrices(p, c)
   return d + dv + c.br + c.br // 4 + held
 end
 
+-- The thread that draws tiles spills at 24 registers; 40 are there where the others need no more than 232.
 local function feeder_of(p, c)
   return c.grid == c.named.grid.persistent and matrices(p, c) + 36 <= 232 and 40 or FEEDER
 end
@@ -118,9 +119,8 @@ return {
     { "add", function(p, c)
       if c.dq == c.named.dq.spill then return true end
       if p.has_deterministic then return false, "sums in memory have no order" end
-      local turns = c.bc == 128 and c.twins == 0
-      if turns and c.br == 64 and p.d >= 64 and p.d % 8 == 0 then return true end
-      return false, "dQ is added up by two warpgroups with turns and blocks of 64 queries, from head_dim 64 on"
+      if c.bc == 128 and c.twins == 0 and c.br == 64 and p.d >= 64 and p.d % 8 == 0 then return true end
+      return false, "dQ is added up by two warpgroups with 64 keys each and blocks of 64 queries, at head_dims from 64 on that 8 divides"
     end, upto = "dq" },
     { "exchange", function(p, c)
       if (c.ds_bufs == 0) == (c.dq == c.named.dq.spill) then return true end

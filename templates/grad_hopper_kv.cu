@@ -60,8 +60,8 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
 }
 
 //| if c.twins == 0 and c.held < 2 then
-// Zero, which the compiler cannot tell: with it in the places of K and V their descriptors are computed for each block. Where they are
-// known to stay the same, the compiler holds them all, in registers that the products need.
+// A zero that no compiler can prove to be one. Added to the places of K and V it makes their descriptors new ones for each block: those
+// that are known to stay the same are all held, in registers that the products need.
 __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return ring.parity >> 1; }
 //| end
 // Issues S^T = K Q^T, or dP^T = V dO^T: 64 rows of one tile with BR of another, both by their places.
@@ -164,8 +164,8 @@ __device__ __forceinline__ void hide(float (&s)[NS], const Sequence &sequence, i
   }
 }
 // S^T becomes P^T, and the same as an operand: keys from `key` on, queries from `row` on, the warpgroup's first. Rows past the last query
-// have LSE = +inf; keys past the last are zeros in shared memory, but their P may be infinite. What follows the exponentials is written
-// twice, since a branch between them and the packing keeps the two apart.
+// have LSE = +inf; keys past the last are zeros in shared memory, but their P may be infinite. Both branches have the exponentials and the
+// packing: a branch between the two would keep them from running beside each other.
 __device__ __forceinline__ void probabilities(float (&s)[NS], u32 (&a)[NS / 2], const float (&lse)[BR / 4], const Params &p,
                                               const Sequence &sequence, int key, int row) {
   const int last = sequence.sk() - 1 - key;
@@ -203,7 +203,7 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
 
 //| end
 //| if not l.sums then
-// dS on its way out, straight from the registers of a product (grad_hopper_common.cu tells the order).
+// dS on its way to memory, out of the registers of an operand, in the order of ds_tile (grad_hopper_common.cu).
 struct GradScores {
   char *to;  // where the thread's part of the next tile goes
   // warp: of the warpgroup's four; member: the head's number in its group; block: of BR queries; key_block: of 64.
@@ -254,7 +254,8 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
 // A warpgroup's products with K and V of a tile are over: those of the next may come.
 __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 //| if l.persistent then
-  // Of a tile that no query sees, too: else the next tile's word could come before the thread that copies waits for this one's.
+  // A tile that no query sees has these phases, too: without the waits its arrival and that of the next could both come before the thread
+  // that copies waits for the first.
   mbarrier_wait(k_full(smem), keys.parity);
   mbarrier_wait(v_full(smem), keys.parity);
   release(keys_empty(smem));

@@ -1,7 +1,7 @@
 //| if l.persistent then
 // ---- which tiles of keys this block does: it stays, and draws the next ----
-// The thread that copies draws a tile when all of the one before is on its way, and publishes it in one of two slots; -1 ends them. So Q and
-// dO of a tile come while the one before ends, and K and V while its gradients are stored.
+// The thread that copies draws a tile when all of the one before is on its way, and publishes it in one of two slots; -1 ends them. So the
+// first Q and dO of a tile come while the one before ends, and K and V while its gradients are stored.
 __device__ __forceinline__ u32 keys_empty(u32 smem) { return barrier(smem, TILE_BARRIERS); }
 __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 1 + slot); }
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 3 + slot); }

@@ -8,8 +8,8 @@ struct Place {
 // A value that stays in its register: without a shuffle the compiler would rather compute it anew in every iteration.
 __device__ __forceinline__ u32 kept(u32 x) { return __shfl_xor_sync(~0u, x, 0); }
 
-// Where a lane finds its parts of fragments in a tile with rows of CHUNKS chunks. Bases of tiles are multiples of 128 bytes, so that further()
-// takes base and lane in one: addresses of other chunks are then the first with other bits, one instruction each.
+// Where a lane finds its parts of fragments in a tile with rows of CHUNKS chunks. Bases of tiles are multiples of 128 bytes, so that
+// further() takes base and lane in one: addresses of other chunks are then the first with other bits, one instruction each.
 template <int CHUNKS>
 struct Fragments {
   u32 rows;     // of A: rows 0..15, two chunks; of B, transposed: 16 rows, two chunks

@@ -1,6 +1,6 @@
 // ---- more instructions of sm_90a: plain bulk copies, and the products of gradients ----
 
-//| for n = 2, l.sums and l.apart and 3 or 2 do
+//| for n = 2, c.twins == 1 and 1 or l.sums and l.apart and 3 or 2 do
 //|   local names, values = {}, {}
 //|   for i = 0, n - 1 do
 //|     local name = ("abc"):sub(i + 1, i + 1)
@@ -36,16 +36,14 @@ __device__ __forceinline__ void add_global(float *to, float x, float y, float z,
   asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(x), "f"(y), "f"(z), "f"(w) : "memory");
 }
 
+// Four 8 x 8 matrices of 16-bit elements, held as the fragments of a product's result; lane 8m + r gives the address of row r of matrix m.
+__device__ __forceinline__ void stmatrix_x4(u32 to, u32 x0, u32 x1, u32 x2, u32 x3) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x0), "r"(x1), "r"(x2), "r"(x3) : "memory");
+}
 //| else
 // The compiler keeps its place, so that what is stored is not computed after what follows.
 __device__ __forceinline__ void store_global(void *to, u32 x, u32 y, u32 z, u32 w) {
   asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(x), "r"(y), "r"(z), "r"(w) : "memory");
-}
-//| end
-//| if l.sums then
-// Four 8 x 8 matrices of 16-bit elements, held as the fragments of a product's result; lane 8m + r gives the address of row r of matrix m.
-__device__ __forceinline__ void stmatrix_x4(u32 to, u32 x0, u32 x1, u32 x2, u32 x3) {
-  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(x0), "r"(x1), "r"(x2), "r"(x3) : "memory");
 }
 //| end
 

@@ -30,7 +30,8 @@ static const scene scenes[] = {
     { "anew", "bf16,d=32,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2", BWD(32, 2, 0, 0), 90, 80, NONE, PLAIN },
     { "spill", "fp16,d=32,mask=none,op=backward,features=dropout,b=2,hq=4,hkv=2", BWD(32, 2, 0, 1), 90, 80, NONE, PLAIN },
     { "twins", "bf16,d=32,mask=causal,op=backward,features=dropout,b=1,hq=4,hkv=2", BWD(64, 4, 1, 0), 90, 80, NONE, PLAIN },
-    { "packed_bwd", "bf16,d=32,mask=causal,op=backward,features=lengths+dropout,b=3,hq=2,hkv=1", BWD(32, 2, 0, 1), 60, 70, NONE, RAGGED(packed) },
+    { "packed_bwd", "bf16,d=32,mask=causal,op=backward,features=lengths+dropout,b=3,hq=2,hkv=1",
+      BWD(32, 2, 0, 1), 60, 70, NONE, RAGGED(packed) },
     { "ffma_bwd", "fp32,d=24,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2", "flash_bwd_ffma:br=32,bc=32", 50, 70, NONE, PLAIN },
     { "naive_bwd", "fp32,d=24,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2", "naive_bwd:tile=64", 50, 70, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
@@ -38,9 +39,12 @@ static const scene scenes[] = {
 static const scene on_hopper[] = {
     { "direct", "bf16,d=64,mask=causal,features=dropout,b=2,hq=3,hkv=1", WGMMA(64, 0, "convert=0,o_path=0,grid=0"), 100, 150, NONE, PLAIN },
     { "staged", "fp16,d=64,mask=none,features=dropout,b=1,hq=2,hkv=1", WGMMA(128, 2, "convert=1,o_path=2,grid=2"), 150, 200, NONE, PLAIN },
-    { "single", "bf16,d=64,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2", GRAD(64, 0, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 150, NONE, PLAIN },
-    { "twins", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2", GRAD(64, 1, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 100, NONE, PLAIN },
-    { "add", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2", GRAD(128, 0, 1, 1, "ds_bufs=2,q_br=128,q_stages=4"), 150, 150, NONE, PLAIN },
+    { "single", "bf16,d=64,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2",
+      GRAD(64, 0, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 150, NONE, PLAIN },
+    { "twins", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2",
+      GRAD(64, 1, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 100, NONE, PLAIN },
+    { "add", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2",
+      GRAD(128, 0, 1, 1, "ds_bufs=2,q_br=128,q_stages=4"), 150, 150, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 /* clang-format on */
@@ -52,7 +56,7 @@ static const scene on_hopper[] = {
 #define B "flash_bwd_mma.cu"
 #define S "sequence.cu"
 #define KEEP "$(p.has_dropout and \" * p.keep_scale\" or \"\")"
-#define KEEP_V "$(p.has_dropout and \"p.keep_scale\" or \"1.f\")"
+#define KEEP_V "$(keep_scale)"
 
 static const mutation mutations[] = {
     /* the function */
