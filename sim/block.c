@@ -58,15 +58,15 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
     size_t head = (warps * sizeof(sim_warp) + 63) & ~(size_t)63, arena = (shared + 64 + 63u) & ~63u,
            plane = ((size_t)words * 4 + 63) & ~(size_t)63;
     bool checked = !l->options.unchecked;
-    uint32_t groups = p->held ? (warps + 3) / 4 : 0;
-    size_t total = head + warps * (file + local + preds + (checked ? sim_defined_bytes(p, file) : 0)) + arena +
+    uint32_t groups = p->held ? (warps + 3) / 4 : 0, all = l->cluster[0] * l->cluster[1] * l->cluster[2];
+    size_t knew = checked && p->proxy ? (sizeof(uint32_t) * SIM_FENCES * all * warps + 63) & ~(size_t)63 : 0;
+    size_t total = head + warps * (file + local + preds + knew + (checked ? sim_defined_bytes(p, file) : 0)) + arena +
                    (checked ? plane * (3 + warps + groups + p->proxy) : 0);
     b->launch = l, b->program = p, b->cluster = c, b->rank = rank, b->first = rank * warps;
     b->groups = groups;
     b->threads = threads, b->warps = warps, b->shared_size = shared, b->words = (uint32_t)(plane / 4);
     b->checked = checked, b->lazy = l->options.async == SIM_LAZY;
     b->arena = arena_new(total + 64), b->small = total + 64 <= SMALL;
-    uint32_t all = l->cluster[0] * l->cluster[1] * l->cluster[2];
     b->place[0] = rank % l->cluster[0], b->place[1] = rank / l->cluster[0] % l->cluster[1],
     b->place[2] = rank / l->cluster[0] / l->cluster[1];
     if (all > 1 && checked && !(b->visit = calloc((size_t)all * warps, sizeof *b->visit)))
@@ -81,6 +81,8 @@ bool sim_block_prepare(sim_block *b, sim_cluster *c, uint32_t rank)
         w->file = at, at += file;
         w->pred = (uint32_t *)(void *)at, at += preds;
         w->local = at, at += local;
+        if (knew)
+            w->fence_knew = (uint32_t *)(void *)at, at += knew;
         if (checked)
             at = sim_defined_prepare(w, at, file);
         if (!sim_pipeline_prepare(w))

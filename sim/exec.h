@@ -134,6 +134,7 @@ struct sim_warp {
     uint32_t resizes, resized;   /* how many setmaxnreg, and the warp's time at the last */
     sim_fence fence[SIM_FENCES]; /* the latest, by number modulo the size; see proxy.c */
     uint32_t fences, fence_lost; /* lost: time of the latest that was overwritten */
+    uint32_t *fence_knew;        /* what the warp knew of the cluster's warps at each of them; NULL where none is looked up */
     uint64_t trusted;            /* the record that last was found to be ordered, see grid_order.c */
     struct sim_view {
         uint32_t lanes, clock[SIM_ACTORS];

@@ -19,6 +19,20 @@ static bool fenced(const sim_warp *w, const sim_warp *x, uint32_t stored, uint32
     return false;
 }
 
+/* Has another warp of the block made a fence when it knew of the store, and does w know of that fence? */
+static bool fenced_between(const sim_block *b, const sim_warp *w, uint32_t actor, uint32_t stored)
+{
+    const uint32_t warps = b->cluster->warps;
+    for (const sim_warp *y = b->warp; y < b->warp + b->warps; y++) {
+        uint32_t known = w->clock[y->actor], n = y->fences < SIM_FENCES ? y->fences : SIM_FENCES, k = 1;
+        while (k <= n && y->fence[(y->fences - k) % SIM_FENCES].at >= known)
+            k++;
+        if (y != w && y->actor != actor && k <= n && stored <= y->fence_knew[(y->fences - k) % SIM_FENCES * warps + actor])
+            return true;
+    }
+    return false;
+}
+
 /* Has w, or the lane of it that starts the access, made a fence when it already knew of the store? */
 static bool fenced_late(const sim_warp *w, int lane, uint32_t actor, uint32_t stored)
 {
@@ -39,7 +53,7 @@ static bool check(const sim_block *b, sim_warp *w, const sim_insn *i, int lane, 
         if (wrote == seen || !author || actor >= c->warps)
             continue;
         const sim_warp *x = &c->block[actor / b->warps]->warp[actor % b->warps];
-        if (fenced(w, x, (uint32_t)(wrote >> 32), author)) {
+        if (fenced(w, x, (uint32_t)(wrote >> 32), author) || fenced_between(b, w, actor, (uint32_t)(wrote >> 32))) {
             seen = wrote;
             continue;
         }
@@ -109,6 +123,8 @@ void sim_proxy_fence(sim_warp *w, uint32_t lanes)
     if (w->fences >= SIM_FENCES)
         w->fence_lost = f->at;
     *f = (sim_fence){ .at = *now, .lanes = lanes };
+    if (w->fence_knew)
+        memcpy(w->fence_knew + w->fences % SIM_FENCES * w->block->cluster->warps, w->clock, w->block->cluster->warps * sizeof *w->clock);
     w->fences++;
     struct sim_view *v = &w->view[(w->lanes & ~w->left & ~lanes) != 0];
     v->lanes = lanes;

@@ -36,7 +36,7 @@ constexpr int SMEM_ROWS = $(l.rows_at), SMEM_BARRIERS = $(l.barriers);
 constexpr int TILE_BARRIERS = $(l.tile_barriers), SMEM_SLOTS = $(l.slots);
 //| end
 //| if l.sums then
-constexpr int SMEM_DS = $(l.ds);
+constexpr int SMEM_DS = $(l.ds), SMEM_ENDED = $(l.ended);
 //| else
 constexpr int Q_GROUPS = QUERIES / 64, Q_STAGE = $(l.q_stage), SMEM_Q_BARRIERS = $(l.q_barriers);
 //| end

@@ -36,9 +36,10 @@ local function places_kv(p, c)
   l.columns = boxes > 1 and (boxes + 1) // 2 * c.box or c.box // 2
   l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
   l.barriers = l.rows_at + c.stages * c.br * 8
-  l.tile_barriers = 2 + 4 * c.stages + 2 * c.ds_bufs
+  l.tile_barriers = 2 + 4 * c.stages + 3 * c.ds_bufs
   l.slots = l.barriers + 8 * (l.tile_barriers + (c.grid > 0 and 5 or 0))
-  l.bytes_kv = l.slots + (c.grid > 0 and 8 or 0)
+  l.ended = l.slots + (c.grid > 0 and 8 or 0)
+  l.bytes_kv = l.ended + (c.ds_bufs > 0 and 4 or 0)
   return l
 end
 

@@ -6,21 +6,33 @@
 constexpr int COLUMNS = $(l.columns);  // of dQ that a warpgroup computes; those of the second past D are dropped
 constexpr int NQ = COLUMNS / 2;    // registers of them per thread
 
-// full: all warps have written their dS of a block of queries; empty: all have multiplied it.
-__device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + buffer); }
-__device__ __forceinline__ u32 ds_empty(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + DS_BUFS + buffer); }
+// stored: all warps have stored their dS of a block of queries; full: wgmma may read it; empty: all have multiplied it.
+__device__ __forceinline__ u32 ds_stored(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + buffer); }
+__device__ __forceinline__ u32 ds_full(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + DS_BUFS + buffer); }
+__device__ __forceinline__ u32 ds_empty(u32 smem, int buffer) { return barrier(smem, 2 + 4 * STAGES + 2 * DS_BUFS + buffer); }
 __device__ __forceinline__ u32 ds_buffer(u32 smem, int buffer) { return smem + SMEM_DS + buffer * (2 * DS_TILE); }
 
-// Issues the warpgroup's columns of dS K, both by their places.
-__device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys) {
+// One thread beside the warpgroups that multiply: fences dS from the products that read it. A fence lasts 220 clocks of its thread behind
+// stores, and no product waits for dS of the block at hand. A phase with nothing in it, behind SMEM_ENDED, ends this.
+__device__ __forceinline__ void fence_scores(u32 smem) {
+  Ring<DS_BUFS> ds;
+#pragma unroll 1
+  for (;; ds.next()) {
+    mbarrier_wait(ds_stored(smem, ds.at), ds.parity);
+    if (load_shared(smem + SMEM_ENDED)) break;
+    fence_async();
+    mbarrier_arrive(ds_full(smem, ds.at));
+  }
+}
+
+// Issues the warpgroup's columns of dS K, both by their places. zero: where no compiler can prove it to be 0, x is an operand, and the
+// additions of the block before have its registers until then. They are slow to read them.
+__device__ __forceinline__ void issue_grad_q(float (&x)[NQ], u32 ds, u32 keys, u32 zero) {
 #pragma unroll
   for (int i = 0; i < 8; i++) {
     const u64 a = descriptor<128>(ds + across_rows(DS_TILE) + (i / 4 * DS_TILE + i % 4 * 2048) / 16);
     const u64 b = descriptor<ROW>(keys + across_rows(64 * ROW) + (i / 4 * K_TILE + i % 4 * 16 * ROW) / 16);
-    if (i == 0)
-      wgmma_transposed_first(x, a, b);
-    else
-      wgmma_transposed(x, a, b);
+    wgmma_transposed(x, a, b, i == 0 ? zero : 1);
   }
 }
 
@@ -47,6 +59,12 @@ struct GradQueries {
   }
 };
 
+template <int N>
+__device__ __forceinline__ void clear(float (&x)[N]) {
+#pragma unroll
+  for (int i = 0; i < N; i++) x[i] = 0.f;
+}
+
 __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                              const QueryBlocks &blocks, const TileQueue &queue, Ring<STAGES> &ring, Ring<1> &keys_ring,
                                              Ring<DS_BUFS> &ds, int wg, int warp) {
@@ -63,10 +81,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   const u32 ds_row = wg * DS_TILE + warp * 2048 + lane % 16 * 128;
   const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.group : 0;
   float dk[NK], dv[NV];
-#pragma unroll
-  for (int i = 0; i < NK; i++) dk[i] = 0.f;
-#pragma unroll
-  for (int i = 0; i < NV; i++) dv[i] = 0.f;
+  clear(dk), clear(dv);
   if (items > 0) {
     GradQueries grad_q;
     grad_q.begin(p, unit, blocks, wg, warp);
@@ -76,9 +91,9 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     ds.next();
 #pragma unroll
     for (int n = lane / 16; n < 8; n += 2) store_shared(ds_buffer(smem, before.at) + ds_row + n * 16, make_uint4(0, 0, 0, 0));
-    fence_async();
-    release(ds_full(smem, before.at));
+    release(ds_stored(smem, before.at));
     float s[NS], dp[NS], dq[NQ];
+    clear(dq);
     u32 a[NS / 2], b[NS / 2];  // P and dS as operands
     mbarrier_wait(k_full(smem), keys_ring.parity);
     mbarrier_wait(v_full(smem), keys_ring.parity);
@@ -126,8 +141,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       for (int n = 0; n < BR / 8; n += 2)
         stmatrix_x4(ds_buffer(smem, ds.at) + ds_row + ((n + lane / 16) ^ lane % 8) * 16, b[2 * n], b[2 * n + 1], b[2 * n + 2],
                     b[2 * n + 3]);
-      fence_async();
-      release(ds_full(smem, ds.at));
+      release(ds_stored(smem, ds.at));
 //| if p.has_dropout then
       number += block == blocks.hi;
 //| end
@@ -145,7 +159,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
       wgmma_fence(b);
       issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
       wgmma_commit();
-      issue_grad_q(dq, ds_first + before.at * (2 * DS_TILE / 16), keys);
+      issue_grad_q(dq, ds_first + before.at * (2 * DS_TILE / 16), keys, $(l.apart and "unknown_zero(ring)" or "0"));
       wgmma_commit();
       wgmma_wait<2>();  // dV
       release(grad_o_empty(smem, ring.at));
@@ -174,12 +188,13 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     }
     // The last block's dK, and dQ of the last two.
     float last[NQ];
+    clear(last);
     turn_wait(wg);
     mbarrier_wait(ds_full(smem, before.at), before.parity);
     wgmma_fence(b);
     issue_sums(dk, b, q + ring.at * (Q_TILE / 16));
     wgmma_commit();
-    issue_grad_q(last, ds_first + before.at * (2 * DS_TILE / 16), keys);
+    issue_grad_q(last, ds_first + before.at * (2 * DS_TILE / 16), keys, 0);
     wgmma_commit();
     turn_pass(wg);
     wgmma_wait<0>(last);
@@ -187,7 +202,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     grad_q.add(wg, last);
     mbarrier_wait(ds_full(smem, ds.at), ds.parity);
     wgmma_fence();
-    issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys);
+    issue_grad_q(last, ds_first + ds.at * (2 * DS_TILE / 16), keys, 0);
     wgmma_commit();
     wgmma_wait<0>(last);
     if (items > 1) grad_q.next(p, blocks);
@@ -213,4 +228,7 @@ __device__ __forceinline__ void consume_tiles(const Params &p, u32 smem, int wg,
   each_tile(p, smem, [&](const TileQueue &queue, const Unit &unit, const Sequence &sequence, int key0, const QueryBlocks &blocks) {
     consume_tile(p, smem, unit, sequence, key0, blocks, queue, ring, keys, ds, wg, warp);
   });
+  // Each warp has waited for all that it stored, so nothing is left to fence.
+  if (threadIdx.x % 32 == 0) store_shared(smem + SMEM_ENDED, 1u);
+  release(ds_stored(smem, ds.at));
 }

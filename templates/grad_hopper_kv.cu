@@ -59,7 +59,7 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
     }
 }
 
-//| if c.twins == 0 and c.held < 2 then
+//| if c.twins == 0 and (c.held < 2 or l.apart) then
 // A zero that no compiler can prove to be one. Added to the places of K and V it makes their descriptors new ones for each block: those
 // that are known to stay the same are all held, in registers that the products need.
 __device__ __forceinline__ u32 unknown_zero(const Ring<STAGES> &ring) { return ring.parity >> 1; }
@@ -298,7 +298,9 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     }
 //| if l.sums then
 #pragma unroll
-    for (int i = 0; i < DS_BUFS; i++) mbarrier_init(ds_full(smem, i), 8), mbarrier_init(ds_empty(smem, i), 8);
+    for (int i = 0; i < DS_BUFS; i++)
+      mbarrier_init(ds_stored(smem, i), 8), mbarrier_init(ds_full(smem, i), 1), mbarrier_init(ds_empty(smem, i), 8);
+    store_shared(smem + SMEM_ENDED, 0u);
 //| end
     fence_barrier_init();
   }
@@ -306,6 +308,12 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   if (warp < 4) {
 //| if l.groups > 1 then
     registers_give<$(l.feeder)>();
+//| end
+//| if l.sums then
+    if (warp == 1) {
+      if (lane == 0) fence_scores(smem);
+      return;
+    }
 //| end
     if (warp == 0 && lane == 0) {
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);

@@ -150,13 +150,13 @@ __device__ __forceinline__ void wgmma_add(float (&x)[$(n)], const u32 *a, u64 b)
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 //| end
-// x = A^T B or x += A^T B for sixteen rows of A, which has 64 columns, and of B; both from shared memory.
-//| for _, first in ipairs(l.sums and { true, false } or {}) do
-__device__ __forceinline__ void wgmma_transposed$(first and "_first" or "")(float (&x)[$(NQ)], u64 a, u64 b) {
-  asm volatile("{\n.reg .pred more;\nsetp.$(first and "ne" or "eq").b32 more, 0, 0;\n"
+// x += A^T B for sixteen rows of A, which has 64 columns, and of B; both from shared memory. more: 0 for x = A^T B.
+//| if l.sums then
+__device__ __forceinline__ void wgmma_transposed(float (&x)[$(NQ)], u64 a, u64 b, u32 more = 1) {
+  asm volatile("{\n.reg .pred more;\nsetp.ne.b32 more, %$(NQ + 2), 0;\n"
       "wgmma.mma_async.sync.aligned.m64n$(NQ * 2)k16.f32.$(T).$(T) {$(registers(NQ))}, "
       "%$(NQ), %$(NQ + 1), more, 1, 1, 1, 1;\n}"
-      : $(operands(NQ, first and '"=f"(x[#])' or '"+f"(x[#])'))
-      : "l"(a), "l"(b));
+      : $(operands(NQ, '"+f"(x[#])'))
+      : "l"(a), "l"(b), "r"(more));
 }
 //| end

@@ -194,6 +194,7 @@ Test(sim_wgmma_checks, stores_need_a_proxy_fence)
         {"bar.sync 0;\nfence.proxy.async;", NULL}, /* the second barrier orders it */
         {"and.b32 %r30, %r0, 31;\nsetp.eq.u32 %p3, %r30, 0;\n@%p3 fence.proxy.async;", "stored to without a fence"}, /* one lane's is not the others' */
         {"setp.lt.u32 %p3, %r0, 32;\n@%p3 fence.proxy.async;", "stored to without a fence"},
+        {"bar.sync 0;\nsetp.lt.u32 %p3, %r0, 32;\n@%p3 fence.proxy.async;", NULL}, /* one warp's, for stores that it knows of */
     };
     /* clang-format on */
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
