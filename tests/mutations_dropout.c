@@ -4,8 +4,8 @@
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
-#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
-#define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how, 0
 #define MMA(br, bc, warps, pack) \
     "flash_fwd_mma:br=" #br ",bc=" #bc ",warps=" #warps ",stages_k=1,stages_v=2,order=1,q_regs=0,pack=" #pack ",lag=8,ctas=1"
 #define BWD(bc, warps, twins, dq) \
