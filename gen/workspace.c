@@ -33,7 +33,7 @@ static fa_status parse_buffer(fa_workspace_buffer *out, const char *text)
 
 fa_status fa_workspace_parse(fa_workspace *out, const char *text)
 {
-    *out = (fa_workspace){ .chunk = FA_WORKSPACE_CHUNK };
+    *out = (fa_workspace){ .n = 0 };
     for (const char *s = text + strspn(text, " ,"); *s; s += strspn(s, " ,")) {
         char row[128];
         size_t n = strcspn(s, ",");
@@ -82,7 +82,7 @@ static int64_t evenly(int64_t all, int64_t most)
 static int64_t units_held(const fa_workspace *w, const fa_sizes *s, int64_t members)
 {
     fa_sizes one = *s;
-    int64_t all = s->of[FA_EXTENT_UNITS], bytes = 0, most;
+    int64_t all = s->of[FA_EXTENT_UNITS], chunk = w->chunk ? w->chunk : FA_WORKSPACE_CHUNK, bytes = 0, most;
     one.of[FA_EXTENT_UNITS] = 1;
     one.of[FA_EXTENT_MEMBERS] = members;
     for (int32_t i = 0; i < w->n; i++) {
@@ -92,7 +92,7 @@ static int64_t units_held(const fa_workspace *w, const fa_sizes *s, int64_t memb
         if (more < 0 || __builtin_add_overflow(bytes, more, &bytes))
             return 0;
     }
-    most = bytes > 0 ? w->chunk / bytes : all;
+    most = bytes > 0 ? chunk / bytes : all;
     return most < 1 ? 0 : evenly(all, most < all ? most : all);
 }
 

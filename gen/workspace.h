@@ -17,7 +17,7 @@ typedef struct fa_workspace_buffer {
 } fa_workspace_buffer;
 
 typedef struct fa_workspace {
-    int64_t chunk;    /* FA_WORKSPACE_CHUNK, which parsing sets */
+    int64_t chunk;    /* bytes of buffers over units that are there at a time; 0, as parsed: FA_WORKSPACE_CHUNK */
     int32_t counters; /* 1: it begins with words that are 0 between launches: fa_workspace_init() zeroes them once */
     int32_t n;
     fa_workspace_buffer buffer[FA_BUFFERS_MAX];

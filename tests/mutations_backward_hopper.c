@@ -233,7 +233,7 @@ const mutation hopper_mutations[] = {
       "mbarrier_wait(q_empty(smem, ring.at), ring.parity);", 0, "one" },
     { "LSE and D are not expected", K, "mbarrier_expect(full, Q_TILE + BR * 8);", "mbarrier_expect(full, Q_TILE);", 0, "one" },
     { "keys of one warpgroup are expected", K, "mbarrier_expect(full, KEYS / 64 * tile);", "mbarrier_expect(full, tile);", 0, "turns" },
-    { "K and V come with every block", K, "      if (head > unit.kv_head * p.group || block > blocks.lo) continue;\n", "", 0, "one" },
+    { "K and V come with every block", K, "      if (head > $(first) || block > blocks.lo) continue;\n", "", 0, "one" },
     { "one warpgroup empties a buffer of Q for both", K, "mbarrier_init(q_empty(smem, i), 4 * GROUPS);",
       "mbarrier_init(q_empty(smem, i), 4);", 0, "turns" },
     { "one warpgroup empties a buffer of dO for both", K, "mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);",
