@@ -45,6 +45,7 @@ fa_sizes fa_sizes_of(const fa_problem *p, int32_t sms)
                            [FA_EXTENT_PARTS] = parts,
                            [FA_EXTENT_GROUP] = p->hkv > 0 ? p->hq / p->hkv : 0,
                            [FA_EXTENT_UNITS] = (int64_t)p->b * p->hkv,
+                           [FA_EXTENT_MEMBERS] = p->hkv > 0 ? p->hq / p->hkv : 0,
                            [FA_EXTENT_BATCH_PARTS] = p->b * parts,
                            [FA_EXTENT_RNG] = p->features & FA_FEATURE_DROPOUT ? 2 : 0,
                        } };
@@ -90,7 +91,7 @@ fa_status fa_product_parse(fa_product *out, const char *text)
         size_t n = strcspn(s, " ");
         fa_factor f;
         if (!factor_of(&f, s, n)) {
-            char words[240];
+            char words[256];
             int at = 0;
             for (int i = 0; i < FA_EXTENT_COUNT; i++)
                 at += snprintf(words + at, sizeof words - (size_t)at, "%s%s", i ? ", " : "", words_of[i]);

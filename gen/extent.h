@@ -29,6 +29,8 @@
     X(PARTS, "parts", "parts", "partial results that a merge is given")                                                   \
     X(GROUP, "group", "group", "query heads of a KV head: hq / hkv")                                                      \
     X(UNITS, "units", "units", "pairs of a sequence and a KV head: all of them, or as many as are done at a time")        \
+    X(MEMBERS, "members", "members", "query heads of a group: all of them, or as many as are done at a time")             \
+    X(SLICED, "sliced", "sliced", "1 where a group is done in several slices of its members, else 0")                     \
     X(BATCH_PARTS, "batch_parts", "parts * b", "first dimension of partial results: one part's batch behind the other's") \
     X(RNG, "rng", "2", "words of the state of random numbers: 2 with dropout, else 0")
 

@@ -107,7 +107,7 @@ int32_t fa_step_row_tile(const fa_step *s);
 int32_t fa_step_key_tile(const fa_step *s);
 /* Whether the query heads of a group share rows. */
 bool fa_step_packs(const fa_step *s);
-/* Whether its grid is over units: it is launched for as many at a time as the workspace holds. */
+/* Whether its grid is over units: it is launched for a portion at a time, fa_workspace_portion(). */
 bool fa_step_chunked(const fa_step *s);
 /* Heads of one L2 section: as many KV heads (times the group where rows are not packed) as fit two thirds of the L2, less what makes
  * the sections equally wide. At least 1. seen: the keys of a head that one tile sees; where they are fewer than sk, as in a window, a

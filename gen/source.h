@@ -23,8 +23,9 @@ typedef struct fa_map {
 /* One kernel of a source. Its parameters are (Params, map 0, map 1, ...). The grid is one-dimensional:
  *   total  = the product of grid's factors, the first of which runs fastest over the blocks
  *   grid.x = (per_sm ? min(total, per_sm * SMs / cluster) : total) * cluster: fa_step_grid
- * A step whose grid is empty, as one over no keys, is not launched. Neighbouring steps over units (fa_workspace_units) are launched in
- * turn for the first units, then for the next, until all are done. */
+ * A step whose grid is empty, as one over no keys, is not launched. Neighbouring steps over units are launched in turn for a portion
+ * (fa_workspace_portion): the first members of the groups of the first units, their next members, then the next units, until all are
+ * done. */
 typedef struct fa_step {
     char entry[32];  /* the extern "C" name */
     int32_t threads; /* per block */

@@ -41,6 +41,8 @@
     X(int32_t, int, accumulate, "1: gradients are added to what is there, 0: they take its place")                         \
     X(int32_t, int, joined, "of maps of rank 5: 1: a box brings all its rows, heads lie whole boxes apart; 0: eight rows") \
     X(int32_t, int, unit, "pairs of a sequence and a key/value head that launches before this one did")                    \
+    X(int32_t, int, member, "query heads of each of its groups that launches before this one did")                         \
+    X(int32_t, int, members, "query heads of each of its groups that this launch does")                                    \
     X(uint32_t, unsigned, drop_below, "a pair is dropped where its random word is below")                                  \
     X(float, float, keep_scale, "multiplies what is kept: 1 / (1 - the probability to be dropped)")
 

@@ -71,28 +71,70 @@ static int64_t bytes_of(const fa_workspace_buffer *b, const fa_sizes *s)
     return bytes < 0 || __builtin_mul_overflow(bytes, types[b->type].bytes, &bytes) ? -1 : bytes;
 }
 
-int64_t fa_workspace_units(const fa_workspace *w, const fa_sizes *s)
+/* Of `most` at a time as many each time: a small last one would leave SMs idle. */
+static int64_t evenly(int64_t all, int64_t most)
+{
+    int64_t times = most > 1 ? (all + most - 1) / most : all;
+    return times > 0 ? (all + times - 1) / times : 0;
+}
+
+/* Units whose buffers the chunk holds, so many members of each group at a time; 0: not one. */
+static int64_t units_held(const fa_workspace *w, const fa_sizes *s, int64_t members)
 {
     fa_sizes one = *s;
-    int64_t all = s->of[FA_EXTENT_UNITS], bytes = 0, most, times;
+    int64_t all = s->of[FA_EXTENT_UNITS], chunk = w->chunk ? w->chunk : FA_WORKSPACE_CHUNK, bytes = 0, most;
     one.of[FA_EXTENT_UNITS] = 1;
+    one.of[FA_EXTENT_MEMBERS] = members;
     for (int32_t i = 0; i < w->n; i++) {
-        int64_t more = fa_product_has(&w->buffer[i].extents, FA_EXTENT_UNITS) ? bytes_of(&w->buffer[i], &one) : 0;
+        const fa_product *extents = &w->buffer[i].extents;
+        bool counts = fa_product_has(extents, FA_EXTENT_UNITS) && !fa_product_has(extents, FA_EXTENT_SLICED);
+        int64_t more = counts ? bytes_of(&w->buffer[i], &one) : 0;
         if (more < 0 || __builtin_add_overflow(bytes, more, &bytes))
-            return 1;
+            return 0;
     }
-    most = bytes > 0 ? FA_WORKSPACE_CHUNK / bytes : all;
-    if (most >= all)
-        return all;
-    times = most > 1 ? (all + most - 1) / most : all;
-    return (all + times - 1) / times; /* as many each time: a small last one would leave SMs idle */
+    most = bytes > 0 ? chunk / bytes : all;
+    return most < 1 ? 0 : evenly(all, most < all ? most : all);
+}
+
+static bool has_members(const fa_workspace *w)
+{
+    for (int32_t i = 0; i < w->n; i++)
+        if (fa_product_has(&w->buffer[i].extents, FA_EXTENT_MEMBERS))
+            return true;
+    return false;
+}
+
+fa_portion fa_workspace_portion(const fa_workspace *w, const fa_sizes *s)
+{
+    int64_t all = s->of[FA_EXTENT_UNITS], group = s->of[FA_EXTENT_MEMBERS], keys = s->of[FA_EXTENT_SK];
+    fa_portion best = { units_held(w, s, group), group };
+    bool slices = all > 0 && best.units < all && group > 1 && has_members(w);
+    if (slices && best.units == 0)
+        best.members = 1;
+    for (int64_t members = group - 1; slices && members > 0 && best.units * keys < FA_WORKSPACE_KEYS; members--) {
+        int64_t held = evenly(group, members) == members ? units_held(w, s, members) : 0;
+        if (held > best.units)
+            best = (fa_portion){ held, members };
+    }
+    if (best.units == 0 && all > 0)
+        best.units = 1;
+    return best;
+}
+
+int64_t fa_portion_launches(const fa_portion *p, const fa_sizes *s)
+{
+    int64_t units = s->of[FA_EXTENT_UNITS], members = s->of[FA_EXTENT_MEMBERS];
+    return (p->units > 0 ? (units + p->units - 1) / p->units : 1) * (p->members > 0 ? (members + p->members - 1) / p->members : 1);
 }
 
 int64_t fa_workspace_bytes(const fa_workspace *w, const fa_sizes *s, int64_t offset[FA_BUFFERS_MAX])
 {
     int64_t at = fa_workspace_any(w) ? FA_WORKSPACE_COUNTERS : 0; /* free of buffers in every kernel: another one's counters stay 0 */
     fa_sizes at_a_time = *s;
-    at_a_time.of[FA_EXTENT_UNITS] = fa_workspace_units(w, s);
+    fa_portion portion = fa_workspace_portion(w, s);
+    at_a_time.of[FA_EXTENT_UNITS] = portion.units;
+    at_a_time.of[FA_EXTENT_MEMBERS] = portion.members;
+    at_a_time.of[FA_EXTENT_SLICED] = portion.members < s->of[FA_EXTENT_MEMBERS];
     for (int32_t i = 0; i < w->n; i++) {
         int64_t bytes = bytes_of(&w->buffer[i], &at_a_time);
         if (offset)

@@ -7,7 +7,8 @@
 #define FA_BUFFERS_MAX 8
 #define FA_WORKSPACE_ALIGN 256           /* bytes: of the workspace and of each buffer */
 #define FA_WORKSPACE_COUNTERS (64 << 10) /* bytes at its beginning that no buffer takes, whether a kernel has counters or not */
-#define FA_WORKSPACE_CHUNK (1ll << 30)   /* bytes of buffers over units that are there at a time, but for one unit at least */
+#define FA_WORKSPACE_CHUNK (1ll << 30)   /* bytes of buffers over units that are there at a time, but for one member at least */
+#define FA_WORKSPACE_KEYS (512 * 128)    /* keys of a launch's units that occupy a chip: near to four tiles of 128 for each of 132 SMs */
 
 typedef struct fa_workspace_buffer {
     char name[16]; /* the value (values.h) that holds its address */
@@ -16,6 +17,7 @@ typedef struct fa_workspace_buffer {
 } fa_workspace_buffer;
 
 typedef struct fa_workspace {
+    int64_t chunk;    /* bytes of buffers over units that are there at a time; 0, as parsed: FA_WORKSPACE_CHUNK */
     int32_t counters; /* 1: it begins with words that are 0 between launches: fa_workspace_init() zeroes them once */
     int32_t n;
     fa_workspace_buffer buffer[FA_BUFFERS_MAX];
@@ -30,10 +32,20 @@ static inline bool fa_workspace_any(const fa_workspace *w)
     return w->counters || w->n;
 }
 
-/* Units that are done at a time: all, unless buffers over units would be larger than FA_WORKSPACE_CHUNK; at least 1 of any. Steps over
- * units are launched again and again, for as many each time. */
-int64_t fa_workspace_units(const fa_workspace *w, const fa_sizes *s);
+/* What is done at a time: units, and of the group of each so many members. */
+typedef struct fa_portion {
+    int64_t units, members;
+} fa_portion;
 
-/* Bytes of one call, its units at a time. offset (may be NULL): where each buffer begins. -1: more than 2^63 - 1. */
+/* All units with whole groups, unless buffers over units would be larger than the chunk. Then fewer units; and where these have fewer keys
+ * than FA_WORKSPACE_KEYS and a buffer is over members, so few members of each group that the chunk holds more units: no fewer than bring
+ * the units to as many keys, or the most units that it can hold. At least 1 of each, however large. Buffers over `sliced`, which are there
+ * only where a group is done in slices, are beside the chunk. */
+fa_portion fa_workspace_portion(const fa_workspace *w, const fa_sizes *s);
+
+/* How often steps over units are launched, a portion each time. */
+int64_t fa_portion_launches(const fa_portion *p, const fa_sizes *s);
+
+/* Bytes of one call, a portion at a time. offset (may be NULL): where each buffer begins. -1: more than 2^63 - 1. */
 int64_t fa_workspace_bytes(const fa_workspace *w, const fa_sizes *s, int64_t offset[FA_BUFFERS_MAX]);
 #endif

@@ -93,7 +93,7 @@ static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const
     fa_problem q = *p;
     fa_problem_fill_shape(&q);
     fa_sizes sizes = fa_sizes_of(&q, ctx->device.arch.sm_count);
-    int64_t units = fa_workspace_units(a->plan ? &a->plan->kernel->workspace : &a->source.workspace, &sizes);
+    fa_portion portion = fa_workspace_portion(a->plan ? &a->plan->kernel->workspace : &a->source.workspace, &sizes);
     for (int i = 0; i < a->steps; i++) {
         const fa_step *s = &a->step[i];
         int64_t total = fa_step_total(s, &sizes);
@@ -101,7 +101,7 @@ static void tell_steps(fa_text *t, const fa_context *ctx, const answer *a, const
             fa_text_fmt(t, "launch     %s: none, there is nothing for it to do\n", s->entry);
             continue;
         }
-        int64_t launches = fa_step_chunked(s) ? (sizes.of[FA_EXTENT_UNITS] + units - 1) / units : 1;
+        int64_t launches = fa_step_chunked(s) ? fa_portion_launches(&portion, &sizes) : 1;
         fa_text_fmt(t, "launch     %s: %lld blocks of %d threads, %d bytes of shared memory%s", s->entry,
                     (long long)fa_step_grid(s, total, ctx->device.arch.sm_count), s->threads, s->smem,
                     s->pdl && !ctx->in_order ? ", may begin early" : "");

@@ -126,23 +126,29 @@ static fa_status launch_step(fa_context *ctx, const fa_kernel *k, int i, fa_repe
     return got == CUDA_SUCCESS ? FA_OK : fa_wrap(fa_driver_check(d, got, call), "%s", s->entry);
 }
 
-/* Steps first to end - 1, which are over units or are one that is not. */
+/* Steps first to end - 1, which are over units or are one that is not. Sums that go from a slice of a group's members to the next lie in
+ * the workspace: all slices of some units come before other units. */
 static fa_status launch_steps(fa_context *ctx, const fa_kernel *k, int first, int end, fa_repeat *r, const fa_entered *in, CUstream stream)
 {
     fa_call *c = &r->call;
-    int64_t all = c->sizes.of[FA_EXTENT_UNITS],
-            units = fa_step_chunked(&k->step[first]) ? fa_workspace_units(&k->workspace, &c->sizes) : all;
-    int64_t unit = 0;
+    int64_t units = c->sizes.of[FA_EXTENT_UNITS], group = c->sizes.of[FA_EXTENT_MEMBERS], unit = 0, member = 0;
+    fa_portion all = { units, group }, at = fa_step_chunked(&k->step[first]) ? fa_workspace_portion(&k->workspace, &c->sizes) : all;
     fa_status st;
     do {
         c->values.unit = (int32_t)unit;
-        c->sizes.of[FA_EXTENT_UNITS] = units < all - unit ? units : all - unit;
+        c->values.member = (int32_t)member;
+        c->sizes.of[FA_EXTENT_UNITS] = at.units < units - unit ? at.units : units - unit;
+        c->sizes.of[FA_EXTENT_MEMBERS] = at.members < group - member ? at.members : group - member;
+        c->values.members = (int32_t)c->sizes.of[FA_EXTENT_MEMBERS];
         st = FA_OK;
         for (int i = first; st == FA_OK && i < end; i++)
             st = launch_step(ctx, k, i, r, in, stream);
-        unit += units;
-    } while (st == FA_OK && unit < all);
-    c->sizes.of[FA_EXTENT_UNITS] = all;
+        member += at.members;
+        if (member >= group)
+            member = 0, unit += at.units;
+    } while (st == FA_OK && unit < units);
+    c->sizes.of[FA_EXTENT_UNITS] = units;
+    c->sizes.of[FA_EXTENT_MEMBERS] = group;
     return st;
 }
 

@@ -41,14 +41,14 @@ function backward.params(p, buffers)
   return names .. (p.has_lengths and "total_q total_k relative shift_lo shift_hi" or "diag_lo diag_hi")
 end
 
--- dS of one KV head's queries is the least that is there at a time: tiles of rows x rows elements of 16 bits. spills: of a config, whether
--- dS goes through memory.
+-- dS of one query head is the least that is there at a time: tiles of rows x rows elements of 16 bits. spills: of a config, whether dS goes
+-- through memory.
 function backward.workspace(rows, spills)
   return { "workspace", function(p, c)
     if not spills(c) then return true end
-    local bytes = (p.hkv > 0 and p.hq // p.hkv or 1) * round_up(p.sq, rows) * round_up(p.sk, rows) * 2
+    local bytes = round_up(p.sq, rows) * round_up(p.sk, rows) * 2
     if bytes <= 8 << 30 then return true end
-    return false, "dS of one KV head takes " .. bytes .. " bytes of workspace; accepted: up to " .. (8 << 30) .. " (8 GiB)"
+    return false, "dS of one query head takes " .. bytes .. " bytes of workspace; accepted: up to " .. (8 << 30) .. " (8 GiB)"
   end, search = true }
 end
 

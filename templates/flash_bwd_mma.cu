@@ -107,7 +107,7 @@ struct Walk {
 // dS out of P and dP.
 __device__ __forceinline__ float grad_score(float probability, float grad, float delta) { return probability * (grad - delta); }
 
-// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
+// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group$(l.spill and ", some of them each launch" or "") ----
 
 // LSE in base 2 and D of queries 2 t and 2 t + 1 of a block of eight.
 struct Pairs {
@@ -199,6 +199,9 @@ __device__ __forceinline__ void grad_scores(float (&dp)[KB][NB_ROWS][4], const P
     }
 }
 
+//| if c.dq == 1 then
+//|   include "grad_sums.cu"
+//| else
 template <int CHUNKS_OF>
 __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 #pragma unroll
@@ -206,6 +209,7 @@ __device__ __forceinline__ void clear(float (&sum)[KB][CHUNKS_OF][4]) {
 #pragma unroll
     for (int n = 0; n < CHUNKS_OF; n++) sum[m][n][0] = sum[m][n][1] = sum[m][n][2] = sum[m][n][3] = 0.f;
 }
+//| end
 
 //| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
 extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid_constant__ Params p) {
@@ -238,9 +242,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Fragments<CHUNKS_V> at_v = make_fragments<CHUNKS_V>();
 
   const int first_row = first_query(sequence, key0), row_lo = first_row / BR * BR, row_hi = last_query(sequence, min(key0 + KEYS, sk) - 1);
+//| if c.dq == 1 then
+  const int first_head = kv_head * p.group + p.member;                 // of the launch
+  const int heads = first_row <= row_hi ? first_head + p.members : 0;  // the end of them
+//| else
   const int heads = first_row <= row_hi ? (kv_head + 1) * p.group : 0;  // the end of them
+//| end
   const int seen_first = first_query(sequence, 0), seen_last = last_query(sequence, sk - 1);  // rows that see a key: no others are read
-  int head = kv_head * p.group, row = row_lo;            // at hand
+  int head = $(c.dq == 1 and "first_head" or "kv_head * p.group"), row = row_lo;            // at hand
   int next_head = head, next_row = row, next_stage = 0;  // of the next load
 //| if walks then
   Walk<BR, CHUNKS, D> walk_q;
@@ -336,6 +345,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const Dropout dropout = make_dropout(p);
   const int number0 = (int)(sequence.number() * p.hq);  // of the sequence's first head
 //| end
+//| if c.dq == 1 then
+  float4 *const sums_k = sums_of(p, local, tile), *const sums_v = sums_k + KEYS * 2 * CHUNKS;
+//| end
   const int rows = sk - key0 - warp_key;
   const long long to_k = sequence.grad_k() + (key0 + warp_key) * p.grad_k_ss + kv_head * p.grad_k_sh;
   const long long to_v = sequence.grad_v() + (key0 + warp_key) * p.grad_v_ss + kv_head * p.grad_v_sh;
@@ -343,7 +355,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
   const u32 p_from = smem + SMEM_P + pair * (KB * NB_ROWS * 512) + threadIdx.x % 32 * 16;
   if (threadIdx.x < THREADS / 2) {
     float dv[KB][CHUNKS_V][4];
-    clear(dv);
+    $(c.dq == 1 and "begin_sums<THREADS / 2>(p, dv, sums_v)" or "clear(dv)");
     walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
       float s[KB][NB_ROWS][4];
       Pairs pairs[NB_ROWS];
@@ -365,10 +377,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
 //|   end
       add_rows(dv, s, grad_o, at_v);
     });
+//|   if c.dq == 1 then
+    if (!last_members(p)) return leave_sums<THREADS / 2>(dv, sums_v);
+//|   end
     store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
   } else {
     float dk[KB][CHUNKS][4];
-    clear(dk);
+    $(c.dq == 1 and "begin_sums<THREADS / 2>(p, dk, sums_k)" or "clear(dk)");
     walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
       float ds[KB][NB_ROWS][4];
       Pairs pairs[NB_ROWS];
@@ -386,18 +401,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
       u32 weights[NB_ROWS / 2][KB][4];
       if (cut) hide(ds, sequence, key0 + warp_key, from);
       pack_scores(weights, ds);
-      spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
+      spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
       add_packed(dk, weights, q, at);
 //|   else
       add_rows(dk, ds, q, at);
 //|   end
     });
+//|   if c.dq == 1 then
+    if (!last_members(p)) return leave_sums<THREADS / 2>(dk, sums_k);
+//|   end
     store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
   }
 //| else
   float dk[KB][CHUNKS][4], dv[KB][CHUNKS_V][4];
+//|   if c.dq == 1 then
+  begin_sums<THREADS>(p, dk, sums_k);
+  begin_sums<THREADS>(p, dv, sums_v);
+//|   else
   clear(dk);
   clear(dv);
+//|   end
   walk([&](auto cut, Place q, Place grad_o, u32 pairs_at, int from) {
     float s[KB][NB_ROWS][4], ds[KB][NB_ROWS][4];
     Pairs pairs[NB_ROWS];
@@ -420,7 +443,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     u32 weights[NB_ROWS / 2][KB][4];
     if constexpr (cut.value) hide(ds, sequence, key0 + warp_key, from);
     pack_scores(weights, ds);
-    spill_scores(p, weights, local, head - kv_head * p.group, from, key0 + warp_key, sq, sk);
+    spill_scores(p, weights, local, head - first_head, from, key0 + warp_key, sq, sk);
     add_rows(dv, s, grad_o, at_v);
     add_packed(dk, weights, q, at);
 //|   else
@@ -428,6 +451,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_kv(const __grid
     add_rows(dk, ds, q, at);
 //|   end
   });
+//|   if c.dq == 1 then
+  if (!last_members(p)) {
+    leave_sums<THREADS>(dk, sums_k);
+    leave_sums<THREADS>(dv, sums_v);
+    return;
+  }
+//|   end
   store_rows<KB, CHUNKS, D>(p, dk, p.scale, k_rows.base, p.grad_k, to_k, p.grad_k_ss, rows);
   store_rows<KB, CHUNKS_V, DV>(p, dv, $(keep_scale), v_rows.base + v_rows.on, p.grad_v, to_v, p.grad_v_ss, rows);
 //| end

@@ -105,15 +105,18 @@ return {
     return {
       backward.delta_step(l),
       { entry = "fa_grad_kv", smem = l.bytes_kv, grid = ("sk/%d %s"):format(c.bc, l.spill and "units" or "hkv b") },
-      { entry = "fa_grad_q", smem = l.bytes_q, grid = ("sq/%d %s"):format(c.q_br, l.spill and "group units" or "hq b") },
+      { entry = "fa_grad_q", smem = l.bytes_q, grid = ("sq/%d %s"):format(c.q_br, l.spill and "members units" or "hq b") },
     }
   end,
 
   workspace = function(p, c, a, l)
     if not l.spill then return backward.pairs_buffer end
-    return ("%s, grad_s %s units group sq/16 sk/16 %d"):format(backward.pairs_buffer, p.dtype, SCORES // 2)
+    return ("%s, grad_s %s units members sq/16 sk/16 %d, sums_kv fp32 sliced units sk/%d %d"):format(backward.pairs_buffer, p.dtype,
+      SCORES // 2, c.bc, c.bc * 8 * (l.chunks + l.chunks_v))
   end,
-  params = function(p, c, a, l) return backward.params(p, l.spill and "delta grad_s" or "delta") .. (l.spill and " unit" or "") end,
+  params = function(p, c, a, l)
+    return backward.params(p, l.spill and "delta grad_s sums_kv" or "delta") .. (l.spill and " unit member members" or "")
+  end,
 
   work = function(p, c, a, l)
     local chunks, chunks_v = l.chunks, l.chunks_v

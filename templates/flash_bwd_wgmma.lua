@@ -178,7 +178,7 @@ return {
 
   steps = function(p, c, a, l)
     local function map(tensor, rows) return { tensor = tensor, cols = c.box, rows = rows, swizzle = l.row } end
-    local by_queries = { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d group units"):format(c.q_br), pdl = 1,
+    local by_queries = { entry = "fa_grad_q", threads = l.q_threads, smem = l.bytes_q, grid = ("sq/%d members units"):format(c.q_br), pdl = 1,
       maps = { map("k", 64) } }
     if l.sums then by_queries = { entry = "fa_grad_q", threads = 256, smem = 0, grid = "sq/64 hq b", pdl = 1 } end
     return {
@@ -192,11 +192,13 @@ return {
 
   workspace = function(p, c, a, l)
     if l.sums then return ("delta fp32 b hq sq/%d %d, sums fp32 b hq sq/64 %d"):format(l.delta_pad, 2 * l.delta_pad, 64 * p.d) end
-    return ("delta fp32 b hq sq/%d %d, grad_s %s units group sq/64 sk/64 4096"):format(l.delta_pad, 2 * l.delta_pad, p.dtype)
+    return ("delta fp32 b hq sq/%d %d, grad_s %s units members sq/64 sk/64 4096, sums_kv fp32 sliced units sk/%d %d"):format(
+      l.delta_pad, 2 * l.delta_pad, p.dtype, c.bc, 2 * c.bc * (l.dk + l.dv))
   end,
 
   params = function(p, c, a, l)
-    return backward.params(p, l.sums and "delta sums" or "delta grad_s") .. " key_base unit" .. (l.persistent and " counter total" or "")
+    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. " key_base unit"
+      .. (l.sums and "" or " member members") .. (l.persistent and " counter total" or "")
   end,
 
   work = function(p, c, a, l)

@@ -13,12 +13,15 @@ __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
 }
 
 //| if not l.sums then
+// The first query head of the group that this launch does: p.members of it.
+__device__ __forceinline__ int first_head(const Params &p, const Unit &unit) { return unit.kv_head * p.group + p.member; }
+
 // The tile of dS of 64 queries and 64 keys, as the accumulators of dS^T hold it: for each 16 keys 2048 bytes, in them for each 16 queries
 // 512, in them 16 of each lane: 8 x 8 matrices of keys 0..7 and 8..15 with queries 0..7, and with queries 8..15. Tiles of a block of
-// queries lie side by side.
+// queries lie side by side. member: the head's number among those of the launch.
 __device__ __forceinline__ char *ds_tile(const Params &p, const Unit &unit, int member, int query_block, int key_block) {
   const long long blocks_q = (p.sq + 63) / 64, blocks_k = (p.sk + 63) / 64;
-  return (char *)p.grad_s + ((((long long)unit.local * p.group + member) * blocks_q + query_block) * blocks_k + key_block) * DS_TILE;
+  return (char *)p.grad_s + ((((long long)unit.local * p.members + member) * blocks_q + query_block) * blocks_k + key_block) * DS_TILE;
 }
 
 // From a tile to that of the next 64 queries.

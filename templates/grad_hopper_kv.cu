@@ -1,4 +1,4 @@
-// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
+// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group$(l.sums and "" or ", some of them each launch") ----
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the warps that read it.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 k_full(u32 smem) { return barrier(smem, 0); }
@@ -31,8 +31,9 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       for (int box = 0; box < boxes; box++)
         tma_load(to + i * tile + box * 64 * ROW, map, full, box * BOX, sequence.map_key(key0 + i * 64), unit.kv_head, batch);
   };
+//| local first = l.sums and "unit.kv_head * p.group" or "first_head(p, unit)"
 #pragma unroll 1
-  for (int head = unit.kv_head * p.group; head < (unit.kv_head + 1) * p.group; head++)
+  for (int head = $(first); head < $(l.sums and "(unit.kv_head + 1) * p.group" or "first_head(p, unit) + p.members"); head++)
 #pragma unroll 1
     for (int block = blocks.lo; block <= blocks.hi; block++) {
       mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);
@@ -52,7 +53,7 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
         tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, grad_o_full(smem, ring.at), box * BOX,
                  sequence.map_query(block * BR), head, batch);
       ring.next();
-      if (head > unit.kv_head * p.group || block > blocks.lo) continue;
+      if (head > $(first) || block > blocks.lo) continue;
       wait_for_keys(smem, round);
       load_keys(smem, k_map, k_full(smem), BOXES, K_TILE);
       load_keys(smem + SMEM_V, v_map, v_full(smem), BOXES_V, V_TILE);
@@ -206,7 +207,7 @@ __device__ __forceinline__ void grad_scores(float (&dp)[NS], const float (&s)[NS
 // dS on its way to memory, out of the registers of an operand, in the order of ds_tile (grad_hopper_common.cu).
 struct GradScores {
   char *to;  // where the thread's part of the next tile goes
-  // warp: of the warpgroup's four; member: the head's number in its group; block: of BR queries; key_block: of 64.
+  // warp: of the warpgroup's four; member: the head's number among those of the launch; block: of BR queries; key_block: of 64.
   __device__ __forceinline__ void begin(const Params &p, int warp, const Unit &unit, int member, int block, int key_block) {
     to = ds_tile(p, unit, member, block * (BR / 64), key_block) + warp * 2048 + threadIdx.x % 32 * 16;
   }
@@ -221,6 +222,10 @@ struct GradScores {
     to += BR / 64 * next_tile(p);
   }
 };
+
+//| end
+//| if not l.sums then
+//|   include "grad_hopper_sums.cu"
 
 //| end
 //| if c.twins == 0 then
@@ -244,6 +249,13 @@ __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK
   const Unit unit = unit_of(p, tile / p.tiles);
   const Sequence sequence = sequence_of(p, unit.batch);
   const int key = tile % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
+//| if not l.sums then
+  if (!last_members(p)) {
+    leave_sums(p, dk, unit, key, 0);
+    leave_sums(p, dv, unit, key, NK);
+    return;
+  }
+//| end
   if (keys <= 0) return;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
 //| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"

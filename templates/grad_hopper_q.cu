@@ -20,8 +20,8 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
 //| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
-  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.group;
-  const Unit unit = unit_of(p, blockIdx.x / p.tiles / p.group);
+  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.members;
+  const Unit unit = unit_of(p, blockIdx.x / p.tiles / p.members);
   const Sequence sequence = sequence_of(p, unit.batch);
   const KeyBlocks blocks = key_blocks(p, sequence, row0, QUERIES);
   if (threadIdx.x == 0) {
@@ -100,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
       ring.next();
     }
     wgmma_wait<0>(dq);
-    store_rows<D>(p, dq, p.scale, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (unit.kv_head * p.group + member) * p.grad_q_sh,
+    store_rows<D>(p, dq, p.scale, p.grad_q, sequence.grad_q() + row * p.grad_q_ss + (first_head(p, unit) + member) * p.grad_q_sh,
                   p.grad_q_ss, sequence.sq() - row);
   }
 }

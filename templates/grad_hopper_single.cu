@@ -13,10 +13,8 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
   const QueryBlocks own = query_blocks(sequence, key, 64);
   GradScores grad_s;
   float dk[NK], dv[NV];
-#pragma unroll
-  for (int i = 0; i < NK; i++) dk[i] = 0.f;
-#pragma unroll
-  for (int i = 0; i < NV; i++) dv[i] = 0.f;
+  begin_sums(p, dk, unit, key, 0);
+  begin_sums(p, dv, unit, key, NK);
 
   // Blocks of queries that only the other warpgroup's keys are seen by.
   auto skip = [&](int n) {
@@ -43,7 +41,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
     if (own.lo <= own.hi) hold_rows(v, smem + SMEM_V + wg * V_TILE);
 //| end
 #pragma unroll 1
-    for (int member = 0; member < p.group; member++) {
+    for (int member = 0; member < p.members; member++) {
       if (own.lo > own.hi) {
         skip(blocks.hi - blocks.lo + 1);
         continue;
@@ -61,7 +59,7 @@ __device__ __forceinline__ void consume_tile(const Params &p, u32 smem, const Un
         wgmma_commit();
       };
 //| if p.has_dropout then
-      const int number = unit.batch * p.hq + unit.kv_head * p.group + member;  // of the head among those of all sequences
+      const int number = unit.batch * p.hq + first_head(p, unit) + member;  // of the head among those of all sequences
       Kept kept = kept_of(p, number, key, own.lo * BR);
 //| end
       grad_s.begin(p, warp, unit, member, own.lo, key / 64);

@@ -23,9 +23,8 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
                                                const QueryBlocks &blocks, Ring<STAGES> &ring, Ring<1> &keys_ring, bool &handed) {
   const u32 k = place(smem), q = k + SMEM_Q / 16, grad_o = k + SMEM_GRAD_O / 16;
   float dv[NV];
-#pragma unroll
-  for (int i = 0; i < NV; i++) dv[i] = 0.f;
-  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.group : 0;
+  begin_sums(p, dv, unit, key0, NK);
+  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.members : 0;
   if (items > 0) {
     float s[NS];
     u32 a[NS / 2];
@@ -36,7 +35,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     wgmma_commit();
     int block = blocks.lo;
 //| if p.has_dropout then
-    int number = unit.batch * p.hq + unit.kv_head * p.group;  // of the head at hand among those of all sequences
+    int number = unit.batch * p.hq + first_head(p, unit);  // of the head at hand among those of all sequences
 //| end
 #pragma unroll 1
     for (int item = 0;; item++) {
@@ -80,6 +79,7 @@ __device__ __forceinline__ void consume_values(const Params &p, u32 smem, const 
     }
   }
   keys_done(smem, keys_ring);
+  if (!last_members(p)) return leave_sums(p, dv, unit, key0, NK);
   const int keys = sequence.sk() - key0;
 //| local keep_scale = p.has_dropout and "p.keep_scale" or "1.f"
   store_rows<DV>(p, dv, $(keep_scale), p.grad_v, sequence.grad_v() + key0 * p.grad_v_ss + unit.kv_head * p.grad_v_sh, p.grad_v_ss, keys);
@@ -91,9 +91,8 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
   const u32 base = place(smem), v = base + SMEM_V / 16, grad_o = base + SMEM_GRAD_O / 16, q = base + SMEM_Q / 16;
   GradScores grad_s;
   float dk[NK];
-#pragma unroll
-  for (int i = 0; i < NK; i++) dk[i] = 0.f;
-  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.group : 0;
+  begin_sums(p, dk, unit, key0, 0);
+  const int items = blocks.lo <= blocks.hi ? (blocks.hi - blocks.lo + 1) * p.members : 0;
   if (items > 0) {
     float dp[NS], s[NS];
     u32 b[NS / 2];
@@ -110,7 +109,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
       mbarrier_wait(q_full(smem, ring.at), ring.parity);
       load_columns(delta, rows_at(smem, ring) + BR * 4);
 //| if p.has_dropout then
-      const Kept kept = kept_of(p, unit.batch * p.hq + unit.kv_head * p.group + member, key0, block * BR);
+      const Kept kept = kept_of(p, unit.batch * p.hq + first_head(p, unit) + member, key0, block * BR);
 //| end
       named_wait(P_FULL, 256);
       take_over(smem, s);
@@ -144,6 +143,7 @@ __device__ __forceinline__ void consume_keys(const Params &p, u32 smem, const Un
     }
   }
   keys_done(smem, keys_ring);
+  if (!last_members(p)) return leave_sums(p, dk, unit, key0, 0);
   const int keys = sequence.sk() - key0;
   store_rows<D>(p, dk, p.scale, p.grad_k, sequence.grad_k() + key0 * p.grad_k_ss + unit.kv_head * p.grad_k_sh, p.grad_k_ss, keys);
 }

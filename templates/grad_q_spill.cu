@@ -23,7 +23,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
 //| else
   const int tile = blockIdx.x % p.tiles, place = blockIdx.x / p.tiles;
 //| end
-  const int row0 = tile * QUERIES, member = place % p.group, local = place / p.group, unit = p.unit + local, kv_head = unit % p.hkv;
+  const int row0 = tile * QUERIES, member = place % p.members, local = place / p.members, unit = p.unit + local, kv_head = unit % p.hkv;
   const Sequence sequence = sequence_of(p, unit / p.hkv);
   const int sq = sequence.sq();
   if (row0 >= sq) return;
@@ -102,6 +102,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_grad_q(const __grid_
   }
   __syncthreads();  // the blocks of K are free for what is stored
   store_rows<QB, CHUNKS, D>(p, dq, p.scale, smem + warp_row * CHUNKS * 16, p.grad_q,
-                            sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + (kv_head * p.group + member) * p.grad_q_sh, p.grad_q_ss,
+                            sequence.grad_q() + (row0 + warp_row) * p.grad_q_ss + (kv_head * p.group + p.member + member) * p.grad_q_sh, p.grad_q_ss,
                             sq - row0 - warp_row);
 }

@@ -1,10 +1,10 @@
 // ---- dS on its way through memory, in tiles of 16 queries and 16 keys: four matrices of 8 x 8, 16 bytes of each lane ----
 
-// The tile of a lane: query, key: of the tile's; local: the unit, of those that the workspace holds; member: the head's number in its
-// group.
+// The tile of a lane: query, key: of the tile's; local: the unit, of those that the workspace holds; member: the head's number among those
+// of its group that this launch does.
 __device__ __forceinline__ uint4 *scores_of(const Params &p, int local, int member, int query, int key) {
   const u32 blocks_q = (u32)(p.sq + 15) / 16, blocks_k = (u32)(p.sk + 15) / 16;
-  const u64 tile = (u64)((u32)(local * p.group + member) * blocks_q + (u32)query / 16) * blocks_k + (u32)key / 16;
+  const u64 tile = (u64)((u32)(local * p.members + member) * blocks_q + (u32)query / 16) * blocks_k + (u32)key / 16;
   return (uint4 *)((char *)p.grad_s + tile * SCORES) + threadIdx.x % 32;
 }
 

@@ -6,8 +6,8 @@
 #define MMA "flash_fwd_mma:"
 #define FFMA "flash_fwd_ffma:"
 #define NONE -1, -1, 0, 0
-#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
-#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
 
 /* clang-format off */
 static const scene scenes[] = {
@@ -34,9 +34,9 @@ static const scene scenes[] = {
     { "fp32_blind", "fp32,d=40,mask=causal,b=1,hq=4,hkv=2", FFMA "br=32,bc=32,warps=2,pack=1", 70, 30, NONE, HIDDEN },
     { "fp32_odd", "fp32,d=5,dv=6,mask=none,b=1,hq=2,hkv=2", FFMA "br=16,bc=32,warps=2,pack=0", 40, 70, NONE, PLAIN },
     { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=2", MMA "br=64,bc=16,warps=2,stages_k=2,stages_v=2,order=2,q_regs=0,pack=0,lag=8,ctas=1", 64, 130, NONE,
-      FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1, NULL },
+      FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1, NULL, 0 },
     { "far", "bf16,d=16,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE,
-      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_FAR, 0, NULL },
+      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_FAR, 0, NULL, 0 },
     { "wide", "bf16,d=64,o=fp32,mask=none,b=1,hq=2,hkv=2", MMA "br=32,bc=32,warps=2,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 40, 70, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };

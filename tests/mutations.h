@@ -13,6 +13,7 @@ typedef struct scene {
     int values, hidden, layout; /* layout: of K and O; V and Q get the next ones, so that no two strides are equal */
     float scale;
     const fa_ragged_how *ragged; /* of a problem with lengths: how they and the pages are drawn */
+    int64_t chunk;               /* bytes of buffers over units that the workspace holds at a time; 0: FA_WORKSPACE_CHUNK */
 } scene;
 
 typedef struct mutation {

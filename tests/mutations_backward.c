@@ -7,16 +7,16 @@
 #define MMA "flash_bwd_mma:"
 #define NAIVE "naive_bwd:tile=64"
 #define NONE -1, -1, 0, 0
-#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
-#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL
-#define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define SLICED(chunk) FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, chunk
+#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
+#define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how, 0
 
 /* clang-format off */
 static const fa_ragged_how
     packed = { .seed = 6, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .gap = 5 },
     padded = { .seed = 13, .forms = FA_FORM_SEQLENS_Q | FA_FORM_SEQLENS_K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM },
-    gaps = { .seed = 3, .forms = FA_FORM_CU_Q | FA_FORM_CU_K | FA_FORM_SEQLENS_Q, .q = FA_SPREAD_FULL, .k = FA_SPREAD_FULL, .gap = 9 },
-    longest = { .seed = 1, .forms = FA_FORM_CU_Q | FA_FORM_CU_K, .q = FA_SPREAD_LOG, .k = FA_SPREAD_LOG };
+    gaps = { .seed = 3, .forms = FA_FORM_CU_Q | FA_FORM_CU_K | FA_FORM_SEQLENS_Q, .q = FA_SPREAD_FULL, .k = FA_SPREAD_FULL, .gap = 9 };
 
 static const scene scenes[] = {
     { "plain", "fp32,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", FFMA "br=32,bc=32", 50, 70, NONE, PLAIN },
@@ -74,12 +74,17 @@ static const scene scenes[] = {
     /* LSE far below 0, so that P of keys behind the last is infinite */
     { "spill_steep", "bf16,d=24,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 3, NONE,
-      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 40, NULL },
+      FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 40, NULL, 0 },
     { "spill_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
-    /* dS of one sequence is more than half of what the workspace holds: a launch each */
-    { "spill_units", "bf16,d=16,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
-      "br=32,br_part=32,bc=64,warps=4,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 16400, 16400, NONE, RAGGED(longest) },
+    /* the workspace holds dS of one head of two sequences; of one head of each unit; of two */
+    { "spill_units", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=32,q_bc=32", 60, 70, NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN,
+      FA_LAYOUT_PADDED, 0, &packed, 2 * 64 * 80 * 2 },
+    { "spill_slices", "bf16,d=64,mask=causal,op=backward,b=2,hq=6,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 60, 100, NONE, SLICED(4 * 64 * 112 * 2) },
+    { "spill_slices_twins", "fp16,d=72,dv=40,mask=none,op=backward,b=1,hq=6,hkv=2", MMA
+      "br=32,br_part=32,bc=64,warps=4,twins=1,stages=2,dq=1,q_br=128,q_bc=16", 60, 100, NONE, SLICED(4 * 64 * 112 * 2) },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
 };
 /* clang-format on */
@@ -91,6 +96,7 @@ static const scene scenes[] = {
 #define P "grad_products.cu"
 #define S "grad_store.cu"
 #define T "grad_spill.cu"
+#define SUMS "grad_sums.cu"
 #define N "naive_bwd.cu"
 #define D "delta.cu"
 #define G "gradient.cu"
@@ -274,15 +280,30 @@ static const mutation mutations[] = {
       "transpose(a[n][m][1]), transpose(a[n][m][2])", 0, "spill" },
     { "spill: P for dS", M, "pack_scores(weights, ds)", "pack_scores(weights, s)", 1, "spill" },
     { "spill: rows of tiles as long as columns", T, "query / 16) * blocks_k", "query / 16) * blocks_q", 0, "spill" },
-    { "spill: heads of a group share tiles", T, "* p.group + member)", "* p.group)", 0, "spill" },
-    { "spill: units share tiles", T, "(u32)(local * p.group", "(u32)(0 * p.group", 0, "spill" },
-    { "spill: the head for its number in the group", M, "local, head - kv_head * p.group, from", "local, head, from", 1, "spill" },
-    { "spill: the iteration's queries for the part's", M, "head - kv_head * p.group, from", "head - kv_head * p.group, row", 1,
-      "spill_causal" },
+    { "spill: heads of a group share tiles", T, "* p.members + member)", "* p.members)", 0, "spill" },
+    { "spill: units share tiles", T, "(u32)(local * p.members", "(u32)(0 * p.members", 0, "spill" },
+    { "spill: the head for its number in the group", M, "local, head - first_head, from", "local, head, from", 1, "spill" },
+    { "spill: the iteration's queries for the part's", M, "head - first_head, from", "head - first_head, row", 1, "spill_causal" },
     { "spill: 8 queries on", T, "(p.sk + 15) / 16 * (SCORES / 16);  // 16", "(p.sk + 15) / 16 * (SCORES / 32);  // 16", 0, "spill" },
     { "spill: a tile less of the queries", T, "row + n * 16 < sq", "row + n * 16 + 16 < sq", 0, "spill" },
     { "spill: tiles behind the last key", T, " && key + m * 16 < sk) to", ") to", 0, "spill_causal" },
     { "spill: keys behind the last have P", M, "\"j > last\" or", "\"false\" or", 0, "spill_steep" },
+    { "spill: members from the first in every launch, of dK and dV", M, "kv_head * p.group + p.member;", "kv_head * p.group;", 0,
+      "spill_slices" },
+    { "spill: members from the first in every launch, of dQ", L, "+ p.member + member)", "+ member)", 0, "spill_slices" },
+    { "spill: all members in every launch", M, "first_head + p.members : 0;", "(kv_head + 1) * p.group : 0;", 0, "spill_slices" },
+    { "spill: dS as if all of a group were there", T, "(u32)(local * p.members + member)", "(u32)(local * p.group + member)", 0,
+      "spill_slices" },
+    { "spill: sums of the slice in front are not loaded", SUMS, "p.member > 0", "false", 0, "spill_slices spill_slices_twins" },
+    { "spill: every slice stores gradients", SUMS, "return p.member + p.members == p.group;", "return true;", 0,
+      "spill_slices spill_slices_twins" },
+    { "spill: sums of dV over those of dK", M, "sums_k + KEYS * 2 * CHUNKS;", "sums_k;", 0, "spill_slices spill_slices_twins" },
+    { "spill: sums of all units in one place", SUMS, "(u32)local * (u32)p.tiles + (u32)tile", "(u32)tile", 0, "spill_slices" },
+    { "spill: sums of all threads in one place", SUMS, "  to += threadIdx.x % HOLDERS;\n", "", 0, "spill_slices" },
+    { "spill: twins leave no dV", M, "    if (!last_members(p)) return leave_sums<THREADS / 2>(dv, sums_v);\n", "", 0,
+      "spill_slices_twins" },
+    { "spill: twins leave no dK", M, "    if (!last_members(p)) return leave_sums<THREADS / 2>(dk, sums_k);\n", "", 0,
+      "spill_slices_twins" },
     { "spill: the first units for all, of dK and dV", M, "unit = p.unit + local", "unit = local", 0, "spill_units" },
     { "spill: the first units for all, of dQ", L, "unit = p.unit + local", "unit = local", 0, "spill_units" },
 

@@ -16,9 +16,10 @@
 #define WIDE_Q "stages=2,q_br=256,q_stages=3,grid=0"
 #define TURNS "schedule=1,grid=2"
 #define NONE -1, -1, 0, 0
-#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
-#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL
-#define STEEP FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 16, NULL /* LSE of a row with few keys far below -128 */
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define SLICED(chunk) FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, chunk
+#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
+#define STEEP FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 16, NULL, 0 /* LSE of a row with few keys far below -128 */
 
 /* clang-format off */
 const scene hopper_scenes[] = {
@@ -42,8 +43,11 @@ const scene hopper_scenes[] = {
     { "deep", "bf16,d=64,mask=none,op=backward,b=1,hq=1,hkv=1", CONFIG(64, 64, 0, 0, 64, DEEP), 400, 300, NONE, PLAIN },
     { "wide_q", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, WIDE_Q), 300, 300, NONE, PLAIN },
     { "few_q", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, WIDE_Q), 150, 300, NONE, PLAIN },
-    /* dS of a head takes more than FA_WORKSPACE_CHUNK, so that sequences are done one after the other */
-    { "units", "bf16,d=16,mask=window,op=backward,b=2,hq=1,hkv=1", CONFIG(64, 128, 0, 1, 16, ALONE), 23240, 23240, 4, 0, 0, 0, PLAIN },
+    /* the workspace holds dS of one head, so that sequences are done one after the other; of one head of each unit; of two heads */
+    { "units", "bf16,d=64,mask=causal,op=backward,b=2,hq=2,hkv=2", CONFIG(64, 128, 0, 1, 64, ALONE), 100, 150, NONE, SLICED(49152) },
+    { "slices", "bf16,d=64,mask=causal,op=backward,b=2,hq=6,hkv=2", CONFIG(64, 128, 0, 1, 64, USUAL), 100, 150, NONE, SLICED(4 * 49152) },
+    { "slices_twins", "fp16,d=72,dv=40,mask=none,op=backward,b=1,hq=6,hkv=2", CONFIG(64, 64, 1, 0, 16, ALONE), 100, 150, NONE,
+      SLICED(4 * 49152) },
     { "steep", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, ALONE), 100, 2, NONE, STEEP },
     { "steep_topleft", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, USUAL), 100, 2, -1, -1, FA_TOP_LEFT, 0,
       STEEP },
@@ -78,6 +82,8 @@ const scene hopper_scenes[] = {
 #define RING "ring.cu"
 #define GATHER "gather_block.cu"
 #define Q "sequence.cu"
+#define S "grad_hopper_sums.cu"
+#define B "load_sums.cu"
 
 const mutation hopper_mutations[] = {
     /* LSE and D */
@@ -114,8 +120,31 @@ const mutation hopper_mutations[] = {
     { "another head than the unit's", C, "unit / p.hkv, unit % p.hkv}", "unit / p.hkv, unit / p.hkv % p.hkv}", 0, "one" },
     { "another sequence than the unit's", C, "unit / p.hkv, unit % p.hkv}", "0, unit % p.hkv}", 0, "one" },
     { "units from the first in every launch", C, "const int unit = p.unit + local;", "const int unit = local;", 0, "units" },
-    { "dS of a group's heads in one place", C, "* p.group + member) * blocks_q", "* p.group) * blocks_q", 0, "one" },
-    { "dS of all units in one place", C, "((long long)unit.local * p.group + member)", "((long long)member)", 0, "one" },
+    { "members from the first in every launch", C, "unit.kv_head * p.group + p.member;", "unit.kv_head * p.group;", 0,
+      "slices slices_twins" },
+    { "all members in every launch", W, "member < p.members; member++", "member < p.group; member++", 0, "slices" },
+    { "Q and dO of all members in every launch", K, "first_head(p, unit) + p.members", "(unit.kv_head + 1) * p.group", 0, "slices" },
+    { "twins: all members in every launch", T, "(blocks.hi - blocks.lo + 1) * p.members", "(blocks.hi - blocks.lo + 1) * p.group", 0,
+      "slices_twins" },
+    { "dS of a slice's heads as if all of the group were there", C, "unit.local * p.members + member", "unit.local * p.group + member", 0,
+      "slices" },
+    { "dQ of other units than those whose slice is there", G, "blockIdx.x / p.tiles / p.members", "blockIdx.x / p.tiles / p.group", 0,
+      "slices" },
+
+    /* sums of dK and dV from slice to slice */
+    { "sums of the slice in front are not loaded", B, "setp.ne.b32 there, %5, 0;", "setp.lt.b32 there, %5, 0;", 0, "slices slices_twins" },
+    { "the first slice loads sums", S, "p.member > 0", "p.members > 0", 0, "slices" },
+    { "every slice stores gradients", S, "return p.member + p.members == p.group;", "return true;", 0, "slices slices_twins" },
+    { "no slice stores gradients", S, "return p.member + p.members == p.group;", "return false;", 0, "slices slices_twins" },
+    { "sums of dV over those of dK", W, "begin_sums(p, dv, unit, key, NK);", "begin_sums(p, dv, unit, key, 0);", 0, "slices" },
+    { "sums of the first warpgroup for both", S, "tile * (KEYS / 64) + key % KEYS / 64", "tile * (KEYS / 64)", 0, "slices" },
+    { "sums of all tiles in one place", S, "(tile * (KEYS / 64) +", "(0 * tile +", 0, "slices" },
+    { "sums of all units in one place", S, "(long long)unit.local * p.tiles + key / KEYS", "(long long)(key / KEYS)", 0, "slices" },
+    { "sums half over one another", S, "from + i * 128,", "from + i * 64,", 0, "slices" },
+    { "twins: sums of dV are not left", T, "  if (!last_members(p)) return leave_sums(p, dv, unit, key0, NK);\n", "", 0, "slices_twins" },
+    { "twins: sums of dK are not left", T, "  if (!last_members(p)) return leave_sums(p, dk, unit, key0, 0);\n", "", 0, "slices_twins" },
+    { "dS of a group's heads in one place", C, "* p.members + member) * blocks_q", "* p.members) * blocks_q", 0, "one" },
+    { "dS of all units in one place", C, "((long long)unit.local * p.members + member)", "((long long)member)", 0, "one" },
     { "dS of a key block of the next queries", C, "return (long long)((p.sk + 63) / 64) * DS_TILE;",
       "return (long long)(p.sk / 64) * DS_TILE;", 0, "one" },
     { "Q of the group's first head", K, "q_map, full, box * BOX, sequence.map_query(block * BR), head,",
@@ -127,8 +156,7 @@ const mutation hopper_mutations[] = {
     { "one warpgroup's K for both", W, "k = base + wg * K_TILE / 16", "k = base", 0, "turns" },
     { "Q always in the first stage", K, "smem + SMEM_Q + ring.at * Q_TILE + box", "smem + SMEM_Q + box", 0, "one" },
     { "dK of the next KV head", K, "unit.kv_head * p.grad_k_sh", "(unit.kv_head + 1) % p.hkv * p.grad_k_sh", 0, "one" },
-    { "dQ of the group's first head", G, "(unit.kv_head * p.group + member) * p.grad_q_sh", "unit.kv_head * p.group * p.grad_q_sh", 0,
-      "one" },
+    { "dQ of the group's first head", G, "(first_head(p, unit) + member) * p.grad_q_sh", "first_head(p, unit) * p.grad_q_sh", 0, "one" },
 
     /* which queries and keys */
     { "queries of the first key of the tile", K, "last_query(sequence, min(key + keys, sequence.sk()) - 1)", "last_query(sequence, key)", 0,
@@ -150,7 +178,7 @@ const mutation hopper_mutations[] = {
     { "blocks of the tile's first query alone", G, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
     { "rows past the last have blocks of keys", G, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
     { "dS of blocks that nobody wrote", G, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
-    { "dQ of one head of the group for all", G, "member = blockIdx.x / p.tiles % p.group;", "member = 0;", 0, "one" },
+    { "dQ of one head of the group for all", G, "member = blockIdx.x / p.tiles % p.members;", "member = 0;", 0, "one" },
 
     /* products */
     { "boxes of K behind the first are the first", K, "(box * 64 * ROW + in_box) / 16", "in_box / 16", 0, "boxes" },
@@ -205,7 +233,7 @@ const mutation hopper_mutations[] = {
       "mbarrier_wait(q_empty(smem, ring.at), ring.parity);", 0, "one" },
     { "LSE and D are not expected", K, "mbarrier_expect(full, Q_TILE + BR * 8);", "mbarrier_expect(full, Q_TILE);", 0, "one" },
     { "keys of one warpgroup are expected", K, "mbarrier_expect(full, KEYS / 64 * tile);", "mbarrier_expect(full, tile);", 0, "turns" },
-    { "K and V come with every block", K, "      if (head > unit.kv_head * p.group || block > blocks.lo) continue;\n", "", 0, "one" },
+    { "K and V come with every block", K, "      if (head > $(first) || block > blocks.lo) continue;\n", "", 0, "one" },
     { "one warpgroup empties a buffer of Q for both", K, "mbarrier_init(q_empty(smem, i), 4 * GROUPS);",
       "mbarrier_init(q_empty(smem, i), 4);", 0, "turns" },
     { "one warpgroup empties a buffer of dO for both", K, "mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);",

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
-#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged
+#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
 #define MMA(rows, keys, rest) "decode_mma:br=" #rows ",bk=16,key_warps=" #keys ",ctas=1,min_turns=1," rest
 #define FFMA(rows, lanes, rest) "decode_ffma:br=" #rows ",bk=8,row_warps=1,key_warps=4,ctas=1,min_turns=1,dot_lanes=" #lanes "," rest
 #define WGMMA(rest) "decode_wgmma:br=64,bk=32,row_warps=4,key_warps=2,ctas=1,min_turns=1," rest
@@ -75,17 +75,17 @@ static const scene scenes[] = {
     { "dots", "bf16,d=128,mask=causal,b=3,hq=2,hkv=1", FFMA(4, 8, "stages=3,kv_lanes=1,sm_shares=1," LAST), 2, 200, NONE, WITH(NULL) },
     { "wgmma", "bf16,d=64,mask=causal,b=3,hq=16,hkv=1", WGMMA("stages=2,kv_lanes=1,sm_shares=2," SECOND), 3, 250, NONE, WITH(NULL) },
     { "dots_steep", "fp16,d=64,mask=none,b=2,hq=2,hkv=1", FFMA(2, 4, "stages=3,kv_lanes=1,sm_shares=1," LAST), 1, 150, NONE,
-      FA_VALUES_HEAVY, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 1, NULL },
+      FA_VALUES_HEAVY, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 1, NULL, 0 },
     { "dots_window", "fp32,d=40,mask=window,b=2,hq=2,hkv=1", FFMA(4, 8, "stages=3,kv_lanes=1,sm_shares=1," LAST), 2, 150, 70, 1, 0, 0,
       WITH(NULL) },
     { "dots_odd", "bf16,d=72,dv=56,mask=none,b=2,hq=2,hkv=1", FFMA(4, 8, "stages=3,kv_lanes=1,sm_shares=1," LAST), 2, 100, NONE,
       WITH(NULL) },
     { "far", "bf16,d=64,mask=causal,b=2,hq=2,hkv=1", MMA(16, 2, ONE_WARP "sm_shares=1," LAST), 2, 100, NONE, FA_VALUES_NORMAL,
-      FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, NULL },
+      FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, NULL, 0 },
     { "far_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=8,b=2,hq=2,hkv=1", MMA(16, 2, ONE_WARP "sm_shares=1," LAST), 2, 100,
-      NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &foreign },
+      NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &foreign, 0 },
     { "far_tokens", "bf16,d=64,mask=causal,features=lengths+pages,page=1,b=2,hq=2,hkv=1", MMA(16, 2, ONE_WARP "sm_shares=1," LAST), 2, 60,
-      NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &single },
+      NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &single, 0 },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 

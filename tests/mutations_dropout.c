@@ -4,8 +4,9 @@
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
-#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
-#define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define SLICED(chunk) FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, chunk /* groups in parts */
+#define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how, 0
 #define MMA(br, bc, warps, pack) \
     "flash_fwd_mma:br=" #br ",bc=" #bc ",warps=" #warps ",stages_k=1,stages_v=2,order=1,q_regs=0,pack=" #pack ",lag=8,ctas=1"
 #define BWD(bc, warps, twins, dq) \
@@ -28,7 +29,7 @@ static const scene scenes[] = {
     { "ffma", "fp32,d=24,mask=causal,features=dropout,b=1,hq=4,hkv=2", "flash_fwd_ffma:br=32,bc=32,warps=2,pack=1", 50, 70, NONE, PLAIN },
     { "naive", "fp32,d=24,mask=causal,features=dropout,b=2,hq=4,hkv=2", "naive:tile=64", 50, 70, NONE, PLAIN },
     { "anew", "bf16,d=32,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2", BWD(32, 2, 0, 0), 90, 80, NONE, PLAIN },
-    { "spill", "fp16,d=32,mask=none,op=backward,features=dropout,b=2,hq=4,hkv=2", BWD(32, 2, 0, 1), 90, 80, NONE, PLAIN },
+    { "spill", "fp16,d=32,mask=none,op=backward,features=dropout,b=2,hq=4,hkv=2", BWD(32, 2, 0, 1), 90, 80, NONE, SLICED(4 * 96 * 80 * 2) },
     { "twins", "bf16,d=32,mask=causal,op=backward,features=dropout,b=1,hq=4,hkv=2", BWD(64, 4, 1, 0), 90, 80, NONE, PLAIN },
     { "packed_bwd", "bf16,d=32,mask=causal,op=backward,features=lengths+dropout,b=3,hq=2,hkv=1",
       BWD(32, 2, 0, 1), 60, 70, NONE, RAGGED(packed) },
@@ -42,7 +43,7 @@ static const scene on_hopper[] = {
     { "single", "bf16,d=64,mask=causal,op=backward,features=dropout,b=2,hq=4,hkv=2",
       GRAD(64, 0, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 150, NONE, PLAIN },
     { "twins", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2",
-      GRAD(64, 1, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 100, NONE, PLAIN },
+      GRAD(64, 1, 0, 0, "ds_bufs=0,q_br=128,q_stages=3"), 150, 100, NONE, SLICED(2 * 192 * 128 * 2) },
     { "add", "bf16,d=64,mask=none,op=backward,features=dropout,b=1,hq=4,hkv=2",
       GRAD(128, 0, 1, 1, "ds_bufs=2,q_br=128,q_stages=4"), 150, 150, NONE, PLAIN },
     { NULL, NULL, NULL, 0, 0, NONE, PLAIN },
@@ -130,12 +131,12 @@ static const mutation hopper[] = {
     { "dP of all pairs", N, "        drop(dp, kept, p.keep_scale);\n", "", 0, "single" },
     { "dP without the scale", D, "? dp[x] * scale", "? dp[x]", 0, "single" },
     { "dV without the scale", "grad_hopper_kv.cu", "$(keep_scale)", "1.f", 0, "single" },
-    { "one head for a group", N, "p.group + member;", "p.group;", 0, "single" },
+    { "one head for a group", N, "first_head(p, unit) + member;", "first_head(p, unit);", 0, "single" },
     { "this block's for the next", N, "(block + 1) * BR", "block * BR", 0, "single" },
     { "keys of the first warp", D, "threadIdx.x / 32 % 4 * 16", "0", 0, "single" },
     { "add: one head for a group", A, "      number += block == blocks.hi;\n", "", 0, "add" },
     { "add: dV of all pairs", A, "      drop(a, kept);\n", "", 0, "add" },
-    { "twins: one head for a group in dP", T, "p.group + member, key0", "p.group, key0", 0, "twins" },
+    { "twins: one head for a group in dP", T, "first_head(p, unit) + member, key0", "first_head(p, unit), key0", 0, "twins" },
     { "twins: one head for a group in dV", T, "      number += block == blocks.hi;\n", "", 0, "twins" },
     { "twins: dV without the scale", T, "$(keep_scale)", "1.f", 0, "twins" },
     { "twins: dP without the scale", T, "drop(dp, kept, p.keep_scale)", "drop(dp, kept, 1.f)", 0, "twins" },

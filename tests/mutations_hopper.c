@@ -13,9 +13,9 @@
 #define WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=0," what
 #define EARLY_WITH(what) "stages_k=2,stages_v=2,q_bufs=1,ahead=0,sections=1,convert=1," what
 #define NONE -1, -1, 0, 0
-#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL
-#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL
-#define STEEP FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1, NULL
+#define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
+#define STEEP FA_VALUES_HEAVY, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 1, NULL, 0
 
 const scene hopper_scenes[] = {
     { "one", "bf16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 200, NONE, PLAIN },
@@ -67,7 +67,7 @@ const scene hopper_scenes[] = {
       250, NONE, STEEP },
     { "relative_late", "bf16,d=64,mask=causal,b=2,hq=4,hkv=4",
       CONFIG(128, 2, 48, 64, EARLY_WITH("cluster=1,rescale=3,exp=0,o_path=0,grid=0")), 130, 130, NONE, FA_VALUES_STEEP, FA_HIDDEN_VALUES,
-      FA_LAYOUT_PADDED, 0, NULL },
+      FA_LAYOUT_PADDED, 0, NULL, 0 },
     { "two_batches", "bf16,d=64,mask=none,b=2,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=1"), 100, 100, NONE, PLAIN },
     { "steep", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(64, 0, 48, 64, USUAL ",grid=0"), 70, 200, NONE, STEEP },
     { "steep_turns", "fp16,d=64,mask=none,b=1,hq=2,hkv=1", CONFIG(128, 2, 48, 64, EARLY ",grid=0"), 130, 200, NONE, STEEP },

@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
-#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged
-#define IN(layout, ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, layout, 0, ragged
+#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
+#define IN(layout, ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, layout, 0, ragged, 0
 #define CONFIG(br, schedule, bc, grid, rescale, rest)                                                                        \
     "flash_fwd_wgmma:ctas=1,feeder=40,box=64,sections=1,cluster=1,exp=0,convert=1,br=" #br ",schedule=" #schedule ",bc=" #bc \
     ",grid=" #grid ",rescale=" #rescale "," rest

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #define NONE -1, -1, 0, 0
-#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged
+#define WITH(ragged) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, ragged, 0
 #define MMA(rows, keys, rest) "flash_fwd_" MMA_(rows, keys, rest)
 #define MMA_(rows, keys, rest) "mma:br=" #rows ",bc=" #keys ",q_regs=0,lag=8,ctas=1," rest
 #define FIRST "warps=1,stages_k=2,stages_v=2,order=0,pack=0"
@@ -63,9 +63,9 @@ static const scene scenes[] = {
     { "mixed_few", "bf16,d=64,mask=causal,features=lengths,b=3,hq=4,hkv=1", "mixed_" MMA_(16, 32, FIRST), 16, 60, NONE,
       WITH(&chunk_padded) },
     { "far_pages", "bf16,d=64,mask=causal,features=lengths+pages,page=8,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 100, NONE,
-      FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &foreign },
+      FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &foreign, 0 },
     { "far_tokens", "bf16,d=64,mask=causal,features=lengths+pages,page=1,b=2,hq=2,hkv=1", MMA(16, 32, FIRST), 20, 60, NONE,
-      FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &single },
+      FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &single, 0 },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 

@@ -204,7 +204,8 @@ Test(steps, units_at_a_time)
         fa_workspace w;
         fa_sizes s = { .of = { [FA_EXTENT_B] = 2, [FA_EXTENT_SQ] = 64, [FA_EXTENT_UNITS] = rows[i].units } };
         cr_assert_eq(fa_workspace_parse(&w, rows[i].workspace), FA_OK, "%s", fa_last_error());
-        int64_t n = fa_workspace_units(&w, &s), bytes = fa_workspace_bytes(&w, &s, NULL), first = w.n ? FA_WORKSPACE_COUNTERS : 0, sum = 0;
+        int64_t n = fa_workspace_portion(&w, &s).units, bytes = fa_workspace_bytes(&w, &s, NULL), first = w.n ? FA_WORKSPACE_COUNTERS : 0,
+                sum = 0;
         cr_expect_eq(n, rows[i].at_a_time, "%s of %lld: %lld", rows[i].workspace, (long long)rows[i].units, (long long)n);
         for (int32_t k = 0; k < w.n; k++)
             sum += FA_WORKSPACE_ALIGN - 1; /* each may be rounded up */
@@ -223,7 +224,7 @@ Test(steps, units_are_shared_out_evenly)
     cr_assert_eq(fa_workspace_parse(&w, "s fp32 units 20000000"), FA_OK, "%s", fa_last_error()); /* 13 of them are there at a time */
     for (int64_t units = 1; units <= 300; units++) {
         fa_sizes s = { .of = { [FA_EXTENT_UNITS] = units } };
-        int64_t n = fa_workspace_units(&w, &s), times = (units + n - 1) / n;
+        int64_t n = fa_workspace_portion(&w, &s).units, times = (units + n - 1) / n;
         cr_expect(n >= 1 && n <= 13 && times == (units + 12) / 13, "%lld of %lld: %lld times", (long long)n, (long long)units,
                   (long long)times);
         cr_expect(times * (n - 1) < units, "%lld of %lld: fewer would do as often", (long long)n, (long long)units);
@@ -255,14 +256,76 @@ Test(steps, units_of_a_workspace)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         fa_workspace w;
         cr_assert_eq(fa_workspace_parse(&w, rows[i].said), FA_OK, "%s", fa_last_error());
-        cr_expect_eq(fa_workspace_units(&w, &sizes), rows[i].units, "%s: %lld", rows[i].said, (long long)fa_workspace_units(&w, &sizes));
+        fa_portion portion = fa_workspace_portion(&w, &sizes);
+        cr_expect(portion.units == rows[i].units && portion.members == 2, "%s: %lld", rows[i].said, (long long)portion.units);
         cr_expect_eq(fa_workspace_bytes(&w, &sizes, NULL) >> 20, rows[i].mebibytes, "%s: %lld", rows[i].said,
                      (long long)fa_workspace_bytes(&w, &sizes, NULL));
     }
     fa_workspace w;
     cr_assert_eq(fa_workspace_parse(&w, "m fp32 units 1048576 1048576 1048576 1048576"), FA_OK);
-    cr_expect_eq(fa_workspace_units(&w, &sizes), 1);
+    cr_expect_eq(fa_workspace_portion(&w, &sizes).units, 1);
     cr_expect_eq(fa_workspace_bytes(&w, &sizes, NULL), -1, "more than 2^63 - 1");
+}
+
+/* dS of a query head of 8192 x 8192 is 128 MiB, of 16384 x 16384 512 MiB. */
+#define DS "s bf16 units members sq/64 sk/64 4096, sums fp32 sliced units sk/128 32768"
+Test(steps, groups_are_sliced_where_that_occupies_more_of_a_chip)
+{
+    static const struct {
+        int b, hq, hkv, n;
+        int64_t units, members, launches; /* of a portion, and how many of those */
+    } rows[] = {
+        { 2, 64, 8, 2048, 16, 8, 1 },  /* all at once */
+        { 3, 4, 2, 8192, 6, 1, 2 },    /* 12 heads: 24576 keys of 3 whole units do not occupy a chip, nor do 49152 of all */
+        { 1, 8, 8, 16384, 2, 1, 4 },   /* nothing to slice */
+        { 2, 64, 8, 8192, 8, 1, 16 },  /* a whole group fills the chunk: one head of 8 units at a time */
+        { 1, 64, 8, 16384, 2, 1, 32 }, /* two heads at a time */
+        { 1, 64, 8, 32768, 1, 1, 64 }, /* one head is more than the chunk */
+        { 1, 32, 1, 8192, 1, 8, 4 },   /* one unit: as many members as there is room for */
+        { 1, 20, 1, 8192, 1, 7, 3 },   /* 7, 7, 6 */
+        { 1, 20, 2, 8192, 2, 4, 3 },   /* 4, 4, 2 of two */
+        { 2, 6, 2, 16384, 2, 1, 6 },
+        { 64, 32, 4, 2048, 32, 4, 16 },  /* 128 heads: of 16 whole units 32768 keys, of 32 halves enough, and no more */
+        { 256, 32, 4, 1024, 64, 8, 16 }, /* 512 heads: 64 whole units have enough keys */
+        { 256, 28, 4, 1024, 69, 7, 15 }, /* 73 have room; as many each time */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_workspace w;
+        int64_t offset[FA_BUFFERS_MAX];
+        fa_problem p = shaped_problem("bf16,d=128,op=backward,b=1,hq=1,hkv=1,sq=1,sk=1");
+        p.b = rows[i].b, p.hq = rows[i].hq, p.hkv = rows[i].hkv, p.sq = p.sk = rows[i].n;
+        fa_sizes sizes = fa_sizes_of(&p, 132);
+        cr_assert_eq(fa_workspace_parse(&w, DS), FA_OK, "%s", fa_last_error());
+        fa_portion at = fa_workspace_portion(&w, &sizes);
+        int64_t bytes = fa_workspace_bytes(&w, &sizes, offset), n = rows[i].n, group = rows[i].hq / rows[i].hkv;
+        cr_expect(at.units == rows[i].units && at.members == rows[i].members, "%zu: %lld units, %lld members", i, (long long)at.units,
+                  (long long)at.members);
+        cr_expect_eq(fa_portion_launches(&at, &sizes), rows[i].launches, "%zu: %lld", i, (long long)fa_portion_launches(&at, &sizes));
+        cr_expect_eq(offset[1] - offset[0], at.units * at.members * n * n * 2, "%zu", i);
+        cr_expect_eq(bytes - offset[1], at.members < group ? at.units * n * 1024 : 0, "%zu: %lld bytes of sums", i,
+                     (long long)(bytes - offset[1]));
+    }
+}
+
+/* Whatever the sizes: the chunk bounds what is there, and everything is done. */
+Test(steps, portions_keep_to_the_chunk)
+{
+    for (int64_t chunk = 8192; chunk <= 40 * 8192; chunk += 4096)
+        for (int32_t hkv = 1; hkv <= 5; hkv++)
+            for (int32_t group = 1; group <= 7; group++) {
+                fa_workspace w;
+                fa_problem p = shaped_problem("bf16,d=128,op=backward,b=1,hq=1,hkv=1,sq=64,sk=64");
+                p.hkv = hkv, p.hq = hkv * group;
+                fa_sizes sizes = fa_sizes_of(&p, 132);
+                cr_assert_eq(fa_workspace_parse(&w, DS), FA_OK, "%s", fa_last_error());
+                w.chunk = chunk;
+                fa_portion at = fa_workspace_portion(&w, &sizes);
+                int64_t held = chunk / 8192; /* heads of 64 x 64 */
+                cr_assert(at.units >= 1 && at.units <= hkv && at.members >= 1 && at.members <= group);
+                cr_assert_leq(at.units * at.members, held, "%lld: %d heads of %d", (long long)chunk, group, hkv);
+                cr_assert((at.units == hkv && at.members == group) == (held >= hkv * group), "all at once where there is room");
+                cr_assert(at.units == hkv || at.members == 1, "few keys: the most units, then the most members");
+            }
 }
 
 Test(steps, params)

@@ -91,6 +91,8 @@ static bool fails(fa_context *ctx, const scene *s, int second, char *how, size_t
         return true;
     }
     cr_assert_eq(st, FA_OK, "%s: %s", s->name, fa_last_error());
+    if (s->chunk)
+        ((fa_kernel *)(uintptr_t)plan->kernel)->workspace.chunk = s->chunk;
     cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s: %s", s->name, fa_last_error());
     for (size_t m = 0; m < sizeof modes / sizeof *modes && !bad; m++) {
         fa_verdict v;

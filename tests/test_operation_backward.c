@@ -422,6 +422,46 @@ Test(operation_backward, tiles_of_keys_have_equal_bits_whoever_draws_them)
     }
 }
 
+/* Slices of groups: the chunk of the workspace is so small that a launch does a few heads. */
+Test(operation_backward, groups_in_slices_have_the_bits_of_whole_ones)
+{
+    static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
+    static const struct {
+        const char *rest;
+        int heads, launches;                                                   /* dS of so many at a time; launches of each kernel */
+    } rows[] = { { "d=64,mask=causal,b=2,hq=6,hkv=2,sq=150,sk=170", 5, 3 },    /* one member of four units at a time */
+                 { "d=40,dv=24,mask=none,b=1,hq=5,hkv=1,sq=70,sk=150", 3, 2 }, /* three and two of one */
+                 { "d=64,mask=window,features=dropout,b=3,hq=4,hkv=1,sq=130,sk=140", 2, 8 } };
+    for (int i = MATRIX; i < KERNELS; i++)
+        for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+            world w;
+            float *whole[3], *x;
+            bool spills = kernels[i].sms || strstr(kernels[i].config, "dq=1");
+            if (!spills || (!full() && (size_t)i % 3 != k))
+                continue;
+            world_open(&w, i, rows[k].rest, 60, 0, 0);
+            const fa_problem *p = &w.t.problem;
+            fa_kernel *kernel = (fa_kernel *)(uintptr_t)w.plan->kernel;
+            fa_sizes sizes = fa_sizes_of(p, 1);
+            int64_t tile = kernels[i].sms ? 64 : 16;
+            for (int slices = 0; slices < 2; slices++) {
+                if (slices)
+                    kernel->workspace.chunk = rows[k].heads * 2 * ((p->sq + tile - 1) / tile * tile) * ((p->sk + tile - 1) / tile * tile);
+                fa_portion at = fa_workspace_portion(&kernel->workspace, &sizes);
+                cr_expect_eq(fa_portion_launches(&at, &sizes), slices ? rows[k].launches : 1, "%s: %lld units, %lld members", rows[k].rest,
+                             (long long)at.units, (long long)at.members);
+                OK(fa_tensors_launch(&w.t, w.plan));
+                for (int o = 0; o < 3; o++) {
+                    x = get(&w, outputs[o]);
+                    cr_expect(!slices || !memcmp(x, whole[o], w.t.count[outputs[o]] * sizeof *x), "%s, %s: operand %d has other bits",
+                              kernels[i].config, rows[k].rest, outputs[o]);
+                    whole[o] = slices ? (free(whole[o]), free(x), NULL) : x;
+                }
+            }
+            world_close(&w);
+        }
+}
+
 /* The reference on the device stands in for the CPU's, whatever the types of O and of the gradients. */
 Test(operation_backward, the_reference_on_the_device_is_the_oracles_equal)
 {

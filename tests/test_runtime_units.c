@@ -1,5 +1,5 @@
-/* Steps over units on a driver that only remembers: how often they are launched, with which grid and first unit, where a workspace does
- * not hold all units at a time. */
+/* Steps over units on a driver that only remembers: how often they are launched, with which grid, first unit and first member, where
+ * a workspace does not hold all at a time. */
 #include "fake_driver.h"
 #include "gen/model.h"
 #include "gen/problem.h"
@@ -86,42 +86,58 @@ static int64_t value(const world *w, const fake_launch *l, const char *wanted)
     return INT64_MIN;
 }
 
-/* Units of dS of two heads of 8192 x 8192 in 16 bits are 256 MiB: four at a time at most. */
+/* What a launch does: units from `unit` on, of the groups of each `members` from `member` on. */
+typedef struct part {
+    int unit, units, member, members;
+} part;
+
+/* dS of a head of 8192 x 8192 in 16 bits is 128 MiB: of eight heads at a time at most. A group has two. */
 Test(runtime_units, steps_are_launched_in_turn)
 {
     static const struct {
         int b, hkv, n;
         int launches;
-        int units[8]; /* of each */
+        part part[4];
     } rows[] = {
-        { 2, 1, 8192, 1, { 2 } },     { 2, 2, 8192, 1, { 4 } },       { 3, 2, 8192, 2, { 3, 3 } },
-        { 7, 1, 8192, 2, { 4, 3 } },  { 3, 3, 8192, 3, { 3, 3, 3 } }, { 3, 1, 16384, 3, { 1, 1, 1 } }, /* 1 GiB each */
-        { 2, 1, 20000, 2, { 1, 1 } },                                                                  /* more than that */
+        { 2, 1, 8192, 1, { { 0, 2, 0, 2 } } },
+        { 2, 2, 8192, 1, { { 0, 4, 0, 2 } } },
+        { 3, 2, 8192, 2, { { 0, 6, 0, 1 }, { 0, 6, 1, 1 } } },
+        { 7, 1, 8192, 2, { { 0, 7, 0, 1 }, { 0, 7, 1, 1 } } },
+        { 3, 3, 8192, 4, { { 0, 5, 0, 1 }, { 0, 5, 1, 1 }, { 5, 4, 0, 1 }, { 5, 4, 1, 1 } } },
+        { 3, 1, 16384, 4, { { 0, 2, 0, 1 }, { 0, 2, 1, 1 }, { 2, 1, 0, 1 }, { 2, 1, 1, 1 } } }, /* 512 MiB each */
+        { 2, 1, 24000, 4, { { 0, 1, 0, 1 }, { 0, 1, 1, 1 }, { 1, 1, 0, 1 }, { 1, 1, 1, 1 } } }, /* more than 1 GiB each */
+        { 300, 1, 1024, 2, { { 0, 150, 0, 2 }, { 150, 150, 0, 2 } } },                          /* keys enough */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         world w = open_world(rows[i].b, rows[i].hkv, rows[i].n);
-        int64_t tile = (rows[i].n + 15) / 16, unit = 2 * tile * tile * 512, n = rows[i].n, first = 0;
-        size_t most = (size_t)(rows[i].units[0] * unit);
-        cr_expect(w.args.workspace_size >= most && w.args.workspace_size < most + (size_t)(16 << 20) + (size_t)(rows[i].b * 4 * n * 8),
-                  "%zu: %zu bytes", i, w.args.workspace_size);
-        for (int again = 0; again < 2; again++, first = 0) {
+        const part *first = rows[i].part;
+        int64_t tile = (rows[i].n + 15) / 16, n = rows[i].n;
+        size_t most = (size_t)(first->units * first->members * tile * tile * 512);
+        size_t sums = first->members < 2 ? (size_t)(first->units * ((n + 63) / 64) * 64 * 128 * 4) : 0;
+        size_t delta = (size_t)(rows[i].b * rows[i].hkv * 2 * n * 8);
+        cr_expect_eq(w.args.workspace_size, FA_WORKSPACE_COUNTERS + delta + most + sums, "%zu: %zu bytes", i, w.args.workspace_size);
+        for (int again = 0; again < 2; again++) {
             long before = fake_calls("cuLaunchKernel");
             OK(fa_plan_launch(ctx, w.plan, &w.args, NULL));
             int steps = 1 + 2 * rows[i].launches;
             cr_assert_eq(fake_calls("cuLaunchKernel") - before, steps, "%zu: %ld launches", i, fake_calls("cuLaunchKernel") - before);
-            fake_launch delta = fake_before(steps - 1);
-            cr_expect_eq(delta.grid % (rows[i].b * rows[i].hkv * 2), 0, "the first step is for all");
+            fake_launch delta_step = fake_before(steps - 1);
+            cr_expect_eq(delta_step.grid % (rows[i].b * rows[i].hkv * 2), 0, "the first step is for all");
             for (int k = 0; k < rows[i].launches; k++) {
                 fake_launch kv = fake_before(steps - 2 - 2 * k), q = fake_before(steps - 3 - 2 * k);
-                cr_expect(kv.f != q.f && kv.f != delta.f && q.f != delta.f, "%zu: kernels take turns", i);
-                cr_expect_eq(kv.grid, (n + 63) / 64 * rows[i].units[k], "%zu, %d: %u blocks for dK and dV", i, k, kv.grid);
-                cr_expect_eq(q.grid, (n + 127) / 128 * 2 * rows[i].units[k], "%zu, %d: %u blocks for dQ", i, k, q.grid);
-                cr_expect_eq(value(&w, &kv, "unit"), first, "%zu, %d: unit %lld", i, k, (long long)value(&w, &kv, "unit"));
-                cr_expect_eq(value(&w, &q, "unit"), first, "%zu, %d", i, k);
+                const part *p = &rows[i].part[k];
+                cr_expect(kv.f != q.f && kv.f != delta_step.f && q.f != delta_step.f, "%zu: kernels take turns", i);
+                cr_expect_eq(kv.grid, (n + 63) / 64 * p->units, "%zu, %d: %u blocks for dK and dV", i, k, kv.grid);
+                cr_expect_eq(q.grid, (n + 127) / 128 * p->members * p->units, "%zu, %d: %u blocks for dQ", i, k, q.grid);
+                for (int of = 0; of < 2; of++) {
+                    const fake_launch *l = of ? &q : &kv;
+                    cr_expect(value(&w, l, "unit") == p->unit && value(&w, l, "member") == p->member &&
+                                  value(&w, l, "members") == p->members && value(&w, l, "group") == 2,
+                              "%zu, %d: unit %lld, member %lld", i, k, (long long)value(&w, l, "unit"), (long long)value(&w, l, "member"));
+                }
                 cr_expect_eq(value(&w, &kv, "grad_s"), value(&w, &q, "grad_s"), "%zu, %d: one buffer", i, k);
-                first += rows[i].units[k];
+                cr_expect(!sums || value(&w, &kv, "sums_kv") >= value(&w, &kv, "grad_s") + (int64_t)most, "%zu, %d", i, k);
             }
-            cr_expect_eq(first, rows[i].b * rows[i].hkv);
         }
         w.args.workspace_size--;
         cr_expect_eq(fa_plan_launch(ctx, w.plan, &w.args, NULL), FA_INVALID, "a byte less");
@@ -137,7 +153,7 @@ Test(runtime_units, explain_tells_of_the_launches)
     OK(fa_problem_of(&a, &p));
     OK(fa_explain(ctx, &p, &a, text, sizeof text));
     cr_assert(strstr(text, "dq=spill"), "another kernel is chosen here: %s", text);
-    cr_expect(strstr(text, ", in 3 launches\n"), "%s", text);
+    cr_expect(strstr(text, ", in 4 launches\n"), "%s", text);
     a = gradients(1, 1, 1000);
     OK(fa_explain(ctx, &p, &a, text, sizeof text));
     cr_expect(!strstr(text, ", in "), "%s", text);
@@ -153,9 +169,9 @@ Test(runtime_units, a_failure_between_units)
     cr_expect_eq(fake_calls("cuLaunchKernel") - before, 4);
     before = fake_calls("cuLaunchKernel");
     OK(fa_plan_launch(ctx, w.plan, &w.args, NULL));
-    cr_expect_eq(fake_calls("cuLaunchKernel") - before, 7);
+    cr_expect_eq(fake_calls("cuLaunchKernel") - before, 9);
     fake_launch l = fake_last();
-    cr_expect_eq(value(&w, &l, "unit"), 2);
+    cr_expect(value(&w, &l, "unit") == 2 && value(&w, &l, "member") == 1);
     fa_source_free(&w.source);
 }
 
