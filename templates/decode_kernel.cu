@@ -111,6 +111,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| end
 //| if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//| end
+//| if p.has_pages then
+  prefetch_table(p);
+//| end
+//| if l.pdl then
 //|   if not p.has_lengths then
   prefetch(p, split);
 //|   end

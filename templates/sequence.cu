@@ -73,6 +73,10 @@ __device__ __forceinline__ void keep_lengths_in_l2(const Params &p) {
     for (const int *list : lists)
       if (list != nullptr) keep_in_l2(list + i);
 }
+//|     if p.has_pages then
+// Whether the rows of the page table have the entry.
+__device__ __forceinline__ bool in_table(const Params &p, int entry) { return (long long)entry * p.page_size < p.sk; }
+//|     end
 //|   end
 // Rows [first, first + length) of a sequence, out of the bounds of packed sequences, of rows in use, or of both.
 struct Rows {
