@@ -50,6 +50,8 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
         address[l] = sim_address(w, i, (int)n, i->flags & F_WIDE, l);
         if (!sim_load(w, i, (int)l, (sim_space)i->space, address[l], data[l], size))
             return STEP_FAULT;
+        if (i->flags & F_HINT && sim_grid_hint(w, i, l))
+            sim_grid_disturb(w->block, address[l], data[l]);
         if (!same)
             continue;
         FOR_LANES(k, m) memcpy(data[k], data[l], size);

@@ -49,6 +49,8 @@ bool sim_decode_load_store(dec *d)
     sim_space s = sim_dec_space(d);
     if (ordered(d, s, false))
         o->flags |= F_VOLATILE;
+    if (!store && s == SP_GLOBAL && o->order == ORDER_GRID)
+        o->flags |= F_HINT;
     if (sim_dec_mod(d, "nc"))
         o->order |= ORDER_CACHED;
     bool policy = sim_dec_hints(d);

@@ -261,7 +261,10 @@ CUresult sim_launch_run(sim_launch *l);
 
 /* grid.c: launches that may begin early. Has the lane waited, before it touches global memory? Has a thread of the block that ends? */
 bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane); /* false: reported */
-bool sim_grid_end(sim_block *b);                                /* false: reported */
+/* A relaxed load before the wait: what is in front may still write there. In lazy timing it finds another value than later ones. */
+bool sim_grid_hint(const sim_warp *w, const sim_insn *i, uint32_t lane);
+void sim_grid_disturb(const sim_block *b, uint64_t address, uint8_t *data);
+bool sim_grid_end(sim_block *b); /* false: reported */
 
 /* address.c: where lanes' addresses lead. */
 uint8_t *sim_global(sim_warp *w, const sim_insn *i, int lane, uint64_t address, uint32_t size, sim_alloc **which); /* NULL: reported */

@@ -10,9 +10,25 @@ sim_step sim_run_grid_wait(sim_warp *w, const sim_insn *i, uint32_t m)
     return STEP_NEXT;
 }
 
+static bool ordered(const sim_warp *w, uint32_t lane)
+{
+    return !w->block->launch->pdl || w->after >> lane & 1;
+}
+
+bool sim_grid_hint(const sim_warp *w, const sim_insn *i, uint32_t lane)
+{
+    return i->flags & F_HINT && !ordered(w, lane);
+}
+
+void sim_grid_disturb(const sim_block *b, uint64_t address, uint8_t *data)
+{
+    if (b->lazy)
+        data[0] ^= (uint8_t)((address / 4 % 32 + 1) * 3);
+}
+
 bool sim_grid_waited(sim_warp *w, const sim_insn *i, int lane)
 {
-    if (!w->block->launch->pdl || w->after >> lane & 1)
+    if (ordered(w, (uint32_t)lane) || sim_grid_hint(w, i, (uint32_t)lane))
         return true;
     return STEP_FAULT != sim_fault(w, i, lane, SIM_CHECK_GRID_WAIT,
                                    "global memory is touched by a thread without griddepcontrol.wait before it, in a launch that may begin "

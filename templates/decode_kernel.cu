@@ -111,13 +111,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //| end
 //| if l.pdl then
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+//| end
+//| if p.has_pages then
+  prefetch_table(p);
+//| end
+//| if l.pdl then
 //|   if not p.has_lengths then
   prefetch(p, split);
-//|   end
   asm volatile("griddepcontrol.wait;" ::: "memory");
+//|   end
 //| end
 //| if p.has_lengths then
-  const Split split = split_of(p);
+  const Split split = split_of_launch(p);
 //| end
   const int group = threadIdx.x / GROUP_THREADS;
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;

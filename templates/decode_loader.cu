@@ -26,11 +26,11 @@ struct Loader {
 //| end
 
   __device__ __forceinline__ Loader(const Params &p, const Walk &start, int group) : p(p), walk($(p.has_batch_invariant and "p, " or "")start), group(group) {
+    enter();
 //| if paged then
-    step_entries = GROUPS * BC / p.page_size;
+    step_entries = (int)((u32)(GROUPS * BC) / (u32)p.page_size);
     step_tokens = GROUPS * BC - step_entries * p.page_size;
 //| end
-    enter();
   }
 
   __device__ __forceinline__ void enter() {
@@ -59,7 +59,7 @@ struct Loader {
   // one of its keys is seen, or lies between keys that are.
   __device__ __forceinline__ void look_up_first() {
     key = (first_block + turn * GROUPS + group) * BC$(run < c.bk and " + (int)(threadIdx.x % 32) % RUNS * RUN" or "");
-    entry = key / p.page_size;
+    entry = (int)((u32)key / (u32)p.page_size);
     token = key - entry * p.page_size;
     look_up();
   }
@@ -73,39 +73,72 @@ struct Loader {
   __device__ __forceinline__ void look_up() { page = key <= key_hi && key + RUN > key_lo ? table[entry] : -1; }
 //| end
 
-  // One of K and V: rows of the block whose first key is `key`.
-  template <int N, bool PAIRS, int ROW_BYTES>
-  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride$(paged and ", long long page_stride" or "")) {
-    using S = Share<N>;
-    auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
-    const long long step = stride * (long long)sizeof(element);
 //| if paged then
-    const long long page_step = page_stride * (long long)sizeof(element);
-//|   if run == c.bk then
-    const bool real = (u32)page < (u32)p.pages;
-    const char *const from = base + page * page_step + token * step;
+  // One of K and V: rows of the block whose first key is `key`. What depends on a page is few operations: the copies wait for its number.
+  template <int N, bool PAIRS, int ROW_BYTES>
+  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride, long long page_stride) {
+    using S = Share<N>;
+    constexpr bool WHOLE = RUN % S::STEP == 0;  // the rows of a pass lie in one run
+    const u64 step = stride * (long long)sizeof(element), page_step = page_stride * (long long)sizeof(element);
+//|   if p.align >= 16 then
+    base += S::col() * 16;
+    const u32 own = tile + tile_offset<N, PAIRS>(S::row(), S::col());
 //|   end
+    // Passes whose row lies between keys that are seen: from the first row on.
+    const int lo = key_lo - key - S::row(), most = key_hi - key - S::row();
+    const char *from = base;
+    int hi = most;
 #pragma unroll
     for (int r = 0; r < BC; r += S::STEP) {
       const int row = S::row() + r;
+      if (!WHOLE || r % RUN == 0) {
 //|   if run == c.bk then
-      if (inside(row)) load_row<N, PAIRS, ROW_BYTES>(tile, row, from + row * step, real && key + row >= key_lo && key + row <= key_hi);
+        const u32 at = page, first = token;
 //|   else
-      const int source = min(row, BC - 1) / RUN, at = __shfl_sync(~0u, page, source), first = __shfl_sync(~0u, token, source);
-      if (inside(row))
-        load_row<N, PAIRS, ROW_BYTES>(tile, row, base + at * page_step + (first + row % RUN) * step,
-                                      (u32)at < (u32)p.pages && key + row >= key_lo && key + row <= key_hi);
+        const int source = WHOLE ? r / RUN : min(row, BC - 1) / RUN;
+        const u32 at = __shfl_sync(~0u, page, source), first = __shfl_sync(~0u, token, source);
 //|   end
+        from = base + at * page_step + (first + (WHOLE ? S::row() : row % RUN)) * step;
+        hi = at < (u32)p.pages ? most : -1;
+      }
+      if ((BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP))
+//|   if p.align >= 16 then
+        load_lane<N, PAIRS, ROW_BYTES>(tile, own, r, from, r >= lo && r <= hi);
+//|   else
+        load_row<N, PAIRS, ROW_BYTES>(tile, row, from, r >= lo && r <= hi);
+//|   end
+      from += S::STEP * step;
     }
+  }
+//|   if p.align >= 16 then
+
+  // The chunks of a lane in its row of the pass at `r`, from its first one on, which lies at `own` in the first pass.
+  template <int N, bool PAIRS, int ROW_BYTES>
+  static __device__ __forceinline__ void load_lane(u32 tile, u32 own, int r, const char *from, bool read) {
+    using S = Share<N>;
+    // Rows of a pass differ from those of the first in other bits of their number, and so do the chunks in which they lie.
+    constexpr bool BITS = $(l.boxed and "false" or "!PAIRS && N % 8 == 0 && (S::STEP & (S::STEP - 1)) == 0");
+#pragma unroll
+    for (int c = 0; c < N; c += S::WIDTH)
+      cp_async<16>(BITS ? (own ^ (u32)(r % 8 * 16)) + (u32)(r * N + c) * 16 : tile + tile_offset<N, PAIRS>(S::row() + r, S::col() + c),
+                   from + c * 16, read && (ROW_BYTES == N * 16 || (S::col() + c) * 16 < ROW_BYTES));
+  }
+//|   end
 //| else
+  // One of K and V: rows of the block whose first key is `key`.
+  template <int N, bool PAIRS, int ROW_BYTES>
+  __device__ __forceinline__ void copy(u32 tile, const char *base, int key, long long stride) {
+    using S = Share<N>;
+    auto inside = [](int row) { return (BC % S::STEP == 0 || row < BC) && (S::STEP * S::WIDTH == GROUP_THREADS || S::row() < S::STEP); };
+    const long long step = stride * (long long)sizeof(element);
     const char *const from = base + key * step;
 #pragma unroll
     for (int r = 0; r < BC; r += S::STEP) {
       const int row = S::row() + r;
       if (inside(row)) load_row<N, PAIRS, ROW_BYTES>(tile, row, from + row * step, key + row >= key_lo && key + row <= key_hi);
     }
-//| end
   }
+//| end
 
   // The group's keys of the next turn, to one of its buffers. Nothing behind the last.
   __device__ __forceinline__ void load(u32 buffer) {
@@ -152,5 +185,19 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   };
   lines(p.k, sequence.k() + tile.kv_head * p.k_sh, p.k_ss, D * (int)sizeof(element));
   lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));
+}
+//| end
+//| if paged then
+
+// The table on its way to the L2, while the lengths come that tell which entries are needed: the rows of the sequences that the thread block
+// would have if all were as long, up to a line for each thread. No byte is read before what is in front in the stream has ended.
+__device__ __forceinline__ void prefetch_table(const Params &p) {
+  constexpr int LINE = 32;  // entries
+  const int entry = (int)threadIdx.x * LINE;
+  if (!in_table(p, entry)) return;
+  const int first = (int)divide((long long)blockIdx.x * p.b, gridDim.x), last = min(first + (int)divide(p.b, gridDim.x), p.b - 1);
+#pragma unroll 1
+  for (int row = first; row <= last; row++)
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(p.page_table + (long long)row * p.page_table_stride + entry));
 }
 //| end

@@ -83,7 +83,14 @@ struct Walk {
     tile = (int)(before - heads * tiles);
     kv_head = (int)heads * lanes + lane;
     take();
+//| if p.has_lengths then
+  }
+  // Only places may be left of the tile in which a thread block begins.
+  __device__ __forceinline__ void skip_places(const Params &p) {
+    if (left > 0 && turn >= turns) next_tile(p);
+//| else
     if (turn >= turns) next_tile(p);  // only places are left of that tile
+//| end
   }
 };
 
@@ -140,9 +147,23 @@ __device__ __forceinline__ void choose_lane(const Params &p, Split &s) {
 }
 
 //| if p.has_lengths then
+// What of a sequence the shares follow from.
+struct Extent {
+  int turns, tiles;  // of a tile, of a head
+};
+//|   if l.pdl then
+template <bool EARLY = false>
+//|   end
+__device__ __forceinline__ Extent extent_of(const Params &p, int index) {
+  if (index >= p.b) return {0, 0};
+  const Sequence sequence = sequence_of$(l.pdl and "<EARLY>" or "")(p, index);
+  return {turns_of(sequence), tiles_of(p, sequence)};
+}
+
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up sequences of its own, one behind the other,
-// and the lane that meets the first place of the thread block tells the others.
-__device__ __forceinline__ Split split_of(const Params &p) {
+// and the lane that meets the first place of the thread block tells the others. told: of the lane's sequence, where none has two; nothing
+// else is read then.
+__device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);
   Split s;
   choose_lane(p, s);
@@ -152,8 +173,8 @@ __device__ __forceinline__ Split split_of(const Params &p) {
   int tiles = 0, most = 0, least = 0x7fffffff;
 #pragma unroll 8
   for (int i = first; i < last; i++) {
-    const Sequence sequence = sequence_of(p, i);
-    const int of_tile = turns_of(sequence), n = of_tile > 0 ? tiles_of(p, sequence) * heads : 0;
+    const Extent extent = each == 1 ? told : extent_of(p, i);
+    const int of_tile = extent.turns, n = of_tile > 0 ? extent.tiles * heads : 0;
     turns += (long long)of_tile * n;
     tiles += n;
     most = max(most, of_tile);
@@ -180,9 +201,9 @@ __device__ __forceinline__ Split split_of(const Params &p) {
   int batch = -1, of_tile = 0, of_head = 0;
   if (at >= place && tiles > 0)
     for (int i = first; i < last && batch < 0; i++) {
-      const Sequence sequence = sequence_of(p, i);
-      of_tile = turns_of(sequence);
-      of_head = tiles_of(p, sequence);
+      const Extent extent = each == 1 ? told : extent_of(p, i);
+      of_tile = extent.turns;
+      of_head = extent.tiles;
       const long long n = (long long)s.walk.places.of(of_tile) * of_head * heads;
       if (at < place + n)
         batch = i;
@@ -193,6 +214,32 @@ __device__ __forceinline__ Split split_of(const Params &p) {
   s.walk.turns = __shfl_sync(~0u, of_tile, source);
   s.walk.tiles = __shfl_sync(~0u, of_head, source);
   s.walk.begin(p, __shfl_sync(~0u, batch, source), __shfl_sync(~0u, at - place, source), s.lane);
+  return s;
+}
+
+// Waits for what is in front in the stream, and finds the share. The lengths have most often been there for long: the share is found from
+// what they seem to be while the launch in front ends. It is found again where they have become others.
+__device__ __forceinline__ Split split_of_launch(const Params &p) {
+  const int lane = (int)threadIdx.x % 32;
+//|   if l.pdl then
+  bool waited = p.b > 32;
+  if (waited) asm volatile("griddepcontrol.wait;" ::: "memory");
+  Extent told = waited ? Extent{0, 0} : extent_of<true>(p, lane);
+  Split s;
+#pragma unroll 1
+  while (true) {
+    s = split_of(p, told);
+    if (waited) break;
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+    waited = true;
+    const Extent now = extent_of(p, lane);
+    if (__all_sync(~0u, now.turns == told.turns && now.tiles == told.tiles)) break;
+    told = now;
+  }
+//|   else
+  Split s = split_of(p, p.b <= 32 ? extent_of(p, lane) : Extent{0, 0});
+//|   end
+  s.walk.skip_places(p);
   return s;
 }
 //| else

@@ -73,32 +73,55 @@ __device__ __forceinline__ void keep_lengths_in_l2(const Params &p) {
     for (const int *list : lists)
       if (list != nullptr) keep_in_l2(list + i);
 }
+//|     if p.has_pages then
+// Whether the rows of the page table have the entry.
+__device__ __forceinline__ bool in_table(const Params &p, int entry) { return (long long)entry * p.page_size < p.sk; }
+//|     end
+//|   end
+//|   local early = l.stream and l.pdl
+//|   local function word(list, index) return early and ("word<EARLY>(%s + %s)"):format(list, index) or ("%s[%s]"):format(list, index) end
+//|   if early then
+// EARLY: what is in front in the stream may still write there. The value is that of some time, and stays in no cache of the SM.
+template <bool EARLY>
+__device__ __forceinline__ int word(const int *from) {
+  if constexpr (!EARLY) return *from;
+  int x;
+  asm volatile("ld.relaxed.gpu.global.s32 %0, [%1];" : "=r"(x) : "l"(from));
+  return x;
+}
 //|   end
 // Rows [first, first + length) of a sequence, out of the bounds of packed sequences, of rows in use, or of both.
 struct Rows {
   int first, length;
 };
+//|   if early then
+template <bool EARLY>
+//|   end
 __device__ __forceinline__ Rows rows_of(const int *bounds, const int *used, int index, int most, int total) {
   Rows r = {0, most};
   if (bounds != nullptr) {
-    r.first = min(max(bounds[index], 0), total);
-    r.length = min(max(bounds[index + 1], r.first), total) - r.first;
+    r.first = min(max($(word("bounds", "index")), 0), total);
+    r.length = min(max($(word("bounds", "index + 1")), r.first), total) - r.first;
   }
-  if (used != nullptr) r.length = min(r.length, max(used[index], 0));
+  if (used != nullptr) r.length = min(r.length, max($(word("used", "index")), 0));
   r.length = min(r.length, most);
   return r;
 }
+//|   local rows = early and "rows_of<EARLY>" or "rows_of"
+//|   if early then
+template <bool EARLY = false>
+//|   end
 __device__ __forceinline__ Sequence sequence_of(const Params &p, int index) {
 //|   if l.rows_from then
-  Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  Rows q = $(rows)(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
   if (q.length * p.group < $(l.rows_from)) q.length = 0;  // the next kernel's
 //|   elseif l.rows_upto then
-  Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  Rows q = $(rows)(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
   if (q.length * p.group > $(l.rows_upto)) q.length = 0;  // the kernel's before
 //|   else
-  const Rows q = rows_of(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
+  const Rows q = $(rows)(p.cu_seqlens_q, p.seqlens_q, index, p.sq, p.total_q);
 //|   end
-  const Rows k = rows_of(p.cu_seqlens_k, p.seqlens_k, index, p.sk, p.total_k);
+  const Rows k = $(rows)(p.cu_seqlens_k, p.seqlens_k, index, p.sk, p.total_k);
 //|   if p.mask ~= "none" then
   const int off = p.relative ? k.length - q.length : 0;
   const int lo = min(max(off + p.shift_lo, -q.length), k.length), hi = min(max(off + p.shift_hi, -q.length), k.length);

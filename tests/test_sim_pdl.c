@@ -66,6 +66,20 @@ Test(sim_pdl, whoever_touches_global_memory_has_waited)
     }
 }
 
+Test(sim_pdl, a_relaxed_load_before_the_wait_is_a_hint)
+{
+    static uint32_t word[2];
+    for (int async = SIM_EAGER; async <= SIM_LAZY; async++) {
+        sim_set_options(&(sim_options){ .schedule = SIM_IN_ORDER, .async = (sim_async)async, .seed = 3, .max_steps = 100000 });
+        CUfunction f = load(HEAD90A KERNEL("ld.relaxed.gpu.global.u32 %r1, [%rd1]; " WAIT "ld.global.u32 %r2, [%rd1]; "
+                                           "st.global.v2.u32 [%rd2], {%r1, %r2};"));
+        cr_assert_eq(launch_pdl(f, 1, 1, NULL), CUDA_SUCCESS, "%s", sim_report());
+        cr_assert_eq(cu->cuMemcpyDtoH(word, out, sizeof word), CUDA_SUCCESS);
+        cr_expect_eq(word[1], 0u);
+        cr_expect_eq(word[0] == 0, async == SIM_EAGER, "%u", word[0]);
+    }
+}
+
 Test(sim_pdl, whoever_starts_a_bulk_copy_has_waited)
 {
     needs(HEAD90A KERNEL("mbarrier.init.shared.b64 [bar], 1; fence.mbarrier_init.release.cluster; $1\n"
