@@ -55,6 +55,10 @@ struct KeptSum {
   }
 };
 
+__device__ __forceinline__ Sum choose(bool first, const Sum &a, const Sum &b) {
+  return {first ? a.m : b.m, first ? a.l : b.l,
+          make_float4(first ? a.o.x : b.o.x, first ? a.o.y : b.o.y, first ? a.o.z : b.o.z, first ? a.o.w : b.o.w)};
+}
 // `sum` and what comes behind it.
 __device__ __forceinline__ Sum fold(Sum sum, const Sum &next, float scale_log2) {
   const float2 state[1] = {make_float2(next.m, next.l)};
@@ -63,10 +67,10 @@ __device__ __forceinline__ Sum fold(Sum sum, const Sum &next, float scale_log2) 
   return sum;
 }
 
-// The thread block has the part of the segment at hand, of which this thread has four columns of a row.
+// The thread block has the part of a segment, of which this thread has four columns of a row.
 __device__ __forceinline__ void fold_segment(const Params &p, const Sequence &sequence, const Tile &tile, const SegmentWalk &walk,
-                                             unsigned char *smem, int row, int four, Sum sum) {
-  const int segment = walk.segment, section = section_of(segment), slot = slot_of(segment, walk.first, walk.segments);
+                                             int segment, unsigned char *smem, int row, int four, Sum sum) {
+  const int section = section_of(segment), slot = slot_of(segment, walk.first, walk.cuts.segments());
   const int before_section = section * SECTION - 1;  // the last segment of the section in front
   const bool last = segment + 1 == walk.upto;
   auto kept = [&](int slot, int segment) { return KeptSum(smem, slot, turn_of(slot, segment), row, four); };
@@ -83,55 +87,75 @@ __device__ __forceinline__ void fold_segment(const Params &p, const Sequence &se
     left(SLOT_TILE, before_section).store(p, kept(SLOT_TILE, before_section).load(), four == 0);
 }
 
-// What the thread block that adds up a tile finds of a segment's: nothing, as it is part of what is found of a later one; the segment, which
-// goes on with a section that began elsewhere; a section from its first segment on; or all sections up to this one.
-enum Kind { NOTHING, SEGMENT, SECTION_SUM, TILE_SUM };
-struct Found {
-  int at, kind;  // at: index of a place of (m, l), counted over all slots
+// How a tile is dealt out: its cuts, its place on the line, and the line's shares.
+struct Deal {
+  Cuts cuts;
+  long long begin, size;  // of the tile; of a share
+  int lanes, lane;
+  __device__ __forceinline__ long long owner(int segment) const { return divide(begin + cuts.middle_of(segment), size); }
 };
-__device__ __forceinline__ Found find_part(const SegmentWalk &walk, const Split &split, int segment) {
-  auto owner = [&](int segment) { return divide(walk.begin_of_tile() + walk.middle_of(segment), split.size); };
-  const long long block = owner(segment), place = block * split.size - walk.begin_of_tile();
-  const int first = place <= 0 ? 0 : walk.segments_before((int)place), slot = slot_of(segment, first, walk.segments);
-  const int begin = section_of(segment) * SECTION, end = min(begin + SECTION, walk.segments) - 1;
-  Found found = {(int)(split.block(block) * SLOTS + slot) * 2 + turn_of(slot, segment), SECTION_SUM};
-  if (begin < first)
-    found.kind = SEGMENT;
-  else if (slot == SLOT_SECTION)
-    found.kind = owner(segment + 1) == block ? NOTHING : SECTION_SUM;
-  else if (slot == SLOT_TILE)
-    found.kind = owner(min(end + SECTION, walk.segments - 1)) == block ? NOTHING : TILE_SUM;
+
+// A part of a tile that some thread block left. It goes on with the section of the part in front of it, or else begins one; it may close the
+// section; and nothing of the tile is in front of what it begins.
+enum Flag { PART = 1, GOES_ON = 2, CLOSES = 4, AT_FRONT = 8 };
+struct Found {
+  int at, flags;  // at: index of a place of (m, l), counted over all slots; flags 0: the segment is in the part of a later one
+};
+__device__ __forceinline__ Found find_part(const Deal &deal, int segment) {
+  const int segments = deal.cuts.segments();
+  const long long block = deal.owner(segment), place = block * deal.size - deal.begin;
+  const int first = place <= 0 ? 0 : deal.cuts.before((int)place), slot = slot_of(segment, first, segments);
+  const int begin = section_of(segment) * SECTION, end = min(begin + SECTION, segments) - 1;
+  // The last segment of what the thread block might have added to the same sum.
+  const int next = begin < first ? segment : slot == SLOT_SECTION ? segment + 1 : slot == SLOT_TILE ? min(end + SECTION, segments - 1) : segment;
+  Found found = {(int)((block * deal.lanes + deal.lane) * SLOTS + slot) * 2 + turn_of(slot, segment), PART};
+  if (next > segment && deal.owner(next) == block) found.flags = 0;
+  if (found.flags != 0) {
+    if (begin < first) found.flags |= GOES_ON;
+    if (segment == end) found.flags |= CLOSES;
+    if (slot == SLOT_TILE || begin == 0) found.flags |= AT_FRONT;
+  }
   return found;
 }
 
+// A warp lists the parts of a tile in their order.
+__device__ __forceinline__ void find_parts(const Deal &deal, Found *list, int *parts) {
+  const int lane = threadIdx.x % 32, segments = deal.cuts.segments();
+  int n = 0;
+#pragma unroll 1
+  for (int i = lane; i - lane < segments; i += 32) {
+    const Found found = i < segments ? find_part(deal, i) : Found{0, 0};
+    const u32 there = __ballot_sync(~0u, found.flags != 0);
+    if (found.flags != 0) list[n + __popc(there & ((1u << lane) - 1))] = found;
+    n += __popc(there);
+  }
+  if (lane == 0) *parts = n;
+}
+
 // Four columns of a row out of all parts of a tile.
-__device__ __forceinline__ void add_segments(const Params &p, const Sequence &sequence, const Tile &tile, int segments, const Found *list,
-                                             int row, int four) {
-  constexpr int BATCH = 8;  // parts under way
+__device__ __forceinline__ void add_segments(const Params &p, const Sequence &sequence, const Tile &tile, const Found *list, int n, int row,
+                                             int four) {
+  constexpr int BATCH = $(l.parts_batch);  // parts under way
   Sum whole = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)}, section = whole;
 #pragma unroll 1
-  for (int j = 0; j < segments; j += BATCH) {
+  for (int j = 0; j < n; j += BATCH) {
     Sum parts[BATCH];
-    int kind[BATCH];
+    int flags[BATCH];
 #pragma unroll
     for (int k = 0; k < BATCH; k++) {
-      const Found found = j + k < segments ? list[j + k] : Found{0, NOTHING};
-      kind[k] = found.kind;
-      if (kind[k] != NOTHING) parts[k] = Slot(0, found.at / 2, found.at % 2, row, four).load(p);
+      const Found found = list[min(j + k, n - 1)];
+      flags[k] = j + k < n ? found.flags : 0;
+      parts[k] = Slot(0, found.at / 2, found.at % 2, row, four).load(p);
     }
 #pragma unroll
-    for (int k = 0; k < BATCH; k++) {
-      if (kind[k] == NOTHING) continue;
-      if (kind[k] == TILE_SUM) {
-        whole = parts[k];
-        continue;
-      }
-      section = kind[k] == SEGMENT ? fold(section, parts[k], p.scale_log2) : parts[k];
-      if (ends_section(j + k, segments)) whole = j + k < SECTION ? section : fold(whole, section, p.scale_log2);
+    for (int k = 0; k < BATCH; k++) {  // behind the last part are sections that do not end
+      section = choose((flags[k] & GOES_ON) != 0, fold(section, parts[k], p.scale_log2), parts[k]);
+      if ((flags[k] & CLOSES) != 0) whole = (flags[k] & AT_FRONT) != 0 ? section : fold(whole, section, p.scale_log2);
     }
   }
   store_row(p, sequence, tile, row, four * 4, whole);
 }
+//| if c.combine == c.named.combine.last_block then
 
 // Adds to a counter, and returns what it was. What this thread knows to be written, the thread that counts next knows.
 __device__ __forceinline__ u32 count_on(u32 *counter, u32 n) {
@@ -141,23 +165,39 @@ __device__ __forceinline__ u32 count_on(u32 *counter, u32 n) {
 }
 
 // The thread block has left all that it has of the tile. The one that comes last adds up all, and leaves the counter at 0: it sees what
-// the others wrote before they counted their segments. The counter is that of the thread block on whose share the tile begins.
+// the others wrote before they counted their segments. The counter is that of the thread block on whose share the tile begins, `home`.
+// While one thread counts, the last warp looks for the parts.
 __device__ __forceinline__ void finish_tile(const Params &p, const Sequence &sequence, const Tile &tile, const SegmentWalk &walk,
-                                            const Split &split, unsigned char *smem) {
-  int *const word = (int *)(smem + SMEM_WORDS);
+                                            const Split &split, int home, unsigned char *smem) {
+  int *const words = (int *)(smem + SMEM_WORDS);
   Found *const list = (Found *)(smem + SMEM_FOUND);
   if (threadIdx.x == 0) {
-    u32 *const counter = (u32 *)p.workspace + split.block(divide(walk.begin_of_tile(), split.size));
+    u32 *const counter = (u32 *)p.workspace + home;
     const u32 own = (u32)(walk.upto - walk.first);
-    *word = count_on(counter, own) + own == (u32)walk.segments;
-    if (*word != 0) *counter = 0;
+    words[0] = count_on(counter, own) + own == (u32)walk.cuts.segments();
+    if (words[0] != 0) *counter = 0;
   }
+  if (threadIdx.x >= THREADS - 32) find_parts({walk.cuts, walk.begin_of_tile(), split.size, split.lanes, split.lane}, list, words + 1);
   __syncthreads();
-  if (*word == 0) return;
-  for (int i = threadIdx.x; i < walk.segments; i += THREADS) list[i] = find_part(walk, split, i);
-  __syncthreads();
+  if (words[0] == 0) return;
   const int rows = rows_in(tile);
 #pragma unroll 1
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS)
-    add_segments(p, sequence, tile, walk.segments, list, i / (COLS / 4), i % (COLS / 4));
+    add_segments(p, sequence, tile, list, words[1], i / (COLS / 4), i % (COLS / 4));
 }
+//| else
+
+// The tile begins here and goes on elsewhere: what the next step has to know of it.
+__device__ __forceinline__ void open_tile(const Params &p, const SegmentWalk &walk, const Split &split) {
+  const u64 begin = (u64)walk.begin_of_tile(), size = (u64)split.size;
+  int4 *const open = (int4 *)p.tiles_open + 2 * blockIdx.x;
+  open[0] = make_int4(walk.batch, walk.kv_head, walk.tile, walk.turns);
+  open[1] = make_int4((int)(u32)begin, (int)(begin >> 32), (int)(u32)size, (int)(size >> 32));
+}
+__device__ __forceinline__ Deal deal_of(const Params &p, int block, int turns) {
+  const int4 open = __ldcg((const int4 *)p.tiles_open + 2 * block + 1);
+  const int lanes = lanes_of(p);
+  return {{turns, segment_digits(turns)}, (long long)((u64)(u32)open.y << 32 | (u32)open.x), (long long)((u64)(u32)open.w << 32 | (u32)open.z),
+          lanes, block % lanes};
+}
+//| end

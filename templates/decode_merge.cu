@@ -68,7 +68,7 @@ __device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.r
 // The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
 //| end
 __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const $(l.walk) &walk,
-                                           const Split &split, unsigned char *smem, int last) {
+                                           $(p.has_batch_invariant and "int segment" or "const Split &split"), unsigned char *smem, int last) {
 //| if not p.has_batch_invariant then
   int *const word = (int *)(smem + SMEM_WORDS);
 //| end
@@ -95,7 +95,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
     }
     sum.add(states_of, x, p.scale_log2);
 //| if p.has_batch_invariant then
-    fold_segment(p, sequence, tile, walk, smem, row, four, sum);
+    fold_segment(p, sequence, tile, walk, segment, smem, row, four, sum);
 //| else
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
@@ -106,9 +106,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
 //| end
   }
   __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
-//| if p.has_batch_invariant then
-  if (walk.segment + 1 == walk.upto && !walk.whole_tile()) finish_tile(p, sequence, tile, walk, split, smem);
-//| else
+//| if not p.has_batch_invariant then
   if (parts == 1) return;
 
 //| if c.combine == c.named.combine.last_block then
