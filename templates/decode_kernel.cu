@@ -51,6 +51,7 @@ constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 //| if p.has_batch_invariant then
 constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie
 constexpr int SMEM_SUMS = $(l.sums);       // two sums of segments, of (m, l) two places each
+constexpr int HELD = $(l.held);           // segments whose parts groups leave before they meet
 constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave in the workspace
 //| end
 
@@ -138,14 +139,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   if c.combine == c.named.combine.last_block then
     const int home = walk.whole_tile() ? 0 : split.home_of(walk);
 //|   end
-    int turn = walk.turn;
+    int turn = walk.turn, held = 0;  // held: segments whose parts lie in shared memory
 #pragma unroll 1
     for (int segment = walk.first; segment < walk.upto; segment++) {
     rows.fresh();
 //| end
     int last = 0;  // the buffer of the $(p.has_batch_invariant and "segment" or "tile")'s last turn
 #pragma unroll 1
-    for ($(p.has_batch_invariant and "const int end = walk.cuts.begin_of(segment + 1); turn < end" or "int turn = walk.turn; turn < walk.end"); turn++) {
+//| local begin, turns = "int turn = walk.turn", "turn < walk.end"
+//| if p.has_batch_invariant then begin, turns = "const int end = walk.cuts.begin_of(segment + 1)", "turn < end" end
+    for ($(begin); $(turns); turn++) {
       group_arrived(group);
       loader.load(buffers + free_stage * STAGE);
       cp_async_commit();
@@ -157,22 +160,30 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 //| if c.combine == c.named.combine.second_kernel then
-    goes_on = goes_on || $(p.has_batch_invariant and "(walk.first == 0 && !walk.whole_tile())" or "(walk.turn == 0 && walk.end < walk.turns)");
+//|   local begins = p.has_batch_invariant and "(walk.first == 0 && !walk.whole_tile())" or "(walk.turn == 0 && walk.end < walk.turns)"
+    goes_on = goes_on || $(begins);
 //| end
 //| if l.overlay and c.row_warps > 1 then
     asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");  // K and V are read
 //| elseif l.overlay then
     __syncwarp();  // K and V are read
 //| end
-    rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
-    store_tile(p, sequence, tile, walk, $(p.has_batch_invariant and "segment" or "split"), smem, last);
 //| if p.has_batch_invariant then
+    rows.leave(part_of_group(smem, last, held * GROUPS + group), states_of_group(smem, held * GROUPS + group), rows_in(tile));
+    held++;
+    if (held == HELD || segment + 1 == walk.upto) {
+      store_segments(p, sequence, tile, walk, segment + 1 - held, held, smem, last);
+      held = 0;
     }
+    }  // of segments
 //|   if c.combine == c.named.combine.last_block then
     if (!walk.whole_tile()) finish_tile(p, sequence, tile, walk, split, home, smem);
 //|   else
     if (threadIdx.x == 0 && walk.first == 0 && !walk.whole_tile()) open_tile(p, walk, split);
 //|   end
+//| else
+    rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
+    store_tile(p, sequence, tile, walk, split, smem, last);
 //| end
   }
   store_keyless(p);

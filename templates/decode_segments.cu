@@ -1,10 +1,10 @@
 // ---- segments: cuts that follow from a sequence alone ----
 // The turns of a tile are cut into segments, whose size follows from the tile's own number of turns: each fourfold of the keys doubles both
 // the size of a segment and how many there are, so that short tiles meet many thread blocks and long ones few ends of segments. Each
-// segment is computed from a fresh state, and the parts of the segments are added up in their order, always by the same operations (decode_fold.cu). So the bits of a
-// sequence depend neither on the thread blocks that took its segments nor on what else is in the batch.
-// A thread block takes the segments whose middle turns lie in its share of the line. They are its run of the tile: one behind the other, with
-// the same Q, and copies of K and V go on across their borders.
+// segment is computed from a fresh state. The parts of the segments are added up in their order, always by the same operations
+// (decode_fold.cu). So the bits of a sequence depend neither on the thread blocks that took its segments nor on what else is in the batch.
+// A thread block takes the segments whose middle turns lie in its share of the line. They are its run of the tile: one behind the other,
+// with the same Q, and copies of K and V go on across their borders.
 
 __device__ __forceinline__ int bits_of(int x) { return 32 - __clz(x); }
 

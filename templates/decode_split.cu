@@ -25,7 +25,8 @@ struct Places {
   // Of which a tile's places are a multiple$(p.has_batch_invariant and ", a segment" or ""); 0: they are its turns and ENDS more.
   int share;
   __device__ __forceinline__ int of(int turns) const {
-    return share > 0 ? $(p.has_batch_invariant and "(turns + share - 1) & -share" or "(turns + share - 1) / share * share") : turns > 0 ? turns + ENDS : 0;
+//| local up = p.has_batch_invariant and "(turns + share - 1) & -share" or "(turns + share - 1) / share * share"
+    return share > 0 ? $(up) : turns > 0 ? turns + ENDS : 0;
   }
 };
 

@@ -73,7 +73,7 @@ typedef struct edit {
 } edit;
 
 /* Few keys fill many sections then: a section has 4 segments, a tile 16, a segment one turn or more. */
-static const edit small = { "decode_family.lua", "64, 8, 256", "64, 4, 1" };
+static const edit small = { "decode_family.lua", "64, 8, 128", "64, 4, 1" };
 
 static void write_edited(const edit *e)
 {
@@ -381,10 +381,8 @@ static const edit faults[] = {
     { W, "end = cuts.begin_of(upto);", "end = Walk::end;" },
     { K, "segment < walk.upto; segment++", "segment < walk.cuts.segments(); segment++" },
     { K, "    rows.fresh();", "    if (segment == walk.first) rows.fresh();" },
-    { K, "walk.cuts.begin_of(segment + 1); turn < end", "walk.end; turn < end" },
+    { K, "end = walk.cuts.begin_of(segment + 1)\"", "end = walk.end\"" },
     { K, "if (!walk.whole_tile()) finish_tile", "finish_tile" },
-    { K, "if (threadIdx.x == 0 && walk.first == 0 && !walk.whole_tile()) open_tile",
-      "if (threadIdx.x == 0 && !walk.whole_tile()) open_tile" },
     { K, "(walk.first == 0 && !walk.whole_tile())\"", "!walk.whole_tile()\"" },
     { S, "block(divide(w.begin_of_tile(), size))", "block(index())" },
     { F, "return SLOT_FIRST + segment - first;", "return SLOT_FIRST;" },
@@ -392,19 +390,20 @@ static const edit faults[] = {
     { F, "SLOT_FIRST + alone + (begin", "SLOT_FIRST + (begin" },
     { F, "(segment + 1) % SECTION == 0 || ", "" },
     { F, "return first == 0 ? SLOT_TILE", "return first < SECTION ? SLOT_TILE" },
-    { F, "(slot == SLOT_TILE ? section_of(segment) : segment) & 1", "0" },
-    { F, "section * SECTION >= walk.first && ", "" },
-    { F, " && segment > section * SECTION)", ")" },
-    { F, "if (slot == SLOT_TILE && section > 0)", "if (slot == SLOT_TILE && section > 1)" },
-    { F, "sum = fold(kept(SLOT_SECTION, segment - 1).load(), sum, p.scale_log2)",
-      "sum = fold(sum, kept(SLOT_SECTION, segment - 1).load(), p.scale_log2)" },
-    { F, "sum = fold(kept(SLOT_TILE, before_section).load(), sum, p.scale_log2)",
-      "sum = fold(sum, kept(SLOT_TILE, before_section).load(), p.scale_log2)" },
-    { F, "slot < SLOT_FIRST && !last", "slot < SLOT_FIRST" },
-    { F, "if (last && slot == SLOT_SECTION && walk.first == 0 && section > 0)", "if (false)" },
+    { F, "(from - walk.first) / HELD & 1", "0" },
+    { F, "segment > begin && begin >= walk.first ?", "segment > begin ?" },
+    { F, "segment > begin && begin >= walk.first ?", "begin >= walk.first ?" },
+    { F, "whole = begin > 0 ?", "whole = begin > SECTION ?" },
+    { F, "fold(section, parts[h], p.scale_log2)", "fold(parts[h], section, p.scale_log2)" },
+    { F, "whole = begin > 0 ? fold(whole, section, p.scale_log2)", "whole = begin > 0 ? fold(section, whole, p.scale_log2)" },
+    { F, "if (from > walk.first) {", "if (false) {" },
+    { F, "if (walk.first == 0 && walk.upto >= SECTION) left", "if (false) left" },
+    { F, "if (slot_of(walk.upto - 1, walk.first, segments) == SLOT_SECTION) left", "if (false) left" },
+    { F, "min(h, n - 1) * GROUPS", "(n - 1) * GROUPS" },
+    { F, "  __syncthreads();  // the buffers are free", "  // the buffers are free" },
+    { K, "held == HELD || segment + 1 == walk.upto", "held == HELD" },
+    { K, "part_of_group(smem, last, held * GROUPS + group)", "part_of_group(smem, last, group)" },
     { F, "slot * (BR * (COLS * 4 + 16))", "slot * (BR * COLS * 4)" },
-    { F, "slot == SLOT_SECTION ? segment + 1", "slot == SLOT_SECTION ? segment" },
-    { F, "slot == SLOT_TILE ? min(end + SECTION, segments - 1)", "slot == SLOT_TILE ? segment" },
     { F, "next > segment && deal.owner(next) == block", "next > segment" },
     { F, "if (begin < first) found.flags |= GOES_ON;", "" },
     { F, "if (segment == end) found.flags |= CLOSES;", "found.flags |= CLOSES;" },
