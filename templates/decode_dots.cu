@@ -127,6 +127,14 @@ struct WarpRows {
                                   query_word(from, byte + 12, real)));
 //| end
       }
+//| if p.has_batch_invariant then
+    }
+  }
+  // No keys yet, of the same Q.
+  __device__ __forceinline__ void fresh() {
+#pragma unroll
+    for (int r = 0; r < BR; r++) {
+//| end
       state[r] = {-infinity(), 0.f};
 #pragma unroll
       for (int c = 0; c < COL_CHUNKS; c++)

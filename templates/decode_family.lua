@@ -7,7 +7,11 @@ local round_up = include "round_up.lua"
 local decode = { rows_sm = 128, round_up = round_up }
 
 -- Batch invariance: segments of a tile at most, segments of a section, keys of a segment at least.
-local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 256
+local SEGMENTS, SECTION, SEGMENT_KEYS = 64, 8, 128
+local HELD = 4  -- segments at most after which the groups of a block meet
+
+-- Binary digits of x behind the first.
+local function digits(x) return x > 1 and 1 + digits(x // 2) or 0 end
 
 -- Tunables behind those of the tile.
 decode.shares = {
@@ -41,10 +45,6 @@ decode.constraints = {
     local rows = c.br * c.ctas * c.sm_shares
     if rows <= decode.rows_sm then return true end
     return false, rows .. " rows of parts for an SM, of which there is room for " .. decode.rows_sm
-  end },
-  { "one_kernel", function(p, c)
-    if not p.has_batch_invariant or c.combine == c.named.combine.last_block then return true end
-    return false, "only the last block knows where the segments lie that batch invariance adds up"
   end },
   { "combined", function(p, c)
     if c.combine == c.named.combine.last_block or c.br >= 32 then return true end
@@ -89,16 +89,27 @@ function decode.layout(p, c, a)
   l.walk, l.next = "Walk", "next_tile"
   if p.has_batch_invariant then
     l.walk, l.next = "SegmentWalk", "next"
-    l.segments, l.section, l.segment_turns = SEGMENTS, SECTION, (SEGMENT_KEYS + c.bk * c.key_warps - 1) // (c.bk * c.key_warps)
+    l.section, l.segments_digits, l.segment_digits = SECTION, digits(SEGMENTS), digits(SEGMENT_KEYS // (c.bk * c.key_warps))
     l.slots = SEGMENTS // SECTION + SECTION
     l.found = l.used
     l.sums = round_up(l.found + SEGMENTS * 8, 16)
     l.used = l.sums + 2 * sum_bytes(p, c)
+    -- Where there is room, the groups meet after several segments.
+    local part = exchange + c.br * 8
+    local room = math.min(a.smem_block, a.smem_sm // c.ctas - a.smem_reserved) - l.used
+    if c.dot_lanes then room = room - c.br * c.bk * c.key_warps * 4 - 16 end
+    l.held = math.max(1, math.min(HELD, room // (c.key_warps * part)))
+    if l.held > 1 then
+      l.overlay, l.exchange, l.exchange_stride = false, l.used, exchange
+      l.states = l.exchange + l.held * c.key_warps * exchange
+      l.used = l.states + l.held * c.key_warps * c.br * 8
+    end
   end
   l.ends = math.max(1, 65536 // (c.bk * c.key_warps * row_bytes(p)))
   -- No more blocks find room on an SM than the shares are made for: they would leave others without any.
   l.bytes = math.max(l.used, a.smem_sm // (c.ctas + 1) - a.smem_reserved + 16)
   l.merge_threads, l.parts_batch = 128, c.br == 16 and p.dv <= 128 and 16 or 8
+  if p.has_batch_invariant and l.threads * c.ctas > 256 then l.parts_batch = 8 end
   l.slices = math.min(math.max(1, c.br * l.vb * 2 // l.merge_threads), 32 // (c.ctas * c.sm_shares))
   -- Registers: Q, accumulators of O and S, row states, addresses of two walks.
   local mb = c.br // c.row_warps // 16
@@ -119,10 +130,11 @@ end
 
 -- What blocks leave of tiles that they share: at most one that began before them and one that goes on behind them.
 function decode.workspace(p, c, a, l)
-  -- Batch invariance: the config follows from the class, and no other takes over. (m, l) of a slot have two places.
+  -- Batch invariance: the config follows from the class, and no other takes over.
   if p.has_batch_invariant then
     local rows = c.br * c.ctas * c.sm_shares * l.slots
-    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d"):format(rows * round_up(p.dv, 8), rows * 4)
+    return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
+      rows * round_up(p.dv, 8), rows * 2, c.ctas * c.sm_shares * 8)
   end
   return ("counters, part_o fp32 sms %d, part_state fp32 sms %d, tiles_open int32 sms %d"):format(
     2 * decode.rows_sm * round_up(p.dv, 8), 2 * decode.rows_sm * 2, decode.rows_sm * 4)

@@ -9,6 +9,11 @@ struct WarpRows {
 
   __device__ __forceinline__ void begin(const Params &p, const Sequence &sequence, const Tile &tile) {
     load_q(q, p, sequence, tile, row, at);
+//| if p.has_batch_invariant then
+  }
+  // No keys yet, of the same Q.
+  __device__ __forceinline__ void fresh() {
+//| end
 #pragma unroll
     for (int m = 0; m < MB; m++) {
       state[m][0] = state[m][1] = {-infinity(), 0.f};

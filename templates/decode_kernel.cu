@@ -21,7 +21,8 @@ constexpr int STAGES = $(c.stages);     // buffers of a group
 constexpr int ENDS = $(l.ends);       // turns that take as long as the beginning and the end of a tile
 constexpr int MIN_TURNS = $(c.min_turns);  // least turns of a thread block
 //| if p.has_batch_invariant then
-constexpr int SEGMENTS = $(l.segments), SEGMENT_TURNS = $(l.segment_turns);  // of a tile at most; turns of each at least
+constexpr int SEGMENTS_DIGITS = $(l.segments_digits), SEGMENTS = 1 << SEGMENTS_DIGITS;  // of a tile at most
+constexpr int SEGMENT_DIGITS = $(l.segment_digits);                // turns of each at least: 1 << SEGMENT_DIGITS
 constexpr int SECTION = $(l.section);      // segments that are added up first
 //| end
 //| if c.kv_lanes > 1 then
@@ -50,6 +51,7 @@ constexpr int SMEM_STATES = $(l.states), SMEM_WORDS = $(l.words);
 //| if p.has_batch_invariant then
 constexpr int SMEM_FOUND = $(l.found);     // where the parts of a tile's segments lie
 constexpr int SMEM_SUMS = $(l.sums);       // two sums of segments, of (m, l) two places each
+constexpr int HELD = $(l.held);           // segments whose parts groups leave before they meet
 constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave in the workspace
 //| end
 
@@ -65,10 +67,6 @@ constexpr int SLOTS = $(l.slots);          // sums that a thread block may leave
 
 //| include "decode_split.cu"
 
-//| if p.has_batch_invariant then
-//|   include "decode_segments.cu"
-
-//| end
 //| if l.boxed then
 //|   include "wgmma_products.cu"
 //| elseif l.dots then
@@ -138,13 +136,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
   bool goes_on = false;  // a tile that began here ends elsewhere
 //| end
 #pragma unroll 1
-  for ($(l.walk) walk$(p.has_batch_invariant and "(p, split.walk)" or " = split.walk"); walk.left > 0; walk.$(l.next)(p)) {
+  for ($(l.walk) walk = split.walk; walk.left > 0; walk.$(l.next)(p)) {
     const Sequence sequence = sequence_of(p, walk.batch);
     const Tile tile = tile_of(p, sequence, walk);
     rows.begin(p, sequence, tile);
+//| if p.has_batch_invariant then
+//|   if c.combine == c.named.combine.last_block then
+    const int home = walk.whole_tile() ? 0 : split.home_of(walk);
+//|   end
+    int turn = walk.turn, held = 0;  // held: segments whose parts lie in shared memory
+#pragma unroll 1
+    for (int segment = walk.first; segment < walk.upto; segment++) {
+    rows.fresh();
+//| end
     int last = 0;  // the buffer of the $(p.has_batch_invariant and "segment" or "tile")'s last turn
 #pragma unroll 1
-    for (int turn = walk.turn; turn < walk.end; turn++) {
+//| local begin, turns = "int turn = walk.turn", "turn < walk.end"
+//| if p.has_batch_invariant then begin, turns = "const int end = walk.cuts.begin_of(segment + 1)", "turn < end" end
+    for ($(begin); $(turns); turn++) {
       group_arrived(group);
       loader.load(buffers + free_stage * STAGE);
       cp_async_commit();
@@ -156,22 +165,38 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
       stage = stage == STAGES - 1 ? 0 : stage + 1;
     }
 //| if c.combine == c.named.combine.second_kernel then
-    goes_on = goes_on || (walk.turn == 0 && walk.end < walk.turns);
+//|   local begins = p.has_batch_invariant and "(walk.first == 0 && !walk.whole_tile())" or "(walk.turn == 0 && walk.end < walk.turns)"
+    goes_on = goes_on || $(begins);
 //| end
 //| if l.overlay and c.row_warps > 1 then
     asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(GROUP_THREADS) : "memory");  // K and V are read
 //| elseif l.overlay then
     __syncwarp();  // K and V are read
 //| end
+//| if p.has_batch_invariant then
+    rows.leave(part_of_group(smem, last, held * GROUPS + group), states_of_group(smem, held * GROUPS + group), rows_in(tile));
+    held++;
+    if (held == HELD || segment + 1 == walk.upto) {
+      store_segments(p, sequence, tile, walk, segment + 1 - held, held, smem, last);
+      held = 0;
+    }
+    }  // of segments
+//|   if c.combine == c.named.combine.last_block then
+    if (!walk.whole_tile()) finish_tile(p, sequence, tile, walk, split, home, smem);
+//|   else
+    if (threadIdx.x == 0 && walk.first == 0 && !walk.whole_tile()) open_tile(p, walk, split);
+//|   end
+//| else
     rows.leave(part_of_group(smem, last, group), states_of_group(smem, group), rows_in(tile));
     store_tile(p, sequence, tile, walk, split, smem, last);
+//| end
   }
   store_keyless(p);
 //| if p.has_lengths then
   if (blockIdx.x == 0 && threadIdx.x < 32) keep_lengths_in_l2(p);
 //| end
 //| if c.combine == c.named.combine.second_kernel then
-  if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(0, 0, 0, 0);
+  if (threadIdx.x == 0 && !goes_on) ((int4 *)p.tiles_open)[$(p.has_batch_invariant and "2 * " or "")blockIdx.x] = make_int4(0, 0, 0, 0);
 //| end
 }
 //| if c.combine == c.named.combine.second_kernel then
@@ -183,7 +208,7 @@ extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(cons
   asm volatile("griddepcontrol.wait;" ::: "memory");
 //|   end
   const int block = (int)blockIdx.x / SLICES, slice = (int)blockIdx.x % SLICES;
-  const int4 open = __ldcg((const int4 *)p.tiles_open + block);
+  const int4 open = __ldcg((const int4 *)p.tiles_open + $(p.has_batch_invariant and "2 * " or "")block);
   if (open.w == 0) return;
   const Sequence sequence = sequence_of(p, open.x);
   Walk walk;
@@ -191,7 +216,18 @@ extern "C" __global__ void __launch_bounds__(MERGE_THREADS) fa_decode_merge(cons
   walk.tile = open.z;
   const Tile tile = tile_of(p, sequence, walk);
   const int rows = rows_in(tile);
+//|   if p.has_batch_invariant then
+  if (slice * MERGE_THREADS >= rows * (COLS / 4)) return;
+  __shared__ Found list[SEGMENTS];
+  __shared__ int parts;
+  if (threadIdx.x < 32) find_parts(deal_of(p, block, open.w), list, &parts);
+  __syncthreads();
+//|   end
   for (int i = slice * MERGE_THREADS + threadIdx.x; i < rows * (COLS / 4); i += SLICES * MERGE_THREADS)
+//|   if p.has_batch_invariant then
+    add_segments(p, sequence, tile, list, parts, i / (COLS / 4), i % (COLS / 4));
+//|   else
     add_parts(p, sequence, tile, i / (COLS / 4), i % (COLS / 4), block, open.w, lanes_of(p));
+//|   end
 }
 //| end

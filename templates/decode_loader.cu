@@ -25,7 +25,7 @@ struct Loader {
   int step_entries, step_tokens;  // from a turn to the next
 //| end
 
-  __device__ __forceinline__ Loader(const Params &p, const Walk &start, int group) : p(p), walk($(p.has_batch_invariant and "p, " or "")start), group(group) {
+  __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
     enter();
 //| if paged then
     step_entries = (int)((u32)(GROUPS * BC) / (u32)p.page_size);

@@ -63,26 +63,18 @@ __device__ __forceinline__ int rows_in(const Tile &tile) { return min(BR, tile.r
 //| if p.has_batch_invariant then
 //|   include "decode_fold.cu"
 
-// The block has done its last turn of a segment, and its groups have left their parts. last: the buffer of that turn, free in every group.
 //| else
 // The block has done its last turn of the tile, and its groups have left their parts. last: the buffer of that turn, free in every group.
-//| end
-__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const $(l.walk) &walk,
+__device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequence, const Tile &tile, const Walk &walk,
                                            const Split &split, unsigned char *smem, int last) {
-//| if not p.has_batch_invariant then
   int *const word = (int *)(smem + SMEM_WORDS);
-//| end
   const int rows = rows_in(tile);
-//| if not p.has_batch_invariant then
   const int first = split.first_of(walk), parts = split.parts_of(walk);
-//| end
   __syncthreads();
 
-//| if not p.has_batch_invariant then
   const long long own = place_of(blockIdx.x, first < split.index()) * BR;
   float4 *const part_o = (float4 *)p.part_o;
   float2 *const part_state = (float2 *)p.part_state;
-//| end
   for (int i = threadIdx.x; i < rows * (COLS / 4); i += THREADS) {
     const int row = i / (COLS / 4), four = i % (COLS / 4);
     Sum sum = {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
@@ -94,21 +86,14 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
       x[g] = *(const float4 *)(part_of_group(smem, last, g) + exchange_offset(row, 2 * four));
     }
     sum.add(states_of, x, p.scale_log2);
-//| if p.has_batch_invariant then
-    fold_segment(p, sequence, tile, walk, smem, row, four, sum);
-//| else
     if (parts == 1) {
       store_row(p, sequence, tile, row, four * 4, sum);
     } else {
       part_o[(own + row) * (COLS / 4) + four] = sum.o;
       if (four == 0) part_state[own + row] = make_float2(sum.m, sum.l);
     }
-//| end
   }
   __syncthreads();  // the buffer is free, and what the block leaves of a tile is written
-//| if p.has_batch_invariant then
-  if (walk.segment + 1 == walk.upto && !walk.whole_tile()) finish_tile(p, sequence, tile, walk, split, smem);
-//| else
   if (parts == 1) return;
 
 //| if c.combine == c.named.combine.last_block then
@@ -125,8 +110,8 @@ __device__ __forceinline__ void store_tile(const Params &p, const Sequence &sequ
   if (threadIdx.x == 0 && first == split.index())
     ((int4 *)p.tiles_open)[blockIdx.x] = make_int4(walk.batch, walk.kv_head, walk.tile, parts);
 //| end
-//| end
 }
+//| end
 
 // Rows of sequences none of whose rows sees a key: O = 0, LSE = -inf.
 __device__ __forceinline__ void store_keyless(const Params &p) {

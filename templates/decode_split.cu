@@ -18,15 +18,6 @@ __device__ __forceinline__ long long divide(long long a, long long b) {
   return (a | b) >> 32 == 0 ? (long long)((u32)a / (u32)b) : a / b;
 }
 
-//| if p.has_batch_invariant then
-// Turns of each segment of a tile (decode_segments.cu).
-__device__ __forceinline__ int segment_of(int turns) {
-  int size = SEGMENT_TURNS;
-  while (size / SEGMENT_TURNS * size * (SEGMENTS / 8) < turns) size *= 2;
-  return max(size, (turns + SEGMENTS - 1) / SEGMENTS);
-}
-
-//| end
 // A tile takes more places on the line than it has turns: what a thread block spends where a tile begins and ends counts as well. Where all
 // tiles have as many turns, and there are no more of them than thread blocks, their places are a multiple of a share instead: no thread
 // block has parts of two.
@@ -34,7 +25,8 @@ struct Places {
   // Of which a tile's places are a multiple$(p.has_batch_invariant and ", a segment" or ""); 0: they are its turns and ENDS more.
   int share;
   __device__ __forceinline__ int of(int turns) const {
-    return share > 0 ? (turns + share - 1) / share * share : turns > 0 ? turns + ENDS : 0;
+//| local up = p.has_batch_invariant and "(turns + share - 1) & -share" or "(turns + share - 1) / share * share"
+    return share > 0 ? $(up) : turns > 0 ? turns + ENDS : 0;
   }
 };
 
@@ -94,13 +86,21 @@ struct Walk {
   }
 };
 
+//| if p.has_batch_invariant then
+//|   include "decode_segments.cu"
+
+//| end
 struct Split {
-  Walk walk;
+  $(l.walk) walk;
   long long size;           // places of each thread block
   int lanes, lane, shares;  // lane: of this thread block; shares: thread blocks of a line
   // Which thread block it is on its line; the whole grid's number of such a one.
   __device__ __forceinline__ int index() const { return (int)blockIdx.x / lanes; }
   __device__ __forceinline__ long long block(long long index) const { return index * lanes + lane; }
+//| if p.has_batch_invariant then
+  // The thread block on whose share the tile at hand begins.
+  __device__ __forceinline__ int home_of(const SegmentWalk &w) const { return (int)block(divide(w.begin_of_tile(), size)); }
+//| end
   // The thread blocks that have turns of the tile at hand: the first of them, and how many there are.
   __device__ __forceinline__ int first_of(const Walk &w) const { return index() - (int)divide(w.turn + size - 1, size); }
   __device__ __forceinline__ int parts_of(const Walk &w) const {
@@ -113,10 +113,11 @@ struct Split {
     size = max(divide(all + shares - 1, shares), (long long)MIN_TURNS);
 //| if p.has_batch_invariant then
     if (each > 0) {  // as many segments for every thread block
-      const int segment = segment_of(each), segments = (each + segment - 1) / segment;
-      size = divide(tiles * segments + shares - 1, shares) * segment;
-      walk.places.share = segment;
-      all = tiles * segments * segment;
+      const int digits = segment_digits(each);
+      const long long segments = tiles * Cuts{each, digits}.segments();
+      size = divide(segments + shares - 1, shares) << digits;
+      walk.places.share = 1 << digits;
+      all = segments << digits;
     }
 //| else
     if (each > 0 && tiles <= shares) {
@@ -214,6 +215,9 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   s.walk.turns = __shfl_sync(~0u, of_tile, source);
   s.walk.tiles = __shfl_sync(~0u, of_head, source);
   s.walk.begin(p, __shfl_sync(~0u, batch, source), __shfl_sync(~0u, at - place, source), s.lane);
+//|   if p.has_batch_invariant then
+  s.walk.settle(p);
+//|   end
   return s;
 }
 
@@ -256,6 +260,9 @@ __device__ __forceinline__ Split split_of(const Params &p) {
   if (w.left == 0) return s;
   const long long of_sequence = (long long)w.places.of(w.turns) * w.tiles * heads, before = divide(at, of_sequence);
   w.begin(p, (int)before, at - before * of_sequence, s.lane);
+//|   if p.has_batch_invariant then
+  s.walk.settle(p);
+//|   end
   return s;
 }
 //| end

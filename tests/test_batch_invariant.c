@@ -29,6 +29,10 @@ static const char mma[] = "decode_mma:br=16,bk=16,row_warps=1,key_warps=2,stages
                   wide[] = "decode_mma:br=32,bk=16,row_warps=2,key_warps=1,stages=2,kv_lanes=8" SHARED,
                   dots[] = "decode_ffma:br=4,bk=8,row_warps=1,key_warps=4,dot_lanes=8,stages=3,kv_lanes=8" SHARED,
                   groups[] = "decode_wgmma:br=64,bk=32,row_warps=4,key_warps=2,stages=2,kv_lanes=1" LINE,
+                  narrow[] = "decode_ffma:br=1,bk=8,row_warps=1,key_warps=2,dot_lanes=4,stages=2,kv_lanes=1" LINE,
+                  second[] = "decode_mma:br=32,bk=16,row_warps=2,key_warps=1,stages=2,kv_lanes=8,ctas=1,min_turns=1,sm_shares=2,combine=1",
+                  second_groups[] = "decode_wgmma:br=64,bk=32,row_warps=4,key_warps=2,stages=2,kv_lanes=1,ctas=1,min_turns=1,sm_shares=1,"
+                                    "combine=1",
                   hopper[] = "flash_fwd_wgmma:br=128,ctas=1,feeder=40,schedule=1,bc=64,box=64,stages_k=2,stages_v=2,q_bufs=1,ahead=0,"
                              "sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=1",
                   dense[] = "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=1,pack=1,lag=8,ctas=1",
@@ -37,6 +41,7 @@ static const char mma[] = "decode_mma:br=16,bk=16,row_warps=1,key_warps=2,stages
                                    "sections=1,cluster=1,rescale=3,exp=0,convert=1,o_path=0,grid=1";
 
 static const sequence sequences[] = {
+    { "bf16,d=64,mask=causal," INVARIANT, second, PACKED, 8, 2, 5, 400, 0 },
     { "bf16,d=64,o=fp32,mask=causal," INVARIANT, mma, PACKED, 4, 2, 3, 700, 0 },
     { "bf16,d=48,dv=40,o=fp32,mask=none," INVARIANT, mma, PADDED, 8, 2, 3, 400, 0 }, /* a row's threads lie in two warps */
     { "bf16,d=64,mask=none,features=lengths+pages+batch-invariant,page=8", mma, PAGED, 4, 2, 1, 500, 0 },
@@ -55,7 +60,9 @@ static const sequence sequences[] = {
     { "bf16,d=64,mask=causal," INVARIANT, mixed_hopper, PACKED, 4, 2, 40, 300, 0 },
     { "bf16,d=64,mask=causal," INVARIANT, mixed, PACKED, 4, 2, 30, 300, 0 }, /* few rows, beside prompts and without */
     { "bf16,d=64,mask=causal," INVARIANT, mixed_hopper, PACKED, 4, 2, 30, 300, 0 },
-    { "bf16,d=64,mask=causal," INVARIANT, mma, PACKED, 2, 1, 2, 2070, 0 }, /* segments of four turns, and a last one of one */
+    { "bf16,d=64,mask=causal,features=batch-invariant", second_groups, DENSE, 16, 2, 3, 700, 0 },
+    { "bf16,d=16,mask=none," INVARIANT, narrow, PADDED, 1, 1, 1, 4200, 0 }, /* more segments than a warp has lanes */
+    { "bf16,d=64,mask=causal," INVARIANT, mma, PACKED, 2, 1, 2, 2070, 0 },  /* segments of four turns, and a last one of one */
 };
 enum { SEQUENCES = sizeof sequences / sizeof *sequences };
 
@@ -66,7 +73,7 @@ typedef struct edit {
 } edit;
 
 /* Few keys fill many sections then: a section has 4 segments, a tile 16, a segment one turn or more. */
-static const edit small = { "decode_family.lua", "64, 8, 256", "64, 4, 1" };
+static const edit small = { "decode_family.lua", "64, 8, 128", "64, 4, 1" };
 
 static void write_edited(const edit *e)
 {
@@ -329,6 +336,7 @@ static bool wrong(const char *templates, int cases)
         { "fp16,d=40,dv=24,mask=window,features=lengths+batch-invariant", dots },
         { "bf16,d=64,mask=causal,features=batch-invariant", mma },
         { "bf16,d=64,mask=causal,features=lengths+pages+batch-invariant,page=16", groups },
+        { "bf16,d=64,mask=causal,features=lengths+batch-invariant", second },
     };
     bool bad = false;
     for (int chip = 0; chip < 2 && !bad; chip++) {
@@ -359,43 +367,57 @@ Test(batch_invariant, holds_to_the_rule)
 
 #define W "decode_segments.cu"
 #define F "decode_fold.cu"
+#define K "decode_kernel.cu"
+#define S "decode_split.cu"
 static const edit faults[] = {
-    { W, "size = segment_of(turns)", "size = segment_of(min((int)left, turns))" },
-    { W, "size = segment_of(turns)", "size = segment_of(p.sk / (BC * GROUPS) + 1)" },
-    { W, "size = segment_of(turns)", "size = segment_of(turns + (int)gridDim.x)" },
-    { W, "min(segment * size + (size - 1) / 2, turns - 1)", "segment * size + (size - 1) / 2" },
-    { W, "(place + size / 2) / size", "place / size" },
-    { W, "place >= turns ? segments : ", "" },
+    { W, "cuts = {turns, segment_digits(turns)}", "cuts = {turns, segment_digits(min((int)left, turns))}" },
+    { W, "cuts = {turns, segment_digits(turns)}", "cuts = {turns, segment_digits(p.sk / (BC * GROUPS) + 1)}" },
+    { W, "cuts = {turns, segment_digits(turns)}", "cuts = {turns, segment_digits(turns + (int)gridDim.x)}" },
+    { W, "min((segment << digits) + ((1 << digits) - 1) / 2, turns - 1)", "(segment << digits) + ((1 << digits) - 1) / 2" },
+    { W, "(place + (1 << digits) / 2) >> digits", "place >> digits" },
+    { W, "place >= turns ? segments() : ", "" },
     { W, "return at - Walk::turn;", "return at;" },
-    { W, "if (segment + 1 < upto)", "if (segment + 1 < segments)" },
-    { W, "turn = index * size;", "turn = (index - first) * size;" },
+    { W, "turn = cuts.begin_of(first);", "turn = Walk::turn;" },
+    { W, "end = cuts.begin_of(upto);", "end = Walk::end;" },
+    { K, "segment < walk.upto; segment++", "segment < walk.cuts.segments(); segment++" },
+    { K, "    rows.fresh();", "    if (segment == walk.first) rows.fresh();" },
+    { K, "end = walk.cuts.begin_of(segment + 1)\"", "end = walk.end\"" },
+    { K, "if (!walk.whole_tile()) finish_tile", "finish_tile" },
+    { K, "(walk.first == 0 && !walk.whole_tile())\"", "!walk.whole_tile()\"" },
+    { S, "block(divide(w.begin_of_tile(), size))", "block(index())" },
     { F, "return SLOT_FIRST + segment - first;", "return SLOT_FIRST;" },
     { F, "SLOT_FIRST + alone + (begin - first - alone) / SECTION", "SLOT_FIRST + alone" },
     { F, "SLOT_FIRST + alone + (begin", "SLOT_FIRST + (begin" },
     { F, "(segment + 1) % SECTION == 0 || ", "" },
     { F, "return first == 0 ? SLOT_TILE", "return first < SECTION ? SLOT_TILE" },
-    { F, "(slot == SLOT_TILE ? section_of(segment) : segment) & 1", "0" },
-    { F, "section * SECTION >= walk.first && ", "" },
-    { F, " && segment > section * SECTION)", ")" },
-    { F, "if (slot == SLOT_TILE && section > 0)", "if (slot == SLOT_TILE && section > 1)" },
-    { F, "sum = fold(kept(SLOT_SECTION, segment - 1).load(), sum, p.scale_log2)",
-      "sum = fold(sum, kept(SLOT_SECTION, segment - 1).load(), p.scale_log2)" },
-    { F, "sum = fold(kept(SLOT_TILE, before_section).load(), sum, p.scale_log2)",
-      "sum = fold(sum, kept(SLOT_TILE, before_section).load(), p.scale_log2)" },
-    { F, "slot < SLOT_FIRST && !last", "slot < SLOT_FIRST" },
-    { F, "if (last && slot == SLOT_SECTION && walk.first == 0 && section > 0)", "if (false)" },
+    { F, "(from - walk.first) / HELD & 1", "0" },
+    { F, "segment > begin && begin >= walk.first ?", "segment > begin ?" },
+    { F, "segment > begin && begin >= walk.first ?", "begin >= walk.first ?" },
+    { F, "whole = begin > 0 ?", "whole = begin > SECTION ?" },
+    { F, "fold(section, parts[h], p.scale_log2)", "fold(parts[h], section, p.scale_log2)" },
+    { F, "whole = begin > 0 ? fold(whole, section, p.scale_log2)", "whole = begin > 0 ? fold(section, whole, p.scale_log2)" },
+    { F, "if (from > walk.first) {", "if (false) {" },
+    { F, "if (walk.first == 0 && walk.upto >= SECTION) left", "if (false) left" },
+    { F, "if (slot_of(walk.upto - 1, walk.first, segments) == SLOT_SECTION) left", "if (false) left" },
+    { F, "min(h, n - 1) * GROUPS", "(n - 1) * GROUPS" },
+    { F, "  __syncthreads();  // the buffers are free", "  // the buffers are free" },
+    { K, "held == HELD || segment + 1 == walk.upto", "held == HELD" },
+    { K, "part_of_group(smem, last, held * GROUPS + group)", "part_of_group(smem, last, group)" },
     { F, "slot * (BR * (COLS * 4 + 16))", "slot * (BR * COLS * 4)" },
-    { F, "owner(segment + 1) == block ? NOTHING : SECTION_SUM", "NOTHING" },
-    { F, "owner(min(end + SECTION, walk.segments - 1)) == block ? NOTHING : TILE_SUM", "NOTHING" },
-    { F, "if (begin < first)\n    found.kind = SEGMENT;", "if (begin < first)\n    found.kind = SECTION_SUM;" },
-    { F, "split.block(block) * SLOTS", "block * SLOTS" },
-    { F, "split.block(divide(walk.begin_of_tile(), split.size))", "split.block(split.index())" },
+    { F, "next > segment && deal.owner(next) == block", "next > segment" },
+    { F, "if (begin < first) found.flags |= GOES_ON;", "" },
+    { F, "if (segment == end) found.flags |= CLOSES;", "found.flags |= CLOSES;" },
+    { F, "block * deal.lanes + deal.lane", "block" },
+    { F, "n + __popc(there & ((1u << lane) - 1))", "n + lane" },
+    { F, "n += __popc(there);", "n = __popc(there);" },
     { F, "= count_on(counter, own) + own ==", "= count_on(counter, own) ==" },
-    { F, "    if (*word != 0) *counter = 0;\n", "" },
+    { F, "    if (words[0] != 0) *counter = 0;\n", "" },
     { F, "atom.acq_rel", "atom.relaxed" },
-    { F, "if (ends_section(j + k, segments)) whole =", "whole =" },
-    { F, "j + k < SECTION ? section : fold(whole, section, p.scale_log2)", "section" },
-    { F, "list[j + k]", "list[j]" },
+    { F, "(flags[k] & AT_FRONT) != 0 ? section : fold(whole, section, p.scale_log2)", "section" },
+    { F, "list[min(j + k, n - 1)]", "list[j]" },
+    { F, "flags[k] = j + k < n ? found.flags : 0;", "flags[k] = found.flags;" },
+    { F, "(int)(u32)begin, (int)(begin >> 32)", "0, 0" },
+    { F, "lanes, block % lanes}", "lanes, 0}" },
 };
 enum { FAULTS = sizeof faults / sizeof *faults };
 
@@ -415,7 +437,8 @@ ParameterizedTest(int *first, batch_invariant, faults_are_noticed)
         write_edited(&small);
         write_edited(&faults[i]);
         bool caught = (i + i / SHARES) % FAULTS_EVERY || others(scratch, &sequences[0], 1, 1) || others(scratch, &sequences[1], 2, 1) ||
-                      others(scratch, &sequences[4], 5, 1) || wrong(scratch, 3);
+                      others(scratch, &sequences[2], 3, 1) || others(scratch, &sequences[5], 5, 1) || wrong(scratch, 3) ||
+                      others(scratch, &sequences[SEQUENCES - 2], 6, 1);
         for (uint64_t seed = 7; !caught && seed < 27; seed++)
             caught = others(scratch, &sequences[SEQUENCES - 1], seed, 1);
         cr_expect(caught, "%s: nothing noticed \"%s\" in the place of \"%s\"", faults[i].file, faults[i].replace, faults[i].find);

@@ -103,12 +103,4 @@ Test(invariant, what_is_refused)
     cr_expect_not_null(strstr(fa_last_error(), "flags is 0x2; accepted by this version with op=merge: FA_BROADCAST (0x1), or 0"), "%s",
                        fa_last_error());
     cr_expect_eq(fa_problem_parse(&p, "bf16,d=64,features=batch-invariant+dropout"), FA_UNSUPPORTED);
-    fa_context *ctx = test_context(NULL, scratch);
-    fa_config second = test_config("decode_mma:br=32,bk=16,row_warps=1,key_warps=2,stages=3,ctas=1,kv_lanes=1,combine=1,sm_shares=1,"
-                                   "min_turns=1");
-    const fa_plan *plan;
-    OK(fa_problem_parse(&p, "bf16,d=64,features=batch-invariant"));
-    cr_expect_neq(fa_plan_make(ctx, &p, &second, NULL, &plan), FA_OK);
-    cr_expect_not_null(strstr(fa_last_error(), "only the last block knows where the segments lie"), "%s", fa_last_error());
-    fa_destroy(ctx);
 }
