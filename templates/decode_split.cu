@@ -215,9 +215,6 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   s.walk.turns = __shfl_sync(~0u, of_tile, source);
   s.walk.tiles = __shfl_sync(~0u, of_head, source);
   s.walk.begin(p, __shfl_sync(~0u, batch, source), __shfl_sync(~0u, at - place, source), s.lane);
-//|   if p.has_batch_invariant then
-  s.walk.settle(p);
-//|   end
   return s;
 }
 
@@ -243,7 +240,7 @@ __device__ __forceinline__ Split split_of_launch(const Params &p) {
 //|   else
   Split s = split_of(p, p.b <= 32 ? extent_of(p, lane) : Extent{0, 0});
 //|   end
-  s.walk.skip_places(p);
+  s.walk.$(p.has_batch_invariant and "settle" or "skip_places")(p);
   return s;
 }
 //| else

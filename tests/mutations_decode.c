@@ -145,7 +145,8 @@ static const mutation mutations[] = {
     { "lengths of many are read before the wait", S, "bool waited = p.b > 32;", "bool waited = p.b > 1000;", 0, "many" },
     { "nobody waits where there are many", S, "  if (waited) asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n", "", 0, "many" },
     { "lengths before the wait are no hints", X, "ld.relaxed.gpu.global.s32", "ld.global.s32", 0, "pages" },
-    { "a thread block begins in places without turns", S, "  s.walk.skip_places(p);\n", "", 0, "pages line rows_ragged many" },
+    { "a thread block begins in places without turns", S, "  s.walk.$(p.has_batch_invariant and \"settle\" or \"skip_places\")(p);\n", "",
+      0, "pages line rows_ragged many" },
     { "the same with lengths that are known", S, "    if (turn >= turns) next_tile(p);  // only places are left of that tile\n", "", 0,
       "rest line rows" },
 
