@@ -16,7 +16,7 @@
 static const struct family {
     const char *name;
     int dense, lengths, least;
-} families[] = { { "naive_bwd", 20, 8, 7 }, { "flash_bwd_ffma", 44, 16, 4 }, { "flash_bwd_mma", 44, 16, 4 } };
+} families[] = { { "naive_bwd", 8, 4, 3 }, { "flash_bwd_ffma", 44, 16, 4 }, { "flash_bwd_mma", 44, 16, 4 } };
 #define DENSE_FULL 400
 #define LENGTHS_FULL 120
 #define FAMILIES (int)(sizeof families / sizeof *families)

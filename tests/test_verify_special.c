@@ -330,7 +330,7 @@ Test(verify_special, a_second_run_changes_no_bit, .timeout = 120)
 
 /* ---- families that nothing chooses ---- */
 
-#define COMPARED (full() ? 12 : 6)
+#define COMPARED (full() ? 12 : 4)
 
 /* Those that are kept for comparison, whatever they are: cases drawn by number, under all timings and schedules. */
 Test(verify_special, families_kept_for_comparison, .timeout = 600)
