@@ -182,7 +182,7 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 4 },
-    { hopper_scenes, hopper_mutations, 2, 4 },
+    { scenes, mutations, 0, 6 },
+    { hopper_scenes, hopper_mutations, 2, 6 },
     { NULL, NULL, 0, 0 },
 };

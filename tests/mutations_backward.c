@@ -333,7 +333,7 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 0, 4 },
-    { hopper_scenes, hopper_mutations, 2, 6 },
+    { scenes, mutations, 0, 7 },
+    { hopper_scenes, hopper_mutations, 2, 9 },
     { NULL, NULL, 0, 0 },
 };

@@ -285,6 +285,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 3, 3 },
+    { scenes, mutations, 3, 5 },
     { NULL, NULL, 0, 0 },
 };

@@ -229,6 +229,6 @@ static const mutation mutations[] = {
 };
 
 const mutation_list mutation_lists[] = {
-    { scenes, mutations, 2, 3 },
+    { scenes, mutations, 2, 5 },
     { NULL, NULL, 0, 0 },
 };

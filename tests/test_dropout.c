@@ -195,6 +195,8 @@ ParameterizedTestParameters(dropout, every_tiling_drops_the_same)
 ParameterizedTest(int *number, dropout, every_tiling_drops_the_same, .timeout = 600)
 {
     const kernel *k = &kernels[*number];
+    if (!full() && *number % 3 == 2)
+        return; /* others have its family, type and way of dQ */
     fa_context *ctx = context_of(k);
     fa_dropout d = fa_dropout_of(P, rng[0], rng[1]);
     fa_problem p = test_case(k->problem, SQ, SK).problem;

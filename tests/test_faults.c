@@ -1,7 +1,7 @@
 /* The n-th call fails, n = 1, 2, ... until none does: every I/O call and every allocation of a context that is opened, launches and
  * is closed. A launch gives the right output all the same, or, for want of memory, says so; nothing is left behind.
  *
- * The device is the simulator, the compiler a fake that answers with PTX that the real one made once. By default every second I/O
+ * The device is the simulator, the compiler a fake that answers with PTX that the real one made once. By default every third I/O
  * call fails with one error, and allocations are sampled beyond the first ones; FAGEN_TEST_FULL=1 takes all, and an hour. The allocations
  * of launches alone, of kernels that use all of the simulator, all fail either way. */
 #include "fault.h"
@@ -111,7 +111,7 @@ static bool trial(start how, fault_kind kind, long nth, int error)
     return fired;
 }
 
-/* By default every second call of a cold run fails, with the errors in turn, and every third or fourth of the others. */
+/* By default every third call of a cold run fails, with the errors in turn, and every fifth or seventh of the others. */
 Test(faults, io)
 {
     static const int errors[] = { EIO, ENOSPC, EINTR, EDQUOT, EMFILE, EACCES, EROFS, ESTALE, ENOLCK, ENOENT };
@@ -125,9 +125,9 @@ Test(faults, io)
                     calls++;
         else
             while (trial(how, FAULT_IO, calls + 1, errors[turn++ % n_errors]))
-                calls += 2 + how;
+                calls += 3 + 2 * how;
         while (trial(how, FAULT_IO, shorts + 1, FAULT_SHORT))
-            shorts++;
+            shorts += full() ? 1 : 2;
         cr_assert(calls > 20 && shorts > 1, "%s: only %ld calls, %ld of them counted", starts[how], calls, shorts);
         cr_log_info("%s: of %ld I/O calls each that was asked failed, %ld came short", starts[how], calls, shorts);
     }
@@ -137,7 +137,7 @@ static void memory(fault_kind kind, start how, long dense)
 {
     long trials = 0, n = 1;
     for (; trial(how, kind, n, ENOMEM); trials++)
-        n += full() || n < dense ? 1 : 1 + n / 4;
+        n += full() || n < dense ? 1 : 1 + n / 3;
     cr_log_info("%s: %ld of about %ld %s failed", starts[how], trials, n, kind == FAULT_ALLOC ? "allocations" : "reallocations");
     cr_assert_gt(trials, 10);
 }
@@ -153,7 +153,7 @@ Test(faults, allocations_warm)
 {
     if (!fault_allocates())
         cr_skip_test("a sanitizer owns the allocator");
-    memory(FAULT_ALLOC, WARM, 100);
+    memory(FAULT_ALLOC, WARM, 60);
 }
 
 Test(faults, growing)

@@ -1,7 +1,6 @@
 /* The backward operation by its contract: what is refused, what is exactly 0, empty calls, accumulation, equal bits, the device's
- * reference. By default fewer shapes, chips and launches of each kernel. */
+ * reference. By default fewer shapes, chips and launches of each kernel. Tests share classes of problems, and so compiled kernels. */
 #include "autotune/number.h"
-#include "test_cache_scratch.h"
 #include "test_full.h"
 #include "test_verify_device.h"
 #include <math.h>
@@ -30,10 +29,9 @@ static const struct {
 
 static void setup(void)
 {
-    scratch_make();
     test_mode(SIM_EAGER, SIM_IN_ORDER, 0);
 }
-TestSuite(operation_backward, .init = setup, .fini = scratch_remove, .timeout = 300);
+TestSuite(operation_backward, .init = setup, .timeout = 300);
 
 static fa_problem problem(const char *text)
 {
@@ -153,7 +151,7 @@ static void world_open(world *w, int kernel, const char *rest, int window_left, 
     snprintf(text, sizeof text, "%s,op=backward,%s", kernels[kernel].types, rest);
     fa_problem p = problem(text);
     fa_config c = test_config(kernels[kernel].config);
-    w->ctx = kernels[kernel].sms ? test_hopper_context(NULL, below("cache"), kernels[kernel].sms) : test_context(NULL, below("cache"));
+    w->ctx = kernels[kernel].sms ? test_hopper_context(NULL, NULL, kernels[kernel].sms) : test_context(NULL, NULL);
     OK(fa_context_enter(w->ctx, &w->in));
     OK(fa_tensors_open(&w->t, w->ctx, &p));
     w->t.args.window_left = window_left;
@@ -251,7 +249,7 @@ Test(operation_backward, rows_with_an_LSE_of_minus_infinity_add_nothing)
     static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
     for (int i = 0; i < KERNELS; i++) {
         world w;
-        world_open(&w, i, "d=24,mask=none,b=1,hq=2,hkv=1,sq=40,sk=50", -1, 0, 0);
+        world_open(&w, i, "d=40,mask=none,b=1,hq=2,hkv=1,sq=40,sk=50", -1, 0, 0);
         const cu_driver *d = fa_context_driver(w.ctx);
         OK(fa_driver_check(d, d->cuMemsetD32Async(w.t.at[LSE], 0xff800000, w.t.count[LSE], NULL), "cuMemsetD32Async"));
         OK(fa_tensors_launch(&w.t, w.plan));
@@ -274,19 +272,19 @@ Test(operation_backward, what_one_query_sees_stays_with_it)
         float *x[2];
         if (kernels[i].sms)
             continue;
-        world_open(&w, i, "d=24,mask=causal,b=1,hq=2,hkv=1,sq=50,sk=50", -1, 0, 0);
+        world_open(&w, i, "d=40,mask=causal,b=1,hq=2,hkv=1,sq=50,sk=50", -1, 0, 0);
         const cu_driver *d = fa_context_driver(w.ctx);
         int bytes = strstr(kernels[i].types, "fp32") == kernels[i].types ? 4 : 2;
         for (int k = 0; k < 2; k++) {
             if (k)
                 OK(fa_driver_check(d,
-                                   d->cuMemsetD32Async(w.t.at[V] + (uint64_t)(49 * 24 * bytes), 0x7fc07fc0, (size_t)(24 * bytes / 4), NULL),
+                                   d->cuMemsetD32Async(w.t.at[V] + (uint64_t)(49 * 40 * bytes), 0x7fc07fc0, (size_t)(40 * bytes / 4), NULL),
                                    "cuMemsetD32Async"));
             OK(fa_tensors_launch(&w.t, w.plan));
             x[k] = get(&w, GRAD_Q);
         }
-        cr_expect(isnan(x[1][49 * 48]), "%s", kernels[i].config);
-        cr_expect(!memcmp(x[0], x[1], 49 * 48 * sizeof *x[0]), "%s", kernels[i].config);
+        cr_expect(isnan(x[1][49 * 80]), "%s", kernels[i].config);
+        cr_expect(!memcmp(x[0], x[1], 49 * 80 * sizeof *x[0]), "%s", kernels[i].config);
         free(x[0]), free(x[1]);
         world_close(&w);
     }
@@ -311,7 +309,7 @@ Test(operation_backward, no_query_and_no_key)
 {
     for (int i = 0; i < KERNELS; i++) {
         world w;
-        world_open(&w, i, "d=24,mask=causal,b=2,hq=2,hkv=1,sq=40,sk=50", -1, 0, 0);
+        world_open(&w, i, "d=40,mask=causal,b=2,hq=2,hkv=1,sq=40,sk=50", -1, 0, 0);
         fa_args a = w.t.args;
         a.sq = 0;
         expect_zeros(&w, &a, GRAD_K, kernels[i].config);
@@ -360,7 +358,7 @@ static void equal_bits(const char *text, const char *config, bool all)
     float *first[3] = { 0 };
     for (int sms = 1; sms <= 3; sms += all || full() ? 1 : 2) {
         fa_problem p = problem(text);
-        fa_context *ctx = test_hopper_context(NULL, below("cache"), sms);
+        fa_context *ctx = test_hopper_context(NULL, NULL, sms);
         fa_entered in;
         fa_tensors t;
         const fa_plan *plan = NULL;
@@ -467,7 +465,7 @@ Test(operation_backward, the_reference_on_the_device_is_the_oracles_equal)
 {
     static const char *const texts[] = { "fp32,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1",
                                          "fp32,d=40,dv=24,mask=window,op=backward,features=deterministic,b=1,hq=2,hkv=2" };
-    fa_context *ctx = test_context(NULL, below("cache"));
+    fa_context *ctx = test_context(NULL, NULL);
     for (int i = 0; i < 2; i++) {
         fa_case c = test_case(texts[i], 90, 120);
         fa_config k = test_config("flash_bwd_ffma:br=64,bc=64");

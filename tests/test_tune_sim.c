@@ -71,7 +71,7 @@ Test(tune_sim, sequences_of_their_own_lengths, .init = scratch_make, .fini = scr
         fa_problem p, of_tensors;
         fa_tuning t;
         fa_tensors tensors;
-        fa_search_options opt = { .limit = 3 };
+        fa_search_options opt = { .limit = 2 };
         fa_site site = fa_site_of(ctx);
         fa_entered in;
         cr_assert_eq(fa_problem_parse(&p, problems[i]), FA_OK, "%s", fa_last_error());

@@ -4,7 +4,7 @@
 #include "test_verify_device.h"
 #include <criterion/parameterized.h>
 
-#define CASES (full() ? 1200 : 144)
+#define CASES (full() ? 1200 : 96)
 #define CHUNKS 12
 #define SIX_EVERY 15 /* of these cases all six combinations are run and compared */
 

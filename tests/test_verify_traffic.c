@@ -1,5 +1,6 @@
 /* What the simulator counts is what the model says: bytes of each tensor to the byte, and no bank conflict in the loop over keys. */
 #include "forward.h"
+#include "test_full.h"
 #include "test_verify_device.h"
 
 typedef struct moved {
@@ -179,6 +180,12 @@ Test(verify_traffic, flash1_and_tiles_under_masks, .timeout = 300)
     fa_destroy(ctx);
 }
 
+/* The head_dim after d: every multiple of 8 in full form; else each remainder by 64 once, and some of the wide ones. */
+static int next_d(int d)
+{
+    return d + (full() || d < 72 ? 8 : d < 240 ? 56 : 16);
+}
+
 /* Twice as many keys take twice the turns of the loop and nothing else more. */
 static void check_conflicts(fa_context *ctx, const char *problem, const char *config, int block)
 {
@@ -199,7 +206,7 @@ Test(verify_traffic, no_bank_conflicts_16_bit, .timeout = 600)
     };
     fa_context *ctx = test_context(NULL, NULL);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    for (int d = 8; d <= 256; d += 8) {
+    for (int d = 8; d <= 256; d = next_d(d)) {
         int wide = d > 200 || d / 8 % 2 == 0; /* the other config keeps Q in registers */
         char problem[80];
         snprintf(problem, sizeof problem, "%s,d=%d,mask=none,b=1,hq=1,hkv=1", d % 16 ? "bf16" : "fp16", d);
@@ -212,7 +219,7 @@ Test(verify_traffic, no_bank_conflicts_32_bit, .timeout = 600)
 {
     fa_context *ctx = test_context(NULL, NULL);
     test_mode(SIM_EAGER, SIM_IN_ORDER, 1);
-    for (int d = 8; d <= 256; d += 8) {
+    for (int d = 8; d <= 256; d = next_d(d)) {
         char problem[80];
         snprintf(problem, sizeof problem, "tf32,d=%d,mask=none,b=1,hq=1,hkv=1", d);
         check_conflicts(ctx, problem, MMA "br=16,bc=16,warps=1,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 16);
