@@ -36,6 +36,12 @@ static double work_of_text(lua_State *L)
     return 1 + bytes_of(L, 1);
 }
 
+/* tonumber: a step for each byte, which is multiplied and added. */
+static double work_of_digits(lua_State *L)
+{
+    return 1 + BYTES_PER_STEP * bytes_of(L, 1);
+}
+
 /* byte(s, i, j): each byte becomes a value. */
 static double work_of_bytes(lua_State *L)
 {
@@ -82,6 +88,7 @@ static double work_of_list(lua_State *L)
     }
 CHARGED(charged_arguments, work_of_arguments)
 CHARGED(charged_text, work_of_text)
+CHARGED(charged_digits, work_of_digits)
 CHARGED(charged_bytes, work_of_bytes)
 CHARGED(charged_concat, work_of_concat)
 CHARGED(charged_insert, work_of_insert)
@@ -206,7 +213,7 @@ typedef struct allowed {
 static const allowed names[] = {
     { NULL, "assert", charged_arguments },                   { NULL, "error", NULL },
     { NULL, "ipairs", NULL },                                { NULL, "select", charged_arguments },
-    { NULL, "tonumber", charged_text },                      { NULL, "type", NULL },
+    { NULL, "tonumber", charged_digits },                    { NULL, "type", NULL },
     { NULL, "tostring", safe_tostring },
     { "string", "byte", charged_bytes },                     { "string", "char", charged_arguments },
     { "string", "find", fa_pattern_find },                   { "string", "format", safe_format },
