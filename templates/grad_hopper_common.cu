@@ -12,6 +12,24 @@ __device__ __forceinline__ Unit unit_of(const Params &p, int local) {
   return {local, unit / p.hkv, unit % p.hkv};
 }
 
+// ---- the order of tiles ----
+struct HeadTile {
+  int head, tile;  // of the launch's heads; of the head's tiles
+};
+//| if p.mask == "none" then
+// Head by head: all tiles take as long.
+__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return {index / tiles, index % tiles}; }
+//| else
+// Under a mask a head's first tiles take longest. Heads go in groups with some 512 tiles, four for each SM of a large chip: first the first
+// tile of each head in the group, then the second. So the last tiles of a launch are short ones, and a group's rows fit the L2.
+__device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
+  const int digits = tiles < 8 ? 0 : max(__clz(tiles) - 22, 0);  // a group has 2^digits heads, the last those that are left, too
+  const int last = max(heads >> digits, 1) - 1, group = min((index / tiles) >> digits, last), first = group << digits;
+  const int side = group == last ? heads - first : 1 << digits, in_group = index - first * tiles;
+  return {first + in_group % side, in_group / side};
+}
+//| end
+
 //| if not l.sums then
 // The first query head of the group that this launch does: p.members of it.
 __device__ __forceinline__ int first_head(const Params &p, const Unit &unit) { return unit.kv_head * p.group + p.member; }

@@ -10,6 +10,16 @@ __device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrie
 
 //| include "grad_hopper_tiles.cu"
 
+// The tile of keys of a number.
+struct KeyTile {
+  Unit unit;
+  int key0;
+};
+__device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
+  const HeadTile at = tile_at(index, p.tiles, tiles_of_launch(p) / p.tiles);
+  return {unit_of(p, at.head), at.tile * KEYS};
+}
+
 // Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
 struct QueryBlocks {
   int lo, hi;
@@ -245,10 +255,10 @@ __device__ __forceinline__ void begin_turns(int) {}
 // What is known of the tile is looked up once more, so that no register holds it beside the products.
 __device__ __forceinline__ void store_keys(const Params &p, const float (&dk)[NK], const float (&dv)[NV], const TileQueue &queue, u32 smem,
                                            int wg) {
-  const int tile = queue.again(smem);
-  const Unit unit = unit_of(p, tile / p.tiles);
+  const KeyTile tile = key_tile(p, queue.again(smem));
+  const Unit &unit = tile.unit;
   const Sequence sequence = sequence_of(p, unit.batch);
-  const int key = tile % p.tiles * KEYS + wg * 64, keys = sequence.sk() - key;
+  const int key = tile.key0 + wg * 64, keys = sequence.sk() - key;
 //| if not l.sums then
   if (!last_members(p)) {
     leave_sums(p, dk, unit, key, 0);
@@ -278,13 +288,12 @@ __device__ __forceinline__ void keys_done(u32 smem, Ring<1> &keys) {
 template <typename Consume>
 __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consume &consume) {
   TileQueue queue;
-  int tile;
+  int index;
 #pragma unroll 1
-  while (queue.next(smem, tile)) {
-    const Unit unit = unit_of(p, tile / p.tiles);
-    const Sequence sequence = sequence_of(p, unit.batch);
-    const int key0 = tile % p.tiles * KEYS;
-    consume(queue, unit, sequence, key0, query_blocks(sequence, key0, KEYS));
+  while (queue.next(smem, index)) {
+    const KeyTile tile = key_tile(p, index);
+    const Sequence sequence = sequence_of(p, tile.unit.batch);
+    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));
     queue.done(smem);
   }
 }
@@ -331,13 +340,12 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
       grid_wait();
       Ring<STAGES> ring;
-      give_out_tiles(p, smem, [&](int tile, int round) {
-        const Unit unit = unit_of(p, tile / p.tiles);
-        const Sequence sequence = sequence_of(p, unit.batch);
-        const int key0 = tile % p.tiles * KEYS;
-        const QueryBlocks blocks = query_blocks(sequence, key0, KEYS);
+      give_out_tiles(p, smem, [&](int index, int round) {
+        const KeyTile tile = key_tile(p, index);
+        const Sequence sequence = sequence_of(p, tile.unit.batch);
+        const QueryBlocks blocks = query_blocks(sequence, tile.key0, KEYS);
         if (blocks.lo <= blocks.hi)
-          produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, unit, sequence, key0, blocks, ring, round);
+          produce_blocks(p, q_map, k_map, v_map, grad_o_map, smem, tile.unit, sequence, tile.key0, blocks, ring, round);
         else
           skip_keys(smem, round);
       });

@@ -19,9 +19,10 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
-//| local tile = p.mask == "none" and "blockIdx.x % p.tiles" or "(p.tiles - 1 - blockIdx.x % p.tiles)"
-  const int row0 = $(tile) * QUERIES, member = blockIdx.x / p.tiles % p.members;
-  const Unit unit = unit_of(p, blockIdx.x / p.tiles / p.members);
+//| local tile = p.mask == "none" and "at.tile" or "(p.tiles - 1 - at.tile)"
+  const HeadTile at = tile_at(blockIdx.x, p.tiles, gridDim.x / p.tiles);
+  const int row0 = $(tile) * QUERIES, member = at.head % p.members;
+  const Unit unit = unit_of(p, at.head / p.members);
   const Sequence sequence = sequence_of(p, unit.batch);
   const KeyBlocks blocks = key_blocks(p, sequence, row0, QUERIES);
   if (threadIdx.x == 0) {

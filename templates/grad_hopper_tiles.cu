@@ -7,6 +7,8 @@ __device__ __forceinline__ u32 tile_full(u32 smem, int slot) { return barrier(sm
 __device__ __forceinline__ u32 tile_empty(u32 smem, int slot) { return barrier(smem, TILE_BARRIERS + 3 + slot); }
 __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SMEM_SLOTS + slot * 4; }
 
+__device__ __forceinline__ int tiles_of_launch(const Params &p) { return p.total; }
+
 // There is one draw for each tile: the last of all puts the counter back to 0 for the next launch.
 template <typename Produce>
 __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const Produce &produce) {
@@ -48,6 +50,8 @@ struct TileQueue {
 };
 //| else
 // ---- which tile of keys this block does: the one of its number ----
+__device__ __forceinline__ int tiles_of_launch(const Params &) { return gridDim.x; }
+
 template <typename Produce>
 __device__ __forceinline__ void give_out_tiles(const Params &, u32, const Produce &produce) { produce(blockIdx.x, 0); }
 __device__ __forceinline__ void wait_for_keys(u32, int) {}

@@ -43,6 +43,8 @@ const scene hopper_scenes[] = {
     { "deep", "bf16,d=64,mask=none,op=backward,b=1,hq=1,hkv=1", CONFIG(64, 64, 0, 0, 64, DEEP), 400, 300, NONE, PLAIN },
     { "wide_q", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, WIDE_Q), 300, 300, NONE, PLAIN },
     { "few_q", "bf16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 64, 0, 0, 64, WIDE_Q), 150, 300, NONE, PLAIN },
+    /* 32 tiles of keys a head, most of which no query sees: a group has 16 heads, and the last 17 */
+    { "order", "fp16,d=16,mask=window,op=backward,b=3,hq=11,hkv=11", CONFIG(64, 64, 0, 0, 16, USUAL), 40, 2000, 9, 9, 0, 0, HIDDEN },
     /* the workspace holds dS of one head, so that sequences are done one after the other; of one head of each unit; of two heads */
     { "units", "bf16,d=64,mask=causal,op=backward,b=2,hq=2,hkv=2", CONFIG(64, 128, 0, 1, 64, ALONE), 100, 150, NONE, SLICED(49152) },
     { "slices", "bf16,d=64,mask=causal,op=backward,b=2,hq=6,hkv=2", CONFIG(64, 128, 0, 1, 64, USUAL), 100, 150, NONE, SLICED(4 * 49152) },
@@ -128,8 +130,15 @@ const mutation hopper_mutations[] = {
       "slices_twins" },
     { "dS of a slice's heads as if all of the group were there", C, "unit.local * p.members + member", "unit.local * p.group + member", 0,
       "slices" },
-    { "dQ of other units than those whose slice is there", G, "blockIdx.x / p.tiles / p.members", "blockIdx.x / p.tiles / p.group", 0,
+    { "dQ of other units than those whose slice is there", G, "unit_of(p, at.head / p.members)", "unit_of(p, at.head / p.group)", 0,
       "slices" },
+
+    { "the last group is as large as the others", C, "group == last ? heads - first : 1 << digits", "1 << digits", 0, "order" },
+    { "groups that begin at the first head", C, "return {first + in_group % side,", "return {in_group % side,", 0, "order" },
+    { "the first tile of each head alone", C, "in_group / side};", "0};", 0, "order" },
+    { "heads that are left have a group of their own, of which there is none", C, ", last), first = group", ", last + 1), first = group", 0,
+      "order" },
+    { "tiles of a group as of the launch", C, "in_group = index - first * tiles;", "in_group = index;", 0, "order" },
 
     /* sums of dK and dV from slice to slice */
     { "sums of the slice in front are not loaded", B, "setp.ne.b32 there, %5, 0;", "setp.lt.b32 there, %5, 0;", 0, "slices slices_twins" },
@@ -178,7 +187,7 @@ const mutation hopper_mutations[] = {
     { "blocks of the tile's first query alone", G, "min(row + rows, sequence.sq()) - 1)", "row)", 0, "wide_q" },
     { "rows past the last have blocks of keys", G, "  if (row >= sequence.sq()) return {0, -1};\n", "", 0, "few_q" },
     { "dS of blocks that nobody wrote", G, "return lo <= block && block <= hi;", "return block <= hi;", 0, "window left" },
-    { "dQ of one head of the group for all", G, "member = blockIdx.x / p.tiles % p.members;", "member = 0;", 0, "one" },
+    { "dQ of one head of the group for all", G, "member = at.head % p.members;", "member = 0;", 0, "one" },
 
     /* products */
     { "boxes of K behind the first are the first", K, "(box * 64 * ROW + in_box) / 16", "in_box / 16", 0, "boxes" },
@@ -327,8 +336,8 @@ const mutation hopper_mutations[] = {
     { "twins: keys of a tile are never given back by the warpgroup of dV", T, "  keys_done(smem, keys_ring);\n", "", 0, "twins" },
     { "twins: keys of a tile are never given back by the warpgroup of dK", T, "  keys_done(smem, keys_ring);\n", "", 1, "twins" },
     { "a tile is done before its gradients are stored", K,
-      "    consume(queue, unit, sequence, key0, query_blocks(sequence, key0, KEYS));\n    queue.done(smem);\n",
-      "    queue.done(smem);\n    consume(queue, unit, sequence, key0, query_blocks(sequence, key0, KEYS));\n", 0, "one" },
+      "    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n    queue.done(smem);\n",
+      "    queue.done(smem);\n    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n", 0, "one" },
     { "a tile is never done", L, "    release(tile_empty(smem, slot.at));\n", "", 0, "one" },
     { "one warpgroup is done with a tile for both", K, "mbarrier_init(tile_empty(smem, i), 4 * GROUPS);",
       "mbarrier_init(tile_empty(smem, i), 4);", 0, "turns" },
