@@ -7,7 +7,7 @@ constexpr int ROWS_WARP = 16;
 __device__ __forceinline__ void store_part(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
                                            const RowState (&state)[2], int row) {
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4;
-  const int first = row - where.row + threadIdx.x / 32 % 4 * 16, rows = min(16, sequence.sq() - where.row - first);
+  const int first = row - where.row + __shfl_sync(~0u, threadIdx.x / 32 % 4, 0) * 16, rows = min(16, sequence.sq() - where.row - first);
   if (rows <= 0) return;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
