@@ -1,6 +1,7 @@
 // ---- a consumer warpgroup: 64 rows; a thread holds parts of two, g and g + 8 of its warp's sixteen ----
 // Elements 2h and 2h + 1 of each four belong to row g + 8h, columns 8n + 2t and 8n + 2t + 1, where n counts the fours.
 
+//| local larger, quad_max = c.exp > 0 and "max_or_nan" or "fmaxf", c.exp > 0 and "quad_max_or_nan" or "quad_max"
 //| if l.relative then
 // m of a row is in log2 units here: scale log2(e) times the largest score of the first block, or what took its place since.
 //| end
@@ -10,8 +11,8 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
   for (int h = 0; h < 2; h++) {
     float top = -infinity();
 #pragma unroll
-    for (int n = 0; n < NS / 4; n++) top = fmaxf(top, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    state[h].m = quad_max(top)$(l.relative and " * scale_log2" or "");
+    for (int n = 0; n < NS / 4; n++) top = $(larger)(top, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    state[h].m = $(quad_max)(top)$(l.relative and " * scale_log2" or "");
   }
 }
 
@@ -37,8 +38,8 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
     for (int h = 0; h < 2; h++) {
       float rise = -infinity();
 #pragma unroll
-      for (int n = 0; n < NS / 4; n++) rise = fmaxf(rise, fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-      rise = quad_max(rise);
+      for (int n = 0; n < NS / 4; n++) rise = $(larger)(rise, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+      rise = $(quad_max)(rise);
       keep[h] = state[h].m == -infinity() ? 0.f : exp2_approx(-fmaxf(rise, 0.f));  // before its first key a row has nothing to keep
       if (rise < 0.f && state[h].m != -infinity() || rise == -infinity()) rise = 0.f;  // m stays
       else state[h].m = shift[h] + rise;
@@ -56,12 +57,16 @@ __device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&sta
   for (int h = 0; h < 2; h++) {
     top[h] = state[h].m;
 #pragma unroll
-    for (int n = 0; n < NS / 4; n++) top[h] = fmaxf(top[h], fmaxf(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
-    top[h] = quad_max(top[h]);
+    for (int n = 0; n < NS / 4; n++) top[h] = $(larger)(top[h], $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
+    top[h] = $(quad_max)(top[h]);
   }
   bool moved = true;
 //|   if c.rescale > 0 then
+//|     if c.exp > 0 then
+  moved = !((top[0] - state[0].m) * scale_log2 <= LAG && (top[1] - state[1].m) * scale_log2 <= LAG);  // NaN, too
+//|     else
   moved = (top[0] - state[0].m) * scale_log2 > LAG || (top[1] - state[1].m) * scale_log2 > LAG;
+//|     end
   moved = __any_sync(~0u, moved);
   if (moved)
 //|   end

@@ -17,13 +17,25 @@ __device__ __forceinline__ float probability(float score, float scale_log2, floa
 //| if (c.exp or 0) > 0 then
 // The same without the special-function unit: 2^x = 2^n 2^f with n the nearest integer, and for 2^f on [-1/2, 1/2] the quartic through
 // (0, 1) whose largest relative error is least, 2.8e-6. A cubic's, 1.01e-4, would do for 16-bit P but not for LSE, where a row sees few
-// keys. x <= -127 gives 0.
+// keys. x <= -127 gives 0, and so does NaN: a row that has seen NaN, or +inf, has m = NaN instead, of which all exponents are NaN.
 __device__ __forceinline__ float exp2_by_fma(float x) {
   x = fmaxf(x, -127.f);
   const float t = x + 12582912.f;  // 1.5 2^23: the nearest integer ends up in the low bits
   const float f = x - (t - 12582912.f);
   const float y = fmaf(fmaf(fmaf(fmaf(0.009582853f, f, 0.055906425f), f, 0.24024099f), f, 0.69312419f), f, 1.f);
   return __int_as_float(__float_as_int(y) + (__float_as_int(t) << 23));
+}
+// The larger of two; NaN where one of them is.
+__device__ __forceinline__ float max_or_nan(float x, float y) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(x), "f"(y));
+  return r;
+}
+// Of a quad's, where +inf counts as NaN.
+__device__ __forceinline__ float quad_max_or_nan(float x) {
+  x = max_or_nan(x, __shfl_xor_sync(~0u, x, 1));
+  x = max_or_nan(x, __shfl_xor_sync(~0u, x, 2));
+  return x == infinity() ? __int_as_float(0x7fffffff) : x;
 }
 //| end
 
