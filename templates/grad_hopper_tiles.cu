@@ -9,6 +9,9 @@ __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SME
 
 __device__ __forceinline__ int tiles_of_launch(const Params &p) { return p.total; }
 
+//| if p.has_lengths then
+__device__ __forceinline__ bool has_keys(const Params &p, int tile);
+//| end
 // There is one draw for each tile: the last of all puts the counter back to 0 for the next launch.
 template <typename Produce>
 __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const Produce &produce) {
@@ -19,10 +22,18 @@ __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const 
   };
   int round = 0;
 #pragma unroll 1
+//| if p.has_lengths then
+  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1)) {
+    if (!has_keys(p, tile)) continue;  // past the sequence's last: no warp hears of it
+    publish(tile, round);
+    produce(tile, round++);
+  }
+//| else
   for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1), round++) {
     publish(tile, round);
     produce(tile, round);
   }
+//| end
   publish(-1, round);
 }
 // Until K and V of the tile before are read. Both barriers have a phase for each tile: where nothing is loaded, an arrival alone ends it.
