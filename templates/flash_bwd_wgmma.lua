@@ -62,9 +62,10 @@ local function matrices(p, c)
   return d + dv + c.br + c.br // 4 + held
 end
 
--- The thread that draws tiles spills at 24 registers; 40 are there where the others need no more than 232.
+-- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
+-- others need no more than 232.
 local function feeder_of(p, c)
-  return c.grid == c.named.grid.persistent and matrices(p, c) + 36 <= 232 and 40 or FEEDER
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 <= 232 and 40 or FEEDER
 end
 
 return {
@@ -130,7 +131,9 @@ return {
       return false, c.ds_bufs == 0 and "dS of one block is multiplied beside that of the next" or "dS goes to memory"
     end, upto = "ds_bufs" },
     { "drawing", function(p, c)
-      if c.grid == c.named.grid.per_tile or c.dq == c.named.dq.spill or feeder_of(p, c) > FEEDER then return true end
+      if c.grid == c.named.grid.per_tile or feeder_of(p, c) > FEEDER then return true end
+      if p.has_lengths then return false, "tiles that are drawn and lengths leave too few registers" end
+      if c.dq == c.named.dq.spill then return true end
       return false, "tiles that are drawn and sums of dQ leave too few registers"
     end, upto = "grid", about = "registers" },
     { "buffers", function(p, c, a)

@@ -25,7 +25,8 @@ __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const HeadTile at = tile_at(index, p.tiles, tiles_of_launch(p) / p.tiles);
   return {unit_of(p, at.head), at.tile * KEYS};
 }
-//| if p.has_lengths and l.persistent then
+//| if p.has_lengths then
+// Whether the tile begins in front of its sequence's end.
 __device__ __forceinline__ bool has_keys(const Params &p, int tile) {
   const KeyTile at = key_tile(p, tile);
   return at.key0 < sequence_of(p, at.unit.batch).sk();
@@ -342,6 +343,12 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+//| if p.has_lengths then
+  grid_wait();
+//|   if not l.persistent then
+  if (!has_keys(p, blockIdx.x)) return;
+//|   end
+//| end
   if (threadIdx.x == 0) {
     mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
 //| if l.persistent then
@@ -379,14 +386,15 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //| end
 //| if p.has_lengths then
     if (warp == 2) {
-      grid_wait();
       clear_foreign_rows(p, smem, lane);
       return;
     }
 //| end
     if (warp == 0 && lane == 0) {
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
+//| if not p.has_lengths then
       grid_wait();
+//| end
       Ring<STAGES> ring;
       give_out_tiles(p, smem, [&](int index, int round) {
         const KeyTile tile = key_tile(p, index);
@@ -402,7 +410,9 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //| if l.groups > 1 then
     registers_take<$(l.consumer)>();
 //| end
+//| if not p.has_lengths then
     grid_wait();
+//| end
     consume_tiles(p, smem, warp / 4 - 1, warp % 4);
   }
 }

@@ -241,6 +241,10 @@ Test(operation_backward, NaN_in_queries_that_see_no_key_reaches_no_gradient)
             queries_that_see_nothing(i, "d=40,mask=causal,b=2,hq=4,hkv=2,sq=100,sk=70", -1, -30, 0, 29);
         if (full() || i % 2 == 0)
             queries_that_see_nothing(i, "d=24,mask=window,b=1,hq=2,hkv=1,sq=150,sk=90", 10, 20, 80, 149);
+        if (kernels[i].sms) {
+            queries_that_see_nothing(i, "d=40,mask=causal,features=lengths,b=2,hq=4,hkv=2,sq=100,sk=70", -1, -30, 0, 29);
+            queries_that_see_nothing(i, "d=24,mask=window,features=lengths,b=3,hq=2,hkv=1,sq=150,sk=90", 10, 20, 80, 149);
+        }
     }
 }
 
