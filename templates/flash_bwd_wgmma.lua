@@ -3,7 +3,8 @@
 -- ways. spill: they leave dS in memory, in 16 bits, for as many heads at a time as the workspace holds, and blocks of another kernel, which
 -- own queries, multiply it; nothing is added up in memory, so that every launch has the same bits. add: two warpgroups of a block exchange
 -- dS in shared memory and add their part of dQ to sums in global memory in fp32, which a last kernel converts; the order of the additions
--- is the chip's.
+-- is the chip's. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
+-- in the boxes that reach beyond a sequence's end.
 
 local backward = include "backward_family.lua"
 local hopper = include "hopper_family.lua"

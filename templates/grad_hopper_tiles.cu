@@ -22,18 +22,14 @@ __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const 
   };
   int round = 0;
 #pragma unroll 1
+//| local next_round = p.has_lengths and "" or ", round++"
+  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1)$(next_round)) {
 //| if p.has_lengths then
-  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1)) {
     if (!has_keys(p, tile)) continue;  // past the sequence's last: no warp hears of it
-    publish(tile, round);
-    produce(tile, round++);
-  }
-//| else
-  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1), round++) {
-    publish(tile, round);
-    produce(tile, round);
-  }
 //| end
+    publish(tile, round);
+    produce(tile, round$(p.has_lengths and "++" or ""));
+  }
   publish(-1, round);
 }
 // Until K and V of the tile before are read. Both barriers have a phase for each tile: where nothing is loaded, an arrival alone ends it.

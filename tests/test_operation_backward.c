@@ -330,6 +330,28 @@ Test(operation_backward, no_query_and_no_key)
     }
 }
 
+/* Packed sequences without a row, whose tensors are nowhere. */
+Test(operation_backward, no_packed_query_and_no_key)
+{
+    for (int i = 0; i < KERNELS; i++) {
+        world w;
+        if (!full() && kernels[i].sms % 2 == 0)
+            continue;
+        world_open(&w, i, "d=40,mask=causal,features=lengths,b=1,hq=2,hkv=1,sq=40,sk=50", -1, 0, 0);
+        fa_args a = w.t.args;
+        cr_assert_not_null(a.cu_seqlens_q);
+        a.total_q = 0;
+        a.q.ptr = a.o.ptr = a.grad_o.ptr = a.grad_q.ptr = NULL;
+        a.lse = NULL;
+        expect_zeros(&w, &a, GRAD_K, kernels[i].config);
+        expect_zeros(&w, &a, GRAD_V, kernels[i].config);
+        a = w.t.args;
+        a.sk = 0;
+        expect_zeros(&w, &a, GRAD_Q, kernels[i].config);
+        world_close(&w);
+    }
+}
+
 Test(operation_backward, gradients_are_added_where_that_is_asked_for)
 {
     static const int outputs[] = { GRAD_Q, GRAD_K, GRAD_V };
