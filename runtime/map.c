@@ -78,7 +78,7 @@ typedef struct tensor {
 
 static bool is_empty(const tensor *t, const fa_call *c)
 {
-    return t->keys && (c->values.sk == 0 || !t->size[0] || !t->size[2]);
+    return (t->keys && c->values.sk == 0) || !t->size[0] || !t->size[2];
 }
 
 /* Else what some row sees is known on the device alone. */
@@ -206,8 +206,8 @@ static void describe(recipe *r, const cu_driver *d, const fa_map *m, const fa_ca
     int bytes = fa_dtype_bytes(t.dtype);
     dimension all[RANK_MAX];
     *r = (recipe){ .driver = d, .address = t.ptr, .rank = m->boxes ? 5 : 4, .type = types[t.dtype], .swizzle = (uint32_t)m->swizzle };
-    if (empty)
-        r->address = a->operand[0].address; /* K and V may be NULL then, their strides 0; nothing is loaded */
+    if (empty) /* it may be NULL then, its strides 0; nothing is loaded. Of Q and K one has rows, or there would be no launch */
+        r->address = a->operand[t.keys ? 0 : 1].address;
     else if (keys_are_known(&t, c))
         r->address += (uint64_t)(t.stride[0] * bytes) * (uint64_t)(a->key_base < a->sk ? a->key_base : a->sk - 1);
     else if (queries_are_known(&t, c))

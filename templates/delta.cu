@@ -87,6 +87,9 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
   const int tile = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq;
   const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
 //| if l.delta_pad then
+//|   if p.has_lengths then
+  if (tile * $(l.delta_pad) >= sequence.sq()) return;  // no kernel behind reads of these rows
+//|   end
 #pragma unroll 4
   for (int row = threadIdx.x / DELTA_LANES; row < $(l.delta_pad); row += DELTA_ROWS)
     delta_of_row(p, sequence, head, tile * $(l.delta_pad) + row);
@@ -94,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
   // dQ is added up from zeros.
   const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64);
   const int pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
-  float4 *const sums = (float4 *)p.sums + ((long long)(sequence.batch * p.hq + head) * blocks + first) * (64 * D / 4);
+  float4 *const sums = (float4 *)p.sums + ((long long)(sequence.$(p.has_lengths and "index" or "batch") * p.hq + head) * blocks + first) * (64 * D / 4);
   for (int i = threadIdx.x; i < pieces; i += 256) sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);
 //|   end
 //| else

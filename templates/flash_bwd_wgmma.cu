@@ -35,6 +35,9 @@ constexpr int SMEM_ROWS = $(l.rows_at), SMEM_BARRIERS = $(l.barriers);
 //| if l.persistent then
 constexpr int TILE_BARRIERS = $(l.tile_barriers), SMEM_SLOTS = $(l.slots);
 //| end
+//| if p.has_lengths then
+constexpr int LANDED = $(l.landed);  // barriers between that where a buffer is full and that where what has rows of others lands
+//| end
 //| if l.sums then
 constexpr int SMEM_DS = $(l.ds), SMEM_ENDED = $(l.ended);
 //| else

@@ -3,7 +3,8 @@
 -- ways. spill: they leave dS in memory, in 16 bits, for as many heads at a time as the workspace holds, and blocks of another kernel, which
 -- own queries, multiply it; nothing is added up in memory, so that every launch has the same bits. add: two warpgroups of a block exchange
 -- dS in shared memory and add their part of dQ to sums in global memory in fp32, which a last kernel converts; the order of the additions
--- is the chip's.
+-- is the chip's. Of sequences with lengths of their own tensor maps span all that is allocated, and a warp writes zeros over rows of others
+-- in the boxes that reach beyond a sequence's end.
 
 local backward = include "backward_family.lua"
 local hopper = include "hopper_family.lua"
@@ -37,18 +38,20 @@ local function places_kv(p, c)
   l.rows_at = l.p + (c.twins == 1 and c.bc * c.br * 4 or 0)
   l.barriers = l.rows_at + c.stages * c.br * 8
   l.tile_barriers = 2 + 4 * c.stages + 3 * c.ds_bufs
-  l.slots = l.barriers + 8 * (l.tile_barriers + (c.grid > 0 and 5 or 0))
+  -- With lengths there is one for each `full`, at the same distance.
+  l.landed = l.tile_barriers + (c.grid > 0 and 5 or 0)
+  l.slots = l.barriers + 8 * (l.landed + (p.has_lengths and 2 + 3 * c.stages or 0))
   l.ended = l.slots + (c.grid > 0 and 8 or 0)
   l.bytes_kv = l.ended + (c.ds_bufs > 0 and 4 or 0)
   return l
 end
 
 -- Of the kernel of dQ, into l: stages of a block of K and a tile of dS for each warpgroup.
-local function places_q(l, c)
+local function places_q(l, p, c)
   l.q_groups = c.q_br // 64
   l.q_stage = 64 * l.boxes * l.row + l.q_groups * SMEM_TILE
   l.q_barriers = c.q_stages * l.q_stage
-  l.bytes_q = l.q_barriers + 8 * 2 * c.q_stages
+  l.bytes_q = l.q_barriers + 8 * (p.has_lengths and 3 or 2) * c.q_stages
   return l
 end
 
@@ -60,15 +63,16 @@ local function matrices(p, c)
   return d + dv + c.br + c.br // 4 + held
 end
 
--- The thread that draws tiles spills at 24 registers; 40 are there where the others need no more than 232.
+-- The thread that draws tiles spills at 24 registers, and beside long sums one that knows where a sequence lies; 40 are there where the
+-- others need no more than 232.
 local function feeder_of(p, c)
-  return c.grid == c.named.grid.persistent and matrices(p, c) + 36 <= 232 and 40 or FEEDER
+  return (c.grid == c.named.grid.persistent or p.has_lengths and c.twins == 0) and matrices(p, c) + 36 <= 232 and 40 or FEEDER
 end
 
 return {
   doc = "gradients of attention on wgmma and TMA (fp16, bf16): keys owned by blocks, dQ out of dS in memory or added up (dq=add)",
   operation = "backward",
-  features = "deterministic+dropout+lse-strides",
+  features = backward.features,
   tile = { "br", "bc" },
 
   tunables = {
@@ -128,7 +132,9 @@ return {
       return false, c.ds_bufs == 0 and "dS of one block is multiplied beside that of the next" or "dS goes to memory"
     end, upto = "ds_bufs" },
     { "drawing", function(p, c)
-      if c.grid == c.named.grid.per_tile or c.dq == c.named.dq.spill or feeder_of(p, c) > FEEDER then return true end
+      if c.grid == c.named.grid.per_tile or feeder_of(p, c) > FEEDER then return true end
+      if p.has_lengths then return false, "tiles that are drawn and lengths leave too few registers" end
+      if c.dq == c.named.dq.spill then return true end
       return false, "tiles that are drawn and sums of dQ leave too few registers"
     end, upto = "grid", about = "registers" },
     { "buffers", function(p, c, a)
@@ -148,7 +154,7 @@ return {
       return false, "where dQ is added up no kernel multiplies dS"
     end, upto = "q_stages" },
     { "q_buffers", function(p, c, a)
-      local need = places_q(places_kv(p, c), c).bytes_q
+      local need = places_q(places_kv(p, c), p, c).bytes_q
       if need <= a.smem_block then return true end
       return false, "K and dS take " .. need .. " > " .. a.smem_block .. " bytes"
     end, upto = "q_stages", about = "shared memory" },
@@ -156,7 +162,7 @@ return {
   },
 
   layout = function(p, c, a)
-    local l = places_q(places_kv(p, c), c)
+    local l = places_q(places_kv(p, c), p, c)
     l.tma, l.feeder, l.q_feeder = true, feeder_of(p, c), FEEDER
     l.delta_pad = 128
     l.turns = c.schedule == c.named.schedule.turns
@@ -197,7 +203,7 @@ return {
   end,
 
   params = function(p, c, a, l)
-    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. " key_base unit"
+    return backward.params(p, l.sums and "delta sums" or "delta grad_s sums_kv") .. (p.has_lengths and " unit" or " key_base unit")
       .. (l.sums and "" or " member members") .. (l.persistent and " counter total" or "")
   end,
 

@@ -2,12 +2,20 @@
 extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constant__ Params p) {
   const int block = blockIdx.x % p.tiles, head = blockIdx.x / p.tiles % p.hq, wg = threadIdx.x / 128;
   const int lane = threadIdx.x % 32, g = lane / 4, t = lane % 4, warp_row = threadIdx.x / 32 % 4 * 16;
+//| if p.has_lengths then
+  grid_wait();
+//| end
   const Sequence sequence = sequence_of(p, blockIdx.x / p.tiles / p.hq);
+//| if p.has_lengths then
+  if (block * 64 >= sequence.sq()) return;
+//| end
   const int columns = GradQueries::columns(wg), row = block * 64 + warp_row + g;
-  const float *const from = (const float *)p.sums + (((long long)sequence.batch * p.hq + head) * p.tiles + block) * (64 * D) +
+  const float *const from = (const float *)p.sums + (((long long)sequence.$(p.has_lengths and "index" or "batch") * p.hq + head) * p.tiles + block) * (64 * D) +
                             wg * 64 * COLUMNS + warp_row * columns + lane * 4;
   const long long to = sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh + wg * COLUMNS;
+//| if not p.has_lengths then
   grid_wait();
+//| end
 //| if p.grad_bytes == 2 then
   // Four blocks of eight columns at a time, of which a lane stores one.
   for (int n = 0; n < columns / 8; n += 4) {

@@ -8,6 +8,12 @@ __device__ __forceinline__ u32 q_empty(u32 smem, int stage) { return barrier(sme
 __device__ __forceinline__ u32 grad_o_full(u32 smem, int stage) { return barrier(smem, 2 + 2 * STAGES + stage); }
 __device__ __forceinline__ u32 grad_o_empty(u32 smem, int stage) { return barrier(smem, 2 + 3 * STAGES + stage); }
 
+//| if p.has_lengths then
+// Where what has rows of others lands.
+__device__ __forceinline__ u32 landed(u32 full) { return full + LANDED * 8; }
+__device__ __forceinline__ u32 landing(u32 full, bool own) { return own ? full : landed(full); }
+
+//| end
 //| include "grad_hopper_tiles.cu"
 
 // The tile of keys of a number.
@@ -19,6 +25,13 @@ __device__ __forceinline__ KeyTile key_tile(const Params &p, int index) {
   const HeadTile at = tile_at(index, p.tiles, tiles_of_launch(p) / p.tiles);
   return {unit_of(p, at.head), at.tile * KEYS};
 }
+//| if p.has_lengths then
+// Whether the tile begins in front of its sequence's end.
+__device__ __forceinline__ bool has_keys(const Params &p, int tile) {
+  const KeyTile at = key_tile(p, tile);
+  return at.key0 < sequence_of(p, at.unit.batch).sk();
+}
+//| end
 
 // Blocks of BR queries that see some of `keys` keys from `key` on: none where hi < lo.
 struct QueryBlocks {
@@ -29,13 +42,28 @@ __device__ __forceinline__ QueryBlocks query_blocks(const Sequence &sequence, in
   return first <= last ? QueryBlocks{first / BR, last / BR} : QueryBlocks{0, -1};
 }
 
+//| if p.has_lengths then
+//|   include "grad_hopper_foreign.cu"
+
+//| end
 // One thread: Q with LSE and D of its rows, and dO, block by block, head by head; behind the first block K and V, for which the tile before
 // may have to end.
 __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap &q_map, const TensorMap &k_map, const TensorMap &v_map,
                                                const TensorMap &grad_o_map, u32 smem, const Unit &unit, const Sequence &sequence, int key0,
                                                const QueryBlocks &blocks, Ring<STAGES> &ring, int round) {
+//| local grad_o_landing, k_landing, v_landing = "grad_o_full(smem, ring.at)", "k_full(smem)", "v_full(smem)"
+//| if p.has_lengths then
+//|   grad_o_landing = "landing(grad_o_full(smem, ring.at), own)"
+//|   k_landing, v_landing = "landing(k_full(smem), own_keys)", "landing(v_full(smem), own_keys)"
+  const int batch = sequence.map_batch_q();
+  const bool own_keys = has_own_keys(sequence, key0);
+//| else
   const int batch = sequence.map_batch();
+//| end
   auto load_keys = [&](u32 to, const TensorMap &map, u32 full, int boxes, int tile) {
+//| if p.has_lengths then
+    const int batch = sequence.map_batch_k();
+//| end
     mbarrier_expect(full, KEYS / 64 * tile);
     for (int i = 0; i < KEYS / 64; i++)
       for (int box = 0; box < boxes; box++)
@@ -47,7 +75,12 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
 #pragma unroll 1
     for (int block = blocks.lo; block <= blocks.hi; block++) {
       mbarrier_wait(q_empty(smem, ring.at), ring.parity ^ 1);
+//| if p.has_lengths then
+      const bool own = own_queries(sequence, block).all();
+      const u32 full = landing(q_full(smem, ring.at), own);
+//| else
       const u32 full = q_full(smem, ring.at);
+//| end
       mbarrier_expect(full, Q_TILE + BR * 8);
       const long long rows = sequence.delta(head, block * BR);
       const float *const statistics = (const float *)p.delta + rows + rows / DELTA_PAD * DELTA_PAD;
@@ -57,16 +90,16 @@ __device__ __forceinline__ void produce_blocks(const Params &p, const TensorMap 
       for (int box = 0; box < BOXES; box++)
         tma_load(smem + SMEM_Q + ring.at * Q_TILE + box * BR * ROW, q_map, full, box * BOX, sequence.map_query(block * BR), head, batch);
       mbarrier_wait(grad_o_empty(smem, ring.at), ring.parity ^ 1);
-      mbarrier_expect(grad_o_full(smem, ring.at), GRAD_O_TILE);
+      mbarrier_expect($(grad_o_landing), GRAD_O_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES_V; box++)
-        tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, grad_o_full(smem, ring.at), box * BOX,
+        tma_load(smem + SMEM_GRAD_O + ring.at * GRAD_O_TILE + box * BR * ROW, grad_o_map, $(grad_o_landing), box * BOX,
                  sequence.map_query(block * BR), head, batch);
       ring.next();
       if (head > $(first) || block > blocks.lo) continue;
       wait_for_keys(smem, round);
-      load_keys(smem, k_map, k_full(smem), BOXES, K_TILE);
-      load_keys(smem + SMEM_V, v_map, v_full(smem), BOXES_V, V_TILE);
+      load_keys(smem, k_map, $(k_landing), BOXES, K_TILE);
+      load_keys(smem + SMEM_V, v_map, $(v_landing), BOXES_V, V_TILE);
     }
 }
 
@@ -298,6 +331,10 @@ __device__ __forceinline__ void each_tile(const Params &p, u32 smem, const Consu
   }
 }
 
+//| if p.has_lengths then
+//|   include "grad_hopper_clear.cu"
+
+//| end
 //| include(c.twins == 1 and "grad_hopper_twins.cu" or l.sums and "grad_hopper_add.cu" or "grad_hopper_single.cu")
 
 extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
@@ -306,11 +343,17 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
   extern __shared__ __align__(1024) unsigned char shared[];
   const u32 smem = shared_address(shared);
   const int warp = __shfl_sync(~0u, threadIdx.x / 32, 0), lane = threadIdx.x % 32;
+//| if p.has_lengths then
+  grid_wait();
+//|   if not l.persistent then
+  if (!has_keys(p, blockIdx.x)) return;
+//|   end
+//| end
   if (threadIdx.x == 0) {
     mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
 //| if l.persistent then
     mbarrier_init(keys_empty(smem), 4 * GROUPS);
-    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * GROUPS);
+    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * GROUPS$(p.has_lengths and " + 1" or ""));
 //| end
 #pragma unroll
     for (int i = 0; i < STAGES; i++) {
@@ -322,6 +365,11 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     for (int i = 0; i < DS_BUFS; i++)
       mbarrier_init(ds_stored(smem, i), 8), mbarrier_init(ds_full(smem, i), 1), mbarrier_init(ds_empty(smem, i), 8);
     store_shared(smem + SMEM_ENDED, 0u);
+//| end
+//| if p.has_lengths then
+    mbarrier_init(landed(k_full(smem)), 1), mbarrier_init(landed(v_full(smem)), 1);
+#pragma unroll
+    for (int i = 0; i < STAGES; i++) mbarrier_init(landed(q_full(smem, i)), 1), mbarrier_init(landed(grad_o_full(smem, i)), 1);
 //| end
     fence_barrier_init();
   }
@@ -336,9 +384,17 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
       return;
     }
 //| end
+//| if p.has_lengths then
+    if (warp == 2) {
+      clear_foreign_rows(p, smem, lane);
+      return;
+    }
+//| end
     if (warp == 0 && lane == 0) {
       tma_prefetch(q_map), tma_prefetch(k_map), tma_prefetch(v_map), tma_prefetch(grad_o_map);
+//| if not p.has_lengths then
       grid_wait();
+//| end
       Ring<STAGES> ring;
       give_out_tiles(p, smem, [&](int index, int round) {
         const KeyTile tile = key_tile(p, index);
@@ -354,7 +410,9 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
 //| if l.groups > 1 then
     registers_take<$(l.consumer)>();
 //| end
+//| if not p.has_lengths then
     grid_wait();
+//| end
     consume_tiles(p, smem, warp / 4 - 1, warp % 4);
   }
 }

@@ -1,6 +1,9 @@
 // ---- dQ of a tile of queries: dS, as the kernel of dK and dV left it, times the keys that they see ----
 __device__ __forceinline__ u32 q_barrier(u32 smem, int index) { return smem + SMEM_Q_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 stage_full(u32 smem, int stage) { return q_barrier(smem, stage); }
+//| if p.has_lengths then
+__device__ __forceinline__ u32 stage_landed(u32 smem, int stage) { return q_barrier(smem, 2 * Q_STAGES + stage); }  // has rows of others
+//| end
 __device__ __forceinline__ u32 stage_empty(u32 smem, int stage) { return q_barrier(smem, Q_STAGES + stage); }
 
 // Blocks of keys that rows of the tile see: of all of it, and of a warpgroup's 64 rows, none where hi < lo.
@@ -14,6 +17,23 @@ __device__ __forceinline__ KeyBlocks key_blocks(const Params &p, const Sequence 
   return {r.block_lo, r.block_hi};
 }
 
+//| if p.has_lengths then
+// One warp: zeros over keys of others.
+__device__ __forceinline__ void clear_foreign_keys(u32 smem, const Sequence &sequence, const KeyBlocks &blocks, int lane) {
+  Ring<Q_STAGES> ring;
+  u32 parities = 0;  // of what lands: a bit for each stage
+#pragma unroll 1
+  for (int block = blocks.lo; block <= blocks.hi; block++, ring.next()) {
+    const OwnRows own = own_rows(sequence, block);
+    if (own.all()) continue;
+    mbarrier_wait(stage_landed(smem, ring.at), parities >> ring.at & 1);
+    parities ^= 1u << ring.at;
+    clear_outside<64, BOXES>(smem + ring.at * Q_STAGE, own.first, own.end, lane);
+    hand_on(stage_full(smem, ring.at), lane);
+  }
+}
+
+//| end
 extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     fa_grad_q(const __grid_constant__ Params p, const __grid_constant__ TensorMap k_map) {
   extern __shared__ __align__(1024) unsigned char shared[];
@@ -23,25 +43,43 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
   const HeadTile at = tile_at(blockIdx.x, p.tiles, gridDim.x / p.tiles);
   const int row0 = $(tile) * QUERIES, member = at.head % p.members;
   const Unit unit = unit_of(p, at.head / p.members);
+//| if p.has_lengths then
+  grid_wait();
+//| end
   const Sequence sequence = sequence_of(p, unit.batch);
+//| if p.has_lengths then
+  if (row0 >= sequence.sq()) return;
+//| end
   const KeyBlocks blocks = key_blocks(p, sequence, row0, QUERIES);
   if (threadIdx.x == 0) {
 #pragma unroll
     for (int i = 0; i < Q_STAGES; i++) mbarrier_init(stage_full(smem, i), 1), mbarrier_init(stage_empty(smem, i), 4 * Q_GROUPS);
+//| if p.has_lengths then
+#pragma unroll
+    for (int i = 0; i < Q_STAGES; i++) mbarrier_init(stage_landed(smem, i), 1);
+//| end
     fence_barrier_init();
   }
   __syncthreads();
   if (warp < 4) {
     registers_give<$(l.q_feeder)>();
+//| if p.has_lengths then
+    if (warp == 1) clear_foreign_keys(smem, sequence, blocks, lane);
+//| end
     if (warp != 0 || lane != 0) return;
     KeyBlocks own[Q_GROUPS];
 #pragma unroll
     for (int i = 0; i < Q_GROUPS; i++) own[i] = key_blocks(p, sequence, row0 + i * 64, 64);
     Ring<Q_STAGES> ring;
+//| local landing, batch = "stage_full(smem, ring.at)", "map_batch"
+//| if p.has_lengths then
+//|   landing, batch = "own_rows(sequence, block).all() ? stage_full(smem, ring.at) : stage_landed(smem, ring.at)", "map_batch_k"
+//| else
     grid_wait();
+//| end
 #pragma unroll 1
     for (int block = blocks.lo; block <= blocks.hi; block++) {
-      const u32 stage = smem + ring.at * Q_STAGE, full = stage_full(smem, ring.at);
+      const u32 stage = smem + ring.at * Q_STAGE, full = $(landing);
       int tiles = 0;
 #pragma unroll
       for (int i = 0; i < Q_GROUPS; i++) tiles += own[i].has(block);
@@ -49,7 +87,7 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
       mbarrier_expect(full, K_TILE + tiles * DS_TILE);
 #pragma unroll
       for (int box = 0; box < BOXES; box++)
-        tma_load(stage + box * 64 * ROW, k_map, full, box * BOX, sequence.map_key(block * 64), unit.kv_head, sequence.map_batch());
+        tma_load(stage + box * 64 * ROW, k_map, full, box * BOX, sequence.map_key(block * 64), unit.kv_head, sequence.$(batch)());
 #pragma unroll
       for (int i = 0; i < Q_GROUPS; i++)
         if (own[i].has(block))
@@ -65,7 +103,9 @@ extern "C" __global__ void __launch_bounds__(128 * (Q_GROUPS + 1), 1)
     float dq[NK];
 #pragma unroll
     for (int i = 0; i < NK; i++) dq[i] = 0.f;
+//| if not p.has_lengths then
     grid_wait();
+//| end
 #pragma unroll 1
     for (int block = blocks.lo; block <= blocks.hi; block++) {
       const u32 stage = smem + ring.at * Q_STAGE;

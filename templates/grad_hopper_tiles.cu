@@ -9,6 +9,9 @@ __device__ __forceinline__ u32 tile_slot(u32 smem, int slot) { return smem + SME
 
 __device__ __forceinline__ int tiles_of_launch(const Params &p) { return p.total; }
 
+//| if p.has_lengths then
+__device__ __forceinline__ bool has_keys(const Params &p, int tile);
+//| end
 // There is one draw for each tile: the last of all puts the counter back to 0 for the next launch.
 template <typename Produce>
 __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const Produce &produce) {
@@ -19,9 +22,13 @@ __device__ __forceinline__ void give_out_tiles(const Params &p, u32 smem, const 
   };
   int round = 0;
 #pragma unroll 1
-  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1), round++) {
+//| local next_round = p.has_lengths and "" or ", round++"
+  for (int tile = blockIdx.x; tile < p.total; tile = gridDim.x + atomicInc(p.counter, (u32)p.total - 1)$(next_round)) {
+//| if p.has_lengths then
+    if (!has_keys(p, tile)) continue;  // past the sequence's last: no warp hears of it
+//| end
     publish(tile, round);
-    produce(tile, round);
+    produce(tile, round$(p.has_lengths and "++" or ""));
   }
   publish(-1, round);
 }

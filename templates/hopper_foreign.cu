@@ -3,14 +3,7 @@
 // whatever lies there, NaN too, has no part in the result. Scores of such keys become -inf by the mask, but 0 * NaN in P V is NaN, and what
 // a query that is not the sequence's scores may have the whole warp rescale. So one warp writes zeros over such rows of V and Q.
 
-// Rows [first, end) of a block are keys that some query of the sequence sees.
-struct OwnRows {
-  int first, end;
-  __device__ __forceinline__ bool all() const { return first <= 0 && end >= BC; }
-};
-__device__ __forceinline__ OwnRows own_rows(const Sequence &sequence, int block) {
-  return {first_key(sequence, 0) - block * BC, last_key(sequence, sequence.sq() - 1) + 1 - block * BC};
-}
+//| include "own_rows.cu"
 // The warpgroup of a tile whose last rows are past the sequence's last query, and the first of these; -1: none. Of warpgroups behind it no
 // row counts.
 __device__ __forceinline__ int partial_rows(const Sequence &sequence, int row) { return (sequence.sq() - row) % 64; }
@@ -19,15 +12,7 @@ __device__ __forceinline__ int partial_warpgroup(const Sequence &sequence, int r
   return rows < BR && rows % 64 != 0 ? rows / 64 : -1;
 }
 
-// Zeros to rows [first, end) of boxes of ROWS rows, by a warp. The swizzle leaves each row in its place.
-template <int ROWS, int N>
-__device__ __forceinline__ void clear_rows(u32 tile, int first, int end, int lane) {
-#pragma unroll 1
-  for (int box = 0; box < N; box++)
-#pragma unroll 1
-    for (int at = first * ROW + lane * 16; at < end * ROW; at += 32 * 16)
-      store_shared(tile + box * ROWS * ROW + at, make_uint4(0, 0, 0, 0));
-}
+//| include "clear_rows.cu"
 //| if l.joined_v then
 // The same of a buffer of V, whose boxes lie side by side.
 __device__ __forceinline__ void clear_values(u32 tile, int first, int end, int lane) {

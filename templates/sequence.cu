@@ -50,7 +50,11 @@ struct Sequence {
   __device__ __forceinline__ long long grad_v() const { return index * p.grad_v_sb + first_k * p.grad_v_ss; }
   // Index of a query's D: [b, hq, sq], packed or not. More rows may be allocated than sequences have.
   __device__ __forceinline__ long long delta(long long head, long long query) const {
+//|     if l.delta_pad then
+    return (index * (long long)p.hq + head) * ((p.sq + $(l.delta_pad - 1)) / $(l.delta_pad) * $(l.delta_pad)) + query;
+//|     else
     return (index * (long long)p.hq + head) * p.sq + query;
+//|     end
   }
 //|   end
 //|   if p.has_dropout then

@@ -33,4 +33,6 @@ typedef struct mutation_list {
 extern const mutation_list mutation_lists[]; /* of the suite; ended by a row without scenes */
 extern const scene hopper_scenes[];
 extern const mutation hopper_mutations[];
+extern const scene hopper_lengths_scenes[];
+extern const mutation hopper_lengths_mutations[];
 #endif

@@ -335,5 +335,6 @@ static const mutation mutations[] = {
 const mutation_list mutation_lists[] = {
     { scenes, mutations, 0, 7 },
     { hopper_scenes, hopper_mutations, 2, 9 },
+    { hopper_lengths_scenes, hopper_lengths_mutations, 2, 9 },
     { NULL, NULL, 0, 0 },
 };

@@ -248,8 +248,8 @@ const mutation hopper_mutations[] = {
     { "one warpgroup empties a buffer of dO for both", K, "mbarrier_init(grad_o_empty(smem, i), 4 * GROUPS);",
       "mbarrier_init(grad_o_empty(smem, i), 4);", 0, "turns" },
     { "barriers are used before they are made", K, "  __syncthreads();\n  if (warp < 4)", "  if (warp < 4)", 0, "one" },
-    { "what is in front in the stream is not waited for", K, "      grid_wait();\n      Ring<STAGES> ring;", "      Ring<STAGES> ring;", 0,
-      "one" },
+    { "what is in front in the stream is not waited for", K, "      grid_wait();\n//| end\n      Ring<STAGES> ring;",
+      "//| end\n      Ring<STAGES> ring;", 0, "one" },
 
     /* one warpgroup */
     { "K is not waited for", W, "mbarrier_wait(k_full(smem), keys.parity), mbarrier_wait(v_full(smem), keys.parity);",
@@ -317,9 +317,11 @@ const mutation hopper_mutations[] = {
     { "dQ: a warpgroup keeps a buffer while it lets blocks pass", G, "          release(before);\n          before = 0;\n", "", 0,
       "wide_q" },
     { "dQ: dS before the kernel in front has ended", G,
-      "    grid_wait();\n#pragma unroll 1\n    for (int block = blocks.lo; block <= blocks.hi; block++) {\n      const u32 stage = smem + "
+      "    grid_wait();\n//| end\n#pragma unroll 1\n    for (int block = blocks.lo; block <= blocks.hi; block++) {\n      const u32 stage "
+      "= smem + "
       "ring.at * Q_STAGE, full",
-      "#pragma unroll 1\n    for (int block = blocks.lo; block <= blocks.hi; block++) {\n      const u32 stage = smem + ring.at * Q_STAGE, "
+      "//| end\n#pragma unroll 1\n    for (int block = blocks.lo; block <= blocks.hi; block++) {\n      const u32 stage = smem + ring.at * "
+      "Q_STAGE, "
       "full",
       0, "one" },
 
@@ -339,8 +341,8 @@ const mutation hopper_mutations[] = {
       "    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n    queue.done(smem);\n",
       "    queue.done(smem);\n    consume(queue, tile.unit, sequence, tile.key0, query_blocks(sequence, tile.key0, KEYS));\n", 0, "one" },
     { "a tile is never done", L, "    release(tile_empty(smem, slot.at));\n", "", 0, "one" },
-    { "one warpgroup is done with a tile for both", K, "mbarrier_init(tile_empty(smem, i), 4 * GROUPS);",
-      "mbarrier_init(tile_empty(smem, i), 4);", 0, "turns" },
+    { "one warpgroup is done with a tile for both", K, "mbarrier_init(tile_empty(smem, i), 4 * GROUPS",
+      "mbarrier_init(tile_empty(smem, i), 4", 0, "turns" },
     { "a slot over one that is read", L, "    mbarrier_wait(tile_empty(smem, round % 2), ~round >> 1 & 1);\n", "", 0, "topleft one" },
     { "a slot before it is published", L, "    mbarrier_wait(tile_full(smem, slot.at), slot.parity);\n", "", 0, "one" },
     { "the last draw but one puts the counter back", L, "(u32)p.total - 1)", "(u32)p.total - 2)", 0, "add" },
@@ -471,11 +473,13 @@ const mutation hopper_mutations[] = {
     { "sums of the first block alone are zeroed", D, "min($(l.delta_pad // 64), blocks - first)", "1", 0, "add" },
     { "sums of a tile of rows one block behind those in front", D, "first = tile * $(l.delta_pad // 64);", "first = tile;", 0,
       "add_causal" },
-    { "sums of the first batch are zeroed for all", D, "(long long)(sequence.batch * p.hq + head) * blocks", "(long long)head * blocks", 0,
-      "add" },
-    { "convert: sums before the kernel in front has ended", V, "  grid_wait();\n", "", 0, "add" },
+    { "sums of the first batch are zeroed for all", D,
+      "(long long)(sequence.$(p.has_lengths and \"index\" or \"batch\") * p.hq + head) * blocks", "(long long)head * blocks", 0, "add" },
+    { "convert: sums before the kernel in front has ended", V, "//| if not p.has_lengths then\n  grid_wait();\n",
+      "//| if not p.has_lengths then\n", 0, "add" },
     { "convert: dQ without the scale", V, "pack2(four.x * p.scale, four.y * p.scale)", "pack2(four.x, four.y)", 0, "add" },
-    { "convert: the first batch for all", V, "((long long)sequence.batch * p.hq + head)", "head", 0, "add" },
+    { "convert: the first batch for all", V, "((long long)sequence.$(p.has_lengths and \"index\" or \"batch\") * p.hq + head)", "head", 0,
+      "add" },
     { "convert: the head in front", V, "* p.hq + head)", "* p.hq + max(head - 1, 0))", 0, "add" },
     { "convert: columns of the first warpgroup twice", V, "wg * 64 * COLUMNS + warp_row", "warp_row", 0, "add" },
     { "convert: columns of the second over the first's", V, "p.grad_q_sh + wg * COLUMNS;", "p.grad_q_sh;", 0, "add" },

@@ -79,6 +79,8 @@ static const scene scenes[] = {
 #define T "hopper_scheduler.cu"
 #define E "hopper_producer.cu"
 #define X "hopper_foreign.cu"
+#define O "own_rows.cu"
+#define Z "clear_rows.cu"
 #define P "hopper_pages.cu"
 #define Q "sequence.cu"
 #define L "flash_fwd_wgmma.lua"
@@ -108,9 +110,9 @@ static const mutation mutations[] = {
     { "V: the last key is cleared", X, "(tile, own.end, BC, lane)", "(tile, own.end - 1, BC, lane)", 0, "packed_none" },
     { "V: a row in front of the window stays", X, "(tile, 0, own.first, lane)", "(tile, 0, own.first - 1, lane)", 0, "window" },
     { "V: the first key of a window is cleared", X, "(tile, 0, own.first, lane)", "(tile, 0, own.first + 1, lane)", 0, "window" },
-    { "rows of the first box alone are cleared", X, "box < N; box++", "box < 1; box++", 0, "packed" },
+    { "rows of the first box alone are cleared", Z, "box < N; box++", "box < 1; box++", 0, "packed" },
     { "boxes of V as long as those of Q", X, "or \"clear_rows<BC, BOXES_V>\"", "or \"clear_rows<64, BOXES_V>\"", 0, "packed" },
-    { "a lane clears half", X, "at += 32 * 16)", "at += 64 * 16)", 0, "packed_none packed" },
+    { "a lane clears half", Z, "at += 32 * 16)", "at += 64 * 16)", 0, "packed_none packed" },
     { "Q behind the end stays", X,
       "      clear_rows<64, BOXES>(smem + (q.at * WGS + wg) * Q_TILE, partial_rows(sequence, where.row), 64, lane);\n", "", 0,
       "packed gaps" },
@@ -128,8 +130,8 @@ static const mutation mutations[] = {
     { "Q's buffers out of step", X, "    q.next();\n", "", 0, "gaps padded" },
     { "tiles without keys have a Q", X, "    if (keys.loaded_hi < keys.loaded_lo) continue;\n", "", 0, "keyless" },
     { "the warp that clears keeps its tiles", X, "    tiles.done(smem, true);\n", "    tiles.slot.next();\n", 0, "packed" },
-    { "all keys count as seen", X, "last_key(sequence, sequence.sq() - 1) + 1 - block", "sequence.sk() - block", 0, "top_left" },
-    { "keys in front of a window count as seen", X, "{first_key(sequence, 0) - block * BC", "{-block * BC", 0, "window" },
+    { "all keys count as seen", O, "last_key(sequence, sequence.sq() - 1) + 1 - block", "sequence.sk() - block", 0, "top_left" },
+    { "keys in front of a window count as seen", O, "{first_key(sequence, 0) - block * BC", "{-block * BC", 0, "window" },
     { "the end in whole tiles counts as partial", X, "return rows < BR && rows % 64 != 0 ? rows / 64 : -1;",
       "return rows % 64 != 0 ? rows / 64 : -1;", 0, "packed_none" },
     { "V's own rows are those of the block before", E, "own_rows(sequence, block + 1).all()", "own_rows(sequence, block).all()", 0,

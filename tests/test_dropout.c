@@ -313,6 +313,7 @@ static const class classes[] = {
     { "bf16,d=64,mask=none,features=lengths+pages+dropout,page=16", "flash_fwd_wgmma", true },
     { "bf16,d=64,mask=causal,op=backward,features=dropout", "flash_bwd_wgmma", true },
     { "fp16,d=96,dv=64,mask=window,op=backward,features=dropout+deterministic,grad=fp32", "flash_bwd_wgmma", true },
+    { "fp16,d=64,mask=causal,op=backward,features=lengths+dropout", "flash_bwd_wgmma", true },
 };
 #define SEEDS (full() ? 40 : 1) /* of a class and a family */
 

@@ -58,7 +58,7 @@ static const char *const forward[] = {
     "bf16,d=256,mask=causal,features=lengths+pages,page=16",
 };
 
-/* The same of gradients, with their type. */
+/* The same of gradients, with their type; and with lengths. */
 static const char *const backward[] = {
     "bf16,d=64,mask=causal,op=backward",
     "fp16,d=64,mask=none,op=backward,grad=fp32",
@@ -73,6 +73,10 @@ static const char *const backward[] = {
     "bf16,d=192,dv=128,mask=causal,op=backward",
     "fp16,d=192,mask=none,op=backward",
     "bf16,d=256,mask=causal,op=backward",
+    "bf16,d=64,mask=window,op=backward,features=lengths",
+    "fp16,d=96,mask=none,op=backward,features=lengths",
+    "bf16,d=128,mask=causal,op=backward,features=lengths",
+    "bf16,d=256,mask=causal,op=backward,features=lengths",
 };
 
 typedef struct family {

@@ -241,6 +241,10 @@ Test(operation_backward, NaN_in_queries_that_see_no_key_reaches_no_gradient)
             queries_that_see_nothing(i, "d=40,mask=causal,b=2,hq=4,hkv=2,sq=100,sk=70", -1, -30, 0, 29);
         if (full() || i % 2 == 0)
             queries_that_see_nothing(i, "d=24,mask=window,b=1,hq=2,hkv=1,sq=150,sk=90", 10, 20, 80, 149);
+        if (kernels[i].sms) {
+            queries_that_see_nothing(i, "d=40,mask=causal,features=lengths,b=2,hq=4,hkv=2,sq=100,sk=70", -1, -30, 0, 29);
+            queries_that_see_nothing(i, "d=24,mask=window,features=lengths,b=3,hq=2,hkv=1,sq=150,sk=90", 10, 20, 80, 149);
+        }
     }
 }
 
@@ -322,6 +326,28 @@ Test(operation_backward, no_query_and_no_key)
         a = w.t.args;
         a.b = 0;
         OK(fa_launch(w.ctx, &a, NULL));
+        world_close(&w);
+    }
+}
+
+/* Packed sequences without a row, whose tensors are nowhere. */
+Test(operation_backward, no_packed_query_and_no_key)
+{
+    for (int i = 0; i < KERNELS; i++) {
+        world w;
+        if (!full() && kernels[i].sms % 2 == 0)
+            continue;
+        world_open(&w, i, "d=40,mask=causal,features=lengths,b=1,hq=2,hkv=1,sq=40,sk=50", -1, 0, 0);
+        fa_args a = w.t.args;
+        cr_assert_not_null(a.cu_seqlens_q);
+        a.total_q = 0;
+        a.q.ptr = a.o.ptr = a.grad_o.ptr = a.grad_q.ptr = NULL;
+        a.lse = NULL;
+        expect_zeros(&w, &a, GRAD_K, kernels[i].config);
+        expect_zeros(&w, &a, GRAD_V, kernels[i].config);
+        a = w.t.args;
+        a.sk = 0;
+        expect_zeros(&w, &a, GRAD_Q, kernels[i].config);
         world_close(&w);
     }
 }

@@ -192,6 +192,76 @@ ParameterizedTest(int *part, verify_backward, random_gradients_of_hopper_are_rig
     fa_destroy(ctx);
 }
 
+/* ---- flash_bwd_wgmma with lengths ---- */
+
+#define LENGTHS_KERNELS (full() ? 100 : 8)
+#define LENGTHS_CASES (full() ? 4 : 2) /* of a kernel */
+
+/* Every two of mask, type and type of gradients, every head_dim in one of the masks; determinism, dropout and strides of LSE beside them.
+ */
+static const char *const lengths_problems[] = {
+    "bf16,d=64,mask=causal,op=backward,features=lengths",
+    "fp16,d=64,mask=none,op=backward,features=lengths+dropout,grad=fp32",
+    "bf16,d=64,mask=window,op=backward,features=lengths+lse-strides",
+    "fp16,d=128,mask=causal,op=backward,features=lengths",
+    "bf16,d=128,mask=none,op=backward,features=lengths+deterministic",
+    "bf16,d=128,mask=window,op=backward,features=lengths",
+    "bf16,d=96,mask=causal,op=backward,features=lengths+dropout+lse-strides",
+    "fp16,d=72,dv=40,mask=window,op=backward,features=lengths,grad=fp32",
+    "bf16,d=192,dv=128,mask=causal,op=backward,features=lengths,grad=fp32",
+    "fp16,d=256,mask=none,op=backward,features=lengths",
+};
+
+static const kernel_choice lengths = { .family = "flash_bwd_wgmma",
+                                       .problems = lengths_problems,
+                                       .n_problems = sizeof lengths_problems / sizeof *lengths_problems,
+                                       .seed = 29,
+                                       .of_problem = of_problem,
+                                       .work_most = 3e6,
+                                       .more_q = 100 };
+
+/* Up to five sequences; beside the forms of lengths, shapes and layouts as of dense cases, so that a sequence has several tiles. */
+static fa_case lengths_case(const kernel *k, uint64_t seed)
+{
+    fa_case c;
+    fa_case_make_class(&c, &k->problem, FA_CASE_MANY, seed);
+    suit_kernel(&c, &lengths, k, seed);
+    c.problem.b = 2 + (int32_t)(seed % 4);
+    c.problem.hq = c.problem.hkv = 1;
+    c.problem.hq += (int32_t)(seed % 2);
+    c.ragged.idle = seed % 3 == 0;
+    if (c.problem.grad_dtype == FA_F32 || c.problem.features & FA_FEATURE_DROPOUT) /* as above; what dropout scales is no smaller */
+        c.values = FA_VALUES_NORMAL;
+    return c;
+}
+
+ParameterizedTestParameters(verify_backward, random_lengths_of_hopper_are_right)
+{
+    static int part[CHUNKS];
+    for (int i = 0; i < CHUNKS; i++)
+        part[i] = i;
+    return cr_make_param_array(int, part, CHUNKS);
+}
+
+ParameterizedTest(int *part, verify_backward, random_lengths_of_hopper_are_right, .timeout = 1800)
+{
+    static kernel kernels[100];
+    fa_context *ctx = test_hopper_context(NULL, NULL, SMS);
+    choose_kernels(&lengths, kernels, (size_t)LENGTHS_KERNELS);
+    for (int k = *part; k < LENGTHS_KERNELS; k += CHUNKS) {
+        const fa_plan *plan;
+        char text[300];
+        fa_config_print(text, sizeof text, &kernels[k].config);
+        cr_assert_eq(fa_plan_make(ctx, &kernels[k].problem, &kernels[k].config, NULL, &plan), FA_OK, "%s: %s", text, fa_last_error());
+        for (int i = 0; i < LENGTHS_CASES; i++) {
+            uint64_t seed = (uint64_t)(k * LENGTHS_CASES + i);
+            fa_case c = lengths_case(&kernels[k], seed);
+            run_case(ctx, plan, &c, text, !fa_config_get(&kernels[k].config, "dq", 0), seed);
+        }
+    }
+    fa_destroy(ctx);
+}
+
 /* Of every kind of kernel one whose blocks stay, and draw more tiles of keys than there are SMs: under both timings of copies and all
  * schedules, with blocks of queries that some of the keys are not seen by, and a group of heads. */
 static const struct {
