@@ -30,6 +30,7 @@ typedef struct fa_reference_row {
     /* As exact, with the absolute value of every term of every sum in place of the term: what errors of fp32 sums are relative to where
        terms cancel. NULL = the outputs' own size. */
     fa_status (*terms)(const fa_reference_call *c, double *const out[FA_OPERANDS_MAX]);
+    double times;       /* the naive algorithm's largest error that are allowed; 0 = 2 (verify.h) */
     const char *scores; /* the fp32 operand whose largest |value| is that of a score, for the score term of the rule; NULL = none: scores
                            are small */
 } fa_reference_row;

@@ -63,7 +63,7 @@ fa_scale fa_verify_scale(const double *o, int64_t n, const double *lse, int64_t 
 void fa_verify_judge(fa_verdict *v, const fa_scale *s)
 {
     double ulp = fa_number_ulp(s->most, s->o_dtype), score = fmax(1, s->score) * SCORE;
-    v->most = 2 * v->naive.most + ulp + fmax(s->most, s->terms.most) * score;
+    v->most = (s->times > 0 ? s->times : 2) * v->naive.most + ulp + fmax(s->most, s->terms.most) * score;
     v->mean = 0;
     if (s->n > 0)
         v->mean = v->naive.mean * (1.1 * s->rounding_factor + 2 / sqrt((double)s->rows)) + CHANCE * ulp / sqrt((double)s->n) +

@@ -329,6 +329,27 @@ Test(verify_rule, ten_values_do_not_fail_by_chance)
     cr_assert_lt(failed, 5, "%d of 2000", failed);
 }
 
+Test(verify_rule, the_largest_error_may_be_some_times_that_of_naive)
+{
+    static const struct {
+        double times, error; /* of the scale; of naive's, whose mean the others keep */
+        bool ok;
+    } rows[] = { { 0, 1.9, true }, { 0, 2.1, false }, { 3, 2.9, true }, { 3, 3.1, false } };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        double o[100];
+        float x[100], y[100];
+        for (int n = 0; n < 100; n++)
+            o[n] = 1, x[n] = y[n] = n ? 1 + 0x1p-6f : 1.25f;
+        x[0] = 1 + 0.25f * (float)rows[r].error;
+        fa_verdict v = { .o = fa_verify_errors(x, o, 100, false), .naive = fa_verify_errors(y, o, 100, false) };
+        fa_scale scale = fa_verify_scale(o, 100, NULL, 0, FA_F32, false);
+        scale.times = rows[r].times;
+        scale.rows = 4;
+        fa_verify_judge(&v, &scale);
+        cr_assert_eq(v.ok, rows[r].ok, "%g times: %s", rows[r].error, v.text);
+    }
+}
+
 /* ---- cases ---- */
 
 Test(verify_rule, a_seed_is_a_case_and_the_draw_is_wide)
