@@ -240,6 +240,8 @@ static fa_case lengths_case(const kernel *k, uint64_t seed)
     c.problem.hq = c.problem.hkv = 1;
     c.problem.hq += (int32_t)(seed % 2);
     c.ragged.idle = seed % 3 == 0;
+    if (c.problem.features & FA_FEATURE_DROPOUT) /* of few pairs that are kept, outliers make the mean error, too, a matter of chance */
+        c.values = FA_VALUES_NORMAL;
     return c;
 }
 
