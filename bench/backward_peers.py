@@ -40,7 +40,7 @@ class Cudnn(peers.Sdpa):
 
     @staticmethod
     def shared(grouped, group, k, v):
-        """What grouped(k, v) gives; where it refuses groups of heads, which are dimension 1 of k and v, with as many heads as of queries."""
+        """What grouped(k, v) gives; where it refuses groups of heads, with as many heads as of queries. Heads are dimension 1."""
         try:
             run = grouped(k, v)
             run(0)

@@ -37,10 +37,11 @@ def head_dim(d, hq, hkv):
     return f"{d} ({hq})" if hq == hkv else f"{d} ({hq}/{hkv})"
 
 
-def table_of(rows, heads, cells):
-    """A line per case: cells(row) under heads; the speed of each of ours and, in brackets, its ratio to the best peer; those of peers."""
+def table_of(rows, key, heads, cells):
+    """A line per case, ordered by d, heads, mask and key(row): cells(row) under heads; the speed of each of ours and, in brackets, its
+    ratio to the best peer; those of peers."""
     some, peers, out = variants(rows), peers_of(rows), []
-    for row in rows:
+    for row in sorted(rows, key=lambda r: (*heads_of(r), r["mask"] != "none", key(r))):
         out.append([head_dim(*heads_of(row)), row["mask"], *cells(row)]
                    + [f"{shown(tflops(row, n), 0)} ({shown(ratio(row, n), 3)})" for n in some]
                    + [named(stats.best_peer(row)) if stats.best_peer(row) else "-"] + [shown(tflops(row, n), 0) for n in peers])
@@ -49,8 +50,7 @@ def table_of(rows, heads, cells):
 
 
 def cases_table(rows):
-    """Ordered by d, heads, mask and length."""
-    return table_of(sorted(rows, key=lambda r: (*heads_of(r), r["mask"] != "none", r["s"])), ["s"], lambda row: [row["s"]])
+    return table_of(rows, lambda r: r["s"], ["s"], lambda row: [row["s"]])
 
 
 def of_dense(row):
@@ -59,8 +59,7 @@ def of_dense(row):
 
 
 def packed_table(rows):
-    """As measured but for d, heads and mask, by which it is ordered."""
-    return table_of(sorted(rows, key=lambda r: (*heads_of(r), r["mask"] != "none")), ["lengths", "sequences", "longest", "of our dense rate"],
+    return table_of(rows, lambda r: r["seed"], ["lengths", "sequences", "longest", "of our dense rate"],
                     lambda row: [row["drawn"], row["sequences"], row["longest"], shown(of_dense(row), 3)])
 
 
