@@ -104,6 +104,8 @@ def packed(lab, case, seconds, deterministic):
     written = backward_oracle.Gradients(*(torch.empty_like(t) for t in (x.q, x.k, x.v)))
     right = backward_oracle.Packed(case, x.q, x.k, x.v, grad_out)
 
+    wide = as_dense(lab, x, grad_out, written, mask) if len(set(x.nq)) == 1 else None  # it keeps what its launches read
+
     def args(flags=0):
         return [lab.fa.gradient_args(x.q, x.k, x.v, out, lse, grad_out, *written.tensors, mask=mask, flags=flags, **where)]
 
@@ -111,8 +113,8 @@ def packed(lab, case, seconds, deterministic):
         yield from lab.ours("", args, [written])
         for name, family in backward_cases.FORCED.items():
             yield name, "ours", lambda family=family: lab.launches(args(), [written], family)
-        if len(set(x.nq)) == 1:
-            yield from lab.ours(", dense", as_dense(lab, x, grad_out, written, mask), [written])
+        if wide:
+            yield from lab.ours(", dense", wide, [written])
         given = x.q, x.k, x.v, grad_out, case.mask == "causal", x.first_q, x.first_k, x.sq, x.sk
         yield from lab.beside("packed", "", lambda f: f(*given))
         if deterministic:

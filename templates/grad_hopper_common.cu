@@ -20,14 +20,18 @@ struct HeadTile {
 // Head by head: all tiles take as long.
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return {index / tiles, index % tiles}; }
 //| else
-// Under a mask a head's first tiles take longest. Heads go in groups with some 512 tiles, four for each SM of a large chip: first the first
-// tile of each head in the group, then the second. So the last tiles of a launch are short ones, and blocks that run together have few
-// heads.
+// Under a mask a head's first tiles take longest. Heads go in groups: first the first tile of each head in the group, then the second. Eight
+// heads share the L2, and each is read by a part of the SMs. The last group has some 512 tiles, four for each SM of a large chip: they end
+// together.
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
-  const int digits = tiles < 8 ? 0 : max(__clz(tiles) - 22, 0);  // a group has 2^digits heads, the last those that are left, too
-  const int last = max(heads >> digits, 1) - 1, group = min((index / tiles) >> digits, last), first = group << digits;
-  const int side = group == last ? heads - first : 1 << digits, in_group = index - first * tiles;
-  return {first + in_group % side, in_group / side};
+  const int most = max(512 / tiles, 1), few = tiles < 8 ? 1 : min(most, 8);
+  const int evenly = tiles < 8 ? heads : max(heads - most, 0) / few * few;  // heads in front of the last group
+  if (index < evenly * tiles) {
+    const int group = index / (few * tiles), in_group = index - group * few * tiles;
+    return {group * few + in_group % few, in_group / few};
+  }
+  const int in_group = index - evenly * tiles, last = heads - evenly;
+  return {evenly + in_group % last, in_group / last};
 }
 //| end
 

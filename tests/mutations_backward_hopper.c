@@ -133,12 +133,13 @@ const mutation hopper_mutations[] = {
     { "dQ of other units than those whose slice is there", G, "unit_of(p, at.head / p.members)", "unit_of(p, at.head / p.group)", 0,
       "slices" },
 
-    { "the last group is as large as the others", C, "group == last ? heads - first : 1 << digits", "1 << digits", 0, "order" },
-    { "groups that begin at the first head", C, "return {first + in_group % side,", "return {in_group % side,", 0, "order" },
-    { "the first tile of each head alone", C, "in_group / side};", "0};", 0, "order" },
-    { "heads that are left have a group of their own, of which there is none", C, ", last), first = group", ", last + 1), first = group", 0,
-      "order" },
-    { "tiles of a group as of the launch", C, "in_group = index - first * tiles;", "in_group = index;", 0, "order" },
+    { "the last group is as large as the others", C, "last = heads - evenly;", "last = few;", 0, "order" },
+    { "groups that begin at the first head", C, "return {group * few + in_group % few,", "return {in_group % few,", 0, "order" },
+    { "the last group begins at the first head", C, "return {evenly + in_group % last,", "return {in_group % last,", 0, "order" },
+    { "the first tile of each head alone", C, "in_group / few};", "0};", 0, "order" },
+    { "the first tile of each head of the last group alone", C, "in_group / last};", "0};", 0, "order" },
+    { "the heads in front of the last group are no whole groups", C, "/ few * few;", ";", 0, "order" },
+    { "tiles of a group as of the launch", C, "in_group = index - group * few * tiles;", "in_group = index;", 0, "order" },
 
     /* sums of dK and dV from slice to slice */
     { "sums of the slice in front are not loaded", B, "setp.ne.b32 there, %5, 0;", "setp.lt.b32 there, %5, 0;", 0, "slices slices_twins" },
