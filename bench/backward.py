@@ -2,15 +2,18 @@
 """Gradients beside their peers on one GPU in one run: fa_launch with op = FA_BACKWARD, the forward left out; in CUDA graphs, interleaved,
 as decode.py does it. Data is random, 16k tokens.
 
-Sections, both where none is named:
+Sections, all where none is named:
     mha    d 64, 96, 128, 192, 256, causal and without a mask, heads 2048 wide together
     gqa    d 128, likewise, with heads of queries to heads of keys as 64/8, 32/4 and 16/4
-Lengths are 16k, 8k, 2k and 512, the most telling cases first; --all adds 4k and 1k. Every gradient is held against fp32 before its
+    packed d 64, 128 with heads 2048 wide, and 128 with 32/8, causal and without a mask: sequences end to end by cu_seqlens, of 2048 tokens
+           each, uniform up to 4095, log-uniform from 16 to 16384; beside them flash_bwd_mma as `mma`, and equal lengths as a dense batch
+Dense lengths are 16k, 8k, 2k and 512, the most telling cases first; --all adds 4k and 1k. Every gradient is held against fp32 before its
 contender is timed, and once more after it. The results go to a JSON file after each case; the tables are made from it, here or later.
 
     python3 bench/backward.py --seconds 400 -o backward.json
     python3 bench/backward.py --cells 'd=128.*s=(16384|512),' --deterministic
     python3 bench/backward.py --cells 'd=64,' --family flash_bwd_mma --config 'flash_bwd_mma:br=64,bc=128'
+    python3 bench/backward.py packed --cells 'd=128.*log-uniform' --rounds 3
     python3 bench/backward.py --replay backward.json       needs neither PyTorch nor a GPU
     python3 bench/backward.py --dry-run                    small sizes on the CPU, by stand-ins; needs PyTorch
     python3 bench/backward.py --dry-run --simulator sm_90a --cells 'd=64,'
@@ -24,7 +27,7 @@ import backward_report
 import section_run
 from decode_report import wrong
 
-SECTIONS = tuple(backward_cases.HEADS)
+SECTIONS = backward_cases.SECTIONS
 
 
 def parse(argv=None):
@@ -60,19 +63,26 @@ def jobs(options):
 
 def measure(lab, options, section, case, seconds):
     import backward_sections
-    return backward_sections.gradients(lab, case, seconds, options.deterministic)
+    of = backward_sections.packed if section == "packed" else backward_sections.gradients
+    return of(lab, case, seconds, options.deterministic)
+
+
+def lever(options, some):
+    """Whether configs are named: by the user, or by the contenders of packed sequences."""
+    return bool(options.config) or ("packed" in (s for s, _ in some) and not set(backward_cases.FORCED) <= set(options.without))
 
 
 def run(options):
     if options.dry_run:
         import backward_rehearsal
-        lab, some = backward_rehearsal.Lab(options), backward_rehearsal.small(jobs(options))
+        some = backward_rehearsal.small(jobs(options))
+        lab = backward_rehearsal.Lab(options, lever(options, some))
     else:
         import backward_peers
         import backward_sections
-        lab = backward_sections.Lab(options.config, options.without, options.rounds, options.lasts, options.seed,
-                                    peers=backward_peers.PEERS)
         some = jobs(options)
+        lab = backward_sections.Lab(options.config, options.without, options.rounds, options.lasts, options.seed,
+                                    peers=backward_peers.PEERS, lever=lever(options, some))
     return section_run.Run(options, lab, measure, backward_report.line).all(some)
 
 

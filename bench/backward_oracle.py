@@ -9,7 +9,7 @@ SCORES_MOST = 1 << 26   # elements of S that are held at once
 
 
 class Gradients:
-    """(grad_q, grad_k, grad_v) of [b, s, h, d], as one output."""
+    """(grad_q, grad_k, grad_v) of [b, s, h, d], or of packed rows [rows, h, d], as one output."""
 
     def __init__(self, *tensors):
         self.tensors = tensors
@@ -48,34 +48,66 @@ def head(q, k, v, grad_out, causal):
 
 
 class Reference:
-    """Computed once per case; error(Gradients) then judges any number of them."""
+    """Of a dense batch, of tensors [b, s, h, d]. Computed once per case; error(Gradients) then judges any number of them. A piece is
+    (rows, head of keys): rows picks a sequence out of a tensor, as [its rows, h, d]."""
 
     def __init__(self, case, q, k, v, grad_out):
-        everything, self.group = case.b * case.hkv, case.hq // case.hkv
-        n = int(max(1, min(everything, HEADS_MOST, FLOPS_MOST / (10 * case.s * case.s * case.d * self.group))))
-        self.heads = [divmod(i * everything // n, case.hkv) for i in range(n)]
-        self.share = f"{n} of {everything} heads of keys"
-        self.right = [head(*self.picked(at, q, k, v, grad_out), case.mask == "causal")[:3] for at in self.heads]
+        self.group = case.hq // case.hkv
+        self.pieces, self.share = self.chosen(case)
+        self.right = [head(*self.picked(at, q, k, v, grad_out), case.mask == "causal")[:3] for at in self.pieces]
+
+    def chosen(self, case):
+        """(pieces, which they are, in words)."""
+        everything = case.b * case.hkv
+        n = fit(everything, case.s * case.s * case.d * self.group)
+        return [divmod(i * everything // n, case.hkv) for i in range(n)], f"{n} of {everything} heads of keys"
+
+    def queries(self, at, t):
+        """[group, s, d] of the heads of queries that read the piece's head of keys."""
+        rows, h = at
+        return t[rows][:, h * self.group:(h + 1) * self.group].transpose(0, 1).float()
+
+    @staticmethod
+    def keys(at, t):
+        rows, h = at
+        return t[rows][:, h].float()
 
     def picked(self, at, q, k, v, grad_out):
-        b, h = at
-        of = slice(h * self.group, (h + 1) * self.group)
-        return (q[b, :, of].transpose(0, 1).float(), k[b, :, h].float(), v[b, :, h].float(), grad_out[b, :, of].transpose(0, 1).float())
+        return self.queries(at, q), self.keys(at, k), self.keys(at, v), self.queries(at, grad_out)
 
     def error(self, out):
         """(relative error of the worst of the three, that of its worst tile of rows of a head); inf where there is NaN."""
-        grad_q, grad_k, grad_v = out.tensors
         whole, worst = [], []
-        for i in range(3):
+        for i, t in enumerate(out.tensors):
             wrong, size = [], []
-            for (b, h), right in zip(self.heads, self.right):
-                got = (grad_q[b, :, h * self.group:(h + 1) * self.group].transpose(0, 1) if i == 0 else
-                       (grad_k, grad_v)[i - 1][b, :, h][None]).float()
-                want = right[i] if i == 0 else right[i][None]
-                wrong.append((got - want).square().sum(-1))
-                size.append(want.square().sum(-1))
+            for at, right in zip(self.pieces, self.right):
+                got, want = (self.queries(at, t), right[0]) if i == 0 else (self.keys(at, t)[None], right[i][None])
+                wrong.append(tiles((got - want).square().sum(-1)))
+                size.append(tiles(want.square().sum(-1)))
             wrong, size = torch.cat(wrong), torch.cat(size)
             whole.append((wrong.sum() / size.sum()).sqrt())
-            tiles = [torch.nn.functional.pad(x, (0, -x.shape[1] % TILE)).unflatten(1, (-1, TILE)).sum(-1) for x in (wrong, size)]
-            worst.append((tiles[0] / tiles[1].clamp_min(1e-30)).max().sqrt())
+            worst.append((wrong / size.clamp_min(1e-30)).max().sqrt())
         return tuple(max(x.item() if x == x else float("inf") for x in some) for some in (whole, worst))
+
+
+class Packed(Reference):
+    """Of sequences end to end, of tensors [rows, h, d]: each sequence by itself, as many heads of keys of one as of any other."""
+
+    def chosen(self, case):
+        lengths = [n for n, _ in case.lengths()]
+        n = fit(case.hkv, sum(s * s for s in lengths) * case.d * self.group)
+        pieces, first = [], 0
+        for i, s in enumerate(lengths):
+            pieces += [(slice(first, first + s), (i + j * case.hkv // n) % case.hkv) for j in range(n)]  # the next sequence, other heads
+            first += s
+        return pieces, f"{n} of {case.hkv} heads of keys, of every sequence"
+
+
+def fit(heads, products):
+    """How many heads of keys, which take 10 times so many FLOP each."""
+    return int(max(1, min(heads, HEADS_MOST, FLOPS_MOST / (10 * products))))
+
+
+def tiles(x):
+    """Sums over the rows of each tile of [heads, rows]."""
+    return torch.nn.functional.pad(x, (0, -x.shape[1] % TILE)).unflatten(1, (-1, TILE)).sum(-1).flatten()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import torch
 
+import backward_cases
 import backward_oracle
 import fagen
 import prompts_rehearsal
@@ -13,7 +14,13 @@ import prompts_rehearsal
 
 def small(jobs):
     """The jobs with cases that a CPU computes in no time, none twice."""
-    return list(dict.fromkeys((section, replace(c, b=min(c.b, 2), **heads(c), s=24 + c.s // 128)) for section, c in jobs))
+    return list(dict.fromkeys((section, cut(case)) for section, case in jobs))
+
+
+def cut(case):
+    if isinstance(case, backward_cases.Packed):
+        return replace(case, tokens=160, typical=40, shortest=5, longest=120, **heads(case))
+    return replace(case, b=min(case.b, 2), **heads(case), s=24 + case.s // 128)
 
 
 def heads(case):
@@ -23,35 +30,43 @@ def heads(case):
     return {"hq": group * hkv, "hkv": hkv}
 
 
-def computed(q, k, v, grad_out, causal):
-    """(Gradients, out, lse) in fp32, head by head."""
-    group = q.shape[2] // k.shape[2]
+def sequences(first, most):
+    """The rows of each sequence that begins at first."""
+    for begin, end in zip(first[:-1].tolist(), first[1:].tolist()):
+        if end - begin > most:
+            raise RuntimeError(f"a sequence has {end - begin} rows, the most is said to be {most}")
+        yield slice(begin, end)
+
+
+def computed(q, k, v, grad_out, causal, first_q=None, first_k=None, sq=None, sk=None):
+    """(Gradients, out, lse) in fp32, head by head, of a dense batch or of packed rows."""
+    group = q.shape[-2] // k.shape[-2]
     made = tuple(torch.empty_like(t, dtype=torch.float32) for t in (q, k, v, grad_out))
-    lse = torch.empty(q.shape[0], q.shape[2], q.shape[1])
-    for b in range(q.shape[0]):
-        for h in range(k.shape[2]):
+    lse = torch.empty(*q.shape[:-3], q.shape[-2], q.shape[-3])
+    rows = range(q.shape[0]) if first_q is None else sequences(first_q, sq)
+    for i, j in zip(rows, range(q.shape[0]) if first_k is None else sequences(first_k, sk)):
+        sums = lse[i] if first_q is None else lse[:, i]
+        for h in range(k.shape[-2]):
             of = slice(h * group, (h + 1) * group)
-            given = (t[b, :, of].transpose(0, 1).float() for t in (q, grad_out))
-            rows, of_out = given
-            grad_q, made[1][b, :, h], made[2][b, :, h], out, lse[b, of] = backward_oracle.head(rows, k[b, :, h].float(), v[b, :, h].float(),
-                                                                                             of_out, causal)
-            made[0][b, :, of], made[3][b, :, of] = grad_q.transpose(0, 1), out.transpose(0, 1)
+            given = (q[i][:, of].transpose(0, 1), k[j][:, h], v[j][:, h], grad_out[i][:, of].transpose(0, 1))
+            grad_q, made[1][j][:, h], made[2][j][:, h], out, sums[of] = backward_oracle.head(*(t.float() for t in given), causal)
+            made[0][i][:, of], made[3][i][:, of] = grad_q.transpose(0, 1), out.transpose(0, 1)
     return backward_oracle.Gradients(*made[:3]), made[3], lse
 
 
 class Fagen(prompts_rehearsal.Fagen):
     """Stands for fagen.Fagen. Gradients are right only with the O and LSE of a forward."""
 
-    def args(self, q, k, v, o, mask=0, flags=0, lse=None):
-        return types.SimpleNamespace(q=q, k=k, v=v, o=o, lse=lse, causal=mask == fagen.CAUSAL, grad_out=None)
+    def args(self, q, k, v, o, mask=0, flags=0, lse=None, **where):
+        return types.SimpleNamespace(q=q, k=k, v=v, o=o, lse=lse, causal=mask == fagen.CAUSAL, grad_out=None, where=where)
 
-    def gradient_args(self, q, k, v, o, lse, grad_out, grad_q, grad_k, grad_v, mask=0, flags=0):
-        a = self.args(q, k, v, o, mask, flags, lse)
+    def gradient_args(self, q, k, v, o, lse, grad_out, grad_q, grad_k, grad_v, mask=0, flags=0, **where):
+        a = self.args(q, k, v, o, mask, flags, lse, **where)
         a.grad_out, a.written, a.flags = grad_out, backward_oracle.Gradients(grad_q, grad_k, grad_v), flags
         return a
 
     def launch(self, a, plan=None):
-        found, out, lse = computed(a.q, a.k, a.v, torch.zeros_like(a.q) if a.grad_out is None else a.grad_out, a.causal)
+        found, out, lse = computed(a.q, a.k, a.v, torch.zeros_like(a.q) if a.grad_out is None else a.grad_out, a.causal, **a.where)
         if a.grad_out is None:
             a.o.copy_(out)
             a.lse.copy_(lse)
@@ -60,11 +75,20 @@ class Fagen(prompts_rehearsal.Fagen):
         else:
             a.written.copy_(found)
 
+    def problem_of(self, args):
+        return None
+
+    def pick(self, problem, text):
+        return text
+
+    def plan(self, problem, config):
+        return fagen.Plan(None, config, "")
+
 
 class Simulated(prompts_rehearsal.Simulated):
     """fagen on the simulator, for both passes and for named configs."""
     tensors = ("q", "k", "v", "o", "grad_o", "grad_q", "grad_k", "grad_v")
-    addresses = ("lse", "grad_lse")
+    addresses = (*prompts_rehearsal.Simulated.addresses, "lse", "grad_lse")
 
     def args(self, q, k, v, o, mask=0, **given):
         a = super().args(q, k, v, o, mask, **given)
@@ -80,17 +104,15 @@ class Simulated(prompts_rehearsal.Simulated):
 class Peer:
     """Stands for each peer."""
 
-    def backward(self, q, k, v, grad_out, causal):
-        def run(i):
-            return backward_oracle.Gradients(*(t.to(q.dtype) for t in computed(q, k, v, grad_out, causal)[0].tensors))
-        return run
+    def backward(self, q, *given):
+        return lambda i: backward_oracle.Gradients(*(t.to(q.dtype) for t in computed(q, *given)[0].tensors))
 
-    deterministic = backward
+    deterministic = packed = packed_deterministic = backward
 
 
 class Lab(prompts_rehearsal.Lab):
-    def __init__(self, options):
+    def __init__(self, options, lever):
         super().__init__(options)
-        self.fa = Simulated(options.simulator, lever=bool(options.config)) if options.simulator else Fagen()
+        self.fa = Simulated(options.simulator, lever=lever) if options.simulator else Fagen()
         self.configs = list(options.config) if options.simulator else []
         self.peers, self.about = {"fa4": Peer()}, {"fa4": {"version": "gradients in fp32"}}

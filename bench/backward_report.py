@@ -2,7 +2,10 @@
 import stats
 from decode_report import markdown as markdown_of
 from decode_report import named, ours_of, peers_of, ratio, shown, us, verdict
+from prompts_report import summed
 from report import table
+
+DENSE = ", dense"  # ends the names of what computes equal lengths without lengths
 
 
 def tflops(row, name):
@@ -22,7 +25,7 @@ def line(row):
 
 
 def variants(rows):
-    return list(dict.fromkeys(n for row in rows for n in ours_of(row)))
+    return list(dict.fromkeys(n for row in rows for n in ours_of(row) if not n.endswith(DENSE)))
 
 
 def heads_of(row):
@@ -34,15 +37,30 @@ def head_dim(d, hq, hkv):
     return f"{d} ({hq})" if hq == hkv else f"{d} ({hq}/{hkv})"
 
 
-def cases_table(rows):
-    """A line per case, ordered by d, heads, mask and length; behind ours, in brackets, the ratio to the best peer."""
+def table_of(rows, key, heads, cells):
+    """A line per case, ordered by d, heads, mask and key(row): cells(row) under heads; the speed of each of ours and, in brackets, its
+    ratio to the best peer; those of peers."""
     some, peers, out = variants(rows), peers_of(rows), []
-    for row in sorted(rows, key=lambda r: (*heads_of(r), r["mask"] != "none", r["s"])):
-        out.append([head_dim(*heads_of(row)), row["mask"], row["s"]]
+    for row in sorted(rows, key=lambda r: (*heads_of(r), r["mask"] != "none", key(r))):
+        out.append([head_dim(*heads_of(row)), row["mask"], *cells(row)]
                    + [f"{shown(tflops(row, n), 0)} ({shown(ratio(row, n), 3)})" for n in some]
                    + [named(stats.best_peer(row)) if stats.best_peer(row) else "-"] + [shown(tflops(row, n), 0) for n in peers])
-    return table(["d (heads)", "mask", "s"] + [f"{named(n)} TFLOP/s (ratio)" for n in some] + ["best peer"]
+    return table(["d (heads)", "mask", *heads] + [f"{named(n)} TFLOP/s (ratio)" for n in some] + ["best peer"]
                  + [named(n) for n in peers], out)
+
+
+def cases_table(rows):
+    return table_of(rows, lambda r: r["s"], ["s"], lambda row: [row["s"]])
+
+
+def of_dense(row):
+    """Our speed over that of the same tokens as a dense batch."""
+    return stats.paired(row, "ours", "ours" + DENSE) if us(row, "ours") and us(row, "ours" + DENSE) else None
+
+
+def packed_table(rows):
+    return table_of(rows, lambda r: r["seed"], ["lengths", "sequences", "longest", "of our dense rate"],
+                    lambda row: [row["drawn"], row["sequences"], row["longest"], shown(of_dense(row), 3)])
 
 
 def means(rows):
@@ -74,8 +92,14 @@ def lines(rows):
             + ([""] + told if told else []))
 
 
+def packed_lines(rows):
+    equal = [(of_dense(row), row["name"]) for row in rows if "ours" + DENSE in row["runs"]]
+    return lines(rows) + ["", summed(equal, "Equal lengths, of our dense rate", 0.95)]
+
+
 KINDS = {"mha": ("As many heads of keys as of queries", cases_table, lines),
-         "gqa": ("Heads of queries that share keys", cases_table, lines)}
+         "gqa": ("Heads of queries that share keys", cases_table, lines),
+         "packed": ("Sequences of different lengths end to end", packed_table, packed_lines)}
 
 
 def markdown(doc):

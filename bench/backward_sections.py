@@ -3,10 +3,12 @@ import time
 
 import torch
 
+import backward_cases
 import backward_oracle
 import decode_lab
 import fagen
 import graphs
+import prompts_sections
 from stats import calls_that_fill
 
 DETERMINISTIC_FA4 = 128  # the head_dim whose tables have FlashAttention-4's deterministic kernel in any case
@@ -55,11 +57,11 @@ class Lab(decode_lab.Lab):
         return out
 
 
-def forward(lab, q, k, v, mask):
-    """O and LSE by fagen."""
+def forward(lab, q, k, v, mask, **where):
+    """O and LSE by fagen. where: of packed rows, as fagen.args() has it."""
     out = torch.empty_like(q)
-    lse = torch.empty(q.shape[0], q.shape[2], q.shape[1], device=q.device)
-    args = lab.fa.args(q, k, v, out, mask, lse=lse)
+    lse = torch.empty(*q.shape[:-3], q.shape[-2], q.shape[-3], device=q.device)
+    args = lab.fa.args(q, k, v, out, mask, lse=lse, **where)
     space = lab.fa.give_workspace(args)
     lab.fa.launch(args)
     if q.is_cuda:
@@ -90,3 +92,38 @@ def gradients(lab, case, seconds, deterministic):
             yield from lab.beside("deterministic", ", deterministic", lambda f: f(q, k, v, grad_out, causal))
     row = {**case.dict(), "checked": right.share}
     return lab.measure(row, contenders(), right, 1, seconds and seconds - (time.monotonic() - begun))
+
+
+def packed(lab, case, seconds, deterministic):
+    """Sequences end to end; those of equal lengths beside the same as a dense batch."""
+    begun = time.monotonic()
+    x = prompts_sections.Batch(lab, case.lengths(), case.hq, case.hkv, case.d)
+    grad_out, mask = lab.randn(*x.q.shape), fagen.MASKS[case.mask]
+    where = dict(first_q=x.first_q, first_k=x.first_k, sq=x.sq, sk=x.sk)
+    out, lse = forward(lab, x.q, x.k, x.v, mask, **where)
+    written = backward_oracle.Gradients(*(torch.empty_like(t) for t in (x.q, x.k, x.v)))
+    right = backward_oracle.Packed(case, x.q, x.k, x.v, grad_out)
+
+    def args(flags=0):
+        return [lab.fa.gradient_args(x.q, x.k, x.v, out, lse, grad_out, *written.tensors, mask=mask, flags=flags, **where)]
+
+    def contenders():
+        yield from lab.ours("", args, [written])
+        for name, family in backward_cases.FORCED.items():
+            yield name, "ours", lambda family=family: lab.launches(args(), [written], family)
+        if len(set(x.nq)) == 1:
+            yield from lab.ours(", dense", as_dense(lab, x, grad_out, written, mask), [written])
+        given = x.q, x.k, x.v, grad_out, case.mask == "causal", x.first_q, x.first_k, x.sq, x.sk
+        yield from lab.beside("packed", "", lambda f: f(*given))
+        if deterministic:
+            yield from lab.ours(", deterministic", lambda: args(fagen.DETERMINISTIC), [written])
+            yield from lab.beside("packed_deterministic", ", deterministic", lambda f: f(*given))
+    row = {**case.dict(), "checked": right.share}
+    return lab.measure(row, contenders(), right, 1, seconds and seconds - (time.monotonic() - begun))
+
+
+def as_dense(lab, x, grad_out, written, mask):
+    """A function that gives the arguments for a batch of equal lengths, without lengths. It writes to the same memory."""
+    q, k, v, of_out, *to = (t.unflatten(0, (len(x.nq), x.sq)) for t in (x.q, x.k, x.v, grad_out, *written.tensors))
+    saved = forward(lab, q, k, v, mask)
+    return lambda: [lab.fa.gradient_args(q, k, v, *saved, of_out, *to, mask=mask)]

@@ -21,12 +21,12 @@ class Broken(RuntimeError):
 
 class Lab:
     """configs: named ones, timed beside what fa_launch chooses. without: names of contenders that are left out. peers: {name: a function
-    that makes one}, those of decoding by default."""
+    that makes one}, those of decoding by default. lever: configs can be named without any of those, too."""
 
-    def __init__(self, configs=(), without=(), rounds=25, lasts=1e-3, seed=1, device="cuda", peers=None):
+    def __init__(self, configs=(), without=(), rounds=25, lasts=1e-3, seed=1, device="cuda", peers=None, lever=False):
         self.configs, self.without, self.rounds, self.lasts, self.device = list(configs), set(without), rounds, lasts, device
         self.rng = random.Random(seed)
-        self.fa = fagen.Fagen(lever=bool(self.configs))
+        self.fa = fagen.Fagen(lever=lever or bool(self.configs))
         self.peers, self.about = {}, {}
         for name, make in (decode_peers.PEERS if peers is None else peers).items():
             peer = make()

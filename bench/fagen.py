@@ -47,6 +47,12 @@ def library(name):
     return found[0]
 
 
+def tensor(t):
+    """The struct of [b, s, h, d], or of packed rows [rows, h, d]."""
+    strides = (0, *t.stride()) if t.dim() == 3 else t.stride()
+    return Tensor(t.data_ptr(), *strides[:3])
+
+
 class Plan:
     """A config that was compiled for a problem: what Fagen.plan() gives and Fagen.launch() takes."""
 
@@ -101,8 +107,7 @@ class Fagen:
         if first_k is not None:
             a.cu_seqlens_k, a.total_k = first_k.data_ptr(), k.shape[0]
         for name, t in (("q", q), ("k", k), ("v", v), ("o", o)):
-            strides = (0, *t.stride()) if t.dim() == 3 else t.stride()
-            setattr(a, name, Tensor(t.data_ptr(), *strides[:3]))
+            setattr(a, name, tensor(t))
             if any(s == 0 and n > 1 for s, n in zip(t.stride()[:-1], t.shape[:-1])):  # an expanded tensor
                 a.flags |= BROADCAST
         if lse is not None:
@@ -114,11 +119,12 @@ class Fagen:
         return a
 
     def gradient_args(self, q, k, v, o, lse, grad_o, grad_q, grad_k, grad_v, **given):
-        """Arguments of a backward for tensors [b, s, h, d] and LSE [b, h, s]; o and lse as a forward wrote them. given: as of args()."""
+        """Arguments of a backward for tensors [b, s, h, d] and LSE [b, h, s], of packed rows [h, rows]; o and lse as a forward wrote them.
+        given: as of args()."""
         a = self.args(q, k, v, o, lse=lse, **given)
         a.op = BACKWARD
         for name, t in (("grad_o", grad_o), ("grad_q", grad_q), ("grad_k", grad_k), ("grad_v", grad_v)):
-            setattr(a, name, Tensor(t.data_ptr(), *t.stride()[:3]))
+            setattr(a, name, tensor(t))
         return a
 
     def launch(self, args, plan=None, stream=None):

@@ -6,7 +6,7 @@ import stats
 from cells import of_dict
 
 TITLES = {"ours": "fagen", "cudnn": "cuDNN", "fa2": "FlashAttention-2", "fa3": "FlashAttention-3", "fa4": "FlashAttention-4",
-          "flex": "flex_attention"}
+          "flex": "flex_attention", "mma": "flash_bwd_mma"}
 THRESHOLDS = (1.0, 1.1)  # cells below them are listed
 
 
