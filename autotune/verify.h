@@ -1,8 +1,7 @@
 /* verify: the rule that an output of attention must pass: a strided one as O, packed fp32 rows as LSE.
  *
  * - Largest error: at most 2 times that of the naive algorithm of the same precision, + 1 ulp of the output type at the largest
- * |reference|,
- *   + the score term.
+ *   magnitude of the reference, + the score term.
  * - Mean error: at most naive's x (1.1 rounding_factor + 2 / sqrt(rows)) + a quarter ulp / sqrt(n) + the score term of the mean. Few rows,
  *   and few values, differ by that much by chance.
  * - LSE: within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded).
@@ -13,7 +12,8 @@
  * there.
  *
  * Gradients may have 3 times naive's largest error. With heavy-tailed values it is that of the one element with the largest terms, whose
- * two roundings, of P and of dS, are a matter of chance. Of some 2,000 random problems five had more than 2 times, none 3. */
+ * two roundings, of P and of dS, are a matter of chance. `fagen verify --op backward` has met 3.0 times, less the ulp (seed 13662 of
+ * flash_bwd_wgmma), and 2.8 (seed 21077 of flash_bwd_mma). */
 #ifndef FA_AUTOTUNE_VERIFY_H
 #define FA_AUTOTUNE_VERIFY_H
 #include <fagen.h>

@@ -6,7 +6,6 @@
 //| if paged then
 constexpr int RUN = $(run);            // keys of a block that certainly lie in one page
 constexpr int RUNS = BC / RUN;
-constexpr int AHEAD = STAGES - 1;  // turns whose pages are looked up side by side: as many as are copied before one is waited for
 //|   if run < c.bk then
 // Lane i of each warp looks up run i, and the lanes ask each other.
 //|   end
@@ -21,17 +20,17 @@ struct Loader {
 //| if paged then
   long long k_page, v_page;  // elements from a page to the next
   const int *table;  // of the sequence
-  int page[AHEAD], token[AHEAD];  // of the run that this lane looked up for the turn and those behind it: the page, its first token there
-  int key, entry, first_token;    // of the run that it looks up next
+  // Of the run that this lane looked up for the turn: its first key, the entry of the table, the page, and the first token of it there.
+  int key, entry, page, token;
   int step_entries, step_tokens;  // from a turn to the next
 //| end
 
   __device__ __forceinline__ Loader(const Params &p, const $(l.walk) &start, int group) : p(p), walk(start), group(group) {
+    enter();
 //| if paged then
     step_entries = (int)((u32)(GROUPS * BC) / (u32)p.page_size);
     step_tokens = GROUPS * BC - step_entries * p.page_size;
 //| end
-    enter();
   }
 
   __device__ __forceinline__ void enter() {
@@ -56,28 +55,22 @@ struct Loader {
   }
 //| if paged then
 
-  // The pages of the blocks of keys of the tile's first turns here, and of the turn behind those: no division. An entry is read only where
+  // The pages of the block of keys of the tile's first turn here, and of the turn behind that: no division. An entry is read only where
   // one of its keys is seen, or lies between keys that are.
   __device__ __forceinline__ void look_up_first() {
     key = (first_block + turn * GROUPS + group) * BC$(run < c.bk and " + (int)(threadIdx.x % 32) % RUNS * RUN" or "");
     entry = (int)((u32)key / (u32)p.page_size);
-    first_token = key - entry * p.page_size;
-#pragma unroll
-    for (int i = 0; i < AHEAD; i++) look_up(i);
+    token = key - entry * p.page_size;
+    look_up();
   }
   __device__ __forceinline__ void look_up_next() {
-#pragma unroll
-    for (int i = 1; i < AHEAD; i++) page[i - 1] = page[i], token[i - 1] = token[i];
-    look_up(AHEAD - 1);
-  }
-  __device__ __forceinline__ void look_up(int i) {
-    token[i] = first_token;
-    page[i] = key <= key_hi && key + RUN > key_lo ? table[entry] : -1;
     key += GROUPS * BC;
     entry += step_entries;
-    first_token += step_tokens;
-    if (first_token >= p.page_size) first_token -= p.page_size, entry++;
+    token += step_tokens;
+    if (token >= p.page_size) token -= p.page_size, entry++;
+    look_up();
   }
+  __device__ __forceinline__ void look_up() { page = key <= key_hi && key + RUN > key_lo ? table[entry] : -1; }
 //| end
 
 //| if paged then
@@ -100,10 +93,10 @@ struct Loader {
       const int row = S::row() + r;
       if (!WHOLE || r % RUN == 0) {
 //|   if run == c.bk then
-        const u32 at = page[0], first = token[0];
+        const u32 at = page, first = token;
 //|   else
         const int source = WHOLE ? r / RUN : min(row, BC - 1) / RUN;
-        const u32 at = __shfl_sync(~0u, page[0], source), first = __shfl_sync(~0u, token[0], source);
+        const u32 at = __shfl_sync(~0u, page, source), first = __shfl_sync(~0u, token, source);
 //|   end
         from = base + at * page_step + (first + (WHOLE ? S::row() : row % RUN)) * step;
         hi = at < (u32)p.pages ? most : -1;
@@ -228,8 +221,9 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 //| end
 //| if paged then
 
-// The table on its way to the L2, while the lengths come that tell which entries are needed: the rows of the sequences that the thread block
-// would have if all were as long, up to a line for each thread. No byte is read before what is in front in the stream has ended.
+// The table on its way to the L2, while the lengths are looked up, on which the entries of the share depend: the rows of the sequences that
+// the thread block would have if all were as long, up to a line for each thread. A prefetch reads no byte: what is in front in the stream
+// may still write them.
 __device__ __forceinline__ void prefetch_table(const Params &p) {
   constexpr int LINE = 32;  // entries
   const int entry = (int)threadIdx.x * LINE;

@@ -162,8 +162,8 @@ __device__ __forceinline__ Extent extent_of(const Params &p, int index) {
 }
 
 // Every warp finds its thread block's share for itself, without a barrier: each lane adds up sequences of its own, one behind the other,
-// and the lane that meets the first place of the thread block tells the others. told: of the lane's sequence, where none has two; nothing
-// else is read then.
+// and the place at which the thread block begins goes from one lane to the others by a shuffle. told: of the lane's sequence, where no lane
+// has two; nothing else is read then.
 __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
   const int lane = threadIdx.x % 32, each = (p.b + 31) / 32, first = min(lane * each, p.b), last = min(first + each, p.b);
   Split s;

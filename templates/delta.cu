@@ -97,7 +97,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_delta(const __grid_constant
   // dQ is added up from zeros.
   const int blocks = (p.sq + 63) / 64, first = tile * $(l.delta_pad // 64);
   const int pieces = min($(l.delta_pad // 64), blocks - first) * (64 * D / 4);
-  float4 *const sums = (float4 *)p.sums + ((long long)(sequence.$(p.has_lengths and "index" or "batch") * p.hq + head) * blocks + first) * (64 * D / 4);
+//| local number = p.has_lengths and "index" or "batch"
+  float4 *const sums = (float4 *)p.sums + ((long long)(sequence.$(number) * p.hq + head) * blocks + first) * (64 * D / 4);
   for (int i = threadIdx.x; i < pieces; i += 256) sums[i] = make_float4(0.f, 0.f, 0.f, 0.f);
 //|   end
 //| else

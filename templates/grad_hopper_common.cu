@@ -21,7 +21,8 @@ struct HeadTile {
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int) { return {index / tiles, index % tiles}; }
 //| else
 // Under a mask a head's first tiles take longest. Heads go in groups with some 512 tiles, four for each SM of a large chip: first the first
-// tile of each head in the group, then the second. So the last tiles of a launch are short ones, and a group's rows fit the L2.
+// tile of each head in the group, then the second. So the last tiles of a launch are short ones, and blocks that run together have few
+// heads.
 __device__ __forceinline__ HeadTile tile_at(int index, int tiles, int heads) {
   const int digits = tiles < 8 ? 0 : max(__clz(tiles) - 22, 0);  // a group has 2^digits heads, the last those that are left, too
   const int last = max(heads >> digits, 1) - 1, group = min((index / tiles) >> digits, last), first = group << digits;

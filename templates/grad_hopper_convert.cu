@@ -10,7 +10,8 @@ extern "C" __global__ void __launch_bounds__(256) fa_grad_q(const __grid_constan
   if (block * 64 >= sequence.sq()) return;
 //| end
   const int columns = GradQueries::columns(wg), row = block * 64 + warp_row + g;
-  const float *const from = (const float *)p.sums + (((long long)sequence.$(p.has_lengths and "index" or "batch") * p.hq + head) * p.tiles + block) * (64 * D) +
+//| local number = p.has_lengths and "index" or "batch"
+  const float *const from = (const float *)p.sums + (((long long)sequence.$(number) * p.hq + head) * p.tiles + block) * (64 * D) +
                             wg * 64 * COLUMNS + warp_row * columns + lane * 4;
   const long long to = sequence.grad_q() + row * p.grad_q_ss + head * p.grad_q_sh + wg * COLUMNS;
 //| if not p.has_lengths then

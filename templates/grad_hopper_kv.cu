@@ -1,4 +1,7 @@
-// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group$(l.sums and "" or ", some of them each launch") ----
+// ---- dK and dV of a tile of keys: over the queries that see them, of all heads of the group ----
+//| if not l.sums then
+// Some of them each launch.
+//| end
 // Every buffer has two mbarriers: `full`, completed by the copy engine, and `empty`, by the warps that read it.
 __device__ __forceinline__ u32 barrier(u32 smem, int index) { return smem + SMEM_BARRIERS + index * 8; }
 __device__ __forceinline__ u32 k_full(u32 smem) { return barrier(smem, 0); }
@@ -353,7 +356,10 @@ extern "C" __global__ void __launch_bounds__(128 * (GROUPS + 1), 1)
     mbarrier_init(k_full(smem), 1), mbarrier_init(v_full(smem), 1);
 //| if l.persistent then
     mbarrier_init(keys_empty(smem), 4 * GROUPS);
-    for (int i = 0; i < 2; i++) mbarrier_init(tile_full(smem, i), 1), mbarrier_init(tile_empty(smem, i), 4 * GROUPS$(p.has_lengths and " + 1" or ""));
+    for (int i = 0; i < 2; i++) {
+      mbarrier_init(tile_full(smem, i), 1);
+      mbarrier_init(tile_empty(smem, i), 4 * GROUPS$(p.has_lengths and " + 1" or ""));
+    }
 //| end
 #pragma unroll
     for (int i = 0; i < STAGES; i++) {

@@ -49,8 +49,8 @@ __device__ __forceinline__ void part_is_left(const Params &p, const Sequence &se
   if (lane == 0) last = count((u32 *)p.workspace + where.number * (BR / ROWS_WARP) + warp, (u32)where.parts - 1) == (u32)where.parts - 1;
   if (__shfl_sync(~0u, last, 0) == 0) return;
   __syncwarp();
-  // The last row is added up once more by lanes without one: a lane that left the others would take the rings of the walk around the buffers
-  // out of uniform registers, of which wgmma's descriptors are made.
+  // Lanes without a row add up the last one once more. A lane that left the loop early would take the rings of the walk around the buffers
+  // out of uniform registers, which wgmma's descriptors are made of.
   for (int i = 0; i < rows * (COLS / 4); i += 32)
     add_parts(p, sequence, where, first + min((i + lane) / (COLS / 4), rows - 1), (i + lane) % (COLS / 4));
 }

@@ -179,15 +179,13 @@ const mutation hopper_lengths_mutations[] = {
     /* D */
     { "rows of a tile that is not whole have no D", D, "if (tile * $(l.delta_pad) >= sequence.sq()) return;",
       "if ((tile + 1) * $(l.delta_pad) > sequence.sq()) return;", 0, "packed" },
-    { "sums of the first sequence are zeroed for all", D, "(long long)(sequence.$(p.has_lengths and \"index\" or \"batch\") * p.hq + head)",
-      "(long long)head", 0, "add" },
+    { "sums of the first sequence are zeroed for all", D, "(long long)(sequence.$(number) * p.hq + head)", "(long long)head", 0, "add" },
 
     /* dQ */
     { "dQ of a block that is not whole is not stored", V, "if (block * 64 >= sequence.sq()) return;",
       "if (block * 64 + 64 > sequence.sq()) return;", 0, "add" },
     { "convert: lengths are read too early", V, "//| if p.has_lengths then\n  grid_wait();\n//| end\n", "", 0, "add" },
-    { "convert: the first sequence for all", V, "((long long)sequence.$(p.has_lengths and \"index\" or \"batch\") * p.hq + head)", "head",
-      0, "add" },
+    { "convert: the first sequence for all", V, "((long long)sequence.$(number) * p.hq + head)", "head", 0, "add" },
     { "dQ: rows of a tile that is not whole are not stored", G, "if (row0 >= sequence.sq()) return;",
       "if (row0 + QUERIES > sequence.sq()) return;", 0, "packed" },
     { "dQ: lengths are read too early", G, "//| if p.has_lengths then\n  grid_wait();\n//| end\n", "", 0, "packed" },

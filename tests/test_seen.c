@@ -10,25 +10,29 @@
 
 #define OK(x) cr_assert_eq((x), FA_OK, "%s", fa_last_error())
 #define COUNT(a) (sizeof(a) / sizeof *(a))
-#define SQ 64
 #define SK 160
-#define D 32
+#define D 64
 enum { LSE = FA_TENSORS };
 
 #define WGMMA \
-    "flash_fwd_wgmma:br=64,bc=64,box=32,feeder=40,ctas=1,sections=1,cluster=1,stages_k=2,stages_v=2,q_bufs=1,grid=2,ahead=0,o_path=0,"
+    "flash_fwd_wgmma:br=64,bc=64,box=64,feeder=40,ctas=1,sections=1,cluster=1,stages_k=2,stages_v=2,q_bufs=1,grid=2,ahead=0,o_path=0,"
 static const struct {
     const char *types, *config;
+    int sq;
     bool hopper;
 } kernels[] = {
-    { "bf16", WGMMA "schedule=0,convert=1,rescale=3,exp=16", true },
-    { "fp16", WGMMA "schedule=0,convert=1,rescale=3,exp=8", true },
-    { "bf16", WGMMA "schedule=0,convert=1,rescale=2,exp=8", true },
-    { "bf16", WGMMA "schedule=0,convert=0,rescale=0,exp=16", true },
-    { "bf16", WGMMA "schedule=0,convert=1,rescale=3,exp=0", true },
-    { "bf16", "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=8,ctas=1", false },
-    { "tf32", "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", false },
-    { "fp32", "naive:tile=64", false },
+    { "bf16", WGMMA "schedule=0,convert=1,rescale=3,exp=16", 64, true },
+    { "fp16", WGMMA "schedule=0,convert=1,rescale=3,exp=8", 64, true },
+    { "bf16", WGMMA "schedule=0,convert=1,rescale=2,exp=8", 64, true },
+    { "bf16", WGMMA "schedule=0,convert=0,rescale=0,exp=16", 64, true },
+    { "bf16", WGMMA "schedule=0,convert=1,rescale=3,exp=0", 64, true },
+    { "bf16", "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=8,ctas=1", 64, false },
+    { "tf32", "flash_fwd_mma:br=64,bc=32,warps=4,stages_k=1,stages_v=1,order=0,q_regs=0,pack=0,lag=0,ctas=1", 64, false },
+    { "fp32", "naive:tile=64", 64, false },
+    { "bf16", "decode_mma:br=16,bk=32,row_warps=1,key_warps=2,stages=2,ctas=1,kv_lanes=1,combine=0,sm_shares=1,min_turns=1", 3, true },
+    { "fp16", "decode_ffma:br=1,bk=16,row_warps=1,key_warps=2,dot_lanes=4,stages=2,ctas=1,kv_lanes=1,combine=1,sm_shares=1,min_turns=1", 2,
+      true },
+    { "bf16", "decode_wgmma:br=64,bk=64,row_warps=4,key_warps=1,stages=2,ctas=1,kv_lanes=1,combine=0,sm_shares=1,min_turns=1", 16, true },
 };
 
 /* Q and K are ones but for one key, V counts keys; so each score is the same. */
@@ -56,7 +60,7 @@ static void launch(int kernel, const odd_key *key, float **o, float **lse)
     const fa_plan *plan = NULL;
     fa_tensors t;
     fa_entered in;
-    snprintf(text, sizeof text, "%s,d=%d,mask=causal,b=1,hq=1,hkv=1,sq=%d,sk=%d", kernels[kernel].types, D, SQ, SK);
+    snprintf(text, sizeof text, "%s,d=%d,mask=causal,b=1,hq=1,hkv=1,sq=%d,sk=%d", kernels[kernel].types, D, kernels[kernel].sq, SK);
     OK(fa_problem_parse(&p, text));
     OK(fa_context_enter(ctx, &in));
     OK(fa_tensors_open(&t, ctx, &p));
@@ -70,26 +74,26 @@ static void launch(int kernel, const odd_key *key, float **o, float **lse)
     fa_destroy(ctx);
 }
 
-/* Query i sees keys up to i + SK - SQ. */
-static bool sees(int query, int key)
+/* Query i sees keys up to i + SK - sq. */
+static bool sees(int sq, int query, int key)
 {
-    return key <= query + SK - SQ;
+    return key <= query + SK - sq;
 }
 
 static void expect(int kernel, const odd_key *key, bool nan)
 {
     float *o, *lse;
-    int wrong = 0, at = -1;
+    int wrong = 0, at = -1, sq = kernels[kernel].sq;
     launch(kernel, key, &o, &lse);
-    for (int i = 0; i < SQ; i++) {
+    for (int i = 0; i < sq; i++) {
         double sum = 0, n = 0;
         for (int j = 0; j < SK; j++)
-            if (sees(i, j) && j != key->number)
+            if (sees(sq, i, j) && j != key->number)
                 sum += j % 8, n++;
         for (int j = -1; j < D; j++) {
             float x = j < 0 ? lse[i] : o[i * D + j];
             double want = j < 0 ? log(n) + sqrt(D) : sum / n;
-            bool right = nan && sees(i, key->number) ? isnan(x) : fabs(x - want) < 0.02 * want;
+            bool right = nan && sees(sq, i, key->number) ? isnan(x) : fabs(x - want) < 0.02 * want;
             if (!right)
                 wrong++, at = i;
         }
@@ -114,7 +118,7 @@ ParameterizedTest(int *kernel, seen, nan_and_infinity, .timeout = 600)
     /* Blocks go from right to left: keys of the last block, of one before, and of one that only later queries see. */
     for (int block = 0; block < 3; block++)
         for (int i = 0; i < 16; i += full() ? 1 : 5) {
-            int number = (const int[]){ 64, 0, 128 }[block] + i + block;
+            int number = (const int[]){ 64, 0, kernels[*kernel].sq > 16 ? 128 : SK - 17 }[block] + i + block;
             expect(*kernel, &(odd_key){ number, NAN, NAN }, true);
             expect(*kernel, &(odd_key){ number, INFINITY, 1 }, true);
             if (block < 2)

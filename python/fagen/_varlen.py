@@ -11,7 +11,7 @@ from ._dropout import RNG, probability, state
 from ._mask import INT32_MAX, Mask, Window, integer, mask_of, scale_of
 from ._plan import K, LSE, O, Plan, Plans, Q, V, word
 from ._stage import Staged
-from ._view import View, empty_like, is_torch, packed, view
+from ._view import View, empty_like, is_torch, view
 from ._context import Context
 from .errors import InvalidArgument, invalid
 

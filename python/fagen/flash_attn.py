@@ -14,9 +14,9 @@ from typing import Any, Dict, Optional, Tuple, Union
 
 import torch
 
-from . import _torch_ops
 from . import torch as _torch
 from ._shapes import unused
+from ._torch_ops import no_gradient
 from .errors import InvalidArgument, invalid
 
 Pair = Tuple[int, int]
@@ -80,7 +80,7 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     options = _options(softmax_scale, causal, window_size, softcap=softcap, alibi_slopes=alibi_slopes, k=k, v=v, rotary_cos=rotary_cos,
                        rotary_sin=rotary_sin)
     options["return_lse"] = return_softmax_lse
-    _torch_ops.refuse_gradients("a cache has no gradient; flash_attn_func computes it", q=q, k_cache=k_cache, v_cache=v_cache)
+    no_gradient.refuse("a cache has no gradient; flash_attn_func computes it", q=q, k_cache=k_cache, v_cache=v_cache)
     several = [name for name, x in (("cache_batch_idx", cache_batch_idx), ("cache_leftpad", cache_leftpad), ("block_table", block_table))
                if x is not None]
     if len(several) > 1:

@@ -9,19 +9,19 @@ from typing import Any, Optional, Union
 
 import torch
 
-from . import _torch_ops  # defines torch.ops.fagen
 from . import _shapes as shapes
 from ._attention import dtype_name
 from ._context import Context
 from ._dropout import probability
 from ._mask import ALL, Mask, Window, mask_of, scale_of, words_of
+from ._torch_ops import dense, dispatch, functions  # defines torch.ops.fagen
 from ._varlen import ARRAYS
 from .errors import InvalidArgument, invalid
 
 CAUSAL = mask_of(True, None, "bottom-right")
-ops = torch.ops.fagen
+ops = dispatch.ops
 _compiling = torch.compiler.is_compiling
-_plain = _torch_ops.plain
+_plain = dispatch.plain
 _grad = torch.is_grad_enabled
 
 
@@ -101,9 +101,9 @@ def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, causal: bool
         if type(q) is type(k) is type(v) is torch.Tensor:
             if not _compiling() and _plain():
                 if _grad() and (q.requires_grad or k.requires_grad or v.requires_grad):
-                    found = _torch_ops.Attention.apply(q, k, v, factor, options)
+                    found = functions.Attention.apply(q, k, v, factor, options)
                 else:
-                    found = _torch_ops._dense_call(q, k, v, None, None, return_lse, factor, options)
+                    found = dense.call(q, k, v, None, None, return_lse, factor, options)
                 return found if return_lse else found[0]
         else:
             _tensors(k=k, v=v)

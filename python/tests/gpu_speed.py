@@ -17,8 +17,9 @@ from typing import Callable
 import torch
 
 import fagen
-from fagen import _torch_ops
 from fagen._library import lib
+from fagen._plan import O
+from fagen._torch_ops.plans import plans
 
 # Behind the package, whose name a script of that folder has, too.
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "bench"))
@@ -55,8 +56,8 @@ def main() -> None:
         causal = cell.mask == "causal"
         call = lambda: fagen.attention(q, k, v, causal=causal)  # noqa: E731
         out = call()
-        plan = list(_torch_ops._plans.kept.values())[-1]
-        plan.words[_torch_ops.O] = out.data_ptr()
+        plan = list(plans.kept.values())[-1]
+        plan.words[O] = out.data_ptr()
         handle, reference, stream = plan.context.handle, plan.reference, torch.cuda.current_stream().cuda_stream
         by_c = lambda: lib.fa_launch(handle, reference, stream)  # noqa: E731
         n = max(4, int(3e-3 / seconds(by_c, 10)))

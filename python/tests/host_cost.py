@@ -47,9 +47,9 @@ def by_interface() -> float:
 def by_torch(of_c: float) -> None:
     import torch
 
-    from fagen import _torch_ops
-    view = _torch_ops.view
-    _torch_ops.view = lambda name, x: view(name, x)._replace(device="cuda:0")
+    from fagen._torch_ops import dense
+    view = dense.view
+    dense.view = lambda name, x: view(name, x)._replace(device="cuda:0")
     torch.Tensor.get_device = lambda self: 0  # type: ignore[method-assign]
     torch._C._cuda_getDevice = lambda: 0
     torch._C._cuda_getCurrentRawStream = lambda index: 7
