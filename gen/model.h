@@ -109,8 +109,10 @@ int32_t fa_step_key_tile(const fa_step *s);
 bool fa_step_packs(const fa_step *s);
 /* Whether its grid is over units: it is launched for a portion at a time, fa_workspace_portion(). */
 bool fa_step_chunked(const fa_step *s);
-/* Heads of one L2 section: as many KV heads (times the group where rows are not packed) as fit two thirds of the L2, less what makes
- * the sections equally wide. At least 1. seen: the keys of a head that one tile sees; where they are fewer than sk, as in a window, a
- * head takes no more, and all heads together as many again as rows are at work on the chip. */
+/* Keys of heads that fit two thirds of the L2. seen: the keys of a head that one tile sees; where they are fewer than sk, as in a window,
+ * all heads together take as many again as rows are at work on the chip. It may be negative. */
+int64_t fa_step_section_keys(const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes);
+/* Heads of one L2 section: as many KV heads (times the group where rows are not packed) as have their keys in the L2, of which a tile sees
+ * no more than `seen`, less what makes the sections equally wide. At least 1. */
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes);
 #endif

@@ -42,14 +42,16 @@ bool fa_step_chunked(const fa_step *s)
     return fa_product_has(&s->grid, FA_EXTENT_UNITS);
 }
 
+int64_t fa_step_section_keys(const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes)
+{
+    int64_t key = (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype);
+    return (key > 0 ? l2_bytes / 3 * 2 / key : 0) - (seen < p->sk ? at_work : 0);
+}
+
 int32_t fa_step_section(const fa_step *s, const fa_problem *p, int64_t seen, int64_t at_work, int64_t l2_bytes)
 {
-    int64_t key = (int64_t)(p->d + p->dv) * fa_dtype_bytes(p->dtype), all = (int64_t)p->b * p->hkv, keys = p->sk, room = 0, n;
-    if (key > 0)
-        room = l2_bytes / 3 * 2 / key;
-    if (seen < keys)
-        keys = seen, room -= at_work;
-    int64_t most = key > 0 && keys > 0 ? room / keys : all;
+    int64_t all = (int64_t)p->b * p->hkv, keys = seen < p->sk ? seen : p->sk, room = fa_step_section_keys(p, seen, at_work, l2_bytes), n;
+    int64_t most = keys > 0 ? room / keys : all;
     most = most < all ? most : all;
     most = most > 1 ? most : 1;
     n = all > 0 ? (all + most - 1) / most : 1; /* sections; made as wide as each other: a narrow last one would leave SMs idle */

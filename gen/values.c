@@ -13,7 +13,7 @@ static const struct {
 #undef X
 };
 #define SCALARS (sizeof scalars / sizeof *scalars)
-#define NAMED 16   /* the last of them are taken only by families that name them */
+#define NAMED 17   /* the last of them are taken only by families that name them */
 #define IN_FRONT 2 /* of them stand before the strides where a family lists none: workspace and counter */
 
 static const struct {

@@ -31,6 +31,7 @@
     X(int32_t, int, section, "heads that run side by side so that their K and V share the L2")                             \
     X(int32_t, int, total_q, "rows of packed queries")                                                                     \
     X(int32_t, int, total_k, "rows of packed keys")                                                                        \
+    X(int32_t, int, section_keys, "keys of a head that share the L2 with those of the heads beside it")                    \
     X(int32_t, int, page_size, "tokens of a page")                                                                         \
     X(int32_t, int, pages, "pages that K and V have")                                                                      \
     X(int32_t, int, page_table_stride, "entries from one sequence's row of the page table to the next")                    \

@@ -12,6 +12,9 @@
 #include "repeat.h"
 #include "select.h"
 
+/* A warp's lanes add up as many each. */
+#define MOST_SECTION_KEYS (INT32_MAX / 32)
+
 /* Bytes of workspace, and where in it each buffer lies. */
 static fa_status workspace_of(const fa_workspace *w, const fa_call *c, size_t *need, int64_t offset[FA_BUFFERS_MAX])
 {
@@ -55,20 +58,15 @@ static CUresult start(const fa_context *ctx, const fa_step *s, CUkernel fn, unsi
     return d->cuLaunchKernelEx(&config, (CUfunction)fn, arguments, NULL);
 }
 
-/* Heads that are walked side by side. Where sequences have lengths of their own those of all sequences are: as one of their keys together.
- */
-static int32_t section_of(const fa_arch *a, const fa_step *s, const fa_call *c, int64_t tile)
+/* Heads that are walked side by side. Where sequences have lengths of their own the kernel finds how many, by those that it works on. */
+static void section(const fa_arch *a, const fa_step *s, fa_call *c, int64_t tile)
 {
-    fa_problem p = c->problem;
+    fa_values *v = &c->values;
     /* a tile's rows see the keys from its first row's diag_lo to its last row's diag_hi */
-    int64_t seen = (int64_t)c->values.diag_hi - c->values.diag_lo + tile;
-    if (p.features & FA_FEATURE_LENGTHS) {
-        int64_t keys = c->sizes.of[FA_EXTENT_TOTAL_K];
-        seen *= p.b;
-        p.b = 1;
-        p.sk = keys < INT32_MAX ? (int32_t)keys : INT32_MAX;
-    }
-    return fa_step_section(s, &p, seen, (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile, a->l2_bytes);
+    int64_t seen = (int64_t)v->diag_hi - v->diag_lo + tile, at_work = (int64_t)a->sm_count * (s->per_sm > 1 ? s->per_sm : 1) * tile;
+    int64_t keys = fa_step_section_keys(&c->problem, seen, at_work, a->l2_bytes);
+    v->section = fa_step_section(s, &c->problem, seen, at_work, a->l2_bytes);
+    v->section_keys = (int32_t)(keys < 1 ? 1 : keys < MOST_SECTION_KEYS ? keys : MOST_SECTION_KEYS);
 }
 
 /* What depends on the step: the grid, and values of its kernel. A source of one step has them from the launch before where nothing but
@@ -90,7 +88,7 @@ static fa_status lay_out(const fa_context *ctx, const fa_kernel *k, const fa_ste
                        v->b, v->hq, v->sq, v->sk, s->entry);
     v->tiles = s->grid.n ? (int32_t)fa_factor_value(&s->grid.factor[0], &c->sizes) : 1;
     v->total = (int32_t)total;
-    v->section = section_of(a, s, c, tile);
+    section(a, s, c, tile);
     v->joined = fa_maps_joined(s, c);
     r->kernel = k->number;
     r->same = k->steps == 1 && !chunked ? fa_repeat_next() : 0;

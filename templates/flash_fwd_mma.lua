@@ -118,7 +118,7 @@ return {
     if p.has_pages then names = names .. "page_table " end
     if p.has_dropout then names = names .. "rng drop_below keep_scale " end
     names = names .. "scale scale_log2 b hq hkv group sq sk "
-    if p.has_lengths then return names .. "total_q total_k relative shift_lo shift_hi section"
+    if p.has_lengths then return names .. "total_q total_k relative shift_lo shift_hi section_keys"
       .. (p.has_pages and " page_size pages page_table_stride" or "") end
     return names .. "diag_lo diag_hi tiles section"
   end,

@@ -298,7 +298,7 @@ return {
     if p.has_dropout then names = names .. "rng drop_below keep_scale " end
     names = names .. "scale scale_log2 b hq hkv group sq sk "
     if not p.has_lengths then return names .. "diag_lo diag_hi tiles total key_base section" end
-    names = names .. "total_q total_k relative shift_lo shift_hi section "
+    names = names .. "total_q total_k relative shift_lo shift_hi section_keys "
     if p.has_pages then names = names .. "page_size pages page_table_stride " .. (l.joined and "joined " or "") end
     return names
   end,

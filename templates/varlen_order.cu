@@ -58,6 +58,7 @@ __device__ __forceinline__ Range part_of(Range range, const Tile &where) {
 struct LaneSequence {
   Levels levels;
   int number;  // in the batch
+  int width;   // heads of a section, of all lanes the same
 };
 struct Counts {
   int per_head;      // tiles of a head of the 32 sequences at hand
@@ -77,7 +78,7 @@ struct TileOrder {
   u32 smem;  // what is kept lies there: the scheduler has few registers
   __device__ __forceinline__ LaneSequence own() const {
     const uint4 x = load_shared_x4(smem + $(l.order + 32) + threadIdx.x % 32 * 16);
-    return {{(int)x.x, (int)x.y}, (int)x.z};
+    return {{(int)x.x, (int)x.y}, (int)x.z, (int)x.w};
   }
   __device__ __forceinline__ Counts counts() const {
     const uint4 x = load_shared_x4(smem + $(l.order));
@@ -88,7 +89,7 @@ struct TileOrder {
     return {(int)x.x, (int)x.y, (int)x.z};
   }
   __device__ __forceinline__ void keep(const LaneSequence &x) {
-    store_shared(smem + $(l.order + 32) + threadIdx.x % 32 * 16, make_uint4(x.levels.lowest, x.levels.tiles, x.number, 0));
+    store_shared(smem + $(l.order + 32) + threadIdx.x % 32 * 16, make_uint4(x.levels.lowest, x.levels.tiles, x.number, x.width));
   }
   __device__ __forceinline__ void keep(const Counts &n) {
     __syncwarp();
@@ -130,7 +131,24 @@ struct TileOrder {
 //| end
   }
 
-  // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these.
+  // Keys of a head that the rows of a tile of the sequence see, as far as they are counted.
+  __device__ __forceinline__ int keys_of(int number) const {
+    if (number >= p.b) return 0;
+    const Sequence sequence = sequence_of(p, number);
+//| if p.mask == "window" then
+    return min(sequence.sk(), min(sequence.diag_hi() - sequence.diag_lo() + unit(), p.section_keys));
+//| else
+    return min(sequence.sk(), p.section_keys);
+//| end
+  }
+  // Heads that run side by side so that so many keys of each share the L2: sections are as wide as each other.
+  __device__ __forceinline__ int width_of(int keys) const {
+    const int most = min(max(p.section_keys / max(keys, 1), 1), p.hkv), sections = (p.hkv + most - 1) / most;
+    return (p.hkv + sections - 1) / sections$((c.pack or l.pack) == 1 and "" or " * p.group");
+  }
+
+  // Deals sequences that have tiles to the lanes, from number `first` on; tiles of a head of these. Other sequences, as those that take one
+  // token, may hold most keys of the batch: they have no say in how many heads share the L2.
   __device__ __forceinline__ int gather(int first) {
     const int lane = (int)(threadIdx.x % 32);
     int n = 0, number = p.b;
@@ -140,7 +158,7 @@ struct TileOrder {
       for (u32 left = __ballot_sync(~0u, levels_of(first + lane).tiles > 0); left != 0 && n < 32; left &= left - 1, n++)
         if (lane == n) number = first + __ffs(left) - 1;
     const Levels levels = levels_of(number);
-    keep(LaneSequence{levels, number});
+    keep(LaneSequence{levels, number, width_of(__reduce_add_sync(~0u, keys_of(number)))});
     keep(Found{-1, 0, 0});
     return __reduce_add_sync(~0u, levels.tiles);
   }
@@ -208,9 +226,9 @@ struct TileOrder {
     index -= sums.begin;
 //| end
 //| if (c.sections or 1) > 1 then
-    const int widest = (p.section + $(c.sections - 1)) / $(c.sections);
+    const int widest = (own().width + $(c.sections - 1)) / $(c.sections);
 //| else
-    const int widest = p.section;
+    const int widest = own().width;
 //| end
     const int per_section = sums.per_head * widest, at = index / per_section, rest = index - at * per_section;
     const int width = min(widest, heads() - at * widest);  // the last section may be narrower

@@ -70,6 +70,9 @@ static const scene scenes[] = {
     { "split", "bf16,d=64,mask=causal,features=lengths,b=1,hq=1,hkv=1", CONFIG(128, 0, 48, 2, 3, USUAL), 100, 300, NONE, WITH(&full) },
     { "split_lazy", "bf16,d=72,mask=window,features=lengths+pages,page=16,b=1,hq=1,hkv=1", CONFIG(64, 0, 48, 1, 2, STAGED), 50, 300, 250, 0,
       0, 0, WITH(&pages_full) },
+    { "sections", "bf16,d=64,mask=causal,features=lengths,b=3,hq=3,hkv=3",
+      "flash_fwd_wgmma:ctas=1,feeder=40,box=64,sections=2,cluster=1,exp=0,convert=1,br=64,schedule=0,bc=48,grid=2,rescale=3," USUAL, 100,
+      150, NONE, WITH(&packed) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -86,6 +89,7 @@ static const scene scenes[] = {
 #define L "flash_fwd_wgmma.lua"
 #define H "hopper_part.cu"
 #define S "split_tile.cu"
+#define V "varlen_order.cu"
 
 static const mutation mutations[] = {
     /* parts of tiles */
@@ -103,6 +107,13 @@ static const mutation mutations[] = {
     { "maxima are scaled twice", S, "log2_scale, scale = \"1.f\"", "log2_scale, scale = \"p.scale_log2\"", 0, "split" },
     { "maxima are not scaled", S, "local log2_scale, scale = \"p.scale_log2\", \"p.scale\"",
       "local log2_scale, scale = \"1.f\", \"p.scale\"", 0, "split_lazy" },
+    /* heads that share the L2 */
+    { "the last section of heads is as wide as the others", V, "min(widest, heads() - at * widest)", "widest", 0, "sections" },
+    { "narrow sections rounded down", V, "(own().width + $(c.sections - 1)) / $(c.sections)", "own().width / $(c.sections) / 2", 0,
+      "sections" },
+    { "sections of no head", V, "(p.hkv + sections - 1) / sections$(", "p.hkv / (sections + p.hkv)$(", 0, "sections" },
+    { "only the first lane's sequence has a width", V, "x.number, x.width)", "x.number, threadIdx.x % 32 == 0 ? x.width : 1)", 0,
+      "sections" },
     /* rows of others */
     { "V behind the end stays", X, "        $(clear)(tile, own.end, BC, lane);\n", "", 0, "packed_none pages" },
     { "V in front of the window stays", X, "        $(clear)(tile, 0, own.first, lane);\n", "", 0, "window" },
