@@ -189,11 +189,12 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
 //| end
 //| if l.pdl and p.has_lengths and not p.has_batch_invariant then
 
-// The same by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its transfer alone. A thread has a row of K and V.
+// The same by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its transfer
+// alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.
 __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
   const Walk &walk = split.walk;
-  if (walk.left <= 0 || walk.turn >= walk.turns) return;
+  if (walk.left <= 0 || walk.turn >= walk.turns || split.size * (GROUPS * BC) <= 3 * KEYS) return;
   const Sequence sequence = sequence_of<true>(p, walk.batch);
   const Tile tile = tile_of(p, sequence, walk);
   const int first = max((tile.first_block + walk.turn * GROUPS) * BC, tile.range.key_lo);
