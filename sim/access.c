@@ -41,6 +41,7 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
     uint32_t n = i->count, element = i->sub, size = n * element;
     uint8_t data[SIM_LANES][32];
     uint64_t address[SIM_LANES];
+    uint32_t hints = 0; /* lanes whose value is some value, whatever lies there */
     bool same = i->arg[n] == SIM_NO_ARG && i->space == SP_PARAM;
     if (i->flags & F_VOLATILE)
         sim_shared_sync(w, false, true);
@@ -50,8 +51,10 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
         address[l] = sim_address(w, i, (int)n, i->flags & F_WIDE, l);
         if (!sim_load(w, i, (int)l, (sim_space)i->space, address[l], data[l], size))
             return STEP_FAULT;
-        if (i->flags & F_HINT && sim_grid_hint(w, i, l))
+        if (i->flags & F_HINT && sim_grid_hint(w, i, l)) {
             sim_grid_disturb(w->block, address[l], data[l]);
+            hints |= 1u << l;
+        }
         if (!same)
             continue;
         FOR_LANES(k, m) memcpy(data[k], data[l], size);
@@ -74,8 +77,8 @@ sim_step sim_run_load(sim_warp *w, const sim_insn *i, uint32_t m)
             FOR_LANES(l, m) d->u[l] = (uint32_t)extend(data[l] + k * element, element, sign);
         }
     }
-    if (w->shadow.met)
-        sim_defined_load(w, i, m, address);
+    if (w->shadow.met && m & ~hints)
+        sim_defined_load(w, i, m & ~hints, address);
     return STEP_NEXT;
 }
 

@@ -73,7 +73,7 @@ typedef enum sim_severity { SIM_BY_DEFAULT = 0, SIM_OFF, SIM_WARNING, SIM_ERROR 
     X(GRID_WAIT, "grid-wait", ERROR, 0, LAUNCH_FAILED,                                                                                     \
       "a launch with programmatic stream serialization: a thread touches global memory, or a block ends, before any "                      \
       "`griddepcontrol.wait` for what is in front. A relaxed load may come before it, as a hint: in lazy timing it finds another value "   \
-      "than later loads")                                                                                                                  \
+      "than later loads, and what was never written is some value")                                                                        \
     X(OPERAND, "operand", ERROR, 1, LAUNCH_FAILED,                                                                                         \
       "a value that the instruction does not accept: the size of a copy, the index of a branch, a rank or mask of blocks")                 \
     X(TRAP, "trap", ERROR, 1, LAUNCH_FAILED, "the kernel executed `trap`")                                                                 \

@@ -120,7 +120,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, $(c.ctas)) fa_decode(const
 //|   end
 //| end
 //| if p.has_lengths then
-  const Split split = split_of_launch(p);
+  const Split split = split_of_launch(p, [&](const Split &seeming) {
+//|   if l.pdl and not p.has_batch_invariant then
+    prefetch(p, seeming);
+//|   end
+  });
 //| end
   const int group = threadIdx.x / GROUP_THREADS;
   const u32 buffers = shared_address(smem) + group * SMEM_GROUP;

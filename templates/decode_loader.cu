@@ -187,6 +187,39 @@ __device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
   lines(p.v, sequence.v() + tile.kv_head * p.v_sh, p.v_ss, DV * (int)sizeof(element));
 }
 //| end
+//| if l.pdl and p.has_lengths and not p.has_batch_invariant then
+
+// The same by what the lengths$(paged and ", and the entries of the page table," or "") seem to be; a row of the wrong keys costs its transfer
+// alone. A thread has a row of K and V. A share that the L2 may hold, of 384 KB for an SM, would be no faster, and begin later.
+__device__ __forceinline__ void prefetch(const Params &p, const Split &split) {
+  constexpr int LINE = 128, KEYS = $(math.max(1, 131072 // (l.ctas * (l.chunks + l.chunks_v) * 16)));
+  const Walk &walk = split.walk;
+  if (walk.left <= 0 || walk.turn >= walk.turns || split.size * (GROUPS * BC) <= 3 * KEYS) return;
+  const Sequence sequence = sequence_of<true>(p, walk.batch);
+  const Tile tile = tile_of(p, sequence, walk);
+  const int first = max((tile.first_block + walk.turn * GROUPS) * BC, tile.range.key_lo);
+  const int keys = min(min(KEYS, tile.range.key_hi - first + 1), (walk.end - walk.turn) * (GROUPS * BC));
+  auto row = [&](const void *base, long long at, int bytes) {
+    const char *const from = (const char *)base + at * (long long)sizeof(element);
+#pragma unroll
+    for (int line = 0; line < bytes; line += LINE) asm volatile("prefetch.global.L2 [%0];" ::"l"(from + line));
+  };
+#pragma unroll 1
+  for (int i = threadIdx.x; i < keys; i += THREADS) {
+    const int key = first + i;
+//|   if paged then
+    const int entry = (int)((u32)key / (u32)p.page_size), token = key - entry * p.page_size;
+    const u32 page = word<true>(p.page_table + (long long)walk.batch * p.page_table_stride + entry);
+    if (page >= (u32)p.pages) continue;
+    row(p.k, page * sequence.k_page() + token * p.k_ss + tile.kv_head * p.k_sh, D * (int)sizeof(element));
+    row(p.v, page * sequence.v_page() + token * p.v_ss + tile.kv_head * p.v_sh, DV * (int)sizeof(element));
+//|   else
+    row(p.k, sequence.k() + key * p.k_ss + tile.kv_head * p.k_sh, D * (int)sizeof(element));
+    row(p.v, sequence.v() + key * p.v_ss + tile.kv_head * p.v_sh, DV * (int)sizeof(element));
+//|   end
+  }
+}
+//| end
 //| if paged then
 
 // The table on its way to the L2, while the lengths are looked up, on which the entries of the share depend: the rows of the sequences that

@@ -219,8 +219,9 @@ __device__ __forceinline__ Split split_of(const Params &p, const Extent &told) {
 }
 
 // Waits for what is in front in the stream, and finds the share. The lengths have most often been there for long: the share is found from
-// what they seem to be while the launch in front ends. It is found again where they have become others.
-__device__ __forceinline__ Split split_of_launch(const Params &p) {
+// what they seem to be while the launch in front ends$(l.pdl and ", and its first keys are fetched" or ""). It is found again where they have become others.
+template <typename Fetch>
+__device__ __forceinline__ Split split_of_launch(const Params &p, const Fetch &fetch) {
   const int lane = (int)threadIdx.x % 32;
 //|   if l.pdl then
   bool waited = p.b > 32;
@@ -231,6 +232,7 @@ __device__ __forceinline__ Split split_of_launch(const Params &p) {
   while (true) {
     s = split_of(p, told);
     if (waited) break;
+    fetch(s);
     asm volatile("griddepcontrol.wait;" ::: "memory");
     waited = true;
     const Extent now = extent_of(p, lane);

@@ -30,6 +30,7 @@ static const fa_ragged_how
     wild_q = { .seed = 11, .forms = FA_FORM_SEQLENS_Q | K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM, .wild = 1 },
     rows_used = { .seed = 16, .forms = FA_FORM_SEQLENS_Q, .q = FA_SPREAD_UNIFORM },
     both = { .seed = 13, .forms = FA_FORM_SEQLENS_Q | K, .q = FA_SPREAD_UNIFORM, .k = FA_SPREAD_UNIFORM },
+    pages_full = { .seed = 17, .forms = PAGED, .k = FA_SPREAD_FULL, .page_size = 8, .spare = 2 },
     full = { .seed = 8, .forms = K, .k = FA_SPREAD_FULL },
     idle = { .seed = 10, .forms = K, .k = FA_SPREAD_UNIFORM, .idle = 3 },
     many = { .seed = 9, .forms = K, .k = FA_SPREAD_UNIFORM };
@@ -94,6 +95,10 @@ static const scene scenes[] = {
       NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &foreign, 0 },
     { "far_tokens", "bf16,d=64,mask=causal,features=lengths+pages,page=1,b=2,hq=2,hkv=1", MMA(16, 2, ONE_WARP "sm_shares=1," LAST), 2, 60,
       NONE, FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_FAR, 0, &single, 0 },
+    { "fetched", "bf16,d=128,mask=none,features=lengths,b=1,hq=1,hkv=1", MMA(16, 4, ONE_WARP "sm_shares=1," LAST), 1, 2600, NONE,
+      WITH(&full) },
+    { "fetched_pages", "bf16,d=128,mask=none,features=lengths+pages,page=8,b=1,hq=1,hkv=1", MMA(16, 4, ONE_WARP "sm_shares=1," LAST), 1,
+      2600, NONE, WITH(&pages_full) },
     { NULL, NULL, NULL, 0, 0, NONE, WITH(NULL) },
 };
 
@@ -168,8 +173,13 @@ static const mutation mutations[] = {
     { "rows of a pass count through short runs", L, "(WHOLE ? S::row() : row % RUN)", "S::row()", 0, "pages_pairs" },
     { "rows of later passes in the chunks of the first", L, "(own ^ (u32)(r % 8 * 16))", "own", 0, "pages_second" },
     { "chunks of a lane in one place", L, "(u32)(r * N + c) * 16", "(u32)(r * N) * 16", 0, "pages_wide" },
-    { "the table is read before the wait", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 1,
+    { "the table is read before the wait", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 2,
       "pages" },
+    { "rows fetched early are read", L, "\"prefetch.global.L2 [%0];\"", "\"{\\n.reg .u32 x;\\nld.global.u32 x, [%0];\\n}\"", 1,
+      "fetched fetched_pages" },
+    { "entries of what is fetched early come of a cache", L, "word<true>(p.page_table + ", "*(p.page_table + ", 0, "fetched_pages" },
+    { "lengths of what is fetched early come of a cache", L, "sequence_of<true>(p, walk.batch)", "sequence_of(p, walk.batch)", 0,
+      "fetched" },
     { "tables begin with the batch's first", L, "(long long)walk.batch * p.page_table_stride", "0", 0, "pages" },
     { "pages are not looked up anew", L, "      look_up_next();\n", "", 0, "pages" },
     { "the next turn's pages are those of this", L, "    entry += step_entries;\n", "", 0, "pages" },
