@@ -26,6 +26,11 @@ static void ask_work(lua_State *L, job *j, const fa_lua_args *fr, const fa_lua_a
     int layout = lua_gettop(L);
     j->source = (fa_source){ 0 };
     fa_family_steps(L, fr, j->family, layout, &j->source);
+    for (int i = 0; i < j->source.steps; i++)
+        if (fa_step_chunked(&j->source.step[i])) {
+            fa_family_workspace(L, fr, j->family, layout, &j->source);
+            break;
+        }
     j->works = fa_work_ask(L, fr, shaped->p, j->family, j->on.problem, layout, j->source.steps, j->work);
 }
 
@@ -87,6 +92,20 @@ static const char *bound(const fa_cost *c)
     return units[most].name;
 }
 
+/* How often the step is launched; of a family with one work for all its steps, they. */
+static fa_turns turns_of(const job *j, const fa_step *s)
+{
+    fa_turns turns = { .units = 1, .members = 1, .launches = j->works > 1 ? 1 : j->source.steps };
+    fa_sizes sizes = fa_sizes_of(j->on.problem, j->on.arch->sm_count);
+    int64_t units = sizes.of[FA_EXTENT_UNITS], members = sizes.of[FA_EXTENT_MEMBERS];
+    if (!fa_step_chunked(s) || units < 1 || members < 1)
+        return turns;
+    fa_portion at = fa_workspace_portion(&j->source.workspace, &sizes);
+    turns.units = (double)((units + at.units - 1) / at.units);
+    turns.members = (double)((members + at.members - 1) / at.members);
+    return turns;
+}
+
 /* What the config costs, of which the family told its steps and its work. */
 static fa_status price(const job *j, int regs, fa_cost *out)
 {
@@ -96,7 +115,7 @@ static fa_status price(const job *j, int regs, fa_cost *out)
         const fa_work *w = &j->work[i];
         fa_cost step;
         int per_thread = regs > 0 ? regs : w->regs > 0 ? (int)w->regs : j->source.min_regs;
-        fa_status st = fa_price_step(&j->on, j->family->name, &j->source.step[i], w, per_thread, j->works > 1 ? 1 : j->source.steps, &step);
+        fa_status st = fa_price_step(&j->on, j->family->name, &j->source.step[i], w, per_thread, turns_of(j, &j->source.step[i]), &step);
         if (st != FA_OK)
             return st;
         add(out, &step, &longest);

@@ -108,19 +108,29 @@ static double corner(double a, double b)
     return pow(pow(a, CORNER) + pow(b, CORNER), 1 / CORNER);
 }
 
+/* The SM that has the longest tiles, where thread blocks come longest first, n of them, as many at once as fit: it has the first of each
+ * round, and no free SM can take one from it. From tile to tile the time falls evenly. */
+static double first_sm(double n, double sms, double at_once, double longest, double shortest)
+{
+    double sum = 0;
+    for (double r = 0; r < at_once && r * sms < n; r++)
+        sum += longest - (longest - shortest) * r * sms / n;
+    return sum;
+}
+
 /* Clocks of the chip for blocks of scores, and how long each unit is busy. */
-static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v)
+static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa_work *w, fa_visits v, fa_turns in)
 {
     const fa_problem *p = x->problem;
     const fa_arch *a = x->arch;
     bool pack = fa_step_packs(s);
     double clock = a->clock_ghz * 1e9, pairs = w->rows * w->cols / s->cluster, heads = (double)p->b * (pack ? p->hkv : p->hq);
-    double tiles = ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows);
+    double tiles = ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows), turns = in.units * in.members;
 
     /* Clocks of one SM for its part of a block of scores, by unit. */
     double matrix = pairs * w->matrix_flops / (w->rate * w->efficiency), exps = pairs * w->exps / a->exp_rate;
     double issue = w->issue / a->issue_rate, smem = w->smem_bytes / a->smem_bytes_clk;
-    double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / a->sm_count)));
+    double sharing = fmax(1, fmin(out->blocks_sm, ceil((double)out->grid / turns / a->sm_count)));
     double warps = sharing * s->threads / 32 / SCHEDULERS;
     double shows = w->shows >= 0 ? w->shows : SHOWS_ALONE + (SHOWS_SHARED - SHOWS_ALONE) * fmin(1, fmax(0, warps - 1));
     double other = fmax(exps, issue);
@@ -135,9 +145,10 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         /* A thread block takes keys of a KV head: all row tiles that see them, of the group. */
         double group = (double)p->hq / p->hkv, blocks = ceil((double)p->sk / fa_step_key_tile(s)), each = v.all * group / blocks;
         bool equal = v.longest == v.shortest;
-        heads /= group;
-        v.all *= group;
-        v.longest = equal ? each : fmin(group * tiles, 2 * each); /* under a diagonal */
+        heads *= in.members / group; /* each slice of a group is a tile of its own */
+        v.all *= group / in.members;
+        each /= in.members;
+        v.longest = equal ? each : fmin(group / in.members * tiles, 2 * each); /* under a diagonal */
         v.shortest = equal ? each : 0;
         tiles = blocks;
     } else if (!fa_step_row_tile(s)) { /* a thread block takes all row tiles of its head, one behind the other */
@@ -146,9 +157,12 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
         v.longest = v.shortest = v.all;
     }
 
-    /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. */
+    /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Turn after turn. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
-    double clocks = v.longest == v.shortest ? ceil(owners * tiles / a->sm_count) * longest : fmax(mean, longest);
+    double turn = owners * tiles / turns;
+    double clocks = v.longest == v.shortest
+                        ? turns * ceil(turn / a->sm_count) * longest
+                        : fmax(mean, turns * first_sm(turn, a->sm_count, sharing, longest, v.shortest * block + tile));
     if (v.longest != v.shortest && s->per_sm && !s->counter)
         clocks *= DEALT;
 
@@ -160,7 +174,7 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     return clocks / clock;
 }
 
-fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *s, const fa_work *w, int regs, int launches, fa_cost *out)
+fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *s, const fa_work *w, int regs, fa_turns in, fa_cost *out)
 {
     const fa_problem *p = x->problem;
     const fa_arch *a = x->arch;
@@ -188,13 +202,13 @@ fa_status fa_price_step(const fa_pricing *x, const char *family, const fa_step *
     out->traffic = c.traffic;
     if (!w->algorithm)
         out->traffic.read_sp = w->bytes;
-    double seconds = w->cols > 0 ? walk(out, x, s, w, c.visits) : 0;
-    double fed = fmin(1, (double)out->grid / a->sm_count); /* an idle SM asks for no bytes */
+    double seconds = w->cols > 0 ? walk(out, x, s, w, c.visits, in) : 0;
+    double fed = fmin(1, (double)out->grid / (in.units * in.members) / a->sm_count); /* an idle SM asks for no bytes */
     double tiles = w->rows > 0 ? ceil((double)p->sq * (pack ? p->hq / p->hkv : 1) / w->rows) : 1;
     out->t_l2 = fa_traffic_total(&out->traffic) / (a->l2_gbs * 1e9 * w->l2_speed * fed);
     out->t_hbm = hbm_bytes(p, a, out, pack, s->cluster, tiles, w->algorithm && w->algorithm->shares) / (a->hbm_gbs * 1e9);
     double stream = fmax(out->t_l2, out->t_hbm);
     seconds = w->cols > 0 ? corner(seconds, stream) : stream / w->efficiency + w->latency / (a->clock_ghz * 1e9);
-    out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * launches + seconds;
+    out->seconds = (a->launch_seconds > 0 ? a->launch_seconds : FA_LAUNCH_SECONDS) * in.launches * in.units * in.members + seconds;
     return FA_OK;
 }

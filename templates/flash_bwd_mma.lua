@@ -147,10 +147,11 @@ return {
       local tiles, bytes = visible * (p.sq // 16) * (p.sk // 16), SCORES
       kv.issue = kv.issue + c.br * c.bc // 256 * 8
       kv.bytes = kv.bytes + tiles * bytes
+      -- Warps wait for dS out of memory in each iteration: with 64 keys d = 64 takes 1.06 times as long as with 128, all steps together.
       local q = {
         rows = c.q_br, cols = c.q_bc, matrix_flops = 16 * chunks, unit = "mma16", exps = 0,
         issue = c.q_br * c.q_bc // 256 * (chunks + 6) + (c.warps * c.q_bc * chunks * 16 + l.q_stage) // 512 + c.warps * 40,
-        smem_bytes = (c.warps * c.q_bc * chunks * 16 + l.q_stage) * 1.1, latency = 500, tile_latency = 4000,
+        smem_bytes = (c.warps * c.q_bc * chunks * 16 + l.q_stage) * 1.1, latency = 1500, tile_latency = 4000,
         bytes = math.max(1, tiles * bytes + visible * p.sk * 2 * p.d * ((p.sq + c.q_br - 1) // c.q_br) + p.b * p.hq * p.sq * 2 * p.d),
         regs = l.regs_q,
       }

@@ -229,6 +229,51 @@ Test(cost, steps_add_up)
     toy_remove(dir, NULL);
 }
 
+/* Under a mask tiles come longest first, and a free SM takes the next. Where all of a launch are there at once, none is left to take: the
+ * first SM ends last, with the longest tile and one of the middle. */
+Test(cost, unequal_tiles_at_once)
+{
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", lua);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    /* 192 tiles on 108 SMs: two rounds without a mask. */
+    const char *none = "bf16,d=128,b=1,hq=6,sq=4096", *causal = "bf16,d=128,mask=causal,b=1,hq=6,sq=4096";
+    const char *two = "toy:threads=128,smem=64", *one = "toy:threads=128,smem=160";
+    double at_once = cost(g, causal, two, "sm_80", 0).seconds / cost(g, none, two, "sm_80", 0).seconds;
+    double drawn = cost(g, causal, one, "sm_80", 0).seconds / cost(g, none, one, "sm_80", 0).seconds;
+    cr_expect_float_eq(at_once, (2 - 108.0 / 192) / 2, 0.03, "%g", at_once);
+    cr_expect_float_eq(drawn, 0.5, 0.03, "%g", drawn);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
+/* Steps over units are launched for as many at a time as the workspace holds, each time in whole rounds over the SMs. */
+Test(cost, units_in_turn)
+{
+    static const char many[] =
+        "return { doc = 'x', default = false, tunables = { { 'kept', { 0, 1 }, 'n' } }, supports = function() return true end, "
+        "constraints = {},\n"
+        "  layout = function(p, c) return { bytes = 160 * 1024, threads = 256, regs = 128 } end,\n"
+        "  steps = function(p, c) return { { entry = 'x', grid = 'sk/128 units' } } end,\n"
+        "  workspace = function(p, c) return c.kept == 1 and 'kept fp16 units members sq sk' or '' end,\n"
+        "  work = function(p, c) return { rows = 128, cols = 128, unit = 'mma16', issue = 8000, bytes = 1 } end }\n";
+    char dir[64];
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    toy_write(dir, "toy.lua", many);
+    cr_assert_eq(fa_gen_open(&g, dir), FA_OK, "%s", fa_last_error());
+    /* 16 units of 128 tiles; of 512 MiB each two at a time. Four heads in each: one of them at a time, of two units. */
+    const char *heads = "bf16,d=128,b=1,hq=16,sq=16384", *groups = "bf16,d=128,b=1,hq=64,hkv=16,sq=16384";
+    double all = cost(g, heads, "toy:kept=0", "sm_80", 0).seconds, turns = cost(g, heads, "toy:kept=1", "sm_80", 0).seconds;
+    cr_expect_float_eq(turns / all, 8 * 3 / 19.0, 0.02, "%g: 8 times 3 rounds, not 19", turns / all);
+    double slices = cost(g, groups, "toy:kept=1", "sm_80", 0).seconds;
+    cr_expect_float_eq(slices / turns, 4, 0.02, "%g: 32 times 3 rounds", slices / turns);
+    fa_gen_close(g);
+    toy_remove(dir, NULL);
+}
+
 /* Where the grid is not over rows, a thread block takes all rows of its head: 32 heads on 108 SMs leave 76 idle. */
 Test(cost, a_block_for_a_head)
 {
