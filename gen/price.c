@@ -160,9 +160,8 @@ static double walk(fa_cost *out, const fa_pricing *x, const fa_step *s, const fa
     /* Equal tiles finish in whole rounds over the SMs; unequal ones are launched longest first and fill the gaps. Turn after turn. */
     double owners = heads * s->cluster, mean = owners * (v.all * block + tiles * tile) / a->sm_count, longest = v.longest * block + tile;
     double turn = owners * tiles / turns;
-    double clocks = v.longest == v.shortest
-                        ? turns * ceil(turn / a->sm_count) * longest
-                        : fmax(mean, turns * first_sm(turn, a->sm_count, sharing, longest, v.shortest * block + tile));
+    double clocks = v.longest == v.shortest ? turns * ceil(turn / a->sm_count) * longest
+                                            : fmax(mean, turns * first_sm(turn, a->sm_count, sharing, longest, v.shortest * block + tile));
     if (v.longest != v.shortest && s->per_sm && !s->counter)
         clocks *= DEALT;
 
