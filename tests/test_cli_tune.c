@@ -341,7 +341,7 @@ Test(cli_tune, a_grid_without_a_device)
 /* ---- several devices ---- */
 
 #define TWO "--devices sim:sm_80,sim:sm_80"
-#define SHARED SMALL " -n 256,1024,4096 --limit 2 " TWO " --json"
+#define SHARED SMALL " -n 256,512,4096 --limit 2 " TWO " --json"
 
 static int children(pid_t pid, pid_t *out, int most)
 {
@@ -395,13 +395,13 @@ static void survive(const char *words)
 
 Test(cli_tune, devices_share_the_problems_and_a_death_costs_one)
 {
-    survive(SMALL " -n 256,1024,4096 --limit 2 --devices sim:sm_80 --json");             /* one that is named gets a process too */
-    survive(SMALL " -n 256,1024,4096 --limit 2 --devices sim:sm_80 --abreast 2 --json"); /* or two */
+    survive(SMALL " -n 256,512,4096 --limit 2 --devices sim:sm_80 --json");             /* one that is named gets a process too */
+    survive(SMALL " -n 256,512,4096 --limit 2 --devices sim:sm_80 --abreast 2 --json"); /* or two */
     survive(SHARED);
     json_t *doc = cli_json("tune " SHARED " -q", 0); /* and with all on record, in one process, the same winners */
     cr_assert_eq(sum(doc, "resumed"), 6);
     cr_assert_eq(restarts(doc), 0);
-    json_t *alone = cli_json("tune " SMALL " -n 256,1024,4096 --limit 2 --json -q", 0);
+    json_t *alone = cli_json("tune " SMALL " -n 256,512,4096 --limit 2 --json -q", 0);
     for (size_t i = 0; i < 3; i++) {
         cr_assert_str_eq(json_string_value(get(doc, "problems", i, "problem")), json_string_value(get(alone, "problems", i, "problem")));
         cr_assert_str_eq(json_string_value(json_object_get(get(doc, "problems", i, "guess"), "config")),
