@@ -83,6 +83,7 @@ class Run:
                 left = None if self.o.seconds is None else self.o.seconds - (time.monotonic() - begun)
                 if left is not None and left <= 0:
                     self.doc["left"] += [name_of(s, c) for s, c in jobs[n:]]
+                    self.save()
                     break
                 try:
                     self.one(section, case, left and left / (len(jobs) - n))

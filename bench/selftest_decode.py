@@ -23,6 +23,7 @@ import decode
 import decode_cases
 import decode_report
 import fagen
+import section_run
 import stats
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -250,6 +251,31 @@ class Lab(unittest.TestCase):
         module, lab = self.lab(lost=lost)
         with self.assertRaisesRegex(module.Broken, "after fa3: an illegal memory access.*--without 'fa3'"):
             lab.measure({}, [self.contender("fa3", refused="an illegal memory access was encountered")], None)
+
+
+class Run(unittest.TestCase):
+    """A run over sections, whose document on disk is what a later --replay makes tables of."""
+
+    def test_cases_that_time_did_not_reach_are_in_the_file(self):
+        stand_ins = {n: types.ModuleType(n) for n in ("torch", "decode_lab")}
+        stand_ins["torch"].manual_seed = lambda seed: None
+        stand_ins["torch"].no_grad = contextlib.nullcontext
+        stand_ins["decode_lab"].Broken = type("Broken", (RuntimeError,), {})
+        machine = types.SimpleNamespace(described=dict, clocks=dict)
+        lab = types.SimpleNamespace(machine=machine, fa=types.SimpleNamespace(version=str, path=""), about={}, warm_up=lambda: None,
+                                    tidy=lambda: None)
+        first, second = decode_cases.TABLE[:2]
+        spent = iter((0, 0, 5, 11, 11))  # begun; before and after the first case; before the second
+        with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(sys.modules, stand_ins), \
+                unittest.mock.patch.object(section_run.time, "monotonic", lambda: next(spent)):
+            options = types.SimpleNamespace(rounds=1, lasts=1, seconds=10, seed=1, config=[], json=os.path.join(folder, "run.json"))
+            row = {**first.dict(), "runs": {}, "skipped": {}}
+            with contextlib.redirect_stdout(io.StringIO()):
+                section_run.Run(options, lab, lambda *given: row).all([("table", first), ("table", second)])
+            with open(options.json) as f:
+                doc = json.load(f)
+        self.assertEqual([r["name"] for r in doc["sections"]["table"]], [first.name()])
+        self.assertEqual(doc["left"], [f"table: {second.name()}"])
 
 
 class Structs(unittest.TestCase):
