@@ -7,6 +7,7 @@
 #include "tensor_map.h"
 
 typedef enum sim_bulk_kind { BULK_LOAD, BULK_STORE, BULK_REDUCE, BULK_PREFETCH, BULK_SHARED } sim_bulk_kind;
+enum { SIM_BULK_UNIT = 16 }; /* bytes that addresses and sizes are a multiple of */
 enum { BULK_ADD, BULK_MIN, BULK_MAX, BULK_AND, BULK_OR, BULK_XOR, BULK_INC, BULK_DEC };
 
 /* An address among the operands; arg -1: there is none. */
@@ -45,6 +46,10 @@ bool sim_bulk_land(sim_block *b, const sim_mbarrier *m);
 bool sim_bulk_leave(sim_warp *w); /* the warp has ended. false: reported */
 bool sim_bulk_end(sim_block *b);  /* all warps of the block have. false: reported */
 void sim_bulk_drop(sim_block *b); /* forgets all that is under way */
+/* bulk_bytes.c. false: reported. */
+bool sim_bulk_fetch(sim_block *b, sim_bulk *c); /* to the place in the block's arena */
+bool sim_bulk_take(sim_block *b, sim_bulk *c);  /* a store reads its source, */
+bool sim_bulk_give(sim_bulk *c);                /* and writes what it has read, if anything */
 /* bulk_defined.c. What of the bytes that have arrived at the block is undefined. */
 void sim_bulk_undefine(sim_block *b, const sim_bulk *c);
 /* Are the bytes of the block defined that go to global memory? false: reported. */

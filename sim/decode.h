@@ -56,6 +56,20 @@ bool sim_decode_mma(dec *d);
 bool sim_decode_movmatrix(dec *d);
 bool sim_decode_prefetch(dec *d);
 
+/* decode_move.c */
+bool sim_decode_carry(dec *d);
+bool sim_decode_cvt(dec *d);
+bool sim_decode_cvta(dec *d);
+bool sim_decode_isspacep(dec *d);
+bool sim_decode_logic(dec *d);
+bool sim_decode_lop3(dec *d);
+bool sim_decode_mov(dec *d);
+bool sim_decode_not(dec *d);
+bool sim_decode_selp(dec *d);
+bool sim_decode_setp(dec *d);
+bool sim_decode_slct(dec *d);
+bool sim_decode_testp(dec *d);
+
 /* decode_bulk.c */
 bool sim_decode_bulk(dec *d);                   /* cp.async.bulk, cp.reduce.async.bulk; false: another cp */
 bool sim_decode_tensormap(dec *d, sim_space s); /* prefetch.tensormap */

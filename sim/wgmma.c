@@ -1,18 +1,17 @@
-/* wgmma: products of a warp group, asynchronous. Each warp computes the 16 rows that are its own. Eager products are computed at
- * issue, lazy ones when the wait for their group comes; until then their accumulators hold 0xFFFFFFFF, a NaN. In both timings
+/* wgmma: products of a warp group, asynchronous. Each warp computes the 16 rows that are its own (wgmma_operands.c). Eager products are
+ * computed at issue, lazy ones when the wait for their group comes; until then their accumulators hold 0xFFFFFFFF, a NaN. In both timings
  * the registers and the bytes of shared memory count as in use until the wait.
  *
  * PTX has virtual registers, and the compiler copies accumulators in flight between them with plain movs, which ptxas removes.
  * So a register in flight is bound to a product and an element of it; a mov binds its destination as well, a product that
  * accumulates onto such registers takes over from the earlier one, and the wait delivers to whatever is still bound. */
 #include "wgmma.h"
-#include "alu.h"
 #include "defined.h"
 #include "descriptor.h"
 #include "group.h"
 #include "mma.h"
-#include "proxy.h"
 #include "run.h"
+#include "wgmma_operands.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,13 +30,10 @@ typedef struct source {
 } source; /* op 0: the value is there */
 
 typedef struct product {
-    const sim_insn *insn;
+    sim_wgmma in;
     uint64_t group;
-    bool a_shared, scale;
-    uint32_t
-        ended; /* for shared memory: the group's time when one of its warps had waited; 0 = none has. Registers wait for their own warp */
-    sim_matrix a, b;
-    sim_vec reg[4]; /* A */
+    /* For shared memory: the group's time when one of its warps had waited; 0 = none has. Registers wait for their own warp. */
+    uint32_t ended;
     sim_vec *value; /* the accumulator, n / 2 registers of 128 bytes; lazy only */
     source from[MOST];
 } product;
@@ -50,10 +46,6 @@ typedef struct sim_pipeline {
     uint32_t fences;
 } pipeline;
 
-static uint32_t registers_of(const sim_insn *i)
-{
-    return i->count * (i->type2 == T_F16 ? 2u : 4u);
-} /* accumulators of a thread; two of f16 share one */
 static const char *name_of(const sim_warp *w, uint16_t held)
 {
     return w->block->program->held_names[held - 1];
@@ -98,7 +90,7 @@ bool sim_pipeline_leave(sim_warp *w)
 {
     pipeline *p = w->pipeline;
     return !p || !p->ops || !w->block->checked ||
-           sim_fault(w, p->op[0].insn, -1, SIM_CHECK_UNAWAITED,
+           sim_fault(w, p->op[0].in.insn, -1, SIM_CHECK_UNAWAITED,
                      "the warp exits while this wgmma is in flight; wgmma.wait_group is missing") != STEP_FAULT;
 }
 
@@ -124,7 +116,7 @@ static bool rename_halves(pipeline *p, const sim_insn *i)
     const uint16_t *t = i->held;
     bool apart = i->run == sim_run_unpack;
     hold none = { 0 }, from = t[apart ? 2 : 1] ? p->hold[t[apart ? 2 : 1] - 1] : none, other = !apart && t[2] ? p->hold[t[2] - 1] : none;
-    if (apart && from.op && op_of(p, from.op)->insn->type2 != T_F16)
+    if (apart && from.op && op_of(p, from.op)->in.insn->type2 != T_F16)
         return false;
     if (!apart && (from.op || other.op) && (from.op != other.op || from.at != other.at || from.half != 1 || other.half != 2))
         return false;
@@ -165,7 +157,7 @@ bool sim_wgmma_touch(sim_warp *w, const sim_insn *i, uint32_t m)
             if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
                           "register %s is %s, but it is an accumulator of the wgmma at PTX line %u, which is in flight: wgmma.wait_group "
                           "is missing before it",
-                          name_of(w, t[a]), writes ? "written" : "read", o->insn->line) == STEP_FAULT)
+                          name_of(w, t[a]), writes ? "written" : "read", o->in.insn->line) == STEP_FAULT)
                 return false;
         }
         if (writes && h->reading && w->block->checked &&
@@ -200,20 +192,20 @@ static bool registers_fit(sim_warp *w, const sim_insn *i, bool scale)
             sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
                       "register %s is read as A, but it is an accumulator of the wgmma at PTX line %u, which is in flight: "
                       "wgmma.wait_group is missing before it",
-                      name_of(w, t[a]), op_of(p, h->op)->insn->line) == STEP_FAULT)
+                      name_of(w, t[a]), op_of(p, h->op)->in.insn->line) == STEP_FAULT)
             return false;
         if (a < i->defs && h->reading &&
             sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
                       "register %s becomes an accumulator, but a wgmma in flight reads it as its A: wgmma.wait_group is missing before it",
                       name_of(w, t[a])) == STEP_FAULT)
             return false;
-        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->insn->count != i->count ||
-                                                         op_of(p, h->op)->insn->type2 != i->type2)))) {
+        if (a < i->defs && (h->op != other || (h->op && (h->at != a || op_of(p, h->op)->in.insn->count != i->count ||
+                                                         op_of(p, h->op)->in.insn->type2 != i->type2)))) {
             const product *o = op_of(p, h->op ? h->op : other);
             if (sim_fault(w, i, -1, SIM_CHECK_WGMMA_REGISTER,
                           "register %s: the accumulator overlaps that of the wgmma in flight at PTX line %u, but is not the same: "
                           "wgmma.wait_group is missing before it",
-                          name_of(w, t[a]), o->insn->line) == STEP_FAULT)
+                          name_of(w, t[a]), o->in.insn->line) == STEP_FAULT)
                 return false;
         }
         bool touched = h->wrote == fence && (a >= i->defs || scale);
@@ -223,147 +215,6 @@ static bool registers_fit(sim_warp *w, const sim_insn *i, bool scale)
             return false;
     }
     return true;
-}
-
-/* ---- the operands ---- */
-
-/* Calls each() with the arena offset of every chunk of A's 16 rows and of B. false: each() said so. */
-static bool chunks(const product *p, uint32_t row, bool (*each)(sim_warp *, const sim_insn *, uint32_t), sim_warp *w)
-{
-    const sim_insn *i = p->insn;
-    uint32_t n = i->count * 8u;
-    for (int side = p->a_shared ? 0 : 1; side < 2; side++) {
-        const sim_matrix *m = side ? &p->b : &p->a;
-        uint32_t first = side ? 0 : row, rows = side ? n : 16;
-        uint32_t x0 = m->mn ? 0 : first, x1 = m->mn ? 16 : first + rows, y0 = m->mn ? first / 8 : 0, y1 = m->mn ? (first + rows) / 8 : 2;
-        for (uint32_t x = x0; x < x1; x++)
-            for (uint32_t y = y0; y < y1; y++)
-                if (!each(w, i, sim_matrix_chunk(m, x, y)))
-                    return false;
-    }
-    return true;
-}
-/* The read is no read by this warp at this time: until the wait the bytes are held, and then the warp group has read them. */
-static bool chunk_begin(sim_warp *w, const sim_insn *i, uint32_t address)
-{
-    sim_block *b = w->block;
-    const uint8_t *at = sim_shared(w, i, -1, address, 16);
-    if (!at)
-        return false;
-    uint32_t offset = (uint32_t)(at - b->shared), before[4],
-             *mine = b->checked ? b->read + (size_t)w->index * b->words + (offset >> 2) : before;
-    memcpy(before, mine, b->checked ? sizeof before : 0);
-    if (!sim_proxy_read(w, i, -1, offset, 16))
-        return false;
-    if (b->checked)
-        memcpy(mine, before, sizeof before);
-    sim_proxy_hold(b, offset, 16);
-    return true;
-}
-static bool chunk_end(sim_warp *w, const sim_insn *i, uint32_t address)
-{
-    (void)i;
-    sim_proxy_drop_group(w->block, w->index / 4, address - SIM_SHARED_BASE, 16);
-    return true;
-}
-
-static const uint8_t *chunk(const sim_block *b, const sim_matrix *m, uint32_t x, uint32_t y)
-{
-    return b->shared + (sim_matrix_chunk(m, x, y) - SIM_SHARED_BASE);
-}
-
-static void load_tf32(const sim_warp *w, const product *o, sim_product *p) /* K-major only: a row of 8 is two chunks */
-{
-    const sim_block *b = w->block;
-    uint32_t minus_a = o->insn->sub & WGMMA_MINUS_A ? 0x80000000u : 0, minus_b = o->insn->sub & WGMMA_MINUS_B ? 0x80000000u : 0, e[4];
-    for (int r = 0; r < 4 && !o->a_shared; r++)
-        for (int l = 0; l < 32; l++)
-            p->a32[(l >> 2) + 8 * (r & 1)][(l & 3) + 4 * (r >> 1)] = o->reg[r].u[l] ^ minus_a;
-    for (uint32_t side = o->a_shared ? 0 : 1; side < 2; side++)
-        for (uint32_t x = 0; x < (side ? p->n : 16); x++)
-            for (uint32_t y = 0; y < 2; y++) {
-                memcpy(e, side ? chunk(b, &o->b, x, y) : chunk(b, &o->a, w->index % 4 * 16 + x, y), 16);
-                for (uint32_t k = 0; k < 4; k++) {
-                    if (side)
-                        p->b32[4 * y + k][x] = e[k] ^ minus_b;
-                    else
-                        p->a32[x][4 * y + k] = e[k] ^ minus_a;
-                }
-            }
-}
-
-static void load(const sim_warp *w, const product *o, sim_product *p)
-{
-    const sim_block *b = w->block;
-    const sim_insn *i = o->insn;
-    uint32_t row = w->index % 4 * 16;
-    p->type = (sim_type)i->type, p->n = i->count * 8u, p->half = i->type2 == T_F16;
-    if (p->type == T_TF32) {
-        load_tf32(w, o, p);
-        return;
-    }
-    uint16_t e[8];
-    for (int r = 0; r < 4 && !o->a_shared; r++)
-        for (int l = 0; l < 32; l++)
-            for (int h = 0; h < 2; h++)
-                p->a[(l >> 2) + 8 * (r & 1)][2 * (l & 3) + h + 8 * (r >> 1)] = (uint16_t)(o->reg[r].u[l] >> 16 * h);
-    for (uint32_t x = 0; x < 16 && o->a_shared; x++)
-        for (uint32_t y = 0; y < 2; y++) {
-            if (!o->a.mn) {
-                memcpy(&p->a[x][8 * y], chunk(b, &o->a, row + x, y), 16);
-                continue;
-            }
-            memcpy(e, chunk(b, &o->a, x, row / 8 + y), 16);
-            for (int k = 0; k < 8; k++)
-                p->a[8 * y + (uint32_t)k][x] = e[k];
-        }
-    if (o->b.mn) {
-        for (uint32_t x = 0; x < 16; x++)
-            for (uint32_t y = 0; y < p->n / 8; y++)
-                memcpy(&p->b[x][8 * y], chunk(b, &o->b, x, y), 16);
-    } else {
-        for (uint32_t x = 0; x < p->n; x++)
-            for (uint32_t y = 0; y < 2; y++) {
-                memcpy(e, chunk(b, &o->b, x, y), 16);
-                for (int k = 0; k < 8; k++)
-                    p->b[8 * y + (uint32_t)k][x] = e[k];
-            }
-    }
-    if (i->sub & WGMMA_MINUS_A)
-        for (int r = 0; r < 16; r++)
-            for (int k = 0; k < 16; k++)
-                p->a[r][k] ^= 0x8000;
-    if (i->sub & WGMMA_MINUS_B)
-        for (int k = 0; k < 16; k++)
-            for (uint32_t n = 0; n < p->n; n++)
-                p->b[k][n] ^= 0x8000;
-}
-
-/* Register k of lane l holds row l / 4 (+ 8 for the third and fourth of four), column 8 (k / 4) + 2 (l % 4) + k % 2. */
-static uint32_t *element(sim_product *p, uint32_t k, uint32_t l)
-{
-    return &p->c[(l >> 2) + 8 * (k >> 1 & 1)][8 * (k >> 2) + 2 * (l & 3) + (k & 1)];
-}
-
-static void compute(sim_warp *w, const product *o, uint32_t regs, sim_vec *const *from, sim_vec *const *to)
-{
-    static _Thread_local sim_product p;
-    load(w, o, &p);
-    for (uint32_t k = 0; k < regs; k++)
-        for (uint32_t l = 0; l < 32; l++) {
-            uint32_t v = o->scale ? from[k]->u[l] : 0;
-            if (!p.half)
-                *element(&p, k, l) = v;
-            else
-                for (uint32_t h = 0; h < 2; h++)
-                    *element(&p, 2 * k + h, l) = sim_bits(sim_half_float((uint16_t)(v >> 16 * h)));
-        }
-    sim_product_run(&p, w->block->launch->arch);
-    for (uint32_t k = 0; k < regs; k++)
-        for (uint32_t l = 0; l < 32; l++)
-            to[k]->u[l] = p.half ? sim_float_half(sim_f32(*element(&p, 2 * k, l))) |
-                                       (uint32_t)sim_float_half(sim_f32(*element(&p, 2 * k + 1, l))) << 16
-                                 : *element(&p, k, l);
 }
 
 /* ---- the queue ---- */
@@ -384,7 +235,7 @@ static product *append(sim_warp *w, const sim_insn *i)
     sim_vec *kept = o->value;
     if (w->block->lazy && !kept && !(kept = malloc(MOST * 128)))
         return sim_fault(w, i, -1, SIM_CHECK_HOST_MEMORY, "out of host memory"), NULL;
-    *o = (product){ .insn = i, .group = p->group, .value = kept };
+    *o = (product){ .in.insn = i, .group = p->group, .value = kept };
     p->ops++;
     return o;
 }
@@ -402,20 +253,19 @@ static void finish(sim_warp *x, uint32_t number, uint32_t time)
         return;
     o->ended = time;
     if (x->block->lazy) {
-        uint32_t regs = registers_of(o->insn);
         sim_vec *at[MOST];
-        for (uint32_t k = 0; k < regs; k++)
+        for (uint32_t k = 0; k < sim_wgmma_registers(o->in.insn); k++)
             at[k] = value_at(o, k);
-        compute(x, o, regs, at, at);
+        sim_wgmma_compute(x, &o->in, at, at);
         for (uint32_t later = first + 1; later < p->ops; later++)
-            for (uint32_t k = 0; k < registers_of(p->op[later].insn); k++) {
+            for (uint32_t k = 0; k < sim_wgmma_registers(p->op[later].in.insn); k++) {
                 source *s = &p->op[later].from[k];
                 if (s->op == number)
                     memcpy(value_at(&p->op[later], k), value_at(o, s->at), 128), s->op = 0;
             }
     }
     if (x->block->checked)
-        chunks(o, x->index % 4 * 16, chunk_end, x);
+        sim_wgmma_release(x, &o->in);
 }
 
 /* Ends the oldest product of the warp: for the whole warp group, then for the warp's registers that are bound to it. */
@@ -446,9 +296,9 @@ static void retire(sim_warp *w)
             to->u[l] = value_at(o, h->at)->u[l] >> (h->half == 2 ? 16 : 0) & 0xFFFF;
         h->op = 0, h->retired = p->fences + 1;
     }
-    for (int a = o->insn->defs; a < o->insn->args; a++)
-        if (o->insn->held[a])
-            p->hold[o->insn->held[a] - 1].reading--;
+    for (int a = o->in.insn->defs; a < o->in.insn->args; a++)
+        if (o->in.insn->held[a])
+            p->hold[o->in.insn->held[a] - 1].reading--;
     product gone = *o;
     memmove(p->op, p->op + 1, (p->ops - 1) * sizeof *p->op);
     p->ops--, p->first++;
@@ -471,7 +321,7 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
 {
     pipeline *p = w->pipeline;
     sim_block *b = w->block;
-    uint32_t regs = registers_of(i);
+    uint32_t regs = sim_wgmma_registers(i);
     int d = i->defs, shared = i->sub & WGMMA_SHARED_A ? 1 : 0;
     uint64_t da = 0, db;
     if (!sim_group_converged(w, i, m))
@@ -485,28 +335,28 @@ sim_step sim_run_wgmma(sim_warp *w, const sim_insn *i, uint32_t m)
     product *o = append(w, i);
     if (!o)
         return STEP_FAULT;
-    o->a_shared = shared, o->scale = scale;
-    if (shared && !sim_matrix_open(w, i, "A", da, i->sub & WGMMA_TRANS_A, &o->a))
+    o->in.a_shared = shared, o->in.scale = scale;
+    if (shared && !sim_matrix_open(w, i, "A", da, i->sub & WGMMA_TRANS_A, &o->in.a))
         return STEP_FAULT;
-    if (!sim_matrix_open(w, i, "B", db, i->sub & WGMMA_TRANS_B, &o->b))
+    if (!sim_matrix_open(w, i, "B", db, i->sub & WGMMA_TRANS_B, &o->in.b))
         return STEP_FAULT;
     for (int k = 0; k < 4 && !shared; k++)
-        memcpy(&o->reg[k], sim_arg(w, i, d + k), 128);
+        memcpy(&o->in.reg[k], sim_arg(w, i, d + k), 128);
     for (int a = d; a < i->args; a++)
         if (i->held[a])
             p->hold[i->held[a] - 1].reading++;
     w->shadow.met = false;
-    if (!chunks(o, w->index % 4 * 16, chunk_begin, w))
+    if (!sim_wgmma_hold(w, &o->in))
         return STEP_FAULT;
     if (w->shadow.met || w->shadow.slots)
-        sim_defined_wgmma(w, i, shared ? &o->a : NULL, &o->b, scale);
+        sim_defined_wgmma(w, i, shared ? &o->in.a : NULL, &o->in.b, scale);
     b->tally.c.shared_read += (shared ? 512u : 0) + (w->index % 4 ? 0 : i->count * 256u);
     uint32_t number = p->first + p->ops - 1;
     sim_vec *at[MOST];
     for (uint32_t k = 0; k < regs; k++)
         at[k] = sim_arg(w, i, (int)k);
     if (!b->lazy)
-        compute(w, o, regs, at, at);
+        sim_wgmma_compute(w, &o->in, at, at);
     for (uint32_t k = 0; k < regs; k++) {
         hold *h = &p->hold[i->held[k] - 1];
         product *before = h->op ? &p->op[h->op - p->first] : NULL;
