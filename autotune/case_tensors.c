@@ -1,10 +1,10 @@
 /* case_tensors: a case's operands in device memory. */
 #include "case_tensors.h"
+#include "expected.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "number.h"
 #include "random.h"
-#include "reference.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

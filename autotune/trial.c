@@ -1,10 +1,10 @@
 /* trial: a case's tensors on a device with what should come out. */
 #include "trial.h"
 #include "case_tensors.h"
+#include "expected.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "number.h"
-#include "reference.h"
 #include "scratch.h"
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* attend_backward: the gradients of attention of tensors in .npy files: a forward launch for O and LSE, then a backward one. */
 #include "attend.h"
+#include "autotune/expected.h"
 #include "autotune/number.h"
-#include "autotune/reference.h"
 #include "autotune/tensors.h"
 #include "gen/dropout.h"
 #include "gen/error.h"

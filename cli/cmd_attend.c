@@ -1,7 +1,7 @@
 /* attend: attention of tensors in .npy files, dense, or of sequences of their own lengths. */
 #include "attend.h"
+#include "autotune/expected.h"
 #include "autotune/number.h"
-#include "autotune/reference.h"
 #include "autotune/tensors.h"
 #include "gen/dropout.h"
 #include "gen/error.h"

@@ -1,7 +1,7 @@
 /* Merging of partial results: random cases by the operation's rows, any number of parts by hand, and attention over parts of the keys. */
+#include "autotune/expected.h"
 #include "autotune/number.h"
 #include "autotune/random.h"
-#include "autotune/reference.h"
 #include "autotune/tensors.h"
 #include "gen/space.h"
 #include "test_cache_scratch.h"

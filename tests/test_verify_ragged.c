@@ -1,9 +1,9 @@
 /* Sequences of their own lengths on the host: cases that draw them, where their rows lie, and references over them. */
 #include "autotune/case.h"
+#include "autotune/expected.h"
 #include "autotune/number.h"
 #include "autotune/oracle.h"
 #include "autotune/random.h"
-#include "autotune/reference.h"
 #include "autotune/sequences.h"
 #include "autotune/work.h"
 #include "forward.h"
