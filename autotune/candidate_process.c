@@ -113,7 +113,7 @@ static fa_status say(process_backend *l, const char *word, const char *text)
 {
     char line[1024];
     int n = snprintf(line, sizeof line, "%s %s\n", word, text);
-    return send(l->fd, line, (size_t)n, MSG_NOSIGNAL) == n ? FA_OK : lose(l, FA_DEVICE, "nobody listens");
+    return send(l->fd, line, (size_t)n, MSG_NOSIGNAL) == n ? FA_OK : lose(l, FA_DEVICE, "the request was not sent");
 }
 
 /* Hears an answer: FA_OK for one that begins with `good`; what else it tells is a failure. */

@@ -51,7 +51,7 @@ void fa_recording_free(fa_recording *r)
     *r = (fa_recording){ .n = 0 };
 }
 
-/* The kin of a recording: only what was measured; the values of a tunable are those that occur, in their order. */
+/* The neighbours of a recording: only what was measured; the values of a tunable are those that occur, in their order. */
 typedef struct stage {
     const fa_recording *r;
     int32_t values[FA_CONFIG_MAX][VALUES_MOST];
@@ -115,9 +115,9 @@ fa_status fa_replay_run(const fa_recording *r, const fa_strategy *s, int32_t lim
     }
     if (st == FA_OK) {
         world->r = r;
-        fa_neighbours kin = { .accept = accept, .tunable = tunable, .user = world };
+        fa_neighbours near = { .accept = accept, .tunable = tunable, .user = world };
         fa_pool_rank(&pool);
-        fa_search_state_open(&h, &pool, &kin, s, limit, seed);
+        fa_search_state_open(&h, &pool, &near, s, limit, seed);
         while ((n = fa_search_state_next(&h, at, r->n)) > 0)
             for (size_t i = 0; i < n; i++) {
                 double t = find(r, &pool.p[at[i]].config)->seconds;

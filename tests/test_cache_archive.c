@@ -469,7 +469,7 @@ static size_t nothing_below(const char *folder)
     return n;
 }
 
-Test(cache_archive, hostile_parcels_change_nothing)
+Test(cache_archive, hostile_archives_change_nothing)
 {
     size_t size;
     char *whole = slurp(archive_of(3, 2), &size);

@@ -14,6 +14,12 @@
 /* label, address, parity: sleeps until the phase of this parity is complete; uses %p8. */
 #define WAIT(label, bar, parity) "W" label ": mbarrier.try_wait.parity.shared::cta.b64 %p8, [" bar "], " parity ";\n@!%p8 bra W" label ";\n"
 
+/* Room for boxes, and mbarriers that `count` arrivals, or one, complete. */
+#define BOX ".shared .align 1024 .b8 buf[32768];\n.shared .align 8 .b8 bar[32];\n"
+#define INIT(count)                                    \
+    "@%p0 mbarrier.init.shared::cta.b64 [bar], " count \
+    "; @%p0 mbarrier.init.shared::cta.b64 [bar+8], 1;\n@%p0 fence.mbarrier_init.release.cluster;\nbar.sync 0;\n"
+
 __attribute__((unused)) static void open90(void)
 {
     open_machine("sm_90a");
@@ -48,6 +54,14 @@ __attribute__((unused)) static tensor tensor_of(uint32_t rank, uint32_t element,
 __attribute__((unused)) static size_t tensor_bytes(const tensor *t)
 {
     return t->rank == 1 ? (size_t)t->dim[0] * t->element : (size_t)t->stride[t->rank - 2] * t->dim[t->rank - 1];
+}
+
+__attribute__((unused)) static uint8_t *noise(size_t n)
+{
+    uint8_t *p = malloc(n);
+    for (size_t k = 0; k < n; k++)
+        p[k] = (uint8_t)((k * 2654435761u >> 13) | 1); /* never 0, which is what lies outside */
+    return p;
 }
 
 __attribute__((unused)) static CUresult encode(CUtensorMap *m, const tensor *t, CUdeviceptr at)
