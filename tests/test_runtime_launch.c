@@ -1,46 +1,12 @@
 /* fa_launch on a driver that only remembers: what reaches it, and what a hit costs. */
 #include "cache/record.h"
-#include "fake_driver.h"
 #include "gen/model.h"
 #include "gen/problem.h"
-#include "gen/space.h"
-#include "runtime/runtime.h"
-#include "test_cache_scratch.h"
+#include "test_fake_context.h"
 #include "test_hit_counts.h"
-#include <criterion/criterion.h>
 #include <limits.h>
-#include <malloc.h>
 #include <pthread.h>
-#include <stdatomic.h>
-#include <time.h>
 
-static fa_context *ctx;
-static atomic_int compiled;
-
-static void count_compiled(void *user, int level, const char *message)
-{
-    (void)user, (void)level;
-    if (strstr(message, "from the compiler"))
-        atomic_fetch_add(&compiled, 1);
-}
-
-static void open_context(void)
-{
-    fa_options o = FA_OPTIONS_INIT;
-    scratch_make();
-    o.cache_dir = scratch;
-    o.log = count_compiled;
-    o.log_level = FA_LOG_INFO;
-    cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK, "%s", fa_last_error());
-}
-
-static void close_context(void)
-{
-    fa_destroy(ctx);
-    cr_assert_eq(fake_live_libraries(), 0);
-    cr_assert_eq(fake_retained(0) + fake_retained(1), 0);
-    scratch_remove();
-}
 TestSuite(runtime_launch, .init = open_context, .fini = close_context, .timeout = 300);
 
 #define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
@@ -62,8 +28,6 @@ static fa_args good(void)
     a.lse = AT(5);
     return a;
 }
-
-#define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
 /* A parameter of the kernel that good() runs, by the names that its family lists. */
 static int64_t param(const fake_launch *l, const char *wanted)
@@ -293,26 +257,6 @@ Test(runtime_launch, grids_too_large_are_refused)
     cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
 }
 
-/* Problems that differ in a field that is compiled in never share a plan; those that differ in the shape do within a bucket. */
-Test(runtime_launch, a_plan_per_class_and_bucket)
-{
-    fa_problem a, b;
-    cr_assert_eq(fa_problem_parse(&a, "bf16,d=64,mask=causal,b=1,hq=4,hkv=4,sq=512,sk=512"), FA_OK);
-    for (size_t i = 0; i < FA_PROBLEM_FIELD_COUNT; i++) {
-        const fa_problem_field *f = &fa_problem_fields[i];
-        fa_plan_key x = fa_plan_key_of(&a), y;
-        b = a;
-        fa_problem_set(&b, f, f->part == FA_FIELD_CLASS ? fa_problem_get(&a, f) + 1 : 4 * fa_problem_get(&a, f));
-        y = fa_plan_key_of(&b);
-        bool in_bucket = fa_problem_bucket(&a) == fa_problem_bucket(&b);
-        cr_expect_eq(fa_plan_key_equal(&x, &y), f->part == FA_FIELD_SHAPE && in_bucket, "%s", f->word);
-    }
-    b = a;
-    b.sq = 520;
-    fa_plan_key x = fa_plan_key_of(&a), y = fa_plan_key_of(&b);
-    cr_expect(fa_plan_key_equal(&x, &y), "520 queries are in the bucket of 512");
-}
-
 Test(runtime_launch, named_configs_and_winners)
 {
     fa_args a = good();
@@ -401,178 +345,6 @@ Test(runtime_launch, eight_threads_build_each_kernel_once)
     cr_assert_eq(atomic_load(&compiled), 3);
     cr_assert_eq(fake_calls("cuLibraryLoadData"), 3);
     cr_assert_eq(fake_calls("cuLaunchKernel"), 8 * 60);
-}
-
-static void measure(const fa_problem *p, const fa_config *c, double seconds)
-{
-    fa_record r = { .problem = *p, .config = *c, .how = FA_MEASURED, .seconds = seconds, .verified = true, .version = FA_VERSION_STRING };
-    snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
-    snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
-    cr_assert(fa_record_append(fa_context_store(ctx), &r));
-}
-
-/* What was measured here counts for its own shapes and for those that nothing nearer ships for. */
-Test(runtime_launch, a_measurement_pushes_nothing_nearer_aside)
-{
-    static const struct {
-        const char *problem, *where;
-    } asks[] = {
-        { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096", "measured record" },
-        { "bf16,d=64,mask=causal,b=4,hq=32,hkv=32,sq=5000,sk=5000", "measured record" }, /* the same bucket */
-        { "bf16,d=64,mask=causal,b=32,hq=32,hkv=32,sq=512,sk=512", "default table" },
-        { "bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "default table" },   /* 16k ships, and is nearer than 4k */
-        { "bf16,d=72,mask=causal,b=1,hq=32,hkv=32,sq=65536,sk=65536", "measured record" }, /* nothing ships */
-    };
-    fa_selection c;
-    fa_problem at[2];
-    fa_destroy(ctx);
-    const cu_driver *driver = fake_driver(); /* anew */
-    fake_devices(1, 9, 0);
-    fa_options o = FA_OPTIONS_INIT;
-    o.cache_dir = scratch;
-    OK(fa_create_on(&ctx, &o, driver, 0));
-    OK(fa_problem_parse(&at[0], asks[0].problem));
-    OK(fa_problem_parse(&at[1], "bf16,d=72,mask=causal,b=4,hq=32,hkv=32,sq=4096,sk=4096"));
-    for (int i = 0; i < 2; i++) {
-        OK(fa_select(ctx, &at[i], &c, NULL));
-        cr_assert_str_neq(c.where, "measured record");
-        measure(&at[i], &c.config, 1e-3);
-    }
-    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
-        fa_problem p;
-        OK(fa_problem_parse(&p, asks[i].problem));
-        OK(fa_select(ctx, &p, &c, NULL));
-        cr_expect_str_eq(c.where, asks[i].where, "%s: %s: %s", asks[i].problem, c.where, c.why);
-    }
-}
-
-static bool is_measured(const fa_problem *p)
-{
-    fa_selection c;
-    OK(fa_select(ctx, p, &c, NULL));
-    return !strcmp(c.where, "measured record");
-}
-
-/* The limit itself is allowed. */
-Test(runtime_launch, a_record_that_fills_the_budget_counts)
-{
-    fa_problem p;
-    fa_selection c;
-    fa_record r = { .how = FA_MEASURED, .seconds = 1e-3, .verified = true, .version = FA_VERSION_STRING };
-    OK(fa_problem_parse(&p, "bf16,d=72,b=4,hq=32,hkv=32,sq=4096,sk=4096"));
-    OK(fa_select(ctx, &p, &c, NULL));
-    snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
-    snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
-    r.problem = p;
-    r.config = c.config;
-    r.smem = fa_context_budget(ctx) + 1;
-    cr_assert(fa_record_append(fa_context_store(ctx), &r));
-    cr_expect_not(is_measured(&p), "a byte more than there is");
-    r.smem--;
-    cr_assert(fa_record_append(fa_context_store(ctx), &r));
-    cr_expect(is_measured(&p));
-}
-
-/* Every config that fits fails here, as the records tell, but for the first where one is spared. */
-static fa_config all_fail(const fa_problem *p, bool spare)
-{
-    fa_gen *g;
-    fa_space space = { 0 };
-    fa_config first = { 0 };
-    fa_record r = { .problem = *p, .how = FA_MEASURED, .outcome = FA_BAD_LAUNCH, .version = FA_VERSION_STRING };
-    snprintf(r.chip, sizeof r.chip, "%s", fa_context_arch(ctx)->chip);
-    snprintf(r.arch, sizeof r.arch, "%s", fa_context_arch(ctx)->name);
-    OK(fa_gen_open(&g, NULL));
-    OK(fa_space_list(g, p, fa_context_arch(ctx), fa_context_budget(ctx), NULL, &space));
-    cr_assert(space.fitting > 1 && space.fitting < 2000, "%zu", space.fitting);
-    for (size_t i = 0; i < space.n; i++) {
-        if (!space.points[i].fits)
-            continue;
-        r.config = space.points[i].config;
-        if (!first.family[0])
-            first = r.config;
-        if (!spare || !fa_config_equal(&first, &r.config))
-            cr_assert(fa_record_append(fa_context_store(ctx), &r));
-    }
-    fa_space_free(&space);
-    fa_gen_close(g);
-    return first;
-}
-
-Test(runtime_launch, configs_that_are_known_to_fail)
-{
-    fa_problem p;
-    fa_selection c;
-    OK(fa_problem_parse(&p, "fp32,d=208"));
-    fa_problem_fill_shape(&p);
-    fa_config left = all_fail(&p, true);
-    OK(fa_select(ctx, &p, &c, NULL));
-    cr_expect(fa_config_equal(&c.config, &left) && strstr(c.why, "the model's best of 1 configs"), "%s: %s", c.where, c.why);
-    OK(fa_problem_parse(&p, "fp32,d=200"));
-    fa_problem_fill_shape(&p);
-    all_fail(&p, false);
-    cr_expect_eq(fa_select(ctx, &p, &c, NULL), FA_NO_FIT, "%s: %s", c.where, c.why);
-    cr_expect(strstr(fa_last_error(), "configs that fit is known to fail"), "%s", fa_last_error());
-}
-
-/* A plan that is not there is looked for in the fullest of tables: half of it stays empty. */
-Test(runtime_launch, the_table_is_never_more_than_half_full)
-{
-    static fa_plan plan[300];
-    fa_table t;
-    cr_assert(fa_table_open(&t));
-    for (size_t i = 0; i < 300; i++) {
-        plan[i].key = (fa_plan_key){ .d = 77, .bucket = (uint32_t)i };
-        cr_assert(fa_table_put(&t, &plan[i]));
-        cr_assert(fa_table_put(&t, &plan[i]), "once more takes no more room");
-        cr_assert_leq(2 * (i + 1), atomic_load(&t.slots)->size);
-        cr_assert_null(fa_table_find(&t, &(fa_plan_key){ .d = 78, .bucket = (uint32_t)i }));
-    }
-    cr_assert_eq(atomic_load(&t.slots)->size, 1024);
-    for (size_t i = 0; i < 300; i++)
-        cr_assert_eq(fa_table_find(&t, &plan[i].key), &plan[i], "plan %zu is where it was", i);
-    fa_table_close(&t);
-}
-
-/* Of a table that has grown the smaller ones are kept for readers, and go with it. What 20 tables would leave is some 170 kB; the C library
- * keeps a few small blocks of what was freed. */
-Test(runtime_launch, a_closed_table_leaves_nothing)
-{
-    static fa_plan plan[300];
-    size_t before = mallinfo2().uordblks;
-    for (int round = 0; round < 20; round++) {
-        fa_table t;
-        cr_assert(fa_table_open(&t));
-        for (size_t i = 0; i < 300; i++) {
-            plan[i].key = (fa_plan_key){ .d = 77, .bucket = (uint32_t)i };
-            cr_assert(fa_table_put(&t, &plan[i]));
-        }
-        cr_assert_not_null(atomic_load(&t.slots)->older);
-        fa_table_close(&t);
-    }
-    size_t after = mallinfo2().uordblks;
-    cr_assert_lt(after, before + 16384, "%zu bytes, %zu before", after, before);
-}
-
-Test(runtime_launch, the_table_holds_many_plans)
-{
-    fa_problem p, raw = FA_PROBLEM_INIT;
-    fa_args a = good();
-    fa_selection c;
-    raw.dtype = a.dtype, raw.d = a.d;
-    OK(fa_problem_normalize(&p, &raw));
-    OK(fa_select(ctx, &p, &c, NULL));
-    const fa_plan *plan[300];
-    for (int i = 0; i < 300; i++) {
-        p.sq = 1 << i % 20;
-        p.sk = 1 << i / 20;
-        p.b = p.hq = p.hkv = 1;
-        OK(fa_plan_make(ctx, &p, &c.config, "test", &plan[i]));
-        cr_assert(fa_plan_use(ctx, plan[i]));
-    }
-    for (int i = 0; i < 300; i++)
-        cr_assert_eq(fa_table_find(&ctx->table, &plan[i]->key), plan[i]);
-    cr_assert_eq(fake_live_libraries(), 1);
 }
 
 Test(runtime_launch, explain)
