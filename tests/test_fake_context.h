@@ -1,4 +1,4 @@
-/* A context on the driver that only remembers, with a cache of its own. */
+/* A context on the driver that only remembers, with a cache of its own or bare. */
 #ifndef FA_TESTS_FAKE_CONTEXT_H
 #define FA_TESTS_FAKE_CONTEXT_H
 #include "fake_driver.h"
@@ -35,5 +35,17 @@ __attribute__((unused)) static void close_context(void)
     cr_assert_eq(fake_live_libraries(), 0);
     cr_assert_eq(fake_retained(0) + fake_retained(1), 0);
     scratch_remove();
+}
+
+__attribute__((unused)) static void open_bare_context(void)
+{
+    fa_options o = FA_OPTIONS_INIT;
+    o.cache_dir = "";
+    cr_assert_eq(fa_create_on(&ctx, &o, fake_driver(), 0), FA_OK, "%s", fa_last_error());
+}
+
+__attribute__((unused)) static void close_bare_context(void)
+{
+    fa_destroy(ctx);
 }
 #endif

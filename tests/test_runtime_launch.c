@@ -3,31 +3,12 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "test_fake_context.h"
+#include "test_good_args.h"
 #include "test_hit_counts.h"
 #include <limits.h>
 #include <pthread.h>
 
 TestSuite(runtime_launch, .init = open_context, .fini = close_context, .timeout = 300);
-
-#define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
-
-static fa_args good(void)
-{
-    fa_args a = FA_ARGS_INIT;
-    a.dtype = FA_BF16;
-    a.d = 64;
-    a.b = 2;
-    a.hq = 8;
-    a.hkv = 4;
-    a.sq = 128;
-    a.sk = 256;
-    a.q.ptr = AT(1);
-    a.k.ptr = AT(2);
-    a.v.ptr = AT(3);
-    a.o.ptr = AT(4);
-    a.lse = AT(5);
-    return a;
-}
 
 /* A parameter of the kernel that good() runs, by the names that its family lists. */
 static int64_t param(const fake_launch *l, const char *wanted)

@@ -1,0 +1,202 @@
+/* What a call means: strides, alignment, diagonals and workspace, as they follow from its arguments. */
+#include "runtime/check.h"
+#include "test_fake_context.h"
+#include "test_good_args.h"
+#include <limits.h>
+
+TestSuite(runtime_call, .init = open_bare_context, .fini = close_bare_context, .timeout = 120);
+
+Test(runtime_call, nothing_to_do_is_ok_and_touches_nothing)
+{
+    fa_args a = good();
+    a.q.ptr = a.k.ptr = a.v.ptr = a.o.ptr = NULL;
+    a.sq = 0;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
+    a.sq = 5;
+    a.b = 0;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK);
+    cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
+    a.b = -1;
+    cr_assert_eq(fa_launch(ctx, &a, NULL), FA_INVALID, "an empty call is still checked");
+}
+
+Test(runtime_call, strides_and_defaults)
+{
+    fa_args a = good();
+    fa_call c;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+    cr_assert(c.values.operand[0].stride[2] == 64 && c.values.operand[0].stride[1] == 8 * 64 &&
+              c.values.operand[0].stride[0] == 128 * 8 * 64);
+    cr_assert(c.values.operand[1].stride[2] == 64 && c.values.operand[1].stride[1] == 4 * 64 &&
+              c.values.operand[1].stride[0] == 256 * 4 * 64);
+    cr_assert_float_eq(c.values.scale, 0.125f, 0);
+    cr_assert_float_eq(c.values.scale_log2, 0.125f * 1.44269504f, 1e-7);
+    cr_assert(c.values.group == 2 && c.problem.align == 16 && c.problem.dv == 64 && c.problem.o_dtype == FA_BF16);
+    a.b = 1; /* the stride of a dimension of length 1 is ignored, whatever it is */
+    a.q.sb = 99990001;
+    a.q.ss = 8 * 64;
+    a.q.sh = 64;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+    cr_assert(c.values.operand[0].stride[0] == 0 && c.problem.align == 16);
+    a.k.sh = 64, a.k.ss = -256, a.k.sb = 0; /* backwards */
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+    a.v.sh = 64; /* one key for all: a broadcast input, where that is said */
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    a.flags = FA_BROADCAST;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+    cr_assert_eq(c.values.operand[2].stride[1], 0);
+    cr_assert(c.values.operand[3].stride[2] == 64 && c.values.operand[3].stride[1] == 8 * 64, "three zeros are packed, with the flag too");
+}
+
+Test(runtime_call, a_stride_of_zero_is_refused_unless_it_is_meant)
+{
+    int refused = 0;
+    for (int tensor = 0; tensor < 3; tensor++)
+        for (int zeros = 0; zeros < 8; zeros++)    /* which of sb, ss, sh are 0 */
+            for (int ones = 0; ones < 8; ones++) { /* which of b, s, h are 1 */
+                fa_args a = good();
+                fa_call c;
+                fa_tensor *t[] = { &a.q, &a.k, &a.v };
+                a.b = ones & 1 ? 1 : 2, a.sq = a.sk = ones & 2 ? 1 : 128, a.hq = a.hkv = ones & 4 ? 1 : 8;
+                t[tensor]->sb = zeros & 1 ? 0 : 65536, t[tensor]->ss = zeros & 2 ? 0 : 512, t[tensor]->sh = zeros & 4 ? 0 : 64;
+                bool wrong = zeros != 7 && (zeros & ~ones);
+                refused += wrong;
+                cr_expect_eq(fa_check_args(&c, &a, true), wrong ? FA_INVALID : FA_OK, "%d %d %d: %s", tensor, zeros, ones, fa_last_error());
+                if (wrong)
+                    cr_expect(strstr(fa_last_error(), "FA_BROADCAST") && strstr(fa_last_error(), tensor == 0   ? "q.s"
+                                                                                                 : tensor == 1 ? "k.s"
+                                                                                                               : "v.s"),
+                              "%s", fa_last_error());
+                a.flags = FA_BROADCAST;
+                cr_expect_eq(fa_check_args(&c, &a, true), FA_OK, "%d %d %d: %s", tensor, zeros, ones, fa_last_error());
+            }
+    cr_assert_gt(refused, 60);
+    fa_args none = good(); /* a length of 0 has no stride that could matter */
+    fa_call c;
+    none.sk = 0, none.k.sh = none.v.sh = 64, none.k.sb = none.v.sb = 65536;
+    cr_assert_eq(fa_check_args(&c, &none, true), FA_OK, "%s", fa_last_error());
+}
+
+Test(runtime_call, alignment_is_the_least_of_all_rows)
+{
+    const struct {
+        int dtype, d, dv, shift;
+        int64_t q_ss;
+        int align;
+    } rows[] = { { FA_F16, 64, 64, 0, 0, 16 },  { FA_F16, 64, 64, 8, 0, 8 }, { FA_F16, 64, 64, 4, 0, 4 }, { FA_F16, 64, 64, 2, 0, 2 },
+                 { FA_F16, 60, 64, 0, 0, 8 },   { FA_F16, 64, 62, 0, 0, 4 }, { FA_F16, 63, 63, 0, 0, 2 }, { FA_F16, 64, 64, 0, 513, 2 },
+                 { FA_F16, 64, 64, 0, 516, 8 }, { FA_F32, 64, 64, 4, 0, 4 }, { FA_F32, 63, 64, 0, 0, 4 }, { FA_TF32, 62, 64, 0, 0, 8 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fa_call c;
+        a.dtype = rows[i].dtype;
+        a.d = rows[i].d;
+        a.dv = rows[i].dv;
+        a.q.ptr = (char *)a.q.ptr + rows[i].shift;
+        if (rows[i].q_ss) {
+            a.q.ss = rows[i].q_ss;
+            a.q.sh = 64;
+            a.q.sb = 128 * 1024;
+        }
+        cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(c.problem.align, rows[i].align, "row %zu: %d", i, c.problem.align);
+    }
+}
+
+Test(runtime_call, diagonals)
+{
+    const struct {
+        int mask, left, right, diagonal, offset, lo, hi;
+    } rows[] = {
+        /* sq = 128, sk = 256 */
+        { FA_MASK_NONE, 5, 5, FA_OFFSET, 7, -128, 256 },
+        { FA_MASK_CAUSAL, 5, 5, 0, 0, -128, 128 },
+        { FA_MASK_CAUSAL, 0, 0, FA_TOP_LEFT, 9, -128, 0 },
+        { FA_MASK_CAUSAL, 0, 0, FA_OFFSET, -3, -128, -3 },
+        { FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MAX, -128, 256 },
+        { FA_MASK_CAUSAL, 0, 0, FA_OFFSET, INT_MIN, -128, -128 },
+        { FA_MASK_WINDOW, 10, 20, 0, 0, 118, 148 },
+        { FA_MASK_WINDOW, -1, 20, 0, 0, -128, 148 },
+        { FA_MASK_WINDOW, 10, -1, 0, 0, 118, 256 },
+        { FA_MASK_WINDOW, -1, -1, 0, 0, -128, 256 },
+        { FA_MASK_WINDOW, INT_MAX, INT_MAX, 0, 0, -128, 256 },
+        { FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MAX, 256, 256 },
+        { FA_MASK_WINDOW, 0, 0, FA_OFFSET, INT_MIN, -128, -128 },
+        { FA_MASK_WINDOW, 3, 4, FA_TOP_LEFT, 0, -3, 4 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fa_call c;
+        a.mask = rows[i].mask;
+        a.window_left = rows[i].left;
+        a.window_right = rows[i].right;
+        a.diagonal = rows[i].diagonal;
+        a.offset = rows[i].offset;
+        cr_assert_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+        cr_expect(c.values.diag_lo == rows[i].lo && c.values.diag_hi == rows[i].hi, "row %zu: %d %d", i, c.values.diag_lo,
+                  c.values.diag_hi);
+    }
+}
+
+Test(runtime_call, workspace)
+{
+    fa_args a = good();
+    fa_call c;
+    const struct {
+        void *at;
+        size_t size;
+        const char *field;
+    } rows[] = { { NULL, 1000, "workspace is" },
+                 { AT(6), 999, "workspace_size" },
+                 { (char *)AT(6) + 128, 1000, "workspace is" },
+                 { (void *)(UINTPTR_MAX - 255), 1000, "workspace" } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        a.workspace = rows[i].at;
+        a.workspace_size = rows[i].size;
+        cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+        cr_expect_eq(fa_check_workspace(&c, 0), FA_OK);
+        cr_expect_eq(fa_check_workspace(&c, 1000), FA_INVALID);
+        cr_expect(strstr(fa_last_error(), rows[i].field), "%zu: %s", i, fa_last_error());
+    }
+    a.workspace = AT(6);
+    a.workspace_size = 1000;
+    cr_assert_eq(fa_check_args(&c, &a, true), FA_OK);
+    cr_assert_eq(fa_check_workspace(&c, 1000), FA_OK);
+}
+
+/* The size of a window, as configs are chosen by it. */
+Test(runtime_call, the_window_of_a_problem)
+{
+    static const struct {
+        int32_t mask, left, right, sk, window;
+    } rows[] = {
+        { FA_MASK_NONE, 5, 5, 256, 0 },       { FA_MASK_CAUSAL, 5, 5, 256, 0 },
+        { FA_MASK_WINDOW, 128, 0, 256, 128 }, { FA_MASK_WINDOW, 128, 100, 256, 228 },
+        { FA_MASK_WINDOW, -1, 0, 256, 256 },  { FA_MASK_WINDOW, 100, -1, 256, 256 },
+        { FA_MASK_WINDOW, 0, 0, 256, 1 },     { FA_MASK_WINDOW, 4096, 0, 256, 256 },
+        { FA_MASK_WINDOW, 5, 0, 0, 1 },       { FA_MASK_WINDOW, INT_MAX, INT_MAX, 256, 256 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_args a = good();
+        fa_problem p;
+        a.mask = rows[i].mask, a.window_left = rows[i].left, a.window_right = rows[i].right, a.sk = rows[i].sk;
+        cr_assert_eq(fa_problem_of(&a, &p), FA_OK, "%s", fa_last_error());
+        cr_expect_eq(p.window, rows[i].window, "row %zu: %d", i, p.window);
+    }
+    cr_expect_eq(fa_problem_of(NULL, &(fa_problem){ 0 }), FA_INVALID);
+    cr_expect_eq(fa_problem_of(&(fa_args)FA_ARGS_INIT, NULL), FA_INVALID);
+}
+
+Test(runtime_call, a_workspace_is_made_once)
+{
+    cr_expect_eq(fa_workspace_init(ctx, AT(6), 1 << 20, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
+    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(6) && fake_filled().words == 16 << 10, "its counters alone: %zu words",
+              (size_t)fake_filled().words);
+    cr_expect_eq(fa_workspace_init(ctx, AT(7), 256, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());
+    cr_expect(fake_filled().at == (uint64_t)(uintptr_t)AT(7) && fake_filled().words == 64, "no more than there is");
+    cr_expect_eq(fa_workspace_init(ctx, NULL, 0, NULL), FA_OK, "nothing is to be made of nothing");
+    cr_expect_eq(fa_workspace_init(ctx, NULL, 256, NULL), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "workspace"), "%s", fa_last_error());
+    cr_expect_eq(fa_workspace_init(ctx, (char *)AT(6) + 16, 256, NULL), FA_INVALID);
+    cr_expect_eq(fa_workspace_init(NULL, AT(6), 256, NULL), FA_INVALID);
+}
