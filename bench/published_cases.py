@@ -5,7 +5,7 @@ import numpy as np
 import triton.language as tl
 
 import published_kernels as kernels
-from published import Addresses, Boxed, Case, Tensor, normal
+from published_case import Addresses, Boxed, Case, Tensor, normal
 
 
 def empty(dtype, *shape):

@@ -16,6 +16,7 @@ import unittest.mock
 
 import cells
 import clocks
+import config_text
 import limits
 import model
 import ncu
@@ -29,19 +30,19 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 class Variants(unittest.TestCase):
     def test_choices_are_expanded(self):
-        self.assertEqual(variants.expand("f:a=1|2,b=3,c=4|5"), ["f:a=1,b=3,c=4", "f:a=1,b=3,c=5", "f:a=2,b=3,c=4", "f:a=2,b=3,c=5"])
-        self.assertEqual(variants.expand("f"), ["f"])
+        self.assertEqual(config_text.expand("f:a=1|2,b=3,c=4|5"), ["f:a=1,b=3,c=4", "f:a=1,b=3,c=5", "f:a=2,b=3,c=4", "f:a=2,b=3,c=5"])
+        self.assertEqual(config_text.expand("f"), ["f"])
 
     def test_the_chosen_is_varied(self):
-        self.assertEqual(variants.varied("f:a=1,b=2,c=3", "b=2|5,a=1|4"), ["f:a=1,b=2,c=3", "f:a=4,b=2,c=3", "f:a=1,b=5,c=3", "f:a=4,b=5,c=3"])
-        self.assertEqual(variants.varied("f:a=1", "x=1|2"), ["f:a=1"], "of another family")
+        self.assertEqual(config_text.varied("f:a=1,b=2,c=3", "b=2|5,a=1|4"), ["f:a=1,b=2,c=3", "f:a=4,b=2,c=3", "f:a=1,b=5,c=3", "f:a=4,b=5,c=3"])
+        self.assertEqual(config_text.varied("f:a=1", "x=1|2"), ["f:a=1"], "of another family")
 
     def test_parts_and_neighbours(self):
-        self.assertTrue(variants.is_part("f:a=1", "f:a=1,b=2"))
-        self.assertFalse(variants.is_part("f:a=1", "f:a=12,b=2"))
-        self.assertFalse(variants.is_part("f:a=1", "g:a=1,b=2"))
+        self.assertTrue(config_text.is_part("f:a=1", "f:a=1,b=2"))
+        self.assertFalse(config_text.is_part("f:a=1", "f:a=12,b=2"))
+        self.assertFalse(config_text.is_part("f:a=1", "g:a=1,b=2"))
         others = ("f:a=1,b=2", "f:a=1,b=3", "f:a=2,b=3", "g:a=1,b=2")
-        self.assertEqual([variants.distance("f:a=1,b=2", c) for c in others], [0, 1, 2, math.inf])
+        self.assertEqual([config_text.distance("f:a=1,b=2", c) for c in others], [0, 1, 2, math.inf])
 
     def test_what_is_common_is_told_once(self):
         short, common = variants.varying(["f:a=1,b=2", "f:a=3,b=2"])

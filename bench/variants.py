@@ -9,9 +9,7 @@ A config may leave tunables out (then the model's best of those that it can mean
 both. A kernel that hangs or faults takes only itself along: the work is done in a child process, which is replaced.
 """
 import argparse
-import itertools
 import json
-import math
 import os
 import queue
 import subprocess
@@ -21,6 +19,8 @@ import time
 
 import cells
 import stats
+import variants_worker
+from config_text import expand, tunables
 
 
 def parse(argv=None):
@@ -64,44 +64,6 @@ def parse(argv=None):
     if not o.cells or not (o.configs or o.top or o.chosen):
         p.error("nothing to race; accepted: at least one --problem or --grid, and configs, --file, --top or --chosen")
     return o
-
-
-def expand(text):
-    """'f:br=64|128,bc=32' -> ['f:br=64,bc=32', 'f:br=128,bc=32']"""
-    family, _, rest = text.partition(":")
-    choices = []
-    for word in (w for w in rest.split(",") if w):
-        name, equals, values = word.partition("=")
-        choices.append([f"{name}{equals}{v}" for v in values.split("|")])
-    return [family + ":" + ",".join(c) if c else family for c in itertools.product(*choices)]
-
-
-def tunables(config):
-    """(family, {name: value})"""
-    family, _, rest = config.partition(":")
-    return family, dict(w.partition("=")[::2] for w in rest.split(",") if w)
-
-
-def varied(config, choices):
-    """The configs that differ from this one in values of these choices alone, itself included; tunables that it has not are left out."""
-    family, own = tunables(config)
-    out = []
-    for text in expand("f:" + choices):
-        some = {n: v for n, v in tunables(text)[1].items() if n in own}
-        out.append(family + ":" + ",".join(f"{n}={v}" for n, v in {**own, **some}.items()))
-    return list(dict.fromkeys([config, *out]))
-
-
-def is_part(text, config):
-    """Whether text, which may leave tunables out, can mean the whole config."""
-    (f, some), (g, whole) = tunables(text), tunables(config)
-    return f == g and some.items() <= whole.items()
-
-
-def distance(a, b):
-    """How many tunables of two whole configs differ."""
-    (f, x), (g, y) = tunables(a), tunables(b)
-    return sum(x.get(n) != y.get(n) for n in x.keys() | y.keys()) if f == g else math.inf
 
 
 def varying(configs):
@@ -149,9 +111,6 @@ def tables(results, rows):
     return "\n".join(out)
 
 
-RACE = "the race"  # what a worker is at when it times all configs of a problem
-
-
 class Parent:
     """Drives workers, each from where the last one died."""
 
@@ -168,8 +127,8 @@ class Parent:
                 break
             if self.at is not None:
                 problem, config = self.at
-                if config == RACE:  # no single config is to blame
-                    self.done[problem] = {"problem": problem, "flops": 0, "variants": [{"config": RACE, "why": why}]}
+                if config == variants_worker.RACE:  # no single config is to blame
+                    self.done[problem] = {"problem": problem, "flops": 0, "variants": [{"config": variants_worker.RACE, "why": why}]}
                 else:
                     self.reap(problem, config, why)
                 print(f"  {problem}: {config}: {why}; going on without it", flush=True)
@@ -240,7 +199,6 @@ class Parent:
 def main():
     o = parse()
     if o.worker:
-        import variants_worker
         return variants_worker.main(json.load(sys.stdin))
     begun = time.monotonic()
     parent = Parent(o)

@@ -5,9 +5,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import cells
+import config_text
 import stats
-import variants
-from variants import RACE
+
+RACE = "the race"  # what a worker is at when it times all configs of a problem
 
 
 def tell(**message):
@@ -42,7 +43,7 @@ class Worker:
             out.setdefault(config, {"config": config}).update(more)
         for text in self.job["configs"]:
             some = fitting(text.partition(":")[0])
-            config = next((c for c in some if variants.is_part(text, c)), None)
+            config = next((c for c in some if config_text.is_part(text, c)), None)
             try:
                 config = config or self.fa.pick(p, text)  # it may be outside the space, or tells what is wrong
             except self.fagen.Error as e:
@@ -50,7 +51,7 @@ class Worker:
                 continue
             add(config)
             for c in some if self.job["around"] else ():
-                if variants.distance(config, c) <= self.job["around"]:
+                if config_text.distance(config, c) <= self.job["around"]:
                     add(c)
         if self.job["top"]:
             for config in fitting(self.job["family"])[:self.job["top"]]:
@@ -58,7 +59,7 @@ class Worker:
         if self.job["chosen"]:
             chosen = self.fagen.explained(self.fa.explain(problem=p))["config"]
             add(chosen, chosen=True)
-            for config in variants.varied(chosen, self.job["vary"])[1:] if self.job["vary"] else ():
+            for config in config_text.varied(chosen, self.job["vary"])[1:] if self.job["vary"] else ():
                 try:
                     add(self.fa.pick(p, config))
                 except self.fagen.Error:  # it breaks a rule
