@@ -117,7 +117,8 @@ static void naive_row(job *j, const operands *at, float *s)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *v = key_row(a, at, a->v, a->dv, key);
-        float p = fa_number_round(s[key] / l * (float)fa_oracle_kept(a, at->head, at->query, key), j->dtype);
+        /* Dropout scales what softmax has left, in the type of the inputs. */
+        float p = fa_number_round(s[key] / l, j->dtype) * (float)fa_oracle_kept(a, at->head, at->query, key);
         int exponent;
         frexp(p, &exponent);
         p2 += (double)p * p;
