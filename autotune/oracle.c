@@ -117,12 +117,12 @@ static void naive_row(job *j, const operands *at, float *s)
         o[i] = 0;
     for (int64_t key = at->first; key <= at->last; key++) {
         const float *v = key_row(a, at, a->v, a->dv, key);
-        /* Dropout scales what softmax has left, in the type of the inputs. */
-        float p = fa_number_round(s[key] / l, j->dtype) * (float)fa_oracle_kept(a, at->head, at->query, key);
+        float p = fa_number_round(s[key] / l, j->dtype), kept = (float)fa_oracle_kept(a, at->head, at->query, key);
         int exponent;
         frexp(p, &exponent);
+        step2 += p > 0 ? ldexp(0.25, 2 * exponent) * kept * kept : 0;
+        p *= kept; /* dropout scales what softmax has left, in the type of the inputs */
         p2 += (double)p * p;
-        step2 += p > 0 ? ldexp(0.25, 2 * exponent) : 0;
         for (int32_t i = 0; i < a->dv; i++)
             o[i] += p * (inputs ? fa_number_to_tf32(v[i]) : v[i]);
     }
