@@ -34,7 +34,8 @@ class Variants(unittest.TestCase):
         self.assertEqual(config_text.expand("f"), ["f"])
 
     def test_the_chosen_is_varied(self):
-        self.assertEqual(config_text.varied("f:a=1,b=2,c=3", "b=2|5,a=1|4"), ["f:a=1,b=2,c=3", "f:a=4,b=2,c=3", "f:a=1,b=5,c=3", "f:a=4,b=5,c=3"])
+        self.assertEqual(config_text.varied("f:a=1,b=2,c=3", "b=2|5,a=1|4"),
+                         ["f:a=1,b=2,c=3", "f:a=4,b=2,c=3", "f:a=1,b=5,c=3", "f:a=4,b=5,c=3"])
         self.assertEqual(config_text.varied("f:a=1", "x=1|2"), ["f:a=1"], "of another family")
 
     def test_parts_and_neighbours(self):
