@@ -23,11 +23,11 @@ fa_status fa_oracle_exact(const fa_attention *a, double *o, double *lse);
 /* What a probability is multiplied by: 0 where it is dropped. head: b hq + h. */
 double fa_oracle_kept(const fa_attention *a, int64_t head, int64_t query, int64_t key);
 
-/* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the
- * type (beyond its largest value it stays there), P = exp(S - max) / sum in fp32, dropped or scaled, rounded to the type, O accumulated in
- * fp32 and rounded to o_dtype. FA_TF32: inputs and P rounded to TF32, S kept. FA_F32: nothing rounded beyond fp32. *rounding_factor (may be
- * NULL), at least 1: by how much rounding P would have cost more on average. Another algorithm divides by another number, and where a row's
- * P are nearly equal they lie together in one place of their binade, where rounding costs up to 1.47 times as much, relative to P, as here.
- */
+/* The three-pass algorithm with inputs of dtype, to compare rounding with: S = scale Q K^T accumulated in fp32 and rounded to the type
+ * (beyond its largest value it stays there), P = exp(S - max) / sum in fp32, rounded to the type, then dropped or scaled, O accumulated in
+ * fp32 and rounded to o_dtype. FA_TF32: inputs and P rounded to TF32, S kept. FA_F32: nothing rounded beyond fp32. *rounding_factor (may
+ * be NULL), at least 1: by how much rounding P would have cost more on average. Another algorithm divides by another number, and where a
+ * row's P are nearly equal they lie together in one place of their binade, where rounding costs up to 1.47 times as much, relative to P,
+ * as here. */
 fa_status fa_oracle_naive(const fa_attention *a, int dtype, int o_dtype, float *o, double *rounding_factor);
 #endif

@@ -129,7 +129,7 @@ bool sim_bulk_fetch(sim_block *b, sim_bulk *c)
     sim_alloc *a;
     if (c->insn->sub == BULK_SHARED) {
         memcpy(b->shared + c->shared, c->warp->block->shared + c->global, c->bytes);
-        /* no read of the issuing warp now: its own time may be later than what it told those that the mbarrier lets go on */
+        /* not a read at the issuing warp's time: that may be later than the time which the mbarrier hands on */
         sim_proxy_let(c->warp->block, (uint32_t)c->global, c->bytes);
         return true;
     }

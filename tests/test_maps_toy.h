@@ -6,6 +6,7 @@
 #include "runtime/runtime.h"
 #include "test_cache_scratch.h"
 #include "test_gen_toy.h"
+#include "test_good_args.h"
 
 static const char lua[] =
     "local function step(more) return { { entry = \"toy\", grid = \"sq/64 hq b\", maps = more.maps, per_sm = more.per_sm, cluster = "
@@ -55,24 +56,13 @@ static inline void close_context(void)
     scratch_remove();
     toy_remove(dir, NULL);
 }
-#define AT(n) ((void *)(uintptr_t)(0x100000000u * (uint64_t)(n)))
 #define OK(call) cr_assert_eq((call), FA_OK, "%s", fa_last_error())
 
-static inline fa_args good(void)
+static inline fa_args toy_args(void)
 {
-    fa_args a = FA_ARGS_INIT;
-    a.dtype = FA_BF16;
-    a.d = 64;
+    fa_args a = good();
     a.dv = 32;
-    a.b = 2;
-    a.hq = 8;
-    a.hkv = 4;
-    a.sq = 128;
-    a.sk = 256;
-    a.q.ptr = AT(1);
-    a.k.ptr = AT(2);
-    a.v.ptr = AT(3);
-    a.o.ptr = AT(4);
+    a.lse = NULL;
     return a;
 }
 

@@ -15,7 +15,7 @@ Test(runtime_maps, what_is_encoded)
                 { "k", 32, 48, CU_TENSOR_MAP_SWIZZLE_64B },
                 { "v", 16, 16, CU_TENSOR_MAP_SWIZZLE_32B },
                 { "o", 8, 8, CU_TENSOR_MAP_SWIZZLE_NONE } };
-    fa_args a = good();
+    fa_args a = toy_args();
     fake_launch l = launch(&a, 0);
     cr_assert_eq(l.maps, 4);
     cr_assert_eq(l.cluster, 0, "no attributes without a cluster");
@@ -42,7 +42,7 @@ Test(runtime_maps, what_is_encoded)
 
 Test(runtime_maps, strides_are_the_callers_but_for_lengths_of_one)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     a.q = (fa_tensor){ AT(1), 8 * 100000, 8 * 7, 8 * 1001 };
     a.k = (fa_tensor){ AT(2), 8 * 300000, 8 * 1111, 8 * 9 };
     fake_launch l = launch(&a, 0);
@@ -67,7 +67,7 @@ Test(runtime_maps, the_keys_that_some_row_sees)
     static const int offsets[] = { -9, -3, 0, 2, 7, 11 };
     long none = 0, part = 0;
     const fa_plan *plan[3];
-    fa_args a = good();
+    fa_args a = toy_args();
     for (a.mask = FA_MASK_NONE; a.mask <= FA_MASK_WINDOW; a.mask++)
         plan[a.mask] = plan_of(&a, 4);
     for (int sq = 1; sq <= 5; sq++)
@@ -114,7 +114,7 @@ Test(runtime_maps, the_keys_that_some_row_sees)
 /* What some row sees is known on the device alone: the maps hold all that is allocated. */
 Test(runtime_maps, lengths_and_pages)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     a.mask = FA_MASK_WINDOW, a.window_left = 3, a.window_right = 4, a.sk = 1000;
     a.seqlens_k = AT(6);
     fake_launch l = launch(&a, 0);
@@ -160,7 +160,7 @@ static void same_boxes(const fa_args *a, const char *name, const uint64_t size[5
 /* Four boxes of 16 columns make a row of K. */
 Test(runtime_maps, boxes_side_by_side)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     a.seqlens_k = AT(6), a.page_table = AT(8), a.sk = 960, a.page_size = 48, a.pages = 70;
     same_boxes(&a, "tokens before heads", ROW(16, 8, 3 * 4 + 4, 6, 70), ROW(512, 32, 8 * 512, 48 * 512), BOX(16, 8, 4, 3, 1));
     a.k = (fa_tensor){ AT(2), 2 * 4 * 48 * 64, 64, 48 * 64 };
@@ -174,7 +174,7 @@ Test(runtime_maps, boxes_side_by_side)
     same_boxes(&a, "eight rows too far", ROW(16, 48, 4, 4, 70), ROW(0x10000000ll * 512, 32, 128, 128), BOX(16, 8, 4, 1, 1));
     a.k = (fa_tensor){ NULL, 0, 0, 8 }, a.v.ptr = NULL, a.pages = 0;
     same_boxes(&a, "no page", ROW(16, 48, 4, 4, 1), ROW(32, 32, 32, 32), BOX(16, 8, 4, 1, 1));
-    a = good();
+    a = toy_args();
     a.hkv = a.hq = 1, a.k = (fa_tensor){ AT(2), 256 * 64, 64, 7 };
     same_boxes(&a, "one head", ROW(16, 8, 4, 32, 2), ROW(128, 32, 1024, 256 * 128), BOX(16, 8, 4, 3, 1));
     a.sk = 255, a.k.sb = 255 * 64;
@@ -191,7 +191,7 @@ static long encodes(const fa_plan *plan, const fa_args *a)
 
 Test(runtime_maps, a_map_is_encoded_when_it_changes)
 {
-    fa_args a = good(), b;
+    fa_args a = toy_args(), b;
     const fa_plan *plan = plan_of(&a, 0), *other = plan_of(&a, 4);
     cr_assert_eq(encodes(plan, &a), 4);
     cr_assert_eq(encodes(plan, &a), 0, "as before");
@@ -221,7 +221,7 @@ Test(runtime_maps, a_map_is_encoded_when_it_changes)
 
 Test(runtime_maps, what_a_hit_costs)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     const fa_plan *with = plan_of(&a, 0), *without = plan_of(&a, 1), *counts = plan_of(&a, 3);
     struct timespec t0, t1;
     const struct {
@@ -257,7 +257,7 @@ Test(runtime_maps, what_a_hit_costs)
 
 Test(runtime_maps, refusals_of_the_driver)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     const fa_plan *plan = plan_of(&a, 0);
     fake_fail("cuTensorMapEncodeTiled", 2, CUDA_ERROR_INVALID_VALUE);
     long launches = fake_calls("cuLaunchKernel");
@@ -272,13 +272,13 @@ Test(runtime_maps, refusals_of_the_driver)
 
 Test(runtime_maps, grids_and_clusters)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     fake_launch l = launch(&a, 1);
     cr_expect(l.grid == 32 && l.params.total == 32 && l.params.tiles == 2, "fewer tiles than 2 x 100 SMs hold: %u", l.grid);
     a.b = 100;
     l = launch(&a, 1);
     cr_expect(l.grid == 200 && l.params.total == 1600, "%u blocks for %d tiles", l.grid, l.params.total);
-    a = good(), a.sq = 1, a.hq = 4, a.b = 1;
+    a = toy_args(), a.sq = 1, a.hq = 4, a.b = 1;
     l = launch(&a, 2);
     cr_expect(l.grid == 12 && l.cluster == 3 && l.params.total == 4, "a cluster per tile: %u", l.grid);
     cr_expect_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx"), 3);
@@ -293,7 +293,7 @@ Test(runtime_maps, who_waits_itself_may_begin_early)
         unsigned cluster;
     } rows[] = { { 1, false, 0 }, { 2, false, 3 }, { 6, true, 0 }, { 7, true, 2 } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fa_args a = good();
+        fa_args a = toy_args();
         fake_launch l = launch(&a, rows[i].kind);
         cr_expect(l.pdl == rows[i].pdl && l.cluster == rows[i].cluster, "kind %d: pdl %d, cluster %u", rows[i].kind, l.pdl, l.cluster);
     }
@@ -302,7 +302,7 @@ Test(runtime_maps, who_waits_itself_may_begin_early)
 
 Test(runtime_maps, in_order_nothing_begins_early)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     fa_options o = FA_OPTIONS_INIT;
     o.cache_dir = scratch;
     o.template_dir = dir;
@@ -325,7 +325,7 @@ Test(runtime_maps, in_order_nothing_begins_early)
 
 Test(runtime_maps, a_word_for_each_launch)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     cr_expect_eq(launch(&a, 1).params.counter, 0, "only for who asks");
     cr_expect_eq(fake_calls("cuMemAlloc") + fake_calls("cuStreamIsCapturing"), 0);
     const fa_plan *plan = plan_of(&a, 3);
@@ -346,7 +346,7 @@ Test(runtime_maps, a_word_for_each_launch)
 
 Test(runtime_maps, captured_launches_keep_their_words)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     const fa_plan *plan = plan_of(&a, 3);
     uint64_t base = fake_filled().at;
     static uint8_t seen[2 * FA_COUNTER_WORDS];
@@ -369,7 +369,7 @@ Test(runtime_maps, captured_launches_keep_their_words)
 
 Test(runtime_maps, words_belong_to_one_cuda_context)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     const fa_plan *plan = plan_of(&a, 3);
     const cu_driver *d = fa_context_driver(ctx);
     OK(fa_plan_launch(ctx, plan, &a, NULL));
@@ -394,7 +394,7 @@ Test(runtime_maps, words_belong_to_one_cuda_context)
 Test(runtime_maps, no_words_no_plan)
 {
     static const char *const points[] = { "cuMemAlloc", "cuStreamCreate", "cuMemsetD32Async", "cuStreamSynchronize" };
-    fa_args a = good();
+    fa_args a = toy_args();
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         fa_problem p, raw = FA_PROBLEM_INIT;
         fa_config c;

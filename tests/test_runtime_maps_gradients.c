@@ -41,7 +41,7 @@ TestSuite(runtime_maps_gradients, .init = open_gradients, .fini = close_gradient
 
 static fa_args good_gradients(void)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     a.op = FA_BACKWARD;
     a.lse = AT(5);
     a.grad_o.ptr = AT(6);
@@ -134,7 +134,7 @@ Test(runtime_maps_gradients, all_queries_with_lengths_and_in_the_forward_pass)
     OK(fa_plan_launch(ctx, plan_of_gradients(&a), &a, NULL));
     SAME(&fake_last().map[0], "q", 0x100000000, ROW(64, 200, 8, 2), ROW(1024, 128, 1024 * 200));
     SAME(&fake_last().map[1], "grad_o", 0x600000000, ROW(32, 200, 8, 2), ROW(512, 64, 512 * 200));
-    a = good();
+    a = toy_args();
     a.mask = FA_MASK_CAUSAL, a.sq = 200, a.sk = 50;
     SAME(&launch(&a, 0).map[0], "q", 0x100000000, ROW(64, 200, 8, 2), ROW(1024, 128, 1024 * 200));
 }

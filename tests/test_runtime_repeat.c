@@ -77,13 +77,13 @@ static void change(fa_args *a, fa_random *r)
 Test(runtime_repeat, what_a_launch_gives_does_not_depend_on_the_launch_before, .init = open_context, .fini = close_context)
 {
     fa_random r = { 7 };
-    fa_args a = good();
+    fa_args a = toy_args();
     const fa_plan *plan[3][8] = { { NULL } };
     long ok = 0, wrong = 0;
     for (int i = 0; i < 3000; i++) {
         int kind = fa_random_below(&r, 8) ? 0 : 4 + fa_random_below(&r, 2);
         if (fa_random_below(&r, 6) == 0) /* most faults do not stay */
-            a = good();
+            a = toy_args();
         change(&a, &r);
         if (!plan[a.mask][kind]) {
             fa_args same = a;
@@ -112,7 +112,7 @@ Test(runtime_repeat, what_a_launch_gives_does_not_depend_on_the_launch_before, .
 /* Kernels that come to lie where another one was, contexts of two devices in turn. */
 Test(runtime_repeat, contexts_and_kernels_come_and_go)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     for (int round = 0; round < 4; round++) {
         open_context();
         for (int kind = 0; kind < 2; kind++) {

@@ -76,7 +76,7 @@ Test(runtime_select, a_record_that_fills_the_budget_counts)
     cr_expect(is_measured(&p));
 }
 
-/* Every config that fits fails here, as the records tell, but for the first where one is spared. */
+/* Appends a record of a failed launch for every config that fits; spare: for all but the first. Returns the first. */
 static fa_config all_fail(const fa_problem *p, bool spare)
 {
     fa_gen *g;

@@ -6,7 +6,7 @@
 static void open_with_winner(void)
 {
     fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-9, .count = 1 };
-    fa_args a = good();
+    fa_args a = toy_args();
     fa_problem raw = FA_PROBLEM_INIT;
     open_context();
     for (a.o_dtype = 0; a.o_dtype <= FA_F32; a.o_dtype += FA_F32) {
@@ -51,7 +51,7 @@ static const struct {
 
 static fa_args with(size_t i)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     fa_tensor *t[] = { &a.q, &a.k, &a.v, &a.o };
     t[faults[i].t.tensor]->ptr = (char *)t[faults[i].t.tensor]->ptr + faults[i].t.ptr;
     t[faults[i].t.tensor]->sb = faults[i].t.sb;
@@ -63,7 +63,7 @@ static fa_args with(size_t i)
 
 Test(runtime_tma, what_it_takes_runs_by_it)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     cr_expect(strstr(explain(&a), "(sm_90a through fake)"), "compute capability 9.0 compiles for the features of its own");
     cr_expect(strstr(explain(&a), "config     toy:kind=0") && strstr(explain(&a), "loads      by TMA\n"), "%s", explain(&a));
     OK(fa_launch(ctx, &a, NULL));
@@ -73,14 +73,14 @@ Test(runtime_tma, what_it_takes_runs_by_it)
     a.k = (fa_tensor){ AT(2), -3, 64, 0 };
     OK(fa_launch(ctx, &a, NULL));
     cr_expect_eq(fake_last().maps, 4);
-    a = good(), a.sk = 0, a.k = a.v = (fa_tensor){ NULL, 0, -8, 0 };
+    a = toy_args(), a.sk = 0, a.k = a.v = (fa_tensor){ NULL, 0, -8, 0 };
     OK(fa_launch(ctx, &a, NULL));
     cr_expect(fake_last().params.sk == 0 && fake_last().maps == 4, "nor do those of what is empty");
 }
 
 Test(runtime_tma, what_it_does_not_take_runs_otherwise)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     const fa_plan *toy = plan_of(&a, 0);
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
         size_t bytes = 1;
@@ -98,7 +98,7 @@ Test(runtime_tma, what_it_does_not_take_runs_otherwise)
         cr_expect(strstr(fa_last_error(), faults[i].says) || strstr(fa_last_error(), "args: align is"), "%s: %s", faults[i].name,
                   fa_last_error());
     }
-    a = good();
+    a = toy_args();
     OK(fa_launch(ctx, &a, NULL));
     cr_expect_eq(fake_last().maps, 4, "the class still has its kernel");
 }
@@ -111,7 +111,7 @@ Test(runtime_tma, hits_stay_hits)
     long loads = fake_calls("cuLibraryLoadData"), asked = fake_calls("cuStreamIsCapturing");
     OK(fa_launch(ctx, &a, NULL));
     cr_expect(fake_last().maps == 0 && fake_calls("cuLibraryLoadData") == loads && fake_calls("cuStreamIsCapturing") == asked);
-    a = good();
+    a = toy_args();
     OK(fa_launch(ctx, &a, NULL));
     a.dtype = FA_F16, a.k.sh = 0, a.k.ss = 64, a.k.sb = 64 * 256, a.flags = FA_BROADCAST;
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_CAPTURE);
@@ -119,7 +119,7 @@ Test(runtime_tma, hits_stay_hits)
 
 Test(runtime_tma, an_output_of_another_type_does_not_matter)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     a.o_dtype = FA_F32;
     a.o = (fa_tensor){ AT(4), 128 * 256, -256, 32 };
     OK(fa_launch(ctx, &a, NULL));
@@ -128,7 +128,7 @@ Test(runtime_tma, an_output_of_another_type_does_not_matter)
 
 Test(runtime_tma, explain_tells_the_grid)
 {
-    fa_args a = good();
+    fa_args a = toy_args();
     fa_problem p, raw = FA_PROBLEM_INIT;
     char text[4096];
     raw.dtype = a.dtype, raw.d = a.d, raw.dv = a.dv, raw.b = 100, raw.hq = 8, raw.hkv = 4, raw.sq = 128, raw.sk = 256;
@@ -160,7 +160,7 @@ Test(runtime_tma, what_no_class_takes_is_refused)
     fa_record r = { .outcome = FA_RAN, .how = FA_MEASURED, .verified = true, .seconds = 1e-9, .count = 1 };
     fa_options o = FA_OPTIONS_INIT;
     fa_problem raw = FA_PROBLEM_INIT;
-    fa_args a = good();
+    fa_args a = toy_args();
     char text[sizeof lua], *at;
     strcpy(text, lua);
     cr_assert_not_null(at = strstr(text, "p.align < 16"));
@@ -186,7 +186,7 @@ Test(runtime_tma, what_no_class_takes_is_refused)
     cr_expect(strstr(fa_last_error(), faults[0].says) && strstr(fa_last_error(), "accepted by the family toy, whatever the alignment"),
               "%s", fa_last_error());
     cr_expect_eq(fake_calls("cuLaunchKernel") + fake_calls("cuLaunchKernelEx"), launches, "nothing was launched");
-    a = good();
+    a = toy_args();
     OK(fa_launch(ctx, &a, NULL));
 }
 
@@ -231,7 +231,7 @@ Test(runtime_tma, the_problem_of_a_call_is_the_one_that_is_launched)
         { "rows of 6 bytes", FA_F16, 0, 3, 0, FA_MASK_NONE, 1, 2, 2, 16, 16 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        fa_args a = good();
+        fa_args a = toy_args();
         a.dtype = rows[i].dtype, a.o_dtype = rows[i].o_dtype, a.d = rows[i].d, a.dv = rows[i].dv, a.mask = rows[i].mask;
         a.b = rows[i].b, a.hq = rows[i].hq, a.hkv = rows[i].hkv, a.sq = rows[i].sq, a.sk = rows[i].sk;
         a.window_left = 100;
@@ -252,7 +252,7 @@ Test(runtime_tma, the_problem_of_strides_that_no_map_holds)
         OK(fa_create_on(&ctx, &o, d, 0));
         prepared_is_found(&a, faults[i].name);
         cr_expect_eq(fake_last().maps, 0, "%s", faults[i].name);
-        a = good(); /* the class above is another */
+        a = toy_args(); /* the class above is another */
         prepared_is_found(&a, "packed, after it");
         cr_expect_eq(fake_last().maps, 4);
         a = with(i);
