@@ -1,5 +1,6 @@
 /* journal: the records of one search. */
 #include "journal.h"
+#include "gen/bucket.h"
 #include "gen/problem.h"
 #include <stdio.h>
 #include <string.h>

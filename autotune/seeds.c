@@ -1,5 +1,6 @@
 /* seeds: configs that won elsewhere. */
 #include "seeds.h"
+#include "gen/bucket.h"
 #include "gen/problem.h"
 #include <stdlib.h>
 

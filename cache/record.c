@@ -1,5 +1,6 @@
 /* record: append-only files of facts, and the winner that follows from them. */
 #include "record.h"
+#include "gen/bucket.h"
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "jsonl.h"

@@ -1,5 +1,6 @@
 /* bundle: the C text, for people first: what it holds, then the bytes. */
 #include "bundle.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/bundle_columns.h"

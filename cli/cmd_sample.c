@@ -2,6 +2,7 @@
 #include "autotune/number.h"
 #include "autotune/ragged.h"
 #include "command.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/operation.h"
 #include "gen/problem.h"

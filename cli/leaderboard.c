@@ -1,5 +1,6 @@
 /* leaderboard: records sorted for people. */
 #include "leaderboard.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/jit.h"

@@ -3,6 +3,7 @@
 #include "cache/entry.h"
 #include "fuzz.h"
 #include "gen/arch.h"
+#include "gen/bucket.h"
 #include "gen/config.h"
 #include "gen/problem.h"
 

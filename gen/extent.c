@@ -1,5 +1,6 @@
 /* extent: products of sizes, parsed, printed and multiplied out. */
 #include "extent.h"
+#include "bucket.h"
 #include "error.h"
 #include "problem.h"
 #include <stdio.h>

@@ -35,26 +35,6 @@ int fa_problem_print_key(char *buf, size_t n, const fa_problem *p);
 /* Reads what fa_problem_print writes, fields in any order, and normalizes. */
 fa_status fa_problem_parse(fa_problem *out, const char *s);
 
-/* What a batch of sequences with lengths of their own is, by the most rows and keys: a config that is good for one kind may be several
- * times too slow for another. */
-typedef enum fa_batch_kind {
-    FA_BATCH_ANY,     /* few query rows, more queries than keys, or no lengths */
-    FA_BATCH_PROMPTS, /* sq = sk: whole prompts */
-    FA_BATCH_CHUNKS,  /* sq < sk, fewer sequences than FA_BATCH_LEAST: chunks of prompts behind caches */
-    FA_BATCH_MIXED,   /* sq < sk, more sequences: chunks beside single tokens of others */
-    FA_BATCH_KINDS
-} fa_batch_kind;
-#define FA_BATCH_LEAST 4
-fa_batch_kind fa_problem_batch_kind(const fa_problem *p);
-
-/* Whether a config measured for one problem of a class may serve the other: both have few query rows, or both many, in the same kind of
- * batch. */
-bool fa_problem_alike(const fa_problem *a, const fa_problem *b);
-
-/* Whether the query heads of a group have few query rows together: the keys are split then, and configs of many rows tell nothing. */
-#define FA_FEW_ROWS 64
-bool fa_problem_few_rows(const fa_problem *p);
-
 /* Whether the compiled parts, or the shapes, are equal. Of normalized problems. */
 bool fa_problem_same_class(const fa_problem *a, const fa_problem *b);
 bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);
@@ -62,17 +42,4 @@ bool fa_problem_same_shape(const fa_problem *a, const fa_problem *b);
 /* The first field for which a kernel of one class cannot run a call of another; NULL = it can. A kernel that takes no
  * workspace serves calls with and without. */
 const fa_problem_field *fa_problem_hindrance(const fa_problem *kernel, bool takes_workspace, const fa_problem *call);
-
-/* The shape bucket, the unit in which tuned configs are chosen: log2 steps of sq, sk, b * hq and of a window's size, and the group hq / hkv
- * (1, 2, 4, 8, ... rounded down to a power of two). 6 bits each, FA_BUCKET_BITS in all. A plain number, equal for problems that share
- * winners; 0 shape fields take part as filled by fa_problem_fill_shape. */
-#define FA_BUCKET_BITS 30
-uint32_t fa_problem_bucket(const fa_problem *in);
-
-/* The problem by whose shape the config of p is chosen: p itself. With FA_FEATURE_BATCH_INVARIANT one that is the same for all batches
- * that a sequence may lie in: only the heads are p's, and of a dense batch the lengths. */
-fa_problem fa_problem_chosen_by(const fa_problem *p);
-
-/* Steps of log2 between the buckets of two shapes. */
-int fa_problem_steps(const fa_problem *a, const fa_problem *b);
 #endif

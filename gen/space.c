@@ -1,5 +1,6 @@
 /* space: every config of a problem's families, each rejection with its reason. */
 #include "space.h"
+#include "bucket.h"
 #include "error.h"
 #include "family.h"
 #include "problem.h"

@@ -1,6 +1,7 @@
 /* bundle_set: the bundles of a context are read once (bundle_blob.h); the bytes of an image are looked at when they are first loaded. */
 #include "bundle_set.h"
 #include "context.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* defaults: the small table of winners that ships with the library. */
 #include "cache/record.h"
+#include "gen/bucket.h"
 #include "gen/problem.h"
 #include "select.h"
 #include <math.h>

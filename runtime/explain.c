@@ -1,6 +1,7 @@
 /* explain: which kernel, from where, and why, in a few lines. */
 #include "check.h"
 #include "context.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"

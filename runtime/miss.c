@@ -1,6 +1,7 @@
 /* miss: compile in the call, run the nearest kernel, or fail. */
 #include "miss.h"
 #include "context.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "prepare.h"

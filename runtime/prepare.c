@@ -2,6 +2,7 @@
 #include "prepare.h"
 #include "check.h"
 #include "context.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "map.h"
@@ -62,8 +63,9 @@ static bool is_prepared(fa_context *ctx, const fa_plan_key *key, const fa_plan *
     return *out && !(*out)->lender;
 }
 
-fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *p, const fa_plan **out)
+fa_status fa_prepare_plan(fa_context *ctx, const fa_problem *of, const fa_plan **out)
 {
+    const fa_problem point = fa_problem_point(of), *p = &point;
     fa_pending me = { .key = fa_plan_key_of(p) };
     fa_status st = FA_OK;
     if (is_prepared(ctx, &me.key, out))

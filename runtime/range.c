@@ -1,6 +1,7 @@
 /* range: fa_prepare_range(): every shape bucket that a box of shapes touches, found by halving each side, whatever its length. */
 #include "check.h"
 #include "context.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "prepare.h"

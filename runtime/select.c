@@ -1,5 +1,6 @@
 /* select: a bundle's kernel, or one that is made here. */
 #include "context.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "jit.h"
@@ -42,7 +43,7 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
 
 fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa_source *source)
 {
-    const fa_problem shape = fa_problem_chosen_by(of), *p = &shape;
+    const fa_problem point = fa_problem_point(of), *p = &point;
     if (from_bundles(ctx, p, FA_BUNDLE_SET_OWN, out, source))
         return FA_OK;
     if (ctx->bundle_only)

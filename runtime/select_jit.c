@@ -2,6 +2,7 @@
  * model guessed when it was tuned, the model: in this order, the first that still renders. */
 #include "cache/record.h"
 #include "context.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"

@@ -2,6 +2,7 @@
  * problems, the grids of decoding and of an engine's steps. */
 #include "autotune/ragged.h"
 #include "cli/npy.h"
+#include "gen/bucket.h"
 #include "gen/problem.h"
 #include "test_cli_run.h"
 #include <criterion/criterion.h>

@@ -1,6 +1,7 @@
 /* The nouns: problem, config, arch: what is printed is what is parsed, and what is wrong is named. */
 #include "all_params.h"
 #include "gen/arch.h"
+#include "gen/bucket.h"
 #include "gen/config.h"
 #include "gen/error.h"
 #include "gen/problem.h"

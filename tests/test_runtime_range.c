@@ -1,4 +1,5 @@
 /* fa_prepare_range(): every bucket of a box of shapes, and no other. */
+#include "gen/bucket.h"
 #include "test_misses.h"
 
 TestSuite(runtime_range, .init = open_nearest, .fini = close_nearest, .timeout = 200);

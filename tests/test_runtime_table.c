@@ -1,4 +1,5 @@
 /* The table of plans that a hit is found in. */
+#include "gen/bucket.h"
 #include "gen/problem.h"
 #include "test_fake_context.h"
 #include <malloc.h>

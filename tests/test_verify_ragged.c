@@ -7,6 +7,7 @@
 #include "autotune/sequences.h"
 #include "autotune/work.h"
 #include "forward.h"
+#include "gen/bucket.h"
 #include "gen/problem.h"
 #include <criterion/criterion.h>
 #include <math.h>

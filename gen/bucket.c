@@ -1,0 +1,230 @@
+/* bucket: edges where decisions have theirs, and a shape in the middle. */
+#include "bucket.h"
+#include "model.h"
+#include "problem.h"
+#include <stdlib.h>
+
+/* Rows of the tiles of few rows: those up to each are a step. */
+static const int32_t tiles[] = { 1, 2, 8, 16, 32, FA_FEW_ROWS };
+enum { TILES = sizeof tiles / sizeof *tiles };
+
+#define KEYS_LEAST 16   /* fewer keys fill no tile: they are one step */
+#define HEADS_FINE 1024 /* with more KV heads every chip has several waves of tiles */
+#define GROUP_EXACT 32  /* query heads of a KV head, up to which each number is a step */
+#define GROUP_MAX (1 << 16)
+#define HEADS_MAX (1 << 16) /* of a problem */
+#define BATCH_TYPICAL 16    /* sequences with lengths of their own */
+
+/* Of sequences with their own lengths: 16 of 8192 keys, with chunks of 512 queries among them, so that the config serves tokens and prompts
+ * alike. A dense batch's lengths are those of each of its sequences. */
+fa_problem fa_problem_chosen_by(const fa_problem *in)
+{
+    fa_problem p = *in;
+    if (!(p.features & FA_FEATURE_BATCH_INVARIANT))
+        return p;
+    fa_problem_fill_shape(&p);
+    p.b = BATCH_TYPICAL;
+    if (p.features & FA_FEATURE_LENGTHS) {
+        p.sq = 512;
+        p.sk = 8192;
+        p.window = 0;
+    }
+    return p;
+}
+
+/* Of p, filled. */
+static int64_t rows_of(const fa_problem *p)
+{
+    return (int64_t)p->sq * (p->hq / p->hkv);
+}
+
+bool fa_problem_few_rows(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    return rows_of(&p) <= FA_FEW_ROWS;
+}
+
+fa_batch_kind fa_problem_batch_kind(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    if (!(p.features & FA_FEATURE_LENGTHS) || fa_problem_few_rows(&p) || p.sq > p.sk)
+        return FA_BATCH_ANY;
+    return p.sq == p.sk ? FA_BATCH_PROMPTS : p.b < FA_BATCH_LEAST ? FA_BATCH_CHUNKS : FA_BATCH_MIXED;
+}
+
+bool fa_problem_alike(const fa_problem *a, const fa_problem *b)
+{
+    return fa_problem_few_rows(a) == fa_problem_few_rows(b) && fa_problem_batch_kind(a) == fa_problem_batch_kind(b);
+}
+
+static uint32_t floor_log2(int64_t v)
+{
+    uint32_t k = 0;
+    while (v >> (k + 1))
+        k++;
+    return k;
+}
+
+/* Step 2 k stands for 2^k, step 2 k + 1 for 1.5 * 2^k. fine: the nearest of both, else the nearest octave by its logarithm, so that the
+ * usual powers of two lie in the middle. */
+static uint32_t step_of(int64_t v, bool fine)
+{
+    uint32_t k = floor_log2(v);
+    if (!fine)
+        return 2 * (k + (k < 31 && v * v >= (int64_t)2 << 2 * k));
+    int64_t quarters = 4 * v >> k; /* 4 to 7 */
+    return 2 * k + (quarters < 5 ? 0 : quarters < 7 ? 1 : 2);
+}
+
+static int64_t value_of(uint32_t step)
+{
+    return step % 2 ? (int64_t)3 << step / 2 >> 1 : (int64_t)1 << step / 2;
+}
+
+/* The digits of a bucket, from the lowest bit on. */
+typedef struct digits {
+    uint32_t rows;   /* 7 bits: of tiles, then TILES + the step of sq */
+    uint32_t keys;   /* 6: the step above that of KEYS_LEAST */
+    uint32_t heads;  /* 6: the step of b * hkv */
+    uint32_t group;  /* 6: itself, then GROUP_EXACT + octaves */
+    uint32_t window; /* 5: octave */
+    uint32_t kind;   /* 2 */
+} digits;
+
+static uint32_t keys_step(int64_t sk, bool fine)
+{
+    uint32_t least = step_of(KEYS_LEAST, fine), step = step_of(sk, fine);
+    return step > least ? step - least : 0;
+}
+
+static uint32_t heads_step(int64_t heads, bool fine)
+{
+    const int64_t most = (int64_t)1 << 31;
+    heads = heads < most ? heads : most;
+    return step_of(heads, fine && heads < HEADS_FINE);
+}
+
+/* Of p, filled. */
+static digits digits_of(const fa_problem *p)
+{
+    int64_t rows = rows_of(p);
+    bool fine = !(p->features & FA_FEATURE_LENGTHS);
+    int32_t group = p->hq / p->hkv;
+    bool keys = p->op != FA_MERGE; /* which has none */
+    digits d = { .keys = keys ? keys_step(p->sk, fine) : 0, .heads = heads_step((int64_t)p->b * p->hkv, fine), .group = (uint32_t)group };
+    while (d.rows < TILES && rows > tiles[d.rows])
+        d.rows++;
+    d.rows += d.rows == TILES ? step_of(p->sq, fine) : 0;
+    if (group > GROUP_EXACT)
+        d.group = GROUP_EXACT + floor_log2((group - 1) / GROUP_EXACT) + 1;
+    if (p->mask == FA_MASK_WINDOW)
+        d.window = step_of(p->window ? p->window : FA_MODEL_WINDOW, false) / 2;
+    d.kind = fa_problem_batch_kind(p);
+    return d;
+}
+
+uint32_t fa_problem_bucket(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    digits d = digits_of(&p);
+    return d.rows | d.keys << 7 | d.heads << 13 | d.group << 19 | d.window << 25 | d.kind << 30;
+}
+
+/* b * hkv = heads. Few KV heads to a sequence, as models have them: what else is equal, sequences and heads are to a kernel. */
+static void settle_heads(fa_problem *p, int64_t heads, int32_t group)
+{
+    if (p->features & FA_FEATURE_BATCH_INVARIANT) {
+        p->b = BATCH_TYPICAL;
+        p->hkv = (int32_t)(heads / BATCH_TYPICAL);
+        return;
+    }
+    bool lengths = p->features & FA_FEATURE_LENGTHS;
+    int64_t hkv = 1, most = lengths ? heads / BATCH_TYPICAL : 8;
+    while (heads % (2 * hkv) == 0 && 2 * hkv <= most && 2 * hkv * group <= HEADS_MAX)
+        hkv *= 2;
+    p->hkv = (int32_t)hkv;
+    p->b = (int32_t)(heads / hkv);
+}
+
+/* Chunks are of few sequences. */
+static void settle_chunks(fa_problem *p, int64_t heads, int32_t group)
+{
+    p->b = 1;
+    while (heads / p->b * group > HEADS_MAX && heads % (2 * p->b) == 0)
+        p->b *= 2;
+    p->hkv = (int32_t)(heads / p->b);
+}
+
+/* sq of the step that is nearest its middle. */
+static void settle_rows(fa_problem *p, const digits *d, int32_t group)
+{
+    if (d->rows < TILES) {
+        p->sq = tiles[d->rows] / group;
+        return;
+    }
+    p->sq = (int32_t)value_of(d->rows - TILES);
+    if ((int64_t)p->sq * group <= FA_FEW_ROWS)
+        p->sq = FA_FEW_ROWS / group + 1;
+}
+
+/* sk of the step, on the side of sq that the kind of the batch says. */
+static void settle_keys(fa_problem *p, const digits *d)
+{
+    bool fine = !(p->features & FA_FEATURE_LENGTHS);
+    p->sk = (int32_t)value_of(d->keys + step_of(KEYS_LEAST, fine));
+    if (d->kind == FA_BATCH_PROMPTS) {
+        p->sk = p->sq;
+    } else if (d->kind != FA_BATCH_ANY && p->sk <= p->sq) {
+        p->sk = p->sq + p->sq / 4;
+        if (p->sk == p->sq || keys_step(p->sk, fine) != d->keys)
+            p->sk = p->sq + 1;
+    } else if (d->kind == FA_BATCH_ANY && !fine && d->rows >= TILES && p->sq <= p->sk) { /* more queries than keys */
+        p->sk = p->sq - p->sq / 4;
+        if (p->sk == p->sq || keys_step(p->sk, fine) != d->keys)
+            p->sk = p->sq - 1;
+    }
+}
+
+static fa_problem representative(const fa_problem *in)
+{
+    fa_problem p = *in;
+    fa_problem_fill_shape(&p);
+    digits d = digits_of(&p);
+    int32_t group = d.group <= GROUP_EXACT ? (int32_t)d.group : GROUP_EXACT << (d.group - GROUP_EXACT);
+    int64_t heads = value_of(d.heads);
+    settle_heads(&p, heads, group);
+    if (d.kind == FA_BATCH_CHUNKS)
+        settle_chunks(&p, heads, group);
+    p.hq = p.hkv * group;
+    settle_rows(&p, &d, group);
+    settle_keys(&p, &d);
+    if (p.mask == FA_MASK_WINDOW)
+        p.window = 1 << d.window;
+    fa_problem_fill_shape(&p); /* of a merge: it has no keys */
+    return p;
+}
+
+fa_problem fa_problem_point(const fa_problem *in)
+{
+    const fa_problem p = fa_problem_chosen_by(in);
+    return representative(&p);
+}
+
+int fa_problem_steps(const fa_problem *a, const fa_problem *b)
+{
+    const fa_problem x = fa_problem_point(a), y = fa_problem_point(b);
+    const int64_t of[][2] = {
+        { x.sq, y.sq },
+        { x.sk, y.sk },
+        { (int64_t)x.b * x.hkv, (int64_t)y.b * y.hkv },
+        { x.hq / x.hkv, y.hq / y.hkv },
+        { x.window ? x.window : 1, y.window ? y.window : 1 },
+    };
+    int far = 0;
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        far += abs((int)step_of(of[i][0], true) - (int)step_of(of[i][1], true));
+    return far;
+}

@@ -1,0 +1,155 @@
+/* bucket: its edges, and the shape that stands for it. */
+#include "gen/bucket.h"
+#include "gen/problem.h"
+#include <criterion/criterion.h>
+
+static fa_problem problem(const char *text)
+{
+    fa_problem p;
+    cr_assert_eq(fa_problem_parse(&p, text), FA_OK, "%s: %s", text, fa_last_error());
+    return p;
+}
+
+static uint64_t state = 33;
+
+static uint64_t draw(uint64_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+}
+
+/* As many small ones as large ones. */
+static int32_t length(int bits)
+{
+    return (int32_t)(1 + draw((uint64_t)1 << draw((uint64_t)bits + 1)));
+}
+
+static const char *const classes[] = {
+    "bf16,d=64",
+    "fp32,d=96,mask=causal",
+    "bf16,d=128,mask=window",
+    "bf16,d=128,features=lengths",
+    "bf16,d=128,mask=causal,features=lengths+pages,page=16",
+    "bf16,d=64,mask=causal,op=backward",
+    "fp16,d=64,features=no-workspace",
+    "bf16,d=64,op=merge",
+    "bf16,d=64,features=batch-invariant",
+    "bf16,d=128,mask=causal,features=lengths+batch-invariant",
+};
+enum { CLASSES = sizeof classes / sizeof *classes };
+
+static fa_problem random_problem(int bits)
+{
+    fa_problem p = problem(classes[draw(CLASSES)]);
+    p.b = length(8);
+    p.hkv = length(5);
+    p.hq = p.hkv * length(7);
+    p.sq = length(bits);
+    p.sk = draw(3) ? length(bits) : p.sq;
+    p.window = p.mask == FA_MASK_WINDOW ? length(14) : 0;
+    return p;
+}
+
+/* It lies in the bucket that it stands for, and is what the next look at it gives. What configs are for is the same. */
+Test(bucket, one_shape_stands_for_it)
+{
+    for (int i = 0; i < 50000; i++) {
+        char line[256], stands[256];
+        fa_problem p = random_problem(i % 2 ? 8 : 20), r = fa_problem_point(&p), again = fa_problem_point(&r);
+        fa_problem_print(line, sizeof line, &p);
+        fa_problem_print(stands, sizeof stands, &r);
+        fa_problem by = fa_problem_chosen_by(&p), of = fa_problem_chosen_by(&r);
+        cr_assert_eq(fa_problem_bucket(&r), fa_problem_bucket(&by), "%s: %s", line, stands);
+        cr_assert_eq(fa_problem_bucket(&of), fa_problem_bucket(&by), "%s: %s", line, stands);
+        cr_assert(fa_problem_same_shape(&r, &again), "%s: %s", line, stands);
+        cr_assert(fa_problem_same_class(&r, &p), "%s: %s", line, stands);
+        cr_assert(fa_problem_alike(&r, &by), "%s: %s", line, stands);
+        cr_assert_eq(fa_problem_steps(&r, &p), 0);
+    }
+}
+
+/* A field that grows leaves a bucket for good: ranges are cut at the edges. */
+Test(bucket, none_comes_back)
+{
+    static const int fields[] = { FA_FIELD_b, FA_FIELD_sq, FA_FIELD_sk };
+    for (int i = 0; i < 300; i++) {
+        const fa_problem_field *f = &fa_problem_fields[fields[i % 3]];
+        fa_problem p = random_problem(10);
+        uint32_t seen[400], n = 0;
+        for (int32_t v = 1; v <= 3000; v++) {
+            fa_problem_set(&p, f, v);
+            uint32_t bucket = fa_problem_bucket(&p);
+            if (n && seen[n - 1] == bucket)
+                continue;
+            for (uint32_t k = 0; k < n; k++)
+                cr_assert_neq(seen[k], bucket, "%s = %d", f->word, v);
+            cr_assert_lt(n, 400);
+            seen[n++] = bucket;
+        }
+    }
+}
+
+Test(bucket, lengths_have_48_at_most)
+{
+    static const int32_t groups[] = { 1, 2, 3, 4, 7, 8, 16, 32, 128 };
+    for (size_t c = 0; c < CLASSES; c++)
+        for (size_t g = 0; g < sizeof groups / sizeof *groups; g++)
+            for (int decoding = 0; decoding < 2; decoding++) {
+                fa_problem p = problem(classes[c]);
+                uint32_t last = 0;
+                int n = 0;
+                p.b = 2, p.hkv = 4, p.hq = 4 * groups[g], p.sq = 1;
+                for (int32_t s = 1; s <= 131072; s++) {
+                    p.sk = s;
+                    p.sq = decoding ? 1 : s;
+                    uint32_t bucket = fa_problem_bucket(&p);
+                    n += s == 1 || bucket != last;
+                    last = bucket;
+                }
+                cr_expect_leq(n, 48, "%s, groups of %d%s: %d", classes[c], groups[g], decoding ? ", one query" : "", n);
+            }
+}
+
+/* Which are one bucket, which are not, and what stands for the first. */
+Test(bucket, edges)
+{
+    static const struct {
+        const char *one, *other;
+        bool same;
+        int32_t sq, sk;
+    } rows[] = {
+        { "bf16,d=64,b=1,hq=8,hkv=8,sq=64,sk=4096", "bf16,d=64,b=1,hq=8,hkv=8,sq=65,sk=4096", false, 64, 4096 },
+        { "bf16,d=64,b=1,hq=8,hkv=8,sq=60,sk=4096", "bf16,d=64,b=1,hq=8,hkv=8,sq=33,sk=4096", true, 64, 4096 },
+        { "bf16,d=64,b=1,hq=8,hkv=8,sq=32,sk=4096", "bf16,d=64,b=1,hq=8,hkv=8,sq=33,sk=4096", false, 32, 4096 },
+        { "bf16,d=64,b=1,hq=64,hkv=8,sq=8,sk=4096", "bf16,d=64,b=1,hq=64,hkv=8,sq=9,sk=4096", false, 8, 4096 },
+        { "bf16,d=64,b=1,hq=56,hkv=8,sq=1,sk=4096", "bf16,d=64,b=1,hq=64,hkv=8,sq=1,sk=4096", false, 1, 4096 },
+        { "bf16,d=64,b=1,hq=8,hkv=8,sq=5000,sk=5000", "bf16,d=64,b=1,hq=8,hkv=8,sq=4096,sk=4096", true, 4096, 4096 },
+        { "bf16,d=64,b=1,hq=8,hkv=8,sq=5200,sk=5200", "bf16,d=64,b=1,hq=8,hkv=8,sq=4096,sk=4096", false, 6144, 6144 },
+        { "bf16,d=64,b=2,hq=8,hkv=8,sq=512,sk=512", "bf16,d=64,b=1,hq=16,hkv=16,sq=512,sk=512", true, 512, 512 },
+        { "bf16,d=64,features=lengths,b=8,hq=8,hkv=8,sq=4096,sk=4096", "bf16,d=64,features=lengths,b=8,hq=8,hkv=8,sq=4096,sk=4100", false,
+          4096, 4096 },
+        { "bf16,d=64,features=lengths,b=3,hq=8,hkv=8,sq=512,sk=4100", "bf16,d=64,features=lengths,b=4,hq=6,hkv=6,sq=512,sk=4100", false,
+          512, 4096 },
+        { "bf16,d=64,mask=window,window=100,sq=512,sk=512", "bf16,d=64,mask=window,window=200,sq=512,sk=512", false, 512, 512 },
+        { "bf16,d=64", "bf16,d=64,b=1,hq=16,hkv=16,sq=4096,sk=4096", true, 4096, 4096 },
+        { "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=3", "bf16,d=64,b=1,hq=8,hkv=8,sq=1,sk=17", true, 1, 16 },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        fa_problem one = problem(rows[i].one), other = problem(rows[i].other), r = fa_problem_point(&one);
+        cr_expect_eq(fa_problem_bucket(&one) == fa_problem_bucket(&other), rows[i].same, "%s, %s", rows[i].one, rows[i].other);
+        cr_expect(r.sq == rows[i].sq && r.sk == rows[i].sk, "%s: %d, %d", rows[i].one, r.sq, r.sk);
+    }
+}
+
+/* Of a batch-invariant class neither the batch nor, with lengths in device memory, any length counts. */
+Test(bucket, a_batch_says_nothing_of_what_does_not_depend_on_it)
+{
+    fa_problem one = problem("bf16,d=64,mask=causal,features=lengths+batch-invariant,b=1,hq=32,hkv=8,sq=1,sk=100");
+    fa_problem many = problem("bf16,d=64,mask=causal,features=lengths+batch-invariant,b=99,hq=32,hkv=8,sq=3000,sk=7000");
+    fa_problem x = fa_problem_chosen_by(&one), y = fa_problem_chosen_by(&many);
+    cr_expect_eq(fa_problem_bucket(&x), fa_problem_bucket(&y));
+    one = problem("bf16,d=64,features=batch-invariant,b=1,hq=32,hkv=8,sq=100,sk=100");
+    many = problem("bf16,d=64,features=batch-invariant,b=77,hq=32,hkv=8,sq=100,sk=100");
+    x = fa_problem_chosen_by(&one), y = fa_problem_chosen_by(&many);
+    cr_expect_eq(fa_problem_bucket(&x), fa_problem_bucket(&y));
+}
