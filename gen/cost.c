@@ -141,7 +141,10 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
     fa_status st = fa_problem_normalize(&p, in);
     if (st != FA_OK)
         return st;
+    if ((st = fa_gen_load_family(g, c->family)) != FA_OK)
+        return st;
     fa_problem_fill_shape(&p);
+    g->priced++;
     const fa_family *f = fa_family_find(g, c->family);
     if (!f || fa_family_config(&config, f, c) != FA_OK)
         return FA_INVALID;
@@ -211,6 +214,7 @@ static int run_sweep(lua_State *L)
             continue;
         }
         s->tell(s->user, s->at, &cost);
+        s->g->priced++;
         s->told++;
     }
     return 0;

@@ -1,5 +1,6 @@
 /* family: what a NAME.lua declares, read once, and its functions called. */
 #include "family.h"
+#include "bucket.h"
 #include "error.h"
 #include "problem.h"
 #include <lauxlib.h>
@@ -153,6 +154,7 @@ void fa_family_load(lua_State *L, fa_gen *g, fa_family *f)
     f->layout = function_ref(L, f, "layout", true);
     f->steps = function_ref(L, f, "steps", true);
     f->work = function_ref(L, f, "work", false);
+    f->start = function_ref(L, f, "start", false);
     f->workspace = field_ref(L, "workspace");
     f->params = field_ref(L, "params");
     read_operation(L, f);
@@ -173,13 +175,18 @@ const fa_family *fa_family_find(const fa_gen *g, const char *name)
     char names[512] = "none";
     size_t at = 0;
     for (size_t i = 0; i < g->n; i++) {
-        if (!strcmp(g->family[i].name, name))
+        if (!strcmp(g->family[i].name, name) && g->family[i].loaded)
             return &g->family[i];
         at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", g->family[i].name);
         at = at < sizeof names ? at : sizeof names - 1;
     }
     fa_fail(FA_INVALID, "family is \"%.60s\"; accepted: %s", name, names);
     return NULL;
+}
+
+bool fa_family_listed(const fa_family *f, const fa_problem *p)
+{
+    return f->is_default && (!f->few_rows || p->features || fa_problem_few_rows(p));
 }
 
 /* --- the tables p, c and a --- */

@@ -15,6 +15,7 @@
 
 typedef struct fa_family {
     char name[24];
+    bool loaded; /* else its name is all that is known */
     char *doc;
     bool is_default;   /* listed without being named */
     bool is_reference; /* the others are held against it */
@@ -34,7 +35,8 @@ typedef struct fa_family {
     } constraint[FA_CONSTRAINTS_MAX];
     const fa_operation *operation;
     int32_t features;                                     /* fa_feature bits that it computes */
-    int supports, layout, steps, work, workspace, params; /* references in Lua's registry; the last three: LUA_NOREF where absent */
+    /* References in Lua's registry; the last four: LUA_NOREF where absent. */
+    int supports, layout, steps, work, workspace, params, start;
 } fa_family;
 
 struct fa_gen {
@@ -44,6 +46,7 @@ struct fa_gen {
     fa_output output; /* of the render under way; closed between renders */
     fa_family *family;
     size_t n;
+    int64_t priced; /* configs */
 };
 
 /* Inside a run. Executes NAME.lua and fills f; raises what is wrong with it. f->name is set by the caller. */
@@ -64,6 +67,8 @@ fa_config fa_family_first(const fa_family *f);
 /* fa_gen_config_print; f NULL: no value has a name. */
 int fa_family_config_print(char *buf, size_t n, const fa_family *f, const fa_config *c);
 
+/* Whether configs of it are listed for p without its being named. */
+bool fa_family_listed(const fa_family *f, const fa_problem *p);
 /* The tunables in the declared order, each with a declared value; FA_INVALID names what else is accepted. */
 fa_status fa_family_config(fa_config *out, const fa_family *f, const fa_config *c);
 /* The failure that a judged point means: FA_NO_FIT where the chip has no room for the layout, else FA_UNSUPPORTED. */

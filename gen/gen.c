@@ -5,6 +5,7 @@
 #include "fields.h"
 #include "problem.h"
 #include "sandbox_names.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ static int by_rank(const void *a, const void *b)
 static const fa_family *reference(const fa_gen *g, int32_t op)
 {
     for (size_t i = 0; i < g->n; i++)
-        if (g->family[i].is_reference && g->family[i].operation->op == op)
+        if (g->family[i].is_reference && g->family[i].operation->op == op) /* of those that are loaded */
             return &g->family[i];
     return NULL;
 }
@@ -49,17 +50,64 @@ static int load_family(lua_State *L)
     return 0;
 }
 
-/* Each under limits of its own, so that none is blamed for another. */
-static fa_status load_families(fa_gen *g)
+/* Under limits of its own, so that none is blamed for another. */
+static fa_status load(fa_gen *g, fa_family *f)
 {
     const char *error;
-    for (size_t i = 0; i < g->n; i++) {
-        loading l = { g, &g->family[i] };
-        fa_status st = fa_sandbox_run(g->sb, load_family, &l, &error);
-        if (st != FA_OK)
-            return fa_template_fail(&g->files, st, "loading the families", error);
+    loading l = { g, f };
+    if (f->loaded)
+        return FA_OK;
+    fa_status st = fa_sandbox_run(g->sb, load_family, &l, &error);
+    f->loaded = st == FA_OK;
+    if (st == FA_OK)
+        return FA_OK;
+    fa_template_fail(&g->files, st, "loading the families", error);
+    char name[sizeof f->name];
+    memcpy(name, f->name, sizeof name);
+    fa_family_free(f);
+    memcpy(f->name, name, sizeof name);
+    return st;
+}
+
+/* The operation that the text of a family names; NULL where that takes running it. Without a word of it, it is the forward one. */
+static const fa_operation *operation_told(fa_gen *g, const fa_family *f)
+{
+    char file[sizeof f->name + 8], name[24];
+    int index;
+    snprintf(file, sizeof file, "%s.lua", f->name);
+    if (fa_files_get(&g->files, &index, file) != FA_OK)
+        return NULL;
+    const char *at = strstr(g->files.file[index].bytes, "operation");
+    if (!at)
+        return fa_operation_find(FA_FORWARD);
+    return sscanf(at, "operation = \"%23[a-z_]\"", name) == 1 && !strstr(at + 1, "operation") ? fa_operation_named(name) : NULL;
+}
+
+fa_status fa_gen_load_operation(fa_gen *g, int32_t op)
+{
+    fa_status st = FA_OK;
+    for (size_t i = 0; i < g->n && st == FA_OK; i++) {
+        const fa_operation *told = g->family[i].loaded ? NULL : operation_told(g, &g->family[i]);
+        if (!told || told->op == op)
+            st = load(g, &g->family[i]);
     }
+    return st;
+}
+
+fa_status fa_gen_load_family(fa_gen *g, const char *name)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!strcmp(g->family[i].name, name))
+            return load(g, &g->family[i]);
     return FA_OK;
+}
+
+static fa_status load_families(fa_gen *g)
+{
+    fa_status st = FA_OK;
+    for (size_t i = 0; i < g->n && st == FA_OK; i++)
+        st = load(g, &g->family[i]);
+    return st == FA_OK ? check_references(g) : st;
 }
 
 /* A .lua with a .cu of the same name is a family; one without is a piece that others include. */
@@ -82,7 +130,7 @@ static fa_status find_families(fa_gen *g, char **lua, size_t n, char **cu, size_
     return FA_OK;
 }
 
-fa_status fa_gen_open(fa_gen **out, const char *template_dir)
+static fa_status open_gen(fa_gen **out, const char *template_dir, bool lazy)
 {
     fa_gen *g = calloc(1, sizeof *g);
     char **lua = NULL, **cu = NULL;
@@ -101,17 +149,31 @@ fa_status fa_gen_open(fa_gen **out, const char *template_dir)
         st = find_families(g, lua, n, cu, m);
     fa_files_free_names(lua, n);
     fa_files_free_names(cu, m);
-    if (st == FA_OK)
+    if (st == FA_OK && !lazy)
         st = load_families(g);
-    if (st == FA_OK)
-        st = check_references(g);
     if (st != FA_OK) {
         fa_gen_close(g);
         return st;
     }
-    qsort(g->family, g->n, sizeof *g->family, by_rank);
+    if (!lazy)
+        qsort(g->family, g->n, sizeof *g->family, by_rank);
     *out = g;
     return FA_OK;
+}
+
+fa_status fa_gen_open(fa_gen **out, const char *template_dir)
+{
+    return open_gen(out, template_dir, false);
+}
+
+fa_status fa_gen_open_lazy(fa_gen **out)
+{
+    return open_gen(out, NULL, true);
+}
+
+fa_gen_work fa_gen_worked(const fa_gen *g)
+{
+    return (fa_gen_work){ fa_sandbox_spent(g->sb), g->priced };
 }
 
 void fa_gen_close(fa_gen *g)
@@ -163,10 +225,13 @@ const char *fa_gen_reference(const fa_gen *g, int32_t op)
     return f ? f->name : NULL;
 }
 
-fa_status fa_gen_reference_config(const fa_gen *g, int32_t op, fa_config *out)
+fa_status fa_gen_reference_config(fa_gen *g, int32_t op, fa_config *out)
 {
-    const fa_family *f = reference(g, op);
     *out = (fa_config){ .n = 0 };
+    fa_status st = fa_gen_load_operation(g, op);
+    const fa_family *f = st == FA_OK ? reference(g, op) : NULL;
+    if (st != FA_OK)
+        return st;
     if (!f)
         return fa_fail(FA_UNSUPPORTED, "no kernel family is the reference of %s; accepted: one whose .lua says reference = true",
                        fa_op_name(op));

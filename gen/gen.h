@@ -13,6 +13,18 @@ typedef struct fa_gen fa_gen;
 fa_status fa_gen_open(fa_gen **out, const char *template_dir);
 void fa_gen_close(fa_gen *g); /* NULL is fine */
 
+/* With the embedded templates, of which a family is loaded when it is first named, or its operation is. The functions below that take a
+ * const fa_gen know of loaded ones alone, in no fixed order. */
+fa_status fa_gen_open_lazy(fa_gen **out);
+fa_status fa_gen_load_operation(fa_gen *g, int32_t op);
+fa_status fa_gen_load_family(fa_gen *g, const char *name); /* FA_OK where there is none of that name: who looks for it says so */
+
+/* What it has done so far: steps of its scripts, configs that it gave a price. */
+typedef struct fa_gen_work {
+    int64_t steps, priced;
+} fa_gen_work;
+fa_gen_work fa_gen_worked(const fa_gen *g);
+
 /* The families in a fixed order: those listed by default first, of these the lower `rank`, then by name. */
 size_t fa_gen_families(const fa_gen *g);
 const char *fa_gen_family(const fa_gen *g, size_t i);
@@ -23,7 +35,7 @@ int32_t fa_gen_operation(const fa_gen *g, size_t i); /* fa_op of the i-th; -1: t
  * `reference`. */
 const char *fa_gen_reference(const fa_gen *g, int32_t op);
 /* Its first config: each tunable at its first value. FA_UNSUPPORTED where there is no such family. */
-fa_status fa_gen_reference_config(const fa_gen *g, int32_t op, fa_config *out);
+fa_status fa_gen_reference_config(fa_gen *g, int32_t op, fa_config *out);
 
 /* One tunable of a family. Valid until fa_gen_close. */
 typedef struct fa_tunable {

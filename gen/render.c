@@ -89,6 +89,8 @@ fa_status fa_render(fa_gen *g, const fa_problem *p, const fa_config *c, const fa
     if (budget < 0)
         return fa_fail(FA_INVALID, "budget is %d; accepted: bytes of shared memory, or 0 for what the chip offers", budget);
     fa_status st = fa_problem_normalize(&norm, p);
+    if (st == FA_OK)
+        st = fa_gen_load_family(g, c->family);
     const fa_family *f = st == FA_OK ? fa_family_find(g, c->family) : NULL;
     if (st == FA_OK)
         st = f ? fa_family_config(&config, f, c) : FA_INVALID;

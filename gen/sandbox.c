@@ -16,6 +16,7 @@
 #define STRING_HEAD 64                  /* what Lua keeps in front of the bytes of a string, and the zero behind them: not more */
 #define DEEP 16000                      /* calls within calls: before the memory ends, which could not say where */
 #define STEPS_PER_BYTE 4                /* of text that is compiled */
+#define STEPS_PER_BYTE_KEPT 1           /* of text that was compiled before: of what it makes when it runs */
 #define DEEP_EVERY (64 * HOOK_EVERY)    /* instructions between two looks at that, which take longer */
 
 /* The last resort, for work that is neither steps nor memory (comparing long strings, passing long lists on): processor time of
@@ -34,6 +35,7 @@ struct fa_sandbox {
     size_t held, churn;
     int64_t steps, limit; /* left in this run; of each run */
     int64_t ran;          /* instructions of this run */
+    int64_t spent, last;  /* steps of all runs before; that this run began with */
     int64_t cpu;          /* when the run began, by CLOCK_THREAD_CPUTIME_ID */
     int64_t look, wall;   /* when both clocks were read last, by CLOCK_MONOTONIC; how long the run has taken by that one */
     int depth;            /* of includes */
@@ -153,6 +155,47 @@ void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const ch
     lua_setupvalue(L, -2, 1);
 }
 
+/* The address is the key of the table of chunks in Lua's registry. */
+static const char chunks;
+
+/* Gives the chunk at the top of the stack, which may have run before, an environment of its own: functions that it made then keep theirs.
+ * A main function has one upvalue, its environment. */
+static void place(lua_State *L, int env)
+{
+    if (luaL_loadbufferx(L, "", 0, "=env", "t") != LUA_OK)
+        lua_error(L);
+    lua_pushvalue(L, env);
+    lua_setupvalue(L, -2, 1);
+    lua_upvaluejoin(L, -2, 1, -1, 1);
+    lua_pop(L, 1);
+}
+
+void fa_sandbox_load_kept(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
+{
+    env = lua_absindex(L, env);
+    if (lua_rawgetp(L, LUA_REGISTRYINDEX, &chunks) != LUA_TTABLE) {
+        lua_pop(L, 1);
+        lua_newtable(L);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, LUA_REGISTRYINDEX, &chunks);
+    }
+    if (lua_rawgetp(L, -1, text) == LUA_TFUNCTION) {
+        fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE_KEPT);
+        place(L, env);
+    } else {
+        lua_pop(L, 1);
+        fa_sandbox_load(L, env, text, n, chunkname);
+        lua_pushvalue(L, -1);
+        lua_rawsetp(L, -3, text);
+    }
+    lua_remove(L, -2);
+}
+
+int64_t fa_sandbox_spent(const fa_sandbox *sb)
+{
+    return sb->spent + sb->last - sb->steps;
+}
+
 fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names)
 {
     fa_sandbox *sb = calloc(1, sizeof *sb);
@@ -163,7 +206,7 @@ fa_status fa_sandbox_open(fa_sandbox **out, lua_CFunction names)
         free(sb);
         return fa_fail(FA_NOMEM, "no memory for a Lua state");
     }
-    sb->limit = FA_SANDBOX_STEPS;
+    sb->limit = sb->last = sb->steps = FA_SANDBOX_STEPS;
     const char *error;
     fa_status st = fa_sandbox_run(sb, names, NULL, &error);
     if (st != FA_OK) {
@@ -213,7 +256,8 @@ fa_status fa_sandbox_run(fa_sandbox *sb, lua_CFunction fn, void *job, const char
     if (sb->held > FA_SANDBOX_BYTES / 4)
         lua_gc(L, LUA_GCCOLLECT);
     sb->churn = 0;
-    sb->steps = sb->limit;
+    sb->spent += sb->last - sb->steps;
+    sb->last = sb->steps = sb->limit;
     sb->depth = 0;
     sb->ran = 0;
     sb->cpu = now(CLOCK_THREAD_CPUTIME_ID);

@@ -1,6 +1,5 @@
 /* space: every config of a problem's families, each rejection with its reason. */
 #include "space.h"
-#include "bucket.h"
 #include "error.h"
 #include "family.h"
 #include "problem.h"
@@ -86,12 +85,6 @@ static int run(lua_State *L)
     return 0;
 }
 
-/* Without being named. */
-static bool is_listed(const fa_family *f, const fa_problem *p)
-{
-    return f->is_default && (!f->few_rows || p->features || fa_problem_few_rows(p));
-}
-
 fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_space *out)
 {
     fa_problem norm;
@@ -104,12 +97,15 @@ fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_
     if (st != FA_OK)
         return st;
     job j = { .g = g, .p = &norm, .a = a, .budget = budget, .out = out };
+    st = family ? fa_gen_load_family(g, family) : fa_gen_load_operation(g, norm.op);
+    if (st != FA_OK)
+        return st;
     const fa_family *only = family ? fa_family_find(g, family) : NULL;
     if (family && !only)
         return FA_INVALID;
     for (size_t i = 0; st == FA_OK && i < g->n; i++) { /* each under limits of its own, so that none is blamed for another */
         j.family = &g->family[i];
-        if ((only ? only == j.family : is_listed(j.family, &norm)) && (st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
+        if ((only ? only == j.family : j.family->loaded && fa_family_listed(j.family, &norm)) && (st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
             fa_template_fail(&g->files, st, "listing the configs", error);
     }
     fa_problem_print_key(text, sizeof text, &norm);
@@ -150,6 +146,8 @@ fa_status fa_space_judge(fa_gen *g, const fa_problem *p, const fa_arch *a, int32
     const char *error;
     *out = (fa_point){ .fits = false };
     fa_status st = fa_problem_normalize(&norm, p);
+    if (st == FA_OK)
+        st = fa_gen_load_family(g, c->family);
     const fa_family *f = st == FA_OK ? fa_family_find(g, c->family) : NULL;
     if (st == FA_OK)
         st = f ? fa_family_config(&out->config, f, c) : FA_INVALID;
