@@ -4,12 +4,15 @@
 #include "neighbours.h"
 #include "tuning.h"
 
-/* Its place in the ranked pool: what ships for the site's chip or the nearest arch, else the model's best. A shipped config that the space
- * does not list is added; it is a seed. family: the only one that is searched, or NULL; a shipped config of another is passed over. from
- * tells which it was. */
-size_t fa_baseline_find(fa_pool *pool, fa_neighbours *neighbours, const fa_site *site, const fa_problem *p, const char *family,
-                        char from[64]);
+typedef struct fa_baseline {
+    size_t at;     /* its place in the ranked pool */
+    char from[64]; /* "shipped winner of NVIDIA H200" */
+    bool ships;    /* some winner that ships, of whatever family and arch, runs the problem here */
+} fa_baseline;
 
-/* Whether some winner that ships, of whatever family and arch, runs the problem here: then fa_select() takes no guess. */
-bool fa_baseline_ships(fa_neighbours *neighbours, const fa_site *site, const fa_problem *p);
+/* fa_choose() by what ships alone, for the problem's point: the first candidate that also runs the problem itself. One that the space does
+ * not list is added to the pool; it is a seed. family: the only one that is searched, or NULL; candidates of others are passed over. Where
+ * none is left, the model's best. */
+fa_status fa_baseline_find(fa_baseline *out, fa_pool *pool, fa_neighbours *neighbours, fa_gen *g, const fa_site *site, const fa_problem *p,
+                           const char *family);
 #endif

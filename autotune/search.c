@@ -7,6 +7,7 @@
 #include "searching.h"
 #include "seeds.h"
 #include "work.h"
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Of a time budget on a device: until when configs of the list are tried, and until when neighbours. */
@@ -71,14 +72,18 @@ static fa_status open_pool(fa_searching *s)
     s->neighbours_site = (fa_neighbours_site){ s->g, &t->problem, s->site->arch, s->site->budget };
     s->neighbours = fa_neighbours_of_families(&s->neighbours_site);
     t->strategy = strategy->name;
-    size_t baseline = fa_baseline_find(&s->pool, &s->neighbours, s->site, &t->problem, s->opt.family, t->baseline_from);
-    t->ships = fa_baseline_ships(&s->neighbours, s->site, &t->problem);
+    fa_baseline baseline;
+    st = fa_baseline_find(&baseline, &s->pool, &s->neighbours, s->g, s->site, &t->problem, s->opt.family);
+    if (st != FA_OK)
+        return st;
+    snprintf(t->baseline_from, sizeof t->baseline_from, "%s", baseline.from);
+    t->ships = baseline.ships;
     if (s->site->timed && !s->opt.unseeded && !s->opt.family)
         fa_seeds_add(&s->pool, &s->neighbours, s->site, &t->problem);
     /* by the model alone, the baseline is one of the limit's */
     int32_t limit = s->opt.limit == 0 && !strategy->whole ? FA_STRATEGY_LIMIT : s->opt.limit;
     fa_search_state_open(&s->state, &s->pool, s->site->timed ? &s->neighbours : NULL, strategy, limit, s->opt.seed);
-    s->state.baseline = baseline;
+    s->state.baseline = baseline.at;
     s->state.limit -= !s->site->timed && limit > 0;
     size_t most = s->state.limit < s->pool.listed ? s->state.limit : s->pool.listed;
     s->cap = 1 + most + FA_SEEDS_MOST + (s->site->timed && strategy->refines ? s->state.neighbours_most + s->state.steps_most : 0);

@@ -2,6 +2,7 @@
 #include "seeds.h"
 #include "gen/bucket.h"
 #include "gen/problem.h"
+#include "runtime/facts.h"
 #include <stdlib.h>
 
 #define SHIPPED_MOST 6
@@ -34,12 +35,16 @@ static bool plant(planting *pl, const fa_config *c)
     return true;
 }
 
-/* Takes every row until there are enough: the nearest problems come first. */
-static bool enough(void *user, const fa_config *c)
+/* The nearest winners that ship, of the class and its relatives. */
+static void plant_shipped(planting *pl, const fa_site *site, const fa_problem *p)
 {
-    planting *pl = user;
-    plant(pl, c);
-    return pl->planted >= pl->most;
+    fa_facts facts;
+    if (fa_facts_of(&facts, NULL, p, site->arch, site->budget) != FA_OK)
+        return;
+    for (size_t i = 0; i < facts.n && pl->planted < pl->most; i++)
+        if (facts.fact[i].arch)
+            plant(pl, &facts.fact[i].config);
+    fa_facts_free(&facts);
 }
 
 static void forget_config(fa_records *rs, fa_config c)
@@ -87,9 +92,7 @@ void fa_seeds_add(fa_pool *pool, fa_neighbours *neighbours, const fa_site *site,
 {
     planting pl = { .pool = pool, .neighbours = neighbours, .most = SHIPPED_MOST };
     fa_problem sibling = *p;
-    fa_config c;
-    char where[64];
-    fa_default_config(site->arch, p, FA_SAME_ARCH, enough, &pl, &c, where, sizeof where);
+    plant_shipped(&pl, site, p);
     plant_records(&pl, site, p);
     if (fa_dtype_bytes(p->dtype) != 2)
         return;

@@ -1,10 +1,12 @@
 /* explore_open: the space and its tiles, priced by the model, with what is on record. */
 #include "autotune/work.h"
 #include "explore.h"
+#include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "reference.h"
-#include "runtime/select.h"
+#include "runtime/facts.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,11 +298,27 @@ static fa_status count_bytes(explore *e)
     return st;
 }
 
+/* The winner that ships nearest, of this arch. */
+static fa_status find_shipped(explore *out, const fa_arch *a, int32_t budget)
+{
+    const fa_problem point = fa_problem_point(&out->problem);
+    fa_facts facts;
+    fa_status st = fa_facts_of(&facts, NULL, &point, a, budget);
+    for (size_t i = 0; st == FA_OK && i < facts.n && !out->shipped_for[0]; i++)
+        if (facts.fact[i].kind == FA_FACT_SHIPPED && facts.fact[i].arch) {
+            const explore_config *k = find(out, &facts.fact[i].config);
+            snprintf(out->shipped_for, sizeof out->shipped_for, "%s", facts.fact[i].chip);
+            out->shipped = k ? (size_t)(k - out->config) : SIZE_MAX;
+        }
+    if (st == FA_OK)
+        fa_facts_free(&facts);
+    return st;
+}
+
 fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, const char *family, fa_store *store,
                        const char *chip)
 {
     cli_ranking r = { .n = 0 };
-    fa_config c;
     *out = (explore){ .gen = g, .arch = a, .budget = budget, .problem = *p, .shipped = SIZE_MAX };
     fa_problem_fill_shape(&out->problem);
     out->flops = fa_model_matrix_flops(&out->problem, fa_band_of_problem(&out->problem));
@@ -337,11 +355,7 @@ fa_status explore_open(explore *out, fa_gen *g, const fa_problem *p, const fa_ar
     qsort(out->config, out->n, sizeof *out->config, by_model);
     out->naive = explore_naive(a, &out->problem);
     out->naive_traffic = fa_model_naive(&out->problem);
-    if (fa_default_config(a, &out->problem, FA_SAME_ARCH, NULL, NULL, &c, out->shipped_for, sizeof out->shipped_for)) {
-        const explore_config *k = find(out, &c);
-        out->shipped = k ? (size_t)(k - out->config) : SIZE_MAX;
-    }
-    return FA_OK;
+    return find_shipped(out, a, budget);
 }
 
 void explore_close(explore *e)

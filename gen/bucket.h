@@ -36,8 +36,8 @@ uint32_t fa_problem_bucket(const fa_problem *p);
  * that a sequence may lie in: only the heads are p's, and of a dense batch the lengths. */
 fa_problem fa_problem_chosen_by(const fa_problem *p);
 
-/* The one problem that stands for all of p's class and bucket: what is chosen, rendered and prepared for it is theirs. Its bucket is that of
- * fa_problem_chosen_by(p); of what it gives it gives the same. */
+/* The one problem that stands for all of p's class and bucket: what is chosen, rendered and prepared for it is theirs. Its bucket is that
+ * of fa_problem_chosen_by(p); of what it gives it gives the same. */
 fa_problem fa_problem_point(const fa_problem *p);
 
 /* Half octaves between the shapes of two buckets, over all fields. */

@@ -34,7 +34,7 @@ typedef struct fa_family {
         bool search;    /* only says what is not worth trying: such a config is not listed, but runs when it is named */
     } constraint[FA_CONSTRAINTS_MAX];
     const fa_operation *operation;
-    int32_t features;                                     /* fa_feature bits that it computes */
+    int32_t features; /* fa_feature bits that it computes */
     /* References in Lua's registry; the last four: LUA_NOREF where absent. */
     int supports, layout, steps, work, workspace, params, start;
 } fa_family;

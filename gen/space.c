@@ -105,7 +105,8 @@ fa_status fa_space_list(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_
         return FA_INVALID;
     for (size_t i = 0; st == FA_OK && i < g->n; i++) { /* each under limits of its own, so that none is blamed for another */
         j.family = &g->family[i];
-        if ((only ? only == j.family : j.family->loaded && fa_family_listed(j.family, &norm)) && (st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
+        if ((only ? only == j.family : j.family->loaded && fa_family_listed(j.family, &norm)) &&
+            (st = fa_sandbox_run(g->sb, run, &j, &error)) != FA_OK)
             fa_template_fail(&g->files, st, "listing the configs", error);
     }
     fa_problem_print_key(text, sizeof text, &norm);

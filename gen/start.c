@@ -2,6 +2,7 @@
 #include "start.h"
 #include "error.h"
 #include "family.h"
+#include "space.h"
 #include <lauxlib.h>
 #include <string.h>
 
@@ -12,7 +13,23 @@ typedef struct job {
     int32_t budget;
     fa_config *out;
     size_t most, *n;
+    fa_lua_args fr;
 } job;
+
+/* Appends the config, if it runs. */
+static void add(lua_State *L, const job *j, const fa_config *c)
+{
+    fa_point pt;
+    bool size_only;
+    if (*j->n == j->most)
+        return;
+    for (int i = 0; i < c->n; i++)
+        fa_lua_args_set(L, &j->fr, c->tunable[i].name, c->tunable[i].value);
+    fa_family_judge(L, &j->fr, j->family, FA_NAMED, &pt, &size_only);
+    lua_pop(L, 1);
+    if (pt.fits)
+        j->out[(*j->n)++] = *c;
+}
 
 /* The config of the table at the top: tunables that it leaves out have their first value, names of values count as the values. */
 static void read_start(lua_State *L, const job *j)
@@ -41,27 +58,27 @@ static void read_start(lua_State *L, const job *j)
         fields++;
     if (fields != named)
         luaL_error(L, "templates/%s.lua: start gives %d fields, of which %d are tunables", f->name, fields, named);
-    if (*j->n < j->most)
-        j->out[(*j->n)++] = c;
+    add(L, j, &c);
 }
 
 static int run(lua_State *L)
 {
-    const job *j = lua_touserdata(L, 1);
+    job *j = lua_touserdata(L, 1);
     const fa_family *f = j->family;
     char why[104];
-    fa_lua_args fr;
-    fa_lua_args_push(L, &fr, f, j->p, j->a, j->budget, true);
-    if (!fa_family_supports(L, &fr, f, why, sizeof why))
+    fa_lua_args shaped;
+    fa_lua_args_push(L, &shaped, f, j->p, j->a, j->budget, true);
+    fa_lua_args_push(L, &j->fr, f, j->p, j->a, j->budget, false);
+    if (!fa_family_supports(L, &j->fr, f, why, sizeof why))
         return 0;
     if (f->start == LUA_NOREF) {
-        if (*j->n < j->most)
-            j->out[(*j->n)++] = fa_family_first(f);
+        const fa_config first = fa_family_first(f);
+        add(L, j, &first);
         return 0;
     }
     lua_rawgeti(L, LUA_REGISTRYINDEX, f->start);
-    lua_pushvalue(L, fr.p);
-    lua_pushvalue(L, fr.a);
+    lua_pushvalue(L, shaped.p);
+    lua_pushvalue(L, shaped.a);
     lua_call(L, 2, 1);
     if (!lua_istable(L, -1))
         luaL_error(L, "templates/%s.lua: start returned a %s; accepted: an array of tables", f->name, luaL_typename(L, -1));

@@ -3,9 +3,9 @@
 #define FA_GEN_START_H
 #include "gen.h"
 
-#define FA_STARTS_MAX 16 /* of one family */
+#define FA_STARTS_MAX 32 /* that one family may name, of which those that fit count */
 
 /* Appends to out, from *n on and no more than `most` in all, the starts of every family that is listed for p (normalized, with its shape).
- * A family without start() has one: each tunable at its first value. What a start is worth, and whether it fits, is not looked at. */
+ * A family without start() has one: each tunable at its first value. Those that do not run under the budget are left out. */
 fa_status fa_gen_starts(fa_gen *g, const fa_problem *p, const fa_arch *a, int32_t budget, fa_config *out, size_t most, size_t *n);
 #endif

@@ -1,5 +1,6 @@
 /* check: fa_args row by row, in 64 bits and with every overflow looked for. */
 #include "check.h"
+#include "gen/bucket.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -13,6 +14,7 @@
 
 #define LOG2E 1.4426950408889634
 #define PARTS_MAX (1 << 20)
+#define PLAIN_ALIGN 8 /* bytes: rows that TMA cannot address */
 
 /* Bytes [known, size) of a struct from a newer header are zero, and size is at least `least`. */
 static fa_status fa_check_size(const void *s, uint32_t size, size_t least, size_t known, const char *name)
@@ -385,15 +387,25 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
     fa_status st = args ? fa_check_given(&call, args) : fa_fail(FA_INVALID, "args: NULL");
     if (st != FA_OK)
         return st;
-    if (!call.empty && !fa_maps_possible(&call, &call.problem, NULL, 0))
-        fa_check_plain(&call.problem);
+    if (!call.empty)
+        fa_check_lacks(&call, false);
     *out = call.problem;
     return FA_OK;
 }
 
-void fa_check_plain(fa_problem *p)
+bool fa_check_may_lack(const fa_problem *p)
 {
-    p->align = p->align < 8 ? p->align : 8;
+    return p->op == FA_FORWARD && !p->features && fa_problem_few_rows(p);
+}
+
+void fa_check_lacks(fa_call *c, bool workspace)
+{
+    fa_problem *p = &c->problem;
+    p->features &= ~FA_FEATURE_NO_WORKSPACE; /* of a repeated call, the launch before settled it for its own address */
+    if (p->align > PLAIN_ALIGN && !fa_maps_possible(c, p, NULL, 0))
+        p->align = PLAIN_ALIGN;
+    if (workspace && !c->values.workspace && fa_check_may_lack(p))
+        p->features = FA_FEATURE_NO_WORKSPACE;
 }
 
 fa_status fa_check_workspace(const fa_call *call, size_t need)

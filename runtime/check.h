@@ -60,9 +60,12 @@ int32_t fa_check_align(const fa_call *c, const fa_span *s);
 /* The same as fa_check_args; addresses are looked at where q has one (fa_explain). */
 fa_status fa_check_given(fa_call *out, const fa_args *args);
 
-/* The class of a call whose kernel takes tensor maps and whose tensors TMA cannot address: rows at multiples of 8 bytes, which no
- * family with maps computes. */
-void fa_check_plain(fa_problem *p);
+/* What the call lacks is part of its class: calls that TMA cannot address are of the class of rows at multiples of 8 bytes, which no family
+ * with maps computes. workspace: a plain forward call of few rows that brings none is of the class of kernels that need none. */
+void fa_check_lacks(fa_call *c, bool workspace);
+
+/* Whether launches of p may be of a class of their own where they bring no workspace. p: normalized. */
+bool fa_check_may_lack(const fa_problem *p);
 
 /* The workspace of out->params holds `need` bytes. */
 fa_status fa_check_workspace(const fa_call *call, size_t need);

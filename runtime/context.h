@@ -5,7 +5,7 @@
 #include "build.h"
 #include "bundle_set.h"
 #include "counter.h"
-#include "gen/gen.h"
+#include "generators.h"
 #include "log.h"
 #include "table.h"
 
@@ -32,8 +32,9 @@ struct fa_context {
     struct fa_pending *pending;      /* classes that threads are preparing; guarded by mutex */
     pthread_cond_t prepared;
     fa_background background;
-    pthread_mutex_t gen_mutex;
-    fa_gen *gen; /* used under gen_mutex */
+    pthread_mutex_t gen_mutex; /* of the two below */
+    fa_gen *gen[FA_GENERATORS_KEPT];
+    int32_t idle_gens;
 };
 
 /* FA_INVALID of NULL, and in a child of the process that made it. */

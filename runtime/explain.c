@@ -8,7 +8,6 @@
 #include "jit.h"
 #include "map.h"
 #include "miss.h"
-#include "prepare.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -63,7 +62,7 @@ static fa_status look(fa_context *ctx, const fa_problem *p, answer *out)
 }
 
 /* As fa_launch() decides: what takes maps does not run where TMA cannot address the tensors. why tells, if that is so; also where
- * the alignment alone had already ruled out the kernel that rows at multiples of 16 bytes would get. p becomes the class that runs. */
+ * the alignment alone had already ruled out the kernel that rows at multiples of 16 bytes would get. */
 static fa_status look_for_call(fa_context *ctx, fa_problem *p, const fa_call *c, answer *out, char *why, size_t n)
 {
     fa_problem best = *p;
@@ -72,11 +71,6 @@ static fa_status look_for_call(fa_context *ctx, fa_problem *p, const fa_call *c,
     if (st != FA_OK || !c || fa_maps_possible(c, p, why, n)) {
         why[0] = 0;
         return st;
-    }
-    if (fa_steps_map(out->step, out->steps)) {
-        fa_source_free(&out->source);
-        fa_check_plain(p);
-        return look(ctx, p, out);
     }
     best.align = 0;
     bool lost = fa_problem_normalize(&best, &best) == FA_OK && best.align > p->align && look(ctx, &best, &other) == FA_OK;
@@ -214,9 +208,7 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
         fa_text_str(t, "nothing is launched: b or sq is 0\n");
     } else {
         if (args) {
-            if (args->q.ptr)
-                fa_prepared_workspace(ctx, &call);
-            fa_prepared_class(ctx, &call);
+            fa_check_lacks(&call, args->q.ptr != NULL);
             q = call.problem;
         }
         answer found;
@@ -233,6 +225,9 @@ static fa_status compose(fa_context *ctx, const fa_problem *p, const fa_args *ar
                 tell_selection(t, ctx, &found);
             tell_table(t, ctx, &q, &found);
             tell_steps(t, ctx, &found, &q, why);
+            if (found.plan && found.plan->facts)
+                fa_text_fmt(t, "chosen     by the facts %016llx\n", (unsigned long long)found.plan->facts);
+            fa_jit_candidates(ctx, &q, t);
         }
         fa_source_free(&found.source);
     }

@@ -32,7 +32,7 @@ fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment
 
 void fa_jit_close(fa_context *ctx)
 {
-    fa_gen_close(ctx->gen);
+    fa_generators_close(ctx);
     fa_compiler_close(ctx->compiler);
     fa_store_close(ctx->store);
     free(ctx->template_dir);

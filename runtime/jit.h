@@ -20,5 +20,8 @@ void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t);
 /* The config's form for people: values by name where the templates name them. */
 void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n);
 
+/* Lines of fa_explain(): the point of p, the hash of what is known of it, the candidates with their prices and where each comes from. */
+void fa_jit_candidates(fa_context *ctx, const fa_problem *p, fa_text *t);
+
 /* Beside them: fa_select_jit(), fa_plan_of_source(). */
 #endif

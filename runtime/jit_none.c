@@ -35,6 +35,11 @@ void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
     fa_config_print(buf, n, c);
 }
 
+void fa_jit_candidates(fa_context *ctx, const fa_problem *p, fa_text *t)
+{
+    (void)ctx, (void)p, (void)t;
+}
+
 static fa_status none(const fa_problem *p)
 {
     char line[160];

@@ -8,7 +8,6 @@
 #include "gen/problem.h"
 #include "map.h"
 #include "miss.h"
-#include "prepare.h"
 #include "repeat.h"
 #include "select.h"
 
@@ -171,39 +170,22 @@ static fa_status run(fa_context *ctx, const fa_plan *plan, fa_repeat *r, const f
     return st;
 }
 
-/* The plan of a class and its bucket. */
-static fa_status find_plan(fa_context *ctx, const fa_problem *p, const fa_plan_key *key, const fa_entered *in, fa_stream stream,
-                           const fa_plan **out)
-{
-    *out = fa_table_find(&ctx->table, key);
-    return *out ? FA_OK : fa_miss(ctx, p, in->current, (CUstream)stream, out);
-}
-
 static bool maps_possible(const fa_call *c, char *why, size_t n)
 {
     return fa_maps_possible(c, &c->problem, why, n);
 }
 
-/* The plan of the call's class; of the class below it where that one takes maps, or is not prepared and the one below is, and TMA cannot
- * address the tensors. */
+/* The plan of the call's class and bucket: what the table has, or what a miss gives. */
 static fa_status plan_for(fa_context *ctx, fa_repeat *r, const fa_entered *in, fa_stream stream, const fa_plan **out)
 {
     char why[160];
     fa_call *c = &r->call;
-    fa_prepared_workspace(ctx, c);
+    fa_check_lacks(c, true);
     r->key.features = c->problem.features;
-    *out = fa_table_find(&ctx->table, &r->key);
-    if (!*out) {
-        fa_prepared_class(ctx, c);
-        r->key.align = c->problem.align;
-    }
-    fa_status st = *out ? FA_OK : find_plan(ctx, &c->problem, &r->key, in, stream, out);
-    if (st != FA_OK || !(*out)->kernel->maps || maps_possible(c, NULL, 0))
-        return st;
-    fa_check_plain(&c->problem);
     r->key.align = c->problem.align;
-    st = find_plan(ctx, &c->problem, &r->key, in, stream, out);
-    if (st == FA_OK && (*out)->kernel->maps && !maps_possible(c, why, sizeof why))
+    *out = fa_table_find(&ctx->table, &r->key);
+    fa_status st = *out ? FA_OK : fa_miss(ctx, &c->problem, in->current, (CUstream)stream, out);
+    if (st == FA_OK && (*out)->kernel->maps && c->problem.align < 16 && !maps_possible(c, why, sizeof why))
         st = fa_fail(FA_UNSUPPORTED, "args: %s; accepted by the family %s, whatever the alignment", why, (*out)->config.family);
     return st;
 }
@@ -284,17 +266,13 @@ typedef struct most {
     const fa_call *call;
     size_t bytes;
     fa_status status;
-    bool any, plain; /* a kernel was there; one takes maps, and TMA cannot address the tensors: the class below is launched */
+    bool any; /* a kernel was there */
 } most;
 
-static void consider(most *m, const fa_workspace *w, bool maps)
+static void consider(most *m, const fa_workspace *w)
 {
     size_t bytes = 0;
     m->any = true;
-    if (maps && !maps_possible(m->call, NULL, 0)) {
-        m->plain = true;
-        return;
-    }
     fa_status st = workspace_of(w, m->call, &bytes, NULL);
     m->status = m->status == FA_OK ? st : m->status;
     m->bytes = bytes > m->bytes ? bytes : m->bytes;
@@ -304,7 +282,7 @@ static void consider_plan(void *user, const fa_plan *plan)
 {
     most *m = user;
     if (fa_miss_serves(plan, &m->call->problem))
-        consider(m, &plan->kernel->workspace, plan->kernel->maps);
+        consider(m, &plan->kernel->workspace);
 }
 
 /* The kernel that would be chosen, compiling nothing. */
@@ -314,7 +292,7 @@ static fa_status consider_choice(fa_context *ctx, most *m)
     fa_source source = { 0 };
     fa_status st = fa_select(ctx, &m->call->problem, &selection, &source);
     if (st == FA_OK)
-        consider(m, &source.workspace, fa_steps_map(source.step, source.steps));
+        consider(m, &source.workspace);
     fa_source_free(&source);
     return st;
 }
@@ -326,7 +304,7 @@ static fa_status consider_class(fa_context *ctx, most *m)
     const fa_plan_key key = fa_plan_key_of(&m->call->problem);
     const fa_plan *plan = fa_table_find(&ctx->table, &key);
     if (plan)
-        consider(m, &plan->kernel->workspace, plan->kernel->maps);
+        consider(m, &plan->kernel->workspace);
     else if (ctx->on_miss == FA_MISS_NEAREST)
         fa_table_each(&ctx->table, consider_plan, m);
     if (m->status != FA_OK || (plan && !plan->lender))
@@ -350,13 +328,8 @@ fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes)
     if (st != FA_OK || call.empty)
         return st;
     call.sizes.of[FA_EXTENT_SMS] = ctx->device.arch.sm_count;
-    fa_prepared_class(ctx, &call);
+    fa_check_lacks(&call, false);
     st = consider_class(ctx, &m);
-    if (st == FA_OK && m.plain) {
-        fa_check_plain(&call.problem);
-        m.any = false;
-        st = consider_class(ctx, &m);
-    }
     *bytes = st == FA_OK ? m.bytes : 0;
     return st;
 }

@@ -27,7 +27,9 @@ static void consider(void *user, const fa_plan *plan)
         return;
     /* alignment and pages of less first cost more than any distance in shape */
     long less = (long)(p->align - has->align) + (p->page - has->page), far = less * 1024 + fa_problem_steps(has, p);
-    if (!n->plan || far < n->far) {
+    /* of equals the one whose key is less: the table has no order */
+    bool nearer = !n->plan || far < n->far || (far == n->far && memcmp(&plan->key, &n->plan->key, sizeof plan->key) < 0);
+    if (nearer) {
         n->plan = plan;
         n->far = far;
     }
@@ -62,19 +64,12 @@ static fa_status check_capture(const fa_context *ctx, CUstream stream)
     return st;
 }
 
-/* Says so where the kernel that would be chosen for calls with a workspace needs one. */
+/* Says so where the kernel of calls with a workspace needs one. */
 static void tell_what_a_workspace_brings(fa_context *ctx, const fa_problem *p)
 {
     char line[256];
-    fa_problem free = *p;
-    fa_selection selection;
-    fa_source source = { 0 };
-    free.features &= ~FA_FEATURE_NO_WORKSPACE;
-    if (fa_select(ctx, &free, &selection, &source) == FA_OK && fa_workspace_any(&source.workspace)) {
-        fa_problem_print(line, sizeof line, p);
-        fa_log_say(&ctx->log, FA_LOG_WARN, "%s: args.workspace is NULL; with one of fa_workspace_size() bytes a faster kernel runs", line);
-    }
-    fa_source_free(&source);
+    fa_problem_print(line, sizeof line, p);
+    fa_log_say(&ctx->log, FA_LOG_WARN, "%s: args.workspace is NULL; with one of fa_workspace_size() bytes a faster kernel runs", line);
 }
 
 fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstream stream, const fa_plan **out)
@@ -92,7 +87,8 @@ fa_status fa_miss(fa_context *ctx, const fa_problem *p, CUcontext current, CUstr
     if (st != FA_OK)
         return st;
     fa_message_keep(&before);
-    if (p->features & FA_FEATURE_NO_WORKSPACE)
+    st = fa_prepare_plan(ctx, p, out);
+    if (st == FA_OK && (*out)->lacks)
         tell_what_a_workspace_brings(ctx, p);
-    return fa_message_settle(&before, fa_prepare_plan(ctx, p, out));
+    return fa_message_settle(&before, st);
 }

@@ -6,7 +6,7 @@
 #include "select.h"
 #include <string.h>
 
-/* What selects a plan: every field of a problem that is compiled in, and the bucket of the shape that chooses (fa_problem_chosen_by). */
+/* What selects a plan: every field of a problem that is compiled in, and the bucket of the shape that chooses. */
 typedef struct fa_plan_key {
 #define CLASS(member) int32_t member;
 #define SHAPE(member)
@@ -31,6 +31,8 @@ typedef struct fa_plan {
     fa_config config;
     const fa_kernel *kernel;
     char why[256];                /* where the config comes from, a sentence */
+    bool lacks;                   /* of calls without a workspace: with one another kernel would run */
+    uint64_t facts;               /* fa_facts.hash of its choice; 0: named by the caller, or of a bundle */
     const struct fa_plan *lender; /* whose config and kernel this plan has until its own kernel is compiled: it stands in; NULL: its own */
     struct fa_plan *next;         /* of the list of its context */
 } fa_plan;

@@ -5,7 +5,6 @@
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/problem.h"
-#include "map.h"
 
 /* One class that a thread is preparing; lives on that thread's stack. */
 typedef struct fa_pending {
@@ -83,15 +82,15 @@ static fa_status check(fa_context *ctx, fa_problem *out, const fa_problem *p)
     return st == FA_OK ? fa_check_problem(out, p) : st;
 }
 
-/* The plan; and the one that launches without a workspace have, where they have another. */
-static fa_status prepare_both(fa_context *ctx, fa_problem *p)
+fa_status fa_prepare_both(fa_context *ctx, const fa_problem *p, const fa_plan **out, const fa_plan **without)
 {
-    const fa_plan *plan;
-    fa_status st = fa_prepare_plan(ctx, p, &plan);
-    if (st != FA_OK || p->op != FA_FORWARD || p->features || !fa_plan_needs_workspace(plan))
+    fa_problem bare = *p;
+    *without = NULL;
+    fa_status st = fa_prepare_plan(ctx, p, out);
+    if (st != FA_OK || !fa_check_may_lack(p))
         return st;
-    p->features = FA_FEATURE_NO_WORKSPACE;
-    st = fa_prepare_plan(ctx, p, &plan);
+    bare.features = FA_FEATURE_NO_WORKSPACE;
+    st = fa_prepare_plan(ctx, &bare, without);
     return st == FA_NO_KERNEL ? FA_OK : st; /* no bundle has one: launches bring a workspace */
 }
 
@@ -99,11 +98,12 @@ fa_status fa_prepare(fa_context *ctx, const fa_problem *p)
 {
     fa_problem q;
     fa_message before;
+    const fa_plan *plan, *without;
     fa_status st = check(ctx, &q, p);
     if (st != FA_OK)
         return st;
     fa_message_keep(&before);
-    return fa_message_settle(&before, prepare_both(ctx, &q));
+    return fa_message_settle(&before, fa_prepare_both(ctx, &q, &plan, &without));
 }
 
 fa_status fa_supported(fa_context *ctx, const fa_problem *p)
@@ -118,30 +118,4 @@ fa_status fa_supported(fa_context *ctx, const fa_problem *p)
         return FA_OK;
     fa_message_keep(&before);
     return fa_message_settle(&before, fa_select(ctx, &q, &(fa_selection){ .seconds = 0 }, NULL));
-}
-
-void fa_prepared_class(fa_context *ctx, fa_call *c)
-{
-    fa_problem plain = c->problem;
-    fa_check_plain(&plain);
-    const fa_plan_key own = fa_plan_key_of(&c->problem), below = fa_plan_key_of(&plain);
-    /* batch invariance: what happens to be prepared has no say */
-    if (c->problem.features & FA_FEATURE_BATCH_INVARIANT || plain.align == c->problem.align || fa_table_find(&ctx->table, &own) ||
-        fa_maps_possible(c, &c->problem, NULL, 0))
-        return;
-    const fa_plan *plan = fa_table_find(&ctx->table, &below);
-    if (plan && !plan->kernel->maps)
-        c->problem = plain;
-}
-
-void fa_prepared_workspace(fa_context *ctx, fa_call *c)
-{
-    fa_problem *p = &c->problem;
-    p->features &= ~FA_FEATURE_NO_WORKSPACE;
-    if (c->values.workspace || p->op != FA_FORWARD || p->features || !fa_problem_few_rows(p))
-        return;
-    const fa_plan_key key = fa_plan_key_of(p);
-    const fa_plan *own = fa_table_find(&ctx->table, &key);
-    if (!own || fa_plan_needs_workspace(own))
-        p->features = FA_FEATURE_NO_WORKSPACE;
 }

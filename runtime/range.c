@@ -1,4 +1,5 @@
-/* range: fa_prepare_range(): every shape bucket that a box of shapes touches, found by halving each side, whatever its length. */
+/* range: fa_prepare_range(): every shape bucket that a box of shapes touches, found by halving each side, whatever its length. What tells
+ * buckets apart looks at one field alone, but for the kind of a batch, which compares sq with sk. */
 #include "check.h"
 #include "context.h"
 #include "gen/bucket.h"
@@ -8,7 +9,8 @@
 #include <stdlib.h>
 
 #define RANGE_MOST 4096 /* buckets in a call */
-#define SIDE_MOST 32    /* of one side: steps of log2 of an int32_t */
+#define SIDE_MOST 80    /* of one side: half octaves of an int32_t, and tiles of few rows */
+#define RELATIONS 3     /* of sq and sk: less, equal, more */
 
 /* The fields that may differ between the two problems. */
 static const int sides[] = { FA_FIELD_b, FA_FIELD_sq, FA_FIELD_sk, FA_FIELD_window };
@@ -16,7 +18,7 @@ enum { SIDES = sizeof sides / sizeof *sides };
 
 typedef struct side {
     const fa_problem_field *field;
-    int32_t value[SIDE_MOST]; /* one of each bucket, ascending */
+    int32_t first[SIDE_MOST], last[SIDE_MOST]; /* values of each bucket, ascending */
     int32_t n;
 } side;
 
@@ -57,17 +59,23 @@ static int32_t last_alike(const fa_problem *lo, const fa_problem_field *f, int32
     return first;
 }
 
-/* The usual length of those from first to last: a power of two, else the middle. It decides which winner is nearest. */
-static int32_t usual(int32_t first, int32_t last)
+/* The box's fields with the others out of the way: the kind of a batch then depends on b alone. */
+static fa_problem alone(const fa_problem *lo, const fa_problem_field *f)
 {
-    int32_t power = 1;
-    while (power <= last / 2)
-        power *= 2;
-    return power >= first ? power : first + (last - first) / 2;
+    fa_problem p = *lo;
+    bool lengths = p.sq && p.sk;
+    if (lengths && f != &fa_problem_fields[FA_FIELD_sk])
+        p.sk = FA_MAX_LENGTH;
+    if (lengths && f == &fa_problem_fields[FA_FIELD_sk])
+        p.sq = 1;
+    if (lengths && f == &fa_problem_fields[FA_FIELD_b])
+        p.sq = FA_MAX_LENGTH - 1;
+    return p;
 }
 
 static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_problem_field *f)
 {
+    const fa_problem probe = alone(lo, f);
     int32_t from = fa_problem_get(lo, f), to = fa_problem_get(hi, f);
     *s = (side){ .field = f };
     if (!to) { /* unset */
@@ -75,8 +83,9 @@ static void cut(side *s, const fa_problem *lo, const fa_problem *hi, const fa_pr
         return;
     }
     for (int32_t last; s->n < SIDE_MOST; from = last + 1) {
-        last = last_alike(lo, f, from, to);
-        s->value[s->n++] = usual(from, last);
+        last = last_alike(&probe, f, from, to);
+        s->first[s->n] = from;
+        s->last[s->n++] = last;
         if (last == to)
             return;
     }
@@ -96,29 +105,49 @@ static void count(tally *t, fa_key k)
     t->key[t->n++] = k;
 }
 
-/* The i-th problem of the box. */
-static fa_problem problem_at(const fa_problem *lo, const side s[SIDES], int32_t i)
+/* sq and sk of the i-th cell, in that relation; false: none of its shapes has them so. */
+static bool relate(fa_problem *p, const side *q, int32_t i, const side *k, int32_t j, int relation)
 {
-    fa_problem p = *lo;
+    int32_t low = q->first[i] > k->first[j] ? q->first[i] : k->first[j], high = q->last[i] < k->last[j] ? q->last[i] : k->last[j];
+    const int32_t of[RELATIONS][2] = { { q->first[i], k->last[j] }, { low, low }, { q->last[i], k->first[j] } };
+    p->sq = of[relation][0];
+    p->sk = of[relation][1];
+    return relation == 0 ? p->sq < p->sk : relation == 1 ? low <= high : p->sq > p->sk;
+}
+
+/* The i-th cell of the box. Sets p to one of its shapes in that relation; false: it has none. Without lengths in device memory one relation
+ * is as good as another. */
+static bool problem_at(fa_problem *p, const fa_problem *lo, const side s[SIDES], int32_t i, int relation)
+{
+    int32_t at[SIDES];
+    *p = *lo;
     for (int k = 0; k < SIDES; k++) {
-        fa_problem_set(&p, s[k].field, s[k].value[i % s[k].n]);
+        at[k] = i % s[k].n;
+        fa_problem_set(p, s[k].field, s[k].first[at[k]]);
         i /= s[k].n;
     }
-    return p;
+    if (!p->sq || !p->sk || !(p->features & FA_FEATURE_LENGTHS))
+        return relation == 0;
+    return relate(p, &s[1], at[1], &s[2], at[2], relation);
 }
 
 static fa_status prepare_all(fa_context *ctx, const fa_problem *lo, const side s[SIDES], int32_t total, tally *t)
 {
-    for (int32_t i = 0; i < total; i++) {
-        fa_problem p = problem_at(lo, s, i);
-        const fa_plan *plan;
+    for (int32_t i = 0; i < RELATIONS * total; i++) {
+        fa_problem p;
+        const fa_plan *plan, *without;
         char line[256];
-        fa_status st = fa_prepare_plan(ctx, &p, &plan);
+        if (!problem_at(&p, lo, s, i / RELATIONS, i % RELATIONS))
+            continue;
+        fa_status st = fa_prepare_both(ctx, &p, &plan, &without);
         if (st != FA_OK) {
+            p = fa_problem_point(&p);
             fa_problem_print(line, sizeof line, &p);
-            return fa_wrap(st, "range: %s, after %d of %d shapes", line, i, total);
+            return fa_wrap(st, "range: %s, after %d of %d shapes", line, i / RELATIONS, total);
         }
         count(t, plan->kernel->key);
+        if (without)
+            count(t, without->kernel->key);
     }
     return FA_OK;
 }
@@ -137,9 +166,9 @@ static fa_status prepare_range(fa_context *ctx, const fa_problem *lo, const fa_p
     if (total > RANGE_MOST)
         return fa_fail(FA_INVALID, "range: %lld shape buckets: %d of b, %d of sq, %d of sk, %d of window; accepted: at most %d in a call",
                        (long long)total, s[0].n, s[1].n, s[2].n, s[3].n, RANGE_MOST);
-    tally t = { .key = calloc((size_t)total, sizeof *t.key) };
+    tally t = { .key = calloc(2 * RELATIONS * (size_t)total, sizeof *t.key) };
     if (!t.key)
-        return fa_fail(FA_NOMEM, "range: %zu bytes of host memory", (size_t)total * sizeof *t.key);
+        return fa_fail(FA_NOMEM, "range: %zu bytes of host memory", 2 * RELATIONS * (size_t)total * sizeof *t.key);
     st = prepare_all(ctx, lo, s, (int32_t)total, &t);
     if (kernels)
         *kernels = t.n;

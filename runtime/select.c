@@ -41,9 +41,8 @@ static fa_status none(const fa_context *ctx, const fa_problem *p)
         line, ctx->device.arch.name, ctx->budget, ctx->bundle_set.n, here, ctx->device.arch.name, line, ctx->device.arch.name);
 }
 
-fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa_source *source)
+static fa_status select_class(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
-    const fa_problem point = fa_problem_point(of), *p = &point;
     if (from_bundles(ctx, p, FA_BUNDLE_SET_OWN, out, source))
         return FA_OK;
     if (ctx->bundle_only)
@@ -54,14 +53,45 @@ fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa
     return fa_select_jit(ctx, p, out, source);
 }
 
+fa_status fa_select(fa_context *ctx, const fa_problem *of, fa_selection *out, fa_source *source)
+{
+    const fa_problem p = fa_problem_point(of);
+    fa_problem with = p;
+    fa_source own = { 0 };
+    fa_message before;
+    bool lacks = false;
+    fa_message_keep(&before);
+    with.features &= ~FA_FEATURE_NO_WORKSPACE;
+    fa_status st = select_class(ctx, &with, out, &own);
+    if (p.features & FA_FEATURE_NO_WORKSPACE && (st != FA_OK || fa_workspace_any(&own.workspace))) {
+        lacks = st == FA_OK;
+        fa_source_free(&own);
+        st = select_class(ctx, &p, out, &own);
+    }
+    if (st == FA_OK)
+        out->lacks = lacks;
+    if (source && st == FA_OK)
+        *source = own;
+    else
+        fa_source_free(&own);
+    if (source && st != FA_OK)
+        memset(source, 0, sizeof *source);
+    return fa_message_settle(&before, st);
+}
+
 fa_status fa_plan_of_selection(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s, const fa_plan **out)
 {
-    const fa_kernel *k;
+    const fa_kernel *k = NULL;
     char why[sizeof c->where + sizeof c->why + 2];
     snprintf(why, sizeof why, "%s: %s", c->where, c->why);
-    if (!c->bundle_row)
-        return fa_plan_of_source(ctx, p, &c->config, why, s, out);
     *out = NULL;
-    fa_status st = fa_bundle_set_load(ctx, c->bundle_row, &k);
-    return st == FA_OK ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : st;
+    fa_status st = c->bundle_row ? fa_bundle_set_load(ctx, c->bundle_row, &k) : FA_OK;
+    if (st == FA_OK)
+        st = k ? fa_plan_of_kernel(ctx, p, &c->config, why, k, out) : fa_plan_of_source(ctx, p, &c->config, why, s, out);
+    if (st == FA_OK) { /* nobody else knows of it before it is in the table */
+        fa_plan *own = (fa_plan *)(uintptr_t)*out;
+        own->lacks = c->lacks;
+        own->facts = c->facts;
+    }
+    return st;
 }

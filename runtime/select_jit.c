@@ -1,167 +1,128 @@
-/* select_jit: what was measured on this chip or ships for its arch, whichever is nearer in shape; what ships for the nearest arch, what the
- * model guessed when it was tuned, the model: in this order, the first that still renders. */
-#include "cache/record.h"
+/* select_jit: what fa_choose() says of a point, rendered; where no candidate fits, the model's best of the whole space. */
+#include "choose.h"
 #include "context.h"
 #include "gen/bucket.h"
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "gen/space.h"
+#include "generators.h"
 #include "jit.h"
 #include "select.h"
-#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
-
-static fa_status open_gen(fa_context *ctx)
-{
-    return ctx->gen ? FA_OK : fa_gen_open(&ctx->gen, ctx->template_dir);
-}
 
 fa_status fa_render_in(fa_context *ctx, const fa_problem *p, const fa_config *c, fa_source *out)
 {
+    fa_gen *g;
     memset(out, 0, sizeof *out);
-    pthread_mutex_lock(&ctx->gen_mutex);
-    fa_status st = open_gen(ctx);
+    fa_status st = fa_generator_take(ctx, &g);
     if (st == FA_OK)
-        st = fa_render(ctx->gen, p, c, &ctx->device.arch, ctx->budget, out);
-    pthread_mutex_unlock(&ctx->gen_mutex);
+        st = fa_render(g, p, c, &ctx->device.arch, ctx->budget, out);
+    fa_generator_give(ctx, g);
     return st;
 }
 
 fa_status fa_choose_reference(fa_context *ctx, int32_t op, fa_config *out)
 {
-    pthread_mutex_lock(&ctx->gen_mutex);
-    fa_status st = open_gen(ctx);
+    fa_gen *g;
+    fa_status st = fa_generator_take(ctx, &g);
     if (st == FA_OK)
-        st = fa_gen_reference_config(ctx->gen, op, out);
-    pthread_mutex_unlock(&ctx->gen_mutex);
+        st = fa_gen_reference_config(g, op, out);
+    fa_generator_give(ctx, g);
     return st;
 }
 
 void fa_jit_config(fa_context *ctx, const fa_config *c, char *buf, size_t n)
 {
+    fa_gen *g;
     fa_message before;
     fa_message_keep(&before);
-    pthread_mutex_lock(&ctx->gen_mutex);
-    if (fa_message_settle(&before, open_gen(ctx)) == FA_OK)
-        fa_gen_config_print(ctx->gen, buf, n, c);
+    fa_status st = fa_generator_take(ctx, &g);
+    if (st == FA_OK && fa_gen_load_family(g, c->family) == FA_OK)
+        fa_gen_config_print(g, buf, n, c);
     else
         fa_config_print(buf, n, c);
-    pthread_mutex_unlock(&ctx->gen_mutex);
+    fa_message_settle(&before, FA_OK);
+    fa_generator_give(ctx, g);
 }
 
-/* Whether the selection still renders under the budget; its text stays in *source. A record of a config that the templates no
- * longer have, or of a larger budget, is passed over. */
-static bool renders(fa_context *ctx, const fa_problem *p, const fa_selection *c, fa_source *source)
-{
-    fa_status st = fa_render_in(ctx, p, &c->config, source);
-    if (st != FA_OK)
-        fa_log_say(&ctx->log, FA_LOG_DEBUG, "a config out of the %s is passed over: %s", c->where, fa_last_error());
-    return st == FA_OK;
-}
-
-/* Only records of one kind that may run here, and that are no farther in shape than `most`; the array is the caller's. */
-static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_how how, double most)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < rs->n; i++) {
-        const fa_record *r = &rs->r[i];
-        /* the model is asked again for each bucket, and by each version of the library; what spills is no guess */
-        bool fresh = how == FA_MEASURED || (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) &&
-                                            strcmp(r->version, FA_VERSION_STRING) == 0);
-        if (r->how == how && r->smem <= ctx->budget && fresh && fa_problem_alike(&r->problem, p) &&
-            fa_records_distance(&r->problem, p) <= most)
-            rs->r[n++] = *r;
-    }
-    rs->n = n;
-}
-
-static void forget(fa_records *rs, const fa_config *c)
-{
-    fa_config drop = *c;
-    size_t n = 0;
-    for (size_t i = 0; i < rs->n; i++)
-        if (!fa_config_equal(&rs->r[i].config, &drop))
-            rs->r[n++] = rs->r[i];
-    rs->n = n;
-}
-
-static bool same_text(const fa_record *r, const fa_source *s)
-{
-    return r->source[0] == s->hash[0] && r->source[1] == s->hash[1];
-}
-
-static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, double most, fa_selection *out, fa_source *source)
-{
-    const char *chip = how == FA_MEASURED ? ctx->device.arch.chip : ctx->device.arch.name;
-    fa_problem of = *p; /* what was measured with a workspace counts where it needs none: others do not render for p */
-    of.features &= ~FA_FEATURE_NO_WORKSPACE;
-    fa_records rs = fa_records_load(ctx->store, chip, how == FA_MEASURED ? &of : p);
-    bool found = false;
-    sift(&rs, ctx, p, how, most);
-    for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL;) {
-        char line[256];
-        *out = (fa_selection){ .config = r->config, .seconds = r->seconds };
-        snprintf(out->where, sizeof out->where, "%s record", how == FA_MEASURED ? "measured" : "modelled");
-        found = renders(ctx, p, out, source);
-        /* a measured time of an older text still tells which config is good; the model's guess is made anew */
-        bool older = found && !same_text(r, source);
-        if (older && how == FA_MODELLED) {
-            fa_source_free(source);
-            found = false;
-        }
-        if (!found) {
-            forget(&rs, &out->config);
-            continue;
-        }
-        fa_problem_print(line, sizeof line, &r->problem);
-        snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s", how == FA_MEASURED ? "measured" : "modelled",
-                 r->seconds * 1e6, r->chip, line, r->date, older ? ", with an older text of the kernel" : "");
-    }
-    fa_records_free(&rs);
-    return found;
-}
-
-typedef struct attempt {
+/* A point on this context's chip, what is known of it, and what was chosen. */
+typedef struct choosing {
     fa_context *ctx;
     const fa_problem *p;
-    fa_selection selection;
-    fa_source *source;
-} attempt;
+    fa_gen *g;
+    fa_facts facts;
+    fa_choice *choice;
+} choosing;
 
-static bool takes(void *user, const fa_config *c)
+static fa_status choose(choosing *c, fa_context *ctx, const fa_problem *p, bool whole)
 {
-    attempt *t = user;
-    t->selection.config = *c;
-    return renders(t->ctx, t->p, &t->selection, t->source);
+    *c = (choosing){ .ctx = ctx, .p = p, .choice = malloc(sizeof *c->choice) };
+    if (!c->choice)
+        return fa_fail(FA_NOMEM, "no memory for the candidates");
+    c->choice->n = 0;
+    fa_status st = fa_generator_take(ctx, &c->g);
+    if (st == FA_OK)
+        st = fa_facts_of(&c->facts, ctx->store, p, &ctx->device.arch, ctx->budget);
+    return st == FA_OK ? fa_choose(c->g, p, &ctx->device.arch, ctx->budget, &c->facts, whole, c->choice) : st;
 }
 
-static bool from_defaults(fa_context *ctx, const fa_problem *p, int farthest, fa_selection *out, fa_source *source)
+static void done(choosing *c)
 {
-    char where[64] = "";
-    attempt t = { .ctx = ctx, .p = p, .selection = { .where = "default table" }, .source = source };
-    if (!fa_default_config(&ctx->device.arch, p, farthest, takes, &t, &t.selection.config, where, sizeof where))
-        return false;
-    snprintf(t.selection.why, sizeof t.selection.why, "shipped winner of %s; not measured here", where);
-    *out = t.selection;
-    return true;
+    fa_facts_free(&c->facts);
+    free(c->choice);
+    fa_generator_give(c->ctx, c->g);
 }
 
-/* Whether the newest record of the config tells of a failure, by this version of the library. */
-static bool failed(const fa_records *rs, const fa_config *c)
+static const char *const wheres[] = { [FA_FACT_MEASURED] = "measured record",
+                                      [FA_FACT_SHIPPED] = "default table",
+                                      [FA_FACT_MODELLED] = "modelled record",
+                                      [FA_FACT_NONE] = "model" };
+
+static void say_why(const choosing *c, const fa_choosable *x, const fa_source *s, fa_selection *out)
 {
-    for (size_t i = rs->n; i-- > 0;)
-        if (fa_config_equal(&rs->r[i].config, c))
-            return rs->r[i].outcome != FA_RAN && strcmp(rs->r[i].version, FA_VERSION_STRING) == 0;
-    return false;
+    char line[256], price[48] = "";
+    const fa_fact *f = x->fact;
+    *out = (fa_selection){ .config = x->config, .seconds = x->price };
+    snprintf(out->where, sizeof out->where, "%s", wheres[x->kind]);
+    if (!c->choice->decided)
+        snprintf(price, sizeof price, "; the best of %zu by its price", c->choice->n);
+    if (!f) {
+        snprintf(out->why, sizeof out->why, "the model's best of %zu candidates: %.3g us, bound by %s; never measured here", c->choice->n,
+                 x->model * 1e6, x->bound);
+        return;
+    }
+    fa_problem_print(line, sizeof line, &f->problem);
+    if (x->kind == FA_FACT_SHIPPED) {
+        snprintf(out->why, sizeof out->why, "shipped winner of %s at %.130s%s; not measured here", f->chip, line, price);
+        return;
+    }
+    bool told = f->source[0] || f->source[1], older = told && (f->source[0] != s->hash[0] || f->source[1] != s->hash[1]);
+    snprintf(out->why, sizeof out->why, "%s %.3g us on %s at %.120s, %.20s%s%s", x->kind == FA_FACT_MEASURED ? "measured" : "modelled",
+             f->seconds * 1e6, f->chip, line, f->date, older ? ", with an older text of the kernel" : "", price);
+}
+
+/* The first candidate that renders: each was judged by its constraints, but not by its text. */
+static fa_status render_first(const choosing *c, fa_selection *out, fa_source *source)
+{
+    fa_status st = FA_NO_FIT;
+    for (size_t i = 0; i < c->choice->n && st != FA_OK; i++) {
+        const fa_choosable *x = &c->choice->row[i];
+        st = fa_render(c->g, c->p, &x->config, &c->ctx->device.arch, c->ctx->budget, source);
+        if (st == FA_OK)
+            say_why(c, x, source, out);
+        else
+            fa_log_say(&c->ctx->log, FA_LOG_DEBUG, "a config out of the %s is passed over: %s", wheres[x->kind], fa_last_error());
+    }
+    return st;
 }
 
 /* The point of the space that the model thinks fastest, of those not known to fail. */
 typedef struct best {
     const fa_space *space;
-    const fa_records *known; /* two */
+    const fa_facts *facts;
     size_t priced, point;
     fa_cost cost;
 } best;
@@ -170,8 +131,9 @@ static void consider(void *user, size_t point, const fa_cost *cost)
 {
     best *b = user;
     const fa_config *c = &b->space->points[point].config;
-    if (failed(&b->known[0], c) || failed(&b->known[1], c))
-        return;
+    for (size_t i = 0; i < b->facts->n_failed; i++)
+        if (fa_config_equal(&b->facts->failed[i], c))
+            return;
     if (!b->priced || cost->seconds < b->cost.seconds) {
         b->cost = *cost;
         b->point = point;
@@ -179,81 +141,77 @@ static void consider(void *user, size_t point, const fa_cost *cost)
     b->priced++;
 }
 
-/* gen_mutex is held. */
-static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_selection *out)
+static fa_status best_point(const choosing *c, const fa_space *space, fa_selection *out)
 {
-    best b = { .space = space, .known = known };
-    fa_status st = fa_model_space(ctx->gen, shape, space, &ctx->device.arch, consider, &b);
+    best b = { .space = space, .facts = &c->facts };
+    fa_status st = fa_model_space(c->g, c->p, space, &c->ctx->device.arch, consider, &b);
     if (st != FA_OK)
         return st;
     if (!b.priced)
         return fa_fail(FA_NO_FIT, "each of the %zu configs that fit is known to fail", space->fitting);
-    out->config = space->points[b.point].config;
-    out->seconds = b.cost.seconds;
+    *out = (fa_selection){ .config = space->points[b.point].config, .where = "model", .seconds = b.cost.seconds };
     snprintf(out->why, sizeof out->why, "the model's best of %zu configs: %.3g us, bound by %s; never measured here", b.priced,
              b.cost.seconds * 1e6, b.cost.bound);
     return FA_OK;
 }
 
-static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
+/* Under a small budget, or for families that a folder of templates brings. */
+static fa_status from_space(const choosing *c, fa_selection *out, fa_source *source)
 {
     fa_space space = { 0 };
-    fa_problem shape = *p;
-    fa_problem_fill_shape(&shape);
-    fa_records known[2] = { fa_records_load(ctx->store, ctx->device.arch.chip, p), fa_records_load(ctx->store, ctx->device.arch.name, p) };
-    *out = (fa_selection){ .where = "model" };
-    pthread_mutex_lock(&ctx->gen_mutex);
-    fa_status st = open_gen(ctx);
+    const fa_arch *a = &c->ctx->device.arch;
+    fa_status st = fa_space_list(c->g, c->p, a, c->ctx->budget, NULL, &space);
     if (st == FA_OK)
-        st = fa_space_list(ctx->gen, &shape, &ctx->device.arch, ctx->budget, NULL, &space);
+        st = fa_space_check(&space, c->p, a, c->ctx->budget);
     if (st == FA_OK)
-        st = fa_space_check(&space, &shape, &ctx->device.arch, ctx->budget);
-    if (st == FA_OK)
-        st = best_point(ctx, &shape, &space, known, out);
-    pthread_mutex_unlock(&ctx->gen_mutex);
+        st = best_point(c, &space, out);
     fa_space_free(&space);
-    fa_records_free(&known[0]);
-    fa_records_free(&known[1]);
-    return st == FA_OK ? fa_render_in(ctx, p, &out->config, source) : st;
+    return st == FA_OK ? fa_render(c->g, c->p, &out->config, a, c->ctx->budget, source) : st;
 }
 
-/* The model prices thousands of configs: what it said is worth a line on disk for the next process. */
-static void remember(fa_context *ctx, const fa_problem *p, const fa_selection *c, const fa_source *s)
+fa_status fa_select_jit(fa_context *ctx, const fa_problem *of, fa_selection *out, fa_source *source)
 {
-    fa_record r;
-    memset(&r, 0, sizeof r);
-    r.problem = *p;
-    fa_problem_fill_shape(&r.problem);
-    snprintf(r.chip, sizeof r.chip, "%s", ctx->device.arch.name);
-    snprintf(r.arch, sizeof r.arch, "%s", ctx->device.arch.name);
-    r.config = c->config;
-    r.how = FA_MODELLED;
-    r.seconds = c->seconds;
-    for (int i = 0; i < s->steps; i++)
-        r.smem = s->step[i].smem > r.smem ? s->step[i].smem : r.smem;
-    snprintf(r.version, sizeof r.version, "%s", FA_VERSION_STRING);
-    fa_text_date(r.date, sizeof r.date, time(NULL));
-    r.source[0] = s->hash[0];
-    r.source[1] = s->hash[1];
-    fa_record_append(ctx->store, &r);
-}
-
-fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
-{
+    const fa_problem p = fa_problem_point(of);
     fa_source s = { 0 };
-    fa_status st = FA_OK;
-    /* a winner of another length that was measured here does not push aside the one that ships for this length */
-    if (!from_records(ctx, p, FA_MEASURED, fa_default_distance(&ctx->device.arch, p), out, &s) &&
-        !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) && !from_records(ctx, p, FA_MEASURED, INFINITY, out, &s) &&
-        /* what was measured on another chip goes before a guess, which nothing was measured for */
-        !from_defaults(ctx, p, FA_ANY_ARCH, out, &s) && !from_records(ctx, p, FA_MODELLED, INFINITY, out, &s)) {
-        st = from_model(ctx, p, out, &s);
-        if (st == FA_OK)
-            remember(ctx, p, out, &s);
-    }
+    choosing c;
+    fa_status st = choose(&c, ctx, &p, false);
+    if (st == FA_OK)
+        st = render_first(&c, out, &s);
+    else if (st == FA_NO_FIT)
+        st = from_space(&c, out, &s);
+    if (st == FA_OK)
+        out->facts = c.facts.hash;
+    done(&c);
     if (source)
         *source = s;
     else
         fa_source_free(&s);
     return st;
+}
+
+#define TOLD_MOST 12 /* candidates: the cheapest */
+
+void fa_jit_candidates(fa_context *ctx, const fa_problem *of, fa_text *t)
+{
+    const fa_problem p = fa_problem_point(of);
+    char line[512];
+    choosing c;
+    fa_message before;
+    fa_message_keep(&before);
+    fa_problem_print(line, sizeof line, &p);
+    fa_text_fmt(t, "point      %s\n", line);
+    if (choose(&c, ctx, &p, true) == FA_OK) {
+        fa_text_fmt(t, "facts      %016llx: %zu winners near, %zu configs that fail; %zu candidates, %zu winners do not run here\n",
+                    (unsigned long long)c.facts.hash, c.facts.n, c.facts.n_failed, c.choice->n, c.choice->refused);
+        for (size_t i = 0; i < c.choice->n && i < TOLD_MOST; i++) {
+            const fa_choosable *x = &c.choice->row[i];
+            fa_gen_config_print(c.g, line, sizeof line, &x->config);
+            fa_text_fmt(t, "candidate  %.4g us (model %.4g us), %s", x->price * 1e6, x->model * 1e6, wheres[x->kind]);
+            if (x->fact)
+                fa_text_fmt(t, " of %s, %.3g doublings away", x->fact->chip, x->fact->far);
+            fa_text_fmt(t, "%s: %s\n", !i && c.choice->decided ? ", its own bucket: decides" : "", line);
+        }
+    }
+    done(&c);
+    fa_message_settle(&before, FA_OK);
 }

@@ -188,6 +188,21 @@ function decode.params(p, c)
   return names
 end
 
+-- Configs of these tiles with buffers, blocks and shares as they mostly win.
+function decode.starts(tiles, combine)
+  local list = {}
+  for _, tile in ipairs(tiles) do
+    for _, shares in ipairs({ { 2, 1, 1 }, { 3, 1, 1 }, { 2, 2, 1 }, { 2, 2, 8 } }) do
+      local to = {}
+      for _, k in ipairs(sorted(tile)) do to[k] = tile[k] end
+      to.stages, to.ctas, to.kv_lanes = shares[1], shares[2], shares[3]
+      to.combine, to.sm_shares, to.min_turns = combine, 1, 1
+      list[#list + 1] = to
+    end
+  end
+  return list
+end
+
 -- The table of a family: `t`, with what all have behind its own tunables and constraints.
 function decode.family(t)
   local function append(to, from)

@@ -29,6 +29,14 @@ return decode.family {
     end, upto = "dot_lanes", search = true },
   },
 
+  start = function(p, a)
+    local rows, tiles = p.sq * (p.hq // p.hkv), {}
+    for _, lanes in ipairs({ 4, 8, 16 }) do
+      tiles[#tiles + 1] = { br = rows == 1 and 1 or rows == 2 and 2 or 4, bk = 16, row_warps = 1, key_warps = 4, dot_lanes = lanes }
+    end
+    return decode.starts(tiles, "last_block")
+  end,
+
   supports = function(p, a) return true end,
 
   layout = function(p, c, a)

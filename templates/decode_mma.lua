@@ -20,6 +20,17 @@ return decode.family {
     end, upto = "row_warps" },
   },
 
+  start = function(p, a)
+    local rows, br, tiles = p.sq * (p.hq // p.hkv), 16, {}
+    while br < 64 and br < rows do br = 2 * br end
+    for _, bk in ipairs({ 16, 32 }) do
+      for _, warps in ipairs({ 4, 8 }) do
+        tiles[#tiles + 1] = { br = br, bk = bk, row_warps = br // 16 > 2 and 2 or 1, key_warps = br > 16 and warps // 2 or warps }
+      end
+    end
+    return decode.starts(tiles, "last_block")
+  end,
+
   supports = function(p, a)
     if p.dtype == "fp32" then return false, "fp32 needs FMA units" end
     return true

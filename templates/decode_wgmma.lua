@@ -12,6 +12,12 @@ return decode.family {
     { "key_warps", { 1, 2 }, "warpgroups of a block, each with keys of its own" },
   },
 
+  start = function(p, a)
+    local tiles = {}
+    for _, bk in ipairs({ 64, 128 }) do tiles[#tiles + 1] = { br = 64, bk = bk, row_warps = 4, key_warps = 2 } end
+    return decode.starts(tiles, "second_kernel")
+  end,
+
   supports = function(p, a)
     if not a.has_wgmma then return false, a.name .. " has no wgmma" end
     if p.bytes ~= 2 then return false, "wgmma takes V across rows in 16 bits only" end

@@ -15,6 +15,14 @@ return {
     { "bc", { 16, 32, 64, 128 }, "B_c: keys of a tile" },
   },
 
+  start = function(p, a)
+    local list = {}
+    for _, br in ipairs({ 16, 32, 64 }) do
+      for _, bc in ipairs({ 32, 64 }) do list[#list + 1] = { br = br, bc = bc } end
+    end
+    return list
+  end,
+
   supports = function(p, a)
     if p.dtype ~= "fp32" then return false, p.dtype .. " runs on the matrix units" end
     return true

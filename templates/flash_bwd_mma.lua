@@ -44,6 +44,23 @@ return {
   -- Twins have all queries of an iteration at a time. Twice the warps with twice the keys and queries of a block leave each warp its rows.
   moves = { { br = 1, br_part = 1 }, { br_part = 1, twins = 1 }, { bc = 1, warps = 1, q_br = 1 } },
 
+  start = function(p, a)
+    local list = {}
+    for _, keys in ipairs({ 16, 32 }) do
+      for _, warps in ipairs({ 4, 8 }) do
+        for _, br in ipairs({ 32, 64 }) do
+          for dq = 0, 1 do
+            list[#list + 1] = {
+              br = br, br_part = math.min(br, 32), bc = keys * warps, warps = warps, twins = 0, stages = 1, dq = dq, q_br = 16 * warps,
+              q_bc = 32,
+            }
+          end
+        end
+      end
+    end
+    return list
+  end,
+
   supports = function(p, a)
     if p.bytes ~= 2 then return false, p.dtype .. " has no 16-bit operands" end
     if p.o ~= p.dtype then return false, "O in " .. p.o end

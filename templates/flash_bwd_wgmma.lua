@@ -92,6 +92,28 @@ return {
     { "q_stages", { 4, 3, 6 }, "buffers of K and dS in dQ" },
   },
 
+  -- Two warpgroups of 64 keys, or twins where the sums of one take too many registers; dS through memory, or dQ added up.
+  start = function(p, a)
+    local list = {}
+    for _, box in ipairs({ 64, 32, 16 }) do
+      for _, stages in ipairs({ 2, 4 }) do
+        for _, twins in ipairs({ 0, 1 }) do
+          list[#list + 1] = {
+            br = 64, bc = twins == 1 and 64 or 128, twins = twins, held = 0, schedule = "plain", box = box, stages = stages, dq = "spill",
+            ds_bufs = 0, grid = "per_tile", q_br = 128, q_stages = 4,
+          }
+        end
+        for _, held in ipairs({ 0, 2 }) do
+          list[#list + 1] = {
+            br = 64, bc = 128, twins = 0, held = held, schedule = "turns", box = box, stages = stages, dq = "add", ds_bufs = 2,
+            grid = held == 0 and "persistent" or "per_tile", q_br = 128, q_stages = 4,
+          }
+        end
+      end
+    end
+    return list
+  end,
+
   supports = function(p, a)
     if not a.has_wgmma then return false, "no wgmma on " .. a.name end
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end

@@ -13,6 +13,17 @@ return {
     { "pack", { 0, 1 }, "GQA packing: 1 = the query heads of a group share the rows of a tile" },
   },
 
+  start = function(p, a)
+    local list = {}
+    local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
+    for _, br in ipairs({ 32, 64, 128 }) do
+      for _, bc in ipairs({ 32, 64 }) do
+        for _, warps in ipairs({ 4, 8 }) do list[#list + 1] = { br = br, bc = bc, warps = warps, pack = pack } end
+      end
+    end
+    return list
+  end,
+
   supports = function(p, a)
     if p.dtype ~= "fp32" then return false, p.dtype .. " runs on the matrix units: flash_fwd_mma" end
     return true

@@ -30,6 +30,25 @@ return {
     { "ctas", { 1, 2, 3 }, "blocks per SM that registers are limited for" },
   },
 
+  -- Four warps of 16 or 32 rows; of a group whose rows do not fill a tile the heads share one.
+  start = function(p, a)
+    local list = {}
+    local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
+    for _, rows in ipairs({ 16, 32 }) do
+      for _, warps in ipairs({ 1, 4 }) do
+        for _, bc in ipairs({ 32, 64, 80 }) do
+          for stages = 1, 2 do
+            list[#list + 1] = {
+              br = rows * warps, bc = bc, warps = warps, stages_k = stages, stages_v = stages, order = stages == 2 and "together" or "v_first",
+              q_regs = 0, pack = pack, lag = 8, ctas = 1,
+            }
+          end
+        end
+      end
+    end
+    return list
+  end,
+
   supports = function(p, a)
     if p.dtype == "fp32" then return false, "fp32 needs FMA units: flash_fwd_ffma" end
     return true

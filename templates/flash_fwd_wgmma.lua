@@ -123,6 +123,29 @@ return {
       "O goes back: direct = from registers, tma_q = by TMA from the place of Q, tma = by TMA from a buffer of its own" },
   },
 
+  -- Persistent blocks in turns, two buffers, boxes as wide as save no columns; tiles by what registers hold.
+  start = function(p, a)
+    local list = {}
+    for _, br in ipairs({ 128, 192, 256 }) do
+      local _launch, consumer = registers(a, { br = br, ctas = 1, feeder = br == 128 and 40 or 32 })
+      local room = (consumer - 26 - round_up(p.dv, 8) // 2) * 4 // 3
+      local n = 0
+      for _, bc in ipairs({ 224, 192, 176, 160, 144, 128, 112, 96, 80, 64, 48 }) do
+        if bc <= room and n < 3 then
+          n = n + 1
+          for _, box in ipairs({ 64, 32, 16 }) do
+            list[#list + 1] = {
+              br = br, ctas = 1, feeder = br == 128 and 40 or 32, schedule = "pingpong", bc = bc, box = box, stages_k = 2, stages_v = 2,
+              q_bufs = 1, grid = "persistent", ahead = 0, sections = 1, cluster = 1, rescale = "lazy_scaled", exp = 0, convert = "early",
+              o_path = "direct",
+            }
+          end
+        end
+      end
+    end
+    return list
+  end,
+
   supports = function(p, a)
     if not a.has_wgmma then return false, "no wgmma on " .. a.name end
     if p.bytes ~= 2 then return false, "wgmma multiplies fp16 and bf16 here, not " .. p.dtype end

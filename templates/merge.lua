@@ -19,6 +19,12 @@ return {
     { "ahead", { 4, 2, 8 }, "parts that a lane loads before it adds them up" },
   },
 
+  start = function(p, a)
+    local list = {}
+    for _, team in ipairs({ 1, 2, 4, 8 }) do list[#list + 1] = { warps = 4, team = team, ahead = 4 } end
+    return list
+  end,
+
   supports = function(p, a) return true end,
 
   constraints = {

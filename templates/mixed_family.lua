@@ -48,6 +48,8 @@ return function(doc, prompt, few)
     constraints = constraints,
     moves = prompt.moves,
 
+    start = prompt.start,
+
     supports = function(p, a)
       if not p.has_lengths then return false, "sequences without lengths of their own are all alike" end
       return prompt.supports(p, a)

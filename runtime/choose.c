@@ -1,0 +1,175 @@
+/* choose: near winners and starts, each with a price. */
+#include "choose.h"
+#include "gen/bucket.h"
+#include "gen/error.h"
+#include "gen/model.h"
+#include "gen/problem.h"
+#include "gen/start.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define STARTS_MAX 128 /* of all families together */
+#define HALF_FAME 3.0  /* doublings after which a winner's fame, and what was measured of it, count for half */
+#define MOST_OFF 4.0   /* a measurement that differs more from the model corrects no more than that */
+
+/* How far the model errs between two configs of a class. Of it a winner is dearer at most before it gives way, where it won. */
+static double error_of(const fa_problem *p)
+{
+    static const struct {
+        int32_t op;
+        bool few, lengths;
+        double error;
+    } rows[] = {
+        { FA_FORWARD, false, false, 0.12 }, { FA_FORWARD, true, false, 0.25 },   { FA_FORWARD, false, true, 0.20 },
+        { FA_FORWARD, true, true, 0.25 },   { FA_BACKWARD, false, false, 0.20 },
+    };
+    bool few = p->op == FA_FORWARD && fa_problem_few_rows(p), lengths = p->op == FA_FORWARD && p->features & FA_FEATURE_LENGTHS;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].op == p->op && rows[i].few == few && rows[i].lengths == lengths)
+            return rows[i].error;
+    return 0.20;
+}
+
+static double fade(double far)
+{
+    return exp2(-far / HALF_FAME);
+}
+
+typedef struct choosing {
+    fa_gen *g;
+    const fa_problem *point;
+    const fa_arch *arch;
+    int32_t budget;
+    const fa_facts *facts;
+    bool whole;
+    fa_choice *out;
+} choosing;
+
+static bool failed(const fa_facts *f, const fa_config *c)
+{
+    for (size_t i = 0; i < f->n_failed; i++)
+        if (fa_config_equal(&f->failed[i], c))
+            return true;
+    return false;
+}
+
+/* The model's price of a config that runs. A fault in a template is told; what does not fit is FA_NO_FIT or FA_UNSUPPORTED. */
+static fa_status model(const choosing *c, const fa_problem *p, const fa_config *config, fa_cost *cost)
+{
+    return fa_model_named(c->g, p, config, c->arch, c->budget, 0, NULL, cost);
+}
+
+/* measured / model where it was measured; 1: nothing was measured. */
+static double correction(const choosing *c, const fa_fact *f)
+{
+    fa_cost cost;
+    if (f->kind != FA_FACT_MEASURED || f->seconds <= 0 || model(c, &f->problem, &f->config, &cost) != FA_OK || cost.seconds <= 0)
+        return 1;
+    return fmin(MOST_OFF, fmax(1 / MOST_OFF, f->seconds / cost.seconds));
+}
+
+static bool cheaper(const fa_choosable *a, const fa_choosable *b)
+{
+    return a->price < b->price;
+}
+
+/* Keeps the cheapest of all, after the first `kept` rows, which stay. */
+static void put(fa_choice *o, size_t kept, const fa_choosable *x)
+{
+    size_t at = o->n;
+    while (at > kept && cheaper(x, &o->row[at - 1]))
+        at--;
+    if (at == FA_CANDIDATES_MAX)
+        return;
+    size_t last = o->n < FA_CANDIDATES_MAX ? o->n++ : FA_CANDIDATES_MAX - 1;
+    memmove(&o->row[at + 1], &o->row[at], (last - at) * sizeof *x);
+    o->row[at] = *x;
+}
+
+/* What the rest of the candidates are held against: what was measured nearest says how far the model is off for all of them. */
+static double reference(const choosing *c)
+{
+    for (size_t i = 0; i < c->facts->n; i++)
+        if (c->facts->fact[i].kind == FA_FACT_MEASURED)
+            return pow(correction(c, &c->facts->fact[i]), fade(c->facts->fact[i].far));
+    return 1;
+}
+
+static fa_status add_winners(const choosing *c, double base)
+{
+    double error = error_of(c->point);
+    for (size_t i = 0; i < c->facts->n && (c->whole || !c->out->decided); i++) {
+        const fa_fact *f = &c->facts->fact[i];
+        fa_choosable x = { .config = f->config, .kind = f->kind, .fact = f };
+        fa_cost cost;
+        fa_status st = failed(c->facts, &f->config) ? FA_NO_FIT : model(c, c->point, &f->config, &cost);
+        if (st == FA_NOMEM)
+            return st;
+        if (st != FA_OK) {
+            c->out->refused++;
+            continue;
+        }
+        double off = f->kind == FA_FACT_MEASURED ? pow(correction(c, f), fade(f->far)) : base;
+        x.model = cost.seconds;
+        x.bound = cost.bound;
+        x.price = f->own && f->seconds > 0 ? f->seconds : cost.seconds * off * (1 - error * fade(f->far));
+        if (f->own && !c->out->decided) {
+            c->out->decided = true;
+            memmove(&c->out->row[1], &c->out->row[0], c->out->n++ * sizeof x);
+            c->out->row[0] = x;
+        } else {
+            put(c->out, c->out->decided, &x);
+        }
+    }
+    return FA_OK;
+}
+
+static bool is_there(const fa_choice *o, const fa_config *c)
+{
+    for (size_t i = 0; i < o->n; i++)
+        if (fa_config_equal(&o->row[i].config, c))
+            return true;
+    return false;
+}
+
+static fa_status add_starts(const choosing *c, double base, fa_config *start)
+{
+    size_t n = 0;
+    fa_status st = fa_gen_starts(c->g, c->point, c->arch, c->budget, start, STARTS_MAX, &n);
+    for (size_t i = 0; i < n && st == FA_OK; i++) {
+        fa_choosable x = { .config = start[i], .kind = FA_FACT_NONE };
+        fa_cost cost;
+        if (is_there(c->out, &start[i]) || failed(c->facts, &start[i]))
+            continue;
+        fa_status priced = model(c, c->point, &start[i], &cost);
+        if (priced == FA_NOMEM || priced == FA_TEMPLATE)
+            st = priced;
+        if (priced != FA_OK)
+            continue;
+        x.model = cost.seconds;
+        x.bound = cost.bound;
+        x.price = cost.seconds * base;
+        put(c->out, c->out->decided, &x);
+    }
+    return st;
+}
+
+fa_status fa_choose(fa_gen *g, const fa_problem *point, const fa_arch *a, int32_t budget, const fa_facts *facts, bool whole, fa_choice *out)
+{
+    choosing c = { g, point, a, budget, facts, whole, out };
+    fa_message before;
+    out->n = out->refused = 0;
+    out->decided = false;
+    fa_message_keep(&before);
+    double base = whole || !facts->n || !facts->fact[0].own ? reference(&c) : 1;
+    fa_status st = add_winners(&c, base);
+    if (st == FA_OK && (whole || !out->decided)) {
+        fa_config *start = malloc(STARTS_MAX * sizeof *start);
+        st = start ? add_starts(&c, base, start) : fa_fail(FA_NOMEM, "no memory for the starts of families");
+        free(start);
+    }
+    if (st == FA_OK && !out->n)
+        return fa_fail(FA_NO_FIT, "none of the candidates fits");
+    return fa_message_settle(&before, st);
+}

@@ -1,0 +1,353 @@
+/* choose: the law of what runs: a pure function of the point, the chip, the budget and what is known. And its table of winners that ships:
+ * every row fits and renders on its chip, and is what its own shape gets. */
+#include "gen/bucket.h"
+#include "gen/error.h"
+#include "gen/gen.h"
+#include "gen/problem.h"
+#include "runtime/choose.h"
+#include "runtime/shipped.h"
+#include <criterion/criterion.h>
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static fa_problem problem(const char *text)
+{
+    fa_problem p;
+    cr_assert_eq(fa_problem_parse(&p, text), FA_OK, "%s: %s", text, fa_last_error());
+    return p;
+}
+
+static fa_arch h200(void)
+{
+    fa_arch a = *fa_arch_find("h200");
+    strcpy(a.chip, "NVIDIA H200");
+    return a;
+}
+
+static uint64_t state = 33;
+
+static uint64_t draw(uint64_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+}
+
+static int32_t length(int bits)
+{
+    return (int32_t)(1 + draw((uint64_t)1 << draw((uint64_t)bits + 1)));
+}
+
+/* Of any class that some family computes. */
+static fa_problem random_problem(void)
+{
+    static const char *const classes[] = {
+        "bf16,d=64",
+        "fp16,d=128,mask=causal",
+        "bf16,d=136",
+        "tf32,d=96,mask=causal",
+        "fp32,d=72",
+        "bf16,d=80,mask=window",
+        "bf16,d=128,mask=causal,features=lengths",
+        "bf16,d=120,mask=causal,features=lengths+pages,page=16",
+        "bf16,d=128,features=batch-invariant",
+        "fp16,d=64,features=lse-strides",
+        "bf16,d=111,mask=causal",
+        "bf16,d=64,op=backward,mask=causal",
+        "bf16,d=104,op=backward,features=deterministic",
+        "bf16,d=64,op=merge",
+    };
+    fa_problem p = problem(classes[draw(sizeof classes / sizeof *classes)]);
+    p.b = length(5);
+    p.hkv = length(4);
+    p.hq = p.hkv * length(4);
+    p.sq = length(14);
+    p.sk = draw(3) ? length(16) : p.sq;
+    p.window = p.mask == FA_MASK_WINDOW ? length(12) : 0;
+    return p;
+}
+
+static fa_gen *shared;
+
+static void open_shared(void)
+{
+    cr_assert_eq(fa_gen_open_lazy(&shared), FA_OK);
+}
+
+static void close_shared(void)
+{
+    fa_gen_close(shared);
+}
+
+TestSuite(runtime_choose, .init = open_shared, .fini = close_shared, .timeout = 300);
+
+/* The config that a shape's point gets, as text; its choice is left in *out. */
+static void chosen(fa_gen *g, const fa_problem *p, const fa_arch *a, fa_choice *out, fa_facts *facts, char text[400])
+{
+    const fa_problem point = fa_problem_point(p);
+    char line[256];
+    fa_problem_print(line, sizeof line, &point);
+    cr_assert_eq(fa_facts_of(facts, NULL, &point, a, 0), FA_OK);
+    cr_assert_eq(fa_choose(g, &point, a, 0, facts, false, out), FA_OK, "%s: %s", line, fa_last_error());
+    fa_config_print(text, 400, &out->row[0].config);
+}
+
+static void config_of(fa_gen *g, const fa_problem *p, const fa_arch *a, char text[400])
+{
+    static fa_choice out;
+    fa_facts facts;
+    chosen(g, p, a, &out, &facts, text);
+    fa_facts_free(&facts);
+}
+
+/* Fisher and Yates. */
+static void shuffle(int *order, int n)
+{
+    for (int i = n - 1; i > 0; i--) {
+        int k = (int)draw((uint64_t)i + 1), x = order[i];
+        order[i] = order[k];
+        order[k] = x;
+    }
+}
+
+#define CALLS 200
+
+/* Chooses all in the order, with a generator of its own; the table by problem. */
+static void table_of(const fa_problem p[CALLS], const int order[CALLS], char (*text)[400])
+{
+    fa_gen *g;
+    fa_arch a = h200();
+    cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
+    for (int i = 0; i < CALLS; i++)
+        config_of(g, &p[order[i]], &a, text[order[i]]);
+    fa_gen_close(g);
+}
+
+Test(runtime_choose, two_hundred_calls_in_any_order_and_process)
+{
+    static fa_problem p[CALLS];
+    static char first[CALLS][400], second[CALLS][400];
+    int order[CALLS], ends[2];
+    for (int i = 0; i < CALLS; i++) {
+        p[i] = random_problem();
+        order[i] = i;
+    }
+    table_of(p, order, first);
+    shuffle(order, CALLS);
+    cr_assert_eq(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+        table_of(p, order, second);
+        for (size_t sent = 0; sent < sizeof second;) {
+            ssize_t n = write(ends[1], (char *)second + sent, sizeof second - sent);
+            if (n <= 0)
+                _exit(1);
+            sent += (size_t)n;
+        }
+        _exit(0);
+    }
+    close(ends[1]);
+    for (size_t got = 0; got < sizeof second;) {
+        ssize_t n = read(ends[0], (char *)second + got, sizeof second - got);
+        cr_assert_gt(n, 0);
+        got += (size_t)n;
+    }
+    int status;
+    waitpid(child, &status, 0);
+    for (int i = 0; i < CALLS; i++)
+        cr_expect_str_eq(first[i], second[i], "another process, another order: %d", i);
+    shuffle(order, CALLS);
+    table_of(p, order, second);
+    for (int i = 0; i < CALLS; i++)
+        cr_expect_str_eq(first[i], second[i], "another order: %d", i);
+}
+
+/* Shapes of one bucket, drawn near a first one. */
+Test(runtime_choose, every_shape_of_a_bucket_gets_one_config)
+{
+    fa_arch a = h200();
+    int met = 0;
+    for (int i = 0; i < 500; i++) {
+        fa_problem p = random_problem();
+        char own[400], other[400], line[256];
+        config_of(shared, &p, &a, own);
+        int asked = 0;
+        for (int k = 0; k < 12; k++) {
+            fa_problem q = p;
+            q.sq = (int32_t)fmax(1, p.sq * (0.7 + (double)draw(600) / 1000));
+            q.sk = p.sk == p.sq ? q.sq : (int32_t)fmax(1, p.sk * (0.7 + (double)draw(600) / 1000));
+            q.b = (int32_t)fmax(1, p.b * (0.7 + (double)draw(600) / 1000));
+            if (fa_problem_bucket(&q) != fa_problem_bucket(&p))
+                continue;
+            const fa_problem x = fa_problem_point(&p), y = fa_problem_point(&q);
+            met++;
+            fa_problem_print(line, sizeof line, &q);
+            cr_expect(fa_problem_same_shape(&x, &y) && fa_problem_same_class(&x, &y), "%s", line);
+            if (asked++ > 0) /* a choice knows no more than the point */
+                continue;
+            config_of(shared, &q, &a, other);
+            cr_expect_str_eq(own, other, "%s", line);
+        }
+    }
+    cr_expect_gt(met, 1000, "%d shapes", met);
+}
+
+/* Lengths from 1 to 131072. */
+Test(runtime_choose, lengths_take_24_kernels_at_most)
+{
+    static const char *const classes[] = { "bf16,d=128,mask=causal,b=1,hq=32,hkv=8", "bf16,d=64,b=4,hq=16,hkv=16",
+                                           "bf16,d=72,mask=causal,b=1,hq=8,hkv=8", "fp32,d=64,b=1,hq=4,hkv=4",
+                                           "bf16,d=128,mask=causal,features=lengths,b=8,hq=32,hkv=8" };
+    fa_arch a = h200();
+    for (size_t c = 0; c < sizeof classes / sizeof *classes; c++)
+        for (int decoding = 0; decoding < 2; decoding++) {
+            static char text[48][400];
+            int n = 0;
+            uint32_t last = 0;
+            fa_problem p = problem(classes[c]);
+            for (int32_t s = 1; s <= 131072; s++) {
+                char own[400];
+                p.sk = s;
+                p.sq = decoding ? 1 : s;
+                uint32_t bucket = fa_problem_bucket(&p);
+                if (s > 1 && bucket == last)
+                    continue;
+                last = bucket;
+                config_of(shared, &p, &a, own);
+                int i = 0;
+                while (i < n && strcmp(text[i], own))
+                    i++;
+                if (i == n)
+                    strcpy(text[n++], own);
+            }
+            cr_expect_leq(n, 24, "%s: %d", classes[c], n);
+        }
+}
+
+Test(runtime_choose, every_row_renders_and_is_what_its_own_shape_gets)
+{
+    static fa_choice out;
+    fa_arch a = h200();
+    cr_assert_geq(fa_shipped_count, 60);
+    for (size_t i = 0; i < fa_shipped_count; i++) {
+        const fa_shipped *row = &fa_shipped_rows[i];
+        char own[400], got[400], line[256];
+        fa_facts facts;
+        fa_source s;
+        fa_config_print(own, sizeof own, &row->config);
+        fa_problem_print(line, sizeof line, &row->problem);
+        cr_assert_eq(fa_render(shared, &row->problem, &row->config, &a, 0, &s), FA_OK, "row %zu: %s", i, fa_last_error());
+        fa_source_free(&s);
+        chosen(shared, &row->problem, &a, &out, &facts, got);
+        size_t first = 0; /* of several for one shape */
+        while (!fa_problem_same_class(&fa_shipped_rows[first].problem, &row->problem) ||
+               fa_problem_bucket(&fa_shipped_rows[first].problem) != fa_problem_bucket(&row->problem))
+            first++;
+        cr_expect(fa_problem_same_shape(&fa_shipped_rows[first].problem, &row->problem), "row %zu, %s: two shapes of a bucket", i, line);
+        fa_config_print(own, sizeof own, &fa_shipped_rows[first].config);
+        cr_expect_str_eq(own, got, "row %zu, %s", i, line);
+        cr_expect(out.decided && out.row[0].kind == FA_FACT_SHIPPED && !strcmp(out.row[0].fact->chip, "NVIDIA H200"), "%s", line);
+        fa_facts_free(&facts);
+    }
+}
+
+/* A winner of another chip, or of a shape far away, is a candidate with a price, and gives way to a start that the model thinks much
+ * cheaper: of 5 queries of 16 heads behind 31k keys the nearest winner is a prompt's. */
+Test(runtime_choose, fame_ends)
+{
+    static fa_choice out;
+    fa_arch a = h200(), other = *fa_arch_find("sm_80");
+    char text[400];
+    fa_facts facts;
+    fa_problem own = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=16384,sk=16384");
+    fa_problem far = problem("bf16,d=80,b=13,hq=128,hkv=8,sq=5,sk=31000"), half = own;
+    half.dtype = half.o_dtype = FA_F16;
+    chosen(shared, &own, &a, &out, &facts, text);
+    cr_expect(out.decided && out.row[0].fact->far == 0);
+    fa_facts_free(&facts);
+    chosen(shared, &half, &a, &out, &facts, text);
+    cr_expect(out.decided, "a row of bf16 serves fp16");
+    fa_facts_free(&facts);
+    chosen(shared, &own, &other, &out, &facts, text);
+    cr_expect(!out.decided && out.refused, "wgmma is not there");
+    fa_facts_free(&facts);
+    chosen(shared, &far, &a, &out, &facts, text);
+    cr_expect_not(out.decided);
+    cr_expect_eq(out.row[0].kind, FA_FACT_NONE, "%s", text);
+    cr_expect_lt(out.row[0].price, 1e-3, "%.3g us", out.row[0].price * 1e6);
+    fa_facts_free(&facts);
+}
+
+/* The lowest price is first, a price is at most the model's, and no more than 64 are there. */
+Test(runtime_choose, candidates_are_in_the_order_of_their_prices)
+{
+    static fa_choice out, first;
+    fa_arch a = h200();
+    for (int i = 0; i < 100; i++) {
+        fa_problem p = random_problem(), point = fa_problem_point(&p);
+        fa_facts facts;
+        cr_assert_eq(fa_facts_of(&facts, NULL, &point, &a, 0), FA_OK);
+        cr_assert_eq(fa_choose(shared, &point, &a, 0, &facts, true, &out), FA_OK);
+        cr_assert(out.n >= 1 && out.n <= FA_CANDIDATES_MAX);
+        for (size_t k = out.decided; k + 1 < out.n; k++)
+            cr_expect_leq(out.row[k].price, out.row[k + 1].price);
+        for (size_t k = 0; k < out.n; k++)
+            cr_expect_leq(out.row[k].price, out.row[k].model * 1.0000001);
+        cr_assert_eq(fa_choose(shared, &point, &a, 0, &facts, false, &first), FA_OK);
+        cr_expect(fa_config_equal(&first.row[0].config, &out.row[0].config), "what cannot win changes nothing");
+        fa_facts_free(&facts);
+    }
+}
+
+/* What a choice takes, counted: some milliseconds are 1,500,000 steps and 200 prices. */
+Test(runtime_choose, a_choice_is_cheap)
+{
+    fa_arch a = h200();
+    int64_t most = 0, priced = 0;
+    char text[400];
+    for (int i = 0; i < 200; i++) {
+        fa_problem p = random_problem();
+        config_of(shared, &p, &a, text); /* its families are loaded then */
+        fa_gen_work before = fa_gen_worked(shared);
+        config_of(shared, &p, &a, text);
+        fa_gen_work after = fa_gen_worked(shared);
+        most = after.steps - before.steps > most ? after.steps - before.steps : most;
+        priced = after.priced - before.priced > priced ? after.priced - before.priced : priced;
+    }
+    cr_expect_lt(most, 300000, "%lld steps", (long long)most);
+    cr_expect_leq(priced, 128, "%lld prices", (long long)priced);
+}
+
+Test(runtime_choose, the_first_choice_loads_what_it_needs)
+{
+    fa_gen *g;
+    fa_arch a = h200();
+    char text[400];
+    fa_problem p = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=16384,sk=16384");
+    cr_assert_eq(fa_gen_open_lazy(&g), FA_OK);
+    cr_expect_lt(fa_gen_worked(g).steps, 1000000, "%lld steps", (long long)fa_gen_worked(g).steps);
+    config_of(g, &p, &a, text);
+    cr_expect_eq(fa_gen_families(g), 1 + 15, "names are known");
+    cr_expect_lt(fa_gen_worked(g).steps, 1500000, "%lld steps", (long long)fa_gen_worked(g).steps);
+    cr_expect_leq(fa_gen_worked(g).priced, 2);
+    fa_gen_close(g);
+}
+
+/* The same facts have the same hash; one config less, another. */
+Test(runtime_choose, facts_are_told_apart_by_their_hash)
+{
+    fa_arch a = h200(), other = *fa_arch_find("sm_80");
+    fa_problem p = problem("bf16,d=64,mask=causal,b=1,hq=32,hkv=32,sq=16384,sk=16384"), point = fa_problem_point(&p);
+    fa_facts x, y, z;
+    cr_assert_eq(fa_facts_of(&x, NULL, &point, &a, 0), FA_OK);
+    cr_assert_eq(fa_facts_of(&y, NULL, &point, &a, 0), FA_OK);
+    cr_assert_eq(fa_facts_of(&z, NULL, &point, &other, 0), FA_OK);
+    cr_expect(x.n && x.hash == y.hash && x.hash != z.hash);
+    for (size_t i = 0; i + 1 < x.n; i++)
+        cr_expect(x.fact[i].own >= x.fact[i + 1].own && (x.fact[i].own || x.fact[i].far <= x.fact[i + 1].far));
+    fa_facts_free(&x);
+    fa_facts_free(&y);
+    fa_facts_free(&z);
+}
