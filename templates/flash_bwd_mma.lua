@@ -44,17 +44,16 @@ return {
   -- Twins have all queries of an iteration at a time. Twice the warps with twice the keys and queries of a block leave each warp its rows.
   moves = { { br = 1, br_part = 1 }, { br_part = 1, twins = 1 }, { bc = 1, warps = 1, q_br = 1 } },
 
+  -- Tiles of dK and dV from the most rows to the fewest, with keys of dQ as memory allows.
   start = function(p, a)
     local list = {}
-    for _, keys in ipairs({ 16, 32 }) do
-      for _, warps in ipairs({ 4, 8 }) do
-        for _, br in ipairs({ 32, 64 }) do
-          for dq = 0, 1 do
-            list[#list + 1] = {
-              br = br, br_part = math.min(br, 32), bc = keys * warps, warps = warps, twins = 0, stages = 1, dq = dq, q_br = 16 * warps,
-              q_bc = 32,
-            }
-          end
+    for _, t in ipairs({ { 128, 64, 128, 8, 0, 2, 256 }, { 64, 64, 64, 4, 1, 2, 64 }, { 32, 32, 64, 4, 1, 2, 128 }, { 64, 32, 64, 4, 0, 1, 64 },
+      { 64, 32, 128, 8, 0, 1, 128 } }) do
+      for _, q_bc in ipairs({ 32, 64, 128 }) do
+        for dq = 0, 1 do
+          list[#list + 1] = {
+            br = t[1], br_part = t[2], bc = t[3], warps = t[4], twins = t[5], stages = t[6], dq = dq, q_br = t[7], q_bc = q_bc,
+          }
         end
       end
     end

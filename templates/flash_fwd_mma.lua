@@ -36,7 +36,7 @@ return {
     local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
     for _, rows in ipairs({ 16, 32 }) do
       for _, warps in ipairs({ 1, 4 }) do
-        for _, bc in ipairs({ 32, 64, 80 }) do
+        for _, bc in ipairs(p.d > 128 and { 16, 32, 64 } or { 32, 64, 80 }) do
           for stages = 1, 2 do
             list[#list + 1] = {
               br = rows * warps, bc = bc, warps = warps, stages_k = stages, stages_v = stages, order = stages == 2 and "together" or "v_first",

@@ -146,8 +146,8 @@ Test(runtime_sim, memory_goes_there_and_back)
 /* Programs that were written before any dense kernel needed a workspace launch one query without; with one the keys are split. */
 Test(runtime_sim, few_rows_run_with_a_workspace_and_without)
 {
-    enum { KEYS = 53, N = HQ * D };
-    static uint16_t plain[N], split[N], again[N];
+    enum { KEYS = 3001, N = HQ * D };
+    static uint16_t plain[N], split[N], again[N], k[KEYS * D], v[KEYS * D];
     fa_options opt = FA_OPTIONS_INIT;
     fa_context *ctx;
     fa_args a = FA_ARGS_INIT;

@@ -74,8 +74,8 @@ Test(runtime_table, the_table_holds_many_plans)
     OK(fa_select(ctx, &p, &c, NULL));
     const fa_plan *plan[300];
     for (int i = 0; i < 300; i++) {
-        p.sq = 1 << i % 20;
-        p.sk = 1 << i / 20;
+        p.sq = 64 << i % 20;
+        p.sk = 16 << i / 20;
         p.b = p.hq = p.hkv = 1;
         OK(fa_plan_make(ctx, &p, &c.config, "test", &plan[i]));
         cr_assert(fa_plan_use(ctx, plan[i]));
