@@ -83,7 +83,7 @@ static void print_alternatives(const cli *c, const cli_session *s, const cli_ran
 typedef struct known {
     fa_selection selection;
     fa_source source;
-    char explain[4096];
+    char explain[16384];
     cli_kernel_report report;
     fa_records here, model;
     cli_leaderboard measured, modelled;

@@ -44,6 +44,14 @@ static const fa_arch rows[] = {
         .hbm_bytes = 4394e9 }, /* `fagen doctor --probe`, 2026-11-21, at 1.66 GHz */
       .source = "programming guide; measured on an H200: mma.sync 600 TFLOP/s, FFMA 125 and ex2 16 per clock and SM, read "
                 "4560 GB/s; wgmma: Hopper white paper; mma_tf32 (half of mma16), l2_gbs: estimate" },
+    { .name = "sm_90a", .chip = "H100 SXM", .cc = 90,
+      .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
+      .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 132, .l2_bytes = 50 * MIB, .clock_ghz = 1.755,
+      .mma16_flop = 2590, .mma_tf32_flop = 1295, .wgmma16_flop = 4096, .ffma_flop = 250, .exp_rate = 16, .issue_rate = 4,
+      .smem_bytes_clk = 128, .l2_gbs = 5600, .hbm_gbs = 3000, .fitted = { .mma16 = 652.6e12, .wgmma16 = 898.6e12, .exps = 4.173e12, .l2_bytes = 7654e9,
+        .hbm_bytes = 2890e9 }, /* as the H200's, of which the SMs are; memory in the same proportion */
+      .source = "programming guide; H100 data sheet (50 MB L2, 3.35 TB/s); measured on an H100 SXM: copies of 3.0 TB/s, bf16 "
+                "products of 798 TFLOP/s; rates of an SM and the clock under load: the H200's" },
     { .name = "sm_100a", .chip = "B200", .cc = 100,
       .smem_block = 227 * KIB, .smem_sm = 228 * KIB, .smem_reserved = KIB, .regs_sm = 65536, .regs_thread = 255,
       .threads_sm = 2048, .warps_sm = 64, .blocks_sm = 32, .sm_count = 148, .l2_bytes = 126 * MIB, .clock_ghz = 1.85,
@@ -75,13 +83,14 @@ static const fa_arch rows[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-/* Products a person may name; the row describes the chip in its `chip` field, its siblings differ in SMs and clocks. */
+/* Products a person may name, by the row's name, or by its chip where an architecture has several rows. The row describes the chip in its
+ * `chip` field, its siblings differ in SMs and clocks. */
 static const struct {
     const char *alias, *name;
 } aliases[] = {
-    { "a100", "sm_80" },   { "rtx3090", "sm_86" },   { "3090", "sm_86" },   { "orin", "sm_87" },   { "rtx4090", "sm_89" },
-    { "4090", "sm_89" },   { "l40s", "sm_89" },      { "h100", "sm_90a" },  { "h200", "sm_90a" },  { "b200", "sm_100a" },
-    { "b300", "sm_103a" }, { "rtx5090", "sm_120a" }, { "5090", "sm_120a" }, { "gb10", "sm_121a" },
+    { "a100", "sm_80" },   { "rtx3090", "sm_86" },   { "3090", "sm_86" },    { "orin", "sm_87" },   { "rtx4090", "sm_89" },
+    { "4090", "sm_89" },   { "l40s", "sm_89" },      { "h100", "H100 SXM" }, { "h200", "sm_90a" },  { "b200", "sm_100a" },
+    { "b300", "sm_103a" }, { "rtx5090", "sm_120a" }, { "5090", "sm_120a" },  { "gb10", "sm_121a" },
 };
 
 size_t fa_arch_count(void)
@@ -101,6 +110,9 @@ const fa_arch *fa_arch_find(const char *name)
     for (size_t i = 0; i < COUNT(aliases); i++)
         if (!strcasecmp(name, aliases[i].alias))
             name = aliases[i].name;
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (!strcasecmp(name, rows[i].chip))
+            return &rows[i];
     if (!strncasecmp(name, "sm_", 3))
         name += 3;
     for (size_t i = 0; i < COUNT(rows); i++) {
@@ -140,10 +152,19 @@ void fa_arch_calibrate(fa_arch *a, const fa_rates *m)
         a->launch_seconds = fmax(1e-6, FA_LAUNCH_SECONDS + m->launch - f->launch);
 }
 
-const fa_arch *fa_arch_of_cc(int major, int minor)
+const fa_arch *fa_arch_of_device(int major, int minor, const char *device)
 {
-    for (size_t i = 0; i < COUNT(rows); i++)
-        if (rows[i].cc == major * 10 + minor)
+    const fa_arch *first = NULL;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        char product[sizeof rows[i].chip];
+        if (rows[i].cc != major * 10 + minor)
+            continue;
+        size_t n = strcspn(rows[i].chip, " ");
+        memcpy(product, rows[i].chip, n);
+        product[n] = 0;
+        if (strstr(device, product))
             return &rows[i];
-    return NULL;
+        first = first ? first : &rows[i];
+    }
+    return first;
 }

@@ -49,10 +49,12 @@ void fa_arch_calibrate(fa_arch *a, const fa_rates *measured);
 
 size_t fa_arch_count(void);
 const fa_arch *fa_arch_at(size_t i);
-/* "sm_80", "80", "sm_90" (finds sm_90a), "h200", "a100" ...; NULL when unknown. */
+/* "sm_80", "80", "sm_90" (finds sm_90a), "h200", "h100", "a100" ...; NULL when unknown. A name of an architecture with several rows is that
+ * of the first: what the model was fitted on. */
 const fa_arch *fa_arch_find(const char *name);
 /* The names, comma separated, for messages. */
 const char *fa_arch_names(void);
-/* The row of the compute capability major.minor, NULL when unknown. */
-const fa_arch *fa_arch_of_cc(int major, int minor);
+/* The row of the compute capability major.minor, NULL when unknown; of several the one whose product the device's name has ("NVIDIA H100
+ * 80GB HBM3"), else the first. */
+const fa_arch *fa_arch_of_device(int major, int minor, const char *device);
 #endif

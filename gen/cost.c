@@ -154,12 +154,12 @@ fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, co
         return fa_template_fail(&g->files, st, f->name, error);
     if (!j.supported || !j.point.fits)
         return fa_family_reject(f, &p, a, &config, &j.point, j.supported);
-    if (!j.has_work)
-        return fa_fail(FA_UNSUPPORTED, "%s declares no work(): it has no model", f->name);
     if (pt) {
         *pt = j.point;
         pt->config = config;
     }
+    if (!j.has_work)
+        return fa_fail(FA_UNSUPPORTED, "%s declares no work(): it has no model", f->name);
     return price(&j, regs, out);
 }
 

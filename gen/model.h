@@ -86,7 +86,7 @@ typedef struct fa_cost {
 fa_status fa_model_cost(fa_gen *g, const fa_problem *p, const fa_config *c, const fa_arch *a, int regs, fa_cost *out);
 
 /* The same for a config that a caller names under a budget of shared memory (0 = the chip's), which need not be listed: constraints that
- * only say what is not worth trying do not reject it. *pt is what it takes (may be NULL). */
+ * only say what is not worth trying do not reject it. *pt is what it takes (may be NULL), set where it runs, though it have no price. */
 fa_status fa_model_named(fa_gen *g, const fa_problem *in, const fa_config *c, const fa_arch *a, int32_t budget, int regs,
                          struct fa_point *pt, fa_cost *out);
 

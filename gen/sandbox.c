@@ -145,7 +145,7 @@ static void on_count(lua_State *L, lua_Debug *ar)
     lua_error(L);
 }
 
-void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
+static void compile(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
 {
     env = lua_absindex(L, env);
     fa_sandbox_charge(L, (double)n * STEPS_PER_BYTE);
@@ -170,7 +170,7 @@ static void place(lua_State *L, int env)
     lua_pop(L, 1);
 }
 
-void fa_sandbox_load_kept(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
+void fa_sandbox_load(lua_State *L, int env, const char *text, size_t n, const char *chunkname)
 {
     env = lua_absindex(L, env);
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &chunks) != LUA_TTABLE) {
@@ -184,7 +184,7 @@ void fa_sandbox_load_kept(lua_State *L, int env, const char *text, size_t n, con
         place(L, env);
     } else {
         lua_pop(L, 1);
-        fa_sandbox_load(L, env, text, n, chunkname);
+        compile(L, env, text, n, chunkname);
         lua_pushvalue(L, -1);
         lua_rawsetp(L, -3, text);
     }

@@ -243,9 +243,9 @@ void fa_template_include(lua_State *L, int env, fa_output *o, const char *name)
         lua_error(L);
     }
     if (lua)
-        fa_sandbox_load_kept(L, env, f->bytes, f->size, chunk);
+        fa_sandbox_load(L, env, f->bytes, f->size, chunk);
     else
-        fa_sandbox_load_kept(L, env, fa_text_cstr(&f->code), f->code.n, chunk);
+        fa_sandbox_load(L, env, fa_text_cstr(&f->code), f->code.n, chunk);
     fa_sandbox_nest(L, 1);
     lua_call(L, 0, 1);
     fa_sandbox_nest(L, -1);

@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/model.h"
 #include "gen/problem.h"
+#include "gen/space.h"
 #include "gen/start.h"
 #include <math.h>
 #include <stdlib.h>
@@ -102,18 +103,22 @@ static fa_status add_winners(const choosing *c, double base)
     for (size_t i = 0; i < c->facts->n && (c->whole || !c->out->decided); i++) {
         const fa_fact *f = &c->facts->fact[i];
         fa_choosable x = { .config = f->config, .kind = f->kind, .fact = f };
-        fa_cost cost;
-        fa_status st = failed(c->facts, &f->config) ? FA_NO_FIT : model(c, c->point, &f->config, &cost);
+        fa_cost cost = { .bound = "" };
+        fa_point pt = { .fits = false };
+        fa_status st = FA_NO_FIT;
+        if (!failed(c->facts, &f->config))
+            st = fa_model_named(c->g, c->point, &f->config, c->arch, c->budget, 0, &pt, &cost);
         if (st == FA_NOMEM)
             return st;
-        if (st != FA_OK) {
+        if (st != FA_OK && !(pt.fits && f->seconds > 0)) { /* of a family without a model what was measured is the price */
             c->out->refused++;
             continue;
         }
         double off = f->kind == FA_FACT_MEASURED ? pow(correction(c, f), fade(f->far)) : base;
         x.model = cost.seconds;
         x.bound = cost.bound;
-        x.price = f->own && f->seconds > 0 ? f->seconds : cost.seconds * off * (1 - error * fade(f->far));
+        double fame = f->kind == FA_FACT_MODELLED ? 0 : error * fade(f->far);
+        x.price = (f->own || st != FA_OK) && f->seconds > 0 ? f->seconds : cost.seconds * off * (1 - fame);
         if (f->own && !c->out->decided) {
             c->out->decided = true;
             memmove(&c->out->row[1], &c->out->row[0], c->out->n++ * sizeof x);
@@ -155,9 +160,20 @@ static fa_status add_starts(const choosing *c, double base, fa_config *start)
     return st;
 }
 
+/* Where bits are promised that do not depend on how many SMs a chip has, nor do prices: they are those of the table's row. */
+static fa_arch settled(const fa_arch *a, const fa_problem *p)
+{
+    if (p->features & (FA_FEATURE_DETERMINISTIC | FA_FEATURE_BATCH_INVARIANT))
+        for (size_t i = 0; i < fa_arch_count(); i++)
+            if (fa_arch_at(i)->source == a->source)
+                return *fa_arch_at(i);
+    return *a;
+}
+
 fa_status fa_choose(fa_gen *g, const fa_problem *point, const fa_arch *a, int32_t budget, const fa_facts *facts, bool whole, fa_choice *out)
 {
-    choosing c = { g, point, a, budget, facts, whole, out };
+    const fa_arch arch = settled(a, point);
+    choosing c = { g, point, &arch, budget, facts, whole, out };
     fa_message before;
     out->n = out->refused = 0;
     out->decided = false;

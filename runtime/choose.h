@@ -25,8 +25,8 @@ typedef struct fa_choice {
 
 /* Chooses for point, which is fa_problem_point() of every problem that the config then serves. Winners near in shape, of relatives and of
  * neighbouring head_dims, and the starts of all families are candidates. A winner of the point's own bucket, class and chip decides; else
- * the lowest price. whole: candidates that cannot win any more are priced too; the first row is the same. The rows point into facts.
- * FA_NO_FIT: none fits; fa_space_list() tells of all there is. */
+ * the lowest price, of deterministic and batch-invariant classes whatever the number of SMs. whole: candidates that cannot win any more are
+ * priced too; the first row is the same. The rows point into facts. FA_NO_FIT: none fits; fa_space_list() tells of all there is. */
 fa_status fa_choose(fa_gen *g, const fa_problem *point, const fa_arch *a, int32_t budget, const fa_facts *facts, bool whole,
                     fa_choice *out);
 #endif

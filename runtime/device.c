@@ -73,7 +73,11 @@ fa_status fa_device_open_on(fa_device *out, const cu_driver *driver, int ordinal
                              "cuDeviceGetAttribute");
     if (st != FA_OK)
         return st;
-    const fa_arch *row = fa_arch_of_cc(major, minor);
+    char device[sizeof d.arch.chip] = "";
+    if (driver->cuDeviceGetName(device, sizeof device, d.handle) != CUDA_SUCCESS)
+        device[0] = 0;
+    device[sizeof device - 1] = 0;
+    const fa_arch *row = fa_arch_of_device(major, minor, device);
     if (!row)
         return fa_fail(FA_UNSUPPORTED, "device: %s %d has compute capability %d.%d; accepted: %s", driver->name, d.ordinal, major, minor,
                        fa_arch_names());

@@ -16,9 +16,11 @@ return {
   start = function(p, a)
     local list = {}
     local pack = p.hq > p.hkv and p.sq < 64 and 1 or 0
-    for _, br in ipairs({ 32, 64, 128 }) do
+    for _, br in ipairs({ 16, 32, 64, 128 }) do
       for _, bc in ipairs({ 32, 64 }) do
-        for _, warps in ipairs({ 4, 8 }) do list[#list + 1] = { br = br, bc = bc, warps = warps, pack = pack } end
+        for _, rows in ipairs({ 8, 16, 32 }) do
+          if br % rows == 0 and br // rows <= 8 then list[#list + 1] = { br = br, bc = bc, warps = br // rows, pack = pack } end
+        end
       end
     end
     return list

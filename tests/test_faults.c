@@ -48,9 +48,9 @@ static void damage_entries(const char *dir)
     cr_assert_eq(system(command), 0);
 }
 
-#define RECORD_FILES 2 /* of the problem's class, and of the one that launches without a workspace have */
+#define RECORD_FILES 1 /* of the problem's class */
 
-/* Every launch adds a line to the records, and reads them all: without this the trials of a warm run would ask for more memory each
+/* Every run adds a line to the records, and reads them all: without this the trials of a warm run would ask for more memory each
  * time, and never come to the last allocation. */
 static void forget_lines(const char *dir)
 {

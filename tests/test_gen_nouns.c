@@ -314,10 +314,12 @@ Test(arch, every_row_is_sane)
         cr_expect(a->ffma_flop > 0 && a->exp_rate > 0 && a->issue_rate > 0 && a->smem_bytes_clk > 0, "%s", a->name);
         cr_expect(a->l2_gbs > a->hbm_gbs && a->hbm_gbs > 100, "%s", a->name);
         cr_expect(a->source && strlen(a->source) > 20 && a->chip[0], "%s", a->name);
-        cr_expect_eq(fa_arch_find(a->name), a);
-        cr_expect_eq(fa_arch_of_cc(a->cc / 10, a->cc % 10), a);
+        const fa_arch *first = fa_arch_find(a->name);
+        cr_expect_eq(fa_arch_find(a->chip), a);
+        cr_expect_eq(fa_arch_of_device(a->cc / 10, a->cc % 10, "some device"), first);
         cr_expect_eq(a->wgmma16_flop > 0, a->cc == 90, "%s", a->name);
-        strcat(strcat(names, i ? ", " : ""), a->name);
+        if (a == first) /* other chips of it have the same name */
+            strcat(strcat(names, i ? ", " : ""), a->name);
     }
     cr_expect_str_eq(fa_arch_names(), names);
     cr_expect_null(fa_arch_at(fa_arch_count()));
@@ -339,7 +341,12 @@ Test(arch, names)
     for (size_t i = 0; i < COUNT(unknown); i++)
         cr_expect_null(fa_arch_find(unknown[i]), "\"%s\"", unknown[i]);
     cr_expect_null(fa_arch_find(NULL));
-    cr_expect_null(fa_arch_of_cc(7, 0));
+    cr_expect_null(fa_arch_of_device(7, 0, "V100"));
+    cr_expect_str_eq(fa_arch_of_device(9, 0, "NVIDIA H100 80GB HBM3")->chip, "H100 SXM");
+    cr_expect_str_eq(fa_arch_of_device(9, 0, "NVIDIA H200")->chip, "H200 SXM");
+    cr_expect_str_eq(fa_arch_find("h100")->chip, "H100 SXM");
+    cr_expect_str_eq(fa_arch_find("sm_90a")->chip, "H200 SXM");
+    cr_expect_lt(fa_arch_find("h100")->hbm_gbs, fa_arch_find("h200")->hbm_gbs);
 }
 
 Test(arch, data_sheets)

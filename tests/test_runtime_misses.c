@@ -1,7 +1,7 @@
 /* What a launch does that finds no kernel of its bucket. */
+#include "gen/bucket.h"
 #include "runtime/jit.h"
 #include "test_hit_counts.h"
-#include "gen/bucket.h"
 #include "test_misses.h"
 #include <sys/wait.h>
 

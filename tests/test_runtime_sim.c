@@ -147,7 +147,7 @@ Test(runtime_sim, memory_goes_there_and_back)
 Test(runtime_sim, few_rows_run_with_a_workspace_and_without)
 {
     enum { KEYS = 3001, N = HQ * D };
-    static uint16_t plain[N], split[N], again[N], k[KEYS * D], v[KEYS * D];
+    static uint16_t plain[N], split[N], again[N], keys[KEYS * D], values[KEYS * D];
     fa_options opt = FA_OPTIONS_INIT;
     fa_context *ctx;
     fa_args a = FA_ARGS_INIT;
@@ -156,12 +156,12 @@ Test(runtime_sim, few_rows_run_with_a_workspace_and_without)
     opt.device = "sim:sm_80";
     opt.cache_dir = below("cache");
     cr_assert_eq(fa_create(&ctx, &opt), FA_OK, "%s", fa_last_error());
-    fill(q, N, 1), fill(k, KEYS * D, 2), fill(v, KEYS * D, 3);
+    fill(q, N, 1), fill(keys, KEYS * D, 2), fill(values, KEYS * D, 3);
     a.dtype = FA_BF16, a.d = D, a.b = B, a.hq = HQ, a.hkv = HKV, a.sq = 1, a.sk = KEYS;
     cr_assert_eq(fa_alloc(ctx, &a.q.ptr, N * 2) | fa_alloc(ctx, &a.o.ptr, N * 2), FA_OK);
     cr_assert_eq(fa_alloc(ctx, &a.k.ptr, KEYS * D * 2) | fa_alloc(ctx, &a.v.ptr, KEYS * D * 2), FA_OK);
-    cr_assert_eq(fa_copy(ctx, a.q.ptr, q, N * 2, FA_TO_DEVICE) | fa_copy(ctx, a.k.ptr, k, KEYS * D * 2, FA_TO_DEVICE) |
-                     fa_copy(ctx, a.v.ptr, v, KEYS * D * 2, FA_TO_DEVICE),
+    cr_assert_eq(fa_copy(ctx, a.q.ptr, q, N * 2, FA_TO_DEVICE) | fa_copy(ctx, a.k.ptr, keys, KEYS * D * 2, FA_TO_DEVICE) |
+                     fa_copy(ctx, a.v.ptr, values, KEYS * D * 2, FA_TO_DEVICE),
                  FA_OK);
     cr_assert_eq(fa_launch(ctx, &a, NULL), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_copy(ctx, plain, a.o.ptr, N * 2, FA_FROM_DEVICE), FA_OK);

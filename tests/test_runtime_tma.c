@@ -105,7 +105,9 @@ Test(runtime_tma, what_it_does_not_take_runs_otherwise)
 
 Test(runtime_tma, hits_stay_hits)
 {
-    fa_args a = with(0);
+    fa_args a = toy_args();
+    OK(fa_launch(ctx, &a, NULL));
+    a = with(0);
     OK(fa_launch(ctx, &a, NULL));
     fake_capturing(true);
     long loads = fake_calls("cuLibraryLoadData"), asked = fake_calls("cuStreamIsCapturing");

@@ -67,8 +67,8 @@ Test(tune_model, compiles_ranks_records_and_resumes)
         rejected += t.rejected[i].n;
     }
     cr_assert_eq(rejected, t.counts.space - t.counts.fits);
-    cr_assert_eq(t.baseline, t.candidate, "what ships is tried first");
-    cr_assert_str_eq(t.baseline_from, "shipped winner of NVIDIA H200");
+    cr_assert_eq(t.baseline, t.candidate, "what would run is tried first");
+    cr_assert_str_eq(t.baseline_from, "the model's best");
     cr_assert_eq(t.counts.compiled, 5);
     cr_assert_eq(t.counts.timed, 0);
     cr_assert_not_null(t.winner);
