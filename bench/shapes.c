@@ -1,0 +1,78 @@
+/* shapes: head_dims in multiples of 8, heads, batches and lengths as they come. */
+#include "shapes.h"
+#include "gen/problem.h"
+#include <math.h>
+#include <string.h>
+
+#define WORK_MOST 4e12 /* FLOP of a launch: some milliseconds */
+
+/* As many short ones as long ones. */
+static int32_t length(fa_random *r, double least, double most)
+{
+    return (int32_t)(least * pow(most / least, fa_random_unit(r)));
+}
+
+static fa_problem base(fa_random *r)
+{
+    fa_problem p = FA_PROBLEM_INIT;
+    p.dtype = FA_BF16;
+    p.d = 8 * fa_random_within(r, 4, 32);
+    p.mask = fa_random_below(r, 2) ? FA_MASK_CAUSAL : FA_MASK_NONE;
+    p.b = fa_random_within(r, 1, 4);
+    p.hq = p.hkv = fa_random_within(r, 1, 32);
+    p.sq = p.sk = length(r, 200, 16384);
+    return p;
+}
+
+static fa_problem gqa(fa_random *r)
+{
+    fa_problem p = base(r);
+    p.d = 64 * fa_random_within(r, 1, 3);
+    p.hkv = fa_random_within(r, 1, 8);
+    p.hq = p.hkv * fa_random_within(r, 2, 8);
+    return p;
+}
+
+static fa_problem few(fa_random *r)
+{
+    fa_problem p = gqa(r);
+    p.d = 16 * fa_random_within(r, 4, 16);
+    p.b = length(r, 1, 64);
+    p.sq = fa_random_within(r, 1, 64);
+    p.sk = length(r, 500, 65536);
+    return p;
+}
+
+static fa_problem unequal(fa_random *r)
+{
+    fa_problem p = gqa(r);
+    p.sq = length(r, 64, 4096);
+    p.sk = length(r, 64, 65536);
+    if (p.mask == FA_MASK_CAUSAL && p.sk < p.sq)
+        p.mask = FA_MASK_NONE;
+    return p;
+}
+
+static const struct kind {
+    const char *name;
+    fa_problem (*draw)(fa_random *);
+} kinds[] = { { "forward", base }, { "gqa", gqa }, { "few", few }, { "unequal", unequal } };
+
+const char *fa_shapes_kinds(void)
+{
+    return "forward, gqa, few, unequal";
+}
+
+bool fa_shapes_draw(fa_problem *out, const char *kind, fa_random *r)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].name, kind))
+            continue;
+        do
+            *out = kinds[i].draw(r);
+        while (4.0 * out->b * out->hq * out->sq * out->sk * out->d > WORK_MOST);
+        fa_problem given = *out;
+        return fa_problem_normalize(out, &given) == FA_OK;
+    }
+    return false;
+}
