@@ -299,8 +299,10 @@ typedef void (*fa_log_fn)(void *user, int level, const char *message); /* called
 #define FA_BUNDLE_FORMAT 3
 typedef struct fa_bundle fa_bundle;
 
-/* What fa_launch() does on a miss: no kernel is prepared for the shape bucket of the problem. A bucket is a step of log2 in each of sq, sk,
- * b * hq and the window, so that lengths from 725 to 1448 share one. */
+/* What fa_launch() does on a miss: no kernel is prepared for the shape bucket of the problem. Up to 64 rows of a KV group (sq * hq / hkv) a
+ * bucket is a tile, of 1, 2, 8, 16, 32 or 64 rows; beyond, and in sk and b * hkv, half an octave, so that lengths from 896 to 1279 share one;
+ * with lengths in device memory an octave. One shape stands for all of a bucket: what runs follows from class, bucket, chip and what was
+ * measured before the miss, never from which launch came first (docs/tuning.md, "What decides"). */
 typedef enum fa_on_miss {
     FA_MISS_COMPILE = 0, /* as fa_prepare() in the call: milliseconds to a second; FA_CAPTURE under capture */
     FA_MISS_NEAREST = 1, /* runs the kernel at once that is prepared for the nearest bucket of the class; see below */
@@ -316,7 +318,8 @@ typedef enum fa_on_miss {
  * - At most 64 buckets wait to be compiled. A launch of one more runs the nearest kernel, and a later launch asks again.
  * - A kernel that cannot be compiled is told to the log and by fa_explain(). The nearest one goes on; only fa_prepare() tries again.
  * - With bundle_only, and in libfagen_launch, nothing is compiled: the thread loads what the bundles have.
- * - The bits of a result may change when the better kernel takes over, as they do from one bucket to the next. */
+ * - The bits of a result may change when the better kernel takes over, as they do from one bucket to the next. Which kernel stands in depends
+ *   on what was prepared before; fa_explain() says so. */
 
 /* How a context is made. Every pointer may be NULL; strings are copied. */
 typedef struct fa_options {
@@ -376,7 +379,7 @@ FA_API fa_status fa_prepare(fa_context *ctx, const fa_problem *p);
 /* Prepares every shape bucket between two problems of one class, so that no launch in between is a miss. b, sq, sk and, with
  * FA_MASK_WINDOW, window go from lo's value to hi's; every other field is the same in both. A field that is 0 in both is unset as in
  * fa_prepare(): then sq and sk go together. *kernels (may be NULL) is how many different kernels that took: buckets share most. At most
- * 4096 buckets in a call (FA_INVALID beyond): lengths from 1 to 131072 are 18. Idempotent. On failure the message names the shape, what was
+ * 16384 buckets in a call (FA_INVALID beyond): lengths from 1 to 131072 are at most 48. Idempotent. On failure the message names the shape, what was
  * prepared before it stays, and *kernels counts that. */
 FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const fa_problem *hi, int32_t *kernels);
 

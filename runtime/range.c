@@ -8,7 +8,7 @@
 #include "prepare.h"
 #include <stdlib.h>
 
-#define RANGE_MOST 4096 /* buckets in a call */
+#define RANGE_MOST 16384 /* buckets in a call */
 #define SIDE_MOST 80    /* of one side: half octaves of an int32_t, and tiles of few rows */
 #define RELATIONS 3     /* of sq and sk: less, equal, more */
 

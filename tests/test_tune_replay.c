@@ -178,3 +178,43 @@ Test(tune_replay, the_three_kinds_of_files, .init = cli_scratch_make, .fini = cl
     cr_assert(r.code != 0 && strstr(r.err, "holds no measurements"), "%s", r.err);
     cli_result_free(&r);
 }
+
+/* What is drawn is decided by the seed. A recording in which the choice is 25 % slower than a config beside it has that regret. */
+Test(tune_replay, the_choice_is_judged, .init = cli_scratch_make, .fini = cli_scratch_remove)
+{
+    cli_result r = cli_run("judge --json --draw few --shapes 2 --seed 7 --random 3 --arch h200"), again, other;
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    again = cli_run("judge --json --draw few --shapes 2 --seed 7 --random 3 --arch h200");
+    other = cli_run("judge --json --draw few --shapes 2 --seed 8 --random 3 --arch h200");
+    cr_expect_str_eq(r.out, again.out);
+    cr_expect_str_neq(r.out, other.out);
+    json_t *doc = json_loads(r.out, 0, NULL), *shape = json_array_get(json_object_get(doc, "shapes"), 0);
+    json_t *candidates = json_object_get(shape, "candidates"), *random = json_object_get(shape, "random");
+    cr_assert(json_array_size(candidates) >= 2 && json_array_size(candidates) <= 64 && json_array_size(random) == 3, "%s", r.out);
+    FILE *f = fopen("judge.json", "w");
+    fprintf(f,
+            "[{\"problem\": \"%s\", \"variants\": [{\"config\": \"%s\", \"seconds\": [5e-5]}, {\"config\": \"%s\", \"seconds\": [4e-5]}]}]",
+            json_string_value(json_object_get(shape, "problem")), json_string_value(json_array_get(candidates, 0)),
+            json_string_value(json_array_get(random, 0)));
+    fclose(f);
+    json_decref(doc);
+    cli_result_free(&again);
+    cli_result_free(&other);
+    cli_result_free(&r);
+    r = cli_run("judge --json --arch h200 judge.json");
+    cr_assert_eq(r.code, 0, "%s", r.err);
+    doc = json_loads(r.out, 0, NULL);
+    cr_expect_eq(of(doc, "problems"), 1);
+    cr_expect_float_eq(of(doc, "mean"), 0.25, 1e-6, "%s", r.out);
+    cr_expect_float_eq(of(doc, "worst"), 0.25, 1e-6);
+    json_decref(doc);
+    cli_result_free(&r);
+    const char *bad[][2] = { { "judge", "or --draw" },
+                             { "judge --draw wings", "accepted: forward, gqa, few, unequal" },
+                             { "judge --arch x a", "--arch" } };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        r = cli_run(bad[i][0]);
+        cr_expect(r.code != 0 && strstr(r.err, bad[i][1]), "%s: %s", bad[i][0], r.err);
+        cli_result_free(&r);
+    }
+}
