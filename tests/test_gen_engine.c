@@ -1,4 +1,5 @@
 /* The template engine: what is printed, where errors point, what a script cannot do. */
+#include "gen/family.h"
 #include "gen/files.h"
 #include "gen/sandbox.h"
 #include "gen/sandbox_names.h"
@@ -7,6 +8,7 @@
 #include "test_gen_toy.h"
 #include <lauxlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
@@ -328,6 +330,34 @@ Test(engine, library_calls_are_charged)
             cr_expect_eq(st, FA_OK, "%s", error);
         fa_sandbox_close(sb);
     }
+}
+
+/* Takes more processor time than a script may, of which no step tells, then a step. */
+static int linger(lua_State *L)
+{
+    struct timespec t;
+    for (int64_t from = -1, at = 0; from < 0 || at - from < 600000000; from = from < 0 ? at : from) {
+        clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+        at = t.tv_sec * 1000000000ll + t.tv_nsec;
+    }
+    fa_sandbox_charge(L, 1);
+    return 0;
+}
+
+/* The library's own scripts end by steps and memory alone; those of a folder by time too. */
+Test(engine, time_limits_are_for_scripts_of_others)
+{
+    char dir[64];
+    const char *error;
+    fa_gen *g;
+    toy_dir(dir, "x\n");
+    for (int own = 0; own < 2; own++) {
+        cr_assert_eq(fa_gen_open(&g, own ? NULL : dir), FA_OK, "%s", fa_last_error());
+        fa_status st = fa_sandbox_run(g->sb, linger, NULL, &error);
+        cr_expect(own ? st == FA_OK : st == FA_TEMPLATE && strstr(error, "the time limit is used up"), "%d: %s", own, st ? error : "");
+        fa_gen_close(g);
+    }
+    toy_remove(dir, NULL);
 }
 
 /* A file of the folder with the name of one of the library's takes its place: it is listed once. */
