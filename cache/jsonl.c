@@ -3,6 +3,7 @@
 #include "gen/size_limit.h"
 #include "root.h"
 #include "trusted_file.h"
+#include "wait.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,14 +19,11 @@ static bool torn(int fd, const struct stat *st)
     return st->st_size > 0 && (pread(fd, &last, 1, st->st_size - 1) != 1 || last != '\n');
 }
 
-static bool append(int fd, const char *line, size_t n, const char **trouble)
+static bool append(int fd, const char *line, size_t n, fa_wait *w, const char **trouble)
 {
     struct stat st;
     fa_text whole = { 0 };
-    int rc;
-    do
-        rc = flock(fd, LOCK_EX);
-    while (rc != 0 && errno == EINTR);
+    int unlocked = fa_wait_lock(fd, w);
     if (fstat(fd, &st) != 0) {
         *trouble = strerror(errno);
         return false;
@@ -36,7 +34,7 @@ static bool append(int fd, const char *line, size_t n, const char **trouble)
     if (*trouble)
         return false;
     /* without a lock another may be writing: an empty line costs nothing */
-    if (rc != 0 || torn(fd, &st))
+    if (unlocked || torn(fd, &st))
         fa_text_str(&whole, "\n");
     fa_text_add(&whole, line, n);
     fa_text_str(&whole, "\n");
@@ -53,7 +51,7 @@ static bool append(int fd, const char *line, size_t n, const char **trouble)
     return ok;
 }
 
-bool fa_jsonl_append(int dir, const char *file, const char *line, size_t n, const char **trouble)
+bool fa_jsonl_append(int dir, const char *file, const char *line, size_t n, fa_wait *w, const char **trouble)
 {
     if (n == 0 || n > FA_LINE_CAP || memchr(line, '\n', n) || memchr(line, 0, n)) {
         *trouble = "not a line";
@@ -64,7 +62,7 @@ bool fa_jsonl_append(int dir, const char *file, const char *line, size_t n, cons
         *trouble = strerror(errno);
         return false;
     }
-    bool ok = append(fd, line, n, trouble);
+    bool ok = append(fd, line, n, w, trouble);
     flock(fd, LOCK_UN); /* a forked child may still hold the descriptor */
     close(fd);
     return ok;

@@ -5,6 +5,7 @@
 #include "jsonl.h"
 #include "root.h"
 #include "trusted_file.h"
+#include "wait.h"
 #include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +60,14 @@ bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, si
     names(chip, file, r->chip, &r->problem);
     int records = records_dir(root);
     int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, true, &trouble);
-    bool ok = dir >= 0 && fa_jsonl_append(dir, file, line, n, &trouble);
+    fa_wait w = { .store = s, .most = atomic_load(&s->hurried) ? 0 : -1 };
+    bool ok = dir >= 0 && fa_jsonl_append(dir, file, line, n, &w, &trouble);
+    atomic_store(&s->hurried, w.over);
+    if (w.over)
+        fa_store_advise(s, FA_CAUSE_WAIT,
+                        "a process that appends records holds the lock of %s/%s/records/%s/%s for more than %g s (is it "
+                        "stopped?): records are appended without it",
+                        root->path, FA_FORMAT_DIR, chip, file, w.most);
     if (!ok)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: %s", root->path, trouble);
     if (dir >= 0)

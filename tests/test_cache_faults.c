@@ -166,6 +166,7 @@ static bool op_evict(fa_store *s)
 static bool op_lock(fa_store *s)
 {
     fa_lock l = fa_lock_take(s, made[0].key);
+    l.since -= 20; /* a compile, whose length is noted */
     fa_lock_drop(&l);
     return true;
 }

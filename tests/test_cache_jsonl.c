@@ -2,6 +2,7 @@
  * is whole. */
 #include "cache/jsonl.h"
 #include "cache/record.h"
+#include "cache/wait.h"
 #include "gen/problem.h"
 #include "test_cache_scratch.h"
 #include <criterion/criterion.h>
@@ -45,7 +46,7 @@ static got read_all(void)
 static bool add(const char *line)
 {
     const char *trouble = NULL;
-    return fa_jsonl_append(dir, "f", line, strlen(line), &trouble);
+    return fa_jsonl_append(dir, "f", line, strlen(line), &(fa_wait){ .most = 60 }, &trouble);
 }
 
 /* Whatever ends the file: the next line is whole. */
@@ -72,15 +73,16 @@ Test(cache_jsonl, every_tail)
 Test(cache_jsonl, what_is_no_line_is_refused)
 {
     const char *trouble = NULL;
+    fa_wait w = { .most = 60 };
     char *huge = malloc(FA_LINE_CAP + 2);
     memset(huge, 'x', FA_LINE_CAP + 2);
-    cr_assert_not(fa_jsonl_append(dir, "f", "", 0, &trouble));
-    cr_assert_not(fa_jsonl_append(dir, "f", "a\nb", 3, &trouble));
-    cr_assert_not(fa_jsonl_append(dir, "f", "a\0b", 3, &trouble));
-    cr_assert_not(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP + 1, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "", 0, &w, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "a\nb", 3, &w, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "a\0b", 3, &w, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP + 1, &w, &trouble));
     cr_assert_str_eq(trouble, "not a line");
     cr_assert_eq(access(below("f"), F_OK), -1);
-    cr_assert(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP, &trouble));
+    cr_assert(fa_jsonl_append(dir, "f", huge, FA_LINE_CAP, &w, &trouble));
     cr_assert_eq(read_all().bytes, FA_LINE_CAP);
     free(huge);
 }
@@ -102,9 +104,10 @@ Test(cache_jsonl, huge_lines_are_passed_over)
 Test(cache_jsonl, a_full_file_takes_no_more_and_is_still_read)
 {
     const char *trouble = NULL;
+    fa_wait w = { .most = 60 };
     cr_assert(add("first"));
     cr_assert_eq(truncate(below("f"), (off_t)64 << 20), 0);
-    cr_assert_not(fa_jsonl_append(dir, "f", "next", 4, &trouble));
+    cr_assert_not(fa_jsonl_append(dir, "f", "next", 4, &w, &trouble));
     cr_assert_str_eq(trouble, "the file is full");
     cr_assert_str_eq(read_all().first, "first");
     cr_assert_eq(truncate(below("f"), ((off_t)64 << 20) + 1), 0);
