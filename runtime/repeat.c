@@ -1,6 +1,7 @@
 /* repeat: arguments compared with those of before as words, addresses masked out. */
 #include "repeat.h"
 #include "gen/error.h"
+#include "gen/thread.h"
 #include <string.h>
 
 #define WORDS (sizeof(fa_args) / 8)
@@ -13,7 +14,12 @@ typedef struct last {
     bool valid;
 } last;
 
-static _Thread_local last mine;
+/* This thread's, made by its first call; NULL: no memory. */
+static last *own(void)
+{
+    static _Thread_local last *mine;
+    return mine ? mine : fa_thread_keep(&mine, sizeof *mine);
+}
 
 uint64_t fa_repeat_next(void)
 {
@@ -77,7 +83,9 @@ static fa_status place(last *l, const fa_args *args)
 
 fa_status fa_repeat_check(fa_repeat **out, const fa_args *args)
 {
-    last *l = &mine;
+    last *l = own();
+    if (!l)
+        return fa_fail(FA_NOMEM, "launch: %zu bytes of host memory for this thread", sizeof *l);
     *out = &l->repeat;
     if (l->valid && args && args->size == sizeof *args && !differs(l, args))
         return place(l, args);
