@@ -11,6 +11,12 @@ static _Thread_local char detail[SIM_DETAIL];
 static _Thread_local CUcontext stack[32];
 static _Thread_local int depth;
 
+int sim_lock(void)
+{
+    detail[0] = 0;
+    return pthread_mutex_lock(&sim_the.lock);
+}
+
 char *sim_detail(void)
 {
     return detail;
