@@ -69,11 +69,14 @@ static const struct {
 #undef X
 };
 
-/* Whether the operation has an operand there. */
+/* Whether the operation has an operand there, or a list of its host structs. */
 static bool has_operand(const fa_operation *op, size_t at)
 {
     for (int i = 0; i < op->n; i++)
         if (op->operand[i].at == at)
+            return true;
+    for (int i = 0; i < op->lists; i++)
+        if (op->list[i].at == at || op->list[i].count_at == at)
             return true;
     return false;
 }
@@ -270,7 +273,7 @@ static fa_status check_operands(const fa_call *c, const fa_args *a, bool tensors
     fa_span_workspace(&s[c->operands], a);
     if (st == FA_OK && tensors)
         st = fa_span_place(&s[c->operands], (uint64_t)(uintptr_t)a->workspace);
-    return st == FA_OK && tensors ? fa_spans_apart(s, c->operands + 1) : st;
+    return st == FA_OK && tensors ? fa_spans_apart(s, c->operands + 1, NULL) : st;
 }
 
 int32_t fa_check_align(const fa_call *c, const fa_span *s)

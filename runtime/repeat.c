@@ -11,6 +11,7 @@ _Static_assert(offsetof(fa_args, workspace) % 8 == 0 && FA_SPANS_MAX <= 64, "a w
 typedef struct last {
     fa_repeat repeat;
     fa_span span[FA_SPANS_MAX];
+    fa_apart apart; /* of these */
     uint64_t args[WORDS], mask[WORDS]; /* mask 0: an address */
     uint64_t given;                    /* a bit for each address that is not NULL */
     unsigned char host[HOST_BYTES];    /* what the host lists led to, one behind the other */
@@ -88,6 +89,7 @@ static void remember(last *l, const fa_args *args)
         l->mask[op->operand[i].at / 8] = 0;
     l->mask[offsetof(fa_args, workspace) / 8] = 0;
     l->given = given(op, args);
+    memset(&l->apart, 0, sizeof l->apart);
     l->valid = remember_lists(l, op, args);
 }
 
@@ -105,7 +107,7 @@ static fa_status place(last *l, const fa_args *args)
     if (st == FA_OK)
         st = fa_span_place(&l->span[c->operands], c->values.workspace);
     if (st == FA_OK)
-        st = fa_spans_apart(l->span, c->operands + 1);
+        st = fa_spans_apart(l->span, c->operands + 1, &l->apart);
     c->problem.features &= ~FA_FEATURE_NO_WORKSPACE; /* that launch settled it for its own address */
     l->repeat.key.features = c->problem.features;
     c->problem.align = l->repeat.key.align = fa_check_align(c, l->span);

@@ -224,12 +224,30 @@ static bool takes_place(const fa_span *out, const fa_span *in)
     return far == 0 || (step != 0 && far % step == 0 && far / step > 0 && far / step < in->size[PARTS]);
 }
 
-fa_status fa_spans_apart(const fa_span *s, int n)
+/* Whether the n-th pair that meets was found apart before, as far from each other; notes them for the next time where not. */
+static bool seen_before(fa_apart *known, int n, int i, int k, uint64_t distance)
 {
+    if (!known || n >= FA_APART_MAX)
+        return false;
+    uint32_t pair = (uint32_t)(i * FA_SPANS_MAX + k + 1);
+    bool same = known->pair[n] == pair && known->distance[n] == distance;
+    known->pair[n] = pair;
+    known->distance[n] = distance;
+    return same;
+}
+
+fa_status fa_spans_apart(const fa_span *s, int n, fa_apart *known)
+{
+    int met = 0;
     for (int i = 0; i < n; i++)
-        for (int k = 0; s[i].operand->output && k < n; k++)
-            if (k != i && (k > i || !s[k].operand->output) && meet(&s[i], &s[k]) && !takes_place(&s[i], &s[k]) && fa_overlap(&s[i], &s[k]))
-                return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own%s", s[i].operand->name, s[k].operand->name,
-                               s[k].operand->parts_at ? ", or all of one part's, with its type and strides" : "");
+        for (int k = 0; s[i].operand->output && k < n; k++) {
+            if (k == i || (k < i && s[k].operand->output) || !meet(&s[i], &s[k]) || seen_before(known, met++, i, k, s[i].lo - s[k].lo) ||
+                takes_place(&s[i], &s[k]) || !fa_overlap(&s[i], &s[k]))
+                continue;
+            if (known)
+                *known = (fa_apart){ .pair = { 0 } };
+            return fa_fail(FA_INVALID, "args: %s overlaps %s; accepted: bytes of its own%s", s[i].operand->name, s[k].operand->name,
+                           s[k].operand->parts_at ? ", or all of one part's, with its type and strides" : "");
+        }
     return FA_OK;
 }

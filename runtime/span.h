@@ -35,7 +35,15 @@ fa_status fa_span_place(fa_span *s, uint64_t address);
 /* Rows of an output must not share bytes: each dimension, from the smallest stride up, has to step over all below it. */
 fa_status fa_span_rows_apart(const fa_span *s);
 
+/* What is known of the pairs whose [lo, hi) meet, in the order in which they are looked at: that they are apart at this distance. Of one
+ * shape of all spans; zeros: nothing. */
+#define FA_APART_MAX 24 /* a backward with all its tensors in one buffer has 21 such pairs; those beyond are looked at each time */
+typedef struct fa_apart {
+    uint64_t distance[FA_APART_MAX];
+    uint32_t pair[FA_APART_MAX];
+} fa_apart;
+
 /* An output shares no byte with any other, but where it takes the place of one part, element for element. Placed spans of all operands and
- * of the workspace: n. */
-fa_status fa_spans_apart(const fa_span *s, int n);
+ * of the workspace: n. known may be NULL. */
+fa_status fa_spans_apart(const fa_span *s, int n, fa_apart *known);
 #endif
