@@ -32,6 +32,11 @@ void sim_detail_clear(void)
     if (detail)
         *detail = 0;
 }
+int sim_lock(void)
+{
+    sim_detail_clear();
+    return pthread_mutex_lock(&sim_the.lock);
+}
 const char *sim_report(void)
 {
     return detail ? detail : "";

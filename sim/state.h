@@ -103,11 +103,8 @@ CUresult sim_context_device(int simulator, CUdevice *device);
 /* On a capturing stream the node is recorded, else it runs now. The node is taken over. */
 CUresult sim_submit(CUstream stream, sim_node *n);
 
-/* At the start of an entry: holds the lock until the function returns. */
-static inline int sim_lock(void)
-{
-    return pthread_mutex_lock(&sim_the.lock);
-}
+/* At the start of an entry: holds the lock until the function returns, and forgets what was told of a call before. */
+int sim_lock(void);
 static inline void sim_unlock(const int *held)
 {
     (void)held, pthread_mutex_unlock(&sim_the.lock);
