@@ -200,18 +200,19 @@ typedef struct fa_tensor {
 
 /* One launch. */
 typedef struct fa_args {
-    uint32_t size;         /* sizeof(fa_args): FA_ARGS_INIT sets it */
-    int32_t dtype;         /* fa_dtype of Q, K, V; FA_MERGE: of part */
-    int32_t o_dtype;       /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
-    int32_t d, dv;         /* head_dim of Q and K; of V and O (0 = d) */
-    int32_t b, hq, hkv;    /* batch, query heads, key/value heads */
-    int32_t sq, sk;        /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
-    int32_t mask;          /* fa_mask */
-    int32_t window_left;   /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
-    int32_t window_right;  /* likewise */
-    int32_t diagonal;      /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
-    int32_t offset;        /* FA_OFFSET: off, any sign */
-    float scale;           /* > 0 and finite; 0 = 1/sqrt(d) */
+    uint32_t size;        /* sizeof(fa_args): FA_ARGS_INIT sets it */
+    int32_t dtype;        /* fa_dtype of Q, K, V; FA_MERGE: of part */
+    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
+    int32_t d, dv;        /* head_dim of Q and K; of V and O (0 = d) */
+    int32_t b, hq, hkv;   /* batch, query heads, key/value heads */
+    int32_t sq, sk;       /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
+    int32_t mask;         /* fa_mask */
+    int32_t window_left;  /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
+    int32_t window_right; /* likewise */
+    int32_t diagonal;     /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
+    int32_t offset;       /* FA_OFFSET: off, any sign */
+    float scale; /* above 0, up to 2.358e38: its product with log2(e) is a number of fp32; 0 = 1/sqrt(d), so that no 0 can be meant.
+                    For a negative one negate Q or K: kernels look for the largest Q K^T before they multiply by it */
     fa_tensor q, k, v, o;  /* outputs overlap nothing; of a merge: see parts. FA_BACKWARD reads o */
     float *lse;            /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
     void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
