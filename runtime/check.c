@@ -173,8 +173,12 @@ static fa_status check_scalars(fa_problem *p, const fa_args *a, const fa_operati
                            (long long)rows[i].least, (long long)rows[i].most);
     if (a->hq % hkv)
         return fa_fail(FA_INVALID, "args: hq is %d; accepted with hkv=%d: a multiple of it", a->hq, hkv);
-    if (!(a->scale >= 0) || isinf(a->scale))
-        return fa_fail(FA_INVALID, "args: scale is %g; accepted: > 0 and finite, or 0 for 1/sqrt(d)", (double)a->scale);
+    if (!(a->scale >= 0) || isinf((float)(a->scale * LOG2E)))
+        return fa_fail(
+            FA_INVALID,
+            "args: scale is %g; accepted: above 0 and up to 2.358e38, where its product with log2(e) is a number of fp32, or 0 for "
+            "1/sqrt(d); for a negative one negate Q or K: kernels look for the largest score before they multiply by it",
+            (double)a->scale);
     if (!(a->dropout >= 0 && a->dropout < 1))
         return fa_fail(FA_INVALID, "args: dropout is %g; accepted: the probability of a weight to be dropped, 0 to below 1",
                        (double)a->dropout);
