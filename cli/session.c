@@ -43,7 +43,7 @@ fa_status cli_session_open(cli_session *out, const cli *c, const cli_where *w)
     }
     const fa_device *d = fa_context_device(out->ctx);
     out->simulated = !strncmp(d->driver->name, "sim", 3);
-    if (out->simulated)
+    if (out->simulated && !d->ordinal)
         snprintf(out->device, sizeof out->device, "%s", d->driver->name);
     else
         snprintf(out->device, sizeof out->device, "%s:%d", d->driver->name, d->ordinal);

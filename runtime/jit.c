@@ -27,6 +27,11 @@ fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment
     fa_rates rates;
     if (fa_rates_load(ctx->store, ctx->device.arch.chip, &rates))
         fa_arch_calibrate(&ctx->device.arch, &rates);
+    /* The first kernel needs the library, if only for its version. Opened here, it is not being opened by another thread when this one
+     * leaves main(). Where there is none, a miss tells. */
+    const fa_nvrtc *nvrtc;
+    if (!o->bundle_only)
+        fa_compiler_nvrtc(ctx->compiler, &nvrtc);
     return FA_OK;
 }
 

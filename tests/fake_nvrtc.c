@@ -16,6 +16,7 @@
 struct _nvrtcProgram {
     char *ptx;
     size_t size;
+    int first; /* the library's own, before all others: it counts for nothing */
 };
 
 nvrtcResult nvrtcVersion(int *major, int *minor)
@@ -33,8 +34,10 @@ const char *nvrtcGetErrorString(nvrtcResult r)
 nvrtcResult nvrtcCreateProgram(nvrtcProgram *out, const char *text, const char *name, int n, const char *const *headers,
                                const char *const *names)
 {
-    (void)text, (void)name, (void)n, (void)headers, (void)names;
+    (void)text, (void)n, (void)headers, (void)names;
     *out = calloc(1, sizeof **out);
+    if (*out)
+        (*out)->first = !strcmp(name, "first.cu");
     return *out ? NVRTC_SUCCESS : NVRTC_ERROR_OUT_OF_MEMORY;
 }
 
@@ -54,6 +57,8 @@ static char wait_at_gate(void)
 nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int n, const char *const *options)
 {
     (void)n, (void)options;
+    if (p->first)
+        return NVRTC_SUCCESS;
     const char *log = getenv("FAKE_NVRTC_LOG"), *path = getenv("FAKE_NVRTC_PTX");
     int fd = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
     if (fd >= 0 && (write(fd, "x", 1) != 1 || close(fd) != 0))

@@ -102,7 +102,7 @@ DENSE = [
     ("no device for host memory", lambda: plainly(Q, K, V), BAD, ["q.device is cpu and device is None", "sim:sm_90a"]),
     ("a device of no name", dense(device="tpu:0"), BAD, ['device: "tpu:0"', "cuda:N"]),
     ("a device that is a number", dense(device=0), BAD, ["device is 0"]),
-    ("another simulated chip", dense(device="sim:sm_80"), BAD, ['device is "sim:sm_80"', CHIP]),
+    ("a simulated chip of no name", dense(device="sim:sm_81"), BAD, ['device: "sim:sm_81"', "sm_81 is not simulated"]),
     ("a type of output", dense(out_dtype="float64"), BAD, ["out_dtype is float64", "float16, that of q, or float32"]),
     ("a type beside out", dense(out=np.empty_like(Q), out_dtype="float32"), BAD, ["out_dtype is 'float32'", "None beside out"]),
     ("out of another shape", dense(out=np.empty_like(K)), BAD, ["out.shape is (2, 12, 2, 64)", "(2, 8, 4, 64)"]),
