@@ -57,7 +57,8 @@
  * check_device_data has launches refuse it.
  *
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
- * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default".
+ * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default". A size beyond 4096, which no
+ * struct of any version has, is FA_INVALID, and nothing is read by it.
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
  * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A
  * child may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA
@@ -146,7 +147,8 @@ typedef enum fa_diagonal {
 } fa_diagonal;
 
 typedef enum fa_flag {                   /* fa_args.flags: any that the operation takes, or-ed together; the others are FA_UNSUPPORTED */
-                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of an input is the same element */
+                       FA_BROADCAST = 1, /* a stride of 0 is meant: each index along that dimension of an input is the same element; of
+                                            page_table: all sequences have one row */
                        FA_BATCH_INVARIANT = 2, /* the bits of a sequence do not depend on what else is in the batch; see below */
                        FA_DETERMINISTIC = 4,   /* backward: gradients are summed in one order; see below */
                        FA_ACCUMULATE = 8       /* backward: fp32 gradients are added to what the tensors hold */
@@ -198,7 +200,14 @@ typedef struct fa_tensor {
     int64_t sh; /* stride of the head index */
 } fa_tensor;
 
-/* One launch. */
+/* One launch.
+ *
+ * Overlap. An output shares no byte with an input, another output or the workspace. What lies in the gaps of another's strides is apart:
+ * dQ, dK and dV as slices of one [b, s, 3, h, d], or O as a slot beside Q, K and V. Inputs may overlap. This is decided exactly; only
+ * strides without a common pattern, which a bounded search does not tell apart, count as an overlap.
+ *
+ * Nothing to do. sq, sk or b = 0 say that a batch is empty; what is wrong with other fields is still FA_INVALID. A tensor without elements
+ * may be NULL. total_q, total_k and pages are 0 beside their arrays only where the batch is empty on that side. */
 typedef struct fa_args {
     uint32_t size;        /* sizeof(fa_args): FA_ARGS_INIT sets it */
     int32_t dtype;        /* fa_dtype of Q, K, V; FA_MERGE: of part */
@@ -213,10 +222,10 @@ typedef struct fa_args {
     int32_t offset;       /* FA_OFFSET: off, any sign */
     float scale; /* above 0, up to 2.358e38: its product with log2(e) is a number of fp32; 0 = 1/sqrt(d), so that no 0 can be meant.
                     For a negative one negate Q or K: kernels look for the largest Q K^T before they multiply by it */
-    fa_tensor q, k, v, o;  /* outputs overlap nothing; of a merge: see parts. FA_BACKWARD reads o */
+    fa_tensor q, k, v, o;  /* outputs share no byte with anything, see above; of a merge: see parts. FA_BACKWARD reads o */
     float *lse;            /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
     void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */
-    size_t workspace_size; /* bytes at workspace */
+    size_t workspace_size; /* bytes at workspace: no tensor has one of them, however many the kernel takes */
     int32_t op;            /* fa_op */
     uint32_t flags;        /* fa_flag */
 
@@ -228,13 +237,15 @@ typedef struct fa_args {
     const int32_t *cu_seqlens_q, *cu_seqlens_k;
     /* Rows in use of padded sequences, or of pages, device memory [b]; beside cu_seqlens they allow gaps. sq and sk are maxima then. */
     const int32_t *seqlens_q, *seqlens_k;
-    int32_t total_q, total_k; /* packed: rows allocated */
+    int32_t total_q, total_k; /* packed: rows allocated, from 1 */
     /* Pages of K and V: page_table, device memory [b, n], names the pages of each sequence in order. k and v: sb = stride of a page, ss of
      * a token, sh of a head. Needs seqlens_k, excludes cu_seqlens_k. Page numbers outside [0, pages) read as zeros; those of pages without
      * a key that some row sees are not read. */
     const int32_t *page_table;
-    int64_t page_table_stride;      /* elements between two sequences' rows of the table; 0 = ceil(sk / page_size) */
-    int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated */
+    int64_t page_table_stride;      /* elements between two sequences' rows of the table: ceil(sk / page_size) or more, so that it may be
+                                       columns of a wider one; the last row ends with its last entry. 0 = ceil(sk / page_size); with
+                                       FA_BROADCAST 0 = one row that all sequences share */
+    int32_t page_size, pages;       /* tokens of a page, any number from 1; pages allocated, from 1 */
     int64_t lse_sb, lse_sh, lse_ss; /* strides of lse, elements; all 0 = [b, hq, sq] packed, of packed sequences [hq, total_q] */
     /* FA_MERGE reads these, b, hq, sq, d or dv, the types, o, lse and its strides; mask is 0, and nothing is read that is said of Q, K or
      * V. Part i, from 0 to parts - 1, is [b, sq, hq, dv] with the strides of `part`, i * part_stride elements behind part.ptr, and [b, hq,
@@ -341,9 +352,10 @@ typedef struct fa_options {
     int32_t on_miss;                 /* fa_on_miss */
     /* Whether fa_launch() copies lengths and page numbers back from device memory and refuses bad ones (FA_INVALID, with field, index and
      * value): lengths that are negative or beyond sq, sk or the rows that are there, cu_seqlens that descend or pass total_q or total_k,
-     * page numbers outside [0, pages) of keys that some row sees. 1: always, for debugging: each launch waits for its stream, and is
-     * FA_CAPTURE under capture. 0: on the simulator, but for launches that are captured. -1: never. Unchecked, kernels stay inside the
-     * memory that the arguments describe: lengths are cut to what there is, and pages that do not exist read as zeros. */
+     * page numbers outside [0, pages) of keys that some row sees, counters of a workspace that are not 0. 1: always, for debugging: each
+     * launch waits for its stream, and is FA_CAPTURE under capture. 0: on the simulator, but for launches that are captured. -1: never.
+     * Unchecked, kernels stay inside the memory that the arguments describe: lengths are cut to what there is, and pages that do not exist
+     * read as zeros. */
     int32_t check_device_data;
 } fa_options;
 #define FA_OPTIONS_INIT                                                        \
@@ -396,12 +408,16 @@ FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
  * them. */
 FA_API fa_status fa_workspace_size(fa_context *ctx, const fa_args *args, size_t *bytes);
 
-/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. Once, before the first launch that is
- * given it; launches leave it so. Only kernels that count in their workspace need it (fa_explain() tells), for the others it is harmless.
- * One workspace serves one stream at a time. Legal while the stream is captured. */
+/* Makes device memory a workspace: zeroes the counters that lie in its first 64 KiB, on `stream`. size: its bytes, 64 KiB or more
+ * (FA_INVALID), or 0: no workspace, nothing to do. Once, before the first launch that is given it, and again after a launch that failed on
+ * the device; other launches leave it so. On the simulator, and with the option check_device_data = 1, a launch looks at them before, which
+ * is FA_INVALID where one is not 0, and after, which is FA_INTERNAL. Only kernels that count in their workspace need it (fa_explain()
+ * tells), for the others it is harmless. One workspace serves one stream at a time. Legal while the stream is captured. */
 FA_API fa_status fa_workspace_init(fa_context *ctx, void *workspace, size_t size, fa_stream stream);
 
 /* Launches attention on `stream`. On a hit: no allocation, no lock, no synchronisation, no environment look-up.
+ * Each call reads all of args, and of the host memory that they lead to: one struct may be changed in place between launches. A call that
+ * differs from the thread's last in addresses alone is cheaper: of these it is checked whether they are NULL, aligned, and apart.
  * On a miss: as fa_prepare(), or FA_CAPTURE while the stream is captured; or what the option on_miss says.
  * From sm_90 on the kernel may begin before what is in front of it in the stream has ended (programmatic dependent launch, fa_explain()
  * says so): it waits itself before it touches memory, and nothing changes for what comes behind it, unless that is launched in the same

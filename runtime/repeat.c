@@ -12,7 +12,7 @@ _Static_assert(offsetof(fa_args, workspace) % 8 == 0 && FA_SPANS_MAX <= 64, "a w
 typedef struct last {
     fa_repeat repeat;
     fa_span span[FA_SPANS_MAX];
-    fa_apart apart; /* of these */
+    fa_apart apart;                    /* of these */
     uint64_t args[WORDS], mask[WORDS]; /* mask 0: an address */
     uint64_t given;                    /* a bit for each address that is not NULL */
     unsigned char host[HOST_BYTES];    /* what the host lists led to, one behind the other */

@@ -289,6 +289,51 @@ Test(runtime_call, the_window_of_a_problem)
     cr_expect_eq(fa_problem_of(&(fa_args)FA_ARGS_INIT, NULL), FA_INVALID);
 }
 
+/* Rows of a page table that is a slice of a wider one: from its first entry to the last that a sequence has. */
+Test(runtime_call, a_page_table_ends_with_its_last_row)
+{
+    static const struct {
+        int64_t stride;
+        uint32_t flags;
+        int64_t apart, bytes; /* entries from row to row, and bytes of all */
+    } rows[] = { { 0, 0, 4, 3 * 4 * 4 },
+                 { 4, 0, 4, 3 * 4 * 4 },
+                 { 7, 0, 7, (2 * 7 + 4) * 4 },
+                 { 7, FA_BROADCAST, 7, (2 * 7 + 4) * 4 },
+                 { 0, FA_BROADCAST, 0, 4 * 4 }, /* one row for all */
+                 { INT32_MAX, 0, INT32_MAX, (2ll * INT32_MAX + 4) * 4 } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int side = 0; side < 2; side++)
+            for (int by = 0; by < 2; by++) {
+                fa_args a = good();
+                fa_repeat *r;
+                a.b = 3, a.sq = 2, a.hq = a.hkv = 1, a.sk = 50, a.lse = NULL, a.flags = rows[i].flags;
+                a.seqlens_k = AT(7), a.page_size = 16, a.pages = 9;
+                a.page_table_stride = rows[i].stride;
+                a.page_table = AT(40);
+                for (int again = 0; again < 2; again++)
+                    cr_expect_eq(fa_repeat_check(&r, &a), FA_OK, "row %zu: %s", i, fa_last_error());
+                cr_expect_eq(r->call.values.page_table_stride, rows[i].apart, "row %zu: %d", i, r->call.values.page_table_stride);
+                /* o, of 3 * 2 * 64 elements of 2 bytes, up to it or from its end on; then one element nearer */
+                a.o.ptr = side ? (char *)AT(40) + rows[i].bytes - 2 * by : (char *)AT(40) - 3 * 2 * 64 * 2 + 2 * by;
+                cr_expect_eq(fa_repeat_check(&r, &a), by ? FA_INVALID : FA_OK, "row %zu, side %d, by %d: %s", i, side, by, fa_last_error());
+                cr_expect(!by || strstr(fa_last_error(), "o overlaps page_table"), "%s", fa_last_error());
+            }
+    fa_args a = good(); /* between its rows */
+    fa_call c;
+    a.b = 2, a.sq = 1, a.hq = a.hkv = 1, a.sk = 50, a.lse = NULL;
+    a.seqlens_k = AT(7), a.page_size = 16, a.pages = 9, a.page_table = AT(40), a.page_table_stride = 4 + 64;
+    a.o = (fa_tensor){ (char *)AT(40) + 16, 64, 64, 64 }; /* 256 bytes of 256 */
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_OK, "%s", fa_last_error());
+    a.o.ptr = (char *)a.o.ptr + 2;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    a.page_table_stride = -1;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID);
+    cr_expect(strstr(fa_last_error(), "page_table_stride is -1") && strstr(fa_last_error(), "FA_BROADCAST"), "%s", fa_last_error());
+    a.b = INT32_MAX, a.page_table_stride = INT32_MAX;
+    cr_expect_eq(fa_check_args(&c, &a, true), FA_INVALID, "more bytes than there are addresses");
+}
+
 Test(runtime_call, a_workspace_is_made_once)
 {
     cr_expect_eq(fa_workspace_init(ctx, AT(6), 1 << 20, (fa_stream)AT(9)), FA_OK, "%s", fa_last_error());

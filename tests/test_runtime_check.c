@@ -35,6 +35,10 @@ static int bad_args(row *rows)
     ROW(a.size = 0, FA_INVALID, "size");
     ROW(a.size = 4, FA_INVALID, "size");
     ROW(a.size = 100, FA_INVALID, "size");
+    ROW(a.size = 4097, FA_INVALID, "size is 4097; accepted: sizeof(fa_args) = ");
+    ROW(a.size = sizeof a + 4096, FA_INVALID, "of another version's header");
+    ROW(a.size = 0x01000000, FA_INVALID, "size is 16777216");
+    ROW(a.size = UINT32_MAX, FA_INVALID, "size is 4294967295");
     ROW(a.dtype = 0, FA_INVALID, "dtype");
     ROW(a.dtype = 5, FA_INVALID, "dtype");
     ROW(a.dtype = -1, FA_INVALID, "dtype");
@@ -164,7 +168,7 @@ static int bad_args(row *rows)
 
 Test(runtime_check, bad_args_name_their_field)
 {
-    static row rows[160];
+    static row rows[170];
     int n = bad_args(rows);
     cr_assert_geq(n, 100, "%d rows", n);
     for (int i = 0; i < n; i++) {
@@ -349,6 +353,34 @@ Test(runtime_check, nothing_past_a_struct_s_size_is_read)
         cr_expect_eq(fa_explain_size(ctx, NULL, a, &bytes), rows[i].status, "%zu: %s", i, fa_last_error());
     }
     cr_assert_eq(fa_launch(ctx, at_the_end(8), NULL), FA_INVALID);
+}
+
+/* A size that no struct of any header has, as where it was never set, is not read by: of each struct. */
+Test(runtime_check, a_size_beyond_any_struct_is_told)
+{
+    static const uint32_t sizes[] = { 4097, 8192, 0x01000000, 0x7fffffff, UINT32_MAX };
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        fa_args *a = at_the_end(sizeof *a);
+        fa_problem *p = at_the_end(sizeof *p), out;
+        fa_options *o = at_the_end(sizeof *o);
+        fa_tune_options *t = at_the_end(sizeof *t);
+        fa_context *none;
+        char text[64];
+        snprintf(text, sizeof text, "size is %u; accepted: sizeof(fa_", sizes[i]);
+        *a = good(), *p = (fa_problem)FA_PROBLEM_INIT, *o = (fa_options)FA_OPTIONS_INIT, *t = (fa_tune_options)FA_TUNE_OPTIONS_INIT;
+        p->dtype = FA_BF16, p->d = 64;
+        fa_problem right = *p;
+        a->size = p->size = o->size = t->size = sizes[i];
+        for (int k = 0; k < 5; k++) {
+            fa_status st = k == 0   ? fa_launch(ctx, a, NULL)
+                           : k == 1 ? fa_problem_of(a, &out)
+                           : k == 2 ? fa_prepare(ctx, p)
+                           : k == 3 ? fa_create(&none, o)
+                                    : fa_tune(ctx, &right, t);
+            cr_expect(st == FA_INVALID && strstr(fa_last_error(), text), "%d: %s: %s", k, fa_status_name(st), fa_last_error());
+        }
+        munmap((char *)a + sizeof *a - sysconf(_SC_PAGESIZE), 2 * (size_t)sysconf(_SC_PAGESIZE));
+    }
 }
 
 Test(runtime_check, explain_looks_at_addresses_where_q_has_one)

@@ -159,6 +159,24 @@ Test(sim_driver, copies_and_fills)
                  CUDA_ERROR_INVALID_VALUE);
 }
 
+/* A failure that has nothing more to tell tells nothing of one before. */
+Test(sim_driver, details_are_those_of_the_call)
+{
+    CUdeviceptr a = buffer("0123", 4), p;
+    for (int i = 0; i < 6; i++) {
+        cr_expect_eq(cu->cuMemcpyHtoD(a + 4, "abcd", 4), CUDA_ERROR_INVALID_VALUE);
+        cr_expect(strstr(cu->detail(), "not inside one allocation") != NULL);
+        CUresult r = i == 0   ? cu->cuMemAlloc(&p, SIZE_MAX)
+                     : i == 1 ? cu->cuMemAlloc(&p, 0)
+                     : i == 2 ? cu->cuStreamSynchronize((CUstream)(uintptr_t)0x1234)
+                     : i == 3 ? cu->cuEventDestroy((CUevent)(uintptr_t)0x1234)
+                     : i == 4 ? cu->cuLibraryUnload((CUlibrary)(uintptr_t)0x1234)
+                              : cu->cuMemcpyDtoH(NULL, a, 4);
+        cr_expect_neq(r, CUDA_SUCCESS);
+        cr_expect(!strstr(cu->detail(), "not inside one allocation"), "%d: %s", i, cu->detail());
+    }
+}
+
 Test(sim_driver, kernels_and_their_limits)
 {
     CUlibrary l;
