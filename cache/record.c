@@ -3,6 +3,7 @@
 #include "gen/model.h"
 #include "gen/problem.h"
 #include "jsonl.h"
+#include "newest.h"
 #include "root.h"
 #include "trusted_file.h"
 #include "wait.h"
@@ -102,6 +103,7 @@ typedef struct reader {
     const char *chip; /* NULL = all */
     const fa_problem *problem;
     fa_record_line line;
+    fa_record_memo memo;
     fa_record_fn *f;
     void *user;
 } reader;
@@ -110,7 +112,7 @@ static void read_line(void *user, const char *text, size_t n, size_t number)
 {
     reader *rd = user;
     fa_record r;
-    bool parses = fa_record_from_json(&r, text);
+    bool parses = fa_record_read(&r, text, &rd->memo);
     if (parses && ((rd->chip && strcmp(rd->chip, r.chip) != 0) || (rd->problem && !fa_problem_same_class(rd->problem, &r.problem))))
         return;
     rd->line.record = parses ? &r : NULL;
@@ -202,6 +204,11 @@ static int by_date(const void *a, const void *b)
 /* Files of several roots come one after the other: put them in order of time, equal times as they were read. */
 static void sort_by_date(fa_records *rs)
 {
+    size_t sorted_to = 1;
+    while (sorted_to < rs->n && strcmp(rs->r[sorted_to - 1].date, rs->r[sorted_to].date) <= 0)
+        sorted_to++;
+    if (sorted_to >= rs->n) /* of one file, as it was written */
+        return;
     dated *order = malloc(rs->n * sizeof *order);
     fa_record *sorted = malloc(rs->n * sizeof *sorted);
     if (order && sorted) {
@@ -282,50 +289,96 @@ static bool better(const fa_record *a, const fa_record *b)
     return few != fewer ? fewer : a->seconds < b->seconds;
 }
 
-/* The fastest of the configs whose newest record in the bucket ran. */
-static const fa_record *fastest(const fa_records *rs, const fa_problem *p, fa_how how, uint32_t bucket)
+/* What there is of one shape bucket. */
+typedef struct shelf {
+    bool used;
+    uint32_t bucket;
+    double near; /* the least distance of those that count */
+    size_t at;   /* the first of those */
+    const fa_record *best;
+} shelf;
+
+/* A table with open addressing; cap is a power of two. */
+typedef struct shelves {
+    shelf *s;
+    size_t n, cap;
+} shelves;
+
+static shelf *shelf_at(shelves *all, uint32_t bucket)
 {
-    const fa_record *best = NULL;
-    for (size_t i = 0; i < rs->n; i++) {
-        const fa_record *r = &rs->r[i];
-        if (!ran(r) || r->how != how || !fa_problem_same_class(&r->problem, p) || fa_problem_bucket(&r->problem) != bucket ||
-            (best && !better(r, best)))
-            continue;
-        bool newest = true;
-        for (size_t j = i + 1; j < rs->n && newest; j++)
-            newest = !(rs->r[j].how == how && fa_config_equal(&rs->r[j].config, &r->config) &&
-                       fa_problem_same_class(&rs->r[j].problem, p) && fa_problem_bucket(&rs->r[j].problem) == bucket);
-        if (newest)
-            best = r;
-    }
-    return best;
+    size_t i = bucket * 0x9e3779b97f4a7c15u >> 32 & (all->cap - 1);
+    while (all->s[i].used && all->s[i].bucket != bucket)
+        i = (i + 1) & (all->cap - 1);
+    return &all->s[i];
 }
 
-/* Tries the buckets from the nearest outwards: the nearest may hold nothing but overtaken records. */
+/* NULL: no memory. */
+static shelf *shelf_of(shelves *all, uint32_t bucket)
+{
+    if (2 * all->n >= all->cap) {
+        shelves grown = { .n = all->n, .cap = all->cap ? 2 * all->cap : 32 };
+        grown.s = calloc(grown.cap, sizeof *grown.s);
+        if (!grown.s)
+            return NULL;
+        for (size_t i = 0; i < all->cap; i++)
+            if (all->s[i].used)
+                *shelf_at(&grown, all->s[i].bucket) = all->s[i];
+        free(all->s);
+        *all = grown;
+    }
+    shelf *g = shelf_at(all, bucket);
+    if (!g->used) {
+        *g = (shelf){ .used = true, .bucket = bucket, .near = INFINITY };
+        all->n++;
+    }
+    return g;
+}
+
+/* From the newest to the oldest: in each bucket the fastest of the configs whose newest record there ran. False: no memory. */
+static bool sort_in(shelves *all, const fa_records *rs, const fa_problem *p, fa_how how)
+{
+    fa_newest met = { .n = 0 };
+    uint32_t own = fa_problem_bucket(p);
+    bool ok = true;
+    for (size_t i = rs->n; i-- > 0 && ok;) {
+        const fa_record *r = &rs->r[i];
+        if (r->how != how || !fa_problem_same_class(&r->problem, p))
+            continue;
+        uint32_t bucket = fa_problem_bucket(&r->problem);
+        shelf *g = shelf_of(all, bucket);
+        bool newest = fa_newest_add(&met, r, bucket);
+        ok = g && !met.oom;
+        if (!ok || !newest || !ran(r))
+            continue;
+        double far = bucket == own ? 0 : distance(&r->problem, p);
+        if (far <= g->near) {
+            g->near = far;
+            g->at = i;
+        }
+        if (!g->best || !better(g->best, r))
+            g->best = r;
+    }
+    fa_newest_free(&met);
+    return ok;
+}
+
+/* Of the own bucket, else of the nearest that has any: the nearest may hold nothing but overtaken records. */
 static const fa_record *best_of(const fa_records *rs, const fa_problem *p, fa_how how)
 {
-    double done = -1;
+    shelves all = { .n = 0 };
+    const shelf *best = NULL;
     uint32_t own = fa_problem_bucket(p);
-    const fa_record *best = fastest(rs, p, how, own);
-    while (!best) {
-        const fa_record *next = NULL;
-        double near = INFINITY;
-        for (size_t i = 0; i < rs->n; i++) {
-            const fa_record *r = &rs->r[i];
-            if (!ran(r) || r->how != how || !fa_problem_same_class(&r->problem, p))
+    if (sort_in(&all, rs, p, how))
+        for (size_t i = 0; i < all.cap; i++) {
+            const shelf *g = &all.s[i];
+            if (!g->best || (best && best->bucket == own))
                 continue;
-            double far = distance(&r->problem, p);
-            if (far > done && far < near) {
-                near = far;
-                next = r;
-            }
+            if (!best || g->bucket == own || g->near < best->near || (g->near == best->near && g->at < best->at))
+                best = g;
         }
-        if (!next)
-            return NULL;
-        done = near;
-        best = fastest(rs, p, how, fa_problem_bucket(&next->problem));
-    }
-    return best;
+    const fa_record *r = best ? best->best : NULL;
+    free(all.s);
+    return r;
 }
 
 double fa_records_distance(const fa_problem *a, const fa_problem *b)

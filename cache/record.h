@@ -81,7 +81,8 @@ void fa_records_free(fa_records *rs);
 
 /* The winner for p among rs, or NULL: records that ran and, measured, are verified; measured before modelled, same bucket first, else the
  * nearest bucket of the same key; within it, for each config its newest record, and of those the fastest; times of few samples (quality.h)
- * count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. */
+ * count only where there are no others: they were taken before candidates met in turns, mostly under a higher clock. The work grows with
+ * the number of records alone. NULL also when memory runs out. */
 const fa_record *fa_records_best(const fa_records *rs, const fa_problem *p);
 
 /* How far two problems of one class lie apart: doublings of the lengths and of b * hq, and half of those of the group. 0 within one shape
@@ -91,4 +92,11 @@ double fa_records_distance(const fa_problem *a, const fa_problem *b);
 /* JSON of one record, one line without newline, and back. */
 bool fa_record_to_json(const fa_record *r, fa_text *out);
 bool fa_record_from_json(fa_record *out, const char *line);
+
+/* The same for many lines, of which neighbours are mostly of one problem. Zeros are an empty memo. */
+typedef struct fa_record_memo {
+    char text[256];
+    fa_problem problem;
+} fa_record_memo;
+bool fa_record_read(fa_record *out, const char *line, fa_record_memo *memo);
 #endif

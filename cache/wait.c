@@ -79,7 +79,7 @@ void fa_wait_saw(fa_store *s, double seconds)
                       ? -1
                       : fa_trusted_dir(s->root[s->writer].v1, "kernels", false, &trouble); /* where temporary files of the dead are swept */
     if (kernels >= 0 && fa_temp_file_open(&temp, kernels, &trouble)) {
-        int n = snprintf(text, sizeof text, "%.3f\n", seconds);
+        int n = snprintf(text, sizeof text, "%.0f\n", fmax(1, seconds)); /* whole ones: no locale tells its decimal point */
         if (fa_write_all(temp.fd, text, (size_t)n, &trouble))
             fa_temp_file_publish(&temp, locks, FIGURE, &trouble);
         fa_temp_file_drop(&temp);

@@ -15,7 +15,7 @@ typedef struct fa_wait {
 } fa_wait;
 
 /* The rule: twice the longest compile seen, within FA_WAIT_LEAST and FA_WAIT_MOST. Seen: by this store since it was opened, or by any
- * process that left its figure in the root that takes new files (locks/longest, seconds as text). */
+ * process that left its figure in the root that takes new files (locks/longest, whole seconds as text). */
 double fa_wait_rule(fa_store *s);
 /* A lock was held for so long by one that compiled; what is no compile, by its length, does not count. */
 void fa_wait_saw(fa_store *s, double seconds);

@@ -1,5 +1,6 @@
 /* leaderboard: records sorted for people. */
 #include "leaderboard.h"
+#include "cache/newest.h"
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/jit.h"
@@ -23,13 +24,12 @@ fa_status cli_leaderboard_of(const fa_records *rs, const fa_problem *p, fa_how h
         if (rs->r[i].how == how)
             kind.r[kind.n++] = rs->r[i];
     const fa_record *best = fa_records_best(&kind, p);
+    fa_newest met = { .n = 0 };
     uint32_t bucket = best ? fa_problem_bucket(&best->problem) : 0;
     for (size_t i = kind.n; best && i-- > 0;) { /* the newest first: what comes later of the same config is older */
         const fa_record *r = &kind.r[i];
-        bool newest = fa_problem_bucket(&r->problem) == bucket;
-        for (size_t k = i + 1; k < kind.n && newest; k++)
-            newest = fa_problem_bucket(&kind.r[k].problem) != bucket || !fa_config_equal(&kind.r[k].config, &r->config);
-        if (!newest || r->outcome != FA_RAN || !(r->seconds > 0) || (how == FA_MEASURED && !r->verified))
+        if (fa_problem_bucket(&r->problem) != bucket || !fa_newest_add(&met, r, 0) || r->outcome != FA_RAN || !(r->seconds > 0) ||
+            (how == FA_MEASURED && !r->verified))
             continue;
         fa_record *more = realloc(out->r, (out->n + 1) * sizeof *more);
         if (!more)
@@ -37,7 +37,13 @@ fa_status cli_leaderboard_of(const fa_records *rs, const fa_problem *p, fa_how h
         out->r = more;
         out->r[out->n++] = *r;
     }
+    bool complete = !met.oom;
+    fa_newest_free(&met);
     free(kind.r);
+    if (!complete) {
+        cli_leaderboard_free(out);
+        return fa_fail(FA_NOMEM, "no memory for %zu records", rs->n);
+    }
     if (out->n)
         qsort(out->r, out->n, sizeof *out->r, by_time);
     return FA_OK;

@@ -1,6 +1,6 @@
 /* select_jit: what was measured on this chip or ships for its arch, whichever is nearer in shape; what ships for the nearest arch, what the
  * model guessed when it was tuned, the model: in this order, the first that still renders. */
-#include "cache/record.h"
+#include "cache/newest.h"
 #include "context.h"
 #include "gen/error.h"
 #include "gen/model.h"
@@ -10,6 +10,7 @@
 #include "select.h"
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -61,20 +62,64 @@ static bool renders(fa_context *ctx, const fa_problem *p, const fa_selection *c,
     return st == FA_OK;
 }
 
-/* Only records of one kind that may run here, and that are no farther in shape than `most`; the array is the caller's. */
-static void sift(fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_how how, double most)
+/* What is on record, each kind read once: of the chip, measured, and of the arch, by the model. */
+typedef struct memory {
+    fa_records rs[2]; /* by fa_how */
+    bool read[2];
+} memory;
+
+static const fa_records *recall(memory *m, const fa_context *ctx, const fa_problem *p, fa_how how)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < rs->n; i++) {
+    fa_problem of = *p; /* what was measured with a workspace counts where it needs none: others do not render for p */
+    if (how == FA_MEASURED)
+        of.features &= ~FA_FEATURE_NO_WORKSPACE;
+    if (!m->read[how])
+        m->rs[how] = fa_records_load(ctx->store, how == FA_MEASURED ? ctx->device.arch.chip : ctx->device.arch.name, &of);
+    m->read[how] = true;
+    return &m->rs[how];
+}
+
+static void forget_all(memory *m)
+{
+    for (int how = 0; how < 2; how++)
+        fa_records_free(&m->rs[how]);
+}
+
+static bool may_run(const fa_context *ctx, const fa_problem *p, const fa_record *r, fa_how how, double most)
+{
+    /* the model is asked again for each bucket, and by each version of the library; what spills is no guess */
+    bool fresh = how == FA_MEASURED ||
+                 (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) && strcmp(r->version, FA_VERSION_STRING) == 0);
+    return r->how == how && r->smem <= ctx->budget && fresh && fa_problem_alike(&r->problem, p) &&
+           fa_records_distance(&r->problem, p) <= most;
+}
+
+/* Of the records of one kind that may run here, and that are no farther in shape than `most`, the newest of each config and bucket; oldest
+ * first. Nothing, where memory runs out. */
+static fa_records sift(const fa_records *rs, const fa_context *ctx, const fa_problem *p, fa_how how, double most)
+{
+    fa_records out = { NULL, 0 };
+    fa_newest met = { .n = 0 };
+    size_t cap = 0;
+    for (size_t i = rs->n; i-- > 0;) {
         const fa_record *r = &rs->r[i];
-        /* the model is asked again for each bucket, and by each version of the library; what spills is no guess */
-        bool fresh = how == FA_MEASURED || (r->spills == 0 && fa_problem_bucket(&r->problem) == fa_problem_bucket(p) &&
-                                            strcmp(r->version, FA_VERSION_STRING) == 0);
-        if (r->how == how && r->smem <= ctx->budget && fresh && fa_problem_alike(&r->problem, p) &&
-            fa_records_distance(&r->problem, p) <= most)
-            rs->r[n++] = *r;
+        if (!may_run(ctx, p, r, how, most) || !fa_newest_add(&met, r, fa_problem_bucket(&r->problem)))
+            continue;
+        if (out.n == cap) {
+            fa_record *grown = realloc(out.r, (cap = cap ? 2 * cap : 16) * sizeof *grown);
+            if (!grown)
+                break;
+            out.r = grown;
+        }
+        out.r[out.n++] = *r;
     }
-    rs->n = n;
+    fa_newest_free(&met);
+    for (size_t i = 0; i < out.n / 2; i++) {
+        fa_record r = out.r[i];
+        out.r[i] = out.r[out.n - 1 - i];
+        out.r[out.n - 1 - i] = r;
+    }
+    return out;
 }
 
 static void forget(fa_records *rs, const fa_config *c)
@@ -92,14 +137,10 @@ static bool same_text(const fa_record *r, const fa_source *s)
     return r->source[0] == s->hash[0] && r->source[1] == s->hash[1];
 }
 
-static bool from_records(fa_context *ctx, const fa_problem *p, fa_how how, double most, fa_selection *out, fa_source *source)
+static bool from_records(fa_context *ctx, memory *m, const fa_problem *p, fa_how how, double most, fa_selection *out, fa_source *source)
 {
-    const char *chip = how == FA_MEASURED ? ctx->device.arch.chip : ctx->device.arch.name;
-    fa_problem of = *p; /* what was measured with a workspace counts where it needs none: others do not render for p */
-    of.features &= ~FA_FEATURE_NO_WORKSPACE;
-    fa_records rs = fa_records_load(ctx->store, chip, how == FA_MEASURED ? &of : p);
+    fa_records rs = sift(recall(m, ctx, p, how), ctx, p, how, most);
     bool found = false;
-    sift(&rs, ctx, p, how, most);
     for (const fa_record *r; !found && (r = fa_records_best(&rs, p)) != NULL;) {
         char line[256];
         *out = (fa_selection){ .config = r->config, .seconds = r->seconds };
@@ -148,22 +189,27 @@ static bool from_defaults(fa_context *ctx, const fa_problem *p, int farthest, fa
     return true;
 }
 
-/* Whether the newest record of the config tells of a failure, by this version of the library. */
-static bool failed(const fa_records *rs, const fa_config *c)
-{
-    for (size_t i = rs->n; i-- > 0;)
-        if (fa_config_equal(&rs->r[i].config, c))
-            return rs->r[i].outcome != FA_RAN && strcmp(rs->r[i].version, FA_VERSION_STRING) == 0;
-    return false;
-}
-
 /* The point of the space that the model thinks fastest, of those not known to fail. */
 typedef struct best {
     const fa_space *space;
-    const fa_records *known; /* two */
+    fa_newest known[2]; /* of each config, whichever its shape */
     size_t priced, point;
     fa_cost cost;
 } best;
+
+static bool know(fa_newest *t, const fa_records *rs)
+{
+    for (size_t i = rs->n; i-- > 0;)
+        fa_newest_add(t, &rs->r[i], 0);
+    return !t->oom;
+}
+
+/* Whether the newest record of the config tells of a failure, by this version of the library. */
+static bool failed(const fa_newest *t, const fa_config *c)
+{
+    const fa_record *r = fa_newest_find(t, c, 0);
+    return r && r->outcome != FA_RAN && strcmp(r->version, FA_VERSION_STRING) == 0;
+}
 
 static void consider(void *user, size_t point, const fa_cost *cost)
 {
@@ -179,40 +225,49 @@ static void consider(void *user, size_t point, const fa_cost *cost)
 }
 
 /* gen_mutex is held. */
-static fa_status best_point(fa_context *ctx, const fa_problem *shape, const fa_space *space, const fa_records known[2], fa_selection *out)
+static fa_status best_point(fa_context *ctx, const fa_problem *shape, best *b, fa_selection *out)
 {
-    best b = { .space = space, .known = known };
-    fa_status st = fa_model_space(ctx->gen, shape, space, &ctx->device.arch, consider, &b);
+    fa_status st = fa_model_space(ctx->gen, shape, b->space, &ctx->device.arch, consider, b);
     if (st != FA_OK)
         return st;
-    if (!b.priced)
-        return fa_fail(FA_NO_FIT, "each of the %zu configs that fit is known to fail", space->fitting);
-    out->config = space->points[b.point].config;
-    out->seconds = b.cost.seconds;
-    snprintf(out->why, sizeof out->why, "the model's best of %zu configs: %.3g us, bound by %s; never measured here", b.priced,
-             b.cost.seconds * 1e6, b.cost.bound);
+    if (!b->priced)
+        return fa_fail(FA_NO_FIT, "each of the %zu configs that fit is known to fail", b->space->fitting);
+    out->config = b->space->points[b->point].config;
+    out->seconds = b->cost.seconds;
+    snprintf(out->why, sizeof out->why, "the model's best of %zu configs: %.3g us, bound by %s; never measured here", b->priced,
+             b->cost.seconds * 1e6, b->cost.bound);
     return FA_OK;
 }
 
-static fa_status from_model(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
+static fa_status from_model(fa_context *ctx, memory *m, const fa_problem *p, fa_selection *out, fa_source *source)
 {
     fa_space space = { 0 };
     fa_problem shape = *p;
+    best b = { .space = &space };
     fa_problem_fill_shape(&shape);
-    fa_records known[2] = { fa_records_load(ctx->store, ctx->device.arch.chip, p), fa_records_load(ctx->store, ctx->device.arch.name, p) };
     *out = (fa_selection){ .where = "model" };
+    /* failures are those of p's own class: what was measured with a workspace tells nothing of configs that need none */
+    fa_records own = { NULL, 0 };
+    if (p->features & FA_FEATURE_NO_WORKSPACE)
+        own = fa_records_load(ctx->store, ctx->device.arch.chip, p);
+    fa_status st = know(&b.known[0], p->features & FA_FEATURE_NO_WORKSPACE ? &own : recall(m, ctx, p, FA_MEASURED)) &&
+                           know(&b.known[1], recall(m, ctx, p, FA_MODELLED))
+                       ? FA_OK
+                       : fa_fail(FA_NOMEM, "no memory for what is on record");
     pthread_mutex_lock(&ctx->gen_mutex);
-    fa_status st = open_gen(ctx);
+    if (st == FA_OK)
+        st = open_gen(ctx);
     if (st == FA_OK)
         st = fa_space_list(ctx->gen, &shape, &ctx->device.arch, ctx->budget, NULL, &space);
     if (st == FA_OK)
         st = fa_space_check(&space, &shape, &ctx->device.arch, ctx->budget);
     if (st == FA_OK)
-        st = best_point(ctx, &shape, &space, known, out);
+        st = best_point(ctx, &shape, &b, out);
     pthread_mutex_unlock(&ctx->gen_mutex);
     fa_space_free(&space);
-    fa_records_free(&known[0]);
-    fa_records_free(&known[1]);
+    for (int i = 0; i < 2; i++)
+        fa_newest_free(&b.known[i]);
+    fa_records_free(&own);
     return st == FA_OK ? fa_render_in(ctx, p, &out->config, source) : st;
 }
 
@@ -240,16 +295,18 @@ static void remember(fa_context *ctx, const fa_problem *p, const fa_selection *c
 fa_status fa_select_jit(fa_context *ctx, const fa_problem *p, fa_selection *out, fa_source *source)
 {
     fa_source s = { 0 };
+    memory m = { .read = { false } };
     fa_status st = FA_OK;
     /* a winner of another length that was measured here does not push aside the one that ships for this length */
-    if (!from_records(ctx, p, FA_MEASURED, fa_default_distance(&ctx->device.arch, p), out, &s) &&
-        !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) && !from_records(ctx, p, FA_MEASURED, INFINITY, out, &s) &&
+    if (!from_records(ctx, &m, p, FA_MEASURED, fa_default_distance(&ctx->device.arch, p), out, &s) &&
+        !from_defaults(ctx, p, FA_SAME_ARCH, out, &s) && !from_records(ctx, &m, p, FA_MEASURED, INFINITY, out, &s) &&
         /* what was measured on another chip goes before a guess, which nothing was measured for */
-        !from_defaults(ctx, p, FA_ANY_ARCH, out, &s) && !from_records(ctx, p, FA_MODELLED, INFINITY, out, &s)) {
-        st = from_model(ctx, p, out, &s);
+        !from_defaults(ctx, p, FA_ANY_ARCH, out, &s) && !from_records(ctx, &m, p, FA_MODELLED, INFINITY, out, &s)) {
+        st = from_model(ctx, &m, p, out, &s);
         if (st == FA_OK)
             remember(ctx, p, out, &s);
     }
+    forget_all(&m);
     if (source)
         *source = s;
     else

@@ -1,4 +1,5 @@
 /* Locks whose holders are stopped: whoever waits for one goes on without it, and nothing is lost. */
+#include "cache/archive.h"
 #include "cache/load_marker.h"
 #include "cache/lock.h"
 #include "cache/record.h"
@@ -298,4 +299,60 @@ Test(cache_wait, marks_and_temporary_files_of_the_stopped)
     go_on(writer);
     fa_store_close(store_open());
     cr_assert(access(mark, F_OK) != 0 && access(temp, F_OK) != 0);
+}
+
+/* ---- imports ---- */
+
+static fa_store *archive_made(const char *path)
+{
+    fa_archive_count n;
+    fa_store *from = fa_store_open(below("from"), NULL, NULL);
+    fa_record r = record_of(0);
+    cr_assert(entry_put(from, 1, 100) && fa_record_append(from, &r));
+    cr_assert_eq(fa_archive_export(from, path, NULL, true, &n), FA_OK);
+    fa_store_close(from);
+    return store_open();
+}
+
+Test(cache_wait, an_import_beside_a_stopped_one)
+{
+    fa_archive_count n;
+    char archive[300], journal[300];
+    snprintf(archive, sizeof archive, "%s", below("archive"));
+    snprintf(journal, sizeof journal, "%s", below("root/v1/import"));
+    fa_store *s = archive_made(archive);
+    cr_assert(entry_put(s, 2, 100));
+    /* it has added kernel 2, and its journal is there */
+    char hex[33], text[100];
+    fa_key_print(hex, key_made(2));
+    snprintf(text, sizeof text, "fagen import 1\nkernels\nadd %s\nend\n", hex);
+    pid_t child = stopped(below("root/v1/locks/import"), LOCK_EX, "");
+    spill(journal, text, strlen(text));
+    uint64_t before = scratch_sum_of(below("root"));
+    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_IO);
+    cr_assert(strstr(fa_last_error(), "another process imports into it for more than 0.02 s"), "%s", fa_last_error());
+    cr_assert_eq(scratch_sum_of(below("root")), before);
+    fa_store_close(store_open());
+    cr_assert(tellings == 0 && access(journal, F_OK) == 0 && entry_hit(s, 2, 100) == 1, "its owner lives");
+    go_on(child);
+    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_OK, "%s", fa_last_error());
+    cr_assert(tellings == 1 && strstr(told, "did not end"), "%s", told);
+    cr_assert(n.entries == 1 && n.lines == 1 && access(journal, F_OK) != 0);
+    cr_assert(entry_hit(s, 1, 100) == 1 && entry_hit(s, 2, 100) == 0, "the dead one's is taken back");
+    fa_store_close(s);
+}
+
+/* A stopped append holds the lock of a file that an import adds to. */
+Test(cache_wait, an_import_beside_a_stopped_append)
+{
+    fa_archive_count n;
+    char archive[300];
+    snprintf(archive, sizeof archive, "%s", below("archive"));
+    fa_store *s = archive_made(archive);
+    cr_assert(append(s, 1));
+    pid_t child = stopped(records_path(), LOCK_EX, "");
+    cr_assert_eq(fa_archive_import(s, archive, true, &n), FA_OK, "%s", fa_last_error());
+    go_on(child);
+    check_lines(s, 2);
+    fa_store_close(s);
 }
