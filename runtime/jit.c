@@ -50,8 +50,9 @@ void fa_jit_describe(fa_context *ctx, const fa_source *s, fa_text *t)
     fa_entry e;
     char hex[33];
     const char *arch = ctx->device.arch.name;
-    if (fa_compiler_key(ctx->compiler, s, arch, ctx->device.driver->takes_ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k) != FA_OK) {
-        fa_text_fmt(t, "kernel     not compiled, and no compiler: %s\n", fa_last_error());
+    fa_status st = fa_compiler_key(ctx->compiler, s, arch, ctx->device.driver->takes_ptx ? FA_IMAGE_PTX : FA_IMAGE_CUBIN, &k);
+    if (st != FA_OK) {
+        fa_text_fmt(t, "kernel     not compiled%s: %s\n", st == FA_NO_NVRTC ? ", and no compiler" : "", fa_last_error());
         return;
     }
     bool there = fa_entry_get(ctx->store, k, arch, &e);
