@@ -3,6 +3,7 @@
 #include "error.h"
 #include <ctype.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,7 +198,7 @@ static void relocate(scan *t)
     char *end;
     long line = strtol(t->s, &end, 10);
     const char *name = end + strspn(end, " \t");
-    if (end == t->s)
+    if (end == t->s || line < 1 || line > INT32_MAX)
         return;
     size_t n = *name == '"' ? strcspn(name + 1, "\"\n") : 0;
     if (n && name[1 + n] == '"') {

@@ -347,8 +347,8 @@ typedef struct fa_options {
     }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
- * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
- * compiled. *out is NULL on failure. */
+ * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_IO where the folder of templates is none that can be listed.
+ * FA_NO_NVRTC is not raised before a kernel must be compiled. *out is NULL on failure. */
 FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
 
 /* A bundle out of `size` bytes that are in memory already, such as a mapped file of `fagen emit --bundle --raw`. They may lie at any

@@ -3,6 +3,7 @@
 #include "cache/rates.h"
 #include "context.h"
 #include "gen/error.h"
+#include "gen/files.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,11 @@ fa_status fa_jit_open(fa_context *ctx, const fa_options *o, const fa_environment
 {
     const char *cache = o->bundle_only ? "" : o->cache_dir ? o->cache_dir : env->cache_dir;
     const char *templates = o->template_dir ? o->template_dir : env->template_dir;
+    if (templates && templates[0] && !o->bundle_only) { /* now, and not at a miss; with bundle_only nothing is rendered */
+        fa_status st = fa_files_check(templates, o->template_dir ? "options: template_dir" : "FAGEN_TEMPLATE_DIR");
+        if (st != FA_OK)
+            return st;
+    }
     ctx->store = fa_store_open(cache, store_warns, ctx);
     if (ctx->store && o->cache_limit)
         fa_store_set_limit(ctx->store, o->cache_limit);
