@@ -1,5 +1,6 @@
 /* error: one message per thread, formatted once, never allocated. */
 #include "error.h"
+#include "text.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,12 +9,11 @@
 
 static _Thread_local char message[2048];
 
-/* The arguments may point into the message itself, so a line is finished elsewhere before it is kept. */
+/* The arguments may point into the message itself, so a line is finished elsewhere before it is kept. What it quotes, names of files and
+ * their bytes, may come from anywhere, and messages are shown on terminals. */
 static void keep(const char *s)
 {
-    size_t n = strnlen(s, sizeof message - 1);
-    memcpy(message, s, n);
-    message[n] = 0;
+    fa_text_plain(message, sizeof message, s);
 }
 
 fa_status fa_fail(fa_status st, const char *fmt, ...)

@@ -449,7 +449,9 @@ typedef struct fa_tune_options {
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
 
 /* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed
- * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. */
+ * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. Names and bytes
+ * of files that it quotes are safe to show: what a terminal would obey, but newline and tab, and what is not UTF-8, is text such as \x1b.
+ * The same holds for lines of the log and for fa_explain(). */
 FA_API const char *fa_last_error(void);
 
 /* "FA_INVALID" and so on; never NULL. */

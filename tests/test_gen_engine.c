@@ -333,6 +333,56 @@ Test(engine, library_calls_are_charged)
     }
 }
 
+/* What a terminal would obey is text; what it shows stays, also at the end of the room and at the edges of UTF-8. */
+Test(engine, messages_are_plain)
+{
+    static const struct {
+        const char *in, *out;
+    } rows[] = {
+        { "", "" },
+        { "plain\n\ttext \\x1b ~", "plain\n\ttext \\x1b ~" },
+        { "a\033[31mb\033]0;t\a\r\b\x7f", "a\\x1b[31mb\\x1b]0;t\\x07\\x0d\\x08\\x7f" },
+        { "\x01\x1f", "\\x01\\x1f" },
+        { "\u00e9\u20ac\U0001f600\u00a0", "\u00e9\u20ac\U0001f600\u00a0" },
+        { "\xc2\x9b"
+          "31m\xc2\x80",
+          "\\xc2\\x9b31m\\xc2\\x80" }, /* U+009B, U+0080 */
+        { "\x9b"
+          "31m\xff\xc0\x80\xc1\xbf",
+          "\\x9b31m\\xff\\xc0\\x80\\xc1\\xbf" },
+        { "\xe0\x82\x9b\xed\xa0\x80\xf4\x90\x80\x80", "\\xe0\\x82\\x9b\\xed\\xa0\\x80\\xf4\\x90\\x80\\x80" },
+        { "\xf0\x80\x80\x9b\xef\xbf\xbf\xf4\x8f\xbf\xbf", "\\xf0\\x80\\x80\\x9b\xef\xbf\xbf\xf4\x8f\xbf\xbf" },
+        { "cut \xe2\x82", "cut \\xe2\\x82" },
+    };
+    char room[64], want[2100], many[4000];
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        size_t n = strlen(rows[i].out);
+        cr_expect_eq(fa_text_plain(room, sizeof room, rows[i].in), n);
+        cr_expect_str_eq(room, rows[i].out);
+        cr_expect_eq(fa_fail(FA_IO, "%s", rows[i].in), FA_IO);
+        cr_expect_str_eq(fa_last_error(), rows[i].out);
+        fa_wrap(FA_IO, "%s", rows[i].in);
+        snprintf(want, sizeof want, "%s: %s", rows[i].out, rows[i].out);
+        cr_expect_str_eq(fa_last_error(), want);
+        fa_text t = { 0 };
+        fa_text_str(&t, rows[i].in);
+        fa_text_make_plain(&t);
+        cr_expect_str_eq(fa_text_cstr(&t), rows[i].out);
+        cr_expect_eq(t.n, n);
+        fa_text_free(&t);
+    }
+    for (size_t n = 1; n < sizeof room; n++) { /* whole characters alone */
+        memset(room, 1, sizeof room);
+        size_t at = fa_text_plain(room, n, "ab\033c\u20acd");
+        cr_expect(at == strlen(room) && at < n && !strncmp("ab\\x1bc\u20acd", room, at), "%zu: %s", n, room);
+        cr_expect(at == 0 || at == 1 || at == 2 || (at >= 6 && at != 8 && at != 9), "%zu: %s", n, room);
+    }
+    memset(many, '\033', sizeof many - 1);
+    many[sizeof many - 1] = 0;
+    fa_fail(FA_IO, "%s", many);
+    cr_expect_eq(strlen(fa_last_error()), 2044, "whole codes that find room in 2047 bytes");
+}
+
 /* What would change a kernel and not the key of the cache, in every spelling that NVRTC 13 takes, and under the trigraphs of C++14. */
 Test(engine, texts_take_nothing_from_outside)
 {
