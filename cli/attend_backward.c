@@ -7,6 +7,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "progress.h"
+#include "say.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,7 +127,7 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     fa_problem_print(text, sizeof text, &t->problem);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (a->check && !v->ok)
-        fprintf(stderr, "fagen attend: the result is wrong: %s\n", v->text);
+        cli_say(stderr, "fagen attend: the result is wrong: %s\n", v->text);
     int code = a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
     if (c->json)
         return cli_answer(c,
@@ -138,10 +139,11 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
                                              : json_null()),
                           code);
     if (!c->quiet)
-        printf("%sran        one launch%s, %s with what came before it\nwrote      %s, %s, %s\n", why,
-               s->simulated ? " on the simulator" : "", cli_show_seconds(seconds), a->grad_q, a->grad_k, a->grad_v);
+        cli_say(stdout, "%sran        one launch%s, %s with what came before it\nwrote      %s, %s, %s\n", why,
+                s->simulated ? " on the simulator" : "", cli_show_seconds(seconds), a->grad_q, a->grad_k, a->grad_v);
     if (a->check)
-        printf("check      %s: max error %.3g of %.3g allowed, naive %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most, v->naive.most);
+        cli_say(stdout, "check      %s: max error %.3g of %.3g allowed, naive %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
+                v->naive.most);
     return code;
 }
 

@@ -9,6 +9,7 @@
 #include "problem_options.h"
 #include "progress.h"
 #include "runtime/lengths.h"
+#include "say.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static const cli_option options[] = {
       .help = "drop each weight with this probability, 0 to below 1, and divide the others by 1 - P (default 0)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",
       .help = "of --dropout: the same weights are dropped for the same seed, with --backward too", .preset = "0" },
+    { .name = "force", FIELD(force), .help = "write over a file that is read" },
     { .name = "check", FIELD(check), .help = "hold the result against attention in fp64 on the CPU; exit 4 when it is wrong" },
     { .name = NULL },
 };
@@ -184,7 +186,7 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
 {
     char text[256], why[4096] = "";
     if (a->check && !v->ok)
-        fprintf(stderr, "fagen attend: the result is wrong: %s\n", v->text);
+        cli_say(stderr, "fagen attend: the result is wrong: %s\n", v->text);
     fa_problem_print(text, sizeof text, p);
     fa_explain(s->ctx, NULL, &t->args, why, sizeof why);
     if (c->json) {
@@ -199,13 +201,13 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
     }
     FILE *to = to_stdout(a) ? stderr : stdout;
     if (!c->quiet) {
-        fprintf(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
+        cli_say(to, "%sran        one launch%s, %s with what came before it\n", why, s->simulated ? " on the simulator" : "",
                 cli_show_seconds(seconds));
-        fprintf(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "",
+        cli_say(to, "wrote      %s%s%s\n", a->file[ATTEND_O], a->file[ATTEND_LSE] ? ", " : "",
                 a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
     }
     if (a->check)
-        fprintf(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
+        cli_say(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
                 v->naive.most, v->lse.most);
     return a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
 }
@@ -221,7 +223,9 @@ static int run(cli *c, const void *args, int n, char **words)
     float *got[FA_OPERANDS_MAX] = { NULL };
     sim_options on = { .threads = 0 };
     (void)n, (void)words;
-    fa_status st = attend_read(&in, a), wrong = FA_OK;
+    fa_status st = attend_check_outputs(a), wrong = FA_OK;
+    if (st == FA_OK)
+        st = attend_read(&in, a);
     if (st == FA_OK && c->json && to_stdout(a))
         st = fa_fail(FA_INVALID, "--json and a file that is \"-\" both want standard output; accepted: one of them");
     if (st == FA_OK)

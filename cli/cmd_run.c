@@ -6,6 +6,7 @@
 #include "gen/problem.h"
 #include "problem_options.h"
 #include "progress.h"
+#include "say.h"
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
@@ -113,11 +114,11 @@ static void print_counters(const cli *c, const sim_counters *k, const fa_tensors
 {
     cli_table table;
     char title[FA_OPERAND_TITLE];
-    printf("\n");
+    putchar('\n');
     cli_heading(c, "Counters of the simulator");
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
-        printf("  %-18s %16llu\n", fields[i].name, counter(k, fields[i].at));
-    printf("  %-18s %16llu\n\n", "bank_conflicts", (unsigned long long)(k->shared_wavefronts - k->shared_ideal));
+        cli_say(stdout, "  %-18s %16llu\n", fields[i].name, counter(k, fields[i].at));
+    cli_say(stdout, "  %-18s %16llu\n\n", "bank_conflicts", (unsigned long long)(k->shared_wavefronts - k->shared_ideal));
     cli_table_open(&table, "tensor >bytes >read >written");
     for (int i = 0; i < k->tensors; i++) {
         cli_table_cells(&table, "%s\t%llu\t%llu\t%llu", tensor_name(title, t, k->tensor[i].base), (unsigned long long)k->tensor[i].size,
@@ -139,10 +140,11 @@ static int answer(cli *c, const run_args *a, const cli_session *s, const fa_tens
                                                          cli_json_number(v->most))
                                              : json_null()),
                           CLI_EXIT_OK);
-    fputs(why, stdout);
-    printf("ran        one launch%s: %s from call to result\n", s->simulated ? " on the simulator" : "", cli_show_seconds(seconds));
+    cli_say(stdout, "%s", why);
+    cli_say(stdout, "ran        one launch%s: %s from call to result\n", s->simulated ? " on the simulator" : "",
+            cli_show_seconds(seconds));
     if (a->check)
-        printf("check      ok: max error %.3g of %.3g allowed\n", v->o.most, v->most);
+        cli_say(stdout, "check      ok: max error %.3g of %.3g allowed\n", v->o.most, v->most);
     if (a->counters)
         print_counters(c, k, t);
     return CLI_EXIT_OK;

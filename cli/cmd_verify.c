@@ -6,6 +6,7 @@
 #include "gen/problem.h"
 #include "problem_list.h"
 #include "progress.h"
+#include "say.h"
 #include "session.h"
 #include "simulator.h"
 #include "table.h"
@@ -250,13 +251,13 @@ static int summarize(tally *t, const cli_session *s, double seconds)
                           code);
     if (t->table.rows)
         cli_table_print(&t->table, t->c);
-    printf("%d of %d cases are right on %s", t->ran - t->failed, t->ran, cli_session_chip(s, chip, sizeof chip));
-    printf("%s in %s", s->simulated ? ", simulated," : "", cli_show_seconds(seconds));
+    cli_say(stdout, "%d of %d cases are right on %s", t->ran - t->failed, t->ran, cli_session_chip(s, chip, sizeof chip));
+    cli_say(stdout, "%s in %s", s->simulated ? ", simulated," : "", cli_show_seconds(seconds));
     if (t->skipped)
-        printf("; %d skipped: no config fits", t->skipped);
-    printf("%s\n", stopped ? "; interrupted" : "");
+        cli_say(stdout, "; %d skipped: no config fits", t->skipped);
+    cli_say(stdout, "%s\n", stopped ? "; interrupted" : "");
     if (t->failed)
-        fprintf(stderr, "fagen verify: %d failed; the first: %s\n", t->failed, t->message);
+        cli_say(stderr, "fagen verify: %d failed; the first: %s\n", t->failed, t->message);
     return code;
 }
 

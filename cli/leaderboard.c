@@ -4,6 +4,7 @@
 #include "gen/error.h"
 #include "gen/problem.h"
 #include "runtime/jit.h"
+#include "say.h"
 #include "table.h"
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,7 @@ void cli_leaderboard_print(const cli_leaderboard *s, size_t n, const char *title
     char text[512];
     if (!s->n || !n)
         return;
-    printf("\n");
+    putchar('\n');
     cli_heading(c, title);
     cli_table_open(&t, ">time >95_% >behind quality >regs date config");
     for (size_t i = 0; i < s->n && i < n; i++) {
@@ -94,5 +95,5 @@ void cli_leaderboard_print(const cli_leaderboard *s, size_t n, const char *title
     }
     cli_table_print(&t, c);
     fa_problem_print(text, sizeof text, &s->r[0].problem);
-    printf("%s at %s; %zu configs in all\n", s->r[0].how == FA_MEASURED ? "measured" : "modelled", text, s->n);
+    cli_say(stdout, "%s at %s; %zu configs in all\n", s->r[0].how == FA_MEASURED ? "measured" : "modelled", text, s->n);
 }

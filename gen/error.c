@@ -1,5 +1,6 @@
 /* error: one message per thread, formatted once, in memory that a thread gets with its first. */
 #include "error.h"
+#include "text.h"
 #include "thread.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,16 +26,14 @@ static const struct {
     LOST(FA_CAPTURE), LOST(FA_TEMPLATE), LOST(FA_WRONG),       LOST(FA_INTERRUPTED),
 };
 
-/* The arguments may point into the message itself, so a line is finished elsewhere before it is kept. */
+/* The arguments may point into the message itself, so a line is finished elsewhere before it is kept. What it quotes, names of files and
+ * their bytes, may come from anywhere, and messages are shown on terminals. */
 static void keep(fa_status st, const char *s)
 {
     char *to = message ? message : fa_thread_keep(&message, BYTES);
-    size_t n = strnlen(s, BYTES - 1);
     untold = to ? FA_OK : st;
-    if (!to)
-        return;
-    memcpy(to, s, n);
-    to[n] = 0;
+    if (to)
+        fa_text_plain(to, BYTES, s);
 }
 
 fa_status fa_fail(fa_status st, const char *fmt, ...)

@@ -3,8 +3,8 @@
 #define FA_GEN_ERROR_H
 #include <fagen.h>
 
-/* Sets this thread's message (cut at 2047 bytes) and returns st, so that `return fa_fail(...)` reads well. The first allocates; where that
- * fails, the message names the status, and says that memory ran out. */
+/* Sets this thread's message (cut at 2047 bytes; as fa_text_plain() shows it) and returns st, so that `return fa_fail(...)` reads well. The
+ * first allocates; where that fails, the message names the status, and says that memory ran out. */
 fa_status fa_fail(fa_status st, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Puts context in front of the message that is there: "while tuning X: <message>". Returns st; FA_OK changes nothing. */

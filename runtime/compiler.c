@@ -2,6 +2,7 @@
 #include "compiler.h"
 #include "environment.h"
 #include "exit.h"
+#include "gen/directives.h"
 #include "gen/error.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -70,7 +71,7 @@ void fa_compile_options_make(fa_compile_options *out, const fa_nvrtc *nvrtc, con
         out->list[out->n++] = "--generate-line-info"; /* #line reaches profilers and the simulator's reports; changes no code */
     if (!ptx)
         out->list[out->n++] = "--ptxas-options=-v"; /* registers and spills in the log, without a device */
-    if (nvrtc->major >= 13)
+    if (nvrtc->major > 12 || (nvrtc->major == 12 && nvrtc->minor >= 9))
         out->list[out->n++] = "--no-cache"; /* NVRTC's own cache would be a second one, unchecked */
 }
 
@@ -92,11 +93,43 @@ static fa_key key_of(const fa_nvrtc *n, const fa_compile_options *o, const fa_so
     return fa_key_make(s->hash, all, count, arch, n->identity);
 }
 
+/* Flags of the environment that make NVRTC read a file: `-include` and `--pre-include`, all that is about precompiled headers, files of
+ * options. */
+static const char *reads_file(const char *flags)
+{
+    static const char *const words[] = { "-include", "-pch", "-options-file", "-optf" };
+    for (size_t i = 0; flags && i < sizeof words / sizeof *words; i++)
+        for (const char *at = flags; (at = strstr(at, words[i])); at++)
+            if (strncmp(at, "-include-path", 13) != 0) /* of a text that includes nothing no file is searched for */
+                return words[i];
+    return NULL;
+}
+
+/* Whether a key can hold all that the kernel depends on. */
+static fa_status check_inputs(const fa_source *s)
+{
+    fa_environment env = fa_environment_read();
+    const struct {
+        const char *name, *flags;
+    } rows[] = { { "NVRTC_PREPEND_FLAGS", env.prepend_flags }, { "NVRTC_APPEND_FLAGS", env.append_flags } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const char *word = reads_file(rows[i].flags);
+        if (word)
+            return fa_fail(FA_INVALID,
+                           "%s is \"%.200s\"; accepted: flags without \"%s\", which makes NVRTC read a file that the cache's key "
+                           "does not hold",
+                           rows[i].name, rows[i].flags, word);
+    }
+    return fa_directives_check(s->lined ? s->lined : s->text, s->name[0] ? s->name : "fagen.cu");
+}
+
 fa_status fa_compiler_key(fa_compiler *c, const fa_source *s, const char *arch, int kind, fa_key *out)
 {
     const fa_nvrtc *n;
     fa_compile_options o;
-    fa_status st = fa_compiler_nvrtc(c, &n);
+    fa_status st = check_inputs(s);
+    if (st == FA_OK)
+        st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
         return st;
     fa_compile_options_make(&o, n, arch, kind);
@@ -184,7 +217,9 @@ static fa_status compile(fa_compiler *c, const fa_source *s, const char *arch, i
     bool ptx = kind & FA_IMAGE_PTX;
     fa_text errors = { 0 };
     memset(out, 0, sizeof *out);
-    fa_status st = fa_compiler_nvrtc(c, &n);
+    fa_status st = check_inputs(s);
+    if (st == FA_OK)
+        st = fa_compiler_nvrtc(c, &n);
     if (st != FA_OK)
         return st;
     fa_compile_options_make(&o, n, arch, kind);

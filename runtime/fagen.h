@@ -364,8 +364,8 @@ typedef struct fa_options {
     }
 
 /* Makes a context. opt NULL = all defaults. Works in the caller's current CUDA context, else retains the device's primary
- * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_NO_NVRTC is not raised before a kernel must be
- * compiled. *out is NULL on failure. */
+ * one; creates and resets none. Errors: FA_INVALID, FA_NO_DRIVER, FA_IO where the folder of templates is none that can be listed.
+ * FA_NO_NVRTC is not raised before a kernel must be compiled. *out is NULL on failure. */
 FA_API fa_status fa_create(fa_context **out, const fa_options *opt);
 
 /* A bundle out of `size` bytes that are in memory already, such as a mapped file of `fagen emit --bundle --raw`. They may lie at any
@@ -470,7 +470,9 @@ typedef struct fa_tune_options {
 FA_API fa_status fa_tune(fa_context *ctx, const fa_problem *p, const fa_tune_options *opt);
 
 /* Why this thread's last call that failed did so: "" if none has. A call that succeeds leaves it as it was, also where something failed
- * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. */
+ * inside and another way was found, so that a status is to be looked at first. Valid until this thread's next failing call. Names and bytes
+ * of files that it quotes are safe to show: what a terminal would obey, but newline and tab, and what is not UTF-8, is text such as \x1b.
+ * The same holds for lines of the log and for fa_explain(). */
 FA_API const char *fa_last_error(void);
 
 /* "FA_INVALID" and so on; never NULL. */
