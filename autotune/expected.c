@@ -222,13 +222,17 @@ fa_status fa_expected_finish(fa_expected *e)
 void fa_expected_place(const fa_expected *e, int operand, int64_t at, fa_verdict *v)
 {
     const fa_operand *o = &e->call.op->operand[operand];
+    const char *row_name = fa_operand_has_keys(o) ? "key" : "query";
     fa_dims d;
     fa_operand_dims(&d, o, &e->sizes);
     size_t n = strlen(v->text);
     int64_t row = at / d.of[3];
-    snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld, column %lld)", (long long)(row / d.of[2] / d.of[1]),
-             fa_operand_has_keys(o) ? "key" : "query", (long long)(row / d.of[2] % d.of[1]), (long long)(row % d.of[2]),
-             (long long)(at % d.of[3]));
+    if (o->strided)
+        snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld, column %lld)", (long long)(row / d.of[2] / d.of[1]),
+                 row_name, (long long)(row / d.of[2] % d.of[1]), (long long)(row % d.of[2]), (long long)(at % d.of[3]));
+    else
+        snprintf(v->text + n, sizeof v->text - n, " (batch %lld, %s %lld, head %lld)", (long long)(at / d.of[2] / d.of[1]), row_name,
+                 (long long)(at % d.of[2]), (long long)(at / d.of[2] % d.of[1]));
 }
 
 /* The next output of a kind from *at on that was asked for; -1 = none. */
@@ -271,8 +275,8 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
     s.rounding_factor = e->rounding_factor;
     s.times = e->row->times;
     fa_verify_judge(v, &s);
-    if (!v->ok && o >= 0 && (v->o.odd >= 0 || !(v->o.most <= v->most)))
-        fa_expected_place(e, o, v->o.odd >= 0 ? v->o.odd : v->o.at, v);
+    if (v->at >= 0)
+        fa_expected_place(e, o >= 0 && (v->o.odd >= 0 || !(v->o.most <= v->most)) ? o : rows, v->at, v);
     return v->ok;
 }
 

@@ -6,6 +6,7 @@
  *   and few values, differ by that much by chance.
  * - LSE: within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded).
  * - Infinities and NaN exactly where the reference has them.
+ * A verdict says which of these was broken, at which element first, what was there and what was wanted.
  *
  * The score term is the larger of |reference| and the sum of its |terms|, * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size,
  * exp2 on the special-function unit is good to 2^-22.5, and O inherits both where naive, by luck, does not: rows of one key have P = 1
@@ -36,6 +37,9 @@ typedef struct fa_verdict {
     bool ok;
     fa_errors o, naive, lse;
     double most, mean; /* what was allowed of o.most and o.mean */
+    const char *rule;  /* what was broken, as "places of NaN"; NULL: nothing, or nothing was judged */
+    int64_t at;        /* the first element that broke it, or the one with the largest error; -1: it is no matter of one */
+    double x, wanted;  /* there */
     uint64_t bits;     /* a hash of O's and LSE's bits: equal for equal outputs */
     char text[512];    /* one line for people */
 } fa_verdict;

@@ -93,10 +93,10 @@ static bool judge(tally *t, fa_context *ctx, const fa_case *k, const fa_config *
     if (t->c->json) {
         if (config)
             fa_config_print(used, sizeof used, config);
-        json_array_append_new(t->list,
-                              json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK, "status",
-                                        fa_status_name(st), "max_error", cli_json_number(v.o.most), "allowed", cli_json_number(v.most),
-                                        "naive_error", cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
+        json_array_append_new(t->list, json_pack("{s:s,s:s,s:b,s:s,s:o,s:o,s:o,s:o,s:s}", "case", text, "config", used, "ok", st == FA_OK,
+                                                 "status", fa_status_name(st), "rule", v.rule ? json_string(v.rule) : json_null(),
+                                                 "max_error", cli_json_number(v.o.most), "allowed", cli_json_number(v.most), "naive_error",
+                                                 cli_json_number(v.naive.most), "message", st == FA_OK ? "" : fa_last_error()));
     } else if (st != FA_OK || verbose) {
         cli_table_cells(&t->table, "%s\t%.2e\t%.2e\t%.2e\t%s", st == FA_OK ? "ok" : "FAIL", v.o.most, v.most, v.naive.most,
                         st == FA_OK ? text : fa_last_error());
