@@ -83,7 +83,8 @@ void fa_expected_close(fa_expected *e)
 {
     for (int i = 0; i < FA_OPERANDS_MAX; i++) {
         free(e->out[i]);
-        e->out[i] = NULL;
+        free(e->bound[i]);
+        e->out[i] = e->bound[i] = NULL;
     }
     for (int i = 0; i < 2; i++) {
         free(e->row_used[i]);
@@ -196,9 +197,26 @@ static fa_status find_terms(fa_expected *e)
     return st;
 }
 
+static fa_status find_bounds(fa_expected *e)
+{
+    const fa_operation *op = e->call.op;
+    if (!e->row->bounds)
+        return fa_fail(FA_UNSUPPORTED, "no reference has bounds of the operation %s", op->name);
+    for (int i = 0; i < op->n; i++) {
+        if (!op->operand[i].output)
+            continue;
+        e->bound[i] = calloc((size_t)e->n[i] + 1, sizeof *e->bound[i]);
+        if (!e->bound[i])
+            return fa_fail(FA_NOMEM, "no memory for the bounds of %lld values", (long long)e->n[i]);
+    }
+    return e->row->bounds(&e->call, e->bound);
+}
+
 fa_status fa_expected_finish(fa_expected *e)
 {
     const fa_operation *op = e->call.op;
+    if (e->call.bounds)
+        return find_bounds(e);
     bool rows = false;
     for (int i = 0; i < op->n; i++)
         rows = rows || is_rows(&op->operand[i]);
@@ -280,8 +298,32 @@ static bool judge_pair(const fa_expected *e, const float *const got[], int o, in
     return v->ok;
 }
 
+/* Output by output, the first that breaks its bounds; else the one that comes nearest. */
+static bool judge_bounds(const fa_expected *e, const float *const got[FA_OPERANDS_MAX], fa_verdict *v)
+{
+    fa_verdict one = { .bits = v->bits };
+    bool first = true;
+    for (int i = 0; i < e->call.op->n; i++) {
+        const fa_operand *o = &e->call.op->operand[i];
+        if (!o->output || !got[i])
+            continue;
+        fa_verify_bounded(&one, &(fa_bounded){ got[i], e->out[i], e->bound[i], e->n[i], fa_operand_dtype(o, &e->call.problem), !o->strided,
+                                               e->title[i] });
+        if (!one.ok && one.at >= 0)
+            fa_expected_place(e, i, one.at, &one);
+        if (first || !one.ok || one.o.most * v->most > v->o.most * one.most)
+            *v = one;
+        first = false;
+        if (!v->ok)
+            return false;
+    }
+    return !first;
+}
+
 bool fa_expected_judge(const fa_expected *e, const float *const got[FA_OPERANDS_MAX], fa_verdict *v)
 {
+    if (e->call.bounds)
+        return judge_bounds(e, got, v);
     fa_verdict one = { .bits = v->bits };
     int at_o = 0, at_rows = 0;
     for (bool first = true;; first = false) {

@@ -15,6 +15,7 @@ typedef struct fa_expected {
     double *out[FA_OPERANDS_MAX];     /* of outputs: as fa_reference_row.exact leaves them; NaN in rows of no sequence */
     fa_errors naive[FA_OPERANDS_MAX]; /* of strided outputs */
     fa_terms terms[FA_OPERANDS_MAX];  /* of strided outputs, where the row has terms */
+    double *bound[FA_OPERANDS_MAX];   /* of outputs, of calls with bounds: as fa_reference_row.bounds leaves them; else NULL */
     double score, rounding_factor;
 } fa_expected;
 

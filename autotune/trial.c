@@ -96,7 +96,8 @@ static fa_status reference(fa_trial *t, fa_reference how)
                                .problem = t->in.c.problem,
                                .band = fa_case_band(&t->in.c),
                                .scale = fa_case_scale(&t->in.c),
-                               .dropout = fa_case_dropout(&t->in.c) };
+                               .dropout = fa_case_dropout(&t->in.c),
+                               .bounds = fa_case_bounded(&t->in.c) };
     memcpy(call.in, t->in.dense, sizeof call.in);
     call.sequences = fa_case_tensors_ragged(&t->in) ? &t->in.sequences : NULL;
     fa_status st = fa_expected_open(&t->expected, &call);

@@ -113,3 +113,55 @@ void fa_verify_judge(fa_verdict *v, const fa_scale *s)
                  v->naive.mean);
     }
 }
+
+/* Infinity is a legal rounding of the value. */
+static bool may_overflow(double reference, double bound, int dtype)
+{
+    return fabs(reference) + bound >= (double)fa_number_round_finite(0x1.fffffep127f, dtype == FA_TF32 ? FA_F32 : dtype);
+}
+
+/* What is wrong with element i; NULL: nothing. */
+static const char *odd_place(const fa_bounded *b, int64_t i)
+{
+    double x = b->x[i], reference = b->reference[i], bound = b->bound[i];
+    if (b->lse && x == -INFINITY && reference != -INFINITY)
+        return "the row sees keys";
+    if (isnan(bound))
+        return isfinite(x) ? "the row sees NaN, infinity, or a score beyond fp32" : NULL;
+    if (isinf(bound) || (isinf(x) && isfinite(reference) && may_overflow(reference, bound, b->dtype)))
+        return NULL;
+    return same_kind(x, reference) ? NULL : "";
+}
+
+void fa_verify_bounded(fa_verdict *v, const fa_bounded *b)
+{
+    double nearest = -1;
+    *v = (fa_verdict){ .ok = true, .bits = v->bits, .at = -1, .o = { .at = -1, .odd = -1 }, .lse = { .at = -1, .odd = -1 } };
+    for (int64_t i = 0; i < b->n; i++) {
+        double x = b->x[i], r = b->reference[i], bound = b->bound[i], error = fabs(x - r);
+        const char *why = odd_place(b, i);
+        if (why) {
+            const char *rule = isnan(x) || isnan(r) || isnan(bound) ? "places of NaN" : "places of infinity";
+            v->ok = false;
+            double wanted = isnan(bound) ? NAN : r;
+            set_element(v, rule, i, x, wanted, "%s differ: %s[%lld] is %g, should be %g%s%s", rule, b->name, (long long)i, x, wanted,
+                        *why ? ": " : "", why);
+            return;
+        }
+        if (!isfinite(x) || !isfinite(r) || !isfinite(bound))
+            continue;
+        double near = error <= 0 ? 0 : bound > 0 ? error / bound : INFINITY;
+        if (near > nearest) {
+            nearest = near;
+            v->o = (fa_errors){ .most = error, .mean = 0, .at = i, .x = x, .reference = r, .odd = -1 };
+            v->most = bound;
+        }
+    }
+    v->ok = !(nearest > 1);
+    if (!v->ok)
+        set_element(v, "error beyond its bound", v->o.at, v->o.x, v->o.reference,
+                    "%s[%lld] is %.9g, should be %.9g: error %.3g, allowed %.3g", b->name, (long long)v->o.at, v->o.x, v->o.reference,
+                    v->o.most, v->most);
+    else
+        snprintf(v->text, sizeof v->text, "error %.3g of %.3g allowed there", v->o.most, v->most);
+}

@@ -6,6 +6,7 @@
  *   and few values, differ by that much by chance.
  * - LSE: within 1e-5 * max(1, |LSE|), of Q and K as the matrix units take them (TF32: rounded).
  * - Infinities and NaN exactly where the reference has them.
+ * Inputs far apart in size, or with NaN and infinities that are seen, have a bound of every element instead: fa_verify_bounded().
  * A verdict says which of these was broken, at which element first, what was there and what was wanted.
  *
  * The score term is the larger of |reference| and the sum of its |terms|, * max(1, |LSE|) * 2^-23: fp32 holds a score to 2^-24 of its size,
@@ -46,6 +47,19 @@ typedef struct fa_verdict {
 
 /* n values against the reference. relative: errors are divided by max(1, |reference|). */
 fa_errors fa_verify_errors(const float *x, const double *reference, int64_t n, bool relative);
+
+/* Elements of one output that are held against bounds of their own (fa_oracle_bounds) in place of the naive algorithm: numbers within the
+ * bound, or infinite where they are too large for the type; not finite where the bound is NaN; anything where it is infinite. lse: -inf is
+ * only where the reference has it. Fills ok, o, most, at and text; o and most are of the element that comes nearest to its bound. */
+typedef struct fa_bounded {
+    const float *x;
+    const double *reference, *bound;
+    int64_t n;
+    int dtype;
+    bool lse;
+    const char *name;
+} fa_bounded;
+void fa_verify_bounded(fa_verdict *v, const fa_bounded *b);
 
 /* What the outputs are and the size of what they should be. */
 typedef struct fa_scale {
