@@ -3,6 +3,7 @@
 #include "autotune/expected.h"
 #include "autotune/number.h"
 #include "autotune/tensors.h"
+#include "check.h"
 #include "gen/dropout.h"
 #include "gen/error.h"
 #include "gen/problem.h"
@@ -193,10 +194,11 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
         json_t *doc = json_pack("{s:o,s:s,s:s,s:o,s:s,s:o}", "device", cli_session_json(s), "problem", text, "output", a->file[ATTEND_O],
                                 "lse", a->file[ATTEND_LSE] ? json_string(a->file[ATTEND_LSE]) : json_null(), "explain", why, "seconds",
                                 cli_json_number(seconds));
-        if (a->check)
-            json_object_set_new(doc, "check",
-                                json_pack("{s:b,s:o,s:o,s:o}", "ok", v->ok, "max_error", cli_json_number(v->o.most), "allowed",
-                                          cli_json_number(v->most), "lse_error", cli_json_number(v->lse.most)));
+        if (a->check) {
+            json_t *check = cli_check_json(v);
+            json_object_set_new(check, "lse_error", cli_json_number(v->lse.most));
+            json_object_set_new(doc, "check", check);
+        }
         return cli_answer(c, doc, a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK);
     }
     FILE *to = to_stdout(a) ? stderr : stdout;
@@ -207,8 +209,7 @@ static int answer(cli *c, const attend_args *a, const cli_session *s, const fa_t
                 a->file[ATTEND_LSE] ? a->file[ATTEND_LSE] : "");
     }
     if (a->check)
-        cli_say(to, "check      %s: max error %.3g of %.3g allowed, naive %.3g, LSE %.3g\n", v->ok ? "ok" : "WRONG", v->o.most, v->most,
-                v->naive.most, v->lse.most);
+        cli_check_print(to, v, true);
     return a->check && !v->ok ? CLI_EXIT_WRONG : CLI_EXIT_OK;
 }
 

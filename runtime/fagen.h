@@ -40,6 +40,12 @@
  * large that it cannot hold the logarithm of a sum, from some 2^22 on, gradients are finite, and no better. A row whose LSE is NaN or +inf
  * has gradients of NaN.
  *
+ * NaN, infinities and overflow (docs/numerics.md): a row that sees a key has no LSE of -inf, whatever its scores. Scores that pass what
+ * fp32 holds give NaN or infinities in O and LSE of their row. Forward: NaN and infinities in Q stay with their row, those in K and V with
+ * rows that may see the key: O of these is NaN or infinite, of V in that column, whatever the key's weight. Backward: from Q, K, dO and LSE
+ * they may reach every gradient of the same sequence and key/value head, from V, O and dLSE its grad_q and grad_k; never another sequence
+ * or head.
+ *
  * Dropout (dropout > 0): each weight of P is dropped with that probability, and the others are divided by 1 - dropout:
  *     O = (Z * P / (1 - dropout)) V    dV = (Z * P / (1 - dropout))^T dO    dS = P * (Z * dO V^T / (1 - dropout) - D)    Z: 0 or 1
  * LSE and D are as without. Z is a function of rng, the sequence's index in the batch, the query head, the query and the key, both counted

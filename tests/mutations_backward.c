@@ -8,6 +8,8 @@
 #define NAIVE "naive_bwd:tile=64"
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define FAR FA_VALUES_WIDE, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define BEYOND FA_VALUES_BEYOND, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
 #define SLICED(chunk) FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, chunk
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
 #define RAGGED(how) FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, &how, 0
@@ -57,6 +59,14 @@ static const scene scenes[] = {
       "br=16,br_part=16,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 50, 40, NONE, PLAIN },
     { "mma_packed", "bf16,d=32,mask=causal,op=backward,features=lengths,b=3,hq=2,hkv=1", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 60, 70, NONE, RAGGED(packed) },
+    /* Q and K far apart in size, so that LSE holds no logarithm of a sum; and scores beyond fp32 */
+    { "far", "fp32,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", FFMA "br=32,bc=32", 90, 70, NONE, FAR },
+    { "beyond", "fp32,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", FFMA "br=32,bc=32", 90, 70, NONE, BEYOND },
+    { "naive_far", "fp32,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", NAIVE, 90, 70, NONE, FAR },
+    { "mma_far", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 90, 100, NONE, FAR },
+    { "mma_beyond", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", MMA
+      "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=0,q_br=32,q_bc=32", 90, 100, NONE, BEYOND },
     { "spill", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", MMA
       "br=32,br_part=32,bc=32,warps=2,twins=0,stages=2,dq=1,q_br=64,q_bc=32", 90, 100, NONE, PLAIN },
     { "spill_causal", "bf16,d=32,mask=causal,op=backward,b=1,hq=2,hkv=1", MMA
@@ -98,6 +108,7 @@ static const scene scenes[] = {
 #define G "gradient.cu"
 #define R "query_range.cu"
 #define Q "sequence.cu"
+#define X "grad_probability.cu"
 
 static const mutation mutations[] = {
     /* D */
@@ -140,8 +151,8 @@ static const mutation mutations[] = {
 
     /* P and dS */
     { "LSE in base 2", F, "-finite_lse(lse)) * LOG2E", "-finite_lse(lse) * LOG2E) * LOG2E", 0, "plain" },
-    { "P without LSE", F, "fmaf(s[i][j], p.scale, -lse)", "(s[i][j] * p.scale)", 0, "plain" },
-    { "P in base e of a power of 2", F, "p.scale, -lse) * LOG2E", "p.scale, -lse)", 0, "plain" },
+    { "P without LSE", F, "fmaf(s[i][j], p.scale, -finite_lse(lse))", "(s[i][j] * p.scale)", 0, "plain" },
+    { "P in base e of a power of 2", F, "p.scale, -finite_lse(lse)) * LOG2E", "p.scale, -lse)", 0, "plain" },
     { "dS without D", F, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "plain" },
     { "dS with D added", F, "e * (dp[i][j] - delta)", "e * (dp[i][j] + delta)", 0, "plain" },
     { "hidden keys have P", F, "const bool visible = key >= lo && key <= hi;", "const bool visible = key <= sequence.sk() - 1;", 0,
@@ -178,6 +189,14 @@ static const mutation mutations[] = {
     { "queries behind the last are loaded", F, "const int last = sequence.sq() - 1 - row0;", "const int last = BR;", 0, "plain packed" },
 
     /* naive */
+    { "P above 1", X, "min.NaN.f32 %0, %1, 0f00000000;", "mov.f32 %0, %1;", 0, "far mma_far" },
+    { "P is 1 where the score is NaN", X, "min.NaN.f32", "min.f32", 0, "beyond mma_beyond" },
+    { "P is 0 where LSE is +inf", X, "fabsf(lse) < infinity() ? lse", "true ? lse", 0, "beyond mma_beyond" },
+    { "P above 1: dK and dV alone", M, "probability_exp2(fmaf(s[m]", "exp2_approx(fmaf(s[m]", 0, "mma_far" },
+    { "P above 1: dQ alone", A, "probability_exp2(fmaf(s[m]", "exp2_approx(fmaf(s[m]", 0, "mma_far" },
+    { "P above 1: fp32", F, "probability_exp2(fmaf(", "exp2_approx(fmaf(", 0, "far" },
+    { "P above 1: naive", N, "expf(at_most_zero(s[i][j] * p.scale - finite_lse(lse)))", "expf(s[i][j] * p.scale - finite_lse(lse))", 0,
+      "naive_far" },
     { "naive: P without LSE", N, "s[i][j] * p.scale - finite_lse(lse)", "s[i][j] * p.scale", 0, "naive" },
     { "naive: dS without D", N, "e * (dp[i][j] - delta)", "e * dp[i][j]", 0, "naive" },
     { "naive: hidden keys have P", N, " && key <= last_key(sequence, row)", "", 0, "naive" },

@@ -17,12 +17,14 @@
 #define TURNS "schedule=1,grid=2"
 #define NONE -1, -1, 0, 0
 #define PLAIN FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
+#define FAR FA_VALUES_WIDE, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, 0
 #define SLICED(chunk) FA_VALUES_NORMAL, FA_HIDDEN_VALUES, FA_LAYOUT_PADDED, 0, NULL, chunk
 #define HIDDEN FA_VALUES_NORMAL, FA_HIDDEN_NAN, FA_LAYOUT_PADDED, 0, NULL, 0
 
 /* clang-format off */
 const scene hopper_scenes[] = {
     { "one", "bf16,d=64,mask=none,op=backward,b=2,hq=4,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 200, 150, NONE, PLAIN },
+    { "far", "bf16,d=64,mask=none,op=backward,b=1,hq=4,hkv=2", CONFIG(64, 64, 0, 0, 64, USUAL), 200, 150, NONE, FAR },
     { "turns", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 128, 0, 1, 64, USUAL), 300, 300, NONE, PLAIN },
     { "turns_one", "bf16,d=64,mask=causal,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 128, 0, 1, 64, USUAL), 190, 190, NONE, PLAIN },
     { "pair", "fp16,d=64,mask=none,op=backward,b=1,hq=2,hkv=1", CONFIG(64, 128, 0, 0, 64, ALONE), 190, 150, NONE, PLAIN },
@@ -85,6 +87,7 @@ const scene hopper_scenes[] = {
 
 const mutation hopper_mutations[] = {
     /* LSE and D */
+    { "P above 1", K, "probability_exp2(fmaf(", "exp2_approx(fmaf(", 0, "far" },
     { "LSE in base e", D, "to[0] = sees ? lse_log2(p, lse)", "to[0] = sees ? lse", 0, "one" },
     { "rows past the last, and blind ones, have P", D, "to[0] = sees ? lse_log2(p, lse) : infinity();", "to[0] = lse * LOG2E;", 0,
       "one blind" },
