@@ -158,8 +158,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
         float m = state[i].m;
 #pragma unroll
         for (int j = 0; j < CJ; j++) m = fmaxf(m, s[i][j]);
-        const float keep = raise<MASKED>(state[i], half_warp_max(m), p.scale_log2);
-        const float shift = shift_of<MASKED>(state[i].m, p.scale_log2);
+        const float keep = raise(state[i], half_warp_max(m), p.scale_log2);
+        const float shift = shift_of(state[i].m, p.scale_log2);
 //| if p.has_dropout then
         const Row own = row_of(p, where, where.row + row_at(i));
         const int number = (int)(where.batch * p.hq + own.head);

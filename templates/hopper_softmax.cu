@@ -21,7 +21,7 @@ __device__ __forceinline__ void first_maxima(const float (&s)[NS], RowState (&st
 // through as integers, three at a time: floats above 0 are ordered as their bits are, and all others are below the bits of LAG.
 // Returns whether O must be multiplied by keep: uniform in the warp.
 __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2], float (&keep)[2], float scale_log2) {
-  const float shift[2] = {shift_of<true>(state[0].m, 1.f), shift_of<true>(state[1].m, 1.f)};
+  const float shift[2] = {shift_of(state[0].m, 1.f), shift_of(state[1].m, 1.f)};
   int top[2] = {0, 0};
 #pragma unroll
   for (int n = 0; n < NS / 4; n++)
@@ -71,7 +71,7 @@ __device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&sta
   if (moved)
 //|   end
 #pragma unroll
-    for (int h = 0; h < 2; h++) keep[h] = raise<true>(state[h], top[h], scale_log2);
+    for (int h = 0; h < 2; h++) keep[h] = raise(state[h], top[h], scale_log2);
   return moved;
 }
 //| end
@@ -94,7 +94,7 @@ __device__ __forceinline__ void exponentials(float (&s)[NS], int n, RowState (&s
 }
 //| -- What exponentials need: in a first block, and in a later one.
 //| local unit = l.relative and "1.f" or "scale_log2"
-//| local first_shift = "{shift_of<true>(state[0].m, " .. unit .. "), shift_of<true>(state[1].m, " .. unit .. ")}"
+//| local first_shift = "{shift_of(state[0].m, " .. unit .. "), shift_of(state[1].m, " .. unit .. ")}"
 //| local next_shift = l.relative and "{0.f, 0.f}" or first_shift
 //| if l.interleaved then
 // All of S to P, and the rescaling of O in between: the multiplications fill the gaps that the special-function unit leaves.

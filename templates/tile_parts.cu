@@ -38,7 +38,7 @@ struct Sum {
     float top = m;
 #pragma unroll
     for (int k = 0; k < N; k++) top = fmaxf(top, state[k].x);
-    const float shift = shift_of<true>(top, scale_log2), keep = probability(m, scale_log2, shift);
+    const float shift = shift_of(top, scale_log2), keep = probability(m, scale_log2, shift);
     m = top;
     l *= keep;
     o = make_float4(o.x * keep, o.y * keep, o.z * keep, o.w * keep);
