@@ -78,20 +78,7 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
     for (u32 lanes = is_far | __ballot_sync(~0u, tainted >> i & 1); lanes != 0;) {
       const int quad = (__ffs(lanes) - 1) / 4;
       lanes &= ~(15u << 4 * quad);
-      const Row at = row_of(p, w, w.row + warp_row + i * 8 + quad);
-//| if p.mask ~= "none" then
-      if ((is_far >> 4 * quad & 15) == 0 && !reached(p, sequence, (int)at.head, (int)at.query)) continue;
-//| end
-      const long long to = sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
-      const RowState row = exact_row(p, sequence, (int)at.head, (int)at.query, [&](int col, float x) {
-//| if p.o_bytes == 4 then
-        ((float *)p.o)[to + col] = x;
-//| else
-        ((u16 *)p.o)[to + col] = (u16)pack2(x, 0.f);
-//| end
-      });
-      if (p.lse != nullptr && threadIdx.x % 32 == 0)
-        p.lse[sequence.lse(at.head, at.query)] = row.m == -infinity() && row.l == 0.f ? -infinity() : log_sum_exp(row, row.l, p.scale);
+      store_again(p, sequence, row_of(p, w, w.row + warp_row + i * 8 + quad), (is_far >> 4 * quad & 15) != 0);
     }
   }
 }
