@@ -116,20 +116,25 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
 }
 //| end
 
-// A row again, by a whole warp, over what it has stored of it. far: whatever its values are.
-__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far) {
+// A row again, by a whole warp, over what it has stored of it. far: whatever its values are. put(col, x) stores O, after the row's others.
+template <class Put>
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far, Put put) {
   const int head = (int)at.head, query = (int)at.query;
 //| if p.mask ~= "none" then
   if (!far && !reached(p, sequence, head, query)) return;
 //| end
-  const long long to = sequence.o() + query * p.o_ss + head * p.o_sh;
-  const RowState row = exact_row(p, sequence, head, query, [&](int col, float x) {
+  const RowState row = exact_row(p, sequence, head, query, put);
+  if (p.lse != nullptr && threadIdx.x % 32 == 0)
+    p.lse[sequence.lse(head, query)] = row.l == 0.f ? -infinity() : log_sum_exp(row, row.l, p.scale);
+}
+// To global memory.
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far) {
+  const long long to = sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
+  store_again(p, sequence, at, far, [&](int col, float x) {
 //| if p.o_bytes == 4 then
     ((float *)p.o)[to + col] = x;
 //| else
     ((u16 *)p.o)[to + col] = (u16)pack2(x, 0.f);
 //| end
   });
-  if (p.lse != nullptr && threadIdx.x % 32 == 0)
-    p.lse[sequence.lse(head, query)] = row.l == 0.f ? -infinity() : log_sum_exp(row, row.l, p.scale);
 }
