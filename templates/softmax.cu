@@ -45,9 +45,14 @@ __device__ __forceinline__ float quad_max_or_nan(float x) {
 }
 //| end
 
+// What sums relative to r of m weigh beside those relative to `shift`.
+__device__ __forceinline__ float weight_of(float m, float scale_log2, float shift) {
+  return exp2_approx(__fmul_rn(m, scale_log2) - shift);
+}
+
 // Takes a new maximum; returns the factor for what was accumulated under the old one.
 __device__ __forceinline__ float raise(RowState &row, float m, float scale_log2) {
-  const float keep = exp2_approx(__fmul_rn(row.m, scale_log2) - shift_of(m, scale_log2));
+  const float keep = weight_of(row.m, scale_log2, shift_of(m, scale_log2));
   row.m = m;
   row.l *= keep;
   return keep;
