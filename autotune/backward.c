@@ -112,7 +112,7 @@ static void naive_row(const job *j, const row *r)
         int64_t to = r->k + key * a->hkv;
         const float *k = at(a->k, to, a->d);
         float s = fa_number_round_finite(dot_naive(q, k, a->d) * a->scale, j->dtype);
-        float p = fa_number_round_finite(expf(s - lse), j->dtype);
+        float p = fa_number_round_finite(expf(s > lse ? 0 : s - lse), j->dtype); /* NaN stays */
         float kept = (float)fa_oracle_kept(a, r->head, r->query, key);
         float dp = fa_number_round_finite(kept * dot_naive(grad_o, at(a->v, to, a->dv), a->dv), j->dtype);
         float ds = fa_number_round_finite(p * (dp - delta), j->dtype);

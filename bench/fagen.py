@@ -116,6 +116,7 @@ class Fagen:
             a.seqlens_k = lengths.data_ptr()
         if table is not None:
             a.page_table, a.page_table_stride, a.pages, a.page_size = table.data_ptr(), table.stride(0), k.shape[0], k.shape[1]
+            a.flags |= BROADCAST if table.stride(0) == 0 and table.shape[0] > 1 else 0
         return a
 
     def gradient_args(self, q, k, v, o, lse, grad_o, grad_q, grad_k, grad_v, **given):

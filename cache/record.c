@@ -7,6 +7,7 @@
 #include "trusted_file.h"
 #include "wait.h"
 #include <dirent.h>
+#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,27 +34,35 @@ void fa_record_path(const fa_record *r, char chip_dir[64], char file[160])
     names(chip_dir, file, r->chip, &r->problem);
 }
 
-void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user)
+/* The files of the record's name below one root. */
+static bool read_beside(const fa_root *root, const char *chip, const char *file, fa_jsonl_fn *f, void *user, const char **trouble)
 {
-    char chip[64], file[160];
-    const char *trouble;
-    names(chip, file, r->chip, &r->problem);
-    for (size_t i = 0; i < s->n; i++) {
-        int records = records_dir(&s->root[i]);
-        int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, false, &trouble);
-        if (dir >= 0) {
-            fa_jsonl_read(dir, file, f, user, &trouble);
-            close(dir);
-        }
-        if (records >= 0)
-            close(records);
-    }
+    errno = 0; /* it stays where a folder is there and not trusted */
+    int records = root->v1 < 0 ? -1 : fa_trusted_dir(root->v1, "records", false, trouble);
+    int dir = records < 0 ? -1 : fa_trusted_dir(records, chip, false, trouble);
+    bool ok = dir >= 0 ? fa_jsonl_read(dir, file, f, user, trouble) : errno == ENOENT;
+    if (dir >= 0)
+        close(dir);
+    if (records >= 0)
+        close(records);
+    return ok;
 }
 
-bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n)
+bool fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user, const char **trouble)
 {
-    if (s->writer < 0)
-        return false;
+    char chip[64], file[160];
+    const char *other;
+    bool ok = true;
+    names(chip, file, r->chip, &r->problem);
+    for (size_t i = 0; i < s->n; i++) {
+        bool own = (ptrdiff_t)i == s->writer;
+        ok = (read_beside(&s->root[i], chip, file, f, user, own ? trouble : &other) || !own) && ok;
+    }
+    return ok;
+}
+
+static bool append_line(fa_store *s, const fa_record *r, const char *line, size_t n)
+{
     const fa_root *root = &s->root[s->writer];
     char chip[64], file[160];
     const char *trouble = "the folder is gone";
@@ -84,7 +93,7 @@ bool fa_record_append(fa_store *s, const fa_record *r)
     if (!ok && s->writer >= 0)
         fa_store_advise(s, FA_CAUSE_RECORD, "a tuning record could not be kept in %s: it has no form in JSON, or memory ran out",
                         s->root[s->writer].path);
-    ok = ok && fa_record_append_line(s, r, line.s, line.n);
+    ok = ok && append_line(s, r, line.s, line.n);
     fa_text_free(&line);
     return ok;
 }

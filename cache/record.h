@@ -48,13 +48,11 @@ typedef struct fa_record {
 /* Appends one line with a single write() under O_APPEND and the file's lock. False when it could not be kept. */
 bool fa_record_append(fa_store *s, const fa_record *r);
 
-/* The same with a line that is already JSON of r: members that this version does not know are kept. */
-bool fa_record_append_line(fa_store *s, const fa_record *r, const char *line, size_t n);
-
 /* The names of the record's folder and file below records/. */
 void fa_record_path(const fa_record *r, char chip_dir[64], char file[160]);
-/* Calls f for every line of the files that the record belongs to, in every root, whether it parses or not. */
-void fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user);
+/* Calls f for every line of the files that the record belongs to, in every root, whether it parses or not. False with *trouble where that
+ * of the root that takes new files cannot be read. */
+bool fa_record_beside(fa_store *s, const fa_record *r, fa_jsonl_fn *f, void *user, const char **trouble);
 
 /* A line of a file of records, as it lies there. */
 typedef struct fa_record_line {

@@ -23,7 +23,8 @@ typedef enum fa_cause {
     FA_CAUSE_LOCK = 4,
     FA_CAUSE_RECORD = 8,
     FA_CAUSE_QUARANTINE = 16,
-    FA_CAUSE_WAIT = 32
+    FA_CAUSE_WAIT = 32,
+    FA_CAUSE_IMPORT = 64
 } fa_cause;
 
 struct fa_store {

@@ -36,7 +36,7 @@ static const cli_option options[] = {
       .preset = "bottom-right", .words = diagonals },
     { .name = "offset", .type = &cli_int, FIELD(offset), .value = "KEYS", .help = "with --diagonal offset", .preset = "0",
       .min = -FA_MAX_LENGTH, .max = FA_MAX_LENGTH },
-    { .name = "scale", .type = &cli_real, FIELD(scale), .value = "X", .help = "multiplies the scores (default 1/sqrt(d))" },
+    { .name = "scale", .type = &cli_scale, FIELD(scale), .value = "X", .help = "multiplies the scores (default 1/sqrt(d))" },
     { .name = "dropout", .type = &cli_real, FIELD(dropout), .value = "P",
       .help = "drop each weight with this probability, 0 to below 1, and divide the others by 1 - P (default 0)" },
     { .name = "seed", .letter = 's', .type = &cli_seed, FIELD(seed), .value = "N",

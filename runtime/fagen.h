@@ -28,13 +28,17 @@
  * with an LSE_i of NaN or +inf gives NaN. Sums are in fp32, in an order that depends on nothing but the kernel.
  *
  * Backward (op = FA_BACKWARD): the gradients of a scalar whose gradients dO [b, sq, hq, dv], and dLSE [b, hq, sq] or none, are given:
- *     P = exp(scale * Q K^T - LSE)    D = rowsum(dO * O) - dLSE    dS = P * (dO V^T - D)
+ *     P = min(1, exp(scale * Q K^T - LSE))    D = rowsum(dO * O) - dLSE    dS = P * (dO V^T - D)
  *     dV = P^T dO    dQ = scale * dS K    dK = scale * dS^T Q
  * O and LSE are those of FA_FORWARD on the same Q, K, V, mask and scale, which saves nothing else. grad_q, grad_k and grad_v
  * have the shapes of Q, K and V: with GQA grad_k and grad_v are sums over the query heads of a group. P and dS are rounded to 16 bits where
  * the inputs are; all else is fp32. Every element is written: exactly 0 for a query that sees no key (LSE = -inf) and for a key that no
  * query sees. NaN or Inf in keys that no query may see reaches no gradient. With sq = 0 the gradients of the keys are 0, with sk = 0 those
  * of the queries. With lengths, rows past them are neither read nor written.
+ * LSE in fp32 is known to half a unit in its last place, so that P is off by a factor of up to exp(ulp(LSE) / 2); with its conversion to
+ * base 2 inside the kernels up to exp(|LSE| 2^-23), beside what fp32 sums of scores lose. That is 0.1 % at |LSE| = 8192. Where LSE is so
+ * large that it cannot hold the logarithm of a sum, from some 2^22 on, gradients are finite, and no better. A row whose LSE is NaN or +inf
+ * has gradients of NaN.
  *
  * Dropout (dropout > 0): each weight of P is dropped with that probability, and the others are divided by 1 - dropout:
  *     O = (Z * P / (1 - dropout)) V    dV = (Z * P / (1 - dropout))^T dO    dS = P * (Z * dO V^T / (1 - dropout) - D)    Z: 0 or 1
@@ -196,18 +200,19 @@ typedef struct fa_tensor {
 
 /* One launch. */
 typedef struct fa_args {
-    uint32_t size;         /* sizeof(fa_args): FA_ARGS_INIT sets it */
-    int32_t dtype;         /* fa_dtype of Q, K, V; FA_MERGE: of part */
-    int32_t o_dtype;       /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
-    int32_t d, dv;         /* head_dim of Q and K; of V and O (0 = d) */
-    int32_t b, hq, hkv;    /* batch, query heads, key/value heads */
-    int32_t sq, sk;        /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
-    int32_t mask;          /* fa_mask */
-    int32_t window_left;   /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
-    int32_t window_right;  /* likewise */
-    int32_t diagonal;      /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
-    int32_t offset;        /* FA_OFFSET: off, any sign */
-    float scale;           /* > 0 and finite; 0 = 1/sqrt(d) */
+    uint32_t size;        /* sizeof(fa_args): FA_ARGS_INIT sets it */
+    int32_t dtype;        /* fa_dtype of Q, K, V; FA_MERGE: of part */
+    int32_t o_dtype;      /* 0 = as the input, or FA_F32; FA_MERGE of fp32 parts: any */
+    int32_t d, dv;        /* head_dim of Q and K; of V and O (0 = d) */
+    int32_t b, hq, hkv;   /* batch, query heads, key/value heads */
+    int32_t sq, sk;       /* query length, key length; 0 is legal: nothing to do, or rows that see no key */
+    int32_t mask;         /* fa_mask */
+    int32_t window_left;  /* FA_MASK_WINDOW: >= 0, or -1 for unbounded; else ignored */
+    int32_t window_right; /* likewise */
+    int32_t diagonal;     /* fa_diagonal: where the mask's diagonal lies; FA_MASK_NONE ignores it */
+    int32_t offset;       /* FA_OFFSET: off, any sign */
+    float scale; /* above 0, up to 2.358e38: its product with log2(e) is a number of fp32; 0 = 1/sqrt(d), so that no 0 can be meant.
+                    For a negative one negate Q or K: kernels look for the largest Q K^T before they multiply by it */
     fa_tensor q, k, v, o;  /* outputs overlap nothing; of a merge: see parts. FA_BACKWARD reads o */
     float *lse;            /* device address of [b, hq, sq] fp32, or NULL; FA_BACKWARD reads it, and NULL is refused */
     void *workspace;       /* device memory of fa_workspace_size() bytes, 256-byte aligned; NULL where that is 0 */

@@ -61,10 +61,10 @@ static int find_note(struct dl_phdr_info *info, size_t size, void *user)
     return 1;
 }
 
-/* Of a library without a build id: its size and a digest of its first and last bytes. */
+/* Of a library without a build id: its size and a digest of its first and last bytes. One at a time: see fa_nvrtc_open(). */
 static void digest_ends(const char *path, char hex[65])
 {
-    static _Thread_local char ends[2 * END_BYTES];
+    static char ends[2 * END_BYTES];
     struct stat st;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -536,3 +536,32 @@ Test(cost, steps_do_not_grow_with_lengths, .timeout = 120)
             cr_expect(priced[op][type] || (op == FA_BACKWARD && type == 3), "%s%s: no family prices 2^30 rows", ops[op], types[type]);
     fa_gen_close(g);
 }
+
+static void ignore(void *user, size_t point, const fa_cost *cost)
+{
+    (void)user, (void)point, (void)cost;
+}
+
+/* What two kernels in one cost to list and to price, against the one whose tunables they have: the other kernel is found once for all of
+ * their configs. */
+Test(cost, two_kernels_in_one_are_asked_once)
+{
+    static const char *const families[] = { "flash_fwd_mma", "mixed_mma" };
+    int64_t list[2], price[2];
+    fa_problem p = shaped_problem("bf16,d=72,dv=40,features=lengths+pages,page=16");
+    const fa_arch *a = fa_arch_find("h200");
+    fa_gen *g;
+    cr_assert_eq(fa_gen_open(&g, NULL), FA_OK, "%s", fa_last_error());
+    for (int i = 0; i < 2; i++) {
+        fa_space s;
+        int64_t before = fa_sandbox_spent(g->sb);
+        cr_assert_eq(fa_space_list(g, &p, a, 0, families[i], &s), FA_OK, "%s", fa_last_error());
+        list[i] = fa_sandbox_spent(g->sb) - before;
+        cr_assert_eq(fa_model_space(g, &p, &s, a, ignore, NULL), FA_OK, "%s", fa_last_error());
+        price[i] = fa_sandbox_spent(g->sb) - before - list[i];
+        fa_space_free(&s);
+    }
+    cr_expect_lt(list[1], 3 * list[0] / 2, "%lld and %lld steps", (long long)list[0], (long long)list[1]);
+    cr_expect_lt(price[1], 5 * price[0] / 2, "%lld and %lld steps", (long long)price[0], (long long)price[1]);
+    fa_gen_close(g);
+}

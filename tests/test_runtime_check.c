@@ -3,6 +3,7 @@
 #include "runtime/check.h"
 #include "test_fake_context.h"
 #include "test_good_args.h"
+#include <float.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -84,7 +85,9 @@ static int bad_args(row *rows)
     ROW(a.scale = NAN, FA_INVALID, "scale");
     ROW(a.scale = INFINITY, FA_INVALID, "scale");
     ROW(a.scale = -INFINITY, FA_INVALID, "scale");
-    ROW(a.scale = -1e-30f, FA_INVALID, "scale");
+    ROW(a.scale = -1e-30f, FA_INVALID, "negate Q or K");
+    ROW(a.scale = 2.36e38f, FA_INVALID, "2.358e38");
+    ROW(a.scale = FLT_MAX, FA_INVALID, "scale");
     ROW(a.q.ptr = NULL, FA_INVALID, "q.ptr");
     ROW(a.k.ptr = NULL, FA_INVALID, "k.ptr");
     ROW(a.v.ptr = NULL, FA_INVALID, "v.ptr");
@@ -171,6 +174,20 @@ Test(runtime_check, bad_args_name_their_field)
     }
     cr_assert_eq(fake_calls("cuLaunchKernel"), 0);
     cr_assert_eq(fake_calls("cuLibraryLoadData"), 0);
+}
+
+/* Each has a product with log2(e) that is a number of fp32. 0 of either sign is 1/sqrt(d). */
+Test(runtime_check, scales_that_are_taken)
+{
+    static const float scales[] = { 0, -0.f, 1e-45f, 1e-40f, FLT_MIN, 1, 1e30f, 2.358e38f };
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        fa_args a = good();
+        fa_call call;
+        a.scale = scales[i];
+        cr_assert_eq(fa_check_args(&call, &a, true), FA_OK, "%g: %s", (double)scales[i], fa_last_error());
+        cr_assert_eq(call.values.scale, scales[i] > 0 ? scales[i] : 0.125f);
+        cr_assert(isfinite(call.values.scale_log2), "%g", (double)scales[i]);
+    }
 }
 
 Test(runtime_check, null_pointers_are_told)

@@ -144,10 +144,6 @@ Test(runtime_device_data, a_window_hides_pages)
     cr_expect(strstr(fa_last_error(), "page_table[0][0] is -5"), "%s", fa_last_error());
     l.table[0][0] = 0;
     cr_expect_eq(fa_launch(ctx, &a, NULL), FA_NO_KERNEL, "%s", fa_last_error());
-    a.pages = 0;
-    cr_expect_eq(fa_launch(ctx, &a, NULL), FA_INVALID);
-    cr_expect(strstr(fa_last_error(), "page_table[0][0] is 0, and rows see keys of that page; accepted with pages=0: no"), "%s",
-              fa_last_error());
     fa_destroy(ctx);
 }
 
