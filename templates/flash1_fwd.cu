@@ -106,8 +106,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
         m = half_warp_max(m);
 #pragma unroll
         for (int j = 0; j < CJ; j++) {
-          const float e = expf(s[i][j] - (m == -infinity() ? 0.f : m));
-          p_tile[(CJ * x + j) * PITCH_R + RI * y + i] = e;
+          const bool sees = CJ * x + j >= first && CJ * x + j <= last;
+          const float e = sees ? expf(s[i][j] - (m == -infinity() ? 0.f : m)) : 0.f;
+          p_tile[(CJ * x + j) * PITCH_R + RI * y + i] = sees ? e : UNSEEN;
           l += e;
         }
         l = half_warp_sum(l);
@@ -132,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
 #pragma unroll 1
       for (int c0 = 0; c0 < DV; c0 += 64) {
         float sum[RI][4] = {};
-        multiply(sum, p_tile, PITCH_R, v_tile + c0, PITCH_V, lo, hi + 1, x, y);
+        multiply_seen(sum, p_tile, PITCH_R, v_tile + c0, PITCH_V, lo, hi + 1, x, y);
 #pragma unroll
         for (int i = 0; i < RI; i++)
 #pragma unroll
@@ -144,16 +145,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
     }
   }
 
-  // A row that saw no key has l = 0: O = 0, LSE = -inf.
-//| if p.o == "fp32" then
-  if (p.lse == nullptr) return;
-//| end
+  // A row that sees no key has O = 0, LSE = -inf; one whose scores are all beyond fp32, downwards, NaN.
   __syncthreads();
+  auto sees = [&](int row) { return first_key(sequence, row) <= last_key(sequence, row); };
+  auto lost = [&](int row) { return row_sum[row] == 0.f && sees(row); };
+  const float nan = __int_as_float(0x7fffffff);
   if (p.lse != nullptr)
     for (int row = threadIdx.x; row < sq; row += THREADS)
-      p.lse[sequence.lse(head, row)] = row_sum[row] == 0.f ? -infinity() : row_max[row] + logf(row_sum[row]);
-//| if p.o ~= "fp32" then
+      p.lse[sequence.lse(head, row)] = !sees(row) ? -infinity() : lost(row) ? nan : row_max[row] + logf(row_sum[row]);
   for (int row = y; row < sq; row += 16)
-    for (int col = x; col < DV; col += 16) store_element(p.o, o_at + row * p.o_ss + col, o[row * o_step + col]);
+//| if p.o == "fp32" then
+    for (int col = x; lost(row) && col < DV; col += 16) o[row * o_step + col] = nan;
+//| else
+    for (int col = x; col < DV; col += 16) store_element(p.o, o_at + row * p.o_ss + col, lost(row) ? nan : o[row * o_step + col]);
 //| end
 }

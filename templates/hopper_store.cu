@@ -13,6 +13,41 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
     p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
 }
 
+// Of a warp's rows those that may have to be computed again: by bit h of `far` and of `tainted` this thread's. row: this thread's first.
+struct Again {
+  u32 far, tainted;
+};
+__device__ __forceinline__ Again rows_again(const RowState (&state)[2], const float (&o)[NO], int rows, int row, float scale_log2) {
+  Again again = {0, 0};
+#pragma unroll
+  for (int h = 0; h < 2; h++) {
+    if (row + 8 * h < rows && is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2"))) again.far |= 1u << h;
+//| if p.mask ~= "none" then
+    float zero = 0.f;  // NaN where a column is not finite
+#pragma unroll
+    for (int n = 0; n < NO / 4; n++) zero = fmaf(o[4 * n + 2 * h], 0.f, fmaf(o[4 * n + 2 * h + 1], 0.f, zero));
+    if (row + 8 * h < rows && !(zero == 0.f)) again.tainted |= 1u << h;
+//| end
+  }
+  return again;
+}
+// row: the warp's first.
+template <class Store>
+__device__ __forceinline__ void store_rows_again(const Again &again, Store store) {
+  if (!__any_sync(~0u, (again.far | again.tainted) != 0)) return;
+  __syncwarp();
+#pragma unroll 1
+  for (int h = 0; h < 2; h++) {
+    const u32 far = __ballot_sync(~0u, again.far >> h & 1);
+#pragma unroll 1
+    for (u32 lanes = far | __ballot_sync(~0u, again.tainted >> h & 1); lanes != 0;) {
+      const int quad = (__ffs(lanes) - 1) / 4;
+      lanes &= ~(15u << 4 * quad);
+      store(h * 8 + quad, (far >> 4 * quad & 15) != 0);
+    }
+  }
+}
+
 //| local from_registers = c.o_path < 2 or p.has_lengths
 //| local sequence = p.has_lengths and "sequence, " or ""
 //| if p.o_bytes == 2 and from_registers then
@@ -28,6 +63,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
+  const Again again = rows_again(state, o, sequence.sq(), row, p.scale_log2);
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
@@ -53,6 +89,10 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
       if (real) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
+  store_rows_again(again, [&](int i, bool far) {
+    const int query = row - (int)threadIdx.x % 32 / 4 + i;
+    store_again(p, sequence, {query, where.head}, far);
+  });
 }
 //| end
 //| if c.o_path > 0 then
@@ -88,12 +128,20 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     else
       stmatrix_x2(to, x[0], x[1]);
   }
+  const int first = row + warp_row;
+//|   if not p.has_lengths then
+  const Sequence sequence = sequence_of(p, where.batch);
+//|   end
+  const Again again = rows_again(state, o, sequence.sq(), first + lane / 4, p.scale_log2);
+  store_rows_again(again, [&](int i, bool far) {
+    const int r = warp_row + i, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
+    store_again(p, sequence, {first + i, where.head}, far, [&](int col, float x) {
+      store_shared(tile + col / BOX * 64 * ROW + r * ROW + (col % BOX / 8 ^ swizzle) * 16 + col % 8 * 2, (u16)pack2(x, 0.f));
+    });
+  });
   fence_async();
   named_wait(8 + wg, 128);
   if (threadIdx.x % 128 == 0) {
-//|   if not p.has_lengths then
-    const Sequence sequence = sequence_of(p, where.batch);
-//|   end
 #pragma unroll
     for (int box = 0; box < BOXES_V; box++)
       tma_store(o_map, tile + box * 64 * ROW, box * BOX, sequence.map_query(row), where.head, sequence.$(p.has_lengths and "map_batch_q" or "map_batch")());
@@ -101,6 +149,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   }
   // Behind the fence, which would wait until memory has it.
 #pragma unroll
-  for (int h = 0; h < 2; h++) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+  for (int h = 0; h < 2; h++)
+    if ((again.far >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
 }
 //| end

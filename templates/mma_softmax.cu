@@ -19,7 +19,6 @@ __device__ __forceinline__ void apply_mask(float (&s)[MB][NB][4], const Params &
 
 // One block of keys: scores become probabilities, O and the row states are brought up to date. Half h of a 16-row block is the row
 // g + 8h, elements 2h and 2h + 1 of each block of eight columns.
-template <bool MASKED>
 __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB][4], RowState (&state)[MB][2], float scale_log2) {
   float top[MB][2];
 #pragma unroll
@@ -43,7 +42,11 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB
     for (int m = 0; m < MB; m++)
 #pragma unroll
       for (int h = 0; h < 2; h++) {
-        const float keep = raise<MASKED>(state[m][h], top[m][h], scale_log2);
+//| if (c.lag or 0) > 0 then
+        // Whether a row's m moves follows from its own scores alone.
+        if (!((top[m][h] - state[m][h].m) * scale_log2 > LAG)) top[m][h] = state[m][h].m;
+//| end
+        const float keep = raise(state[m][h], top[m][h], scale_log2);
 #pragma unroll
         for (int v = 0; v < VB; v++) {
           o[m][v][2 * h] *= keep;
@@ -54,7 +57,7 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int h = 0; h < 2; h++) {
-      const float shift = shift_of<MASKED>(state[m][h].m, scale_log2);
+      const float shift = shift_of(state[m][h].m, scale_log2);
 #pragma unroll
       for (int n = 0; n < NB; n++) {
         s[m][n][2 * h] = probability(s[m][n][2 * h], scale_log2, shift);

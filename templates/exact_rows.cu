@@ -1,0 +1,104 @@
+// ---- rows that are computed again, key by key ----
+// A row needs it where its largest score is beyond what exponents relative to a rounded maximum hold, and where a value that it may not see
+// has reached it: 0 times NaN or infinity is NaN. Both show in the result. Here a row takes the keys that it sees, and no others, and its
+// exponents are (s - m) c, exactly 0 where s = m.
+
+//| include "exact_keys.cu"
+
+// A row by a whole warp: a lane has every 32nd key of S, and every 32nd column of O. put(col, x) takes O / l.
+template <class Put>
+__device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &sequence, int head, int query, Put put) {
+  constexpr int OWN = (DV + 31) / 32;
+  const int lane = threadIdx.x % 32, kv_head = head / p.group, hi = last_key(sequence, query);
+  const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
+  RowState row = {-infinity(), 0.f};
+  float o[OWN] = {};
+//| if p.has_dropout then
+  const Dropout dropout = make_dropout(p);
+//| end
+  bool any = false;
+#pragma unroll 1
+  for (int first = first_key(sequence, query); first <= hi; first += 32) {
+    const int key = first + lane;
+    float s = -infinity();
+    if (key <= hi) {
+      const element *const k = k_of(p, sequence, kv_head, key);
+      s = 0.f;
+#pragma unroll 4
+      for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
+    }
+    float top = fmaxf(row.m, s);
+#pragma unroll
+    for (int i = 16; i > 0; i /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, i));
+    const float keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
+    float e = key <= hi && (s != -infinity() || top != -infinity()) ? exp2_approx((s - top) * p.scale_log2) : 0.f, sum = e;
+#pragma unroll
+    for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
+    row = {top, fmaf(row.l, keep, sum)};
+    any = true;
+//| if p.has_dropout then
+    if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
+//| end
+#pragma unroll
+    for (int n = 0; n < OWN; n++) o[n] *= keep;
+#pragma unroll 1
+    for (int i = 0; i < min(32, hi + 1 - first); i++) {
+      const element *const v = v_of(p, sequence, kv_head, first + i);
+      const float weight = __shfl_sync(~0u, e, i);
+#pragma unroll
+      for (int n = 0; n < OWN; n++)
+        if (lane + 32 * n < DV) o[n] = fmaf(weight, element_of(v, lane + 32 * n), o[n]);
+    }
+  }
+  // A largest score beyond fp32, in either direction, is no weight.
+  if (any && !(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
+  const float inverse = any ? $(p.has_dropout and "p.keep_scale" or "1.f") / row.l : 0.f;
+#pragma unroll
+  for (int n = 0; n < OWN; n++)
+    if (lane + 32 * n < DV) put(lane + 32 * n, any ? o[n] * inverse : 0.f);
+  return row;
+}
+//| if p.mask ~= "none" then
+
+// Whether V of a key that the row does not see, near enough to lie in a block that was walked for it, holds NaN or infinity.
+__device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
+  const int lane = threadIdx.x % 32, kv_head = head / p.group, lo = first_key(sequence, query), hi = last_key(sequence, query);
+  bool found = false;
+  auto look = [&](int from, int to) {
+#pragma unroll 1
+    for (int key = max(from, 0); key <= min(to, sequence.sk() - 1); key++) {
+      const element *const v = v_of(p, sequence, kv_head, key);
+#pragma unroll 1
+      for (int col = lane; col < DV; col += 32) found = found || !(fabsf(element_of(v, col)) < infinity());
+    }
+  };
+  look(max(hi + 1, lo), hi + REACH);
+//|   if p.mask == "window" then
+  look(lo - REACH, min(lo - 1, hi));
+//|   end
+  return __any_sync(~0u, found);
+}
+//| end
+
+// A row again, by a whole warp, over what it has stored of it. far: whatever its values are. put(col, x) stores O, after the row's others.
+template <class Put>
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far, Put put) {
+  const int head = (int)at.head, query = (int)at.query;
+//| if p.mask ~= "none" then
+  if (!far && !reached(p, sequence, head, query)) return;
+//| end
+  const RowState row = exact_row(p, sequence, head, query, put);
+  if (p.lse != nullptr && threadIdx.x % 32 == 0)
+    p.lse[sequence.lse(head, query)] = row.l == 0.f ? -infinity() : log_sum_exp(row, row.l, p.scale);
+}
+// To global memory.
+__device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far) {
+  const long long to = sequence.o() + at.query * p.o_ss + at.head * p.o_sh;
+  store_again(p, sequence, at, far, [&](int col, float x) {
+//| if p.o_bytes == 4 then
+    ((float *)p.o)[to + col] = x;
+//| else
+    ((u16 *)p.o)[to + col] = (u16)pack2(x, 0.f);
+//| end
+  });
+}
