@@ -54,7 +54,7 @@ static item next(const char **p, const char *end)
     memcpy(line, *p, (size_t)(nl - *p));
     line[nl - *p] = 0;
     *p = nl + 1;
-    bool add = sscanf(line, "add %32s", hex) == 1;
+    bool add = sscanf(line, "new %32s", hex) == 1;
     if (!strcmp(line, "end"))
         it.kind = END;
     else if ((add || sscanf(line, "have %32s", hex) == 1) && fa_key_parse(&it.key, hex))
@@ -91,7 +91,7 @@ void fa_import_kernel(fa_import *im, fa_key k, bool there)
 {
     char hex[33];
     fa_key_print(hex, k);
-    fa_text_fmt(&im->text, "%s %s\n", there ? "have" : "add", hex);
+    fa_text_fmt(&im->text, "%s %s\n", there ? "have" : "new", hex);
 }
 
 void fa_import_file(fa_import *im, const char *chip, const char *file, int64_t size, const fa_text *lines)

@@ -5,7 +5,7 @@
  *   <root>/v1/imported   they are all there: copies of its kernels in foreign/ are being removed
  *
  * A journal is a line "fagen import 1", a line "kernels" or "foreign" for where kernels go, then lines in any order:
- *   add KEY                     a kernel that is new
+ *   new KEY                     a kernel that is new
  *   have KEY                    one that was there
  *   file CHIP FILE SIZE BYTES   followed by so many bytes, the lines that records/CHIP/FILE of SIZE bytes (-1: of none) lacks
  * and at last a line "end". */

@@ -1,5 +1,5 @@
-/* thread: what a thread of the program keeps from call to call. It lies on the heap: thread-local memory of a library is a part of the stack
- * of every thread that the program starts, also of those that never call the library, so a place of use has one pointer there.
+/* thread: what a thread of the program keeps from call to call. It lies on the heap: thread-local memory of a library is a part of the
+ * stack of every thread that the program starts, also of those that never call the library, so a place of use has one pointer there.
  *
  *     static _Thread_local table *mine;
  *     table *t = mine ? mine : fa_thread_keep(&mine, sizeof *mine);

@@ -21,7 +21,7 @@ typedef struct fa_repeat {
 /* A number that this thread has not had; not 0. */
 uint64_t fa_repeat_next(void);
 
-/* As fa_check_args() with tensors, into this thread's own place: *out stays until its next call. FA_NOMEM: a thread's first call found no memory for
- * that place. */
+/* As fa_check_args() with tensors, into this thread's own place: *out stays until its next call. FA_NOMEM: a thread's first call found no
+ * memory for that place. */
 fa_status fa_repeat_check(fa_repeat **out, const fa_args *args);
 #endif

@@ -24,7 +24,7 @@ __device__ __forceinline__ bool columns_reached(const Params &p, const Sequence 
 }
 //| end
 
-// Columns col to col + 3, and m and l of the row.
+// Columns col to col + 3, and m and l of a row that sees keys.
 __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &sequence, int head, int query, int col) {
   const int kv_head = head / p.group, hi = last_key(sequence, query);
   const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
@@ -32,10 +32,8 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
 //| if p.has_dropout then
   const Dropout dropout = make_dropout(p);
 //| end
-  int key = first_key(sequence, query);
-  const bool any = key <= hi;
 #pragma unroll 1
-  for (; key <= hi; key++) {
+  for (int key = first_key(sequence, query); key <= hi; key++) {
     const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
     float s = 0.f;
 #pragma unroll 4
@@ -52,13 +50,13 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
     if (col + 2 < DV) row.o.z = fmaf(e, element_of(v, col + 2), row.o.z * keep);
     if (col + 3 < DV) row.o.w = fmaf(e, element_of(v, col + 3), row.o.w * keep);
   }
-  if (any && !(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
+  if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
   return row;
 }
 
 // The sum of all parts of a row, or where that cannot be right the row computed again. Columns past the last are whatever they are.
 __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence, int head, int query, int col, const Sum &sum) {
-  if (col >= DV) return sum;
+  if (col >= DV || first_key(sequence, query) > last_key(sequence, query)) return sum;
 //| local far = c.rescale == 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, p.scale_log2)"
 //| if p.mask ~= "none" then
   if ($(far) || not_finite(sum.o) && columns_reached(p, sequence, head, query, col)) {

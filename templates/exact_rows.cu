@@ -5,7 +5,7 @@
 
 //| include "exact_keys.cu"
 
-// A row by a whole warp: a lane has every 32nd key of S, and every 32nd column of O. put(col, x) takes O / l.
+// A row that sees keys, by a whole warp: a lane has every 32nd key of S, and every 32nd column of O. put(col, x) takes O / l.
 template <class Put>
 __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &sequence, int head, int query, Put put) {
   constexpr int OWN = (DV + 31) / 32;
@@ -16,7 +16,6 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 //| if p.has_dropout then
   const Dropout dropout = make_dropout(p);
 //| end
-  bool any = false;
 #pragma unroll 1
   for (int first = first_key(sequence, query); first <= hi; first += 32) {
     const int key = first + lane;
@@ -35,7 +34,6 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
     row = {top, fmaf(row.l, keep, sum)};
-    any = true;
 //| if p.has_dropout then
     if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
 //| end
@@ -51,11 +49,11 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
     }
   }
   // A largest score beyond fp32, in either direction, is no weight.
-  if (any && !(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
-  const float inverse = any ? $(p.has_dropout and "p.keep_scale" or "1.f") / row.l : 0.f;
+  if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
+  const float inverse = $(p.has_dropout and "p.keep_scale" or "1.f") / row.l;
 #pragma unroll
   for (int n = 0; n < OWN; n++)
-    if (lane + 32 * n < DV) put(lane + 32 * n, any ? o[n] * inverse : 0.f);
+    if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);
   return row;
 }
 //| if p.mask ~= "none" then
@@ -84,12 +82,13 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
 template <class Put>
 __device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far, Put put) {
   const int head = (int)at.head, query = (int)at.query;
+  if (first_key(sequence, query) > last_key(sequence, query)) return;  // it sees no key: O = 0, LSE = -inf
 //| if p.mask ~= "none" then
   if (!far && !reached(p, sequence, head, query)) return;
 //| end
   const RowState row = exact_row(p, sequence, head, query, put);
   if (p.lse != nullptr && threadIdx.x % 32 == 0)
-    p.lse[sequence.lse(head, query)] = row.l == 0.f ? -infinity() : log_sum_exp(row, row.l, p.scale);
+    p.lse[sequence.lse(head, query)] = log_sum_exp(row, row.l, p.scale);
 }
 // To global memory.
 __device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far) {

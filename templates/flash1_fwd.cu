@@ -120,7 +120,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
         m_old = __shfl_sync(~0u, m_old, 0, 16);
         l_old = __shfl_sync(~0u, l_old, 0, 16);
         const float m_new = fmaxf(m_old, m), shift = m_new == -infinity() ? 0.f : m_new;
-        const float scale_old = l_old * expf(m_old - shift), scale_new = expf(m - shift), l_new = fmaf(scale_new, l, scale_old);
+        const float scale_old = l_old * expf(m_old - shift), scale_new = expf(m - shift);
+        float l_new = fmaf(scale_new, l, scale_old);
+        // A row whose scores are all beyond fp32, downwards, is known by the block of its last key. It is not one that sees no key.
+        if (l_new == 0.f && last >= 0 && last < BC && first <= last) l_new = __int_as_float(0x7fffffff);
         const float inverse = l_new == 0.f ? 0.f : 1.f / l_new;
         keep[i] = scale_old * inverse;
         add[i] = scale_new * inverse;
@@ -145,18 +148,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) fa_fwd(const __grid_con
     }
   }
 
-  // A row that sees no key has O = 0, LSE = -inf; one whose scores are all beyond fp32, downwards, NaN.
+  // A row that saw no key has l = 0: O = 0, LSE = -inf.
+//| if p.o == "fp32" then
+  if (p.lse == nullptr) return;
+//| end
   __syncthreads();
-  auto sees = [&](int row) { return first_key(sequence, row) <= last_key(sequence, row); };
-  auto lost = [&](int row) { return row_sum[row] == 0.f && sees(row); };
-  const float nan = __int_as_float(0x7fffffff);
   if (p.lse != nullptr)
     for (int row = threadIdx.x; row < sq; row += THREADS)
-      p.lse[sequence.lse(head, row)] = !sees(row) ? -infinity() : lost(row) ? nan : row_max[row] + logf(row_sum[row]);
+      p.lse[sequence.lse(head, row)] = row_sum[row] == 0.f ? -infinity() : row_max[row] + logf(row_sum[row]);
+//| if p.o ~= "fp32" then
   for (int row = y; row < sq; row += 16)
-//| if p.o == "fp32" then
-    for (int col = x; lost(row) && col < DV; col += 16) o[row * o_step + col] = nan;
-//| else
-    for (int col = x; col < DV; col += 16) store_element(p.o, o_at + row * p.o_ss + col, lost(row) ? nan : o[row * o_step + col]);
+    for (int col = x; col < DV; col += 16) store_element(p.o, o_at + row * p.o_ss + col, o[row * o_step + col]);
 //| end
 }

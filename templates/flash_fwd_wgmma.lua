@@ -169,7 +169,7 @@ return {
       if p.mask == "window" then others = 32 end
       if masked and (c.ctas == 2 or c.br == 64) or p.has_lengths and p.dv > 128 then others = 34 end
       if p.mask == "window" and (c.br == 64 or p.dv > 224) then others = 36 end
-      if p.mask == "window" and p.has_lengths and p.dv > 128 then others = 38 end
+      if p.mask == "window" and p.has_lengths then others = 38 end
       local need = matrices(p, c) + others
       if need <= consumer then return true end
       return false, "S, P and O with " .. others .. " others take " .. need .. " > " .. consumer .. " registers"

@@ -42,8 +42,8 @@ __device__ __forceinline__ void multiply(float (&sum)[RI][CJ], const float *a, i
 //| if p.op == "forward" then
 // The same without the terms whose a is UNSEEN.
 template <int RI, int CJ>
-__device__ __forceinline__ void multiply_seen(float (&sum)[RI][CJ], const float *a, int a_pitch, const float *b, int b_pitch, int from, int to,
-                                         int x, int y) {
+__device__ __forceinline__ void multiply_seen(float (&sum)[RI][CJ], const float *a, int a_pitch, const float *b, int b_pitch, int from,
+                                              int to, int x, int y) {
 #pragma unroll 16
   for (int k = from; k < to; k++)
 #pragma unroll

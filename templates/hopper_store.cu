@@ -13,38 +13,33 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
     p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
 }
 
-// Of a warp's rows those that may have to be computed again: by bit h of `far` and of `tainted` this thread's. row: this thread's first.
-struct Again {
-  u32 far, tainted;
-};
-__device__ __forceinline__ Again rows_again(const RowState (&state)[2], const float (&o)[NO], int rows, int row, float scale_log2) {
-  Again again = {0, 0};
+// Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is not finite. row:
+// the first of them; rows: of the sequence.
+__device__ __forceinline__ u32 rows_again(const RowState (&state)[2], const float (&o)[NO], int rows, int row, float scale_log2) {
+  u32 again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    if (row + 8 * h < rows && is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2"))) again.far |= 1u << h;
+    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2"))) again |= 1u << h;
 //| if p.mask ~= "none" then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) zero = fmaf(o[4 * n + 2 * h], 0.f, fmaf(o[4 * n + 2 * h + 1], 0.f, zero));
-    if (row + 8 * h < rows && !(zero == 0.f)) again.tainted |= 1u << h;
+    if (!(zero == 0.f)) again |= 4u << h;
 //| end
+    if (row + 8 * h >= rows) again &= ~(5u << h);
   }
   return again;
 }
-// row: the warp's first.
+// store(i, far) for row i of the warp's sixteen that may have to be.
 template <class Store>
-__device__ __forceinline__ void store_rows_again(const Again &again, Store store) {
-  if (!__any_sync(~0u, (again.far | again.tainted) != 0)) return;
+__device__ __forceinline__ void store_rows_again(u32 again, Store store) {
+  if (!__any_sync(~0u, again != 0)) return;
   __syncwarp();
 #pragma unroll 1
-  for (int h = 0; h < 2; h++) {
-    const u32 far = __ballot_sync(~0u, again.far >> h & 1);
-#pragma unroll 1
-    for (u32 lanes = far | __ballot_sync(~0u, again.tainted >> h & 1); lanes != 0;) {
-      const int quad = (__ffs(lanes) - 1) / 4;
-      lanes &= ~(15u << 4 * quad);
-      store(h * 8 + quad, (far >> 4 * quad & 15) != 0);
-    }
+  for (int i = 0; i < 16; i++) {
+    const int lanes = 15 << i % 8 * 4;
+    const bool far = (__ballot_sync(~0u, again >> i / 8 & 1) & lanes) != 0;
+    if (far || (__ballot_sync(~0u, again >> i / 8 & 4) & lanes) != 0) store(i, far);
   }
 }
 
@@ -55,7 +50,8 @@ __device__ __forceinline__ void store_rows_again(const Again &again, Store store
 
 //| end
 //| if from_registers then
-// Straight from the registers. row: this thread's first.
+// Straight from the registers. row: this thread's first. KEYS: the tile has some.
+template <bool KEYS>
 //|   if p.has_lengths then
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const Sequence &sequence, const float (&o)[NO],
                                            const RowState (&state)[2], int row, int t) {
@@ -63,7 +59,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
-  const Again again = rows_again(state, o, sequence.sq(), row, p.scale_log2);
+  const u32 again = KEYS ? rows_again(state, o, sequence.sq(), row, p.scale_log2) : 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
@@ -89,7 +85,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
       if (real) *(u32 *)(to + n * 8 + 2 * t) = x[n];
 //|   end
   }
-  store_rows_again(again, [&](int i, bool far) {
+  if constexpr (KEYS) store_rows_again(again, [&](int i, bool far) {
     const int query = row - (int)threadIdx.x % 32 / 4 + i;
     store_again(p, sequence, {query, where.head}, far);
   });
@@ -112,6 +108,11 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
 //|   if c.o_path == 2 then
   tma_wait_read();  // of the tile before, by the thread that stored it
 //|   end
+//|   if not p.has_lengths then
+  const Sequence sequence = sequence_of(p, where.batch);
+//|   end
+  const int first = row + warp_row;
+  const u32 again = rows_again(state, o, sequence.sq(), first + lane / 4, p.scale_log2);
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
   const int r = warp_row + lane % 16;
   const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
@@ -128,11 +129,6 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
     else
       stmatrix_x2(to, x[0], x[1]);
   }
-  const int first = row + warp_row;
-//|   if not p.has_lengths then
-  const Sequence sequence = sequence_of(p, where.batch);
-//|   end
-  const Again again = rows_again(state, o, sequence.sq(), first + lane / 4, p.scale_log2);
   store_rows_again(again, [&](int i, bool far) {
     const int r = warp_row + i, swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;
     store_again(p, sequence, {first + i, where.head}, far, [&](int col, float x) {
@@ -150,6 +146,6 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   // Behind the fence, which would wait until memory has it.
 #pragma unroll
   for (int h = 0; h < 2; h++)
-    if ((again.far >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
+    if ((again >> h & 1) == 0) store_lse(p, where, $(sequence)state[h], l[h], row + warp_row + lane / 4 + 8 * h, lane % 4);
 }
 //| end

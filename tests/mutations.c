@@ -71,7 +71,7 @@ static const mutation mutations[] = {
     { "sum is not rescaled", S, "  row.l *= keep;\n", "", 0, "plain" },
     { "maximum is not kept", S, "  row.m = m;\n", "", 0, "plain" },
     { "division by an empty sum", S, "l == 0.f ? 0.f : fmaf(r,", "fmaf(r,", 0, "blind" },
-    { "infinity minus infinity", S, "MASKED && m == -infinity() ? 0.f : m * scale_log2", "m * scale_log2", 0, "blind" },
+    { "infinity minus infinity", S, "fabsf(r) > FAR ? 0.f : r", "r", 0, "blind" },
     { "shift with the wrong sign", S, "fmaf(score, scale_log2, -shift)", "fmaf(score, scale_log2, shift)", 0, "plain" },
     { "probabilities not scaled", S, "fmaf(score, scale_log2, -shift)", "(score - shift / scale_log2)", 0, "plain" },
 

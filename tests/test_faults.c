@@ -191,8 +191,11 @@ static long launches(fa_context *ctx, const char *problem, const char *config, i
     cr_assert_eq(fa_plan_make(ctx, &c.problem, &k, "asked for", &plan), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s", fa_last_error());
+    const char *what;
+    fault_arm(kind, 1, ENOMEM); /* what a thread keeps from its first failure on is there from here on */
+    (void)fa_trial_run(t, plan, &v);
+    fault_disarm(&what);
     for (bool fired = true; fired; n++) {
-        const char *what;
         long live = fault_live();
         fault_arm(kind, n + 1, ENOMEM);
         fa_status st = fa_trial_run(t, plan, &v);
@@ -242,9 +245,13 @@ static void load_with_faults(fault_kind kind)
     cr_assert_eq(fa_problem_parse(&p, "bf16,d=64,mask=causal,b=1,hq=2,hkv=1"), FA_OK, "%s", fa_last_error());
     fa_context *ctx = test_hopper_context(NULL, below("loads"), 2); /* compiled, and what is allocated once per process is allocated now */
     cr_assert_eq(fa_plan_make(ctx, &p, &k, "asked for", &plan), FA_OK, "%s", fa_last_error());
+    fault_arm(kind, 1, ENOMEM); /* what a thread keeps from its first failure on is there from here on */
+    (void)fa_plan_make(ctx, &p, &k, "asked for", &plan);
+    const char *what;
+    fault_disarm(&what);
     fa_destroy(ctx);
     for (bool fired = true; fired; trials++, n += full() || n < 40 ? 1 : 1 + n / 4) {
-        const char *what = "";
+        what = "";
         long live = fault_live();
         ctx = test_hopper_context(NULL, below("loads"), 2);
         fault_arm(kind, n, ENOMEM);
