@@ -14,8 +14,9 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
 }
 
 // Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is not finite. row:
-// the first of them; rows: of the sequence.
-__device__ __forceinline__ u32 rows_again(const RowState (&state)[2], const float (&o)[NO], int rows, int row, float scale_log2) {
+// the first of them.
+__device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowState (&state)[2], const float (&o)[NO], int row,
+                                          float scale_log2) {
   u32 again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
@@ -26,7 +27,8 @@ __device__ __forceinline__ u32 rows_again(const RowState (&state)[2], const floa
     for (int n = 0; n < NO / 4; n++) zero = fmaf(o[4 * n + 2 * h], 0.f, fmaf(o[4 * n + 2 * h + 1], 0.f, zero));
     if (!(zero == 0.f)) again |= 4u << h;
 //| end
-    if (row + 8 * h >= rows) again &= ~(5u << h);
+    const int query = row + 8 * h;
+    if (query >= sequence.sq() || first_key(sequence, query) > last_key(sequence, query)) again &= ~(5u << h);
   }
   return again;
 }
@@ -59,7 +61,7 @@ __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, c
 __device__ __forceinline__ void store_rows(const Params &p, const Tile &where, const float (&o)[NO], const RowState (&state)[2], int row, int t) {
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
-  const u32 again = KEYS ? rows_again(state, o, sequence.sq(), row, p.scale_log2) : 0;
+  const u32 again = KEYS ? rows_again(sequence, state, o, row, p.scale_log2) : 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
     const int i = row + 8 * h;
@@ -112,7 +114,7 @@ __device__ __forceinline__ void store_tile(const Params &p, const TensorMap &o_m
   const Sequence sequence = sequence_of(p, where.batch);
 //|   end
   const int first = row + warp_row;
-  const u32 again = rows_again(state, o, sequence.sq(), first + lane / 4, p.scale_log2);
+  const u32 again = rows_again(sequence, state, o, first + lane / 4, p.scale_log2);
   named_wait(8 + wg, 128);  // the whole warpgroup is through with what lay here
   const int r = warp_row + lane % 16;
   const int swizzle = ROW == 128 ? r % 8 : ROW == 64 ? r / 2 % 4 : r / 4 % 2;

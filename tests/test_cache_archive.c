@@ -583,8 +583,8 @@ Test(cache_archive, journals)
     fa_store_close(s);
     spill(below("to/v1/mine"), "keep\n", 5);
     fa_key_print(hex, key_made(1));
-    snprintf(add, sizeof add, "fagen import 1\nkernels\nadd %s\n", hex);
-    snprintf(lines, sizeof lines, "fagen import 1\nkernels\nfile .. mine 0 5\nkeep\nadd %s\n", hex);
+    snprintf(add, sizeof add, "fagen import 1\nkernels\nnew %s\n", hex);
+    snprintf(lines, sizeof lines, "fagen import 1\nkernels\nfile .. mine 0 5\nkeep\nnew %s\n", hex);
     const struct {
         const char *text;
         int hit; /* whether kernel 1 is there afterwards */
@@ -593,7 +593,7 @@ Test(cache_archive, journals)
                  { "fagen import 2\nkernels\nend\n", 1 },
                  { "fagen import 1\nquarantine\nend\n", 1 },
                  { "fagen import 1\nkernels\n", 1 },
-                 { "fagen import 1\nkernels\nadd ../../../../../../../../etc/pass\nend\n", 1 },
+                 { "fagen import 1\nkernels\nnew ../../../../../../../../etc/pass\nend\n", 1 },
                  { "fagen import 1\nkernels\nfile ../.. mine 0 18446744073709551615\nend\n", 1 },
                  { "fagen import 1\nkernels\nfile absent mine 0 5\nkeep\nend\n", 1 },
                  { lines, 1 },

@@ -60,7 +60,7 @@ static void forget_lines(const char *dir)
     glob_t g;
     snprintf(pattern, sizeof pattern, "%s/v*/records/*/*", dir);
     cr_assert_eq(glob(pattern, 0, NULL, &g), 0);
-    cr_assert_eq(g.gl_pathc, RECORD_FILES);
+    cr_assert_eq(g.gl_pathc, RECORD_FILES, "%zu: %s %s %s", g.gl_pathc, g.gl_pathv[0], g.gl_pathv[1], g.gl_pathv[2]);
     for (size_t i = 0; i < g.gl_pathc; i++) {
         cr_assert_eq(stat(g.gl_pathv[i], &st), 0);
         size[i] = size[i] ? size[i] : st.st_size;
@@ -191,19 +191,19 @@ static long launches(fa_context *ctx, const char *problem, const char *config, i
     cr_assert_eq(fa_plan_make(ctx, &c.problem, &k, "asked for", &plan), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_trial_open(&t, ctx, &c, FA_REFERENCE_ORACLE), FA_OK, "%s", fa_last_error());
     cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s", fa_last_error());
-    const char *what;
-    fault_arm(kind, 1, ENOMEM); /* what a thread keeps from its first failure on is there from here on */
-    (void)fa_trial_run(t, plan, &v);
-    fault_disarm(&what);
-    for (bool fired = true; fired; n++) {
+    for (bool fired = true, again = false; fired; n++) {
+        const char *what;
         long live = fault_live();
         fault_arm(kind, n + 1, ENOMEM);
         fa_status st = fa_trial_run(t, plan, &v);
         fired = fault_disarm(&what);
         cr_assert(st == FA_NOMEM || (st == FA_OK && v.ok), "%s: %s %ld failed, and the launch said %s: %s", config, what, n + 1,
                   fa_status_name(st), fa_last_error());
-        cr_assert_eq(fault_live(), live, "%s: %ld blocks are left after %s %ld", config, fault_live() - live, what, n + 1);
+        /* What a thread's first failure of a kind was told in stays with the thread: the same once more adds nothing. */
+        again = !again && fault_live() != live;
+        cr_assert(again || fault_live() == live, "%s: %ld blocks are left after %s %ld", config, fault_live() - live, what, n + 1);
         cr_assert_eq(fa_trial_run(t, plan, &v), FA_OK, "%s: the launch after %s %ld: %s", config, what, n + 1, fa_last_error());
+        n -= again;
     }
     fa_trial_close(t);
     return n - 1;
