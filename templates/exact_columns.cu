@@ -7,19 +7,16 @@ __device__ __forceinline__ bool not_finite(float4 x) { return !(fmaf(x.x, 0.f, f
 // As reached(), of four columns from `col` on.
 __device__ __forceinline__ bool columns_reached(const Params &p, const Sequence &sequence, int head, int query, int col) {
   const int kv_head = head / p.group, lo = first_key(sequence, query), hi = last_key(sequence, query);
+  const int beside_lo = first_key(sequence, max(query - REACH, 0)), beside_hi = last_key(sequence, min(query + REACH, sequence.sq() - 1));
   bool found = false;
-  auto look = [&](int from, int to) {
 #pragma unroll 1
-    for (int key = max(from, 0); key <= min(to, sequence.sk() - 1); key++) {
-      const element *const v = v_of(p, sequence, kv_head, key);
+  for (int key = beside_lo; key <= beside_hi; key++) {
+    if (key == lo) key = hi + 1;
+    if (key > beside_hi) break;
+    const element *const v = v_of(p, sequence, kv_head, key);
 #pragma unroll 1
-      for (int i = col; i < min(col + 4, DV); i++) found = found || !(fabsf(element_of(v, i)) < infinity());
-    }
-  };
-  look(max(hi + 1, lo), hi + REACH);
-//|   if p.mask == "window" then
-  look(lo - REACH, min(lo - 1, hi));
-//|   end
+    for (int i = col; i < min(col + 4, DV); i++) found = found || !(fabsf(element_of(v, i)) < infinity());
+  }
   return found;
 }
 //| end

@@ -39,6 +39,6 @@ __device__ __forceinline__ float element_of(const element *row, int col) { retur
 //| end
 //| if p.mask ~= "none" then
 
-// Keys beside those that a row sees which lie in blocks that are walked for it.
+// Of the keys beside those that a row sees some lie in blocks that are walked for it: those that rows less than this away see.
 constexpr int REACH = BR + BC;
 //| end

@@ -58,22 +58,19 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 }
 //| if p.mask ~= "none" then
 
-// Whether V of a key that the row does not see, near enough to lie in a block that was walked for it, holds NaN or infinity.
+// Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity.
 __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
   const int lane = threadIdx.x % 32, kv_head = head / p.group, lo = first_key(sequence, query), hi = last_key(sequence, query);
+  const int beside_lo = first_key(sequence, max(query - REACH, 0)), beside_hi = last_key(sequence, min(query + REACH, sequence.sq() - 1));
   bool found = false;
-  auto look = [&](int from, int to) {
 #pragma unroll 1
-    for (int key = max(from, 0); key <= min(to, sequence.sk() - 1); key++) {
-      const element *const v = v_of(p, sequence, kv_head, key);
+  for (int key = beside_lo; key <= beside_hi; key++) {
+    if (key == lo) key = hi + 1;
+    if (key > beside_hi) break;
+    const element *const v = v_of(p, sequence, kv_head, key);
 #pragma unroll 1
-      for (int col = lane; col < DV; col += 32) found = found || !(fabsf(element_of(v, col)) < infinity());
-    }
-  };
-  look(max(hi + 1, lo), hi + REACH);
-//|   if p.mask == "window" then
-  look(lo - REACH, min(lo - 1, hi));
-//|   end
+    for (int col = lane; col < DV; col += 32) found = found || !(fabsf(element_of(v, col)) < infinity());
+  }
   return __any_sync(~0u, found);
 }
 //| end

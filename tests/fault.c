@@ -1,5 +1,6 @@
 /* fault: see the header. */
 #include "fault.h"
+#include "gen/error.h"
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -31,6 +32,12 @@ static _Thread_local struct {
     const char *what, *only;
 } now;
 static _Thread_local long live;
+
+/* What a thread keeps from its first failure on is there before anything is counted; fork() takes it along. */
+__attribute__((constructor)) static void fail_first(void)
+{
+    fa_fail(FA_INTERNAL, "no fault yet");
+}
 
 void fault_arm(fault_kind kind, long nth, int error)
 {

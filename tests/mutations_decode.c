@@ -219,7 +219,7 @@ static const mutation mutations[] = {
     { "a part that began here as if before", M, "first < split.index()) * BR", "first <= split.index()) * BR", 0, "line" },
     { "the loop over parts ends one early", M, "for (int j = 0; j < parts; j += BATCH)", "for (int j = 0; j < parts - 1; j += BATCH)", 0,
       "parts" },
-    { "the last parts are left out", M, "for (int j = 0; j < parts; j += BATCH)", "for (int j = 0; j + BATCH <= parts; j += BATCH)", 0,
+    { "the last part is left out", M, "if (j + k >= parts) states[k].x = -infinity();", "if (j + k >= parts - 1) states[k].x = -infinity();", 0,
       "line" },
     { "the last part counts more than once", M, "if (j + k >= parts) states[k].x = -infinity();", ";", 0, "line" },
     { "the states of all rows in one place", M, "part_state[own + row] =", "part_state[own] =", 0, "line" },

@@ -258,7 +258,7 @@ Test(cache_bounds, a_journal_where_locks_do_not_work)
     cr_assert(entry_put(s, 1, 100));
     fa_store_close(s);
     fa_key_print(hex, key_made(1));
-    snprintf(text, sizeof text, "fagen import 1\nkernels\nadd %s\nend\n", hex);
+    snprintf(text, sizeof text, "fagen import 1\nkernels\nnew %s\nend\n", hex);
     spill(below("s/v1/import"), text, strlen(text));
     cr_assert_eq(chmod(below("s/v1/import"), 0600), 0);
     for (int hours = 0; hours < 3; hours += 2) {

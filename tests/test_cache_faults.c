@@ -113,7 +113,7 @@ static void begin_dead_import(void)
     snprintf(path, sizeof path, "%s/v1/records/%s/%s", root, chip, file);
     spill(path, "{\"of\":\"it\"}\n{\"others\":1}\n", 26);
     fa_key_print(hex, key_made(3));
-    snprintf(text, sizeof text, "fagen import 1\nkernels\nadd %s\nadd %032d\nfile %s %s -1 12\n{\"of\":\"it\"}\nend\n", hex, 7, chip, file);
+    snprintf(text, sizeof text, "fagen import 1\nkernels\nnew %s\nnew %032d\nfile %s %s -1 12\n{\"of\":\"it\"}\nend\n", hex, 7, chip, file);
     snprintf(path, sizeof path, "%s/v1/import", root);
     spill(path, text, strlen(text));
     snprintf(text, sizeof text, "fagen import 1\nkernels\nhave %032d\nend\n", 7);

@@ -325,7 +325,7 @@ Test(cache_wait, an_import_beside_a_stopped_one)
     /* it has added kernel 2, and its journal is there */
     char hex[33], text[100];
     fa_key_print(hex, key_made(2));
-    snprintf(text, sizeof text, "fagen import 1\nkernels\nadd %s\nend\n", hex);
+    snprintf(text, sizeof text, "fagen import 1\nkernels\nnew %s\nend\n", hex);
     pid_t child = stopped(below("root/v1/locks/import"), LOCK_EX, "");
     spill(journal, text, strlen(text));
     uint64_t before = scratch_sum_of(below("root"));

@@ -48,23 +48,28 @@ static void damage_entries(const char *dir)
     cr_assert_eq(system(command), 0);
 }
 
-#define RECORD_FILES 2 /* of the problem's class, and of the one that launches without a workspace have */
+#define RECORD_FILES 2 /* what is measured of the problem's class, and a guess of the one that launches without a workspace */
 
 /* Every launch adds a line to the records, and reads them all: without this the trials of a warm run would ask for more memory each
- * time, and never come to the last allocation. */
+ * time, and never come to the last allocation. Where what is measured could not be read there is a guess of that class too, which goes. */
 static void forget_lines(const char *dir)
 {
     static off_t size[RECORD_FILES];
+    static char path[RECORD_FILES][900];
     char pattern[700];
     struct stat st;
     glob_t g;
     snprintf(pattern, sizeof pattern, "%s/v*/records/*/*", dir);
     cr_assert_eq(glob(pattern, 0, NULL, &g), 0);
-    cr_assert_eq(g.gl_pathc, RECORD_FILES, "%zu: %s %s %s", g.gl_pathc, g.gl_pathv[0], g.gl_pathv[1], g.gl_pathv[2]);
-    for (size_t i = 0; i < g.gl_pathc; i++) {
+    cr_assert_geq(g.gl_pathc, RECORD_FILES);
+    for (size_t i = 0, first = !*path[0]; i < g.gl_pathc; i++) {
+        size_t known = 0;
         cr_assert_eq(stat(g.gl_pathv[i], &st), 0);
-        size[i] = size[i] ? size[i] : st.st_size;
-        cr_assert_eq(truncate(g.gl_pathv[i], size[i]), 0);
+        if (first && i < RECORD_FILES)
+            size[i] = st.st_size, snprintf(path[i], sizeof path[i], "%s", g.gl_pathv[i]);
+        while (known < RECORD_FILES && strcmp(path[known], g.gl_pathv[i]) != 0)
+            known++;
+        cr_assert_eq(known < RECORD_FILES ? truncate(g.gl_pathv[i], size[known]) : unlink(g.gl_pathv[i]), 0);
     }
     globfree(&g);
 }
