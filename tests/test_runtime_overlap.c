@@ -83,6 +83,14 @@ Test(runtime_overlap, however_long)
         other.lo += (uint64_t)(384 * 1000 + by), other.hi += (uint64_t)(384 * 1000 + by);
         cr_expect_eq(fa_overlap(&slice, &other), by > -128 && by < 128, "%lld bytes", (long long)by);
     }
+    /* columns of a matrix, every second and every third of its rows */
+    fa_span second = { .operand = &any, .stride = { 2048 }, .size = { 1 << 20, 1, 1, 1 }, .bytes = 2, .run = 128, .lo = 4096 },
+            third = second;
+    third.stride[0] = 3072, third.lo += 6 * 2048 + 128;
+    second.hi = second.lo + 4096ull * ((1 << 20) - 1) + 128, third.hi = third.lo + 6144ull * ((1 << 20) - 1) + 128;
+    cr_expect(!fa_overlap(&second, &third) && !fa_overlap(&third, &second));
+    third.lo -= 2, third.hi -= 2;
+    cr_expect(fa_overlap(&second, &third) && fa_overlap(&third, &second));
     /* strides without a common divisor: some row meets */
     fa_span odd = slice;
     odd.stride[0] = 0, odd.size[0] = 1, odd.stride[1] = 193;
@@ -172,6 +180,23 @@ Test(runtime_overlap, slots_of_one_buffer_are_apart_and_one_element_more_is_not)
                 }
         }
     cr_expect_gt(refused, 3 * 10);
+}
+
+/* What is known of distances is of their strides alone. */
+Test(runtime_overlap, a_distance_that_was_apart_is_not_with_other_strides)
+{
+    for (int repeats = 0; repeats < 3; repeats++) {
+        fa_args a = equal_args(FA_FORWARD), b;
+        for (int i = 0; i < 4; i++)
+            *tensor_at(&a, packs[0].at[i]) = slot(&a, 0, 4, i);
+        b = equal_args(FA_FORWARD); /* packed, and apart */
+        for (int i = 0; i <= repeats; i++)
+            cr_assert_eq(look(&a), FA_OK, "%s", fa_last_error());
+        cr_assert_eq(look(&b), FA_OK, "%s", fa_last_error());
+        b.q.ptr = a.q.ptr, b.o.ptr = a.o.ptr;
+        cr_expect_eq(look(&b), FA_INVALID, "%d repeats", repeats);
+        cr_expect(strstr(fa_last_error(), "o overlaps q"), "%s", fa_last_error());
+    }
 }
 
 /* O may still take the place of one part, between the others. */
