@@ -36,7 +36,7 @@ foreach(kind archive shared)
   set_target_properties(fagen_${kind} PROPERTIES OUTPUT_NAME fagen LINKER_LANGUAGE C)
 endforeach()
 set_source_files_properties(${fa_merged} PROPERTIES EXTERNAL_OBJECT ON GENERATED ON)
-set_target_properties(fagen_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+set_target_properties(fagen_shared PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${fa_abi})
 target_link_libraries(fagen_shared PRIVATE ${fa_system} fagen_flags)
 target_link_options(fagen_shared PRIVATE -Wl,-z,defs,-z,now,-z,relro)
 if(FAGEN_SANITIZE OR CMAKE_C_FLAGS MATCHES "-fsanitize") # its runtime is the executable's

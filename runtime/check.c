@@ -14,6 +14,7 @@
 
 #define LOG2E 1.4426950408889634
 #define PARTS_MAX (1 << 20)
+#define END_OF(type, field) (uint32_t)(offsetof(type, field) + sizeof(((type *)0)->field))
 
 fa_status fa_check_problem(fa_problem *out, const fa_problem *p)
 {
@@ -374,6 +375,12 @@ fa_status fa_check_given(fa_call *out, const fa_args *args)
     return st == FA_OK ? check(out, args, has_first(args), spans) : st;
 }
 
+/* What a caller has room for: the bytes of fa_problem in the fagen.h whose fa_args has so many. A struct that grows gets a row here. */
+static uint32_t problem_room(uint32_t args_size)
+{
+    return args_size <= END_OF(fa_args, kv_dtype) ? END_OF(fa_problem, kv_dtype) : sizeof(fa_problem); /* the first: fagen 0.1 */
+}
+
 fa_status fa_problem_of(const fa_args *args, fa_problem *out)
 {
     fa_call call;
@@ -384,7 +391,9 @@ fa_status fa_problem_of(const fa_args *args, fa_problem *out)
         return st;
     if (!call.empty && !fa_maps_possible(&call, &call.problem, NULL, 0))
         fa_check_plain(&call.problem);
-    *out = call.problem;
+    uint32_t room = problem_room(args->size);
+    memcpy(out, &call.problem, room);
+    out->size = room;
     return FA_OK;
 }
 

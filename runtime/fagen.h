@@ -65,6 +65,8 @@
  * Errors: every call returns an fa_status; fa_last_error() tells what was wrong with which field, per thread.
  * Structs: the first member is the struct's size; set it with the INIT macro. Zero always means "default". A size beyond 4096, which no
  * struct of any version has, is FA_INVALID, and nothing is read by it.
+ * Versions: a program that was compiled against this header, or is linked with libfagen.so.0, runs unchanged with every later library of
+ * that name: structs grow at their end alone, 0 in a new field is as before, numbers stay. So do its bundles and its cache.
  * Threads: one fa_context may be used from many threads at once. Functions say so where they differ.
  * fork(): a context belongs to the process that made it. In a child every call with it is FA_INVALID, and fa_destroy() does nothing. A
  * child may make a context of its own on the simulator; on a GPU only where it was forked before its parent's first fa_create(), since CUDA
@@ -405,7 +407,7 @@ FA_API fa_status fa_prepare_range(fa_context *ctx, const fa_problem *lo, const f
 
 /* The problem that fa_launch() derives from args: the class of kernels that computes it, and its shape, normalized. What fa_prepare() is
  * given it, fa_launch() finds. align is what the strides allow, and the addresses where q (or part) has one; at most 8 where TMA cannot
- * take them, on chips without TMA too. Thread-safe, needs no context. */
+ * take them, on chips without TMA too. out->size is that of the header which args->size tells. Thread-safe, needs no context. */
 FA_API fa_status fa_problem_of(const fa_args *args, fa_problem *out);
 
 /* Device bytes fa_launch() needs in args.workspace for these args: 0 for most. Reads shapes only, no device memory. It is that of the
