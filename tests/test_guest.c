@@ -174,7 +174,7 @@ Test(guest, a_thread_that_ends_may_call)
 
 Test(guest, the_library_comes_and_goes)
 {
-    cr_expect_eq(run(OPENER, SHARED, scratch, full() ? "40" : "5"), OWN);
+    cr_expect_eq(run(OPENER, SHARED, scratch, full() ? "80" : "16"), OWN);
 }
 
 /* ---- exit() ---- */
