@@ -22,7 +22,7 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
       const int row = w.row + tile_row;
       const bool real = row < row_count(p, sequence);
       const Row at = row_of(p, w, row);
-      if (real && is_far(state[m][h].m, p.scale_log2)) far |= 1u << (2 * m + h);
+      if (real && is_far(state[m][h].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
 //| if p.mask ~= "none" then
       float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll

@@ -53,7 +53,8 @@ __device__ __forceinline__ Sum exact_columns(const Params &p, const Sequence &se
 
 // The sum of all parts of a row, or where that cannot be right the row computed again. Columns past the last are whatever they are.
 __device__ __forceinline__ Sum checked(const Params &p, const Sequence &sequence, int head, int query, int col, const Sum &sum) {
-  if (col >= DV || first_key(sequence, query) > last_key(sequence, query)) return sum;
+  if (col >= DV) return sum;
+  if (!sees_keys(sequence, query)) return {-infinity(), 0.f, make_float4(0.f, 0.f, 0.f, 0.f)};
 //| local far = c.rescale == 3 and "is_far(sum.m, 1.f)" or "is_far(sum.m, p.scale_log2)"
 //| if p.mask ~= "none" then
   if ($(far) || not_finite(sum.o) && columns_reached(p, sequence, head, query, col)) {

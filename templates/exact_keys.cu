@@ -37,6 +37,10 @@ __device__ __forceinline__ const element *v_of(const Params &p, const Sequence &
 }
 __device__ __forceinline__ float element_of(const element *row, int col) { return widened(row[col]); }
 //| end
+
+__device__ __forceinline__ bool sees_keys(const Sequence &sequence, int query) {
+  return first_key(sequence, query) <= last_key(sequence, query);
+}
 //| if p.mask ~= "none" then
 
 // Of the keys beside those that a row sees some lie in blocks that are walked for it: those that rows less than this away see.

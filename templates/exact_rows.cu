@@ -75,11 +75,14 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
 }
 //| end
 
-// A row again, by a whole warp, over what it has stored of it. far: whatever its values are. put(col, x) stores O, after the row's others.
+// A row again, by a whole warp, over what it has stored of it. far: whatever its values are, of a row that sees keys. put(col, x) stores O.
 template <class Put>
 __device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far, Put put) {
   const int head = (int)at.head, query = (int)at.query;
-  if (first_key(sequence, query) > last_key(sequence, query)) return;  // it sees no key: O = 0, LSE = -inf
+  if (!sees_keys(sequence, query)) {  // O = 0; its LSE is -inf
+    for (int col = (int)threadIdx.x % 32; col < DV; col += 32) put(col, 0.f);
+    return;
+  }
 //| if p.mask ~= "none" then
   if (!far && !reached(p, sequence, head, query)) return;
 //| end

@@ -226,7 +226,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) fa_fwd(const __grid_consta
     const int row = where.row + row_at(i);
     if (row >= row_count(p, sequence)) continue;
     const Row at = row_of(p, where, row);
-    if (is_far(state[i].m, p.scale_log2)) far |= 1u << i;
+    if (is_far(state[i].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << i;
 //| if p.mask ~= "none" then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll

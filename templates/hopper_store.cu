@@ -20,15 +20,15 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
   u32 again = 0;
 #pragma unroll
   for (int h = 0; h < 2; h++) {
-    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2"))) again |= 1u << h;
+    const int query = row + 8 * h;
+    if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
 //| if p.mask ~= "none" then
     float zero = 0.f;  // NaN where a column is not finite
 #pragma unroll
     for (int n = 0; n < NO / 4; n++) zero = fmaf(o[4 * n + 2 * h], 0.f, fmaf(o[4 * n + 2 * h + 1], 0.f, zero));
     if (!(zero == 0.f)) again |= 4u << h;
 //| end
-    const int query = row + 8 * h;
-    if (query >= sequence.sq() || first_key(sequence, query) > last_key(sequence, query)) again &= ~(5u << h);
+    if (query >= sequence.sq()) again &= ~(5u << h);
   }
   return again;
 }

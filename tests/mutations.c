@@ -90,7 +90,6 @@ static const mutation mutations[] = {
       "window" },
     { "left keys of the tile left out", M, "r.key_lo = first_key(sequence, i0)", "r.key_lo = first_key(sequence, i1)", 0, "window" },
     { "right keys of the tile left out", M, "r.key_hi = last_key(sequence, i1)", "r.key_hi = last_key(sequence, i0)", 0, "causal" },
-    { "an empty range has a block", M, "r.key_hi < r.key_lo ? r.block_lo - 1 : r.key_hi / BC", "r.key_hi / BC", 0, "blind nothing" },
     { "packed rows: query by remainder", M, "return row / p.group;", "return row % p.group;", 0, "pack" },
     { "packed rows: one head's count", M, "return sequence.sq() * p.group;", "return sequence.sq();", 0, "pack" },
 
