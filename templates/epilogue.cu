@@ -24,10 +24,10 @@ __device__ __forceinline__ void store_output(const Params &p, const Sequence &se
       const Row at = row_of(p, w, row);
       if (real && is_far(state[m][h].m, p.scale_log2) && sees_keys(sequence, (int)at.query)) far |= 1u << (2 * m + h);
 //| if p.mask ~= "none" then
-      float zero = 0.f;  // NaN where a column is not finite
+      int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
-      for (int v = 0; v < VB; v++) zero = fmaf(o[m][v][2 * h], 0.f, fmaf(o[m][v][2 * h + 1], 0.f, zero));
-      if (real && !(zero == 0.f)) tainted |= 1u << (2 * m + h);
+      for (int v = 0; v < VB; v++) top = max(max(top, __float_as_int(o[m][v][2 * h])), __float_as_int(o[m][v][2 * h + 1]));
+      if (real && top > 0x7f800000) tainted |= 1u << (2 * m + h);
 //| end
       if (p.lse != nullptr && t == 0 && real)
         p.lse[sequence.lse(at.head, at.query)] = log_sum_exp(state[m][h], l, p.scale);

@@ -5,11 +5,14 @@
 
 //| include "exact_keys.cu"
 
+// What lane 0 has, for control that is uniform: where lanes may part, the walk around the buffers of wgmma would lose its uniform registers.
+__device__ __forceinline__ int uniform(int x) { return __shfl_sync(~0u, x, 0); }
+
 // A row that sees keys, by a whole warp: a lane has every 32nd key of S, and every 32nd column of O. put(col, x) takes O / l.
 template <class Put>
 __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &sequence, int head, int query, Put put) {
   constexpr int OWN = (DV + 31) / 32;
-  const int lane = threadIdx.x % 32, kv_head = head / p.group, hi = last_key(sequence, query);
+  const int lane = threadIdx.x % 32, kv_head = head / p.group, hi = uniform(last_key(sequence, query));
   const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   RowState row = {-infinity(), 0.f};
   float o[OWN] = {};
@@ -17,20 +20,18 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
   const Dropout dropout = make_dropout(p);
 //| end
 #pragma unroll 1
-  for (int first = first_key(sequence, query); first <= hi; first += 32) {
-    const int key = first + lane;
-    float s = -infinity();
-    if (key <= hi) {
-      const element *const k = k_of(p, sequence, kv_head, key);
-      s = 0.f;
+  for (int first = uniform(first_key(sequence, query)); first <= hi; first += 32) {
+    const int key = min(first + lane, hi);  // the last once more has no weight
+    const bool real = first + lane <= hi;
+    const element *const k = k_of(p, sequence, kv_head, key);
+    float s = 0.f;
 #pragma unroll 4
-      for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
-    }
+    for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
     float top = fmaxf(row.m, s);
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, i));
     const float keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
-    float e = key <= hi && (s != -infinity() || top != -infinity()) ? exp2_approx((s - top) * p.scale_log2) : 0.f, sum = e;
+    float e = real && (s != -infinity() || top != -infinity()) ? exp2_approx((s - top) * p.scale_log2) : 0.f, sum = e;
 #pragma unroll
     for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
     row = {top, fmaf(row.l, keep, sum)};
@@ -44,8 +45,7 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
       const element *const v = v_of(p, sequence, kv_head, first + i);
       const float weight = __shfl_sync(~0u, e, i);
 #pragma unroll
-      for (int n = 0; n < OWN; n++)
-        if (lane + 32 * n < DV) o[n] = fmaf(weight, element_of(v, lane + 32 * n), o[n]);
+      for (int n = 0; n < OWN; n++) o[n] = fmaf(weight, element_of(v, min(lane + 32 * n, DV - 1)), o[n]);
     }
   }
   // A largest score beyond fp32, in either direction, is no weight.
@@ -60,8 +60,9 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 
 // Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity.
 __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
-  const int lane = threadIdx.x % 32, kv_head = head / p.group, lo = first_key(sequence, query), hi = last_key(sequence, query);
-  const int beside_lo = first_key(sequence, max(query - REACH, 0)), beside_hi = last_key(sequence, min(query + REACH, sequence.sq() - 1));
+  const int lane = threadIdx.x % 32, kv_head = head / p.group, lo = uniform(first_key(sequence, query)), hi = uniform(last_key(sequence, query));
+  const int beside_lo = uniform(first_key(sequence, max(query - REACH, 0)));
+  const int beside_hi = uniform(last_key(sequence, min(query + REACH, sequence.sq() - 1)));
   bool found = false;
 #pragma unroll 1
   for (int key = beside_lo; key <= beside_hi; key++) {
@@ -69,7 +70,7 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
     if (key > beside_hi) break;
     const element *const v = v_of(p, sequence, kv_head, key);
 #pragma unroll 1
-    for (int col = lane; col < DV; col += 32) found = found || !(fabsf(element_of(v, col)) < infinity());
+    for (int n = 0; n < (DV + 31) / 32; n++) found = found | !(fabsf(element_of(v, min(lane + 32 * n, DV - 1))) < infinity());
   }
   return __any_sync(~0u, found);
 }
@@ -79,8 +80,10 @@ __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequenc
 template <class Put>
 __device__ __forceinline__ void store_again(const Params &p, const Sequence &sequence, const Row &at, bool far, Put put) {
   const int head = (int)at.head, query = (int)at.query;
-  if (!sees_keys(sequence, query)) {  // O = 0; its LSE is -inf
-    for (int col = (int)threadIdx.x % 32; col < DV; col += 32) put(col, 0.f);
+  if (uniform(!sees_keys(sequence, query)) != 0) {  // O = 0; its LSE is -inf
+#pragma unroll 1
+    for (int n = 0; n < (DV + 31) / 32; n++)
+      if ((int)threadIdx.x % 32 + 32 * n < DV) put((int)threadIdx.x % 32 + 32 * n, 0.f);
     return;
   }
 //| if p.mask ~= "none" then

@@ -43,16 +43,13 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       // Whether a row's m moves follows from its own scores alone. One far below has nothing to keep, one far above stays.
       const bool none = state[h].m < -FAR && rise != -infinity();
       const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= LAG));
-      const float m = shift[h] + rise, part = m - shift[h], lost = (shift[h] - (m - part)) + (rise - part);
-      keep[h] = none ? 0.f : moves ? exp2_approx(lost - rise) : 1.f;
+      const float m = shift[h] + rise, step = m - shift[h];
+      keep[h] = none ? 0.f : moves ? exp2_approx(-step) : 1.f;
       if (!moves) continue;
       state[h].m = m;
       state[h].l *= keep[h];
 #pragma unroll
-      for (int n = 0; n < NS / 4; n++) {
-        s[4 * n + 2 * h] = s[4 * n + 2 * h] - rise + lost;
-        s[4 * n + 2 * h + 1] = s[4 * n + 2 * h + 1] - rise + lost;
-      }
+      for (int n = 0; n < NS / 4; n++) s[4 * n + 2 * h] -= step, s[4 * n + 2 * h + 1] -= step;
     }
   return moved;
 }

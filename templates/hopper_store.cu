@@ -13,7 +13,7 @@ __device__ __forceinline__ void store_lse(const Params &p, const Tile &where, co
     p.lse[sequence.lse(where.head, row)] = log_sum_exp(state, l, $(c.rescale == 3 and "0.693147180559945309f" or "p.scale"));
 }
 
-// Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is not finite. row:
+// Which of this thread's rows g + 8h may have to be computed again: bit h, where they are far, and bit 2 + h, where O is NaN. row:
 // the first of them.
 __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowState (&state)[2], const float (&o)[NO], int row,
                                           float scale_log2) {
@@ -23,10 +23,10 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
     const int query = row + 8 * h;
     if (is_far(state[h].m, $(c.rescale == 3 and "1.f" or "scale_log2")) && sees_keys(sequence, query)) again |= 1u << h;
 //| if p.mask ~= "none" then
-    float zero = 0.f;  // NaN where a column is not finite
+    int top = 0;  // as integers: a NaN that arithmetic makes is the largest
 #pragma unroll
-    for (int n = 0; n < NO / 4; n++) zero = fmaf(o[4 * n + 2 * h], 0.f, fmaf(o[4 * n + 2 * h + 1], 0.f, zero));
-    if (!(zero == 0.f)) again |= 4u << h;
+    for (int n = 0; n < NO / 4; n++) top = max(max(top, __float_as_int(o[4 * n + 2 * h])), __float_as_int(o[4 * n + 2 * h + 1]));
+    if (top > 0x7f800000) again |= 4u << h;
 //| end
     if (query >= sequence.sq()) again &= ~(5u << h);
   }

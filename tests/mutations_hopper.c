@@ -352,11 +352,13 @@ const mutation hopper_mutations[] = {
     { "relative: the rows of one lane look out for it", X, "$(quad_max)(rise);", "rise;", 0, "relative_steep" },
     { "relative: every other column looks out for it", X, "max(max(top[h], __float_as_int(x)), __float_as_int(y))",
       "max(top[h], __float_as_int(x))", 0, "relative_steep" },
-    { "relative: scores keep the old m", X, "s[4 * n + 2 * h + 1] = s[4 * n + 2 * h + 1] - rise + lost;", ";", 0, "relative_steep" },
+    { "relative: scores keep the old m", X, "s[4 * n + 2 * h] -= step, s[4 * n + 2 * h + 1] -= step;", "s[4 * n + 2 * h] -= step;", 0,
+      "relative_steep" },
     { "relative: the sum keeps the old m", X, "      state[h].l *= keep[h];\n", "", 0, "relative_steep" },
-    { "relative: m keeps its old value", X, "const float m = shift[h] + rise,", "const float m = rise,", 0, "relative_steep" },
-    { "relative: nothing, kept by an infinite factor", X, "none ? 0.f : moves ? exp2_approx(lost - rise) : 1.f;",
-      "exp2_approx(lost - rise);", 0, "relative_late" },
+    { "relative: m keeps its old value", X, "const float m = shift[h] + rise, step = m - shift[h];", "const float m = rise, step = rise;",
+      0, "relative_steep" },
+    { "relative: nothing, kept by an infinite factor", X, "none ? 0.f : moves ? exp2_approx(-step) : 1.f;", "exp2_approx(-step);", 0,
+      "relative_late" },
 
     /* how O goes back */
     { "the second row four rows down", O, "const int i = row + 8 * h;", "const int i = row + 4 * h;", 0, "one" },
