@@ -5,54 +5,44 @@
 
 //| include "exact_keys.cu"
 
-// What lane 0 has, for control that is uniform: where lanes may part, the walk around the buffers of wgmma would lose its uniform registers.
+// What lane 0 has, for control that is uniform. Where lanes may part, the walk around the buffers of wgmma would lose its uniform
+// registers.
 __device__ __forceinline__ int uniform(int x) { return __shfl_sync(~0u, x, 0); }
 
-// A row that sees keys, by a whole warp: a lane has every 32nd key of S, and every 32nd column of O. put(col, x) takes O / l.
+// A row that sees keys, by a whole warp, key by key: a lane has every 32nd column of Q, K, V and O. put(col, x) takes O / l.
 template <class Put>
 __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &sequence, int head, int query, Put put) {
-  constexpr int OWN = (DV + 31) / 32;
   const int lane = threadIdx.x % 32, kv_head = head / p.group, hi = uniform(last_key(sequence, query));
-  const element *const q = (const element *)p.q + sequence.q() + query * p.q_ss + head * p.q_sh;
   RowState row = {-infinity(), 0.f};
-  float o[OWN] = {};
+  float q[(D + 31) / 32], o[(DV + 31) / 32] = {};
+#pragma unroll
+  for (int n = 0; n < (D + 31) / 32; n++)
+    q[n] = lane + 32 * n < D ? widened(((const element *)p.q)[sequence.q() + query * p.q_ss + head * p.q_sh + lane + 32 * n]) : 0.f;
 //| if p.has_dropout then
   const Dropout dropout = make_dropout(p);
 //| end
 #pragma unroll 1
-  for (int first = uniform(first_key(sequence, query)); first <= hi; first += 32) {
-    const int key = min(first + lane, hi);  // the last once more has no weight
-    const bool real = first + lane <= hi;
-    const element *const k = k_of(p, sequence, kv_head, key);
+  for (int key = uniform(first_key(sequence, query)); key <= hi; key++) {
+    const element *const k = k_of(p, sequence, kv_head, key), *const v = v_of(p, sequence, kv_head, key);
     float s = 0.f;
-#pragma unroll 4
-    for (int i = 0; i < D; i++) s = fmaf(widened(q[i]), element_of(k, i), s);
-    float top = fmaxf(row.m, s);
 #pragma unroll
-    for (int i = 16; i > 0; i /= 2) top = fmaxf(top, __shfl_xor_sync(~0u, top, i));
-    const float keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
-    float e = real && (s != -infinity() || top != -infinity()) ? exp2_approx((s - top) * p.scale_log2) : 0.f, sum = e;
+    for (int n = 0; n < (D + 31) / 32; n++) s = fmaf(q[n], element_of(k, min(lane + 32 * n, D - 1)), s);
 #pragma unroll
-    for (int i = 16; i > 0; i /= 2) sum += __shfl_xor_sync(~0u, sum, i);
-    row = {top, fmaf(row.l, keep, sum)};
+    for (int i = 16; i > 0; i /= 2) s += __shfl_xor_sync(~0u, s, i);
+    const float top = fmaxf(row.m, s), keep = row.m == -infinity() ? 0.f : exp2_approx((row.m - top) * p.scale_log2);
+    float e = s == -infinity() && top == -infinity() ? 0.f : exp2_approx((s - top) * p.scale_log2);
+    row = {top, fmaf(row.l, keep, e)};
 //| if p.has_dropout then
     if (!dropout.keeps((int)(sequence.number() * p.hq) + head, query, key)) e = 0.f;
 //| end
 #pragma unroll
-    for (int n = 0; n < OWN; n++) o[n] *= keep;
-#pragma unroll 1
-    for (int i = 0; i < min(32, hi + 1 - first); i++) {
-      const element *const v = v_of(p, sequence, kv_head, first + i);
-      const float weight = __shfl_sync(~0u, e, i);
-#pragma unroll
-      for (int n = 0; n < OWN; n++) o[n] = fmaf(weight, element_of(v, min(lane + 32 * n, DV - 1)), o[n]);
-    }
+    for (int n = 0; n < (DV + 31) / 32; n++) o[n] = fmaf(e, element_of(v, min(lane + 32 * n, DV - 1)), o[n] * keep);
   }
   // A largest score beyond fp32, in either direction, is no weight.
   if (!(fabsf(row.m * p.scale_log2) < infinity())) row.l = __int_as_float(0x7fffffff);
-  const float inverse = $(p.has_dropout and "p.keep_scale" or "1.f") / row.l;
+  const float inverse = reciprocal(row.l)$(p.has_dropout and " * p.keep_scale" or "");
 #pragma unroll
-  for (int n = 0; n < OWN; n++)
+  for (int n = 0; n < (DV + 31) / 32; n++)
     if (lane + 32 * n < DV) put(lane + 32 * n, o[n] * inverse);
   return row;
 }
@@ -60,7 +50,8 @@ __device__ __forceinline__ RowState exact_row(const Params &p, const Sequence &s
 
 // Whether V of a key that the row does not see, but a row beside it, holds NaN or infinity.
 __device__ __forceinline__ bool reached(const Params &p, const Sequence &sequence, int head, int query) {
-  const int lane = threadIdx.x % 32, kv_head = head / p.group, lo = uniform(first_key(sequence, query)), hi = uniform(last_key(sequence, query));
+  const int lane = threadIdx.x % 32, kv_head = head / p.group;
+  const int lo = uniform(first_key(sequence, query)), hi = uniform(last_key(sequence, query));
   const int beside_lo = uniform(first_key(sequence, max(query - REACH, 0)));
   const int beside_hi = uniform(last_key(sequence, min(query + REACH, sequence.sq() - 1)));
   bool found = false;

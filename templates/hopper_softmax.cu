@@ -33,16 +33,18 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
       top[h] = max(max(top[h], __float_as_int(x)), __float_as_int(y));
     }
   const bool moved = __any_sync(~0u, max(top[0], top[1]) > __float_as_int(LAG) || state[0].m < -FAR || state[1].m < -FAR);
-  if (moved)
+  if (moved) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few.
+    const bool few = __any_sync(~0u, state[0].m == -infinity() || state[1].m == -infinity());
 #pragma unroll
     for (int h = 0; h < 2; h++) {
       float rise = -infinity();
 #pragma unroll
       for (int n = 0; n < NS / 4; n++) rise = $(larger)(rise, $(larger)(s[4 * n + 2 * h], s[4 * n + 2 * h + 1]));
       rise = $(quad_max)(rise);
-      // Whether a row's m moves follows from its own scores alone. One far below has nothing to keep, one far above stays.
+      // Else whether a row's m moves follows from its own scores alone. One far below has nothing to keep, one far above stays.
       const bool none = state[h].m < -FAR && rise != -infinity();
-      const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= LAG));
+      const bool moves = none || (state[h].m <= FAR && state[h].m >= -FAR && !(rise <= (few ? 0.f : LAG)));
       const float m = shift[h] + rise, step = m - shift[h];
       keep[h] = none ? 0.f : moves ? exp2_approx(-step) : 1.f;
       if (!moves) continue;
@@ -51,6 +53,7 @@ __device__ __forceinline__ bool next_maxima(float (&s)[NS], RowState (&state)[2]
 #pragma unroll
       for (int n = 0; n < NS / 4; n++) s[4 * n + 2 * h] -= step, s[4 * n + 2 * h + 1] -= step;
     }
+  }
   return moved;
 }
 //| else
@@ -72,16 +75,21 @@ __device__ __forceinline__ bool next_maxima(const float (&s)[NS], RowState (&sta
   moved = (top[0] - state[0].m) * scale_log2 > LAG || (top[1] - state[1].m) * scale_log2 > LAG;
 //|     end
   moved = __any_sync(~0u, moved);
-  if (moved)
+  if (moved) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few. Else whether a row's
+    // m moves follows from its own scores alone.
+    const bool few = __any_sync(~0u, state[0].m == -infinity() || state[1].m == -infinity());
 //|   end
 #pragma unroll
     for (int h = 0; h < 2; h++) {
 //|   if c.rescale > 0 then
-      // Whether a row's m moves follows from its own scores alone.
-      if ((top[h] - state[h].m) * scale_log2 <= LAG) top[h] = state[h].m;
+      if (!few && (top[h] - state[h].m) * scale_log2 <= LAG) top[h] = state[h].m;
 //|   end
       keep[h] = raise(state[h], top[h], scale_log2);
     }
+//|   if c.rescale > 0 then
+  }
+//|   end
   return moved;
 }
 //| end

@@ -35,13 +35,14 @@ __device__ __forceinline__ u32 rows_again(const Sequence &sequence, const RowSta
 // store(i, far) for row i of the warp's sixteen that may have to be.
 template <class Store>
 __device__ __forceinline__ void store_rows_again(u32 again, Store store) {
-  if (!__any_sync(~0u, again != 0)) return;
-  __syncwarp();
+  if (__builtin_expect(__any_sync(~0u, again != 0), 0)) {
+    __syncwarp();
 #pragma unroll 1
-  for (int i = 0; i < 16; i++) {
-    const int lanes = 15 << i % 8 * 4;
-    const bool far = (__ballot_sync(~0u, again >> i / 8 & 1) & lanes) != 0;
-    if (far || (__ballot_sync(~0u, again >> i / 8 & 4) & lanes) != 0) store(i, far);
+    for (int i = 0; i < 16; i++) {
+      const int lanes = 15 << i % 8 * 4;
+      const bool far = (__ballot_sync(~0u, again >> i / 8 & 1) & lanes) != 0;
+      if (far || (__ballot_sync(~0u, again >> i / 8 & 4) & lanes) != 0) store(i, far);
+    }
   }
 }
 

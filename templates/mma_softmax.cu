@@ -36,15 +36,20 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB
   for (int m = 0; m < MB; m++)
 #pragma unroll
     for (int h = 0; h < 2; h++) moved = moved || (top[m][h] - state[m][h].m) * scale_log2 > LAG;
-  if (__any_sync(~0u, moved))
+  if (__any_sync(~0u, moved)) {
+    // Where the mask has hidden all keys from a row of the warp so far, all rows move: those beside it have seen few. Else whether a row's
+    // m moves follows from its own scores alone.
+    bool hidden = false;
+#pragma unroll
+    for (int m = 0; m < MB; m++) hidden = hidden || state[m][0].m == -infinity() || state[m][1].m == -infinity();
+    const bool few = __any_sync(~0u, hidden);
 //| end
 #pragma unroll
     for (int m = 0; m < MB; m++)
 #pragma unroll
       for (int h = 0; h < 2; h++) {
 //| if (c.lag or 0) > 0 then
-        // Whether a row's m moves follows from its own scores alone.
-        if (!((top[m][h] - state[m][h].m) * scale_log2 > LAG)) top[m][h] = state[m][h].m;
+        if (!few && !((top[m][h] - state[m][h].m) * scale_log2 > LAG)) top[m][h] = state[m][h].m;
 //| end
         const float keep = raise(state[m][h], top[m][h], scale_log2);
 #pragma unroll
@@ -53,6 +58,9 @@ __device__ __forceinline__ void softmax(float (&s)[MB][NB][4], float (&o)[MB][VB
           o[m][v][2 * h + 1] *= keep;
         }
       }
+//| if (c.lag or 0) > 0 then
+  }
+//| end
 #pragma unroll
   for (int m = 0; m < MB; m++)
 #pragma unroll
